@@ -1,0 +1,34 @@
+"""Sphinx configuration. Build with: sphinx-build -W -b html docs docs/_build/html"""
+
+import sys
+from importlib import metadata
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent / "_ext"))
+
+project = "chasles"
+author = "the chasles developers"
+try:
+    release = metadata.version("chasles")
+except metadata.PackageNotFoundError:
+    release = "0"
+
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "mathml"]
+myst_enable_extensions = ["dollarmath", "deflist"]
+myst_heading_anchors = 3
+myst_update_mathjax = False
+html_math_renderer = "mathml"
+
+exclude_patterns = ["_build"]
+language = "en_GB"
+
+html_theme = "furo"
+html_title = f"chasles {release}"
+html_static_path = ["_static"]
+html_css_files = ["chasles.css"]
+html_show_copyright = False
+html_show_sphinx = False
+html_copy_source = False
+
+autodoc_member_order = "bysource"
+autodoc_typehints = "description"

@@ -1,0 +1,111 @@
+"""Where compiled code is kept, and when it is stale.
+
+Numba's own disk cache looks at the file of the compiled function only: a change in a callee's file runs the old
+machine code. Here the cache folder carries a hash of every source file of the package and of the versions it stands
+on, so an edit or an upgrade starts an empty folder and nothing stale can be found.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import platform
+import stat
+import sys
+import tempfile
+import warnings
+from pathlib import Path
+
+import llvmlite
+import numba
+import numpy as np
+from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLocator
+
+PACKAGE = Path(__file__).resolve().parents[1]
+
+
+def user_cache() -> Path:
+    """The user's cache directory for chasles, by the rules of the platform (not created here)."""
+    if custom := os.environ.get("CHASLES_CACHE_DIR"):
+        return Path(custom)
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData/Local")) / "chasles" / "cache"
+    if sys.platform == "darwin":
+        return Path.home() / "Library/Caches/chasles"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "chasles"
+
+
+def source_key(package: Path = PACKAGE) -> str:
+    """Hash of all that decides what machine code comes out: sources, versions, checked mode."""
+    digest = hashlib.sha256()
+    versions = (numba.__version__, llvmlite.__version__, np.__version__, platform.python_version())
+    digest.update(repr((*versions, os.environ.get("CHASLES_CHECK"))).encode())
+    for path in sorted(package.rglob("*.py")):
+        digest.update(path.relative_to(package).as_posix().encode())
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def _usable(folder: Path) -> bool:
+    """Make the folder, private to the user, and try to write in it. Cached code is executed: nobody else may write there."""
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        info = folder.stat()
+        if hasattr(os, "getuid") and (info.st_uid != os.getuid() or info.st_mode & (stat.S_IWGRP | stat.S_IWOTH)):
+            return False
+        with tempfile.TemporaryFile(dir=folder):
+            return True
+    except OSError:
+        return False
+
+
+@functools.cache
+def folder() -> Path:
+    """The cache folder of this version of the sources; created on first use, announced if it is not the usual one."""
+    key = source_key()
+    preferred = user_cache() / key
+    if _usable(preferred):
+        return preferred
+    owner = os.getuid() if hasattr(os, "getuid") else os.environ.get("USERNAME", "user")
+    fallback = Path(tempfile.gettempdir()) / f"chasles-{owner}" / key
+    if not (_usable(fallback.parent) and _usable(fallback)):
+        fallback = Path(tempfile.mkdtemp(prefix="chasles-"))
+    warnings.warn(
+        f"cannot write compiled code to {preferred}; it is kept in {fallback} and may have to be compiled again. "
+        "Set CHASLES_CACHE_DIR to a writable folder of your own to choose another place.",
+        RuntimeWarning,
+        stacklevel=2,
+    )
+    return fallback
+
+
+class _Locator(_CacheLocator):
+    """One flat folder for the whole package; freshness is the folder's name, so the stamp is constant."""
+
+    def __init__(self, py_func):
+        module = py_func.__module__.removeprefix("chasles.")
+        self._unique = f"{module}-{py_func.__code__.co_firstlineno}"
+
+    def get_cache_path(self):
+        return str(folder())
+
+    def get_source_stamp(self):
+        return "chasles"
+
+    def get_disambiguator(self):
+        return self._unique
+
+    @classmethod
+    def from_function(cls, py_func, py_file):
+        return cls(py_func)
+
+
+class _Impl(CompileResultCacheImpl):
+    _locator_classes = [_Locator]  # noqa: RUF012 (Numba's own spelling)
+
+
+class PackageCache(FunctionCache):
+    """Numba's function cache, in our folder."""
+
+    _impl_class = _Impl

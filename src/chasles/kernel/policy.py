@@ -1,0 +1,47 @@
+"""The compilation policy: the only place that calls Numba's `njit`.
+
+`contract` lets a*b + c become one fused operation, `nsz` ignores the sign of zero; nothing else of fast-math, so NaN
+and infinity keep their meaning. `error_model="numpy"`: no branch before each division.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any, overload
+
+import numba
+
+from chasles.kernel.cache import PackageCache
+
+CHECKED = os.environ.get("CHASLES_CHECK", "") not in ("", "0")
+COMPILED = not numba.config.DISABLE_JIT
+FAST_MATH = {"contract", "nsz"}
+
+ENTRIES: list[Any] = []  # the kernels called from Python; `chasles info` and the budget test count their signatures
+
+
+@overload
+def kernel(function: Callable) -> Any: ...
+@overload
+def kernel(*, entry: bool) -> Callable[[Callable], Any]: ...
+def kernel(function: Callable | None = None, *, entry: bool = False) -> Any:
+    """Compile a function under the package's policy.
+
+    Plain `@kernel` is for what other kernels call: it is inlined into them, always, and costs nothing by itself.
+    `@kernel(entry=True)` is for the loops that Python calls: compiled once a signature, cached on disk, releases the
+    interpreter lock. With NUMBA_DISABLE_JIT=1 both return the plain Python function, which then runs on whole NumPy
+    columns instead of lanes (see `kernel.lanes`).
+    """
+    if function is None:
+        return lambda f: kernel(f, entry=entry)  # type: ignore[call-overload]
+    if not COMPILED:
+        return function
+    if not entry:
+        return numba.njit(
+            forceinline=True, fastmath=FAST_MATH, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True
+        )(function)
+    dispatcher = numba.njit(fastmath=FAST_MATH, error_model="numpy", nogil=True)(function)
+    dispatcher._cache = PackageCache(function)
+    ENTRIES.append(dispatcher)
+    return dispatcher
