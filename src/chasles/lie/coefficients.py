@@ -3,21 +3,25 @@
 The maps of SO(3) and SE(3) are polynomials in ad whose coefficients are combinations of the Stumpff functions
 
     c_k(s) = sum_j (-s)^j / (2j + k)!        c_0 = cos theta, c_1 = sin theta / theta, c_2 = (1 - cos theta)/s, ...
-    c_k = 1/k! - s c_{k+2},                  c_k' = (k c_{k+2} - c_{k+1}) / 2     (derivative with respect to s)
 
-Closed forms of c_3 and beyond cancel near zero. Below theta = pi the two highest are summed as a series, the others
-follow by the recurrence downwards, which is stable there; beyond pi the recurrence is used upwards.
+Below theta = pi the two highest that are needed are summed as series and the others follow downwards, because closed
+forms cancel near zero; beyond pi closed forms are used, because the series cancel there:
+
+    near:  c_k = 1/k! - s c_{k+2},    c_k' = (k c_{k+2} - c_{k+1})/2        (derivatives with respect to s)
+    far:   c_3 = (1 - c_1)/s,         c_k' = (c_{k-1} - k c_k)/(2s),  c_k'' = (c_{k-1}' - (k + 2) c_k')/(2s)
 """
 
 from __future__ import annotations
 
 from math import factorial, pi
 
+from chasles.kernel.algebra import two_product, two_sum
 from chasles.kernel.functions import polynomial, sincos
-from chasles.kernel.lanes import maximum, select, sqrt
+from chasles.kernel.lanes import fma, maximum, select, sqrt
 from chasles.kernel.policy import kernel
 
 SERIES_LIMIT = pi**2
+QUOTIENT_LIMIT = 6.25  # where dexpinv changes form: on either side of theta = 2.5 the better one
 TERMS = 13  # the first neglected term at theta = pi is below 1e-18 of the sum
 SERIES_7 = tuple((-1.0) ** j / factorial(2 * j + 7) for j in reversed(range(TERMS)))
 SERIES_8 = tuple((-1.0) ** j / factorial(2 * j + 8) for j in reversed(range(TERMS)))
@@ -25,37 +29,70 @@ TINY = 1e-300  # keeps 0/0 away: sin(t)/t is exactly 1 there
 
 
 @kernel
-def half_angle(s):
-    """(cos(theta/2), sin(theta/2)/theta) for s = theta^2: all that the exponential needs, without cancellation."""
-    theta = sqrt(maximum(s, TINY))
+def half_angle(x):
+    """(s, cos(theta/2), sin(theta/2)/theta) of a rotation vector x, theta = |x|.
+
+    theta carries a correction for the rounding of the sum of squares and of the root: at theta = 5 it would cost six
+    units in the last place of the rotation.
+    """
+    p0, e0 = two_product(x[0], x[0])
+    p1, e1 = two_product(x[1], x[1])
+    p2, e2 = two_product(x[2], x[2])
+    p, e3 = two_sum(p0, p1)
+    s, e4 = two_sum(p, p2)
+    square = maximum(s, TINY)
+    theta = sqrt(square)
+    correction = (fma(-theta, theta, square) + (e0 + e1 + e2 + e3 + e4)) / (theta + theta)
     sine, cosine = sincos(0.5 * theta)
-    return cosine, sine / theta
+    quotient = fma(0.5 * correction, cosine, sine) / theta
+    return s, fma(-0.5 * correction, sine, cosine), fma(-quotient, correction / theta, quotient)
 
 
 @kernel
-def stumpff(s):
-    """(c_1, c_2, ..., c_8) at s = theta^2."""
-    c, h = half_angle(s)
-    c1 = 2.0 * c * h
-    c2 = 2.0 * h * h
+def half_angle_planar(w):
+    """The same for a signed angle w."""
+    square = maximum(w * w, TINY)
+    theta = sqrt(square)
+    sine, cosine = sincos(0.5 * theta)
+    return w * w, cosine, sine / theta
+
+
+@kernel
+def versine(s, c, h):
+    """c_2 = 2 sin^2(theta/2)/s, from the smaller of sine and cosine."""
+    return select(c * c < 0.5, 2.0 * fma(-c, c, 1.0) / maximum(s, TINY), 2.0 * h * h)
+
+
+@kernel
+def series(t):
+    """(c_3, ..., c_8) for t <= pi^2."""
+    c8, c7 = polynomial(t, SERIES_8), polynomial(t, SERIES_7)
+    c6, c5 = 1 / 720 - t * c8, 1 / 120 - t * c7
+    c4, c3 = 1 / 24 - t * c6, 1 / 6 - t * c5
+    return c3, c4, c5, c6, c7, c8
+
+
+@kernel
+def stumpff(half):
+    """((c_1, c_2, c_3), first derivatives, second derivatives) from the outcome of `half_angle`."""
+    s, c, h = half
     near = s < SERIES_LIMIT
-    t = select(near, s, 0.0)
-    n8, n7 = polynomial(t, SERIES_8), polynomial(t, SERIES_7)
-    n6, n5 = 1 / 720 - t * n8, 1 / 120 - t * n7
-    n4, n3 = 1 / 24 - t * n6, 1 / 6 - t * n5
+    n3, n4, n5, n6, n7, _ = series(select(near, s, 0.0))
+    c1, c2 = 2.0 * c * h, versine(s, c, h)
+    # near: k c_{k+2} - c_{k+1}
+    nd1, nd2, nd3 = 0.5 * (n3 - c2), 0.5 * (2.0 * n4 - n3), 0.5 * (3.0 * n5 - n4)
+    nd4, nd5 = 0.5 * (4.0 * n6 - n5), 0.5 * (5.0 * n7 - n6)
+    ne1, ne2, ne3 = 0.5 * (nd3 - nd2), 0.5 * (2.0 * nd4 - nd3), 0.5 * (3.0 * nd5 - nd4)
+    # far: divided by s
     r = 1.0 / select(near, 1.0, s)
-    f3, f4 = (1.0 - c1) * r, (0.5 - c2) * r
-    f5, f6 = (1 / 6 - f3) * r, (1 / 24 - f4) * r
-    f7, f8 = (1 / 120 - f5) * r, (1 / 720 - f6) * r
+    f3 = (1.0 - c1) * r
+    q = 0.5 * r
+    fd1, fd2, fd3 = (fma(2.0 * c, c, -1.0) - c1) * q, (c1 - 2.0 * c2) * q, (c2 - 3.0 * f3) * q
+    fe1, fe2, fe3 = (-0.5 * c1 - 3.0 * fd1) * q, (fd1 - 4.0 * fd2) * q, (fd2 - 5.0 * fd3) * q
     return (
-        c1,
-        c2,
-        select(near, n3, f3),
-        select(near, n4, f4),
-        select(near, n5, f5),
-        select(near, n6, f6),
-        select(near, n7, f7),
-        select(near, n8, f8),
+        (c1, c2, select(near, n3, f3)),
+        (select(near, nd1, fd1), select(near, nd2, fd2), select(near, nd3, fd3)),
+        (select(near, ne1, fe1), select(near, ne2, fe2), select(near, ne3, fe3)),
     )
 
 
@@ -64,42 +101,53 @@ def stumpff(s):
 
 
 @kernel
-def exp_coefficients(s):
+def exp_coefficients(half):
     """exp: g1 = c_1, g2 = c_2."""
-    c1, c2, c3, c4, c5, c6, _, _ = stumpff(s)
-    zero = 0.0 * s
-    d1, d2 = 0.5 * (c3 - c2), 0.5 * (2.0 * c4 - c3)
-    # c_1'' = (c_3' - c_2')/2, c_2'' = (2 c_4' - c_3')/2 with the same rule
-    e3, e4 = 0.5 * (3.0 * c5 - c4), 0.5 * (4.0 * c6 - c5)
-    return (zero + 1.0, c1, c2), (zero, d1, d2), (zero, 0.5 * (e3 - d2), 0.5 * (2.0 * e4 - e3))
+    (c1, c2, _), (d1, d2, _), (e1, e2, _) = stumpff(half)
+    zero = 0.0 * half[0]
+    return (zero + 1.0, c1, c2), (zero, d1, d2), (zero, e1, e2)
 
 
 @kernel
-def dexp_coefficients(s):
+def dexp_coefficients(half):
     """dexp = (e^z - 1)/z: g1 = c_2, g2 = c_3."""
-    _, c2, c3, c4, c5, c6, c7, _ = stumpff(s)
-    zero = 0.0 * s
-    d2, d3 = 0.5 * (2.0 * c4 - c3), 0.5 * (3.0 * c5 - c4)
-    d4, d5 = 0.5 * (4.0 * c6 - c5), 0.5 * (5.0 * c7 - c6)
-    return (zero + 1.0, c2, c3), (zero, d2, d3), (zero, 0.5 * (2.0 * d4 - d3), 0.5 * (3.0 * d5 - d4))
+    (_, c2, c3), (_, d2, d3), (_, e2, e3) = stumpff(half)
+    zero = 0.0 * half[0]
+    return (zero + 1.0, c2, c3), (zero, d2, d3), (zero, e2, e3)
 
 
 @kernel
-def dexpinv_coefficients(s):
-    """dexpinv = z/(e^z - 1): g1 = -1/2, g2 = (1 - (theta/2) cot(theta/2))/s = (c_3 - 2 c_4)/(2 c_2).
+def dexpinv_coefficients(half):
+    """dexpinv = z/(e^z - 1): g1 = -1/2, g2 = (1 - u)/s with u = (theta/2) cot(theta/2); pole at theta = 2 pi.
 
-    The quotient has no cancellation and is right up to the pole at theta = 2 pi. With n = c_3 - 2 c_4 and
-    (2 c_2)' = -n: g2' = (n' + g2 n)/(2 c_2) and g2'' = (n'' + 2 g2' n + g2 n')/(2 c_2). Source: 004, section 2.3.
+    Near: g2 = n/(2 c_2) with n = c_3 - 2 c_4 and (2 c_2)' = -n, so g2' = (n' + g2 n)/(2 c_2) and
+    g2'' = (n'' + 2 g2' n + g2 n')/(2 c_2): no cancellation. Far: as it stands, with u = cos(theta/2)/(2 h),
+    k = 1/(4 h^2), h = sin(theta/2)/theta: u' = (u - k)/(2s), u'' = -(u' + k')/(2s). Source: 004, section 2.3.
     """
-    _, c2, c3, c4, c5, c6, c7, c8 = stumpff(s)
+    s, c, h = half
     zero = 0.0 * s
-    r = 0.5 / c2
+    near = s < QUOTIENT_LIMIT
+    c3, c4, c5, c6, c7, c8 = series(select(near, s, 0.0))
+    r = 0.5 / select(near, versine(s, c, h), 1.0)
     n = c3 - 2.0 * c4
-    d3, d4 = 0.5 * (3.0 * c5 - c4), 0.5 * (4.0 * c6 - c5)
-    dn = d3 - 2.0 * d4
-    d5, d6 = 0.5 * (5.0 * c7 - c6), 0.5 * (6.0 * c8 - c7)
+    d4, d5, d6 = 0.5 * (4.0 * c6 - c5), 0.5 * (5.0 * c7 - c6), 0.5 * (6.0 * c8 - c7)
+    dn = 0.5 * (3.0 * c5 - c4) - 2.0 * d4
     ddn = 0.5 * (3.0 * d5 - d4) - (4.0 * d6 - d5)
     g = n * r
     dg = (dn + g * n) * r
     ddg = (ddn + 2.0 * dg * n + g * dn) * r
-    return (zero + 1.0, zero - 0.5, g), (zero, zero, dg), (zero, zero, ddg)
+
+    q = 1.0 / select(near, 1.0, s)
+    k = 0.25 / (h * h)
+    u = 0.5 * c / h
+    du = 0.5 * (u - k) * q
+    dk = -k * (0.5 * c - h) * q / h
+    ddu = -0.5 * (du + dk) * q
+    f = (1.0 - u) * q
+    df = -(du + f) * q
+    ddf = -(ddu + 2.0 * df) * q
+    return (
+        (zero + 1.0, zero - 0.5, select(near, g, f)),
+        (zero, zero, select(near, dg, df)),
+        (zero, zero, select(near, ddg, ddf)),
+    )

@@ -82,7 +82,7 @@ def from_matrix(m):
 @kernel
 def exp(x):
     """(cos(|x|/2), sin(|x|/2) x/|x|) (003 eq. (38))."""
-    c, h = half_angle(x[0] * x[0] + x[1] * x[1] + x[2] * x[2])
+    _, c, h = half_angle(x)
     return (c, h * x[0], h * x[1], h * x[2])
 
 

@@ -14,7 +14,7 @@ from chasles.kernel.functions import atan2, sincos
 from chasles.kernel.lanes import absolute, maximum, rint
 from chasles.kernel.policy import kernel
 from chasles.lie import so2
-from chasles.lie.coefficients import dexp_coefficients, dexpinv_coefficients, exp_coefficients
+from chasles.lie.coefficients import dexp_coefficients, dexpinv_coefficients, exp_coefficients, half_angle_planar
 from chasles.lie.kinds import MATRIX, PLANAR_POSE, PLANAR_TWIST, SCALAR, VECTOR2
 from chasles.lie.so2 import turn, turn_back
 from chasles.lie.so3 import POLE as SO3_POLE
@@ -138,7 +138,7 @@ def exp(x):
     """Rotation by w about a pole: (exp w, (e^{iw} - 1)/(iw) v)."""
     w, v = x
     s, c = sincos(w)
-    g, _, _ = exp_coefficients(w * w)
+    g, _, _ = exp_coefficients(half_angle_planar(w))
     return (c, s), turn((g[1], w * g[2]), v)
 
 
@@ -146,7 +146,7 @@ def exp(x):
 def log(g):
     """Twist with exp(X) = g, |w| <= π."""
     w = atan2(g[0][1], g[0][0])
-    k, _, _ = dexpinv_coefficients(w * w)
+    k, _, _ = dexpinv_coefficients(half_angle_planar(w))
     return w, turn((1.0 - w * w * k[2], -0.5 * w), g[1])
 
 
@@ -175,9 +175,9 @@ def turned(v):
 def dexp(x):
     """Right-trivialised differential of `exp`."""
     w, v = x
-    s = w * w
-    e, _, _ = exp_coefficients(s)
-    g, _, _ = dexp_coefficients(s)
+    half = half_angle_planar(w)
+    e, _, _ = exp_coefficients(half)
+    g, _, _ = dexp_coefficients(half)
     return block(1.0, turn((g[1], w * g[2]), turned(v)), (e[1], w * e[2]))
 
 
@@ -185,7 +185,7 @@ def dexp(x):
 def dexpinv(x):
     """Inverse of `dexp`; pole at |w| = 2π."""
     w, v = x
-    g, _, _ = dexpinv_coefficients(w * w)
+    g, _, _ = dexpinv_coefficients(half_angle_planar(w))
     zero = 0.0 * w
     return block(1.0, turn((zero - 0.5, w * g[2]), turned(v)), (1.0 - w * w * g[2], -0.5 * w))
 
@@ -195,8 +195,9 @@ def ddexp(x, y):
     """Directional derivative of dexp: the matrix d/dt dexp(X + t Y) at t = 0."""
     (w, v), (a, u) = x, y
     s = w * w
-    e, de, _ = exp_coefficients(s)
-    g, dg, _ = dexp_coefficients(s)
+    half = half_angle_planar(w)
+    e, de, _ = exp_coefficients(half)
+    g, dg, _ = dexp_coefficients(half)
     along = turn((2.0 * a * w * dg[1], a * (g[2] + 2.0 * s * dg[2])), turned(v))
     across = turn((g[1], w * g[2]), turned(u))
     corner = (2.0 * a * w * de[1], a * (e[2] + 2.0 * s * de[2]))
@@ -208,7 +209,7 @@ def ddexpinv(x, y):
     """Directional derivative of dexpinv: the matrix d/dt dexpinv(X + t Y) at t = 0."""
     (w, v), (a, u) = x, y
     s = w * w
-    g, dg, _ = dexpinv_coefficients(s)
+    g, dg, _ = dexpinv_coefficients(half_angle_planar(w))
     rate = a * (g[2] + 2.0 * s * dg[2])
     zero = 0.0 * w
     along = turn((zero, rate), turned(v))

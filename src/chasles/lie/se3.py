@@ -32,7 +32,7 @@ from chasles.kernel.algebra import (
 from chasles.kernel.face import Guard, Kind, face
 from chasles.kernel.policy import kernel
 from chasles.lie import ad_polynomial, so3
-from chasles.lie.coefficients import dexp_coefficients, dexpinv_coefficients
+from chasles.lie.coefficients import dexp_coefficients, dexpinv_coefficients, half_angle
 from chasles.lie.kinds import BLOCK_LOWER, POSE_MATRIX, SCALAR, TWIST, VECTOR, WRENCH
 
 # ---------------------------------------------------------------- the group
@@ -212,42 +212,42 @@ def dexp(x):
 
     (e^z - 1)/z at z = ad_X. Source: 000 eq. (9), 003 eqs. (46), (47).
     """
-    g, dg, _ = dexp_coefficients(dot(x[0], x[0]))
+    g, dg, _ = dexp_coefficients(half_angle(x[0]))
     return _differential(x, g, dg)
 
 
 @face(x=TWIST, y=TWIST, out=TWIST)
 def dexp_apply(x, y):
     """dexp_X Y, without forming the matrix."""
-    g, dg, _ = dexp_coefficients(dot(x[0], x[0]))
+    g, dg, _ = dexp_coefficients(half_angle(x[0]))
     return ad_polynomial.apply_se3(x, y, g, dg)
 
 
 @face(x=TWIST, out=BLOCK_LOWER, guard=POLE)
 def dexpinv(x):
     """Inverse of `dexp`: z/(e^z - 1) at z = ad_X; pole at |x| = 2π. Source: 004 section 2.3, 000 eq. (10)."""
-    g, dg, _ = dexpinv_coefficients(dot(x[0], x[0]))
+    g, dg, _ = dexpinv_coefficients(half_angle(x[0]))
     return _differential(x, g, dg)
 
 
 @face(x=TWIST, y=TWIST, out=TWIST, guard=POLE_ALONG)
 def dexpinv_apply(x, y):
     """dexpinv_X Y, without forming the matrix."""
-    g, dg, _ = dexpinv_coefficients(dot(x[0], x[0]))
+    g, dg, _ = dexpinv_coefficients(half_angle(x[0]))
     return ad_polynomial.apply_se3(x, y, g, dg)
 
 
 @face(x=TWIST, y=TWIST, out=BLOCK_LOWER)
 def ddexp(x, y):
     """Directional derivative of dexp: the matrix d/dt dexp(X + t Y) at t = 0."""
-    g, dg, ddg = dexp_coefficients(dot(x[0], x[0]))
+    g, dg, ddg = dexp_coefficients(half_angle(x[0]))
     return _differential_derivative(x, y, g, dg, ddg)
 
 
 @face(x=TWIST, y=TWIST, out=BLOCK_LOWER, guard=POLE_ALONG)
 def ddexpinv(x, y):
     """Directional derivative of dexpinv: the matrix d/dt dexpinv(X + t Y) at t = 0."""
-    g, dg, ddg = dexpinv_coefficients(dot(x[0], x[0]))
+    g, dg, ddg = dexpinv_coefficients(half_angle(x[0]))
     return _differential_derivative(x, y, g, dg, ddg)
 
 
@@ -278,9 +278,8 @@ def half_minus(c, a):
 
 @kernel
 def plus_cay(c, a):
-    """(I + cay c) a = 2 a + σ (c × a + c × (c × a))."""
-    ca = cross(c, a)
-    return add_scaled(scale(2.0, a), so3.cayley_sigma(c), add(ca, cross(c, ca)))
+    """(I + cay c) a = σ (a + c × a + c (c·a)), which does not cancel for large c."""
+    return scale(so3.cayley_sigma(c), add_scaled(add(a, cross(c, a)), dot(c, a), c))
 
 
 @kernel
@@ -292,9 +291,9 @@ def half_minus_matrix(c):
 
 @kernel
 def plus_cay_matrix(c):
-    """I + cay c = 2 I + σ (c~ + c~²)."""
+    """I + cay c = σ (I + c~ + c cᵀ)."""
     s = so3.cayley_sigma(c)
-    return ad_polynomial.matrix(c, (2.0, s, s))
+    return ad_polynomial.compose_matrix(s, scale(s, c), so3.scaled_square(s, c))
 
 
 @face(x=TWIST, out=POSE_MATRIX)

@@ -14,7 +14,7 @@ from chasles.kernel.functions import atan2, sincos
 from chasles.kernel.lanes import absolute, maximum, rint, select, sqrt
 from chasles.kernel.policy import kernel
 from chasles.lie import ad_polynomial, quaternion
-from chasles.lie.coefficients import dexp_coefficients, dexpinv_coefficients
+from chasles.lie.coefficients import dexp_coefficients, dexpinv_coefficients, exp_coefficients, half_angle
 from chasles.lie.kinds import MATRIX, ROTATION, SCALAR, VECTOR
 
 TWO_PI = 2.0 * np.pi
@@ -132,9 +132,10 @@ def adT_apply(x, f):
 def exp(x):
     """R = exp(x~) = I + sin θ/θ x~ + (1 - cos θ)/θ² x~², θ = |x| [rad].
 
-    By half angles, which do not cancel. Source: 000 eq. (8), corrected (the square of θ is missing in print).
+    Source: 000 eq. (8), corrected (the square of θ is missing in print).
     """
-    return quaternion.to_matrix(quaternion.exp(x))
+    g, _, _ = exp_coefficients(half_angle(x))
+    return ad_polynomial.matrix(x, g)
 
 
 @face(g=ROTATION, out=VECTOR)
@@ -167,42 +168,42 @@ def dexp(x):
 
     dexp_x = I + (1 - cos θ)/θ² x~ + (θ - sin θ)/θ³ x~². Source: 003 eqs. (31), (32), (31) corrected.
     """
-    g, _, _ = dexp_coefficients(dot(x, x))
+    g, _, _ = dexp_coefficients(half_angle(x))
     return ad_polynomial.matrix(x, g)
 
 
 @face(x=VECTOR, y=VECTOR, out=VECTOR)
 def dexp_apply(x, y):
     """dexp_x y, without forming the matrix."""
-    g, _, _ = dexp_coefficients(dot(x, x))
+    g, _, _ = dexp_coefficients(half_angle(x))
     return ad_polynomial.apply(x, y, g)
 
 
 @face(x=VECTOR, out=MATRIX, guard=POLE)
 def dexpinv(x):
     """Inverse of `dexp`: I - x~/2 + (1 - (θ/2) cot(θ/2))/θ² x~²; pole at θ = 2π. Source: 004 section 2.2."""
-    g, _, _ = dexpinv_coefficients(dot(x, x))
+    g, _, _ = dexpinv_coefficients(half_angle(x))
     return ad_polynomial.matrix(x, g)
 
 
 @face(x=VECTOR, y=VECTOR, out=VECTOR, guard=POLE_ALONG)
 def dexpinv_apply(x, y):
     """dexpinv_x y, without forming the matrix."""
-    g, _, _ = dexpinv_coefficients(dot(x, x))
+    g, _, _ = dexpinv_coefficients(half_angle(x))
     return ad_polynomial.apply(x, y, g)
 
 
 @face(x=VECTOR, y=VECTOR, out=MATRIX)
 def ddexp(x, y):
     """Directional derivative of dexp: the matrix d/dt dexp(x + t y) at t = 0."""
-    g, dg, _ = dexp_coefficients(dot(x, x))
+    g, dg, _ = dexp_coefficients(half_angle(x))
     return ad_polynomial.matrix_derivative(x, y, g, dg)
 
 
 @face(x=VECTOR, y=VECTOR, out=MATRIX, guard=POLE_ALONG)
 def ddexpinv(x, y):
     """Directional derivative of dexpinv: the matrix d/dt dexpinv(x + t y) at t = 0."""
-    g, dg, _ = dexpinv_coefficients(dot(x, x))
+    g, dg, _ = dexpinv_coefficients(half_angle(x))
     return ad_polynomial.matrix_derivative(x, y, g, dg)
 
 
