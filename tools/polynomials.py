@@ -8,7 +8,9 @@ from mpmath import mp
 
 def interpolate(function, low, high, degree):
     """Coefficients, highest power first, of the interpolant of `function` at Chebyshev points of [low, high]."""
-    nodes = [(low + high) / 2 + (high - low) / 2 * mp.cos((2 * k + 1) * mp.pi / (2 * degree + 2)) for k in range(degree + 1)]
+    nodes = [
+        (low + high) / 2 + (high - low) / 2 * mp.cos((2 * k + 1) * mp.pi / (2 * degree + 2)) for k in range(degree + 1)
+    ]
     matrix = mp.matrix([[node**power for power in range(degree, -1, -1)] for node in nodes])
     return list(mp.lu_solve(matrix, mp.matrix([function(node) for node in nodes])))
 

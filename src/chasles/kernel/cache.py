@@ -11,6 +11,7 @@ import functools
 import hashlib
 import os
 import platform
+import re
 import stat
 import sys
 import tempfile
@@ -23,6 +24,7 @@ import numpy as np
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLocator
 
 PACKAGE = Path(__file__).resolve().parents[1]
+_KEY = re.compile("[0-9a-f]{16}").fullmatch
 
 
 def user_cache() -> Path:
@@ -48,7 +50,7 @@ def source_key(package: Path = PACKAGE) -> str:
 
 
 def _usable(folder: Path) -> bool:
-    """Make the folder, private to the user, and try to write in it. Cached code is executed: nobody else may write there."""
+    """Make the folder and try to write in it. Cached code is executed, so nobody else may write there."""
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         info = folder.stat()
@@ -109,3 +111,9 @@ class PackageCache(FunctionCache):
     """Numba's function cache, in our folder."""
 
     _impl_class = _Impl
+
+
+def outdated() -> list[Path]:
+    """Cache folders of other versions of the sources beside the current one."""
+    current = folder()
+    return sorted(path for path in current.parent.iterdir() if path.is_dir() and path != current and _KEY(path.name))

@@ -18,9 +18,11 @@ import linecache
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from types import ModuleType
 from typing import Any
 
 import numpy as np
+from numba.core import types
 from numba.extending import typeof_impl
 
 from chasles.kernel.lanes import WIDTH, all_true, fma, lane, lanes_of, maximum
@@ -116,7 +118,7 @@ class Face:
             [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in kinds]
         )
         self.label = f"{self.__module__.rpartition('.')[2]}.{self.__name__}"
-        self._loop = self._make_loop() if COMPILED else None
+        self._loop: Any = self._make_loop() if COMPILED else None
 
     def __repr__(self) -> str:
         return f"<chasles function {self.label}{self.__signature__}>"
@@ -125,6 +127,11 @@ class Face:
     def entry(self) -> Any:
         """The compiled loop over a batch (a Numba dispatcher)."""
         return self._loop
+
+    def compile(self) -> None:
+        """Compile the loop over batches now, or load it from the cache."""
+        array, count = types.float64[::1], types.int64
+        self._loop.compile((count, *(array, count) * len(self.kinds), *(array,) * len(self.out)))
 
     # ------------------------------------------------------------ the compiled loop
 
@@ -176,7 +183,7 @@ class Face:
 
     # ------------------------------------------------------------ the NumPy function
 
-    def __call__(self, *args, out=None, **kwargs):
+    def __call__(self, *args, out=None, **kwargs) -> Any:
         if _Inside.active:  # compiler switched off, called by another kernel
             return self.kernel(*args)
         if kwargs or len(args) != len(self.kinds):
@@ -194,7 +201,9 @@ class Face:
             else np.broadcast_to(array, batch + kind.shape).reshape(-1, kind.size)
             for array, shape, (_, kind) in zip(arrays, shapes, self.kinds, strict=True)
         ]
-        status, _ = self._run(n, rows, [result.reshape(n, kind.size) for result, kind in zip(results, self.out, strict=True)])
+        status, _ = self._run(
+            n, rows, [result.reshape(n, kind.size) for result, kind in zip(results, self.out, strict=True)]
+        )
         if status:
             self._refuse(n, batch, rows)
         return results[0] if self._single_result else tuple(results)
@@ -233,7 +242,8 @@ class Face:
             raise ValueError(f"{self.label}: {name} is not an array of numbers; expected a {kind.name}, {_shape(kind)}")
         if kind.shape and array.shape[-len(kind.shape) :] != kind.shape:
             raise ValueError(f"{self.label}: {name} has shape {array.shape}; expected a {kind.name}, {_shape(kind)}")
-        return np.ascontiguousarray(array, dtype=np.float64).reshape(array.shape)
+        array = np.ascontiguousarray(array, dtype=np.float64).reshape(array.shape)
+        return array if array.flags.writeable else array.copy()  # read-only arrays would be compiled for once more
 
     def _broadcast(self, shapes: list[tuple[int, ...]]) -> tuple[int, ...]:
         try:
@@ -300,9 +310,8 @@ class Face:
             if status & _not_finite(k):
                 raise ValueError(f"{self.label}: {name}{where} is not finite: {element[k][0]}; {expected}")
             if status & _off_group(k):
-                raise ValueError(
-                    f"{self.label}: {name}{where} is off the group by {worst**0.5:.3g} (more than {TOLERANCE:g}); {expected}"
-                )
+                found = f"is off the group by {worst**0.5:.3g} (more than {TOLERANCE:g})"
+                raise ValueError(f"{self.label}: {name}{where} {found}; {expected}")
         assert self.guard is not None
         raise ValueError(f"{self.label}: {self.kinds[0][0]}{where} {self.guard.found}; {self.guard.advice}")
 
@@ -337,6 +346,12 @@ class _Inside:
 def face(*, out: Kind | tuple[Kind, ...], guard: Guard | None = None, **kinds: Kind) -> Callable[[Callable], Face]:
     """Decorator: compile a kernel and give it a NumPy function. Keywords name the kernel's arguments, in order."""
     return lambda function: Face(function, kinds, out, guard)
+
+
+def faces(*modules: ModuleType) -> list[Face]:
+    """The functions of some modules, each once."""
+    found = {id(value): value for module in modules for value in vars(module).values() if isinstance(value, Face)}
+    return list(found.values())
 
 
 @typeof_impl.register(Face)

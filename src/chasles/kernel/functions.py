@@ -114,7 +114,9 @@ def _sincos(typing_context, x):
 
     def generate(context, builder, sig, args):
         (angle,) = args
-        limit = ir.Constant(VECTOR, [REDUCTION_LIMIT] * WIDTH) if kind == LANES else ir.Constant(DOUBLE, REDUCTION_LIMIT)
+        limit = (
+            ir.Constant(VECTOR, [REDUCTION_LIMIT] * WIDTH) if kind == LANES else ir.Constant(DOUBLE, REDUCTION_LIMIT)
+        )
         far = builder.fcmp_ordered(">", call_llvm(builder, "fabs", angle), limit)
         if kind == LANES:
             bits = builder.bitcast(far, ir.IntType(WIDTH))

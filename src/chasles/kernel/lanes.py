@@ -90,8 +90,8 @@ def call_llvm(builder, name, *values):
 def _binary(python_operator, result, lower):
     """Type and lower an operator for (lanes, lanes), (lanes, float) and (float, lanes)."""
     pairs = [(LANES, LANES), (LANES, FLOAT), (FLOAT, LANES)]
-    template = type(f"Lanes_{python_operator.__name__}", (ConcreteTemplate,), {})
-    template.cases = [signature(result, *pair) for pair in pairs]
+    cases = [signature(result, *pair) for pair in pairs]
+    template = type(f"Lanes_{python_operator.__name__}", (ConcreteTemplate,), {"cases": cases})
     infer_global(python_operator)(template)
 
     def implement(context, builder, sig, args):
@@ -254,7 +254,9 @@ def _address(context, builder, array_type, array, index, step, length, what):
             message = f"{what} of {length} float64 outside of a kernel's buffer"
             context.call_conv.return_user_exc(builder, IndexError, (message,))
         if step == WIDTH:
-            bits = builder.and_(builder.ptrtoint(struct.data, ir.IntType(64)), ir.Constant(ir.IntType(64), 8 * WIDTH - 1))
+            bits = builder.and_(
+                builder.ptrtoint(struct.data, ir.IntType(64)), ir.Constant(ir.IntType(64), 8 * WIDTH - 1)
+            )
             with builder.if_then(builder.icmp_unsigned("!=", bits, ir.Constant(bits.type, 0)), likely=False):
                 message = f"{what} of lanes from a buffer that is not aligned: make it with kernel.lanes.buffer"
                 context.call_conv.return_user_exc(builder, ValueError, (message,))
@@ -307,22 +309,33 @@ def buffer(count: int) -> np.ndarray:
     return raw[offset : offset + count * WIDTH]
 
 
-if COMPILED:
-    select, like, all_true, lane, load, store, lanes_of = _select, _like, _all_true, _lane, _load, _store, _lanes_of
-else:
-    select, all_true = np.where, np.all
+# ---------------------------------------------------------------- with the compiler switched off
 
-    def like(value, pattern):
-        return value + 0.0 * pattern
 
-    def lanes_of(value):
-        return np.full(WIDTH, value)
+def _numpy_like(value, pattern):
+    return value + 0.0 * pattern
 
-    def lane(lanes, index):
-        return lanes[index]
 
-    def load(array, index, pattern):
-        return array[index]
+def _numpy_lanes_of(value):
+    return np.full(WIDTH, value)
 
-    def store(array, index, value):
-        array[index] = value
+
+def _numpy_lane(lanes, index):
+    return lanes[index]
+
+
+def _numpy_load(array, index, pattern):
+    return array[index]
+
+
+def _numpy_store(array, index, value):
+    array[index] = value
+
+
+select = _select if COMPILED else np.where
+all_true = _all_true if COMPILED else np.all
+like = _like if COMPILED else _numpy_like
+lanes_of = _lanes_of if COMPILED else _numpy_lanes_of
+lane = _lane if COMPILED else _numpy_lane
+load = _load if COMPILED else _numpy_load
+store = _store if COMPILED else _numpy_store

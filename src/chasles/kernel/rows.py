@@ -11,7 +11,7 @@ from numba.core import types
 from numba.core.typing.templates import signature
 from numba.extending import intrinsic
 
-from chasles.kernel.lanes import DOUBLE, INDEX, LANES, VECTOR, WIDTH, _address, _flat_float64
+from chasles.kernel.lanes import INDEX, LANES, VECTOR, WIDTH, _address, _flat_float64
 
 
 def _transpose(builder, rows):
@@ -96,4 +96,4 @@ def store_rows(typing_context, array, start, columns):
     return types.void(array, types.intp, columns), generate
 
 
-assert WIDTH == 4 and VECTOR.element == DOUBLE  # _transpose is written for four lanes
+assert WIDTH == 4, "the transposition is written for four lanes"

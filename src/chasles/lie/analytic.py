@@ -78,7 +78,9 @@ def _series(alpha: np.ndarray, phi: Callable, radius: float) -> tuple[np.ndarray
     return np.stack(g, axis=-1), np.stack(dg, axis=-1)
 
 
-def _closed(alpha: np.ndarray, phi: Callable, derivative: Callable | None, radius: float) -> tuple[np.ndarray, np.ndarray]:
+def _closed(
+    alpha: np.ndarray, phi: Callable, derivative: Callable | None, radius: float
+) -> tuple[np.ndarray, np.ndarray]:
     """The same from the closed forms, for angles away from zero."""
     z = 1j * alpha
     value, origin = phi(z), np.real(phi(np.zeros((), dtype=complex)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from chasles.kernel.face import Kind
 from chasles.kernel.policy import kernel
 
+
 @kernel
 def _pair(flat):
     return ((flat[0], flat[1], flat[2]), (flat[3], flat[4], flat[5]))
@@ -85,9 +86,7 @@ def _orthogonality(r):
     d = r[0] * r[1] + r[3] * r[4] + r[6] * r[7]
     e = r[0] * r[2] + r[3] * r[5] + r[6] * r[8]
     f = r[1] * r[2] + r[4] * r[5] + r[7] * r[8]
-    det = (
-        r[0] * (r[4] * r[8] - r[5] * r[7]) + r[1] * (r[5] * r[6] - r[3] * r[8]) + r[2] * (r[3] * r[7] - r[4] * r[6])
-    )
+    det = r[0] * (r[4] * r[8] - r[5] * r[7]) + r[1] * (r[5] * r[6] - r[3] * r[8]) + r[2] * (r[3] * r[7] - r[4] * r[6])
     return a * a + b * b + c * c + 2.0 * (d * d + e * e + f * f) + 0.25 * (det - 1.0) * (det - 1.0)
 
 
@@ -141,9 +140,7 @@ PLANAR_ROTATION = Kind(
     _planar_rotation_defect,
     "[[c, -s], [s, c]] with c^2 + s^2 = 1" + _PROJECT,
 )
-UNIT_QUATERNION = Kind(
-    "unit quaternion (w, x, y, z)", (4,), defect=_quaternion_defect, expected="norm 1" + _PROJECT
-)
+UNIT_QUATERNION = Kind("unit quaternion (w, x, y, z)", (4,), defect=_quaternion_defect, expected="norm 1" + _PROJECT)
 TWIST = Kind("twist (angular, linear)", (6,), _pair, _flat_pair)
 WRENCH = Kind("wrench (torque, force)", (6,), _pair, _flat_pair)
 PLANAR_TWIST = Kind("planar twist (angular, linear x, linear y)", (3,), _planar_pair, _flat_planar_pair)

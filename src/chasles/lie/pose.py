@@ -14,26 +14,6 @@ from chasles.kernel.face import Guard, face
 from chasles.kernel.policy import kernel
 from chasles.lie import quaternion, s3, se3, so3
 from chasles.lie.kinds import BLOCK_LOWER, POSE, POSE_MATRIX, SCALAR, TWIST, VECTOR, WRENCH
-from chasles.lie.se3 import (
-    ad,
-    adT_apply,
-    bch,
-    bracket,
-    dcay,
-    dcay2,
-    dcay2inv,
-    dcayinv,
-    dccsk,
-    dccskinv,
-    ddexp,
-    ddexpinv,
-    dexp,
-    dexp_apply,
-    dexpinv,
-    dexpinv_apply,
-    hat,
-    vee,
-)
 
 __all__ = [
     *("identity", "random", "project", "from_matrix", "to_matrix", "compose", "inverse", "act", "interpolate"),

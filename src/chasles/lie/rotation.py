@@ -89,7 +89,11 @@ SEQUENCES = ("XYZ", "XZY", "YXZ", "YZX", "ZXY", "ZYX", "XYX", "XZX", "YXY", "YZY
 
 def _axes(sequence: str) -> tuple[int, int, int, bool]:
     """Axis indices in intrinsic order, and whether the caller's order is extrinsic (lower case)."""
-    if not isinstance(sequence, str) or sequence.upper() not in SEQUENCES or sequence not in (sequence.upper(), sequence.lower()):
+    if (
+        not isinstance(sequence, str)
+        or sequence.upper() not in SEQUENCES
+        or sequence not in (sequence.upper(), sequence.lower())
+    ):
         raise ValueError(
             f"rotation: {sequence!r} is not a sequence of Euler angles; expected one of {', '.join(SEQUENCES)} "
             "(upper case: about the moving axes; lower case: about the fixed axes)"
@@ -137,14 +141,15 @@ def _half_sums(q):
 
 
 def quaternion_to_euler(q: ArrayLike, sequence: str) -> np.ndarray:
-    """Euler angles [rad] in the given sequence: outer angles in [-π, π], the middle one in [0, π] (i j i) or [-π/2, π/2].
+    """Euler angles [rad] in the given sequence, outer angles in [-π, π].
 
+    The middle angle is in [0, π] for sequences such as ZXZ, in [-π/2, π/2] for those such as ZYX.
     At gimbal lock, where only the sum or difference of the outer angles is determined, the last angle in the order of
     the moving axes is zero. Source of the method: Bernardes and Viollet, PLoS ONE 17(11), 2022.
     """
     i, j, k, extrinsic = _axes(sequence)
-    q = _checked_quaternion(q)
-    w, v = q[..., 0], q[..., 1:]
+    unit = _checked_quaternion(q)
+    w, v = unit[..., 0], unit[..., 1:]
     proper = i == k
     third = 3 - i - j
     sign = float((i - j) * (j - third) * (third - i) / 2)
@@ -192,12 +197,16 @@ def convert(value, source: str, target: str):
     Descriptions: quaternion, matrix, rotation_vector, rodrigues, modified_rodrigues, axis_angle (a pair of axis and
     angle), and euler:ZYX and so on.
     """
-    return _stage(_FROM_QUATERNION, target, quaternion_to_euler)(_stage(_TO_QUATERNION, source, euler_to_quaternion)(value))
+    return _stage(_FROM_QUATERNION, target, quaternion_to_euler)(
+        _stage(_TO_QUATERNION, source, euler_to_quaternion)(value)
+    )
 
 
 def _stage(table: dict[str, Callable], name: str, euler: Callable) -> Callable:
     if name.startswith("euler:"):
         return lambda value: euler(value, name.removeprefix("euler:"))
     if name not in table:
-        raise ValueError(f"rotation.convert: {name!r} is not a description of rotations; expected one of {', '.join(DESCRIPTIONS)}")
+        raise ValueError(
+            f"rotation.convert: {name!r} is not a description of rotations; expected one of {', '.join(DESCRIPTIONS)}"
+        )
     return table[name]

@@ -15,21 +15,6 @@ from chasles.kernel.lanes import absolute, sqrt
 from chasles.kernel.policy import kernel
 from chasles.lie import quaternion, so3
 from chasles.lie.kinds import ANY_QUATERNION, MATRIX, SCALAR, UNIT_QUATERNION, VECTOR
-from chasles.lie.so3 import (
-    ad,
-    adT_apply,
-    bracket,
-    dcay,
-    dcay2,
-    dcay2inv,
-    dcayinv,
-    ddexp,
-    ddexpinv,
-    dexp,
-    dexp_apply,
-    dexpinv,
-    dexpinv_apply,
-)
 
 __all__ = [
     *("identity", "random", "project", "compose", "inverse", "act", "interpolate"),

@@ -9,17 +9,7 @@ from chasles.kernel.algebra import add, add_scaled, neg, sub
 from chasles.kernel.face import face
 from chasles.lie import quaternion, s3
 from chasles.lie.kinds import BLOCK_LOWER, POSE, SCALAR, TWIST, WRENCH
-from chasles.lie.pose import identity, project, random
 from chasles.lie.so3xr3 import (
-    ad,
-    adT_apply,
-    bracket,
-    ddexp,
-    ddexpinv,
-    dexp,
-    dexp_apply,
-    dexpinv,
-    dexpinv_apply,
     with_identity,
 )
 

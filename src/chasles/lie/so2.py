@@ -7,8 +7,8 @@ from numpy.typing import ArrayLike
 
 from chasles.kernel.face import face
 from chasles.kernel.functions import atan2, sincos
-from chasles.lie.kinds import MATRIX1, MATRIX2, PLANAR_ROTATION, SCALAR, VECTOR1, VECTOR2
 from chasles.kernel.policy import kernel
+from chasles.lie.kinds import MATRIX1, MATRIX2, PLANAR_ROTATION, SCALAR, VECTOR1, VECTOR2
 
 
 def identity(shape: tuple[int, ...] = ()) -> np.ndarray:

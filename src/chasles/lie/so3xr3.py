@@ -12,7 +12,7 @@ from chasles.kernel.face import face
 from chasles.kernel.policy import kernel
 from chasles.lie import so3
 from chasles.lie.kinds import BLOCK_LOWER, POSE_MATRIX, SCALAR, TWIST, WRENCH
-from chasles.lie.se3 import POLE, POLE_ALONG, from_parts, hat, identity, project, random, vee
+from chasles.lie.se3 import POLE, POLE_ALONG
 
 __all__ = [
     *("identity", "random", "project", "from_parts", "compose", "inverse", "act", "interpolate"),

@@ -1,0 +1,53 @@
+"""Parts shared by the scripts that write pages: places, Markdown tables, versions, the machine."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Iterable, Sequence
+from importlib import metadata
+from pathlib import Path
+
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A Markdown table whose first column is text and whose other columns are aligned to the right."""
+    lines = [header, ["---", *["--:"] * (len(header) - 1)], *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def write(path: Path, sections: Iterable[str]) -> None:
+    """Write the sections, separated by empty lines."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("\n\n".join(section.strip() for section in sections) + "\n", encoding="utf-8")
+
+
+def version(distribution: str) -> str:
+    """Version of an installed distribution."""
+    return metadata.version(distribution)
+
+
+def versions(*distributions: str) -> str:
+    """A sentence with the versions of Python and of some distributions."""
+    return f"Python {platform.python_version()}, " + ", ".join(f"{d} {version(d)}" for d in distributions)
+
+
+def _cpuinfo() -> dict[str, str]:
+    """Fields of the first processor in /proc/cpuinfo, empty where there is none."""
+    path = Path("/proc/cpuinfo")
+    if not path.exists():
+        return {}
+    first = path.read_text(encoding="utf-8").split("\n\n")[0]
+    return {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in first.splitlines())}
+
+
+def machine() -> str:
+    """The processor, the width of its vector registers and the operating system."""
+    info = _cpuinfo()
+    flags = info.get("flags", "").split()
+    model = info.get("model name") or platform.processor() or platform.machine()
+    if "cpu family" in info:
+        model += f" (family {info['cpu family']}, model {info.get('model', '?')})"
+    width = next((bits for flag, bits in (("avx512f", 512), ("avx", 256), ("sse2", 128)) if flag in flags), None)
+    registers = f", vector registers of {width} bits" if width else ""
+    return f"{model}{registers}, {platform.system()} {platform.machine()}"

@@ -1,0 +1,34 @@
+"""The command line, `chasles`. One file a command."""
+
+from __future__ import annotations
+
+import sys
+
+import cyclopts
+
+from chasles import __version__
+from chasles.cli.info import info
+from chasles.cli.run import run
+from chasles.cli.warm import warm
+
+app = cyclopts.App(
+    name="chasles",
+    help="The dynamics of mechanisms on Lie groups.",
+    version=__version__,
+    version_flags=["--version"],
+)
+app.command(run)
+app.command(info)
+app.command(warm)
+
+
+def main() -> None:
+    """Entry point: errors a user can act on are printed without a traceback; Ctrl-C ends with the usual status."""
+    try:
+        app()
+    except (ValueError, ArithmeticError) as error:
+        print(f"chasles: {error}", file=sys.stderr)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        print("chasles: interrupted", file=sys.stderr)
+        sys.exit(130)

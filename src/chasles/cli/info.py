@@ -1,0 +1,43 @@
+"""`chasles info`: what this installation is made of."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+import platform
+
+from rich.console import Console
+from rich.table import Table
+
+FOUNDATIONS = ("numpy", "numba", "llvmlite", "cyclopts", "rich")
+OPTIONAL = {
+    "docs": ("sphinx", "myst_parser", "furo", "latex2mathml", "matplotlib"),
+    "peers": ("exudyn", "jaxlie"),
+    "test": ("pytest", "hypothesis", "mpmath", "scipy", "pinocchio", "mujoco"),
+}
+
+
+def info() -> None:
+    """Show versions, the vector width in use, the cache folder and which extras are installed."""
+    import chasles
+    from chasles.kernel import cache, cpu, lanes, policy
+
+    table = Table(show_header=False, box=None)
+    table.add_row("chasles", chasles.__version__)
+    table.add_row("Python", platform.python_version())
+    for name in FOUNDATIONS:
+        table.add_row(name, importlib.metadata.version(name))
+    table.add_row("processor", cpu.name())
+    table.add_row("vectors", f"{lanes.WIDTH} doubles at a time, in registers of {cpu.register_bits()} bits")
+    mode = "compiled" if policy.COMPILED else "compiler switched off (NUMBA_DISABLE_JIT)"
+    table.add_row("kernels", mode + (", bounds checked (CHASLES_CHECK)" if policy.CHECKED else ""))
+    folder = cache.folder()
+    files = list(folder.glob("*.nbc"))
+    size = sum(f.stat().st_size for f in files) / 1e6
+    table.add_row("cache", f"{folder} ({len(files)} compiled functions, {size:.1f} MB)")
+    if outdated := cache.outdated():
+        table.add_row("", f"{len(outdated)} folders of other versions beside it; `chasles warm --clean` removes them")
+    for extra, modules in OPTIONAL.items():
+        missing = [name for name in modules if importlib.util.find_spec(name) is None]
+        table.add_row(f"extra {extra}", "installed" if not missing else f"not complete, missing: {', '.join(missing)}")
+    Console(soft_wrap=True).print(table)

@@ -1,0 +1,1 @@
+"""Canonical systems with their published data."""
