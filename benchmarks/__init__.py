@@ -1,1 +1,1 @@
-"""Measurements of accuracy and speed that write pages of the documentation. Run them from the root of the repository."""
+"""Measurements of accuracy and speed that write pages of the documentation; run from the root of the repository."""

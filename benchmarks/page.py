@@ -8,18 +8,25 @@ from importlib import metadata
 from pathlib import Path
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
+TEMPLATES = Path(__file__).with_name("pages")
 
 
-def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A Markdown table whose first column is text and whose other columns are aligned to the right."""
-    lines = [header, ["---", *["--:"] * (len(header) - 1)], *rows]
+def table(header: Sequence[str], rows: Iterable[Sequence[str]], align: str = "--:") -> str:
+    """A Markdown table; `align` is the alignment of all columns but the first."""
+    lines = [header, ["---", *[align] * (len(header) - 1)], *rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
-def write(path: Path, sections: Iterable[str]) -> None:
-    """Write the sections, separated by empty lines."""
+def write(path: Path, **parts: object) -> None:
+    """Fill the template of the same name in benchmarks/pages and write the page."""
+    template = (TEMPLATES / path.name).read_text(encoding="utf-8")
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("\n\n".join(section.strip() for section in sections) + "\n", encoding="utf-8")
+    path.write_text(template.format(**parts), encoding="utf-8")
+
+
+def left_out(missing: Sequence[str]) -> str:
+    """A sentence about the libraries that could not be imported."""
+    return f"Not installed and left out: {', '.join(missing)}." if missing else "Every compared library was installed."
 
 
 def version(distribution: str) -> str:

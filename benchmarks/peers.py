@@ -124,7 +124,7 @@ def _scipy_exp(rotation: Any) -> Callable[[np.ndarray], np.ndarray]:
 
 def exudyn() -> Library:
     """Exudyn: the Python functions of `exudyn.lieGroupBasics`; twists (linear, angular), differentials ours at -X."""
-    import exudyn.lieGroupBasics as basics
+    from exudyn import lieGroupBasics as basics  # noqa: N813
 
     def log(g: np.ndarray) -> np.ndarray:
         m = basics.LogSE3(g)

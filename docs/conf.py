@@ -13,7 +13,7 @@ try:
 except metadata.PackageNotFoundError:
     release = "0"
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "mathml"]
+extensions = ["myst_parser", "mathml", "api_pages"]
 myst_enable_extensions = ["dollarmath", "deflist"]
 myst_heading_anchors = 3
 myst_update_mathjax = False
@@ -29,6 +29,3 @@ html_css_files = ["chasles.css"]
 html_show_copyright = False
 html_show_sphinx = False
 html_copy_source = False
-
-autodoc_member_order = "bysource"
-autodoc_typehints = "description"

@@ -26,7 +26,7 @@ from numba.core import types
 from numba.extending import typeof_impl
 
 from chasles.kernel.lanes import WIDTH, all_true, fma, lane, lanes_of, maximum
-from chasles.kernel.policy import COMPILED, kernel
+from chasles.kernel.policy import COMPILED, Interpreted, kernel
 from chasles.kernel.rows import load_rows, store_rows
 
 TOLERANCE = 1e-8  # how far an argument may be off the group, and how near a singularity, before it is refused
@@ -87,7 +87,7 @@ def _finite_source(count: int) -> str:
 
 def _compile_text(text: str, name: str, scope: dict[str, Any]) -> Callable:
     """Define a function from text so that tracebacks can show it."""
-    filename = f"<chasles {scope['__name__']}.{name}>"
+    filename = f"<{scope['__name__']}.{name}>"
     linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)
     exec(compile(text, filename, "exec"), scope)
     return scope[name]
@@ -184,7 +184,7 @@ class Face:
     # ------------------------------------------------------------ the NumPy function
 
     def __call__(self, *args, out=None, **kwargs) -> Any:
-        if _Inside.active:  # compiler switched off, called by another kernel
+        if Interpreted.depth:  # compiler switched off, called by another kernel
             return self.kernel(*args)
         if kwargs or len(args) != len(self.kinds):
             args = self._bind(args, kwargs)
@@ -279,7 +279,7 @@ class Face:
         """The same with the compiler switched off: a whole column takes the place of a scalar."""
         scope = self._scope()
         status, worst = 0, 0.0
-        with _Inside(), np.errstate(all="ignore"):
+        with Interpreted(), np.errstate(all="ignore"):
             values = []
             for k, array in enumerate(rows):
                 values.append(scope[f"unpack{k}"](tuple(array.T)))
@@ -329,18 +329,6 @@ def _off_group(k: int) -> int:
 
 def _shape(kind: Kind) -> str:
     return "shape (" + ", ".join(["...", *map(str, kind.shape)]) + ")"
-
-
-class _Inside:
-    """Marks that kernels run as plain Python, so that a face called by a kernel acts as the kernel."""
-
-    active = False
-
-    def __enter__(self):
-        _Inside.active = True
-
-    def __exit__(self, *exception):
-        _Inside.active = False
 
 
 def face(*, out: Kind | tuple[Kind, ...], guard: Guard | None = None, **kinds: Kind) -> Callable[[Callable], Face]:

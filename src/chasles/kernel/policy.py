@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from contextlib import ContextDecorator
 from typing import Any, overload
 
 import numba
@@ -19,6 +20,18 @@ COMPILED = not numba.config.DISABLE_JIT
 FAST_MATH = {"contract", "nsz"}
 
 ENTRIES: list[Any] = []  # the kernels called from Python; `chasles info` and the budget test count their signatures
+
+
+class Interpreted(ContextDecorator):
+    """Marks that kernels run as plain Python, so that a `face` called by a kernel acts as the kernel."""
+
+    depth = 0
+
+    def __enter__(self):
+        Interpreted.depth += 1
+
+    def __exit__(self, *exception):
+        Interpreted.depth -= 1
 
 
 @overload
@@ -36,7 +49,7 @@ def kernel(function: Callable | None = None, *, entry: bool = False) -> Any:
     if function is None:
         return lambda f: kernel(f, entry=entry)  # type: ignore[call-overload]
     if not COMPILED:
-        return function
+        return Interpreted()(function) if entry else function
     if not entry:
         return numba.njit(
             forceinline=True, fastmath=FAST_MATH, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True

@@ -9,14 +9,43 @@ from chasles.kernel.algebra import add, add_scaled, neg, sub
 from chasles.kernel.face import face
 from chasles.lie import quaternion, s3
 from chasles.lie.kinds import BLOCK_LOWER, POSE, SCALAR, TWIST, WRENCH
+from chasles.lie.pose import identity, project, random
 from chasles.lie.so3xr3 import (
+    ad,
+    adT_apply,
+    bracket,
+    ddexp,
+    ddexpinv,
+    dexp,
+    dexp_apply,
+    dexpinv,
+    dexpinv_apply,
     with_identity,
 )
 
 __all__ = [
-    *("identity", "random", "project", "compose", "inverse", "act", "interpolate"),
-    *("Ad", "Ad_apply", "AdT_apply", "ad", "adT_apply", "bracket"),
-    *("exp", "log", "dexp", "dexp_apply", "dexpinv", "dexpinv_apply", "ddexp", "ddexpinv", "bch"),
+    "Ad",
+    "AdT_apply",
+    "Ad_apply",
+    "act",
+    "ad",
+    "adT_apply",
+    "bch",
+    "bracket",
+    "compose",
+    "ddexp",
+    "ddexpinv",
+    "dexp",
+    "dexp_apply",
+    "dexpinv",
+    "dexpinv_apply",
+    "exp",
+    "identity",
+    "interpolate",
+    "inverse",
+    "log",
+    "project",
+    "random",
 ]
 
 

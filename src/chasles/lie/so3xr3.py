@@ -12,12 +12,34 @@ from chasles.kernel.face import face
 from chasles.kernel.policy import kernel
 from chasles.lie import so3
 from chasles.lie.kinds import BLOCK_LOWER, POSE_MATRIX, SCALAR, TWIST, WRENCH
-from chasles.lie.se3 import POLE, POLE_ALONG
+from chasles.lie.se3 import POLE, POLE_ALONG, from_parts, hat, identity, project, random, vee
 
 __all__ = [
-    *("identity", "random", "project", "from_parts", "compose", "inverse", "act", "interpolate"),
-    *("hat", "vee", "Ad", "Ad_apply", "AdT_apply", "ad", "adT_apply", "bracket"),
-    *("exp", "log", "dexp", "dexp_apply", "dexpinv", "dexpinv_apply", "ddexp", "ddexpinv", "bch"),
+    "Ad",
+    "AdT_apply",
+    "Ad_apply",
+    "act",
+    "ad",
+    "adT_apply",
+    "bch",
+    "bracket",
+    "compose",
+    "ddexp",
+    "ddexpinv",
+    "dexp",
+    "dexp_apply",
+    "dexpinv",
+    "dexpinv_apply",
+    "exp",
+    "from_parts",
+    "hat",
+    "identity",
+    "interpolate",
+    "inverse",
+    "log",
+    "project",
+    "random",
+    "vee",
 ]
 
 

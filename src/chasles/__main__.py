@@ -1,0 +1,5 @@
+"""`python -m chasles`."""
+
+from chasles.cli import main
+
+main()

@@ -1,0 +1,83 @@
+"""The commands, run as a user runs them."""
+
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+
+import chasles
+
+
+def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess:
+    return subprocess.run(
+        [sys.executable, "-m", "chasles", *arguments],
+        env=os.environ | {"COLUMNS": "160"} | environment,
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+    )
+
+
+def test_version():
+    result = run("--version")
+    assert result.stdout.strip() == chasles.__version__
+
+
+def test_run_heavy_top_shows_drift_and_energy_on_both_groups():
+    result = run("run", "heavy_top")
+    assert result.returncode == 0, result.stderr
+    rows = dict(re.findall(r"│ (SE3|SO3xR3) +│ +(\S+) │", result.stdout))
+    assert float(rows["SE3"]) < 1e-14
+    assert 1e-6 < float(rows["SO3xR3"]) < 5e-5
+    assert "13972.398951 J" in result.stdout
+
+
+def test_options_are_used():
+    result = run("run", "heavy_top", "--step", "0.002", "--end", "0.1")
+    assert "0.1 s in steps of 0.002 s" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("run", "heavy_top", "--step", "0.3"), "not a whole number of steps"),
+        (("run", "unknown"), "heavy_top"),
+        (("run", "heavy_top", "--step", "abc"), "abc"),
+        (("nonsense",), "nonsense"),
+    ],
+)
+def test_mistakes_end_with_a_message_and_no_traceback(arguments, message):
+    result = run(*arguments)
+    assert result.returncode != 0
+    output = result.stdout + result.stderr
+    assert message in output
+    assert "Traceback" not in output
+
+
+def test_info_names_what_it_stands_on():
+    result = run("info")
+    assert result.returncode == 0, result.stderr
+    for word in ("numba", "vectors", "4 doubles", "cache", "extra test", "Python"):
+        assert word in result.stdout
+
+
+def test_warm_compiles_everything_and_cleans_up():
+    """Uses the ordinary cache, so it costs little when the other tests ran; a folder of another version is removed."""
+    from chasles.kernel import cache
+
+    stale = cache.folder().parent / ("0" * 16)
+    stale.mkdir()
+    other = cache.folder().parent / "not-ours"
+    other.mkdir(exist_ok=True)
+    try:
+        result = run("warm", "--clean")
+        assert result.returncode == 0, result.stderr
+        assert "removed" in result.stdout
+        assert not stale.exists()
+        assert other.exists()
+        assert list(cache.folder().glob("*se3_dexpinv*.nbc"))
+    finally:
+        other.rmdir()

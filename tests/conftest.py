@@ -1,0 +1,5 @@
+"""Settings for all tests."""
+
+import os
+
+os.environ.setdefault("MPLBACKEND", "Agg")

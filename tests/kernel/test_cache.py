@@ -1,0 +1,111 @@
+"""The cache of compiled code: never stale, never in the way."""
+
+import os
+import shutil
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import chasles
+from chasles.kernel import cache
+from chasles.kernel.policy import COMPILED
+
+pytestmark = pytest.mark.skipif(not COMPILED, reason="nothing is cached when the compiler is switched off")
+
+EVALUATE = "from chasles.lie import so3; print(repr(float(so3.dexp([0.3, 0.0, 0.0])[1, 1])))"
+
+
+def run(code: str, **environment: str) -> subprocess.CompletedProcess:
+    return subprocess.run(
+        [sys.executable, "-c", code],
+        env=os.environ | environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+
+
+def test_an_edited_callee_in_another_module_is_recompiled(tmp_path):
+    """Numba's own cache would run the old machine code here."""
+    package = tmp_path / "site" / "chasles"
+    shutil.copytree(Path(chasles.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__"))
+    environment = {"PYTHONPATH": str(tmp_path / "site"), "CHASLES_CACHE_DIR": str(tmp_path / "cache")}
+    before = run(EVALUATE, **environment)
+    assert float(before.stdout) == pytest.approx(0.985067, abs=1e-6), before.stderr
+    again = run("import chasles; print(chasles.__file__); " + EVALUATE, **environment)
+    assert str(package) in again.stdout
+    assert again.stdout.split()[-1] == before.stdout.strip()
+    callee = package / "lie" / "ad_polynomial.py"
+    text = callee.read_text()
+    assert text.count("0.5 * g[2]") == 1
+    callee.write_text(text.replace("0.5 * g[2]", "1.5 * g[2]"))
+    after = run(EVALUATE, **environment)
+    assert float(after.stdout) == pytest.approx(1 - 3 * (1 - float(before.stdout)), rel=1e-12), after.stderr
+    assert len(list((tmp_path / "cache").iterdir())) == 2
+
+
+def test_the_key_depends_on_every_source_file(tmp_path):
+    package = tmp_path / "chasles"
+    shutil.copytree(Path(chasles.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__"))
+    keys = {cache.source_key(package)}
+    for path in sorted(package.rglob("*.py")):
+        path.write_text(path.read_text() + "\n# changed\n")
+        keys.add(cache.source_key(package))
+    assert len(keys) == 1 + len(list(package.rglob("*.py")))
+
+
+UNWRITABLE = """
+import warnings
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    from chasles.kernel import cache
+    place = cache.folder()
+    cache.folder()
+    from chasles.lie import so3
+    so3.hat([1.0, 2.0, 3.0])
+messages = [str(w.message) for w in caught if "compiled code" in str(w.message)]
+print(len(messages), place)
+"""
+
+
+def test_an_unwritable_home_falls_back_and_says_so_once(tmp_path):
+    """A file where the folder should be cannot be written to, whoever runs the test."""
+    blocker = tmp_path / "home"
+    blocker.write_text("not a folder")
+    temporary = tmp_path / "tmp"
+    temporary.mkdir()
+    result = run(UNWRITABLE, CHASLES_CACHE_DIR=str(blocker / "cache"), TMPDIR=str(temporary))
+    count, place = result.stdout.split()
+    assert count == "1", result.stderr
+    assert Path(place).is_relative_to(temporary)
+    assert list(Path(place).glob("*.nbc"))
+
+
+@pytest.mark.skipif(not hasattr(os, "getuid"), reason="POSIX permissions")
+def test_a_folder_others_can_write_to_is_not_trusted(tmp_path):
+    """Cached code is executed when it is loaded."""
+    open_to_all = tmp_path / "shared"
+    open_to_all.mkdir()
+    open_to_all.chmod(0o777)
+    assert not cache._usable(open_to_all)
+    assert cache._usable(tmp_path / "own")
+    assert stat.S_IMODE((tmp_path / "own").stat().st_mode) == 0o700
+
+
+def test_the_place_follows_the_platform(monkeypatch):
+    monkeypatch.delenv("CHASLES_CACHE_DIR", raising=False)
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.setenv("XDG_CACHE_HOME", "/somewhere")
+    assert cache.user_cache() == Path("/somewhere/chasles")
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setenv("HOME", "/home/someone")
+    assert cache.user_cache() == Path("/home/someone/.cache/chasles")
+    monkeypatch.setattr(sys, "platform", "darwin")
+    assert cache.user_cache() == Path("/home/someone/Library/Caches/chasles")
+    monkeypatch.setattr(sys, "platform", "win32")
+    monkeypatch.setenv("LOCALAPPDATA", "/appdata")
+    assert cache.user_cache() == Path("/appdata/chasles/cache")

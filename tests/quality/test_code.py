@@ -1,0 +1,68 @@
+"""Lint, format, types, layers, documentation and the weight of an import are tests, so one command checks all."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+def run(*command: str, **environment: str) -> subprocess.CompletedProcess:
+    return subprocess.run(
+        [sys.executable, *command],
+        cwd=ROOT,
+        env=os.environ | environment,
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("-m", "ruff", "check", "."),
+        ("-m", "ruff", "format", "--check", "."),
+        ("-m", "mypy"),
+        ("-c", "import sys; from importlinter.cli import lint_imports; sys.exit(lint_imports())"),
+    ],
+    ids=["lint", "format", "types", "layers"],
+)
+def test_tool_is_content(command):
+    result = run(*command)
+    assert result.returncode == 0, result.stdout + result.stderr
+
+
+def test_documentation_builds_without_warnings(tmp_path):
+    result = run("-m", "sphinx", "-q", "-W", "-b", "html", "docs", str(tmp_path / "html"))
+    assert result.returncode == 0, result.stdout + result.stderr
+    page = (tmp_path / "html" / "conventions.html").read_text()
+    assert "<math" in page
+    assert "cdn" not in page.lower()
+
+
+def test_importing_the_package_is_light():
+    code = "import sys, chasles; print([m for m in ('numba', 'numpy', 'matplotlib', 'scipy') if m in sys.modules])"
+    assert run("-c", code).stdout.strip() == "[]"
+
+
+def test_importing_the_groups_compiles_nothing():
+    code = (
+        "from chasles import lie; lie.se3, lie.pose, lie.so2, lie.se2, lie.s3xr3, lie.rotation, lie.product;"
+        "from chasles.kernel.policy import ENTRIES;"
+        "import sys; print(len(ENTRIES) > 100, sum(len(e.signatures) for e in ENTRIES), 'matplotlib' in sys.modules)"
+    )
+    assert run("-c", code, NUMBA_DISABLE_JIT="0").stdout.strip() == "True 0 False"
+
+
+def test_no_file_names_a_machine_s_path():
+    """Project files speak of the project alone."""
+    forbidden = ["/" + word + "/" for word in ("work", "root", "farm")]
+    for path in ROOT.rglob("*"):
+        if path.suffix in {".py", ".md", ".toml", ".cff"} and not {".git", ".venv", "_build"} & set(path.parts):
+            text = path.read_text()
+            assert not [word for word in forbidden if word in text], path

@@ -1,0 +1,32 @@
+"""The README is true: its Python runs, its commands exist, its links lead somewhere."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = ["README.md", "docs/index.md"]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_python_examples_run(page):
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), flags=re.DOTALL)
+    assert blocks
+    for block in blocks:
+        scope: dict = {}
+        exec(block, scope)
+        assert scope["C"].shape == (4, 4)
+
+
+def test_links_lead_somewhere():
+    text = (ROOT / "README.md").read_text()
+    for target in re.findall(r"\]\(([^)#]+)\)", text):
+        assert (ROOT / target).exists(), target
+
+
+def test_continuous_integration_runs_the_command_of_the_readme():
+    command = next(line for line in (ROOT / "README.md").read_text().splitlines() if line.endswith("-m pytest"))
+    pattern = re.search(r"grep -m1 -E '(.*)' README", (ROOT / ".ci" / "run").read_text())
+    assert pattern is not None
+    assert re.fullmatch(pattern[1].replace("^", "").replace("$", ""), command)
