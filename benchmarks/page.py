@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 from collections.abc import Iterable, Sequence
 from importlib import metadata
@@ -58,3 +59,8 @@ def machine() -> str:
     width = next((bits for flag, bits in (("avx512f", 512), ("avx", 256), ("sse2", 128)) if flag in flags), None)
     registers = f", vector registers of {width} bits" if width else ""
     return f"{model}{registers}, {platform.system()} {platform.machine()}"
+
+
+def load() -> str:
+    """Load average of the last 1, 5 and 15 minutes, where the system has it."""
+    return ", ".join(f"{value:.2f}" for value in os.getloadavg()) if hasattr(os, "getloadavg") else "unknown"

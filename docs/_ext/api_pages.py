@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import re
 from pathlib import Path
 
 MODULES = {
@@ -40,6 +41,27 @@ def public(module):
             yield name, value
 
 
+def prose(text: str | None) -> list[str]:
+    """A docstring as Markdown text: symbols are meant literally, indented parts are code."""
+    lines = []
+    for block in inspect.cleandoc(text or "").split("\n\n"):
+        if block.startswith("    "):
+            lines += ["```text", inspect.cleandoc(block), "```", ""]
+        else:
+            parts = re.split(r"(`[^`]*`)", block)
+            plain = [p if p.startswith("`") else re.sub(r"([\\*_\[\]<>$~^|#])", r"\\\1", p) for p in parts]
+            lines += ["".join(plain), ""]
+    return lines
+
+
+def kinds(value) -> list[str]:
+    """What a group function takes and gives."""
+    if type(value).__name__ != "Face":
+        return []
+    shapes = [(f"`{name}`", kind) for name, kind in value.kinds] + [("result", kind) for kind in value.out]
+    return [f"- {name}: {kind.name}, ({', '.join(['...', *map(str, kind.shape)])})" for name, kind in shapes]
+
+
 def entry(name: str, value) -> list[str]:
     """The directive of one function or class."""
     kind = "class" if inspect.isclass(value) else "function"
@@ -49,14 +71,14 @@ def entry(name: str, value) -> list[str]:
         signature = "(...)"
     if kind == "class" and hasattr(value, "_fields"):
         signature = ""
-    lines = [f"````{{py:{kind}}} {name}{signature}", "", "```", inspect.cleandoc(value.__doc__), "```"]
+    lines = [f"````{{py:{kind}}} {name}{signature}", "", *prose(value.__doc__), *kinds(value)]
     if kind == "class":
         for method, member in vars(value).items():
             if not method.startswith("_") and inspect.isfunction(member) and member.__doc__:
                 arguments = (
                     str(inspect.signature(member)).replace("'", "").replace("(self, ", "(").replace("(self)", "()")
                 )
-                lines += ["", f"**{method}**`{arguments}`  ", inspect.cleandoc(member.__doc__).splitlines()[0]]
+                lines += ["", f"**{method}**`{arguments}`  ", *prose(member.__doc__)]
     return [*lines, "````", ""]
 
 
@@ -66,7 +88,7 @@ def write_pages(app) -> None:
     for package, names in MODULES.items():
         for name in names:
             module = importlib.import_module(f"{package}.{name}")
-            lines = [f"# {package}.{name}", "", inspect.cleandoc(module.__doc__ or ""), ""]
+            lines = [f"# {package}.{name}", "", *prose(module.__doc__), ""]
             lines += [f"```{{py:module}} {package}.{name}", "```", ""]
             for member, value in public(module):
                 lines += entry(member, value)

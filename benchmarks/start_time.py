@@ -1,0 +1,67 @@
+"""Time to import chasles and to make first calls, measured in new processes."""
+
+from __future__ import annotations
+
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+
+from benchmarks import page
+
+IMPORTS = ("numpy", "numba", "chasles", "chasles.lie", "chasles.lie.se3")
+FIRST_CALLS = ("so3.exp", "se3.exp", "se3.log", "se3.dexpinv")
+REPETITIONS = 5
+
+IMPORT = """
+import time
+start = time.perf_counter()
+import {module}
+print(time.perf_counter() - start)
+"""
+
+FIRST_CALL = """
+import time
+import numpy as np
+from chasles.lie import {group}
+x = np.full({dimension}, 0.1)
+argument = {group}.identity() if "{function}" == "log" else x
+start = time.perf_counter()
+{group}.{function}(argument)
+print(time.perf_counter() - start)
+"""
+
+
+def run(program: str, cache: str | None = None) -> float:
+    """The number that a program prints, run in a new process with its own cache of compiled code."""
+    environment = os.environ | ({"CHASLES_CACHE_DIR": cache} if cache else {})
+    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
+    return float(done.stdout)
+
+
+def import_table() -> str:
+    """Median time of `import` in a new process, with all that it imports."""
+    rows = []
+    for module in IMPORTS:
+        times = [run(IMPORT.format(module=module)) for _ in range(REPETITIONS)]
+        rows.append([f"`{module}`", f"{statistics.median(times) * 1e3:.1f}"])
+    return page.table(["Import", "ms"], rows)
+
+
+def first_call(name: str) -> tuple[float, float]:
+    """Time of the first call in a process: with an empty cache, and the median with a filled one."""
+    group, function = name.split(".")
+    program = FIRST_CALL.format(group=group, function=function, dimension=3 if group == "so3" else 6)
+    with tempfile.TemporaryDirectory() as cache:
+        cold = run(program, cache)
+        return cold, statistics.median(run(program, cache) for _ in range(REPETITIONS))
+
+
+def first_call_table() -> str:
+    """First calls of some functions."""
+    rows = []
+    for name in FIRST_CALLS:
+        cold, warm = first_call(name)
+        rows.append([f"`{name}`", f"{cold:.2f} s", f"{warm * 1e3:.1f} ms"])
+    return page.table(["Function", "compiled", "from the cache"], rows)
