@@ -68,9 +68,9 @@ def test_warm_compiles_everything_and_cleans_up():
     """Uses the ordinary cache, so it costs little when the other tests ran; a folder of another version is removed."""
     from chasles.kernel import cache
 
-    stale = cache.folder().parent / ("0" * 16)
+    stale = cache.root() / ("0" * 16)
     stale.mkdir()
-    other = cache.folder().parent / "not-ours"
+    other = cache.root() / "not-ours"
     other.mkdir(exist_ok=True)
     try:
         result = run("warm", "--clean")
@@ -78,6 +78,6 @@ def test_warm_compiles_everything_and_cleans_up():
         assert "removed" in result.stdout
         assert not stale.exists()
         assert other.exists()
-        assert list(cache.folder().glob("*se3_dexpinv*.nbc"))
+        assert list(cache.folder("lie").glob("*se3_dexpinv*.nbc"))
     finally:
         other.rmdir()

@@ -5,6 +5,7 @@ import shutil
 import stat
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -51,11 +52,32 @@ def test_an_edited_callee_in_another_module_is_recompiled(tmp_path):
 def test_the_key_depends_on_every_source_file(tmp_path):
     package = tmp_path / "chasles"
     shutil.copytree(Path(chasles.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__"))
-    keys = {cache.source_key(package)}
+    keys = {cache.source_key("", package)}
     for path in sorted(package.rglob("*.py")):
         path.write_text(path.read_text() + "\n# changed\n")
-        keys.add(cache.source_key(package))
+        keys.add(cache.source_key("", package))
     assert len(keys) == 1 + len(list(package.rglob("*.py")))
+
+
+def test_a_layer_is_stale_with_what_it_stands_on_and_with_nothing_else(tmp_path):
+    package = tmp_path / "chasles"
+    shutil.copytree(Path(chasles.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__"))
+
+    def changed_by(file: str) -> set[str]:
+        before = {layer: cache.source_key(layer, package) for layer in (*cache.LAYERS, "cli")}
+        (package / file).write_text((package / file).read_text() + "\n# changed\n")
+        return {layer for layer, key in before.items() if cache.source_key(layer, package) != key}
+
+    assert changed_by("cli/run.py") == {"cli"}
+    assert changed_by("lie/so3.py") == {*cache.LAYERS, "cli"} - {"kernel"}
+    assert changed_by("kernel/lanes.py") == {*cache.LAYERS, "cli"}
+
+
+def test_the_layers_are_those_of_the_import_contract():
+    """A layer's key covers what the layer may import; the contract enforces that it imports nothing else."""
+    contract = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["tool"]["importlinter"]
+    layers = contract["contracts"][0]["layers"]
+    assert tuple(reversed(layers))[: len(cache.LAYERS)] == cache.LAYERS
 
 
 UNWRITABLE = """
@@ -63,8 +85,8 @@ import warnings
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
     from chasles.kernel import cache
-    place = cache.folder()
-    cache.folder()
+    place = cache.folder("lie")
+    cache.folder("kernel")
     from chasles.lie import so3
     so3.hat([1.0, 2.0, 3.0])
 messages = [str(w.message) for w in caught if "compiled code" in str(w.message)]

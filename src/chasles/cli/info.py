@@ -31,12 +31,11 @@ def info() -> None:
     table.add_row("vectors", f"{lanes.WIDTH} doubles at a time, in registers of {cpu.register_bits()} bits")
     mode = "compiled" if policy.COMPILED else "compiler switched off (NUMBA_DISABLE_JIT)"
     table.add_row("kernels", mode + (", bounds checked (CHASLES_CHECK)" if policy.CHECKED else ""))
-    folder = cache.folder()
-    files = list(folder.glob("*.nbc"))
-    size = sum(f.stat().st_size for f in files) / 1e6
-    table.add_row("cache", f"{folder} ({len(files)} compiled functions, {size:.1f} MB)")
+    files = [file for folder in cache.current() for file in folder.glob("*.nbc")]
+    size = sum(file.stat().st_size for file in files) / 1e6
+    table.add_row("cache", f"{cache.root()} ({len(files)} compiled functions, {size:.1f} MB)")
     if outdated := cache.outdated():
-        table.add_row("", f"{len(outdated)} folders of other versions beside it; `chasles warm --clean` removes them")
+        table.add_row("", f"folders of other versions: {len(outdated)}; `chasles warm --clean` removes them")
     for extra, modules in OPTIONAL.items():
         missing = [name for name in modules if importlib.util.find_spec(name) is None]
         table.add_row(f"extra {extra}", "installed" if not missing else f"not complete, missing: {', '.join(missing)}")

@@ -39,4 +39,4 @@ def warm(
             compile_it()
             progress.advance(bar)
         progress.update(bar, description="done")
-    console.print(f"compiled code is in {cache.folder()}")
+    console.print(f"compiled code is in {cache.root()}")

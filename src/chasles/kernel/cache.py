@@ -1,8 +1,11 @@
 """Where compiled code is kept, and when it is stale.
 
 Numba's own disk cache looks at the file of the compiled function only: a change in a callee's file runs the old
-machine code. Here the cache folder carries a hash of every source file of the package and of the versions it stands
-on, so an edit or an upgrade starts an empty folder and nothing stale can be found.
+machine code. Here the cache folder of a layer carries a hash of every source file that its code can depend on, those of
+the layer itself and of all below it, and of the versions it stands on. So an edit or an upgrade starts an empty folder,
+nothing stale can be found, and an edit in an upper layer leaves the lower ones alone.
+
+Kernels outside of the package are not kept: nothing tells what they depend on.
 """
 
 from __future__ import annotations
@@ -24,6 +27,7 @@ import numpy as np
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLocator
 
 PACKAGE = Path(__file__).resolve().parents[1]
+LAYERS = ("kernel", "lie")  # from the lowest up; layers that are not listed depend on the whole package
 _KEY = re.compile("[0-9a-f]{16}").fullmatch
 
 
@@ -38,12 +42,14 @@ def user_cache() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "chasles"
 
 
-def source_key(package: Path = PACKAGE) -> str:
-    """Hash of all that decides what machine code comes out: sources, versions, checked mode."""
+def source_key(layer: str = "", package: Path = PACKAGE) -> str:
+    """Hash of all that decides what machine code of a layer comes out: sources, versions, checked mode."""
     digest = hashlib.sha256()
     versions = (numba.__version__, llvmlite.__version__, np.__version__, platform.python_version())
     digest.update(repr((*versions, os.environ.get("CHASLES_CHECK"))).encode())
-    for path in sorted(package.rglob("*.py")):
+    depth = LAYERS.index(layer) + 1 if layer in LAYERS else None
+    roots = [package] if depth is None else [package / name for name in LAYERS[:depth]]
+    for path in sorted(path for root in roots for path in root.rglob("*.py")):
         digest.update(path.relative_to(package).as_posix().encode())
         digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
@@ -63,15 +69,14 @@ def _usable(folder: Path) -> bool:
 
 
 @functools.cache
-def folder() -> Path:
-    """The cache folder of this version of the sources; created on first use, announced if it is not the usual one."""
-    key = source_key()
-    preferred = user_cache() / key
+def root() -> Path:
+    """The folder that holds all caches; created on first use, announced if it is not the usual one."""
+    preferred = user_cache()
     if _usable(preferred):
         return preferred
     owner = os.getuid() if hasattr(os, "getuid") else os.environ.get("USERNAME", "user")
-    fallback = Path(tempfile.gettempdir()) / f"chasles-{owner}" / key
-    if not (_usable(fallback.parent) and _usable(fallback)):
+    fallback = Path(tempfile.gettempdir()) / f"chasles-{owner}"
+    if not _usable(fallback):
         fallback = Path(tempfile.mkdtemp(prefix="chasles-"))
     warnings.warn(
         f"cannot write compiled code to {preferred}; it is kept in {fallback} and may have to be compiled again. "
@@ -82,15 +87,24 @@ def folder() -> Path:
     return fallback
 
 
+@functools.cache
+def folder(layer: str = "") -> Path:
+    """The cache folder of a layer in this version of its sources."""
+    place = root() / source_key(layer)
+    place.mkdir(mode=0o700, exist_ok=True)
+    return place
+
+
 class _Locator(_CacheLocator):
-    """One flat folder for the whole package; freshness is the folder's name, so the stamp is constant."""
+    """One flat folder a layer; freshness is the folder's name, so the stamp is constant."""
 
     def __init__(self, py_func):
         module = py_func.__module__.removeprefix("chasles.")
+        self._layer = module.partition(".")[0]
         self._unique = f"{module}-{py_func.__code__.co_firstlineno}"
 
     def get_cache_path(self):
-        return str(folder())
+        return str(folder(self._layer))
 
     def get_source_stamp(self):
         return "chasles"
@@ -113,7 +127,11 @@ class PackageCache(FunctionCache):
     _impl_class = _Impl
 
 
+def current() -> list[Path]:
+    """The cache folders of this version of the sources."""
+    return [folder(layer) for layer in (*LAYERS, "")]
+
+
 def outdated() -> list[Path]:
-    """Cache folders of other versions of the sources beside the current one."""
-    current = folder()
-    return sorted(path for path in current.parent.iterdir() if path.is_dir() and path != current and _KEY(path.name))
+    """Cache folders of other versions of the sources."""
+    return sorted(path for path in root().iterdir() if path.is_dir() and path not in current() and _KEY(path.name))

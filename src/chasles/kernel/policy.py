@@ -42,8 +42,8 @@ def kernel(function: Callable | None = None, *, entry: bool = False) -> Any:
     """Compile a function under the package's policy.
 
     Plain `@kernel` is for what other kernels call: it is inlined into them, always, and costs nothing by itself.
-    `@kernel(entry=True)` is for the loops that Python calls: compiled once a signature, cached on disk, releases the
-    interpreter lock. With NUMBA_DISABLE_JIT=1 both return the plain Python function, which then runs on whole NumPy
+    `@kernel(entry=True)` is for the loops that Python calls: compiled once a signature, cached on disk (for code
+    of the package), releases the interpreter lock. With NUMBA_DISABLE_JIT=1 both return the plain Python function, which then runs on whole NumPy
     columns instead of lanes (see `kernel.lanes`).
     """
     if function is None:
@@ -55,6 +55,7 @@ def kernel(function: Callable | None = None, *, entry: bool = False) -> Any:
             forceinline=True, fastmath=FAST_MATH, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True
         )(function)
     dispatcher = numba.njit(fastmath=FAST_MATH, error_model="numpy", nogil=True)(function)
-    dispatcher._cache = PackageCache(function)
+    if function.__module__.startswith("chasles."):
+        dispatcher._cache = PackageCache(function)
     ENTRIES.append(dispatcher)
     return dispatcher
