@@ -42,9 +42,9 @@ def kernel(function: Callable | None = None, *, entry: bool = False) -> Any:
     """Compile a function under the package's policy.
 
     Plain `@kernel` is for what other kernels call: it is inlined into them, always, and costs nothing by itself.
-    `@kernel(entry=True)` is for the loops that Python calls: compiled once a signature, cached on disk (for code
-    of the package), releases the interpreter lock. With NUMBA_DISABLE_JIT=1 both return the plain Python function, which then runs on whole NumPy
-    columns instead of lanes (see `kernel.lanes`).
+    `@kernel(entry=True)` is for the loops that Python calls: compiled once a signature, kept on disk if it belongs to the
+    package, releases the interpreter lock. With NUMBA_DISABLE_JIT=1 both return the plain Python function, which then
+    runs on whole NumPy columns instead of lanes (see `kernel.lanes`).
     """
     if function is None:
         return lambda f: kernel(f, entry=entry)  # type: ignore[call-overload]
