@@ -42,7 +42,7 @@ def kernel(function: Callable | None = None, *, entry: bool = False) -> Any:
     """Compile a function under the package's policy.
 
     Plain `@kernel` is for what other kernels call: it is inlined into them, always, and costs nothing by itself.
-    `@kernel(entry=True)` is for the loops that Python calls: compiled once a signature, kept on disk if it belongs to the
+    `@kernel(entry=True)` is for the loops that Python calls: compiled once a signature, kept on disk if part of the
     package, releases the interpreter lock. With NUMBA_DISABLE_JIT=1 both return the plain Python function, which then
     runs on whole NumPy columns instead of lanes (see `kernel.lanes`).
     """
