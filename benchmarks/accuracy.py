@@ -75,7 +75,10 @@ def angle(theta: float) -> str:
     """An angle of THETAS as text."""
     if theta in (np.pi, np.pi - 1e-8):
         return "π" if theta == np.pi else "π − 1e-8"
-    return f"{theta:g}" if theta == 0 or theta >= 0.1 else number(theta).replace(".0", "")
+    if theta == 0 or theta >= 0.1:
+        return f"{theta:g}"
+    mantissa, exponent = f"{theta:.1e}".split("e")
+    return f"{mantissa.removesuffix('.0')}e{int(exponent)}"
 
 
 def cell(found: Sequence[Error]) -> str:

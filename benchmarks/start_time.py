@@ -1,4 +1,4 @@
-"""Time to import chasles and to make first calls, measured in new processes."""
+"""Processor time to import chasles and to make first calls, measured in new processes."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ REPETITIONS = 5
 
 IMPORT = """
 import time
-start = time.perf_counter()
+start = time.process_time()
 import {module}
-print(time.perf_counter() - start)
+print(time.process_time() - start)
 """
 
 FIRST_CALL = """
@@ -27,9 +27,9 @@ import numpy as np
 from chasles.lie import {group}
 x = np.full({dimension}, 0.1)
 argument = {group}.identity() if "{function}" == "log" else x
-start = time.perf_counter()
+start = time.process_time()
 {group}.{function}(argument)
-print(time.perf_counter() - start)
+print(time.process_time() - start)
 """
 
 

@@ -229,14 +229,10 @@ class Group:
         self.size = len(basis[0])
         self.dim = len(basis)
         # Frobenius-orthogonal in every group here, so vee is a projection onto the basis.
-        self.basis: list[Entries] = [
-            [(int(i), int(j), e[i, j]) for i, j in np.argwhere(e != 0)] for e in basis
-        ]
+        self.basis: list[Entries] = [[(int(i), int(j), e[i, j]) for i, j in np.argwhere(e != 0)] for e in basis]
         self.squares = [mp.fsum(s * s for _, _, s in e) for e in self.basis]
         # Structure constants from the definition: ad(E_i) E_j = vee [E_i, E_j].
-        self.ad_basis = [
-            np.array([self._vee(_mul(e, f) - _mul(f, e)) for f in basis], dtype=object).T for e in basis
-        ]
+        self.ad_basis = [np.array([self._vee(_mul(e, f) - _mul(f, e)) for f in basis], dtype=object).T for e in basis]
 
     def _load(self, g: Any) -> Array:
         return _polar(_array(g))
@@ -304,9 +300,7 @@ class Group:
         one = _identity(self.size)
         a = self._cay(x)
         left, right, ginv = _inverse(one - self._hat(x)), one + a, _inverse(_mul(a, a))
-        return self._sandwich(left, _product(right, a, ginv)) + self._sandwich(
-            _mul(a, left), _mul(right, ginv)
-        )
+        return self._sandwich(left, _product(right, a, ginv)) + self._sandwich(_mul(a, left), _mul(right, ginv))
 
     def _ccsk_factors(self, x: Array) -> list[Array]:
         return [self._exp(np.where(np.arange(self.dim) == k, x, mpf(0))) for k in range(self.dim)]

@@ -201,11 +201,15 @@ class Face:
             else np.broadcast_to(array, batch + kind.shape).reshape(-1, kind.size)
             for array, shape, (_, kind) in zip(arrays, shapes, self.kinds, strict=True)
         ]
-        status, _ = self._run(
-            n, rows, [result.reshape(n, kind.size) for result, kind in zip(results, self.out, strict=True)]
-        )
-        if status:
+        # blocks overlap, so a result that is also an argument is written at the end
+        aliased = out is not None and any(np.may_share_memory(a, b) for a in rows for b in results)
+        targets = [np.empty_like(result) for result in results] if aliased else results
+        flat = [target.reshape(n, kind.size) for target, kind in zip(targets, self.out, strict=True)]
+        if self._run(n, rows, flat)[0]:
             self._refuse(n, batch, rows)
+        if aliased:
+            for result, target in zip(results, targets, strict=True):
+                result[...] = target
         return results[0] if self._single_result else tuple(results)
 
     def _results(self, batch, out):

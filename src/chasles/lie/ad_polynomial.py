@@ -1,8 +1,8 @@
-"""Functions of ad on so(3), and on se(3) by differentiation: g0 + g1 ad + g2 ad^2 with coefficients of s = |x|^2.
+"""Functions of ad on so(3), and on se(3) by differentiation: k0 I + k1 x~ + k2 x xᵀ with coefficients of s = |x|².
 
-On so(3) ad_x is the cross product x~, and every analytic phi(ad_x) has this form. se(3) is so(3) over the dual
-numbers: ad_(x,v) = [[x~, 0], [v~, x~]], so the lower left block of phi(ad_(x,v)) is the derivative of phi(x~) in the
-direction v. That is 004, section 2.3, whose g~1, g~2 are twice the derivatives with respect to s used here.
+On so(3) ad_x is the cross product x~, and every analytic phi(ad_x) has this form: k0 = phi₊, k1 = g1, k2 = g2 of 004,
+section 2.3 (there with x~² = x xᵀ - s I, which cancels at large angles). se(3) is so(3) over the dual numbers:
+ad_(x,v) = [[x~, 0], [v~, x~]], so the lower left block of phi(ad_(x,v)) is the derivative of phi(x~) along v. The paper's g~1, g~2 are twice the derivatives with respect to s used here.
 """
 
 from __future__ import annotations
@@ -12,17 +12,23 @@ from chasles.kernel.policy import kernel
 
 
 @kernel
-def jordan(a, b):
-    """a~ b~ + b~ a~, a symmetric matrix; jordan(a, a) = 2 a~^2."""
-    xx, yy, zz = a[0] * b[0], a[1] * b[1], a[2] * b[2]
+def symmetric_outer(a, b):
+    """a bᵀ + b aᵀ as a symmetric six."""
     return (
-        -2.0 * (yy + zz),
+        2.0 * a[0] * b[0],
         a[0] * b[1] + a[1] * b[0],
         a[0] * b[2] + a[2] * b[0],
-        -2.0 * (xx + zz),
+        2.0 * a[1] * b[1],
         a[1] * b[2] + a[2] * b[1],
-        -2.0 * (xx + yy),
+        2.0 * a[2] * b[2],
     )
+
+
+@kernel
+def scaled_square(s, c):
+    """s c cᵀ as a symmetric six."""
+    x, y, z = scale(s, c)
+    return (x * c[0], x * c[1], x * c[2], y * c[1], y * c[2], z * c[2])
 
 
 @kernel
@@ -46,49 +52,47 @@ def compose_matrix(d, u, s):
 
 
 @kernel
-def matrix(x, g):
-    """g0 I + g1 x~ + g2 x~^2."""
-    return compose_matrix(g[0], scale(g[1], x), scale6(0.5 * g[2], jordan(x, x)))
+def matrix(x, k):
+    """k0 I + k1 x~ + k2 x xᵀ."""
+    return compose_matrix(k[0], scale(k[1], x), scaled_square(k[2], x))
 
 
 @kernel
-def matrix_derivative(x, v, g, dg):
-    """Derivative of `matrix` along v; dg are the derivatives of g with respect to s."""
+def matrix_derivative(x, v, k, dk):
+    """Derivative of `matrix` along v; dk are the derivatives of k with respect to s."""
     a = 2.0 * dot(x, v)
-    u = add_scaled(scale(g[1], v), a * dg[1], x)
-    s = sum6(scale6(g[2], jordan(x, v)), scale6(0.5 * a * dg[2], jordan(x, x)))
-    return compose_matrix(a * dg[0], u, s)
+    u = add_scaled(scale(k[1], v), a * dk[1], x)
+    s = sum6(scale6(k[2], symmetric_outer(x, v)), scaled_square(a * dk[2], x))
+    return compose_matrix(a * dk[0], u, s)
 
 
 @kernel
-def matrix_second_derivative(x, v, y, g, dg, ddg):
+def matrix_second_derivative(x, v, y, k, dk, ddk):
     """Second derivative of `matrix` along v and y."""
     a, b, c = 2.0 * dot(x, v), 2.0 * dot(x, y), 2.0 * dot(v, y)
     ab = a * b
-    u = add(add(scale(b * dg[1], v), scale(a * dg[1], y)), scale(c * dg[1] + ab * ddg[1], x))
+    u = add(add(scale(b * dk[1], v), scale(a * dk[1], y)), scale(c * dk[1] + ab * ddk[1], x))
     s = sum6(
-        sum6(scale6(b * dg[2], jordan(x, v)), scale6(a * dg[2], jordan(x, y))),
-        sum6(scale6(g[2], jordan(v, y)), scale6(0.5 * (c * dg[2] + ab * ddg[2]), jordan(x, x))),
+        sum6(scale6(b * dk[2], symmetric_outer(x, v)), scale6(a * dk[2], symmetric_outer(x, y))),
+        sum6(scale6(k[2], symmetric_outer(v, y)), scaled_square(c * dk[2] + ab * ddk[2], x)),
     )
-    return compose_matrix(c * dg[0] + ab * ddg[0], u, s)
+    return compose_matrix(c * dk[0] + ab * ddk[0], u, s)
 
 
 @kernel
-def apply(x, y, g):
-    """(g0 + g1 x~ + g2 x~^2) y."""
-    xy = cross(x, y)
-    return add(add_scaled(scale(g[0], y), g[1], xy), scale(g[2], cross(x, xy)))
+def apply(x, y, k):
+    """(k0 I + k1 x~ + k2 x xᵀ) y."""
+    return add_scaled(add_scaled(scale(k[0], y), k[1], cross(x, y)), k[2] * dot(x, y), x)
 
 
 @kernel
-def apply_se3(twist, y, g, dg):
-    """phi(ad_(x,v)) (b, c): 004, section 2.3, for a function with g0 constant."""
+def apply_se3(twist, y, k, dk):
+    """phi(ad_(x,v)) (b, c): 004, section 2.3."""
     (x, v), (b, c) = twist, y
-    a = 2.0 * dot(x, v)
-    xb = cross(x, b)
-    first = add_scaled(add_scaled(scale(g[0], b), g[1], xb), g[2], cross(x, xb))
-    inner = add(cross(v, b), cross(x, c))
-    linear = add_scaled(scale(g[0], c), g[1], inner)
-    linear = add_scaled(linear, a * dg[1], xb)
-    linear = add_scaled(linear, a * dg[2], cross(x, xb))
-    return first, add_scaled(linear, g[2], add(cross(v, xb), cross(x, inner)))
+    a, xb = 2.0 * dot(x, v), dot(x, b)
+    across = cross(x, b)
+    first = add_scaled(add_scaled(scale(k[0], b), k[1], across), k[2] * xb, x)
+    linear = add_scaled(scale(k[0], c), a * dk[0], b)
+    linear = add_scaled(add_scaled(linear, k[1], add(cross(v, b), cross(x, c))), a * dk[1], across)
+    along = k[2] * (dot(v, b) + dot(x, c)) + a * dk[2] * xb
+    return first, add_scaled(add_scaled(linear, along, x), k[2] * xb, v)

@@ -52,6 +52,9 @@ def phi_ad(
     series = _series(alpha, phi, radius)
     closed = _closed(np.where(near, radius, alpha), phi, derivative, radius)
     g, dg = (np.where(near[..., None], a, b) for a, b in zip(series, closed, strict=True))
+    s = alpha**2
+    g[..., 0] -= s * g[..., 2]  # from phi(0) + g1 ad + g2 ad² to k0 I + k1 x~ + k2 x xᵀ
+    dg[..., 0] -= g[..., 2] + s * dg[..., 2]
     if not (np.isfinite(g).all() and np.isfinite(dg).all()):
         raise ValueError("lie.phi_ad: phi is not finite where it is needed; is it analytic there?")
     return _rotational(x, g) if x.shape[-1] == 3 else _spatial(x, g, dg)

@@ -96,36 +96,34 @@ def stumpff(half):
     )
 
 
-# Each map is phi(ad_x) = g0 + g1 ad + g2 ad^2 on so(3). The functions below return (g0, g1, g2), their derivatives
+# Each map is phi(ad_x) = k0 I + k1 x~ + k2 x x^T on so(3). The functions below return (k0, k1, k2), their derivatives
 # with respect to s, and their second derivatives: the derivatives serve SE(3), the second ones derivatives there.
 
 
 @kernel
 def exp_coefficients(half):
-    """exp: g1 = c_1, g2 = c_2."""
+    """exp: k = (c_0, c_1, c_2), the cosine from the smaller of sine and cosine of the half angle."""
+    s, c, h = half
     (c1, c2, _), (d1, d2, _), (e1, e2, _) = stumpff(half)
-    zero = 0.0 * half[0]
-    return (zero + 1.0, c1, c2), (zero, d1, d2), (zero, e1, e2)
+    c0 = select(c * c < 0.5, fma(2.0 * c, c, -1.0), fma(-2.0 * s * h, h, 1.0))
+    return (c0, c1, c2), (-0.5 * c1, d1, d2), (-0.5 * d1, e1, e2)
 
 
 @kernel
 def dexp_coefficients(half):
-    """dexp = (e^z - 1)/z: g1 = c_2, g2 = c_3."""
-    (_, c2, c3), (_, d2, d3), (_, e2, e3) = stumpff(half)
-    zero = 0.0 * half[0]
-    return (zero + 1.0, c2, c3), (zero, d2, d3), (zero, e2, e3)
+    """dexp = (e^z - 1)/z: k = (c_1, c_2, c_3)."""
+    return stumpff(half)
 
 
 @kernel
 def dexpinv_coefficients(half):
-    """dexpinv = z/(e^z - 1): g1 = -1/2, g2 = (1 - u)/s with u = (theta/2) cot(theta/2); pole at theta = 2 pi.
+    """dexpinv = z/(e^z - 1): k = (u, -1/2, g), u = (theta/2) cot(theta/2), g = (1 - u)/s; pole at theta = 2 pi.
 
-    Near: g2 = n/(2 c_2) with n = c_3 - 2 c_4 and (2 c_2)' = -n, so g2' = (n' + g2 n)/(2 c_2) and
-    g2'' = (n'' + 2 g2' n + g2 n')/(2 c_2): no cancellation. Far: as it stands, with u = cos(theta/2)/(2 h),
-    k = 1/(4 h^2), h = sin(theta/2)/theta: u' = (u - k)/(2s), u'' = -(u' + k')/(2s). Source: 004, section 2.3.
+    u = cos(theta/2)/(2 h) with h = sin(theta/2)/theta. Near: g = n/(2 c_2) with n = c_3 - 2 c_4 and (2 c_2)' = -n, so
+    g' = (n' + g n)/(2 c_2), g'' = (n'' + 2 g' n + g n')/(2 c_2), u' = -g - s g', u'' = -2 g' - s g'': nothing cancels.
+    Far: g as it stands, u' = (u - k)/(2s), u'' = -(u' + k')/(2s) with k = 1/(4 h^2). Source: 004, section 2.3.
     """
     s, c, h = half
-    zero = 0.0 * s
     near = s < QUOTIENT_LIMIT
     c3, c4, c5, c6, c7, c8 = series(select(near, s, 0.0))
     r = 0.5 / select(near, versine(s, c, h), 1.0)
@@ -146,8 +144,9 @@ def dexpinv_coefficients(half):
     f = (1.0 - u) * q
     df = -(du + f) * q
     ddf = -(ddu + 2.0 * df) * q
+    zero = 0.0 * s
     return (
-        (zero + 1.0, zero - 0.5, select(near, g, f)),
-        (zero, zero, select(near, dg, df)),
-        (zero, zero, select(near, ddg, ddf)),
+        (u, zero - 0.5, select(near, g, f)),
+        (select(near, -g - s * dg, du), zero, select(near, dg, df)),
+        (select(near, -2.0 * dg - s * ddg, ddu), zero, select(near, ddg, ddf)),
     )

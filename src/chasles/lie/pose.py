@@ -13,6 +13,7 @@ from chasles.kernel.algebra import add, cross, neg, scale, skew_mul, sub
 from chasles.kernel.face import Guard, face
 from chasles.kernel.policy import kernel
 from chasles.lie import quaternion, s3, se3, so3
+from chasles.lie.arrays import real_array
 from chasles.lie.kinds import BLOCK_LOWER, POSE, POSE_MATRIX, SCALAR, TWIST, VECTOR, WRENCH
 from chasles.lie.se3 import (
     ad,
@@ -89,9 +90,7 @@ def random(rng: np.random.Generator, shape: tuple[int, ...] = ()) -> np.ndarray:
 
 def project(g: ArrayLike) -> np.ndarray:
     """The pose with its quaternion made unit, the position kept."""
-    g = np.asarray(g, dtype=float)
-    if g.shape[-1:] != (7,):
-        raise ValueError(f"pose.project: g has shape {g.shape}; expected (..., 7)")
+    g = real_array("pose.project", "g", g, (7,))
     return np.concatenate([s3.project(g[..., :4]), g[..., 4:]], axis=-1)
 
 

@@ -7,7 +7,8 @@ flattened by rows). Equal neighbours are one call of the group's function, so SE
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from types import ModuleType
 
@@ -155,14 +156,15 @@ class Product:
                 raise ValueError(f"{self}, block {index}: {error}") from None
 
     def _join(self, parts: list[np.ndarray], shape: tuple[int, ...]) -> np.ndarray:
-        return np.concatenate([p.reshape(*shape, -1) for p in parts], axis=-1)
+        widths = [math.prod(p.shape[len(shape) :]) for p in parts]
+        return np.concatenate([p.reshape(*shape, width) for p, width in zip(parts, widths, strict=True)], axis=-1)
 
     def _map(self, name, *args, algebra=(False, False), to_algebra=False, extra=()) -> np.ndarray:
         flat = []
         for block, result in self._apply(name, args, algebra, extra):
             rank = 1 if to_algebra or block.group == "rn" else len(block.shape)
             lead = result.shape[: result.ndim - rank - 1]
-            flat.append(result.reshape(*lead, -1))
+            flat.append(result.reshape(*lead, math.prod(result.shape[len(lead) :])))
         return np.concatenate(flat, axis=-1)
 
     def _diagonal(self, name, *args, algebra=(True,)) -> np.ndarray:
@@ -177,23 +179,46 @@ class Product:
         return matrix
 
 
-def _parse(description: tuple[str | int, ...]) -> Iterator[Block]:
-    if not description or not isinstance(description[0], str):
-        raise ValueError("product: expected names of groups, each optionally followed by a number of copies")
-    element = algebra = 0
-    for position, item in enumerate(description):
-        if not isinstance(item, str):
-            continue
-        following = description[position + 1] if position + 1 < len(description) else 1
-        count = following if isinstance(following, int) else 1
-        if count < 1:
-            raise ValueError(f"product: {item!r} is to be taken {count} times; expected at least once")
-        if item in GROUPS:
-            group, (shape, dimension) = item, GROUPS[item]
-        elif item[:1] == "r" and item[1:].isdigit() and int(item[1:]) > 0:
-            group, shape, dimension = "rn", (int(item[1:]),), int(item[1:])
+COUNTED = "expected names, each optionally followed by a number of copies"
+
+
+def counted(function: str, description: Sequence[str | int]) -> Iterator[tuple[str, int]]:
+    """Names with their numbers of copies, from ("pose", 3, "r4"); ValueError for anything else."""
+    previous: str | None = None
+    for item in description:
+        if isinstance(item, str):
+            if previous is not None:
+                yield previous, 1
+            previous = item
+        elif previous is None or isinstance(item, bool) or not isinstance(item, int | np.integer):
+            raise ValueError(
+                f"{function}: expected names, each optionally followed by a number of copies, not {item!r}"
+            )
+        elif item < 1:
+            raise ValueError(f"{function}: {previous!r} is to be taken {item} times; expected at least once")
         else:
-            raise ValueError(f"product: {item!r} is not a group; expected one of {', '.join(GROUPS)}, r1, r2, ...")
-        ends = element + count * int(np.prod(shape)), algebra + count * dimension
+            yield previous, int(item)
+            previous = None
+    if previous is not None:
+        yield previous, 1
+    elif not description:
+        raise ValueError(f"{function}: {COUNTED}")
+
+
+def vector_length(name: str) -> int:
+    """n of a name such as "r4", 0 if it is not of this form."""
+    return int(name[1:]) if name[:1] == "r" and name[1:].isdigit() else 0
+
+
+def _parse(description: Sequence[str | int]) -> Iterator[Block]:
+    element = algebra = 0
+    for name, count in counted("product", description):
+        if name in GROUPS:
+            group, (shape, dimension) = name, GROUPS[name]
+        elif n := vector_length(name):
+            group, shape, dimension = "rn", (n,), n
+        else:
+            raise ValueError(f"product: {name!r} is not a group; expected one of {', '.join(GROUPS)}, r1, r2, ...")
+        ends = element + count * math.prod(shape), algebra + count * dimension
         yield Block(group, count, shape, dimension, slice(element, ends[0]), slice(algebra, ends[1]))
         element, algebra = ends

@@ -8,16 +8,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from chasles.lie.arrays import real_array
+
 
 def _vector(name: str, argument: str, x: ArrayLike) -> np.ndarray:
-    array = np.asarray(x)
-    if array.dtype.kind not in "fiu" or array.ndim == 0:
-        raise ValueError(f"rn.{name}: {argument} must be an array of real numbers of shape (..., n), got {x!r}")
-    array = array.astype(float)
-    if not np.isfinite(array).all():
-        bad = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
-        raise ValueError(f"rn.{name}: {argument}{list(bad)} is not finite: {array[bad]}; expected finite numbers")
-    return array
+    return real_array(f"rn.{name}", argument, x)
 
 
 def _pair(name: str, x: ArrayLike, y: ArrayLike, names: tuple[str, str]) -> tuple[np.ndarray, np.ndarray]:
@@ -101,8 +96,8 @@ dexpinv = dexp
 
 def ddexp(x: ArrayLike, y: ArrayLike) -> np.ndarray:
     """Zero matrices."""
-    a, _ = _pair("ddexp", x, y, ("x", "y"))
-    return _matrices(a, 0.0)
+    a, b = _pair("ddexp", x, y, ("x", "y"))
+    return _matrices(np.broadcast_to(a, np.broadcast_shapes(a.shape, b.shape)), 0.0)
 
 
 ddexpinv = ddexp

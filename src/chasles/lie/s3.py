@@ -14,6 +14,7 @@ from chasles.kernel.face import Guard, face
 from chasles.kernel.lanes import absolute, sqrt
 from chasles.kernel.policy import kernel
 from chasles.lie import quaternion, so3
+from chasles.lie.arrays import real_array
 from chasles.lie.kinds import ANY_QUATERNION, MATRIX, SCALAR, UNIT_QUATERNION, VECTOR
 from chasles.lie.so3 import (
     ad,
@@ -79,9 +80,7 @@ def random(rng: np.random.Generator, shape: tuple[int, ...] = ()) -> np.ndarray:
 
 def project(q: ArrayLike) -> np.ndarray:
     """Nearest unit quaternion, q/|q|. Raises ValueError for the zero quaternion."""
-    q = np.asarray(q, dtype=float)
-    if q.shape[-1:] != (4,):
-        raise ValueError(f"s3.project: q has shape {q.shape}; expected (..., 4)")
+    q = real_array("s3.project", "q", q, (4,))
     norm = np.linalg.norm(q, axis=-1, keepdims=True)
     if not np.all(norm > 0):
         raise ValueError("s3.project: the zero quaternion has no direction")

@@ -14,6 +14,7 @@ from chasles.kernel.functions import atan2, sincos
 from chasles.kernel.lanes import absolute, maximum, rint
 from chasles.kernel.policy import kernel
 from chasles.lie import so2
+from chasles.lie.arrays import real_array
 from chasles.lie.coefficients import dexp_coefficients, dexpinv_coefficients, exp_coefficients, half_angle_planar
 from chasles.lie.kinds import MATRIX, PLANAR_POSE, PLANAR_TWIST, SCALAR, VECTOR2
 from chasles.lie.so2 import turn, turn_back
@@ -35,9 +36,7 @@ def random(rng: np.random.Generator, shape: tuple[int, ...] = ()) -> np.ndarray:
 
 def project(m: ArrayLike) -> np.ndarray:
     """Nearest planar motion: the rotation block by `so2.project`, the position kept, the last row restored."""
-    m = np.asarray(m, dtype=float)
-    if m.shape[-2:] != (3, 3):
-        raise ValueError(f"se2.project: m has shape {m.shape}; expected (..., 3, 3)")
+    m = real_array("se2.project", "m", m, (3, 3))
     g = identity(m.shape[:-2])
     g[..., :2, :2], g[..., :2, 2] = so2.project(m[..., :2, :2]), m[..., :2, 2]
     return g
@@ -147,7 +146,7 @@ def log(g):
     """Twist with exp(X) = g, |w| <= π."""
     w = atan2(g[0][1], g[0][0])
     k, _, _ = dexpinv_coefficients(half_angle_planar(w))
-    return w, turn((1.0 - w * w * k[2], -0.5 * w), g[1])
+    return w, turn((k[0], -0.5 * w), g[1])
 
 
 @kernel
@@ -187,7 +186,7 @@ def dexpinv(x):
     w, v = x
     g, _, _ = dexpinv_coefficients(half_angle_planar(w))
     zero = 0.0 * w
-    return block(1.0, turn((zero - 0.5, w * g[2]), turned(v)), (1.0 - w * w * g[2], -0.5 * w))
+    return block(1.0, turn((zero - 0.5, w * g[2]), turned(v)), (g[0], -0.5 * w))
 
 
 @face(x=PLANAR_TWIST, y=PLANAR_TWIST, out=MATRIX)

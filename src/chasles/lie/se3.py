@@ -32,6 +32,7 @@ from chasles.kernel.algebra import (
 from chasles.kernel.face import Guard, Kind, face
 from chasles.kernel.policy import kernel
 from chasles.lie import ad_polynomial, so3
+from chasles.lie.arrays import real_array
 from chasles.lie.coefficients import dexp_coefficients, dexpinv_coefficients, half_angle
 from chasles.lie.kinds import BLOCK_LOWER, POSE_MATRIX, SCALAR, TWIST, VECTOR, WRENCH
 
@@ -59,9 +60,7 @@ def from_parts(rotation: ArrayLike, position: ArrayLike) -> np.ndarray:
 
 def project(m: ArrayLike) -> np.ndarray:
     """Nearest rigid motion: the rotation block by `so3.project`, the position kept, the last row restored."""
-    m = np.asarray(m, dtype=float)
-    if m.shape[-2:] != (4, 4):
-        raise ValueError(f"se3.project: m has shape {m.shape}; expected (..., 4, 4)")
+    m = real_array("se3.project", "m", m, (4, 4))
     return from_parts(so3.project(m[..., :3, :3]), m[..., :3, 3])
 
 
@@ -293,7 +292,7 @@ def half_minus_matrix(c):
 def plus_cay_matrix(c):
     """I + cay c = σ (I + c~ + c cᵀ)."""
     s = so3.cayley_sigma(c)
-    return ad_polynomial.compose_matrix(s, scale(s, c), so3.scaled_square(s, c))
+    return ad_polynomial.compose_matrix(s, scale(s, c), ad_polynomial.scaled_square(s, c))
 
 
 @face(x=TWIST, out=POSE_MATRIX)

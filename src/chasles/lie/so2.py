@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 from chasles.kernel.face import face
 from chasles.kernel.functions import atan2, sincos
 from chasles.kernel.policy import kernel
+from chasles.lie.arrays import real_array
 from chasles.lie.kinds import MATRIX1, MATRIX2, PLANAR_ROTATION, SCALAR, VECTOR1, VECTOR2
 
 
@@ -23,9 +24,7 @@ def random(rng: np.random.Generator, shape: tuple[int, ...] = ()) -> np.ndarray:
 
 def project(m: ArrayLike) -> np.ndarray:
     """Nearest 2x2 rotation matrix. Raises ValueError where there is no nearest one."""
-    m = np.asarray(m, dtype=float)
-    if m.shape[-2:] != (2, 2):
-        raise ValueError(f"so2.project: m has shape {m.shape}; expected (..., 2, 2)")
+    m = real_array("so2.project", "m", m, (2, 2))
     c, s = m[..., 0, 0] + m[..., 1, 1], m[..., 1, 0] - m[..., 0, 1]
     norm = np.hypot(c, s)
     if not np.all(norm > 0):

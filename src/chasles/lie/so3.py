@@ -14,6 +14,7 @@ from chasles.kernel.functions import atan2, sincos
 from chasles.kernel.lanes import absolute, maximum, rint, select, sqrt
 from chasles.kernel.policy import kernel
 from chasles.lie import ad_polynomial, quaternion
+from chasles.lie.arrays import real_array
 from chasles.lie.coefficients import dexp_coefficients, dexpinv_coefficients, exp_coefficients, half_angle
 from chasles.lie.kinds import MATRIX, ROTATION, SCALAR, VECTOR
 
@@ -41,9 +42,7 @@ def _matrix_of_quaternion(q):
 
 def project(m: ArrayLike) -> np.ndarray:
     """Nearest rotation matrix (Frobenius norm), by the polar decomposition. Raises ValueError if det m <= 0."""
-    m = np.asarray(m, dtype=float)
-    if m.shape[-2:] != (3, 3):
-        raise ValueError(f"so3.project: m has shape {m.shape}; expected (..., 3, 3)")
+    m = real_array("so3.project", "m", m, (3, 3))
     if not np.all(np.linalg.det(m) > 0):
         raise ValueError("so3.project: a matrix with determinant <= 0 has no nearest rotation of the same orientation")
     u, _, vt = np.linalg.svd(m)
@@ -236,7 +235,7 @@ def cayley_sigma(c):
 def cay(c):
     """Cayley map (I - c~)⁻¹(I + c~) = I + σ(c~ + c~²), σ = 2/(1 + |c|²); c = tan(θ/2) n. Source: 003 eq. (35)."""
     s = cayley_sigma(c)
-    return ad_polynomial.matrix(c, (1.0, s, s))
+    return ad_polynomial.matrix(c, (0.5 * s * (1.0 - dot(c, c)), s, s))
 
 
 @face(g=ROTATION, out=VECTOR, guard=HALF_TURN)
@@ -257,14 +256,7 @@ def dcay(c):
 @face(c=VECTOR, out=MATRIX)
 def dcayinv(c):
     """Inverse of `dcay`: (I - c~ + c cᵀ)/2. Source: 003 eq. (37)."""
-    return ad_polynomial.compose_matrix(0.5, scale(-0.5, c), scaled_square(0.5, c))
-
-
-@kernel
-def scaled_square(s, c):
-    """s c cᵀ as a symmetric six."""
-    x, y, z = scale(s, c)
-    return (x * c[0], x * c[1], x * c[2], y * c[1], y * c[2], z * c[2])
+    return ad_polynomial.compose_matrix(0.5, scale(-0.5, c), ad_polynomial.scaled_square(0.5, c))
 
 
 # ---------------------------------------------------------------- second-order Cayley coordinates
@@ -301,14 +293,13 @@ def cay2inv_quaternion(q):
 @face(c=VECTOR, out=MATRIX)
 def dcay2(c):
     """Right-trivialised differential of `cay2`: (I + cay c) dcay_c = 2 σ cay(c), a multiple of a rotation."""
-    s = cayley_sigma(c)
-    return mat_scale(2.0 * s, ad_polynomial.matrix(c, (1.0, s, s)))
+    return mat_scale(2.0 * cayley_sigma(c), cay(c))
 
 
 @face(c=VECTOR, out=MATRIX)
 def dcay2inv(c):
     """Inverse of `dcay2`: ((1 - |c|²) I - 2 c~ + 2 c cᵀ)/4."""
-    return ad_polynomial.compose_matrix(0.25 * (1.0 - dot(c, c)), scale(-0.5, c), scaled_square(0.5, c))
+    return ad_polynomial.compose_matrix(0.25 * (1.0 - dot(c, c)), scale(-0.5, c), ad_polynomial.scaled_square(0.5, c))
 
 
 # ---------------------------------------------------------------- canonical coordinates of the second kind
