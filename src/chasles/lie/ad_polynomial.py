@@ -2,7 +2,8 @@
 
 On so(3) ad_x is the cross product x~, and every analytic phi(ad_x) has this form: k0 = phi₊, k1 = g1, k2 = g2 of 004,
 section 2.3 (there with x~² = x xᵀ - s I, which cancels at large angles). se(3) is so(3) over the dual numbers:
-ad_(x,v) = [[x~, 0], [v~, x~]], so the lower left block of phi(ad_(x,v)) is the derivative of phi(x~) along v. The paper's g~1, g~2 are twice the derivatives with respect to s used here.
+ad_(x,v) = [[x~, 0], [v~, x~]], so the lower left block of phi(ad_(x,v)) is the derivative of phi(x~) along v. The g~1
+and g~2 of the paper are twice the derivatives with respect to s used here.
 """
 
 from __future__ import annotations

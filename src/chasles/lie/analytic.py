@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from chasles.kernel.face import face
 from chasles.lie import ad_polynomial
+from chasles.lie.arrays import real_array
 from chasles.lie.kinds import BLOCK_LOWER, MATRIX, TWIST, VECTOR
 
 RING = 64  # points of the trapezoidal rule on circles; its error falls geometrically
@@ -42,7 +43,7 @@ def phi_ad(
     without it the derivative that se(3) needs comes from values on a small circle about iα, at the price of about a
     digit.
     """
-    x = np.asarray(x, dtype=float)
+    x = real_array("lie.phi_ad", "x", x, ())
     if x.shape[-1:] not in ((3,), (6,)):
         raise ValueError(f"lie.phi_ad: x has shape {x.shape}; expected a rotation vector (..., 3) or a twist (..., 6)")
     if not (np.isfinite(radius) and radius > 0):

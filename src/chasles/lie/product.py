@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import importlib
 import math
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from types import ModuleType
 
 import numpy as np
 from numpy.typing import ArrayLike
+
+from chasles.lie.arrays import real_array
 
 # group: shape of an element, dimension of the algebra
 GROUPS: dict[str, tuple[tuple[int, ...], int]] = {
@@ -133,7 +136,7 @@ class Product:
         return getattr(block.module, name)(*args, *size, shape)
 
     def _split(self, name: str, position: int, value: ArrayLike, algebra: bool) -> Iterator[np.ndarray]:
-        array = np.asarray(value, dtype=float)
+        array = real_array(f"product.{name}", f"argument {position + 1}", value, (), finite=False)
         expected = self.dimension if algebra else self.size
         if array.shape[-1:] != (expected,):
             what = "an algebra vector" if algebra else "an element"
@@ -207,7 +210,7 @@ def counted(function: str, description: Sequence[str | int]) -> Iterator[tuple[s
 
 def vector_length(name: str) -> int:
     """n of a name such as "r4", 0 if it is not of this form."""
-    return int(name[1:]) if name[:1] == "r" and name[1:].isdigit() else 0
+    return int(name[1:]) if re.fullmatch("r[0-9]+", name) else 0
 
 
 def _parse(description: Sequence[str | int]) -> Iterator[Block]:

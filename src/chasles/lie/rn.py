@@ -19,6 +19,10 @@ def _pair(name: str, x: ArrayLike, y: ArrayLike, names: tuple[str, str]) -> tupl
     a, b = _vector(name, names[0], x), _vector(name, names[1], y)
     if a.shape[-1] != b.shape[-1]:
         raise ValueError(f"rn.{name}: {names[0]} has {a.shape[-1]} components and {names[1]} has {b.shape[-1]}")
+    try:
+        np.broadcast_shapes(a.shape, b.shape)
+    except ValueError:
+        raise ValueError(f"rn.{name}: {names[0]} {a.shape} and {names[1]} {b.shape} do not broadcast") from None
     return a, b
 
 
@@ -57,7 +61,7 @@ def act(g: ArrayLike, p: ArrayLike) -> np.ndarray:
 def interpolate(g: ArrayLike, h: ArrayLike, t: ArrayLike) -> np.ndarray:
     """Straight line g + t (h - g)."""
     a, b = _pair("interpolate", g, h, ("g", "h"))
-    return a + np.asarray(t, dtype=float)[..., None] * (b - a)
+    return a + real_array("rn.interpolate", "t", t, ())[..., None] * (b - a)
 
 
 def exp(x: ArrayLike) -> np.ndarray:
@@ -91,16 +95,24 @@ def dexp(x: ArrayLike) -> np.ndarray:
     return _matrices(_vector("dexp", "x", x), 1.0)
 
 
-dexpinv = dexp
+def dexpinv(x: ArrayLike) -> np.ndarray:
+    """Identity matrices."""
+    return _matrices(_vector("dexpinv", "x", x), 1.0)
 
 
 def ddexp(x: ArrayLike, y: ArrayLike) -> np.ndarray:
     """Zero matrices."""
-    a, b = _pair("ddexp", x, y, ("x", "y"))
+    return _zero_derivative("ddexp", x, y)
+
+
+def ddexpinv(x: ArrayLike, y: ArrayLike) -> np.ndarray:
+    """Zero matrices."""
+    return _zero_derivative("ddexpinv", x, y)
+
+
+def _zero_derivative(name: str, x: ArrayLike, y: ArrayLike) -> np.ndarray:
+    a, b = _pair(name, x, y, ("x", "y"))
     return _matrices(np.broadcast_to(a, np.broadcast_shapes(a.shape, b.shape)), 0.0)
-
-
-ddexpinv = ddexp
 
 
 def bch(x: ArrayLike, y: ArrayLike) -> np.ndarray:

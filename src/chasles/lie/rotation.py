@@ -11,11 +11,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from chasles.kernel.algebra import dot, scale
-from chasles.kernel.face import Guard, face
+from chasles.kernel.face import TOLERANCE, Guard, face
 from chasles.kernel.functions import atan2, sincos
 from chasles.kernel.lanes import absolute, select, sqrt
 from chasles.kernel.policy import kernel
 from chasles.lie import quaternion, s3, so3
+from chasles.lie.arrays import real_array
 from chasles.lie.kinds import ANY_QUATERNION, MATRIX, ROTATION, SCALAR, UNIT_QUATERNION, VECTOR
 
 # ---------------------------------------------------------------- matrix, rotation vector, Rodrigues vectors
@@ -121,9 +122,8 @@ def euler_to_quaternion(angles: ArrayLike, sequence: str) -> np.ndarray:
     All twelve sequences; upper case turns about the moving axes, lower case about the fixed ones.
     """
     i, j, k, extrinsic = _axes(sequence)
-    angles = np.asarray(angles)
-    ordered = angles[..., ::-1] if extrinsic and angles.ndim else angles
-    return _three_turns(ordered, np.eye(3)[[i, j, k]])
+    angles = real_array("rotation.euler_to_quaternion", "angles", angles, (3,))
+    return _three_turns(angles[..., ::-1] if extrinsic else angles, np.eye(3)[[i, j, k]])
 
 
 @face(q=ANY_QUATERNION, out=VECTOR)
@@ -148,7 +148,13 @@ def quaternion_to_euler(q: ArrayLike, sequence: str) -> np.ndarray:
     the moving axes is zero. Source of the method: Bernardes and Viollet, PLoS ONE 17(11), 2022.
     """
     i, j, k, extrinsic = _axes(sequence)
-    unit = _checked_quaternion(q)
+    unit = real_array("rotation.quaternion_to_euler", "q", q, (4,))
+    off = abs((unit**2).sum(axis=-1) - 1)
+    if not (off <= TOLERANCE).all():
+        where = [int(n) for n in np.argwhere(off > TOLERANCE)[0]] or ""
+        raise ValueError(
+            f"rotation.quaternion_to_euler: q{where} is off the group by {off.max():.3g}; expected a unit quaternion"
+        )
     w, v = unit[..., 0], unit[..., 1:]
     proper = i == k
     third = 3 - i - j
@@ -203,7 +209,7 @@ def convert(value, source: str, target: str):
 
 
 def _stage(table: dict[str, Callable], name: str, euler: Callable) -> Callable:
-    if name.startswith("euler:"):
+    if isinstance(name, str) and name.startswith("euler:"):
         return lambda value: euler(value, name.removeprefix("euler:"))
     if name not in table:
         raise ValueError(
