@@ -6,10 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 
-def real_array(
-    function: str, argument: str, value: ArrayLike, shape: tuple[int, ...] | None = None, *, finite: bool = True
-) -> np.ndarray:
-    """The argument as float64; ValueError unless it has (finite) real numbers and the trailing shape (None: any axis)."""
+def real_array(function: str, argument: str, value: ArrayLike, shape: tuple[int, ...] | None = None) -> np.ndarray:
+    """The argument as float64; ValueError unless it has finite real numbers and the trailing shape (None: any axis)."""
     expected = "(..., n)" if shape is None else "(" + ", ".join(["...", *map(str, shape)]) + ")"
     try:
         array = np.asarray(value)
@@ -19,7 +17,7 @@ def real_array(
         raise ValueError(f"{function}: {argument} is not an array of real numbers; expected shape {expected}")
     if (shape is None and array.ndim == 0) or (shape and array.shape[-len(shape) :] != shape):
         raise ValueError(f"{function}: {argument} has shape {array.shape}; expected {expected}")
-    if finite and not np.isfinite(array).all():
+    if not np.isfinite(array).all():
         bad = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
         raise ValueError(f"{function}: {argument}{list(bad)} is not finite: {array[bad]}")
     return array.astype(float)

@@ -136,7 +136,7 @@ class Product:
         return getattr(block.module, name)(*args, *size, shape)
 
     def _split(self, name: str, position: int, value: ArrayLike, algebra: bool) -> Iterator[np.ndarray]:
-        array = real_array(f"product.{name}", f"argument {position + 1}", value, (), finite=False)
+        array = real_array(f"product.{name}", f"argument {position + 1}", value, ())
         expected = self.dimension if algebra else self.size
         if array.shape[-1:] != (expected,):
             what = "an algebra vector" if algebra else "an element"
