@@ -329,5 +329,3 @@ def combine(table, x, ix0, y, iy0, out, io0, z):
             else:
                 a0, (a1, a2) = se2.bch((p, (q, r)), (w, (u, v)))
             store3(out, io0 + ix, (a0, a1, a2))
-
-

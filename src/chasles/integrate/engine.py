@@ -266,7 +266,26 @@ def finite(values, size):
 
 @kernel(entry=True)
 def advance(
-    table, settings, real, a, b, c, e, extra, program, state, counts, y, f0, x_sum, times, records, memory, address, p, limit
+    table,
+    settings,
+    real,
+    a,
+    b,
+    c,
+    e,
+    extra,
+    program,
+    state,
+    counts,
+    y,
+    f0,
+    x_sum,
+    times,
+    records,
+    memory,
+    address,
+    p,
+    limit,
 ):
     """Take up to `limit` steps. State, counts, y, f0 and x_sum are the whole memory of the run; see `solve`.
 
@@ -326,7 +345,11 @@ def advance(
                 error = np.inf
             elif family == MUNTHE_KAAS:
                 linear(work, 0, e, 0, stages, k, d, h)
-                error = plain_norm(work, d) if paper else algebra_norm(table, work, y, out, real[REAL.rtol], real[REAL.atol], d)
+                error = (
+                    plain_norm(work, d)
+                    if paper
+                    else algebra_norm(table, work, y, out, real[REAL.rtol], real[REAL.atol], d)
+                )
                 if settings[SET.estimates] > 1 and not paper:
                     linear(work, 0, e, stages, stages, k, d, h)
                     second = algebra_norm(table, work, y, out, real[REAL.rtol], real[REAL.atol], d)
@@ -363,7 +386,27 @@ def advance(
                 counts[COUNT_.status] = NOT_FINITE
                 return
         if times.shape[0] > 0:
-            room = save_times(table, mapping, terms, direction, t, target, h, y, f0, f1, x, other, u, work, times, records, counts, n, d)
+            room = save_times(
+                table,
+                mapping,
+                terms,
+                direction,
+                t,
+                target,
+                h,
+                y,
+                f0,
+                f1,
+                x,
+                other,
+                u,
+                work,
+                times,
+                records,
+                counts,
+                n,
+                d,
+            )
             if not room:
                 counts[COUNT_.status] = FULL  # the step is taken again when there is room
                 counts[COUNT_.accepted] -= 1
@@ -376,7 +419,9 @@ def advance(
         for m in range(d):
             f0[m] = f1[m]
         state[STATE.t] = target
-        if times.shape[0] == 0 and (last or (settings[SET.save_every] > 0 and state[STATE.since_save] >= settings[SET.save_every])):
+        if times.shape[0] == 0 and (
+            last or (settings[SET.save_every] > 0 and state[STATE.since_save] >= settings[SET.save_every])
+        ):
             record(records, counts[COUNT_.records], target, y, f0, x_sum, n, d)
             counts[COUNT_.records] += 1
             state[STATE.since_save] = 0.0
@@ -401,7 +446,9 @@ def second_result(table, settings, program, weights, stages, f, points, y, h, ot
 
 
 @kernel
-def save_times(table, mapping, terms, direction, t, target, h, y, f0, f1, x, point, u, work, times, records, counts, n, d):
+def save_times(
+    table, mapping, terms, direction, t, target, h, y, f0, f1, x, point, u, work, times, records, counts, n, d
+):
     """Save the requested times in (t, target]; False if the records have no room for all of them."""
     first = counts[COUNT_.next_time]
     rows = counts[COUNT_.records]
@@ -416,8 +463,6 @@ def save_times(table, mapping, terms, direction, t, target, h, y, f0, f1, x, poi
     counts[COUNT_.next_time] = i
     counts[COUNT_.records] = rows
     return True
-
-
 
 
 @kernel(entry=True)

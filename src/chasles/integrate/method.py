@@ -40,7 +40,9 @@ class RKMK:
             if self.table.name not in MINIMAL:
                 raise ValueError(f"RKMK: minimal commutators are known for {', '.join(MINIMAL)} only")
         elif self.dexpinv != "exact" and not (isinstance(self.dexpinv, int) and 0 <= self.dexpinv <= 7):
-            raise ValueError(f'RKMK: dexpinv is "exact", "minimal" or a number of terms from 0 to 7, not {self.dexpinv!r}')
+            raise ValueError(
+                f'RKMK: dexpinv is "exact", "minimal" or a number of terms from 0 to 7, not {self.dexpinv!r}'
+            )
         if self.coordinates != "exp" and self.dexpinv != "exact":
             raise ValueError("RKMK: truncated series and minimal commutators go with exponential coordinates only")
 
@@ -49,7 +51,9 @@ class RKMK:
         if isinstance(self.tableau, Tableau):
             return self.tableau
         if self.tableau not in TABLEAUX:
-            raise ValueError(f"RKMK: unknown tableau {self.tableau!r}; expected a Tableau or one of {', '.join(TABLEAUX)}")
+            raise ValueError(
+                f"RKMK: unknown tableau {self.tableau!r}; expected a Tableau or one of {', '.join(TABLEAUX)}"
+            )
         return TABLEAUX[self.tableau]
 
     @property
@@ -252,5 +256,3 @@ def CrouchGrossman(name: str = "cg3") -> Exponentials:
 def LowStorage(name: str = "carpenter_kennedy") -> Exponentials:
     """Low-storage 2N methods, one exponential a stage: "williamson3", "carpenter_kennedy", "rk46nl"."""
     return _named("LowStorage", LOW_STORAGE, name)
-
-

@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field as data_field
-
+from dataclasses import dataclass
+from dataclasses import field as data_field
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -80,7 +80,9 @@ class Solution:
 class Run:
     """The state of a run in plain arrays: it can be stored and continued to the same bits."""
 
-    def __init__(self, problem: LieODE, method: RKMK | Exponentials, span, y0, *, step, rtol, atol, save, controller, first_step):
+    def __init__(
+        self, problem: LieODE, method: RKMK | Exponentials, span, y0, *, step, rtol, atol, save, controller, first_step
+    ):
         self.problem, self.method = problem, method
         space = problem.space
         self.start, self.end = _check_span(span)
@@ -100,7 +102,9 @@ class Run:
         stages = int(self.settings[SET.stages])
         self.settings[[SET.adaptive, SET.save_every, SET.point, SET.algebra]] = self.adaptive, save_every, n, d
         self.settings[SET.dense] = 1
-        self.settings[SET.controller] = engine.FIXED if step else {"pi": engine.PREDICTIVE, "paper": engine.PAPER}[controller]
+        self.settings[SET.controller] = (
+            engine.FIXED if step else {"pi": engine.PREDICTIVE, "paper": engine.PAPER}[controller]
+        )
         order = min(method.order, method.embedded_order) if self.adaptive else method.order
         safety = 0.85 if controller == "paper" else 0.9
         shortest = 16 * np.spacing(max(abs(self.start), abs(self.end)))
@@ -119,7 +123,9 @@ class Run:
     def _saving(self, save) -> int:
         if isinstance(save, str):
             if save not in ("all", "final"):
-                raise ValueError(f'solve: save {save!r}; expected "all", "final", a number of steps, or an array of times')
+                raise ValueError(
+                    f'solve: save {save!r}; expected "all", "final", a number of steps, or an array of times'
+                )
             return 1 if save == "all" else 0
         if isinstance(save, int | np.integer):
             if save < 1:
@@ -138,7 +144,9 @@ class Run:
             raise ValueError(f'solve: controller {controller!r}; expected "pi" or "paper"')
         if step is not None:
             if not (np.isfinite(step) and step > 0):
-                raise ValueError(f"solve: step {step}; expected a positive number (the direction follows from the span)")
+                raise ValueError(
+                    f"solve: step {step}; expected a positive number (the direction follows from the span)"
+                )
             if step > abs(self.end - self.start):
                 raise ValueError(f"solve: step {step} is longer than the span {abs(self.end - self.start)}")
             return
@@ -154,7 +162,11 @@ class Run:
         s = self.settings
         if isinstance(self.method, RKMK):
             table = self.method.table
-            s[[SET.family, SET.mapping, SET.terms]] = engine.MUNTHE_KAAS, COORDINATES[self.method.coordinates], self.method.terms
+            s[[SET.family, SET.mapping, SET.terms]] = (
+                engine.MUNTHE_KAAS,
+                COORDINATES[self.method.coordinates],
+                self.method.terms,
+            )
             s[[SET.stages, SET.same_last]] = table.stages, table.first_same_as_last
             self.a, self.b, self.c = table.matrix.reshape(-1), np.array(table.b), table.c
             estimates = [w for w in (table.embedded, table.second_embedded) if w is not None]
@@ -204,7 +216,13 @@ class Run:
         h = min(span / 100, 0.01 / size * scale / atol if size > 1e-10 else 1e-3 * span)
         h = max(h, 1e-10 * span)
         f1 = np.empty_like(self.f0)
-        engine.evaluate(self.address, self.start + direction * h, self.problem.space.move(self.y, direction * h * self.f0), self.p, f1)
+        engine.evaluate(
+            self.address,
+            self.start + direction * h,
+            self.problem.space.move(self.y, direction * h * self.f0),
+            self.p,
+            f1,
+        )
         change = float(np.sqrt(np.mean(((f1 - self.f0) / scale) ** 2))) / h
         self.counts[COUNT_.evaluations] += 1
         largest = max(size, change)
@@ -274,9 +292,20 @@ def solve(
         point = problem.space.check(y0)
         d = problem.space.dimension
         blank = np.zeros((1, d))
-        return Solution(problem.space, method, np.array([start]), point[None], True, "the span is empty", 0, 0, 0, 0.0, blank, blank)
+        return Solution(
+            problem.space, method, np.array([start]), point[None], True, "the span is empty", 0, 0, 0, 0.0, blank, blank
+        )
     run = Run(
-        problem, method, span, y0, step=step, rtol=rtol, atol=atol, save=save, controller=controller, first_step=first_step
+        problem,
+        method,
+        span,
+        y0,
+        step=step,
+        rtol=rtol,
+        atol=atol,
+        save=save,
+        controller=controller,
+        first_step=first_step,
     )
     n, d = problem.space.size, problem.space.dimension
     pieces = []
@@ -317,5 +346,3 @@ def solve(
         rows_[:, 1 + n + d :],
         not run.times.size,
     )
-
-
