@@ -11,14 +11,16 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from chasles import gallery as gallery
     from chasles import lie as lie
+    from chasles.integrate.event import Event as Event
     from chasles.integrate.field import field as field
     from chasles.integrate.method import RKMK as RKMK
     from chasles.integrate.method import CommutatorFree as CommutatorFree
     from chasles.integrate.method import CrouchGrossman as CrouchGrossman
     from chasles.integrate.method import LowStorage as LowStorage
+    from chasles.integrate.solution import Solution as Solution
     from chasles.integrate.solve import LieODE as LieODE
-    from chasles.integrate.solve import Solution as Solution
     from chasles.integrate.solve import solve as solve
+    from chasles.integrate.solve import solve_batch as solve_batch
     from chasles.integrate.space import Space as Space
     from chasles.integrate.tableau import Tableau as Tableau
 
@@ -30,8 +32,10 @@ _HOME = {
     "CrouchGrossman": "integrate.method",
     "LowStorage": "integrate.method",
     "LieODE": "integrate.solve",
-    "Solution": "integrate.solve",
+    "Event": "integrate.event",
+    "Solution": "integrate.solution",
     "solve": "integrate.solve",
+    "solve_batch": "integrate.solve",
     "Space": "integrate.space",
     "Tableau": "integrate.tableau",
 }

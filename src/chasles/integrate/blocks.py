@@ -329,3 +329,18 @@ def combine(table, x, ix0, y, iy0, out, io0, z):
             else:
                 a0, (a1, a2) = se2.bch((p, (q, r)), (w, (u, v)))
             store3(out, io0 + ix, (a0, a1, a2))
+
+
+@kernel(entry=True)
+def as_exponential(table, mapping, x, out):
+    """Exponential coordinates of the move whose coordinates in another map are x."""
+    for i in range(table.shape[0]):
+        ix, count = table[i, ALGEBRA], table[i, COUNT]
+        algebra = algebra_of(table[i, KIND])
+        if mapping != EXP and algebra == ALGEBRA_SO3:
+            store3(out, ix, so3.log(rotation_map(mapping, load3(x, ix, 0.0))))
+        elif mapping != EXP and algebra == ALGEBRA_SE3:
+            store6(out, ix, se3.log(motion_map(mapping, load6(x, ix, 0.0))))
+        else:
+            for k in range(count):
+                out[ix + k] = x[ix + k]

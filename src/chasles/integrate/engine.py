@@ -39,12 +39,22 @@ SET = layout(
 # real settings
 REAL = layout("REAL", start=1, end=1, step=1, rtol=1, atol=1, safety=1, exponent=1, shortest=1)
 # stepping state: reals, then integers
-STATE = layout("STATE", t=1, h=1, old_error=1, since_save=1)
-COUNT_ = layout("COUNT_", accepted=1, rejected=1, evaluations=1, status=1, records=1, next_time=1, just_rejected=1)
+STATE = layout("STATE", t=1, h=1, old_error=1, since_save=1, event_step=1)
+TALLY = layout(
+    "TALLY",
+    accepted=1,
+    rejected=1,
+    evaluations=1,
+    status=1,
+    records=1,
+    next_time=1,
+    just_rejected=1,
+    pass_event=1,  # the step that an event interrupted is to be taken as it is
+)
 
 MUNTHE_KAAS, EXPONENTIALS = 0, 1
 FIXED, PAPER, PREDICTIVE = 0, 1, 2  # controllers
-RUNNING, DONE, FULL, NOT_FINITE, UNDERFLOW, POLE = range(6)
+RUNNING, DONE, FULL, NOT_FINITE, UNDERFLOW, POLE, EVENT = range(7)
 LARGEST_ANGLE = 6.0  # a move this near to the pole of dexpinv at 2 pi is refused
 
 
@@ -206,6 +216,26 @@ def point_norm(y, out, other, rtol, atol, size, paper):
 
 
 @kernel
+def error_of_step(table, settings, real, e, program, weights, f, k, y, h, out, other, work):
+    """Estimated error of a step: in the algebra for Munthe-Kaas methods, between points for pairs of products."""
+    stages, n, d = settings[SET.stages], settings[SET.point], settings[SET.algebra]
+    rtol, atol = real[REAL.rtol], real[REAL.atol]
+    paper = settings[SET.controller] == PAPER
+    if settings[SET.family] != MUNTHE_KAAS:
+        second_result(table, settings, program, weights, stages, f, k, y, h, other, work)
+        return point_norm(y, out, other, rtol, atol, n, paper)
+    linear(work, 0, e, 0, stages, k, d, h)
+    if paper:
+        return plain_norm(work, d)
+    error = algebra_norm(table, work, y, out, rtol, atol, d)
+    if settings[SET.estimates] > 1 and error > 0.0:  # DOP853: the lower estimate damps the higher one
+        linear(work, 0, e, stages, stages, k, d, h)
+        second = algebra_norm(table, work, y, out, rtol, atol, d)
+        error = error * error / np.sqrt(error * error + 0.01 * second * second)
+    return error
+
+
+@kernel
 def factor(controller, error, old_error, real, tolerance):
     """By how much the step is to change; the paper's rule, or a proportional-integral one with limits."""
     if controller == PAPER:
@@ -285,12 +315,15 @@ def advance(
     memory,
     address,
     p,
+    watched,
+    levels,
     limit,
 ):
     """Take up to `limit` steps. State, counts, y, f0 and x_sum are the whole memory of the run; see `solve`.
 
     `a`, `b` are the tableau (or `a` the factors' weights of a product), `e` rows of error weights, `times` the times
-    to save at (or empty: every `save_every` steps), `memory` scratch space.
+    to save at (or empty: every `save_every` steps), `memory` scratch space. `watched` has the addresses and directions
+    of event functions, `levels` their values: a step over a zero is not taken but reported, for `solve` to look closer.
     """
     family, stages = settings[SET.family], settings[SET.stages]
     n, d = settings[SET.point], settings[SET.algebra]
@@ -314,123 +347,121 @@ def advance(
 
     for _ in range(limit):
         t, h = state[STATE.t], state[STATE.h]
-        if counts[COUNT_.records] + 1 >= records.shape[0]:
-            counts[COUNT_.status] = FULL
+        if counts[TALLY.records] + 1 >= records.shape[0]:
+            counts[TALLY.status] = FULL
             return
         last = direction * (t + h * (1.0 + 1e-10) - end) >= 0.0
         if not adaptive:
             # the end of a fixed step is counted from the start, so that rounding does not pile up
-            target = end if last else start + (counts[COUNT_.accepted] + 1) * real[REAL.step]
+            target = end if last else start + (counts[TALLY.accepted] + 1) * real[REAL.step]
         else:
             target = end if last else t + h
         h = target - t
+        new_h, new_error = state[STATE.h], state[STATE.old_error]
         if abs(h) < real[REAL.shortest] or t + h == t:
-            counts[COUNT_.status] = UNDERFLOW
+            counts[TALLY.status] = UNDERFLOW
             return
         if family == MUNTHE_KAAS:
             angle = munthe_kaas(table, settings, a, b, c, extra, t, h, y, f0, f, k, x, out, work, address, p)
         else:
             angle = exponentials(table, settings, program, a, c, t, h, y, f0, f, k, moves, x, out, work, address, p)
-        counts[COUNT_.evaluations] += stages - 1
+        counts[TALLY.evaluations] += stages - 1
         healthy = finite(out, n) and finite(f, stages * d)
         if not adaptive and not healthy:
-            counts[COUNT_.status] = NOT_FINITE
+            counts[TALLY.status] = NOT_FINITE
             return
         if angle > LARGEST_ANGLE and not adaptive:
-            counts[COUNT_.status] = POLE
+            counts[TALLY.status] = POLE
             return
         if adaptive:
             paper = controller == PAPER
-            if not healthy or angle > LARGEST_ANGLE:
-                error = np.inf
-            elif family == MUNTHE_KAAS:
-                linear(work, 0, e, 0, stages, k, d, h)
-                error = (
-                    plain_norm(work, d)
-                    if paper
-                    else algebra_norm(table, work, y, out, real[REAL.rtol], real[REAL.atol], d)
-                )
-                if settings[SET.estimates] > 1 and not paper:
-                    linear(work, 0, e, stages, stages, k, d, h)
-                    second = algebra_norm(table, work, y, out, real[REAL.rtol], real[REAL.atol], d)
-                    if error > 0.0:
-                        error = error * error / np.sqrt(error * error + 0.01 * second * second)
-            else:
-                # the second result of a pair: a row of the program after that of the main one
-                second_result(table, settings, program, a, stages, f, k, y, h, other, work)
-                error = point_norm(y, out, other, real[REAL.rtol], real[REAL.atol], n, paper)
             tolerance = real[REAL.atol] if paper else 1.0
-            if np.isfinite(error):
-                change = factor(controller, error, state[STATE.old_error], real, tolerance)
-            else:
-                change = 0.2
+            error = np.inf
+            if healthy and angle <= LARGEST_ANGLE:
+                error = error_of_step(table, settings, real, e, program, a, f, k, y, h, out, other, work)
+            change = factor(controller, error, state[STATE.old_error], real, tolerance) if np.isfinite(error) else 0.2
             accepted = error < tolerance if paper else error <= tolerance
             if not accepted:
-                counts[COUNT_.rejected] += 1
-                counts[COUNT_.just_rejected] = 1
+                counts[TALLY.rejected] += 1
+                counts[TALLY.just_rejected] = 1
                 state[STATE.h] = h * min(change, 0.9)
                 continue
-            if counts[COUNT_.just_rejected] and not paper:
+            if counts[TALLY.just_rejected] and not paper:
                 change = min(change, 1.0)
-            counts[COUNT_.just_rejected] = 0
-            state[STATE.old_error] = max(error, 1e-4)
-            state[STATE.h] = h * change if not last or paper else state[STATE.h]
-        counts[COUNT_.accepted] += 1
+            new_error = max(error, 1e-4)
+            new_h = state[STATE.h] if last and not paper else h * change
         if settings[SET.same_last] and family == MUNTHE_KAAS:
             for m in range(d):
                 f1[m] = f[(stages - 1) * d + m]
         else:
             call(address, target, out, 0, p, f1, 0, n, d)
-            counts[COUNT_.evaluations] += 1
+            counts[TALLY.evaluations] += 1
             if not finite(f1, d):
-                counts[COUNT_.status] = NOT_FINITE
+                counts[TALLY.status] = NOT_FINITE
                 return
+        if event_in_step(watched, levels, target, out, p, work, n) and not counts[TALLY.pass_event]:
+            counts[TALLY.status] = EVENT
+            state[STATE.event_step] = h
+            return
         if times.shape[0] > 0:
-            room = save_times(
-                table,
-                mapping,
-                terms,
-                direction,
-                t,
-                target,
-                h,
-                y,
-                f0,
-                f1,
-                x,
-                other,
-                u,
-                work,
-                times,
-                records,
-                counts,
-                n,
-                d,
-            )
-            if not room:
-                counts[COUNT_.status] = FULL  # the step is taken again when there is room
-                counts[COUNT_.accepted] -= 1
+            clock = (direction, t, target, h)
+            if not save_times(table, mapping, terms, clock, y, f0, f1, x, other, u, work, times, records, counts, n, d):
+                counts[TALLY.status] = FULL  # the step is taken again when there is room
                 return
         else:
-            blocks.combine(table, x, 0, x_sum, 0, x_sum, 0, 0.0)
+            blocks.as_exponential(table, mapping, x, work)
+            blocks.combine(table, work, 0, x_sum, 0, x_sum, 0, 0.0)
             state[STATE.since_save] += 1.0
+        # from here on the step counts
+        counts[TALLY.accepted] += 1
+        counts[TALLY.just_rejected] = counts[TALLY.pass_event] = 0
+        state[STATE.t], state[STATE.h], state[STATE.old_error] = target, new_h, new_error
         for m in range(n):
             y[m] = out[m]
         for m in range(d):
             f0[m] = f1[m]
-        state[STATE.t] = target
-        if times.shape[0] == 0 and (
-            last or (settings[SET.save_every] > 0 and state[STATE.since_save] >= settings[SET.save_every])
-        ):
-            record(records, counts[COUNT_.records], target, y, f0, x_sum, n, d)
-            counts[COUNT_.records] += 1
+        for m in range(levels.shape[0]):
+            levels[m, 0] = levels[m, 1]
+        every = settings[SET.save_every]
+        if times.shape[0] == 0 and (last or (every > 0 and state[STATE.since_save] >= every)):
+            record(records, counts[TALLY.records], target, y, f0, x_sum, n, d)
+            counts[TALLY.records] += 1
             state[STATE.since_save] = 0.0
             for m in range(d):
                 x_sum[m] = 0.0
         if last:
-            counts[COUNT_.status] = DONE
+            counts[TALLY.status] = DONE
             return
-    counts[COUNT_.status] = RUNNING
+    counts[TALLY.status] = RUNNING
+
+
+@kernel
+def event_in_step(watched, levels, t, y, p, work, n):
+    """Evaluate the event functions at the end of a step (second column of levels); whether one changed sign."""
+    crossed = False
+    for m in range(watched.shape[0]):
+        call(watched[m, 0], t, y, 0, p, work, 0, n, 1)
+        before, after, direction = levels[m, 0], work[0], watched[m, 1]
+        levels[m, 1] = after
+        rising, falling = before < 0.0 <= after, before > 0.0 >= after
+        if (rising and direction >= 0) or (falling and direction <= 0) or after != after:
+            crossed = True
+    return crossed
+
+
+@kernel(entry=True)
+def trial(table, settings, a, b, c, extra, program, t, h, y, f0, memory, address, p, out):
+    """One step of any size from (t, y), which changes nothing: how events are located."""
+    stages, n, d = settings[SET.stages], settings[SET.point], settings[SET.algebra]
+    wide = max(stages * d, stages * n)
+    f, k = memory[: stages * d], memory[stages * d : stages * d + wide]
+    moves = memory[stages * d + wide : 2 * stages * d + wide]
+    x = memory[2 * stages * d + wide : 2 * stages * d + wide + d]
+    work = memory[2 * stages * d + wide + d + 2 * n : 2 * stages * d + wide + 3 * d + 2 * n]
+    if settings[SET.family] == MUNTHE_KAAS:
+        munthe_kaas(table, settings, a, b, c, extra, t, h, y, f0, f, k, x, out, work, address, p)
+    else:
+        exponentials(table, settings, program, a, c, t, h, y, f0, f, k, moves, x, out, work, address, p)
 
 
 @kernel
@@ -446,13 +477,10 @@ def second_result(table, settings, program, weights, stages, f, points, y, h, ot
 
 
 @kernel
-def save_times(
-    table, mapping, terms, direction, t, target, h, y, f0, f1, x, point, u, work, times, records, counts, n, d
-):
+def save_times(table, mapping, terms, clock, y, f0, f1, x, point, u, work, times, records, counts, n, d):
     """Save the requested times in (t, target]; False if the records have no room for all of them."""
-    first = counts[COUNT_.next_time]
-    rows = counts[COUNT_.records]
-    i = first
+    direction, t, target, h = clock
+    rows, i = counts[TALLY.records], counts[TALLY.next_time]
     while i < times.shape[0] and direction * (times[i] - target) <= 0.0:
         if rows >= records.shape[0]:
             return False
@@ -460,8 +488,8 @@ def save_times(
         record(records, rows, times[i], point, f1, x, n, d)
         rows += 1
         i += 1
-    counts[COUNT_.next_time] = i
-    counts[COUNT_.records] = rows
+    counts[TALLY.next_time] = i
+    counts[TALLY.records] = rows
     return True
 
 

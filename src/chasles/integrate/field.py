@@ -66,11 +66,15 @@ def field(function: Callable) -> Field:
 
 
 class PythonField:
-    """A plain Python function as a field. An exception in it ends the run and is raised by `solve`."""
+    """A plain Python function f(t, y, p) as a field of `size` numbers (0: it returns a single number).
+
+    An exception in it ends the run and is raised by `solve`.
+    """
 
     def __init__(self, function: Callable, size: int):
         self.function = function
         self.error: BaseException | None = None
+        name = getattr(function, "__name__", "the function")
 
         def callback(t, y, p, out, ny, np_, nout):
             target = np.ctypeslib.as_array(out, (nout,))
@@ -78,10 +82,10 @@ class PythonField:
                 point = np.ctypeslib.as_array(y, (ny,))
                 parameters = np.ctypeslib.as_array(p, (np_,)) if np_ else np.empty(0)
                 value = np.asarray(function(t, point, parameters), dtype=float)
-                if value.shape != (size,):
+                if value.shape != ((size,) if size else ()):
                     raise ValueError(
-                        f"the field returned an array of shape {value.shape} at t = {t:.6g}; expected ({size},), "
-                        "the dimension of the algebra that acts on the space"
+                        f"{name} returned shape {value.shape} at t = {t:.6g}; expected "
+                        + (f"({size},), the dimension of the algebra that acts on the space" if size else "a number")
                     )
                 target[:] = value
             except BaseException as error:  # a C loop is in between: keep it and stop the loop by a NaN
