@@ -80,7 +80,7 @@ def test_a_truncated_dexpinv_limits_the_order(terms, order):
     """Order p needs ad^(p-2); ad^3 has coefficient zero, so ad^2 serves order 5."""
     method = RKMK("dop853", terms)
     assert method.order == order
-    counts = (4, 6, 8, 12, 16) if order > 5 else (16, 24, 32, 48)
+    counts = (4, 6, 8, 12, 16) if order >= 5 else (16, 24, 32, 48)
     observed = slope(method, counts)
     assert observed > order - 0.2
     if order < 5:

@@ -103,7 +103,9 @@ class Exponentials:
     def program(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """(base, first, end) for each row, the weights of all factors, and the stages' times."""
         s = len(self.stages)
-        program, weights, times = [], [], []
+        program: list[tuple[int, int, int]] = []
+        weights: list[list[float]] = []
+        times: list[float] = []
         for base, factors in self.rows:
             program.append((base, len(weights), len(weights) + len(factors)))
             weights += [[*w, *(0.0,) * (s - len(w))] for w in factors]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -248,16 +249,19 @@ class Run:
         self.raise_field_error()
         return out
 
+    def _level_after(self, k: int, h: float) -> float:
+        return self._level(k, float(self.state[STATE.t]) + h, self._trial(h))
+
     def locate_events(self) -> list[Occurrence]:
         """Zeros within the step that was not taken, in order, up to the first terminal one; then let the step pass."""
         t, h = float(self.state[STATE.t]), float(self.state[STATE.event_step])
         found = []
         for k, event in enumerate(self.events):
             before = float(self.levels[k, 0])
-            after = self._level(k, t + h, self._trial(h))
+            after = self._level_after(k, h)
             rising, falling = before < 0 <= after, before > 0 >= after
             if (rising and event.direction >= 0) or (falling and event.direction <= 0):
-                size = bracketed_zero(lambda s, k=k: self._level(k, t + s, self._trial(s)), 0.0, h, before, after)
+                size = bracketed_zero(partial(self._level_after, k), 0.0, h, before, after)
                 found.append((abs(size), Occurrence(event, t + size, self._trial(size))))
         found.sort(key=lambda item: item[0])
         occurrences = [occurrence for _, occurrence in found]
