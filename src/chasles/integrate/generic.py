@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Protocol
 
 import numpy as np
@@ -102,7 +103,8 @@ def munthe_kaas_step(action: Action, method: RKMK, field: Callable, t: float, h:
         x = h * sum((w * ki for w, ki in zip(row, k, strict=True)), np.zeros(action.dimension))
         point = action.move(x, y) if row else y
         k.append(dexpinv(action, x, np.asarray(field(t + c * h, point), dtype=float), terms))
-    return action.move(h * sum(w * ki for w, ki in zip(table.b, k, strict=True)), y)
+    x = h * sum((w * ki for w, ki in zip(table.b, k, strict=True)), np.zeros(action.dimension))
+    return action.move(x, y)
 
 
 def exponentials_step(action, method: Exponentials, field: Callable, t: float, h: float, y: np.ndarray) -> np.ndarray:
@@ -142,7 +144,7 @@ def solve_generic(
             raise ValueError("solve_generic: exponential coordinates and a series of dexpinv only")
         if method.table.order - 2 >= len(BERNOULLI):
             raise ValueError(
-                f"solve_generic: order {method.table.order} needs more terms of dexpinv than are known here"
+                f"solve_generic: order {method.table.order} needs more terms of dexpinv"
             )
     y = np.array(y0, dtype=float)
     shape = np.shape(field(start, y))
@@ -153,7 +155,7 @@ def solve_generic(
     times[-1] = end
     points = [y]
     advance = munthe_kaas_step if isinstance(method, RKMK) else exponentials_step
-    for t, following in zip(times[:-1], times[1:], strict=True):
+    for t, following in pairwise(times):
         y = advance(action, method, field, t, following - t, y)  # type: ignore[arg-type]
         if not np.isfinite(y).all():
             raise ArithmeticError(f"solve_generic: not finite at t = {following:.8g}; take a smaller step than {step}")
