@@ -44,9 +44,13 @@ class Field:
     def __repr__(self) -> str:
         return f"<compiled field {self.__name__}>"
 
-    def __call__(self, t, y, p, out) -> None:
-        """Evaluate as plain Python."""
-        self.function(t, y, p, out)
+    def __call__(self, t: float, y: np.ndarray, p: np.ndarray, out: np.ndarray) -> None:
+        """Evaluate the compiled field, on contiguous float64 arrays, for a look at it or a test."""
+        arrays = [np.ascontiguousarray(a, dtype=float) for a in (y, p)]
+        pointers = [a.ctypes.data_as(_C_POINTER) for a in (*arrays, out)]
+        if out.dtype != np.float64 or not out.flags.c_contiguous:
+            raise ValueError(f"{self.__name__}: out must be a contiguous float64 array")
+        _C_SIGNATURE(self.address)(float(t), *pointers, *(a.size for a in (*arrays, out)))
 
     @property
     def address(self) -> int:
