@@ -1,0 +1,1 @@
+"""Time stepping on Lie groups and homogeneous spaces. Knows nothing of bodies."""

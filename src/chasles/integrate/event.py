@@ -1,0 +1,63 @@
+"""Events: functions of the state whose zeros a run reports, or ends at."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from chasles.integrate.field import Field
+
+
+@dataclass(frozen=True)
+class Event:
+    """A zero of g(t, y, p) to watch for.
+
+    `function` is plain Python and returns a number, or a compiled field that writes it to out[0]. `direction` +1 takes
+    zeros where g grows, -1 where it falls, 0 both. A `terminal` event ends the run there. A zero at the very start does
+    not count; two zeros within one step cancel and are not seen.
+    """
+
+    function: Field | Callable
+    direction: int = 0
+    terminal: bool = False
+    name: str = ""
+
+    def __post_init__(self):
+        if self.direction not in (-1, 0, 1):
+            raise ValueError(f"Event: direction {self.direction!r}; expected -1, 0 or 1")
+        if not self.name:
+            object.__setattr__(self, "name", getattr(self.function, "__name__", "event"))
+
+
+@dataclass(frozen=True)
+class Occurrence:
+    """An event that happened: when, and the point there."""
+
+    event: Event
+    t: float
+    y: np.ndarray
+
+
+def bracketed_zero(function: Callable[[float], float], low: float, high: float, at_low: float, at_high: float) -> float:
+    """A zero between two points of opposite sign, to the last bits: regula falsi (Illinois), guarded by bisection.
+
+    Returns the end of the final bracket on the far side, where the sign has changed.
+    """
+    for iteration in range(200):
+        if abs(high - low) <= 4 * np.spacing(max(abs(low), abs(high))) or at_high == 0.0:
+            break
+        middle = high - at_high * (high - low) / (at_high - at_low) if iteration % 3 else 0.5 * (low + high)
+        if not min(low, high) < middle < max(low, high):
+            middle = 0.5 * (low + high)
+        value = function(middle)
+        if not np.isfinite(value):
+            raise ValueError(f"an event function is {value} within a step")
+        if (value > 0) == (at_high > 0) or value == 0.0:
+            high, at_high = middle, value
+            at_low *= 0.5
+        else:
+            low, at_low = middle, value
+            at_high *= 0.5
+    return high

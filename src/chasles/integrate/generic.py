@@ -1,0 +1,163 @@
+"""Spaces that no table knows, in plain Python: any matrix Lie group, and any manifold with frame fields and flows.
+
+Slow (tens of microseconds a stage) but general; the methods are the same data as in the compiled loops.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from chasles.integrate.matrix import expm
+from chasles.integrate.method import RKMK, Exponentials
+from chasles.integrate.run import check_span
+from chasles.integrate.solution import Solution
+
+BERNOULLI = (1.0, -1 / 2, 1 / 12, 0.0, -1 / 720, 0.0, 1 / 30240, 0.0, -1 / 1209600)  # B_k / k!
+
+
+class Action(Protocol):
+    """What the Python loops need of a space."""
+
+    dimension: int
+
+    def move(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """exp(x) y."""
+        ...
+
+    def bracket(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """[x, y] in the coordinates of the algebra."""
+        ...
+
+
+class MatrixGroup:
+    """A matrix Lie group given by a basis of its algebra, acting on matrices or vectors by the product from the left.
+
+    `basis` has shape (dimension, n, n); it must be linearly independent and closed under the commutator.
+    """
+
+    def __init__(self, basis: ArrayLike):
+        self.basis = np.array(basis, dtype=float)
+        if self.basis.ndim != 3 or self.basis.shape[1] != self.basis.shape[2] or not len(self.basis):
+            raise ValueError(f"MatrixGroup: basis has shape {self.basis.shape}; expected (dimension, n, n)")
+        self.dimension = len(self.basis)
+        flat = self.basis.reshape(self.dimension, -1)
+        if np.linalg.matrix_rank(flat) < self.dimension:
+            raise ValueError("MatrixGroup: the basis is linearly dependent")
+        self._dual = np.linalg.pinv(flat.T)
+        products = np.einsum("aij,bjk->abik", self.basis, self.basis)
+        commutators = (products - products.swapaxes(0, 1)).reshape(self.dimension, self.dimension, -1)
+        self.structure = commutators @ self._dual.T  # [E_a, E_b] = sum_c structure[a, b, c] E_c
+        defect = abs(self.structure @ flat - commutators).max()
+        if defect > 1e-10 * max(1.0, abs(flat).max() ** 2):
+            raise ValueError(f"MatrixGroup: the basis is not closed under the commutator (by {defect:.3g})")
+
+    def hat(self, x: np.ndarray) -> np.ndarray:
+        return np.tensordot(x, self.basis, axes=1)
+
+    def vee(self, matrix: np.ndarray) -> np.ndarray:
+        return self._dual @ matrix.reshape(-1)
+
+    def move(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        return expm(self.hat(x)) @ y
+
+    def bracket(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        return np.einsum("a,b,abc->c", x, y, self.structure)
+
+
+@dataclass(frozen=True)
+class FrameSpace:
+    """A manifold with frame vector fields E_1, ..., E_d that span its tangent spaces (004 eq. (4)).
+
+    `flow(x, y)` is the time-one flow of sum_i x_i E_i from y. Frame fields need not form an algebra, so only methods
+    without commutators apply: products of exponentials (commutator-free, Crouch-Grossman, low-storage).
+    """
+
+    flow: Callable[[np.ndarray, np.ndarray], np.ndarray]
+    dimension: int
+
+    def move(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        return self.flow(x, y)
+
+
+def dexpinv(action: Action, x: np.ndarray, f: np.ndarray, terms: int) -> np.ndarray:
+    """Truncated series f - [x, f]/2 + [x, [x, f]]/12 - ... up to ad^terms."""
+    total, nested = f.copy(), f
+    for k in range(1, terms + 1):
+        nested = action.bracket(x, nested)
+        total += BERNOULLI[k] * nested
+    return total
+
+
+def munthe_kaas_step(action: Action, method: RKMK, field: Callable, t: float, h: float, y: np.ndarray) -> np.ndarray:
+    """One Runge-Kutta-Munthe-Kaas step with a truncated dexpinv (as many terms as the order needs)."""
+    table = method.table
+    terms = max(table.order - 2, 0) if method.dexpinv == "exact" else method.terms
+    k: list[np.ndarray] = []
+    for row, c in zip(table.a, table.c, strict=True):
+        x = h * sum((w * ki for w, ki in zip(row, k, strict=True)), np.zeros(action.dimension))
+        point = action.move(x, y) if row else y
+        k.append(dexpinv(action, x, np.asarray(field(t + c * h, point), dtype=float), terms))
+    x = h * sum((w * ki for w, ki in zip(table.b, k, strict=True)), np.zeros(action.dimension))
+    return action.move(x, y)
+
+
+def exponentials_step(action, method: Exponentials, field: Callable, t: float, h: float, y: np.ndarray) -> np.ndarray:
+    """One step of a product of exponentials."""
+    times = method.program()[2]
+    points: list[np.ndarray] = []
+    values: list[np.ndarray] = []
+    for i, (base, factors) in enumerate((*method.stages, method.result)):
+        point = y if base < 0 else points[base]
+        for weights in factors:
+            x = h * sum((w * f for w, f in zip(weights, values, strict=False)), np.zeros(action.dimension))
+            point = action.move(x, point)
+        if i == len(method.stages):
+            return point
+        points.append(point)
+        values.append(np.asarray(field(t + times[i] * h, point), dtype=float))
+    raise AssertionError("a method has a result")
+
+
+def solve_generic(
+    action: MatrixGroup | FrameSpace,
+    field: Callable[[float, np.ndarray], ArrayLike],
+    method: RKMK | Exponentials,
+    span: Sequence[float],
+    y0: ArrayLike,
+    *,
+    step: float,
+) -> Solution:
+    """Integrate y' = field(t, y) acting on y, on a `MatrixGroup` or `FrameSpace`, with fixed steps."""
+    start, end = check_span(span)
+    if not (np.isfinite(step) and step > 0):
+        raise ValueError(f"solve_generic: step {step}; expected a positive number")
+    if isinstance(method, RKMK):
+        if isinstance(action, FrameSpace):
+            raise ValueError("solve_generic: frame fields have no commutators; take CommutatorFree or CrouchGrossman")
+        if method.coordinates != "exp" or method.dexpinv == "minimal":
+            raise ValueError("solve_generic: exponential coordinates and a series of dexpinv only")
+        if method.table.order - 2 >= len(BERNOULLI):
+            raise ValueError(
+                f"solve_generic: order {method.table.order} needs more terms of dexpinv"
+            )
+    y = np.array(y0, dtype=float)
+    shape = np.shape(field(start, y))
+    if shape != (action.dimension,):
+        raise ValueError(f"solve_generic: the field returned shape {shape}; expected ({action.dimension},)")
+    count = max(1, int(np.ceil(abs(end - start) / step - 1e-9)))
+    times = start + np.sign(end - start) * step * np.arange(count + 1)
+    times[-1] = end
+    points = [y]
+    advance = munthe_kaas_step if isinstance(method, RKMK) else exponentials_step
+    for t, following in pairwise(times):
+        y = advance(action, method, field, t, following - t, y)  # type: ignore[arg-type]
+        if not np.isfinite(y).all():
+            raise ArithmeticError(f"solve_generic: not finite at t = {following:.8g}; take a smaller step than {step}")
+        points.append(y)
+    return Solution(action, method, times, np.array(points), True, "reached the end", count)  # type: ignore[arg-type]

@@ -1,0 +1,154 @@
+"""Spaces on which groups act, as data: a table of blocks that the compiled loops interpret."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from chasles.integrate import blocks
+from chasles.lie import pose, s3, se2, se3, so2, so3
+
+TOLERANCE = 1e-8  # how far a starting point may be off the space
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of block: its code, the numbers in a point and in the algebra, and the test of membership."""
+
+    code: int
+    shape: tuple[int, ...]
+    algebra: int
+    defect: Callable[[np.ndarray], np.ndarray]  # distance of points from the space
+    what: str
+
+    @property
+    def size(self) -> int:
+        return int(np.prod(self.shape))
+
+
+def _by(log: Callable) -> Callable[[np.ndarray], np.ndarray]:
+    """Membership by the checks of the group's own function: zero, or its error."""
+
+    def defect(y):
+        log(y)
+        return np.zeros(y.shape[:1])
+
+    return defect
+
+
+def _unit(y):
+    return abs(np.linalg.norm(y[..., :3], axis=-1) - 1)
+
+
+def _tangent(y):
+    return np.maximum(_unit(y), abs((y[..., :3] * y[..., 3:]).sum(axis=-1)))
+
+
+def _any(y):
+    return np.zeros(y.shape[:1])
+
+
+KINDS = {
+    "so2": Kind(blocks.SO2, (2, 2), 1, _by(so2.log), "2x2 rotation matrix"),
+    "so3": Kind(blocks.SO3, (3, 3), 3, _by(so3.log), "rotation matrix"),
+    "s3": Kind(blocks.S3, (4,), 3, _by(s3.inverse), "unit quaternion"),
+    "se2": Kind(blocks.SE2, (3, 3), 3, _by(se2.inverse), "planar pose matrix"),
+    "se3": Kind(blocks.SE3, (4, 4), 6, _by(se3.inverse), "pose matrix"),
+    "pose": Kind(blocks.POSE, (7,), 6, _by(pose.inverse), "pose"),
+    "t*so3": Kind(blocks.POSE, (7,), 6, _by(pose.inverse), "unit quaternion and momentum"),
+    "s2": Kind(blocks.ROTATED, (3,), 3, _unit, "unit vector"),
+    "ts2": Kind(blocks.SCREWED, (6,), 6, _tangent, "unit vector q and w with q.w = 0"),
+    "t*s2": Kind(blocks.SCREWED, (6,), 6, _tangent, "unit vector q and pi with q.pi = 0"),
+    "so3*": Kind(blocks.ROTATED, (3,), 3, _any, "vector"),
+    "se3*": Kind(blocks.COSCREWED, (6,), 6, _any, "pair of vectors"),
+}
+
+
+class Space:
+    """A product of spaces with the action of a group on each: Space("ts2", 3), Space("pose", "r6", side="right").
+
+    Names: the groups so2, so3, s3, se2, se3, pose acting on themselves; s2 and so3* (rotations), ts2 and t*s2 (SE(3) by
+    Ad, 004 section 5.1), se3* (coadjoint), t*so3 (the semidirect product of 004 section 3.1, stored as quaternion and
+    momentum), r1, r2, ... (translations). A number repeats the name before it. `side` is that of the groups' action on
+    themselves: "left" writes exp(x) y (f is a spatial velocity), "right" y exp(x) (f is a body velocity).
+    Points and algebra vectors are flat arrays, block after block.
+    """
+
+    def __init__(self, *description: str | int, side: str = "left"):
+        if side not in ("left", "right"):
+            raise ValueError(f'Space: side {side!r}; expected "left" or "right"')
+        self.description, self.side = description, side
+        self._blocks = tuple(self._parse())
+        rows, iy, ix = [], 0, 0
+        for _, kind in self._blocks:
+            mirrored = side == "right" and kind.code in (
+                *(blocks.SO2, blocks.SO3, blocks.S3, blocks.SE2),
+                *(blocks.SE3, blocks.POSE),
+            )
+            rows.append((kind.code, iy, ix, kind.algebra, -1 if mirrored else 1))
+            iy, ix = iy + kind.size, ix + kind.algebra
+        self.table = np.array(rows, dtype=np.int64)
+        self.size, self.dimension = iy, ix
+
+    def __repr__(self) -> str:
+        side = ', side="right"' if self.side == "right" else ""
+        return f"Space({', '.join(map(repr, self.description))}{side})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Space) and np.array_equal(self.table, other.table)
+
+    def __hash__(self) -> int:
+        return hash(self.table.tobytes())
+
+    def _parse(self) -> Iterator[tuple[str, Kind]]:
+        items = self.description
+        if not items or not isinstance(items[0], str):
+            raise ValueError("Space: expected names of spaces, each optionally followed by a number of copies")
+        for position, item in enumerate(items):
+            if not isinstance(item, str):
+                continue
+            following = items[position + 1] if position + 1 < len(items) else 1
+            count = following if isinstance(following, int) else 1
+            if count < 1:
+                raise ValueError(f"Space: {item!r} is to be taken {count} times; expected at least once")
+            if item in KINDS:
+                kind = KINDS[item]
+            elif item[:1] == "r" and item[1:].isdigit() and int(item[1:]) > 0:
+                n = int(item[1:])
+                kind = Kind(blocks.VECTOR, (n,), n, _any, "vector")
+            else:
+                raise ValueError(f"Space: {item!r} is unknown; expected one of {', '.join(KINDS)}, r1, r2, ...")
+            for _ in range(count):
+                yield item, kind
+
+    def check(self, y: ArrayLike) -> np.ndarray:
+        """The point as a flat float64 array; ValueError if it has the wrong length or is off the space."""
+        point = np.array(y, dtype=float).reshape(-1)
+        if point.shape != (self.size,):
+            raise ValueError(f"{self}: a point has {self.size} numbers, not {point.size}")
+        if not np.isfinite(point).all():
+            raise ValueError(f"{self}: number {int(np.argmin(np.isfinite(point)))} of the point is not finite")
+        for i, (name, kind) in enumerate(self._blocks):
+            part = point[self.table[i, 1] : self.table[i, 1] + kind.size].reshape(1, *kind.shape)
+            try:
+                defect = float(kind.defect(part)[0])
+            except ValueError as error:
+                raise ValueError(f"{self}: block {i} ({name}) is not a {kind.what}: {error}") from None
+            if not defect <= TOLERANCE:
+                raise ValueError(
+                    f"{self}: block {i} ({name}) is off the space by {defect:.3g} (more than {TOLERANCE:g}); "
+                    f"expected a {kind.what}"
+                )
+        return point
+
+    def move(self, y: ArrayLike, x: ArrayLike, coordinates: int = blocks.EXP) -> np.ndarray:
+        """exp(x) y (or y exp(x) on the right)."""
+        point, vector = np.array(y, dtype=float).reshape(-1), np.array(x, dtype=float).reshape(-1)
+        if vector.shape != (self.dimension,):
+            raise ValueError(f"{self}: an algebra vector has {self.dimension} numbers, not {vector.size}")
+        out = np.empty(self.size)
+        blocks.move(self.table, coordinates, point, vector, out, 0.0)
+        return out
