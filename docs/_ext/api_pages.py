@@ -26,7 +26,8 @@ MODULES = {
         "analytic",
     ],
     "chasles.kernel": ["policy", "face", "lanes", "functions", "workspace", "cache"],
-    "chasles.gallery": ["heavy_top"],
+    "chasles.integrate": ["space", "field", "method", "tableau", "solve", "solution", "event", "generic"],
+    "chasles.gallery": ["heavy_top", "rigid_body", "heavy_top_004", "pendulum", "quadrotors"],
 }
 
 

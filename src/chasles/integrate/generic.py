@@ -143,9 +143,7 @@ def solve_generic(
         if method.coordinates != "exp" or method.dexpinv == "minimal":
             raise ValueError("solve_generic: exponential coordinates and a series of dexpinv only")
         if method.table.order - 2 >= len(BERNOULLI):
-            raise ValueError(
-                f"solve_generic: order {method.table.order} needs more terms of dexpinv"
-            )
+            raise ValueError(f"solve_generic: order {method.table.order} needs more terms of dexpinv")
     y = np.array(y0, dtype=float)
     shape = np.shape(field(start, y))
     if shape != (action.dimension,):

@@ -24,7 +24,7 @@ from chasles.integrate.space import Space
 REASONS = {
     engine.DONE: "reached the end",
     engine.NOT_FINITE: "the field or the solution is not finite",
-    engine.UNDERFLOW: "the step became too small to advance the time; is the field smooth, and the tolerance attainable?",
+    engine.UNDERFLOW: "the step became too small to advance the time; is the field smooth?",
     engine.POLE: "a step turned by more than 6 rad, near the pole of dexpinv at 2 pi; take a smaller step",
 }
 

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from chasles.integrate import blocks
 from chasles.lie import pose, s3, se2, se3, so2, so3
+from chasles.lie.product import counted, vector_length
 
 TOLERANCE = 1e-8  # how far a starting point may be off the space
 
@@ -104,25 +105,15 @@ class Space:
         return hash(self.table.tobytes())
 
     def _parse(self) -> Iterator[tuple[str, Kind]]:
-        items = self.description
-        if not items or not isinstance(items[0], str):
-            raise ValueError("Space: expected names of spaces, each optionally followed by a number of copies")
-        for position, item in enumerate(items):
-            if not isinstance(item, str):
-                continue
-            following = items[position + 1] if position + 1 < len(items) else 1
-            count = following if isinstance(following, int) else 1
-            if count < 1:
-                raise ValueError(f"Space: {item!r} is to be taken {count} times; expected at least once")
-            if item in KINDS:
-                kind = KINDS[item]
-            elif item[:1] == "r" and item[1:].isdigit() and int(item[1:]) > 0:
-                n = int(item[1:])
+        for name, count in counted("Space", self.description):
+            if name in KINDS:
+                kind = KINDS[name]
+            elif n := vector_length(name):
                 kind = Kind(blocks.VECTOR, (n,), n, _any, "vector")
             else:
-                raise ValueError(f"Space: {item!r} is unknown; expected one of {', '.join(KINDS)}, r1, r2, ...")
+                raise ValueError(f"Space: {name!r} is unknown; expected one of {', '.join(KINDS)}, r1, r2, ...")
             for _ in range(count):
-                yield item, kind
+                yield name, kind
 
     def check(self, y: ArrayLike) -> np.ndarray:
         """The point as a flat float64 array; ValueError if it has the wrong length or is off the space."""
