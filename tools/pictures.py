@@ -1,6 +1,7 @@
 """Make the pictures of the README and the documentation. Run: python -m tools.pictures (needs the `docs` extra)."""
 
 from pathlib import Path
+from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -16,7 +17,7 @@ def heavy_top_picture() -> None:
     path = heavy_top.simulate("SE3", step=5e-4, end=1.0)
     runs = [heavy_top.simulate(space) for space in heavy_top.SPACES]
     figure = plt.figure(figsize=(10, 4.2), dpi=130)
-    ball = figure.add_axes((0.0, 0.0, 0.42, 1.0), projection="3d")
+    ball: Any = figure.add_axes((0.0, 0.0, 0.42, 1.0), projection="3d")
     u, v = np.mgrid[0 : 2 * np.pi : 49j, 0 : np.pi : 25j]
     sphere = 0.495 * np.array([np.cos(u) * np.sin(v), np.sin(u) * np.sin(v), np.cos(v)])
     ball.plot_surface(*sphere, color="#e8eaee", alpha=0.35, linewidth=0)
