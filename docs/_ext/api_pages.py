@@ -26,7 +26,10 @@ MODULES = {
         "analytic",
     ],
     "chasles.kernel": ["policy", "face", "lanes", "functions", "workspace", "cache"],
-    "chasles.integrate": ["space", "field", "method", "tableau", "solve", "solution", "event", "generic"],
+    "chasles.integrate": [
+        *("space", "field", "method", "tableau", "solve", "solution", "event"),
+        *("generic", "implicit", "symplectic", "magnus"),
+    ],
     "chasles.gallery": ["heavy_top", "rigid_body", "heavy_top_004", "pendulum", "quadrotors"],
 }
 

@@ -13,6 +13,18 @@ if TYPE_CHECKING:
     from chasles import lie as lie
     from chasles.integrate.event import Event as Event
     from chasles.integrate.field import field as field
+    from chasles.integrate.generic import FrameSpace as FrameSpace
+    from chasles.integrate.generic import MatrixGroup as MatrixGroup
+    from chasles.integrate.generic import solve_generic as solve_generic
+    from chasles.integrate.implicit import Gauss as Gauss
+    from chasles.integrate.implicit import LieMidpoint as LieMidpoint
+    from chasles.integrate.implicit import LiePoisson as LiePoisson
+    from chasles.integrate.implicit import LiePoissonMidpoint as LiePoissonMidpoint
+    from chasles.integrate.implicit import solve_implicit as solve_implicit
+    from chasles.integrate.magnus import CommutatorFreeMagnus as CommutatorFreeMagnus
+    from chasles.integrate.magnus import LinearODE as LinearODE
+    from chasles.integrate.magnus import Magnus as Magnus
+    from chasles.integrate.magnus import solve_linear as solve_linear
     from chasles.integrate.method import RKMK as RKMK
     from chasles.integrate.method import CommutatorFree as CommutatorFree
     from chasles.integrate.method import CrouchGrossman as CrouchGrossman
@@ -22,23 +34,38 @@ if TYPE_CHECKING:
     from chasles.integrate.solve import solve as solve
     from chasles.integrate.solve import solve_batch as solve_batch
     from chasles.integrate.space import Space as Space
+    from chasles.integrate.symplectic import Composition as Composition
+    from chasles.integrate.symplectic import HamiltonianOnSO3 as HamiltonianOnSO3
+    from chasles.integrate.symplectic import LieVerlet as LieVerlet
+    from chasles.integrate.symplectic import MoserVeselov as MoserVeselov
+    from chasles.integrate.symplectic import RigidBodyOnSO3 as RigidBodyOnSO3
+    from chasles.integrate.symplectic import SymplecticTheta as SymplecticTheta
+    from chasles.integrate.symplectic import solve_symplectic as solve_symplectic
     from chasles.integrate.tableau import Tableau as Tableau
 
 __version__ = "0.1.0"
-_HOME = {
-    "field": "integrate.field",
-    "RKMK": "integrate.method",
-    "CommutatorFree": "integrate.method",
-    "CrouchGrossman": "integrate.method",
-    "LowStorage": "integrate.method",
-    "LieODE": "integrate.solve",
-    "Event": "integrate.event",
-    "Solution": "integrate.solution",
-    "solve": "integrate.solve",
-    "solve_batch": "integrate.solve",
-    "Space": "integrate.space",
-    "Tableau": "integrate.tableau",
+_NAMES = {
+    "event": ("Event",),
+    "field": ("field",),
+    "generic": ("FrameSpace", "MatrixGroup", "solve_generic"),
+    "implicit": ("Gauss", "LieMidpoint", "LiePoisson", "LiePoissonMidpoint", "solve_implicit"),
+    "magnus": ("CommutatorFreeMagnus", "LinearODE", "Magnus", "solve_linear"),
+    "method": ("CommutatorFree", "CrouchGrossman", "LowStorage", "RKMK"),
+    "solution": ("Solution",),
+    "solve": ("LieODE", "solve", "solve_batch"),
+    "space": ("Space",),
+    "symplectic": (
+        "Composition",
+        "HamiltonianOnSO3",
+        "LieVerlet",
+        "MoserVeselov",
+        "RigidBodyOnSO3",
+        "SymplecticTheta",
+        "solve_symplectic",
+    ),
+    "tableau": ("Tableau",),
 }
+_HOME = {name: f"integrate.{module}" for module, names in _NAMES.items() for name in names}
 _MODULES = ("gallery", "lie")
 
 

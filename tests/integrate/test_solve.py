@@ -62,6 +62,24 @@ def test_saving_at_given_times_is_the_interpolation(method):
             at_times(0.5)
 
 
+def test_thousands_of_times_within_one_step():
+    times = np.linspace(0, 1, 5000)
+    run = solve(EQUATION, RKMK("rk4"), (0, 1), START, step=0.5, save=times)
+    np.testing.assert_array_equal(run.t, times)
+    np.testing.assert_allclose(run.y, solve(EQUATION, RKMK("rk4"), (0, 1), START, step=0.5)(times), rtol=0, atol=1e-14)
+
+
+def test_interpolation_over_large_turns_is_right_or_refused():
+    fast = LieODE(Space("s2"), circle, [10.0])
+    one_step = solve(fast, RKMK("rk4"), (0, 0.4), EAST, step=0.4)  # a turn of 4 rad in one step
+    np.testing.assert_allclose(one_step(0.31), [np.cos(3.1), np.sin(3.1), 0], atol=1e-14)
+    seldom = solve(fast, RKMK("rk4"), (0, 1), EAST, step=0.01, save=50)  # 5 rad between saved points
+    with pytest.raises(ValueError, match="save more often"):
+        seldom(0.2)
+    often = solve(fast, RKMK("rk4"), (0, 1), EAST, step=0.01, save=25)
+    np.testing.assert_allclose(often(0.2), [np.cos(2), np.sin(2), 0], atol=1e-13)
+
+
 def test_backwards_time_returns_to_the_start():
     forward = solve(EQUATION, RKMK("dop853"), (0, 2), START, rtol=1e-11, atol=1e-12)
     back = solve(EQUATION, RKMK("dop853"), (2, 0), forward.y[-1], rtol=1e-11, atol=1e-12)

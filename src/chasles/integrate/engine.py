@@ -287,6 +287,19 @@ def record(records, row, t, y, f, x, n, d):
 
 
 @kernel
+def add_move(table, x, x_sum, first, d):
+    """Add the move of a step to that since the last saved point; NaN once its logarithm is not unique any more."""
+    if first:
+        for m in range(d):
+            x_sum[m] = x[m]
+    elif largest_angle(table, x) + largest_angle(table, x_sum) < 3.141592653589793:
+        blocks.combine(table, x, 0, x_sum, 0, x_sum, 0, 0.0)
+    else:
+        for m in range(d):
+            x_sum[m] = np.nan
+
+
+@kernel
 def finite(values, size):
     total = 0.0
     for m in range(size):
@@ -410,7 +423,7 @@ def advance(
                 return
         else:
             blocks.as_exponential(table, mapping, x, work)
-            blocks.combine(table, work, 0, x_sum, 0, x_sum, 0, 0.0)
+            add_move(table, work, x_sum, state[STATE.since_save] == 0.0, d)
             state[STATE.since_save] += 1.0
         # from here on the step counts
         counts[TALLY.accepted] += 1

@@ -78,7 +78,8 @@ class Run:
         stages = int(self.settings[SET.stages])
         self.memory = np.zeros(2 * stages * d + stages * max(n, d) + 5 * d + 2 * n)
         width = 1 + n + 2 * d
-        self.records = np.empty((int(np.clip(4_000_000 // width, 8, ROWS)), width))
+        rows = int(np.clip(4_000_000 // width, 8, ROWS)) if not self.times.size else self.times.size + 2
+        self.records = np.empty((rows, width))
         self.pieces: list[np.ndarray] = []
         self._evaluate_start()
         self.first_record = np.concatenate([[self.start], self.y, self.f0, np.zeros(d)])[None]

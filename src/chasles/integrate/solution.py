@@ -88,6 +88,11 @@ class Solution:
         sign = 1.0 if self.t[-1] >= self.t[0] else -1.0
         flat = wanted.reshape(-1)
         index = np.clip(np.searchsorted(sign * self.t, sign * flat, "right") - 1, 0, len(self.t) - 2)
+        if not np.isfinite(self.moves[index + 1]).all():
+            raise ValueError(
+                "Solution: the motion between two saved points turns by more than half a turn, so there is no unique "
+                "curve between them; save more often"
+            )
         d, n = self.space.dimension, self.space.size
         result, u, work = np.empty((flat.size, n)), np.empty(d), np.empty(2 * d)
         for row, (i, when) in enumerate(zip(index, flat, strict=True)):

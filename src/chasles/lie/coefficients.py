@@ -21,7 +21,7 @@ from chasles.kernel.lanes import fma, maximum, select, sqrt
 from chasles.kernel.policy import kernel
 
 SERIES_LIMIT = pi**2
-QUOTIENT_LIMIT = 6.25  # where dexpinv changes form: on either side of theta = 2.5 the better one
+QUOTIENT_LIMIT = 6.25  # where dexp and dexpinv change form: on either side of theta = 2.5 the better one
 TERMS = 13  # the first neglected term at theta = pi is below 1e-18 of the sum
 SERIES_7 = tuple((-1.0) ** j / factorial(2 * j + 7) for j in reversed(range(TERMS)))
 SERIES_8 = tuple((-1.0) ** j / factorial(2 * j + 8) for j in reversed(range(TERMS)))
@@ -111,8 +111,10 @@ def exp_coefficients(half):
 
 @kernel
 def dexp_coefficients(half):
-    """dexp = (e^z - 1)/z: k = (c_1, c_2, c_3)."""
-    return stumpff(half)
+    """dexp = (e^z - 1)/z: k = (c_1, c_2, c_3); c_1 = 1 - s c_3 near zero, where it is exact to half a unit."""
+    s = half[0]
+    (c1, c2, c3), first, second = stumpff(half)
+    return (select(s < QUOTIENT_LIMIT, fma(-s, c3, 1.0), c1), c2, c3), first, second
 
 
 @kernel
@@ -146,7 +148,7 @@ def dexpinv_coefficients(half):
     ddf = -(ddu + 2.0 * df) * q
     zero = 0.0 * s
     return (
-        (u, zero - 0.5, select(near, g, f)),
+        (select(near, fma(-s, g, 1.0), u), zero - 0.5, select(near, g, f)),
         (select(near, -g - s * dg, du), zero, select(near, dg, df)),
         (select(near, -2.0 * dg - s * ddg, ddu), zero, select(near, ddg, ddf)),
     )
