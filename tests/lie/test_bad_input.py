@@ -406,7 +406,7 @@ def test_project_wants_finite_real_numbers(name, bad):
 # ---------------------------------------------------------------- errors name the function that was called
 
 SOME = [np.zeros(3) + 0j, "text", [[1.0], [1.0, 2.0]]]
-UNNAMED = [
+CALLS = [
     ("product.log", PRODUCT.log, SOME),
     ("lie.phi_ad", lambda x: lie.phi_ad(x, np.exp), [*SOME, [np.inf, 0.0, 0.0]]),
     ("rotation.euler_to_quaternion", lambda x: lie.rotation.euler_to_quaternion(x, "ZYX"), [*SOME, [1.0, 2.0]]),
@@ -420,7 +420,7 @@ UNNAMED = [
 
 
 @pytest.mark.parametrize(
-    ("name", "call", "value"), [(name, call, value) for name, call, values in UNNAMED for value in values]
+    ("name", "call", "value"), [(name, call, value) for name, call, values in CALLS for value in values]
 )
 def test_errors_name_the_function_that_was_called(name, call, value):
     with refused(f"{name}: "):
