@@ -7,7 +7,7 @@ symmetric rotational inertia about the frame's origin). Scalars are float64 or l
 
 from __future__ import annotations
 
-from chasles.kernel.lanes import exact_add, exact_sub, fma, select
+from chasles.kernel.lanes import exact_add, exact_sub, fma
 from chasles.kernel.policy import kernel
 
 # ---------------------------------------------------------------- vectors
@@ -47,11 +47,6 @@ def dot(a, b):
 @kernel
 def cross(a, b):
     return (a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0])
-
-
-@kernel
-def select3(mask, a, b):
-    return (select(mask, a[0], b[0]), select(mask, a[1], b[1]), select(mask, a[2], b[2]))
 
 
 # ---------------------------------------------------------------- matrices
