@@ -425,3 +425,9 @@ CALLS = [
 def test_errors_name_the_function_that_was_called(name, call, value):
     with refused(f"{name}: "):
         call(value)
+
+
+def test_numbers_too_large_to_be_squared_are_refused():
+    with refused("so3.exp: x[1] is too large to be squared: "):
+        lie.so3.exp([[0.0, 0.0, 1.0], [0.0, 1e155, 0.0]])
+    assert np.isfinite(lie.so3.exp([0.0, 1e150, 0.0])).all()

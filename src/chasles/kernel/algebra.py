@@ -7,7 +7,7 @@ symmetric rotational inertia about the frame's origin). Scalars are float64 or l
 
 from __future__ import annotations
 
-from chasles.kernel.lanes import exact_add, exact_sub, fma
+from chasles.kernel.lanes import exact_add, exact_sub, fma, select
 from chasles.kernel.policy import kernel
 
 # ---------------------------------------------------------------- vectors
@@ -69,6 +69,15 @@ def mat_scale(s, a):
 @kernel
 def mat_neg(a):
     return (-a[0], -a[1], -a[2], -a[3], -a[4], -a[5], -a[6], -a[7], -a[8])
+
+
+@kernel
+def mat_select(mask, a, b):
+    return (
+        *(select(mask, a[0], b[0]), select(mask, a[1], b[1]), select(mask, a[2], b[2])),
+        *(select(mask, a[3], b[3]), select(mask, a[4], b[4]), select(mask, a[5], b[5])),
+        *(select(mask, a[6], b[6]), select(mask, a[7], b[7]), select(mask, a[8], b[8])),
+    )
 
 
 @kernel

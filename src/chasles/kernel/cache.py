@@ -42,8 +42,9 @@ def user_cache() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "chasles"
 
 
-def source_key(layer: str = "", package: Path = PACKAGE) -> str:
+def source_key(layer: str = "", package: Path | None = None) -> str:
     """Hash of all that decides what machine code of a layer comes out: sources, versions, checked mode."""
+    package = package or PACKAGE
     digest = hashlib.sha256()
     versions = (numba.__version__, llvmlite.__version__, np.__version__, platform.python_version())
     digest.update(repr((*versions, os.environ.get("CHASLES_CHECK"))).encode())

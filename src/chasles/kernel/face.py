@@ -78,10 +78,11 @@ def _as_flat(value):
 
 
 def _finite_source(count: int) -> str:
-    """Source of a kernel that is 0 for finite numbers and NaN otherwise, without overflow."""
-    total = "0.0 * x[0]"
+    """Source of a kernel that is 0 for numbers whose squares are finite, as all kernels need, and NaN otherwise."""
+    # times 1e154, not squared: a square would be shared with the kernel's own and keep it from being fused
+    total = "0.0 * (1e154 * x[0])"
     for k in range(1, count):
-        total = f"fma(0.0, x[{k}], {total})"
+        total = f"fma(0.0, 1e154 * x[{k}], {total})"
     return f"def finite(x):\n    return {total}\n"
 
 
@@ -287,7 +288,7 @@ class Face:
             values = []
             for k, array in enumerate(rows):
                 values.append(scope[f"unpack{k}"](tuple(array.T)))
-                status |= _not_finite(k) * (not np.isfinite(array).all())
+                status |= _not_finite(k) * (not np.isfinite(1e154 * array).all())
                 if defect := self.kinds[k][1].defect:
                     worst = max(worst, float(np.max(defect(values[k]))))
                     status |= _off_group(k) * (not worst <= TOLERANCE**2)
@@ -312,7 +313,8 @@ class Face:
         for k, (name, kind) in enumerate(self.kinds):
             expected = f"expected a {kind.name}, {_shape(kind)}" + (f": {kind.expected}" if kind.expected else "")
             if status & _not_finite(k):
-                raise ValueError(f"{self.label}: {name}{where} is not finite: {element[k][0]}; {expected}")
+                found = "is too large to be squared" if np.isfinite(element[k]).all() else "is not finite"
+                raise ValueError(f"{self.label}: {name}{where} {found}: {element[k][0]}; {expected}")
             if status & _off_group(k):
                 found = f"is off the group by {worst**0.5:.3g} (more than {TOLERANCE:g})"
                 raise ValueError(f"{self.label}: {name}{where} {found}; {expected}")

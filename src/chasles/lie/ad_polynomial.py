@@ -9,6 +9,7 @@ and g~2 of the paper are twice the derivatives with respect to s used here.
 from __future__ import annotations
 
 from chasles.kernel.algebra import add, add_scaled, cross, dot, scale
+from chasles.kernel.lanes import maximum
 from chasles.kernel.policy import kernel
 
 
@@ -65,6 +66,16 @@ def matrix_derivative(x, v, k, dk):
     u = add_scaled(scale(k[1], v), a * dk[1], x)
     s = sum6(scale6(k[2], symmetric_outer(x, v)), scaled_square(a * dk[2], x))
     return compose_matrix(a * dk[0], u, s)
+
+
+@kernel
+def matrix_derivative_split(x, v, s, k, m):
+    """The same for large |x|, with v split into a part along x, whose coefficients m do not cancel, and one across."""
+    t = dot(x, v) / maximum(s, 1.0)
+    across = add_scaled(v, -t, x)
+    u = add_scaled(scale(k[1], across), t * m[1], x)
+    symmetric = sum6(scale6(k[2], symmetric_outer(x, across)), scaled_square(t * m[2], x))
+    return compose_matrix(t * m[0], u, symmetric)
 
 
 @kernel

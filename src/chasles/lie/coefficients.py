@@ -152,3 +152,23 @@ def dexpinv_coefficients(half):
         (select(near, -g - s * dg, du), zero, select(near, dg, df)),
         (select(near, -2.0 * dg - s * ddg, ddu), zero, select(near, ddg, ddf)),
     )
+
+
+# Beyond theta = 2.5 the derivative of k0 I + k1 x~ + k2 x x^T along the axis itself, t x, is taken as one:
+# t (m0 I + m1 x~ + m2 x x^T) with m0 = 2 s k0', m1 = k1 + 2 s k1', m2 = 2 (k2 + s k2'), because the two parts of m1
+# and m2 cancel there.
+
+
+@kernel
+def dexp_axial(half):
+    """m = (c_0 - c_1, c_1 - c_2, c_2 - c_3)."""
+    (c1, c2, c3), _, _ = stumpff(half)
+    return fma(2.0 * half[1], half[1], -1.0) - c1, c1 - c2, c2 - c3
+
+
+@kernel
+def dexpinv_axial(half):
+    """m = (u - k, -1/2, (k - u)/s) with u and k as in `dexpinv_coefficients`."""
+    s, c, h = half
+    m0 = 0.5 * c / h - 0.25 / (h * h)
+    return m0, 0.0 * s - 0.5, -m0 / maximum(s, 1.0)

@@ -19,6 +19,7 @@ from chasles.kernel.algebra import (
     mat_mul,
     mat_neg,
     mat_scale,
+    mat_select,
     motion_cross,
     mul,
     mul_t,
@@ -33,7 +34,14 @@ from chasles.kernel.face import Guard, Kind, face
 from chasles.kernel.policy import kernel
 from chasles.lie import ad_polynomial, so3
 from chasles.lie.arrays import real_array
-from chasles.lie.coefficients import dexp_coefficients, dexpinv_coefficients, half_angle
+from chasles.lie.coefficients import (
+    QUOTIENT_LIMIT,
+    dexp_axial,
+    dexp_coefficients,
+    dexpinv_axial,
+    dexpinv_coefficients,
+    half_angle,
+)
 from chasles.lie.kinds import BLOCK_LOWER, POSE_MATRIX, SCALAR, TWIST, VECTOR, WRENCH
 
 # ---------------------------------------------------------------- the group
@@ -190,10 +198,12 @@ POLE_ALONG = Guard(pole_distance_along, so3.POLE.found, so3.POLE.advice)
 
 
 @kernel
-def _differential(x, g, dg):
+def _differential(x, s, g, dg, axial):
     """[[D, 0], [Q, D]] of a function of ad: Q is the derivative of D(x) along v."""
     diagonal = ad_polynomial.matrix(x[0], g)
-    return diagonal, ad_polynomial.matrix_derivative(x[0], x[1], g, dg), diagonal
+    near = ad_polynomial.matrix_derivative(x[0], x[1], g, dg)
+    far = ad_polynomial.matrix_derivative_split(x[0], x[1], s, g, axial)
+    return diagonal, mat_select(s < QUOTIENT_LIMIT, near, far), diagonal
 
 
 @kernel
@@ -211,8 +221,9 @@ def dexp(x):
 
     (e^z - 1)/z at z = ad_X. Source: 000 eq. (9), 003 eqs. (46), (47).
     """
-    g, dg, _ = dexp_coefficients(half_angle(x[0]))
-    return _differential(x, g, dg)
+    half = half_angle(x[0])
+    g, dg, _ = dexp_coefficients(half)
+    return _differential(x, half[0], g, dg, dexp_axial(half))
 
 
 @face(x=TWIST, y=TWIST, out=TWIST)
@@ -225,8 +236,9 @@ def dexp_apply(x, y):
 @face(x=TWIST, out=BLOCK_LOWER, guard=POLE)
 def dexpinv(x):
     """Inverse of `dexp`: z/(e^z - 1) at z = ad_X; pole at |x| = 2π. Source: 004 section 2.3, 000 eq. (10)."""
-    g, dg, _ = dexpinv_coefficients(half_angle(x[0]))
-    return _differential(x, g, dg)
+    half = half_angle(x[0])
+    g, dg, _ = dexpinv_coefficients(half)
+    return _differential(x, half[0], g, dg, dexpinv_axial(half))
 
 
 @face(x=TWIST, y=TWIST, out=TWIST, guard=POLE_ALONG)
