@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable
 from functools import partial
-from typing import Annotated
+from typing import Annotated, Any
 
 from cyclopts import Parameter
 from rich.console import Console
@@ -31,6 +31,7 @@ def warm(
     tasks: list[tuple[str, Callable[[], object]]] = [(face.label, face.compile) for face in faces(*modules)]
     for space in heavy_top.SPACES:
         tasks.append((f"heavy_top on {space}", partial(heavy_top.simulate, space, step=1e-3, end=1e-3)))
+    tasks += _integrator_tasks()
     columns = (TextColumn("{task.description:28}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console) as progress:
         bar = progress.add_task("", total=len(tasks))
@@ -40,3 +41,25 @@ def warm(
             progress.advance(bar)
         progress.update(bar, description="done")
     console.print(f"compiled code is in {cache.root()}")
+
+
+def _integrator_tasks() -> list[tuple[str, Callable[[], object]]]:
+    """The stepping loops, by short runs of a body that does not move; plain Python fields need no compiler."""
+    import numpy as np
+
+    import chasles as ch
+
+    at_rest = ch.LieODE(ch.Space("t*so3"), lambda t, y, p: np.zeros(6))
+    body = ch.RigidBodyOnSO3((1.0, 1.0, 1.0), lambda t, q, p: np.zeros(3))
+    free = ch.LiePoisson(ch.Space("so3*"), lambda t, y, p: y.copy())
+    start, spin = [1.0, 0, 0, 0, 0, 0, 0], [0.0, 0.0, 1.0]
+    options: dict[str, Any] = {"span": (0.0, 0.2), "step": 0.1, "progress": False}
+    return [
+        ("solve", lambda: ch.solve(at_rest, ch.RKMK("rk4"), y0=start, **options)(0.1)),
+        ("solve_implicit", lambda: ch.solve_implicit(at_rest, ch.LieMidpoint(), y0=start, **options)),
+        (
+            "solve_implicit, Lie-Poisson",
+            lambda: ch.solve_implicit(free, ch.LiePoissonMidpoint(), y0=spin, **options),
+        ),
+        ("solve_symplectic", lambda: ch.solve_symplectic(body, ch.MoserVeselov(), y0=start, **options)),
+    ]
