@@ -16,7 +16,7 @@ mp.dps = 40
 def sincos_lanes(x, out):
     for i in range(0, x.shape[0], 4):
         (a,) = load_rows(x, i, 1, 1)
-        store_rows(out, 2 * i, sincos(a))
+        store_rows(out, 2 * i, 2, sincos(a))
 
 
 @kernel(entry=True)
@@ -29,7 +29,7 @@ def sincos_floats(x, out):
 def atan2_lanes(y, x, out):
     for i in range(0, x.shape[0], 4):
         (a,), (b,) = load_rows(y, i, 1, 1), load_rows(x, i, 1, 1)
-        store_rows(out, i, (atan2(a, b),))
+        store_rows(out, i, 1, (atan2(a, b),))
 
 
 def ulps(value, truth):

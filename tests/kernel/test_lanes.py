@@ -46,7 +46,7 @@ COUNT = 19
 def on_lanes(a, b, out):
     for i in range(0, a.shape[0], 4):
         (x,), (y,) = load_rows(a, i, 1, 1), load_rows(b, i, 1, 1)
-        store_rows(out, i * COUNT, many_operations(x, y))
+        store_rows(out, i * COUNT, COUNT, many_operations(x, y))
 
 
 @kernel(entry=True)
@@ -91,7 +91,7 @@ def test_operations_are_what_numpy_says():
 @kernel(entry=True)
 def nan_in_extremes(x, out):
     (a,) = load_rows(x, 0, 1, 1)
-    store_rows(out, 0, (minimum(a, 0.0), maximum(0.0, a)))
+    store_rows(out, 0, 2, (minimum(a, 0.0), maximum(0.0, a)))
 
 
 @compiled_only

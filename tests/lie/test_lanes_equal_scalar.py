@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from chasles import lie
-from chasles.kernel.face import _compile_text
+from chasles.kernel.face import compile_text
 from chasles.kernel.policy import COMPILED, kernel
 from tests.lie.cases import BY_NAME, arguments
 
@@ -54,7 +54,7 @@ def scalar_loop(group):
         body.append(f"        for j in range({face.out[0].size}):")
         body.append(f"            out{f}[i, j] = row{f}[j]")
     lines = [f"def scalar_{group}({', '.join(names)}):", f"    for i in range({COUNT}):", *body]
-    return kernel(entry=True)(_compile_text("\n".join(lines) + "\n", f"scalar_{group}", scope))
+    return kernel(entry=True)(compile_text("\n".join(lines) + "\n", f"scalar_{group}", scope))
 
 
 @functools.cache

@@ -27,7 +27,8 @@ import numpy as np
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLocator
 
 PACKAGE = Path(__file__).resolve().parents[1]
-LAYERS = ("kernel", "lie", "integrate")  # from the lowest up; layers that are not listed depend on the whole package
+# what the kernels of a layer can call, beside their own layer; those of a layer not listed can call the whole package
+BELOW = {"kernel": (), "lie": ("kernel",), "integrate": ("kernel", "lie"), "relative": ("kernel", "lie")}
 _KEY = re.compile("[0-9a-f]{16}").fullmatch
 
 
@@ -48,8 +49,7 @@ def source_key(layer: str = "", package: Path | None = None) -> str:
     digest = hashlib.sha256()
     versions = (numba.__version__, llvmlite.__version__, np.__version__, platform.python_version())
     digest.update(repr((*versions, os.environ.get("CHASLES_CHECK"))).encode())
-    depth = LAYERS.index(layer) + 1 if layer in LAYERS else None
-    roots = [package] if depth is None else [package / name for name in LAYERS[:depth]]
+    roots = [package / name for name in (*BELOW[layer], layer)] if layer in BELOW else [package]
     for path in sorted(path for root in roots for path in root.rglob("*.py")):
         digest.update(path.relative_to(package).as_posix().encode())
         digest.update(path.read_bytes())
@@ -130,7 +130,7 @@ class PackageCache(FunctionCache):
 
 def current() -> list[Path]:
     """The cache folders of this version of the sources."""
-    return [folder(layer) for layer in (*LAYERS, "")]
+    return [folder(layer) for layer in (*BELOW, "")]
 
 
 def outdated() -> list[Path]:

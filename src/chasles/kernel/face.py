@@ -86,7 +86,7 @@ def _finite_source(count: int) -> str:
     return f"def finite(x):\n    return {total}\n"
 
 
-def _compile_text(text: str, name: str, scope: dict[str, Any]) -> Callable:
+def compile_text(text: str, name: str, scope: dict[str, Any]) -> Callable:
     """Define a function from text so that tracebacks can show it."""
     filename = f"<{scope['__name__']}.{name}>"
     linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)
@@ -100,7 +100,7 @@ _FINITE: dict[int, Any] = {}
 def _finite(count: int) -> Any:
     if count not in _FINITE:
         scope = {"__name__": __name__, "fma": fma}
-        _FINITE[count] = kernel(_compile_text(_finite_source(count), "finite", scope))
+        _FINITE[count] = kernel(compile_text(_finite_source(count), "finite", scope))
     return _FINITE[count]
 
 
@@ -174,13 +174,13 @@ class Face:
         lines.append(f"        result = function({values})")
         for k, kind in enumerate(self.out):
             value = "result" if self._single_result else f"result[{k}]"
-            lines.append(f"        store_rows(out{k}, i * {kind.size}, pack{k}({value}))")
+            lines.append(f"        store_rows(out{k}, i * {kind.size}, {kind.size}, pack{k}({value}))")
         lines += [
             f"        if i >= n - {WIDTH}:",
             "            return status, max(max(lane(worst, 0), lane(worst, 1)), max(lane(worst, 2), lane(worst, 3)))",
             f"        i = min(i + {WIDTH}, n - {WIDTH})",
         ]
-        return kernel(entry=True)(_compile_text("\n".join(lines) + "\n", name, self._scope()))
+        return kernel(entry=True)(compile_text("\n".join(lines) + "\n", name, self._scope()))
 
     # ------------------------------------------------------------ the NumPy function
 

@@ -51,8 +51,7 @@ def load_rows(typing_context, array, start, stride, count):
     n = count.literal_value
 
     def generate(context, builder, sig, args):
-        one = ir.Constant(args[1].type, 1)
-        firsts = [builder.add(args[1], builder.mul(args[2], ir.Constant(one.type, r))) for r in range(WIDTH)]
+        firsts = [builder.add(args[1], builder.mul(args[2], ir.Constant(args[2].type, r))) for r in range(WIDTH)]
         rows = [_address(context, builder, sig.args[0], args[0], first, 1, n, "row load") for first in firsts]
         columns = [None] * n
         if n >= 4:
@@ -72,15 +71,17 @@ def load_rows(typing_context, array, start, stride, count):
 
 
 @intrinsic
-def store_rows(typing_context, array, start, columns):
-    """Write a tuple of lanes as `WIDTH` consecutive rows of a row-major batch, the first at element `start`."""
+def store_rows(typing_context, array, start, stride, columns):
+    """Write a tuple of lanes to `WIDTH` rows of a row-major batch; row r begins at element `start + r * stride`."""
     if not _flat_float64(array) or not isinstance(columns, types.UniTuple) or columns.dtype != LANES:
         return None
     n = columns.count
 
     def generate(context, builder, sig, args):
-        values = [builder.extract_value(args[2], c) for c in range(n)]
-        firsts = [builder.add(args[1], ir.Constant(args[1].type, r * n)) for r in range(WIDTH)]
+        values = [builder.extract_value(args[3], c) for c in range(n)]
+        firsts = [
+            builder.add(args[1], builder.mul(args[2], ir.Constant(args[2].type, r))) for r in range(WIDTH)
+        ]
         rows = [_address(context, builder, sig.args[0], args[0], first, 1, n, "row store") for first in firsts]
         if n >= 4:
             for c in _squares(n):
@@ -93,7 +94,7 @@ def store_rows(typing_context, array, start, columns):
                     builder.store(element, _shift(builder, row, c), align=8)
         return context.get_dummy_value()
 
-    return types.void(array, types.intp, columns), generate
+    return types.void(array, types.intp, types.intp, columns), generate
 
 
 assert WIDTH == 4, "the transposition is written for four lanes"

@@ -1,0 +1,1 @@
+"""Joint coordinates: kinematics and dynamics of trees, O(n), one algorithm a file."""
