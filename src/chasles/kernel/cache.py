@@ -27,7 +27,12 @@ import numpy as np
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLocator
 
 PACKAGE = Path(__file__).resolve().parents[1]
-LAYERS = ("kernel", "lie", "integrate")  # from the lowest up; layers that are not listed depend on the whole package
+LAYERS = (
+    "kernel",
+    "lie",
+    "screw",
+    "integrate",
+)  # from the lowest up; layers that are not listed depend on the whole package
 _KEY = re.compile("[0-9a-f]{16}").fullmatch
 
 
