@@ -152,8 +152,8 @@ def check(inertia: ArrayLike, *, strict: bool = True, tolerance: float = 1e-9, n
 
     Required: positive mass, positive definite rotational inertia about the centre of mass, and that no principal moment
     exceeds the sum of the others. strict=False also allows zero moments (point mass, thin rod) and a body whose
-    parameters are all zero. tolerance: by how much a moment may be negative or too large, as a part of the largest entry
-    of Θ; numbers from files are rounded. name: what the message calls the inertia.
+    parameters are all zero. tolerance: by how much a moment may be negative or too large, as a part of the largest
+    entry of Θ; numbers from files are rounded. name: what the message calls the inertia.
     """
     parameters = to_parameters(inertia)
     for index in np.ndindex(parameters.shape[:-1]):
