@@ -95,12 +95,12 @@ def _line(direction, moment):
     a, e = unit(direction)
     b, m = unit(moment)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        ratio = b / a  # infinite also where the axis is farther away than doubles reach
-    has_axis = np.isfinite(ratio)
-    ratio = np.where(has_axis, ratio, 0.0)
+        has_axis = np.isfinite(b / a)  # not if it is farther away than doubles reach
+    size = np.where(has_axis, a, 1.0)
     axis = np.where(has_axis[..., None], e, np.where((b > 0)[..., None], m, NO_AXIS))
-    pitch = np.where(has_axis, ratio * dot(e, m), np.where(b > 0, np.inf, 0.0))
-    return axis, ratio[..., None] * np.cross(e, m), pitch, np.where(has_axis, a, b)
+    point = np.where(has_axis[..., None], np.cross(e, moment) / size[..., None], 0.0)
+    pitch = np.where(has_axis, dot(e, moment) / size, np.where(b > 0, np.inf, 0.0))
+    return axis, point, pitch, np.where(has_axis, a, b)
 
 
 # ---------------------------------------------------------------- finite displacements

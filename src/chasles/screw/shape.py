@@ -175,7 +175,7 @@ def _set(shape, name, value):
 def _numbers(shape, name, value, counts) -> tuple[float, ...]:
     try:
         numbers = tuple(float(v) for v in value)
-    except TypeError:
+    except (TypeError, ValueError):
         numbers = ()
     if len(numbers) not in counts or not all(map(math.isfinite, numbers)):
         count = " or ".join(map(str, counts))
