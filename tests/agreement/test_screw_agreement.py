@@ -72,6 +72,9 @@ def test_pinocchio_reference_frames(representation, frame):
         # in world axes at the body, the derivative of the twist is the "classical" acceleration
         ask = pin.getFrameClassicalAcceleration if representation == "hybrid" else pin.getFrameAcceleration
         agree(rates[k], SWAP @ ask(model, data, index, frame).vector, 10)
+        if representation == "hybrid":  # the other one is the turned body acceleration
+            turned = screw.convert_twist(RATES[k], POSES[k], "body", "hybrid")
+            agree(turned, SWAP @ pin.getFrameAcceleration(model, data, index, frame).vector, 10)
 
 
 def test_pinocchio_wrenches():
@@ -148,6 +151,15 @@ def test_mujoco_velocities_and_accelerations_are_mixed():
         agree(hybrid[k], object_vector(mujoco.mj_objectVelocity, model, data, 0), 10)
         mujoco.mj_rnePostConstraint(model, data)
         agree(hybrid_rates[k], object_vector(mujoco.mj_objectAcceleration, model, data, 0), 30)
+
+
+def test_mujoco_generalised_forces_are_mixed():
+    model = mujoco_body()
+    data = mujoco.MjData(model)
+    for g, wrench in zip(POSES, WRENCHES, strict=True):
+        data.qpos[:], data.qfrc_applied[:] = [*g[4:], *g[:4]], SWAP @ wrench
+        mujoco.mj_forward(model, data)
+        agree(screw.wrench_of_motion(BODY, np.zeros(6), SWAP @ data.qacc, "mixed", g), wrench, 30)
 
 
 def test_mujoco_applied_wrenches_are_hybrid_at_the_centre_of_mass():

@@ -172,6 +172,10 @@ def test_bad_input_is_named():
         screw.spatial_inertia(1.0, np.zeros(3), [1.0, 2.0])
     with pytest.raises(ValueError, match=r"rotational is not symmetric: entries differ by up to 0\.5"):
         screw.spatial_inertia(1.0, np.zeros(3), [[1, 0.5, 0], [0, 1, 0], [0, 0, 1]])
+    with pytest.raises(ValueError, match=r"rotational\[1\] is not symmetric: entries differ by up to 1e-06"):
+        screw.spatial_inertia(1.0, np.zeros(3), [1e9 * np.eye(3), np.eye(3) + 1e-6 * np.eye(3, k=1)])
+    with pytest.raises(ValueError, match="principal: the mass of inertia is -1: no centre of mass"):
+        inertia.principal(-np.eye(6))
     with pytest.raises(ValueError, match=r"spatial_inertia: centre has shape \(2,\)"):
         screw.spatial_inertia(1.0, np.zeros(2), np.eye(3))
     with pytest.raises(ValueError, match=r"do not broadcast: mass \(2,\), centre \(3,\), rotational \(\)"):

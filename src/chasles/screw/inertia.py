@@ -31,7 +31,7 @@ def spatial_inertia(mass: ArrayLike, centre: ArrayLike, rotational: ArrayLike, *
     """
     m = real_array("spatial_inertia", "mass", mass, ())[..., None]
     d = real_array("spatial_inertia", "centre", centre, (3,))
-    theta = rotational_matrix("spatial_inertia", rotational)
+    theta = _rotational_matrix("spatial_inertia", rotational)
     check_batches("spatial_inertia", mass=m, centre=d, rotational=theta[..., 0])
     batch = np.broadcast_shapes(m.shape[:-1], d.shape[:-1], theta.shape[:-2])
     parameters = np.empty((*batch, 10))
@@ -42,13 +42,14 @@ def spatial_inertia(mass: ArrayLike, centre: ArrayLike, rotational: ArrayLike, *
     return matrix
 
 
-def rotational_matrix(function: str, value: ArrayLike) -> np.ndarray:
+def _rotational_matrix(function: str, value: ArrayLike) -> np.ndarray:
     """A rotational inertia as symmetric 3x3 matrices, from these or from six numbers."""
     array = real_array(function, "rotational", value)
     if array.shape[-2:] == (3, 3):
-        off = np.max(np.abs(array - np.swapaxes(array, -1, -2)), initial=0.0)
-        if off > STRUCTURE_TOLERANCE * np.max(np.abs(array), initial=0.0):
-            raise ValueError(f"{function}: rotational is not symmetric: entries differ by up to {off:.3g}")
+        off = np.max(np.abs(array - np.swapaxes(array, -1, -2)), axis=(-1, -2))
+        if np.any(bad := off > STRUCTURE_TOLERANCE * np.max(np.abs(array), axis=(-1, -2))):
+            found = f"is not symmetric: entries differ by up to {off[bad][0]:.3g}"
+            raise ValueError(f"{function}: rotational{_index(bad)} {found}")
         return array
     if array.shape[-1] != 6:
         expected = "(..., 3, 3), or (..., 6) for (xx, xy, xz, yy, yz, zz)"
@@ -79,7 +80,7 @@ def to_parameters(inertia: ArrayLike) -> np.ndarray:
     off = np.max(np.abs(m - from_parameters(p)), axis=(-1, -2), initial=0.0)
     if np.any(bad := off > STRUCTURE_TOLERANCE * np.max(np.abs(m), axis=(-1, -2), initial=0.0)):
         raise ValueError(
-            f"to_parameters: inertia{_index(bad)} is off the form [[Θ, h~], [-h~, m I]] by {np.max(off):.3g}; "
+            f"to_parameters: inertia{_index(bad)} is off the form [[Θ, h~], [-h~, m I]] by {off[bad][0]:.3g}; "
             "expected a symmetric matrix for twists (angular, linear)"
         )
     return p
