@@ -25,6 +25,7 @@ MODULES = {
         "rotation",
         "analytic",
     ],
+    "chasles.screw": ["axis", "reciprocity", "representation", "newton_euler", "inertia", "shape"],
     "chasles.kernel": ["policy", "face", "lanes", "functions", "workspace", "cache"],
     "chasles.integrate": [
         *("space", "field", "method", "tableau", "solve", "solution", "event"),

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from chasles import gallery as gallery
     from chasles import lie as lie
+    from chasles import screw as screw
     from chasles.integrate.event import Event as Event
     from chasles.integrate.field import field as field
     from chasles.integrate.generic import FrameSpace as FrameSpace
@@ -66,7 +67,7 @@ _NAMES = {
     "tableau": ("Tableau",),
 }
 _HOME = {name: f"integrate.{module}" for module, names in _NAMES.items() for name in names}
-_MODULES = ("gallery", "lie")
+_MODULES = ("gallery", "lie", "screw")
 
 
 def __getattr__(name: str):
