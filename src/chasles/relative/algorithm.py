@@ -1,7 +1,7 @@
 """From a kernel on one state to loops over batches: one source, compiled for one state and for lanes.
 
-    @algorithm(work=..., q="nq", v="nv", tau=out("nv"))
-    def kernel(topology, numbers, q, v, tau, work, z): ...
+    @algorithm(work="27*slots", q="nq", v="nv", tau=out("nv"))
+    def function(topology, numbers, q, v, tau, work, z): ...
 
 The kernel reads and writes buffers of scalars or of lanes, by the type of `z`. The loops bring rows of a batch into such
 buffers and the results back. They are made from a text template, because Numba cannot cache functions that close over
@@ -10,7 +10,10 @@ another function.
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -67,74 +70,134 @@ def rows_out(target, start, size, source):
 
 
 @dataclass(frozen=True)
-class Output:
-    """Marks an argument of an algorithm that is a result."""
+class Argument:
+    """What an array of an algorithm is: "in", "out", or "fixed", the same for all states (then `whole`: integers)."""
 
-    size: str
+    role: str
+    size: str = ""
+    whole: bool = False
 
 
-def out(size: str) -> Output:
-    return Output(size)
+def out(size: str) -> Argument:
+    """A result with so many numbers a state."""
+    return Argument("out", size)
+
+
+def fixed(whole: bool = False) -> Argument:
+    """An array that is the same for all states: of integers if `whole`, else of floats."""
+    return Argument("fixed", whole=whole)
 
 
 class Algorithm:
     """A kernel on one state of a tree with its compiled loops.
 
-    `sizes` gives, for each array, how many numbers a state has: an expression in nq, nv, links. An input may be empty
-    where the kernel allows it. `work` is the same for the workspace.
+    The size of an array says how many numbers a state has, in terms of nq, nv, links and slots (links and
+    ground), by sums of products. An input may be empty where the kernel allows it. `work` is the size of the workspace.
     """
 
-    def __init__(self, function: Callable, work: str, sizes: dict[str, str | Output]):
+    def __init__(self, function: Callable, work: str, arrays: dict[str, str | Argument]):
         self.kernel = kernel(function)
         self.__name__, self.__doc__, self.__module__ = function.__name__, function.__doc__, function.__module__
-        self.inputs = {name: size for name, size in sizes.items() if isinstance(size, str)}
-        self.outputs = {name: size.size for name, size in sizes.items() if isinstance(size, Output)}
+        self.arguments = {
+            name: Argument("in", value) if isinstance(value, str) else value for name, value in arrays.items()
+        }
         self.work = work
         self.scalar, self.lanes = self._loop("scalar"), self._loop("lanes")
 
+    def _names(self, role: str) -> list[str]:
+        return [name for name, argument in self.arguments.items() if argument.role == role]
+
     def _loop(self, mode: str) -> Any:
-        names = [*self.inputs, *self.outputs]
-        array = ", ".join(names)
         step, one = (WIDTH, "lanes_of(0.0)") if mode == "lanes" else (1, "0.0")
         rows = "rows" if mode == "lanes" else "row"
-        lines = [f"def {self.__name__}_{mode}(topology, numbers, count, {array}, space):", f"    z, at = {one}, 0"]
-        for name in names:
+        arrays = ", ".join(self.arguments)
+        lines = [f"def {self.__name__}_{mode}(topology, numbers, count, {arrays}, space):", f"    z, at = {one}, 0"]
+        for name in (*self._names("in"), *self._names("out")):
             lines += [
                 f"    n_{name} = {name}.shape[0] // count",
                 f"    b_{name} = space[at : at + {step} * n_{name}]",
                 f"    at += {step} * n_{name}",
             ]
         lines += ["    work = space[at:]", "    i = 0", "    while True:"]
-        lines += [f"        {rows}_in({name}, i * n_{name}, n_{name}, b_{name})" for name in self.inputs]
-        buffers = ", ".join(f"b_{name}" for name in names)
-        lines += [f"        function(topology, numbers, {buffers}, work, z)"]
-        lines += [f"        {rows}_out({name}, i * n_{name}, n_{name}, b_{name})" for name in self.outputs]
+        lines += [f"        {rows}_in({name}, i * n_{name}, n_{name}, b_{name})" for name in self._names("in")]
+        given = ", ".join(
+            name if argument.role == "fixed" else f"b_{name}" for name, argument in self.arguments.items()
+        )
+        lines += [f"        function(topology, numbers, {given}, work, z)"]
+        lines += [f"        {rows}_out({name}, i * n_{name}, n_{name}, b_{name})" for name in self._names("out")]
         # the last four rows overlap those before them
-        lines += [f"        if i >= count - {step}:", "            return", f"        i = min(i + {step}, count - {step})"]
+        lines += [
+            f"        if i >= count - {step}:",
+            "            return",
+            f"        i = min(i + {step}, count - {step})",
+        ]
         scope = {"__name__": self.__module__, "function": self.kernel, "lanes_of": lanes_of}
         scope |= {"row_in": row_in, "row_out": row_out, "rows_in": rows_in, "rows_out": rows_out}
         return kernel(entry=True)(compile_text("\n".join(lines) + "\n", f"{self.__name__}_{mode}", scope))
 
     def compile(self, lanes: bool = False) -> None:
         """Compile a loop now, or load it from the cache."""
-        reals, whole = types.float64[::1], types.int64
-        arrays = (reals,) * (len(self.inputs) + len(self.outputs) + 1)
-        (self.lanes if lanes else self.scalar).compile((types.int64[::1], reals, whole, *arrays))
+        reals, whole = types.float64[::1], types.int64[::1]
+        arrays = [whole if argument.whole else reals for argument in self.arguments.values()]
+        (self.lanes if lanes else self.scalar).compile((whole, reals, types.int64, *arrays, reals))
 
     def space(self, sizes: dict[str, int], lanes: bool = False) -> np.ndarray:
-        """A buffer for everything that the loop needs; not to be shared between threads."""
-        total = sum(evaluate(size, sizes) for size in (*self.inputs.values(), *self.outputs.values(), self.work))
+        """A buffer for all that a loop needs; not to be shared between threads."""
+        arrays = (argument.size for argument in self.arguments.values() if argument.role != "fixed")
+        total = sum(evaluate(size, sizes) for size in (*arrays, self.work))
         return lane_buffer(total if lanes else -(-total // WIDTH))
+
+    def run(
+        self,
+        topology: np.ndarray,
+        numbers: np.ndarray,
+        sizes: dict[str, int],
+        count: int,
+        arrays: dict[str, np.ndarray],
+        threads: int = 1,
+    ) -> list[np.ndarray]:
+        """The results of `count` states, each (count, size); inputs are flat, with one row a state.
+
+        Four states or more run on lanes; with several threads, in parts of at least 64 states.
+        """
+        results = [np.empty((count, evaluate(self.arguments[name].size, sizes))) for name in self._names("out")]
+        every = {
+            **arrays,
+            **{name: result.reshape(-1) for name, result in zip(self._names("out"), results, strict=True)},
+        }
+        parts = max(1, min(threads, count // 64))
+        edges = [count * k // parts for k in range(parts + 1)]
+
+        def part(first: int, last: int) -> None:
+            rows = [
+                array if self.arguments[name].role == "fixed" else _rows(array, count, first, last)
+                for name, array in ((name, every[name]) for name in self.arguments)
+            ]
+            lanes = last - first >= WIDTH
+            loop = self.lanes if lanes else self.scalar
+            loop(topology, numbers, last - first, *rows, self.space(sizes, lanes))
+
+        if parts == 1:
+            if count:
+                part(0, count)
+        else:
+            with ThreadPoolExecutor(parts) as pool:
+                for job in [pool.submit(part, *ends) for ends in itertools.pairwise(edges)]:
+                    job.result()
+        return results
+
+
+def _rows(array: np.ndarray, count: int, first: int, last: int) -> np.ndarray:
+    size = array.size // count
+    return array[first * size : last * size]
 
 
 def evaluate(size: str, sizes: dict[str, int]) -> int:
-    """A size such as "nv", "nv*nv" or "6*links" as a number."""
-    product = 1
-    for factor in size.split("*"):
-        product *= int(factor) if factor.isdigit() else sizes[factor]
-    return product
+    """A size such as "nv", "nv*nv" or "22*slots+6*nv" as a number."""
+    terms = (term.split("*") for term in size.split("+"))
+    return sum(math.prod(int(factor) if factor.isdigit() else sizes[factor] for factor in term) for term in terms)
 
 
-def algorithm(*, work: str, **sizes: str | Output) -> Callable[[Callable], Algorithm]:
+def algorithm(*, work: str, **arrays: str | Argument) -> Callable[[Callable], Algorithm]:
     """Decorator: compile a kernel on one state and make its loops. Keywords name its arrays, in order."""
-    return lambda function: Algorithm(function, work, sizes)
+    return lambda function: Algorithm(function, work, arrays)

@@ -248,9 +248,7 @@ def accelerate(numbers, c, kind, tau, iv, a, A, work, here, z):
         store6(work, here + LIMB.motion, (total, A[1]))
     else:
         U = load6(work, here + LIMB.coupling, z)
-        rate = (load(work, here + LIMB.drive, z) - dot(U[0], A[0]) - dot(U[1], A[1])) * load(
-            work, here + LIMB.pivot, z
-        )
+        rate = (load(work, here + LIMB.drive, z) - dot(U[0], A[0]) - dot(U[1], A[1])) * load(work, here + LIMB.pivot, z)
         s, t = screw_weights(numbers, c, kind)
         store(a, iv, rate)
         store3(work, here + LIMB.motion, (A[0][0], A[0][1], A[0][2] + s * rate))

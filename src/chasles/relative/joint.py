@@ -6,13 +6,13 @@ pitch h [m/rad], (I; 0) spherical, I free.
 
 from __future__ import annotations
 
-from chasles.kernel.algebra import add_scaled, mat_mul
+from chasles.kernel.algebra import mat_mul
 from chasles.kernel.functions import sincos
 from chasles.kernel.lanes import like, load, store
 from chasles.kernel.policy import kernel
 from chasles.kernel.workspace import load3, load6, store3, store6
 from chasles.lie import quaternion
-from chasles.relative.tables import CONSTANT, FREE, HELICAL, PRISMATIC, REVOLUTE, SPHERICAL, vector_at
+from chasles.relative.tables import CONSTANT, FREE, HELICAL, PRISMATIC, REVOLUTE, SPHERICAL
 
 
 @kernel

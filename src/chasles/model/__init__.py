@@ -1,0 +1,1 @@
+"""What a mechanism is: bodies, frames, joints and forces in a `System`. Immutable, without state."""

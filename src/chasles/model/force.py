@@ -1,0 +1,99 @@
+"""Forces: what acts on bodies and joints besides gravity and the joints' own springs and dampers.
+
+A law written by the user is a compiled function (decorated with `chasles.law`) or a plain Python function; its arguments
+are arrays, its result is written to `out`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from chasles.model.placement import as_numbers, check_name
+from chasles.screw.representation import check_representation
+
+
+@dataclass(frozen=True)
+class Spring:
+    """A spring with damper between a point on one body and a point on another (points in the bodies' frames [m]).
+
+    Pulls with stiffness (distance - length) + damping d(distance)/dt [N].
+    """
+
+    name: str
+    bodies: tuple[str, str]
+    points: Any = ((0.0, 0.0, 0.0), (0.0, 0.0, 0.0))
+    stiffness: float = 0.0
+    damping: float = 0.0
+    length: float = 0.0
+
+    def __post_init__(self):
+        check_name("Spring", self.name)
+        where = f"spring {self.name!r}"
+        if len(tuple(self.bodies)) != 2 or self.bodies[0] == self.bodies[1]:
+            raise ValueError(f"{where}: bodies is {self.bodies!r}; expected the names of two different bodies")
+        object.__setattr__(self, "bodies", tuple(self.bodies))
+        points = as_numbers(where, "points", self.points, (2, 3))
+        object.__setattr__(self, "points", tuple(map(tuple, points.tolist())))
+        for name in ("stiffness", "damping", "length"):
+            value = float(as_numbers(where, name, getattr(self, name), ()))
+            if value < 0:
+                raise ValueError(f"{where}: {name} is {value:g}; expected no negative number")
+            object.__setattr__(self, name, value)
+
+
+@dataclass(frozen=True)
+class Wrench:
+    """A wrench (torque [N m], force [N]) on a body, constant or a law of time and the body's motion.
+
+    representation: "body" (in the body's frame: it turns with the body), "hybrid" (axes of space, at the body's
+    origin), "spatial" (at the origin of space) or "mixed" (torque in the body's axes, force in those of space).
+    value: six numbers, or a law f(t, pose, twist, parameters, out) with the body's pose (7) and body twist (6).
+    """
+
+    name: str
+    body: str
+    value: ArrayLike | Callable
+    representation: str = "body"
+    parameters: Sequence[float] = ()
+
+    def __post_init__(self):
+        check_name("Wrench", self.name)
+        where = f"wrench {self.name!r}"
+        check_representation(where, self.representation)
+        _settle(self, where, (6,))
+
+
+@dataclass(frozen=True)
+class JointForce:
+    """Generalised forces on a joint, constant or a law of time and the joint's motion.
+
+    value: one number for each velocity of the joint, or a law f(t, q, v, parameters, out) with the joint's coordinates
+    and velocities.
+    """
+
+    name: str
+    joint: str
+    value: ArrayLike | Callable
+    parameters: Sequence[float] = ()
+
+    def __post_init__(self):
+        check_name("JointForce", self.name)
+        where = f"joint force {self.name!r}"
+        shape = (len(self.value),) if isinstance(self.value, Sequence | np.ndarray) else ()
+        _settle(self, where, shape)
+
+
+def _settle(force: Wrench | JointForce, where: str, shape: tuple[int, ...]) -> None:
+    if not callable(force.value):
+        numbers = as_numbers(where, "value", force.value, shape)
+        object.__setattr__(force, "value", tuple(np.atleast_1d(numbers).tolist()))
+    parameters = as_numbers(where, "parameters", force.parameters, (len(force.parameters),))
+    object.__setattr__(force, "parameters", tuple(parameters.tolist()))
+
+
+Force = Spring | Wrench | JointForce

@@ -1,0 +1,274 @@
+"""Joints: how one body can move relative to another, given by a frame on each and screws between them.
+
+The frame of the joint on the parent and the one on the child coincide at q = 0. A joint with axes is a product of
+exponentials, G(q) = exp(Y_1 q_1) ... exp(Y_k q_k), of the screws Y = (axis; point x axis + pitch axis) in the joint's
+frame; spherical and free joints have a unit quaternion and a pose as coordinates, their angular velocity and twist in
+the child's joint frame as velocities.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from chasles.lie import pose as pose_group
+from chasles.model.placement import ORIGIN, Pose, as_numbers, as_pose, check_name, frame_with_z, unit_vector
+
+# kind: numbers in q and in v (None: as many as screws)
+KINDS: Mapping[str, tuple[int, int] | None] = {
+    "revolute": (1, 1),
+    "prismatic": (1, 1),
+    "helical": (1, 1),
+    "cylindrical": (2, 2),
+    "universal": (2, 2),
+    "planar": (3, 3),
+    "spherical": (4, 3),
+    "free": (7, 6),
+    "weld": (0, 0),
+    "general": None,
+}
+PER_VELOCITY = ("damping", "stiffness", "armature", "friction", "rest", "lower", "upper")
+
+
+@dataclass(frozen=True)
+class Joint:
+    """A joint between two bodies; made by `revolute`, `prismatic`, ... of this module.
+
+    parent_frame, child_frame: poses of the joint's frame on the two bodies. screws: (k, 6) of a joint with axes, in its
+    frame. The rest holds one number for each velocity, or one for all:
+    damping [N s/m or N m s/rad], stiffness [N/m or N m/rad] about `rest`, armature [kg or kg m²] (inertia of a rotor,
+    felt by this coordinate only), friction [N or N m] (dry, reached at `friction_speed` by a tanh), limits lower and
+    upper of the coordinates with `stop_stiffness` and `stop_damping` (zero: the limits are data, not a force).
+    """
+
+    name: str
+    parent: str
+    child: str
+    kind: str
+    screws: Any = ()
+    parent_frame: Pose = ORIGIN
+    child_frame: Pose = ORIGIN
+    damping: ArrayLike = 0.0
+    stiffness: ArrayLike = 0.0
+    rest: ArrayLike = 0.0
+    armature: ArrayLike = 0.0
+    friction: ArrayLike = 0.0
+    friction_speed: float = 1e-2
+    lower: ArrayLike = -np.inf
+    upper: ArrayLike = np.inf
+    stop_stiffness: float = 0.0
+    stop_damping: float = 0.0
+    nq: int = field(init=False, repr=False, compare=False)
+    nv: int = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self):
+        check_name("Joint", self.name)
+        where = f"joint {self.name!r}"
+        if self.kind not in KINDS:
+            raise ValueError(f"{where}: kind {self.kind!r} is unknown; expected one of {', '.join(KINDS)}")
+        if self.parent == self.child:
+            raise ValueError(f"{where}: joins body {self.parent!r} to itself")
+        screws = np.zeros((0, 6)) if self.kind in ("spherical", "free", "weld") else _screws(where, self.screws)
+        sizes = KINDS[self.kind] or (len(screws), len(screws))
+        self._set("nq", sizes[0])
+        self._set("nv", sizes[1])
+        self._set("screws", tuple(map(tuple, screws.tolist())))
+        self._set("parent_frame", as_pose(where, "parent_frame", self.parent_frame))
+        self._set("child_frame", as_pose(where, "child_frame", self.child_frame))
+        for name in PER_VELOCITY:
+            self._set(name, _each(where, name, getattr(self, name), sizes[1]))
+        for name in ("damping", "stiffness", "armature", "friction"):
+            if min(getattr(self, name), default=0.0) < 0:
+                raise ValueError(f"{where}: {name} is {getattr(self, name)}; expected no negative number")
+        for name in ("friction_speed", "stop_stiffness", "stop_damping"):
+            value = float(as_numbers(where, name, getattr(self, name), ()))
+            if not (value > 0 or (value == 0 and name != "friction_speed")):
+                raise ValueError(f"{where}: {name} is {value:g}; expected a positive number")
+            self._set(name, value)
+        for k, (low, high) in enumerate(zip(self.lower, self.upper, strict=True)):
+            if not low <= high:
+                raise ValueError(f"{where}: lower limit {low:g} of coordinate {k} is above its upper limit {high:g}")
+        if self.kind in ("spherical", "free"):
+            if any(self.armature):
+                raise ValueError(f"{where}: armature is for coordinates with one axis, not for a {self.kind} joint")
+            if any(np.isfinite([*self.lower, *self.upper])):
+                raise ValueError(f"{where}: limits are for coordinates with one axis, not for a {self.kind} joint")
+            if any(self.rest):
+                raise ValueError(f"{where}: the rest position of a {self.kind} joint is where its frames coincide")
+
+    def _set(self, name: str, value: Any) -> None:
+        object.__setattr__(self, name, value)
+
+    def __repr__(self) -> str:
+        return f"<{self.kind} joint {self.name!r}: {self.parent!r} to {self.child!r}>"
+
+    def in_assembly(self, parent_pose: Pose, child_pose: Pose) -> Joint:
+        """The joint whose frame is given in space, for bodies that stand at these poses when q = 0.
+
+        `parent_frame` is read as the pose J of the joint's frame in space; the result has A_parent⁻¹ J and A_child⁻¹ J.
+        """
+        where = f"joint {self.name!r}"
+        in_space = np.array(self.parent_frame)
+        frames = [
+            pose_group.compose(pose_group.inverse(as_pose(where, what, given)), in_space)
+            for what, given in (("the parent's pose", parent_pose), ("the child's pose", child_pose))
+        ]
+        return replace(self, parent_frame=frames[0], child_frame=frames[1])
+
+
+def _screws(where: str, screws: Any) -> np.ndarray:
+    """Unit screws: of an axis, or of a translation."""
+    array = np.array(screws, dtype=float)
+    if array.ndim != 2 or array.shape[1] != 6 or not len(array):
+        raise ValueError(f"{where}: screws has shape {array.shape}; expected (k, 6), rows (angular, linear)")
+    for k, screw in enumerate(array):
+        size = np.linalg.norm(screw[:3]) or np.linalg.norm(screw[3:])
+        if not abs(size - 1) < 1e-9:
+            raise ValueError(
+                f"{where}: screw {k} {screw.tolist()} is not normalised; expected an angular part of length 1, "
+                "or none and a linear part of length 1"
+            )
+    return array
+
+
+def _each(where: str, name: str, value: ArrayLike, count: int) -> tuple[float, ...]:
+    array = np.array(value, dtype=float)
+    if array.shape not in ((), (count,)):
+        raise ValueError(f"{where}: {name} has shape {array.shape}; expected a number or {count} numbers")
+    if np.isnan(array).any() or (np.isinf(array).any() and name not in ("lower", "upper")):
+        raise ValueError(f"{where}: {name} is {array.tolist()}; expected finite numbers")
+    return tuple(np.broadcast_to(array, count).tolist())
+
+
+def _made(kind: str, name: str, parent: str, child: str, screws: Sequence, at: Pose, child_at: Pose, more: dict):
+    where = f"joint {name!r}"
+    frames = {"parent_frame": as_pose(where, "at", at), "child_frame": as_pose(where, "child_at", child_at)}
+    return Joint(name, parent, child, kind, screws, **frames, **more)
+
+
+def _axis(name: str, axis: ArrayLike) -> tuple[float, ...]:
+    return tuple(unit_vector(f"joint {name!r}", "axis", axis).tolist())
+
+
+ZERO = (0.0, 0.0, 0.0)
+
+
+def revolute(
+    name: str, parent: str, child: str, *, axis: ArrayLike, at: Pose = ORIGIN, child_at: Pose = ORIGIN, **more
+):
+    """Turns about an axis; q is the angle [rad].
+
+    axis: in the joint's frame. at, child_at: the joint's frame on the parent and on the child, each a pose, a 4x4 matrix
+    or a position [m]. More: damping, stiffness, ... as in `Joint`. So for all joints of this module.
+    """
+    return _made("revolute", name, parent, child, [(*_axis(name, axis), *ZERO)], at, child_at, more)
+
+
+def prismatic(
+    name: str, parent: str, child: str, *, axis: ArrayLike, at: Pose = ORIGIN, child_at: Pose = ORIGIN, **more
+):
+    """Slides along an axis; q is the distance [m]."""
+    return _made("prismatic", name, parent, child, [(*ZERO, *_axis(name, axis))], at, child_at, more)
+
+
+def helical(
+    name: str,
+    parent: str,
+    child: str,
+    *,
+    axis: ArrayLike,
+    pitch: float,
+    at: Pose = ORIGIN,
+    child_at: Pose = ORIGIN,
+    **more,
+):
+    """A screw of the given pitch [m/rad]; q is the angle [rad]."""
+    h = float(as_numbers(f"joint {name!r}", "pitch", pitch, ()))
+    e = _axis(name, axis)
+    return _made("helical", name, parent, child, [(*e, *(h * x for x in e))], at, child_at, more)
+
+
+def cylindrical(
+    name: str, parent: str, child: str, *, axis: ArrayLike, at: Pose = ORIGIN, child_at: Pose = ORIGIN, **more
+):
+    """Turns about and slides along an axis; q is (angle [rad], distance [m])."""
+    e = _axis(name, axis)
+    return _made("cylindrical", name, parent, child, [(*e, *ZERO), (*ZERO, *e)], at, child_at, more)
+
+
+def universal(
+    name: str,
+    parent: str,
+    child: str,
+    *,
+    axes: Sequence[ArrayLike] = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0)),
+    at: Pose = ORIGIN,
+    child_at: Pose = ORIGIN,
+    **more,
+):
+    """Turns about two axes through one point, the first fixed in the parent, the second in the child."""
+    where = f"joint {name!r}"
+    first, second = (unit_vector(where, "axis", axis) for axis in axes)
+    if np.linalg.norm(np.cross(first, second)) < 1e-9:
+        raise ValueError(f"{where}: its two axes {first.tolist()} and {second.tolist()} are parallel")
+    screws = [(*first.tolist(), *ZERO), (*second.tolist(), *ZERO)]
+    return _made("universal", name, parent, child, screws, at, child_at, more)
+
+
+def planar(
+    name: str, parent: str, child: str, *, normal: ArrayLike, at: Pose = ORIGIN, child_at: Pose = ORIGIN, **more
+):
+    """Moves in a plane; q is (x [m], y [m], angle [rad]), x and y in the parent's axes that `normal` completes."""
+    z = unit_vector(f"joint {name!r}", "normal", normal)
+    q = frame_with_z(z)
+    x, y = (pose_group.act(np.array([*q, 0.0, 0.0, 0.0]), e).tolist() for e in ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0)))
+    screws = [(*ZERO, *x), (*ZERO, *y), (*z.tolist(), *ZERO)]
+    return _made("planar", name, parent, child, screws, at, child_at, more)
+
+
+def spherical(name: str, parent: str, child: str, *, at: Pose = ORIGIN, child_at: Pose = ORIGIN, **more):
+    """Turns about a point; q is a unit quaternion (w, x, y, z), v the angular velocity in the child's joint frame."""
+    return _made("spherical", name, parent, child, (), at, child_at, more)
+
+
+def free(name: str, parent: str, child: str, *, at: Pose = ORIGIN, child_at: Pose = ORIGIN, **more):
+    """Six freedoms; q is a pose (w, x, y, z, position), v the twist in the child's joint frame."""
+    return _made("free", name, parent, child, (), at, child_at, more)
+
+
+def weld(name: str, parent: str, child: str, *, at: Pose = ORIGIN, child_at: Pose = ORIGIN):
+    """No freedom."""
+    return _made("weld", name, parent, child, (), at, child_at, {})
+
+
+def general(
+    name: str, parent: str, child: str, *, screws: ArrayLike, at: Pose = ORIGIN, child_at: Pose = ORIGIN, **more
+):
+    """A product of exponentials of unit screws (k, 6) in the joint's frame."""
+    return _made("general", name, parent, child, screws, at, child_at, more)
+
+
+def denavit_hartenberg(
+    name: str,
+    parent: str,
+    child: str,
+    *,
+    a: float = 0.0,
+    alpha: float = 0.0,
+    d: float = 0.0,
+    theta: float = 0.0,
+    sliding: bool = False,
+    **more,
+):
+    """A joint with modified Denavit-Hartenberg parameters: Rot_x(alpha) Trans_x(a) Rot_z(theta) Trans_z(d).
+
+    q is added to theta [rad], or to d [m] with sliding=True. The child's frame is that of the convention.
+    """
+    turn = pose_group.exp([alpha, 0.0, 0.0, a, 0.0, 0.0])  # about and along x
+    along = pose_group.exp([0.0, 0.0, theta, 0.0, 0.0, d])
+    make = prismatic if sliding else revolute
+    return make(name, parent, child, axis=(0.0, 0.0, 1.0), at=pose_group.compose(turn, along), **more)

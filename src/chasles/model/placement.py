@@ -1,0 +1,69 @@
+"""Poses, vectors and names as users write them, checked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from chasles.lie import pose as pose_group
+
+Pose = Any  # seven numbers wxyz_xyz, a 4x4 matrix, or a position
+ORIGIN = (1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+UNIT_TOLERANCE = 1e-6  # by how much the length of a quaternion in a model may be off; it is then made unit
+
+
+def check_name(what: str, name: Any) -> None:
+    if not isinstance(name, str) or not name:
+        raise ValueError(f"{what}: name is {name!r}; expected a string that is not empty")
+
+
+def as_numbers(where: str, what: str, value: Any, *shapes: tuple[int, ...]) -> np.ndarray:
+    """A float array of one of the given shapes, all numbers finite."""
+    expected = " or ".join(str(shape) if shape else "a number" for shape in shapes)
+    try:
+        array = np.array(value, dtype=float)
+    except (TypeError, ValueError):
+        raise ValueError(f"{where}: {what} is {value!r}; expected {expected}") from None
+    if array.shape not in shapes:
+        raise ValueError(f"{where}: {what} has shape {array.shape}; expected {expected}")
+    if not np.isfinite(array).all():
+        raise ValueError(f"{where}: {what} is not finite: {array.tolist()}")
+    return array
+
+
+def as_pose(where: str, what: str, value: Any) -> tuple[float, ...]:
+    """A pose as seven numbers, from seven numbers, a 4x4 matrix, or a position alone."""
+    array = as_numbers(where, what, value, (7,), (4, 4), (3,))
+    if array.shape == (3,):
+        return (1.0, 0.0, 0.0, 0.0, *array.tolist())
+    if array.shape == (4, 4):
+        try:
+            return tuple(pose_group.from_matrix(array).tolist())
+        except ValueError as error:
+            raise ValueError(f"{where}: {what} is not a pose: {error}") from None
+    length = float(np.linalg.norm(array[:4]))
+    if abs(length - 1) > UNIT_TOLERANCE:
+        raise ValueError(f"{where}: the quaternion of {what} has length {length:.9g}; expected 1 (order w, x, y, z)")
+    return (*(array[:4] / length).tolist(), *array[4:].tolist())
+
+
+def unit_vector(where: str, what: str, value: Any) -> np.ndarray:
+    """A direction made unit; an error if it has no length."""
+    array = as_numbers(where, what, value, (3,))
+    length = float(np.linalg.norm(array))
+    if length < 1e-12:
+        raise ValueError(f"{where}: {what} {array.tolist()} has no length; expected a direction")
+    return array / length
+
+
+def frame_with_z(axis: np.ndarray) -> np.ndarray:
+    """A quaternion that turns z into the unit vector `axis` by the shortest way."""
+    w = 1.0 + axis[2]
+    if w < 1e-9:  # straight back: turn about x
+        return np.array([0.0, 1.0, 0.0, 0.0]) if w <= 0 else _normal(np.array([w, -axis[1], axis[0], 0.0]))
+    return _normal(np.array([w, -axis[1], axis[0], 0.0]))
+
+
+def _normal(q: np.ndarray) -> np.ndarray:
+    return q / np.linalg.norm(q)

@@ -1,0 +1,243 @@
+"""A mechanism as a whole: `System`, immutable; every change gives a new one."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from chasles.lie import pose as pose_group
+from chasles.model.body import GROUND, Body, Frame
+from chasles.model.force import Force, JointForce, Spring, Wrench
+from chasles.model.joint import Joint
+from chasles.model.placement import ORIGIN, Pose, as_numbers, as_pose
+
+EARTH = (0.0, 0.0, -9.81)
+
+
+@dataclass(frozen=True)
+class System:
+    """Bodies, joints, frames and forces under gravity [m/s²].
+
+    The inertial frame is the body "ground". A body that is the child of no joint moves freely. Names of bodies and
+    frames are one set, names of joints another, names of forces a third.
+    """
+
+    bodies: Sequence[Body] = ()
+    joints: Sequence[Joint] = ()
+    frames: Sequence[Frame] = ()
+    forces: Sequence[Force] = ()
+    gravity: ArrayLike = EARTH
+    name: str = "system"
+    _index: Mapping[str, Any] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self):
+        for what, kind in (("bodies", Body), ("joints", Joint), ("frames", Frame), ("forces", Force)):
+            items = tuple(getattr(self, what))
+            for item in items:
+                if not isinstance(item, kind):
+                    raise ValueError(f"System: {what} holds {item!r}, a {type(item).__name__}")
+            object.__setattr__(self, what, items)
+        gravity = as_numbers("System", "gravity", self.gravity, (3,))
+        object.__setattr__(self, "gravity", tuple(gravity.tolist()))
+        _unique("bodies and frames", [GROUND, *(b.name for b in self.bodies), *(f.name for f in self.frames)])
+        _unique("joints", [j.name for j in self.joints])
+        _unique("forces", [f.name for f in self.forces])
+        index = {
+            "body": {b.name: b for b in self.bodies},
+            "joint": {j.name: j for j in self.joints},
+            "frame": {f.name: f for f in self.frames},
+        }
+        object.__setattr__(self, "_index", index)
+        for joint in self.joints:
+            self._require(f"joint {joint.name!r}", joint.parent, joint.child)
+            if joint.child == GROUND:
+                raise ValueError(
+                    f"joint {joint.name!r}: its child is {GROUND!r}; write the ground as parent, and turn the axis"
+                )
+        for frame in self.frames:
+            self._require(f"frame {frame.name!r}", frame.body)
+        for force in self.forces:
+            self._check_force(force)
+
+    def _require(self, where: str, *bodies: str) -> None:
+        for body in bodies:
+            if body != GROUND and body not in self._index["body"]:
+                raise ValueError(f"{where}: there is no body {body!r}; {_known(self._index['body'], 'bodies')}")
+
+    def _check_force(self, force: Force) -> None:
+        if isinstance(force, Spring):
+            self._require(f"spring {force.name!r}", *force.bodies)
+        elif isinstance(force, Wrench):
+            self._require(f"wrench {force.name!r}", force.body)
+            if force.body == GROUND:
+                raise ValueError(f"wrench {force.name!r}: acts on the ground, which does not move")
+        else:
+            joint = self.joint(force.joint, f"joint force {force.name!r}")
+            if not callable(force.value) and len(force.value) != joint.nv:
+                raise ValueError(
+                    f"joint force {force.name!r}: has {len(force.value)} numbers; "
+                    f"joint {joint.name!r} ({joint.kind}) has {joint.nv} velocities"
+                )
+
+    # ------------------------------------------------------------ looking things up
+
+    def body(self, name: str) -> Body:
+        self._require("System", name)
+        return self._index["body"][name]
+
+    def joint(self, name: str, where: str = "System") -> Joint:
+        if name not in self._index["joint"]:
+            raise ValueError(f"{where}: there is no joint {name!r}; {_known(self._index['joint'], 'joints')}")
+        return self._index["joint"][name]
+
+    def frame(self, name: str) -> Frame:
+        """A frame by its name; the name of a body is its own frame."""
+        if name in self._index["frame"]:
+            return self._index["frame"][name]
+        if name != GROUND and name not in self._index["body"]:
+            known = {**self._index["body"], **self._index["frame"]}
+            raise ValueError(f"System: there is no body or frame {name!r}; {_known(known, 'bodies and frames')}")
+        return Frame(name, name)
+
+    @cached_property
+    def mass(self) -> float:
+        """Total mass [kg]."""
+        return float(sum(body.mass for body in self.bodies))
+
+    # ------------------------------------------------------------ other systems from this one
+
+    @classmethod
+    def from_assembly(
+        cls, bodies: Iterable[Body], joints: Iterable[Joint], reference: Mapping[str, Pose] | None = None, **others
+    ) -> System:
+        """A system from its reference assembly: joints at places in space, bodies at their reference poses A_i.
+
+        Source: 002 section 4.4. The `at` of each joint is the pose of its frame in space when all coordinates are zero,
+        so its screws are the spatial joint screws Y_i. Bodies not in `reference` have A_i = I, as in a CAD assembly
+        whose parts are all drawn in the inertial frame.
+        """
+        bodies, joints, reference = tuple(bodies), tuple(joints), dict(reference or {})
+        for name in reference:
+            if name not in {body.name for body in bodies}:
+                raise ValueError(f"System.from_assembly: reference has a pose for {name!r}, which is not a body")
+        placed = []
+        for joint in joints:
+            if joint.child_frame != ORIGIN:
+                raise ValueError(f"joint {joint.name!r}: child_at has no meaning in an assembly; give `at`, in space")
+            placed.append(joint.in_assembly(*(reference.get(name, ORIGIN) for name in (joint.parent, joint.child))))
+        return cls(bodies, placed, **others)
+
+    def with_body(self, *bodies: Body) -> System:
+        return replace(self, bodies=(*self.bodies, *bodies))
+
+    def with_joint(self, *joints: Joint) -> System:
+        return replace(self, joints=(*self.joints, *joints))
+
+    def with_frame(self, *frames: Frame) -> System:
+        return replace(self, frames=(*self.frames, *frames))
+
+    def with_force(self, *forces: Force) -> System:
+        return replace(self, forces=(*self.forces, *forces))
+
+    def with_gravity(self, gravity: ArrayLike) -> System:
+        return replace(self, gravity=gravity)
+
+    def lock(self, joint: str, q: ArrayLike | None = None) -> System:
+        """The system with a joint held at coordinates q (default: zero), as a weld."""
+        old = self.joint(joint)
+        held = placement(old, neutral(old) if q is None else q)
+        weld = Joint(
+            old.name,
+            old.parent,
+            old.child,
+            "weld",
+            parent_frame=pose_group.compose(np.array(old.parent_frame), held),
+            child_frame=old.child_frame,
+        )
+        for force in self.forces:
+            if isinstance(force, JointForce) and force.joint == joint:
+                raise ValueError(f"joint {joint!r} cannot be locked: joint force {force.name!r} acts on it")
+        return replace(self, joints=tuple(weld if j.name == joint else j for j in self.joints))
+
+    def attach(self, other: System, by: Joint, prefix: str = "") -> System:
+        """This system with another one attached by a joint, whose parent is here and whose child is there.
+
+        `prefix` goes before every name of the other system, so that one system can be attached twice. What stands on
+        the other's ground goes where the joint puts it only if it hangs on the child; a joint of the other system to
+        its ground is an error.
+        """
+        for joint in other.joints:
+            if joint.parent == GROUND:
+                raise ValueError(
+                    f"attach: joint {joint.name!r} of {other.name!r} stands on its own ground; remove it, or lock it"
+                )
+
+        def renamed(name: str) -> str:
+            return name if name == GROUND else prefix + name
+
+        bodies = [replace(b, name=renamed(b.name)) if b.density is None else _renamed(b, prefix) for b in other.bodies]
+        joints = [
+            replace(j, name=prefix + j.name, parent=renamed(j.parent), child=renamed(j.child)) for j in other.joints
+        ]
+        frames = [replace(f, name=prefix + f.name, body=renamed(f.body)) for f in other.frames]
+        forces: list[Force] = []
+        for force in other.forces:
+            if isinstance(force, Spring):
+                ends = (renamed(force.bodies[0]), renamed(force.bodies[1]))
+                forces.append(replace(force, name=prefix + force.name, bodies=ends))
+            elif isinstance(force, Wrench):
+                forces.append(replace(force, name=prefix + force.name, body=renamed(force.body)))
+            else:
+                forces.append(replace(force, name=prefix + force.name, joint=prefix + force.joint))
+        link = replace(by, child=renamed(by.child))
+        return replace(
+            self,
+            bodies=(*self.bodies, *bodies),
+            joints=(*self.joints, link, *joints),
+            frames=(*self.frames, *frames),
+            forces=(*self.forces, *forces),
+        )
+
+
+def _renamed(body: Body, prefix: str) -> Body:
+    """A body whose mass came from its shapes: the derived numbers must not be given again."""
+    return Body(prefix + body.name, shapes=body.shapes, density=body.density)
+
+
+def neutral(joint: Joint) -> np.ndarray:
+    """Coordinates at which the frames of a joint coincide."""
+    q = np.zeros(joint.nq)
+    if joint.kind in ("spherical", "free"):
+        q[0] = 1.0
+    return q
+
+
+def placement(joint: Joint, q: ArrayLike) -> np.ndarray:
+    """Pose of the child's joint frame in the parent's at coordinates q: exp(Y_1 q_1) ... exp(Y_k q_k)."""
+    where = f"joint {joint.name!r}"
+    values = as_numbers(where, "q", np.atleast_1d(q), (joint.nq,))
+    if joint.kind == "free":
+        return np.array(as_pose(where, "q", values))
+    if joint.kind == "spherical":
+        return np.array(as_pose(where, "q", (*values, 0.0, 0.0, 0.0)))
+    pose = np.array(ORIGIN)
+    for screw, value in zip(joint.screws, values, strict=True):
+        pose = pose_group.compose(pose, pose_group.exp(value * np.array(screw)))
+    return pose
+
+
+def _unique(what: str, names: list[str]) -> None:
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if twice:
+        raise ValueError(f"System: {what}: the name {twice[0]!r} is used {names.count(twice[0])} times")
+
+
+def _known(names: Mapping[str, Any], what: str) -> str:
+    listed = list(names)[:12]
+    return f"{what}: {', '.join(listed) or 'none'}{', ...' if len(names) > 12 else ''}"
