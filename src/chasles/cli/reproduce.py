@@ -31,7 +31,7 @@ def reproduce(
         if unknown := [k for k in wanted if k not in figures]:
             known = ", ".join(map(str, figures))
             raise ValueError(f"reproduce: paper {number} has no numerical figure {unknown[0]}; it has {known}")
-        from chasles.reproduce.figure import save, table
+        from chasles.reproduce.figure import notes, save, table
 
     done, start = [], time.perf_counter()
     for count, k in enumerate(wanted, 1):
@@ -42,6 +42,8 @@ def reproduce(
         spent = time.perf_counter() - began
         console.print(f"figure {k:2d}  {spent:5.1f} s  {files[0]} and {len(files) - 1} files of data")
     console.print(table(done))
+    for note, mark in notes(done).items():
+        console.print(f"({mark}) {note}", highlight=False)
     claims = [claim for one in done for claim in one.claims]
     agreed = sum(claim.agrees for claim in claims)
     console.print(f"{agreed} of {len(claims)} statements agree; {time.perf_counter() - start:.0f} s; files in {folder}")

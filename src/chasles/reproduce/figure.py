@@ -117,14 +117,25 @@ def _json(figure: Figure, paper: str) -> bytes:
 
 
 def table(figures: Sequence[Figure]) -> Table:
-    """Figure, what the paper says, what we measure, whether they agree; notes where there are any."""
-    result = Table(show_lines=True)
+    """Figure, what the paper says, what we measure, whether they agree. Notes have numbers; `notes` lists them."""
+    result = Table()
     result.add_column("figure", justify="right")
-    for title, ratio in (("paper says", 5), ("we measure", 6), ("agrees?", 1), ("note", 6)):
-        result.add_column(title, ratio=ratio, overflow="fold")
+    for title in ("paper says", "we measure", "accepted", "agrees?"):
+        result.add_column(title, overflow="fold")
+    numbers = notes(figures)
     for figure in figures:
-        for claim in figure.claims:
-            measured = f"{claim.quantity}: [bold]{claim.measured:.3g}[/bold] (accepted: {claim.accepted})"
+        for k, claim in enumerate(figure.claims):
+            last = k == len(figure.claims) - 1
+            measured = f"{claim.quantity}: [bold]{claim.measured:.3g}[/bold]"
             verdict = "[green]yes[/green]" if claim.agrees else "[red]no[/red]"
-            result.add_row(str(figure.number), claim.says, measured, verdict, claim.note)
+            mark = f" ({numbers[claim.note]})" if claim.note else ""
+            result.add_row(
+                *(str(figure.number), claim.says, measured, claim.accepted, verdict + mark), end_section=last
+            )
     return result
+
+
+def notes(figures: Sequence[Figure]) -> dict[str, int]:
+    """The notes of the claims, each once, with its number."""
+    texts = dict.fromkeys(claim.note for figure in figures for claim in figure.claims if claim.note)
+    return {text: k for k, text in enumerate(texts, 1)}

@@ -11,7 +11,7 @@ INK, BLUE, ORANGE, GREEN, RED, PURPLE, BROWN = (
     *("#b8393d", "#7b5aa6", "#8a6d3b"),
 )
 COLOURS = (BLUE, ORANGE, GREEN, RED, PURPLE, BROWN)
-MARKERS = ("o", "s", "^", "D", "v", "x")
+MARKERS = ("o", "s", "^", "x", "v", "D")
 SETTINGS: dict[str, Any] = {
     "font.size": 9,
     "axes.titlesize": 9.5,
@@ -31,22 +31,35 @@ SETTINGS: dict[str, Any] = {
 
 
 def order_plot(axes: Any, steps: np.ndarray, errors: dict[str, np.ndarray], slopes: dict[int, str]) -> None:
-    """Errors against step sizes; `slopes` draws, for each order, a line below the curve of that name."""
+    """Errors against step sizes; `slopes` draws, for each order, a line below the curve of that name.
+
+    A method that was not run with every step is drawn by marks alone.
+    """
     for (name, values), colour, marker in zip(errors.items(), COLOURS, MARKERS, strict=False):
-        axes.loglog(steps, values, marker=marker, color=colour, label=name, markerfacecolor="none")
+        line = "-" if np.isfinite(values).all() else "none"
+        axes.loglog(steps, values, line, marker=marker, color=colour, label=name, markerfacecolor="none")
     for order, name in slopes.items():
         at = np.flatnonzero(np.isfinite(errors[name]))[-4:]
-        line = 0.4 * errors[name][at[-1]] * (steps[at] / steps[at[-1]]) ** order
+        line = 0.35 * errors[name][at[-1]] * (steps[at] / steps[at[-1]]) ** order
         axes.loglog(steps[at], line, color=INK, linewidth=0.8, linestyle="--")
-        axes.annotate(f"$h^{order}$", (steps[at[0]], line[0]), xytext=(3, -3), textcoords="offset points", fontsize=8)
+        place = {"xytext": (-2, -9), "textcoords": "offset points", "fontsize": 8}
+        axes.annotate(f"$h^{order}$", (steps[at[-1]], line[-1]), **place)
     axes.set(xlabel="step size $h$ [s]")
     axes.legend()
 
 
 def space_curve(axes: Any, points: np.ndarray, colour: str, label: str) -> None:
-    """A curve in space, with equal scales."""
-    axes.plot(*points.T, color=colour, linewidth=0.6, label=label)
-    axes.set_box_aspect((1, 1, 1))
+    """A curve in space, in a cube."""
+    axes.plot(*points.T, color=colour, linewidth=0.5, label=label)
+    in_a_cube(axes)
+
+
+def in_a_cube(axes: Any) -> None:
+    """Few and small numbers on three axes."""
+    axes.set_box_aspect((1, 1, 1), zoom=0.9)
+    axes.set_xlabel("$x$", labelpad=-4)
+    axes.set_ylabel("$y$", labelpad=-4)
+    axes.set_zlabel("$z$", labelpad=-4)
     axes.tick_params(labelsize=7, pad=0)
     axes.locator_params(nbins=4)
 
