@@ -5,13 +5,13 @@ from __future__ import annotations
 import csv
 import io
 import json
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+from rich.markup import escape
 from rich.table import Table
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def save(figure: Figure, folder: Path, paper: str) -> list[Path]:
     for path, content in files.items():
         part = path.with_name(path.name + ".part")
         part.write_bytes(content)
-        os.replace(part, path)  # a reader sees the old file or the new one, never half of it
+        part.replace(path)  # a reader sees the old file or the new one, never half of it
     return list(files)
 
 
@@ -126,11 +126,11 @@ def table(figures: Sequence[Figure]) -> Table:
     for figure in figures:
         for k, claim in enumerate(figure.claims):
             last = k == len(figure.claims) - 1
-            measured = f"{claim.quantity}: [bold]{claim.measured:.3g}[/bold]"
+            measured = f"{escape(claim.quantity)}: [bold]{claim.measured:.3g}[/bold]"
             verdict = "[green]yes[/green]" if claim.agrees else "[red]no[/red]"
             mark = f" ({numbers[claim.note]})" if claim.note else ""
             result.add_row(
-                *(str(figure.number), claim.says, measured, claim.accepted, verdict + mark), end_section=last
+                *(str(figure.number), escape(claim.says), measured, claim.accepted, verdict + mark), end_section=last
             )
     return result
 

@@ -54,11 +54,12 @@ def kaluza_klein(top: HeavyTop004, theta: float, end: float, steps: int) -> np.n
         r = residual(z)
         return np.stack([(residual(z + shift) - r) / shift.sum() for shift in np.diag(1e-7 * scale)], axis=1)
 
-    z, matrix, iteration = -residual(np.zeros(12)), None, 0  # h f at the start
+    z, matrix, last = -residual(np.zeros(12)), None, 0  # h f at the start
     for step in range(steps):
-        if matrix is None or iteration > SLOW:
+        if matrix is None or last > SLOW:
             matrix = np.linalg.inv(derivative(z))
         for iteration in range(ITERATIONS):
+            last = iteration
             correction = matrix @ residual(z)
             z = z - correction
             if (abs(correction) < 1e-13 * scale).all():

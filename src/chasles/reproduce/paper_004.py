@@ -8,6 +8,7 @@ from __future__ import annotations
 from chasles.reproduce.chain_004 import figure_8, figure_9, figure_10, figure_11
 from chasles.reproduce.heavy_top_004 import figure_2, figure_3
 from chasles.reproduce.pendulum_004 import figure_5, figure_6, figure_7
+from chasles.reproduce.quadrotors_004 import figure_13, figure_14, figure_15, figure_16, figure_17, figure_18
 
 FIGURES = {
     2: figure_2,
@@ -19,4 +20,10 @@ FIGURES = {
     9: figure_9,
     10: figure_10,
     11: figure_11,
+    13: figure_13,
+    14: figure_14,
+    15: figure_15,
+    16: figure_16,
+    17: figure_17,
+    18: figure_18,
 }

@@ -1,4 +1,4 @@
-"""Runs that several figures share: references, sweeps over step sizes, observed orders, the paper's comparison codes."""
+"""Runs that several figures share: references, sweeps over step sizes, observed orders, comparison codes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def reference(problem: ch.LieODE, end: float, start: np.ndarray, **options: Any)
 
 
 def ode45(problem: ch.LieODE, end: float, start: np.ndarray, rtol: float, atol: float) -> ch.Solution:
-    """The pair of MATLAB's ODE45 on coordinates. The rule for the steps is ours, so step counts differ from MATLAB's."""
+    """The pair of MATLAB's ODE45; the rule for the steps is ours, so their number is not MATLAB's."""
     return ch.solve(problem, ch.RKMK("dopri5"), (0.0, end), start, rtol=rtol, atol=atol, progress=False)
 
 

@@ -37,13 +37,14 @@ def order_plot(axes: Any, steps: np.ndarray, errors: dict[str, np.ndarray], slop
     """
     for (name, values), colour, marker in zip(errors.items(), COLOURS, MARKERS, strict=False):
         line = "-" if np.isfinite(values).all() else "none"
-        axes.loglog(steps, values, line, marker=marker, color=colour, label=name, markerfacecolor="none")
+        axes.loglog(steps, values, linestyle=line, marker=marker, color=colour, label=name, markerfacecolor="none")
     for order, name in slopes.items():
         at = np.flatnonzero(np.isfinite(errors[name]))[-4:]
-        line = 0.35 * errors[name][at[-1]] * (steps[at] / steps[at[-1]]) ** order
-        axes.loglog(steps[at], line, color=INK, linewidth=0.8, linestyle="--")
+        below = 0.35 * errors[name][at[-1]] * (steps[at] / steps[at[-1]]) ** order
+        axes.loglog(steps[at], below, color=INK, linewidth=0.8, linestyle="--")
         place = {"xytext": (-2, -9), "textcoords": "offset points", "fontsize": 8}
-        axes.annotate(f"$h^{order}$", (steps[at[-1]], line[-1]), **place)
+        axes.annotate(f"$h^{order}$", (steps[at[-1]], below[-1]), **place)
+    axes.margins(y=0.1)
     axes.set(xlabel="step size $h$ [s]")
     axes.legend()
 
@@ -64,6 +65,6 @@ def in_a_cube(axes: Any) -> None:
     axes.locator_params(nbins=4)
 
 
-def on_log_scale(values: np.ndarray, floor: float = 1e-17) -> np.ndarray:
+def on_log_scale(values: np.ndarray, floor: float = 1e-16) -> np.ndarray:
     """Sizes for a logarithmic axis, on which an exact zero would leave a gap."""
     return np.maximum(abs(values), floor)
