@@ -240,7 +240,7 @@ def figure_11() -> Figure:
             first.semilogy(when, step, line, color=colour, label=name)
         for (name, values), (colour, line) in zip(ends.items(), LOOKS, strict=True):
             second.plot(zoom, values, line, color=colour, label=[name, None])
-            fourth.semilogy(zoom, errors[name], color=colour, label=name)
+            fourth.semilogy(zoom, errors[name], color=colour, linewidth=0.9)
         for i, colour in enumerate((BLUE, ORANGE)):
             third.plot(times, turning[:, i], color=colour, label=rf"$\dot\omega_{i + 1}^{{(2)}}$")
         first.set(ylabel="step size $h$ [s]", xlim=(0, END), ylim=(2e-3, 1e-1))
@@ -249,6 +249,7 @@ def figure_11() -> Figure:
         fourth.set(ylabel=r"error of $\omega_i^{(2)}$ [rad/s]", xlim=(2.1, END))
         for axes in (first, second, third, fourth):
             axes.set(xlabel="$t$ [s]")
+        for axes in (first, second, third):
             axes.legend()
 
     return Figure(11, "Two pendulums: steps, end and accelerations", tables, claims, draw, (10.0, 7.0))

@@ -81,7 +81,7 @@ def _png(figure: Figure) -> bytes:
     from chasles.reproduce.style import SETTINGS
 
     buffer = io.BytesIO()
-    with rc_context(SETTINGS):
+    with rc_context(dict(SETTINGS)):
         canvas = Canvas(figsize=figure.size, dpi=150, layout="constrained")
         figure.draw(canvas)
         canvas.savefig(buffer, format="png")

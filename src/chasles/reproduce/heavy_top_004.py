@@ -119,7 +119,7 @@ def figure_2(counts: tuple[int, ...] = COUNTS, kk_counts: tuple[int, ...] = KK_C
             middle.set_title(f"θ = 1/2, $h$ = {SHOWN_STEP:g} s")
             orders = dict(tables[f"order_{data}"])
             axes = canvas.add_subplot(2, 3, 3 * row + 3)
-            order_plot(axes, orders.pop("h [s]"), orders, {1: "SLGI θ = 1", 2: "SLGI θ = 1/2"})
+            order_plot(axes, orders.pop("h [s]"), orders, {1: "SLGI θ = 1", 2: "SLGI θ = 1/2"}, above=(1,))
             axes.set(ylabel="error of $Q$ at $t$ = 1 s")
 
     return Figure(2, "Heavy top: symplectic methods and their orders", tables, claims, draw, (11.0, 6.6))

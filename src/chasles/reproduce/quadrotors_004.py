@@ -20,7 +20,9 @@ from chasles.reproduce.style import BLUE, INK, ORANGE, RED, on_log_scale, order_
 METHODS = {f"RKMK{k + 1}": ch.RKMK(name) for k, name in enumerate(("euler", "heun", "kutta3", "rk4"))}
 COUNTS = tuple(2**k for k in range(5, 12))
 END, STEPS = 5.0, 1999
-SNAPSHOTS = (0.0, 0.25, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0)  # [s]
+SNAPSHOTS = (0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0)  # [s]
+ANGLES = np.linspace(0, 2 * np.pi, 25)
+RING = np.stack([np.cos(ANGLES), np.sin(ANGLES), 0 * ANGLES], axis=1)  # a quadrotor, drawn
 SOURCE = "Data and control of the paper's reference [50], without moments of the rotors."
 
 
@@ -71,20 +73,21 @@ def figure_14() -> Figure:
     claims = [Claim(says, "angle between the links at t = 5 s [deg]", float(angle[-1]), 59.9, 60.1, note)]
 
     def draw(canvas: Any) -> None:
-        axes = canvas.add_subplot()
-        path = system.desired(t)
-        axes.plot(path[:, 0], -path[:, 2], "--", color=RED, linewidth=1, label="desired path of the load")
-        axes.plot(load[:, 0], -load[:, 2], color=BLUE, linewidth=1, label="path of the load")
+        axes = canvas.add_subplot(projection="3d")
+        path, up = system.desired(t), np.array([1, 1, -1])
+        axes.plot(*(path * up).T, "--", color=RED, linewidth=1, label="desired path of the load")
+        axes.plot(*(load * up).T, color=BLUE, linewidth=1, label="path of the load")
         for k in shown:
-            ends = np.stack([rotors[k, 0], load[k], rotors[k, 1]])
-            axes.plot(ends[:, 0], -ends[:, 2], color=INK, linewidth=1.1)
-            axes.plot(*(load[k] * (1, 0, -1))[[0, 2]], "o", color=BLUE, markersize=5)
+            axes.plot(*(np.stack([rotors[k, 0], load[k], rotors[k, 1]]) * up).T, color=INK, linewidth=1)
+            axes.plot(*(load[k] * up), "o", color=BLUE, markersize=4)
             for rotor in rotors[k]:
-                axes.plot(rotor[0] + np.array([-0.12, 0.12]), -rotor[2] * np.ones(2), color=ORANGE, linewidth=3)
-            below = {"xytext": (0, -13), "textcoords": "offset points", "fontsize": 7, "ha": "center"}
-            axes.annotate(f"{t[k]:.2g} s", (load[k, 0], -load[k, 2]), **below)
-        axes.set(xlabel="$x$ [m]", ylabel="height [m]", aspect="equal")
-        axes.legend(loc="lower center")
+                around = rotor * up + 0.15 * RING
+                axes.plot(*around.T, color=ORANGE, linewidth=1.5)
+            axes.text(*(load[k] * up + [0.15, 0, -0.35]), f"{t[k]:.2g} s", fontsize=7)
+        axes.set(xlabel="$x$ [m]", ylabel="$y$ [m]", zlabel="height [m]", ylim=(-1, 1), yticks=(-1, 0, 1))
+        axes.set_box_aspect(np.ptp([axes.get_xlim(), axes.get_ylim(), axes.get_zlim()], axis=1), zoom=1.1)
+        axes.view_init(elev=18, azim=-65)
+        axes.legend(loc="upper left")
 
     return Figure(14, "Quadrotors: snapshots", {"snapshots": table}, claims, draw, (6.5, 8.0))
 

@@ -24,7 +24,7 @@ def symplectic(problem: ch.LieODE, theta: float, end: float, start: np.ndarray, 
 
 def reference(problem: ch.LieODE, end: float, start: np.ndarray, **options: Any) -> ch.Solution:
     """The order 8 method at 1e-13: what the figures measure errors against."""
-    tight = {"rtol": 1e-13, "atol": 1e-13, "progress": False}
+    tight: dict[str, Any] = {"rtol": 1e-13, "atol": 1e-13, "progress": False}
     return ch.solve(problem, ch.RKMK("dop853"), (0.0, end), start, **tight, **options)
 
 

@@ -12,7 +12,7 @@ INK, BLUE, ORANGE, GREEN, RED, PURPLE, BROWN = (
 )
 COLOURS = (BLUE, ORANGE, GREEN, RED, PURPLE, BROWN)
 MARKERS = ("o", "s", "^", "x", "v", "D")
-SETTINGS: dict[str, Any] = {
+SETTINGS: Any = {
     "font.size": 9,
     "axes.titlesize": 9.5,
     "axes.labelcolor": INK,
@@ -30,20 +30,22 @@ SETTINGS: dict[str, Any] = {
 }
 
 
-def order_plot(axes: Any, steps: np.ndarray, errors: dict[str, np.ndarray], slopes: dict[int, str]) -> None:
-    """Errors against step sizes; `slopes` draws, for each order, a line below the curve of that name.
+def order_plot(
+    axes: Any, steps: np.ndarray, errors: dict[str, np.ndarray], slopes: dict[int, str], above: tuple[int, ...] = ()
+) -> None:
+    """Errors against step sizes; `slopes` draws, for each order, a line below (or above) the curve of that name.
 
     A method that was not run with every step is drawn by marks alone.
     """
     for (name, values), colour, marker in zip(errors.items(), COLOURS, MARKERS, strict=False):
-        line = "-" if np.isfinite(values).all() else "none"
-        axes.loglog(steps, values, linestyle=line, marker=marker, color=colour, label=name, markerfacecolor="none")
+        style = "-" if np.isfinite(values).all() else "none"
+        axes.loglog(steps, values, linestyle=style, marker=marker, color=colour, label=name, markerfacecolor="none")
     for order, name in slopes.items():
         at = np.flatnonzero(np.isfinite(errors[name]))[-4:]
-        below = 0.35 * errors[name][at[-1]] * (steps[at] / steps[at[-1]]) ** order
-        axes.loglog(steps[at], below, color=INK, linewidth=0.8, linestyle="--")
-        place = {"xytext": (-2, -9), "textcoords": "offset points", "fontsize": 8}
-        axes.annotate(f"$h^{order}$", (steps[at[-1]], below[-1]), **place)
+        line = (3.0 if order in above else 0.35) * errors[name][at[-1]] * (steps[at] / steps[at[-1]]) ** order
+        axes.loglog(steps[at], line, color=INK, linewidth=0.8, linestyle="--")
+        place: Any = {"xytext": (-2, 5 if order in above else -9), "textcoords": "offset points", "fontsize": 8}
+        axes.annotate(f"$h^{order}$", (steps[at[-1]], line[-1]), **place)
     axes.margins(y=0.1)
     axes.set(xlabel="step size $h$ [s]")
     axes.legend()
