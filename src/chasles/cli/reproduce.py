@@ -24,6 +24,8 @@ def reproduce(
     from chasles.reproduce import paper
 
     folder = Path(f"reproduce_{number}") if output is None else output
+    if folder.exists() and not folder.is_dir():
+        raise ValueError(f"reproduce: {folder} is not a folder; give another with --output")
     console = Console()
     with console.status("loading, and compiling what is not in the cache ..."):
         figures = paper(number)

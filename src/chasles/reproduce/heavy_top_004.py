@@ -55,6 +55,8 @@ def _order_claims(data: str, table: Columns) -> list[Claim]:
         ("SLGI θ = 1", 1, "SLGI with θ = 1 is plotted; order 1 by theory"),
     ):
         known = np.isfinite(table[name])
+        if known.sum() < 2:
+            continue
         steps, errors = table["h [s]"][known], table[name][known]
         note = ""
         if data == "as_printed" and order == 2:

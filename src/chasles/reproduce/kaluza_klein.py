@@ -12,6 +12,7 @@ from chasles.gallery.heavy_top_004 import HeavyTop004
 from chasles.lie import s3, so3
 
 ITERATIONS, SLOW = 40, 8  # at most; more than these ask for a new matrix
+TURN = 6.0  # rad a step, as dexpinv has a pole at 2π; an iteration that gets there has failed
 
 
 def _middle(y: np.ndarray, z: np.ndarray, theta: float) -> np.ndarray:
@@ -54,7 +55,7 @@ def kaluza_klein(top: HeavyTop004, theta: float, end: float, steps: int) -> np.n
         r = residual(z)
         return np.stack([(residual(z + shift) - r) / shift.sum() for shift in np.diag(1e-7 * scale)], axis=1)
 
-    z, matrix, last = -residual(np.zeros(12)), None, 0  # h f at the start
+    z, matrix, last, found = -residual(np.zeros(12)), None, 0, False  # h f at the start
     for step in range(steps):
         if matrix is None or last > SLOW:
             matrix = np.linalg.inv(derivative(z))
@@ -62,9 +63,10 @@ def kaluza_klein(top: HeavyTop004, theta: float, end: float, steps: int) -> np.n
             last = iteration
             correction = matrix @ residual(z)
             z = z - correction
-            if (abs(correction) < 1e-13 * scale).all():
+            found = bool((abs(correction) < 1e-13 * scale).all())
+            if found or not np.linalg.norm(z[:3]) < TURN:
                 break
-        else:
+        if not found:
             raise ArithmeticError(f"kaluza_klein: no solution of (15)-(16) in step {step}; take a smaller step")
         y = _advanced(y, _turned(y[:4], z), theta)
     return y

@@ -83,13 +83,14 @@ def figure_14() -> Figure:
             for rotor in rotors[k]:
                 around = rotor * up + 0.15 * RING
                 axes.plot(*around.T, color=ORANGE, linewidth=1.5)
-            axes.text(*(load[k] * up + [0.15, 0, -0.35]), f"{t[k]:.2g} s", fontsize=7)
+            if round(t[k], 2) % 1 == 0:
+                axes.text(*(load[k] * up + [0.2, 0, -0.3]), f"{t[k]:.0f} s", fontsize=8)
         axes.set(xlabel="$x$ [m]", ylabel="$y$ [m]", zlabel="height [m]", ylim=(-1, 1), yticks=(-1, 0, 1))
         axes.set_box_aspect(np.ptp([axes.get_xlim(), axes.get_ylim(), axes.get_zlim()], axis=1), zoom=1.1)
         axes.view_init(elev=18, azim=-65)
         axes.legend(loc="upper left")
 
-    return Figure(14, "Quadrotors: snapshots", {"snapshots": table}, claims, draw, (6.5, 8.0))
+    return Figure(14, "Quadrotors: snapshots", {"snapshots": table}, claims, draw, (6.0, 7.5))
 
 
 def figure_15() -> Figure:
