@@ -84,7 +84,8 @@ def figure_14() -> Figure:
                 around = rotor * up + 0.15 * RING
                 axes.plot(*around.T, color=ORANGE, linewidth=1.5)
             if round(t[k], 2) % 1 == 0:
-                axes.text(*(load[k] * up + [0.2, 0, -0.3]), f"{t[k]:.0f} s", fontsize=8)
+                aside = 0.2 if load[k, 0] < 0 else -0.55  # inside of the arch
+                axes.text(*(load[k] * up + [aside, 0, -0.3]), f"{t[k]:.0f} s", fontsize=8)
         axes.set(xlabel="$x$ [m]", ylabel="$y$ [m]", zlabel="height [m]", ylim=(-1, 1), yticks=(-1, 0, 1))
         axes.set_box_aspect(np.ptp([axes.get_xlim(), axes.get_ylim(), axes.get_zlim()], axis=1), zoom=1.1)
         axes.view_init(elev=18, azim=-65)
