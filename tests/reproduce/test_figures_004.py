@@ -15,7 +15,7 @@ else:
 FIGURES = paper("004")
 # statements that do not hold, by figure: the errata of the paper explain each
 DISAGREE = {
-    7: ["initial state printed for figure 8"],
+    7: ["starts as printed for figure 8"],
     8: ["strict tolerance"],
     10: ["all N"],
     15: ["third axis"],

@@ -60,7 +60,7 @@ def _order_claims(data: str, table: Columns) -> list[Claim]:
         steps, errors = table["h [s]"][known], table[name][known]
         note = ""
         if data == "as_printed" and order == 2:
-            note = "Erratic above 1/800 s, where the body turns by more than 0.2 rad in a step."
+            note = "Erratic at 1/800 s and above, where the body turns by 0.2 rad and more in a step."
         if data == "physical" and order == 1:
             note = f"Slope {runs.observed_order(steps[1:3], errors[1:3]):.2f} near 1/200 s, where h² still dominates."
         claims.append(

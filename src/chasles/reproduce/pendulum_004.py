@@ -124,12 +124,12 @@ def figure_7() -> Figure:
         Claim("Those of Runge-Kutta 4 are not that small", quantity, rk4, low=100 * lie, note=SETTING),
         Claim("Those of ODE45 are not that small", quantity, ode45, low=100 * lie, note=SETTING),
         Claim(
-            "The same of Runge-Kutta 4, from the initial state printed for figure 8",
+            "Those of Runge-Kutta 4, if it starts as printed for figure 8",
             quantity,
             float(abs((q * w).sum(axis=-1)).max()),
             low=100 * lie,
             note="That motion is planar: q in a plane and ω across it are orthogonal whatever the method, so figure 7 "
-            "must have had another initial state.",
+            "must have started otherwise.",
         ),
     ]
     return _defect_figure(7, 2, "$|q_i^T\\omega_i|$ [rad/s]", "q.w [rad/s]", "Two pendulums: tangency", claims)
