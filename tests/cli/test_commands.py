@@ -76,11 +76,12 @@ def test_reproduce_one_figure(tmp_path):
     assert (tmp_path / "figures" / "figure_16.png").stat().st_size > 10_000
 
 
-def test_reproduce_into_a_file_says_so(tmp_path):
+def test_reproduce_where_no_folder_can_be(tmp_path):
     (tmp_path / "taken").write_text("")
     result = run("reproduce", "004", "--figure", "16", "--output", str(tmp_path / "taken"))
     assert result.returncode == 2
-    assert "not a folder" in result.stderr
+    assert "no folder" in result.stderr
+    assert "--output" in result.stderr
     assert "Traceback" not in result.stderr
 
 

@@ -11,21 +11,21 @@ from rich.console import Console
 
 
 def reproduce(
-    number: str,
+    number: Annotated[str, Parameter(help="Number of the paper: 004.")],
     /,
     *,
-    figure: Annotated[list[int] | None, Parameter(help="Only this figure; may be given several times.")] = None,
-    output: Annotated[Path | None, Parameter(help="Folder for the files; by default reproduce_<number>.")] = None,
+    figure: Annotated[list[int] | None, Parameter(negative=(), help="Only this figure; may be given again.")] = None,
+    output: Annotated[
+        Path | None, Parameter(help="Folder for the files; by default reproduce_004 for paper 004.")
+    ] = None,
 ) -> None:
     """Compute the numerical figures of a paper again, and show what it says of them and what comes out.
 
-    Each figure becomes a picture (PNG) with its numbers (CSV) and its statements (JSON). Papers: 004.
+    Each figure becomes a picture (PNG) with its numbers (CSV) and its statements (JSON).
     """
     from chasles.reproduce import paper
 
     folder = Path(f"reproduce_{number}") if output is None else output
-    if folder.exists() and not folder.is_dir():
-        raise ValueError(f"reproduce: {folder} is not a folder; give another with --output")
     console = Console()
     with console.status("loading, and compiling what is not in the cache ..."):
         figures = paper(number)
@@ -34,6 +34,10 @@ def reproduce(
             known = ", ".join(map(str, figures))
             raise ValueError(f"reproduce: paper {number} has no numerical figure {unknown[0]}; it has {known}")
         from chasles.reproduce.figure import notes, save, table
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ValueError(f"reproduce: no folder {folder} ({error.strerror}); give another with --output") from None
 
     done, start = [], time.perf_counter()
     for count, k in enumerate(wanted, 1):

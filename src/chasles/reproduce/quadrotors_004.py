@@ -21,6 +21,7 @@ METHODS = {f"RKMK{k + 1}": ch.RKMK(name) for k, name in enumerate(("euler", "heu
 COUNTS = tuple(2**k for k in range(5, 12))
 END, STEPS = 5.0, 1999
 SNAPSHOTS = (0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0)  # [s]
+LABELLED = (0.0, 1.0, 2.5, 4.0, 5.0)
 ANGLES = np.linspace(0, 2 * np.pi, 25)
 RING = np.stack([np.cos(ANGLES), np.sin(ANGLES), 0 * ANGLES], axis=1)  # a quadrotor, drawn
 SOURCE = "Data and control of the paper's reference [50], without moments of the rotors."
@@ -83,9 +84,9 @@ def figure_14() -> Figure:
             for rotor in rotors[k]:
                 around = rotor * up + 0.15 * RING
                 axes.plot(*around.T, color=ORANGE, linewidth=1.5)
-            if round(t[k], 2) % 1 == 0:
-                aside = 0.2 if load[k, 0] < 0 else -0.55  # inside of the arch
-                axes.text(*(load[k] * up + [aside, 0, -0.3]), f"{t[k]:.0f} s", fontsize=8)
+            if round(t[k], 1) in LABELLED:
+                aside = np.interp(load[k, 0], (-1, 1), (0.2, -0.55))  # inside of the arch
+                axes.text(*(load[k] * up + [aside, 0, -0.4]), f"{t[k]:.2g} s", fontsize=8)
         axes.set(xlabel="$x$ [m]", ylabel="$y$ [m]", zlabel="height [m]", ylim=(-1, 1), yticks=(-1, 0, 1))
         axes.set_box_aspect(np.ptp([axes.get_xlim(), axes.get_ylim(), axes.get_zlim()], axis=1), zoom=1.1)
         axes.view_init(elev=18, azim=-65)
