@@ -1,17 +1,16 @@
 """Forces: what acts on bodies and joints besides gravity and the joints' own springs and dampers.
 
-A law written by the user is a compiled function (decorated with `chasles.law`) or a plain Python function; its arguments
+A law written by the user is a function compiled by the decorator `chasles.law` or a plain Python function; its arguments
 are arrays, its result is written to `out`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from chasles.model.placement import as_numbers, check_name
 from chasles.screw.representation import check_representation
@@ -57,7 +56,7 @@ class Wrench:
 
     name: str
     body: str
-    value: ArrayLike | Callable
+    value: Any  # numbers or a function
     representation: str = "body"
     parameters: Sequence[float] = ()
 
@@ -78,7 +77,7 @@ class JointForce:
 
     name: str
     joint: str
-    value: ArrayLike | Callable
+    value: Any  # numbers or a function
     parameters: Sequence[float] = ()
 
     def __post_init__(self):

@@ -3,9 +3,9 @@
     @algorithm(work="27*slots", q="nq", v="nv", tau=out("nv"))
     def function(topology, numbers, q, v, tau, work, z): ...
 
-The kernel reads and writes buffers of scalars or of lanes, by the type of `z`. The loops bring rows of a batch into such
-buffers and the results back. They are made from a text template, because Numba cannot cache functions that close over
-another function.
+The kernel reads and writes buffers of scalars or of lanes, by the type of `z`. The loops bring rows of a batch into
+such buffers and the results back. They are made from a text template, because Numba cannot cache functions that close
+over another function.
 """
 
 from __future__ import annotations

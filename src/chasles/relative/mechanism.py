@@ -56,7 +56,7 @@ class Mechanism:
         """Coordinates, finite and on their groups."""
         array = real_array(function, "q", q, (self.nq,))
         if len(self._quaternions):
-            squares = sum(array[..., self._quaternions + k] ** 2 for k in range(4))
+            squares = np.sum([array[..., self._quaternions + k] ** 2 for k in range(4)], axis=0)
             off = np.abs(squares - 1.0)
             if np.any(off > 2 * UNIT_TOLERANCE):
                 *batch, k = np.unravel_index(np.argmax(off), off.shape)
@@ -160,7 +160,9 @@ class Mechanism:
         back = pose_group.inverse(self.tree.body_in_link)
         moved = pose_group.AdT_apply(back, given)
         moving = self.tree.link_of_body >= 0
-        np.add.at(on_links, (..., self.tree.link_of_body[moving], slice(None)), moved[..., moving, :])
+        np.add.at(
+            np.moveaxis(on_links, -2, 0), self.tree.link_of_body[moving], np.moveaxis(moved[..., moving, :], -2, 0)
+        )
         return on_links.reshape(*given.shape[:-2], 6 * self.links)
 
     def inverse_dynamics(

@@ -118,7 +118,7 @@ def build(system: System) -> Tree:
     links, rows, bases, owners = 0, [], np.empty((len(axis_frames), 7)), []
     coordinates, velocities, last_link, child_in_link = {}, {}, {}, {}
     iq = iv = 0
-    joined = {"first": [], "joint": [], "parent": []}
+    joined: dict[str, list[int]] = {"first": [], "joint": [], "parent": []}
     for k, (joint, part) in enumerate(zip(joints, parts, strict=True)):
         body, parent = index[joint.child], index.get(joint.parent, len(index))
         coordinates[joint.name], velocities[joint.name] = slice(iq, iq + joint.nq), slice(iv, iv + joint.nv)
