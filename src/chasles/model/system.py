@@ -79,7 +79,7 @@ class System:
                 raise ValueError(f"wrench {force.name!r}: acts on the ground, which does not move")
         else:
             joint = self.joint(force.joint, f"joint force {force.name!r}")
-            if not callable(force.value) and len(force.value) != joint.nv:
+            if isinstance(force.value, tuple) and len(force.value) != joint.nv:
                 raise ValueError(
                     f"joint force {force.name!r}: has {len(force.value)} numbers; "
                     f"joint {joint.name!r} ({joint.kind}) has {joint.nv} velocities"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,12 +13,24 @@ from numpy.typing import ArrayLike
 from chasles.lie import pose as pose_group
 from chasles.lie.arrays import real_array
 from chasles.lie.rotation import quaternion_to_matrix
+from chasles.model.law import PythonLaw
 from chasles.model.system import System
-from chasles.relative import forward, inverse, kinematics, mass
+from chasles.relative import acting, force, forward, inverse, kinematics, mass
 from chasles.relative.algorithm import Algorithm
+from chasles.relative.configuration import Configuration
 from chasles.relative.tables import FREE, HEAD, LINK, SPHERICAL
 from chasles.relative.tree import build
 from chasles.screw.representation import check_representation
+
+
+class AppliedForces(NamedTuple):
+    """Generalised forces tau (..., nv), wrenches on the links, power [W] of all but springs, energy [J] in springs."""
+
+    tau: np.ndarray
+    wrenches: np.ndarray
+    power: np.ndarray
+    stored: np.ndarray
+
 
 UNIT_TOLERANCE = 1e-8  # how far a quaternion in q may be from unit length
 EMPTY = np.empty(0)
@@ -42,8 +56,10 @@ class Mechanism:
         kinds = table[:, LINK.kind]
         # where the unit quaternions of q begin, and what they belong to
         self._quaternions = table[(kinds == SPHERICAL) | (kinds == FREE), LINK.coordinate]
-        self._free = table[kinds == FREE]
-        self._spherical = table[kinds == SPHERICAL]
+        self.configuration = Configuration(self.topology)
+        self.neutral, self.random = self.configuration.neutral, self.configuration.random
+        self.retract, self.difference = self.configuration.retract, self.configuration.difference
+        self.interpolate = self.configuration.interpolate
 
     def __repr__(self) -> str:
         return (
@@ -193,3 +209,43 @@ class Mechanism:
         """M(q), (..., nv, nv)."""
         (matrix,), batch = self._run("mass_matrix", mass.mass_matrix, {"q": self._q("mass_matrix", q)})
         return matrix.reshape(*batch, self.nv, self.nv)
+
+    # ------------------------------------------------------------ the forces of the system
+
+    @cached_property
+    def acting(self) -> acting.Acting:
+        """The system's forces as tables."""
+        return acting.tables(self.system, self.tree)
+
+    def applied_forces(self, q: ArrayLike, v: ArrayLike, t: ArrayLike = 0.0) -> AppliedForces:
+        """All that acts on states (..., nq), (..., nv) at times t [s], besides gravity."""
+        name = "applied_forces"
+        given = [self._q(name, q), self._v(name, "v", v), np.asarray(t, dtype=float)[..., None]]
+        batch = np.broadcast_shapes(*(array.shape[:-1] for array in given))
+        count = math.prod(batch)
+        q, v, t = (
+            np.ascontiguousarray(np.broadcast_to(array, batch + array.shape[-1:])).reshape(count, -1) for array in given
+        )
+        tau, wrenches, results = np.empty((count, self.nv)), np.empty((count, 6 * self.links)), np.empty((count, 2))
+        states = np.empty(kinematics.STATE.size * (self.links + 1))
+        tables = (self.topology, self.numbers, self.acting.table, self.acting.values)
+        sizes = np.array([*map(len, tables), self.nq, self.nv, 6 * self.links, len(states)])
+        arrays = (t.reshape(-1), *tables, q, v, tau, wrenches, results, states, np.empty(force.SCRATCH), sizes)
+        force.forces_on_states(force.act_address(), *arrays)
+        for law in self.acting.laws:
+            if isinstance(law, PythonLaw) and law.error is not None:
+                raise law.error
+        return AppliedForces(
+            tau.reshape(*batch, self.nv),
+            wrenches.reshape(*batch, 6 * self.links),
+            results[:, 0].reshape(batch),
+            results[:, 1].reshape(batch),
+        )
+
+    def accelerations_under(self, q: ArrayLike, v: ArrayLike, u: ArrayLike = 0.0, t: ArrayLike = 0.0) -> np.ndarray:
+        """Joint accelerations (..., nv) under gravity, the system's forces and generalised forces u."""
+        forces = self.applied_forces(q, v, t)
+        arrays = {"q": self._q("accelerations_under", q), "v": self._v("accelerations_under", "v", v)}
+        arrays |= {"tau": forces.tau + np.asarray(u, dtype=float), "wrenches": forces.wrenches}
+        (a,), batch = self._run("accelerations_under", forward.forward_dynamics, arrays)
+        return a.reshape(*batch, self.nv)

@@ -19,7 +19,7 @@ def symplectic(problem: ch.LieODE, theta: float, end: float, start: np.ndarray, 
     """Equal steps of the method (15)-(17) of 004 for a Hamiltonian field on T*SO(3)."""
     system = ch.HamiltonianOnSO3(problem.field, problem.parameters)
     method = ch.SymplecticTheta(theta)
-    return ch.solve_symplectic(system, method, (0.0, end), start, step=end / steps, progress=False, **options)
+    return ch.solve(system, method, (0.0, end), start, step=end / steps, progress=False, **options)
 
 
 def reference(problem: ch.LieODE, end: float, start: np.ndarray, **options: Any) -> ch.Solution:
