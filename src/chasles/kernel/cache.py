@@ -33,7 +33,7 @@ BELOW = {
     "lie": ("kernel",),
     "integrate": ("kernel", "lie"),
     "relative": ("kernel", "lie"),
-    "simulate": ("kernel", "lie", "integrate", "relative"),
+    "simulation": ("kernel", "lie", "integrate", "relative"),
 }
 _KEY = re.compile("[0-9a-f]{16}").fullmatch
 

@@ -45,17 +45,17 @@ def tables(system: System, tree: Tree) -> Acting:
     places["ground"] = (-1, pose_group.identity())
     passive = any(is_passive(joint) for joint in tree.joints)
     own = [passive_rows(joint) for joint in tree.joints if joint.nv] if passive else []
-    rows, numbers, laws = [], [], []
+    rows: list[np.ndarray] = []
+    numbers: list[list[float]] = []
+    laws: list[Law] = []
     for force in system.forces:
         row, values = _row(force, tree, places)
-        law = getattr(force, "value", None)
-        if isinstance(law, Law):
-            laws.append(law)
-            row[FORCE.parameters], row[FORCE.law] = len(force.parameters), law.address
-            values = [*values, *force.parameters]
-        elif not isinstance(force, Spring):
-            values = [*values, *force.value]
-        row[FORCE.numbers] = sum(map(len, numbers))
+        if not isinstance(force, Spring):
+            if isinstance(force.value, Law):
+                laws.append(force.value)
+                row[FORCE.parameters], row[FORCE.law] = len(force.parameters), force.value.address
+            values += force.parameters if isinstance(force.value, Law) else force.value
+        row[FORCE.numbers] = sum(len(part) for part in numbers)
         rows.append(row)
         numbers.append(values)
     motion = any(isinstance(force, Spring | Wrench) for force in system.forces)

@@ -55,7 +55,7 @@ class Mechanism:
         table = self.topology[HEAD.size :].reshape(-1, LINK.size)
         kinds = table[:, LINK.kind]
         # where the unit quaternions of q begin, and what they belong to
-        self._quaternions = table[(kinds == SPHERICAL) | (kinds == FREE), LINK.coordinate]
+        self.quaternions = table[(kinds == SPHERICAL) | (kinds == FREE), LINK.coordinate]
         self.configuration = Configuration(self.topology)
         self.neutral, self.random = self.configuration.neutral, self.configuration.random
         self.retract, self.difference = self.configuration.retract, self.configuration.difference
@@ -68,15 +68,15 @@ class Mechanism:
 
     # ------------------------------------------------------------ running algorithms
 
-    def _q(self, function: str, q: ArrayLike) -> np.ndarray:
+    def check_q(self, function: str, q: ArrayLike) -> np.ndarray:
         """Coordinates, finite and on their groups."""
         array = real_array(function, "q", q, (self.nq,))
-        if len(self._quaternions):
-            squares = np.sum([array[..., self._quaternions + k] ** 2 for k in range(4)], axis=0)
+        if len(self.quaternions):
+            squares = np.sum([array[..., self.quaternions + k] ** 2 for k in range(4)], axis=0)
             off = np.abs(squares - 1.0)
             if np.any(off > 2 * UNIT_TOLERANCE):
                 *batch, k = np.unravel_index(np.argmax(off), off.shape)
-                joint = self.joint_at(int(self._quaternions[k]))
+                joint = self.joint_at(int(self.quaternions[k]))
                 where = f"[{', '.join(map(str, batch))}]" if batch else ""
                 raise ValueError(
                     f"{function}: q{where}: the quaternion of joint {joint!r} has length "
@@ -84,12 +84,17 @@ class Mechanism:
                 )
         return array
 
-    def _v(self, function: str, name: str, value: ArrayLike) -> np.ndarray:
+    def check_v(self, function: str, name: str, value: ArrayLike) -> np.ndarray:
+        """Velocities, accelerations or generalised forces, finite."""
         return real_array(function, name, value, (self.nv,))
 
     def joint_at(self, coordinate: int) -> str:
         """The joint that a coordinate of q belongs to."""
         return next(name for name, part in self.tree.coordinates.items() if part.start <= coordinate < part.stop)
+
+    def joint_of_velocity(self, velocity: int) -> str:
+        """The joint that a velocity belongs to."""
+        return next(name for name, part in self.tree.velocities.items() if part.start <= velocity < part.stop)
 
     def _run(
         self, function: str, algorithm: Algorithm, arrays: dict[str, np.ndarray], sizes: dict[str, int] | None = None
@@ -142,13 +147,13 @@ class Mechanism:
 
     def poses(self, q: ArrayLike, frames: Iterable[str] | str | None = None) -> np.ndarray:
         """Poses in space of frames or bodies, (..., frames, 7); one name gives (..., 7), None all bodies."""
-        return self._motion("poses", frames, "body", {"q": self._q("poses", q)})[0]
+        return self._motion("poses", frames, "body", {"q": self.check_q("poses", q)})[0]
 
     def twists(
         self, q: ArrayLike, v: ArrayLike, frames: Iterable[str] | str | None = None, *, representation: str = "body"
     ) -> np.ndarray:
         """Twists of frames or bodies in a representation, (..., frames, 6) [rad/s, m/s]."""
-        arrays = {"q": self._q("twists", q), "v": self._v("twists", "v", v)}
+        arrays = {"q": self.check_q("twists", q), "v": self.check_v("twists", "v", v)}
         return self._motion("twists", frames, representation, arrays)[1]
 
     def accelerations(
@@ -161,8 +166,8 @@ class Mechanism:
         representation: str = "body",
     ) -> np.ndarray:
         """Time derivatives of the twists in a representation, (..., frames, 6) [rad/s², m/s²]; gravity is no part."""
-        arrays = {"q": self._q("accelerations", q), "v": self._v("accelerations", "v", v)}
-        arrays["a"] = self._v("accelerations", "a", a)
+        arrays = {"q": self.check_q("accelerations", q), "v": self.check_v("accelerations", "v", v)}
+        arrays["a"] = self.check_v("accelerations", "a", a)
         return self._motion("accelerations", frames, representation, arrays)[2]
 
     # ------------------------------------------------------------ dynamics
@@ -190,7 +195,7 @@ class Mechanism:
         joints' own springs, dampers and friction and the forces of the system do not: they are part of the result.
         """
         name = "inverse_dynamics"
-        arrays = {"q": self._q(name, q), "v": self._v(name, "v", v), "a": self._v(name, "a", a)}
+        arrays = {"q": self.check_q(name, q), "v": self.check_v(name, "v", v), "a": self.check_v(name, "a", a)}
         arrays["wrenches"] = self._wrenches(name, wrenches)
         (tau,), batch = self._run(name, inverse.inverse_dynamics, arrays)
         return tau.reshape(*batch, self.nv)
@@ -200,14 +205,14 @@ class Mechanism:
     ) -> np.ndarray:
         """Accelerations (..., nv) under generalised forces and wrenches as in `inverse_dynamics`."""
         name = "forward_dynamics"
-        arrays = {"q": self._q(name, q), "v": self._v(name, "v", v), "tau": self._v(name, "tau", tau)}
+        arrays = {"q": self.check_q(name, q), "v": self.check_v(name, "v", v), "tau": self.check_v(name, "tau", tau)}
         arrays["wrenches"] = self._wrenches(name, wrenches)
         (a,), batch = self._run(name, forward.forward_dynamics, arrays)
         return a.reshape(*batch, self.nv)
 
     def mass_matrix(self, q: ArrayLike) -> np.ndarray:
         """M(q), (..., nv, nv)."""
-        (matrix,), batch = self._run("mass_matrix", mass.mass_matrix, {"q": self._q("mass_matrix", q)})
+        (matrix,), batch = self._run("mass_matrix", mass.mass_matrix, {"q": self.check_q("mass_matrix", q)})
         return matrix.reshape(*batch, self.nv, self.nv)
 
     # ------------------------------------------------------------ the forces of the system
@@ -220,7 +225,7 @@ class Mechanism:
     def applied_forces(self, q: ArrayLike, v: ArrayLike, t: ArrayLike = 0.0) -> AppliedForces:
         """All that acts on states (..., nq), (..., nv) at times t [s], besides gravity."""
         name = "applied_forces"
-        given = [self._q(name, q), self._v(name, "v", v), np.asarray(t, dtype=float)[..., None]]
+        given = [self.check_q(name, q), self.check_v(name, "v", v), np.asarray(t, dtype=float)[..., None]]
         batch = np.broadcast_shapes(*(array.shape[:-1] for array in given))
         count = math.prod(batch)
         q, v, t = (
@@ -245,7 +250,15 @@ class Mechanism:
     def accelerations_under(self, q: ArrayLike, v: ArrayLike, u: ArrayLike = 0.0, t: ArrayLike = 0.0) -> np.ndarray:
         """Joint accelerations (..., nv) under gravity, the system's forces and generalised forces u."""
         forces = self.applied_forces(q, v, t)
-        arrays = {"q": self._q("accelerations_under", q), "v": self._v("accelerations_under", "v", v)}
+        arrays = {"q": self.check_q("accelerations_under", q), "v": self.check_v("accelerations_under", "v", v)}
         arrays |= {"tau": forces.tau + np.asarray(u, dtype=float), "wrenches": forces.wrenches}
         (a,), batch = self._run("accelerations_under", forward.forward_dynamics, arrays)
         return a.reshape(*batch, self.nv)
+
+    def static_forces(self, q: ArrayLike, link_wrenches: np.ndarray | None = None) -> np.ndarray:
+        """Generalised forces (..., nv) that hold the mechanism at rest against gravity and wrenches on the links."""
+        still = np.zeros(self.nv)
+        arrays = {"q": self.check_q("static_forces", q), "v": still, "a": still}
+        arrays["wrenches"] = EMPTY if link_wrenches is None else link_wrenches
+        (tau,), batch = self._run("static_forces", inverse.inverse_dynamics, arrays)
+        return tau.reshape(*batch, self.nv)
