@@ -12,14 +12,14 @@ from numpy.typing import ArrayLike
 from chasles.lie import pose as pose_group
 from chasles.lie import s3
 from chasles.lie.arrays import real_array
-from chasles.relative.tables import FREE, HEAD, LINK, SPHERICAL
+from chasles.relative.tables import FREE, HEAD, LINK, SPHERICAL, link_table
 
 
 class Configuration:
     """The algebra of configurations of one tree, from its topology."""
 
     def __init__(self, topology: np.ndarray):
-        table = topology[HEAD.size :].reshape(-1, LINK.size)
+        table = link_table(topology)
         self.nq, self.nv = int(topology[HEAD.coordinates]), int(topology[HEAD.velocities])
         groups = {
             kind: table[table[:, LINK.kind] == kind][:, [LINK.coordinate, LINK.velocity]] for kind in (SPHERICAL, FREE)

@@ -18,7 +18,8 @@ from chasles.model.system import System
 from chasles.relative import acting, force, forward, inverse, kinematics, mass
 from chasles.relative.algorithm import Algorithm
 from chasles.relative.configuration import Configuration
-from chasles.relative.tables import FREE, HEAD, LINK, SPHERICAL
+from chasles.relative.raw import Raw
+from chasles.relative.tables import FREE, HEAD, LINK, SPHERICAL, link_table
 from chasles.relative.tree import build
 from chasles.screw.representation import check_representation
 
@@ -50,9 +51,10 @@ class Mechanism:
         self.topology, self.numbers = self.tree.topology, self.tree.numbers
         self.nq, self.nv = int(self.topology[HEAD.coordinates]), int(self.topology[HEAD.velocities])
         self.links = int(self.topology[HEAD.links])
+        self.sizes = {"nq": self.nq, "nv": self.nv, "links": self.links, "slots": self.links + 1}
         self.joints = tuple(joint.name for joint in self.tree.joints if joint.nv)
         self.bodies = tuple(body.name for body in system.bodies)
-        table = self.topology[HEAD.size :].reshape(-1, LINK.size)
+        table = link_table(self.topology)
         kinds = table[:, LINK.kind]
         # where the unit quaternions of q begin, and what they belong to
         self.quaternions = table[(kinds == SPHERICAL) | (kinds == FREE), LINK.coordinate]
@@ -111,9 +113,14 @@ class Mechanism:
         for name, array in inputs.items():
             if name in shapes:
                 flat[name] = np.ascontiguousarray(np.broadcast_to(array, batch + array.shape[-1:])).reshape(-1)
-        every = {"nq": self.nq, "nv": self.nv, "links": self.links, "slots": self.links + 1, **(sizes or {})}
         count = math.prod(batch)
+        every = {**self.sizes, **(sizes or {})}
         return algorithm.run(self.topology, self.numbers, every, count, flat, self.threads), batch
+
+    @cached_property
+    def raw(self) -> Raw:
+        """The unchecked tier, for loops that count microseconds; one thread at a time."""
+        return Raw(self)
 
     # ------------------------------------------------------------ kinematics
 

@@ -10,7 +10,7 @@ from chasles.integrate.space import Space
 from chasles.model.law import PythonLaw
 from chasles.model.system import System
 from chasles.relative.mechanism import Mechanism
-from chasles.relative.tables import FREE, HEAD, LINK, SPHERICAL
+from chasles.relative.tables import FREE, LINK, SPHERICAL, link_table
 from chasles.simulation.tree_motion import PART, parameters, tree_motion
 
 
@@ -55,7 +55,7 @@ class TreeDynamics:
 def _blocks(topology: np.ndarray) -> list[str]:
     """The space of q: a pose for each free joint, a quaternion for each spherical one, vectors in between."""
     blocks, plain = [], 0
-    for kind in topology[HEAD.size :].reshape(-1, LINK.size)[:, LINK.kind].tolist():
+    for kind in link_table(topology)[:, LINK.kind].tolist():
         if kind in (FREE, SPHERICAL):
             if plain:
                 blocks.append(f"r{plain}")

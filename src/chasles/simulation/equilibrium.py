@@ -16,7 +16,7 @@ DIFFERENCE = 1e-6  # of a coordinate, for the derivatives of the forces
 
 @dataclass(frozen=True)
 class Equilibrium:
-    """A configuration at which no generalised force is left. `stable`: every small displacement raises the energy.
+    """A configuration at which no generalised force is left. `stable`: no small displacement lowers the energy.
 
     residual: the largest generalised force left [N or N m]; stiffness: minus the derivative of the forces along
     q exp(δ), (nv, nv), whose symmetric part decides `stable`.
@@ -29,7 +29,10 @@ class Equilibrium:
 
     @property
     def stable(self) -> bool:
-        return bool(np.linalg.eigvalsh((self.stiffness + self.stiffness.T) / 2).min(initial=np.inf) > 0)
+        moments = np.linalg.eigvalsh((self.stiffness + self.stiffness.T) / 2)
+        return bool(
+            moments.min(initial=np.inf) > -1e-6 * np.abs(moments).max(initial=0.0)
+        )  # to the differences' rounding
 
 
 def equilibrium(
