@@ -12,7 +12,7 @@ from chasles.lie import pose as pose_group
 from chasles.lie.arrays import real_array
 from chasles.lie.rotation import quaternion_to_matrix
 from chasles.model.system import System
-from chasles.relative import forward, inverse, kinematics, mass
+from chasles.relative import forward, inverse, jacobian, kinematics, mass
 from chasles.relative.algorithm import Algorithm
 from chasles.relative.tables import FREE, HEAD, LINK, SPHERICAL
 from chasles.relative.tree import build
@@ -191,3 +191,30 @@ class Mechanism:
         """M(q), (..., nv, nv)."""
         (matrix,), batch = self._run("mass_matrix", mass.mass_matrix, {"q": self._q("mass_matrix", q)})
         return matrix.reshape(*batch, self.nv, self.nv)
+
+    # ------------------------------------------------------------ Jacobians
+
+    def _jacobians(self, function: str, frames, representation: str, arrays: dict[str, np.ndarray]) -> np.ndarray:
+        check_representation(function, representation)
+        single = isinstance(frames, str)
+        links, offset = self._places(function, [frames] if single else frames)
+        where = np.concatenate([[kinematics.REPRESENTATIONS.index(representation)], links])
+        rates = "v" in arrays
+        every = {"q": arrays["q"], "v": arrays.get("v", EMPTY), "where": where, "offset": offset}
+        columns = len(links) * self.nv
+        sizes = {"columns": 0 if rates else columns, "rates": columns if rates else 0}
+        results, batch = self._run(function, jacobian.jacobians, every, sizes)
+        return results[rates].reshape(*batch, *(() if single else (len(links),)), 6, self.nv)
+
+    def jacobian(
+        self, q: ArrayLike, frames: Iterable[str] | str | None = None, *, representation: str = "body"
+    ) -> np.ndarray:
+        """J with twist = J v of frames or bodies, (..., frames, 6, nv); one name gives (..., 6, nv)."""
+        return self._jacobians("jacobian", frames, representation, {"q": self._q("jacobian", q)})
+
+    def jacobian_rate(
+        self, q: ArrayLike, v: ArrayLike, frames: Iterable[str] | str | None = None, *, representation: str = "body"
+    ) -> np.ndarray:
+        """Time derivative of `jacobian` along v: acceleration = J a + J' v in the same representation."""
+        arrays = {"q": self._q("jacobian_rate", q), "v": self._v("jacobian_rate", "v", v)}
+        return self._jacobians("jacobian_rate", frames, representation, arrays)
