@@ -1,4 +1,4 @@
-"""Jacobians and their rates: against differences of poses, against twists and accelerations, in every representation."""
+"""Jacobians and their rates: against differences of poses, against twists and accelerations."""
 
 import numpy as np
 import pytest

@@ -12,7 +12,7 @@ from chasles.lie import pose as pose_group
 from chasles.lie.arrays import real_array
 from chasles.lie.rotation import quaternion_to_matrix
 from chasles.model.system import System
-from chasles.relative import forward, inverse, jacobian, kinematics, mass
+from chasles.relative import forward, inverse, jacobian, joint_rates, kinematics, mass
 from chasles.relative.algorithm import Algorithm
 from chasles.relative.tables import FREE, HEAD, LINK, SPHERICAL
 from chasles.relative.tree import build
@@ -218,3 +218,14 @@ class Mechanism:
         """Time derivative of `jacobian` along v: acceleration = J a + J' v in the same representation."""
         arrays = {"q": self._q("jacobian_rate", q), "v": self._v("jacobian_rate", "v", v)}
         return self._jacobians("jacobian_rate", frames, representation, arrays)
+
+    def velocities_from_twists(self, q: ArrayLike, twists: ArrayLike, *, representation: str = "body") -> np.ndarray:
+        """v (..., nv) from the twists (..., bodies, 6) of all bodies; least squares if they do not fit the joints."""
+        return joint_rates.joint_rates(self, "velocities_from_twists", q, twists, None, representation)[0]
+
+    def accelerations_from_twists(
+        self, q: ArrayLike, twists: ArrayLike, accelerations: ArrayLike, *, representation: str = "body"
+    ) -> np.ndarray:
+        """a (..., nv) from the twists of all bodies and their time derivatives, both in the representation."""
+        name = "accelerations_from_twists"
+        return joint_rates.joint_rates(self, name, q, twists, accelerations, representation)[1]
