@@ -12,7 +12,17 @@ from chasles.lie import pose as pose_group
 from chasles.lie.arrays import real_array
 from chasles.lie.rotation import quaternion_to_matrix
 from chasles.model.system import System
-from chasles.relative import forward, inverse, jacobian, joint_rates, kinematics, mass
+from chasles.relative import (
+    forward,
+    inverse,
+    inverse_hybrid,
+    inverse_mixed,
+    inverse_spatial,
+    jacobian,
+    joint_rates,
+    kinematics,
+    mass,
+)
 from chasles.relative.algorithm import Algorithm
 from chasles.relative.tables import FREE, HEAD, LINK, SPHERICAL
 from chasles.relative.tree import build
@@ -20,6 +30,12 @@ from chasles.screw.representation import check_representation
 
 UNIT_TOLERANCE = 1e-8  # how far a quaternion in q may be from unit length
 EMPTY = np.empty(0)
+RECURSIONS = {
+    "body": inverse.inverse_dynamics,
+    "spatial": inverse_spatial.inverse_dynamics_spatial,
+    "hybrid": inverse_hybrid.inverse_dynamics_hybrid,
+    "mixed": inverse_mixed.inverse_dynamics_mixed,
+}
 
 
 class Mechanism:
@@ -164,17 +180,25 @@ class Mechanism:
         return on_links.reshape(*given.shape[:-2], 6 * self.links)
 
     def inverse_dynamics(
-        self, q: ArrayLike, v: ArrayLike, a: ArrayLike, wrenches: ArrayLike | None = None
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        a: ArrayLike,
+        wrenches: ArrayLike | None = None,
+        *,
+        representation: str = "body",
     ) -> np.ndarray:
         """Generalised forces of a motion, M a + C v + g - Σ Jᵀ W, (..., nv) [N m or N].
 
         wrenches: applied to the bodies, (..., bodies, 6), each in its body's frame at its origin. Armatures count; the
         joints' own springs, dampers and friction and the forces of the system do not: they are part of the result.
+        representation: of the recursion; the arguments and, to rounding, the result are the same in all.
         """
         name = "inverse_dynamics"
+        check_representation(name, representation)
         arrays = {"q": self._q(name, q), "v": self._v(name, "v", v), "a": self._v(name, "a", a)}
         arrays["wrenches"] = self._wrenches(name, wrenches)
-        (tau,), batch = self._run(name, inverse.inverse_dynamics, arrays)
+        (tau,), batch = self._run(name, RECURSIONS[representation], arrays)
         return tau.reshape(*batch, self.nv)
 
     def forward_dynamics(

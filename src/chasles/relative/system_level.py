@@ -4,7 +4,7 @@
 
 X holds the joint screws (block diagonal), A carries them to the links further out (block triangular), a = diag(ad of
 each joint's twist); (8) has J instead of J - X, which is the same only for joints with one freedom. With b = diag(ad_V)
-and the inertias on the diagonal of M follow the mass matrix JᵀMJ (81) and C = Jᵀ(M J' - bᵀ M J) (84). Written for links,
+and the inertias on the diagonal of M follow the mass matrix JᵀMJ (81) and C = Jᵀ(M J' - bᵀ M J) (84). All is for links,
 which have one elementary joint each: there the body screws X are constant. A body is a frame on a link.
 """
 
