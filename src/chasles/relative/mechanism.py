@@ -13,6 +13,7 @@ from chasles.lie.arrays import real_array
 from chasles.lie.rotation import quaternion_to_matrix
 from chasles.model.system import System
 from chasles.relative import (
+    coriolis,
     forward,
     inverse,
     inverse_hybrid,
@@ -22,9 +23,11 @@ from chasles.relative import (
     joint_rates,
     kinematics,
     mass,
+    momentum,
+    momentum_form,
 )
 from chasles.relative.algorithm import Algorithm
-from chasles.relative.tables import FREE, HEAD, LINK, SPHERICAL
+from chasles.relative.tables import CONSTANT, FREE, GRAVITY, HEAD, LINK, SPHERICAL
 from chasles.relative.tree import build
 from chasles.screw.representation import check_representation
 
@@ -253,3 +256,94 @@ class Mechanism:
         """a (..., nv) from the twists of all bodies and their time derivatives, both in the representation."""
         name = "accelerations_from_twists"
         return joint_rates.joint_rates(self, name, q, twists, accelerations, representation)[1]
+
+    # ------------------------------------------------------------ parts of the equations of motion
+
+    def bias(self, q: ArrayLike, v: ArrayLike) -> np.ndarray:
+        """C v + g, (..., nv): the generalised forces of a motion without acceleration."""
+        return self.inverse_dynamics(self._q("bias", q), self._v("bias", "v", v), np.zeros(self.nv))
+
+    def gravity_forces(self, q: ArrayLike) -> np.ndarray:
+        """g(q), (..., nv): the generalised forces that hold the mechanism at rest."""
+        return self.inverse_dynamics(self._q("gravity_forces", q), np.zeros(self.nv), np.zeros(self.nv))
+
+    def coriolis(self, q: ArrayLike, v: ArrayLike, *, skew: bool = False) -> np.ndarray:
+        """A matrix C(q, v), (..., nv, nv), with C v the velocity terms: that of 002 eq. (84), or with M' - 2C skew."""
+        arrays = {"q": self._q("coriolis", q), "v": self._v("coriolis", "v", v)}
+        arrays["weights"] = np.array([0.5, 0.5] if skew else [1.0, 0.0])
+        (matrix,), batch = self._run("coriolis", coriolis.coriolis_matrix, arrays)
+        return matrix.reshape(*batch, self.nv, self.nv)
+
+    # ------------------------------------------------------------ energy and momentum
+
+    def _totals(self, function: str, q: ArrayLike, v: ArrayLike | None) -> list[np.ndarray]:
+        arrays = {"q": self._q(function, q), "v": EMPTY if v is None else self._v(function, "v", v)}
+        results, batch = self._run(function, momentum.totals, arrays)
+        return [result.reshape(*batch, -1) for result in results]
+
+    def _check_mass(self, function: str) -> None:
+        if not self.numbers[GRAVITY.size :].reshape(-1, CONSTANT.size)[:, CONSTANT.mass].any():
+            raise ValueError(f"{function}: nothing of {self.system.name!r} that moves has a mass: there is no centre")
+
+    def energy(self, q: ArrayLike, v: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+        """Kinetic and potential energy [J], (...) each; the latter is zero with the centre of mass at the origin."""
+        both = self._totals("energy", q, v)[0]
+        return both[..., 0], both[..., 1]
+
+    def momentum(self, q: ArrayLike, v: ArrayLike) -> np.ndarray:
+        """Total momentum (angular, linear) about the origin of space, in its axes, (..., 6) [N m s, N s]."""
+        return self._totals("momentum", q, v)[1]
+
+    def centre_of_mass(self, q: ArrayLike) -> np.ndarray:
+        """Centre of mass in space of all that moves, (..., 3) [m]."""
+        self._check_mass("centre_of_mass")
+        return self._totals("centre_of_mass", q, None)[2][..., :3]
+
+    def centre_of_mass_velocity(self, q: ArrayLike, v: ArrayLike) -> np.ndarray:
+        """Velocity of the centre of mass, (..., 3) [m/s]."""
+        self._check_mass("centre_of_mass_velocity")
+        return self._totals("centre_of_mass_velocity", q, v)[2][..., 3:]
+
+    def centroidal_momentum_matrix(self, q: ArrayLike) -> np.ndarray:
+        """A(q), (..., 6, nv): A v is the momentum (angular, linear) about the centre of mass, in world axes."""
+        name = "centroidal_momentum_matrix"
+        self._check_mass(name)
+        (matrix,), batch = self._run(name, momentum.centroidal_matrix, {"q": self._q(name, q)})
+        return matrix.reshape(*batch, 6, self.nv)
+
+    def centroidal_momentum(self, q: ArrayLike, v: ArrayLike) -> np.ndarray:
+        """Momentum (angular, linear) about the centre of mass, in world axes, (..., 6)."""
+        speeds = self._v("centroidal_momentum", "v", v)
+        return (self.centroidal_momentum_matrix(q) @ speeds[..., None])[..., 0]
+
+    # ------------------------------------------------------------ first-order forms
+
+    def twist_rates(
+        self, q: ArrayLike, twists: ArrayLike, tau: ArrayLike | None = None, wrenches: ArrayLike | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """v and the rates of the body twists (..., bodies, 6), of a state (q, twists): 002 eqs. (78), (111)."""
+        v = self.velocities_from_twists(q, twists)
+        a = self.forward_dynamics(q, v, np.zeros(self.nv) if tau is None else tau, wrenches)
+        return v, self.accelerations(q, v, a)
+
+    def momenta(self, q: ArrayLike, v: ArrayLike) -> np.ndarray:
+        """Momenta p (..., nv) of the joints as in `relative.momentum_form`: for a free joint the spatial momentum."""
+        arrays = {"q": self._q("momenta", q), "v": self._v("momenta", "v", v)}
+        (p,), batch = self._run("momenta", momentum_form.momenta, arrays)
+        return p.reshape(*batch, self.nv)
+
+    def momentum_rates(
+        self, q: ArrayLike, p: ArrayLike, tau: ArrayLike | None = None, wrenches: ArrayLike | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """v and p', (..., nv) each, of a state (q, p): 002 eq. (79). Forces as in `forward_dynamics`."""
+        name = "momentum_rates"
+        arrays = {"q": self._q(name, q), "p": self._v(name, "p", p)}
+        arrays["tau"] = EMPTY if tau is None else self._v(name, "tau", tau)
+        arrays["wrenches"], arrays["still"] = self._wrenches(name, wrenches), self.numbers.copy()
+        arrays["still"][GRAVITY.vector : GRAVITY.vector + 3] = 0.0
+        (v, rate, _), batch = self._run(name, momentum_form.momentum_rates, arrays)
+        return v.reshape(*batch, self.nv), rate.reshape(*batch, self.nv)
+
+    def velocities_from_momenta(self, q: ArrayLike, p: ArrayLike) -> np.ndarray:
+        """v (..., nv) of the momenta p of `momenta`, O(n)."""
+        return self.momentum_rates(q, p)[0]
