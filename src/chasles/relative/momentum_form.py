@@ -157,7 +157,7 @@ def momentum_rates(topology, numbers, q, p, tau, wrenches, still, v, rate, gener
     solve(topology, still, q, rate, generalised, wrenches[:0], v, work, z)
     move(topology, numbers, v, start, work, z)
     for i in range(n - 1, -1, -1):
-        _, kind, _, iv = link(topology, i)
+        parent, kind, _, iv = link(topology, i)
         c, here = constants_of(i), start + (i + 1) * FLOW.size
         R, r = load9(work, here + FLOW.rotation, z), load3(work, here + FLOW.position, z)
         if wrenches.shape[0] > 0:
@@ -166,7 +166,6 @@ def momentum_rates(topology, numbers, q, p, tau, wrenches, still, v, rate, gener
             add3(work, here + FLOW.wrench + 3, applied[1])
         torque, force = load6(work, here + FLOW.wrench, z)
         angular, linear = load6(work, here + FLOW.momentum, z)
-        twist = load6(work, here + FLOW.twist, z)
         if kind == FREE:
             if tau.shape[0] > 0:
                 torque, force = add6((torque, force), wrench_in_space(R, r, load6(tau, iv, z)))
@@ -175,10 +174,12 @@ def momentum_rates(topology, numbers, q, p, tau, wrenches, still, v, rate, gener
             about = sub(torque, cross(r, force))
             if tau.shape[0] > 0:
                 about = add(about, mul(R, load3(tau, iv, z)))
-            store3(rate, iv, sub(about, cross(add(twist[1], cross(twist[0], r)), linear)))
+            # the centre moves with the parent: on the ground exactly not
+            w, u = load6(work, start + (parent + 1) * FLOW.size + FLOW.twist, z)
+            store3(rate, iv, sub(about, cross(add(u, cross(w, r)), linear)))
         else:
             J = screw_in_space(numbers, c, kind, R, r)
-            change = motion_cross(twist, J)
+            change = motion_cross(load6(work, here + FLOW.twist, z), J)
             total = dot(J[0], torque) + dot(J[1], force) + dot(change[0], angular) + dot(change[1], linear)
             store(rate, iv, total + load(tau, iv, z) if tau.shape[0] > 0 else total)
         hand_inward(topology, i, start, work, z)
