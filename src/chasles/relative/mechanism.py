@@ -89,7 +89,9 @@ class Mechanism:
         flat = dict(arrays)
         for name, array in inputs.items():
             if name in shapes:
-                flat[name] = np.ascontiguousarray(np.broadcast_to(array, batch + array.shape[-1:])).reshape(-1)
+                if array.shape[:-1] != batch:  # a copy: a view would be read-only, another type to the compiler
+                    array = np.array(np.broadcast_to(array, batch + array.shape[-1:]))
+                flat[name] = np.ascontiguousarray(array).reshape(-1)
         every = {"nq": self.nq, "nv": self.nv, "links": self.links, "slots": self.links + 1, **(sizes or {})}
         count = math.prod(batch)
         return algorithm.run(self.topology, self.numbers, every, count, flat, self.threads), batch
