@@ -67,7 +67,7 @@ def joint_rates(
 ) -> tuple[np.ndarray, np.ndarray]:
     """v, and a if accelerations are given, (..., nv) each, from the motion (..., bodies, 6) of all bodies."""
     check_representation(function, representation)
-    coordinates = mechanism._q(function, q)
+    coordinates = mechanism.check_q(function, q)
     V = real_array(function, "twists", twists, (len(mechanism.bodies), 6))
     A = (
         np.zeros_like(V)

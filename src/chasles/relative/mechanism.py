@@ -133,7 +133,9 @@ class Mechanism:
         flat = dict(arrays)
         for name, array in inputs.items():
             if name in shapes:
-                flat[name] = np.ascontiguousarray(np.broadcast_to(array, batch + array.shape[-1:])).reshape(-1)
+                if array.shape[:-1] != batch or not array.flags.writeable:  # read-only is another type to the compiler
+                    array = np.array(np.broadcast_to(array, batch + array.shape[-1:]))
+                flat[name] = np.ascontiguousarray(array).reshape(-1)
         count = math.prod(batch)
         every = {**self.sizes, **(sizes or {})}
         return algorithm.run(self.topology, self.numbers, every, count, flat, self.threads), batch
