@@ -90,7 +90,7 @@ class LaneRun:
         field = lead.field
         assert not isinstance(field, PythonField)
         self.address = field.lanes_address
-        self.addresses = lead.space.operations(*lead.needed(), lanes=True)
+        self.addresses = lead.operations(*lead.needed(), lanes=True)
         n, d = lead.space.size, lead.space.dimension
         self.y, self.f0 = self._packed("y", n), self._packed("f0", d)
         self.p, self.x_sum = self._packed("p", lead.p.size), buffer(d)

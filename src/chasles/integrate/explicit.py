@@ -19,7 +19,7 @@ from chasles.integrate.problem import LieODE
 from chasles.integrate.run import Ending, Options, Run, as_field, check_times, saving
 from chasles.integrate.solution import Solution
 from chasles.integrate.space import Space
-from chasles.integrate.table import EXP
+from chasles.integrate.table import EXP, SERIES
 
 ROWS = 1024  # saved points a piece
 REASONS = {
@@ -80,7 +80,7 @@ class ExplicitRun(Run):
         self.rows = int(np.clip(4_000_000 // self.width, 8, ROWS)) if not self.times.size else self.times.size + 2
         self.records = np.empty(self.rows * self.width)
         self.pieces: list[np.ndarray] = []
-        self.addresses = self.space.operations(*self.needed())
+        self.addresses = self.operations(*self.needed())
         self._evaluate_start()
         self.first_record = np.concatenate([[self.start], self.y, self.f0, np.zeros(d)])[None]
         self._watch(tuple(options.events))
@@ -118,6 +118,8 @@ class ExplicitRun(Run):
         if isinstance(self.method, RKMK):
             table = self.method.table
             s[SET.family], s[SET.mapping] = layout.MUNTHE_KAAS, COORDINATES[self.method.coordinates]
+            if self.method.terms >= 0:
+                s[SET.mapping] = SERIES
             s[SET.terms], s[SET.stages], s[SET.same_last] = self.method.terms, table.stages, table.first_same_as_last
             self.a, self.b, self.c = table.matrix.reshape(-1), np.array(table.b), table.c
             estimates = [w for w in (table.embedded, table.second_embedded) if w is not None]
@@ -137,9 +139,13 @@ class ExplicitRun(Run):
             needed.add(blocks.PULLBACK)
         if s[SET.dense] and (s[SET.family] == layout.EXPONENTIALS or s[SET.save_every] > 1):
             needed.add(blocks.COMBINE)
-        if s[SET.dense] and s[SET.mapping] != EXP:
+        if s[SET.dense] and s[SET.mapping] not in (EXP, SERIES):
             needed.add(blocks.AS_EXPONENTIAL)
         return needed
+
+    def operations(self, *needed: int, lanes: bool = False) -> np.ndarray:
+        """Their addresses, for the coordinate map of the method."""
+        return self.space.operations(*needed, mapping=int(self.settings[SET.mapping]), lanes=lanes)
 
     def _evaluate_start(self) -> None:
         engine.evaluate(self.address, self.start, self.y, self.p, self.f0)
@@ -317,7 +323,7 @@ class ExplicitRun(Run):
         slope, total = np.empty_like(self.f0), self.x_sum.copy()
         engine.evaluate(self.address, occurrence.t, occurrence.y, self.p, slope)
         if self.settings[SET.dense] and not self.times.size:
-            addresses = self.space.operations(*range(len(blocks.NAMES)))
+            addresses = self.operations(*range(len(blocks.NAMES)))
             mapping = int(self.settings[SET.mapping])
             blocks.follow_move(self.space.table, addresses, mapping, move, self.x_sum, total)
         self.state[STATE.t], self.y[:], self.f0[:] = occurrence.t, occurrence.y, slope

@@ -13,7 +13,7 @@ from __future__ import annotations
 from chasles.integrate import blocks
 from chasles.integrate.explicit_layout import MUNTHE_KAAS, SET
 from chasles.integrate.field import call
-from chasles.integrate.table import EXP
+from chasles.integrate.table import EXP, SERIES
 from chasles.kernel.lanes import like, load, maximum, store
 from chasles.kernel.policy import kernel
 
@@ -55,12 +55,12 @@ def munthe_kaas(table, addresses, settings, a, b, c, extra, t, h, y, f0, parts, 
     mapping, terms = settings[SET.mapping], settings[SET.terms]
     angle = like(0.0, z)
     copy(f0, 0, f, 0, d, z)
-    if mapping == EXP:
+    if mapping == EXP or mapping == SERIES:
         copy(f0, 0, k, 0, d, z)  # dexpinv_0 is the identity
     else:
         for m in range(d):
             store(x, m, like(0.0, z))
-        blocks.pullback(table, addresses, mapping, terms, x, f0, k, 0, z)
+        blocks.pullback(table, addresses, terms, x, f0, k, 0, z)
     for i in range(1, stages + 1):
         if i < stages:
             linear(x, a, i * stages, i, k, d, h, z)
@@ -68,11 +68,11 @@ def munthe_kaas(table, addresses, settings, a, b, c, extra, t, h, y, f0, parts, 
             linear(x, b, 0, stages, k, d, h, z)
         add_commutators(table, extra, i, h, f, x, work, d, z)
         angle = maximum(angle, blocks.largest_angle(table, x, z))
-        blocks.move(table, addresses, mapping, y, x, out, z)
+        blocks.move(table, addresses, y, x, out, z)
         if i < stages:
             call(address, t + c[i] * h, out, p, work, 0, n, d, z)
             copy(work, 0, f, i * d, d, z)
-            blocks.pullback(table, addresses, mapping, terms, x, work, k, i * d, z)
+            blocks.pullback(table, addresses, terms, x, work, k, i * d, z)
     return angle
 
 
@@ -100,7 +100,7 @@ def exponentials(table, addresses, settings, program, weights, c, t, h, y, f0, p
         for row in range(first, last):
             linear(work, weights, row * stages, min(i, stages), f, d, h, z)
             angle = maximum(angle, blocks.largest_angle(table, work, z))
-            blocks.move(table, addresses, EXP, out, work, out, z)
+            blocks.move(table, addresses, out, work, out, z)
             if dense:
                 blocks.combine(table, addresses, work, x, x, z)
         if i < stages:
@@ -130,4 +130,4 @@ def second_result(table, addresses, settings, program, weights, f, points, y, h,
         other[m] = y[m] if base < 0 else points[base * n + m]
     for row in range(first, last):
         linear(work, weights, row * stages, stages, f, d, h, 0.0)
-        blocks.move(table, addresses, EXP, other, work, other, 0.0)
+        blocks.move(table, addresses, other, work, other, 0.0)

@@ -12,8 +12,10 @@ from contextlib import ContextDecorator
 from typing import Any, overload
 
 import numba
+from numba.core.options import DefaultOptions
 
 from chasles.kernel.cache import PackageCache
+from chasles.kernel.inlined import InlinedCompiler
 
 CHECKED = os.environ.get("CHASLES_CHECK", "") not in ("", "0")
 COMPILED = not numba.config.DISABLE_JIT
@@ -52,12 +54,27 @@ def kernel(function: Callable | None = None, *, entry: bool = False) -> Any:
         return Interpreted()(function) if entry else function
     if not entry:
         return numba.njit(
-            forceinline=True, fastmath=FAST_MATH, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True
+            forceinline=True,
+            fastmath=FAST_MATH,
+            error_model="numpy",
+            no_cpython_wrapper=True,
+            no_cfunc_wrapper=True,
+            pipeline_class=InlinedCompiler,
+            **_without_counting(function),
         )(function)
-    dispatcher = numba.njit(fastmath=FAST_MATH, error_model="numpy", nogil=True)(function)
+    dispatcher = numba.njit(fastmath=FAST_MATH, error_model="numpy", nogil=True, **_without_counting(function))(
+        function
+    )
     _keep(dispatcher)
     ENTRIES.append(dispatcher)
     return dispatcher
+
+
+def _without_counting(function: Callable) -> dict[str, bool]:
+    """The package's kernels allocate nothing, so they need not count references to arrays, which costs time twice:
+    when they are compiled and when they run. The option is Numba's own and may go; then references are counted."""
+    own = (function.__module__ or "").startswith("chasles.")
+    return {"_nrt": False} if own and hasattr(DefaultOptions, "_nrt") else {}
 
 
 def native(function: Callable) -> Any:
