@@ -48,8 +48,7 @@ def total_at_rest(mechanism, q):
 
 def springs() -> ch.System:
     """Springs of all kinds: in joints of each type, and between points."""
-    link = dict(mass=1.0, com=(0.1, 0.0, 0.0), inertia=(0.1, 0.1, 0.1))
-    bodies = [ch.Body(name, **link) for name in "abcde"]
+    bodies = [ch.Body(name, mass=1.0, com=(0.1, 0.0, 0.0), inertia=(0.1, 0.1, 0.1)) for name in "abcde"]
     joints = [
         ch.free("float", "ground", "a", stiffness=(3.0, 4.0, 5.0, 2.0, 2.0, 2.0)),
         ch.spherical("ball", "a", "b", at=(0.3, 0.0, 0.0), stiffness=(1.0, 2.0, 3.0)),

@@ -8,6 +8,7 @@ import pytest
 from scipy.special import ellipj, ellipk
 
 import chasles as ch
+from chasles.gallery.rigid_body import RigidBody
 from chasles.lie import pose
 from tests.simulation.systems import arm, pendulum, satellite, satellite_state, top
 
@@ -28,21 +29,21 @@ def test_the_top_of_source_000(time, allowed):
 
 
 def test_a_pendulum_swings_as_elliptic_functions_say():
-    amplitude, g, t = 2.0, 9.81, np.linspace(0.0, 5.0, 11)
-    run = ch.simulate(pendulum(), (0.0, 5.0), q=[amplitude], method=ch.RKMK("dop853"), rtol=1e-12, atol=1e-12, save=t)
+    amplitude, g = 2.0, 9.81
+    run = ch.simulate(pendulum(), (0.0, 5.0), q=[amplitude], method=ch.RKMK("dop853"), rtol=1e-12, atol=1e-12)
     k = np.sin(amplitude / 2) ** 2
-    sn = ellipj(ellipk(k) - np.sqrt(g) * t, k)[0]
+    sn = ellipj(ellipk(k) - np.sqrt(g) * run.t, k)[0]
     assert np.abs(run.joint("hinge").q[:, 0] - 2 * np.arcsin(np.sqrt(k) * sn)).max() < 1e-10
     assert np.allclose(run["bob"].position, 0.0)
 
 
 def test_a_free_body_moves_as_the_exact_solution_says():
     moments = (0.3, 0.5, 0.7)
-    body = ch.gallery.rigid_body.RigidBody(inertia=moments, momentum=(0.3, 1.0, 0.2))
+    body = RigidBody(inertia=moments, momentum=(0.3, 1.0, 0.2))
     w = np.array(body.momentum) / np.array(moments)
     system = ch.System([ch.Body("b", mass=1.0, inertia=moments)], gravity=(0.0, 0.0, 0.0))
     run = ch.simulate(system, (0.0, 4.0), v=[*w, 1.0, 2.0, 3.0], method=ch.RKMK("dop853"), rtol=1e-12, atol=1e-12)
-    exact = body.exact_momentum(run.t)
+    exact = body.reference(run.t)
     assert np.abs(run.v[:, :3] * moments - exact).max() < 1e-10
     assert np.abs(run["b"].twist("hybrid")[:, 3:] - (1.0, 2.0, 3.0)).max() < 1e-10  # it flies straight
 
@@ -51,7 +52,7 @@ def test_orders_on_a_tree_with_a_spherical_joint():
     q, v = arm().compile().neutral(), np.array([1.0, 0.5, 2.0, 0.3])
     q[4] = 1.0
     exact = ch.simulate(arm(), (0.0, 0.5), q, v, method=ch.RKMK("dop853"), rtol=1e-13, atol=1e-13, save="final")
-    for name, order in (("heun2", 2), ("kutta3", 3), ("rk4", 4)):
+    for name, order in (("heun", 2), ("kutta3", 3), ("rk4", 4)):
         errors = []
         for steps in (50, 100, 200, 400):
             run = ch.simulate(arm(), (0.0, 0.5), q, v, method=ch.RKMK(name), step=0.5 / steps, save="final")
@@ -111,10 +112,8 @@ def test_a_sampled_controller_holds_its_input():
     assert len(run) == 201
     assert np.allclose(np.diff(run.t), 1e-3)
     sim = ch.Simulation(arm(), 1e-3)
-    for k in range(200):
-        if k % 10 == 0:
-            u = [0.0, 0.0, 0.0, -3.0 * (sim.q[4] - 0.5) - 0.7 * sim.v[3]]
-        sim.step(u)
+    for _ in range(20):
+        sim.step([0.0, 0.0, 0.0, -3.0 * (sim.q[4] - 0.5) - 0.7 * sim.v[3]], steps=10)
     assert np.abs(sim.v - run.v[-1]).max() < 1e-12
     assert np.ptp(run.energy.balance) < 1e-8
 
@@ -165,7 +164,7 @@ def test_bad_input():
 
 
 def test_the_certificate_finds_a_bad_run():
-    run = ch.simulate(arm(), (0.0, 5.0), v=[4.0, 1.0, 2.0, 9.0], method=ch.RKMK("euler"), step=0.02)
+    run = ch.simulate(arm(), (0.0, 2.0), v=[1.0, 1.0, 2.0, 3.0], method=ch.RKMK("euler"), step=0.01)
     assert not run.certificate.passed
     assert not run.certificate["energy balance"].passed
     assert not run.certificate["error estimate"].passed

@@ -39,17 +39,17 @@ class Interpreted(ContextDecorator):
 @overload
 def kernel(function: Callable) -> Any: ...
 @overload
-def kernel(*, entry: bool) -> Callable[[Callable], Any]: ...
-def kernel(function: Callable | None = None, *, entry: bool = False) -> Any:
+def kernel(*, entry: bool = ..., allocates: bool = ...) -> Callable[[Callable], Any]: ...
+def kernel(function: Callable | None = None, *, entry: bool = False, allocates: bool = False) -> Any:
     """Compile a function under the package's policy.
 
     Plain `@kernel` is for what other kernels call: it is inlined into them, always, and costs nothing by itself.
     `@kernel(entry=True)` is for the loops that Python calls: compiled once a signature, kept on disk if part of the
-    package, releases the interpreter lock. With NUMBA_DISABLE_JIT=1 both return the plain Python function, which then
-    runs on whole NumPy columns instead of lanes (see `kernel.lanes`).
+    package, releases the interpreter lock. A kernel that makes arrays says `allocates=True`. With NUMBA_DISABLE_JIT=1
+    both return the plain Python function, which then runs on whole NumPy columns instead of lanes (see `kernel.lanes`).
     """
     if function is None:
-        return lambda f: kernel(f, entry=entry)  # type: ignore[call-overload]
+        return lambda f: kernel(f, entry=entry, allocates=allocates)  # type: ignore[call-overload]
     if not COMPILED:
         return Interpreted()(function) if entry else function
     if not entry:
@@ -60,9 +60,9 @@ def kernel(function: Callable | None = None, *, entry: bool = False) -> Any:
             no_cpython_wrapper=True,
             no_cfunc_wrapper=True,
             pipeline_class=InlinedCompiler,
-            **_without_counting(function),
+            **_counting(function, allocates),
         )(function)
-    dispatcher = numba.njit(fastmath=FAST_MATH, error_model="numpy", nogil=True, **_without_counting(function))(
+    dispatcher = numba.njit(fastmath=FAST_MATH, error_model="numpy", nogil=True, **_counting(function, allocates))(
         function
     )
     _keep(dispatcher)
@@ -70,10 +70,10 @@ def kernel(function: Callable | None = None, *, entry: bool = False) -> Any:
     return dispatcher
 
 
-def _without_counting(function: Callable) -> dict[str, bool]:
-    """The package's kernels allocate nothing, so they need not count references to arrays, which costs time twice:
-    when they are compiled and when they run. The option is Numba's own and may go; then references are counted."""
-    own = (function.__module__ or "").startswith("chasles.")
+def _counting(function: Callable, allocates: bool) -> dict[str, bool]:
+    """The package's kernels, but for a few, allocate nothing, so they need not count references to arrays, which costs
+    time twice: when they are compiled and when they run. The option is Numba's own and may go; then all count."""
+    own = (function.__module__ or "").startswith("chasles.") and not allocates
     return {"_nrt": False} if own and hasattr(DefaultOptions, "_nrt") else {}
 
 

@@ -219,7 +219,8 @@ def add_joint_force(t, table, row, values, at, q, v, tau, scratch):
     law, power = table[row + FORCE.law], 0.0
     out = scratch[0:nv]
     if law == 0:
-        out[:] = values[at : at + nv]
+        for k in range(nv):
+            out[k] = values[at + k]
     else:
         count = table[row + FORCE.parameters]
         invoke(law, t, q[iq : iq + nq], v[iv : iv + nv], values[at : at + count], out, nq, nv, count, nv)
@@ -266,7 +267,8 @@ def act(t, topology, numbers, table, values, q, v, tau, wrenches, states, scratc
     constants, forces, own = carray(numbers, (n[1],)), carray(table, (n[2],)), carray(values, (n[3],))
     coordinates, velocities, sums = carray(q, (n[4],)), carray(v, (n[5],)), carray(tau, (n[5],))
     on_links, motion, room = carray(wrenches, (n[6],)), carray(states, (n[7],)), carray(scratch, (SCRATCH,))
-    on_links[:] = 0.0
+    for k in range(n[6]):
+        on_links[k] = 0.0
     if forces[FORCES.motion] != 0:
         move_links(links, constants, coordinates, velocities, coordinates[0:0], motion, 0.0)
     power, energy = add_forces(t, links, forces, own, coordinates, velocities, sums, on_links, motion, room)
@@ -287,7 +289,8 @@ def forces_on_states(
 ):
     """All forces on a batch of states, by rows of the arrays."""
     for k in range(q.shape[0]):
-        tau[k] = 0.0
+        for j in range(tau.shape[1]):
+            tau[k, j] = 0.0
         invoke(
             *(address, times[k], topology, numbers, table, values, q[k], v[k]),
             *(tau[k], wrenches[k], states, scratch, results[k], sizes),

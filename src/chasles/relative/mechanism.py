@@ -406,7 +406,8 @@ class Mechanism:
         force.forces_on_states(force.act_address(), *arrays)
         for law in self.acting.laws:
             if isinstance(law, PythonLaw) and law.error is not None:
-                raise law.error
+                error, law.error = law.error, None
+                raise error
         return AppliedForces(
             tau.reshape(*batch, self.nv),
             wrenches.reshape(*batch, 6 * self.links),

@@ -31,7 +31,7 @@ def workspace(whole):
     return (LIMB.size + STATE.size) * slots + 6 * whole[PART.links] + whole[PART.velocities] + SCRATCH + 2
 
 
-@field
+@field(allocates=True)  # the workspace of a large system
 def tree_motion(t, y, p, out):
     """(v, a, power) of a tree under its forces and the control."""
     whole = p.view(np.int64)
