@@ -7,7 +7,19 @@ Gravity is an acceleration of the ground by -g.
 
 from __future__ import annotations
 
-from chasles.kernel.algebra import add, cross, dot, motion_cross, mul, mul_t, scale, sub, sym_mul
+from chasles.kernel.algebra import (
+    add,
+    cross,
+    dot,
+    factor_symmetric,
+    motion_cross,
+    mul,
+    mul_t,
+    scale,
+    solve_symmetric,
+    sub,
+    sym_mul,
+)
 from chasles.kernel.lanes import like, load, store
 from chasles.kernel.policy import kernel
 from chasles.kernel.workspace import add3, layout, load3, load6, load9, store3, store6, store9
@@ -19,14 +31,12 @@ from chasles.relative.articulated import (
     add_articulated,
     articulated_mul,
     complement,
-    factor_symmetric,
     load_articulated,
     load_symmetric,
     minus,
     shift,
     shift_turning,
     solve_articulated,
-    solve_symmetric,
     store_rigid,
     store_with_rigid,
     without,

@@ -8,14 +8,3 @@ held (active set); the others are stopped at their limits.
 """
 
 from __future__ import annotations
-
-from chasles.kernel.algebra import dot, mul_t, sub
-from chasles.kernel.lanes import load, sqrt, store
-from chasles.kernel.policy import kernel
-from chasles.kernel.workspace import load3, load6, store3, store6
-from chasles.lie import pose as pose_group
-from chasles.lie import quaternion, so3
-from chasles.relative.jacobian import COLUMN, constant_place, walk_inward
-from chasles.relative.joint import load_quaternion
-from chasles.relative.kinematics import MIXED, twist_in
-from chasles.relative.tables import FREE, HEAD, SPHERICAL, link, links_of, velocities_of

@@ -10,6 +10,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from chasles.force.build import Acting
+from chasles.force.table import SCRATCH
 from chasles.lie import pose as pose_group
 from chasles.lie.arrays import real_array
 from chasles.lie.rotation import quaternion_to_matrix
@@ -385,7 +387,7 @@ class Mechanism:
     # ------------------------------------------------------------ the forces of the system
 
     @cached_property
-    def acting(self) -> acting.Acting:
+    def acting(self) -> Acting:
         """The system's forces as tables."""
         return acting.tables(self.system, self.tree)
 
@@ -402,7 +404,7 @@ class Mechanism:
         states = np.empty(kinematics.STATE.size * (self.links + 1))
         tables = (self.topology, self.numbers, self.acting.table, self.acting.values)
         sizes = np.array([*map(len, tables), self.nq, self.nv, 6 * self.links, len(states)])
-        arrays = (t.reshape(-1), *tables, q, v, tau, wrenches, results, states, np.empty(force.SCRATCH), sizes)
+        arrays = (t.reshape(-1), *tables, q, v, tau, wrenches, results, states, np.empty(SCRATCH), sizes)
         force.forces_on_states(force.act_address(), *arrays)
         for law in self.acting.laws:
             if isinstance(law, PythonLaw) and law.error is not None:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from chasles.force.table import SCRATCH
 from chasles.integrate.field import field
 from chasles.kernel.address import invoke
 from chasles.kernel.policy import kernel
 from chasles.kernel.workspace import layout, scratch
-from chasles.relative.force import SCRATCH, act_address
+from chasles.relative.force import act_address
 from chasles.relative.forward import LIMB, forward_dynamics
 from chasles.relative.kinematics import STATE
 from chasles.relative.mechanism import Mechanism
