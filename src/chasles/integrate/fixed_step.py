@@ -10,7 +10,6 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 
 from chasles.integrate.event import Occurrence, bracketed_zero, up_to_terminal
-from chasles.integrate.field import PythonField
 from chasles.integrate.newton import (
     COUNTS,
     DONE,
@@ -22,7 +21,7 @@ from chasles.integrate.newton import (
     RUNNING,
     SINGULAR,
 )
-from chasles.integrate.run import Ending, Options, Run, check_span, check_times, saving
+from chasles.integrate.run import Ending, Options, Run, check_span, check_times, raise_errors_of, saving
 from chasles.integrate.solution import Solution
 from chasles.kernel.policy import kernel
 from chasles.kernel.workspace import layout
@@ -147,7 +146,7 @@ class FixedRun(Run):
 
     def start_with(self, y: np.ndarray, f: np.ndarray) -> None:
         """Save the first point; its field value must be a number."""
-        self.raise_field_error()
+        raise_errors_of(getattr(self, "field", None))
         if not np.isfinite(f).all():
             raise ValueError(f"solve: the field is not finite at the start, t = {self.start:.6g}: {f}")
         self.saved_t[0], self.saved_y[0], self.saved_f[0] = self.start, y, f
@@ -170,11 +169,6 @@ class FixedRun(Run):
     def time(self) -> float:
         return self.end if self.steps == self.plan.steps else self.start + self.steps * self.plan.step
 
-    def raise_field_error(self) -> None:
-        function = getattr(self, "field", None)
-        if isinstance(function, PythonField) and function.error is not None:
-            raise function.error
-
     def advance(self, limit: int) -> Ending | None:
         """Take up to `limit` steps. Raises what a Python field raised, and `StepError`."""
         limit = min(limit, self.plan.steps - self.steps)
@@ -195,7 +189,7 @@ class FixedRun(Run):
 
     def _take(self, limit: int) -> None:
         self.take(limit)
-        self.raise_field_error()
+        raise_errors_of(getattr(self, "field", None))
         status = int(self.counts[COUNTS.status])
         if status not in (RUNNING, DONE):
             self._fail(status)
