@@ -218,7 +218,7 @@ class ExplicitRun(Run):
             found = self.watch.locate()
             self.occurrences += found
             if found and found[-1].event.terminal:
-                self.pieces.append(self.watch.end_at(found[-1])[None])
+                self.pieces.append(self.watch.end_at(found[-1]))
                 return Ending(True, f"ended by the event {found[-1].event.name!r}")
             return None
         raise_errors_of(self.field, *self.watch.functions)

@@ -64,8 +64,10 @@ class Watch:
         return occurrences
 
     def end_at(self, occurrence: Occurrence) -> np.ndarray:
-        """Make a terminal event the point of the run; its record: time, point, field value, move since the last one."""
+        """Make a terminal event the point of the run. Returns records (time, point, field value, move since the one
+        before): of the times to save within the unfinished step, and of the event."""
         run = self.run
+        records = self._requested_until(occurrence.t)
         move, _ = self._trial(occurrence.t - run.time)
         slope, total = np.empty_like(run.f0), run.x_sum.copy()
         engine.evaluate(run.address, occurrence.t, occurrence.y, run.p, slope)
@@ -73,4 +75,11 @@ class Watch:
             addresses = run.operations(*range(len(blocks.NAMES)))
             blocks.follow_move(run.space.table, addresses, int(run.settings[SET.mapping]), move, run.x_sum, total)
         run.state[STATE.t], run.y[:], run.f0[:] = occurrence.t, occurrence.y, slope
-        return np.concatenate([[occurrence.t], occurrence.y, slope, total])
+        return np.array([*records, np.concatenate([[occurrence.t], occurrence.y, slope, total])])
+
+    def _requested_until(self, end: float) -> list[np.ndarray]:
+        """Records of the times to save from the last accepted point to `end`, each by a step of its own."""
+        run, nothing = self.run, np.zeros(2 * self.run.f0.size)
+        times = run.times[int(run.counts[TALLY.next_time]) :]
+        times = times[run.direction * (times - end) <= 0]
+        return [np.concatenate([[t], self._trial(t - run.time)[1], nothing]) for t in times]
