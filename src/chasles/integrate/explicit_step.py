@@ -11,7 +11,7 @@ A step maps (t, y, f(t, y)) to (t + h, Y) with Y = exp(X) y. Two families:
 from __future__ import annotations
 
 from chasles.integrate import blocks
-from chasles.integrate.explicit_layout import MUNTHE_KAAS, SET
+from chasles.integrate.explicit_layout import SET
 from chasles.integrate.field import call
 from chasles.integrate.table import EXP, SERIES
 from chasles.kernel.lanes import like, load, maximum, store
@@ -48,7 +48,7 @@ def add_commutators(table, extra, target, h, f, x, work, d, z):
 
 
 @kernel
-def munthe_kaas(table, addresses, settings, a, b, c, extra, t, h, y, f0, parts, address, p, z):
+def munthe_kaas(table, addresses, settings, a, b, c, extra, program, t, h, y, f0, parts, address, p, z):
     """One step; returns the largest angle of a move. f are the field values of the stages, k their pullbacks."""
     f, k, _, x, out, _, work, _, _ = parts
     stages, d, n = settings[SET.stages], settings[SET.algebra], settings[SET.point]
@@ -77,7 +77,7 @@ def munthe_kaas(table, addresses, settings, a, b, c, extra, t, h, y, f0, parts, 
 
 
 @kernel
-def exponentials(table, addresses, settings, program, weights, c, t, h, y, f0, parts, address, p, z):
+def exponentials(table, addresses, settings, weights, b, c, extra, program, t, h, y, f0, parts, address, p, z):
     """One step of a product of exponentials; returns the largest angle of a factor.
 
     `program` has a row (base, first factor, end of factors) for each stage and for the result. `points` holds the
@@ -111,14 +111,6 @@ def exponentials(table, addresses, settings, program, weights, c, t, h, y, f0, p
             else:
                 call(address, t + c[i] * h, out, p, f, i * d, n, d, z)
     return angle
-
-
-@kernel
-def take_step(table, addresses, settings, a, b, c, extra, program, t, h, y, f0, parts, address, p, z):
-    """A step of the method in use, its result in the parts of the scratch space; returns the largest angle."""
-    if settings[SET.family] == MUNTHE_KAAS:
-        return munthe_kaas(table, addresses, settings, a, b, c, extra, t, h, y, f0, parts, address, p, z)
-    return exponentials(table, addresses, settings, program, a, c, t, h, y, f0, parts, address, p, z)
 
 
 @kernel

@@ -5,9 +5,9 @@ recompiles a loop.
     def spin(t, y, p, out):        # y point, p parameters, out the algebra element f(t, y)
         out[0] = p[0] * y[1]
 
-A field is compiled on first use; those of the package are kept on disk. With `@field(lanes=True)` the same source is
-also compiled for SIMD lanes, and batches run four at a time. A plain Python function works too, through a callback, at
-the cost of a microsecond or more for each evaluation.
+A field is compiled on first use; those of the package's modules are kept on disk. With `@field(lanes=True)` the same
+source is also compiled for SIMD lanes, and batches run four at a time. A plain Python function works too, through a
+callback, at the cost of a microsecond or more for each evaluation.
 """
 
 from __future__ import annotations
@@ -53,7 +53,9 @@ class Field:
         self._addresses: dict[bool, int] = {}
         scope = {"__name__": function.__module__, "function": self.kernel, "carray": carray}
         name = f"field_{function.__name__}" if function.__name__.isidentifier() else "field_function"
-        self._native: Any = native(compile_text(_TEXT.format(name=name), name, scope))
+        # a function made inside of another may be a different one each time
+        fixed = function.__qualname__ == function.__name__
+        self._native: Any = native(compile_text(_TEXT.format(name=name), name, scope), keep=fixed)
 
     def __repr__(self) -> str:
         return f"<compiled field {self.__name__}>"

@@ -77,10 +77,14 @@ def _counting(function: Callable, allocates: bool) -> dict[str, bool]:
     return {"_nrt": False} if own and hasattr(DefaultOptions, "_nrt") else {}
 
 
-def native(function: Callable) -> Any:
-    """Compile a function of numbers and pointers that is called through its address only (see `kernel.address`)."""
+def native(function: Callable, keep: bool = True) -> Any:
+    """Compile a function of numbers and pointers that is called through its address only (see `kernel.address`).
+
+    Without `keep` it is not kept on disk: for functions that are not the same in each process.
+    """
     dispatcher = numba.njit(fastmath=FAST_MATH, error_model="numpy", nogil=True, no_cpython_wrapper=True)(function)
-    _keep(dispatcher)
+    if keep:
+        _keep(dispatcher)
     return dispatcher
 
 
