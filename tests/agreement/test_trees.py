@@ -260,10 +260,10 @@ class MuJoCo:
             body = mechanism.system.body(joint.child)
             child = np.array(joint.child_frame)
             at = lie.pose.compose(np.array(joint.parent_frame), lie.pose.inverse(child))
-            I = np.array(body.inertia)
+            J = np.array(body.inertia)
             made = bodies[joint.parent].add_body(name=body.name, pos=at[4:], quat=at[:4])
             made.mass, made.ipos, made.explicitinertial = body.mass, body.com, True
-            made.fullinertia = [I[0, 0], I[1, 1], I[2, 2], I[0, 1], I[0, 2], I[1, 2]]
+            made.fullinertia = [J[0, 0], J[1, 1], J[2, 2], J[0, 1], J[0, 2], J[1, 2]]
             bodies[body.name] = made
             if joint.kind == "free":
                 made.add_freejoint(name=joint.name)

@@ -132,6 +132,8 @@ def _screws(where: str, screws: Any) -> np.ndarray:
                 f"{where}: screw {k} {screw.tolist()} is not normalised; expected an angular part of length 1, "
                 "or none and a linear part of length 1"
             )
+        if abs(size - 1) > 1e-15:  # not for a last bit, so that a joint made from another one is the same
+            array[k] = screw / size
     return array
 
 

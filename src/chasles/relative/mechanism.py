@@ -92,9 +92,12 @@ class Mechanism:
                 if array.shape[:-1] != batch:  # a copy: a view would be read-only, another type to the compiler
                     array = np.array(np.broadcast_to(array, batch + array.shape[-1:]))
                 flat[name] = np.ascontiguousarray(array).reshape(-1)
-        every = {"nq": self.nq, "nv": self.nv, "links": self.links, "slots": self.links + 1, **(sizes or {})}
+        every = {**self._sizes(), **(sizes or {})}
         count = math.prod(batch)
         return algorithm.run(self.topology, self.numbers, every, count, flat, self.threads), batch
+
+    def _sizes(self) -> dict[str, int]:
+        return {"nq": self.nq, "nv": self.nv, "links": self.links, "slots": self.links + 1}
 
     # ------------------------------------------------------------ kinematics
 
@@ -187,7 +190,26 @@ class Mechanism:
         arrays = {"q": self._q(name, q), "v": self._v(name, "v", v), "tau": self._v(name, "tau", tau)}
         arrays["wrenches"] = self._wrenches(name, wrenches)
         (a,), batch = self._run(name, forward.forward_dynamics, arrays)
+        if not np.isfinite(a).all():
+            raise ValueError(self._why_not_finite(name, a, batch, arrays))
         return a.reshape(*batch, self.nv)
+
+    def _why_not_finite(self, function: str, a: np.ndarray, batch: tuple[int, ...], arrays: dict) -> str:
+        """What to say of accelerations (count, nv) that are not finite: the joint whose inertia is singular."""
+        state, column = np.argwhere(~np.isfinite(a))[0]
+        index = np.unravel_index(state, batch) if batch else ()
+        where = f", state [{', '.join(map(str, index))}]" if batch else ""
+        rows = {n: np.broadcast_to(x, (*batch, x.shape[-1]))[index].copy() if x.size else x for n, x in arrays.items()}
+        found = forward.singular_links(self.topology, self.numbers, self._sizes(), **rows)
+        if (link := next(found, None)) is not None:
+            joint = next(joint for joint in self.tree.joints if joint.name == self.tree.joint_of_link[link])
+            or_rotor = ", or the joint an armature" if joint.screws else ""
+            return (
+                f"{function}{where}: the inertia that joint {joint.name!r} moves is singular, so its acceleration is "
+                f"not determined; give body {joint.child!r} inertia about the joint{or_rotor}"
+            )
+        named = next(name for name, part in self.tree.velocities.items() if part.start <= column < part.stop)
+        return f"{function}{where}: the acceleration of joint {named!r} is not finite: {a[state, column]}"
 
     def mass_matrix(self, q: ArrayLike) -> np.ndarray:
         """M(q), (..., nv, nv)."""
