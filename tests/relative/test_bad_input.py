@@ -189,7 +189,8 @@ def test_a_point_mass_on_its_axis(joint, batch):
     assert np.isfinite(mechanism.inverse_dynamics(q, v, v)).all()
     where = rf", state \[{', '.join('0' * len(batch))}\]" if batch else ""
     rotor = ", or the joint an armature" if joint.screws else ""
-    message = f"forward_dynamics{where}: the inertia that joint 'hang' moves is singular, .* give body 'bob' inertia about the joint{rotor}$"
+    message = f"forward_dynamics{where}: the inertia that joint 'hang' moves is singular, .* give body 'bob' inertia "
+    message += f"about the joint{rotor}$"
     with pytest.raises(ValueError, match=message):
         mechanism.forward_dynamics(q, v, v)
 

@@ -138,6 +138,8 @@ def _screws(where: str, screws: Any) -> np.ndarray:
 
 
 def _each(where: str, name: str, value: ArrayLike, count: int) -> tuple[float, ...]:
+    if isinstance(value, float) and value == 0.0:  # the default, and quick
+        return (0.0,) * count
     array = np.array(value, dtype=float)
     if array.shape not in ((), (count,)):
         raise ValueError(f"{where}: {name} has shape {array.shape}; expected a number or {count} numbers")
