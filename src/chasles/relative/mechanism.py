@@ -248,7 +248,26 @@ class Mechanism:
         arrays = {"q": self.check_q(name, q), "v": self.check_v(name, "v", v), "tau": self.check_v(name, "tau", tau)}
         arrays["wrenches"] = self._wrenches(name, wrenches)
         (a,), batch = self._run(name, forward.forward_dynamics, arrays)
+        if not np.isfinite(a).all():
+            raise ValueError(self._why_not_finite(name, a, batch, arrays))
         return a.reshape(*batch, self.nv)
+
+    def _why_not_finite(self, function: str, a: np.ndarray, batch: tuple[int, ...], arrays: dict) -> str:
+        """What to say of accelerations (count, nv) that are not finite: the joint whose inertia is singular."""
+        state, column = np.argwhere(~np.isfinite(a))[0]
+        index = np.unravel_index(state, batch) if batch else ()
+        where = f", state [{', '.join(map(str, index))}]" if batch else ""
+        rows = {n: np.broadcast_to(x, (*batch, x.shape[-1]))[index].copy() if x.size else x for n, x in arrays.items()}
+        found = forward.singular_links(self.topology, self.numbers, self.sizes, **rows)
+        if (link := next(found, None)) is not None:
+            joint = next(joint for joint in self.tree.joints if joint.name == self.tree.joint_of_link[link])
+            or_rotor = ", or the joint an armature" if joint.screws else ""
+            return (
+                f"{function}{where}: the inertia that joint {joint.name!r} moves is singular, so its acceleration is "
+                f"not determined; give body {joint.child!r} inertia about the joint{or_rotor}"
+            )
+        named = next(name for name, part in self.tree.velocities.items() if part.start <= column < part.stop)
+        return f"{function}{where}: the acceleration of joint {named!r} is not finite: {a[state, column]}"
 
     def mass_matrix(self, q: ArrayLike) -> np.ndarray:
         """M(q), (..., nv, nv)."""
