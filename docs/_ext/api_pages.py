@@ -26,10 +26,11 @@ MODULES = {
         "analytic",
     ],
     "chasles.screw": ["axis", "reciprocity", "representation", "newton_euler", "inertia", "shape"],
-    "chasles.kernel": ["policy", "face", "lanes", "functions", "workspace", "cache"],
+    "chasles.kernel": ["policy", "face", "lanes", "functions", "workspace", "address", "cache"],
     "chasles.integrate": [
-        *("space", "field", "method", "tableau", "solve", "solution", "event"),
-        *("generic", "implicit", "symplectic", "magnus"),
+        *("space", "problem", "field", "method", "tableau", "solve", "batch", "solution", "event"),
+        *("generic", "gauss", "poisson", "cotangent", "theta", "composition", "lie_verlet", "moser_veselov", "magnus"),
+        "fixed_step",
     ],
     "chasles.gallery": ["heavy_top", "rigid_body", "heavy_top_004", "pendulum", "quadrotors"],
 }

@@ -1,6 +1,6 @@
 """chasles: the dynamics of mechanisms on Lie groups. "Every rigid-body motion is a screw."
 
-Importing the package loads nothing heavy; `chasles.lie` is loaded, and its functions compiled, on first use.
+Importing the package loads nothing heavy; modules are loaded, and their functions compiled, on first use.
 """
 
 from __future__ import annotations
@@ -12,61 +12,116 @@ if TYPE_CHECKING:
     from chasles import gallery as gallery
     from chasles import lie as lie
     from chasles import screw as screw
+    from chasles.integrate.batch import solve_batch as solve_batch
+    from chasles.integrate.composition import Composition as Composition
+    from chasles.integrate.cotangent import HamiltonianOnSO3 as HamiltonianOnSO3
+    from chasles.integrate.cotangent import RigidBodyOnSO3 as RigidBodyOnSO3
     from chasles.integrate.event import Event as Event
     from chasles.integrate.field import field as field
+    from chasles.integrate.fixed_step import StepError as StepError
+    from chasles.integrate.gauss import Gauss as Gauss
+    from chasles.integrate.gauss import LieMidpoint as LieMidpoint
     from chasles.integrate.generic import FrameSpace as FrameSpace
     from chasles.integrate.generic import MatrixGroup as MatrixGroup
-    from chasles.integrate.generic import solve_generic as solve_generic
-    from chasles.integrate.implicit import Gauss as Gauss
-    from chasles.integrate.implicit import LieMidpoint as LieMidpoint
-    from chasles.integrate.implicit import LiePoisson as LiePoisson
-    from chasles.integrate.implicit import LiePoissonMidpoint as LiePoissonMidpoint
-    from chasles.integrate.implicit import solve_implicit as solve_implicit
+    from chasles.integrate.lie_verlet import LieVerlet as LieVerlet
     from chasles.integrate.magnus import CommutatorFreeMagnus as CommutatorFreeMagnus
     from chasles.integrate.magnus import LinearODE as LinearODE
     from chasles.integrate.magnus import Magnus as Magnus
-    from chasles.integrate.magnus import solve_linear as solve_linear
     from chasles.integrate.method import RKMK as RKMK
     from chasles.integrate.method import CommutatorFree as CommutatorFree
     from chasles.integrate.method import CrouchGrossman as CrouchGrossman
     from chasles.integrate.method import LowStorage as LowStorage
+    from chasles.integrate.moser_veselov import MoserVeselov as MoserVeselov
+    from chasles.integrate.poisson import LiePoisson as LiePoisson
+    from chasles.integrate.poisson import LiePoissonMidpoint as LiePoissonMidpoint
+    from chasles.integrate.problem import LieODE as LieODE
     from chasles.integrate.solution import Solution as Solution
-    from chasles.integrate.solve import LieODE as LieODE
     from chasles.integrate.solve import solve as solve
-    from chasles.integrate.solve import solve_batch as solve_batch
     from chasles.integrate.space import Space as Space
-    from chasles.integrate.symplectic import Composition as Composition
-    from chasles.integrate.symplectic import HamiltonianOnSO3 as HamiltonianOnSO3
-    from chasles.integrate.symplectic import LieVerlet as LieVerlet
-    from chasles.integrate.symplectic import MoserVeselov as MoserVeselov
-    from chasles.integrate.symplectic import RigidBodyOnSO3 as RigidBodyOnSO3
-    from chasles.integrate.symplectic import SymplecticTheta as SymplecticTheta
-    from chasles.integrate.symplectic import solve_symplectic as solve_symplectic
     from chasles.integrate.tableau import Tableau as Tableau
+    from chasles.integrate.theta import SymplecticTheta as SymplecticTheta
+    from chasles.model.actuator import Actuator as Actuator
+    from chasles.model.body import Body as Body
+    from chasles.model.body import Frame as Frame
+    from chasles.model.force import JointForce as JointForce
+    from chasles.model.force import Spring as Spring
+    from chasles.model.force import Wrench as Wrench
+    from chasles.model.joint import Joint as Joint
+    from chasles.model.joint import cylindrical as cylindrical
+    from chasles.model.joint import denavit_hartenberg as denavit_hartenberg
+    from chasles.model.joint import free as free
+    from chasles.model.joint import general as general
+    from chasles.model.joint import helical as helical
+    from chasles.model.joint import planar as planar
+    from chasles.model.joint import prismatic as prismatic
+    from chasles.model.joint import revolute as revolute
+    from chasles.model.joint import spherical as spherical
+    from chasles.model.joint import universal as universal
+    from chasles.model.joint import weld as weld
+    from chasles.model.law import law as law
+    from chasles.model.system import System as System
+    from chasles.relative.mechanism import Mechanism as Mechanism
+    from chasles.screw.shape import Box as Box
+    from chasles.screw.shape import Capsule as Capsule
+    from chasles.screw.shape import Cylinder as Cylinder
+    from chasles.screw.shape import Ellipsoid as Ellipsoid
+    from chasles.screw.shape import Sphere as Sphere
+    from chasles.simulation.certificate import Certificate as Certificate
+    from chasles.simulation.certificate import certify as certify
+    from chasles.simulation.equilibrium import equilibrium as equilibrium
+    from chasles.simulation.run import Run as Run
+    from chasles.simulation.simulate import simulate as simulate
+    from chasles.simulation.stepping import Simulation as Simulation
 
 __version__ = "0.1.0"
 _NAMES = {
-    "event": ("Event",),
-    "field": ("field",),
-    "generic": ("FrameSpace", "MatrixGroup", "solve_generic"),
-    "implicit": ("Gauss", "LieMidpoint", "LiePoisson", "LiePoissonMidpoint", "solve_implicit"),
-    "magnus": ("CommutatorFreeMagnus", "LinearODE", "Magnus", "solve_linear"),
-    "method": ("CommutatorFree", "CrouchGrossman", "LowStorage", "RKMK"),
-    "solution": ("Solution",),
-    "solve": ("LieODE", "solve", "solve_batch"),
-    "space": ("Space",),
-    "symplectic": (
-        "Composition",
-        "HamiltonianOnSO3",
-        "LieVerlet",
-        "MoserVeselov",
-        "RigidBodyOnSO3",
-        "SymplecticTheta",
-        "solve_symplectic",
+    "integrate.batch": ("solve_batch",),
+    "integrate.composition": ("Composition",),
+    "integrate.cotangent": ("HamiltonianOnSO3", "RigidBodyOnSO3"),
+    "integrate.event": ("Event",),
+    "integrate.field": ("field",),
+    "integrate.fixed_step": ("StepError",),
+    "integrate.gauss": ("Gauss", "LieMidpoint"),
+    "integrate.generic": ("FrameSpace", "MatrixGroup"),
+    "integrate.lie_verlet": ("LieVerlet",),
+    "integrate.magnus": ("CommutatorFreeMagnus", "LinearODE", "Magnus"),
+    "integrate.method": ("RKMK", "CommutatorFree", "CrouchGrossman", "LowStorage"),
+    "integrate.moser_veselov": ("MoserVeselov",),
+    "integrate.poisson": ("LiePoisson", "LiePoissonMidpoint"),
+    "integrate.problem": ("LieODE",),
+    "integrate.solution": ("Solution",),
+    "integrate.solve": ("solve",),
+    "integrate.space": ("Space",),
+    "integrate.tableau": ("Tableau",),
+    "integrate.theta": ("SymplecticTheta",),
+    "model.actuator": ("Actuator",),
+    "model.body": ("Body", "Frame"),
+    "model.force": ("JointForce", "Spring", "Wrench"),
+    "model.joint": (
+        "Joint",
+        "cylindrical",
+        "denavit_hartenberg",
+        "free",
+        "general",
+        "helical",
+        "planar",
+        "prismatic",
+        "revolute",
+        "spherical",
+        "universal",
+        "weld",
     ),
-    "tableau": ("Tableau",),
+    "model.law": ("law",),
+    "model.system": ("System",),
+    "relative.mechanism": ("Mechanism",),
+    "screw.shape": ("Box", "Capsule", "Cylinder", "Ellipsoid", "Sphere"),
+    "simulation.certificate": ("Certificate", "certify"),
+    "simulation.equilibrium": ("equilibrium",),
+    "simulation.run": ("Run",),
+    "simulation.simulate": ("simulate",),
+    "simulation.stepping": ("Simulation",),
 }
-_HOME = {name: f"integrate.{module}" for module, names in _NAMES.items() for name in names}
+_HOME = {name: module for module, names in _NAMES.items() for name in names}
 _MODULES = ("gallery", "lie", "screw")
 
 

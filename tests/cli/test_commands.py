@@ -46,6 +46,9 @@ def test_options_are_used():
         (("run", "heavy_top", "--step", "0.3"), "not a whole number of steps"),
         (("run", "unknown"), "heavy_top"),
         (("run", "heavy_top", "--step", "abc"), "abc"),
+        (("reproduce", "005"), "no paper '005'; there is 004"),
+        (("reproduce", "004", "--figure", "4"), "no numerical figure 4; it has 2, 3, 5"),
+        (("reproduce", "004", "--figure", "five"), "five"),
         (("nonsense",), "nonsense"),
     ],
 )
@@ -55,6 +58,31 @@ def test_mistakes_end_with_a_message_and_no_traceback(arguments, message):
     output = result.stdout + result.stderr
     assert message in output
     assert "Traceback" not in output
+
+
+def test_reproduce_one_figure(tmp_path):
+    result = run("reproduce", "004", "--figure", "16", "--output", str(tmp_path / "figures"))
+    assert result.returncode == 0, result.stderr
+    for part in (
+        "paper says",
+        "we measure",
+        "agrees?",
+        "deviation at t = 5 s [m]: 5.12e-05",
+        "2 of 2 statements agree",
+    ):
+        assert part in result.stdout
+    names = ["figure_16.json", "figure_16.png", "figure_16_deviation.csv"]
+    assert sorted(path.name for path in (tmp_path / "figures").iterdir()) == names
+    assert (tmp_path / "figures" / "figure_16.png").stat().st_size > 10_000
+
+
+def test_reproduce_where_no_folder_can_be(tmp_path):
+    (tmp_path / "taken").write_text("")
+    result = run("reproduce", "004", "--figure", "16", "--output", str(tmp_path / "taken"))
+    assert result.returncode == 2
+    assert "no folder" in result.stderr
+    assert "--output" in result.stderr
+    assert "Traceback" not in result.stderr
 
 
 def test_info_names_what_it_stands_on():

@@ -104,6 +104,15 @@ def test_hamiltonian_field_is_the_derivative_of_the_dense_hamiltonian(number, se
     close(np.cross(found[:, 1], q), np.cross(slope, q), 1e-12)
 
 
+def test_coordinates_move_as_the_dense_formula_says():
+    chain = random_chain(3, 4)
+    q, w = np.array(chain.directions), np.array(chain.velocities)
+    problem, out = chain.problem_in_coordinates(), np.empty(18)
+    assert problem.space.dimension == 18
+    evaluate(problem.field.address, 0.0, chain.initial(), np.array(problem.parameters), out)
+    close(out.reshape(3, 2, 3), np.stack([np.cross(w, q), dense_acceleration(chain, q, w)], axis=1), 1e-13)
+
+
 def test_two_pendulums_by_the_paper_s_equation_35():
     chain = random_chain(2, 5)
     (q1, q2), (w1, w2) = chain.directions, chain.velocities
@@ -288,6 +297,7 @@ def chain_of(**arguments):
         (lambda: chain_of(directions=np.zeros((3, 3))), r"directions: shape \(3, 3\); expected \(2, 3\)"),
         (lambda: chain_of(velocities=(1.0, 0, 1.0)), "velocity 0 has the part 1.41 along"),
         (lambda: Pendulum.uniform(0), "at least one"),
+        (lambda: chain_of(momenta=True).problem_in_coordinates(), "expected momenta=False"),
         (lambda: chain_of().energy(np.zeros(6)), r"expected \(..., 12\)"),
     ],
 )

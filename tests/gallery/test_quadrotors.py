@@ -204,6 +204,21 @@ def test_the_experiment_of_the_paper():
     np.testing.assert_array_equal(found.y[-1, Y.turn1 : Y.link1], system.initial()[Y.turn1 : Y.link1])
 
 
+def test_quantities_of_the_control_and_of_the_shape():
+    """Forces, goals, links and positions, for many points and for one."""
+    system = Quadrotors(**CURVED, **START)
+    times = np.array([[0.0, 0.5, 1.0], [1.5, 2.0, 2.5]])
+    points = np.stack([some_state(seed)[0] for seed in range(6)]).reshape(2, 3, 32)
+    force, wanted = system.load_force(times, points), system.desired_directions(times, points)
+    links, rotors = system.links(points), system.rotor_positions(points)
+    for at in np.ndindex(2, 3):
+        np.testing.assert_allclose(force[at], wanted_force(system, times[at], points[at])[0], rtol=1e-13)
+        np.testing.assert_allclose(wanted[at], goals(system, times[at], points[at]), atol=1e-14)
+        np.testing.assert_allclose(system.desired_directions(times[at], points[at]), wanted[at], atol=1e-15)
+        np.testing.assert_array_equal(links[at][1], points[at][Y.link2 : Y.link2 + 3])
+        np.testing.assert_allclose(points[at][:3] - rotors[at], np.array([[0.6], [0.8]]) * links[at], atol=1e-15)
+
+
 def test_orders():
     system = Quadrotors()
     truth = ch.solve(system.problem(), ch.RKMK("dop853"), (0, 1), system.initial(), rtol=1e-13, atol=1e-14).y[-1]

@@ -6,15 +6,17 @@ from scipy.integrate import solve_ivp
 from scipy.linalg import expm as scipy_expm
 
 from chasles import lie
-from chasles.integrate.generic import FrameSpace, MatrixGroup, solve_generic
+from chasles.integrate.generic import FrameSpace, MatrixGroup
 from chasles.integrate.matrix import expm
 from chasles.integrate.method import RKMK, CommutatorFree, CrouchGrossman, LowStorage
+from chasles.integrate.problem import LieODE
+from chasles.integrate.solve import solve
 
 SL2 = np.array([[[0, 1], [0, 0]], [[0, 0], [1, 0]], [[1, 0], [0, -1.0]]])
 SO3 = np.array([lie.so3.hat(e) for e in np.eye(3)])
 
 
-def sl2_field(t, y):
+def sl2_field(t, y, p=()):
     """Three smooth functions of time and of the point."""
     return np.array([np.sin(t + y[0, 0]), np.cos(2 * t) * y[1, 1], 0.5 + 0.3 * y[0, 1]])
 
@@ -38,22 +40,21 @@ def test_orders_on_sl2(method):
     truth = reference(1.0)
     group = MatrixGroup(SL2)
     found = [
-        abs(solve_generic(group, sl2_field, method, (0, 1), np.eye(2), step=1 / n).y[-1] - truth).max()
+        abs(solve(LieODE(group, sl2_field), method, (0, 1), np.eye(2), step=1 / n).y[-1] - truth).max()
         for n in (10, 20, 40)
     ]
     assert (np.log2(found[:-1]) - np.log2(found[1:]) > method.order - 0.25).all(), found
-    end = solve_generic(group, sl2_field, method, (0, 1), np.eye(2), step=0.1).y[-1]
+    end = solve(LieODE(group, sl2_field), method, (0, 1), np.eye(2), step=0.1).y[-1]
     assert np.linalg.det(end) == pytest.approx(1, abs=1e-13)  # on the group
 
 
 def test_the_same_as_the_compiled_loops_on_rotations():
-    from chasles.integrate.solve import LieODE, solve
     from chasles.integrate.space import Space
 
     def turn(t, y, p=None):
         return np.array([np.sin(t), y.reshape(3, 3)[0, 1], 0.4])
 
-    generic = solve_generic(MatrixGroup(SO3), turn, RKMK("rk4", 2), (0, 1), np.eye(3), step=0.1)
+    generic = solve(LieODE(MatrixGroup(SO3), turn), RKMK("rk4", 2), (0, 1), np.eye(3), step=0.1)
     compiled = solve(LieODE(Space("so3"), turn), RKMK("rk4", 2), (0, 1), np.eye(3), step=0.1)
     np.testing.assert_allclose(generic.y[-1].ravel(), compiled.y[-1], rtol=0, atol=1e-14)
 
@@ -73,7 +74,7 @@ def test_frame_fields_and_their_flows():
         growth = np.expm1(a) / a if a else 1.0
         return np.array([y[0] * np.exp(a), y[1] + b * y[0] * growth])
 
-    def field(t, y):
+    def field(t, y, p=()):
         return np.array([np.sin(y[1] + t), np.cos(y[0])])
 
     def right(t, y):
@@ -83,12 +84,12 @@ def test_frame_fields_and_their_flows():
     truth = solve_ivp(right, (0, 1), [1.0, 0.0], method="DOP853", rtol=1e-13, atol=1e-14).y[:, -1]
     space = FrameSpace(flow, 2)
     found = [
-        abs(solve_generic(space, field, CommutatorFree("cf4"), (0, 1), [1.0, 0.0], step=1 / n).y[-1] - truth).max()
+        abs(solve(LieODE(space, field), CommutatorFree("cf4"), (0, 1), [1.0, 0.0], step=1 / n).y[-1] - truth).max()
         for n in (10, 20, 40)
     ]
     assert (np.log2(found[:-1]) - np.log2(found[1:]) > 3.75).all(), found
     with pytest.raises(ValueError, match="no commutators"):
-        solve_generic(space, field, RKMK("rk4"), (0, 1), [1.0, 0.0], step=0.1)
+        solve(LieODE(space, field), RKMK("rk4"), (0, 1), [1.0, 0.0], step=0.1)
 
 
 @pytest.mark.parametrize(

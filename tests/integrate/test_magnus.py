@@ -5,8 +5,9 @@ import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 
-from chasles.integrate.magnus import CommutatorFreeMagnus, LinearODE, Magnus, solve_linear
+from chasles.integrate.magnus import CommutatorFreeMagnus, LinearODE, Magnus
 from chasles.integrate.matrix import expm
+from chasles.integrate.solve import solve
 
 METHODS = [Magnus(2), Magnus(4), Magnus(6), CommutatorFreeMagnus()]
 RNG = np.random.default_rng(5)
@@ -53,8 +54,7 @@ def test_order_and_end_point(method, a):
     end = reference(a, (0, 1), np.eye(n))
     counts = (5, 10, 20) if method.order == 6 else (10, 20, 40, 80)
     errors = [
-        abs(solve_linear(LinearODE(a), method, (0, 1), np.eye(n), step=1 / k, save="final").y[-1] - end).max()
-        / abs(end).max()
+        abs(solve(LinearODE(a), method, (0, 1), np.eye(n), step=1 / k, save="final").y[-1] - end).max() / abs(end).max()
         for k in counts
     ]
     assert min(errors) > 1e-12
@@ -71,7 +71,7 @@ def test_order_of_the_factors_matters():
 
     end = reference(generic, (0, 1), np.eye(5))
     errors = [
-        abs(solve_linear(LinearODE(generic), Exchanged(), (0, 1), np.eye(5), step=1 / k).y[-1] - end).max()
+        abs(solve(LinearODE(generic), Exchanged(), (0, 1), np.eye(5), step=1 / k).y[-1] - end).max()
         for k in (20, 40, 80)
     ]
     assert np.polyfit(np.log([1 / 20, 1 / 40, 1 / 80]), np.log(errors), 1)[0] < 2.2
@@ -79,12 +79,12 @@ def test_order_of_the_factors_matters():
 
 @pytest.mark.parametrize("method", METHODS, ids=str)
 def test_groups_are_kept(method):
-    y = solve_linear(LinearODE(skew), method, (0, 20), np.eye(4), step=0.1).y
+    y = solve(LinearODE(skew), method, (0, 20), np.eye(4), step=0.1).y
     assert abs(y @ np.swapaxes(y, 1, 2) - np.eye(4)).max() < 1e-13
     np.testing.assert_allclose(np.linalg.det(y), 1, atol=1e-13)
-    y = solve_linear(LinearODE(unitary), method, (0, 20), np.eye(3), step=0.1).y
+    y = solve(LinearODE(unitary), method, (0, 20), np.eye(3), step=0.1).y
     assert abs(y @ np.swapaxes(y, 1, 2).conj() - np.eye(3)).max() < 1e-13
-    y = solve_linear(LinearODE(hamiltonian), method, (0, 1), np.eye(4), step=0.1).y
+    y = solve(LinearODE(hamiltonian), method, (0, 1), np.eye(4), step=0.1).y
     scale = np.linalg.norm(y[-1], 2) ** 2
     assert abs(np.swapaxes(y, 1, 2) @ SYMPLECTIC @ y - SYMPLECTIC).max() < 1e-14 * scale
 
@@ -92,41 +92,41 @@ def test_groups_are_kept(method):
 @pytest.mark.parametrize("method", METHODS, ids=str)
 def test_vectors_and_columns(method):
     y0 = RNG.normal(size=(5, 2))
-    both = solve_linear(LinearODE(generic), method, (0, 1), y0, step=0.1)
-    matrix = solve_linear(LinearODE(generic), method, (0, 1), np.eye(5), step=0.1)
+    both = solve(LinearODE(generic), method, (0, 1), y0, step=0.1)
+    matrix = solve(LinearODE(generic), method, (0, 1), np.eye(5), step=0.1)
     assert both.y.shape == (11, 5, 2)
     np.testing.assert_allclose(both.y, matrix.y @ y0, rtol=1e-12, atol=1e-12)
     for k in range(2):
-        one = solve_linear(LinearODE(generic), method, (0, 1), y0[:, k], step=0.1)
+        one = solve(LinearODE(generic), method, (0, 1), y0[:, k], step=0.1)
         assert one.y.shape == (11, 5)
         np.testing.assert_allclose(one.y, both.y[:, :, k], rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("method", METHODS, ids=str)
 def test_methods_are_symmetric(method):
-    there = solve_linear(LinearODE(skew), method, (0, 2), np.eye(4), step=0.1)
-    back = solve_linear(LinearODE(skew), method, (2, 0), there.y[-1], step=0.1)
+    there = solve(LinearODE(skew), method, (0, 2), np.eye(4), step=0.1)
+    back = solve(LinearODE(skew), method, (2, 0), there.y[-1], step=0.1)
     np.testing.assert_allclose(back.y[::-1], there.y, atol=1e-13)
 
 
 @pytest.mark.parametrize("method", METHODS, ids=str)
 def test_constant_matrix_is_solved_exactly(method):
-    solution = solve_linear(LinearODE(lambda t: PARTS[0]), method, (0, 1), np.eye(5), step=0.3)
+    solution = solve(LinearODE(lambda t: PARTS[0]), method, (0, 1), np.eye(5), step=0.3)
     np.testing.assert_allclose(solution.y[-1], expm(PARTS[0]), rtol=1e-12, atol=1e-12)
     assert solution.t.tolist() == pytest.approx([0, 0.3, 0.6, 0.9, 1.0])
     assert solution.t[-1] == 1.0
     assert solution.steps == 4
-    assert solution.evaluations == 4 * len(method.nodes)
+    assert solution.evaluations == 1 + 4 * len(method.nodes)  # one to see whether it is complex
     assert solution.exponentials == 4 * (2 if isinstance(method, CommutatorFreeMagnus) else 1)
 
 
 def test_saving():
     every, some, final = (
-        solve_linear(LinearODE(skew), Magnus(), (0, 1), np.eye(4), step=0.1, save=save) for save in ("all", 4, "final")
+        solve(LinearODE(skew), Magnus(), (0, 1), np.eye(4), step=0.1, save=save) for save in ("all", 4, "final")
     )
     np.testing.assert_array_equal(some.y, every.y[[0, 4, 8, 10]])
     np.testing.assert_array_equal(final.y, every.y[[0, 10]])
-    assert solve_linear(LinearODE(skew), Magnus(), (1, 1), np.eye(4), step=0.1).y.shape == (1, 4, 4)
+    assert solve(LinearODE(skew), Magnus(), (1, 1), np.eye(4), step=0.1).y.shape == (1, 4, 4)
 
 
 # ---------------------------------------------------------------- the exponential
@@ -148,7 +148,7 @@ def test_exponential_against_many_digits(norm, kind):
 
 
 def test_exponential_of_special_matrices():
-    np.testing.assert_allclose(expm(np.zeros((3, 3))), np.eye(3), atol=5e-16)
+    np.testing.assert_array_equal(expm(np.zeros((3, 3))), np.eye(3))
     np.testing.assert_allclose(expm(np.array([[1]])), [[np.e]], rtol=1e-15)
     np.testing.assert_allclose(expm(np.array([[0, 1], [0, 0]])), [[1, 1], [0, 1]], atol=1e-15)
     with pytest.raises(ValueError, match="not finite"):
@@ -163,15 +163,15 @@ def test_bad_arguments():
     with pytest.raises(ValueError, match="expected 2, 4 or 6"):
         Magnus(8)
     with pytest.raises(ValueError, match=r"A has shape \(4, 4\) at t = .*; expected \(3, 3\)"):
-        solve_linear(problem, Magnus(), (0, 1), np.eye(3), step=0.1)
+        solve(problem, Magnus(), (0, 1), np.eye(3), step=0.1)
     with pytest.raises(ValueError, match="A is not finite at t = 0"):
-        solve_linear(LinearODE(lambda t: [[np.inf]]), Magnus(), (0, 1), [1.0], step=0.1)
+        solve(LinearODE(lambda t: [[np.inf]]), Magnus(), (0, 1), [1.0], step=0.1)
     for y0 in (np.zeros((2, 2, 2)), 1.0, ["a"], []):
         with pytest.raises(ValueError, match="Y has shape"):
-            solve_linear(problem, Magnus(), (0, 1), y0, step=0.1)
+            solve(problem, Magnus(), (0, 1), y0, step=0.1)
     with pytest.raises(ValueError, match="not finite at the start"):
-        solve_linear(problem, Magnus(), (0, 1), [np.nan] * 4, step=0.1)
-    with pytest.raises(ValueError, match="solve_linear: step -1"):
-        solve_linear(problem, Magnus(), (0, 1), np.eye(4), step=-1.0)
-    with pytest.raises(ValueError, match="solve_linear: save"):
-        solve_linear(problem, Magnus(), (0, 1), np.eye(4), step=0.1, save="none")
+        solve(problem, Magnus(), (0, 1), [np.nan] * 4, step=0.1)
+    with pytest.raises(ValueError, match="solve: step -1"):
+        solve(problem, Magnus(), (0, 1), np.eye(4), step=-1.0)
+    with pytest.raises(ValueError, match="solve: save"):
+        solve(problem, Magnus(), (0, 1), np.eye(4), step=0.1, save="none")

@@ -112,7 +112,7 @@ def test_a_product_is_its_parts_when_they_do_not_interact():
     """A table of blocks integrates each block as if it were alone: constant field, so one step is exact."""
     from chasles import lie
     from chasles.integrate.field import field
-    from chasles.integrate.solve import LieODE
+    from chasles.integrate.problem import LieODE
     from chasles.integrate.space import Space
 
     @field

@@ -5,13 +5,16 @@ import pickle
 import numpy as np
 import pytest
 
+from chasles.integrate import run
 from chasles.integrate.event import Event
 from chasles.integrate.field import field
+from chasles.integrate.gauss import LieMidpoint
 from chasles.integrate.method import RKMK, CommutatorFree
-from chasles.integrate.solve import LieODE, solve, solve_batch
+from chasles.integrate.problem import LieODE
+from chasles.integrate.solve import solve
 from chasles.integrate.space import Space
 from chasles.integrate.tableau import Tableau
-from tests.integrate.problems import PARAMETERS, problem, tangle, tangle_in_python
+from tests.integrate.problems import PARAMETERS, problem, tangle_in_python
 
 EQUATION, START = problem("ts2")
 METHODS = [RKMK("rk4"), RKMK("dopri5"), RKMK("rk4", coordinates="cay"), CommutatorFree("cf4")]
@@ -213,21 +216,6 @@ def test_an_event_that_is_not_a_number_is_named():
         solve(CIRCLE, RKMK("rk4"), (0, 1), EAST, step=0.1, events=[broken])
 
 
-# ---------------------------------------------------------------- batches
-
-
-def test_a_batch_equals_one_by_one():
-    rng = np.random.default_rng(5)
-    parameters = PARAMETERS * rng.uniform(0.5, 1.5, size=(7, 1))
-    batch = solve_batch(EQUATION, RKMK("dopri5"), (0, 1), START, parameters=parameters, rtol=1e-8, atol=1e-9)
-    assert len(batch) == 7
-    for p, run in zip(parameters, batch, strict=True):
-        alone = solve(LieODE(EQUATION.space, tangle, p), RKMK("dopri5"), (0, 1), START, rtol=1e-8, atol=1e-9)
-        np.testing.assert_array_equal(run.y, alone.y)
-    with pytest.raises(ValueError, match="2 starting points and 3 sets"):
-        solve_batch(EQUATION, RKMK("rk4"), (0, 1), np.tile(START, (2, 1)), parameters=parameters[:3], step=0.1)
-
-
 # ---------------------------------------------------------------- bad input
 
 
@@ -248,6 +236,7 @@ def plain(f):
         (CIRCLE, {"save": [2.0]}, "in the span"),
         (CIRCLE, {"controller": "magic"}, "controller"),
         (CIRCLE, {"first_step": 3.0}, "first_step"),
+        (CIRCLE, {"step": 0.1, "rtol": 1e-6}, "give one"),
         (plain(lambda t, y, p: np.zeros(2)), {}, r"returned shape \(2,\).*expected \(3,\)"),
         (plain(lambda t, y, p: np.full(3, np.nan)), {}, "not finite at the start"),
     ],
@@ -332,6 +321,29 @@ def test_ctrl_c_returns_what_there_is():
     assert "interrupted at t = " in run.message
     assert not run.success
     assert 5 < len(run.t) < 20
+
+
+def test_a_slow_python_field_gets_a_hint_and_a_quick_one_none(monkeypatch, caplog):
+    """The hint is on the solution and in the log, not a warning, so that strict users are not stopped."""
+
+    def lazy(t, y, p):
+        return np.zeros(3)
+
+    quick = solve(plain(lazy), RKMK("rk4"), (0, 1), EAST, step=0.1)
+    assert quick.hints == ()
+    monkeypatch.setattr(run, "PATIENCE", 0.0)
+    slow = solve(plain(lazy), RKMK("rk4"), (0, 1), EAST, step=0.1)
+    assert "'lazy' is a plain Python function; compiled with @chasles.field" in slow.hints[0]
+    assert [(r.name, r.levelname) for r in caplog.records] == [("chasles", "WARNING")]
+    assert slow.hints[0] in caplog.text
+    assert solve(CIRCLE, RKMK("rk4"), (0, 1), EAST, step=0.1).hints == ()
+    assert "lazy" in solve(plain(lazy), LieMidpoint(), (0, 1), EAST, step=0.1).hints[0]
+
+
+@pytest.mark.parametrize(("save", "reason"), [("final", "keeps no curve"), ([0.5, 1.0], "save every step instead")])
+def test_why_there_is_no_curve(save, reason):
+    with pytest.raises(ValueError, match=reason):
+        solve(CIRCLE, RKMK("rk4"), (0, 1), EAST, step=0.1, save=save)(0.5)
 
 
 def test_progress_line_shows_time_and_rate(capsys):

@@ -8,6 +8,7 @@ import cyclopts
 
 from chasles import __version__
 from chasles.cli.info import info
+from chasles.cli.reproduce import reproduce
 from chasles.cli.run import run
 from chasles.cli.warm import warm
 
@@ -18,6 +19,7 @@ app = cyclopts.App(
     version_flags=["--version"],
 )
 app.command(run)
+app.command(reproduce)
 app.command(info)
 app.command(warm)
 

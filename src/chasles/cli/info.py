@@ -9,9 +9,9 @@ import platform
 from rich.console import Console
 from rich.table import Table
 
-FOUNDATIONS = ("numpy", "numba", "llvmlite", "cyclopts", "rich")
+FOUNDATIONS = ("numpy", "numba", "llvmlite", "cyclopts", "rich", "matplotlib")
 OPTIONAL = {
-    "docs": ("sphinx", "myst_parser", "furo", "latex2mathml", "matplotlib"),
+    "docs": ("sphinx", "myst_parser", "furo", "latex2mathml"),
     "peers": ("exudyn", "jaxlie"),
     "test": ("pytest", "hypothesis", "mpmath", "scipy", "pinocchio", "mujoco"),
 }

@@ -56,10 +56,7 @@ def _integrator_tasks() -> list[tuple[str, Callable[[], object]]]:
     options: dict[str, Any] = {"span": (0.0, 0.2), "step": 0.1, "progress": False}
     return [
         ("solve", lambda: ch.solve(at_rest, ch.RKMK("rk4"), y0=start, **options)(0.1)),
-        ("solve_implicit", lambda: ch.solve_implicit(at_rest, ch.LieMidpoint(), y0=start, **options)),
-        (
-            "solve_implicit, Lie-Poisson",
-            lambda: ch.solve_implicit(free, ch.LiePoissonMidpoint(), y0=spin, **options),
-        ),
-        ("solve_symplectic", lambda: ch.solve_symplectic(body, ch.MoserVeselov(), y0=start, **options)),
+        ("solve, implicit", lambda: ch.solve(at_rest, ch.Gauss(), y0=start, **options)),
+        ("solve, Lie-Poisson", lambda: ch.solve(free, ch.LiePoissonMidpoint(), y0=spin, **options)),
+        ("solve, symplectic", lambda: ch.solve(body, ch.MoserVeselov(), y0=start, **options)),
     ]

@@ -95,6 +95,20 @@ def velocity_field(t, y, p, out):
     acceleration(y, p, out, 0, 0.0, after)
 
 
+velocity_kernel = velocity_field.kernel  # fields call kernels, not other fields
+
+
+@field
+def coordinate_field(t, y, p, out):
+    """(q_1', ω_1', ...): the same motion in coordinates of R^6N, for methods that know nothing of spheres."""
+    velocity_kernel(t, y, p, out)
+    for k in range(y.shape[0] // 6):
+        q = direction(y, k)
+        turn = cross(load3(out, 6 * k, 0.0), q)
+        store3(out, 6 * k + 3, cross(load3(out, 6 * k + 3, 0.0), q))
+        store3(out, 6 * k, turn)
+
+
 # ---------------------------------------------------------------- momenta: y = (q, π), on (T*S²)^N
 
 
@@ -194,6 +208,12 @@ class Pendulum:
         space = Space("t*s2" if self.momenta else "ts2", self.number)
         function = momentum_field if self.momenta else velocity_field
         return LieODE(space, function, [self.gravity, *chain.ravel().tolist()])
+
+    def problem_in_coordinates(self) -> LieODE:
+        """The same motion in R^6N, where nothing keeps |q_k| = 1; only with velocities."""
+        if self.momenta:
+            raise ValueError("Pendulum: coordinates are those of directions and velocities; expected momenta=False")
+        return LieODE(Space(f"r{6 * self.number}"), coordinate_field, self.problem().parameters)
 
     def initial(self) -> np.ndarray:
         q, w = self._each("directions"), self._each("velocities")

@@ -306,6 +306,33 @@ class Quadrotors:
         """Distance of the load from the desired position [m]."""
         return np.linalg.norm(np.asarray(y, dtype=float)[..., :3] - self.desired(t), axis=-1)
 
+    def load_force(self, t: ArrayLike, y: ArrayLike) -> np.ndarray:
+        """The force F that the control wants on the load, (..., 3) [N]."""
+        t, y = np.asarray(t, dtype=float), np.asarray(y, dtype=float)
+        derivatives = [np.polynomial.polynomial.polyder(self._path().T, k) for k in range(3)]
+        at = [np.moveaxis(np.polynomial.polynomial.polyval(t, c), 0, -1) for c in derivatives]
+        wanted = at[2] - np.array([0.0, 0.0, self.gravity])
+        errors = self.gains[0] * (y[..., :3] - at[0]) + self.gains[1] * (y[..., 3:6] - at[1])
+        return self.load_mass * (wanted - errors)
+
+    def desired_directions(self, t: ArrayLike, y: ArrayLike) -> np.ndarray:
+        """Where the control turns the links: `formation` with its third axis along -F, (..., 2, 3)."""
+        force = self.load_force(t, y)
+        side = np.cross(force, self.normal)
+        columns = np.stack([-np.cross(force, side), -side, -force], axis=-1)
+        frame = columns / np.linalg.norm(columns, axis=-2, keepdims=True)
+        return np.einsum("...ij,kj->...ki", frame, np.array(self.formation))
+
+    def links(self, y: ArrayLike) -> np.ndarray:
+        """The unit vectors q_i from the quadrotors to the load, (..., 2, 3)."""
+        y = np.asarray(y, dtype=float)
+        return y[..., Y.link1 :].reshape(*y.shape[:-1], 2, 6)[..., :3]
+
+    def rotor_positions(self, y: ArrayLike) -> np.ndarray:
+        """Positions y - L_i q_i of the quadrotors, (..., 2, 3) [m]."""
+        load = np.asarray(y, dtype=float)[..., None, :3]
+        return load - np.array(self.lengths)[:, None] * self.links(y)
+
     def rotor_velocities(self, y: ArrayLike) -> np.ndarray:
         """Velocities v - L_i q_i' of the quadrotors, (..., 2, 3) [m/s]."""
         y = np.asarray(y, dtype=float)

@@ -1,346 +1,189 @@
-"""Compiled operations on spaces given as a table of blocks: move a point, dexpinv, bracket, bch.
+"""Operations on whole points of a space: move a point, pull a velocity back to the algebra, combine moves.
 
-A block is a row (kind, first number in the point, first number in the algebra vector, count, side). One loop interprets
-the table, so a product of spaces costs no new compilation. Left action (side +1) writes exp(x) y, right (side -1)
-y exp(x); with x' = dexpinv_{side x} f both follow the flow of f.
+The operations on blocks of rotations, spatial and planar motions are compiled once, for one state and for lanes, and
+called through their addresses (`kernel.address`): a loop that uses them does not compile them again, and only those
+that a space needs are compiled at all. Vectors are done here.
 """
 
 from __future__ import annotations
 
-from chasles.kernel.algebra import add, cross, mat_mul, mul, scale
-from chasles.kernel.functions import sincos
-from chasles.kernel.lanes import load, store
-from chasles.kernel.policy import kernel
-from chasles.kernel.workspace import load3, load6, load9, store3, store6, store9
-from chasles.lie import pose, quaternion, s3, se2, se3, so2, so3
+from functools import cache
+from types import ModuleType
+from typing import Any
 
-# kinds of blocks, and the algebra that acts
-VECTOR, SO2, SO3, S3, SE2, SE3, POSE, ROTATED, SCREWED, COSCREWED = range(10)
-ABELIAN, ALGEBRA_SO3, ALGEBRA_SE3, ALGEBRA_SE2 = range(4)
-EXP, CAYLEY, SECOND_KIND = range(3)
-KIND, POINT, ALGEBRA, COUNT, SIDE = range(5)  # columns of the table
+import numpy as np
+from numba import carray
+from numba.core import types
 
+from chasles.integrate import planar_blocks, rotation_blocks, spatial_blocks
+from chasles.integrate.table import (
+    ABELIAN,
+    ALGEBRA,
+    ALGEBRA_PLANE,
+    ALGEBRA_SE3,
+    ALGEBRA_SO3,
+    COLUMNS,
+    COUNT,
+    EXP,
+    KIND,
+    POINT,
+    SE2,
+    SIDE,
+    algebra_of,
+)
+from chasles.kernel.address import INTEGERS, NUMBERS, address_of, invoke
+from chasles.kernel.algebra import cross, scale
+from chasles.kernel.face import compile_text
+from chasles.kernel.lanes import lanes_of, like, load, maximum, sqrt, store
+from chasles.kernel.policy import kernel, native
+from chasles.kernel.workspace import load3, load6, store3, store6
+from chasles.lie import se2, se3
 
-@kernel
-def algebra_of(kind):
-    """Which algebra acts on a kind of block."""
-    if kind == VECTOR or kind == SO2:
-        return ABELIAN
-    if kind == SO3 or kind == S3 or kind == ROTATED:
-        return ALGEBRA_SO3
-    return ALGEBRA_SE2 if kind == SE2 else ALGEBRA_SE3
-
-
-# ---------------------------------------------------------------- coordinate maps by number
-
-
-@kernel
-def rotation_map(mapping, x):
-    """Rotation matrix of algebra coordinates."""
-    if mapping == EXP:
-        return so3.exp(x)
-    if mapping == CAYLEY:
-        return so3.cay(x)
-    return so3.ccsk(x)
-
-
-@kernel
-def quaternion_map(mapping, x):
-    if mapping == EXP:
-        return quaternion.exp(x)
-    if mapping == CAYLEY:
-        return s3.cay(x)
-    return quaternion.from_matrix(so3.ccsk(x))
-
-
-@kernel
-def motion_map(mapping, x):
-    """Rotation matrix and translation of a twist's coordinates."""
-    if mapping == EXP:
-        return se3.exp(x)
-    if mapping == CAYLEY:
-        return se3.cay(x)
-    return se3.ccsk(x)
+MODULES: dict[int, ModuleType] = {
+    ALGEBRA_SO3: rotation_blocks,
+    ALGEBRA_SE3: spatial_blocks,
+    ALGEBRA_PLANE: planar_blocks,
+}
+MOVE, PULLBACK, COMBINE, AS_EXPONENTIAL = range(4)
+NAMES = ("move", "pullback", "combine", "as_exponential")
+_TEXT = """
+def {name}(table, blocks, mapping, terms, a, a_size, b, b_size, out, out_size, first):
+    rows = carray(table, (blocks, {columns}))
+    function(rows, mapping, terms, carray(a, a_size), carray(b, b_size), carray(out, out_size), first, zero())
+"""
 
 
 @kernel
-def blocks_mul(m, y):
-    """[[A, 0], [B, D]] times a spatial vector."""
-    a, b, d = m
-    return mul(a, y[0]), add(mul(b, y[0]), mul(d, y[1]))
-
-
-# ---------------------------------------------------------------- one block
+def _scalar_zero():
+    return 0.0
 
 
 @kernel
-def move_spatial(kind, side, mapping, y, iy, x, ix, out, z):
-    """Blocks on which se(3) acts."""
-    r, p = motion_map(mapping, load6(x, ix, z))
-    if kind == SE3:
-        a = (
-            *(load(y, iy, z), load(y, iy + 1, z), load(y, iy + 2, z)),
-            *(load(y, iy + 4, z), load(y, iy + 5, z), load(y, iy + 6, z)),
-            *(load(y, iy + 8, z), load(y, iy + 9, z), load(y, iy + 10, z)),
-        )
-        b = (load(y, iy + 3, z), load(y, iy + 7, z), load(y, iy + 11, z))
-        if side > 0:
-            q, c = mat_mul(r, a), add(mul(r, b), p)
-        else:
-            q, c = mat_mul(a, r), add(mul(a, p), b)
-        for row in range(3):
-            store3(out, iy + 4 * row, (q[3 * row], q[3 * row + 1], q[3 * row + 2]))
-            store(out, iy + 4 * row + 3, c[row])
-            store(out, iy + 12 + row, 0.0 * z)
-        store(out, iy + 15, 1.0 + 0.0 * z)
-    elif kind == SCREWED:  # Ad on (q, w)
-        q, w = load6(y, iy, z)
-        moved = mul(r, q)
-        store6(out, iy, (moved, add(mul(r, w), cross(p, moved))))
-    else:  # coadjoint, on (torque, force)
-        t, f = load6(y, iy, z)
-        moved = mul(r, f)
-        store6(out, iy, (add(mul(r, t), cross(p, moved)), moved))
+def _lanes_zero():
+    return lanes_of(0.0)
+
+
+@cache
+def _address(algebra: int, operation: int, lanes: bool) -> int:
+    """Address of an operation on the blocks of one algebra; compiled on first use, or loaded from the cache."""
+    module, name = MODULES[algebra], NAMES[operation]
+    full = f"{name}_{'lanes' if lanes else 'scalar'}"
+    scope: dict[str, Any] = {"__name__": module.__name__, "function": getattr(module, name), "carray": carray}
+    scope["zero"] = _lanes_zero if lanes else _scalar_zero
+    function = native(compile_text(_TEXT.format(name=full, columns=COLUMNS), full, scope))
+    pair, long = (NUMBERS, types.int64), types.int64
+    return address_of(function, INTEGERS, long, long, long, *pair, *pair, *pair, long)
+
+
+def operations(table: np.ndarray, *needed: int, lanes: bool = False) -> np.ndarray:
+    """Addresses of the needed operations for the blocks of a table: a row an algebra, a column an operation."""
+    result = np.zeros((len(MODULES) + 1, len(NAMES)), dtype=np.int64)
+    for algebra in {int(algebra_of.py_func(kind)) for kind in table[:, KIND]} - {ABELIAN}:
+        for operation in needed:
+            result[algebra, operation] = _address(algebra, operation, lanes)
+    return result
+
+
+# ---------------------------------------------------------------- in the loops
 
 
 @kernel
-def move_pose(side, mapping, y, iy, x, ix, out, z):
-    """SE(3) stored as quaternion and position."""
-    twist = load6(x, ix, z)
-    q = quaternion_map(mapping, twist[0])
-    if mapping == EXP:
-        p = so3.dexp_apply(twist[0], twist[1])
-    else:
-        p = motion_map(mapping, twist)[1]
-    g = (load(y, iy, z), load(y, iy + 1, z), load(y, iy + 2, z), load(y, iy + 3, z)), load3(y, iy + 4, z)
-    if side > 0:
-        moved, position = pose.compose((q, p), g)
-    else:
-        moved, position = pose.compose(g, (q, p))
-    for k in range(4):
-        store(out, iy + k, moved[k])
-    store3(out, iy + 4, position)
+def on_blocks(table, addresses, operation, mapping, terms, a, b, out, first):
+    """An operation on the blocks of each algebra that the space has."""
+    for algebra in range(addresses.shape[0]):
+        address = addresses[algebra, operation]
+        if address != 0:
+            sizes = table.shape[0], a.shape[0], b.shape[0], out.shape[0]
+            invoke(address, table, sizes[0], mapping, terms, a, sizes[1], b, sizes[2], out, sizes[3], first)
 
 
 @kernel
-def move_planar(kind, side, y, iy, x, ix, out, z):
-    """SO(2) and SE(2), with the exponential."""
-    s, c = sincos(load(x, ix, z))
-    if kind == SO2:
-        a, b = load(y, iy, z), load(y, iy + 2, z)
-        a, b = so2.turn((c, s), (a, b))
-        store(out, iy, a)
-        store(out, iy + 1, -b)
-        store(out, iy + 2, b)
-        store(out, iy + 3, a)
-    else:
-        e = se2.exp((load(x, ix, z), (load(x, ix + 1, z), load(x, ix + 2, z))))
-        g = (load(y, iy, z), load(y, iy + 3, z)), (load(y, iy + 2, z), load(y, iy + 5, z))
-        if side > 0:
-            (a, b), (u, v) = se2.compose(e, g)
-        else:
-            (a, b), (u, v) = se2.compose(g, e)
-        store3(out, iy, (a, -b, u))
-        store3(out, iy + 3, (b, a, v))
-        store3(out, iy + 6, (0.0 * z, 0.0 * z, 1.0 + 0.0 * z))
-
-
-@kernel
-def move_block(kind, side, count, mapping, y, iy, x, ix, out, z):
-    """out = exp(x) y or y exp(x), for one block."""
-    if kind == VECTOR:
-        for k in range(count):
-            store(out, iy + k, load(y, iy + k, z) + load(x, ix + k, z))
-    elif kind == SO3:
-        r, a = rotation_map(mapping, load3(x, ix, z)), load9(y, iy, z)
-        if side > 0:
-            store9(out, iy, mat_mul(r, a))
-        else:
-            store9(out, iy, mat_mul(a, r))
-    elif kind == S3:
-        q = quaternion_map(mapping, load3(x, ix, z))
-        g = (load(y, iy, z), load(y, iy + 1, z), load(y, iy + 2, z), load(y, iy + 3, z))
-        if side > 0:
-            g = quaternion.product(q, g)
-        else:
-            g = quaternion.product(g, q)
-        for k in range(4):
-            store(out, iy + k, g[k])
-    elif kind == ROTATED:
-        store3(out, iy, mul(rotation_map(mapping, load3(x, ix, z)), load3(y, iy, z)))
-    elif kind == POSE:
-        move_pose(side, mapping, y, iy, x, ix, out, z)
-    elif kind == SO2 or kind == SE2:
-        move_planar(kind, side, y, iy, x, ix, out, z)
-    else:
-        move_spatial(kind, side, mapping, y, iy, x, ix, out, z)
-
-
-# ---------------------------------------------------------------- whole points
-
-
-@kernel(entry=True)
-def move(table, mapping, y, x, out, z):
-    """out = exp(x) y on all blocks; z tells the scalar type (0.0, or lanes)."""
+def move(table, addresses, mapping, y, x, out, z):
+    """out = exp(x) y, or y exp(x) on the right; `z` tells the scalar type (0.0, or lanes)."""
     for i in range(table.shape[0]):
-        kind, side = table[i, KIND], table[i, SIDE]
-        move_block(kind, side, table[i, COUNT], mapping, y, table[i, POINT], x, table[i, ALGEBRA], out, z)
+        if algebra_of(table[i, KIND]) == ABELIAN:
+            iy, ix = table[i, POINT], table[i, ALGEBRA]
+            for k in range(table[i, COUNT]):
+                store(out, iy + k, load(y, iy + k, z) + load(x, ix + k, z))
+    on_blocks(table, addresses, MOVE, mapping, -1, y, x, out, 0)
 
 
 @kernel
-def bernoulli_so3(x, f, terms):
-    """Truncated dexpinv: f - [x, f]/2 + [x, [x, f]]/12 - ..., up to ad^terms."""
-    total = f
-    if terms >= 1:
-        a1 = cross(x, f)
-        total = add(total, scale(-0.5, a1))
-        if terms >= 2:
-            a2 = cross(x, a1)
-            total = add(total, scale(1 / 12, a2))
-            if terms >= 4:
-                a4 = cross(x, cross(x, a2))
-                total = add(total, scale(-1 / 720, a4))
-                if terms >= 6:
-                    total = add(total, scale(1 / 30240, cross(x, cross(x, a4))))
-    return total
-
-
-@kernel
-def scaled(s, v):
-    return scale(s, v[0]), scale(s, v[1])
-
-
-@kernel
-def plus(v, w):
-    return add(v[0], w[0]), add(v[1], w[1])
-
-
-@kernel
-def bernoulli_se3(x, f, terms):
-    """The same on se(3)."""
-    total = f
-    if terms >= 1:
-        a1 = se3.bracket(x, f)
-        total = plus(total, scaled(-0.5, a1))
-        if terms >= 2:
-            a2 = se3.bracket(x, a1)
-            total = plus(total, scaled(1 / 12, a2))
-            if terms >= 4:
-                a4 = se3.bracket(x, se3.bracket(x, a2))
-                total = plus(total, scaled(-1 / 720, a4))
-                if terms >= 6:
-                    total = plus(total, scaled(1 / 30240, se3.bracket(x, se3.bracket(x, a4))))
-    return total
-
-
-@kernel
-def pullback_so3(mapping, terms, x, f):
-    """Inverse differential of the coordinate map, exact (terms < 0) or truncated."""
-    if terms >= 0:
-        return bernoulli_so3(x, f, terms)
-    if mapping == EXP:
-        return so3.dexpinv_apply(x, f)
-    if mapping == CAYLEY:
-        return mul(so3.dcayinv(x), f)
-    return mul(so3.dccskinv(x), f)
-
-
-@kernel
-def pullback_se3(mapping, terms, x, f):
-    if terms >= 0:
-        return bernoulli_se3(x, f, terms)
-    if mapping == EXP:
-        return se3.dexpinv_apply(x, f)
-    if mapping == CAYLEY:
-        return blocks_mul(se3.dcayinv(x), f)
-    return blocks_mul(se3.dccskinv(x), f)
-
-
-@kernel(entry=True)
-def pullback(table, mapping, terms, x, f, out, iout, z):
-    """out = dexpinv_{side x} f on all blocks, for the coordinate map in use; `terms` < 0 is exact."""
+def pullback(table, addresses, mapping, terms, x, f, out, first, z):
+    """out = dexpinv_{side x} f for the coordinate map in use; `terms` < 0 is exact."""
     for i in range(table.shape[0]):
-        kind, ix, count = table[i, KIND], table[i, ALGEBRA], table[i, COUNT]
-        sign = float(table[i, SIDE])
-        algebra = algebra_of(kind)
-        if algebra == ABELIAN:
-            for k in range(count):
-                store(out, iout + ix + k, load(f, ix + k, z))
-        elif algebra == ALGEBRA_SO3:
-            a = scale(sign, load3(x, ix, z))
-            store3(out, iout + ix, pullback_so3(mapping, terms, a, load3(f, ix, z)))
-        elif algebra == ALGEBRA_SE3:
-            b = scaled(sign, load6(x, ix, z))
-            store6(out, iout + ix, pullback_se3(mapping, terms, b, load6(f, ix, z)))
-        else:
-            w, u, v = scale(sign, load3(x, ix, z))
-            store3(out, iout + ix, mul(se2.dexpinv((w, (u, v))), load3(f, ix, z)))
+        if algebra_of(table[i, KIND]) == ABELIAN:
+            ix = table[i, ALGEBRA]
+            for k in range(table[i, COUNT]):
+                store(out, first + ix + k, load(f, ix + k, z))
+    on_blocks(table, addresses, PULLBACK, mapping, terms, x, f, out, first)
 
 
-@kernel(entry=True)
-def bracket(table, x, ix0, y, iy0, out, io0, z):
+@kernel
+def combine(table, addresses, x, y, out, z):
+    """out = log(exp(x) exp(y)), or log(exp(y) exp(x)) on the right: the move y followed by the move x."""
+    for i in range(table.shape[0]):
+        if algebra_of(table[i, KIND]) == ABELIAN:
+            ix = table[i, ALGEBRA]
+            for k in range(table[i, COUNT]):
+                store(out, ix + k, load(x, ix + k, z) + load(y, ix + k, z))
+    on_blocks(table, addresses, COMBINE, EXP, -1, x, y, out, 0)
+
+
+@kernel
+def as_exponential(table, addresses, mapping, x, out, size, z):
+    """out = exponential coordinates of the move whose coordinates in another map are x."""
+    for k in range(size):
+        store(out, k, load(x, k, z))
+    if mapping != EXP:
+        on_blocks(table, addresses, AS_EXPONENTIAL, mapping, -1, x, x, out, 0)
+
+
+@kernel
+def bracket(table, x, ix0, y, iy0, out, z):
     """out = [x, y] on all blocks (with the sign of the side, so that formulas for left actions hold for right ones)."""
     for i in range(table.shape[0]):
-        ix, count = table[i, ALGEBRA], table[i, COUNT]
-        sign = float(table[i, SIDE])
-        algebra = algebra_of(table[i, KIND])
-        if algebra == ABELIAN:
-            for k in range(count):
-                store(out, io0 + ix + k, 0.0 * z)
-        elif algebra == ALGEBRA_SO3:
+        kind, ix, sign = table[i, KIND], table[i, ALGEBRA], float(table[i, SIDE])
+        algebra = algebra_of(kind)
+        if algebra == ALGEBRA_SO3:
             a, b = load3(x, ix0 + ix, z), load3(y, iy0 + ix, z)
-            store3(out, io0 + ix, scale(sign, cross(a, b)))
+            store3(out, ix, scale(sign, cross(a, b)))
         elif algebra == ALGEBRA_SE3:
-            c, d = load6(x, ix0 + ix, z), load6(y, iy0 + ix, z)
-            store6(out, io0 + ix, scaled(sign, se3.bracket(c, d)))
+            u, v = se3.bracket(load6(x, ix0 + ix, z), load6(y, iy0 + ix, z))
+            store6(out, ix, (scale(sign, u), scale(sign, v)))
+        elif kind == SE2:
+            v, w = planar_blocks.twist(x, ix0 + ix, z), planar_blocks.twist(y, iy0 + ix, z)
+            a0, (a1, a2) = se2.bracket(v, w)
+            store3(out, ix, scale(sign, (a0, a1, a2)))
         else:
-            w, u, v = load3(x, ix0 + ix, z)
-            p, q, r = load3(y, iy0 + ix, z)
-            a0, (a1, a2) = se2.bracket((w, (u, v)), (p, (q, r)))
-            store3(out, io0 + ix, scale(sign, (a0, a1, a2)))
+            for k in range(table[i, COUNT]):
+                store(out, ix + k, like(0.0, z))
+
+
+@kernel
+def largest_angle(table, x, z):
+    """Largest rotation angle of a move, over all blocks (the plane's rotations have no pole and do not count)."""
+    largest = like(0.0, z)
+    for i in range(table.shape[0]):
+        kind, ix = table[i, KIND], table[i, ALGEBRA]
+        algebra = algebra_of(kind)
+        if algebra == ALGEBRA_SO3 or algebra == ALGEBRA_SE3:
+            a, b, c = load3(x, ix, z)
+            largest = maximum(largest, sqrt(a * a + b * b + c * c))
+        elif kind == SE2:
+            a = load(x, ix, z)
+            largest = maximum(largest, sqrt(a * a))
+    return largest
 
 
 @kernel(entry=True)
-def combine(table, x, ix0, y, iy0, out, io0, z):
-    """out = log(exp(x) exp(y)) for left actions, log(exp(y) exp(x)) for right: the move y followed by the move x."""
-    for i in range(table.shape[0]):
-        ix, count, side = table[i, ALGEBRA], table[i, COUNT], table[i, SIDE]
-        algebra = algebra_of(table[i, KIND])
-        if algebra == ABELIAN:
-            for k in range(count):
-                store(out, io0 + ix + k, load(x, ix0 + ix + k, z) + load(y, iy0 + ix + k, z))
-        elif algebra == ALGEBRA_SO3:
-            a, b = load3(x, ix0 + ix, z), load3(y, iy0 + ix, z)
-            if side > 0:
-                store3(out, io0 + ix, so3.bch(a, b))
-            else:
-                store3(out, io0 + ix, so3.bch(b, a))
-        elif algebra == ALGEBRA_SE3:
-            c, d = load6(x, ix0 + ix, z), load6(y, iy0 + ix, z)
-            if side > 0:
-                store6(out, io0 + ix, se3.bch(c, d))
-            else:
-                store6(out, io0 + ix, se3.bch(d, c))
-        else:
-            w, u, v = load3(x, ix0 + ix, z)
-            p, q, r = load3(y, iy0 + ix, z)
-            if side > 0:
-                a0, (a1, a2) = se2.bch((w, (u, v)), (p, (q, r)))
-            else:
-                a0, (a1, a2) = se2.bch((p, (q, r)), (w, (u, v)))
-            store3(out, io0 + ix, (a0, a1, a2))
+def move_point(table, addresses, mapping, y, x, out):
+    """`move` for callers in Python."""
+    move(table, addresses, mapping, y, x, out, 0.0)
 
 
 @kernel(entry=True)
-def as_exponential(table, mapping, x, out):
-    """Exponential coordinates of the move whose coordinates in another map are x."""
-    for i in range(table.shape[0]):
-        ix, count = table[i, ALGEBRA], table[i, COUNT]
-        algebra = algebra_of(table[i, KIND])
-        if mapping != EXP and algebra == ALGEBRA_SO3:
-            store3(out, ix, so3.log(rotation_map(mapping, load3(x, ix, 0.0))))
-        elif mapping != EXP and algebra == ALGEBRA_SE3:
-            store6(out, ix, se3.log(motion_map(mapping, load6(x, ix, 0.0))))
-        else:
-            for k in range(count):
-                out[ix + k] = x[ix + k]
+def follow_move(table, addresses, mapping, x, before, out):
+    """The exponential coordinates of the move `before` followed by the move x, given in some coordinate map."""
+    as_exponential(table, addresses, mapping, x, out, out.shape[0], 0.0)
+    combine(table, addresses, out, before, out, 0.0)

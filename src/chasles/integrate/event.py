@@ -30,6 +30,26 @@ class Event:
         if not self.name:
             object.__setattr__(self, "name", getattr(self.function, "__name__", "event"))
 
+    def value(self, t: float, y: np.ndarray, p: np.ndarray) -> float:
+        """g(t, y, p), a finite number."""
+        if isinstance(self.function, Field):
+            out = np.empty(1)
+            self.function(t, y.reshape(-1), p, out)
+            found = float(out[0])
+        else:
+            found = float(self.function(t, y, p))
+        self.check(found, t)
+        return found
+
+    def check(self, value: float, t: float) -> None:
+        if not np.isfinite(value):
+            raise ValueError(f"solve: the event {self.name!r} is {value} at t = {t:.8g}; expected a finite number")
+
+    def crossed(self, before: float, after: float) -> bool:
+        """Whether there is a zero of the wanted direction between two values."""
+        rising, falling = before < 0 <= after, before > 0 >= after
+        return (rising and self.direction >= 0) or (falling and self.direction <= 0)
+
 
 @dataclass(frozen=True)
 class Occurrence:
@@ -38,6 +58,15 @@ class Occurrence:
     event: Event
     t: float
     y: np.ndarray
+
+
+def up_to_terminal(found: list[tuple[float, Occurrence]]) -> list[Occurrence]:
+    """Occurrences within a step, with their distances from its start, in order and up to the first terminal one."""
+    occurrences = [occurrence for _, occurrence in sorted(found, key=lambda item: item[0])]
+    for i, occurrence in enumerate(occurrences):
+        if occurrence.event.terminal:
+            return occurrences[: i + 1]
+    return occurrences
 
 
 def bracketed_zero(function: Callable[[float], float], low: float, high: float, at_low: float, at_high: float) -> float:

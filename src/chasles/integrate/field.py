@@ -5,41 +5,55 @@ recompiles a loop.
     def spin(t, y, p, out):        # y point, p parameters, out the algebra element f(t, y)
         out[0] = p[0] * y[1]
 
-A field is compiled on first use. A plain Python function with the same arguments works too, through a callback, at the
-cost of a microsecond or more for each evaluation.
+A field is compiled on first use; those of the package are kept on disk. With `@field(lanes=True)` the same source is
+also compiled for SIMD lanes, and batches run four at a time. A plain Python function works too, through a callback, at
+the cost of a microsecond or more for each evaluation.
 """
 
 from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 from llvmlite import ir
-from numba import carray, cfunc, types
+from numba import carray, types
+from numba.core.errors import NumbaError
 from numba.core.typing.templates import signature
 from numba.extending import intrinsic
 
-from chasles.kernel.policy import COMPILED, FAST_MATH, kernel
+from chasles.kernel import numpy_on_lanes as numpy_on_lanes
+from chasles.kernel.address import NUMBERS, address_of
+from chasles.kernel.face import compile_text
+from chasles.kernel.lanes import LANES, WIDTH
+from chasles.kernel.policy import COMPILED, kernel, native
 
-_POINTER = types.CPointer(types.float64)
-# time, point, parameters, result, and the three lengths
-SIGNATURE = types.void(types.float64, _POINTER, _POINTER, _POINTER, types.int64, types.int64, types.int64)
+if not COMPILED:
+    raise ImportError("chasles.integrate needs the compiler: unset NUMBA_DISABLE_JIT")
+
 _C_POINTER = ctypes.POINTER(ctypes.c_double)
+# time, point, parameters, result, and the three lengths
 _C_SIGNATURE = ctypes.CFUNCTYPE(
     None, ctypes.c_double, _C_POINTER, _C_POINTER, _C_POINTER, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64
 )
+_TEXT = """
+def {name}(t, y, p, out, y_size, p_size, out_size):
+    function(t, carray(y, y_size), carray(p, p_size), carray(out, out_size))
+"""
 
 
 class Field:
     """A compiled field f(t, y, p, out). Made by the decorator `field`; compiled when a solver first needs it."""
 
-    def __init__(self, function: Callable):
-        self.function = function
+    def __init__(self, function: Callable, lanes: bool = False):
+        self.function, self.lanes = function, lanes
         self.kernel = kernel(function)
-        self.__doc__, self.__name__ = function.__doc__, function.__name__
-        self._compiled: Any = None
+        self.__doc__, self.__name__, self.__module__ = function.__doc__, function.__name__, function.__module__
+        self._addresses: dict[bool, int] = {}
+        scope = {"__name__": function.__module__, "function": self.kernel, "carray": carray}
+        name = f"field_{function.__name__}" if function.__name__.isidentifier() else "field_function"
+        self._native: Any = native(compile_text(_TEXT.format(name=name), name, scope))
 
     def __repr__(self) -> str:
         return f"<compiled field {self.__name__}>"
@@ -52,21 +66,39 @@ class Field:
             raise ValueError(f"{self.__name__}: out must be a contiguous float64 array")
         _C_SIGNATURE(self.address)(float(t), *pointers, *(a.size for a in (*arrays, out)))
 
+    def _address(self, lanes: bool) -> int:
+        if lanes not in self._addresses:
+            pointer = types.CPointer(LANES) if lanes else NUMBERS
+            sizes = (types.int64,) * 3
+            self._addresses[lanes] = address_of(self._native, types.float64, pointer, pointer, pointer, *sizes)
+        return self._addresses[lanes]
+
     @property
     def address(self) -> int:
-        if self._compiled is None:
-            inner = self.kernel
+        return self._address(lanes=False)
 
-            def adaptor(t, y, p, out, ny, np_, nout):
-                inner(t, carray(y, ny), carray(p, np_), carray(out, nout))
+    @property
+    def lanes_address(self) -> int:
+        """Address of the field for lanes; TypeError if it cannot be compiled for them."""
+        try:
+            return self._address(lanes=True)
+        except NumbaError as error:
+            raise TypeError(
+                f"field {self.__name__!r} cannot be compiled for lanes: there is no branch on values there, and no "
+                "function but np.sqrt, np.sin, np.cos, abs and those of chasles.kernel; take lanes=False, or see "
+                f"docs/kernels.md. The compiler says:\n{error}"
+            ) from None
 
-            self._compiled = cfunc(SIGNATURE, fastmath=FAST_MATH, error_model="numpy")(adaptor)
-        return self._compiled.address
 
-
-def field(function: Callable) -> Field:
-    """Decorator: make a function f(t, y, p, out) a compiled field."""
-    return Field(function)
+@overload
+def field(function: Callable) -> Field: ...
+@overload
+def field(*, lanes: bool) -> Callable[[Callable], Field]: ...
+def field(function: Callable | None = None, *, lanes: bool = False) -> Any:
+    """Decorator: make a function f(t, y, p, out) a compiled field; with lanes=True, for batches on SIMD lanes too."""
+    if function is None:
+        return lambda f: Field(f, lanes)
+    return Field(function, lanes)
 
 
 class PythonField:
@@ -78,66 +110,55 @@ class PythonField:
     def __init__(self, function: Callable, size: int):
         self.function = function
         self.error: BaseException | None = None
-        name = getattr(function, "__name__", "the function")
-
-        def callback(t, y, p, out, ny, np_, nout):
-            target = np.ctypeslib.as_array(out, (nout,))
-            try:
-                point = np.ctypeslib.as_array(y, (ny,))
-                parameters = np.ctypeslib.as_array(p, (np_,)) if np_ else np.empty(0)
-                value = np.asarray(function(t, point, parameters), dtype=float)
-                if value.shape != ((size,) if size else ()):
-                    raise ValueError(
-                        f"{name} returned shape {value.shape} at t = {t:.6g}; expected "
-                        + (f"({size},), the dimension of the algebra that acts on the space" if size else "a number")
-                    )
-                target[:] = value
-            except BaseException as error:  # a C loop is in between: keep it and stop the loop by a NaN
-                self.error = self.error or error
-                target[:] = np.nan
-
-        self._callback = _C_SIGNATURE(callback)
+        self.name = getattr(function, "__name__", "the function")
+        self._size = size
+        self._callback = _C_SIGNATURE(self._evaluate)
 
     @property
     def address(self) -> int:
         return ctypes.cast(self._callback, ctypes.c_void_p).value or 0
 
+    def _evaluate(self, t, y, p, out, y_size, p_size, out_size) -> None:
+        target = np.ctypeslib.as_array(out, (out_size,))
+        try:
+            point = np.ctypeslib.as_array(y, (y_size,))
+            parameters = np.ctypeslib.as_array(p, (p_size,)) if p_size else np.empty(0)
+            value = np.asarray(self.function(t, point, parameters), dtype=float)
+            if value.shape != ((self._size,) if self._size else ()):
+                wanted = f"({self._size},), the dimension of the algebra that acts on the space"
+                raise ValueError(
+                    f"{self.name} returned shape {value.shape} at t = {t:.6g}; expected "
+                    + (wanted if self._size else "a number")
+                )
+            target[:] = value
+        except BaseException as error:  # a C loop is in between: keep it and stop the loop by a NaN
+            self.error = self.error or error
+            target[:] = np.nan
 
-if COMPILED:
 
-    @intrinsic
-    def call(typing_context, address, t, y, iy, p, out, iout, ny, nout):
-        """Evaluate the field at `address` on the point at y[iy:], writing to out[iout:]."""
+@intrinsic
+def call(typing_context, address, t, y, p, out, first, y_size, out_size, pattern):
+    """Evaluate the field at `address` on the point y, writing to out[first:]; on lanes if `pattern` is of lanes."""
+    width = WIDTH if pattern == LANES else 1
 
-        def generate(context, builder, sig, args):
-            double, long = ir.DoubleType(), ir.IntType(64)
-            pointer = double.as_pointer()
-            kind = ir.FunctionType(ir.VoidType(), [double, pointer, pointer, pointer, long, long, long])
-            target, time, point, first, parameters, result, start, points, results = args
-            arrays = {
-                name: context.make_array(sig.args[k])(context, builder, value)
-                for name, k, value in (("y", 2, point), ("p", 4, parameters), ("out", 6 - 1, result))
-            }
-            function = builder.inttoptr(target, kind.as_pointer())
-            builder.call(
-                function,
-                [
-                    time,
-                    builder.gep(arrays["y"].data, [first]),
-                    arrays["p"].data,
-                    builder.gep(arrays["out"].data, [start]),
-                    points,
-                    builder.extract_value(arrays["p"].shape, 0),
-                    results,
-                ],
-            )
-            return context.get_dummy_value()
-
-        integer = types.int64
-        return (
-            signature(types.void, integer, types.float64, y, integer, p, out, integer, integer, integer),
-            generate,
+    def generate(context, builder, sig, args):
+        double, long = ir.DoubleType(), ir.IntType(64)
+        pointer = double.as_pointer()
+        kind = ir.FunctionType(ir.VoidType(), [double, pointer, pointer, pointer, long, long, long])
+        target, time, point, parameters, result, start, points, results, _ = args
+        point, parameters, result = (
+            context.make_array(sig.args[k])(context, builder, value)
+            for k, value in ((2, point), (3, parameters), (4, result))
         )
+        lanes = ir.Constant(long, width)
+        where = builder.gep(result.data, [builder.mul(start, lanes)])
+        count = builder.sdiv(builder.extract_value(parameters.shape, 0), lanes)
+        function = builder.inttoptr(target, kind.as_pointer())
+        builder.call(function, [time, point.data, parameters.data, where, points, count, results])
+        return context.get_dummy_value()
 
-else:
-    raise ImportError("chasles.integrate needs the compiler: unset NUMBA_DISABLE_JIT")
+    integer = types.int64
+    return (
+        signature(types.void, integer, types.float64, y, p, out, integer, integer, integer, pattern),
+        generate,
+    )

@@ -5,18 +5,20 @@ Slow (tens of microseconds a stage) but general; the methods are the same data a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import pairwise
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from chasles.integrate.field import Field
+from chasles.integrate.fixed_step import FixedRun
 from chasles.integrate.matrix import expm
 from chasles.integrate.method import RKMK, Exponentials
-from chasles.integrate.run import check_span
-from chasles.integrate.solution import Solution
+from chasles.integrate.newton import COUNTS, NOT_FINITE
+from chasles.integrate.problem import LieODE
+from chasles.integrate.run import Options
 
 BERNOULLI = (1.0, -1 / 2, 1 / 12, 0.0, -1 / 720, 0.0, 1 / 30240, 0.0, -1 / 1209600)  # B_k / k!
 
@@ -124,38 +126,60 @@ def exponentials_step(action, method: Exponentials, field: Callable, t: float, h
     raise AssertionError("a method has a result")
 
 
-def solve_generic(
-    action: MatrixGroup | FrameSpace,
-    field: Callable[[float, np.ndarray], ArrayLike],
-    method: RKMK | Exponentials,
-    span: Sequence[float],
-    y0: ArrayLike,
-    *,
-    step: float,
-) -> Solution:
-    """Integrate y' = field(t, y) acting on y, on a `MatrixGroup` or `FrameSpace`, with fixed steps."""
-    start, end = check_span(span)
-    if not (np.isfinite(step) and step > 0):
-        raise ValueError(f"solve_generic: step {step}; expected a positive number")
-    if isinstance(method, RKMK):
-        if isinstance(action, FrameSpace):
-            raise ValueError("solve_generic: frame fields have no commutators; take CommutatorFree or CrouchGrossman")
+class GenericRun(FixedRun):
+    """A run on a `MatrixGroup` or `FrameSpace`, in plain Python. Points keep the shape of y0."""
+
+    problems = (LieODE,)
+    methods = (RKMK, Exponentials)
+    memory_names = ("counts", "y")
+
+    @classmethod
+    def fits(cls, problem: Any, method: Any) -> bool:
+        return super().fits(problem, method) and isinstance(problem.space, MatrixGroup | FrameSpace)
+
+    def __init__(self, problem: LieODE, method: RKMK | Exponentials, span, y0: ArrayLike, options: Options):
+        if isinstance(method, RKMK):
+            self._check_munthe_kaas(problem.space, method)
+        self.y = np.array(y0, dtype=float)
+        super().__init__(problem, method, span, options, self.y, problem.space.dimension)
+        first = np.asarray(self._field(self.start, self.y), dtype=float)
+        if first.shape != (problem.space.dimension,):
+            raise ValueError(f"solve: the field returned shape {first.shape}; expected ({problem.space.dimension},)")
+        self.start_with(self.y, first)
+
+    @staticmethod
+    def _check_munthe_kaas(space: MatrixGroup | FrameSpace, method: RKMK) -> None:
+        if isinstance(space, FrameSpace):
+            raise ValueError("solve: frame fields have no commutators; take CommutatorFree or CrouchGrossman")
         if method.coordinates != "exp" or method.dexpinv == "minimal":
-            raise ValueError("solve_generic: exponential coordinates and a series of dexpinv only")
+            raise ValueError("solve: on a MatrixGroup exponential coordinates and a series of dexpinv only")
         if method.table.order - 2 >= len(BERNOULLI):
-            raise ValueError(f"solve_generic: order {method.table.order} needs more terms of dexpinv")
-    y = np.array(y0, dtype=float)
-    shape = np.shape(field(start, y))
-    if shape != (action.dimension,):
-        raise ValueError(f"solve_generic: the field returned shape {shape}; expected ({action.dimension},)")
-    count = max(1, int(np.ceil(abs(end - start) / step - 1e-9)))
-    times = start + np.sign(end - start) * step * np.arange(count + 1)
-    times[-1] = end
-    points = [y]
-    advance = munthe_kaas_step if isinstance(method, RKMK) else exponentials_step
-    for t, following in pairwise(times):
-        y = advance(action, method, field, t, following - t, y)  # type: ignore[arg-type]
-        if not np.isfinite(y).all():
-            raise ArithmeticError(f"solve_generic: not finite at t = {following:.8g}; take a smaller step than {step}")
-        points.append(y)
-    return Solution(action, method, times, np.array(points), True, "reached the end", count)  # type: ignore[arg-type]
+            raise ValueError(f"solve: on a MatrixGroup order {method.table.order} needs more terms of dexpinv")
+
+    def _field(self, t: float, y: np.ndarray) -> np.ndarray:
+        if isinstance(self.problem.field, Field):
+            out = np.empty(self.problem.space.dimension)
+            self.problem.field(t, y.reshape(-1), self.p, out)
+            return out
+        return self.problem.field(t, y, self.p)
+
+    def point(self) -> np.ndarray:
+        return self.y.copy()
+
+    def take(self, limit: int) -> None:
+        advance: Callable = munthe_kaas_step if isinstance(self.method, RKMK) else exponentials_step
+        for _ in range(limit):
+            h = self.plan.last if self.steps + 1 == self.plan.steps else self.plan.step
+            y = advance(self.problem.space, self.method, self._field, self.time, h, self.y)
+            if not np.isfinite(y).all():
+                self.counts[COUNTS.status] = NOT_FINITE
+                return
+            self.y[...] = y
+            self.save_step()
+
+    def evaluations(self) -> int:
+        stages = self.method.table.stages if isinstance(self.method, RKMK) else len(self.method.stages)
+        return int(self.counts[COUNTS.evaluations]) + stages * self.steps
+
+    def no_curve(self) -> str:
+        return "on a MatrixGroup or FrameSpace there is no interpolation; save at the times you want (save=times)"

@@ -9,7 +9,6 @@ Blanes and Moan, Applied Numerical Mathematics 56 (2006).
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import sqrt
@@ -17,8 +16,10 @@ from math import sqrt
 import numpy as np
 from numpy.typing import ArrayLike
 
-from chasles.integrate.implicit import saving, schedule
+from chasles.integrate.fixed_step import FixedRun
 from chasles.integrate.matrix import expm
+from chasles.integrate.newton import COUNTS
+from chasles.integrate.run import Options, check_span
 
 # ---------------------------------------------------------------- methods
 
@@ -98,72 +99,61 @@ class LinearODE:
     matrix: Callable[[float], ArrayLike]
 
 
-@dataclass(frozen=True)
-class LinearSolution:
-    """What `solve_linear` returns: times and Y at them, time first; A was evaluated `evaluations` times."""
+class LinearRun(FixedRun):
+    """A run of a Magnus method, from Y = y0 of shape (n,) or (n, k)."""
 
-    method: Magnus | CommutatorFreeMagnus
-    t: np.ndarray
-    y: np.ndarray
-    success: bool
-    message: str
-    steps: int
-    evaluations: int
-    exponentials: int
-    seconds: float
+    problems = (LinearODE,)
+    methods = (Magnus, CommutatorFreeMagnus)
+    memory_names = ("counts", "y")
+
+    def __init__(self, problem: LinearODE, method: Magnus | CommutatorFreeMagnus, span, y0, options: Options):
+        self.y = _start(y0, problem, span)
+        super().__init__(problem, method, span, options, self.y, 0)
+        self.factors = 0
+        self.start_with(self.y, np.empty(0))
+
+    def point(self) -> np.ndarray:
+        return self.y.copy()
+
+    def take(self, limit: int) -> None:
+        for _ in range(limit):
+            t, h = self.time, self.plan.last if self.steps + 1 == self.plan.steps else self.plan.step
+            y = self.y
+            exponents = self.method.exponents(h, [self._value(t + c * h) for c in self.method.nodes])
+            for x in exponents:
+                y = expm(x) @ y
+            self.factors += len(exponents)
+            self.y[...] = y
+            self.save_step()
+
+    def _value(self, t: float) -> np.ndarray:
+        n = len(self.y)
+        a = np.asarray(self.problem.matrix(t))
+        if a.shape != (n, n):
+            raise ValueError(f"solve: A has shape {a.shape} at t = {t:.6g}; expected ({n}, {n}), to multiply Y")
+        if not np.isfinite(a).all():
+            raise ValueError(f"solve: A is not finite at t = {t:.6g}")
+        if np.iscomplexobj(a) and not np.iscomplexobj(self.y):
+            raise ValueError(f"solve: A is complex at t = {t:.6g} but neither at the start nor is Y; give a complex Y")
+        self.counts[COUNTS.evaluations] += 1
+        return a
+
+    def evaluations(self) -> int:
+        return int(self.counts[COUNTS.evaluations])
+
+    def exponentials(self) -> int:
+        return self.factors
+
+    def no_curve(self) -> str:
+        return "linear equations have no interpolation; save at the times you want (save=times)"
 
 
-def _value(problem: LinearODE, t: float, n: int) -> np.ndarray:
-    a = np.asarray(problem.matrix(t))
-    if a.shape != (n, n):
-        raise ValueError(f"solve_linear: A has shape {a.shape} at t = {t:.6g}; expected ({n}, {n}), to multiply Y")
-    if not np.isfinite(a).all():
-        raise ValueError(f"solve_linear: A is not finite at t = {t:.6g}")
-    return a
-
-
-def _start(y0: ArrayLike) -> np.ndarray:
+def _start(y0: ArrayLike, problem: LinearODE, span) -> np.ndarray:
+    """Y at the start, complex if A is."""
     y = np.asarray(y0)
     if y.ndim not in (1, 2) or not y.size or y.dtype.kind not in "fiuc":
-        raise ValueError(f"solve_linear: Y has shape {y.shape}; expected (n,) or (n, k), of numbers")
+        raise ValueError(f"solve: Y has shape {y.shape}; expected (n,) or (n, k), of numbers")
     if not np.isfinite(y).all():
-        raise ValueError("solve_linear: Y is not finite at the start")
-    return y.astype(np.result_type(y.dtype, float))
-
-
-def solve_linear(
-    problem: LinearODE,
-    method: Magnus | CommutatorFreeMagnus,
-    span: tuple[float, float],
-    y0: ArrayLike,
-    *,
-    step: float,
-    save: str | int = "all",
-) -> LinearSolution:
-    """Integrate a linear equation with fixed steps, from Y = y0 of shape (n,) or (n, k); backwards if the end is before
-    the start. The last step is shortened to end exactly. `save` is "all" steps, "final", or every so many steps.
-    Ctrl-C returns what there is."""
-    began = time.perf_counter()
-    plan = schedule("solve_linear", span, step)
-    every, _ = saving("solve_linear", save, plan.steps)
-    y = _start(y0)
-    t, saved_t, saved_y = plan.start, [plan.start], [y]
-    done, evaluations, exponentials = 0, 0, 0
-    try:
-        while done < plan.steps:
-            h = plan.last if done + 1 == plan.steps else plan.step
-            values = [_value(problem, t + c * h, len(y)) for c in method.nodes]
-            factors = method.exponents(h, values)
-            for x in factors:
-                y = expm(x) @ y
-            done, evaluations, exponentials = done + 1, evaluations + len(values), exponentials + len(factors)
-            t = plan.end if done == plan.steps else plan.start + done * plan.step
-            if done == plan.steps or (every and done % every == 0):
-                saved_t.append(t)
-                saved_y.append(y)
-        message, success = "reached the end" if plan.steps else "the span is empty", True
-    except KeyboardInterrupt:
-        message, success = f"interrupted after {done} steps", False
-    seconds = time.perf_counter() - began
-    work = done, evaluations, exponentials, seconds
-    return LinearSolution(method, np.array(saved_t), np.array(saved_y), success, message, *work)
+        raise ValueError("solve: Y is not finite at the start")
+    first = np.asarray(problem.matrix(check_span(span)[0]))
+    return y.astype(np.result_type(y.dtype, float, complex if np.iscomplexobj(first) else float))

@@ -13,8 +13,10 @@ _LARGEST = 5.371920351148152  # norm up to which the approximant is exact to dou
 
 
 def expm(a: np.ndarray) -> np.ndarray:
-    """exp(a) of a square matrix."""
+    """exp(a) of a square matrix; exactly the identity for a = 0."""
     norm = float(np.abs(a).sum(axis=0).max(initial=0.0))
+    if norm == 0.0:
+        return np.eye(len(a), dtype=np.result_type(a, float))
     if not np.isfinite(norm):
         raise ValueError("expm: the matrix is not finite")
     squarings = max(0, int(np.ceil(np.log2(norm / _LARGEST)))) if norm > _LARGEST else 0

@@ -7,10 +7,10 @@ from fractions import Fraction as Q
 
 import numpy as np
 
-from chasles.integrate import blocks
+from chasles.integrate import table
 from chasles.integrate.tableau import TABLEAUX, Tableau
 
-COORDINATES = {"exp": blocks.EXP, "cay": blocks.CAYLEY, "second_kind": blocks.SECOND_KIND}
+COORDINATES = {"exp": table.EXP, "cay": table.CAYLEY, "second_kind": table.SECOND_KIND}
 
 # (target stage or "end", i, j, coefficient of h^2 [f_i, f_j]); stages are counted from 0
 MINIMAL = {

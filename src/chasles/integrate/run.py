@@ -1,24 +1,47 @@
-"""A run: the problem and the method turned into the arrays that the compiled loop works on."""
+"""What all runs have in common: how they are chosen, driven to the end, stored and resumed.
+
+A run is a problem and a method turned into the arrays that a loop works on. Each class of runs says which problems and
+methods it is for; `solve` takes the first one that fits.
+"""
 
 from __future__ import annotations
 
+import logging
+import time
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from functools import partial
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from chasles.integrate import engine
-from chasles.integrate.engine import REAL, SET, STATE, TALLY
-from chasles.integrate.event import Event, Occurrence, bracketed_zero
+from chasles.integrate.event import Event, Occurrence
 from chasles.integrate.field import Field, PythonField
-from chasles.integrate.method import COORDINATES, RKMK, Exponentials
+from chasles.integrate.progress import Progress
+from chasles.integrate.solution import Solution
 
-if TYPE_CHECKING:
-    from chasles.integrate.solve import LieODE
+LOG = logging.getLogger("chasles")
+PATIENCE = 1.0  # seconds after which a plain Python field is worth a hint
 
-ROWS = 1024  # saved points a piece
-MEMORY = ("state", "counts", "y", "f0", "x_sum", "levels")  # all that a run remembers from step to step
+
+@dataclass(frozen=True)
+class Options:
+    """What `solve` was asked for; None where nothing was said."""
+
+    step: float | None = None
+    rtol: float | None = None
+    atol: float | None = None
+    save: Any = "all"
+    events: Sequence[Event] = ()
+    controller: str | None = None
+    first_step: float | None = None
+
+
+class Ending(NamedTuple):
+    """How a run came to its end."""
+
+    success: bool
+    message: str
 
 
 def check_span(span) -> tuple[float, float]:
@@ -32,256 +55,141 @@ def check_span(span) -> tuple[float, float]:
     return start, end
 
 
-class Run:
-    """State of a run in plain arrays: it can be stored and continued to the same bits."""
+def check_times(times: Any, start: float, end: float) -> np.ndarray:
+    """Times to save at, in the span and in the order in which they are passed."""
+    direction = 1.0 if end >= start else -1.0
+    try:
+        values = np.array(times, dtype=float).reshape(-1)
+    except (TypeError, ValueError):
+        values = np.empty(0)
+    inside = (direction * (values - start) >= 0) & (direction * (end - values) >= 0)
+    if not values.size or not inside.all() or (np.diff(direction * values) < 0).any():
+        raise ValueError("solve: times to save must lie in the span, in the order in which they are passed")
+    return values
 
-    def __init__(
-        self,
-        problem: LieODE,
-        method: RKMK | Exponentials,
-        span,
-        y0,
-        *,
-        step: float | None,
-        rtol: float,
-        atol: float,
-        save,
-        events: Sequence[Event],
-        controller: str,
-        first_step: float | None,
-    ):
+
+def saving(save: Any) -> int | None:
+    """Steps between saved points: 1 for "all", 0 for the last only; None if `save` is something else (times)."""
+    if isinstance(save, str):
+        if save not in ("all", "final"):
+            raise ValueError(f'solve: save {save!r}; expected "all", "final", a number of steps or an array of times')
+        return 1 if save == "all" else 0
+    if isinstance(save, int | np.integer):
+        if save < 1:
+            raise ValueError(
+                f'solve: save every {save} steps; expected at least 1, "all", "final" or an array of times'
+            )
+        return int(save)
+    return None
+
+
+class Run(ABC):
+    """State of a run in plain arrays: it can be stored and continued to the same bits.
+
+    `memory_names` are the arrays that are all a run remembers from step to step.
+    """
+
+    problems: ClassVar[tuple[Any, ...]]
+    methods: ClassVar[tuple[Any, ...]]
+    takes: ClassVar[frozenset[str]] = frozenset({"step", "save", "events"})
+    memory_names: ClassVar[tuple[str, ...]] = ()
+
+    problem: Any
+    method: Any
+    start: float
+    end: float
+    resumed = False
+
+    def __init__(self, problem: Any, method: Any, span, options: Options):
         self.problem, self.method = problem, method
         self.start, self.end = check_span(span)
-        self.direction = 1.0 if self.end > self.start else -1.0
-        self.adaptive = step is None
-        self.times = np.empty(0)
-        save_every = self._saving(save)
-        self._check_step(step, rtol, atol, controller)
-        n, d = problem.space.size, problem.space.dimension
-        self.y = problem.space.check(y0)
-        self.p = np.array(problem.parameters, dtype=float).reshape(-1)
-        self.field = problem.field if isinstance(problem.field, Field) else PythonField(problem.field, d)
-        self.address = self.field.address
-        self.settings, self.real = np.zeros(SET.size, dtype=np.int64), np.zeros(REAL.size)
-        self.extra, self.program = np.zeros((0, 4)), np.zeros((0, 3), dtype=np.int64)
-        self._load_method()
-        self.settings[[SET.adaptive, SET.save_every, SET.point, SET.algebra]] = self.adaptive, save_every, n, d
-        self.settings[SET.dense] = 1
-        chosen = {"pi": engine.PREDICTIVE, "paper": engine.PAPER}[controller]
-        self.settings[SET.controller] = chosen if self.adaptive else engine.FIXED
-        order = min(method.order, method.embedded_order) if self.adaptive else method.order
-        safety = 0.85 if controller == "paper" else 0.9
-        shortest = 16 * np.spacing(max(abs(self.start), abs(self.end)))
-        self.real[:] = self.start, self.end, 0.0, rtol, atol, safety, 1 / (1 + order), shortest
-        self.state, self.counts = np.zeros(STATE.size), np.zeros(TALLY.size, dtype=np.int64)
-        self.f0, self.x_sum = np.empty(d), np.zeros(d)
-        stages = int(self.settings[SET.stages])
-        self.memory = np.zeros(2 * stages * d + stages * max(n, d) + 5 * d + 2 * n)
-        width = 1 + n + 2 * d
-        rows = int(np.clip(4_000_000 // width, 8, ROWS)) if not self.times.size else self.times.size + 2
-        self.records = np.empty((rows, width))
-        self.pieces: list[np.ndarray] = []
-        self._evaluate_start()
-        self.first_record = np.concatenate([[self.start], self.y, self.f0, np.zeros(d)])[None]
-        self._watch(events)
-        self.state[STATE.t], self.state[STATE.old_error] = self.start, 1.0
-        self._first_step(step, first_step, controller)
-
-    # ------------------------------------------------------------ set-up
-
-    def _saving(self, save) -> int:
-        if isinstance(save, str):
-            if save not in ("all", "final"):
+        self.began = time.perf_counter()
+        self.occurrences: list[Occurrence] = []
+        for option in fields(options):
+            given = getattr(options, option.name)
+            if option.name not in self.takes and given is not None:
                 raise ValueError(
-                    f'solve: save {save!r}; expected "all", "final", a number of steps or an array of times'
+                    f"solve: {method} takes fixed steps, so {option.name}={given!r} means nothing to it; give step=... "
+                    'alone, or take a pair such as RKMK("dopri5") if the problem is a LieODE'
                 )
-            return 1 if save == "all" else 0
-        if isinstance(save, int | np.integer):
-            if save < 1:
-                raise ValueError(f"solve: save every {save} steps; expected at least 1")
-            return int(save)
-        times = np.array(save, dtype=float).reshape(-1)
-        inside = (self.direction * (times - self.start) >= 0) & (self.direction * (self.end - times) >= 0)
-        if not times.size or not inside.all() or (np.diff(self.direction * times) < 0).any():
-            raise ValueError("solve: times to save must lie in the span, in the order in which they are passed")
-        self.times = times
-        return 0
 
-    def _check_step(self, step, rtol, atol, controller):
-        if controller not in ("pi", "paper"):
-            raise ValueError(f'solve: controller {controller!r}; expected "pi" or "paper"')
-        if step is not None:
-            if not (np.isfinite(step) and step > 0):
-                raise ValueError(
-                    f"solve: step {step}; expected a positive number (the direction follows from the span)"
-                )
-            if step > abs(self.end - self.start):
-                raise ValueError(f"solve: step {step} is longer than the span {abs(self.end - self.start)}")
-            return
-        if not self.method.embedded_order:
-            raise ValueError(
-                f"solve: {self.method} has no embedded estimate of the error; give step=..., or take a pair such as "
-                'RKMK("dopri5") or CommutatorFree("cf43")'
-            )
-        if not (np.isfinite(rtol) and np.isfinite(atol) and rtol >= 0 and atol > 0):
-            raise ValueError(f"solve: rtol {rtol} and atol {atol}; expected rtol >= 0 and atol > 0")
+    @classmethod
+    def fits(cls, problem: Any, method: Any) -> bool:
+        return isinstance(problem, cls.problems) and isinstance(method, cls.methods)
 
-    def _load_method(self):
-        s = self.settings
-        if isinstance(self.method, RKMK):
-            table = self.method.table
-            s[SET.family], s[SET.mapping] = engine.MUNTHE_KAAS, COORDINATES[self.method.coordinates]
-            s[SET.terms], s[SET.stages], s[SET.same_last] = self.method.terms, table.stages, table.first_same_as_last
-            self.a, self.b, self.c = table.matrix.reshape(-1), np.array(table.b), table.c
-            estimates = [w for w in (table.embedded, table.second_embedded) if w is not None]
-            self.e = np.array([np.array(table.b) - w for w in estimates]).reshape(-1)
-            s[SET.estimates] = len(estimates)
-            self.extra = self.method.commutators()
-        else:
-            s[SET.family], s[SET.terms], s[SET.stages] = engine.EXPONENTIALS, -1, len(self.method.stages)
-            self.program, weights, self.c = self.method.program()
-            self.a, self.b, self.e = weights.reshape(-1), np.empty(0), np.empty(0)
+    # ------------------------------------------------------------ what derived classes do
 
-    def _evaluate_start(self):
-        engine.evaluate(self.address, self.start, self.y, self.p, self.f0)
-        self.raise_field_error()
-        if not np.isfinite(self.f0).all():
-            raise ValueError(f"solve: the field is not finite at the start, t = {self.start:.6g}: {self.f0}")
-        self.counts[TALLY.evaluations] = 1
+    @property
+    @abstractmethod
+    def time(self) -> float:
+        """Simulated time reached."""
 
-    def _first_step(self, step, first_step, controller):
-        span = abs(self.end - self.start)
-        if step is not None:
-            h = step
-            self.real[REAL.step] = self.direction * step
-        elif first_step is not None:
-            if not 0 < first_step <= span:
-                raise ValueError(f"solve: first_step {first_step}; expected a positive number up to {span}")
-            h = first_step
-        else:
-            h = span / 100 if controller == "paper" else self._guess(span)
-        self.state[STATE.h] = self.direction * h
+    @property
+    @abstractmethod
+    def steps(self) -> int:
+        """Steps taken."""
 
-    def _guess(self, span: float) -> float:
-        """First step from the size of the field and of its change (Hairer, Norsett, Wanner I, II.4)."""
-        scale = self.real[REAL.atol] + self.real[REAL.rtol]
-        size = float(np.sqrt(np.mean((self.f0 / scale) ** 2)))
-        h = max(min(span / 100, 0.01 / (size * scale) if size * scale > 1e-10 else span), 1e-10 * span)
-        moved = self.problem.space.move(self.y, self.direction * h * self.f0)
-        f1 = np.empty_like(self.f0)
-        engine.evaluate(self.address, self.start + self.direction * h, moved, self.p, f1)
-        self.raise_field_error()
-        self.counts[TALLY.evaluations] += 1
-        largest = max(size, float(np.sqrt(np.mean(((f1 - self.f0) / scale) ** 2))) / h)
-        better = (0.01 / largest) ** self.real[REAL.exponent] if largest > 1e-15 else span
-        return float(min(100 * h, better, span)) if np.isfinite(better) else h
+    @abstractmethod
+    def advance(self, limit: int) -> Ending | None:
+        """Take up to `limit` steps; how the run ended, if it did."""
+
+    @abstractmethod
+    def solution(self, success: bool, message: str) -> Solution:
+        """What there is so far."""
 
     # ------------------------------------------------------------ going
 
-    def advance(self, limit: int) -> int:
-        """Take up to `limit` steps in the compiled loop and return its status."""
-        tables = (self.problem.space.table, self.settings, self.real, self.a, self.b, self.c, self.e)
-        programs = (self.extra, self.program)
-        memory = (self.state, self.counts, self.y, self.f0, self.x_sum)
-        buffers = (self.times, self.records, self.memory)
-        engine.advance(*tables, *programs, *memory, *buffers, self.address, self.p, self.watched, self.levels, limit)
-        return int(self.counts[TALLY.status])
+    def finish(self, max_steps: int | None = None, progress: bool | None = None) -> Solution:
+        """Go to the end, or until `max_steps` steps are taken in all. Ctrl-C returns what there is.
 
-    def collect(self) -> None:
-        """Take what was recorded out of the buffer."""
-        if rows := int(self.counts[TALLY.records]):
-            self.pieces.append(self.records[:rows].copy())
-            self.counts[TALLY.records] = 0
+        The loop advances in pieces of about a tenth of a second, so that Ctrl-C and progress are attended to.
+        """
+        if self.start == self.end:
+            return self.solution(True, "the span is empty")
+        limit = 64
+        with Progress(self.start, self.end, progress) as line:
+            while True:
+                if max_steps is not None and (limit := min(limit, max_steps - self.steps)) <= 0:
+                    return self.solution(False, f"stopped after {self.steps} steps")
+                began = time.perf_counter()
+                try:
+                    ending = self.advance(limit)
+                    line.show(self.time)
+                except KeyboardInterrupt:
+                    return self.solution(False, f"interrupted at t = {self.time:.8g}, after {self.steps} steps")
+                if ending:
+                    return self.solution(*ending)
+                spent = time.perf_counter() - began
+                limit = int(np.clip(limit * 0.1 / max(spent, 1e-6), 16, 16 * limit))
 
-    def raise_field_error(self) -> None:
-        """Raise what a Python field or event raised inside the compiled loop."""
-        for function in (self.field, *getattr(self, "watchers", ())):
-            if isinstance(function, PythonField) and function.error is not None:
-                raise function.error
+    def hints(self) -> tuple[str, ...]:
+        """How a run that took long could be faster; also logged."""
+        function = getattr(self, "field", None)
+        if not isinstance(function, PythonField) or time.perf_counter() - self.began < PATIENCE:
+            return ()
+        hint = (
+            f"the field {function.name!r} is a plain Python function; compiled with @chasles.field, as "
+            f"{function.name}(t, y, p, out), which writes to out instead of returning, the run would be some twenty "
+            "times faster"
+        )
+        LOG.warning("solve: %s", hint)
+        return (hint,)
+
+    # ------------------------------------------------------------ storing
 
     def checkpoint(self) -> dict[str, np.ndarray]:
         """Copies of all that the run remembers."""
-        return {name: getattr(self, name).copy() for name in MEMORY}
+        return {name: np.array(getattr(self, name)) for name in self.memory_names}
 
     def restore(self, checkpoint: dict[str, np.ndarray]) -> None:
-        """Continue from a checkpoint of the same problem, method and options."""
-        for name in MEMORY:
+        """Continue from a checkpoint of the same problem, method and options; the points before are not kept."""
+        for name in self.memory_names:
             if name not in checkpoint or np.shape(checkpoint[name]) != getattr(self, name).shape:
                 raise ValueError(f"solve: the checkpoint does not fit this problem and method ({name!r})")
             getattr(self, name)[...] = checkpoint[name]
-        self.counts[TALLY.records] = 0
+        self.resumed = True
 
-    def work_per_step(self) -> tuple[int, int]:
-        """Exponentials and commutators that one step takes, counted on a whole point."""
-        if isinstance(self.method, RKMK):
-            stages = self.method.table.stages
-            terms = self.method.terms
-            return stages, len(self.extra) + (max(terms, 0) * (stages - 1) if terms > 0 else 0)
-        return int(self.program[:, 2].max(initial=0)), 0
 
-    # ------------------------------------------------------------ events
-
-    def _watch(self, events: Sequence[Event]) -> None:
-        self.events = tuple(events)
-        self.watchers = tuple(
-            e.function if isinstance(e.function, Field) else PythonField(e.function, 0) for e in events
-        )
-        rows = [(w.address, e.direction) for w, e in zip(self.watchers, self.events, strict=True)]
-        self.watched = np.array(rows, dtype=np.int64).reshape(-1, 2)
-        self.levels = np.zeros((len(rows), 2))
-        for k in range(len(rows)):
-            self.levels[k] = self._level(k, self.start, self.y)
-
-    def _level(self, k: int, t: float, y: np.ndarray) -> float:
-        value = np.empty(1)
-        engine.evaluate(int(self.watched[k, 0]), t, y, self.p, value)
-        self.raise_field_error()
-        if not np.isfinite(value[0]):
-            raise ValueError(
-                f"solve: the event {self.events[k].name!r} is {value[0]} at t = {t:.8g}; expected a finite number"
-            )
-        return float(value[0])
-
-    def _trial(self, h: float) -> np.ndarray:
-        """The point after a step of size h from the last accepted one."""
-        out = np.empty_like(self.y)
-        tables = (self.problem.space.table, self.settings, self.a, self.b, self.c, self.extra, self.program)
-        engine.trial(*tables, self.state[STATE.t], h, self.y, self.f0, self.memory, self.address, self.p, out)
-        self.raise_field_error()
-        return out
-
-    def _level_after(self, k: int, h: float) -> float:
-        return self._level(k, float(self.state[STATE.t]) + h, self._trial(h))
-
-    def locate_events(self) -> list[Occurrence]:
-        """Zeros within the step that was not taken, in order, up to the first terminal one; then let the step pass."""
-        t, h = float(self.state[STATE.t]), float(self.state[STATE.event_step])
-        found = []
-        for k, event in enumerate(self.events):
-            before = float(self.levels[k, 0])
-            after = self._level_after(k, h)
-            rising, falling = before < 0 <= after, before > 0 >= after
-            if (rising and event.direction >= 0) or (falling and event.direction <= 0):
-                size = bracketed_zero(partial(self._level_after, k), 0.0, h, before, after)
-                found.append((abs(size), Occurrence(event, t + size, self._trial(size))))
-        found.sort(key=lambda item: item[0])
-        occurrences = [occurrence for _, occurrence in found]
-        for i, occurrence in enumerate(occurrences):
-            if occurrence.event.terminal:
-                return occurrences[: i + 1]
-        self.counts[TALLY.pass_event] = 1
-        return occurrences
-
-    def end_at(self, occurrence: Occurrence) -> None:
-        """Make a terminal event the last saved point; the move to it is that of the last trial step."""
-        n, d = self.problem.space.size, self.problem.space.dimension
-        slope = np.empty(d)
-        engine.evaluate(self.address, occurrence.t, occurrence.y, self.p, slope)
-        move = np.zeros(d)
-        stages = int(self.settings[SET.stages])
-        first = 2 * stages * d + max(stages * d, stages * n)
-        mapping = int(self.settings[SET.mapping])
-        engine.blocks.as_exponential(self.problem.space.table, mapping, self.memory[first : first + d], move)
-        engine.blocks.combine(self.problem.space.table, move, 0, self.x_sum, 0, move, 0, 0.0)
-        self.state[STATE.t], self.y[:], self.f0[:] = occurrence.t, occurrence.y, slope
-        self.pieces.append(np.concatenate([[occurrence.t], occurrence.y, slope, move])[None])
+def as_field(given: Any, size: int) -> Field | PythonField:
+    """A field that the compiled loops can call."""
+    return given if isinstance(given, Field) else PythonField(given, size)

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from chasles.integrate import engine
-from chasles.integrate.engine import TALLY
+from chasles.integrate import blocks, dense_output
 from chasles.integrate.event import Occurrence
-from chasles.integrate.space import Space
-
-if TYPE_CHECKING:
-    from chasles.integrate.run import Run
 
 
 @dataclass(frozen=True)
@@ -22,10 +17,11 @@ class Solution:
     """What `solve` returns. `t` and `y` are the saved points, time first; call it for points in between.
 
     `steps`, `rejections`, `evaluations` (of the field), `exponentials` and `commutators` count the work; `message` says
-    how the run ended. `checkpoint` has all that `solve(..., resume=...)` needs to go on.
+    how the run ended, `hints` how it could be faster. `checkpoint` has all that `solve(..., resume=...)` needs to go
+    on. `space` is that of the problem, if it has one.
     """
 
-    space: Space
+    space: Any
     method: Any
     t: np.ndarray
     y: np.ndarray
@@ -38,49 +34,18 @@ class Solution:
     commutators: int = 0
     seconds: float = 0.0
     events: list[Occurrence] = field(default_factory=list)
+    hints: tuple[str, ...] = ()
     checkpoint: dict[str, np.ndarray] = field(default_factory=dict, repr=False)
     slopes: np.ndarray | None = field(default=None, repr=False)  # field values at the saved points
     moves: np.ndarray | None = field(default=None, repr=False)  # coordinates of the move from the point before
-
-    @classmethod
-    def empty(cls, space: Space, method: Any, t: float, y: np.ndarray) -> Solution:
-        """The solution over an empty span."""
-        return cls(space, method, np.array([t]), y[None], True, "the span is empty")
-
-    @classmethod
-    def of(
-        cls, run: Run, success: bool, message: str, events: list[Occurrence], seconds: float, first: bool
-    ) -> Solution:
-        """Gather what a run has saved."""
-        n, d = run.problem.space.size, run.problem.space.dimension
-        pieces = ([run.first_record] if first and not run.times.size else []) + run.pieces
-        rows = np.concatenate(pieces) if pieces else np.empty((0, 1 + n + 2 * d))
-        dense = not run.times.size
-        tried = int(run.counts[TALLY.accepted] + run.counts[TALLY.rejected])
-        moves, brackets = run.work_per_step()
-        return cls(
-            run.problem.space,
-            run.method,
-            rows[:, 0].copy(),
-            rows[:, 1 : 1 + n].copy(),
-            success,
-            message,
-            int(run.counts[TALLY.accepted]),
-            int(run.counts[TALLY.rejected]),
-            int(run.counts[TALLY.evaluations]),
-            tried * moves,
-            tried * brackets,
-            seconds,
-            events,
-            run.checkpoint(),
-            rows[:, 1 + n : 1 + n + d].copy() if dense else None,
-            rows[:, 1 + n + d :].copy() if dense else None,
-        )
+    no_curve: str = field(default="", repr=False)  # why there is no curve through the points, if there is none
 
     def __call__(self, times: ArrayLike) -> np.ndarray:
         """Points on the space at any times, by cubic Hermite interpolation in the algebra between the saved points."""
         if self.slopes is None or self.moves is None:
-            raise ValueError("Solution: points saved at given times cannot be interpolated; save every step instead")
+            raise ValueError(f"Solution: the points cannot be interpolated: {self.no_curve}")
+        if len(self.t) < 2:
+            raise ValueError(f"Solution: {len(self.t)} saved points cannot be interpolated")
         wanted = np.asarray(times, dtype=float)
         low, high = min(self.t[0], self.t[-1]), max(self.t[0], self.t[-1])
         if not ((wanted >= low) & (wanted <= high)).all():
@@ -94,9 +59,11 @@ class Solution:
                 "curve between them; save more often"
             )
         d, n = self.space.dimension, self.space.size
+        addresses = self.space.operations(blocks.MOVE, blocks.PULLBACK)
         result, u, work = np.empty((flat.size, n)), np.empty(d), np.empty(2 * d)
         for row, (i, when) in enumerate(zip(index, flat, strict=True)):
             h = self.t[i + 1] - self.t[i]
             ends = (self.y[i], self.slopes[i], self.slopes[i + 1], self.moves[i + 1])
-            engine.interpolate(self.space.table, 0, -1, (when - self.t[i]) / h, h, *ends, result[row], u, work)
+            theta = (when - self.t[i]) / h
+            dense_output.interpolate(self.space.table, addresses, theta, h, *ends, result[row], u, work)
         return result.reshape(*wanted.shape, n)

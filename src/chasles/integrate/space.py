@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from chasles.integrate import blocks
+from chasles.integrate import blocks, table
 from chasles.lie import pose, s3, se2, se3, so2, so3
 from chasles.lie.product import counted, vector_length
 
@@ -53,18 +53,18 @@ def _any(y):
 
 
 KINDS = {
-    "so2": Kind(blocks.SO2, (2, 2), 1, _by(so2.log), "2x2 rotation matrix"),
-    "so3": Kind(blocks.SO3, (3, 3), 3, _by(so3.log), "rotation matrix"),
-    "s3": Kind(blocks.S3, (4,), 3, _by(s3.inverse), "unit quaternion"),
-    "se2": Kind(blocks.SE2, (3, 3), 3, _by(se2.inverse), "planar pose matrix"),
-    "se3": Kind(blocks.SE3, (4, 4), 6, _by(se3.inverse), "pose matrix"),
-    "pose": Kind(blocks.POSE, (7,), 6, _by(pose.inverse), "pose"),
-    "t*so3": Kind(blocks.POSE, (7,), 6, _by(pose.inverse), "unit quaternion and momentum"),
-    "s2": Kind(blocks.ROTATED, (3,), 3, _unit, "unit vector"),
-    "ts2": Kind(blocks.SCREWED, (6,), 6, _tangent, "unit vector q and w with q.w = 0"),
-    "t*s2": Kind(blocks.SCREWED, (6,), 6, _tangent, "unit vector q and pi with q.pi = 0"),
-    "so3*": Kind(blocks.ROTATED, (3,), 3, _any, "vector"),
-    "se3*": Kind(blocks.COSCREWED, (6,), 6, _any, "pair of vectors"),
+    "so2": Kind(table.SO2, (2, 2), 1, _by(so2.log), "2x2 rotation matrix"),
+    "so3": Kind(table.SO3, (3, 3), 3, _by(so3.log), "rotation matrix"),
+    "s3": Kind(table.S3, (4,), 3, _by(s3.inverse), "unit quaternion"),
+    "se2": Kind(table.SE2, (3, 3), 3, _by(se2.inverse), "planar pose matrix"),
+    "se3": Kind(table.SE3, (4, 4), 6, _by(se3.inverse), "pose matrix"),
+    "pose": Kind(table.POSE, (7,), 6, _by(pose.inverse), "pose"),
+    "t*so3": Kind(table.POSE, (7,), 6, _by(pose.inverse), "unit quaternion and momentum"),
+    "s2": Kind(table.ROTATED, (3,), 3, _unit, "unit vector"),
+    "ts2": Kind(table.SCREWED, (6,), 6, _tangent, "unit vector q and w with q.w = 0"),
+    "t*s2": Kind(table.SCREWED, (6,), 6, _tangent, "unit vector q and pi with q.pi = 0"),
+    "so3*": Kind(table.ROTATED, (3,), 3, _any, "vector"),
+    "se3*": Kind(table.COSCREWED, (6,), 6, _any, "pair of vectors"),
 }
 
 
@@ -86,8 +86,8 @@ class Space:
         rows, iy, ix = [], 0, 0
         for _, kind in self._blocks:
             mirrored = side == "right" and kind.code in (
-                *(blocks.SO2, blocks.SO3, blocks.S3, blocks.SE2),
-                *(blocks.SE3, blocks.POSE),
+                *(table.SO2, table.SO3, table.S3, table.SE2),
+                *(table.SE3, table.POSE),
             )
             rows.append((kind.code, iy, ix, kind.algebra, -1 if mirrored else 1))
             iy, ix = iy + kind.size, ix + kind.algebra
@@ -109,7 +109,7 @@ class Space:
             if name in KINDS:
                 kind = KINDS[name]
             elif n := vector_length(name):
-                kind = Kind(blocks.VECTOR, (n,), n, _any, "vector")
+                kind = Kind(table.VECTOR, (n,), n, _any, "vector")
             else:
                 raise ValueError(f"Space: {name!r} is unknown; expected one of {', '.join(KINDS)}, r1, r2, ...")
             for _ in range(count):
@@ -135,11 +135,15 @@ class Space:
                 )
         return point
 
-    def move(self, y: ArrayLike, x: ArrayLike, coordinates: int = blocks.EXP) -> np.ndarray:
+    def move(self, y: ArrayLike, x: ArrayLike, coordinates: int = table.EXP) -> np.ndarray:
         """exp(x) y (or y exp(x) on the right)."""
         point, vector = np.array(y, dtype=float).reshape(-1), np.array(x, dtype=float).reshape(-1)
         if vector.shape != (self.dimension,):
             raise ValueError(f"{self}: an algebra vector has {self.dimension} numbers, not {vector.size}")
         out = np.empty(self.size)
-        blocks.move(self.table, coordinates, point, vector, out, 0.0)
+        blocks.move_point(self.table, self.operations(blocks.MOVE), coordinates, point, vector, out)
         return out
+
+    def operations(self, *needed: int, lanes: bool = False) -> np.ndarray:
+        """Addresses of compiled operations (`blocks.MOVE`, ...) on the blocks of this space."""
+        return blocks.operations(self.table, *needed, lanes=lanes)

@@ -28,7 +28,13 @@ from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLoca
 
 PACKAGE = Path(__file__).resolve().parents[1]
 # what the kernels of a layer can call, beside their own layer; those of a layer not listed can call the whole package
-BELOW = {"kernel": (), "lie": ("kernel",), "integrate": ("kernel", "lie"), "relative": ("kernel", "lie")}
+BELOW = {
+    "kernel": (),
+    "lie": ("kernel",),
+    "integrate": ("kernel", "lie"),
+    "relative": ("kernel", "lie"),
+    "simulation": ("kernel", "lie", "integrate", "relative"),
+}
 _KEY = re.compile("[0-9a-f]{16}").fullmatch
 
 

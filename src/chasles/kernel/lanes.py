@@ -14,6 +14,7 @@ import operator
 import numpy as np
 from llvmlite import ir
 from numba.core import types
+from numba.core.typeconv import Conversion
 from numba.core.typing.templates import ConcreteTemplate, infer_global, signature
 from numba.extending import intrinsic, lower_builtin, lower_cast, models, register_model
 
@@ -30,6 +31,10 @@ class LanesType(types.Type):
 
     def __init__(self):
         super().__init__(name=f"Lanes{WIDTH}")
+
+    def can_convert_from(self, typing_context, other):
+        """A float, where lanes are wanted, is the same number in each lane."""
+        return Conversion.safe if other == types.float64 else None
 
 
 class MaskType(types.Type):
@@ -102,9 +107,10 @@ def _binary(python_operator, result, lower):
 
 
 for _operator, _name in (("add", "fadd"), ("sub", "fsub"), ("mul", "fmul"), ("truediv", "fdiv")):
-    _binary(
-        getattr(operator, _operator), LANES, lambda builder, x, y, name=_name: getattr(builder, name)(x, y, flags=FLAGS)
-    )
+    for _form in (_operator, f"i{_operator}"):  # x + y and x += y
+        _binary(
+            getattr(operator, _form), LANES, lambda builder, x, y, name=_name: getattr(builder, name)(x, y, flags=FLAGS)
+        )
 for _operator, _symbol in (("lt", "<"), ("le", "<="), ("gt", ">"), ("ge", ">="), ("eq", "=="), ("ne", "!=")):
     _ordered = "fcmp_unordered" if _operator == "ne" else "fcmp_ordered"  # NaN != NaN is true, everything else false
     _binary(
@@ -267,9 +273,23 @@ def _flat_float64(array):
     return isinstance(array, types.Array) and array.ndim == 1 and array.layout == "C" and array.dtype == FLOAT
 
 
+def _flat_lanes(array):
+    """An array whose elements are lanes: what a field that is compiled for lanes gets (see `integrate.field`)."""
+    return isinstance(array, types.Array) and array.ndim == 1 and array.layout == "C" and array.dtype == LANES
+
+
 @intrinsic
 def _load(typing_context, array, index, pattern):
-    """Element `index` of a buffer of scalars, or of a 64-byte aligned buffer of lanes, by the type of `pattern`."""
+    """Element `index` of a buffer of scalars, or of a 64-byte aligned buffer of lanes, by the type of `pattern`.
+
+    An array of lanes gives lanes, whatever the pattern.
+    """
+    if _flat_lanes(array):
+
+        def generate_lanes(context, builder, sig, args):
+            return builder.load(_address(context, builder, sig.args[0], args[0], args[1], 1, 1, "load"))
+
+        return signature(LANES, array, types.intp, pattern), generate_lanes
     if not _flat_float64(array):
         return None
     lanes = pattern == LANES
@@ -286,6 +306,14 @@ def _load(typing_context, array, index, pattern):
 
 @intrinsic
 def _store(typing_context, array, index, value):
+    if _flat_lanes(array):
+
+        def generate_lanes(context, builder, sig, args):
+            pointer = _address(context, builder, sig.args[0], args[0], args[1], 1, 1, "store")
+            builder.store(as_lanes(builder, sig.args[2], args[2]), pointer)
+            return context.get_dummy_value()
+
+        return types.void(array, types.intp, LANES if value == LANES else FLOAT), generate_lanes
     if not _flat_float64(array):
         return None
     lanes = value == LANES

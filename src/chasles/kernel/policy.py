@@ -55,7 +55,19 @@ def kernel(function: Callable | None = None, *, entry: bool = False) -> Any:
             forceinline=True, fastmath=FAST_MATH, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True
         )(function)
     dispatcher = numba.njit(fastmath=FAST_MATH, error_model="numpy", nogil=True)(function)
-    if function.__module__.startswith("chasles."):
-        dispatcher._cache = PackageCache(function)
+    _keep(dispatcher)
     ENTRIES.append(dispatcher)
     return dispatcher
+
+
+def native(function: Callable) -> Any:
+    """Compile a function of numbers and pointers that is called through its address only (see `kernel.address`)."""
+    dispatcher = numba.njit(fastmath=FAST_MATH, error_model="numpy", nogil=True, no_cpython_wrapper=True)(function)
+    _keep(dispatcher)
+    return dispatcher
+
+
+def _keep(dispatcher: Any) -> None:
+    """Keep the machine code of the package's own functions on disk."""
+    if (dispatcher.py_func.__module__ or "").startswith("chasles."):
+        dispatcher._cache = PackageCache(dispatcher.py_func)

@@ -79,9 +79,7 @@ def store_rows(typing_context, array, start, stride, columns):
 
     def generate(context, builder, sig, args):
         values = [builder.extract_value(args[3], c) for c in range(n)]
-        firsts = [
-            builder.add(args[1], builder.mul(args[2], ir.Constant(args[2].type, r))) for r in range(WIDTH)
-        ]
+        firsts = [builder.add(args[1], builder.mul(args[2], ir.Constant(args[2].type, r))) for r in range(WIDTH)]
         rows = [_address(context, builder, sig.args[0], args[0], first, 1, n, "row store") for first in firsts]
         if n >= 4:
             for c in _squares(n):

@@ -5,8 +5,17 @@ from __future__ import annotations
 from collections import namedtuple
 from typing import Any
 
+import numpy as np
+from llvmlite import ir
+from numba import carray
+from numba.core import cgutils, types
+from numba.core.typing.templates import signature
+from numba.extending import intrinsic
+
 from chasles.kernel.lanes import load, store
 from chasles.kernel.policy import kernel
+
+STACK = 6144  # numbers that `scratch` takes from the stack
 
 
 def layout(name: str, **fields: int) -> Any:
@@ -72,3 +81,25 @@ def store9(work, at, m):
     store3(work, at, (m[0], m[1], m[2]))
     store3(work, at + 3, (m[3], m[4], m[5]))
     store3(work, at + 6, (m[6], m[7], m[8]))
+
+
+@intrinsic
+def _stack(typing_context):
+    """Pointer to `STACK` numbers on the stack of the calling function."""
+
+    def generate(context, builder, sig, args):
+        space = cgutils.alloca_once(builder, ir.ArrayType(ir.DoubleType(), STACK))
+        return builder.bitcast(space, ir.DoubleType().as_pointer())
+
+    return signature(types.CPointer(types.float64)), generate
+
+
+@kernel
+def scratch(count):
+    """An array of `count` numbers for the time of a call, without initial values: from the stack if it is small.
+
+    For functions called through an address, which have no workspace of their own; once a function.
+    """
+    if count <= STACK:
+        return carray(_stack(), (count,))
+    return np.empty(count)

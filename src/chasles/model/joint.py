@@ -31,6 +31,7 @@ KINDS: Mapping[str, tuple[int, int] | None] = {
     "weld": (0, 0),
     "general": None,
 }
+Numbers = Any  # one number, or one for each velocity; a tuple of these once the joint is made
 PER_VELOCITY = ("damping", "stiffness", "armature", "friction", "rest", "lower", "upper")
 
 
@@ -52,14 +53,14 @@ class Joint:
     screws: Any = ()
     parent_frame: Pose = ORIGIN
     child_frame: Pose = ORIGIN
-    damping: ArrayLike = 0.0
-    stiffness: ArrayLike = 0.0
-    rest: ArrayLike = 0.0
-    armature: ArrayLike = 0.0
-    friction: ArrayLike = 0.0
+    damping: Numbers = 0.0
+    stiffness: Numbers = 0.0
+    rest: Numbers = 0.0
+    armature: Numbers = 0.0
+    friction: Numbers = 0.0
     friction_speed: float = 1e-2
-    lower: ArrayLike = -np.inf
-    upper: ArrayLike = np.inf
+    lower: Numbers = -np.inf
+    upper: Numbers = np.inf
     stop_stiffness: float = 0.0
     stop_damping: float = 0.0
     nq: int = field(init=False, repr=False, compare=False)
@@ -144,10 +145,10 @@ def _each(where: str, name: str, value: ArrayLike, count: int) -> tuple[float, .
     return tuple(np.broadcast_to(array, count).tolist())
 
 
-def _made(kind: str, name: str, parent: str, child: str, screws: Sequence, at: Pose, child_at: Pose, more: dict):
+def _made(kind: str, name: str, parent: str, child: str, screws: Any, at: Pose, child_at: Pose, more: dict):
     where = f"joint {name!r}"
-    frames = {"parent_frame": as_pose(where, "at", at), "child_frame": as_pose(where, "child_at", child_at)}
-    return Joint(name, parent, child, kind, screws, **frames, **more)
+    at, child_at = as_pose(where, "at", at), as_pose(where, "child_at", child_at)
+    return Joint(name, parent, child, kind, screws, at, child_at, **more)
 
 
 def _axis(name: str, axis: ArrayLike) -> tuple[float, ...]:
@@ -162,8 +163,8 @@ def revolute(
 ):
     """Turns about an axis; q is the angle [rad].
 
-    axis: in the joint's frame. at, child_at: the joint's frame on the parent and on the child, each a pose, a 4x4 matrix
-    or a position [m]. More: damping, stiffness, ... as in `Joint`. So for all joints of this module.
+    axis: in the joint's frame. at, child_at: the joint's frame on the parent and on the child, each a pose, a 4x4
+    matrix or a position [m]. More: damping, stiffness, ... as in `Joint`. So for all joints of this module.
     """
     return _made("revolute", name, parent, child, [(*_axis(name, axis), *ZERO)], at, child_at, more)
 

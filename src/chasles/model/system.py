@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -12,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from chasles.lie import pose as pose_group
+from chasles.model.actuator import Actuator
 from chasles.model.body import GROUND, Body, Frame
 from chasles.model.force import Force, JointForce, Spring, Wrench
 from chasles.model.joint import Joint
@@ -32,12 +34,19 @@ class System:
     joints: Sequence[Joint] = ()
     frames: Sequence[Frame] = ()
     forces: Sequence[Force] = ()
+    actuators: Sequence[Actuator] = ()
     gravity: ArrayLike = EARTH
     name: str = "system"
     _index: Mapping[str, Any] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self):
-        for what, kind in (("bodies", Body), ("joints", Joint), ("frames", Frame), ("forces", Force)):
+        for what, kind in (
+            ("bodies", Body),
+            ("joints", Joint),
+            ("frames", Frame),
+            ("forces", Force),
+            ("actuators", Actuator),
+        ):
             items = tuple(getattr(self, what))
             for item in items:
                 if not isinstance(item, kind):
@@ -48,6 +57,7 @@ class System:
         _unique("bodies and frames", [GROUND, *(b.name for b in self.bodies), *(f.name for f in self.frames)])
         _unique("joints", [j.name for j in self.joints])
         _unique("forces", [f.name for f in self.forces])
+        _unique("actuators", [a.name for a in self.actuators])
         index = {
             "body": {b.name: b for b in self.bodies},
             "joint": {j.name: j for j in self.joints},
@@ -64,6 +74,13 @@ class System:
             self._require(f"frame {frame.name!r}", frame.body)
         for force in self.forces:
             self._check_force(force)
+        for actuator in self.actuators:
+            joint = self.joint(actuator.joint, f"actuator {actuator.name!r}")
+            if not 0 <= actuator.coordinate < joint.nv:
+                raise ValueError(
+                    f"actuator {actuator.name!r}: coordinate {actuator.coordinate} of joint {joint.name!r}, "
+                    f"which has {joint.nv}"
+                )
 
     def _require(self, where: str, *bodies: str) -> None:
         for body in bodies:
@@ -79,7 +96,7 @@ class System:
                 raise ValueError(f"wrench {force.name!r}: acts on the ground, which does not move")
         else:
             joint = self.joint(force.joint, f"joint force {force.name!r}")
-            if not callable(force.value) and len(force.value) != joint.nv:
+            if isinstance(force.value, tuple) and len(force.value) != joint.nv:
                 raise ValueError(
                     f"joint force {force.name!r}: has {len(force.value)} numbers; "
                     f"joint {joint.name!r} ({joint.kind}) has {joint.nv} velocities"
@@ -109,6 +126,16 @@ class System:
     def mass(self) -> float:
         """Total mass [kg]."""
         return float(sum(body.mass for body in self.bodies))
+
+    def compile(self, coordinates: str = "relative", **options: Any) -> Any:
+        """The system ready to compute with, in joint coordinates ("relative"): a `Mechanism`."""
+        makers = {
+            "relative": ("chasles.relative.mechanism", "Mechanism")
+        }  # named, not imported: they stand on this layer
+        if coordinates not in makers:
+            raise ValueError(f"System.compile: coordinates {coordinates!r}; expected one of {', '.join(makers)}")
+        module, maker = makers[coordinates]
+        return getattr(importlib.import_module(module), maker)(self, **options)
 
     # ------------------------------------------------------------ other systems from this one
 
@@ -145,6 +172,9 @@ class System:
     def with_force(self, *forces: Force) -> System:
         return replace(self, forces=(*self.forces, *forces))
 
+    def with_actuator(self, *actuators: Actuator) -> System:
+        return replace(self, actuators=(*self.actuators, *actuators))
+
     def with_gravity(self, gravity: ArrayLike) -> System:
         return replace(self, gravity=gravity)
 
@@ -160,9 +190,9 @@ class System:
             parent_frame=pose_group.compose(np.array(old.parent_frame), held),
             child_frame=old.child_frame,
         )
-        for force in self.forces:
-            if isinstance(force, JointForce) and force.joint == joint:
-                raise ValueError(f"joint {joint!r} cannot be locked: joint force {force.name!r} acts on it")
+        for acting in (*self.forces, *self.actuators):
+            if isinstance(acting, JointForce | Actuator) and acting.joint == joint:
+                raise ValueError(f"joint {joint!r} cannot be locked: {acting.name!r} acts on it")
         return replace(self, joints=tuple(weld if j.name == joint else j for j in self.joints))
 
     def attach(self, other: System, by: Joint, prefix: str = "") -> System:
@@ -202,6 +232,10 @@ class System:
             joints=(*self.joints, link, *joints),
             frames=(*self.frames, *frames),
             forces=(*self.forces, *forces),
+            actuators=(
+                *self.actuators,
+                *(replace(a, name=prefix + a.name, joint=prefix + a.joint) for a in other.actuators),
+            ),
         )
 
 

@@ -3,9 +3,9 @@
     @algorithm(work="27*slots", q="nq", v="nv", tau=out("nv"))
     def function(topology, numbers, q, v, tau, work, z): ...
 
-The kernel reads and writes buffers of scalars or of lanes, by the type of `z`. The loops bring rows of a batch into such
-buffers and the results back. They are made from a text template, because Numba cannot cache functions that close over
-another function.
+The kernel reads and writes buffers of scalars or of lanes, by the type of `z`. The loops bring rows of a batch into
+such buffers and the results back. They are made from a text template, because Numba cannot cache functions that close
+over another function.
 """
 
 from __future__ import annotations
@@ -25,18 +25,6 @@ from chasles.kernel.lanes import WIDTH, lanes_of, load, store
 from chasles.kernel.lanes import buffer as lane_buffer
 from chasles.kernel.policy import kernel
 from chasles.kernel.rows import load_rows, store_rows
-
-
-@kernel
-def row_in(source, start, size, target):
-    for k in range(size):
-        target[k] = source[start + k]
-
-
-@kernel
-def row_out(target, start, size, source):
-    for k in range(size):
-        target[start + k] = source[k]
 
 
 @kernel
@@ -108,23 +96,27 @@ class Algorithm:
         return [name for name, argument in self.arguments.items() if argument.role == role]
 
     def _loop(self, mode: str) -> Any:
-        step, one = (WIDTH, "lanes_of(0.0)") if mode == "lanes" else (1, "0.0")
-        rows = "rows" if mode == "lanes" else "row"
+        """The loop as text. On lanes rows go through buffers; a single state is worked on where it is."""
+        lanes = mode == "lanes"
+        step, one = (WIDTH, "lanes_of(0.0)") if lanes else (1, "0.0")
+        inputs, outputs = self._names("in"), self._names("out")
         arrays = ", ".join(self.arguments)
         lines = [f"def {self.__name__}_{mode}(topology, numbers, count, {arrays}, space):", f"    z, at = {one}, 0"]
-        for name in (*self._names("in"), *self._names("out")):
-            lines += [
-                f"    n_{name} = {name}.shape[0] // count",
-                f"    b_{name} = space[at : at + {step} * n_{name}]",
-                f"    at += {step} * n_{name}",
-            ]
+        lines += [f"    n_{name} = {name}.shape[0] // count" for name in (*inputs, *outputs)]
+        if lanes:
+            for name in (*inputs, *outputs):
+                lines += [f"    b_{name} = space[at : at + {step} * n_{name}]", f"    at += {step} * n_{name}"]
         lines += ["    work = space[at:]", "    i = 0", "    while True:"]
-        lines += [f"        {rows}_in({name}, i * n_{name}, n_{name}, b_{name})" for name in self._names("in")]
+        if lanes:
+            lines += [f"        rows_in({name}, i * n_{name}, n_{name}, b_{name})" for name in inputs]
+        else:
+            lines += [f"        b_{name} = {name}[i * n_{name} : (i + 1) * n_{name}]" for name in (*inputs, *outputs)]
         given = ", ".join(
             name if argument.role == "fixed" else f"b_{name}" for name, argument in self.arguments.items()
         )
         lines += [f"        function(topology, numbers, {given}, work, z)"]
-        lines += [f"        {rows}_out({name}, i * n_{name}, n_{name}, b_{name})" for name in self._names("out")]
+        if lanes:
+            lines += [f"        rows_out({name}, i * n_{name}, n_{name}, b_{name})" for name in outputs]
         # the last four rows overlap those before them
         lines += [
             f"        if i >= count - {step}:",
@@ -132,7 +124,7 @@ class Algorithm:
             f"        i = min(i + {step}, count - {step})",
         ]
         scope = {"__name__": self.__module__, "function": self.kernel, "lanes_of": lanes_of}
-        scope |= {"row_in": row_in, "row_out": row_out, "rows_in": rows_in, "rows_out": rows_out}
+        scope |= {"rows_in": rows_in, "rows_out": rows_out}
         return kernel(entry=True)(compile_text("\n".join(lines) + "\n", f"{self.__name__}_{mode}", scope))
 
     def compile(self, lanes: bool = False) -> None:
@@ -160,7 +152,7 @@ class Algorithm:
 
         Four states or more run on lanes; with several threads, in parts of at least 64 states.
         """
-        results = [np.empty((count, evaluate(self.arguments[name].size, sizes))) for name in self._names("out")]
+        results = [np.zeros((count, evaluate(self.arguments[name].size, sizes))) for name in self._names("out")]
         every = {
             **arrays,
             **{name: result.reshape(-1) for name, result in zip(self._names("out"), results, strict=True)},

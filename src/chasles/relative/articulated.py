@@ -54,8 +54,9 @@ def add_articulated(work, at, J, H, M):
 @kernel
 def store_with_rigid(work, at, inertia, J, H, M):
     """A rigid link and what hangs on it."""
-    m, h, I = inertia
-    store_symmetric(work, at, (J[0] + I[0], J[1] + I[1], J[2] + I[2], J[3] + I[3], J[4] + I[4], J[5] + I[5]))
+    m, h, own = inertia
+    J = (J[0] + own[0], J[1] + own[1], J[2] + own[2], J[3] + own[3], J[4] + own[4], J[5] + own[5])
+    store_symmetric(work, at, J)
     store3(work, at + H_AT, (H[0], H[1] - h[2], H[2] + h[1]))
     store3(work, at + H_AT + 3, (H[3] + h[2], H[4], H[5] - h[0]))
     store3(work, at + H_AT + 6, (H[6] - h[1], H[7] + h[0], H[8]))
@@ -97,7 +98,7 @@ def shift(R, p, J, H, M):
 
 @kernel
 def shift_turning(R, p, J, H, M):
-    """The same behind a revolute joint, where the z rows of J and H are zero: J = (xx, xy, yy), H its first two rows."""
+    """The same behind a revolute joint, where the z rows of J and H vanish: J is (xx, xy, yy), H has two rows."""
     a0, a1 = R[0] * J[0] + R[1] * J[1], R[0] * J[1] + R[1] * J[2]
     b0, b1 = R[3] * J[0] + R[4] * J[1], R[3] * J[1] + R[4] * J[2]
     c0, c1 = R[6] * J[0] + R[7] * J[1], R[6] * J[1] + R[7] * J[2]

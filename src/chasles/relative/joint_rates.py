@@ -24,7 +24,7 @@ from chasles.model.joint import Joint
 from chasles.screw.representation import check_representation, convert_acceleration, convert_twist
 
 if TYPE_CHECKING:
-    from chasles.relative.mechanism import Mechanism
+    from chasles.relative.analysis import Analysis
 
 
 def screws_at(joint: Joint, q: np.ndarray) -> np.ndarray:
@@ -58,7 +58,7 @@ def _solved(columns: np.ndarray, motion: np.ndarray) -> np.ndarray:
 
 
 def joint_rates(
-    mechanism: Mechanism,
+    mechanism: Analysis,
     function: str,
     q: ArrayLike,
     twists: ArrayLike,
@@ -67,7 +67,7 @@ def joint_rates(
 ) -> tuple[np.ndarray, np.ndarray]:
     """v, and a if accelerations are given, (..., nv) each, from the motion (..., bodies, 6) of all bodies."""
     check_representation(function, representation)
-    coordinates = mechanism._q(function, q)
+    coordinates = mechanism.check_q(function, q)
     V = real_array(function, "twists", twists, (len(mechanism.bodies), 6))
     A = (
         np.zeros_like(V)

@@ -23,8 +23,9 @@ from chasles.relative.tables import (
     constants_of,
     inertia_of,
     link,
+    link_of_velocity,
     links_of,
-    velocities_of,
+    velocity_before,
 )
 
 # of each link: its pose in the frame of the first link of its tree; mass, first moment and inertia of all it carries
@@ -122,30 +123,33 @@ def composite_momentum(work, here, twist, z):
     return add(sym_mul(J, angular), cross(moment, linear)), sub(scale(mass, linear), cross(moment, angular))
 
 
+@kernel
+def store_pair(matrix, nv, r, s, value):
+    store(matrix, r * nv + s, value)
+    store(matrix, s * nv + r, value)
+
+
 @algorithm(work=f"{COMPOSITE.size}*links+6*nv", q="nq", matrix=out("nv*nv"))
 def mass_matrix(topology, numbers, q, matrix, work, z):
-    """M(q), all of it, by rows."""
-    n, nv, columns, zero = links_of(topology), topology[HEAD.velocities], columns_at(topology), like(0.0, z)
+    """M(q), all of it, by rows. Entries that vanish for every q are not written: the matrix is to be zero before."""
+    nv, columns = topology[HEAD.velocities], columns_at(topology)
     gather_composites(topology, numbers, q, work, z)
-    for i in range(n):
-        kind, iv = link(topology, i)[1], link(topology, i)[3]
-        for r in range(iv, iv + velocities_of(kind)):
-            torque, force = composite_momentum(work, i * COMPOSITE.size, load6(work, columns + 6 * r, z), z)
-            j, filled = i, r + 1
-            while j >= 0:
-                parent, other, _, first = link(topology, j)
-                last = first + velocities_of(other)
-                for s in range(last, filled):  # joints in between that are not on the way to the ground
-                    store(matrix, r * nv + s, zero)
-                    store(matrix, s * nv + r, zero)
-                for s in range(first, min(last, filled)):
-                    a, b = load6(work, columns + 6 * s, z)
-                    value = dot(a, torque) + dot(b, force)
-                    store(matrix, r * nv + s, value)
-                    store(matrix, s * nv + r, value)
-                filled, j = first, parent
-            for s in range(filled):
-                store(matrix, r * nv + s, zero)
-                store(matrix, s * nv + r, zero)
-            armature = numbers[constants_of(i) + CONSTANT.armature]
-            store(matrix, r * nv + r, load(matrix, r * nv + r, z) + armature)
+    for r in range(nv):
+        i = link_of_velocity(topology, r)
+        column = load6(work, columns + 6 * r, z)
+        torque, force = composite_momentum(work, i * COMPOSITE.size, column, z)
+        own = dot(column[0], torque) + dot(column[1], force)
+        store(matrix, r * nv + r, own + numbers[constants_of(i) + CONSTANT.armature])
+        s = velocity_before(topology, r)
+        while s >= 0:
+            a, b = load6(work, columns + 6 * s, z)
+            store_pair(matrix, nv, r, s, dot(a, torque) + dot(b, force))
+            s = velocity_before(topology, s)
+        if s < -1:
+            s = -2 - s
+            store_pair(matrix, nv, r, s, torque[0])
+            store_pair(matrix, nv, r, s + 1, torque[1])
+            store_pair(matrix, nv, r, s + 2, torque[2])
+            store_pair(matrix, nv, r, s + 3, force[0])
+            store_pair(matrix, nv, r, s + 4, force[1])
+            store_pair(matrix, nv, r, s + 5, force[2])

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,25 +13,36 @@ from numpy.typing import ArrayLike
 from chasles.lie import pose as pose_group
 from chasles.lie.arrays import real_array
 from chasles.lie.rotation import quaternion_to_matrix
+from chasles.model.law import PythonLaw
 from chasles.model.system import System
 from chasles.relative import (
-    coriolis,
+    acting,
+    force,
     forward,
     inverse,
     inverse_hybrid,
     inverse_mixed,
     inverse_spatial,
-    jacobian,
-    joint_rates,
     kinematics,
     mass,
-    momentum,
-    momentum_form,
 )
 from chasles.relative.algorithm import Algorithm
-from chasles.relative.tables import CONSTANT, FREE, GRAVITY, HEAD, LINK, SPHERICAL
+from chasles.relative.analysis import Analysis
+from chasles.relative.configuration import Configuration
+from chasles.relative.raw import Raw
+from chasles.relative.tables import FREE, HEAD, LINK, SPHERICAL, link_table
 from chasles.relative.tree import build
 from chasles.screw.representation import check_representation
+
+
+class AppliedForces(NamedTuple):
+    """Generalised forces tau (..., nv), wrenches on the links, power [W] of all but springs, energy [J] in springs."""
+
+    tau: np.ndarray
+    wrenches: np.ndarray
+    power: np.ndarray
+    stored: np.ndarray
+
 
 UNIT_TOLERANCE = 1e-8  # how far a quaternion in q may be from unit length
 EMPTY = np.empty(0)
@@ -41,7 +54,7 @@ RECURSIONS = {
 }
 
 
-class Mechanism:
+class Mechanism(Analysis):
     """A tree of bodies in joint coordinates q and velocities v.
 
     Arrays have any leading axes (a batch); four states or more run on SIMD lanes, and in parallel on `threads`.
@@ -55,14 +68,17 @@ class Mechanism:
         self.topology, self.numbers = self.tree.topology, self.tree.numbers
         self.nq, self.nv = int(self.topology[HEAD.coordinates]), int(self.topology[HEAD.velocities])
         self.links = int(self.topology[HEAD.links])
+        self.sizes = {"nq": self.nq, "nv": self.nv, "links": self.links, "slots": self.links + 1}
         self.joints = tuple(joint.name for joint in self.tree.joints if joint.nv)
         self.bodies = tuple(body.name for body in system.bodies)
-        table = self.topology[HEAD.size :].reshape(-1, LINK.size)
+        table = link_table(self.topology)
         kinds = table[:, LINK.kind]
         # where the unit quaternions of q begin, and what they belong to
-        self._quaternions = table[(kinds == SPHERICAL) | (kinds == FREE), LINK.coordinate]
-        self._free = table[kinds == FREE]
-        self._spherical = table[kinds == SPHERICAL]
+        self.quaternions = table[(kinds == SPHERICAL) | (kinds == FREE), LINK.coordinate]
+        self.configuration = Configuration(self.topology)
+        self.neutral, self.random = self.configuration.neutral, self.configuration.random
+        self.retract, self.difference = self.configuration.retract, self.configuration.difference
+        self.interpolate = self.configuration.interpolate
 
     def __repr__(self) -> str:
         return (
@@ -71,15 +87,15 @@ class Mechanism:
 
     # ------------------------------------------------------------ running algorithms
 
-    def _q(self, function: str, q: ArrayLike) -> np.ndarray:
+    def check_q(self, function: str, q: ArrayLike) -> np.ndarray:
         """Coordinates, finite and on their groups."""
         array = real_array(function, "q", q, (self.nq,))
-        if len(self._quaternions):
-            squares = sum(array[..., self._quaternions + k] ** 2 for k in range(4))
+        if len(self.quaternions):
+            squares = np.sum([array[..., self.quaternions + k] ** 2 for k in range(4)], axis=0)
             off = np.abs(squares - 1.0)
             if np.any(off > 2 * UNIT_TOLERANCE):
                 *batch, k = np.unravel_index(np.argmax(off), off.shape)
-                joint = self.joint_at(int(self._quaternions[k]))
+                joint = self.joint_at(int(self.quaternions[k]))
                 where = f"[{', '.join(map(str, batch))}]" if batch else ""
                 raise ValueError(
                     f"{function}: q{where}: the quaternion of joint {joint!r} has length "
@@ -87,12 +103,17 @@ class Mechanism:
                 )
         return array
 
-    def _v(self, function: str, name: str, value: ArrayLike) -> np.ndarray:
+    def check_v(self, function: str, name: str, value: ArrayLike) -> np.ndarray:
+        """Velocities, accelerations or generalised forces, finite."""
         return real_array(function, name, value, (self.nv,))
 
     def joint_at(self, coordinate: int) -> str:
         """The joint that a coordinate of q belongs to."""
         return next(name for name, part in self.tree.coordinates.items() if part.start <= coordinate < part.stop)
+
+    def joint_of_velocity(self, velocity: int) -> str:
+        """The joint that a velocity belongs to."""
+        return next(name for name, part in self.tree.velocities.items() if part.start <= velocity < part.stop)
 
     def _run(
         self, function: str, algorithm: Algorithm, arrays: dict[str, np.ndarray], sizes: dict[str, int] | None = None
@@ -109,9 +130,14 @@ class Mechanism:
         for name, array in inputs.items():
             if name in shapes:
                 flat[name] = np.ascontiguousarray(np.broadcast_to(array, batch + array.shape[-1:])).reshape(-1)
-        every = {"nq": self.nq, "nv": self.nv, "links": self.links, "slots": self.links + 1, **(sizes or {})}
         count = math.prod(batch)
+        every = {**self.sizes, **(sizes or {})}
         return algorithm.run(self.topology, self.numbers, every, count, flat, self.threads), batch
+
+    @cached_property
+    def raw(self) -> Raw:
+        """The unchecked tier, for loops that count microseconds; one thread at a time."""
+        return Raw(self)
 
     # ------------------------------------------------------------ kinematics
 
@@ -145,13 +171,13 @@ class Mechanism:
 
     def poses(self, q: ArrayLike, frames: Iterable[str] | str | None = None) -> np.ndarray:
         """Poses in space of frames or bodies, (..., frames, 7); one name gives (..., 7), None all bodies."""
-        return self._motion("poses", frames, "body", {"q": self._q("poses", q)})[0]
+        return self._motion("poses", frames, "body", {"q": self.check_q("poses", q)})[0]
 
     def twists(
         self, q: ArrayLike, v: ArrayLike, frames: Iterable[str] | str | None = None, *, representation: str = "body"
     ) -> np.ndarray:
         """Twists of frames or bodies in a representation, (..., frames, 6) [rad/s, m/s]."""
-        arrays = {"q": self._q("twists", q), "v": self._v("twists", "v", v)}
+        arrays = {"q": self.check_q("twists", q), "v": self.check_v("twists", "v", v)}
         return self._motion("twists", frames, representation, arrays)[1]
 
     def accelerations(
@@ -164,8 +190,8 @@ class Mechanism:
         representation: str = "body",
     ) -> np.ndarray:
         """Time derivatives of the twists in a representation, (..., frames, 6) [rad/s², m/s²]; gravity is no part."""
-        arrays = {"q": self._q("accelerations", q), "v": self._v("accelerations", "v", v)}
-        arrays["a"] = self._v("accelerations", "a", a)
+        arrays = {"q": self.check_q("accelerations", q), "v": self.check_v("accelerations", "v", v)}
+        arrays["a"] = self.check_v("accelerations", "a", a)
         return self._motion("accelerations", frames, representation, arrays)[2]
 
     # ------------------------------------------------------------ dynamics
@@ -179,7 +205,9 @@ class Mechanism:
         back = pose_group.inverse(self.tree.body_in_link)
         moved = pose_group.AdT_apply(back, given)
         moving = self.tree.link_of_body >= 0
-        np.add.at(on_links, (..., self.tree.link_of_body[moving], slice(None)), moved[..., moving, :])
+        np.add.at(
+            np.moveaxis(on_links, -2, 0), self.tree.link_of_body[moving], np.moveaxis(moved[..., moving, :], -2, 0)
+        )
         return on_links.reshape(*given.shape[:-2], 6 * self.links)
 
     def inverse_dynamics(
@@ -199,7 +227,7 @@ class Mechanism:
         """
         name = "inverse_dynamics"
         check_representation(name, representation)
-        arrays = {"q": self._q(name, q), "v": self._v(name, "v", v), "a": self._v(name, "a", a)}
+        arrays = {"q": self.check_q(name, q), "v": self.check_v(name, "v", v), "a": self.check_v(name, "a", a)}
         arrays["wrenches"] = self._wrenches(name, wrenches)
         (tau,), batch = self._run(name, RECURSIONS[representation], arrays)
         return tau.reshape(*batch, self.nv)
@@ -209,141 +237,60 @@ class Mechanism:
     ) -> np.ndarray:
         """Accelerations (..., nv) under generalised forces and wrenches as in `inverse_dynamics`."""
         name = "forward_dynamics"
-        arrays = {"q": self._q(name, q), "v": self._v(name, "v", v), "tau": self._v(name, "tau", tau)}
+        arrays = {"q": self.check_q(name, q), "v": self.check_v(name, "v", v), "tau": self.check_v(name, "tau", tau)}
         arrays["wrenches"] = self._wrenches(name, wrenches)
         (a,), batch = self._run(name, forward.forward_dynamics, arrays)
         return a.reshape(*batch, self.nv)
 
     def mass_matrix(self, q: ArrayLike) -> np.ndarray:
         """M(q), (..., nv, nv)."""
-        (matrix,), batch = self._run("mass_matrix", mass.mass_matrix, {"q": self._q("mass_matrix", q)})
+        (matrix,), batch = self._run("mass_matrix", mass.mass_matrix, {"q": self.check_q("mass_matrix", q)})
         return matrix.reshape(*batch, self.nv, self.nv)
 
-    # ------------------------------------------------------------ Jacobians
+    # ------------------------------------------------------------ the forces of the system
 
-    def _jacobians(self, function: str, frames, representation: str, arrays: dict[str, np.ndarray]) -> np.ndarray:
-        check_representation(function, representation)
-        single = isinstance(frames, str)
-        links, offset = self._places(function, [frames] if single else frames)
-        where = np.concatenate([[kinematics.REPRESENTATIONS.index(representation)], links])
-        rates = "v" in arrays
-        every = {"q": arrays["q"], "v": arrays.get("v", EMPTY), "where": where, "offset": offset}
-        columns = len(links) * self.nv
-        sizes = {"columns": 0 if rates else columns, "rates": columns if rates else 0}
-        results, batch = self._run(function, jacobian.jacobians, every, sizes)
-        return results[rates].reshape(*batch, *(() if single else (len(links),)), 6, self.nv)
+    @cached_property
+    def acting(self) -> acting.Acting:
+        """The system's forces as tables."""
+        return acting.tables(self.system, self.tree)
 
-    def jacobian(
-        self, q: ArrayLike, frames: Iterable[str] | str | None = None, *, representation: str = "body"
-    ) -> np.ndarray:
-        """J with twist = J v of frames or bodies, (..., frames, 6, nv); one name gives (..., 6, nv)."""
-        return self._jacobians("jacobian", frames, representation, {"q": self._q("jacobian", q)})
+    def applied_forces(self, q: ArrayLike, v: ArrayLike, t: ArrayLike = 0.0) -> AppliedForces:
+        """All that acts on states (..., nq), (..., nv) at times t [s], besides gravity."""
+        name = "applied_forces"
+        given = [self.check_q(name, q), self.check_v(name, "v", v), np.asarray(t, dtype=float)[..., None]]
+        batch = np.broadcast_shapes(*(array.shape[:-1] for array in given))
+        count = math.prod(batch)
+        q, v, t = (
+            np.ascontiguousarray(np.broadcast_to(array, batch + array.shape[-1:])).reshape(count, -1) for array in given
+        )
+        tau, wrenches, results = np.empty((count, self.nv)), np.empty((count, 6 * self.links)), np.empty((count, 2))
+        states = np.empty(kinematics.STATE.size * (self.links + 1))
+        tables = (self.topology, self.numbers, self.acting.table, self.acting.values)
+        sizes = np.array([*map(len, tables), self.nq, self.nv, 6 * self.links, len(states)])
+        arrays = (t.reshape(-1), *tables, q, v, tau, wrenches, results, states, np.empty(force.SCRATCH), sizes)
+        force.forces_on_states(force.act_address(), *arrays)
+        for law in self.acting.laws:
+            if isinstance(law, PythonLaw) and law.error is not None:
+                raise law.error
+        return AppliedForces(
+            tau.reshape(*batch, self.nv),
+            wrenches.reshape(*batch, 6 * self.links),
+            results[:, 0].reshape(batch),
+            results[:, 1].reshape(batch),
+        )
 
-    def jacobian_rate(
-        self, q: ArrayLike, v: ArrayLike, frames: Iterable[str] | str | None = None, *, representation: str = "body"
-    ) -> np.ndarray:
-        """Time derivative of `jacobian` along v: acceleration = J a + J' v in the same representation."""
-        arrays = {"q": self._q("jacobian_rate", q), "v": self._v("jacobian_rate", "v", v)}
-        return self._jacobians("jacobian_rate", frames, representation, arrays)
+    def accelerations_under(self, q: ArrayLike, v: ArrayLike, u: ArrayLike = 0.0, t: ArrayLike = 0.0) -> np.ndarray:
+        """Joint accelerations (..., nv) under gravity, the system's forces and generalised forces u."""
+        forces = self.applied_forces(q, v, t)
+        arrays = {"q": self.check_q("accelerations_under", q), "v": self.check_v("accelerations_under", "v", v)}
+        arrays |= {"tau": forces.tau + np.asarray(u, dtype=float), "wrenches": forces.wrenches}
+        (a,), batch = self._run("accelerations_under", forward.forward_dynamics, arrays)
+        return a.reshape(*batch, self.nv)
 
-    def velocities_from_twists(self, q: ArrayLike, twists: ArrayLike, *, representation: str = "body") -> np.ndarray:
-        """v (..., nv) from the twists (..., bodies, 6) of all bodies; least squares if they do not fit the joints."""
-        return joint_rates.joint_rates(self, "velocities_from_twists", q, twists, None, representation)[0]
-
-    def accelerations_from_twists(
-        self, q: ArrayLike, twists: ArrayLike, accelerations: ArrayLike, *, representation: str = "body"
-    ) -> np.ndarray:
-        """a (..., nv) from the twists of all bodies and their time derivatives, both in the representation."""
-        name = "accelerations_from_twists"
-        return joint_rates.joint_rates(self, name, q, twists, accelerations, representation)[1]
-
-    # ------------------------------------------------------------ parts of the equations of motion
-
-    def bias(self, q: ArrayLike, v: ArrayLike) -> np.ndarray:
-        """C v + g, (..., nv): the generalised forces of a motion without acceleration."""
-        return self.inverse_dynamics(self._q("bias", q), self._v("bias", "v", v), np.zeros(self.nv))
-
-    def gravity_forces(self, q: ArrayLike) -> np.ndarray:
-        """g(q), (..., nv): the generalised forces that hold the mechanism at rest."""
-        return self.inverse_dynamics(self._q("gravity_forces", q), np.zeros(self.nv), np.zeros(self.nv))
-
-    def coriolis(self, q: ArrayLike, v: ArrayLike, *, skew: bool = False) -> np.ndarray:
-        """A matrix C(q, v), (..., nv, nv), with C v the velocity terms: that of 002 eq. (84), or with M' - 2C skew."""
-        arrays = {"q": self._q("coriolis", q), "v": self._v("coriolis", "v", v)}
-        arrays["weights"] = np.array([0.5, 0.5] if skew else [1.0, 0.0])
-        (matrix,), batch = self._run("coriolis", coriolis.coriolis_matrix, arrays)
-        return matrix.reshape(*batch, self.nv, self.nv)
-
-    # ------------------------------------------------------------ energy and momentum
-
-    def _totals(self, function: str, q: ArrayLike, v: ArrayLike | None) -> list[np.ndarray]:
-        arrays = {"q": self._q(function, q), "v": EMPTY if v is None else self._v(function, "v", v)}
-        results, batch = self._run(function, momentum.totals, arrays)
-        return [result.reshape(*batch, -1) for result in results]
-
-    def _check_mass(self, function: str) -> None:
-        if not self.numbers[GRAVITY.size :].reshape(-1, CONSTANT.size)[:, CONSTANT.mass].any():
-            raise ValueError(f"{function}: nothing of {self.system.name!r} that moves has a mass: there is no centre")
-
-    def energy(self, q: ArrayLike, v: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
-        """Kinetic and potential energy [J], (...) each; the latter is zero with the centre of mass at the origin."""
-        both = self._totals("energy", q, v)[0]
-        return both[..., 0], both[..., 1]
-
-    def momentum(self, q: ArrayLike, v: ArrayLike) -> np.ndarray:
-        """Total momentum (angular, linear) about the origin of space, in its axes, (..., 6) [N m s, N s]."""
-        return self._totals("momentum", q, v)[1]
-
-    def centre_of_mass(self, q: ArrayLike) -> np.ndarray:
-        """Centre of mass in space of all that moves, (..., 3) [m]."""
-        self._check_mass("centre_of_mass")
-        return self._totals("centre_of_mass", q, None)[2][..., :3]
-
-    def centre_of_mass_velocity(self, q: ArrayLike, v: ArrayLike) -> np.ndarray:
-        """Velocity of the centre of mass, (..., 3) [m/s]."""
-        self._check_mass("centre_of_mass_velocity")
-        return self._totals("centre_of_mass_velocity", q, v)[2][..., 3:]
-
-    def centroidal_momentum_matrix(self, q: ArrayLike) -> np.ndarray:
-        """A(q), (..., 6, nv): A v is the momentum (angular, linear) about the centre of mass, in world axes."""
-        name = "centroidal_momentum_matrix"
-        self._check_mass(name)
-        (matrix,), batch = self._run(name, momentum.centroidal_matrix, {"q": self._q(name, q)})
-        return matrix.reshape(*batch, 6, self.nv)
-
-    def centroidal_momentum(self, q: ArrayLike, v: ArrayLike) -> np.ndarray:
-        """Momentum (angular, linear) about the centre of mass, in world axes, (..., 6)."""
-        speeds = self._v("centroidal_momentum", "v", v)
-        return (self.centroidal_momentum_matrix(q) @ speeds[..., None])[..., 0]
-
-    # ------------------------------------------------------------ first-order forms
-
-    def twist_rates(
-        self, q: ArrayLike, twists: ArrayLike, tau: ArrayLike | None = None, wrenches: ArrayLike | None = None
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """v and the rates of the body twists (..., bodies, 6), of a state (q, twists): 002 eqs. (78), (111)."""
-        v = self.velocities_from_twists(q, twists)
-        a = self.forward_dynamics(q, v, np.zeros(self.nv) if tau is None else tau, wrenches)
-        return v, self.accelerations(q, v, a)
-
-    def momenta(self, q: ArrayLike, v: ArrayLike) -> np.ndarray:
-        """Momenta p (..., nv) of the joints as in `relative.momentum_form`: for a free joint the spatial momentum."""
-        arrays = {"q": self._q("momenta", q), "v": self._v("momenta", "v", v)}
-        (p,), batch = self._run("momenta", momentum_form.momenta, arrays)
-        return p.reshape(*batch, self.nv)
-
-    def momentum_rates(
-        self, q: ArrayLike, p: ArrayLike, tau: ArrayLike | None = None, wrenches: ArrayLike | None = None
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """v and p', (..., nv) each, of a state (q, p): 002 eq. (79). Forces as in `forward_dynamics`."""
-        name = "momentum_rates"
-        arrays = {"q": self._q(name, q), "p": self._v(name, "p", p)}
-        arrays["tau"] = EMPTY if tau is None else self._v(name, "tau", tau)
-        arrays["wrenches"], arrays["still"] = self._wrenches(name, wrenches), self.numbers.copy()
-        arrays["still"][GRAVITY.vector : GRAVITY.vector + 3] = 0.0
-        (v, rate, _), batch = self._run(name, momentum_form.momentum_rates, arrays)
-        return v.reshape(*batch, self.nv), rate.reshape(*batch, self.nv)
-
-    def velocities_from_momenta(self, q: ArrayLike, p: ArrayLike) -> np.ndarray:
-        """v (..., nv) of the momenta p of `momenta`, O(n)."""
-        return self.momentum_rates(q, p)[0]
+    def static_forces(self, q: ArrayLike, link_wrenches: np.ndarray | None = None) -> np.ndarray:
+        """Generalised forces (..., nv) that hold the mechanism at rest against gravity and wrenches on the links."""
+        still = np.zeros(self.nv)
+        arrays = {"q": self.check_q("static_forces", q), "v": still, "a": still}
+        arrays["wrenches"] = EMPTY if link_wrenches is None else link_wrenches
+        (tau,), batch = self._run("static_forces", inverse.inverse_dynamics, arrays)
+        return tau.reshape(*batch, self.nv)

@@ -1,12 +1,15 @@
 """A tree as two flat arrays, the form in which kernels see it.
 
-`topology` (int64) has a head and six numbers a link; `numbers` (float64) has a head and the constants of each link.
-Links are numbered so that a parent comes before its children; the parent of a root is -1, the ground. A link is moved
-by one elementary joint, whose axis is the z axis of the link's frame: a joint with several axes is a chain of links
-without mass, a weld is no joint at all (the bodies are one link). So a body of the model is a frame on a link.
+`topology` (int64) has a head, six numbers a link and two a velocity; `numbers` (float64) has a head and the constants
+of each link. Links are numbered so that a parent comes before its children; the parent of a root is -1, the ground. A
+link is moved by one elementary joint, whose axis is the z axis of the link's frame: a joint with several axes is a
+chain of links without mass, a weld is no joint at all (the bodies are one link). So a body of the model is a frame on a
+link.
 """
 
 from __future__ import annotations
+
+import numpy as np
 
 from chasles.kernel.policy import kernel
 from chasles.kernel.workspace import layout
@@ -52,6 +55,21 @@ def parent_of(topology, i):
 
 
 @kernel
+def velocity_before(topology, k):
+    """The velocity before velocity k on the way to the ground; -1 at the end of the way.
+
+    -2 - f where the way ends with a free joint on the ground, whose six velocities begin at f: there the columns of the
+    Jacobian are those of the identity, and need no product.
+    """
+    return topology[HEAD.size + topology[HEAD.links] * LINK.size + k]
+
+
+@kernel
+def link_of_velocity(topology, k):
+    return topology[HEAD.size + topology[HEAD.links] * LINK.size + topology[HEAD.velocities] + k]
+
+
+@kernel
 def constants_of(i):
     """Where the constants of link i begin in `numbers`."""
     return GRAVITY.size + i * CONSTANT.size
@@ -76,3 +94,8 @@ def inertia_of(numbers, c):
 @kernel
 def velocities_of(kind):
     return 3 if kind == SPHERICAL else (6 if kind == FREE else 1)
+
+
+def link_table(topology: np.ndarray) -> np.ndarray:
+    """The links' part of a topology, (links, 6)."""
+    return topology[HEAD.size : HEAD.size + LINK.size * int(topology[HEAD.links])].reshape(-1, LINK.size)

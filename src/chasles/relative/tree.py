@@ -118,7 +118,7 @@ def build(system: System) -> Tree:
     links, rows, bases, owners = 0, [], np.empty((len(axis_frames), 7)), []
     coordinates, velocities, last_link, child_in_link = {}, {}, {}, {}
     iq = iv = 0
-    joined = {"first": [], "joint": [], "parent": []}
+    joined: dict[str, list[int]] = {"first": [], "joint": [], "parent": []}
     for k, (joint, part) in enumerate(zip(joints, parts, strict=True)):
         body, parent = index[joint.child], index.get(joint.parent, len(index))
         coordinates[joint.name], velocities[joint.name] = slice(iq, iq + joint.nq), slice(iv, iv + joint.nv)
@@ -178,7 +178,7 @@ def build(system: System) -> Tree:
     head = np.zeros(HEAD.size, dtype=np.int64)
     head[:] = links, iq, iv, sum(value != 0.0 for value in armatures)
     return Tree(
-        np.concatenate([head, table.ravel()]),
+        np.concatenate([head, table.ravel(), *_ways(table)]),
         numbers,
         tuple(joints),
         coordinates,
@@ -189,3 +189,16 @@ def build(system: System) -> Tree:
         last_link,
         child_in_link,
     )
+
+
+def _ways(table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """For each velocity, the one before it on the way to the ground (see `tables.velocity_before`), and its link."""
+    before: list[int] = []
+    owner: list[int] = []
+    last: list[int] = []
+    for i, (parent, kind, _, first) in enumerate(table[:, :4].tolist()):
+        count = VELOCITIES[kind]
+        before += [last[parent] if parent >= 0 else -1, *range(first, first + count - 1)]
+        owner += [i] * count
+        last.append(-2 - first if kind == FREE and parent < 0 else first + count - 1)
+    return np.array(before, dtype=np.int64), np.array(owner, dtype=np.int64)

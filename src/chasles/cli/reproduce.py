@@ -1,0 +1,55 @@
+"""`chasles reproduce`: compute the figures of a paper again and compare."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+from rich.console import Console
+
+
+def reproduce(
+    number: Annotated[str, Parameter(help="Number of the paper: 004.")],
+    /,
+    *,
+    figure: Annotated[list[int] | None, Parameter(negative=(), help="Only this figure; may be given again.")] = None,
+    output: Annotated[
+        Path | None, Parameter(help="Folder for the files; by default reproduce_004 for paper 004.")
+    ] = None,
+) -> None:
+    """Compute the numerical figures of a paper again, and show what it says of them and what comes out.
+
+    Each figure becomes a picture (PNG) with its numbers (CSV) and its statements (JSON).
+    """
+    from chasles.reproduce import paper
+
+    folder = Path(f"reproduce_{number}") if output is None else output
+    console = Console()
+    with console.status("loading, and compiling what is not in the cache ..."):
+        figures = paper(number)
+        wanted = list(figures) if figure is None else figure
+        if unknown := [k for k in wanted if k not in figures]:
+            known = ", ".join(map(str, figures))
+            raise ValueError(f"reproduce: paper {number} has no numerical figure {unknown[0]}; it has {known}")
+        from chasles.reproduce.figure import notes, save, table
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ValueError(f"reproduce: no folder {folder} ({error.strerror}); give another with --output") from None
+
+    done, start = [], time.perf_counter()
+    for count, k in enumerate(wanted, 1):
+        began = time.perf_counter()
+        with console.status(f"figure {k} ({count} of {len(wanted)}): {figures[k].__doc__}"):
+            done.append(figures[k]())
+            files = save(done[-1], folder, number)
+        spent = time.perf_counter() - began
+        console.print(f"figure {k:2d}  {spent:5.1f} s  {files[0]} and {len(files) - 1} files of data")
+    console.print(table(done))
+    for note, mark in notes(done).items():
+        console.print(f"({mark}) {note}", highlight=False)
+    claims = [claim for one in done for claim in one.claims]
+    agreed = sum(claim.agrees for claim in claims)
+    console.print(f"{agreed} of {len(claims)} statements agree; {time.perf_counter() - start:.0f} s; files in {folder}")

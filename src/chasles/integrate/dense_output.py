@@ -1,0 +1,89 @@
+"""Saved points and the curve between them: a cubic in the algebra through the moves of the steps."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from chasles.integrate import blocks
+from chasles.integrate.explicit_layout import SET, STATE, TALLY
+from chasles.integrate.explicit_step import copy
+from chasles.kernel.lanes import like, load, select, store
+from chasles.kernel.policy import kernel
+
+
+@kernel
+def hermite(table, addresses, mapping, terms, theta, h, y, f0, f1, x, out, u, work):
+    """Point at fraction theta of a step: exp(u) y with u the cubic through 0 and x with slopes from f0 and f1."""
+    d = u.shape[0]
+    for m in range(d):
+        u[m] = 0.0
+    blocks.pullback(table, addresses, mapping, terms, u, f0, work, 0, 0.0)
+    blocks.pullback(table, addresses, mapping, terms, x, f1, work, d, 0.0)
+    s2, s3 = theta * theta, theta * theta * theta
+    for m in range(d):
+        u[m] = (3 * s2 - 2 * s3) * x[m] + h * ((theta - 2 * s2 + s3) * work[m] + (s3 - s2) * work[d + m])
+    blocks.move(table, addresses, mapping, y, u, out, 0.0)
+
+
+@kernel(entry=True)
+def interpolate(table, addresses, theta, h, y, f0, f1, x, out, u, work):
+    """`hermite` in exponential coordinates, for callers in Python."""
+    hermite(table, addresses, 0, -1, theta, h, y, f0, f1, x, out, u, work)
+
+
+@kernel
+def record(records, row, t, y, f, x, n, d, z):
+    """A saved point: time, point, field value, and the move since the point saved before it."""
+    first = row * (1 + n + 2 * d)
+    store(records, first, like(t, z))
+    copy(y, 0, records, first + 1, n, z)
+    copy(f, 0, records, first + 1 + n, d, z)
+    copy(x, 0, records, first + 1 + n + d, d, z)
+
+
+@kernel
+def room(records, settings, width):
+    """How many points the records can hold."""
+    return records.shape[0] // (width * (1 + settings[SET.point] + 2 * settings[SET.algebra]))
+
+
+@kernel
+def add_move(table, addresses, x, x_sum, first, d, z):
+    """Add the move of a step to that since the last saved point; NaN once its logarithm is not unique any more."""
+    if first:
+        copy(x, 0, x_sum, 0, d, z)
+    else:
+        turn = blocks.largest_angle(table, x, z) + blocks.largest_angle(table, x_sum, z)
+        unique = turn < np.pi
+        blocks.combine(table, addresses, x, x_sum, x_sum, z)
+        for m in range(d):
+            store(x_sum, m, select(unique, load(x_sum, m, z), np.nan))
+
+
+@kernel
+def keep_move(table, addresses, settings, state, x, x_sum, work, z):
+    """Remember the move of a step for the curve through the saved points."""
+    d = settings[SET.algebra]
+    if settings[SET.dense]:
+        blocks.as_exponential(table, addresses, settings[SET.mapping], x, work, d, z)
+        add_move(table, addresses, work, x_sum, state[STATE.since_save] == 0.0, d, z)
+    state[STATE.since_save] += 1.0
+
+
+@kernel
+def save_times(table, addresses, settings, clock, y, f0, f1, x, point, u, work, times, records, counts):
+    """Save the requested times in (t, target]; False if the records have no room for all of them."""
+    direction, t, target, h = clock
+    n, d = settings[SET.point], settings[SET.algebra]
+    mapping, terms = settings[SET.mapping], settings[SET.terms]
+    rows, i = counts[TALLY.records], counts[TALLY.next_time]
+    while i < times.shape[0] and direction * (times[i] - target) <= 0.0:
+        if rows >= room(records, settings, 1):
+            return False
+        hermite(table, addresses, mapping, terms, (times[i] - t) / h, h, y, f0, f1, x, point, u, work)
+        record(records, rows, times[i], point, f1, x, n, d, 0.0)
+        rows += 1
+        i += 1
+    counts[TALLY.next_time] = i
+    counts[TALLY.records] = rows
+    return True

@@ -1,0 +1,324 @@
+"""Runs of the explicit methods: problem and method turned into the arrays that the compiled loop works on."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from chasles.integrate import blocks, engine
+from chasles.integrate import explicit_layout as layout
+from chasles.integrate.event import Event, Occurrence, bracketed_zero, up_to_terminal
+from chasles.integrate.explicit_layout import REAL, SET, STATE, TALLY
+from chasles.integrate.field import PythonField
+from chasles.integrate.method import COORDINATES, RKMK, Exponentials
+from chasles.integrate.problem import LieODE
+from chasles.integrate.run import Ending, Options, Run, as_field, check_times, saving
+from chasles.integrate.solution import Solution
+from chasles.integrate.space import Space
+from chasles.integrate.table import EXP
+
+ROWS = 1024  # saved points a piece
+REASONS = {
+    layout.NOT_FINITE: "the field or the solution is not finite",
+    layout.UNDERFLOW: "the step became too small to advance the time; is the field smooth?",
+    layout.POLE: "a step turned by more than 6 rad, near the pole of dexpinv at 2 pi; take a smaller step",
+}
+NO_CURVE = {
+    "final": 'save="final" keeps no curve; save every step, or every so many',
+    "times": "save=times keeps no curve; save every step instead",
+}
+
+
+class ExplicitRun(Run):
+    """A run of a Munthe-Kaas method or of a product of exponentials, with fixed or adaptive steps."""
+
+    problems = (LieODE,)
+    methods = (RKMK, Exponentials)
+    takes = frozenset({"step", "rtol", "atol", "save", "events", "controller", "first_step"})
+    memory_names = ("state", "counts", "y", "f0", "x_sum", "levels")
+
+    @classmethod
+    def fits(cls, problem: Any, method: Any) -> bool:
+        return super().fits(problem, method) and isinstance(problem.space, Space)
+
+    def __init__(self, problem: LieODE, method: RKMK | Exponentials, span, y0, options: Options):
+        super().__init__(problem, method, span, options)
+        self.space: Space = problem.space
+        self.direction = 1.0 if self.end >= self.start else -1.0
+        self.adaptive = options.step is None
+        rtol = 1e-6 if options.rtol is None else options.rtol
+        atol = 1e-9 if options.atol is None else options.atol
+        controller = options.controller or "pi"
+        self.times, every = np.empty(0), saving(options.save)
+        if every is None:
+            self.times, every = check_times(options.save, self.start, self.end), 0
+        self._check_step(options, rtol, atol, controller)
+        n, d = self.space.size, self.space.dimension
+        self.y = self.space.check(y0)
+        self.p = np.array(problem.parameters, dtype=float).reshape(-1)
+        self.field = as_field(problem.field, d)
+        self.address = self.field.address
+        self.settings, self.real = np.zeros(SET.size, dtype=np.int64), np.zeros(REAL.size)
+        self.extra, self.program = np.zeros((0, 4)), np.zeros((0, 3), dtype=np.int64)
+        self._load_method()
+        self.settings[[SET.adaptive, SET.save_every, SET.point, SET.algebra]] = self.adaptive, every, n, d
+        self.settings[SET.dense] = every > 0 or self.times.size > 0
+        chosen = {"pi": layout.PREDICTIVE, "paper": layout.PAPER}[controller]
+        self.settings[SET.controller] = chosen if self.adaptive else layout.FIXED
+        order = min(method.order, method.embedded_order) if self.adaptive else method.order
+        safety = 0.85 if controller == "paper" else 0.9
+        shortest = 16 * np.spacing(max(abs(self.start), abs(self.end)))
+        self.real[:] = self.start, self.end, 0.0, rtol, atol, safety, 1 / (1 + order), shortest
+        self.state, self.counts = np.zeros(STATE.size), np.zeros(TALLY.size, dtype=np.int64)
+        self.f0, self.x_sum = np.empty(d), np.zeros(d)
+        self.memory = np.zeros(layout.scratch_size(int(self.settings[SET.stages]), n, d))
+        self.width = 1 + n + 2 * d
+        self.rows = int(np.clip(4_000_000 // self.width, 8, ROWS)) if not self.times.size else self.times.size + 2
+        self.records = np.empty(self.rows * self.width)
+        self.pieces: list[np.ndarray] = []
+        self.addresses = self.space.operations(*self.needed())
+        self._evaluate_start()
+        self.first_record = np.concatenate([[self.start], self.y, self.f0, np.zeros(d)])[None]
+        self._watch(tuple(options.events))
+        self.state[STATE.t], self.state[STATE.old_error] = self.start, 1.0
+        self._first_step(options, controller)
+
+    # ------------------------------------------------------------ set-up
+
+    def _check_step(self, options: Options, rtol: float, atol: float, controller: str) -> None:
+        if controller not in ("pi", "paper"):
+            raise ValueError(f'solve: controller {controller!r}; expected "pi" or "paper"')
+        step, span = options.step, abs(self.end - self.start)
+        if step is not None:
+            if options.rtol is not None or options.atol is not None:
+                raise ValueError(
+                    "solve: step fixes the steps, rtol and atol let them follow the error; give one of them"
+                )
+            if not (np.isfinite(step) and step > 0):
+                raise ValueError(
+                    f"solve: step {step}; expected a positive number (the direction follows from the span)"
+                )
+            if span and step > span:
+                raise ValueError(f"solve: step {step} is longer than the span {span}")
+            return
+        if not self.method.embedded_order:
+            raise ValueError(
+                f"solve: {self.method} has no embedded estimate of the error; give step=..., or take a pair such as "
+                'RKMK("dopri5") or CommutatorFree("cf43")'
+            )
+        if not (np.isfinite(rtol) and np.isfinite(atol) and rtol >= 0 and atol > 0):
+            raise ValueError(f"solve: rtol {rtol} and atol {atol}; expected rtol >= 0 and atol > 0")
+
+    def _load_method(self) -> None:
+        s = self.settings
+        if isinstance(self.method, RKMK):
+            table = self.method.table
+            s[SET.family], s[SET.mapping] = layout.MUNTHE_KAAS, COORDINATES[self.method.coordinates]
+            s[SET.terms], s[SET.stages], s[SET.same_last] = self.method.terms, table.stages, table.first_same_as_last
+            self.a, self.b, self.c = table.matrix.reshape(-1), np.array(table.b), table.c
+            estimates = [w for w in (table.embedded, table.second_embedded) if w is not None]
+            self.e = np.array([np.array(table.b) - w for w in estimates]).reshape(-1)
+            s[SET.estimates] = len(estimates)
+            self.extra = self.method.commutators()
+        else:
+            s[SET.family], s[SET.terms], s[SET.stages] = layout.EXPONENTIALS, -1, len(self.method.stages)
+            self.program, weights, self.c = self.method.program()
+            self.a, self.b, self.e = weights.reshape(-1), np.empty(0), np.empty(0)
+
+    def needed(self) -> set[int]:
+        """Operations on the space that the loop will call; others need not be compiled."""
+        s = self.settings
+        needed = {blocks.MOVE}
+        if s[SET.family] == layout.MUNTHE_KAAS or self.times.size:
+            needed.add(blocks.PULLBACK)
+        if s[SET.dense] and (s[SET.family] == layout.EXPONENTIALS or s[SET.save_every] > 1):
+            needed.add(blocks.COMBINE)
+        if s[SET.dense] and s[SET.mapping] != EXP:
+            needed.add(blocks.AS_EXPONENTIAL)
+        return needed
+
+    def _evaluate_start(self) -> None:
+        engine.evaluate(self.address, self.start, self.y, self.p, self.f0)
+        self._raise_field_error()
+        if not np.isfinite(self.f0).all():
+            raise ValueError(f"solve: the field is not finite at the start, t = {self.start:.6g}: {self.f0}")
+        self.counts[TALLY.evaluations] = 1
+
+    def _first_step(self, options: Options, controller: str) -> None:
+        span = abs(self.end - self.start)
+        first = options.first_step
+        if options.step is not None:
+            h = options.step
+            self.real[REAL.step] = self.direction * h
+        elif first is not None:
+            if not 0 < first <= span:
+                raise ValueError(f"solve: first_step {first}; expected a positive number up to {span}")
+            h = first
+        else:
+            h = span / 100 if controller == "paper" or not span else self._guess(span)
+        self.state[STATE.h] = self.direction * h
+
+    def _guess(self, span: float) -> float:
+        """First step from the size of the field and of its change (Hairer, Norsett, Wanner I, II.4)."""
+        scale = self.real[REAL.atol] + self.real[REAL.rtol]
+        size = float(np.sqrt(np.mean((self.f0 / scale) ** 2)))
+        h = max(min(span / 100, 0.01 / (size * scale) if size * scale > 1e-10 else span), 1e-10 * span)
+        moved = self.space.move(self.y, self.direction * h * self.f0)
+        f1 = np.empty_like(self.f0)
+        engine.evaluate(self.address, self.start + self.direction * h, moved, self.p, f1)
+        self._raise_field_error()
+        self.counts[TALLY.evaluations] += 1
+        largest = max(size, float(np.sqrt(np.mean(((f1 - self.f0) / scale) ** 2))) / h)
+        better = (0.01 / largest) ** self.real[REAL.exponent] if largest > 1e-15 else span
+        return float(min(100 * h, better, span)) if np.isfinite(better) else h
+
+    # ------------------------------------------------------------ going
+
+    @property
+    def time(self) -> float:
+        return float(self.state[STATE.t])
+
+    @property
+    def steps(self) -> int:
+        return int(self.counts[TALLY.accepted])
+
+    def arrays(self) -> tuple[np.ndarray, ...]:
+        """What the loops take first: space, settings, method."""
+        return (self.settings, self.real, self.a, self.b, self.c, self.e, self.extra, self.program)
+
+    def advance(self, limit: int) -> Ending | None:
+        memory = (self.state, self.counts, self.y, self.f0, self.x_sum, self.times, self.records, self.memory)
+        calls = (self.address, self.p, self.watched, self.levels, limit)
+        engine.advance(self.space.table, self.addresses, *self.arrays(), *memory, *calls)
+        self._collect()
+        return self._attend(int(self.counts[TALLY.status]))
+
+    def _attend(self, status: int) -> Ending | None:
+        """What is to be done about the status of the loop."""
+        if status == layout.EVENT:
+            found = self._locate_events()
+            self.occurrences += found
+            if found and found[-1].event.terminal:
+                self._end_at(found[-1])
+                return Ending(True, f"ended by the event {found[-1].event.name!r}")
+            return None
+        self._raise_field_error()
+        if status in (layout.RUNNING, layout.FULL):
+            return None
+        if status == layout.DONE:
+            return Ending(True, "reached the end")
+        message = f"{REASONS[status]} (t = {self.time:.8g}, step {self.state[STATE.h]:.3g})"
+        warnings.warn(f"solve: {message}", RuntimeWarning, stacklevel=5)
+        return Ending(False, message)
+
+    def _collect(self) -> None:
+        """Take what was recorded out of the buffer."""
+        if rows := int(self.counts[TALLY.records]):
+            self.pieces.append(self.records.reshape(self.rows, self.width)[:rows].copy())
+            self.counts[TALLY.records] = 0
+
+    def _raise_field_error(self) -> None:
+        """Raise what a Python field or event raised inside the compiled loop."""
+        for function in (self.field, *getattr(self, "watchers", ())):
+            if isinstance(function, PythonField) and function.error is not None:
+                raise function.error
+
+    def solution(self, success: bool, message: str) -> Solution:
+        n, d = self.space.size, self.space.dimension
+        self._collect()
+        first = not self.resumed and (not self.times.size or self.start == self.end)
+        pieces = ([self.first_record] if first else []) + self.pieces
+        rows = np.concatenate(pieces) if pieces else np.empty((0, self.width))
+        tried = int(self.counts[TALLY.accepted] + self.counts[TALLY.rejected])
+        moves, brackets = self._work_per_step()
+        missing = "times" if self.times.size else "" if self.settings[SET.dense] else "final"
+        return Solution(
+            self.space,
+            self.method,
+            rows[:, 0].copy(),
+            rows[:, 1 : 1 + n].copy(),
+            success,
+            message,
+            steps=self.steps,
+            rejections=int(self.counts[TALLY.rejected]),
+            evaluations=int(self.counts[TALLY.evaluations]),
+            exponentials=tried * moves,
+            commutators=tried * brackets,
+            seconds=time.perf_counter() - self.began,
+            events=self.occurrences,
+            hints=self.hints(),
+            checkpoint=self.checkpoint(),
+            slopes=None if missing else rows[:, 1 + n : 1 + n + d].copy(),
+            moves=None if missing else rows[:, 1 + n + d :].copy(),
+            no_curve=NO_CURVE.get(missing, ""),
+        )
+
+    def restore(self, checkpoint: dict[str, np.ndarray]) -> None:
+        super().restore(checkpoint)
+        self.counts[TALLY.records] = 0
+
+    def _work_per_step(self) -> tuple[int, int]:
+        """Exponentials and commutators that one step takes, counted on a whole point."""
+        if isinstance(self.method, RKMK):
+            stages, terms = self.method.table.stages, self.method.terms
+            return stages, len(self.extra) + (max(terms, 0) * (stages - 1) if terms > 0 else 0)
+        return int(self.program[:, 2].max(initial=0)), 0
+
+    # ------------------------------------------------------------ events
+
+    def _watch(self, events: tuple[Event, ...]) -> None:
+        self.events = events
+        self.watchers = tuple(as_field(event.function, 0) for event in events)
+        rows = [(w.address, e.direction) for w, e in zip(self.watchers, self.events, strict=True)]
+        self.watched = np.array(rows, dtype=np.int64).reshape(-1, 2)
+        self.levels = np.zeros((len(rows), 2))
+        for k in range(len(rows)):
+            self.levels[k] = self._level(k, self.start, self.y)
+
+    def _level(self, k: int, t: float, y: np.ndarray) -> float:
+        value = np.empty(1)
+        engine.evaluate(int(self.watched[k, 0]), t, y, self.p, value)
+        self._raise_field_error()
+        self.events[k].check(float(value[0]), t)
+        return float(value[0])
+
+    def _trial(self, h: float) -> tuple[np.ndarray, np.ndarray]:
+        """The move of a step of size h from the last accepted point, and the point after it."""
+        move, point = np.empty_like(self.f0), np.empty_like(self.y)
+        method = (self.settings, self.a, self.b, self.c, self.extra, self.program)
+        place = (self.time, h, self.y, self.f0, self.memory, self.address, self.p)
+        engine.trial(self.space.table, self.addresses, *method, *place, move, point)
+        self._raise_field_error()
+        return move, point
+
+    def _level_after(self, k: int, h: float) -> float:
+        return self._level(k, self.time + h, self._trial(h)[1])
+
+    def _locate_events(self) -> list[Occurrence]:
+        """Zeros within the step that was not taken, in order, up to the first terminal one; then let the step pass."""
+        h = float(self.state[STATE.event_step])
+        found = []
+        for k, event in enumerate(self.events):
+            before, after = float(self.levels[k, 0]), self._level_after(k, h)
+            if event.crossed(before, after):
+                size = bracketed_zero(partial(self._level_after, k), 0.0, h, before, after)
+                found.append((abs(size), Occurrence(event, self.time + size, self._trial(size)[1])))
+        occurrences = up_to_terminal(found)
+        self.counts[TALLY.pass_event] = not (occurrences and occurrences[-1].event.terminal)
+        return occurrences
+
+    def _end_at(self, occurrence: Occurrence) -> None:
+        """Make a terminal event the last saved point."""
+        move, _ = self._trial(occurrence.t - self.time)
+        slope, total = np.empty_like(self.f0), self.x_sum.copy()
+        engine.evaluate(self.address, occurrence.t, occurrence.y, self.p, slope)
+        if self.settings[SET.dense] and not self.times.size:
+            addresses = self.space.operations(*range(len(blocks.NAMES)))
+            mapping = int(self.settings[SET.mapping])
+            blocks.follow_move(self.space.table, addresses, mapping, move, self.x_sum, total)
+        self.state[STATE.t], self.y[:], self.f0[:] = occurrence.t, occurrence.y, slope
+        self.pieces.append(np.concatenate([[occurrence.t], occurrence.y, slope, total])[None])

@@ -1,0 +1,133 @@
+"""One step of an explicit method, on one state or on lanes.
+
+A step maps (t, y, f(t, y)) to (t + h, Y) with Y = exp(X) y. Two families:
+
+- Munthe-Kaas: a Runge-Kutta method for X' = dexpinv_X f in the algebra, optionally with a truncated dexpinv and a few
+  commutators added to stages (the minimal-commutator forms).
+- products of exponentials (commutator-free, Crouch-Grossman, low-storage): each stage starts from the first point or an
+  earlier stage and is moved by exponentials of combinations of the stages' field values.
+"""
+
+from __future__ import annotations
+
+from chasles.integrate import blocks
+from chasles.integrate.explicit_layout import MUNTHE_KAAS, SET
+from chasles.integrate.field import call
+from chasles.integrate.table import EXP
+from chasles.kernel.lanes import like, load, maximum, store
+from chasles.kernel.policy import kernel
+
+
+@kernel
+def copy(source, first, target, start, size, z):
+    """Copy `size` scalars from source[first:] to target[start:]."""
+    for m in range(size):
+        store(target, start + m, load(source, first + m, z))
+
+
+@kernel
+def linear(out, weights, iw, count, values, size, h, z):
+    """out = h sum_j weights[iw + j] values[j]."""
+    for k in range(size):
+        store(out, k, like(0.0, z))
+    for j in range(count):
+        w = h * weights[iw + j]
+        if w != 0.0:
+            for k in range(size):
+                store(out, k, load(out, k, z) + w * load(values, j * size + k, z))
+
+
+@kernel
+def add_commutators(table, extra, target, h, f, x, work, d, z):
+    """x += coefficient h^2 [f_i, f_j] for the rows (target, i, j, coefficient) of this target."""
+    for row in range(extra.shape[0]):
+        if extra[row, 0] == target:
+            blocks.bracket(table, f, int(extra[row, 1]) * d, f, int(extra[row, 2]) * d, work, z)
+            for m in range(d):
+                store(x, m, load(x, m, z) + h * h * extra[row, 3] * load(work, m, z))
+
+
+@kernel
+def munthe_kaas(table, addresses, settings, a, b, c, extra, t, h, y, f0, parts, address, p, z):
+    """One step; returns the largest angle of a move. f are the field values of the stages, k their pullbacks."""
+    f, k, _, x, out, _, work, _, _ = parts
+    stages, d, n = settings[SET.stages], settings[SET.algebra], settings[SET.point]
+    mapping, terms = settings[SET.mapping], settings[SET.terms]
+    angle = like(0.0, z)
+    copy(f0, 0, f, 0, d, z)
+    if mapping == EXP:
+        copy(f0, 0, k, 0, d, z)  # dexpinv_0 is the identity
+    else:
+        for m in range(d):
+            store(x, m, like(0.0, z))
+        blocks.pullback(table, addresses, mapping, terms, x, f0, k, 0, z)
+    for i in range(1, stages + 1):
+        if i < stages:
+            linear(x, a, i * stages, i, k, d, h, z)
+        else:
+            linear(x, b, 0, stages, k, d, h, z)
+        add_commutators(table, extra, i, h, f, x, work, d, z)
+        angle = maximum(angle, blocks.largest_angle(table, x, z))
+        blocks.move(table, addresses, mapping, y, x, out, z)
+        if i < stages:
+            call(address, t + c[i] * h, out, p, work, 0, n, d, z)
+            copy(work, 0, f, i * d, d, z)
+            blocks.pullback(table, addresses, mapping, terms, x, work, k, i * d, z)
+    return angle
+
+
+@kernel
+def exponentials(table, addresses, settings, program, weights, c, t, h, y, f0, parts, address, p, z):
+    """One step of a product of exponentials; returns the largest angle of a factor.
+
+    `program` has a row (base, first factor, end of factors) for each stage and for the result. `points` holds the
+    stages' points; with dense output `moves` holds their coordinates from y, and x becomes those of the result.
+    """
+    f, points, moves, x, out, _, work, _, _ = parts
+    stages, d, n = settings[SET.stages], settings[SET.algebra], settings[SET.point]
+    dense = settings[SET.dense]
+    angle = like(0.0, z)
+    for i in range(stages + 1):
+        base, first, last = program[i, 0], program[i, 1], program[i, 2]
+        if base < 0:
+            copy(y, 0, out, 0, n, z)
+        else:
+            copy(points, base * n, out, 0, n, z)
+        for m in range(d):
+            store(x, m, like(0.0, z))
+        if base >= 0 and dense:
+            copy(moves, base * d, x, 0, d, z)
+        for row in range(first, last):
+            linear(work, weights, row * stages, min(i, stages), f, d, h, z)
+            angle = maximum(angle, blocks.largest_angle(table, work, z))
+            blocks.move(table, addresses, EXP, out, work, out, z)
+            if dense:
+                blocks.combine(table, addresses, work, x, x, z)
+        if i < stages:
+            copy(out, 0, points, i * n, n, z)
+            copy(x, 0, moves, i * d, d, z)
+            if i == 0:
+                copy(f0, 0, f, 0, d, z)
+            else:
+                call(address, t + c[i] * h, out, p, f, i * d, n, d, z)
+    return angle
+
+
+@kernel
+def take_step(table, addresses, settings, a, b, c, extra, program, t, h, y, f0, parts, address, p, z):
+    """A step of the method in use, its result in the parts of the scratch space; returns the largest angle."""
+    if settings[SET.family] == MUNTHE_KAAS:
+        return munthe_kaas(table, addresses, settings, a, b, c, extra, t, h, y, f0, parts, address, p, z)
+    return exponentials(table, addresses, settings, program, a, c, t, h, y, f0, parts, address, p, z)
+
+
+@kernel
+def second_result(table, addresses, settings, program, weights, f, points, y, h, other, work):
+    """The embedded result of a pair of exponential products, from the stages of the main one and its own factors."""
+    stages, n, d = settings[SET.stages], settings[SET.point], settings[SET.algebra]
+    base, first, last = program[stages + 1, 0], program[stages + 1, 1], program[stages + 1, 2]
+    for m in range(n):
+        other[m] = y[m] if base < 0 else points[base * n + m]
+    for row in range(first, last):
+        linear(work, weights, row * stages, stages, f, d, h, 0.0)
+        blocks.move(table, addresses, EXP, other, work, other, 0.0)

@@ -1,0 +1,300 @@
+"""Runs with fixed steps: the schedule, saved points, events, and the report of a failure."""
+
+from __future__ import annotations
+
+import time
+from abc import abstractmethod
+from functools import partial
+from typing import Any, NamedTuple, NoReturn
+
+import numpy as np
+
+from chasles.integrate.event import Occurrence, bracketed_zero, up_to_terminal
+from chasles.integrate.field import PythonField
+from chasles.integrate.newton import (
+    COUNTS,
+    DONE,
+    EPS,
+    ITERATIONS,
+    NO_CONVERGENCE,
+    NOT_FINITE,
+    POLE,
+    RUNNING,
+    SINGULAR,
+)
+from chasles.integrate.run import Ending, Options, Run, check_span, check_times, saving
+from chasles.integrate.solution import Solution
+from chasles.kernel.policy import kernel
+from chasles.kernel.workspace import layout
+
+TIMES = layout("TIMES", start=1, end=1, step=1, last=1, sign=1)
+
+
+class StepError(ArithmeticError):
+    """A step could not be taken. `time` and `step` say which, `residuals` and `corrections` how the iteration went
+    (relative to the size of the unknowns), and `solution` holds the points saved before it."""
+
+    def __init__(self, message: str, time: float, step: float, residuals, corrections, solution: Solution):
+        super().__init__(message)
+        self.time, self.step, self.solution = time, step, solution
+        self.residuals, self.corrections = tuple(map(float, residuals)), tuple(map(float, corrections))
+
+
+FOUND = {
+    NOT_FINITE: "the field or an iterate is not finite",
+    NO_CONVERGENCE: "Newton's iteration did not converge",
+    POLE: "the step turned by more than 6 rad, near the pole of dexpinv at 2 pi",
+    SINGULAR: "Newton's matrix is singular",
+}
+ADVICE = {
+    NOT_FINITE: "check the field near this point, or try a shorter step",
+    NO_CONVERGENCE: "try a shorter step; if that does not help, check that the field is smooth here",
+    POLE: "try a shorter step, or LieMidpoint, which has no pole",
+    SINGULAR: "try a shorter step",
+}
+
+
+class Schedule(NamedTuple):
+    """Fixed steps, all `step` long but the last."""
+
+    start: float
+    end: float
+    step: float
+    last: float
+    steps: int
+
+
+def schedule(span: tuple[float, float], step: Any) -> Schedule:
+    """Divide the span into steps; backwards if the end is before the start."""
+    start, end = check_span(span)
+    number = isinstance(step, float | int | np.floating | np.integer)
+    if not (number and np.isfinite(step) and step > 0):
+        raise ValueError(f"solve: step {step!r}; expected a positive number (the direction follows from the span)")
+    length = abs(end - start)
+    if length and step > length:
+        raise ValueError(f"solve: step {step} is longer than the span {length}")
+    ratio = length / step
+    steps = int(np.ceil(ratio - 1e-6))  # a last step longer by a millionth is better than one that is so short
+    whole = abs(ratio - steps) <= 8 * EPS * max(ratio, 1.0)
+    last = step if whole else length - (steps - 1) * step
+    direction = 1.0 if end >= start else -1.0
+    return Schedule(start, end, direction * step, direction * last, steps)
+
+
+@kernel
+def clock(counts, times, count):
+    """(t, end of the step, step, whether it is the last): times are counted from the start, full steps are equal."""
+    k = counts[COUNTS.step]
+    last = k + 1 == count
+    t = times[TIMES.start] + k * times[TIMES.step]
+    target = times[TIMES.end] if last else times[TIMES.start] + (k + 1) * times[TIMES.step]
+    return t, target, times[TIMES.last] if last else times[TIMES.step], last
+
+
+@kernel
+def record(row, t, y, f, x, saved_t, saved_y, saved_f, saved_x):
+    """A saved point: time, point, field value, and the move of the step that led to it."""
+    saved_t[row] = t
+    for m in range(y.shape[0]):
+        saved_y[row, m] = y[m]
+    for m in range(f.shape[0]):
+        saved_f[row, m] = f[m]
+        saved_x[row, m] = x[m]
+
+
+class FixedRun(Run):
+    """A run with fixed steps. Derived classes have `take`, which takes some steps and saves points, and `point`.
+
+    Points between the steps, for events and at given times, are those of one shorter step from the point before them.
+    """
+
+    def __init__(self, problem: Any, method: Any, span, options: Options, y: np.ndarray, dimension: int):
+        super().__init__(problem, method, span, options)
+        self.space = getattr(problem, "space", None)
+        self.plan = plan = schedule(span, options.step)
+        every = saving(options.save)
+        self.wanted = np.empty(0) if every is not None else check_times(options.save, plan.start, plan.end)
+        self.every, self.events = every or 0, tuple(options.events)
+        rows = 1 + (-(-plan.steps // self.every) if self.every else min(plan.steps, 1))
+        self.saved_t, self.saved_y = np.empty(rows), np.empty((rows, *y.shape), dtype=y.dtype)
+        self.saved_f, self.saved_x = np.empty((rows, dimension)), np.zeros((rows, dimension))
+        self.at_times: list[tuple[float, np.ndarray]] = []
+        self.counts = np.zeros(COUNTS.size, dtype=np.int64)
+        self.history = np.zeros((2, ITERATIONS))
+        self.times = np.array([plan.start, plan.end, plan.step, plan.last, 1.0])
+        self.p = np.array(getattr(problem, "parameters", ()), dtype=float).reshape(-1)
+        self.between = 0  # evaluations for points between the steps
+
+    # ------------------------------------------------------------ what derived classes do
+
+    @abstractmethod
+    def take(self, limit: int) -> None:
+        """Take up to `limit` steps, saving points; the outcome is in `counts`."""
+
+    @abstractmethod
+    def point(self) -> np.ndarray:
+        """The point reached, in the coordinates of the user."""
+
+    @abstractmethod
+    def evaluations(self) -> int:
+        """Evaluations of the field in the steps."""
+
+    def no_curve(self) -> str:
+        """Why the saved points cannot be interpolated, if so."""
+        return "" if self.every == 1 else "only the points of all steps can be; save every step"
+
+    # ------------------------------------------------------------ going
+
+    def start_with(self, y: np.ndarray, f: np.ndarray) -> None:
+        """Save the first point; its field value must be a number."""
+        self.raise_field_error()
+        if not np.isfinite(f).all():
+            raise ValueError(f"solve: the field is not finite at the start, t = {self.start:.6g}: {f}")
+        self.saved_t[0], self.saved_y[0], self.saved_f[0] = self.start, y, f
+        self.counts[COUNTS.rows], self.counts[COUNTS.evaluations] = 1, 1
+        self._save_until(self.start)
+
+    def save_step(self) -> None:
+        """Count a step that a loop in Python has taken, and save its point if it is its turn."""
+        self.counts[COUNTS.step] += 1
+        if self.steps == self.plan.steps or (self.every and self.steps % self.every == 0):
+            row = int(self.counts[COUNTS.rows])
+            self.saved_t[row], self.saved_y[row] = self.time, self.point()
+            self.counts[COUNTS.rows] += 1
+
+    @property
+    def steps(self) -> int:
+        return int(self.counts[COUNTS.step])
+
+    @property
+    def time(self) -> float:
+        return self.end if self.steps == self.plan.steps else self.start + self.steps * self.plan.step
+
+    def raise_field_error(self) -> None:
+        function = getattr(self, "field", None)
+        if isinstance(function, PythonField) and function.error is not None:
+            raise function.error
+
+    def advance(self, limit: int) -> Ending | None:
+        """Take up to `limit` steps. Raises what a Python field raised, and `StepError`."""
+        limit = min(limit, self.plan.steps - self.steps)
+        if not self.events and not self.wanted.size:
+            self._take(limit)
+        else:
+            for _ in range(limit):
+                before, y = self.time, self.point()
+                self._take(1)
+                if occurrences := self._events_between(before, y):
+                    self.occurrences += occurrences
+                    if occurrences[-1].event.terminal:
+                        self._save_until(occurrences[-1].t, before, y)
+                        self._end_at(occurrences[-1], before, y)
+                        return Ending(True, f"ended by the event {occurrences[-1].event.name!r}")
+                self._save_until(self.time, before, y)
+        return Ending(True, "reached the end") if self.steps == self.plan.steps else None
+
+    def _take(self, limit: int) -> None:
+        self.take(limit)
+        self.raise_field_error()
+        status = int(self.counts[COUNTS.status])
+        if status not in (RUNNING, DONE):
+            self._fail(status)
+
+    # ------------------------------------------------------------ between the steps
+
+    def _shorter(self, t: float, y: np.ndarray, end: float) -> FixedRun:
+        """A run of one step from (t, y), done."""
+        run: FixedRun = type(self)(self.problem, self.method, (t, end), y, Options(step=abs(end - t)))  # type: ignore
+        run._take(1)
+        self.between += run.evaluations()
+        return run
+
+    def _point_at(self, t: float, y: np.ndarray, end: float) -> np.ndarray:
+        if end == t:
+            return y
+        return self.point() if end == self.time else self._shorter(t, y, end).point()
+
+    def _save_until(self, end: float, t: float | None = None, y: np.ndarray | None = None) -> None:
+        """Save the requested times up to `end`, from the point (t, y) before."""
+        sign = 1.0 if self.end >= self.start else -1.0
+        while len(self.at_times) < self.wanted.size and sign * (self.wanted[len(self.at_times)] - end) <= 0:
+            when = float(self.wanted[len(self.at_times)])
+            here = self.point() if t is None or y is None else self._point_at(t, y, when)
+            self.at_times.append((when, here))
+
+    def _events_between(self, t: float, y: np.ndarray) -> list[Occurrence]:
+        """Zeros within the step from (t, y) that was just taken."""
+        found = []
+        for event in self.events:
+            before, after = event.value(t, y, self.p), event.value(self.time, self.point(), self.p)
+            if event.crossed(before, after):
+
+                def level(h: float, event=event) -> float:
+                    return event.value(t + h, self._point_at(t, y, t + h), self.p)
+
+                size = bracketed_zero(partial(level), 0.0, self.time - t, before, after)
+                found.append((abs(size), Occurrence(event, t + size, self._point_at(t, y, t + size))))
+        return up_to_terminal(found)
+
+    def _end_at(self, occurrence: Occurrence, t: float, y: np.ndarray) -> None:
+        """Make a terminal event the last saved point, in place of the end of the step if that was saved."""
+        rows = int(self.counts[COUNTS.rows])
+        row = rows - 1 if self.saved_t[rows - 1] == self.time and rows > 1 else rows
+        shorter = self._shorter(t, y, occurrence.t)
+        for name in ("saved_t", "saved_y", "saved_f", "saved_x"):
+            getattr(self, name)[row] = getattr(shorter, name)[1]
+        self.counts[COUNTS.rows] = row + 1
+        self.ended_early = True
+
+    # ------------------------------------------------------------ what comes out
+
+    ended_early = False
+
+    def restore(self, checkpoint: dict[str, np.ndarray]) -> None:
+        super().restore(checkpoint)
+        self.counts[COUNTS.rows] = 0
+        sign = 1.0 if self.end >= self.start else -1.0
+        self.wanted, self.at_times = self.wanted[sign * (self.wanted - self.time) > 0], []
+
+    def solution(self, success: bool, message: str) -> Solution:
+        rows = slice(int(self.counts[COUNTS.rows]))
+        t, y, why = self.saved_t[rows], self.saved_y[rows], self.no_curve()
+        if self.wanted.size:
+            t, why = np.array([time for time, _ in self.at_times]), "save=times keeps no curve; save every step instead"
+            y = np.array([point for _, point in self.at_times]).reshape(-1, *self.saved_y.shape[1:])
+        return Solution(
+            self.space,
+            self.method,
+            t,
+            y,
+            success,
+            message,
+            steps=self.steps,
+            evaluations=self.evaluations() + self.between,
+            exponentials=self.exponentials(),
+            seconds=time.perf_counter() - self.began,
+            events=self.occurrences,
+            hints=self.hints(),
+            checkpoint={} if self.ended_early else self.checkpoint(),
+            slopes=None if why else self.saved_f[rows],
+            moves=None if why else self.saved_x[rows],
+            no_curve=why,
+        )
+
+    def exponentials(self) -> int:
+        """Exponentials computed in the steps; 0 where they are not counted."""
+        return 0
+
+    def _fail(self, status: int) -> NoReturn:
+        k, plan = self.steps, self.plan
+        h = plan.last if k + 1 == plan.steps else plan.step
+        residuals, corrections = self.history[:, : self.counts[COUNTS.tried]]
+        shown = [f"{x:.2g}" for x in residuals]
+        if len(shown) > 6:
+            shown[3:-3] = ["..."]
+        tried = f"; relative residuals {', '.join(shown)}" if shown else ""
+        message = (
+            f"solve: {FOUND[status]} in step {k + 1} of {plan.steps}, t = {self.time:.8g}, h = {h:.3g}, "
+            f"{self.method}{tried}; {ADVICE[status]}"
+        )
+        raise StepError(message, self.time, h, residuals, corrections, self.solution(False, message))

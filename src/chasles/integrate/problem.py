@@ -1,0 +1,25 @@
+"""The problem that most methods solve: a vector field on a space on which a group acts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from chasles.integrate.field import Field
+
+
+@dataclass(frozen=True)
+class LieODE:
+    """y' = f(t, y) acting on the space: f gives an element of the algebra, in flat form.
+
+    `space` is a `Space`, or a `MatrixGroup` or `FrameSpace`, which are integrated in plain Python. `field` is compiled
+    (see `field`), called as f(t, y, p, out), or a plain Python function f(t, y, p) that returns the algebra element.
+    `parameters` is the vector p.
+    """
+
+    space: Any
+    field: Field | Callable
+    parameters: Sequence[float] | np.ndarray = ()

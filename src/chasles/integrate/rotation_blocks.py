@@ -1,0 +1,127 @@
+"""Blocks on which rotations act: SO(3) as matrices or quaternions, and vectors that are rotated.
+
+Each operation goes through the table of a space (see `blocks`) and serves the blocks of this kind. All operations of
+all kinds have the same arguments, so that the stepping loops call them in one way: the table, the coordinate map, the
+number of terms of a truncated series (below 0: exact), two arguments, the result and where in it to begin, and `z`,
+which tells the scalar type (0.0, or lanes).
+"""
+
+from __future__ import annotations
+
+from chasles.integrate.table import ALGEBRA, ALGEBRA_SO3, CAYLEY, EXP, KIND, POINT, S3, SIDE, SO3, algebra_of
+from chasles.kernel.algebra import add, cross, mat_mul, mul, scale
+from chasles.kernel.lanes import load, store
+from chasles.kernel.policy import kernel
+from chasles.kernel.workspace import load3, load9, store3, store9
+from chasles.lie import quaternion, s3, so3
+
+
+@kernel
+def rotation_map(mapping, x):
+    """Rotation matrix of algebra coordinates."""
+    if mapping == EXP:
+        return so3.exp(x)
+    if mapping == CAYLEY:
+        return so3.cay(x)
+    return so3.ccsk(x)
+
+
+@kernel
+def quaternion_map(mapping, x):
+    """Unit quaternion of algebra coordinates."""
+    if mapping == EXP:
+        return quaternion.exp(x)
+    if mapping == CAYLEY:
+        return s3.cay(x)
+    return quaternion.from_matrix(so3.ccsk(x))
+
+
+@kernel
+def move(table, mapping, terms, y, x, out, iout, z):
+    """out = exp(x) y, or y exp(x) on the right."""
+    for i in range(table.shape[0]):
+        kind, side = table[i, KIND], table[i, SIDE]
+        if algebra_of(kind) != ALGEBRA_SO3:
+            continue
+        iy, vector = table[i, POINT], load3(x, table[i, ALGEBRA], z)
+        if kind == S3:
+            q = quaternion_map(mapping, vector)
+            g = (load(y, iy, z), load(y, iy + 1, z), load(y, iy + 2, z), load(y, iy + 3, z))
+            if side > 0:
+                g = quaternion.product(q, g)
+            else:
+                g = quaternion.product(g, q)
+            for k in range(4):
+                store(out, iout + iy + k, g[k])
+            continue
+        r = rotation_map(mapping, vector)
+        if kind == SO3:
+            a = load9(y, iy, z)
+            if side > 0:
+                store9(out, iout + iy, mat_mul(r, a))
+            else:
+                store9(out, iout + iy, mat_mul(a, r))
+        else:
+            store3(out, iout + iy, mul(r, load3(y, iy, z)))
+
+
+@kernel
+def bernoulli(x, f, terms):
+    """Truncated dexpinv: f - [x, f]/2 + [x, [x, f]]/12 - ..., up to ad^terms."""
+    total = f
+    if terms >= 1:
+        a1 = cross(x, f)
+        total = add(total, scale(-0.5, a1))
+        if terms >= 2:
+            a2 = cross(x, a1)
+            total = add(total, scale(1 / 12, a2))
+            if terms >= 4:
+                a4 = cross(x, cross(x, a2))
+                total = add(total, scale(-1 / 720, a4))
+                if terms >= 6:
+                    total = add(total, scale(1 / 30240, cross(x, cross(x, a4))))
+    return total
+
+
+@kernel
+def pull(mapping, terms, x, f):
+    """Inverse differential of the coordinate map, exact (terms < 0) or truncated."""
+    if terms >= 0:
+        return bernoulli(x, f, terms)
+    if mapping == EXP:
+        return so3.dexpinv_apply(x, f)
+    if mapping == CAYLEY:
+        return mul(so3.dcayinv(x), f)
+    return mul(so3.dccskinv(x), f)
+
+
+@kernel
+def pullback(table, mapping, terms, x, f, out, iout, z):
+    """out = dexpinv_{side x} f for the coordinate map in use."""
+    for i in range(table.shape[0]):
+        if algebra_of(table[i, KIND]) == ALGEBRA_SO3:
+            ix = table[i, ALGEBRA]
+            a = scale(float(table[i, SIDE]), load3(x, ix, z))
+            store3(out, iout + ix, pull(mapping, terms, a, load3(f, ix, z)))
+
+
+@kernel
+def combine(table, mapping, terms, x, y, out, iout, z):
+    """out = log(exp(x) exp(y)), or log(exp(y) exp(x)) on the right: the move y followed by the move x."""
+    for i in range(table.shape[0]):
+        if algebra_of(table[i, KIND]) == ALGEBRA_SO3:
+            ix = table[i, ALGEBRA]
+            a, b = load3(x, ix, z), load3(y, ix, z)
+            if table[i, SIDE] > 0:
+                store3(out, iout + ix, so3.bch(a, b))
+            else:
+                store3(out, iout + ix, so3.bch(b, a))
+
+
+@kernel
+def as_exponential(table, mapping, terms, x, y, out, iout, z):
+    """out = exponential coordinates of the move whose coordinates in another map are x; y is not used."""
+    for i in range(table.shape[0]):
+        if algebra_of(table[i, KIND]) == ALGEBRA_SO3:
+            ix = table[i, ALGEBRA]
+            store3(out, iout + ix, so3.log(rotation_map(mapping, load3(x, ix, z))))

@@ -1,0 +1,165 @@
+"""Blocks on which SE(3) acts: poses as matrices or as quaternion and position, screws by Ad, wrenches by Ad*.
+
+The operations have the same arguments as those of `rotation_blocks`.
+"""
+
+from __future__ import annotations
+
+from chasles.integrate.rotation_blocks import quaternion_map
+from chasles.integrate.table import ALGEBRA, ALGEBRA_SE3, CAYLEY, EXP, KIND, POINT, POSE, SCREWED, SE3, SIDE, algebra_of
+from chasles.kernel.algebra import add, cross, mat_mul, mul, scale
+from chasles.kernel.lanes import load, store
+from chasles.kernel.policy import kernel
+from chasles.kernel.workspace import load3, load6, store3, store6
+from chasles.lie import pose, se3, so3
+
+
+@kernel
+def motion_map(mapping, x):
+    """Rotation matrix and translation of a twist's coordinates."""
+    if mapping == EXP:
+        return se3.exp(x)
+    if mapping == CAYLEY:
+        return se3.cay(x)
+    return se3.ccsk(x)
+
+
+@kernel
+def move_matrix(side, r, p, y, iy, out, io, z):
+    """A pose stored as a 4x4 matrix, by the motion (r, p)."""
+    a = (
+        *(load(y, iy, z), load(y, iy + 1, z), load(y, iy + 2, z)),
+        *(load(y, iy + 4, z), load(y, iy + 5, z), load(y, iy + 6, z)),
+        *(load(y, iy + 8, z), load(y, iy + 9, z), load(y, iy + 10, z)),
+    )
+    b = (load(y, iy + 3, z), load(y, iy + 7, z), load(y, iy + 11, z))
+    if side > 0:
+        q, c = mat_mul(r, a), add(mul(r, b), p)
+    else:
+        q, c = mat_mul(a, r), add(mul(a, p), b)
+    for row in range(3):
+        store3(out, io + 4 * row, (q[3 * row], q[3 * row + 1], q[3 * row + 2]))
+        store(out, io + 4 * row + 3, c[row])
+        store(out, io + 12 + row, 0.0 * z)
+    store(out, io + 15, 1.0 + 0.0 * z)
+
+
+@kernel
+def move_pose(side, mapping, y, iy, twist, out, io, z):
+    """A pose stored as quaternion and position."""
+    q = quaternion_map(mapping, twist[0])
+    if mapping == EXP:
+        p = so3.dexp_apply(twist[0], twist[1])
+    else:
+        p = motion_map(mapping, twist)[1]
+    g = (load(y, iy, z), load(y, iy + 1, z), load(y, iy + 2, z), load(y, iy + 3, z)), load3(y, iy + 4, z)
+    if side > 0:
+        moved, position = pose.compose((q, p), g)
+    else:
+        moved, position = pose.compose(g, (q, p))
+    for k in range(4):
+        store(out, io + k, moved[k])
+    store3(out, io + 4, position)
+
+
+@kernel
+def move(table, mapping, terms, y, x, out, iout, z):
+    """out = exp(x) y, or y exp(x) on the right."""
+    for i in range(table.shape[0]):
+        kind, side, iy = table[i, KIND], table[i, SIDE], table[i, POINT]
+        if algebra_of(kind) != ALGEBRA_SE3:
+            continue
+        twist = load6(x, table[i, ALGEBRA], z)
+        if kind == POSE:
+            move_pose(side, mapping, y, iy, twist, out, iout + iy, z)
+            continue
+        r, p = motion_map(mapping, twist)
+        if kind == SE3:
+            move_matrix(side, r, p, y, iy, out, iout + iy, z)
+        elif kind == SCREWED:  # Ad on (q, w)
+            q, w = load6(y, iy, z)
+            moved = mul(r, q)
+            store6(out, iout + iy, (moved, add(mul(r, w), cross(p, moved))))
+        else:  # coadjoint, on (torque, force)
+            t, f = load6(y, iy, z)
+            moved = mul(r, f)
+            store6(out, iout + iy, (add(mul(r, t), cross(p, moved)), moved))
+
+
+@kernel
+def blocks_mul(m, y):
+    """[[A, 0], [B, D]] times a spatial vector."""
+    a, b, d = m
+    return mul(a, y[0]), add(mul(b, y[0]), mul(d, y[1]))
+
+
+@kernel
+def scaled(s, v):
+    return scale(s, v[0]), scale(s, v[1])
+
+
+@kernel
+def plus(v, w):
+    return add(v[0], w[0]), add(v[1], w[1])
+
+
+@kernel
+def bernoulli(x, f, terms):
+    """Truncated dexpinv: f - [x, f]/2 + [x, [x, f]]/12 - ..., up to ad^terms."""
+    total = f
+    if terms >= 1:
+        a1 = se3.bracket(x, f)
+        total = plus(total, scaled(-0.5, a1))
+        if terms >= 2:
+            a2 = se3.bracket(x, a1)
+            total = plus(total, scaled(1 / 12, a2))
+            if terms >= 4:
+                a4 = se3.bracket(x, se3.bracket(x, a2))
+                total = plus(total, scaled(-1 / 720, a4))
+                if terms >= 6:
+                    total = plus(total, scaled(1 / 30240, se3.bracket(x, se3.bracket(x, a4))))
+    return total
+
+
+@kernel
+def pull(mapping, terms, x, f):
+    """Inverse differential of the coordinate map, exact (terms < 0) or truncated."""
+    if terms >= 0:
+        return bernoulli(x, f, terms)
+    if mapping == EXP:
+        return se3.dexpinv_apply(x, f)
+    if mapping == CAYLEY:
+        return blocks_mul(se3.dcayinv(x), f)
+    return blocks_mul(se3.dccskinv(x), f)
+
+
+@kernel
+def pullback(table, mapping, terms, x, f, out, iout, z):
+    """out = dexpinv_{side x} f for the coordinate map in use."""
+    for i in range(table.shape[0]):
+        if algebra_of(table[i, KIND]) == ALGEBRA_SE3:
+            ix = table[i, ALGEBRA]
+            a = scaled(float(table[i, SIDE]), load6(x, ix, z))
+            store6(out, iout + ix, pull(mapping, terms, a, load6(f, ix, z)))
+
+
+@kernel
+def combine(table, mapping, terms, x, y, out, iout, z):
+    """out = log(exp(x) exp(y)), or log(exp(y) exp(x)) on the right: the move y followed by the move x."""
+    for i in range(table.shape[0]):
+        if algebra_of(table[i, KIND]) == ALGEBRA_SE3:
+            ix = table[i, ALGEBRA]
+            a, b = load6(x, ix, z), load6(y, ix, z)
+            if table[i, SIDE] > 0:
+                store6(out, iout + ix, se3.bch(a, b))
+            else:
+                store6(out, iout + ix, se3.bch(b, a))
+
+
+@kernel
+def as_exponential(table, mapping, terms, x, y, out, iout, z):
+    """out = exponential coordinates of the move whose coordinates in another map are x; y is not used."""
+    for i in range(table.shape[0]):
+        if algebra_of(table[i, KIND]) == ALGEBRA_SE3:
+            ix = table[i, ALGEBRA]
+            store6(out, iout + ix, se3.log(motion_map(mapping, load6(x, ix, z))))

@@ -1,0 +1,96 @@
+"""The error of a step, and what follows for the step size."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from chasles.integrate.explicit_layout import MUNTHE_KAAS, PAPER, REAL, SET
+from chasles.integrate.explicit_step import linear, second_result
+from chasles.integrate.table import ALGEBRA, ALGEBRA_SE3, COUNT, KIND, POINT, POSE, SCREWED, SE3, VECTOR, algebra_of
+from chasles.kernel.policy import kernel
+
+
+@kernel
+def scale_of(table, i, m, y, out):
+    """Size that coordinate m of block i is compared with: 1 for rotations, the numbers themselves for vectors."""
+    kind, iy = table[i, KIND], table[i, POINT]
+    if kind == VECTOR:
+        return max(abs(y[iy + m]), abs(out[iy + m]))
+    if m < 3 or algebra_of(kind) != ALGEBRA_SE3:
+        return 1.0
+    largest = 1e-300
+    first, stride = iy, 1
+    if kind == SE3:
+        first, stride = iy + 3, 4
+    elif kind == POSE:
+        first = iy + 4
+    elif kind == SCREWED:
+        first = iy + 3
+    for k in range(3):
+        largest = max(largest, max(abs(y[first + stride * k]), abs(out[first + stride * k])))
+    return largest
+
+
+@kernel
+def algebra_norm(table, e, y, out, rtol, atol, size):
+    """Root mean square of an error in the algebra, each coordinate relative to atol + rtol times its scale."""
+    total = 0.0
+    for i in range(table.shape[0]):
+        ix = table[i, ALGEBRA]
+        for m in range(table[i, COUNT]):
+            ratio = e[ix + m] / (atol + rtol * scale_of(table, i, m, y, out))
+            total += ratio * ratio
+    return np.sqrt(total / size)
+
+
+@kernel
+def plain_norm(e, size):
+    total = 0.0
+    for m in range(size):
+        total += e[m] * e[m]
+    return np.sqrt(total)
+
+
+@kernel
+def point_norm(y, out, other, rtol, atol, size, paper):
+    """Distance of two results as points of the embedding space, scaled or (paper) Euclidean."""
+    total = 0.0
+    for m in range(size):
+        difference = out[m] - other[m]
+        if not paper:
+            difference = difference / (atol + rtol * max(abs(y[m]), abs(out[m])))
+        total += difference * difference
+    return np.sqrt(total if paper else total / size)
+
+
+@kernel
+def error_of_step(table, addresses, settings, real, e, program, weights, y, h, parts):
+    """Estimated error of a step: in the algebra for Munthe-Kaas methods, between points for pairs of products."""
+    f, k, _, _, out, other, work, _, _ = parts
+    stages, n, d = settings[SET.stages], settings[SET.point], settings[SET.algebra]
+    rtol, atol = real[REAL.rtol], real[REAL.atol]
+    paper = settings[SET.controller] == PAPER
+    if settings[SET.family] != MUNTHE_KAAS:
+        second_result(table, addresses, settings, program, weights, f, k, y, h, other, work)
+        return point_norm(y, out, other, rtol, atol, n, paper)
+    linear(work, e, 0, stages, k, d, h, 0.0)
+    if paper:
+        return plain_norm(work, d)
+    error = algebra_norm(table, work, y, out, rtol, atol, d)
+    if settings[SET.estimates] > 1 and error > 0.0:  # DOP853: the lower estimate damps the higher one
+        linear(work, e, stages, stages, k, d, h, 0.0)
+        second = algebra_norm(table, work, y, out, rtol, atol, d)
+        error = error * error / np.sqrt(error * error + 0.01 * second * second)
+    return error
+
+
+@kernel
+def factor(controller, error, old_error, real, tolerance):
+    """By how much the step is to change; the paper's rule, or a proportional-integral one with limits."""
+    if error == 0.0:
+        return 5.0
+    alpha = real[REAL.exponent]
+    if controller == PAPER:
+        return real[REAL.safety] * (tolerance / error) ** alpha
+    value = real[REAL.safety] * error ** (-0.7 * alpha) * old_error ** (0.4 * alpha)
+    return min(5.0, max(0.2, value))

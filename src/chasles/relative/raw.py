@@ -1,0 +1,81 @@
+"""The unchecked tier: the caller's arrays, no checks, no allocation; for loops in Python that count microseconds.
+
+    raw = mechanism.raw
+    raw.inverse_dynamics(q, v, a, out)
+
+Arrays must be C-contiguous float64 with one state, (n,), or a batch, (count, n); whatever else they are is not noticed.
+A `Raw` has its own workspace: each thread needs one of its own, `Raw(mechanism)`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from chasles.kernel.lanes import WIDTH
+from chasles.relative import forward, inverse, mass
+from chasles.relative.algorithm import Algorithm
+
+EMPTY = np.empty(0)
+
+
+class Raw:
+    """Inverse and forward dynamics and the mass matrix of one mechanism, without checks."""
+
+    inverse_dynamics: Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray], np.ndarray]
+    forward_dynamics: Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray], np.ndarray]
+    mass_matrix: Callable[[np.ndarray, np.ndarray], np.ndarray]
+
+    def __init__(self, mechanism):
+        self.inverse_dynamics = _three(mechanism, inverse.inverse_dynamics)
+        self.forward_dynamics = _three(mechanism, forward.forward_dynamics)
+        self.mass_matrix = _one(mechanism, mass.mass_matrix)
+
+
+def _prepared(mechanism, algorithm: Algorithm):
+    sizes = mechanism.sizes
+    return (
+        mechanism.topology,
+        mechanism.numbers,
+        algorithm.scalar,
+        algorithm.lanes,
+        algorithm.space(sizes),
+        algorithm.space(sizes, lanes=True),
+    )
+
+
+def _three(mechanism, algorithm: Algorithm) -> Callable:
+    topology, numbers, scalar, lanes, space, lane_space = _prepared(mechanism, algorithm)
+
+    def call(q, v, x, out):
+        if q.ndim == 1:
+            scalar(topology, numbers, 1, q, v, x, EMPTY, out, space)
+            return out
+        count = len(q)
+        flat = q.reshape(-1), v.reshape(-1), x.reshape(-1), EMPTY, out.reshape(-1)
+        if count >= WIDTH:
+            lanes(topology, numbers, count, *flat, lane_space)
+        elif count:
+            scalar(topology, numbers, count, *flat, space)
+        return out
+
+    return call
+
+
+def _one(mechanism, algorithm: Algorithm) -> Callable:
+    topology, numbers, scalar, lanes, space, lane_space = _prepared(mechanism, algorithm)
+
+    def call(q, out):
+        out[...] = 0.0  # where joints are not on one way to the ground nothing is written
+        if q.ndim == 1:
+            scalar(topology, numbers, 1, q, out.reshape(-1), space)
+            return out
+        count = len(q)
+        if count >= WIDTH:
+            lanes(topology, numbers, count, q.reshape(-1), out.reshape(-1), lane_space)
+        elif count:
+            scalar(topology, numbers, count, q.reshape(-1), out.reshape(-1), space)
+        return out
+
+    return call

@@ -1,0 +1,1 @@
+"""Where model, dynamics and integrators meet: `simulate(system, span, ...)`, stepping, equilibrium."""

@@ -1,0 +1,39 @@
+"""From the input of a controller to generalised forces: through the system's actuators, or directly."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from chasles.relative.mechanism import Mechanism
+
+
+class Actuation:
+    """The actuators of a mechanism as arrays."""
+
+    def __init__(self, mechanism: Mechanism):
+        self.nv = mechanism.nv
+        self.actuators = mechanism.system.actuators
+        velocities = mechanism.tree.velocities
+        self._index = np.array([velocities[a.joint].start + a.coordinate for a in self.actuators], dtype=int)
+        self._gear = np.array([a.gear for a in self.actuators])
+        self._limits = np.array([(a.lower, a.upper) for a in self.actuators]).reshape(-1, 2)
+
+    @property
+    def inputs(self) -> int:
+        """Numbers in an input."""
+        return len(self.actuators) or self.nv
+
+    def forces(self, u: ArrayLike) -> np.ndarray:
+        """Generalised forces (nv) of an input: gear times the input, held within the actuator's limits."""
+        values = np.atleast_1d(np.asarray(u, dtype=float))
+        if values.shape != (self.inputs,):
+            what = f"{len(self.actuators)} actuators" if self.actuators else f"{self.nv} velocities and no actuators"
+            raise ValueError(f"simulate: the input has shape {values.shape}; the system has {what}")
+        if not np.isfinite(values).all():
+            raise ValueError(f"simulate: number {int(np.argmin(np.isfinite(values)))} of the input is not finite")
+        if not self.actuators:
+            return values
+        total = np.zeros(self.nv)
+        np.add.at(total, self._index, self._gear * np.clip(values, *self._limits.T))
+        return total

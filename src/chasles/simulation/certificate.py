@@ -1,0 +1,159 @@
+"""The verdict on a run: what an exact motion would keep, measured, with an estimate of the error."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from chasles.integrate.solve import solve
+from chasles.model.body import GROUND
+from chasles.model.force import Spring, Wrench
+from chasles.relative.acting import is_passive
+from chasles.relative.mechanism import Mechanism
+from chasles.simulation.run import Run
+
+# what a run may be off by; relative to the size of the quantity during the run
+TOLERANCES: Mapping[str, float] = {"energy": 1e-6, "momentum": 1e-6, "group": 1e-9, "error": 1e-4}
+STRETCH = 200  # steps that are repeated for the estimate of the error
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One line of a certificate. `value` is relative to `scale`; without a tolerance it is for information only."""
+
+    name: str
+    value: float
+    tolerance: float | None
+    note: str = ""
+
+    @property
+    def passed(self) -> bool:
+        return self.tolerance is None or bool(self.value <= self.tolerance)  # a NaN does not pass
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """All findings on a run. It prints as a table."""
+
+    title: str
+    findings: tuple[Finding, ...]
+    ended: str
+    success: bool
+
+    @property
+    def passed(self) -> bool:
+        return self.success and all(finding.passed for finding in self.findings)
+
+    def __getitem__(self, name: str) -> Finding:
+        for finding in self.findings:
+            if finding.name == name:
+                return finding
+        raise KeyError(f"certificate: no finding {name!r}; there are {', '.join(f.name for f in self.findings)}")
+
+    def __str__(self) -> str:
+        width = max(len(finding.name) for finding in self.findings)
+        lines = [self.title]
+        for finding in self.findings:
+            limit = "" if finding.tolerance is None else f"<= {finding.tolerance:.0e}"
+            mark = "" if finding.tolerance is None else "ok" if finding.passed else "FAILED"
+            lines.append(
+                f"  {finding.name:<{width}}  {finding.value:9.2e}  {limit:9} {mark:6}  {finding.note}".rstrip()
+            )
+        verdict = "passed" if self.passed else "NOT passed"
+        return "\n".join([*lines, f"  {self.ended}", f"  verdict: {verdict}"])
+
+
+def certify(run: Run, tolerances: Mapping[str, float] | None = None) -> Certificate:
+    """The certificate of a run; `tolerances` changes some of TOLERANCES."""
+    unknown = set(tolerances or ()) - set(TOLERANCES)
+    if unknown:
+        raise ValueError(f"certify: unknown tolerance {sorted(unknown)[0]!r}; there are {', '.join(TOLERANCES)}")
+    limits = {**TOLERANCES, **(tolerances or {})}
+    solution = run.solution
+    findings = [
+        _energy(run, limits["energy"]),
+        *_momenta(run, limits["momentum"]),
+        *_group(run, limits["group"]),
+        _error(run, limits["error"]),
+    ]
+    ended = f"{solution.message}; {solution.steps} steps, {solution.rejections} rejected"
+    return Certificate(f"certificate of {run.mechanism.system.name!r}", tuple(findings), ended, solution.success)
+
+
+def _relative(deviation: np.ndarray, *sizes: np.ndarray) -> float:
+    """Largest deviation over the largest size."""
+    scale = max(float(np.abs(size).max(initial=0.0)) for size in sizes)
+    worst = float(np.abs(deviation).max(initial=0.0))
+    return worst / scale if scale > 0 else worst
+
+
+def _energy(run: Run, tolerance: float) -> Finding:
+    energy = run.energy
+    off = energy.balance - energy.balance[0]
+    swing = energy.gravity - energy.gravity[0]
+    value = _relative(off, energy.kinetic, swing, energy.springs, energy.work)
+    return Finding("energy balance", value, tolerance, "of the largest energy or work; work is part of the state")
+
+
+def kept_momenta(mechanism: Mechanism) -> np.ndarray:
+    """Directions (k, 6) in which the spatial momentum of a system is kept: none if the ground holds or pushes it."""
+    system = mechanism.system
+    for joint in mechanism.tree.joints:
+        if joint.parent == GROUND and (joint.kind != "free" or is_passive(joint)):
+            return np.empty((0, 6))
+    for force in system.forces:
+        if isinstance(force, Wrench) or (isinstance(force, Spring) and GROUND in force.bodies):
+            return np.empty((0, 6))
+        if not isinstance(force, Spring | Wrench) and system.joint(force.joint).parent == GROUND:
+            return np.empty((0, 6))
+    g = np.array(system.gravity)
+    if not g.any():
+        return np.eye(6)
+    down = g / np.linalg.norm(g)
+    across = np.linalg.svd(down[None])[2][1:]
+    return np.concatenate([np.pad(down[None], ((0, 0), (0, 3))), np.pad(across, ((0, 0), (3, 0)))])
+
+
+def _momenta(run: Run, tolerance: float) -> list[Finding]:
+    kept = kept_momenta(run.mechanism)
+    if not len(kept) or run.controls is not None:
+        return []
+    momentum = run.mechanism.momentum(run.q, run.v)
+    found = momentum @ kept.T
+    parts = "all six components" if len(kept) == 6 else "about the vertical and along the horizontal"
+    return [Finding("momentum", _relative(found - found[0], momentum), tolerance, parts)]
+
+
+def _group(run: Run, tolerance: float) -> list[Finding]:
+    starts = run.mechanism.quaternions
+    if not len(starts):
+        return []
+    squares = np.sum([run.q[:, starts + k] ** 2 for k in range(4)], axis=0)
+    return [Finding("distance from group", float(np.abs(np.sqrt(squares) - 1).max()), tolerance, "quaternions")]
+
+
+def _error(run: Run, tolerance: float) -> Finding:
+    """Error of the first stretch, by doing it again more accurately."""
+    options, solution = run.options, run.solution
+    if run.controls is not None and not (run.controls == run.controls[0]).all():
+        return Finding("error estimate", 0.0, None, "none: the input of a sampled controller jumps")
+    last = min(len(run.t) - 1, STRETCH)
+    if last < 1:
+        return Finding("error estimate", 0.0, None, "none: no step was saved")
+    span, u = (run.t[0], run.t[last]), None if run.controls is None else run.controls[0]
+    finer: dict[str, Any] = {"save": "final", "progress": False}
+    if options["step"] is not None:
+        finer["step"] = min(options["step"] / 2, abs(span[1] - span[0]))
+        factor = 2.0**solution.method.order / (2.0**solution.method.order - 1)
+        note = f"over t = {span[0]:g} to {span[1]:g} s, by halving the step"
+    else:
+        finer |= {"rtol": options["rtol"] / 100, "atol": options["atol"] / 100}
+        factor, note = 1.0, f"over t = {span[0]:g} to {span[1]:g} s, by tolerances 100 times tighter"
+    again = solve(run.dynamics.problem(u), solution.method, span, solution.y[0], **finer)
+    q, v, _ = run.dynamics.split(again.y[-1])
+    position = run.mechanism.difference(run.q[last], q)
+    value = factor * max(_relative(position, np.ones(1)), _relative(run.v[last] - v, run.v, np.ones(1)))
+    return Finding("error estimate", value, tolerance, note)

@@ -1,0 +1,66 @@
+"""A system in joint coordinates as a problem for the integrators."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from chasles.integrate.problem import LieODE
+from chasles.integrate.space import Space
+from chasles.model.law import PythonLaw
+from chasles.model.system import System
+from chasles.relative.mechanism import Mechanism
+from chasles.relative.tables import FREE, LINK, SPHERICAL, link_table
+from chasles.simulation.tree_motion import PART, parameters, tree_motion
+
+
+class TreeDynamics:
+    """The motion of a tree on its space: y = (q, v, work), velocities acting from the right (body velocities)."""
+
+    def __init__(self, system: System | Mechanism):
+        self.mechanism = system if isinstance(system, Mechanism) else Mechanism(system)
+        self.nq, self.nv = self.mechanism.nq, self.mechanism.nv
+        self.space = Space(*_blocks(self.mechanism.topology), f"r{self.nv + 1}", side="right")
+        self.parameters = parameters(self.mechanism)
+        self.control_at = int(self.parameters.view(np.int64)[PART.control])
+
+    def problem(self, u: ArrayLike | None = None) -> LieODE:
+        """The problem under constant generalised forces u (nv)."""
+        p = self.parameters.copy()
+        if u is not None:
+            p[self.control_at :] = u
+        return LieODE(self.space, tree_motion, p)
+
+    def state(self, q: ArrayLike | None = None, v: ArrayLike | None = None, work: float = 0.0) -> np.ndarray:
+        """A state (q, v, work); by default neutral and at rest."""
+        mechanism = self.mechanism
+        q = mechanism.neutral() if q is None else mechanism.check_q("simulate", q)
+        v = np.zeros(self.nv) if v is None else mechanism.check_v("simulate", "v", v)
+        if q.ndim != 1 or v.ndim != 1:
+            raise ValueError(f"simulate: q and v have shapes {q.shape} and {v.shape}; expected one state")
+        return np.concatenate([q, v, [work]])
+
+    def split(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """q, v and work of states (..., nq + nv + 1)."""
+        return y[..., : self.nq], y[..., self.nq : self.nq + self.nv], y[..., -1]
+
+    def raise_law_errors(self) -> None:
+        """Raise what a Python law raised inside a compiled loop."""
+        for law in self.mechanism.acting.laws:
+            if isinstance(law, PythonLaw) and law.error is not None:
+                error, law.error = law.error, None
+                raise error
+
+
+def _blocks(topology: np.ndarray) -> list[str]:
+    """The space of q: a pose for each free joint, a quaternion for each spherical one, vectors in between."""
+    blocks, plain = [], 0
+    for kind in link_table(topology)[:, LINK.kind].tolist():
+        if kind in (FREE, SPHERICAL):
+            if plain:
+                blocks.append(f"r{plain}")
+            blocks.append("pose" if kind == FREE else "s3")
+            plain = 0
+        else:
+            plain += 1
+    return [*blocks, f"r{plain}"] if plain else blocks

@@ -1,0 +1,129 @@
+"""`simulate`: from a system and a span to a run."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from chasles.integrate.event import Event
+from chasles.integrate.method import RKMK
+from chasles.integrate.run import check_span
+from chasles.integrate.solution import Solution
+from chasles.integrate.solve import solve
+from chasles.model.system import System
+from chasles.relative.mechanism import Mechanism
+from chasles.simulation.actuation import Actuation
+from chasles.simulation.dynamics import TreeDynamics
+from chasles.simulation.run import Run
+
+DEFAULT_METHOD, DEFAULT_RTOL, DEFAULT_ATOL = RKMK("dopri5"), 1e-8, 1e-10
+Controller = Callable[[float, np.ndarray, np.ndarray], ArrayLike]
+
+
+def simulate(
+    system: System | Mechanism,
+    span: tuple[float, float],
+    q: ArrayLike | None = None,
+    v: ArrayLike | None = None,
+    *,
+    coordinates: str = "relative",
+    method: Any = DEFAULT_METHOD,
+    step: float | None = None,
+    rtol: float | None = None,
+    atol: float | None = None,
+    save: Any = "all",
+    events: Sequence[Event] = (),
+    controller: Controller | None = None,
+    period: float | None = None,
+    control: ArrayLike | None = None,
+    progress: bool | None = None,
+) -> Run:
+    """Simulate a system over a span [s] from coordinates q and velocities v (default: neutral, at rest).
+
+    Steps are fixed with `step` [s]; else they follow rtol (1e-8) and atol (1e-10). `save` and `events` as in `solve`;
+    an event sees y = (q, v, work). `control` is a constant input. `controller(t, q, v)` returns the input at every
+    `period` [s], and it is held until the next: a sampled controller. An input has one number for each actuator of the
+    system, or, if it has none, a generalised force for each velocity.
+    """
+    if coordinates != "relative":
+        raise ValueError(f'simulate: coordinates {coordinates!r}; expected "relative" (joint coordinates)')
+    dynamics = TreeDynamics(system)
+    actuation = Actuation(dynamics.mechanism)
+    start, end = check_span(span)
+    if step is None:
+        rtol, atol = DEFAULT_RTOL if rtol is None else rtol, DEFAULT_ATOL if atol is None else atol
+    options: dict[str, Any] = {"step": step, "rtol": rtol, "atol": atol}
+    more = {**options, "save": save, "events": events}
+    state = dynamics.state(q, v)
+    if controller is None:
+        if period is not None:
+            raise ValueError("simulate: period is the sampling period of a controller; give controller=... too")
+        u = None if control is None else actuation.forces(control)
+        solution = solve(dynamics.problem(u), method, (start, end), state, **more, progress=progress)
+        dynamics.raise_law_errors()
+        held = None if u is None else np.broadcast_to(u, (len(solution.t), dynamics.nv))
+        return Run(dynamics, solution, options, held)
+    if control is not None:
+        raise ValueError("simulate: give either control=... (constant) or controller=... (sampled)")
+    if period is None or not period > 0:
+        raise ValueError(f"simulate: period is {period!r}; expected the controller's sampling period [s], positive")
+    return _sampled(dynamics, actuation, controller, period, (start, end), state, method, more, options)
+
+
+def _sampled(dynamics, actuation, controller, period, span, state, method, more, options) -> Run:
+    """A run in pieces, each with the input that the controller gave at its begin."""
+    start, end = span
+    direction = 1.0 if end >= start else -1.0
+    if direction < 0:
+        raise ValueError("simulate: a sampled controller runs forwards in time; the end is before the start")
+    if not isinstance(more["save"], str) and not isinstance(more["save"], int | np.integer):
+        raise ValueError('simulate: with a controller, save is "all", "final" or a number of steps')
+    count = max(1, int(np.ceil((end - start) / period * (1 - 1e-12))))
+    edges = np.minimum(start + period * np.arange(count + 1), end)
+    pieces: list[Solution] = []
+    inputs: list[np.ndarray] = []
+    for first, last in itertools.pairwise(edges):
+        q, v, _ = dynamics.split(state)
+        u = actuation.forces(controller(float(first), q.copy(), v.copy()))
+        piece = dict(more, step=min(more["step"], last - first) if more["step"] else None)
+        solution = solve(dynamics.problem(u), method, (first, last), state, **piece, progress=False)
+        dynamics.raise_law_errors()
+        pieces.append(solution)
+        inputs.append(u)
+        state = solution.y[-1]
+        if not solution.success or solution.t[-1] != last:
+            break
+    return Run(dynamics, _joined(pieces), options, _held(pieces, inputs))
+
+
+def _joined(pieces: list[Solution]) -> Solution:
+    """One solution of pieces that follow each other; where two meet, the point of the earlier is kept."""
+    keep = [slice(0, None)] + [slice(1, None)] * (len(pieces) - 1)
+    last = pieces[-1]
+    total = {
+        name: sum(getattr(piece, name) for piece in pieces)
+        for name in ("steps", "rejections", "evaluations", "exponentials", "commutators", "seconds")
+    }
+    return replace(
+        last,
+        t=np.concatenate([piece.t[k] for piece, k in zip(pieces, keep, strict=True)]),
+        y=np.concatenate([piece.y[k] for piece, k in zip(pieces, keep, strict=True)]),
+        events=[event for piece in pieces for event in piece.events],
+        slopes=None,
+        moves=None,
+        no_curve="the input of a sampled controller jumps between the points",
+        **total,
+    )
+
+
+def _held(pieces: list[Solution], inputs: list[np.ndarray]) -> np.ndarray:
+    rows = [
+        np.broadcast_to(u, (len(piece.t) - (k > 0), len(u)))
+        for k, (piece, u) in enumerate(zip(pieces, inputs, strict=True))
+    ]
+    return np.concatenate(rows)

@@ -1,0 +1,79 @@
+"""`Simulation`: a system advanced one step at a time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from chasles.integrate import engine
+from chasles.integrate.explicit import ExplicitRun
+from chasles.integrate.explicit_layout import STATE
+from chasles.integrate.method import RKMK
+from chasles.integrate.run import Options
+from chasles.model.system import System
+from chasles.relative.mechanism import Mechanism
+from chasles.simulation.actuation import Actuation
+from chasles.simulation.dynamics import TreeDynamics
+
+STEPPING_METHOD = RKMK("rk4")
+
+
+class Simulation:
+    """A system advanced one step of fixed size at a time: `sim.step(u)`, for controllers and co-simulation.
+
+    `t`, `q`, `v` are the present time and state; `work` the work of all forces but gravity and springs.
+    """
+
+    def __init__(
+        self,
+        system: System | Mechanism,
+        step: float,
+        q: ArrayLike | None = None,
+        v: ArrayLike | None = None,
+        *,
+        start: float = 0.0,
+        method: Any = STEPPING_METHOD,
+    ):
+        self.dynamics = TreeDynamics(system)
+        self.actuation = Actuation(self.dynamics.mechanism)
+        self.size = float(step)
+        if not (np.isfinite(self.size) and self.size > 0):
+            raise ValueError(f"Simulation: step is {step!r}; expected a positive number [s]")
+        span = (start, start + 1e9 * self.size)
+        options = Options(step=self.size, save="final")
+        self._run = ExplicitRun(self.dynamics.problem(), method, span, self.dynamics.state(q, v), options)
+        self._control = self._run.p[self.dynamics.control_at :]
+
+    @property
+    def mechanism(self) -> Mechanism:
+        return self.dynamics.mechanism
+
+    @property
+    def t(self) -> float:
+        return float(self._run.state[STATE.t])
+
+    @property
+    def q(self) -> np.ndarray:
+        return self.dynamics.split(self._run.y)[0].copy()
+
+    @property
+    def v(self) -> np.ndarray:
+        return self.dynamics.split(self._run.y)[1].copy()
+
+    @property
+    def work(self) -> float:
+        return float(self._run.y[-1])
+
+    def step(self, u: ArrayLike | None = None, steps: int = 1) -> Simulation:
+        """Take steps under the input u (held; as before if it is not given). An input as in `simulate`."""
+        run = self._run
+        if u is not None:
+            self._control[:] = self.actuation.forces(u)
+            engine.evaluate(run.address, self.t, run.y, run.p, run.f0)  # the input changed, and so the field here
+        ending = run.advance(steps)
+        self.dynamics.raise_law_errors()
+        if ending is not None and not ending.success:
+            raise RuntimeError(f"Simulation: {ending.message}")
+        return self

@@ -1,0 +1,75 @@
+"""The motion of a tree as a vector field: 002 eq. (78) in (q, v), with the work of the forces as one more state.
+
+y = (q, v, work), f = (v, accelerations, power). All of the mechanism is in the parameters, so the field is compiled
+once for every mechanism: integers are kept as their bits.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from chasles.integrate.field import field
+from chasles.kernel.address import invoke
+from chasles.kernel.policy import kernel
+from chasles.kernel.workspace import layout, scratch
+from chasles.relative.force import SCRATCH, act_address
+from chasles.relative.forward import LIMB, forward_dynamics
+from chasles.relative.kinematics import STATE
+from chasles.relative.mechanism import Mechanism
+
+# where the parts are in the parameters, as integers; the control (forces u on all velocities) is the last part
+# `act` is the address of the function of that name in `relative.force`, `sizes` those that it asks for
+PART = layout("PART", coordinates=1, velocities=1, links=1, numbers=1, table=1, values=1, control=1, act=1, sizes=8)
+
+accelerations = forward_dynamics.kernel
+
+
+@kernel
+def workspace(whole):
+    """Numbers that an evaluation needs."""
+    slots = whole[PART.links] + 1
+    return (LIMB.size + STATE.size) * slots + 6 * whole[PART.links] + whole[PART.velocities] + SCRATCH + 2
+
+
+@field
+def tree_motion(t, y, p, out):
+    """(v, a, power) of a tree under its forces and the control."""
+    whole = p.view(np.int64)
+    nq, nv, links = whole[PART.coordinates], whole[PART.velocities], whole[PART.links]
+    topology = whole[PART.size : whole[PART.numbers]]
+    numbers = p[whole[PART.numbers] : whole[PART.table]]
+    table = whole[whole[PART.table] : whole[PART.values]]
+    values = p[whole[PART.values] : whole[PART.control]]
+    control = p[whole[PART.control] :]
+    q, v = y[:nq], y[nq : nq + nv]
+    space = scratch(workspace(whole))
+    at = LIMB.size * (links + 1)
+    states, wrenches = space[at : at + STATE.size * (links + 1)], space[at + STATE.size * (links + 1) :][: 6 * links]
+    at += STATE.size * (links + 1) + 6 * links
+    tau, buffer, result = space[at : at + nv], space[at + nv :], space[at + nv + SCRATCH :]
+    power = 0.0
+    for k in range(nv):
+        tau[k] = control[k]
+        power += control[k] * v[k]
+        out[k] = v[k]
+    acting = table[0] + table[1] != 0
+    if acting:
+        sizes = whole[PART.sizes : PART.sizes + 8]
+        invoke(
+            *(whole[PART.act], t, topology, numbers, table, values, q, v),
+            *(tau, wrenches, states, buffer, result, sizes),
+        )
+        power += result[0]
+    accelerations(topology, numbers, q, v, tau, wrenches if acting else wrenches[0:0], out[nv : 2 * nv], space, 0.0)
+    out[2 * nv] = power
+
+
+def parameters(mechanism: Mechanism) -> np.ndarray:
+    """The parameters of `tree_motion` for a mechanism, with no control."""
+    tables = (mechanism.topology, mechanism.numbers, mechanism.acting.table, mechanism.acting.values)
+    parts = (*(part.view(float) for part in tables), np.zeros(mechanism.nv))
+    edges = PART.size + np.cumsum([len(part) for part in parts])
+    links, nq, nv = mechanism.links, mechanism.nq, mechanism.nv
+    sizes = (*map(len, tables), nq, nv, 6 * links, STATE.size * (links + 1))
+    head = np.array([nq, nv, links, *edges[:4], act_address(), *sizes], dtype=np.int64)
+    return np.concatenate([head.view(float), *parts])
