@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from chasles.model.system import System
 from chasles.relative import coriolis, jacobian, joint_rates, kinematics, momentum, momentum_form
 from chasles.relative.algorithm import Algorithm
+from chasles.relative.reach import Reach, reach
 from chasles.relative.tables import CONSTANT, GRAVITY
 from chasles.relative.tree import Tree
 from chasles.screw.representation import check_representation
@@ -30,6 +31,8 @@ class Analysis:
         nq: int
         nv: int
         links: int
+
+        neutral: Callable[[], np.ndarray]
 
         def check_q(self, function: str, q: ArrayLike) -> np.ndarray: ...
         def check_v(self, function: str, name: str, value: ArrayLike) -> np.ndarray: ...
@@ -86,6 +89,26 @@ class Analysis:
         """a (..., nv) from the twists of all bodies and their time derivatives, both in the representation."""
         name = "accelerations_from_twists"
         return joint_rates.joint_rates(self, name, q, twists, accelerations, representation)[1]
+
+    def inverse_kinematics(
+        self,
+        frame: str,
+        target: ArrayLike,
+        q0: ArrayLike | None = None,
+        *,
+        weights: ArrayLike = (1.0, 1.0),
+        tolerance: float = 1e-10,
+        iterations: int = 100,
+        restarts: int = 100,
+        seed: int = 0,
+    ) -> Reach:
+        """Coordinates within the joints' limits that bring a frame or body to a pose; tries random starts if need be.
+
+        target: in space, a pose, a 4x4 matrix or a position [m]. weights: of rotation [1/rad] and of position [1/m];
+        (0, 1) asks for the position only, (1, 0) for the orientation only. q0: where to start (default: neutral).
+        tolerance: of the length of the weighted error. The result is true if it was reached.
+        """
+        return reach(self, frame, target, q0, weights, tolerance, iterations, restarts, seed)
 
     # ------------------------------------------------------------ parts of the equations of motion
 
