@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PAGES = ["README.md", "docs/index.md", "docs/integrators.md", "docs/screws.md"]
+PAGES = ["README.md", "docs/index.md", "docs/integrators.md", "docs/representations.md", "docs/screws.md"]
 
 
 @pytest.mark.parametrize("page", PAGES)

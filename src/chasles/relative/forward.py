@@ -305,8 +305,7 @@ def singular_links(topology, numbers, sizes, q, v, tau, wrenches) -> Iterator[in
     """Links whose joint's inertia has no inverse at a state, from the tips on: the first is where things go wrong."""
     space = forward_dynamics.space(sizes)
     forward_dynamics.scalar(topology, numbers, 1, q, v, tau, wrenches, np.empty(sizes["nv"]), space)
-    at = q.size + v.size + tau.size + wrenches.size + sizes["nv"]
-    limbs = space[at : at + LIMB.size * sizes["slots"]].reshape(-1, LIMB.size)
+    limbs = space[: LIMB.size * sizes["slots"]].reshape(-1, LIMB.size)
     for i in range(sizes["links"] - 1, -1, -1):
         kind, limb = topology[HEAD.size + i * LINK.size + LINK.kind], limbs[i + 1]
         if kind in (SPHERICAL, FREE):

@@ -24,7 +24,7 @@ from chasles.model.joint import Joint
 from chasles.screw.representation import check_representation, convert_acceleration, convert_twist
 
 if TYPE_CHECKING:
-    from chasles.relative.mechanism import Mechanism
+    from chasles.relative.analysis import Analysis
 
 
 def screws_at(joint: Joint, q: np.ndarray) -> np.ndarray:
@@ -58,7 +58,7 @@ def _solved(columns: np.ndarray, motion: np.ndarray) -> np.ndarray:
 
 
 def joint_rates(
-    mechanism: Mechanism,
+    mechanism: Analysis,
     function: str,
     q: ArrayLike,
     twists: ArrayLike,

@@ -19,24 +19,20 @@ from chasles.model.law import PythonLaw
 from chasles.model.system import System
 from chasles.relative import (
     acting,
-    coriolis,
     force,
     forward,
     inverse,
     inverse_hybrid,
     inverse_mixed,
     inverse_spatial,
-    jacobian,
-    joint_rates,
     kinematics,
     mass,
-    momentum,
-    momentum_form,
 )
 from chasles.relative.algorithm import Algorithm
+from chasles.relative.analysis import Analysis
 from chasles.relative.configuration import Configuration
 from chasles.relative.raw import Raw
-from chasles.relative.tables import CONSTANT, FREE, GRAVITY, HEAD, LINK, SPHERICAL, link_table
+from chasles.relative.tables import FREE, HEAD, LINK, SPHERICAL, link_table
 from chasles.relative.tree import build
 from chasles.screw.representation import check_representation
 
@@ -60,7 +56,7 @@ RECURSIONS = {
 }
 
 
-class Mechanism:
+class Mechanism(Analysis):
     """A tree of bodies in joint coordinates q and velocities v.
 
     Arrays have any leading axes (a batch); four states or more run on SIMD lanes, and in parallel on `threads`.
@@ -273,135 +269,6 @@ class Mechanism:
         """M(q), (..., nv, nv)."""
         (matrix,), batch = self._run("mass_matrix", mass.mass_matrix, {"q": self.check_q("mass_matrix", q)})
         return matrix.reshape(*batch, self.nv, self.nv)
-
-    # ------------------------------------------------------------ Jacobians
-
-    def _jacobians(self, function: str, frames, representation: str, arrays: dict[str, np.ndarray]) -> np.ndarray:
-        check_representation(function, representation)
-        single = isinstance(frames, str)
-        links, offset = self._places(function, [frames] if single else frames)
-        where = np.concatenate([[kinematics.REPRESENTATIONS.index(representation)], links])
-        rates = "v" in arrays
-        every = {"q": arrays["q"], "v": arrays.get("v", EMPTY), "where": where, "offset": offset}
-        columns = len(links) * self.nv
-        sizes = {"columns": 0 if rates else columns, "rates": columns if rates else 0}
-        results, batch = self._run(function, jacobian.jacobians, every, sizes)
-        return results[rates].reshape(*batch, *(() if single else (len(links),)), 6, self.nv)
-
-    def jacobian(
-        self, q: ArrayLike, frames: Iterable[str] | str | None = None, *, representation: str = "body"
-    ) -> np.ndarray:
-        """J with twist = J v of frames or bodies, (..., frames, 6, nv); one name gives (..., 6, nv)."""
-        return self._jacobians("jacobian", frames, representation, {"q": self.check_q("jacobian", q)})
-
-    def jacobian_rate(
-        self, q: ArrayLike, v: ArrayLike, frames: Iterable[str] | str | None = None, *, representation: str = "body"
-    ) -> np.ndarray:
-        """Time derivative of `jacobian` along v: acceleration = J a + J' v in the same representation."""
-        arrays = {"q": self.check_q("jacobian_rate", q), "v": self.check_v("jacobian_rate", "v", v)}
-        return self._jacobians("jacobian_rate", frames, representation, arrays)
-
-    def velocities_from_twists(self, q: ArrayLike, twists: ArrayLike, *, representation: str = "body") -> np.ndarray:
-        """v (..., nv) from the twists (..., bodies, 6) of all bodies; least squares if they do not fit the joints."""
-        return joint_rates.joint_rates(self, "velocities_from_twists", q, twists, None, representation)[0]
-
-    def accelerations_from_twists(
-        self, q: ArrayLike, twists: ArrayLike, accelerations: ArrayLike, *, representation: str = "body"
-    ) -> np.ndarray:
-        """a (..., nv) from the twists of all bodies and their time derivatives, both in the representation."""
-        name = "accelerations_from_twists"
-        return joint_rates.joint_rates(self, name, q, twists, accelerations, representation)[1]
-
-    # ------------------------------------------------------------ parts of the equations of motion
-
-    def bias(self, q: ArrayLike, v: ArrayLike) -> np.ndarray:
-        """C v + g, (..., nv): the generalised forces of a motion without acceleration."""
-        return self.inverse_dynamics(self.check_q("bias", q), self.check_v("bias", "v", v), np.zeros(self.nv))
-
-    def gravity_forces(self, q: ArrayLike) -> np.ndarray:
-        """g(q), (..., nv): the generalised forces that hold the mechanism at rest."""
-        return self.inverse_dynamics(self.check_q("gravity_forces", q), np.zeros(self.nv), np.zeros(self.nv))
-
-    def coriolis(self, q: ArrayLike, v: ArrayLike, *, skew: bool = False) -> np.ndarray:
-        """A matrix C(q, v), (..., nv, nv), with C v the velocity terms: that of 002 eq. (84), or with M' - 2C skew."""
-        arrays = {"q": self.check_q("coriolis", q), "v": self.check_v("coriolis", "v", v)}
-        arrays["weights"] = np.array([0.5, 0.5] if skew else [1.0, 0.0])
-        (matrix,), batch = self._run("coriolis", coriolis.coriolis_matrix, arrays)
-        return matrix.reshape(*batch, self.nv, self.nv)
-
-    # ------------------------------------------------------------ energy and momentum
-
-    def _totals(self, function: str, q: ArrayLike, v: ArrayLike | None) -> list[np.ndarray]:
-        arrays = {"q": self.check_q(function, q), "v": EMPTY if v is None else self.check_v(function, "v", v)}
-        results, batch = self._run(function, momentum.totals, arrays)
-        return [result.reshape(*batch, -1) for result in results]
-
-    def _check_mass(self, function: str) -> None:
-        if not self.numbers[GRAVITY.size :].reshape(-1, CONSTANT.size)[:, CONSTANT.mass].any():
-            raise ValueError(f"{function}: nothing of {self.system.name!r} that moves has a mass: there is no centre")
-
-    def energy(self, q: ArrayLike, v: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
-        """Kinetic and potential energy [J], (...) each; the latter is zero with the centre of mass at the origin."""
-        both = self._totals("energy", q, v)[0]
-        return both[..., 0], both[..., 1]
-
-    def momentum(self, q: ArrayLike, v: ArrayLike) -> np.ndarray:
-        """Total momentum (angular, linear) about the origin of space, in its axes, (..., 6) [N m s, N s]."""
-        return self._totals("momentum", q, v)[1]
-
-    def centre_of_mass(self, q: ArrayLike) -> np.ndarray:
-        """Centre of mass in space of all that moves, (..., 3) [m]."""
-        self._check_mass("centre_of_mass")
-        return self._totals("centre_of_mass", q, None)[2][..., :3]
-
-    def centre_of_mass_velocity(self, q: ArrayLike, v: ArrayLike) -> np.ndarray:
-        """Velocity of the centre of mass, (..., 3) [m/s]."""
-        self._check_mass("centre_of_mass_velocity")
-        return self._totals("centre_of_mass_velocity", q, v)[2][..., 3:]
-
-    def centroidal_momentum_matrix(self, q: ArrayLike) -> np.ndarray:
-        """A(q), (..., 6, nv): A v is the momentum (angular, linear) about the centre of mass, in world axes."""
-        name = "centroidal_momentum_matrix"
-        self._check_mass(name)
-        (matrix,), batch = self._run(name, momentum.centroidal_matrix, {"q": self.check_q(name, q)})
-        return matrix.reshape(*batch, 6, self.nv)
-
-    def centroidal_momentum(self, q: ArrayLike, v: ArrayLike) -> np.ndarray:
-        """Momentum (angular, linear) about the centre of mass, in world axes, (..., 6)."""
-        speeds = self.check_v("centroidal_momentum", "v", v)
-        return (self.centroidal_momentum_matrix(q) @ speeds[..., None])[..., 0]
-
-    # ------------------------------------------------------------ first-order forms
-
-    def twist_rates(
-        self, q: ArrayLike, twists: ArrayLike, tau: ArrayLike | None = None, wrenches: ArrayLike | None = None
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """v and the rates of the body twists (..., bodies, 6), of a state (q, twists): 002 eqs. (78), (111)."""
-        v = self.velocities_from_twists(q, twists)
-        a = self.forward_dynamics(q, v, np.zeros(self.nv) if tau is None else tau, wrenches)
-        return v, self.accelerations(q, v, a)
-
-    def momenta(self, q: ArrayLike, v: ArrayLike) -> np.ndarray:
-        """Momenta p (..., nv) of the joints as in `relative.momentum_form`: for a free joint the spatial momentum."""
-        arrays = {"q": self.check_q("momenta", q), "v": self.check_v("momenta", "v", v)}
-        (p,), batch = self._run("momenta", momentum_form.momenta, arrays)
-        return p.reshape(*batch, self.nv)
-
-    def momentum_rates(
-        self, q: ArrayLike, p: ArrayLike, tau: ArrayLike | None = None, wrenches: ArrayLike | None = None
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """v and p', (..., nv) each, of a state (q, p): 002 eq. (79). Forces as in `forward_dynamics`."""
-        name = "momentum_rates"
-        arrays = {"q": self.check_q(name, q), "p": self.check_v(name, "p", p)}
-        arrays["tau"] = EMPTY if tau is None else self.check_v(name, "tau", tau)
-        arrays["wrenches"], arrays["still"] = self._wrenches(name, wrenches), self.numbers.copy()
-        arrays["still"][GRAVITY.vector : GRAVITY.vector + 3] = 0.0
-        (v, rate, _), batch = self._run(name, momentum_form.momentum_rates, arrays)
-        return v.reshape(*batch, self.nv), rate.reshape(*batch, self.nv)
-
-    def velocities_from_momenta(self, q: ArrayLike, p: ArrayLike) -> np.ndarray:
-        """v (..., nv) of the momenta p of `momenta`, O(n)."""
-        return self.momentum_rates(q, p)[0]
 
     # ------------------------------------------------------------ the forces of the system
 

@@ -1,0 +1,118 @@
+"""Coordinates that bring a frame to a pose: `Mechanism.inverse_kinematics` and its result."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from chasles.lie.arrays import real_array
+from chasles.model.placement import as_pose
+from chasles.relative.inverse_kinematics import CONVERGED, SQUARE, approach
+
+if TYPE_CHECKING:
+    from chasles.relative.analysis import Analysis
+
+
+@dataclass(frozen=True)
+class Reach:
+    """How near a frame came to its target.
+
+    residual: length of the weighted error (rotation [rad], position [m]); iterations of the best start, which was the
+    given one if `restarts` is 0, else that one of the random ones.
+    """
+
+    q: np.ndarray
+    success: bool
+    residual: float
+    iterations: int
+    restarts: int
+    message: str
+
+    def __bool__(self) -> bool:
+        return self.success
+
+
+def limits_of(mechanism: Analysis) -> np.ndarray:
+    """Lower limits of all velocities' coordinates, then upper ones; infinite for spherical and free joints."""
+    lower = [value for joint in mechanism.tree.joints for value in joint.lower]
+    return np.array([*lower, *(value for joint in mechanism.tree.joints for value in joint.upper)])
+
+
+def random_start(mechanism: Analysis, rng: np.random.Generator, limits: np.ndarray, near: np.ndarray) -> np.ndarray:
+    """Coordinates within their limits, where infinite within π of `near`; rotations uniform, positions near."""
+    q = near.copy()
+    for joint in mechanism.tree.joints:
+        at, along = mechanism.tree.coordinates[joint.name], mechanism.tree.velocities[joint.name]
+        if joint.kind in ("spherical", "free"):
+            unit = rng.normal(size=4)
+            q[at.start : at.start + 4] = unit / np.linalg.norm(unit)
+            q[at.start + 4 : at.stop] += rng.normal(size=at.stop - at.start - 4)
+        else:
+            low, high = limits[: mechanism.nv][along], limits[mechanism.nv :][along]
+            low, high = np.maximum(low, np.minimum(high, near[at] + math.pi) - 2 * math.pi), high
+            q[at] = rng.uniform(low, np.minimum(high, low + 2 * math.pi))
+    return q
+
+
+def reach(
+    mechanism: Analysis,
+    frame: str,
+    target: ArrayLike,
+    q0: ArrayLike | None,
+    weights: ArrayLike,
+    tolerance: float,
+    iterations: int,
+    restarts: int,
+    seed: int,
+) -> Reach:
+    """See `Mechanism.inverse_kinematics`."""
+    name = "inverse_kinematics"
+    goal = np.array(as_pose(name, "target", target))
+    scales = real_array(name, "weights", weights, (2,))
+    if scales.shape != (2,) or not (scales >= 0).all() or not scales.any():
+        raise ValueError(f"{name}: weights is {scales.tolist()}; expected two numbers, of rotation and of position")
+    if not tolerance > 0 or iterations < 1 or restarts < 0:
+        raise ValueError(f"{name}: expected tolerance > 0, iterations >= 1 and restarts >= 0")
+    (link,), offset = mechanism._places(name, [frame])
+    if link < 0:
+        raise ValueError(f"{name}: frame {frame!r} is fixed to the ground: no coordinate moves it")
+    limits = limits_of(mechanism)
+    start = _start(mechanism, name, limits, q0)
+    work = np.empty(SQUARE + 25 * mechanism.nv + mechanism.nq)
+    rng, best = np.random.default_rng(seed), Reach(start, False, math.inf, 0, 0, "")
+    for attempt in range(restarts + 1):
+        q = start.copy() if attempt == 0 else random_start(mechanism, rng, limits, start)
+        ended, count, residual = approach(
+            *(mechanism.topology, mechanism.numbers, link, offset, goal, scales, limits),
+            *(float(tolerance), iterations, q, work),
+        )
+        if residual < best.residual:
+            message = (
+                "converged",
+                "no step lowers the error: out of reach, or a local minimum",
+                "more iterations are needed",
+            )[ended]
+            best = Reach(q, ended == CONVERGED, residual, count, attempt, message)
+        if ended == CONVERGED:
+            break
+    return best
+
+
+def _start(mechanism: Analysis, name: str, limits: np.ndarray, q0: ArrayLike | None) -> np.ndarray:
+    """The given coordinates, or neutral ones moved into the limits; ValueError for coordinates outside of them."""
+    q = mechanism.neutral() if q0 is None else mechanism.check_q(name, q0)
+    if q.shape != (mechanism.nq,):
+        raise ValueError(f"{name}: q0 has shape {q.shape}; expected ({mechanism.nq},)")
+    for joint in mechanism.tree.joints:
+        if not joint.screws:
+            continue
+        at, along = mechanism.tree.coordinates[joint.name], mechanism.tree.velocities[joint.name]
+        inside = np.clip(q[at], limits[: mechanism.nv][along], limits[mechanism.nv :][along])
+        if q0 is not None and np.any(inside != q[at]):
+            raise ValueError(f"{name}: q0 of joint {joint.name!r} is {q[at].tolist()}, outside of its limits")
+        q[at] = inside
+    return q
