@@ -178,6 +178,7 @@ SINGULAR = {
 }
 
 
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # NumPy's, with the compiler switched off
 @pytest.mark.parametrize("batch", [(), (1,), (6,), (2, 3)])
 @pytest.mark.parametrize("joint", SINGULAR.values(), ids=SINGULAR)
 def test_a_point_mass_on_its_axis(joint, batch):
@@ -195,6 +196,7 @@ def test_a_point_mass_on_its_axis(joint, batch):
         mechanism.forward_dynamics(q, v, v)
 
 
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # NumPy's, with the compiler switched off
 def test_the_error_names_the_joint_at_fault():
     """Not those around it, to which the infinity spreads."""
     joints = [make.revolute("pin", "b", "bob", axis=X, child_at=(0, 0, 0.3)), make.weld("tail", "bob", "end")]
@@ -204,6 +206,7 @@ def test_the_error_names_the_joint_at_fault():
         Mechanism(system).forward_dynamics(np.zeros(4), np.zeros(4), np.zeros(4))
 
 
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # NumPy's, with the compiler switched off
 def test_one_bad_state_of_a_batch_is_named():
     mechanism = Mechanism(arm("a", "b"))
     v = np.zeros((7, 2))
