@@ -241,3 +241,11 @@ def test_a_single_free_body_falls():
     mechanism = Mechanism(System([solid("a")], gravity=(0, 0, -9.81)))
     a = mechanism.forward_dynamics([1, 0, 0, 0, 5, 6, 7], np.zeros(6), np.zeros(6))
     np.testing.assert_allclose(a, [0, 0, 0, 0, 0, -9.81], rtol=0, atol=1e-14)
+
+
+def test_a_name_for_a_free_joint_that_is_taken():
+    """A body without a joint moves freely; the name of its joint gives way to the user's."""
+    system = System([solid("a"), solid("b")], [make.revolute("free a", "ground", "b", axis=Z)])
+    mechanism = Mechanism(system)
+    assert set(mechanism.joints) == {"free a", "free a'"}
+    assert "2 bodies, 8 coordinates, 7 velocities" in repr(mechanism)
