@@ -1,4 +1,5 @@
-"""Integrators on the heavy top of Geradin and Cardona, against Exudyn and SciPy, in one run.
+"""Integrators on the heavy top of Geradin and Cardona, against Exudyn and SciPy, in one run; then how the time of a
+step grows with the length of a pendulum, what lanes gain on batches, and how long the first call takes.
 
 Run: python -m benchmarks.integrator_speed (needs the `test` and `peers` extras). Writes docs/benchmarks/integrators.md.
 """
@@ -6,7 +7,10 @@ Run: python -m benchmarks.integrator_speed (needs the `test` and `peers` extras)
 from __future__ import annotations
 
 import importlib.util
+import os
+import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from functools import partial
@@ -17,6 +21,9 @@ import numpy as np
 import chasles as ch
 from benchmarks import page
 from chasles import lie
+from chasles.gallery.heavy_top_004 import HeavyTop004
+from chasles.gallery.pendulum import Pendulum
+from chasles.integrate.field import Field
 
 INERTIA = (15.234375, 0.46875, 15.234375)  # about the pivot [kg m^2]
 WEIGHT = 15 * 9.81  # mass times gravity times distance of the centre of mass [N m]
@@ -115,6 +122,77 @@ def best(candidates: list[tuple[str, tuple[float, float, int]]]) -> tuple[str, t
     return min((c for c in candidates if c[1][0] <= GOAL), key=lambda c: c[1][1])
 
 
+# ---------------------------------------------------------------- chains
+
+
+def pendulum_row(number: int) -> tuple[str, ...]:
+    """Time of a step of a chain, from the difference of a long and a short run, so that the start does not count."""
+    chain = Pendulum.uniform(number)
+    problem, start, steps = chain.problem(), chain.initial(), max(10, 200_000 // number)
+    step = 1e-3 / steps
+
+    def seconds(count: int) -> float:
+        begin = time.process_time()
+        ch.solve(problem, ch.RKMK("rk4"), (0.0, count * step), start, step=step, save="final", progress=False)
+        return time.process_time() - begin
+
+    seconds(steps)
+    each = float(np.median([(seconds(3 * steps) - seconds(steps)) / (2 * steps) for _ in range(REPEATS)]))
+    return f"{number:,}".replace(",", " "), f"{1e6 * each:.4g}", f"{1e9 * each / number:.0f}"
+
+
+# ---------------------------------------------------------------- batches
+
+
+def batch_row(name: str, problem: ch.LieODE, start: np.ndarray, threads: int) -> tuple[str, ...]:
+    """Time a step and problem of a batch of 64 with other parameters, without and with lanes."""
+    rng = np.random.default_rng(0)
+    parameters = np.array(problem.parameters) * rng.uniform(0.9, 1.1, size=(64, 1))
+    scalar: Any = problem.field
+    steps = 4000
+
+    def seconds(lanes: bool) -> float:
+        equation = ch.LieODE(problem.space, Field(scalar.function, lanes) if lanes else scalar)
+        options: dict[str, Any] = {"parameters": parameters, "threads": threads, "step": 1e-4, "save": "final"}
+        ch.solve_batch(equation, ch.RKMK("rk4"), (0.0, 1e-3), start, **options)
+        times = []
+        for _ in range(REPEATS):
+            begin = time.perf_counter()
+            ch.solve_batch(equation, ch.RKMK("rk4"), (0.0, steps * 1e-4), start, **options)
+            times.append(time.perf_counter() - begin)
+        return min(times) / steps / len(parameters)
+
+    one, four = seconds(False), seconds(True)
+    return name, str(threads), f"{1e9 * one:.0f}", f"{1e9 * four:.0f}", f"{one / four:.1f}"
+
+
+# ---------------------------------------------------------------- the first call
+
+FIRST = """
+import time
+begin = time.process_time()
+import chasles as ch
+from chasles.gallery.{module} import {name}
+system = {name}()
+imported = time.process_time()
+ch.solve(system.problem(), ch.RKMK("rk4"), (0.0, 1e-2), system.initial(), step=1e-3, save="final", progress=False)
+print(imported - begin, time.process_time() - imported)
+"""
+
+
+def first_row(module: str, name: str) -> tuple[str, ...]:
+    """Processor time of the first solve in a process, with an empty cache and with a full one."""
+    code = FIRST.format(module=module, name=name)
+    with tempfile.TemporaryDirectory() as cache:
+        environment = os.environ | {"CHASLES_CACHE_DIR": cache}
+        runs = [
+            subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+            for _ in range(2)
+        ]
+    (imported, cold), (_, warm) = (map(float, run.stdout.split()) for run in runs)
+    return f"`gallery.{module}.{name}`", f"{imported:.2f}", f"{cold:.1f}", f"{warm:.2f}"
+
+
 def main() -> None:
     ours = median(partial(chasles_run, ch.RKMK("rk4"), step=1e-4))
     fast = [
@@ -143,7 +221,37 @@ def main() -> None:
         ("", "position error at 1 s", "steps", "time [ms]", "time a step [µs]"),
         [(name, f"{e:.1e}", str(n), f"{1e3 * s:.2f}", f"{1e6 * s / n:.2f}") for name, (e, s, n) in rows],
     )
-    page.write(page.DOCS / "benchmarks" / "integrators.md", table=table, verdict="\n".join(lines), repeats=REPEATS)
+    chains = page.table(
+        ("bodies", "time a step [µs]", "time a step and body [ns]"), [pendulum_row(n) for n in (10, 100, 1000, 10_000)]
+    )
+    top_, chain = HeavyTop004(), Pendulum.uniform(5)
+    batches = page.table(
+        ("system", "threads", "one by one [ns]", "on lanes [ns]", "ratio"),
+        [
+            batch_row(name, problem, start, threads)
+            for name, problem, start in (
+                ("heavy top, `HeavyTop004`", top_.problem(), top_.initial()),
+                ("pendulum of 5 bodies", chain.problem(), chain.initial()),
+            )
+            for threads in (1, os.cpu_count() or 1)
+        ],
+    )
+    first = page.table(
+        ("system", "imports [s]", "empty cache [s]", "full cache [s]"),
+        [first_row("heavy_top_004", "HeavyTop004"), first_row("pendulum", "Pendulum")],
+    )
+    page.write(
+        page.DOCS / "benchmarks" / "integrators.md",
+        table=table,
+        verdict="\n".join(lines),
+        repeats=REPEATS,
+        chains=chains,
+        batches=batches,
+        first=first,
+        machine=page.machine(),
+        versions=page.versions("numba", "numpy"),
+        load=page.load(),
+    )
 
 
 if __name__ == "__main__":

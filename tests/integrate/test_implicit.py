@@ -394,7 +394,7 @@ def test_interpolation(mixed):
 
 def test_lie_poisson_points_are_not_interpolated():
     solution = solve(TOP, LiePoissonMidpoint(), (0, 0.01), TOP_START, step=1e-3)
-    with pytest.raises(ValueError, match=r"moves points by no group element; .* save=times"):
+    with pytest.raises(ValueError, match=r"moves points by no group element; .*save=times"):
         solution(0.005)
 
 

@@ -96,6 +96,11 @@ def test_points_at_given_times(problem, method, y0):
     np.testing.assert_allclose(chosen.y, fine.y[np.rint(times / 0.001).astype(int)], atol=2e-3)
     with pytest.raises(ValueError, match="save every step instead"):
         chosen(0.5)
+    for stop in (3, 17):  # before and after the last of the times
+        early = times[times < 1.5]
+        first = solve(problem, method, (0.0, 2.0), y0, step=0.1, save=early, max_steps=stop)
+        rest = solve(problem, method, (0.0, 2.0), y0, step=0.1, save=early, resume=first.checkpoint)
+        np.testing.assert_array_equal(np.concatenate([first.t, rest.t]), early)
     with pytest.raises(ValueError, match="in the order"):
         solve(problem, method, (0.0, 2.0), y0, step=0.1, save=[0.5, 0.2])
 
@@ -124,6 +129,8 @@ def test_events_are_located_and_end_runs(problem, method, y0):
         assert len(ended.t) == {"all": 8, "final": 2, 5: 3}[save]
         expected = solve(problem, method, (0.0, 0.7), y0, step=0.1, save=[0.6543]).y[-1]
         np.testing.assert_allclose(ended.y[-1], expected, atol=1e-5)
+    ended = solve(problem, method, (0.0, 2.0), y0, step=0.1, save=[0.1, 0.65, 1.0], events=[stop])
+    np.testing.assert_allclose(ended.t, [0.1, 0.65, 0.6543], atol=1e-14)  # the end is saved too
     broken = ch.Event(lambda t, y, p: np.nan if t > 0.45 else 1.0, name="broken")
     with pytest.raises(ValueError, match=r"event 'broken' is nan at t = 0\.5"):
         solve(problem, method, (0.0, 1.0), y0, step=0.1, events=[broken])

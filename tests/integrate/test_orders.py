@@ -1,9 +1,11 @@
-"""Every method reaches its order on a problem with all commutators active; end states against SciPy's DOP853."""
+"""Every method reaches its order on a problem with all commutators active, and on a double pendulum in space; end
+states against SciPy's DOP853 in the embedding."""
 
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 
+from chasles.gallery.pendulum import Pendulum
 from chasles.integrate.method import COMMUTATOR_FREE, CROUCH_GROSSMAN, LOW_STORAGE, RKMK, Exponentials
 from chasles.integrate.solve import solve
 from chasles.integrate.tableau import TABLEAUX, Tableau
@@ -23,14 +25,43 @@ def embedded_field(t, y):
 TRUTH = solve_ivp(embedded_field, (0, 1), START, method="DOP853", rtol=1e-13, atol=1e-14).y[:, -1]
 
 
-def errors(method, counts):
+CHAIN = Pendulum(
+    masses=(1.3, 0.7),
+    lengths=(0.9, 1.2),
+    directions=[[0.6, 0.0, -0.8], [0.0, 0.8, 0.6]],
+    velocities=[[0.8, 1.5, 0.6], [2.0, -0.3, 0.4]],
+)
+
+
+def pendulum_rate(t, y):
+    """The double pendulum in the embedding, y = (q1, w1, q2, w2), by Newton's law and the tensions of the rods."""
+    (q1, w1), (q2, w2) = y.reshape(2, 2, 3)
+    (m1, m2), (l1, l2), weight = CHAIN.masses, CHAIN.lengths, np.array([0, 0, -CHAIN.gravity])
+    # m1 x1'' = m1 weight - s1 q1 + s2 q2, m2 x2'' = m2 weight - s2 q2, with rods of constant length
+    matrix = np.array([[-1 / m1, q1 @ q2 / m1], [q1 @ q2 / m1, -1 / m1 - 1 / m2]])
+    s1, s2 = np.linalg.solve(matrix, [-l1 * w1 @ w1 - q1 @ weight, -l2 * w2 @ w2])
+    a1 = weight + (s2 * q2 - s1 * q1) / m1
+    a2 = weight - s2 * q2 / m2
+    return np.concatenate([np.cross(w1, q1), np.cross(q1, a1) / l1, np.cross(w2, q2), np.cross(q2, a2 - a1) / l2])
+
+
+PENDULUM = (
+    CHAIN.problem(),
+    CHAIN.initial(),
+    solve_ivp(pendulum_rate, (0, 1), CHAIN.initial(), method="DOP853", rtol=1e-13, atol=1e-14).y[:, -1],
+)
+COMMUTATORS = (PROBLEM, START, TRUTH)
+
+
+def errors(method, counts, case):
     """End errors for several numbers of steps."""
-    return [abs(solve(PROBLEM, method, (0, 1), START, step=1 / n, save="final").y[-1] - TRUTH).max() for n in counts]
+    problem_, start, truth = case
+    return [abs(solve(problem_, method, (0, 1), start, step=1 / n, save="final").y[-1] - truth).max() for n in counts]
 
 
-def slope(method, counts):
+def slope(method, counts, case=COMMUTATORS):
     """Observed order: the slope of log error over log step, from points above the rounding plateau."""
-    found = np.array(errors(method, counts))
+    found = np.array(errors(method, counts, case))
     kept = found > 3e-13
     assert kept.sum() >= 3, found
     return np.polyfit(np.log(np.array(counts)[kept]), np.log(found[kept]), 1)[0] * -1
@@ -44,7 +75,8 @@ def embedded(method):
     """The second method of a pair as a method of its own."""
     if isinstance(method, RKMK):
         table = method.table
-        return RKMK(Tableau(table.name, table.embedded_order, table.a, table.embedded))
+        tableau = Tableau(table.name, table.embedded_order, table.a, table.embedded)
+        return RKMK(tableau, coordinates=method.coordinates)
     return Exponentials(method.name, method.embedded_order, method.stages, method.embedded)
 
 
@@ -73,6 +105,40 @@ def test_observed_order(name):
 def test_observed_order_of_the_embedded_method(name):
     method = embedded(PAIRS[name])
     assert slope(method, counts_for(method.order)) > method.order - 0.2
+
+
+def pendulum_counts(order):
+    """Steps so short that the leading term of the error rules, and errors above rounding."""
+    return {
+        1: (800, 1600, 3200),
+        2: (200, 400, 800),
+        3: (100, 200, 400),
+        4: (160, 320, 640),
+        5: (90, 130, 180, 260),
+        6: (40, 60, 90),
+        7: (24, 32, 48),
+        8: (16, 22, 30, 40),
+    }[order]
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_observed_order_on_the_double_pendulum(name):
+    method = ALL[name]
+    assert slope(method, pendulum_counts(method.order), PENDULUM) > method.order - 0.2
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_observed_order_of_the_embedded_method_on_the_double_pendulum(name):
+    method = embedded(PAIRS[name])
+    assert slope(method, pendulum_counts(method.order), PENDULUM) > method.order - 0.2
+
+
+@pytest.mark.parametrize("case", [COMMUTATORS, PENDULUM], ids=["commutators", "pendulum"])
+def test_observed_order_of_the_third_row_of_dop853(case):
+    """Its second estimate of the error is that of a method of order 3."""
+    table = RKMK("dop853").table
+    method = RKMK(Tableau("dop853, third row", 3, table.a, table.second_embedded))
+    assert slope(method, (100, 200, 400), case) > 2.8
 
 
 @pytest.mark.parametrize(("terms", "order"), [(0, 2), (1, 3), (2, 5), (4, 7)])

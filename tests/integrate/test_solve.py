@@ -380,3 +380,18 @@ def test_progress_line_shows_time_and_rate(capsys):
 def test_bad_data_is_refused_when_it_is_made(make, message):
     with pytest.raises(ValueError, match=message):
         make()
+
+
+def test_fields_made_inside_of_functions_are_not_kept_on_disk():
+    """Two fields of the same name and text can differ by what they close over."""
+
+    def make(rate):
+        def turn(t, y, p, out):
+            out[0], out[1], out[2] = 0.0, 0.0, rate
+
+        turn.__module__ = "chasles.gallery.made_up"
+        return field(turn)
+
+    ends = [solve(LieODE(Space("s2"), make(rate)), RKMK("rk4"), (0, 1), EAST, step=0.1).y[-1] for rate in (1.0, 2.0)]
+    np.testing.assert_allclose(ends[0], [np.cos(1), np.sin(1), 0], atol=1e-14)
+    np.testing.assert_allclose(ends[1], [np.cos(2), np.sin(2), 0], atol=1e-14)

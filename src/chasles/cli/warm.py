@@ -44,19 +44,35 @@ def warm(
 
 
 def _integrator_tasks() -> list[tuple[str, Callable[[], object]]]:
-    """The stepping loops, by short runs of a body that does not move; plain Python fields need no compiler."""
+    """The stepping loops, by short runs of a body that does not move (plain Python fields need no compiler), the
+    operations on spaces, and the fields of the gallery."""
     import numpy as np
 
     import chasles as ch
+    from chasles.gallery import heavy_top_004, pendulum, quadrotors, rigid_body
+    from chasles.integrate import blocks
+    from chasles.integrate.field import Field
 
     at_rest = ch.LieODE(ch.Space("t*so3"), lambda t, y, p: np.zeros(6))
     body = ch.RigidBodyOnSO3((1.0, 1.0, 1.0), lambda t, q, p: np.zeros(3))
     free = ch.LiePoisson(ch.Space("so3*"), lambda t, y, p: y.copy())
     start, spin = [1.0, 0, 0, 0, 0, 0, 0], [0.0, 0.0, 1.0]
-    options: dict[str, Any] = {"span": (0.0, 0.2), "step": 0.1, "progress": False}
-    return [
-        ("solve", lambda: ch.solve(at_rest, ch.RKMK("rk4"), y0=start, **options)(0.1)),
-        ("solve, implicit", lambda: ch.solve(at_rest, ch.Gauss(), y0=start, **options)),
-        ("solve, Lie-Poisson", lambda: ch.solve(free, ch.LiePoissonMidpoint(), y0=spin, **options)),
-        ("solve, symplectic", lambda: ch.solve(body, ch.MoserVeselov(), y0=start, **options)),
+    never = ch.Event(lambda t, y, p: t - 0.15)
+    options: dict[str, Any] = {"span": (0.0, 0.2), "progress": False}
+    fixed: dict[str, Any] = options | {"step": 0.1}
+    tasks: list[tuple[str, Callable[[], object]]] = [
+        (f"operations on {name}", partial(ch.Space(name).operations, blocks.MOVE, blocks.PULLBACK, blocks.COMBINE))
+        for name in ("so3", "pose", "se2")
     ]
+    tasks += [
+        ("solve, fixed steps", lambda: ch.solve(at_rest, ch.RKMK("rk4"), y0=start, **fixed)(0.1)),
+        ("solve, products", lambda: ch.solve(at_rest, ch.CommutatorFree("cf4"), y0=start, **fixed)),
+        ("solve, events", lambda: ch.solve(at_rest, ch.RKMK("dopri5"), y0=start, events=[never], **options)),
+        ("solve, implicit", lambda: ch.solve(at_rest, ch.Gauss(), y0=start, **fixed)),
+        ("solve, Lie-Poisson", lambda: ch.solve(free, ch.LiePoissonMidpoint(), y0=spin, **fixed)),
+        ("solve, symplectic", lambda: ch.solve(body, ch.MoserVeselov(), y0=start, **fixed)),
+    ]
+    for module in (heavy_top_004, pendulum, quadrotors, rigid_body):
+        found = [value for value in vars(module).values() if isinstance(value, Field)]
+        tasks += [(f"field {value.__name__}", partial(getattr, value, "address")) for value in found]
+    return tasks

@@ -17,6 +17,7 @@ from chasles.integrate.field import Field, PythonField
 from chasles.integrate.run import Options, saving
 from chasles.integrate.solution import Solution
 from chasles.integrate.solve import solve
+from chasles.integrate.step_address import step_address
 from chasles.kernel.lanes import WIDTH, buffer
 
 
@@ -90,7 +91,9 @@ class LaneRun:
         field = lead.field
         assert not isinstance(field, PythonField)
         self.address = field.lanes_address
-        self.addresses = lead.space.operations(*lead.needed(), lanes=True)
+        self.settings = lead.settings.copy()
+        self.settings[SET.step] = step_address(int(lead.settings[SET.family]), lanes=True)
+        self.addresses = lead.operations(*lead.needed(), lanes=True)
         n, d = lead.space.size, lead.space.dimension
         self.y, self.f0 = self._packed("y", n), self._packed("f0", d)
         self.p, self.x_sum = self._packed("p", lead.p.size), buffer(d)
@@ -111,7 +114,7 @@ class LaneRun:
         state, counts = lead.state.copy(), lead.counts.copy()
         if lead.start == lead.end:
             return True
-        method = (lead.settings, lead.real, lead.a, lead.b, lead.c, lead.extra, lead.program)
+        method = (self.settings, *lead.arrays()[1:])
         memory = (state, counts, self.y, self.f0, self.x_sum, self.records, self.memory)
         counts[TALLY.status] = layout.RUNNING
         while counts[TALLY.status] in (layout.RUNNING, layout.FULL):

@@ -28,6 +28,7 @@ from chasles.integrate.table import (
     KIND,
     POINT,
     SE2,
+    SERIES,
     SIDE,
     algebra_of,
 )
@@ -47,9 +48,9 @@ MODULES: dict[int, ModuleType] = {
 MOVE, PULLBACK, COMBINE, AS_EXPONENTIAL = range(4)
 NAMES = ("move", "pullback", "combine", "as_exponential")
 _TEXT = """
-def {name}(table, blocks, mapping, terms, a, a_size, b, b_size, out, out_size, first):
-    rows = carray(table, (blocks, {columns}))
-    function(rows, mapping, terms, carray(a, a_size), carray(b, b_size), carray(out, out_size), first, zero())
+def {name}(table, blocks, terms, a, a_size, b, b_size, out, out_size, first):
+    rows, x, y, result = carray(table, (blocks, {columns})), carray(a, a_size), carray(b, b_size), carray(out, out_size)
+    function(rows, first_map, second_map, third_map, terms, x, y, result, first, zero())
 """
 
 
@@ -64,23 +65,25 @@ def _lanes_zero():
 
 
 @cache
-def _address(algebra: int, operation: int, lanes: bool) -> int:
+def _address(algebra: int, operation: int, mapping: int, lanes: bool) -> int:
     """Address of an operation on the blocks of one algebra; compiled on first use, or loaded from the cache."""
     module, name = MODULES[algebra], NAMES[operation]
-    full = f"{name}_{'lanes' if lanes else 'scalar'}"
+    full = f"{name}_{mapping}_{'lanes' if lanes else 'scalar'}"
     scope: dict[str, Any] = {"__name__": module.__name__, "function": getattr(module, name), "carray": carray}
+    scope["first_map"], scope["second_map"], scope["third_map"] = module.MAPS[mapping]
     scope["zero"] = _lanes_zero if lanes else _scalar_zero
     function = native(compile_text(_TEXT.format(name=full, columns=COLUMNS), full, scope))
     pair, long = (NUMBERS, types.int64), types.int64
-    return address_of(function, INTEGERS, long, long, long, *pair, *pair, *pair, long)
+    return address_of(function, INTEGERS, long, long, *pair, *pair, *pair, long)
 
 
-def operations(table: np.ndarray, *needed: int, lanes: bool = False) -> np.ndarray:
+def operations(table: np.ndarray, *needed: int, mapping: int = EXP, lanes: bool = False) -> np.ndarray:
     """Addresses of the needed operations for the blocks of a table: a row an algebra, a column an operation."""
     result = np.zeros((len(MODULES) + 1, len(NAMES)), dtype=np.int64)
     for algebra in {int(algebra_of.py_func(kind)) for kind in table[:, KIND]} - {ABELIAN}:
         for operation in needed:
-            result[algebra, operation] = _address(algebra, operation, lanes)
+            own = EXP if operation == COMBINE or (operation == MOVE and mapping == SERIES) else mapping  # compile once
+            result[algebra, operation] = _address(algebra, operation, own, lanes)
     return result
 
 
@@ -88,35 +91,35 @@ def operations(table: np.ndarray, *needed: int, lanes: bool = False) -> np.ndarr
 
 
 @kernel
-def on_blocks(table, addresses, operation, mapping, terms, a, b, out, first):
+def on_blocks(table, addresses, operation, terms, a, b, out, first):
     """An operation on the blocks of each algebra that the space has."""
     for algebra in range(addresses.shape[0]):
         address = addresses[algebra, operation]
         if address != 0:
             sizes = table.shape[0], a.shape[0], b.shape[0], out.shape[0]
-            invoke(address, table, sizes[0], mapping, terms, a, sizes[1], b, sizes[2], out, sizes[3], first)
+            invoke(address, table, sizes[0], terms, a, sizes[1], b, sizes[2], out, sizes[3], first)
 
 
 @kernel
-def move(table, addresses, mapping, y, x, out, z):
+def move(table, addresses, y, x, out, z):
     """out = exp(x) y, or y exp(x) on the right; `z` tells the scalar type (0.0, or lanes)."""
     for i in range(table.shape[0]):
         if algebra_of(table[i, KIND]) == ABELIAN:
             iy, ix = table[i, POINT], table[i, ALGEBRA]
             for k in range(table[i, COUNT]):
                 store(out, iy + k, load(y, iy + k, z) + load(x, ix + k, z))
-    on_blocks(table, addresses, MOVE, mapping, -1, y, x, out, 0)
+    on_blocks(table, addresses, MOVE, -1, y, x, out, 0)
 
 
 @kernel
-def pullback(table, addresses, mapping, terms, x, f, out, first, z):
-    """out = dexpinv_{side x} f for the coordinate map in use; `terms` < 0 is exact."""
+def pullback(table, addresses, terms, x, f, out, first, z):
+    """out = dexpinv_{side x} f for the coordinate map in use; `terms` counts for a truncated series only."""
     for i in range(table.shape[0]):
         if algebra_of(table[i, KIND]) == ABELIAN:
             ix = table[i, ALGEBRA]
             for k in range(table[i, COUNT]):
                 store(out, first + ix + k, load(f, ix + k, z))
-    on_blocks(table, addresses, PULLBACK, mapping, terms, x, f, out, first)
+    on_blocks(table, addresses, PULLBACK, terms, x, f, out, first)
 
 
 @kernel
@@ -127,7 +130,7 @@ def combine(table, addresses, x, y, out, z):
             ix = table[i, ALGEBRA]
             for k in range(table[i, COUNT]):
                 store(out, ix + k, load(x, ix + k, z) + load(y, ix + k, z))
-    on_blocks(table, addresses, COMBINE, EXP, -1, x, y, out, 0)
+    on_blocks(table, addresses, COMBINE, -1, x, y, out, 0)
 
 
 @kernel
@@ -135,8 +138,8 @@ def as_exponential(table, addresses, mapping, x, out, size, z):
     """out = exponential coordinates of the move whose coordinates in another map are x."""
     for k in range(size):
         store(out, k, load(x, k, z))
-    if mapping != EXP:
-        on_blocks(table, addresses, AS_EXPONENTIAL, mapping, -1, x, x, out, 0)
+    if mapping != EXP and mapping != SERIES:
+        on_blocks(table, addresses, AS_EXPONENTIAL, -1, x, x, out, 0)
 
 
 @kernel
@@ -177,9 +180,9 @@ def largest_angle(table, x, z):
 
 
 @kernel(entry=True)
-def move_point(table, addresses, mapping, y, x, out):
+def move_point(table, addresses, y, x, out):
     """`move` for callers in Python."""
-    move(table, addresses, mapping, y, x, out, 0.0)
+    move(table, addresses, y, x, out, 0.0)
 
 
 @kernel(entry=True)

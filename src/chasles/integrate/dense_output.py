@@ -12,23 +12,23 @@ from chasles.kernel.policy import kernel
 
 
 @kernel
-def hermite(table, addresses, mapping, terms, theta, h, y, f0, f1, x, out, u, work):
+def hermite(table, addresses, terms, theta, h, y, f0, f1, x, out, u, work):
     """Point at fraction theta of a step: exp(u) y with u the cubic through 0 and x with slopes from f0 and f1."""
     d = u.shape[0]
     for m in range(d):
         u[m] = 0.0
-    blocks.pullback(table, addresses, mapping, terms, u, f0, work, 0, 0.0)
-    blocks.pullback(table, addresses, mapping, terms, x, f1, work, d, 0.0)
+    blocks.pullback(table, addresses, terms, u, f0, work, 0, 0.0)
+    blocks.pullback(table, addresses, terms, x, f1, work, d, 0.0)
     s2, s3 = theta * theta, theta * theta * theta
     for m in range(d):
         u[m] = (3 * s2 - 2 * s3) * x[m] + h * ((theta - 2 * s2 + s3) * work[m] + (s3 - s2) * work[d + m])
-    blocks.move(table, addresses, mapping, y, u, out, 0.0)
+    blocks.move(table, addresses, y, u, out, 0.0)
 
 
 @kernel(entry=True)
 def interpolate(table, addresses, theta, h, y, f0, f1, x, out, u, work):
     """`hermite` in exponential coordinates, for callers in Python."""
-    hermite(table, addresses, 0, -1, theta, h, y, f0, f1, x, out, u, work)
+    hermite(table, addresses, -1, theta, h, y, f0, f1, x, out, u, work)
 
 
 @kernel
@@ -75,12 +75,12 @@ def save_times(table, addresses, settings, clock, y, f0, f1, x, point, u, work, 
     """Save the requested times in (t, target]; False if the records have no room for all of them."""
     direction, t, target, h = clock
     n, d = settings[SET.point], settings[SET.algebra]
-    mapping, terms = settings[SET.mapping], settings[SET.terms]
+    terms = settings[SET.terms]
     rows, i = counts[TALLY.records], counts[TALLY.next_time]
     while i < times.shape[0] and direction * (times[i] - target) <= 0.0:
         if rows >= room(records, settings, 1):
             return False
-        hermite(table, addresses, mapping, terms, (times[i] - t) / h, h, y, f0, f1, x, point, u, work)
+        hermite(table, addresses, terms, (times[i] - t) / h, h, y, f0, f1, x, point, u, work)
         record(records, rows, times[i], point, f1, x, n, d, 0.0)
         rows += 1
         i += 1

@@ -1,24 +1,19 @@
 """The compiled loops of the explicit methods. All that a run needs to go on is in arrays, so it can be stopped, stored
 and resumed.
 
-`advance` does everything on one state: fixed and adaptive steps, events, points at given times. `march` is the same
-loop for fixed steps alone, on one state or on lanes, for batches.
+`march` takes fixed steps, on one state or on lanes, for batches. `advance` can do more on one state: adaptive steps,
+events, points at given times.
 """
 
 from __future__ import annotations
-
-import numpy as np
 
 from chasles.integrate.dense_output import keep_move, record, room, save_times
 from chasles.integrate.explicit_layout import (
     DONE,
     EVENT,
     FULL,
-    LARGEST_ANGLE,
     MUNTHE_KAAS,
     NOT_FINITE,
-    PAPER,
-    POLE,
     REAL,
     REJECTED,
     RUNNING,
@@ -28,10 +23,11 @@ from chasles.integrate.explicit_layout import (
     UNDERFLOW,
     scratch,
 )
-from chasles.integrate.explicit_step import copy, take_step
+from chasles.integrate.explicit_step import copy
 from chasles.integrate.field import call
-from chasles.integrate.step_control import error_of_step, factor
-from chasles.kernel.lanes import all_true, lanes_of, like, load, store
+from chasles.integrate.step_address import take_step
+from chasles.integrate.step_control import finite, flaw, judge
+from chasles.kernel.lanes import lanes_of, like, store
 from chasles.kernel.policy import kernel
 
 
@@ -48,43 +44,6 @@ def choose_step(settings, real, state, counts):
     elif not last:
         target = real[REAL.start] + (counts[TALLY.accepted] + 1) * real[REAL.step]
     return t, target, target - t, last
-
-
-@kernel
-def finite(values, size, z):
-    """Whether numbers are finite, in all lanes."""
-    total = like(0.0, z)
-    for m in range(size):
-        total = total + 0.0 * load(values, m, z)
-    return all_true(total == 0.0)
-
-
-@kernel
-def flaw(settings, angle, parts, z):
-    """What is wrong with the result of a step: NOT_FINITE, POLE or nothing (DONE)."""
-    n, d, stages = settings[SET.point], settings[SET.algebra], settings[SET.stages]
-    if not (finite(parts[4], n, z) and finite(parts[0], stages * d, z)):
-        return NOT_FINITE
-    return DONE if all_true(angle <= LARGEST_ANGLE) else POLE
-
-
-@kernel
-def judge(table, addresses, settings, real, e, program, weights, state, counts, y, h, last, angle, parts):
-    """Whether an adaptive step is accepted (DONE) or REJECTED, the next step size, and the error to remember."""
-    paper = settings[SET.controller] == PAPER
-    tolerance = real[REAL.atol] if paper else 1.0
-    error = np.inf
-    if flaw(settings, angle, parts, 0.0) == DONE:
-        error = error_of_step(table, addresses, settings, real, e, program, weights, y, h, parts)
-    change = 0.2
-    if np.isfinite(error):
-        change = factor(settings[SET.controller], error, state[STATE.old_error], real, tolerance)
-    accepted = error < tolerance if paper else error <= tolerance
-    if not accepted:
-        return REJECTED, h * min(change, 0.9), state[STATE.old_error]
-    if counts[TALLY.just_rejected] and not paper:
-        change = min(change, 1.0)
-    return DONE, state[STATE.h] if last and not paper else h * change, max(error, 1e-4)
 
 
 @kernel
@@ -175,7 +134,9 @@ def advance(
         if abs(h) < real[REAL.shortest] or t + h == t:
             counts[TALLY.status] = UNDERFLOW
             return
-        angle = take_step(table, addresses, settings, a, b, c, extra, program, t, h, y, f0, parts, address, p, 0.0)
+        angle = take_step(
+            table, addresses, settings, a, b, c, extra, program, t, h, y, f0, memory, parts, address, p, 0.0
+        )
         counts[TALLY.evaluations] += settings[SET.stages] - 1
         new_h, new_error = state[STATE.h], state[STATE.old_error]
         if adaptive:
@@ -248,7 +209,12 @@ def march(
             counts[TALLY.status] = FULL
             return
         t, target, h, last = choose_step(settings, real, state, counts)
-        angle = take_step(table, addresses, settings, a, b, c, extra, program, t, h, y, f0, parts, address, p, z)
+        if abs(h) < real[REAL.shortest] or t + h == t:
+            counts[TALLY.status] = UNDERFLOW
+            return
+        angle = take_step(
+            table, addresses, settings, a, b, c, extra, program, t, h, y, f0, memory, parts, address, p, z
+        )
         counts[TALLY.evaluations] += settings[SET.stages] - 1
         verdict = flaw(settings, angle, parts, z)
         if verdict == DONE and not last_value(settings, target, counts, parts, address, p, z):
@@ -262,6 +228,33 @@ def march(
             counts[TALLY.status] = DONE
             return
     counts[TALLY.status] = RUNNING
+
+
+@kernel(entry=True)
+def march_scalar(
+    table,
+    addresses,
+    settings,
+    real,
+    a,
+    b,
+    c,
+    extra,
+    program,
+    state,
+    counts,
+    y,
+    f0,
+    x_sum,
+    records,
+    memory,
+    address,
+    p,
+    limit,
+):
+    """`march` on one state."""
+    arrays = (table, addresses, settings, real, a, b, c, extra, program, state, counts)
+    march(*arrays, y, f0, x_sum, records, memory, address, p, limit, 0.0)
 
 
 @kernel(entry=True)
@@ -296,7 +289,8 @@ def march_lanes(
 def trial(table, addresses, settings, a, b, c, extra, program, t, h, y, f0, memory, address, p, move, point):
     """One step of any size from (t, y), which changes nothing: how events are located. Also gives its move."""
     parts = scratch(memory, settings, 1)
-    take_step(table, addresses, settings, a, b, c, extra, program, t, h, y, f0, parts, address, p, 0.0)
+    method = (settings, a, b, c, extra, program)
+    take_step(table, addresses, *method, t, h, y, f0, memory, parts, address, p, 0.0)
     copy(parts[3], 0, move, 0, settings[SET.algebra], 0.0)
     copy(parts[4], 0, point, 0, settings[SET.point], 0.0)
 

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import time
 import warnings
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from chasles.integrate import blocks, engine
 from chasles.integrate import explicit_layout as layout
-from chasles.integrate.event import Event, Occurrence, bracketed_zero, up_to_terminal
+from chasles.integrate.explicit_events import Watch
 from chasles.integrate.explicit_layout import REAL, SET, STATE, TALLY
-from chasles.integrate.field import PythonField
 from chasles.integrate.method import COORDINATES, RKMK, Exponentials
 from chasles.integrate.problem import LieODE
-from chasles.integrate.run import Ending, Options, Run, as_field, check_times, saving
+from chasles.integrate.run import Ending, Options, Run, as_field, check_times, raise_errors_of, saving
 from chasles.integrate.solution import Solution
 from chasles.integrate.space import Space
-from chasles.integrate.table import EXP
+from chasles.integrate.step_address import step_address
+from chasles.integrate.table import EXP, SERIES
 
 ROWS = 1024  # saved points a piece
 REASONS = {
@@ -65,6 +64,7 @@ class ExplicitRun(Run):
         self.settings, self.real = np.zeros(SET.size, dtype=np.int64), np.zeros(REAL.size)
         self.extra, self.program = np.zeros((0, 4)), np.zeros((0, 3), dtype=np.int64)
         self._load_method()
+        self.settings[SET.step] = step_address(int(self.settings[SET.family]))
         self.settings[[SET.adaptive, SET.save_every, SET.point, SET.algebra]] = self.adaptive, every, n, d
         self.settings[SET.dense] = every > 0 or self.times.size > 0
         chosen = {"pi": layout.PREDICTIVE, "paper": layout.PAPER}[controller]
@@ -80,10 +80,11 @@ class ExplicitRun(Run):
         self.rows = int(np.clip(4_000_000 // self.width, 8, ROWS)) if not self.times.size else self.times.size + 2
         self.records = np.empty(self.rows * self.width)
         self.pieces: list[np.ndarray] = []
-        self.addresses = self.space.operations(*self.needed())
+        self.addresses = self.operations(*self.needed())
         self._evaluate_start()
         self.first_record = np.concatenate([[self.start], self.y, self.f0, np.zeros(d)])[None]
-        self._watch(tuple(options.events))
+        self.watch = Watch(self, tuple(options.events))
+        self.levels = self.watch.levels
         self.state[STATE.t], self.state[STATE.old_error] = self.start, 1.0
         self._first_step(options, controller)
 
@@ -118,6 +119,8 @@ class ExplicitRun(Run):
         if isinstance(self.method, RKMK):
             table = self.method.table
             s[SET.family], s[SET.mapping] = layout.MUNTHE_KAAS, COORDINATES[self.method.coordinates]
+            if self.method.terms >= 0:
+                s[SET.mapping] = SERIES
             s[SET.terms], s[SET.stages], s[SET.same_last] = self.method.terms, table.stages, table.first_same_as_last
             self.a, self.b, self.c = table.matrix.reshape(-1), np.array(table.b), table.c
             estimates = [w for w in (table.embedded, table.second_embedded) if w is not None]
@@ -137,13 +140,17 @@ class ExplicitRun(Run):
             needed.add(blocks.PULLBACK)
         if s[SET.dense] and (s[SET.family] == layout.EXPONENTIALS or s[SET.save_every] > 1):
             needed.add(blocks.COMBINE)
-        if s[SET.dense] and s[SET.mapping] != EXP:
+        if s[SET.dense] and s[SET.mapping] not in (EXP, SERIES):
             needed.add(blocks.AS_EXPONENTIAL)
         return needed
 
+    def operations(self, *needed: int, lanes: bool = False) -> np.ndarray:
+        """Their addresses, for the coordinate map of the method."""
+        return self.space.operations(*needed, mapping=int(self.settings[SET.mapping]), lanes=lanes)
+
     def _evaluate_start(self) -> None:
         engine.evaluate(self.address, self.start, self.y, self.p, self.f0)
-        self._raise_field_error()
+        raise_errors_of(self.field)
         if not np.isfinite(self.f0).all():
             raise ValueError(f"solve: the field is not finite at the start, t = {self.start:.6g}: {self.f0}")
         self.counts[TALLY.evaluations] = 1
@@ -170,7 +177,7 @@ class ExplicitRun(Run):
         moved = self.space.move(self.y, self.direction * h * self.f0)
         f1 = np.empty_like(self.f0)
         engine.evaluate(self.address, self.start + self.direction * h, moved, self.p, f1)
-        self._raise_field_error()
+        raise_errors_of(self.field)
         self.counts[TALLY.evaluations] += 1
         largest = max(size, float(np.sqrt(np.mean(((f1 - self.f0) / scale) ** 2))) / h)
         better = (0.01 / largest) ** self.real[REAL.exponent] if largest > 1e-15 else span
@@ -186,27 +193,35 @@ class ExplicitRun(Run):
     def steps(self) -> int:
         return int(self.counts[TALLY.accepted])
 
-    def arrays(self) -> tuple[np.ndarray, ...]:
-        """What the loops take first: space, settings, method."""
-        return (self.settings, self.real, self.a, self.b, self.c, self.e, self.extra, self.program)
+    def arrays(self, estimate: bool = False) -> tuple[np.ndarray, ...]:
+        """Settings and method, in the order of the loops."""
+        weights = (self.a, self.b, self.c, self.e) if estimate else (self.a, self.b, self.c)
+        return (self.settings, self.real, *weights, self.extra, self.program)
 
     def advance(self, limit: int) -> Ending | None:
-        memory = (self.state, self.counts, self.y, self.f0, self.x_sum, self.times, self.records, self.memory)
-        calls = (self.address, self.p, self.watched, self.levels, limit)
-        engine.advance(self.space.table, self.addresses, *self.arrays(), *memory, *calls)
+        space, state = (self.space.table, self.addresses), (self.state, self.counts, self.y, self.f0, self.x_sum)
+        if self.adaptive or self.watch.events or self.times.size:
+            method, saved = self.arrays(estimate=True), (self.times, self.records, self.memory)
+            engine.advance(
+                *(*space, *method, *state, *saved), self.address, self.p, self.watch.watched, self.levels, limit
+            )
+        else:
+            engine.march_scalar(
+                *(*space, *self.arrays(), *state), self.records, self.memory, self.address, self.p, limit
+            )
         self._collect()
         return self._attend(int(self.counts[TALLY.status]))
 
     def _attend(self, status: int) -> Ending | None:
         """What is to be done about the status of the loop."""
         if status == layout.EVENT:
-            found = self._locate_events()
+            found = self.watch.locate()
             self.occurrences += found
             if found and found[-1].event.terminal:
-                self._end_at(found[-1])
+                self.pieces.append(self.watch.end_at(found[-1]))
                 return Ending(True, f"ended by the event {found[-1].event.name!r}")
             return None
-        self._raise_field_error()
+        raise_errors_of(self.field, *self.watch.functions)
         if status in (layout.RUNNING, layout.FULL):
             return None
         if status == layout.DONE:
@@ -220,12 +235,6 @@ class ExplicitRun(Run):
         if rows := int(self.counts[TALLY.records]):
             self.pieces.append(self.records.reshape(self.rows, self.width)[:rows].copy())
             self.counts[TALLY.records] = 0
-
-    def _raise_field_error(self) -> None:
-        """Raise what a Python field or event raised inside the compiled loop."""
-        for function in (self.field, *getattr(self, "watchers", ())):
-            if isinstance(function, PythonField) and function.error is not None:
-                raise function.error
 
     def solution(self, success: bool, message: str) -> Solution:
         n, d = self.space.size, self.space.dimension
@@ -267,58 +276,3 @@ class ExplicitRun(Run):
             stages, terms = self.method.table.stages, self.method.terms
             return stages, len(self.extra) + (max(terms, 0) * (stages - 1) if terms > 0 else 0)
         return int(self.program[:, 2].max(initial=0)), 0
-
-    # ------------------------------------------------------------ events
-
-    def _watch(self, events: tuple[Event, ...]) -> None:
-        self.events = events
-        self.watchers = tuple(as_field(event.function, 0) for event in events)
-        rows = [(w.address, e.direction) for w, e in zip(self.watchers, self.events, strict=True)]
-        self.watched = np.array(rows, dtype=np.int64).reshape(-1, 2)
-        self.levels = np.zeros((len(rows), 2))
-        for k in range(len(rows)):
-            self.levels[k] = self._level(k, self.start, self.y)
-
-    def _level(self, k: int, t: float, y: np.ndarray) -> float:
-        value = np.empty(1)
-        engine.evaluate(int(self.watched[k, 0]), t, y, self.p, value)
-        self._raise_field_error()
-        self.events[k].check(float(value[0]), t)
-        return float(value[0])
-
-    def _trial(self, h: float) -> tuple[np.ndarray, np.ndarray]:
-        """The move of a step of size h from the last accepted point, and the point after it."""
-        move, point = np.empty_like(self.f0), np.empty_like(self.y)
-        method = (self.settings, self.a, self.b, self.c, self.extra, self.program)
-        place = (self.time, h, self.y, self.f0, self.memory, self.address, self.p)
-        engine.trial(self.space.table, self.addresses, *method, *place, move, point)
-        self._raise_field_error()
-        return move, point
-
-    def _level_after(self, k: int, h: float) -> float:
-        return self._level(k, self.time + h, self._trial(h)[1])
-
-    def _locate_events(self) -> list[Occurrence]:
-        """Zeros within the step that was not taken, in order, up to the first terminal one; then let the step pass."""
-        h = float(self.state[STATE.event_step])
-        found = []
-        for k, event in enumerate(self.events):
-            before, after = float(self.levels[k, 0]), self._level_after(k, h)
-            if event.crossed(before, after):
-                size = bracketed_zero(partial(self._level_after, k), 0.0, h, before, after)
-                found.append((abs(size), Occurrence(event, self.time + size, self._trial(size)[1])))
-        occurrences = up_to_terminal(found)
-        self.counts[TALLY.pass_event] = not (occurrences and occurrences[-1].event.terminal)
-        return occurrences
-
-    def _end_at(self, occurrence: Occurrence) -> None:
-        """Make a terminal event the last saved point."""
-        move, _ = self._trial(occurrence.t - self.time)
-        slope, total = np.empty_like(self.f0), self.x_sum.copy()
-        engine.evaluate(self.address, occurrence.t, occurrence.y, self.p, slope)
-        if self.settings[SET.dense] and not self.times.size:
-            addresses = self.space.operations(*range(len(blocks.NAMES)))
-            mapping = int(self.settings[SET.mapping])
-            blocks.follow_move(self.space.table, addresses, mapping, move, self.x_sum, total)
-        self.state[STATE.t], self.y[:], self.f0[:] = occurrence.t, occurrence.y, slope
-        self.pieces.append(np.concatenate([[occurrence.t], occurrence.y, slope, total])[None])

@@ -9,6 +9,7 @@ from chasles.kernel.workspace import layout
 SET = layout(
     "SET",
     family=1,
+    step=1,  # address of a step of the method
     mapping=1,
     terms=1,
     stages=1,

@@ -11,9 +11,9 @@ A step maps (t, y, f(t, y)) to (t + h, Y) with Y = exp(X) y. Two families:
 from __future__ import annotations
 
 from chasles.integrate import blocks
-from chasles.integrate.explicit_layout import MUNTHE_KAAS, SET
+from chasles.integrate.explicit_layout import SET
 from chasles.integrate.field import call
-from chasles.integrate.table import EXP
+from chasles.integrate.table import EXP, SERIES
 from chasles.kernel.lanes import like, load, maximum, store
 from chasles.kernel.policy import kernel
 
@@ -48,19 +48,19 @@ def add_commutators(table, extra, target, h, f, x, work, d, z):
 
 
 @kernel
-def munthe_kaas(table, addresses, settings, a, b, c, extra, t, h, y, f0, parts, address, p, z):
+def munthe_kaas(table, addresses, settings, a, b, c, extra, program, t, h, y, f0, parts, address, p, z):
     """One step; returns the largest angle of a move. f are the field values of the stages, k their pullbacks."""
     f, k, _, x, out, _, work, _, _ = parts
     stages, d, n = settings[SET.stages], settings[SET.algebra], settings[SET.point]
     mapping, terms = settings[SET.mapping], settings[SET.terms]
     angle = like(0.0, z)
     copy(f0, 0, f, 0, d, z)
-    if mapping == EXP:
+    if mapping == EXP or mapping == SERIES:
         copy(f0, 0, k, 0, d, z)  # dexpinv_0 is the identity
     else:
         for m in range(d):
             store(x, m, like(0.0, z))
-        blocks.pullback(table, addresses, mapping, terms, x, f0, k, 0, z)
+        blocks.pullback(table, addresses, terms, x, f0, k, 0, z)
     for i in range(1, stages + 1):
         if i < stages:
             linear(x, a, i * stages, i, k, d, h, z)
@@ -68,16 +68,16 @@ def munthe_kaas(table, addresses, settings, a, b, c, extra, t, h, y, f0, parts, 
             linear(x, b, 0, stages, k, d, h, z)
         add_commutators(table, extra, i, h, f, x, work, d, z)
         angle = maximum(angle, blocks.largest_angle(table, x, z))
-        blocks.move(table, addresses, mapping, y, x, out, z)
+        blocks.move(table, addresses, y, x, out, z)
         if i < stages:
             call(address, t + c[i] * h, out, p, work, 0, n, d, z)
             copy(work, 0, f, i * d, d, z)
-            blocks.pullback(table, addresses, mapping, terms, x, work, k, i * d, z)
+            blocks.pullback(table, addresses, terms, x, work, k, i * d, z)
     return angle
 
 
 @kernel
-def exponentials(table, addresses, settings, program, weights, c, t, h, y, f0, parts, address, p, z):
+def exponentials(table, addresses, settings, weights, b, c, extra, program, t, h, y, f0, parts, address, p, z):
     """One step of a product of exponentials; returns the largest angle of a factor.
 
     `program` has a row (base, first factor, end of factors) for each stage and for the result. `points` holds the
@@ -100,7 +100,7 @@ def exponentials(table, addresses, settings, program, weights, c, t, h, y, f0, p
         for row in range(first, last):
             linear(work, weights, row * stages, min(i, stages), f, d, h, z)
             angle = maximum(angle, blocks.largest_angle(table, work, z))
-            blocks.move(table, addresses, EXP, out, work, out, z)
+            blocks.move(table, addresses, out, work, out, z)
             if dense:
                 blocks.combine(table, addresses, work, x, x, z)
         if i < stages:
@@ -114,14 +114,6 @@ def exponentials(table, addresses, settings, program, weights, c, t, h, y, f0, p
 
 
 @kernel
-def take_step(table, addresses, settings, a, b, c, extra, program, t, h, y, f0, parts, address, p, z):
-    """A step of the method in use, its result in the parts of the scratch space; returns the largest angle."""
-    if settings[SET.family] == MUNTHE_KAAS:
-        return munthe_kaas(table, addresses, settings, a, b, c, extra, t, h, y, f0, parts, address, p, z)
-    return exponentials(table, addresses, settings, program, a, c, t, h, y, f0, parts, address, p, z)
-
-
-@kernel
 def second_result(table, addresses, settings, program, weights, f, points, y, h, other, work):
     """The embedded result of a pair of exponential products, from the stages of the main one and its own factors."""
     stages, n, d = settings[SET.stages], settings[SET.point], settings[SET.algebra]
@@ -130,4 +122,4 @@ def second_result(table, addresses, settings, program, weights, f, points, y, h,
         other[m] = y[m] if base < 0 else points[base * n + m]
     for row in range(first, last):
         linear(work, weights, row * stages, stages, f, d, h, 0.0)
-        blocks.move(table, addresses, EXP, other, work, other, 0.0)
+        blocks.move(table, addresses, other, work, other, 0.0)

@@ -5,9 +5,9 @@ recompiles a loop.
     def spin(t, y, p, out):        # y point, p parameters, out the algebra element f(t, y)
         out[0] = p[0] * y[1]
 
-A field is compiled on first use; those of the package are kept on disk. With `@field(lanes=True)` the same source is
-also compiled for SIMD lanes, and batches run four at a time. A plain Python function works too, through a callback, at
-the cost of a microsecond or more for each evaluation.
+A field is compiled on first use; those of the package's modules are kept on disk. With `@field(lanes=True)` the same
+source is also compiled for SIMD lanes, and batches run four at a time. A plain Python function works too, through a
+callback, at the cost of a microsecond or more for each evaluation.
 """
 
 from __future__ import annotations
@@ -46,14 +46,16 @@ def {name}(t, y, p, out, y_size, p_size, out_size):
 class Field:
     """A compiled field f(t, y, p, out). Made by the decorator `field`; compiled when a solver first needs it."""
 
-    def __init__(self, function: Callable, lanes: bool = False):
+    def __init__(self, function: Callable, lanes: bool = False, allocates: bool = False):
         self.function, self.lanes = function, lanes
-        self.kernel = kernel(function)
+        self.kernel = kernel(allocates=allocates)(function)
         self.__doc__, self.__name__, self.__module__ = function.__doc__, function.__name__, function.__module__
         self._addresses: dict[bool, int] = {}
         scope = {"__name__": function.__module__, "function": self.kernel, "carray": carray}
         name = f"field_{function.__name__}" if function.__name__.isidentifier() else "field_function"
-        self._native: Any = native(compile_text(_TEXT.format(name=name), name, scope))
+        # a function made inside of another may be a different one each time
+        fixed = function.__qualname__ == function.__name__
+        self._native: Any = native(compile_text(_TEXT.format(name=name), name, scope), keep=fixed)
 
     def __repr__(self) -> str:
         return f"<compiled field {self.__name__}>"
@@ -93,12 +95,15 @@ class Field:
 @overload
 def field(function: Callable) -> Field: ...
 @overload
-def field(*, lanes: bool) -> Callable[[Callable], Field]: ...
-def field(function: Callable | None = None, *, lanes: bool = False) -> Any:
-    """Decorator: make a function f(t, y, p, out) a compiled field; with lanes=True, for batches on SIMD lanes too."""
+def field(*, lanes: bool = ..., allocates: bool = ...) -> Callable[[Callable], Field]: ...
+def field(function: Callable | None = None, *, lanes: bool = False, allocates: bool = False) -> Any:
+    """Decorator: make a function f(t, y, p, out) a compiled field; with lanes=True, for batches on SIMD lanes too.
+
+    `allocates` is for fields of the package itself that make arrays; a user's field may always.
+    """
     if function is None:
-        return lambda f: Field(f, lanes)
-    return Field(function, lanes)
+        return lambda f: Field(f, lanes, allocates)
+    return Field(function, lanes, allocates)
 
 
 class PythonField:

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import time
 from abc import abstractmethod
-from functools import partial
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
 from chasles.integrate.event import Occurrence, bracketed_zero, up_to_terminal
-from chasles.integrate.field import PythonField
 from chasles.integrate.newton import (
     COUNTS,
     DONE,
@@ -22,7 +20,7 @@ from chasles.integrate.newton import (
     RUNNING,
     SINGULAR,
 )
-from chasles.integrate.run import Ending, Options, Run, check_span, check_times, saving
+from chasles.integrate.run import Ending, Options, Run, check_span, check_times, raise_errors_of, saving
 from chasles.integrate.solution import Solution
 from chasles.kernel.policy import kernel
 from chasles.kernel.workspace import layout
@@ -118,7 +116,8 @@ class FixedRun(Run):
         rows = 1 + (-(-plan.steps // self.every) if self.every else min(plan.steps, 1))
         self.saved_t, self.saved_y = np.empty(rows), np.empty((rows, *y.shape), dtype=y.dtype)
         self.saved_f, self.saved_x = np.empty((rows, dimension)), np.zeros((rows, dimension))
-        self.at_times: list[tuple[float, np.ndarray]] = []
+        self.by_time, self.at_times = every is None, list[tuple[float, np.ndarray]]()
+        self.ended_early = False  # by an event
         self.counts = np.zeros(COUNTS.size, dtype=np.int64)
         self.history = np.zeros((2, ITERATIONS))
         self.times = np.array([plan.start, plan.end, plan.step, plan.last, 1.0])
@@ -147,7 +146,7 @@ class FixedRun(Run):
 
     def start_with(self, y: np.ndarray, f: np.ndarray) -> None:
         """Save the first point; its field value must be a number."""
-        self.raise_field_error()
+        raise_errors_of(getattr(self, "field", None))
         if not np.isfinite(f).all():
             raise ValueError(f"solve: the field is not finite at the start, t = {self.start:.6g}: {f}")
         self.saved_t[0], self.saved_y[0], self.saved_f[0] = self.start, y, f
@@ -170,15 +169,10 @@ class FixedRun(Run):
     def time(self) -> float:
         return self.end if self.steps == self.plan.steps else self.start + self.steps * self.plan.step
 
-    def raise_field_error(self) -> None:
-        function = getattr(self, "field", None)
-        if isinstance(function, PythonField) and function.error is not None:
-            raise function.error
-
     def advance(self, limit: int) -> Ending | None:
         """Take up to `limit` steps. Raises what a Python field raised, and `StepError`."""
         limit = min(limit, self.plan.steps - self.steps)
-        if not self.events and not self.wanted.size:
+        if not self.events and not self.by_time:
             self._take(limit)
         else:
             for _ in range(limit):
@@ -195,7 +189,7 @@ class FixedRun(Run):
 
     def _take(self, limit: int) -> None:
         self.take(limit)
-        self.raise_field_error()
+        raise_errors_of(getattr(self, "field", None))
         status = int(self.counts[COUNTS.status])
         if status not in (RUNNING, DONE):
             self._fail(status)
@@ -204,7 +198,8 @@ class FixedRun(Run):
 
     def _shorter(self, t: float, y: np.ndarray, end: float) -> FixedRun:
         """A run of one step from (t, y), done."""
-        run: FixedRun = type(self)(self.problem, self.method, (t, end), y, Options(step=abs(end - t)))  # type: ignore
+        make: Any = type(self)  # derived classes take these arguments
+        run: FixedRun = make(self.problem, self.method, (t, end), y, Options(step=abs(end - t)))
         run._take(1)
         self.between += run.evaluations()
         return run
@@ -232,7 +227,7 @@ class FixedRun(Run):
                 def level(h: float, event=event) -> float:
                     return event.value(t + h, self._point_at(t, y, t + h), self.p)
 
-                size = bracketed_zero(partial(level), 0.0, self.time - t, before, after)
+                size = bracketed_zero(level, 0.0, self.time - t, before, after)
                 found.append((abs(size), Occurrence(event, t + size, self._point_at(t, y, t + size))))
         return up_to_terminal(found)
 
@@ -240,15 +235,17 @@ class FixedRun(Run):
         """Make a terminal event the last saved point, in place of the end of the step if that was saved."""
         rows = int(self.counts[COUNTS.rows])
         row = rows - 1 if self.saved_t[rows - 1] == self.time and rows > 1 else rows
-        shorter = self._shorter(t, y, occurrence.t)
-        for name in ("saved_t", "saved_y", "saved_f", "saved_x"):
-            getattr(self, name)[row] = getattr(shorter, name)[1]
-        self.counts[COUNTS.rows] = row + 1
+        if occurrence.t != t:
+            shorter = self._shorter(t, y, occurrence.t)
+            for name in ("saved_t", "saved_y", "saved_f", "saved_x"):
+                getattr(self, name)[row] = getattr(shorter, name)[1]
+            row += 1
+        self.counts[COUNTS.rows] = row
+        if self.by_time:
+            self.at_times.append((occurrence.t, occurrence.y))
         self.ended_early = True
 
     # ------------------------------------------------------------ what comes out
-
-    ended_early = False
 
     def restore(self, checkpoint: dict[str, np.ndarray]) -> None:
         super().restore(checkpoint)
@@ -259,7 +256,7 @@ class FixedRun(Run):
     def solution(self, success: bool, message: str) -> Solution:
         rows = slice(int(self.counts[COUNTS.rows]))
         t, y, why = self.saved_t[rows], self.saved_y[rows], self.no_curve()
-        if self.wanted.size:
+        if self.by_time:
             t, why = np.array([time for time, _ in self.at_times]), "save=times keeps no curve; save every step instead"
             y = np.array([point for _, point in self.at_times]).reshape(-1, *self.saved_y.shape[1:])
         return Solution(

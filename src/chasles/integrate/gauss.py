@@ -9,7 +9,7 @@ import numpy as np
 from chasles.integrate import blocks
 from chasles.integrate.explicit_step import linear
 from chasles.integrate.field import call
-from chasles.integrate.table import COSCREWED, COUNT, EXP, KIND, POINT, POSE, SCREWED, SE2, SE3, VECTOR
+from chasles.integrate.table import COSCREWED, COUNT, KIND, POINT, POSE, SCREWED, SE2, SE3, VECTOR
 from chasles.kernel.policy import kernel
 from chasles.kernel.workspace import layout
 
@@ -99,9 +99,9 @@ def stage_residual(context, z, r):
     stages, n, d = settings[SETTINGS.stages], settings[SETTINGS.point], settings[SETTINGS.algebra]
     for i in range(stages):
         linear(s, a, i * stages, stages, z, d, 1.0, 0.0)
-        blocks.move(table, addresses, EXP, y, s, point, 0.0)
+        blocks.move(table, addresses, y, s, point, 0.0)
         call(address, t + c[i] * h, point, p, f, 0, n, d, 0.0)
         if settings[SETTINGS.mode] == MUNTHE_KAAS:
-            blocks.pullback(table, addresses, EXP, -1, s, f, f, 0, 0.0)
+            blocks.pullback(table, addresses, -1, s, f, f, 0, 0.0)
         for m in range(d):
             r[i * d + m] = z[i * d + m] - h * sign * f[m]

@@ -38,7 +38,7 @@ from chasles.integrate.poisson import (
 from chasles.integrate.problem import LieODE
 from chasles.integrate.run import Options, as_field
 from chasles.integrate.space import Space
-from chasles.integrate.table import COUNT, EXP, KIND, SE2, VECTOR
+from chasles.integrate.table import COUNT, KIND, SE2, VECTOR
 from chasles.kernel.policy import kernel
 
 # ---------------------------------------------------------------- the loop
@@ -79,7 +79,7 @@ def finish_step(context, z, x, carry):
     linear(x, b, 0, settings[SETTINGS.stages], z, d, 1.0, 0.0)
     if settings[SETTINGS.mode] == MUNTHE_KAAS and blocks.largest_angle(table, x, 0.0) > LARGEST_ANGLE:
         return False
-    blocks.move(table, addresses, EXP, y, x, y, 0.0)
+    blocks.move(table, addresses, y, x, y, 0.0)
     return True
 
 

@@ -5,13 +5,30 @@ The operations have the same arguments as those of `rotation_blocks`.
 
 from __future__ import annotations
 
-from chasles.integrate.table import ALGEBRA, ALGEBRA_PLANE, COUNT, KIND, POINT, SE2, SIDE, SO2, algebra_of
+from chasles.integrate.table import (
+    ALGEBRA,
+    ALGEBRA_PLANE,
+    CAYLEY,
+    COUNT,
+    EXP,
+    KIND,
+    POINT,
+    SE2,
+    SECOND_KIND,
+    SERIES,
+    SIDE,
+    SO2,
+    algebra_of,
+)
 from chasles.kernel.algebra import mul, scale
 from chasles.kernel.functions import sincos
 from chasles.kernel.lanes import load, store
 from chasles.kernel.policy import kernel
 from chasles.kernel.workspace import load3, store3
 from chasles.lie import se2, so2
+
+# one map for all, and no operation asks for it
+MAPS: dict[int, tuple] = dict.fromkeys((EXP, CAYLEY, SECOND_KIND, SERIES), (se2.exp, se2.exp, se2.exp))
 
 
 @kernel
@@ -21,7 +38,7 @@ def twist(x, ix, z):
 
 
 @kernel
-def move(table, mapping, terms, y, x, out, iout, z):
+def move(table, first_map, second_map, third_map, terms, y, x, out, iout, z):
     """out = exp(x) y, or y exp(x) on the right."""
     for i in range(table.shape[0]):
         kind, iy, ix = table[i, KIND], table[i, POINT], table[i, ALGEBRA]
@@ -46,7 +63,7 @@ def move(table, mapping, terms, y, x, out, iout, z):
 
 
 @kernel
-def pullback(table, mapping, terms, x, f, out, iout, z):
+def pullback(table, first_map, second_map, third_map, terms, x, f, out, iout, z):
     """out = dexpinv_{side x} f."""
     for i in range(table.shape[0]):
         kind, ix = table[i, KIND], table[i, ALGEBRA]
@@ -58,7 +75,7 @@ def pullback(table, mapping, terms, x, f, out, iout, z):
 
 
 @kernel
-def combine(table, mapping, terms, x, y, out, iout, z):
+def combine(table, first_map, second_map, third_map, terms, x, y, out, iout, z):
     """out = log(exp(x) exp(y)), or log(exp(y) exp(x)) on the right: the move y followed by the move x."""
     for i in range(table.shape[0]):
         kind, ix = table[i, KIND], table[i, ALGEBRA]
@@ -73,7 +90,7 @@ def combine(table, mapping, terms, x, y, out, iout, z):
 
 
 @kernel
-def as_exponential(table, mapping, terms, x, y, out, iout, z):
+def as_exponential(table, first_map, second_map, third_map, terms, x, y, out, iout, z):
     """The coordinates are exponential already; y is not used."""
     for i in range(table.shape[0]):
         if algebra_of(table[i, KIND]) == ALGEBRA_PLANE:

@@ -1,14 +1,27 @@
 """Blocks on which rotations act: SO(3) as matrices or quaternions, and vectors that are rotated.
 
-Each operation goes through the table of a space (see `blocks`) and serves the blocks of this kind. All operations of
-all kinds have the same arguments, so that the stepping loops call them in one way: the table, the coordinate map, the
-number of terms of a truncated series (below 0: exact), two arguments, the result and where in it to begin, and `z`,
-which tells the scalar type (0.0, or lanes).
+Each operation goes through the table of a space (see `table`) and serves the blocks of this kind. All operations of all
+kinds have the same arguments, so that the stepping loops call them in one way: the table, the three functions of the
+coordinate map in use (`MAPS`), the number of terms of a truncated series, two arguments, the result and where in it to
+begin, and `z`, which tells the scalar type (0.0, or lanes).
 """
 
 from __future__ import annotations
 
-from chasles.integrate.table import ALGEBRA, ALGEBRA_SO3, CAYLEY, EXP, KIND, POINT, S3, SIDE, SO3, algebra_of
+from chasles.integrate.table import (
+    ALGEBRA,
+    ALGEBRA_SO3,
+    CAYLEY,
+    EXP,
+    KIND,
+    POINT,
+    S3,
+    SECOND_KIND,
+    SERIES,
+    SIDE,
+    SO3,
+    algebra_of,
+)
 from chasles.kernel.algebra import add, cross, mat_mul, mul, scale
 from chasles.kernel.lanes import load, store
 from chasles.kernel.policy import kernel
@@ -17,27 +30,13 @@ from chasles.lie import quaternion, s3, so3
 
 
 @kernel
-def rotation_map(mapping, x):
-    """Rotation matrix of algebra coordinates."""
-    if mapping == EXP:
-        return so3.exp(x)
-    if mapping == CAYLEY:
-        return so3.cay(x)
-    return so3.ccsk(x)
-
-
-@kernel
-def quaternion_map(mapping, x):
-    """Unit quaternion of algebra coordinates."""
-    if mapping == EXP:
-        return quaternion.exp(x)
-    if mapping == CAYLEY:
-        return s3.cay(x)
+def quaternion_ccsk(x):
+    """Unit quaternion of coordinates of the second kind."""
     return quaternion.from_matrix(so3.ccsk(x))
 
 
 @kernel
-def move(table, mapping, terms, y, x, out, iout, z):
+def move(table, matrix_of, quaternion_of, pull, terms, y, x, out, iout, z):
     """out = exp(x) y, or y exp(x) on the right."""
     for i in range(table.shape[0]):
         kind, side = table[i, KIND], table[i, SIDE]
@@ -45,7 +44,7 @@ def move(table, mapping, terms, y, x, out, iout, z):
             continue
         iy, vector = table[i, POINT], load3(x, table[i, ALGEBRA], z)
         if kind == S3:
-            q = quaternion_map(mapping, vector)
+            q = quaternion_of(vector)
             g = (load(y, iy, z), load(y, iy + 1, z), load(y, iy + 2, z), load(y, iy + 3, z))
             if side > 0:
                 g = quaternion.product(q, g)
@@ -54,7 +53,7 @@ def move(table, mapping, terms, y, x, out, iout, z):
             for k in range(4):
                 store(out, iout + iy + k, g[k])
             continue
-        r = rotation_map(mapping, vector)
+        r = matrix_of(vector)
         if kind == SO3:
             a = load9(y, iy, z)
             if side > 0:
@@ -84,29 +83,41 @@ def bernoulli(x, f, terms):
 
 
 @kernel
-def pull(mapping, terms, x, f):
-    """Inverse differential of the coordinate map, exact (terms < 0) or truncated."""
-    if terms >= 0:
-        return bernoulli(x, f, terms)
-    if mapping == EXP:
-        return so3.dexpinv_apply(x, f)
-    if mapping == CAYLEY:
-        return mul(so3.dcayinv(x), f)
-    return mul(so3.dccskinv(x), f)
+def pull_exp(x, f, terms):
+    return so3.dexpinv_apply(x, f)
 
 
 @kernel
-def pullback(table, mapping, terms, x, f, out, iout, z):
+def pull_cay(x, f, terms):
+    return mul(so3.dcayinv(x), f)
+
+
+@kernel
+def pull_ccsk(x, f, terms):
+    return mul(so3.dccskinv(x), f)
+
+
+# rotation matrix and quaternion of coordinates, and the inverse differential applied to a vector
+MAPS = {
+    EXP: (so3.exp, quaternion.exp, pull_exp),
+    CAYLEY: (so3.cay, s3.cay, pull_cay),
+    SECOND_KIND: (so3.ccsk, quaternion_ccsk, pull_ccsk),
+    SERIES: (so3.exp, quaternion.exp, bernoulli),
+}
+
+
+@kernel
+def pullback(table, matrix_of, quaternion_of, pull, terms, x, f, out, iout, z):
     """out = dexpinv_{side x} f for the coordinate map in use."""
     for i in range(table.shape[0]):
         if algebra_of(table[i, KIND]) == ALGEBRA_SO3:
             ix = table[i, ALGEBRA]
             a = scale(float(table[i, SIDE]), load3(x, ix, z))
-            store3(out, iout + ix, pull(mapping, terms, a, load3(f, ix, z)))
+            store3(out, iout + ix, pull(a, load3(f, ix, z), terms))
 
 
 @kernel
-def combine(table, mapping, terms, x, y, out, iout, z):
+def combine(table, matrix_of, quaternion_of, pull, terms, x, y, out, iout, z):
     """out = log(exp(x) exp(y)), or log(exp(y) exp(x)) on the right: the move y followed by the move x."""
     for i in range(table.shape[0]):
         if algebra_of(table[i, KIND]) == ALGEBRA_SO3:
@@ -119,9 +130,9 @@ def combine(table, mapping, terms, x, y, out, iout, z):
 
 
 @kernel
-def as_exponential(table, mapping, terms, x, y, out, iout, z):
+def as_exponential(table, matrix_of, quaternion_of, pull, terms, x, y, out, iout, z):
     """out = exponential coordinates of the move whose coordinates in another map are x; y is not used."""
     for i in range(table.shape[0]):
         if algebra_of(table[i, KIND]) == ALGEBRA_SO3:
             ix = table[i, ALGEBRA]
-            store3(out, iout + ix, so3.log(rotation_map(mapping, load3(x, ix, z))))
+            store3(out, iout + ix, so3.log(matrix_of(load3(x, ix, z))))

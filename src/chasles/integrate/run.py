@@ -193,3 +193,10 @@ class Run(ABC):
 def as_field(given: Any, size: int) -> Field | PythonField:
     """A field that the compiled loops can call."""
     return given if isinstance(given, Field) else PythonField(given, size)
+
+
+def raise_errors_of(*functions: Any) -> None:
+    """Raise what a Python field or event raised inside a compiled loop."""
+    for function in functions:
+        if isinstance(function, PythonField) and function.error is not None:
+            raise function.error

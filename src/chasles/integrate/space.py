@@ -141,9 +141,9 @@ class Space:
         if vector.shape != (self.dimension,):
             raise ValueError(f"{self}: an algebra vector has {self.dimension} numbers, not {vector.size}")
         out = np.empty(self.size)
-        blocks.move_point(self.table, self.operations(blocks.MOVE), coordinates, point, vector, out)
+        blocks.move_point(self.table, self.operations(blocks.MOVE, mapping=coordinates), point, vector, out)
         return out
 
-    def operations(self, *needed: int, lanes: bool = False) -> np.ndarray:
+    def operations(self, *needed: int, mapping: int = table.EXP, lanes: bool = False) -> np.ndarray:
         """Addresses of compiled operations (`blocks.MOVE`, ...) on the blocks of this space."""
-        return blocks.operations(self.table, *needed, lanes=lanes)
+        return blocks.operations(self.table, *needed, mapping=mapping, lanes=lanes)

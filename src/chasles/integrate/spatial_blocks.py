@@ -5,23 +5,27 @@ The operations have the same arguments as those of `rotation_blocks`.
 
 from __future__ import annotations
 
-from chasles.integrate.rotation_blocks import quaternion_map
-from chasles.integrate.table import ALGEBRA, ALGEBRA_SE3, CAYLEY, EXP, KIND, POINT, POSE, SCREWED, SE3, SIDE, algebra_of
+from chasles.integrate.rotation_blocks import quaternion_ccsk
+from chasles.integrate.table import (
+    ALGEBRA,
+    ALGEBRA_SE3,
+    CAYLEY,
+    EXP,
+    KIND,
+    POINT,
+    POSE,
+    SCREWED,
+    SE3,
+    SECOND_KIND,
+    SERIES,
+    SIDE,
+    algebra_of,
+)
 from chasles.kernel.algebra import add, cross, mat_mul, mul, scale
 from chasles.kernel.lanes import load, store
 from chasles.kernel.policy import kernel
 from chasles.kernel.workspace import load3, load6, store3, store6
-from chasles.lie import pose, se3, so3
-
-
-@kernel
-def motion_map(mapping, x):
-    """Rotation matrix and translation of a twist's coordinates."""
-    if mapping == EXP:
-        return se3.exp(x)
-    if mapping == CAYLEY:
-        return se3.cay(x)
-    return se3.ccsk(x)
+from chasles.lie import pose, quaternion, s3, se3, so3
 
 
 @kernel
@@ -45,25 +49,36 @@ def move_matrix(side, r, p, y, iy, out, io, z):
 
 
 @kernel
-def move_pose(side, mapping, y, iy, twist, out, io, z):
+def pose_exp(x):
+    """Quaternion and position of a twist's exponential."""
+    return quaternion.exp(x[0]), so3.dexp_apply(x[0], x[1])
+
+
+@kernel
+def pose_cay(x):
+    return s3.cay(x[0]), se3.cay(x)[1]
+
+
+@kernel
+def pose_ccsk(x):
+    return quaternion_ccsk(x[0]), se3.ccsk(x)[1]
+
+
+@kernel
+def move_pose(side, motion, y, iy, out, io, z):
     """A pose stored as quaternion and position."""
-    q = quaternion_map(mapping, twist[0])
-    if mapping == EXP:
-        p = so3.dexp_apply(twist[0], twist[1])
-    else:
-        p = motion_map(mapping, twist)[1]
     g = (load(y, iy, z), load(y, iy + 1, z), load(y, iy + 2, z), load(y, iy + 3, z)), load3(y, iy + 4, z)
     if side > 0:
-        moved, position = pose.compose((q, p), g)
+        moved, position = pose.compose(motion, g)
     else:
-        moved, position = pose.compose(g, (q, p))
+        moved, position = pose.compose(g, motion)
     for k in range(4):
         store(out, io + k, moved[k])
     store3(out, io + 4, position)
 
 
 @kernel
-def move(table, mapping, terms, y, x, out, iout, z):
+def move(table, motion_of, pose_of, pull, terms, y, x, out, iout, z):
     """out = exp(x) y, or y exp(x) on the right."""
     for i in range(table.shape[0]):
         kind, side, iy = table[i, KIND], table[i, SIDE], table[i, POINT]
@@ -71,9 +86,9 @@ def move(table, mapping, terms, y, x, out, iout, z):
             continue
         twist = load6(x, table[i, ALGEBRA], z)
         if kind == POSE:
-            move_pose(side, mapping, y, iy, twist, out, iout + iy, z)
+            move_pose(side, pose_of(twist), y, iy, out, iout + iy, z)
             continue
-        r, p = motion_map(mapping, twist)
+        r, p = motion_of(twist)
         if kind == SE3:
             move_matrix(side, r, p, y, iy, out, iout + iy, z)
         elif kind == SCREWED:  # Ad on (q, w)
@@ -122,29 +137,41 @@ def bernoulli(x, f, terms):
 
 
 @kernel
-def pull(mapping, terms, x, f):
-    """Inverse differential of the coordinate map, exact (terms < 0) or truncated."""
-    if terms >= 0:
-        return bernoulli(x, f, terms)
-    if mapping == EXP:
-        return se3.dexpinv_apply(x, f)
-    if mapping == CAYLEY:
-        return blocks_mul(se3.dcayinv(x), f)
-    return blocks_mul(se3.dccskinv(x), f)
+def pull_exp(x, f, terms):
+    return se3.dexpinv_apply(x, f)
 
 
 @kernel
-def pullback(table, mapping, terms, x, f, out, iout, z):
+def pull_cay(x, f, terms):
+    return blocks_mul(se3.dcayinv(x), f)
+
+
+@kernel
+def pull_ccsk(x, f, terms):
+    return blocks_mul(se3.dccskinv(x), f)
+
+
+# rotation matrix and translation, or quaternion and position, of coordinates; the inverse differential on a twist
+MAPS = {
+    EXP: (se3.exp, pose_exp, pull_exp),
+    CAYLEY: (se3.cay, pose_cay, pull_cay),
+    SECOND_KIND: (se3.ccsk, pose_ccsk, pull_ccsk),
+    SERIES: (se3.exp, pose_exp, bernoulli),
+}
+
+
+@kernel
+def pullback(table, motion_of, pose_of, pull, terms, x, f, out, iout, z):
     """out = dexpinv_{side x} f for the coordinate map in use."""
     for i in range(table.shape[0]):
         if algebra_of(table[i, KIND]) == ALGEBRA_SE3:
             ix = table[i, ALGEBRA]
             a = scaled(float(table[i, SIDE]), load6(x, ix, z))
-            store6(out, iout + ix, pull(mapping, terms, a, load6(f, ix, z)))
+            store6(out, iout + ix, pull(a, load6(f, ix, z), terms))
 
 
 @kernel
-def combine(table, mapping, terms, x, y, out, iout, z):
+def combine(table, motion_of, pose_of, pull, terms, x, y, out, iout, z):
     """out = log(exp(x) exp(y)), or log(exp(y) exp(x)) on the right: the move y followed by the move x."""
     for i in range(table.shape[0]):
         if algebra_of(table[i, KIND]) == ALGEBRA_SE3:
@@ -157,9 +184,9 @@ def combine(table, mapping, terms, x, y, out, iout, z):
 
 
 @kernel
-def as_exponential(table, mapping, terms, x, y, out, iout, z):
+def as_exponential(table, motion_of, pose_of, pull, terms, x, y, out, iout, z):
     """out = exponential coordinates of the move whose coordinates in another map are x; y is not used."""
     for i in range(table.shape[0]):
         if algebra_of(table[i, KIND]) == ALGEBRA_SE3:
             ix = table[i, ALGEBRA]
-            store6(out, iout + ix, se3.log(motion_map(mapping, load6(x, ix, z))))
+            store6(out, iout + ix, se3.log(motion_of(load6(x, ix, z))))

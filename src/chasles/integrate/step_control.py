@@ -1,12 +1,25 @@
-"""The error of a step, and what follows for the step size."""
+"""Whether a step is good: its flaws, its error, and what follows for the step size."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from chasles.integrate.explicit_layout import MUNTHE_KAAS, PAPER, REAL, SET
+from chasles.integrate.explicit_layout import (
+    DONE,
+    LARGEST_ANGLE,
+    MUNTHE_KAAS,
+    NOT_FINITE,
+    PAPER,
+    POLE,
+    REAL,
+    REJECTED,
+    SET,
+    STATE,
+    TALLY,
+)
 from chasles.integrate.explicit_step import linear, second_result
 from chasles.integrate.table import ALGEBRA, ALGEBRA_SE3, COUNT, KIND, POINT, POSE, SCREWED, SE3, VECTOR, algebra_of
+from chasles.kernel.lanes import all_true, like, load
 from chasles.kernel.policy import kernel
 
 
@@ -94,3 +107,40 @@ def factor(controller, error, old_error, real, tolerance):
         return real[REAL.safety] * (tolerance / error) ** alpha
     value = real[REAL.safety] * error ** (-0.7 * alpha) * old_error ** (0.4 * alpha)
     return min(5.0, max(0.2, value))
+
+
+@kernel
+def finite(values, size, z):
+    """Whether numbers are finite, in all lanes."""
+    total = like(0.0, z)
+    for m in range(size):
+        total = total + 0.0 * load(values, m, z)
+    return all_true(total == 0.0)
+
+
+@kernel
+def flaw(settings, angle, parts, z):
+    """What is wrong with the result of a step: NOT_FINITE, POLE or nothing (DONE)."""
+    n, d, stages = settings[SET.point], settings[SET.algebra], settings[SET.stages]
+    if not (finite(parts[4], n, z) and finite(parts[0], stages * d, z)):
+        return NOT_FINITE
+    return DONE if all_true(angle <= LARGEST_ANGLE) else POLE
+
+
+@kernel
+def judge(table, addresses, settings, real, e, program, weights, state, counts, y, h, last, angle, parts):
+    """Whether an adaptive step is accepted (DONE) or REJECTED, the next step size, and the error to remember."""
+    paper = settings[SET.controller] == PAPER
+    tolerance = real[REAL.atol] if paper else 1.0
+    error = np.inf
+    if flaw(settings, angle, parts, 0.0) == DONE:
+        error = error_of_step(table, addresses, settings, real, e, program, weights, y, h, parts)
+    change = 0.2
+    if np.isfinite(error):
+        change = factor(settings[SET.controller], error, state[STATE.old_error], real, tolerance)
+    accepted = error < tolerance if paper else error <= tolerance
+    if not accepted:
+        return REJECTED, h * min(change, 0.9), state[STATE.old_error]
+    if counts[TALLY.just_rejected] and not paper:
+        change = min(change, 1.0)
+    return DONE, state[STATE.h] if last and not paper else h * change, max(error, 1e-4)

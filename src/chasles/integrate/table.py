@@ -11,7 +11,7 @@ from chasles.kernel.policy import kernel
 # kinds of blocks, and the algebra that acts
 VECTOR, SO2, SO3, S3, SE2, SE3, POSE, ROTATED, SCREWED, COSCREWED = range(10)
 ABELIAN, ALGEBRA_SO3, ALGEBRA_SE3, ALGEBRA_PLANE = range(4)
-EXP, CAYLEY, SECOND_KIND = range(3)  # coordinate maps
+EXP, CAYLEY, SECOND_KIND, SERIES = range(4)  # coordinate maps; SERIES: exp with a truncated inverse differential
 KIND, POINT, ALGEBRA, COUNT, SIDE = range(5)  # columns of the table
 COLUMNS = 5
 

@@ -43,3 +43,13 @@ def invoke(typing_context, address, *arguments):
         return context.get_dummy_value()
 
     return signature(types.void, types.int64, types.Tuple(arguments)), generate
+
+
+@intrinsic
+def as_integers(typing_context, pointer):
+    """A pointer to numbers as a pointer to integers: packed arrays keep integers as their bits."""
+
+    def generate(context, builder, sig, args):
+        return builder.bitcast(args[0], ir.IntType(64).as_pointer())
+
+    return signature(INTEGERS, NUMBERS), generate

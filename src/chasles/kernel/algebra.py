@@ -121,6 +121,22 @@ def mat_mul(a, b):
 
 
 @kernel
+def mat_mul_t(a, b):
+    """a bᵀ."""
+    return (
+        a[0] * b[0] + a[1] * b[1] + a[2] * b[2],
+        a[0] * b[3] + a[1] * b[4] + a[2] * b[5],
+        a[0] * b[6] + a[1] * b[7] + a[2] * b[8],
+        a[3] * b[0] + a[4] * b[1] + a[5] * b[2],
+        a[3] * b[3] + a[4] * b[4] + a[5] * b[5],
+        a[3] * b[6] + a[4] * b[7] + a[5] * b[8],
+        a[6] * b[0] + a[7] * b[1] + a[8] * b[2],
+        a[6] * b[3] + a[7] * b[4] + a[8] * b[5],
+        a[6] * b[6] + a[7] * b[7] + a[8] * b[8],
+    )
+
+
+@kernel
 def skew(a):
     """The matrix of the cross product, skew(a) b = a x b."""
     zero = 0.0 * a[0]
@@ -157,6 +173,37 @@ def sym_mul(s, a):
         s[0] * a[0] + s[1] * a[1] + s[2] * a[2],
         s[1] * a[0] + s[3] * a[1] + s[4] * a[2],
         s[2] * a[0] + s[4] * a[1] + s[5] * a[2],
+    )
+
+
+@kernel
+def factor_symmetric(s):
+    """LDLᵀ of a positive definite 3x3 matrix: inverse pivots and multipliers."""
+    i0 = 1.0 / s[0]
+    l10, l20 = s[1] * i0, s[2] * i0
+    rest = s[4] - l10 * s[2]
+    i1 = 1.0 / (s[3] - l10 * s[1])
+    l21 = rest * i1
+    return (i0, i1, 1.0 / (s[5] - l20 * s[2] - l21 * rest), l10, l20, l21)
+
+
+@kernel
+def solve_symmetric(factor, x):
+    i0, i1, i2, l10, l20, l21 = factor
+    b = x[1] - l10 * x[0]
+    c = (x[2] - l20 * x[0] - l21 * b) * i2
+    b = b * i1 - l21 * c
+    return (x[0] * i0 - l10 * b - l20 * c, b, c)
+
+
+@kernel
+def inverse_symmetric(s):
+    """Inverse of a definite symmetric matrix, six numbers from six; by LDLᵀ, without the cancellation of cofactors."""
+    i0, i1, i2, l10, l20, l21 = factor_symmetric(s)
+    m = l10 * l21 - l20  # rows of L⁻¹: (1), (-l10, 1), (m, -l21, 1)
+    return (
+        *(i0 + l10 * l10 * i1 + m * m * i2, -l10 * i1 - m * l21 * i2, m * i2),
+        *(i1 + l21 * l21 * i2, -l21 * i2, i2),
     )
 
 

@@ -32,8 +32,11 @@ BELOW = {
     "kernel": (),
     "lie": ("kernel",),
     "integrate": ("kernel", "lie"),
-    "relative": ("kernel", "lie"),
-    "simulation": ("kernel", "lie", "integrate", "relative"),
+    "force": ("kernel", "lie"),
+    "constraint": ("kernel", "lie"),
+    "relative": ("kernel", "lie", "force"),
+    "absolute": ("kernel", "lie", "force", "constraint"),
+    "simulation": ("kernel", "lie", "force", "constraint", "relative", "absolute", "integrate"),
 }
 _KEY = re.compile("[0-9a-f]{16}").fullmatch
 

@@ -12,8 +12,10 @@ from contextlib import ContextDecorator
 from typing import Any, overload
 
 import numba
+from numba.core.options import DefaultOptions
 
 from chasles.kernel.cache import PackageCache
+from chasles.kernel.inlined import InlinedCompiler
 
 CHECKED = os.environ.get("CHASLES_CHECK", "") not in ("", "0")
 COMPILED = not numba.config.DISABLE_JIT
@@ -37,33 +39,52 @@ class Interpreted(ContextDecorator):
 @overload
 def kernel(function: Callable) -> Any: ...
 @overload
-def kernel(*, entry: bool) -> Callable[[Callable], Any]: ...
-def kernel(function: Callable | None = None, *, entry: bool = False) -> Any:
+def kernel(*, entry: bool = ..., allocates: bool = ...) -> Callable[[Callable], Any]: ...
+def kernel(function: Callable | None = None, *, entry: bool = False, allocates: bool = False) -> Any:
     """Compile a function under the package's policy.
 
     Plain `@kernel` is for what other kernels call: it is inlined into them, always, and costs nothing by itself.
     `@kernel(entry=True)` is for the loops that Python calls: compiled once a signature, kept on disk if part of the
-    package, releases the interpreter lock. With NUMBA_DISABLE_JIT=1 both return the plain Python function, which then
-    runs on whole NumPy columns instead of lanes (see `kernel.lanes`).
+    package, releases the interpreter lock. A kernel that makes arrays says `allocates=True`. With NUMBA_DISABLE_JIT=1
+    both return the plain Python function, which then runs on whole NumPy columns instead of lanes (see `kernel.lanes`).
     """
     if function is None:
-        return lambda f: kernel(f, entry=entry)  # type: ignore[call-overload]
+        return lambda f: kernel(f, entry=entry, allocates=allocates)  # type: ignore[call-overload]
     if not COMPILED:
         return Interpreted()(function) if entry else function
     if not entry:
         return numba.njit(
-            forceinline=True, fastmath=FAST_MATH, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True
+            forceinline=True,
+            fastmath=FAST_MATH,
+            error_model="numpy",
+            no_cpython_wrapper=True,
+            no_cfunc_wrapper=True,
+            pipeline_class=InlinedCompiler,
+            **_counting(function, allocates),
         )(function)
-    dispatcher = numba.njit(fastmath=FAST_MATH, error_model="numpy", nogil=True)(function)
+    dispatcher = numba.njit(fastmath=FAST_MATH, error_model="numpy", nogil=True, **_counting(function, allocates))(
+        function
+    )
     _keep(dispatcher)
     ENTRIES.append(dispatcher)
     return dispatcher
 
 
-def native(function: Callable) -> Any:
-    """Compile a function of numbers and pointers that is called through its address only (see `kernel.address`)."""
+def _counting(function: Callable, allocates: bool) -> dict[str, bool]:
+    """The package's kernels, but for a few, allocate nothing, so they need not count references to arrays, which costs
+    time twice: when they are compiled and when they run. The option is Numba's own and may go; then all count."""
+    own = (function.__module__ or "").startswith("chasles.") and not allocates
+    return {"_nrt": False} if own and hasattr(DefaultOptions, "_nrt") else {}
+
+
+def native(function: Callable, keep: bool = True) -> Any:
+    """Compile a function of numbers and pointers that is called through its address only (see `kernel.address`).
+
+    Without `keep` it is not kept on disk: for functions that are not the same in each process.
+    """
     dispatcher = numba.njit(fastmath=FAST_MATH, error_model="numpy", nogil=True, no_cpython_wrapper=True)(function)
-    _keep(dispatcher)
+    if keep:
+        _keep(dispatcher)
     return dispatcher
 
 

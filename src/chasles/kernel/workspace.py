@@ -94,7 +94,7 @@ def _stack(typing_context):
     return signature(types.CPointer(types.float64)), generate
 
 
-@kernel
+@kernel(allocates=True)
 def scratch(count):
     """An array of `count` numbers for the time of a call, without initial values: from the stack if it is small.
 

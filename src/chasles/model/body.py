@@ -12,6 +12,7 @@ from chasles.model.placement import ORIGIN, Pose, as_numbers, as_pose, check_nam
 from chasles.screw import inertia as spatial
 from chasles.screw.shape import Shape
 
+UPPER = ((0, 0, 0, 1, 1, 2), (0, 1, 2, 1, 2, 2))  # xx, xy, xz, yy, yz, zz of a 3x3 matrix
 GROUND = "ground"  # the name of the inertial frame, on which everything stands
 
 
@@ -60,7 +61,7 @@ class Body:
         if np.abs(rotational - rotational.T).max() > spatial.STRUCTURE_TOLERANCE * np.abs(rotational).max():
             raise ValueError(f"{where}: inertia is not symmetric: {rotational.tolist()}")
         self._set(mass, com, rotational)
-        about_origin = (rotational + mass * _steiner(com))[np.triu_indices(3)]
+        about_origin = (rotational + mass * _steiner(com))[UPPER]
         return spatial.from_parameters(np.concatenate([[mass], mass * com, about_origin]))
 
     def _from_shapes(self, where: str) -> np.ndarray:

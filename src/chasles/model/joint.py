@@ -133,10 +133,14 @@ def _screws(where: str, screws: Any) -> np.ndarray:
                 f"{where}: screw {k} {screw.tolist()} is not normalised; expected an angular part of length 1, "
                 "or none and a linear part of length 1"
             )
+        if abs(size - 1) > 1e-15:  # not for a last bit, so that a joint made from another one is the same
+            array[k] = screw / size
     return array
 
 
 def _each(where: str, name: str, value: ArrayLike, count: int) -> tuple[float, ...]:
+    if isinstance(value, float) and value == 0.0:  # the default, and quick
+        return (0.0,) * count
     array = np.array(value, dtype=float)
     if array.shape not in ((), (count,)):
         raise ValueError(f"{where}: {name} has shape {array.shape}; expected a number or {count} numbers")

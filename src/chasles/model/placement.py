@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,8 @@ def as_numbers(where: str, what: str, value: Any, *shapes: tuple[int, ...]) -> n
 
 def as_pose(where: str, what: str, value: Any) -> tuple[float, ...]:
     """A pose as seven numbers, from seven numbers, a 4x4 matrix, or a position alone."""
+    if value is ORIGIN:
+        return ORIGIN
     array = as_numbers(where, what, value, (7,), (4, 4), (3,))
     if array.shape == (3,):
         return (1.0, 0.0, 0.0, 0.0, *array.tolist())
@@ -58,12 +61,9 @@ def unit_vector(where: str, what: str, value: Any) -> np.ndarray:
 
 
 def frame_with_z(axis: np.ndarray) -> np.ndarray:
-    """A quaternion that turns z into the unit vector `axis` by the shortest way."""
-    w = 1.0 + axis[2]
-    if w < 1e-9:  # straight back: turn about x
-        return np.array([0.0, 1.0, 0.0, 0.0]) if w <= 0 else _normal(np.array([w, -axis[1], axis[0], 0.0]))
-    return _normal(np.array([w, -axis[1], axis[0], 0.0]))
-
-
-def _normal(q: np.ndarray) -> np.ndarray:
-    return q / np.linalg.norm(q)
+    """A quaternion that turns z into the unit vector `axis` by the shortest way; straight back, about x."""
+    x, y, z = axis
+    w = 1.0 + z if z >= 0 else (x * x + y * y) / (1.0 - z)  # 1 + z, without its cancellation
+    q = np.array([w, -y, x, 0.0])
+    length = math.hypot(w, x, y)  # no underflow
+    return q / length if length > 0 else np.array([0.0, 1.0, 0.0, 0.0])

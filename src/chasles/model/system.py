@@ -128,10 +128,12 @@ class System:
         return float(sum(body.mass for body in self.bodies))
 
     def compile(self, coordinates: str = "relative", **options: Any) -> Any:
-        """The system ready to compute with, in joint coordinates ("relative"): a `Mechanism`."""
-        makers = {
-            "relative": ("chasles.relative.mechanism", "Mechanism")
-        }  # named, not imported: they stand on this layer
+        """The system ready to compute with: in joint coordinates ("relative") a `Mechanism`, in the poses of all bodies
+        ("absolute", with space="SE3" | "SO3xR3" | "auto" | {body: space}) an `AbsoluteMechanism`."""
+        makers = {  # named, not imported: they stand on this layer
+            "relative": ("chasles.relative.mechanism", "Mechanism"),
+            "absolute": ("chasles.absolute.mechanism", "AbsoluteMechanism"),
+        }
         if coordinates not in makers:
             raise ValueError(f"System.compile: coordinates {coordinates!r}; expected one of {', '.join(makers)}")
         module, maker = makers[coordinates]

@@ -2,7 +2,20 @@
 
 from __future__ import annotations
 
-from chasles.kernel.algebra import cross, dot, mat_add, mat_mul, mul, mul_t, scale, sub, sym_mul, transpose
+from chasles.kernel.algebra import (
+    cross,
+    dot,
+    factor_symmetric,
+    mat_add,
+    mat_mul,
+    mul,
+    mul_t,
+    scale,
+    solve_symmetric,
+    sub,
+    sym_mul,
+    transpose,
+)
 from chasles.kernel.lanes import like
 from chasles.kernel.policy import kernel
 from chasles.kernel.workspace import add3, load3, load9, store3, store9
@@ -116,26 +129,6 @@ def shift_turning(R, p, J, H, M):
 
 
 # ---------------------------------------------------------------- equations
-
-
-@kernel
-def factor_symmetric(s):
-    """LDLᵀ of a positive definite 3x3 matrix: inverse pivots and multipliers."""
-    i0 = 1.0 / s[0]
-    l10, l20 = s[1] * i0, s[2] * i0
-    rest = s[4] - l10 * s[2]
-    i1 = 1.0 / (s[3] - l10 * s[1])
-    l21 = rest * i1
-    return (i0, i1, 1.0 / (s[5] - l20 * s[2] - l21 * rest), l10, l20, l21)
-
-
-@kernel
-def solve_symmetric(factor, x):
-    i0, i1, i2, l10, l20, l21 = factor
-    b = x[1] - l10 * x[0]
-    c = (x[2] - l20 * x[0] - l21 * b) * i2
-    b = b * i1 - l21 * c
-    return (x[0] * i0 - l10 * b - l20 * c, b, c)
 
 
 @kernel

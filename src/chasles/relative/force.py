@@ -12,22 +12,17 @@ import functools
 import numpy as np
 from numba import carray, types
 
+from chasles.force.table import FORCE, FORCES, SCRATCH, SPRING, WRENCH, add_spring, add_wrench
 from chasles.kernel.address import INTEGERS, NUMBERS, address_of, invoke
-from chasles.kernel.algebra import add, cross, dot, mul, mul_t, scale, sub
-from chasles.kernel.lanes import sqrt
+from chasles.kernel.algebra import dot, mul_t, scale
 from chasles.kernel.policy import kernel, native
-from chasles.kernel.workspace import add3, layout, load3, load6, load9, store3, store6
+from chasles.kernel.workspace import layout, load3
 from chasles.lie import quaternion
 from chasles.lie.so3 import dexpinv_apply
 from chasles.relative.joint import load_quaternion
-from chasles.relative.kinematics import BODY, HYBRID, PLACE, SPATIAL, STATE, composed, move_links, place_of
-from chasles.relative.tables import FREE, HEAD, SPHERICAL, link, links_of, vector_at
+from chasles.relative.kinematics import STATE, move_links
+from chasles.relative.tables import FREE, HEAD, SPHERICAL, link, links_of
 
-# head of the table: forces in it, whether joints have their own, whether poses and twists of links are needed
-FORCES = layout("FORCES", count=1, passive=1, motion=1, spare=1)
-# a force: what it is, up to four indices, where its numbers begin and how many are parameters, its law or 0
-FORCE = layout("FORCE", kind=1, first=1, second=1, third=1, fourth=1, numbers=1, parameters=1, law=1)
-SPRING, WRENCH, JOINT = range(3)
 # of each velocity, at the begin of the numbers
 PASSIVE = layout(
     "PASSIVE",
@@ -41,7 +36,6 @@ PASSIVE = layout(
     stop_stiffness=1,
     stop_damping=1,
 )
-SCRATCH = 32  # numbers for the arguments and results of laws
 
 
 @kernel
@@ -128,86 +122,6 @@ def add_passive(topology, values, q, v, tau):
 
 
 @kernel
-def motion_at(states, i):
-    """Pose and body twist of link i; -1 is the ground."""
-    at = (i + 1) * STATE.size
-    return (
-        load9(states, at + STATE.rotation, 0.0),
-        load3(states, at + STATE.position, 0.0),
-        load6(states, at + STATE.twist, 0.0),
-    )
-
-
-@kernel
-def push_at(wrenches, i, R, point, force):
-    """Add a force (in the axes of space) at a point of link i (in its frame)."""
-    if i >= 0:
-        local = mul_t(R, force)
-        add3(wrenches, 6 * i, cross(point, local))
-        add3(wrenches, 6 * i + 3, local)
-
-
-@kernel
-def add_spring(table, row, values, at, states, wrenches):
-    """A spring with damper between two points; returns (power of the damper, stored energy)."""
-    i, j = table[row + FORCE.first], table[row + FORCE.second]
-    a, b = vector_at(values, at), vector_at(values, at + 3)
-    stiffness, damping, length = vector_at(values, at + 6)
-    R, p, V = motion_at(states, i)
-    S, s, W = motion_at(states, j)
-    apart = sub(add(s, mul(S, b)), add(p, mul(R, a)))
-    distance = sqrt(dot(apart, apart))
-    speeds = sub(mul(S, add(W[1], cross(W[0], b))), mul(R, add(V[1], cross(V[0], a))))
-    direction = scale(1.0 / distance if distance > 0.0 else 0.0, apart)  # at no distance there is no direction to pull
-    rate = dot(direction, speeds)
-    pull = stiffness * (distance - length) + damping * rate
-    push_at(wrenches, i, R, a, scale(pull, direction))
-    push_at(wrenches, j, S, b, scale(-pull, direction))
-    return -damping * rate * rate, 0.5 * stiffness * (distance - length) * (distance - length)
-
-
-@kernel
-def to_body(representation, R, p, wrench):
-    """A wrench in the body's frame, from a representation; the dual of the conversion of twists."""
-    torque, force = wrench
-    if representation == SPATIAL:
-        torque = sub(torque, cross(p, force))
-    if representation == SPATIAL or representation == HYBRID:
-        torque = mul_t(R, torque)
-    if representation != BODY:
-        force = mul_t(R, force)
-    return torque, force
-
-
-@kernel
-def add_wrench(t, table, row, values, at, states, wrenches, scratch):
-    """A wrench on a body, constant or from a law; returns its power."""
-    i, representation, law = table[row + FORCE.first], table[row + FORCE.second], table[row + FORCE.law]
-    X, x = place_of(values[at : at + PLACE.size], 0, 0.0)
-    R, p, V = motion_at(states, i)
-    R, p = composed(R, p, X, x)
-    w = mul_t(X, V[0])
-    u = mul_t(X, add(V[1], cross(V[0], x)))
-    at += PLACE.size
-    wrench = (vector_at(values, at), vector_at(values, at + 3)) if law == 0 else ((0.0, 0.0, 0.0), (0.0, 0.0, 0.0))
-    if law != 0:
-        pose, twist, out = scratch[0:7], scratch[7:13], scratch[13:19]
-        unit = quaternion.from_matrix(R)
-        pose[0] = unit[0]
-        store3(pose, 1, (unit[1], unit[2], unit[3]))
-        store3(pose, 4, p)
-        store6(twist, 0, (w, u))
-        count = table[row + FORCE.parameters]
-        invoke(law, t, pose, twist, values[at : at + count], out, 7, 6, count, 6)
-        wrench = load6(out, 0, 0.0)
-    torque, force = to_body(representation, R, p, wrench)
-    force_in_link = mul(X, force)
-    add3(wrenches, 6 * i, add(mul(X, torque), cross(x, force_in_link)))
-    add3(wrenches, 6 * i + 3, force_in_link)
-    return dot(torque, w) + dot(force, u)
-
-
-@kernel
 def add_joint_force(t, table, row, values, at, q, v, tau, scratch):
     """Forces on a joint, constant or from a law; returns their power."""
     iq, nq, iv, nv = (
@@ -219,7 +133,8 @@ def add_joint_force(t, table, row, values, at, q, v, tau, scratch):
     law, power = table[row + FORCE.law], 0.0
     out = scratch[0:nv]
     if law == 0:
-        out[:] = values[at : at + nv]
+        for k in range(nv):
+            out[k] = values[at + k]
     else:
         count = table[row + FORCE.parameters]
         invoke(law, t, q[iq : iq + nq], v[iv : iv + nv], values[at : at + count], out, nq, nv, count, nv)
@@ -245,10 +160,10 @@ def add_forces(t, topology, table, values, q, v, tau, wrenches, states, scratch)
         at = first + table[row + FORCE.numbers]
         kind = table[row + FORCE.kind]
         if kind == SPRING:
-            p, e = add_spring(table, row, values, at, states, wrenches)
+            p, e = add_spring(table, row, values, at, states, STATE.size, wrenches)
             power, energy = power + p, energy + e
         elif kind == WRENCH:
-            power += add_wrench(t, table, row, values, at, states, wrenches, scratch)
+            power += add_wrench(t, table, row, values, at, states, STATE.size, wrenches, scratch)
         else:
             power += add_joint_force(t, table, row, values, at, q, v, tau, scratch)
     return power, energy
@@ -266,7 +181,8 @@ def act(t, topology, numbers, table, values, q, v, tau, wrenches, states, scratc
     constants, forces, own = carray(numbers, (n[1],)), carray(table, (n[2],)), carray(values, (n[3],))
     coordinates, velocities, sums = carray(q, (n[4],)), carray(v, (n[5],)), carray(tau, (n[5],))
     on_links, motion, room = carray(wrenches, (n[6],)), carray(states, (n[7],)), carray(scratch, (SCRATCH,))
-    on_links[:] = 0.0
+    for k in range(n[6]):
+        on_links[k] = 0.0
     if forces[FORCES.motion] != 0:
         move_links(links, constants, coordinates, velocities, coordinates[0:0], motion, 0.0)
     power, energy = add_forces(t, links, forces, own, coordinates, velocities, sums, on_links, motion, room)
@@ -287,7 +203,8 @@ def forces_on_states(
 ):
     """All forces on a batch of states, by rows of the arrays."""
     for k in range(q.shape[0]):
-        tau[k] = 0.0
+        for j in range(tau.shape[1]):
+            tau[k, j] = 0.0
         invoke(
             *(address, times[k], topology, numbers, table, values, q[k], v[k]),
             *(tau[k], wrenches[k], states, scratch, results[k], sizes),

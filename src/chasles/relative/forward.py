@@ -7,7 +7,23 @@ Gravity is an acceleration of the ground by -g.
 
 from __future__ import annotations
 
-from chasles.kernel.algebra import add, cross, dot, motion_cross, mul, mul_t, scale, sub, sym_mul
+from collections.abc import Iterator
+
+import numpy as np
+
+from chasles.kernel.algebra import (
+    add,
+    cross,
+    dot,
+    factor_symmetric,
+    motion_cross,
+    mul,
+    mul_t,
+    scale,
+    solve_symmetric,
+    sub,
+    sym_mul,
+)
 from chasles.kernel.lanes import like, load, store
 from chasles.kernel.policy import kernel
 from chasles.kernel.workspace import add3, layout, load3, load6, load9, store3, store6, store9
@@ -19,14 +35,12 @@ from chasles.relative.articulated import (
     add_articulated,
     articulated_mul,
     complement,
-    factor_symmetric,
     load_articulated,
     load_symmetric,
     minus,
     shift,
     shift_turning,
     solve_articulated,
-    solve_symmetric,
     store_rigid,
     store_with_rigid,
     without,
@@ -36,6 +50,8 @@ from chasles.relative.tables import (
     CONSTANT,
     FREE,
     GRAVITY,
+    HEAD,
+    LINK,
     REVOLUTE,
     SPHERICAL,
     constants_of,
@@ -51,6 +67,7 @@ from chasles.relative.tables import (
 # of each link, and first of the ground. `motion` is the twist, later the acceleration; `drift` the part ad_V S v of the
 # acceleration; `drive` what is left of the joint's force; for one freedom `coupling` is I S and `pivot` 1/(Sᵀ I S)
 LIMB = layout("LIMB", rotation=9, position=3, motion=6, drift=6, inertia=SIZE, bias=6, drive=3, coupling=6, pivot=1)
+MAX_CONDITION = 1e15  # of the inertia of a spherical or free joint, in the search for what made a result infinite
 
 
 @kernel
@@ -282,3 +299,20 @@ def forward_dynamics(topology, numbers, q, v, tau, wrenches, a, work, z):
         else:
             A = carried(R, load3(work, here + LIMB.position, z), load6(work, base + LIMB.motion, z))
             accelerate(numbers, c, kind, tau, iv, a, A, work, here, z)
+
+
+def singular_links(topology, numbers, sizes, q, v, tau, wrenches) -> Iterator[int]:
+    """Links whose joint's inertia has no inverse at a state, from the tips on: the first is where things go wrong."""
+    space = forward_dynamics.space(sizes)
+    forward_dynamics.scalar(topology, numbers, 1, q, v, tau, wrenches, np.empty(sizes["nv"]), space)
+    limbs = space[: LIMB.size * sizes["slots"]].reshape(-1, LIMB.size)
+    for i in range(sizes["links"] - 1, -1, -1):
+        kind, limb = topology[HEAD.size + i * LINK.size + LINK.kind], limbs[i + 1]
+        if kind in (SPHERICAL, FREE):
+            J, H, M = (limb[LIMB.inertia + k : LIMB.inertia + n] for k, n in ((0, H_AT), (H_AT, M_AT), (M_AT, SIZE)))
+            order, H = [[0, 1, 2], [1, 3, 4], [2, 4, 5]], H.reshape(3, 3)
+            matrix = J[order] if kind == SPHERICAL else np.block([[J[order], H], [H.T, M[order]]])
+            if not np.isfinite(matrix).all() or np.linalg.cond(matrix) > MAX_CONDITION:
+                yield i
+        elif not np.isfinite(limb[LIMB.pivot]):
+            yield i

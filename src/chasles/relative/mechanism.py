@@ -10,6 +10,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from chasles.force.build import Acting
+from chasles.force.table import SCRATCH
 from chasles.lie import pose as pose_group
 from chasles.lie.arrays import real_array
 from chasles.lie.rotation import quaternion_to_matrix
@@ -129,7 +131,9 @@ class Mechanism(Analysis):
         flat = dict(arrays)
         for name, array in inputs.items():
             if name in shapes:
-                flat[name] = np.ascontiguousarray(np.broadcast_to(array, batch + array.shape[-1:])).reshape(-1)
+                if array.shape[:-1] != batch or not array.flags.writeable:  # read-only is another type to the compiler
+                    array = np.array(np.broadcast_to(array, batch + array.shape[-1:]))
+                flat[name] = np.ascontiguousarray(array).reshape(-1)
         count = math.prod(batch)
         every = {**self.sizes, **(sizes or {})}
         return algorithm.run(self.topology, self.numbers, every, count, flat, self.threads), batch
@@ -240,7 +244,26 @@ class Mechanism(Analysis):
         arrays = {"q": self.check_q(name, q), "v": self.check_v(name, "v", v), "tau": self.check_v(name, "tau", tau)}
         arrays["wrenches"] = self._wrenches(name, wrenches)
         (a,), batch = self._run(name, forward.forward_dynamics, arrays)
+        if not np.isfinite(a).all():
+            raise ValueError(self._why_not_finite(name, a, batch, arrays))
         return a.reshape(*batch, self.nv)
+
+    def _why_not_finite(self, function: str, a: np.ndarray, batch: tuple[int, ...], arrays: dict) -> str:
+        """What to say of accelerations (count, nv) that are not finite: the joint whose inertia is singular."""
+        state, column = np.argwhere(~np.isfinite(a))[0]
+        index = np.unravel_index(state, batch) if batch else ()
+        where = f", state [{', '.join(map(str, index))}]" if batch else ""
+        rows = {n: np.broadcast_to(x, (*batch, x.shape[-1]))[index].copy() if x.size else x for n, x in arrays.items()}
+        found = forward.singular_links(self.topology, self.numbers, self.sizes, **rows)
+        if (link := next(found, None)) is not None:
+            joint = next(joint for joint in self.tree.joints if joint.name == self.tree.joint_of_link[link])
+            or_rotor = ", or the joint an armature" if joint.screws else ""
+            return (
+                f"{function}{where}: the inertia that joint {joint.name!r} moves is singular, so its acceleration is "
+                f"not determined; give body {joint.child!r} inertia about the joint{or_rotor}"
+            )
+        named = next(name for name, part in self.tree.velocities.items() if part.start <= column < part.stop)
+        return f"{function}{where}: the acceleration of joint {named!r} is not finite: {a[state, column]}"
 
     def mass_matrix(self, q: ArrayLike) -> np.ndarray:
         """M(q), (..., nv, nv)."""
@@ -250,7 +273,7 @@ class Mechanism(Analysis):
     # ------------------------------------------------------------ the forces of the system
 
     @cached_property
-    def acting(self) -> acting.Acting:
+    def acting(self) -> Acting:
         """The system's forces as tables."""
         return acting.tables(self.system, self.tree)
 
@@ -267,11 +290,12 @@ class Mechanism(Analysis):
         states = np.empty(kinematics.STATE.size * (self.links + 1))
         tables = (self.topology, self.numbers, self.acting.table, self.acting.values)
         sizes = np.array([*map(len, tables), self.nq, self.nv, 6 * self.links, len(states)])
-        arrays = (t.reshape(-1), *tables, q, v, tau, wrenches, results, states, np.empty(force.SCRATCH), sizes)
+        arrays = (t.reshape(-1), *tables, q, v, tau, wrenches, results, states, np.empty(SCRATCH), sizes)
         force.forces_on_states(force.act_address(), *arrays)
         for law in self.acting.laws:
             if isinstance(law, PythonLaw) and law.error is not None:
-                raise law.error
+                error, law.error = law.error, None
+                raise error
         return AppliedForces(
             tau.reshape(*batch, self.nv),
             wrenches.reshape(*batch, 6 * self.links),

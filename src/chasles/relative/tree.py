@@ -28,6 +28,8 @@ from chasles.relative.tables import (
 )
 from chasles.screw import inertia as spatial
 
+ROUNDING = 1e-15  # of the moments that are added up to an inertia: smaller ones are what rounding left
+
 
 @dataclass(frozen=True)
 class Tree:
@@ -160,6 +162,13 @@ def build(system: System) -> Tree:
         ten = spatial.to_parameters(spatial.transform(inertias, body_in_link[:-1]))
         moving = link_of_body[:-1] >= 0
         np.add.at(constants, (link_of_body[:-1][moving],), np.pad(ten[moving], ((0, 0), (CONSTANT.mass, 2))))
+        # what is left where moments cancel (a point mass on its axis) is zero, so that a singular inertia shows itself
+        cancelled = np.trace(inertias[:, :3, :3], axis1=1, axis2=2) + ten[:, 0] * (body_in_link[:-1, 4:] ** 2).sum(
+            axis=1
+        )
+        size = np.bincount(link_of_body[:-1][moving], weights=cancelled[moving], minlength=links)
+        moments = constants[:, CONSTANT.inertia : CONSTANT.inertia + 6]
+        moments[np.abs(moments) <= ROUNDING * size[:, None]] = 0.0
     armatures = [value for joint in joints if joint.screws for value in joint.armature]
     one_freedom = [k for k, row in enumerate(rows) if row[1] not in (SPHERICAL, FREE)]
     for k, value in zip(one_freedom, armatures, strict=True):
@@ -175,6 +184,7 @@ def build(system: System) -> Tree:
     table[parents[parents >= 0], LINK.tip] = 0
     last = {parent: k for k, parent in enumerate(parents.tolist())}
     table[list(last.values()), LINK.last] = 1
+    _require_mass(joints, owners, parents.tolist(), constants)
     head = np.zeros(HEAD.size, dtype=np.int64)
     head[:] = links, iq, iv, sum(value != 0.0 for value in armatures)
     return Tree(
@@ -202,3 +212,18 @@ def _ways(table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         owner += [i] * count
         last.append(-2 - first if kind == FREE and parent < 0 else first + count - 1)
     return np.array(before, dtype=np.int64), np.array(owner, dtype=np.int64)
+
+
+def _require_mass(joints: list[Joint], owners: list[str], parents: list[int], constants: np.ndarray) -> None:
+    """ValueError for a joint that moves nothing that has mass: no equation would determine its acceleration."""
+    carried, armature = constants[:, CONSTANT.mass].tolist(), constants[:, CONSTANT.armature].tolist()
+    for k in range(len(parents) - 1, -1, -1):
+        if parents[k] >= 0:
+            carried[parents[k]] += carried[k]
+    for k, (mass, rotor) in enumerate(zip(carried, armature, strict=True)):
+        if mass == 0.0 and rotor == 0.0:
+            child = next(joint.child for joint in joints if joint.name == owners[k])
+            raise ValueError(
+                f"joint {owners[k]!r} carries no mass: body {child!r} and all that hangs on it are massless, so "
+                "nothing determines how the joint moves; give it a mass, or the joint an armature, or weld the body"
+            )

@@ -19,6 +19,15 @@ from chasles.lie.arrays import real_array
 from chasles.screw.frames import check_batches, rotate, rotation_and_position
 
 _ROWS, _COLUMNS = (0, 0, 0, 1, 1, 2), (0, 1, 2, 1, 2, 2)
+# the 24 entries of the 6x6 matrix that are not zero: row, column, which parameter, sign
+_INTO, _ONTO, _FROM, _SIGN = np.array(
+    [
+        *[(0, 0, 4, 1), (0, 1, 5, 1), (0, 2, 6, 1), (1, 0, 5, 1), (1, 1, 7, 1), (1, 2, 8, 1)],
+        *[(2, 0, 6, 1), (2, 1, 8, 1), (2, 2, 9, 1), (3, 3, 0, 1), (4, 4, 0, 1), (5, 5, 0, 1)],
+        *[(0, 4, 3, -1), (0, 5, 2, 1), (1, 3, 3, 1), (1, 5, 1, -1), (2, 3, 2, -1), (2, 4, 1, 1)],
+        *[(4, 0, 3, -1), (5, 0, 2, 1), (3, 1, 3, 1), (5, 1, 1, -1), (3, 2, 2, -1), (4, 2, 1, 1)],
+    ]
+).T
 STRUCTURE_TOLERANCE = 1e-9  # relative to the largest entry
 ZERO_MOMENT = 1e-13  # relative to the largest entry of the rotational inertia: what rounding leaves of a moment 0
 
@@ -64,9 +73,7 @@ def from_parameters(parameters: ArrayLike) -> np.ndarray:
     """
     p = real_array("from_parameters", "parameters", parameters, (10,))
     matrix = np.zeros((*p.shape[:-1], 6, 6))
-    cross = _skew(p[..., 1:4])
-    matrix[..., :3, :3], matrix[..., :3, 3:], matrix[..., 3:, :3] = _symmetric(p[..., 4:]), cross, -cross
-    matrix[..., 3:, 3:] = p[..., :1, None] * np.eye(3)
+    matrix[..., _INTO, _ONTO] = p[..., _FROM] * _SIGN
     return matrix
 
 
@@ -209,12 +216,6 @@ def _symmetric(six: np.ndarray) -> np.ndarray:
     matrix = np.empty((*six.shape[:-1], 3, 3))
     matrix[..., _ROWS, _COLUMNS] = matrix[..., _COLUMNS, _ROWS] = six
     return matrix
-
-
-def _skew(a: np.ndarray) -> np.ndarray:
-    x, y, z = np.moveaxis(a, -1, 0)
-    zero = np.zeros_like(x)
-    return np.stack([zero, -z, y, z, zero, -x, -y, x, zero], axis=-1).reshape(*a.shape, 3)
 
 
 def _steiner(a: np.ndarray, b: np.ndarray) -> np.ndarray:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -44,12 +47,16 @@ class TreeDynamics:
         """q, v and work of states (..., nq + nv + 1)."""
         return y[..., : self.nq], y[..., self.nq : self.nq + self.nv], y[..., -1]
 
-    def raise_law_errors(self) -> None:
-        """Raise what a Python law raised inside a compiled loop."""
-        for law in self.mechanism.acting.laws:
-            if isinstance(law, PythonLaw) and law.error is not None:
-                error, law.error = law.error, None
-                raise error
+    @contextmanager
+    def laws_may_raise(self) -> Iterator[None]:
+        """Raise what a Python law raised inside a compiled loop, which saw a NaN instead."""
+        try:
+            yield
+        finally:
+            for law in self.mechanism.acting.laws:
+                if isinstance(law, PythonLaw) and law.error is not None:
+                    error, law.error = law.error, None
+                    raise error
 
 
 def _blocks(topology: np.ndarray) -> list[str]:

@@ -64,8 +64,8 @@ def simulate(
         if period is not None:
             raise ValueError("simulate: period is the sampling period of a controller; give controller=... too")
         u = None if control is None else actuation.forces(control)
-        solution = solve(dynamics.problem(u), method, (start, end), state, **more, progress=progress)
-        dynamics.raise_law_errors()
+        with dynamics.laws_may_raise():
+            solution = solve(dynamics.problem(u), method, (start, end), state, **more, progress=progress)
         held = None if u is None else np.broadcast_to(u, (len(solution.t), dynamics.nv))
         return Run(dynamics, solution, options, held)
     if control is not None:
@@ -91,8 +91,8 @@ def _sampled(dynamics, actuation, controller, period, span, state, method, more,
         q, v, _ = dynamics.split(state)
         u = actuation.forces(controller(float(first), q.copy(), v.copy()))
         piece = dict(more, step=min(more["step"], last - first) if more["step"] else None)
-        solution = solve(dynamics.problem(u), method, (first, last), state, **piece, progress=False)
-        dynamics.raise_law_errors()
+        with dynamics.laws_may_raise():
+            solution = solve(dynamics.problem(u), method, (first, last), state, **piece, progress=False)
         pieces.append(solution)
         inputs.append(u)
         state = solution.y[-1]

@@ -43,7 +43,8 @@ class Simulation:
             raise ValueError(f"Simulation: step is {step!r}; expected a positive number [s]")
         span = (start, start + 1e9 * self.size)
         options = Options(step=self.size, save="final")
-        self._run = ExplicitRun(self.dynamics.problem(), method, span, self.dynamics.state(q, v), options)
+        with self.dynamics.laws_may_raise():
+            self._run = ExplicitRun(self.dynamics.problem(), method, span, self.dynamics.state(q, v), options)
         self._control = self._run.p[self.dynamics.control_at :]
 
     @property
@@ -72,8 +73,8 @@ class Simulation:
         if u is not None:
             self._control[:] = self.actuation.forces(u)
             engine.evaluate(run.address, self.t, run.y, run.p, run.f0)  # the input changed, and so the field here
-        ending = run.advance(steps)
-        self.dynamics.raise_law_errors()
+        with self.dynamics.laws_may_raise():
+            ending = run.advance(steps)
         if ending is not None and not ending.success:
             raise RuntimeError(f"Simulation: {ending.message}")
         return self

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from chasles.force.table import SCRATCH
 from chasles.integrate.field import field
 from chasles.kernel.address import invoke
 from chasles.kernel.policy import kernel
 from chasles.kernel.workspace import layout, scratch
-from chasles.relative.force import SCRATCH, act_address
+from chasles.relative.force import act_address
 from chasles.relative.forward import LIMB, forward_dynamics
 from chasles.relative.kinematics import STATE
 from chasles.relative.mechanism import Mechanism
@@ -31,7 +32,7 @@ def workspace(whole):
     return (LIMB.size + STATE.size) * slots + 6 * whole[PART.links] + whole[PART.velocities] + SCRATCH + 2
 
 
-@field
+@field(allocates=True)  # the workspace of a large system
 def tree_motion(t, y, p, out):
     """(v, a, power) of a tree under its forces and the control."""
     whole = p.view(np.int64)

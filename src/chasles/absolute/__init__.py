@@ -1,0 +1,1 @@
+"""Absolute coordinates: the poses of all bodies, joints as constraints, closed loops welcome."""

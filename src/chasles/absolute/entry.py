@@ -1,0 +1,294 @@
+"""What loops and Python call: accelerations and projections of a packed mechanism, through addresses, compiled once."""
+
+from __future__ import annotations
+
+import functools
+
+from numba import carray, types
+
+from chasles.absolute.factor import factorise, solve
+from chasles.absolute.kkt import (
+    POSE,
+    TWIST,
+    accelerate,
+    add_jacobian_times,
+    assemble,
+    prepare,
+    respond,
+    set_motion,
+)
+from chasles.absolute.tables import BODY, HEAD, SE3, part_of
+from chasles.constraint.rows import MOTION, ROWS
+from chasles.force.table import FORCE, FORCES, MOVING, SCRATCH, SPRING, add_spring, add_wrench
+from chasles.kernel.address import NUMBERS, address_of, as_integers, invoke
+from chasles.kernel.algebra import add, mul, mul_t
+from chasles.kernel.policy import kernel, native
+from chasles.kernel.workspace import load3, load9, store3, store6, store9
+from chasles.lie import quaternion, s3
+
+SWEEPS = 20  # of a projection, at most
+ROUNDING = 4e-16  # of positions: residuals this small are as good as none
+
+
+@kernel(allocates=True)
+def mechanism(whole, p):
+    """The tables of a packed mechanism, in the order in which `accelerate` takes them."""
+    return (
+        part_of(whole, whole, HEAD.bodies, HEAD.tiles),
+        part_of(whole, whole, HEAD.tiles, HEAD.nodes),
+        part_of(whole, whole, HEAD.nodes, HEAD.incidences),
+        part_of(whole, whole, HEAD.incidences, HEAD.slots),
+        part_of(whole, whole, HEAD.slots, HEAD.column),
+        part_of(whole, whole, HEAD.column, HEAD.row),
+        part_of(whole, whole, HEAD.row, HEAD.first),
+        part_of(whole, whole, HEAD.first, HEAD.operations),
+        part_of(whole, whole, HEAD.operations, HEAD.masses),
+        part_of(p, whole, HEAD.masses, HEAD.constants),
+        part_of(p, whole, HEAD.constants, HEAD.gravity),
+        part_of(p, whole, HEAD.gravity, HEAD.table),
+        whole[HEAD.n_bodies],
+        whole[HEAD.n_tiles],
+        whole[HEAD.n_nodes],
+        whole[HEAD.n_matrix],
+    )
+
+
+@kernel
+def work_size(whole):
+    """Numbers that `accelerations` and `project` need."""
+    n, t, k, m = whole[HEAD.n_bodies], whole[HEAD.n_tiles], whole[HEAD.n_nodes], whole[HEAD.n_matrix]
+    return MOTION.size * n + ROWS.size * t + 18 * m + 3 * k + 12 * n
+
+
+@kernel(allocates=True)
+def work_parts(whole, work):
+    """motion, rows, matrix, factors, x, a, and six more numbers a body."""
+    n, t, k, m = whole[HEAD.n_bodies], whole[HEAD.n_tiles], whole[HEAD.n_nodes], whole[HEAD.n_matrix]
+    rows = MOTION.size * n
+    matrix = rows + ROWS.size * t
+    factors, x = matrix + 9 * m, matrix + 18 * m
+    a = x + 3 * k
+    return (
+        work[:rows],
+        work[rows:matrix],
+        work[matrix:factors],
+        work[factors:x],
+        work[x:a],
+        work[a : a + 6 * n],
+        work[a + 6 * n :],
+    )
+
+
+@native
+def accelerations(p_at, p_size, q_at, v_at, wrenches_at, work_at, a_at):
+    """a (six numbers a body, derivatives of its velocities in its space) of a state under wrenches.
+
+    Wrenches: torque in the body and force in space, at the centre of mass. The multipliers are left in the workspace.
+    """
+    whole, p = carray(as_integers(p_at), (p_size,)), carray(p_at, (p_size,))
+    tables = mechanism(whole, p)
+    n = tables[12]
+    q, v, wrenches = carray(q_at, (POSE * n,)), carray(v_at, (TWIST * n,)), carray(wrenches_at, (6 * n,))
+    motion, rows, matrix, factors, x, a, _ = work_parts(whole, carray(work_at, (work_size(whole),)))
+    out = carray(a_at, (6 * n,))
+    bodies = tables[0]
+    set_motion(bodies, n, q, v, motion)
+    accelerate(*tables, motion, wrenches, rows, matrix, factors, x, a)
+    for i in range(n):
+        linear = load3(a, 6 * i + 3, 0.0)
+        if bodies[i * BODY.size + BODY.space] == SE3:
+            linear = mul_t(load9(motion, i * MOTION.size + MOTION.rotation, 0.0), linear)
+        store6(out, 6 * i, (load3(a, 6 * i, 0.0), linear))
+
+
+@kernel
+def largest(rows, n_tiles):
+    """Largest residual; NaN stays NaN."""
+    worst = 0.0
+    for t in range(n_tiles):
+        for k in range(3):
+            size = abs(rows[t * ROWS.size + ROWS.residual + k])
+            if not size <= worst:
+                worst = size
+    return worst
+
+
+@kernel
+def displace(n, q, a, motion):
+    """Move every body by a (rotation vector in the body, displacement in space), staying on the group."""
+    for i in range(n):
+        turn = s3.exp(load3(a, 6 * i, 0.0))
+        at = POSE * i
+        unit = quaternion.normalize(quaternion.product((q[at], q[at + 1], q[at + 2], q[at + 3]), turn))
+        q[at], q[at + 1], q[at + 2], q[at + 3] = unit
+        store3(q, at + 4, add(load3(q, at + 4, 0.0), load3(a, 6 * i + 3, 0.0)))
+        store9(motion, i * MOTION.size + MOTION.rotation, quaternion.to_matrix(unit))
+        store3(motion, i * MOTION.size + MOTION.position, load3(q, at + 4, 0.0))
+
+
+@native
+def project(p_at, p_size, q_at, v_at, work_at, report_at):
+    """Bring a state back onto the constraints, mass-orthogonally: positions first, then velocities.
+
+    Positions are iterated to rounding with one factor, unless that converges slowly. report: the largest residual
+    before and after, the largest |J V| after, sweeps.
+    """
+    whole, p = carray(as_integers(p_at), (p_size,)), carray(p_at, (p_size,))
+    bodies, tiles, nodes, incidences, slots, column, row, first, operations, masses, constants, _, n, nt, nn, nm = (
+        mechanism(whole, p)
+    )
+    q, v, report = carray(q_at, (POSE * n,)), carray(v_at, (TWIST * n,)), carray(report_at, (4,))
+    motion, rows, matrix, factors, x, a, velocity = work_parts(whole, carray(work_at, (work_size(whole),)))
+    set_motion(bodies, n, q, v, motion)
+    prepare(tiles, constants, nt, motion, rows)
+    off, far = largest(rows, nt), 1.0
+    for i in range(n):
+        for k in range(3):
+            far = max(far, abs(q[POSE * i + 4 + k]))
+    report[0] = off
+    sweeps, stale = 0, True
+    while True:
+        if stale:
+            assemble(bodies, tiles, nodes, incidences, slots, masses, n, nt, nm, rows, matrix)
+            factorise(nn, column, row, first, operations, matrix, factors)
+        if not off > ROUNDING * far or sweeps == SWEEPS:  # a NaN ends it too
+            break
+        for k in range(3 * nn):
+            x[k] = 0.0
+        for k in range(6 * n):
+            a[k] = 0.0
+        for t in range(nt):
+            for k in range(3):
+                x[3 * nodes[t] + k] = -rows[t * ROWS.size + ROWS.residual + k]
+        solve(nn, column, row, factors, x)
+        respond(bodies, nodes, incidences, masses, n, rows, x, a)
+        displace(n, q, a, motion)
+        prepare(tiles, constants, nt, motion, rows)
+        sweeps += 1
+        before, off = off, largest(rows, nt)
+        stale = off > 0.1 * before
+        if off > 0.5 * before and sweeps > 2:  # rounding, or no solution nearby
+            break
+    report[1], report[3] = off, sweeps
+    for i in range(n):  # velocities as the rows take them: ω in the body, r' in space
+        at = i * MOTION.size
+        linear = load3(v, TWIST * i + 3, 0.0)
+        if bodies[i * BODY.size + BODY.space] == SE3:
+            linear = mul(load9(motion, at + MOTION.rotation, 0.0), linear)
+        store6(velocity, 6 * i, (load3(v, TWIST * i, 0.0), linear))
+    speed = 0.0
+    for _ in range(3):
+        for k in range(3 * nn):
+            x[k] = 0.0
+        add_jacobian_times(bodies, nodes, incidences, n, rows, velocity, x, -1.0, True)
+        speed = 0.0
+        for t in range(nt):
+            for k in range(3):
+                size = abs(x[3 * nodes[t] + k])
+                if not size <= speed:
+                    speed = size
+        if speed < 1e-15:
+            break
+        for k in range(6 * n):
+            a[k] = 0.0
+        solve(nn, column, row, factors, x)
+        respond(bodies, nodes, incidences, masses, n, rows, x, a)
+        for k in range(6 * n):
+            velocity[k] += a[k]
+    report[2] = speed
+    for i in range(n):
+        linear = load3(velocity, 6 * i + 3, 0.0)
+        if bodies[i * BODY.size + BODY.space] == SE3:
+            linear = mul_t(load9(motion, i * MOTION.size + MOTION.rotation, 0.0), linear)
+        store6(v, TWIST * i, (load3(velocity, 6 * i, 0.0), linear))
+
+
+@native
+def act(t, p_at, p_size, q_at, v_at, wrenches_at, work_at, result_at):
+    """All forces but gravity as wrenches (torque in the body, force in space); result: (power, stored energy)."""
+    whole, p = carray(as_integers(p_at), (p_size,)), carray(p_at, (p_size,))
+    n = whole[HEAD.n_bodies]
+    bodies = part_of(whole, whole, HEAD.bodies, HEAD.tiles)
+    table, values = part_of(whole, whole, HEAD.table, HEAD.values), part_of(p, whole, HEAD.values, HEAD.end)
+    q, v, wrenches = carray(q_at, (POSE * n,)), carray(v_at, (TWIST * n,)), carray(wrenches_at, (6 * n,))
+    work, result = carray(work_at, (MOVING.size * (n + 1) + SCRATCH,)), carray(result_at, (2,))
+    states, room = work[: MOVING.size * (n + 1)], work[MOVING.size * (n + 1) :]
+    store9(states, MOVING.rotation, (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0))
+    for k in range(MOVING.position, MOVING.size):
+        states[k] = 0.0
+    for i in range(n):
+        at = (i + 1) * MOVING.size
+        R = quaternion.to_matrix((q[POSE * i], q[POSE * i + 1], q[POSE * i + 2], q[POSE * i + 3]))
+        linear = load3(v, TWIST * i + 3, 0.0)
+        if bodies[i * BODY.size + BODY.space] != SE3:
+            linear = mul_t(R, linear)
+        store9(states, at + MOVING.rotation, R)
+        store3(states, at + MOVING.position, load3(q, POSE * i + 4, 0.0))
+        store6(states, at + MOVING.twist, (load3(v, TWIST * i, 0.0), linear))
+    for k in range(6 * n):
+        wrenches[k] = 0.0
+    power, energy = 0.0, 0.0
+    for k in range(table[FORCES.count]):
+        line = FORCES.size + k * FORCE.size
+        at = table[line + FORCE.numbers]
+        if table[line + FORCE.kind] == SPRING:
+            lost, stored = add_spring(table, line, values, at, states, MOVING.size, wrenches)
+            power, energy = power + lost, energy + stored
+        else:
+            power += add_wrench(t, table, line, values, at, states, MOVING.size, wrenches, room)
+    for i in range(n):
+        R = load9(states, (i + 1) * MOVING.size + MOVING.rotation, 0.0)
+        store3(wrenches, 6 * i + 3, mul(R, load3(wrenches, 6 * i + 3, 0.0)))
+    result[0], result[1] = power, energy
+
+
+@functools.cache
+def addresses() -> tuple[int, int, int]:
+    """Addresses of `accelerations`, `project` and `act`, compiled now or loaded from the cache."""
+    size, real = types.int64, types.float64
+    return (
+        address_of(accelerations, NUMBERS, size, *(NUMBERS,) * 5),
+        address_of(project, NUMBERS, size, *(NUMBERS,) * 4),
+        address_of(act, real, NUMBERS, size, *(NUMBERS,) * 5),
+    )
+
+
+@kernel(entry=True)
+def accelerations_of_states(address, p, q, v, wrenches, work, a, multipliers, first):
+    """Accelerations and multipliers (elimination order) of a batch of states, by rows."""
+    for k in range(q.shape[0]):
+        invoke(address, p, p.shape[0], q[k], v[k], wrenches[k], work, a[k])
+        for j in range(multipliers.shape[1]):
+            multipliers[k, j] = work[first + j]
+
+
+@kernel(entry=True)
+def project_state(address, p, q, v, work, report):
+    invoke(address, p, p.shape[0], q, v, work, report)
+
+
+@kernel(entry=True)
+def forces_on_states(address, times, p, q, v, wrenches, work, results):
+    for k in range(q.shape[0]):
+        invoke(address, times[k], p, p.shape[0], q[k], v[k], wrenches[k], work, results[k])
+
+
+@kernel(entry=True, allocates=True)
+def rows_of_states(whole, p, q, v, work, residuals, rates):
+    """Residuals and J V of all tiles (three numbers each, in the order of the tiles) of a batch of states."""
+    bodies, tiles, nodes, incidences, _, _, _, _, _, _, constants, _, n, nt, nn, _ = mechanism(whole, p)
+    motion, rows, _, _, x, velocity, _ = work_parts(whole, work)
+    for k in range(q.shape[0]):
+        set_motion(bodies, n, q[k], v[k], motion)
+        prepare(tiles, constants, nt, motion, rows)
+        for i in range(n):
+            at = i * MOTION.size
+            speeds = load3(motion, at + MOTION.spin, 0.0), load3(motion, at + MOTION.velocity, 0.0)
+            store6(velocity, 6 * i, speeds)
+        for j in range(3 * nn):
+            x[j] = 0.0
+        add_jacobian_times(bodies, nodes, incidences, n, rows, velocity, x, 1.0, True)
+        for t in range(nt):
+            for j in range(3):
+                residuals[k, 3 * t + j] = rows[t * ROWS.size + ROWS.residual + j]
+                rates[k, 3 * t + j] = x[3 * nodes[t] + j]

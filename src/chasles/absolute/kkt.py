@@ -1,0 +1,209 @@
+"""The index-1 equations of a constrained system,
+
+    M a + Jᵀ λ = f,   J a = rate,
+
+and what projections need, with one factorisation: 000 eqs. (2), (39), (45). M is (Θ, m I) for each body; a is the
+derivative of its velocities: ω in the body and, in the axes of space, r'' (SO(3)xR3) or R v' with the body velocity v
+(SE(3)). Bodies with few joints are condensed: S = Σ J M⁻¹ Jᵀ on the joint tiles; hubs stay. The reaction on a body is
+-Jᵀ λ.
+"""
+
+from __future__ import annotations
+
+from chasles.absolute.factor import factorise, solve
+from chasles.absolute.tables import BODY, MASS, PAIR, SE3
+from chasles.constraint.rows import (
+    EMPTY,
+    MOTION,
+    ROWS,
+    TILE,
+    acceleration_term,
+    evaluate_tile,
+)
+from chasles.kernel.algebra import add, add_scaled, cross, mat_mul_t, mul, mul_t, scale, sub, sym_mul
+from chasles.kernel.policy import kernel
+from chasles.kernel.workspace import add3, load3, load9, store3, store9
+from chasles.lie import quaternion
+
+POSE, TWIST = 7, 6  # numbers of a body's pose and velocity in the state
+
+
+@kernel
+def load6_symmetric(numbers, at):
+    return (numbers[at], numbers[at + 1], numbers[at + 2], numbers[at + 3], numbers[at + 4], numbers[at + 5])
+
+
+@kernel
+def set_motion(bodies, n, q, v, motion):
+    """Rotation, position, ω, r' and transport of every body, from its pose and its velocity in its space."""
+    for i in range(n):
+        at = i * MOTION.size
+        unit = (q[POSE * i], q[POSE * i + 1], q[POSE * i + 2], q[POSE * i + 3])
+        R = quaternion.to_matrix(unit)
+        spin, linear = load3(v, TWIST * i, 0.0), load3(v, TWIST * i + 3, 0.0)
+        store9(motion, at + MOTION.rotation, R)
+        store3(motion, at + MOTION.position, load3(q, POSE * i + 4, 0.0))
+        store3(motion, at + MOTION.spin, spin)
+        if bodies[i * BODY.size + BODY.space] == SE3:
+            store3(motion, at + MOTION.velocity, mul(R, linear))
+            store3(motion, at + MOTION.transport, mul(R, cross(spin, linear)))
+        else:
+            store3(motion, at + MOTION.velocity, linear)
+            store3(motion, at + MOTION.transport, (0.0, 0.0, 0.0))
+
+
+@kernel
+def side_of(rows, tile, side):
+    """Angular and linear rows of one side of a tile."""
+    at = tile * ROWS.size + ROWS.first_angular + 18 * side
+    return load9(rows, at, 0.0), load9(rows, at + 9, 0.0)
+
+
+@kernel
+def times_inverse_inertia(A, inverse):
+    """A Θ⁻¹, row by row."""
+    x, y, z = (
+        sym_mul(inverse, (A[0], A[1], A[2])),
+        sym_mul(inverse, (A[3], A[4], A[5])),
+        sym_mul(inverse, (A[6], A[7], A[8])),
+    )
+    return (x[0], x[1], x[2], y[0], y[1], y[2], z[0], z[1], z[2])
+
+
+@kernel
+def add_tile(matrix, slots, at, value, sign):
+    """Add sign value to a tile of the matrix, transposed if it is stored so."""
+    k = 9 * slots[PAIR * at]
+    if slots[PAIR * at + 1] == 0:
+        for i in range(9):
+            matrix[k + i] += sign * value[i]
+    else:
+        for i in range(3):
+            for j in range(3):
+                matrix[k + 3 * i + j] += sign * value[3 * j + i]
+
+
+@kernel
+def assemble(bodies, tiles, nodes, incidences, slots, masses, n_bodies, n_tiles, n_matrix, rows, matrix):
+    """The matrix: inertias and Jacobians of hubs, minus S of the condensed bodies, -1 for rows that are empty."""
+    for k in range(9 * n_matrix):
+        matrix[k] = 0.0
+    for t in range(n_tiles):
+        for k in range(3):
+            if tiles[t * TILE.size + TILE.kinds + k] == EMPTY:
+                matrix[9 * nodes[t] + 4 * k] = -1.0
+    for i in range(n_bodies):
+        row, m = i * BODY.size, i * MASS.size
+        first, count, at = bodies[row + BODY.first], bodies[row + BODY.count], bodies[row + BODY.slots]
+        mass = masses[m + MASS.mass]
+        if bodies[row + BODY.hub] != 0:
+            theta = load6_symmetric(masses, m + MASS.inertia)
+            whole = (theta[0], theta[1], theta[2], theta[1], theta[3], theta[4], theta[2], theta[4], theta[5])
+            store9(matrix, 9 * bodies[row + BODY.angular], whole)
+            store9(matrix, 9 * bodies[row + BODY.linear], (mass, 0.0, 0.0, 0.0, mass, 0.0, 0.0, 0.0, mass))
+            for e in range(count):
+                A, L = side_of(rows, incidences[PAIR * (first + e)], incidences[PAIR * (first + e) + 1])
+                add_tile(matrix, slots, at + 2 * e, A, 1.0)
+                add_tile(matrix, slots, at + 2 * e + 1, L, 1.0)
+        else:
+            inverse, light = load6_symmetric(masses, m + MASS.inverse), 1.0 / mass
+            for x in range(count):
+                A, L = side_of(rows, incidences[PAIR * (first + x)], incidences[PAIR * (first + x) + 1])
+                A = times_inverse_inertia(A, inverse)
+                for y in range(x + 1):
+                    B, K = side_of(rows, incidences[PAIR * (first + y)], incidences[PAIR * (first + y) + 1])
+                    P, Q = mat_mul_t(A, B), mat_mul_t(L, K)
+                    total = (
+                        *(P[0] + light * Q[0], P[1] + light * Q[1], P[2] + light * Q[2]),
+                        *(P[3] + light * Q[3], P[4] + light * Q[4], P[5] + light * Q[5]),
+                        *(P[6] + light * Q[6], P[7] + light * Q[7], P[8] + light * Q[8]),
+                    )
+                    add_tile(matrix, slots, at, total, -1.0)
+                    at += 1
+
+
+@kernel
+def add_jacobian_times(bodies, nodes, incidences, n_bodies, rows, a, x, sign, hubs):
+    """x += sign J a on the joint tiles, a six numbers a body; with the hubs, or without."""
+    for i in range(n_bodies):
+        row = i * BODY.size
+        if hubs or bodies[row + BODY.hub] == 0:
+            angular, linear = load3(a, 6 * i, 0.0), load3(a, 6 * i + 3, 0.0)
+            first = bodies[row + BODY.first]
+            for e in range(first, first + bodies[row + BODY.count]):
+                tile = incidences[PAIR * e]
+                A, L = side_of(rows, tile, incidences[PAIR * e + 1])
+                add3(x, 3 * nodes[tile], scale(sign, add(mul(A, angular), mul(L, linear))))
+
+
+@kernel
+def reaction(bodies, nodes, incidences, i, rows, x):
+    """Jᵀ λ on body i, with the multipliers in elimination order: (torque in the body, force in space)."""
+    torque, force = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
+    first = bodies[i * BODY.size + BODY.first]
+    for e in range(first, first + bodies[i * BODY.size + BODY.count]):
+        tile = incidences[PAIR * e]
+        multiplier = load3(x, 3 * nodes[tile], 0.0)
+        A, L = side_of(rows, tile, incidences[PAIR * e + 1])
+        torque, force = add(torque, mul_t(A, multiplier)), add(force, mul_t(L, multiplier))
+    return torque, force
+
+
+@kernel
+def respond(bodies, nodes, incidences, masses, n_bodies, rows, x, a):
+    """Subtract M⁻¹ Jᵀ λ from a, and take over the hubs' part of the solution."""
+    for i in range(n_bodies):
+        row, m = i * BODY.size, i * MASS.size
+        if bodies[row + BODY.hub] != 0:
+            store3(a, 6 * i, load3(x, 3 * bodies[row + BODY.angular], 0.0))
+            store3(a, 6 * i + 3, load3(x, 3 * bodies[row + BODY.linear], 0.0))
+        else:
+            torque, force = reaction(bodies, nodes, incidences, i, rows, x)
+            turned = sym_mul(load6_symmetric(masses, m + MASS.inverse), torque)
+            store3(a, 6 * i, sub(load3(a, 6 * i, 0.0), turned))
+            pushed = add_scaled(load3(a, 6 * i + 3, 0.0), -1.0 / masses[m + MASS.mass], force)
+            store3(a, 6 * i + 3, pushed)
+
+
+@kernel
+def free_accelerations(bodies, masses, gravity, n_bodies, motion, wrenches, x, a):
+    """M⁻¹ f of the free bodies, and f of the hubs, to the right. Wrenches: torque in the body, force in space."""
+    for i in range(n_bodies):
+        row, m, at = i * BODY.size, i * MASS.size, i * MOTION.size
+        spin = load3(motion, at + MOTION.spin, 0.0)
+        mass = masses[m + MASS.mass]
+        momentum = sym_mul(load6_symmetric(masses, m + MASS.inertia), spin)
+        torque = sub(load3(wrenches, 6 * i, 0.0), cross(spin, momentum))
+        fall = sub((gravity[0], gravity[1], gravity[2]), load3(motion, at + MOTION.transport, 0.0))
+        push = load3(wrenches, 6 * i + 3, 0.0)
+        if bodies[row + BODY.hub] != 0:
+            store3(x, 3 * bodies[row + BODY.angular], torque)
+            store3(x, 3 * bodies[row + BODY.linear], add_scaled(push, mass, fall))
+        else:
+            store3(a, 6 * i, sym_mul(load6_symmetric(masses, m + MASS.inverse), torque))
+            store3(a, 6 * i + 3, add_scaled(fall, 1.0 / mass, push))
+
+
+@kernel
+def prepare(tiles, constants, n_tiles, motion, rows):
+    """Residuals and Jacobians of all tiles."""
+    for t in range(n_tiles):
+        evaluate_tile(tiles, constants, t, motion, rows)
+
+
+@kernel
+def accelerate(
+    bodies, tiles, nodes, incidences, slots, column, row, first, operations, masses, constants, gravity,
+    n_bodies, n_tiles, n_nodes, n_matrix, motion, wrenches, rows, matrix, factors, x, a,
+):  # fmt: skip
+    """Accelerations a and multipliers x of the state in `motion`; rows and factors stay for what comes after."""
+    prepare(tiles, constants, n_tiles, motion, rows)
+    assemble(bodies, tiles, nodes, incidences, slots, masses, n_bodies, n_tiles, n_matrix, rows, matrix)
+    factorise(n_nodes, column, row, first, operations, matrix, factors)
+    free_accelerations(bodies, masses, gravity, n_bodies, motion, wrenches, x, a)
+    for t in range(n_tiles):
+        acceleration_term(tiles, constants, t, motion, rows)
+        store3(x, 3 * nodes[t], load3(rows, t * ROWS.size + ROWS.rate, 0.0))
+    add_jacobian_times(bodies, nodes, incidences, n_bodies, rows, a, x, -1.0, False)
+    solve(n_nodes, column, row, factors, x)
+    respond(bodies, nodes, incidences, masses, n_bodies, rows, x, a)

@@ -1,0 +1,295 @@
+"""A system in absolute coordinates, ready to compute with: `system.compile("absolute", space=...)`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from chasles.absolute import entry
+from chasles.absolute.space import SE3_NAME, choose_spaces
+from chasles.absolute.symbolic import Elimination, eliminate
+from chasles.absolute.tables import BODY, MASS, SE3, SO3XR3, pack
+from chasles.constraint.joints import Tile, joint_tiles
+from chasles.constraint.rows import MOTION, ROWS
+from chasles.force.build import force_tables
+from chasles.force.table import MOVING, SCRATCH
+from chasles.lie import pose as pose_group
+from chasles.lie.arrays import real_array
+from chasles.lie.rotation import quaternion_to_matrix
+from chasles.model.body import GROUND
+from chasles.model.force import JointForce
+from chasles.model.law import PythonLaw
+from chasles.model.system import System
+from chasles.screw.representation import check_representation, convert_twist
+
+CONDENSED = 3  # a body with more joint tiles stays in the matrix
+
+
+class Solution(NamedTuple):
+    """Accelerations of bodies in their spaces' own velocities, (..., bodies, 6), and multipliers (..., tiles, 3)."""
+
+    accelerations: np.ndarray
+    multipliers: np.ndarray
+
+
+class AbsoluteMechanism:
+    """The poses of all bodies as coordinates, joints as constraints.
+
+    A state has for each body the pose of its central frame (at the centre of mass, in the body's axes), (bodies, 7),
+    and its velocity: the body twist on SE(3), (ω in the body, r' in space) on SO(3)xR3. `state` and `poses` convert
+    from and to the frames of the user's bodies.
+    """
+
+    def __init__(self, system: System, space: str | Mapping[str, str] = "auto", stabilized: bool = True):
+        self.system = system
+        self.bodies = tuple(body.name for body in system.bodies)
+        self._index = {name: i for i, name in enumerate(self.bodies)}
+        for body in system.bodies:
+            if not (body.mass > 0 and np.linalg.eigvalsh(np.array(body.inertia)).min() > 0):
+                raise ValueError(
+                    f"body {body.name!r} has mass {body.mass:g} and inertia {body.inertia}: in absolute coordinates "
+                    "every body needs a mass and a positive inertia; weld it to another, or use joint coordinates"
+                )
+        _refuse_joint_forces(system)
+        self.spaces, self._reasons = choose_spaces(system, space, stabilized)
+        self.centres = np.array([body.com for body in system.bodies]).reshape(-1, 3)
+        self.tiles = self._make_tiles()
+        self.elimination = self._eliminate()
+        self.forces = force_tables(system, self._places())
+        self.parameters = self._pack()
+        nt, nm, nn = len(self.tiles), self.elimination.tiles, self.elimination.nodes
+        self._multipliers_at = MOTION.size * self.n + ROWS.size * nt + 18 * nm
+        self._work = self._multipliers_at + 3 * nn + 12 * self.n
+
+    @property
+    def n(self) -> int:
+        return len(self.bodies)
+
+    def __repr__(self) -> str:
+        rows = sum(tile.rows for tile in self.tiles)
+        return f"<AbsoluteMechanism {self.system.name!r}: {self.n} bodies, {rows} constraint equations>"
+
+    def explain_spaces(self) -> dict[str, str]:
+        """For each body its space and why."""
+        return {name: f"{self.spaces[name]}: {self._reasons[name]}" for name in self.bodies}
+
+    # ------------------------------------------------------------ building
+
+    def _central(self, body: str, frame: ArrayLike) -> np.ndarray:
+        """A pose on a body's frame as seen from its central frame."""
+        pose = np.array(frame, dtype=float)
+        if body != GROUND:
+            pose[4:] -= self.centres[self._index[body]]
+        return pose
+
+    def _places(self) -> dict[str, tuple[int, np.ndarray]]:
+        places = {name: (i, self._central(name, pose_group.identity())) for i, name in enumerate(self.bodies)}
+        return {**places, GROUND: (-1, pose_group.identity())}
+
+    def _make_tiles(self) -> list[Tile]:
+        tiles: list[Tile] = []
+        for joint in self.system.joints:
+            first, second = self._index.get(joint.parent, -1), self._index[joint.child]
+            frames = self._central(joint.parent, joint.parent_frame), self._central(joint.child, joint.child_frame)
+            special = first < 0 and self.spaces[joint.child] == SE3_NAME
+            tiles += joint_tiles(joint, first, second, *frames, special)
+        return tiles
+
+    def _eliminate(self) -> Elimination:
+        incident: list[list[int]] = [[] for _ in range(self.n)]
+        for t, tile in enumerate(self.tiles):
+            for body in (tile.first, tile.second):
+                if body >= 0:
+                    incident[body].append(t)
+        self._incident = incident
+        self._hubs = [i for i, some in enumerate(incident) if len(some) > CONDENSED]
+        first_hub = len(self.tiles)
+        node_of_hub = {body: first_hub + 2 * k for k, body in enumerate(self._hubs)}
+        self._node_of_hub = node_of_hub
+        couplings = []
+        for i, some in enumerate(incident):
+            if i in node_of_hub:
+                couplings += [(t, node_of_hub[i] + k) for t in some for k in (0, 1)]
+            else:
+                couplings += [(a, b) for k, a in enumerate(some) for b in some[:k]]
+
+        def allowed(node: int, done: list[bool]) -> bool:
+            """A joint tile once one of its bodies is gone."""
+            if node >= first_hub:
+                return True
+            bodies = [b for b in (self.tiles[node].first, self.tiles[node].second) if b >= 0]
+            return any(b not in node_of_hub or (done[node_of_hub[b]] and done[node_of_hub[b] + 1]) for b in bodies)
+
+        return eliminate(first_hub + 2 * len(self._hubs), couplings, allowed)
+
+    def _pack(self) -> np.ndarray:
+        e, order = self.elimination, self.elimination.order
+        bodies, masses = np.zeros((self.n, BODY.size), dtype=np.int64), np.zeros((self.n, MASS.size))
+        incidences: list[tuple[int, int]] = []
+        slots: list[tuple[int, int]] = []
+        upper = np.triu_indices(3)
+        for i, body in enumerate(self.system.bodies):
+            some = self._incident[i]
+            bodies[i, BODY.space] = SE3 if self.spaces[body.name] == SE3_NAME else SO3XR3
+            bodies[i, [BODY.first, BODY.count, BODY.slots]] = len(incidences), len(some), len(slots)
+            inertia = np.array(body.inertia)
+            masses[i] = body.mass, *inertia[upper], *np.linalg.inv(inertia)[upper]
+            incidences += [(t, int(self.tiles[t].second == i)) for t in some]
+            if i in self._node_of_hub:
+                node = self._node_of_hub[i]
+                bodies[i, [BODY.hub, BODY.angular, BODY.linear]] = 1, order[node], order[node + 1]
+                slots += [e.slot(t, node + k) for t in some for k in (0, 1)]
+            else:
+                slots += [e.slot(a, b) for k, a in enumerate(some) for b in some[: k + 1]]
+        whole = {"column": e.column, "row": e.row, "first": e.first, "operations": e.operations}
+        addresses = entry.addresses()
+        return pack(
+            {
+                "bodies": bodies,
+                "tiles": np.array([tile.integers for tile in self.tiles], dtype=np.int64),
+                "nodes": order[: len(self.tiles)].astype(np.int64),
+                "incidences": np.array(incidences, dtype=np.int64),
+                "slots": np.array(slots, dtype=np.int64),
+                **whole,
+                "masses": masses,
+                "constants": np.array([tile.numbers for tile in self.tiles]),
+                "gravity": np.array(self.system.gravity),
+                "table": self.forces.table,
+                "values": self.forces.values,
+            },
+            {
+                "n_bodies": self.n,
+                "n_tiles": len(self.tiles),
+                "n_nodes": e.nodes,
+                "n_matrix": e.tiles,
+                "accelerations": addresses[0],
+                "act": addresses[2],
+            },
+        )
+
+    # ------------------------------------------------------------ states
+
+    def state(self, poses: ArrayLike, twists: ArrayLike | None = None, representation: str = "body"):
+        """Central poses (..., bodies, 7) and velocities (..., bodies, 6) from poses and twists of the users' frames."""
+        check_representation("state", representation)
+        given = real_array("state", "poses", poses, (self.n, 7))
+        twist = (
+            np.zeros((*given.shape[:-1], 6)) if twists is None else real_array("state", "twists", twists, (self.n, 6))
+        )
+        body = convert_twist(twist, given, representation, "body")
+        central, velocity = given.copy(), np.array(np.broadcast_to(body, (*given.shape[:-1], 6)))
+        central[..., 4:] = pose_group.act(given, np.broadcast_to(self.centres, (*given.shape[:-1], 3)))
+        velocity[..., 3:] += np.cross(velocity[..., :3], self.centres)
+        rotation = quaternion_to_matrix(given[..., :4])
+        mixed = self._mixed
+        velocity[..., mixed, 3:] = np.einsum("...ij,...j->...i", rotation, velocity[..., 3:])[..., mixed, :]
+        return central, velocity
+
+    @property
+    def _mixed(self) -> np.ndarray:
+        return np.array([self.spaces[name] != SE3_NAME for name in self.bodies], dtype=bool)
+
+    def poses(self, central: ArrayLike) -> np.ndarray:
+        """Poses of the users' body frames, (..., bodies, 7)."""
+        poses = np.array(central, dtype=float)
+        poses[..., 4:] -= pose_group.act(
+            np.concatenate([poses[..., :4], 0 * poses[..., 4:]], -1), self.centres + 0 * poses[..., 4:]
+        )
+        return poses
+
+    def twists(self, central: ArrayLike, velocity: ArrayLike, representation: str = "body") -> np.ndarray:
+        """Twists of the users' body frames, (..., bodies, 6)."""
+        check_representation("twists", representation)
+        q, body = np.asarray(central, dtype=float), np.array(velocity, dtype=float)
+        rotation = quaternion_to_matrix(q[..., :4])
+        back = np.einsum("...ji,...j->...i", rotation, body[..., 3:])
+        body[..., self._mixed, 3:] = back[..., self._mixed, :]
+        body[..., 3:] -= np.cross(body[..., :3], self.centres)
+        return convert_twist(body, self.poses(q), "body", representation)
+
+    # ------------------------------------------------------------ computing
+
+    def _rows(self, *arrays: np.ndarray) -> tuple[tuple[int, ...], list[np.ndarray]]:
+        """Arrays (..., bodies, k) as contiguous rows."""
+        batch = np.broadcast_shapes(*(array.shape[:-2] for array in arrays))
+        count = math.prod(batch)
+        rows = [np.array(np.broadcast_to(a, batch + a.shape[-2:])).reshape(count, -1) for a in arrays]
+        return batch, rows
+
+    def applied_forces(self, central: ArrayLike, velocity: ArrayLike, t: ArrayLike = 0.0):
+        """Wrenches of all forces but gravity (torque in the body, force in space, at the centre), power, energy."""
+        batch, (q, v) = self._rows(np.asarray(central, dtype=float), np.asarray(velocity, dtype=float))
+        times = np.array(np.broadcast_to(t, batch), dtype=float).reshape(-1)
+        wrenches, results = np.empty((len(q), 6 * self.n)), np.empty((len(q), 2))
+        work = np.empty(MOVING.size * (self.n + 1) + SCRATCH)
+        entry.forces_on_states(entry.addresses()[2], times, self.parameters, q, v, wrenches, work, results)
+        for law in self.forces.laws:
+            if isinstance(law, PythonLaw) and law.error is not None:
+                error, law.error = law.error, None
+                raise error
+        return wrenches.reshape(*batch, self.n, 6), results[:, 0].reshape(batch), results[:, 1].reshape(batch)
+
+    def accelerations(self, central: ArrayLike, velocity: ArrayLike, t: ArrayLike = 0.0) -> Solution:
+        """Accelerations and multipliers of states under gravity and the system's forces."""
+        wrenches = self.applied_forces(central, velocity, t)[0]
+        batch, (q, v, w) = self._rows(np.asarray(central, dtype=float), np.asarray(velocity, dtype=float), wrenches)
+        a, multipliers = np.empty((len(q), 6 * self.n)), np.empty((len(q), 3 * self.elimination.nodes))
+        work = np.empty(self._work)
+        entry.accelerations_of_states(
+            entry.addresses()[0], self.parameters, q, v, w, work, a, multipliers, self._multipliers_at
+        )
+        if not np.isfinite(a).all():
+            raise ArithmeticError(self._singular())
+        nodes = self.elimination.order[: len(self.tiles)]
+        found = multipliers.reshape(len(q), -1, 3)[:, nodes]
+        return Solution(a.reshape(*batch, self.n, 6), found.reshape(*batch, len(self.tiles), 3))
+
+    def _singular(self) -> str:
+        return "the equations are singular: constraints that depend on each other, or contradict each other"
+
+    def residuals(self, central: ArrayLike, velocity: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+        """Violation of each joint's position and velocity equations, largest row, (..., joints)."""
+        batch, (q, v) = self._rows(np.asarray(central, dtype=float), np.asarray(velocity, dtype=float))
+        found, rates = np.empty((len(q), 3 * len(self.tiles))), np.empty((len(q), 3 * len(self.tiles)))
+        entry.rows_of_states(self.parameters.view(np.int64), self.parameters, q, v, np.empty(self._work), found, rates)
+        out = []
+        for rows in (found, rates):
+            largest = np.abs(rows).reshape(len(q), -1, 3).max(axis=-1)
+            joints = np.zeros((len(q), len(self.system.joints)))
+            for k, joint in enumerate(self.system.joints):
+                own = [t for t, tile in enumerate(self.tiles) if tile.joint == joint.name]
+                if own:
+                    joints[:, k] = largest[:, own].max(axis=1)
+            out.append(joints.reshape(*batch, -1))
+        return out[0], out[1]
+
+    def project(self, central: ArrayLike, velocity: ArrayLike) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The nearest state (in the metric of the masses) on the constraints, and a report (`entry.project`)."""
+        q, v = np.array(central, dtype=float).reshape(-1), np.array(velocity, dtype=float).reshape(-1)
+        report = np.zeros(4)
+        if self.tiles:
+            entry.project_state(entry.addresses()[1], self.parameters, q, v, np.empty(self._work), report)
+        return q.reshape(self.n, 7), v.reshape(self.n, 6), report
+
+
+def _refuse_joint_forces(system: System) -> None:
+    """What acts along joint coordinates is not there yet in absolute coordinates."""
+    for force in system.forces:
+        if isinstance(force, JointForce):
+            raise ValueError(
+                f"joint force {force.name!r}: joint forces need joint coordinates (coordinates='relative')"
+            )
+    if system.actuators:
+        raise ValueError(f"actuator {system.actuators[0].name!r}: actuators need joint coordinates")
+    for joint in system.joints:
+        stops = joint.stop_stiffness > 0 and np.isfinite([*joint.lower, *joint.upper]).any()
+        own: Any = (*joint.damping, *joint.stiffness, *joint.friction, *joint.armature)
+        if any(own) or stops:
+            raise ValueError(
+                f"joint {joint.name!r} has springs, damping, friction, stops or an armature: these need joint "
+                "coordinates (coordinates='relative'); between bodies use springs with dampers"
+            )

@@ -1,0 +1,117 @@
+"""The tiles of the joints of the model: which rows hold which joint."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from chasles.constraint.rows import DISTANCE, DOT, EMPTY, HELIX, NUMBERS, POINT, SLIDE, TILE
+from chasles.lie import pose as pose_group
+from chasles.lie.rotation import quaternion_to_matrix
+from chasles.model.joint import Joint
+from chasles.model.placement import frame_with_z
+
+Row = tuple[int, np.ndarray, np.ndarray, float]  # kind, u in the joint's frame on A, w in that on B, s
+X, Y, Z = np.eye(3)
+SUBGROUPS = ("revolute", "prismatic", "helical", "cylindrical", "planar", "spherical")  # lower pairs: motion subgroups
+
+
+@dataclass(frozen=True)
+class Tile:
+    """Up to three rows of one joint."""
+
+    joint: str
+    first: int
+    second: int
+    integers: np.ndarray
+    numbers: np.ndarray
+    rows: int = field(init=False)
+
+    def __post_init__(self):
+        kinds = self.integers[TILE.kinds : TILE.kinds + 3]
+        object.__setattr__(self, "rows", int(np.count_nonzero(kinds != EMPTY)))
+
+
+def rows_of(joint: Joint) -> list[list[Row]]:
+    """The rows of a joint in groups of three, in a frame of the joint whose z is its axis (see `axis_frame`)."""
+    none = (EMPTY, 0 * X, 0 * X, 0.0)
+    point = [(POINT, 0 * X, 0 * X, 0.0)] * 3
+    parallel = [(DOT, X, Z, 0.0), (DOT, Y, Z, 0.0)]  # the axes stay parallel
+    aligned = [*parallel, (DOT, X, Y, 0.0)]
+    across = [(SLIDE, X, 0 * X, 0.0), (SLIDE, Y, 0 * X, 0.0)]
+    if joint.kind == "spherical":
+        return [point]
+    if joint.kind == "weld":
+        return [point, aligned]
+    if joint.kind == "revolute":
+        return [point, [*parallel, none]]
+    if joint.kind == "prismatic":
+        return [[*across, none], aligned]
+    if joint.kind == "cylindrical":
+        return [[*across, none], [*parallel, none]]
+    if joint.kind == "helical":
+        pitch = float(np.dot(joint.screws[0][:3], joint.screws[0][3:]))
+        if pitch == 0.0:
+            return [point, [*parallel, none]]
+        helix = (HELIX, Z, 0 * X, pitch)
+        slides = [(SLIDE, X, X, 0.0), (SLIDE, Y, 0 * X, 0.0)]  # w of the first marks the angle
+        return [[*slides, helix], [*parallel, none]]
+    if joint.kind == "planar":
+        return [[(SLIDE, Z, 0 * X, 0.0), none, none], [*parallel, none]]
+    if joint.kind == "universal":
+        first, second = (np.array(screw[:3]) for screw in joint.screws)
+        if abs(first @ second) > 1e-12:
+            raise ValueError(
+                f"joint {joint.name!r}: a universal joint whose axes are not perpendicular has no constraint rows yet; "
+                "use two revolute joints with a body in between"
+            )
+        return [point, [(DOT, first, second, 0.0), none, none]]
+    raise ValueError(
+        f"joint {joint.name!r}: a general joint has no constraint rows; give it as joints of the named kinds"
+    )
+
+
+def axis_frame(joint: Joint) -> np.ndarray:
+    """Pose, in the joint's frame, of the frame in which `rows_of` writes the rows."""
+    if joint.kind in ("revolute", "prismatic", "helical", "cylindrical"):
+        screw = np.array(joint.screws[0])
+        axis = screw[:3] if screw[:3].any() else screw[3:]
+        return np.array([*frame_with_z(axis), 0.0, 0.0, 0.0])
+    if joint.kind == "planar":
+        return np.array([*frame_with_z(np.array(joint.screws[2][:3])), 0.0, 0.0, 0.0])
+    return pose_group.identity()
+
+
+def make_tile(joint: str, first: int, second: int, frames: tuple, rows: list[Row], subgroup: bool = False) -> Tile:
+    """A tile of rows between frames on two bodies, each a pose in the body's own (central) frame."""
+    integers, numbers = np.zeros(TILE.size, dtype=np.int64), np.zeros(NUMBERS.size)
+    rotations = [quaternion_to_matrix(frame[:4]) for frame in frames]
+    integers[[TILE.first, TILE.second, TILE.subgroup]] = first, second, subgroup
+    numbers[NUMBERS.a : NUMBERS.a + 3], numbers[NUMBERS.b : NUMBERS.b + 3] = frames[0][4:], frames[1][4:]
+    for k, (kind, u, w, s) in enumerate(rows):
+        integers[TILE.kinds + k] = kind
+        numbers[NUMBERS.u + 3 * k : NUMBERS.u + 3 * k + 3] = rotations[0] @ u
+        numbers[NUMBERS.w + 3 * k : NUMBERS.w + 3 * k + 3] = rotations[1] @ w
+        numbers[NUMBERS.s + k] = s
+    return Tile(joint, first, second, integers, numbers)
+
+
+def joint_tiles(joint: Joint, first: int, second: int, on_first: np.ndarray, on_second: np.ndarray, special: bool):
+    """The tiles of a joint between bodies whose central frames see the joint's frames at these poses.
+
+    `special`: the child is on SE(3) and the parent is the ground, so that a lower pair holds it in a subgroup.
+    """
+    if joint.kind == "free":
+        return []
+    axis = axis_frame(joint)
+    frames = (pose_group.compose(on_first, axis), pose_group.compose(on_second, axis))
+    subgroup = special and joint.kind in SUBGROUPS
+    return [make_tile(joint.name, first, second, frames, rows, subgroup) for rows in rows_of(joint)]
+
+
+def distance_tile(name: str, first: int, second: int, points: tuple, length: float) -> Tile:
+    """A rigid link of a length between points of two bodies."""
+    frames = tuple(np.array([1.0, 0.0, 0.0, 0.0, *point]) for point in points)
+    none = (EMPTY, 0 * X, 0 * X, 0.0)
+    return make_tile(name, first, second, frames, [(DISTANCE, 0 * X, 0 * X, length), none, none])

@@ -1,0 +1,1 @@
+"""Forces on bodies, interpreted from a table; the same for joint and absolute coordinates."""

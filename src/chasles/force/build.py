@@ -1,0 +1,75 @@
+"""Tables of the springs and wrenches of a system."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from chasles.force.table import FORCE, FORCES, SPRING, WRENCH
+from chasles.lie import pose as pose_group
+from chasles.lie.rotation import quaternion_to_matrix
+from chasles.model.force import Spring, Wrench
+from chasles.model.law import Law
+from chasles.model.system import System
+from chasles.screw.representation import REPRESENTATIONS
+
+Places = Mapping[str, tuple[int, np.ndarray]]  # of each body: its index in the kernels (-1: fixed), its pose there
+
+
+@dataclass(frozen=True)
+class Acting:
+    """Tables of forces, and the laws they call (kept alive here)."""
+
+    table: np.ndarray
+    values: np.ndarray
+    laws: tuple[Law, ...]
+
+
+def body_force_row(force: Spring | Wrench, places: Places) -> tuple[np.ndarray, list[float]]:
+    """The row of a spring or wrench, and its numbers without values or parameters."""
+    row = np.zeros(FORCE.size, dtype=np.int64)
+    if isinstance(force, Spring):
+        bodies, poses = zip(*(places[body] for body in force.bodies), strict=True)
+        points = pose_group.act(np.array(poses), np.array(force.points))
+        row[: FORCE.third] = SPRING, *bodies
+        return row, [*points.ravel(), force.stiffness, force.damping, force.length]
+    body, pose = places[force.body]
+    if body < 0:
+        raise ValueError(f"wrench {force.name!r}: body {force.body!r} is welded to the ground and does not move")
+    row[: FORCE.third] = WRENCH, body, REPRESENTATIONS.index(force.representation)
+    return row, [*quaternion_to_matrix(pose[:4]).ravel(), *pose[4:]]
+
+
+def finish(
+    rows: Sequence[tuple[np.ndarray, list[float], object]], own: list[np.ndarray], passive: bool, motion: bool
+) -> Acting:
+    """The tables from rows with their numbers and forces; `own` goes before all numbers."""
+    lines: list[np.ndarray] = []
+    numbers: list[list[float]] = []
+    laws: list[Law] = []
+    for row, values, force in rows:
+        value = getattr(force, "value", None)
+        if isinstance(value, Law):
+            laws.append(value)
+            parameters = list(getattr(force, "parameters", ()))
+            row[FORCE.parameters], row[FORCE.law] = len(parameters), value.address
+            values = [*values, *parameters]
+        elif value is not None:
+            values = [*values, *value]
+        row[FORCE.numbers] = sum(len(part) for part in numbers)
+        lines.append(row)
+        numbers.append(values)
+    head = np.zeros(FORCES.size, dtype=np.int64)
+    head[[FORCES.count, FORCES.passive, FORCES.motion]] = len(lines), passive, motion
+    every = [*(part.ravel() for part in own), *(np.array(part, dtype=float) for part in numbers)]
+    return Acting(
+        np.concatenate([head, *lines]) if lines else head, np.concatenate(every) if every else np.zeros(1), tuple(laws)
+    )
+
+
+def force_tables(system: System, places: Places) -> Acting:
+    """The tables of a system all of whose forces act on bodies."""
+    forces = [force for force in system.forces if isinstance(force, Spring | Wrench)]
+    return finish([(*body_force_row(force, places), force) for force in forces], [], False, bool(forces))

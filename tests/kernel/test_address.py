@@ -1,0 +1,70 @@
+"""Functions called by address, arrays of lanes, and inlined kernels without machine code."""
+
+import numpy as np
+import pytest
+
+from chasles.kernel.lanes import LANES, WIDTH, buffer, load, store
+from chasles.kernel.policy import COMPILED, kernel, native
+
+pytestmark = pytest.mark.skipif(not COMPILED, reason="nothing is compiled")
+if COMPILED:
+    from numba import carray
+    from numba.core import types
+
+    from chasles.kernel import numpy_on_lanes as numpy_on_lanes
+    from chasles.kernel.address import NUMBERS, address_of, invoke
+    from chasles.kernel.inlined import InlinedLibrary
+
+
+@kernel
+def weighted(x, w, out):
+    """The same source for numbers and lanes: sums, products, functions, a float as a result."""
+    total = 0.0
+    for k in range(x.shape[0]):
+        total += w * np.sin(x[k])
+    total -= 1.0
+    out[0] = total
+    out[1] = np.sqrt(abs(x[0])) / np.cos(load(x, 0, 0.0))
+    store(out, 2, 2.5)
+    out[3] = 0.5
+    out[3] *= x[1]
+
+
+@native
+def through_pointers(x, count, w, out):
+    weighted(carray(x, count), w, carray(out, 4))
+
+
+@kernel(entry=True)
+def invoke_it(address, x, count, w, out):
+    invoke(address, x, count, w, out)
+
+
+def expected(x, w):
+    return np.array([w * np.sin(x).sum() - 1.0, np.sqrt(abs(x[0])) / np.cos(x[0]), 2.5, 0.5 * x[1]])
+
+
+def test_a_function_is_called_through_its_address():
+    address = address_of(through_pointers, NUMBERS, types.int64, types.float64, NUMBERS)
+    x, out = np.array([0.3, -0.7, 1.1]), np.empty(4)
+    invoke_it(address, x, 3, 1.7, out)
+    np.testing.assert_allclose(out, expected(x, 1.7), rtol=0, atol=1e-15)
+
+
+def test_the_same_function_on_lanes():
+    pointer = types.CPointer(LANES)
+    address = address_of(through_pointers, pointer, types.int64, types.float64, pointer)
+    x, out = buffer(3), buffer(4)
+    x[:] = np.random.default_rng(2).normal(size=x.size)
+    invoke_it(address, x, 3, 1.7, out)
+    for lane in range(WIDTH):
+        np.testing.assert_allclose(
+            out.reshape(4, WIDTH)[:, lane], expected(x.reshape(3, WIDTH)[:, lane], 1.7), rtol=1e-14, atol=1e-15
+        )
+
+
+def test_inlined_kernels_have_no_machine_code():
+    libraries = [result.library for result in weighted.overloads.values()]
+    assert libraries
+    assert all(isinstance(library, InlinedLibrary) for library in libraries)
+    assert all(library.get_pointer_to_function("anything") == 0 for library in libraries)

@@ -1,0 +1,174 @@
+"""Forces: each against its potential or its power, found by differences, and in simulations."""
+
+import numpy as np
+import pytest
+
+import chasles as ch
+from chasles.lie import pose
+from tests.simulation.systems import arm, pendulum, satellite
+
+
+@ch.law
+def drag(t, pose, twist, p, out):
+    """Linear in the twist, growing with time."""
+    for k in range(6):
+        out[k] = -p[0] * (1.0 + t) * twist[k]
+
+
+@ch.law
+def torsion(t, q, v, p, out):
+    """A cubic spring."""
+    out[0] = -p[0] * q[0] ** 3
+
+
+def stored_force(mechanism, q):
+    """Minus the gradient of the energy in springs along q exp(δ), by differences with extrapolation."""
+    still, force = np.zeros(mechanism.nv), np.empty(mechanism.nv)
+    for k in range(mechanism.nv):
+        slopes = []
+        for h in (1e-3, 5e-4):
+            step = h * np.eye(mechanism.nv)[k]
+            ends = [mechanism.applied_forces(mechanism.retract(q, s), still).stored for s in (step, -step)]
+            slopes.append((ends[0] - ends[1]) / (2 * h))
+        force[k] = -(4 * slopes[1] - slopes[0]) / 3
+    return force
+
+
+def generalised(mechanism, forces):
+    """Forces and wrenches on links as generalised forces."""
+    still = np.zeros(mechanism.nv)
+    holding = mechanism.static_forces(mechanism.neutral() * 0 + forces["q"], forces["f"].wrenches)
+    without = mechanism.static_forces(forces["q"])
+    return forces["f"].tau + without - holding + still
+
+
+def total_at_rest(mechanism, q):
+    return generalised(mechanism, {"q": q, "f": mechanism.applied_forces(q, np.zeros(mechanism.nv))})
+
+
+def springs() -> ch.System:
+    """Springs of all kinds: in joints of each type, and between points."""
+    bodies = [ch.Body(name, mass=1.0, com=(0.1, 0.0, 0.0), inertia=(0.1, 0.1, 0.1)) for name in "abcde"]
+    joints = [
+        ch.free("float", "ground", "a", stiffness=(3.0, 4.0, 5.0, 2.0, 2.0, 2.0)),
+        ch.spherical("ball", "a", "b", at=(0.3, 0.0, 0.0), stiffness=(1.0, 2.0, 3.0)),
+        ch.revolute("hinge", "b", "c", axis=(1.0, 1.0, 0.0), at=(0.2, 0.1, 0.0), stiffness=2.0, rest=0.3),
+        ch.prismatic("slide", "c", "d", axis=(0.0, 1.0, 1.0), stiffness=5.0, rest=-0.2),
+        ch.cylindrical(
+            "pipe", "a", "e", axis=(0.0, 0.0, 1.0), stiffness=(1.0, 4.0), upper=(0.1, 0.2), stop_stiffness=9
+        ),
+    ]
+    forces = [
+        ch.Spring("long", ("b", "ground"), ((0.1, 0.2, 0.3), (1.0, 0.0, 0.0)), stiffness=7.0, length=0.4),
+        ch.Spring("between", ("d", "e"), ((0.1, 0.0, 0.0), (0.0, 0.3, 0.0)), stiffness=3.0, length=0.2),
+    ]
+    return ch.System(bodies, joints, forces=forces, name="springs")
+
+
+def test_every_spring_pulls_down_its_potential():
+    mechanism = springs().compile()
+    rng = np.random.default_rng(3)
+    for _ in range(3):
+        q = mechanism.random(rng)
+        wanted = stored_force(mechanism, q)
+        assert np.abs(total_at_rest(mechanism, q) - wanted).max() < 1e-8 * np.abs(wanted).max()
+
+
+@pytest.mark.parametrize("representation", ["body", "spatial", "hybrid", "mixed"])
+def test_a_constant_wrench_in_each_representation(representation):
+    """Its power is that of the representation's own twist."""
+    value = np.array([0.3, -1.0, 2.0, 1.5, 0.2, -0.7])
+    system = satellite().with_force(ch.Wrench("push", "right", value, representation))
+    mechanism = system.compile()
+    rng = np.random.default_rng(5)
+    q, v = mechanism.random(rng), rng.standard_normal(mechanism.nv)
+    found = mechanism.applied_forces(q, v)
+    twist = mechanism.twists(q, v, "right", representation=representation)
+    assert found.power == pytest.approx(value @ twist, rel=1e-12)
+    generalised_force = generalised(mechanism, {"q": q, "f": found})
+    assert generalised_force @ v == pytest.approx(value @ twist, rel=1e-10)
+
+
+def test_laws_compiled_and_in_python_are_the_same():
+    def slow(t, pose, twist, p, out):
+        out[:] = -p[0] * (1.0 + t) * twist
+
+    q, v = satellite().compile().neutral(), np.arange(1.0, 10.0) / 10
+    runs = [
+        ch.simulate(
+            satellite().with_force(ch.Wrench("drag", "left", function, parameters=[0.5])), (0.0, 1.0), q, v, step=0.01
+        )
+        for function in (drag, slow)
+    ]
+    assert np.abs(runs[0].v - runs[1].v).max() < 1e-13
+    assert np.ptp(runs[0].energy.balance) < 1e-6 * runs[0].energy.kinetic[0]
+    assert runs[0].energy.work[-1] < 0
+
+
+def test_an_error_in_a_law_comes_out():
+    def broken(t, q, v, p, out):
+        raise RuntimeError("no such table")
+
+    system = pendulum().with_force(ch.JointForce("law", "hinge", broken))
+    with pytest.raises(RuntimeError, match="no such table"):
+        ch.simulate(system, (0.0, 1.0))
+
+
+def test_joint_laws_and_constants():
+    system = pendulum().with_force(
+        ch.JointForce("cubic", "hinge", torsion, parameters=[2.0]), ch.JointForce("constant", "hinge", 3.0)
+    )
+    found = system.compile().applied_forces([0.5], [0.2])
+    assert found.tau[0] == pytest.approx(3.0 - 2.0 * 0.125)
+    assert found.power == pytest.approx(0.2 * found.tau[0])
+
+
+def test_friction_damping_and_stops():
+    system = pendulum(damping=0.3, friction=0.5, friction_speed=0.1, upper=1.0, stop_stiffness=100.0, stop_damping=5.0)
+    mechanism = system.compile()
+    inside = mechanism.applied_forces([0.5], [0.4])
+    assert inside.tau[0] == pytest.approx(-0.3 * 0.4 - 0.5 * np.tanh(4.0))
+    assert inside.stored == 0.0
+    outside = mechanism.applied_forces([1.1], [0.0])
+    assert outside.tau[0] == pytest.approx(-10.0)
+    assert outside.stored == pytest.approx(0.5)
+    leaving = mechanism.applied_forces([1.01], [-10.0])
+    assert leaving.tau[0] == pytest.approx(0.3 * 10 + 0.5)  # the damper of the stop does not pull
+    run = ch.simulate(system, (0.0, 3.0), v=[6.0], rtol=1e-9, atol=1e-9)
+    assert run.q.max() < 1.3
+    assert np.ptp(run.energy.balance) < 1e-5 * run.energy.kinetic.max()
+
+
+def test_equilibria():
+    hanging = ch.equilibrium(arm(), q=[1.0, 0.0, 0.0, 0.0, 0.3])
+    assert hanging.stable
+    assert np.abs(hanging.q[4]) < 1e-8
+    upright = ch.equilibrium(pendulum(), q=[3.0])
+    assert upright.q[0] == pytest.approx(np.pi, abs=1e-8)
+    assert not upright.stable
+    sprung = ch.equilibrium(pendulum(stiffness=20.0, rest=1.0), q=[0.5])
+    angle = sprung.q[0]
+    assert 20.0 * (1.0 - angle) == pytest.approx(9.81 * np.sin(angle), abs=1e-8)
+    with pytest.raises(RuntimeError, match="is left at joint 'free hub'"):
+        ch.equilibrium(satellite(gravity=(0.0, 0.0, -9.81)))
+
+
+def test_a_spring_without_length_or_distance():
+    """Two points that coincide: no direction, no force, no NaN."""
+    bodies = [ch.Body(n, mass=1.0, inertia=(1.0, 1.0, 1.0)) for n in "ab"]
+    system = ch.System(bodies, forces=[ch.Spring("s", ("a", "b"), stiffness=5.0, damping=1.0)], gravity=(0, 0, 0))
+    mechanism = system.compile()
+    found = mechanism.applied_forces(mechanism.neutral(), np.ones(mechanism.nv))
+    assert np.isfinite(found.wrenches).all()
+    assert found.stored == 0.0
+
+
+def test_places_of_springs_follow_the_bodies():
+    system = satellite().with_force(
+        ch.Spring("s", ("left", "ground"), ((0.5, 0.0, 0.0), (0.0, 0.0, 1.0)), stiffness=4.0)
+    )
+    mechanism = system.compile()
+    q = mechanism.random(np.random.default_rng(0))
+    end = pose.act(mechanism.poses(q, "left"), [0.5, 0.0, 0.0])
+    stored = mechanism.applied_forces(q, np.zeros(mechanism.nv)).stored
+    assert stored == pytest.approx(2.0 * np.sum((end - [0.0, 0.0, 1.0]) ** 2), rel=1e-12)
