@@ -32,6 +32,7 @@ MODULES = {
         *("generic", "gauss", "poisson", "cotangent", "theta", "composition", "lie_verlet", "moser_veselov", "magnus"),
         "fixed_step",
     ],
+    "chasles.relative": ["mechanism", "analysis", "reach", "system_level"],
     "chasles.gallery": ["heavy_top", "rigid_body", "heavy_top_004", "pendulum", "quadrotors"],
 }
 

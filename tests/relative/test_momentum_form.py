@@ -4,6 +4,9 @@ import numpy as np
 import pytest
 
 from chasles.lie import pose
+from chasles.model.body import Body
+from chasles.model.joint import revolute
+from chasles.model.system import System
 from chasles.relative.mechanism import Mechanism
 from tests.relative.zoo import MOVING, ZOO, deviation, moved, rate_of, state, tree
 
@@ -89,3 +92,10 @@ def test_nothing_that_moves():
     none = np.zeros((3, 0))
     assert ZOO["fixed"].momenta(none, none).shape == (3, 0)
     assert ZOO["fixed"].momentum_rates(none, none)[1].shape == (3, 0)
+
+
+def test_singular_inertia_is_an_error_that_names_the_joint():
+    rod = Body("rod", 1.0, (0, 0, 0.5), (0.1, 0.1, 0.0))
+    light = Mechanism(System([rod], [revolute("hinge", "ground", "rod", axis=(0, 0, 1))]))
+    with pytest.raises(ValueError, match="momentum_rates: the inertia that joint 'hinge' moves is singular"):
+        light.momentum_rates([0.3], [2.0])

@@ -42,6 +42,7 @@ class Analysis:
         def forward_dynamics(
             self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, wrenches: ArrayLike | None = None
         ) -> np.ndarray: ...
+        def _why_not_finite(self, function: str, a: np.ndarray, batch: tuple[int, ...], arrays: dict) -> str: ...
         def _wrenches(self, function: str, wrenches: ArrayLike | None) -> np.ndarray: ...
         def _places(self, function: str, frames: Iterable[str] | str | None) -> tuple[np.ndarray, np.ndarray]: ...
         def _run(
@@ -195,6 +196,10 @@ class Analysis:
         arrays["wrenches"], arrays["still"] = self._wrenches(name, wrenches), self.numbers.copy()
         arrays["still"][GRAVITY.vector : GRAVITY.vector + 3] = 0.0
         (v, rate, _), batch = self._run(name, momentum_form.momentum_rates, arrays)
+        if not np.isfinite(v).all():
+            still = np.zeros(self.nv)
+            state = {"q": arrays["q"], "v": still, "tau": still, "wrenches": EMPTY}
+            raise ValueError(self._why_not_finite(name, v, batch, state))
         return v.reshape(*batch, self.nv), rate.reshape(*batch, self.nv)
 
     def velocities_from_momenta(self, q: ArrayLike, p: ArrayLike) -> np.ndarray:

@@ -84,6 +84,12 @@ def solve_six(square):
 
 
 @kernel
+def fill(array, value):
+    for k in range(array.shape[0]):
+        array[k] = value
+
+
+@kernel
 def held(q, low, high, pull):
     """Whether a coordinate stands at a limit that it would leave."""
     return (q <= low and pull < 0.0) or (q >= high and pull > 0.0)
@@ -92,7 +98,7 @@ def held(q, low, high, pull):
 @kernel
 def step_of(topology, where, damping, error, limits, q, columns, square, delta):
     """δ of the damped equations, within the limits; its largest number, and the error that it would leave if linear."""
-    square[:] = 0.0
+    fill(square, 0.0)
     angular, linear = error
     nv = topology[HEAD.velocities]
     for once in range(2):  # first the equations, then the steps
@@ -144,7 +150,7 @@ def approach(topology, numbers, where, offset, target, weights, limits, toleranc
     square, delta = work[:SQUARE], work[SQUARE : SQUARE + nv]
     columns, other = work[SQUARE + nv : SQUARE + 13 * nv], work[SQUARE + 13 * nv : SQUARE + 25 * nv]
     trial = work[SQUARE + 25 * nv : SQUARE + 25 * nv + q.shape[0]]
-    delta[:] = 0.0
+    fill(delta, 0.0)
     damping, growth = DAMPING[0], 2.0
     error = evaluate(topology, numbers, where, offset, target, weights, q, columns)
     cost = half_square(error)
@@ -158,7 +164,8 @@ def approach(topology, numbers, where, offset, target, weights, limits, toleranc
         new = evaluate(topology, numbers, where, offset, target, weights, trial, other)
         gain, hope = cost - half_square(new), cost - half_square(foreseen)
         if gain > 0.0:
-            q[:] = trial
+            for k in range(q.shape[0]):
+                q[k] = trial[k]
             error, cost = new, half_square(new)
             columns, other = other, columns
             trust = 2.0 * gain / hope - 1.0  # 1 if the error is as the linear equations foresee (Nielsen 1999)

@@ -11,6 +11,7 @@ If the motions do not fit the joints, the numbers are those of least squares, jo
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -27,22 +28,56 @@ if TYPE_CHECKING:
     from chasles.relative.analysis import Analysis
 
 
-def screws_at(joint: Joint, q: np.ndarray) -> np.ndarray:
-    """Screws of a joint at its coordinates q (..., nq), in the child's frame: (..., nv, 6)."""
-    if joint.kind in ("spherical", "free"):
-        columns = np.broadcast_to(np.eye(6)[: joint.nv], (*q.shape[:-1], joint.nv, 6))
-    else:
-        columns = np.empty((*q.shape[:-1], joint.nv, 6))
+@dataclass(frozen=True)
+class Alike:
+    """Joints with the same number of freedoms, worked on together: each depends on its own two bodies only."""
+
+    with_axes: bool
+    screws: np.ndarray  # (joints, nv, 6), of joints with axes in the joint's frame
+    child_frames: np.ndarray
+    parents: np.ndarray  # bodies; the ground is the one after the last
+    children: np.ndarray
+    coordinates: np.ndarray  # (joints, nq), where they are in q
+    velocities: np.ndarray
+
+
+def alike(mechanism: Analysis) -> list[Alike]:
+    """The joints that move, in groups."""
+    groups: dict[tuple[str, int], list[Joint]] = {}
+    for joint in mechanism.tree.joints:
+        if joint.nv:
+            groups.setdefault(("axes" if joint.screws else joint.kind, joint.nv), []).append(joint)
+    index = {GROUND: len(mechanism.bodies), **{name: k for k, name in enumerate(mechanism.bodies)}}
+    tree = mechanism.tree
+    return [
+        Alike(
+            kind == "axes",
+            np.array([joint.screws if kind == "axes" else np.eye(6)[:nv] for joint in joints]),
+            np.array([joint.child_frame for joint in joints]),
+            np.array([index[joint.parent] for joint in joints]),
+            np.array([index[joint.child] for joint in joints]),
+            np.array([np.arange(tree.coordinates[j.name].start, tree.coordinates[j.name].stop) for j in joints]),
+            np.array([np.arange(tree.velocities[j.name].start, tree.velocities[j.name].stop) for j in joints]),
+        )
+        for (kind, nv), joints in groups.items()
+    ]
+
+
+def screws_at(group: Alike, q: np.ndarray) -> np.ndarray:
+    """Screws of joints at their coordinates q (..., joints, nq), in the children's frames: (..., joints, nv, 6)."""
+    columns = np.broadcast_to(group.screws, (*q.shape[:-1], *group.screws.shape[-2:]))
+    if group.with_axes and group.screws.shape[1] > 1:
+        columns = columns.copy()
         after = pose_group.identity(q.shape[:-1])  # of the child's joint frame, as the later axes moved it
-        for k in range(joint.nv - 1, -1, -1):
-            screw = np.array(joint.screws[k])
+        for k in range(group.screws.shape[1] - 1, -1, -1):
+            screw = group.screws[:, k]
             columns[..., k, :] = pose_group.Ad_apply(pose_group.inverse(after), screw)
             after = pose_group.compose(pose_group.exp(q[..., k, None] * screw), after)
-    return pose_group.Ad_apply(np.array(joint.child_frame), columns)
+    return pose_group.Ad_apply(group.child_frames[:, None], columns)
 
 
 def _drift(columns: np.ndarray, v: np.ndarray) -> np.ndarray:
-    """X' v of a joint with axes: each screw moves with the axes after it, X_k' = [X_k, Σ_(l>k) X_l v_l]."""
+    """X' v of joints with axes: each screw moves with the axes after it, X_k' = [X_k, Σ_(l>k) X_l v_l]."""
     total = np.zeros((*columns.shape[:-2], 6))
     later = np.zeros_like(total)
     for k in range(columns.shape[-2] - 1, -1, -1):
@@ -54,7 +89,15 @@ def _drift(columns: np.ndarray, v: np.ndarray) -> np.ndarray:
 
 def _solved(columns: np.ndarray, motion: np.ndarray) -> np.ndarray:
     """Least squares: the numbers x with Σ x_k X_k nearest to a motion."""
+    if columns.shape[-2] == 1:
+        screw = columns[..., 0, :]
+        return np.sum(screw * motion, axis=-1, keepdims=True) / np.sum(screw * screw, axis=-1, keepdims=True)
     return (np.linalg.pinv(np.swapaxes(columns, -1, -2)) @ motion[..., None])[..., 0]
+
+
+def with_ground(motion: np.ndarray, ground: np.ndarray) -> np.ndarray:
+    """Poses or motions of the bodies, and of the ground as one more."""
+    return np.concatenate([motion, np.broadcast_to(ground, (*motion.shape[:-2], 1, motion.shape[-1]))], axis=-2)
 
 
 def joint_rates(
@@ -68,12 +111,9 @@ def joint_rates(
     """v, and a if accelerations are given, (..., nv) each, from the motion (..., bodies, 6) of all bodies."""
     check_representation(function, representation)
     coordinates = mechanism.check_q(function, q)
-    V = real_array(function, "twists", twists, (len(mechanism.bodies), 6))
-    A = (
-        np.zeros_like(V)
-        if accelerations is None
-        else real_array(function, "accelerations", accelerations, V.shape[-2:])
-    )
+    bodies = len(mechanism.bodies)
+    V = real_array(function, "twists", twists, (bodies, 6))
+    A = np.zeros_like(V) if accelerations is None else real_array(function, "accelerations", accelerations, (bodies, 6))
     try:
         batch = np.broadcast_shapes(coordinates.shape[:-1], V.shape[:-2], A.shape[:-2])
     except ValueError:
@@ -81,28 +121,24 @@ def joint_rates(
             f"{function}: leading axes do not broadcast: q {coordinates.shape[:-1]}, twists {V.shape[:-2]}, "
             f"accelerations {A.shape[:-2]}"
         ) from None
-    poses = np.broadcast_to(mechanism.poses(coordinates), (*batch, *V.shape[-2:-1], 7))
-    A = convert_acceleration(np.broadcast_to(A, (*batch, *A.shape[-2:])), V, poses, representation, "body")
-    V = convert_twist(np.broadcast_to(V, (*batch, *V.shape[-2:])), poses, representation, "body")
+    poses = np.broadcast_to(mechanism.poses(coordinates), (*batch, bodies, 7))
+    V, A = np.broadcast_to(V, (*batch, bodies, 6)), np.broadcast_to(A, (*batch, bodies, 6))
+    A = with_ground(convert_acceleration(A, V, poses, representation, "body"), np.zeros(6))
+    V = with_ground(convert_twist(V, poses, representation, "body"), np.zeros(6))
+    poses = with_ground(poses, pose_group.identity())
     coordinates = np.broadcast_to(coordinates, (*batch, mechanism.nq))
-    index = {name: k for k, name in enumerate(mechanism.bodies)}
     v, a = np.zeros((*batch, mechanism.nv)), np.zeros((*batch, mechanism.nv))
-    for joint in mechanism.tree.joints:
-        if not joint.nv:
-            continue
-        child, along = index[joint.child], mechanism.tree.velocities[joint.name]
-        carried, rate = np.zeros((*batch, 6)), np.zeros((*batch, 6))
-        if joint.parent != GROUND:
-            parent = index[joint.parent]
-            seen = pose_group.compose(pose_group.inverse(poses[..., child, :]), poses[..., parent, :])
-            carried = pose_group.Ad_apply(seen, V[..., parent, :])
-            rate = pose_group.Ad_apply(seen, A[..., parent, :])
-        columns = screws_at(joint, coordinates[..., mechanism.tree.coordinates[joint.name]])
-        v[..., along] = _solved(columns, V[..., child, :] - carried)
+    for group in alike(mechanism):
+        parents, children = group.parents, group.children
+        seen = pose_group.compose(pose_group.inverse(poses[..., children, :]), poses[..., parents, :])
+        carried = pose_group.Ad_apply(seen, V[..., parents, :])
+        columns = screws_at(group, coordinates[..., group.coordinates])
+        speeds = _solved(columns, V[..., children, :] - carried)
+        v[..., group.velocities] = speeds
         if accelerations is not None:
-            own = np.einsum("...ki,...k->...i", columns, v[..., along])
-            rate = rate + se3.bracket(carried, own)
-            if joint.screws:
-                rate = rate + _drift(columns, v[..., along])
-            a[..., along] = _solved(columns, A[..., child, :] - rate)
+            own = np.einsum("...ki,...k->...i", columns, speeds)
+            rate = pose_group.Ad_apply(seen, A[..., parents, :]) + se3.bracket(carried, own)
+            if group.with_axes:
+                rate = rate + _drift(columns, speeds)
+            a[..., group.velocities] = _solved(columns, A[..., children, :] - rate)
     return v, a
