@@ -83,6 +83,14 @@ def store9(work, at, m):
     store3(work, at + 6, (m[6], m[7], m[8]))
 
 
+@kernel
+def add9(work, at, m):
+    """Add a matrix to what is stored, three numbers at a time: registers are few."""
+    add3(work, at, (m[0], m[1], m[2]))
+    add3(work, at + 3, (m[3], m[4], m[5]))
+    add3(work, at + 6, (m[6], m[7], m[8]))
+
+
 @intrinsic
 def _stack(typing_context):
     """Pointer to `STACK` numbers on the stack of the calling function."""
