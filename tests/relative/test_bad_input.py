@@ -178,6 +178,7 @@ SINGULAR = {
 }
 
 
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # NumPy's, with the compiler switched off
 @pytest.mark.parametrize("batch", [(), (1,), (6,), (2, 3)])
 @pytest.mark.parametrize("joint", SINGULAR.values(), ids=SINGULAR)
 def test_a_point_mass_on_its_axis(joint, batch):
@@ -195,6 +196,7 @@ def test_a_point_mass_on_its_axis(joint, batch):
         mechanism.forward_dynamics(q, v, v)
 
 
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # NumPy's, with the compiler switched off
 def test_the_error_names_the_joint_at_fault():
     """Not those around it, to which the infinity spreads."""
     joints = [make.revolute("pin", "b", "bob", axis=X, child_at=(0, 0, 0.3)), make.weld("tail", "bob", "end")]
@@ -204,6 +206,7 @@ def test_the_error_names_the_joint_at_fault():
         Mechanism(system).forward_dynamics(np.zeros(4), np.zeros(4), np.zeros(4))
 
 
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # NumPy's, with the compiler switched off
 def test_one_bad_state_of_a_batch_is_named():
     mechanism = Mechanism(arm("a", "b"))
     v = np.zeros((7, 2))
@@ -238,3 +241,11 @@ def test_a_single_free_body_falls():
     mechanism = Mechanism(System([solid("a")], gravity=(0, 0, -9.81)))
     a = mechanism.forward_dynamics([1, 0, 0, 0, 5, 6, 7], np.zeros(6), np.zeros(6))
     np.testing.assert_allclose(a, [0, 0, 0, 0, 0, -9.81], rtol=0, atol=1e-14)
+
+
+def test_a_name_for_a_free_joint_that_is_taken():
+    """A body without a joint moves freely; the name of its joint gives way to the user's."""
+    system = System([solid("a"), solid("b")], [make.revolute("free a", "ground", "b", axis=Z)])
+    mechanism = Mechanism(system)
+    assert set(mechanism.joints) == {"free a", "free a'"}
+    assert "2 bodies, 8 coordinates, 7 velocities" in repr(mechanism)

@@ -13,6 +13,7 @@ from chasles.model.body import Body
 from chasles.model.system import System
 from chasles.relative.mechanism import Mechanism
 
+pytestmark = pytest.mark.skipif(not COMPILED, reason="a matter of compiled code")
 SMALL, LARGE = 1000, 10_000
 LENGTH, MASS, WEIGHT = 0.1, 0.5, 0.5 * 9.81
 
@@ -38,7 +39,6 @@ def seconds_per_body(function, count: int) -> float:
     return best / count
 
 
-@pytest.mark.skipif(not COMPILED, reason="a matter of compiled code")
 @pytest.mark.parametrize("what", ["inverse_dynamics", "forward_dynamics"])
 @pytest.mark.parametrize("shape", ["chain", "star"])
 def test_time_and_memory_are_linear(shape, what):

@@ -124,7 +124,7 @@ def test_actuators_have_gears_and_limits():
     driven = ch.simulate(system, (0.0, 0.1), control=[5.0], step=1e-2, method=ch.RKMK("rk4"))
     direct = ch.simulate(arm(), (0.0, 0.1), control=[0.0, 0.0, 0.0, 2.0], step=1e-2, method=ch.RKMK("rk4"))
     assert np.array_equal(driven.v, direct.v)
-    with pytest.raises(ValueError, match="the input has shape .* 1 actuators"):
+    with pytest.raises(ValueError, match="the system has 1 actuators"):
         ch.simulate(system, (0.0, 0.1), control=[1.0, 2.0])
 
 

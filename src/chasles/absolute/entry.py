@@ -18,7 +18,7 @@ from chasles.absolute.kkt import (
     set_motion,
 )
 from chasles.absolute.tables import BODY, HEAD, SE3, part_of
-from chasles.constraint.rows import MOTION, ROWS
+from chasles.constraint.rows import MOTION, ROWS, within_subgroup
 from chasles.force.table import FORCE, FORCES, MOVING, SCRATCH, SPRING, add_spring, add_wrench
 from chasles.kernel.address import NUMBERS, address_of, as_integers, invoke
 from chasles.kernel.algebra import add, mul, mul_t
@@ -95,10 +95,13 @@ def accelerations(p_at, p_size, q_at, v_at, wrenches_at, work_at, a_at):
     set_motion(bodies, n, q, v, motion)
     accelerate(*tables, motion, wrenches, rows, matrix, factors, x, a)
     for i in range(n):
-        linear = load3(a, 6 * i + 3, 0.0)
+        angular, linear = load3(a, 6 * i, 0.0), load3(a, 6 * i + 3, 0.0)
         if bodies[i * BODY.size + BODY.space] == SE3:
             linear = mul_t(load9(motion, i * MOTION.size + MOTION.rotation, 0.0), linear)
-        store6(out, 6 * i, (load3(a, 6 * i, 0.0), linear))
+            held = bodies[i * BODY.size + BODY.held]
+            if held > 0:
+                angular, linear = within_subgroup(tables[1], tables[10], held - 1, angular, linear)
+        store6(out, 6 * i, (angular, linear))
 
 
 @kernel

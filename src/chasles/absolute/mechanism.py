@@ -14,7 +14,7 @@ from chasles.absolute.space import SE3_NAME, choose_spaces
 from chasles.absolute.symbolic import Elimination, eliminate
 from chasles.absolute.tables import BODY, MASS, SE3, SO3XR3, pack
 from chasles.constraint.joints import Tile, joint_tiles
-from chasles.constraint.rows import MOTION, ROWS
+from chasles.constraint.rows import MOTION, ROWS, TILE
 from chasles.force.build import force_tables
 from chasles.force.table import MOVING, SCRATCH
 from chasles.lie import pose as pose_group
@@ -136,6 +136,8 @@ class AbsoluteMechanism:
             some = self._incident[i]
             bodies[i, BODY.space] = SE3 if self.spaces[body.name] == SE3_NAME else SO3XR3
             bodies[i, [BODY.first, BODY.count, BODY.slots]] = len(incidences), len(some), len(slots)
+            held = [t for t in some if self.tiles[t].integers[TILE.subgroup] and self.tiles[t].second == i]
+            bodies[i, BODY.held] = held[0] + 1 if held else 0
             inertia = np.array(body.inertia)
             masses[i] = body.mass, *inertia[upper], *np.linalg.inv(inertia)[upper]
             incidences += [(t, int(self.tiles[t].second == i)) for t in some]
@@ -167,6 +169,7 @@ class AbsoluteMechanism:
                 "n_nodes": e.nodes,
                 "n_matrix": e.tiles,
                 "accelerations": addresses[0],
+                "project": addresses[1],
                 "act": addresses[2],
             },
         )

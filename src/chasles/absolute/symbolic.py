@@ -44,7 +44,8 @@ class Elimination:
 def minimum_degree(neighbours: list[set[int]], allowed: Callable[[int, list[bool]], bool]) -> list[int]:
     """An elimination order with little fill; a node that is not allowed waits for another elimination."""
     adjacent = [set(some) for some in neighbours]
-    done, order = [False] * len(adjacent), []
+    done = [False] * len(adjacent)
+    order: list[int] = []
     heap = [(len(some), i) for i, some in enumerate(adjacent)]
     heapq.heapify(heap)
     waiting: list[tuple[int, int]] = []

@@ -13,8 +13,8 @@ from chasles.kernel.policy import kernel
 from chasles.kernel.workspace import layout
 
 # a body: its space (1: SE(3)), whether it is a hub (explicit in the matrix) with the nodes of its two tiles, its first
-# incidence and how many, its first entry in the table of slots
-BODY = layout("BODY", space=1, hub=1, angular=1, linear=1, first=1, count=1, slots=1, spare=1)
+# incidence and how many, its first entry in the table of slots, and one more than the tile that holds it in a subgroup
+BODY = layout("BODY", space=1, hub=1, angular=1, linear=1, first=1, count=1, slots=1, held=1)
 # its numbers: mass, rotational inertia about the centre and its inverse
 MASS = layout("MASS", mass=1, inertia=6, inverse=6)
 # an incidence of a body: tile and side; a slot: tile of the matrix and whether it is stored transposed
@@ -26,7 +26,7 @@ PARTS = (
     *("bodies", "tiles", "nodes", "incidences", "slots", "column", "row", "first", "operations"),  # integers
     *("masses", "constants", "gravity", "table", "values"),  # numbers; the table of forces is integers again
 )
-COUNTS = ("n_bodies", "n_tiles", "n_nodes", "n_matrix", "accelerations", "act")
+COUNTS = ("n_bodies", "n_tiles", "n_nodes", "n_matrix", "accelerations", "project", "act")
 HEAD = layout("HEAD", **dict.fromkeys((*PARTS, "end", *COUNTS), 1))
 
 

@@ -6,7 +6,22 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from chasles.constraint.rows import DISTANCE, DOT, EMPTY, HELIX, NUMBERS, POINT, SLIDE, TILE
+from chasles.constraint.rows import (
+    CYLINDER,
+    DISTANCE,
+    DOT,
+    EMPTY,
+    HELIX,
+    NUMBERS,
+    PLANE,
+    POINT,
+    ROTATION,
+    SCREW,
+    SLIDE,
+    SPHERE,
+    TILE,
+    TRANSLATION,
+)
 from chasles.lie import pose as pose_group
 from chasles.lie.rotation import quaternion_to_matrix
 from chasles.model.joint import Joint
@@ -14,7 +29,15 @@ from chasles.model.placement import frame_with_z
 
 Row = tuple[int, np.ndarray, np.ndarray, float]  # kind, u in the joint's frame on A, w in that on B, s
 X, Y, Z = np.eye(3)
-SUBGROUPS = ("revolute", "prismatic", "helical", "cylindrical", "planar", "spherical")  # lower pairs: motion subgroups
+# lower pairs, which hold a body on the ground in a motion subgroup
+SUBGROUPS = {
+    "revolute": ROTATION,
+    "prismatic": TRANSLATION,
+    "helical": SCREW,
+    "cylindrical": CYLINDER,
+    "planar": PLANE,
+    "spherical": SPHERE,
+}
 
 
 @dataclass(frozen=True)
@@ -83,12 +106,13 @@ def axis_frame(joint: Joint) -> np.ndarray:
     return pose_group.identity()
 
 
-def make_tile(joint: str, first: int, second: int, frames: tuple, rows: list[Row], subgroup: bool = False) -> Tile:
+def make_tile(joint: str, first: int, second: int, frames: tuple, rows: list[Row], subgroup: int = 0) -> Tile:
     """A tile of rows between frames on two bodies, each a pose in the body's own (central) frame."""
     integers, numbers = np.zeros(TILE.size, dtype=np.int64), np.zeros(NUMBERS.size)
     rotations = [quaternion_to_matrix(frame[:4]) for frame in frames]
     integers[[TILE.first, TILE.second, TILE.subgroup]] = first, second, subgroup
     numbers[NUMBERS.a : NUMBERS.a + 3], numbers[NUMBERS.b : NUMBERS.b + 3] = frames[0][4:], frames[1][4:]
+    numbers[NUMBERS.axis : NUMBERS.axis + 3] = rotations[1] @ Z
     for k, (kind, u, w, s) in enumerate(rows):
         integers[TILE.kinds + k] = kind
         numbers[NUMBERS.u + 3 * k : NUMBERS.u + 3 * k + 3] = rotations[0] @ u
@@ -106,7 +130,7 @@ def joint_tiles(joint: Joint, first: int, second: int, on_first: np.ndarray, on_
         return []
     axis = axis_frame(joint)
     frames = (pose_group.compose(on_first, axis), pose_group.compose(on_second, axis))
-    subgroup = special and joint.kind in SUBGROUPS
+    subgroup = SUBGROUPS.get(joint.kind, 0) if special else 0
     return [make_tile(joint.name, first, second, frames, rows, subgroup) for rows in rows_of(joint)]
 
 

@@ -22,16 +22,18 @@ from chasles.kernel.policy import kernel
 from chasles.kernel.workspace import layout, load3, load9, store3
 
 EMPTY, POINT, SLIDE, DOT, DISTANCE, HELIX = range(6)
-# integers of a tile: the two bodies, the kinds of its rows, whether its rows are constant in the frame of a body on
-# SE(3) (see `acceleration_terms`)
+# integers of a tile: the two bodies, the kinds of its rows, and the subgroup of SE(3) in which it holds body B, or 0
 TILE = layout("TILE", first=1, second=1, kinds=3, subgroup=1)
-# and its numbers: the points on the bodies, and for each row u, w and s
-NUMBERS = layout("NUMBERS", a=3, b=3, u=9, w=9, s=3)
+# and its numbers: the points on the bodies, for each row u, w and s, and the axis of a subgroup in B
+NUMBERS = layout("NUMBERS", a=3, b=3, u=9, w=9, s=3, axis=3)
 # what is computed of a tile: residual, acceleration term, and for each side the angular and the linear rows
 ROWS = layout("ROWS", residual=3, rate=3, first_angular=9, first_linear=9, second_angular=9, second_linear=9)
 # state of a body: rotation, position, ω in the body, velocity in space, and W x r' if its space is SE(3), else zero:
 # what turns the derivative of the velocity's components into the acceleration of the origin
 MOTION = layout("MOTION", rotation=9, position=3, spin=3, velocity=3, transport=3)
+
+# lower pairs to the ground hold a body in a motion subgroup
+ROTATION, TRANSLATION, SCREW, CYLINDER, PLANE, SPHERE = range(1, 7)
 
 TURN = 6.283185307179586
 ZERO = (0.0, 0.0, 0.0)
@@ -137,7 +139,7 @@ def evaluate_tile(tiles, numbers, j, motion, work):
 
 @kernel
 def acceleration_term(tiles, numbers, j, motion, work):
-    """The right-hand side of J a = rate of tile j: minus what g'' has besides J times the derivatives of the velocities.
+    """The right-hand side of J a = rate of tile j: minus what g'' has besides J times the velocities' derivatives.
 
     For a body on SE(3) these are those of its body twist. The rows of a lower pair to the ground are constant in its
     frame, then the rate vanishes identically on the constraint and is coded as zero: 000 eq. (38).
@@ -176,3 +178,26 @@ def acceleration_term(tiles, numbers, j, motion, work):
             if kind == HELIX:
                 value -= numbers[n + NUMBERS.s + k] * dot(sub(WB, WA), dU)
         work[at + ROWS.rate + k] = -value
+
+
+@kernel
+def within_subgroup(tiles, numbers, j, angular, linear):
+    """The part of a body acceleration that lies in the algebra of the subgroup of tile j, in which it must lie.
+
+    The equations leave it outside by rounding; without stabilisation that would grow to a drift.
+    """
+    group, n = tiles[j * TILE.size + TILE.subgroup], j * NUMBERS.size
+    b, e = vector(numbers, n + NUMBERS.b), vector(numbers, n + NUMBERS.axis)
+    slide = add(linear, cross(angular, b))
+    if group == TRANSLATION:
+        return ZERO, scale(dot(e, linear), e)
+    if group == ROTATION or group == SCREW or group == CYLINDER or group == PLANE:
+        angular = scale(dot(e, angular), e)
+    turned = cross(b, angular)
+    if group == SCREW:
+        return angular, add_scaled(turned, numbers[n + NUMBERS.s + 2] * dot(e, angular), e)
+    if group == CYLINDER:
+        return angular, add_scaled(turned, dot(e, slide), e)
+    if group == PLANE:
+        return angular, add(turned, add_scaled(slide, -dot(e, slide), e))
+    return angular, turned

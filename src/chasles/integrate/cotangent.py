@@ -87,14 +87,6 @@ def store_state(y, q, momentum):
 
 
 @kernel
-def turned(a, b):
-    """Quaternion product, its norm kept at 1 against rounding (the correction is below one unit in the last place)."""
-    q = quaternion.product(a, b)
-    r = 1.5 - 0.5 * (q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3])
-    return q[0] * r, q[1] * r, q[2] * r, q[3] * r
-
-
-@kernel
 def back(q, v):
     """R(q)^T v."""
     return quaternion.rotate(quaternion.conjugate(q), v)

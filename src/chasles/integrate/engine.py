@@ -47,11 +47,22 @@ def choose_step(settings, real, state, counts):
 
 
 @kernel
+def correct(settings, t, parts, p):
+    """Bring the result of a step to where it must be, if the problem says how; whether it is finite then."""
+    n = settings[SET.point]
+    if settings[SET.correction] != 0:
+        call(settings[SET.correction], t, parts[4], p, parts[5], 0, n, n, 0.0)
+        copy(parts[5], 0, parts[4], 0, n, 0.0)
+        return finite(parts[4], n, 0.0)
+    return True
+
+
+@kernel
 def last_value(settings, t, counts, parts, address, p, z):
     """The field at the end of the step: the last stage, if the method has it there, or one more evaluation."""
     f, _, _, _, out, _, _, f1, _ = parts
     n, d, stages = settings[SET.point], settings[SET.algebra], settings[SET.stages]
-    if settings[SET.same_last] and settings[SET.family] == MUNTHE_KAAS:
+    if settings[SET.same_last] and settings[SET.family] == MUNTHE_KAAS and settings[SET.correction] == 0:
         copy(f, (stages - 1) * d, f1, 0, d, z)
         return True
     call(address, t, out, p, f1, 0, n, d, z)
@@ -150,6 +161,8 @@ def advance(
             counts[TALLY.just_rejected] = 1
             state[STATE.h] = new_h
             continue
+        if verdict == DONE and not correct(settings, target, parts, p):
+            verdict = NOT_FINITE
         if verdict == DONE and not last_value(settings, target, counts, parts, address, p, 0.0):
             verdict = NOT_FINITE
         if verdict != DONE:

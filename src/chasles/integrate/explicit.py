@@ -65,6 +65,7 @@ class ExplicitRun(Run):
         self.extra, self.program = np.zeros((0, 4)), np.zeros((0, 3), dtype=np.int64)
         self._load_method()
         self.settings[SET.step] = step_address(int(self.settings[SET.family]))
+        self.settings[SET.correction] = problem.correction.address if problem.correction else 0
         self.settings[[SET.adaptive, SET.save_every, SET.point, SET.algebra]] = self.adaptive, every, n, d
         self.settings[SET.dense] = every > 0 or self.times.size > 0
         chosen = {"pi": layout.PREDICTIVE, "paper": layout.PAPER}[controller]
@@ -200,7 +201,7 @@ class ExplicitRun(Run):
 
     def advance(self, limit: int) -> Ending | None:
         space, state = (self.space.table, self.addresses), (self.state, self.counts, self.y, self.f0, self.x_sum)
-        if self.adaptive or self.watch.events or self.times.size:
+        if self.adaptive or self.watch.events or self.times.size or self.problem.correction:
             method, saved = self.arrays(estimate=True), (self.times, self.records, self.memory)
             engine.advance(
                 *(*space, *method, *state, *saved), self.address, self.p, self.watch.watched, self.levels, limit

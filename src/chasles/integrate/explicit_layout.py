@@ -22,6 +22,7 @@ SET = layout(
     estimates=1,
     point=1,
     algebra=1,
+    correction=1,  # address of the function that corrects a point after each step, or 0
 )
 # real settings
 REAL = layout("REAL", start=1, end=1, step=1, rtol=1, atol=1, safety=1, exponent=1, shortest=1)

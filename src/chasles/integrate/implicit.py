@@ -187,6 +187,8 @@ class ImplicitRun(FixedRun):
         space = problem.space
         if isinstance(method, LiePoissonMidpoint):
             require_dual(space, "LiePoissonMidpoint")
+        if getattr(problem, "correction", None):
+            raise ValueError(f"solve: {method} takes no correction after its steps; take an explicit method")
         self.y = space.check(y0)
         super().__init__(problem, method, span, options, self.y, space.dimension)
         self.field = as_field(problem.field, space.dimension)

@@ -47,9 +47,9 @@ def move(table, matrix_of, quaternion_of, pull, terms, y, x, out, iout, z):
             q = quaternion_of(vector)
             g = (load(y, iy, z), load(y, iy + 1, z), load(y, iy + 2, z), load(y, iy + 3, z))
             if side > 0:
-                g = quaternion.product(q, g)
+                g = quaternion.keep_unit(quaternion.product(q, g))
             else:
-                g = quaternion.product(g, q)
+                g = quaternion.keep_unit(quaternion.product(g, q))
             for k in range(4):
                 store(out, iout + iy + k, g[k])
             continue

@@ -72,6 +72,7 @@ def move_pose(side, motion, y, iy, out, io, z):
         moved, position = pose.compose(motion, g)
     else:
         moved, position = pose.compose(g, motion)
+    moved = quaternion.keep_unit(moved)
     for k in range(4):
         store(out, io + k, moved[k])
     store3(out, io + 4, position)

@@ -14,7 +14,7 @@ from chasles.integrate.explicit_layout import EXPONENTIALS, MUNTHE_KAAS, SET, sc
 from chasles.integrate.explicit_step import exponentials, munthe_kaas
 from chasles.integrate.table import COLUMNS
 from chasles.kernel.address import INTEGERS, NUMBERS, address_of, invoke
-from chasles.kernel.face import _compile_text
+from chasles.kernel.face import compile_text
 from chasles.kernel.lanes import WIDTH, load, store
 from chasles.kernel.policy import kernel, native
 
@@ -41,7 +41,7 @@ def step_address(family: int, lanes: bool = False) -> int:
     scope |= {"scratch": scratch, "zero": _lanes_zero if lanes else _scalar_zero}
     sizes = {"columns": COLUMNS, "algebras": len(MODULES) + 1, "operations": len(NAMES), "settings": SET.size}
     places = {"point": SET.point, "algebra": SET.algebra, "far": FAR, "width": WIDTH if lanes else 1}
-    function = native(_compile_text(_TEXT.format(name=name, **sizes, **places), name, scope))
+    function = native(compile_text(_TEXT.format(name=name, **sizes, **places), name, scope))
     long, number = types.int64, types.float64
     space = (INTEGERS, long, INTEGERS, INTEGERS)
     method = (NUMBERS, NUMBERS, NUMBERS, NUMBERS, long, INTEGERS)

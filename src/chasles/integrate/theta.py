@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from chasles.integrate.cotangent import back, hamiltonian_field, load4, store_state, turned
+from chasles.integrate.cotangent import back, hamiltonian_field, load4, store_state
 from chasles.integrate.newton import COUNTS, DONE, NO_CONVERGENCE, newton
 from chasles.kernel.algebra import add, add_scaled, scale
 from chasles.kernel.policy import kernel
@@ -56,7 +56,7 @@ def theta_update(theta, y, z):
     xi, n = quaternion.rotate(q, load3(z, 0, 0.0)), quaternion.rotate(q, load3(z, 3, 0.0))
     e = quaternion.exp(xi)
     moved = add(quaternion.rotate(e, momentum), quaternion.rotate(quaternion.exp(scale(1.0 - theta, xi)), n))
-    store_state(y, turned(e, q), moved)
+    store_state(y, quaternion.keep_unit(quaternion.product(e, q)), moved)
 
 
 @kernel

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from chasles.integrate.cotangent import back, load4, turned
+from chasles.integrate.cotangent import back, load4
 from chasles.integrate.field import call
 from chasles.integrate.lie_verlet import LieVerlet as LieVerlet
 from chasles.integrate.lie_verlet import cay_equation, exp_equation
@@ -91,7 +91,7 @@ def variational_step(method, t, h, y, inertia, source, counts, history):
     if status != DONE:
         return status
     e = mapped(method, w)
-    q = turned(q, e)
+    q = quaternion.keep_unit(quaternion.product(q, e))
     for k in range(4):
         y[k] = q[k]
     call(address, t + h, y, p, torque, 0, 4, 3, 0.0)

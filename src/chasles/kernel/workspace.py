@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 from numba import carray
-from numba.core import cgutils, types
+from numba.core import types
 from numba.core.typing.templates import signature
 from numba.extending import intrinsic
 
@@ -88,7 +88,8 @@ def _stack(typing_context):
     """Pointer to `STACK` numbers on the stack of the calling function."""
 
     def generate(context, builder, sig, args):
-        space = cgutils.alloca_once(builder, ir.ArrayType(ir.DoubleType(), STACK))
+        with builder.goto_entry_block():  # Numba's own helper would also fill it with zeros
+            space = builder.alloca(ir.ArrayType(ir.DoubleType(), STACK))
         return builder.bitcast(space, ir.DoubleType().as_pointer())
 
     return signature(types.CPointer(types.float64)), generate

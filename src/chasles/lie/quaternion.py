@@ -20,6 +20,16 @@ def product(a, b):
 
 
 @kernel
+def keep_unit(q):
+    """A quaternion whose length is off 1 by rounding, put right by one Newton step for 1/|q|.
+
+    Over many products the rounding would add up, and R(q) would cease to be a rotation in the last digits.
+    """
+    r = 1.5 - 0.5 * (q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3])
+    return (q[0] * r, q[1] * r, q[2] * r, q[3] * r)
+
+
+@kernel
 def conjugate(q):
     return (q[0], -q[1], -q[2], -q[3])
 

@@ -23,7 +23,7 @@ from numba.core import types
 from chasles.kernel.face import compile_text
 from chasles.kernel.lanes import WIDTH, lanes_of, load, store
 from chasles.kernel.lanes import buffer as lane_buffer
-from chasles.kernel.policy import kernel
+from chasles.kernel.policy import COMPILED, kernel
 from chasles.kernel.rows import load_rows, store_rows
 
 
@@ -165,7 +165,7 @@ class Algorithm:
                 array if self.arguments[name].role == "fixed" else _rows(array, count, first, last)
                 for name, array in ((name, every[name]) for name in self.arguments)
             ]
-            lanes = last - first >= WIDTH
+            lanes = COMPILED and last - first >= WIDTH
             loop = self.lanes if lanes else self.scalar
             loop(topology, numbers, last - first, *rows, self.space(sizes, lanes))
 

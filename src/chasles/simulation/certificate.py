@@ -9,14 +9,23 @@ from typing import Any
 import numpy as np
 
 from chasles.integrate.solve import solve
+from chasles.lie import pose as pose_group
 from chasles.model.body import GROUND
 from chasles.model.force import Spring, Wrench
 from chasles.relative.acting import is_passive
 from chasles.relative.mechanism import Mechanism
+from chasles.simulation.body_run import BodyRun
 from chasles.simulation.run import Run
 
 # what a run may be off by; relative to the size of the quantity during the run
-TOLERANCES: Mapping[str, float] = {"energy": 1e-6, "momentum": 1e-6, "group": 1e-9, "error": 1e-4}
+TOLERANCES: Mapping[str, float] = {
+    "energy": 1e-6,
+    "momentum": 1e-6,
+    "group": 1e-9,
+    "error": 1e-4,
+    "position": 1e-9,
+    "velocity": 1e-7,
+}
 STRETCH = 200  # steps that are repeated for the estimate of the error
 
 
@@ -66,19 +75,27 @@ class Certificate:
         return "\n".join([*lines, f"  {self.ended}", f"  verdict: {verdict}"])
 
 
-def certify(run: Run, tolerances: Mapping[str, float] | None = None) -> Certificate:
+def certify(run: Run | BodyRun, tolerances: Mapping[str, float] | None = None) -> Certificate:
     """The certificate of a run; `tolerances` changes some of TOLERANCES."""
     unknown = set(tolerances or ()) - set(TOLERANCES)
     if unknown:
         raise ValueError(f"certify: unknown tolerance {sorted(unknown)[0]!r}; there are {', '.join(TOLERANCES)}")
     limits = {**TOLERANCES, **(tolerances or {})}
     solution = run.solution
-    findings = [
-        _energy(run, limits["energy"]),
-        *_momenta(run, limits["momentum"]),
-        *_group(run, limits["group"]),
-        _error(run, limits["error"]),
-    ]
+    if isinstance(run, BodyRun):
+        findings = [
+            _energy(run, limits["energy"]),
+            *_violations(run, limits),
+            *_group(run, np.arange(0, 7 * run.dynamics.n, 7), limits["group"]),
+            _error(run, limits["error"]),
+        ]
+    else:
+        findings = [
+            _energy(run, limits["energy"]),
+            *_momenta(run, limits["momentum"]),
+            *_group(run, run.mechanism.quaternions, limits["group"]),
+            _error(run, limits["error"]),
+        ]
     ended = f"{solution.message}; {solution.steps} steps, {solution.rejections} rejected"
     return Certificate(f"certificate of {run.mechanism.system.name!r}", tuple(findings), ended, solution.success)
 
@@ -90,7 +107,7 @@ def _relative(deviation: np.ndarray, *sizes: np.ndarray) -> float:
     return worst / scale if scale > 0 else worst
 
 
-def _energy(run: Run, tolerance: float) -> Finding:
+def _energy(run: Run | BodyRun, tolerance: float) -> Finding:
     energy = run.energy
     off = energy.balance - energy.balance[0]
     swing = energy.gravity - energy.gravity[0]
@@ -127,23 +144,44 @@ def _momenta(run: Run, tolerance: float) -> list[Finding]:
     return [Finding("momentum", _relative(found - found[0], momentum), tolerance, parts)]
 
 
-def _group(run: Run, tolerance: float) -> list[Finding]:
-    starts = run.mechanism.quaternions
+def _violations(run: BodyRun, limits: Mapping[str, float]) -> list[Finding]:
+    """The joint that is violated most, at each level."""
+    names = [joint.name for joint in run.mechanism.system.joints]
+    if not names:
+        return []
+    poses, velocities, _ = run.dynamics.split(run.solution.y)
+    position, speed = run.mechanism.residuals(poses, velocities)
+    found = []
+    for what, rows, limit in (("position", position, limits["position"]), ("velocity", speed, limits["velocity"])):
+        worst = rows.max(axis=0)
+        size = 1.0 if what == "position" else 1.0 + float(np.abs(velocities).max())
+        note = f"largest at joint {names[int(np.argmax(worst))]!r}"
+        found.append(Finding(f"joints, {what}", float(worst.max()) / size, limit, note))
+    return found
+
+
+def _group(run: Run | BodyRun, starts: np.ndarray, tolerance: float) -> list[Finding]:
     if not len(starts):
         return []
-    squares = np.sum([run.q[:, starts + k] ** 2 for k in range(4)], axis=0)
+    squares = np.sum([run.solution.y[:, starts + k] ** 2 for k in range(4)], axis=0)
     return [Finding("distance from group", float(np.abs(np.sqrt(squares) - 1).max()), tolerance, "quaternions")]
 
 
-def _error(run: Run, tolerance: float) -> Finding:
+def _error(run: Run | BodyRun, tolerance: float) -> Finding:
     """Error of the first stretch, by doing it again more accurately."""
     options, solution = run.options, run.solution
-    if run.controls is not None and not (run.controls == run.controls[0]).all():
+    inputs = run.controls if isinstance(run, Run) else None
+    if inputs is not None and not (inputs == inputs[0]).all():
         return Finding("error estimate", 0.0, None, "none: the input of a sampled controller jumps")
     last = min(len(run.t) - 1, STRETCH)
     if last < 1:
         return Finding("error estimate", 0.0, None, "none: no step was saved")
-    span, u = (run.t[0], run.t[last]), None if run.controls is None else run.controls[0]
+    span = (run.t[0], run.t[last])
+    problem = (
+        run.dynamics.problem()
+        if isinstance(run, BodyRun)
+        else run.dynamics.problem(None if inputs is None else inputs[0])
+    )
     finer: dict[str, Any] = {"save": "final", "progress": False}
     if options["step"] is not None:
         finer["step"] = min(options["step"] / 2, abs(span[1] - span[0]))
@@ -152,8 +190,12 @@ def _error(run: Run, tolerance: float) -> Finding:
     else:
         finer |= {"rtol": options["rtol"] / 100, "atol": options["atol"] / 100}
         factor, note = 1.0, f"over t = {span[0]:g} to {span[1]:g} s, by tolerances 100 times tighter"
-    again = solve(run.dynamics.problem(u), solution.method, span, solution.y[0], **finer)
+    again = solve(problem, solution.method, span, solution.y[0], **finer)
     q, v, _ = run.dynamics.split(again.y[-1])
-    position = run.mechanism.difference(run.q[last], q)
-    value = factor * max(_relative(position, np.ones(1)), _relative(run.v[last] - v, run.v, np.ones(1)))
+    if isinstance(run, BodyRun):
+        poses, velocities, _ = run.dynamics.split(solution.y)
+        position = pose_group.log(pose_group.compose(pose_group.inverse(q), poses[last]))
+    else:
+        position, velocities = run.mechanism.difference(run.q[last], q), run.v
+    value = factor * max(_relative(position, np.ones(1)), _relative(velocities[last] - v, velocities, np.ones(1)))
     return Finding("error estimate", value, tolerance, note)

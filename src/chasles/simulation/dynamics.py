@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 import numpy as np
 from numpy.typing import ArrayLike
 
 from chasles.integrate.problem import LieODE
 from chasles.integrate.space import Space
-from chasles.model.law import PythonLaw
 from chasles.model.system import System
 from chasles.relative.mechanism import Mechanism
 from chasles.relative.tables import FREE, LINK, SPHERICAL, link_table
+from chasles.simulation.laws import laws_may_raise
 from chasles.simulation.tree_motion import PART, parameters, tree_motion
 
 
@@ -47,16 +44,8 @@ class TreeDynamics:
         """q, v and work of states (..., nq + nv + 1)."""
         return y[..., : self.nq], y[..., self.nq : self.nq + self.nv], y[..., -1]
 
-    @contextmanager
-    def laws_may_raise(self) -> Iterator[None]:
-        """Raise what a Python law raised inside a compiled loop, which saw a NaN instead."""
-        try:
-            yield
-        finally:
-            for law in self.mechanism.acting.laws:
-                if isinstance(law, PythonLaw) and law.error is not None:
-                    error, law.error = law.error, None
-                    raise error
+    def laws_may_raise(self):
+        return laws_may_raise(self.mechanism.acting.laws)
 
 
 def _blocks(topology: np.ndarray) -> list[str]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from chasles.absolute.mechanism import AbsoluteMechanism
 from chasles.integrate.event import Event
 from chasles.integrate.method import RKMK
 from chasles.integrate.run import check_span
@@ -18,6 +19,8 @@ from chasles.integrate.solve import solve
 from chasles.model.system import System
 from chasles.relative.mechanism import Mechanism
 from chasles.simulation.actuation import Actuation
+from chasles.simulation.bodies import BodyDynamics
+from chasles.simulation.body_run import BodyRun
 from chasles.simulation.dynamics import TreeDynamics
 from chasles.simulation.run import Run
 
@@ -26,7 +29,7 @@ Controller = Callable[[float, np.ndarray, np.ndarray], ArrayLike]
 
 
 def simulate(
-    system: System | Mechanism,
+    system: System | Mechanism | AbsoluteMechanism,
     span: tuple[float, float],
     q: ArrayLike | None = None,
     v: ArrayLike | None = None,
@@ -41,24 +44,50 @@ def simulate(
     controller: Controller | None = None,
     period: float | None = None,
     control: ArrayLike | None = None,
+    space: str | Mapping[str, str] = "auto",
+    stabilization: str | None = "projection",
+    poses: ArrayLike | None = None,
+    twists: ArrayLike | None = None,
+    assemble: bool = False,
     progress: bool | None = None,
-) -> Run:
+) -> Run | BodyRun:
     """Simulate a system over a span [s] from coordinates q and velocities v (default: neutral, at rest).
 
     Steps are fixed with `step` [s]; else they follow rtol (1e-8) and atol (1e-10). `save` and `events` as in `solve`;
-    an event sees y = (q, v, work). `control` is a constant input. `controller(t, q, v)` returns the input at every
-    `period` [s], and it is held until the next: a sampled controller. An input has one number for each actuator of the
-    system, or, if it has none, a generalised force for each velocity.
+    an event sees the state y, which is (q, v, work) in joint coordinates.
+
+    coordinates="relative" (joint coordinates): `control` is a constant input; `controller(t, q, v)` returns the input
+    at every `period` [s], and it is held until the next: a sampled controller. An input has one number for each
+    actuator of the system, or, if it has none, a generalised force for each velocity.
+
+    coordinates="absolute" (the poses of all bodies, joints as constraints, loops welcome): `space` is "SE3", "SO3xR3",
+    a mapping of bodies to these, or "auto"; `stabilization` is "projection" onto the constraints after each step, or
+    None. The start is q and v of a tree, or `poses` (bodies, 7) and body `twists` (bodies, 6); with assemble=True it is
+    projected onto the constraints first, else it must satisfy them.
     """
-    if coordinates != "relative":
-        raise ValueError(f'simulate: coordinates {coordinates!r}; expected "relative" (joint coordinates)')
-    dynamics = TreeDynamics(system)
-    actuation = Actuation(dynamics.mechanism)
     start, end = check_span(span)
     if step is None:
         rtol, atol = DEFAULT_RTOL if rtol is None else rtol, DEFAULT_ATOL if atol is None else atol
     options: dict[str, Any] = {"step": step, "rtol": rtol, "atol": atol}
     more = {**options, "save": save, "events": events}
+    if coordinates == "absolute" or isinstance(system, AbsoluteMechanism):
+        if controller is not None or control is not None or period is not None:
+            raise ValueError('simulate: inputs act on joint coordinates; take coordinates="relative"')
+        if isinstance(system, Mechanism):
+            system = system.system
+        if stabilization not in ("projection", None):
+            raise ValueError(f'simulate: stabilization {stabilization!r}; expected "projection" or None')
+        bodies = BodyDynamics(system, space, projected=stabilization == "projection")
+        state = bodies.start(q, v, poses, twists, assemble)
+        with bodies.laws_may_raise():
+            solution = solve(bodies.problem(), method, (start, end), state, **more, progress=progress)
+        return BodyRun(bodies, solution, options)
+    if coordinates != "relative":
+        raise ValueError(f'simulate: coordinates {coordinates!r}; expected "relative" or "absolute"')
+    if poses is not None or twists is not None:
+        raise ValueError('simulate: poses and twists are for coordinates="absolute"; give q and v')
+    dynamics = TreeDynamics(system)
+    actuation = Actuation(dynamics.mechanism)
     state = dynamics.state(q, v)
     if controller is None:
         if period is not None:

@@ -1,0 +1,87 @@
+"""A system in absolute coordinates as a problem for the integrators."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from chasles.absolute.mechanism import AbsoluteMechanism
+from chasles.absolute.space import SE3_NAME
+from chasles.integrate.problem import LieODE
+from chasles.integrate.space import Space
+from chasles.model.system import System
+from chasles.relative.mechanism import Mechanism
+from chasles.simulation.body_motion import body_motion, onto_constraints
+from chasles.simulation.laws import laws_may_raise
+
+POSITION_TOLERANCE = 1e-8  # how far a start may be off the constraints [m or rad, and per second]
+
+
+class BodyDynamics:
+    """The motion of all bodies on their groups: y = (central poses, velocities, work)."""
+
+    def __init__(self, system: System | AbsoluteMechanism, space: str | Mapping[str, str], projected: bool):
+        if isinstance(system, System):
+            system = AbsoluteMechanism(system, space, stabilized=projected)
+        self.mechanism: AbsoluteMechanism = system
+        self.projected = projected
+        blocks: list[str] = []
+        for name in self.mechanism.bodies:
+            blocks += ["pose"] if self.mechanism.spaces[name] == SE3_NAME else ["s3", "r3"]
+        self.n = self.mechanism.n
+        self.space = Space(*blocks, f"r{6 * self.n + 1}", side="right")
+
+    def problem(self) -> LieODE:
+        correction = onto_constraints if self.projected else None
+        return LieODE(self.space, body_motion, self.mechanism.parameters, correction)
+
+    def state(self, poses: np.ndarray, velocities: np.ndarray, work: float = 0.0) -> np.ndarray:
+        return np.concatenate([poses.ravel(), velocities.ravel(), [work]])
+
+    def split(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Central poses (..., bodies, 7), velocities (..., bodies, 6) and work."""
+        n = self.n
+        poses = y[..., : 7 * n].reshape(*y.shape[:-1], n, 7)
+        return poses, y[..., 7 * n : 13 * n].reshape(*y.shape[:-1], n, 6), y[..., -1]
+
+    def laws_may_raise(self):
+        return laws_may_raise(self.mechanism.forces.laws)
+
+    def start(
+        self, q: ArrayLike | None, v: ArrayLike | None, poses: ArrayLike | None, twists: ArrayLike | None, project: bool
+    ) -> np.ndarray:
+        """The state at the start: from poses and twists of the bodies, or from joint coordinates q and v of a tree.
+
+        A state off the constraints is projected, or refused with the joints and by how much.
+        """
+        if poses is None:
+            if twists is not None:
+                raise ValueError("simulate: twists need poses; or give q and v in joint coordinates")
+            tree = Mechanism(self.mechanism.system)
+            at = tree.neutral() if q is None else tree.check_q("simulate", q)
+            speed = np.zeros(tree.nv) if v is None else tree.check_v("simulate", "v", v)
+            poses, twists = tree.poses(at), tree.twists(at, speed)
+        elif q is not None or v is not None:
+            raise ValueError("simulate: give either poses and twists, or q and v in joint coordinates")
+        central, velocity = self.mechanism.state(poses, twists)
+        if project:
+            central, velocity, _ = self.mechanism.project(central, velocity)
+        self._refuse(central, velocity)
+        return self.state(central, velocity)
+
+    def _refuse(self, central: np.ndarray, velocity: np.ndarray) -> None:
+        position, speed = self.mechanism.residuals(central, velocity)
+        names = [joint.name for joint in self.mechanism.system.joints]
+        size = 1.0 + np.abs(velocity).max(initial=0.0)
+        bad = [
+            f"{name!r} by {g:.3g} in position and {r:.3g} in velocity"
+            for name, g, r in zip(names, position, speed, strict=True)
+            if not (g <= POSITION_TOLERANCE and r <= POSITION_TOLERANCE * size)
+        ]
+        if bad:
+            raise ValueError(
+                f"simulate: the start violates {len(bad)} joints: {'; '.join([*bad[:8], '...'][: len(bad)])}. "
+                "Correct it, or let it be projected with assemble=True"
+            )

@@ -1,0 +1,129 @@
+"""What a simulation in absolute coordinates leaves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from chasles.absolute.mechanism import AbsoluteMechanism
+from chasles.integrate.solution import Solution
+from chasles.lie import pose as pose_group
+from chasles.screw.representation import convert_twist
+from chasles.simulation.bodies import BodyDynamics
+from chasles.simulation.run import Energies
+
+
+class BodyFrameMotion:
+    """The motion of a body or frame during a run; time is the first axis."""
+
+    def __init__(self, run: BodyRun, name: str):
+        frame = run.mechanism.system.frame(name)
+        if frame.body not in run.mechanism.bodies:
+            raise ValueError(f"run: frame {name!r} is on the ground, which does not move")
+        self._run, self.name, self._frame = run, name, np.array(frame.pose)
+        self._body = run.mechanism.bodies.index(frame.body)
+
+    @cached_property
+    def pose(self) -> np.ndarray:
+        """Poses in space, (times, 7)."""
+        return pose_group.compose(self._run.poses[:, self._body], self._frame)
+
+    @property
+    def position(self) -> np.ndarray:
+        """(times, 3) [m]."""
+        return self.pose[:, 4:]
+
+    @property
+    def orientation(self) -> np.ndarray:
+        """Unit quaternions (w, x, y, z), (times, 4)."""
+        return self.pose[:, :4]
+
+    def twist(self, representation: str = "body") -> np.ndarray:
+        """(times, 6) [rad/s, m/s]."""
+        body = pose_group.Ad_apply(pose_group.inverse(self._frame), self._run.twists[:, self._body])
+        return convert_twist(body, self.pose, "body", representation)
+
+
+@dataclass(frozen=True)
+class BodyRun:
+    """A motion simulated in absolute coordinates. `t` [s]; at these times `poses` (times, bodies, 7) and body `twists`.
+
+    run["name"] is the motion of a body or frame; `reactions` are the joints' forces; `energy`, `violations` and
+    `certificate` say how good it is.
+    """
+
+    dynamics: BodyDynamics
+    solution: Solution
+    options: dict[str, Any] = field(repr=False)
+
+    @property
+    def mechanism(self) -> AbsoluteMechanism:
+        return self.dynamics.mechanism
+
+    @property
+    def t(self) -> np.ndarray:
+        return self.solution.t
+
+    @property
+    def success(self) -> bool:
+        return self.solution.success
+
+    @property
+    def message(self) -> str:
+        return self.solution.message
+
+    @cached_property
+    def _states(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        return self.dynamics.split(self.solution.y)
+
+    @cached_property
+    def poses(self) -> np.ndarray:
+        """Poses of the bodies' frames, (times, bodies, 7)."""
+        return self.mechanism.poses(self._states[0])
+
+    @cached_property
+    def twists(self) -> np.ndarray:
+        """Body twists of the bodies' frames, (times, bodies, 6)."""
+        return self.mechanism.twists(*self._states[:2])
+
+    def __len__(self) -> int:
+        return len(self.t)
+
+    def __getitem__(self, name: str) -> BodyFrameMotion:
+        return BodyFrameMotion(self, name)
+
+    @cached_property
+    def violations(self) -> tuple[np.ndarray, np.ndarray]:
+        """Position and velocity violation of each joint, (times, joints)."""
+        return self.mechanism.residuals(*self._states[:2])
+
+    @cached_property
+    def energy(self) -> Energies:
+        """Energies at the saved times."""
+        mechanism, (central, velocity, work) = self.mechanism, self._states
+        masses = np.array([body.mass for body in mechanism.system.bodies])
+        inertia = np.array([body.inertia for body in mechanism.system.bodies])
+        spin, speed = velocity[..., :3], velocity[..., 3:]
+        kinetic = 0.5 * np.einsum("...bi,bij,...bj->...", spin, inertia, spin)
+        kinetic += 0.5 * np.einsum("b,...bi,...bi->...", masses, speed, speed)
+        gravity = -np.einsum("b,...bi,i->...", masses, central[..., 4:], np.array(mechanism.system.gravity))
+        springs = mechanism.applied_forces(central, velocity, self.t)[2]
+        return Energies(kinetic, gravity, springs, work)
+
+    @cached_property
+    def certificate(self):
+        """How good the run is: see `chasles.certify`."""
+        from chasles.simulation.certificate import certify  # which looks at runs
+
+        return certify(self)
+
+    def __str__(self) -> str:
+        s = self.solution
+        return (
+            f"{self.mechanism.system.name}: {self.mechanism.n} bodies in absolute coordinates, "
+            f"t = {self.t[0]:g} to {self.t[-1]:g} s\n{s.method}: {s.steps} steps, {s.rejections} rejected, "
+            f"{s.evaluations} evaluations, {s.seconds:.3g} s\n{s.message}"
+        )

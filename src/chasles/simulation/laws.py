@@ -1,0 +1,20 @@
+"""Errors of force laws written in Python, which compiled loops only see as NaN."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+from chasles.model.law import Law, PythonLaw
+
+
+@contextmanager
+def laws_may_raise(laws: Iterable[Law]) -> Iterator[None]:
+    """Raise what a Python law raised meanwhile."""
+    try:
+        yield
+    finally:
+        for law in laws:
+            if isinstance(law, PythonLaw) and law.error is not None:
+                error, law.error = law.error, None
+                raise error
