@@ -164,7 +164,7 @@ def project(p_at, p_size, q_at, v_at, work_at, report_at):
             for k in range(3):
                 x[3 * nodes[t] + k] = -rows[t * ROWS.size + ROWS.residual + k]
         solve(nn, column, row, factors, x)
-        respond(bodies, nodes, incidences, masses, n, rows, x, a)
+        respond(bodies, tiles, nodes, incidences, masses, n, rows, x, a)
         displace(n, q, a, motion)
         prepare(tiles, constants, nt, motion, rows)
         sweeps += 1
@@ -183,7 +183,7 @@ def project(p_at, p_size, q_at, v_at, work_at, report_at):
     for _ in range(3):
         for k in range(3 * nn):
             x[k] = 0.0
-        add_jacobian_times(bodies, nodes, incidences, n, rows, velocity, x, -1.0, True)
+        add_jacobian_times(bodies, tiles, nodes, incidences, n, rows, velocity, x, -1.0, True)
         speed = 0.0
         for t in range(nt):
             for k in range(3):
@@ -195,7 +195,7 @@ def project(p_at, p_size, q_at, v_at, work_at, report_at):
         for k in range(6 * n):
             a[k] = 0.0
         solve(nn, column, row, factors, x)
-        respond(bodies, nodes, incidences, masses, n, rows, x, a)
+        respond(bodies, tiles, nodes, incidences, masses, n, rows, x, a)
         for k in range(6 * n):
             velocity[k] += a[k]
     report[2] = speed
@@ -290,7 +290,7 @@ def rows_of_states(whole, p, q, v, work, residuals, rates):
             store6(velocity, 6 * i, speeds)
         for j in range(3 * nn):
             x[j] = 0.0
-        add_jacobian_times(bodies, nodes, incidences, n, rows, velocity, x, 1.0, True)
+        add_jacobian_times(bodies, tiles, nodes, incidences, n, rows, velocity, x, 1.0, True)
         for t in range(nt):
             for j in range(3):
                 residuals[k, 3 * t + j] = rows[t * ROWS.size + ROWS.residual + j]

@@ -2,18 +2,9 @@
 
 from __future__ import annotations
 
-from chasles.kernel.algebra import inverse_symmetric, mat_mul, mat_mul_t, mul, mul_t, sub
+from chasles.kernel.algebra import inverse_symmetric, mat_mul, mat_mul_t, mat_neg, mul, mul_t, sub
 from chasles.kernel.policy import kernel
-from chasles.kernel.workspace import load3, load9, store3, store9
-
-
-@kernel
-def subtract9(tiles, at, a):
-    """Three at a time: registers are few."""
-    for k in range(3):
-        i = at + 3 * k
-        old = load3(tiles, i, 0.0)
-        store3(tiles, i, (old[0] - a[3 * k], old[1] - a[3 * k + 1], old[2] - a[3 * k + 2]))
+from chasles.kernel.workspace import add9, load3, load9, store3, store9
 
 
 @kernel
@@ -29,14 +20,14 @@ def factorise(n, column, row, first, operations, tiles, factors):
             a = load9(tiles, 9 * (n + start), 0.0)
             lower = mat_mul(a, pivot)
             store9(factors, 9 * (n + start), lower)
-            subtract9(tiles, 9 * row[start], mat_mul_t(lower, a))
+            add9(tiles, 9 * row[start], mat_neg(mat_mul_t(lower, a)))
         else:
             for e in range(start, end):
                 store9(factors, 9 * (n + e), mat_mul(load9(tiles, 9 * (n + e), 0.0), pivot))
             for o in range(first[k], first[k + 1]):
                 a, b, target = operations[3 * o], operations[3 * o + 1], operations[3 * o + 2]
                 update = mat_mul_t(load9(factors, 9 * (n + a), 0.0), load9(tiles, 9 * (n + b), 0.0))
-                subtract9(tiles, 9 * target, update)
+                add9(tiles, 9 * target, mat_neg(update))
 
 
 @kernel

@@ -14,15 +14,29 @@ from chasles.absolute.factor import factorise, solve
 from chasles.absolute.tables import BODY, MASS, PAIR, SE3
 from chasles.constraint.rows import (
     EMPTY,
+    IDENTITY,
     MOTION,
+    POINT,
     ROWS,
     TILE,
     acceleration_term,
     evaluate_tile,
 )
-from chasles.kernel.algebra import add, add_scaled, cross, mat_mul_t, mul, mul_t, scale, sub, sym_mul
+from chasles.kernel.algebra import (
+    add,
+    add_scaled,
+    cross,
+    mat_mul_t,
+    mat_scale,
+    mul,
+    mul_t,
+    scale,
+    sub,
+    sym_mul,
+    transpose,
+)
 from chasles.kernel.policy import kernel
-from chasles.kernel.workspace import add3, load3, load9, store3, store9
+from chasles.kernel.workspace import add3, add9, load3, load9, store3, store9
 from chasles.lie import quaternion
 
 POSE, TWIST = 7, 6  # numbers of a body's pose and velocity in the state
@@ -53,10 +67,53 @@ def set_motion(bodies, n, q, v, motion):
 
 
 @kernel
-def side_of(rows, tile, side):
-    """Angular and linear rows of one side of a tile."""
-    at = tile * ROWS.size + ROWS.first_angular + 18 * side
-    return load9(rows, at, 0.0), load9(rows, at + 9, 0.0)
+def angular_of(rows, tile, side):
+    """Angular rows of one side of a tile."""
+    return load9(rows, tile * ROWS.size + ROWS.first_angular + 18 * side, 0.0)
+
+
+@kernel
+def linear_of(rows, tile, side):
+    """Linear rows of one side of a tile, which for points are minus and plus the identity and not stored."""
+    return load9(rows, tile * ROWS.size + ROWS.first_linear + 18 * side, 0.0)
+
+
+@kernel
+def is_point(tiles, tile):
+    return tiles[tile * TILE.size + TILE.kinds] == POINT
+
+
+@kernel
+def times(tiles, rows, tile, side, angular, linear):
+    """J a of one side of a tile."""
+    turned = mul(angular_of(rows, tile, side), angular)
+    if is_point(tiles, tile):
+        return add(turned, linear) if side == 1 else sub(turned, linear)
+    return add(turned, mul(linear_of(rows, tile, side), linear))
+
+
+@kernel
+def pair(tiles, rows, s, side, B_tile, B_side, A, light):
+    """A Bᵀ + L Kᵀ / m of two sides of tiles on one body, A already times the inverse inertia."""
+    P = mat_mul_t(A, angular_of(rows, B_tile, B_side))
+    first, second = is_point(tiles, s), is_point(tiles, B_tile)
+    if first and second:
+        x = light if side == B_side else -light
+        return (P[0] + x, P[1], P[2], P[3], P[4] + x, P[5], P[6], P[7], P[8] + x)
+    if first:
+        K = linear_of(rows, B_tile, B_side)
+        x = light if side == 1 else -light
+        Q = (K[0], K[3], K[6], K[1], K[4], K[7], K[2], K[5], K[8])
+    elif second:
+        Q = linear_of(rows, s, side)
+        x = light if B_side == 1 else -light
+    else:
+        Q, x = mat_mul_t(linear_of(rows, s, side), linear_of(rows, B_tile, B_side)), light
+    return (
+        *(P[0] + x * Q[0], P[1] + x * Q[1], P[2] + x * Q[2]),
+        *(P[3] + x * Q[3], P[4] + x * Q[4], P[5] + x * Q[5]),
+        *(P[6] + x * Q[6], P[7] + x * Q[7], P[8] + x * Q[8]),
+    )
 
 
 @kernel
@@ -73,14 +130,11 @@ def times_inverse_inertia(A, inverse):
 @kernel
 def add_tile(matrix, slots, at, value, sign):
     """Add sign value to a tile of the matrix, transposed if it is stored so."""
-    k = 9 * slots[PAIR * at]
+    value = mat_scale(sign, value)
     if slots[PAIR * at + 1] == 0:
-        for i in range(9):
-            matrix[k + i] += sign * value[i]
+        add9(matrix, 9 * slots[PAIR * at], value)
     else:
-        for i in range(3):
-            for j in range(3):
-                matrix[k + 3 * i + j] += sign * value[3 * j + i]
+        add9(matrix, 9 * slots[PAIR * at], transpose(value))
 
 
 @kernel
@@ -102,28 +156,25 @@ def assemble(bodies, tiles, nodes, incidences, slots, masses, n_bodies, n_tiles,
             store9(matrix, 9 * bodies[row + BODY.angular], whole)
             store9(matrix, 9 * bodies[row + BODY.linear], (mass, 0.0, 0.0, 0.0, mass, 0.0, 0.0, 0.0, mass))
             for e in range(count):
-                A, L = side_of(rows, incidences[PAIR * (first + e)], incidences[PAIR * (first + e) + 1])
-                add_tile(matrix, slots, at + 2 * e, A, 1.0)
-                add_tile(matrix, slots, at + 2 * e + 1, L, 1.0)
+                tile, side = incidences[PAIR * (first + e)], incidences[PAIR * (first + e) + 1]
+                add_tile(matrix, slots, at + 2 * e, angular_of(rows, tile, side), 1.0)
+                if is_point(tiles, tile):
+                    add_tile(matrix, slots, at + 2 * e + 1, IDENTITY, 1.0 if side == 1 else -1.0)
+                else:
+                    add_tile(matrix, slots, at + 2 * e + 1, linear_of(rows, tile, side), 1.0)
         else:
             inverse, light = load6_symmetric(masses, m + MASS.inverse), 1.0 / mass
             for x in range(count):
-                A, L = side_of(rows, incidences[PAIR * (first + x)], incidences[PAIR * (first + x) + 1])
-                A = times_inverse_inertia(A, inverse)
-                for y in range(x + 1):
-                    B, K = side_of(rows, incidences[PAIR * (first + y)], incidences[PAIR * (first + y) + 1])
-                    P, Q = mat_mul_t(A, B), mat_mul_t(L, K)
-                    total = (
-                        *(P[0] + light * Q[0], P[1] + light * Q[1], P[2] + light * Q[2]),
-                        *(P[3] + light * Q[3], P[4] + light * Q[4], P[5] + light * Q[5]),
-                        *(P[6] + light * Q[6], P[7] + light * Q[7], P[8] + light * Q[8]),
-                    )
+                tile, side = incidences[PAIR * (first + x)], incidences[PAIR * (first + x) + 1]
+                A = times_inverse_inertia(angular_of(rows, tile, side), inverse)
+                for y in range(first, first + x + 1):
+                    total = pair(tiles, rows, tile, side, incidences[PAIR * y], incidences[PAIR * y + 1], A, light)
                     add_tile(matrix, slots, at, total, -1.0)
                     at += 1
 
 
 @kernel
-def add_jacobian_times(bodies, nodes, incidences, n_bodies, rows, a, x, sign, hubs):
+def add_jacobian_times(bodies, tiles, nodes, incidences, n_bodies, rows, a, x, sign, hubs):
     """x += sign J a on the joint tiles, a six numbers a body; with the hubs, or without."""
     for i in range(n_bodies):
         row = i * BODY.size
@@ -132,25 +183,30 @@ def add_jacobian_times(bodies, nodes, incidences, n_bodies, rows, a, x, sign, hu
             first = bodies[row + BODY.first]
             for e in range(first, first + bodies[row + BODY.count]):
                 tile = incidences[PAIR * e]
-                A, L = side_of(rows, tile, incidences[PAIR * e + 1])
-                add3(x, 3 * nodes[tile], scale(sign, add(mul(A, angular), mul(L, linear))))
+                add3(
+                    x, 3 * nodes[tile], scale(sign, times(tiles, rows, tile, incidences[PAIR * e + 1], angular, linear))
+                )
 
 
 @kernel
-def reaction(bodies, nodes, incidences, i, rows, x):
+def reaction(bodies, tiles, nodes, incidences, i, rows, x):
     """Jᵀ λ on body i, with the multipliers in elimination order: (torque in the body, force in space)."""
     torque, force = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
     first = bodies[i * BODY.size + BODY.first]
     for e in range(first, first + bodies[i * BODY.size + BODY.count]):
         tile = incidences[PAIR * e]
         multiplier = load3(x, 3 * nodes[tile], 0.0)
-        A, L = side_of(rows, tile, incidences[PAIR * e + 1])
-        torque, force = add(torque, mul_t(A, multiplier)), add(force, mul_t(L, multiplier))
+        side = incidences[PAIR * e + 1]
+        torque = add(torque, mul_t(angular_of(rows, tile, side), multiplier))
+        if is_point(tiles, tile):
+            force = add_scaled(force, 1.0 if side == 1 else -1.0, multiplier)
+        else:
+            force = add(force, mul_t(linear_of(rows, tile, side), multiplier))
     return torque, force
 
 
 @kernel
-def respond(bodies, nodes, incidences, masses, n_bodies, rows, x, a):
+def respond(bodies, tiles, nodes, incidences, masses, n_bodies, rows, x, a):
     """Subtract M⁻¹ Jᵀ λ from a, and take over the hubs' part of the solution."""
     for i in range(n_bodies):
         row, m = i * BODY.size, i * MASS.size
@@ -158,7 +214,7 @@ def respond(bodies, nodes, incidences, masses, n_bodies, rows, x, a):
             store3(a, 6 * i, load3(x, 3 * bodies[row + BODY.angular], 0.0))
             store3(a, 6 * i + 3, load3(x, 3 * bodies[row + BODY.linear], 0.0))
         else:
-            torque, force = reaction(bodies, nodes, incidences, i, rows, x)
+            torque, force = reaction(bodies, tiles, nodes, incidences, i, rows, x)
             turned = sym_mul(load6_symmetric(masses, m + MASS.inverse), torque)
             store3(a, 6 * i, sub(load3(a, 6 * i, 0.0), turned))
             pushed = add_scaled(load3(a, 6 * i + 3, 0.0), -1.0 / masses[m + MASS.mass], force)
@@ -204,6 +260,6 @@ def accelerate(
     for t in range(n_tiles):
         acceleration_term(tiles, constants, t, motion, rows)
         store3(x, 3 * nodes[t], load3(rows, t * ROWS.size + ROWS.rate, 0.0))
-    add_jacobian_times(bodies, nodes, incidences, n_bodies, rows, a, x, -1.0, False)
+    add_jacobian_times(bodies, tiles, nodes, incidences, n_bodies, rows, a, x, -1.0, False)
     solve(n_nodes, column, row, factors, x)
-    respond(bodies, nodes, incidences, masses, n_bodies, rows, x, a)
+    respond(bodies, tiles, nodes, incidences, masses, n_bodies, rows, x, a)

@@ -63,7 +63,7 @@ class AbsoluteMechanism:
         self.parameters = self._pack()
         nt, nm, nn = len(self.tiles), self.elimination.tiles, self.elimination.nodes
         self._multipliers_at = MOTION.size * self.n + ROWS.size * nt + 18 * nm
-        self._work = self._multipliers_at + 3 * nn + 12 * self.n
+        self.work = self._multipliers_at + 3 * nn + 12 * self.n
 
     @property
     def n(self) -> int:
@@ -241,7 +241,7 @@ class AbsoluteMechanism:
         wrenches = self.applied_forces(central, velocity, t)[0]
         batch, (q, v, w) = self._rows(np.asarray(central, dtype=float), np.asarray(velocity, dtype=float), wrenches)
         a, multipliers = np.empty((len(q), 6 * self.n)), np.empty((len(q), 3 * self.elimination.nodes))
-        work = np.empty(self._work)
+        work = np.empty(self.work)
         entry.accelerations_of_states(
             entry.addresses()[0], self.parameters, q, v, w, work, a, multipliers, self._multipliers_at
         )
@@ -258,7 +258,7 @@ class AbsoluteMechanism:
         """Violation of each joint's position and velocity equations, largest row, (..., joints)."""
         batch, (q, v) = self._rows(np.asarray(central, dtype=float), np.asarray(velocity, dtype=float))
         found, rates = np.empty((len(q), 3 * len(self.tiles))), np.empty((len(q), 3 * len(self.tiles)))
-        entry.rows_of_states(self.parameters.view(np.int64), self.parameters, q, v, np.empty(self._work), found, rates)
+        entry.rows_of_states(self.parameters.view(np.int64), self.parameters, q, v, np.empty(self.work), found, rates)
         out = []
         for rows in (found, rates):
             largest = np.abs(rows).reshape(len(q), -1, 3).max(axis=-1)
@@ -275,7 +275,7 @@ class AbsoluteMechanism:
         q, v = np.array(central, dtype=float).reshape(-1), np.array(velocity, dtype=float).reshape(-1)
         report = np.zeros(4)
         if self.tiles:
-            entry.project_state(entry.addresses()[1], self.parameters, q, v, np.empty(self._work), report)
+            entry.project_state(entry.addresses()[1], self.parameters, q, v, np.empty(self.work), report)
         return q.reshape(self.n, 7), v.reshape(self.n, 6), report
 
 

@@ -3,7 +3,7 @@
 A tile is up to three rows between two bodies A and B (-1 is the ground). With the points a on A and b on B and
 d = (r_B + R_B b) - (r_A + R_A a), with directions u fixed in A and w fixed in B, a row is
 
-    POINT     d_k = 0, component k in space                        (all three rows of the tile)
+    POINT     d = 0 in space                                       (all three rows of the tile)
     SLIDE     (R_A u)·d = 0                                        a point of B in a plane of A
     DOT       (R_A u)·(R_B w) = 0                                  directions stay perpendicular
     DISTANCE  (d·d - s²)/(2 s) = 0                                 a rigid link of length s
@@ -74,15 +74,15 @@ def store_row(work, at, k, angular_a, linear_a, angular_b, linear_b):
 
 
 @kernel
-def point_row(RA, RB, a, b, k):
-    """Component k of d in space."""
-    one = (1.0 if k == 0 else 0.0, 1.0 if k == 1 else 0.0, 1.0 if k == 2 else 0.0)
-    return (
-        cross((RA[3 * k], RA[3 * k + 1], RA[3 * k + 2]), a),
-        neg(one),
-        cross(b, (RB[3 * k], RB[3 * k + 1], RB[3 * k + 2])),
-        one,
-    )
+def point_tile(RA, RB, a, b, d, work, at):
+    """Three rows d = 0 in space: angular parts R_A a~ and -R_B b~. The linear parts, -I and I, are not stored."""
+    store3(work, at + ROWS.residual, d)
+    store3(work, at + ROWS.first_angular, cross((RA[0], RA[1], RA[2]), a))
+    store3(work, at + ROWS.first_angular + 3, cross((RA[3], RA[4], RA[5]), a))
+    store3(work, at + ROWS.first_angular + 6, cross((RA[6], RA[7], RA[8]), a))
+    store3(work, at + ROWS.second_angular, cross(b, (RB[0], RB[1], RB[2])))
+    store3(work, at + ROWS.second_angular + 3, cross(b, (RB[3], RB[4], RB[5])))
+    store3(work, at + ROWS.second_angular + 6, cross(b, (RB[6], RB[7], RB[8])))
 
 
 @kernel
@@ -106,13 +106,12 @@ def evaluate_tile(tiles, numbers, j, motion, work):
     RB, rB = pose_of(motion, B)
     a, b = vector(numbers, n + NUMBERS.a), vector(numbers, n + NUMBERS.b)
     d = sub(add(rB, mul(RB, b)), add(rA, mul(RA, a)))
+    if tiles[row + TILE.kinds] == POINT:
+        point_tile(RA, RB, a, b, d, work, at)
+        return
     for k in range(3):
         kind = tiles[row + TILE.kinds + k]
-        if kind == POINT:
-            work[at + ROWS.residual + k] = d[k]
-            angular_a, linear_a, angular_b, linear_b = point_row(RA, RB, a, b, k)
-            store_row(work, at, k, angular_a, linear_a, angular_b, linear_b)
-        elif kind == EMPTY:
+        if kind == EMPTY:
             work[at + ROWS.residual + k] = 0.0
             store_row(work, at, k, ZERO, ZERO, ZERO, ZERO)
         elif kind == DOT:
@@ -157,14 +156,15 @@ def acceleration_term(tiles, numbers, j, motion, work):
     turn_a, turn_b = cross(WA, alpha), cross(WB, beta)
     # d'' without the accelerations; the transport of bodies on SE(3) is part of their velocities' derivatives
     bend = sub(add(cross(WB, turn_b), hB), add(cross(WA, turn_a), hA))
+    if tiles[row + TILE.kinds] == POINT:
+        store3(work, at + ROWS.rate, neg(bend))
+        return
     d = sub(add(rB, beta), add(rA, alpha))
     rate = sub(add(vB, turn_b), add(vA, turn_a))
     for k in range(3):
         kind = tiles[row + TILE.kinds + k]
         value = 0.0
-        if kind == POINT:
-            value = bend[k]
-        elif kind == DOT:
+        if kind == DOT:
             U = mul(RA, vector(numbers, n + NUMBERS.u + 3 * k))
             W = mul(RB, vector(numbers, n + NUMBERS.w + 3 * k))
             dU, dW = cross(WA, U), cross(WB, W)

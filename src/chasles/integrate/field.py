@@ -46,9 +46,9 @@ def {name}(t, y, p, out, y_size, p_size, out_size):
 class Field:
     """A compiled field f(t, y, p, out). Made by the decorator `field`; compiled when a solver first needs it."""
 
-    def __init__(self, function: Callable, lanes: bool = False, allocates: bool = False):
+    def __init__(self, function: Callable, lanes: bool = False):
         self.function, self.lanes = function, lanes
-        self.kernel = kernel(allocates=allocates)(function)
+        self.kernel = kernel(function)
         self.__doc__, self.__name__, self.__module__ = function.__doc__, function.__name__, function.__module__
         self._addresses: dict[bool, int] = {}
         scope = {"__name__": function.__module__, "function": self.kernel, "carray": carray}
@@ -95,15 +95,12 @@ class Field:
 @overload
 def field(function: Callable) -> Field: ...
 @overload
-def field(*, lanes: bool = ..., allocates: bool = ...) -> Callable[[Callable], Field]: ...
-def field(function: Callable | None = None, *, lanes: bool = False, allocates: bool = False) -> Any:
-    """Decorator: make a function f(t, y, p, out) a compiled field; with lanes=True, for batches on SIMD lanes too.
-
-    `allocates` is for fields of the package itself that make arrays; a user's field may always.
-    """
+def field(*, lanes: bool) -> Callable[[Callable], Field]: ...
+def field(function: Callable | None = None, *, lanes: bool = False) -> Any:
+    """Decorator: make a function f(t, y, p, out) a compiled field; with lanes=True, for batches on SIMD lanes too."""
     if function is None:
-        return lambda f: Field(f, lanes, allocates)
-    return Field(function, lanes, allocates)
+        return lambda f: Field(f, lanes)
+    return Field(function, lanes)
 
 
 class PythonField:

@@ -93,6 +93,11 @@ class Space:
             iy, ix = iy + kind.size, ix + kind.algebra
         self.table = np.array(rows, dtype=np.int64)
         self.size, self.dimension = iy, ix
+        starts: dict[Kind, list[int]] = {}
+        for (_, kind), row in zip(self._blocks, rows, strict=True):
+            if kind.code != table.VECTOR:
+                starts.setdefault(kind, []).append(row[1])
+        self._starts = {kind: np.array(some) for kind, some in starts.items()}
 
     def __repr__(self) -> str:
         side = ', side="right"' if self.side == "right" else ""
@@ -122,6 +127,24 @@ class Space:
             raise ValueError(f"{self}: a point has {self.size} numbers, not {point.size}")
         if not np.isfinite(point).all():
             raise ValueError(f"{self}: number {int(np.argmin(np.isfinite(point)))} of the point is not finite")
+        if not self._on_space(point):
+            self._refuse(point)
+        return point
+
+    def _on_space(self, point: np.ndarray) -> bool:
+        """Whether all blocks are on their spaces; those of one kind are looked at together."""
+        for kind, starts in self._starts.items():
+            try:
+                if not (
+                    kind.defect(point[starts[:, None] + np.arange(kind.size)].reshape(-1, *kind.shape)) <= TOLERANCE
+                ).all():
+                    return False
+            except ValueError:
+                return False
+        return True
+
+    def _refuse(self, point: np.ndarray) -> None:
+        """Name the first block that is off its space."""
         for i, (name, kind) in enumerate(self._blocks):
             part = point[self.table[i, 1] : self.table[i, 1] + kind.size].reshape(1, *kind.shape)
             try:
@@ -133,7 +156,6 @@ class Space:
                     f"{self}: block {i} ({name}) is off the space by {defect:.3g} (more than {TOLERANCE:g}); "
                     f"expected a {kind.what}"
                 )
-        return point
 
     def move(self, y: ArrayLike, x: ArrayLike, coordinates: int = table.EXP) -> np.ndarray:
         """exp(x) y (or y exp(x) on the right)."""

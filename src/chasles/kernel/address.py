@@ -53,3 +53,20 @@ def as_integers(typing_context, pointer):
         return builder.bitcast(args[0], ir.IntType(64).as_pointer())
 
     return signature(INTEGERS, NUMBERS), generate
+
+
+@intrinsic
+def as_integer_array(typing_context, array):
+    """The integers in the bits of an array of numbers; a view that counts no references."""
+
+    def generate(context, builder, sig, args):
+        old, new = context.make_array(sig.args[0])(context, builder, args[0]), context.make_array(sig.return_type)
+        view = new(context, builder)
+        pointer = builder.bitcast(old.data, ir.IntType(64).as_pointer())
+        for name in ("nitems", "itemsize", "shape", "strides"):
+            setattr(view, name, getattr(old, name))
+        view.data = pointer
+        view.meminfo, view.parent = old.meminfo, old.parent
+        return view._getvalue()
+
+    return signature(types.Array(types.int64, 1, "C"), array), generate

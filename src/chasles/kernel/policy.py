@@ -82,6 +82,8 @@ def native(function: Callable, keep: bool = True) -> Any:
 
     Without `keep` it is not kept on disk: for functions that are not the same in each process.
     """
+    if not COMPILED:  # there is no address to call; what needs one says so when it is used
+        return function
     dispatcher = numba.njit(fastmath=FAST_MATH, error_model="numpy", nogil=True, no_cpython_wrapper=True)(function)
     if keep:
         _keep(dispatcher)

@@ -5,17 +5,8 @@ from __future__ import annotations
 from collections import namedtuple
 from typing import Any
 
-import numpy as np
-from llvmlite import ir
-from numba import carray
-from numba.core import types
-from numba.core.typing.templates import signature
-from numba.extending import intrinsic
-
 from chasles.kernel.lanes import load, store
 from chasles.kernel.policy import kernel
-
-STACK = 6144  # numbers that `scratch` takes from the stack
 
 
 def layout(name: str, **fields: int) -> Any:
@@ -83,24 +74,9 @@ def store9(work, at, m):
     store3(work, at + 6, (m[6], m[7], m[8]))
 
 
-@intrinsic
-def _stack(typing_context):
-    """Pointer to `STACK` numbers on the stack of the calling function."""
-
-    def generate(context, builder, sig, args):
-        with builder.goto_entry_block():  # Numba's own helper would also fill it with zeros
-            space = builder.alloca(ir.ArrayType(ir.DoubleType(), STACK))
-        return builder.bitcast(space, ir.DoubleType().as_pointer())
-
-    return signature(types.CPointer(types.float64)), generate
-
-
-@kernel(allocates=True)
-def scratch(count):
-    """An array of `count` numbers for the time of a call, without initial values: from the stack if it is small.
-
-    For functions called through an address, which have no workspace of their own; once a function.
-    """
-    if count <= STACK:
-        return carray(_stack(), (count,))
-    return np.empty(count)
+@kernel
+def add9(work, at, m):
+    """Add a matrix to what is stored, three numbers at a time: registers are few."""
+    add3(work, at, (m[0], m[1], m[2]))
+    add3(work, at + 3, (m[3], m[4], m[5]))
+    add3(work, at + 6, (m[6], m[7], m[8]))

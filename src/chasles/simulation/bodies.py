@@ -13,7 +13,7 @@ from chasles.integrate.problem import LieODE
 from chasles.integrate.space import Space
 from chasles.model.system import System
 from chasles.relative.mechanism import Mechanism
-from chasles.simulation.body_motion import body_motion, onto_constraints
+from chasles.simulation.body_motion import body_motion, onto_constraints, with_workspace
 from chasles.simulation.laws import laws_may_raise
 
 POSITION_TOLERANCE = 1e-8  # how far a start may be off the constraints [m or rad, and per second]
@@ -35,7 +35,7 @@ class BodyDynamics:
 
     def problem(self) -> LieODE:
         correction = onto_constraints if self.projected else None
-        return LieODE(self.space, body_motion, self.mechanism.parameters, correction)
+        return LieODE(self.space, body_motion, with_workspace(self.mechanism), correction)
 
     def state(self, poses: np.ndarray, velocities: np.ndarray, work: float = 0.0) -> np.ndarray:
         return np.concatenate([poses.ravel(), velocities.ravel(), [work]])

@@ -11,21 +11,22 @@ import numpy as np
 
 from chasles.absolute.entry import work_size
 from chasles.absolute.kkt import POSE, TWIST
+from chasles.absolute.mechanism import AbsoluteMechanism
 from chasles.absolute.tables import HEAD
 from chasles.force.table import FORCES, MOVING, SCRATCH
 from chasles.integrate.field import field
-from chasles.kernel.address import invoke
-from chasles.kernel.workspace import scratch
+from chasles.kernel.address import as_integer_array, invoke
+from chasles.kernel.denormals import flush_denormals, restore_denormals
 
 
-@field(allocates=True)  # the workspace of a large system
+@field
 def body_motion(t, y, p, out):
     """Velocities, accelerations and power of bodies under their constraints and forces."""
-    whole = p.view(np.int64)
+    whole = as_integer_array(p)
     n = whole[HEAD.n_bodies]
     q, v = y[: POSE * n], y[POSE * n : (POSE + TWIST) * n]
     size, forces = work_size(whole), MOVING.size * (n + 1) + SCRATCH
-    space = scratch(size + forces + 6 * n + 2)
+    space = p[whole[HEAD.end] :]
     work, room = space[:size], space[size : size + forces]
     wrenches, result = space[size + forces : size + forces + 6 * n], space[size + forces + 6 * n :]
     power = 0.0
@@ -37,19 +38,30 @@ def body_motion(t, y, p, out):
             wrenches[k] = 0.0
     for k in range(6 * n):
         out[k] = v[k]
+    before = flush_denormals()
     invoke(whole[HEAD.accelerations], p, p.shape[0], q, v, wrenches, work, out[6 * n : 12 * n])
+    restore_denormals(before)
     out[12 * n] = power
 
 
-@field(allocates=True)
+@field
 def onto_constraints(t, y, p, out):
     """The state projected onto the constraints."""
-    whole = p.view(np.int64)
+    whole = as_integer_array(p)
     n = whole[HEAD.n_bodies]
     size = work_size(whole)
-    space = scratch(size + 4)
+    space = p[whole[HEAD.end] :]
     for k in range(y.shape[0]):
         out[k] = y[k]
     q, v = out[: POSE * n], out[POSE * n : (POSE + TWIST) * n]
     if whole[HEAD.n_tiles] > 0:
-        invoke(whole[HEAD.project], p, p.shape[0], q, v, space[:size], space[size:])
+        before = flush_denormals()
+        invoke(whole[HEAD.project], p, p.shape[0], q, v, space[:size], space[size : size + 4])
+        restore_denormals(before)
+
+
+def with_workspace(mechanism: AbsoluteMechanism) -> np.ndarray:
+    """The parameters of these fields: the packed mechanism and, at its end, workspace. A run has its own copy."""
+    n = mechanism.n
+    size = mechanism.work + MOVING.size * (n + 1) + SCRATCH + 6 * n + 4
+    return np.concatenate([mechanism.parameters, np.zeros(size)])

@@ -22,13 +22,14 @@ class TreeDynamics:
         self.nq, self.nv = self.mechanism.nq, self.mechanism.nv
         self.space = Space(*_blocks(self.mechanism.topology), f"r{self.nv + 1}", side="right")
         self.parameters = parameters(self.mechanism)
-        self.control_at = int(self.parameters.view(np.int64)[PART.control])
+        whole = self.parameters.view(np.int64)
+        self.control = slice(int(whole[PART.control]), int(whole[PART.work]))  # where the input is in the parameters
 
     def problem(self, u: ArrayLike | None = None) -> LieODE:
         """The problem under constant generalised forces u (nv)."""
         p = self.parameters.copy()
         if u is not None:
-            p[self.control_at :] = u
+            p[self.control] = u
         return LieODE(self.space, tree_motion, p)
 
     def state(self, q: ArrayLike | None = None, v: ArrayLike | None = None, work: float = 0.0) -> np.ndarray:

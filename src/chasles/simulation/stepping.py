@@ -45,7 +45,7 @@ class Simulation:
         options = Options(step=self.size, save="final")
         with self.dynamics.laws_may_raise():
             self._run = ExplicitRun(self.dynamics.problem(), method, span, self.dynamics.state(q, v), options)
-        self._control = self._run.p[self.dynamics.control_at :]
+        self._control = self._run.p[self.dynamics.control]
 
     @property
     def mechanism(self) -> Mechanism:

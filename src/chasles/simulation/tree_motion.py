@@ -1,7 +1,8 @@
 """The motion of a tree as a vector field: 002 eq. (78) in (q, v), with the work of the forces as one more state.
 
 y = (q, v, work), f = (v, accelerations, power). All of the mechanism is in the parameters, so the field is compiled
-once for every mechanism: integers are kept as their bits.
+once for every mechanism: integers are kept as their bits. The end of the parameters is
+workspace: a run has its own copy.
 """
 
 from __future__ import annotations
@@ -10,40 +11,34 @@ import numpy as np
 
 from chasles.force.table import SCRATCH
 from chasles.integrate.field import field
-from chasles.kernel.address import invoke
-from chasles.kernel.policy import kernel
-from chasles.kernel.workspace import layout, scratch
+from chasles.kernel.address import as_integer_array, invoke
+from chasles.kernel.workspace import layout
 from chasles.relative.force import act_address
 from chasles.relative.forward import LIMB, forward_dynamics
 from chasles.relative.kinematics import STATE
 from chasles.relative.mechanism import Mechanism
 
-# where the parts are in the parameters, as integers; the control (forces u on all velocities) is the last part
+# where the parts are in the parameters, as integers; the control (forces u on all velocities) is the last but one
 # `act` is the address of the function of that name in `relative.force`, `sizes` those that it asks for
-PART = layout("PART", coordinates=1, velocities=1, links=1, numbers=1, table=1, values=1, control=1, act=1, sizes=8)
+PART = layout(
+    "PART", coordinates=1, velocities=1, links=1, numbers=1, table=1, values=1, control=1, work=1, act=1, sizes=8
+)
 
 accelerations = forward_dynamics.kernel
 
 
-@kernel
-def workspace(whole):
-    """Numbers that an evaluation needs."""
-    slots = whole[PART.links] + 1
-    return (LIMB.size + STATE.size) * slots + 6 * whole[PART.links] + whole[PART.velocities] + SCRATCH + 2
-
-
-@field(allocates=True)  # the workspace of a large system
+@field
 def tree_motion(t, y, p, out):
     """(v, a, power) of a tree under its forces and the control."""
-    whole = p.view(np.int64)
+    whole = as_integer_array(p)
     nq, nv, links = whole[PART.coordinates], whole[PART.velocities], whole[PART.links]
     topology = whole[PART.size : whole[PART.numbers]]
     numbers = p[whole[PART.numbers] : whole[PART.table]]
     table = whole[whole[PART.table] : whole[PART.values]]
     values = p[whole[PART.values] : whole[PART.control]]
-    control = p[whole[PART.control] :]
+    control = p[whole[PART.control] : whole[PART.work]]
     q, v = y[:nq], y[nq : nq + nv]
-    space = scratch(workspace(whole))
+    space = p[whole[PART.work] :]
     at = LIMB.size * (links + 1)
     states, wrenches = space[at : at + STATE.size * (links + 1)], space[at + STATE.size * (links + 1) :][: 6 * links]
     at += STATE.size * (links + 1) + 6 * links
@@ -68,9 +63,10 @@ def tree_motion(t, y, p, out):
 def parameters(mechanism: Mechanism) -> np.ndarray:
     """The parameters of `tree_motion` for a mechanism, with no control."""
     tables = (mechanism.topology, mechanism.numbers, mechanism.acting.table, mechanism.acting.values)
-    parts = (*(part.view(float) for part in tables), np.zeros(mechanism.nv))
-    edges = PART.size + np.cumsum([len(part) for part in parts])
     links, nq, nv = mechanism.links, mechanism.nq, mechanism.nv
+    work = (LIMB.size + STATE.size) * (links + 1) + 6 * links + nv + SCRATCH + 2
+    parts = (*(part.view(float) for part in tables), np.zeros(nv), np.zeros(work))
+    edges = PART.size + np.cumsum([len(part) for part in parts])
     sizes = (*map(len, tables), nq, nv, 6 * links, STATE.size * (links + 1))
-    head = np.array([nq, nv, links, *edges[:4], act_address(), *sizes], dtype=np.int64)
+    head = np.array([nq, nv, links, *edges[:5], act_address(), *sizes], dtype=np.int64)
     return np.concatenate([head.view(float), *parts])
