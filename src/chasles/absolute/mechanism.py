@@ -130,7 +130,7 @@ class AbsoluteMechanism:
             tile.numbers[EXTRA_AT + EXTRA.use] == WITH_PARTNER if tile.kind >= TURN else False for tile in self.tiles
         ]
         self._node = (np.cumsum(~np.array(shares, dtype=bool)) - 1).astype(int).tolist()
-        # a body with many tiles stays in the matrix, and one with a node twice, whose coupling with itself is not a tile
+        # bodies with many tiles stay in the matrix; and those that meet a node twice, which a symmetric slot cannot hold
         self._hubs = [
             i
             for i, some in enumerate(incident)
@@ -193,7 +193,7 @@ class AbsoluteMechanism:
                 **whole,
                 "masses": masses,
                 "constants": self._builder.numbers(self.tiles),
-                "gravity": np.array([*self.system.gravity, *self.baumgarte]),
+                "gravity": np.array((*map(float, np.array(self.system.gravity)), *self.baumgarte)),
                 "table": self.forces.table,
                 "values": self.forces.values,
             },

@@ -221,7 +221,7 @@ def custom_rows(tiles, numbers, j, motion, work):
 @kernel
 def custom_rate(tiles, numbers, j, motion, work):
     """Acceleration term from a law, whose is for the derivatives of body twists."""
-    n, at, row = j * NUMBERS.size, j * ROWS.size, j * TILE.size
+    at, row = j * ROWS.size, j * TILE.size
     found = custom_law(tiles, numbers, j, motion, work)
     for k in range(3):
         used = 1.0 if tiles[row + TILE.kinds + k] != EMPTY else 0.0

@@ -101,7 +101,7 @@ class PointOnPlane(_BetweenPoints):
 
 @dataclass(frozen=True)
 class Coupling:
-    """A linear relation of two joint coordinates, c_1 q_1 + c_2 q_2 = offset: gears, a rack, a joint that mimics another.
+    """A linear relation of two joint coordinates, c_1 q_1 + c_2 q_2 = offset: gears, a rack, a joint that mimics one.
 
     joints: revolute, prismatic, helical (the angle) or cylindrical ones; `coordinates` says which coordinate of each
     (cylindrical: 0 the angle, 1 the distance). Angles [rad] are counted over full turns; a start from poses alone takes

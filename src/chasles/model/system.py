@@ -102,7 +102,8 @@ class System:
             joint = self.joint(name, where)
             if joint.kind not in ("revolute", "prismatic", "helical", "cylindrical"):
                 raise ValueError(
-                    f"{where}: joint {name!r} is {joint.kind}; expected a revolute, prismatic, helical or cylindrical one"
+                    f"{where}: joint {name!r} is {joint.kind}; "
+                    "expected a revolute, prismatic, helical or cylindrical one"
                 )
             if not 0 <= coordinate < joint.nv:
                 raise ValueError(f"{where}: coordinate {coordinate!r} of joint {name!r}, which has {joint.nv}")

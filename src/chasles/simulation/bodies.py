@@ -63,7 +63,7 @@ class BodyDynamics:
         twists: ArrayLike | None,
         assemble: bool,
     ) -> np.ndarray:
-        """The state at the start, at time t: from poses and twists of the bodies, or from joint coordinates q and v of a tree.
+        """The state at the start, at time t: from poses and twists of the bodies, or from q and v of a tree.
 
         A state off the constraints is projected, or refused with the joints and by how much.
         """
