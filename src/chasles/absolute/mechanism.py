@@ -130,7 +130,7 @@ class AbsoluteMechanism:
             tile.numbers[EXTRA_AT + EXTRA.use] == WITH_PARTNER if tile.kind >= TURN else False for tile in self.tiles
         ]
         self._node = (np.cumsum(~np.array(shares, dtype=bool)) - 1).astype(int).tolist()
-        # bodies with many tiles stay in the matrix; and those that meet a node twice, which a symmetric slot cannot hold
+        # bodies with many tiles stay in the matrix; also those that meet a node twice, which one slot cannot hold
         self._hubs = [
             i
             for i, some in enumerate(incident)
