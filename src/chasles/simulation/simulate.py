@@ -67,7 +67,8 @@ def simulate(
     a mapping of bodies to these, or "auto"; `stabilization` is "projection" onto the constraints after each step,
     "baumgarte", g'' = -2 alpha g' - beta² g with `baumgarte` = (alpha, beta) [1/s] (constants of the model, default
     20 1/s each: below a tenth of 1/step, and never tied to it, which would spoil the order), or None. The start is q
-    and v of a tree, or `poses` (bodies, 7) and body `twists` (bodies, 6); with assemble=True it is projected onto the constraints first, else it must satisfy them.
+    and v of a tree, or `poses` (bodies, 7) and body `twists` (bodies, 6); with assemble=True it is projected onto
+    the constraints first, else it must satisfy them.
     """
     start, end = check_span(span)
     if step is None:
