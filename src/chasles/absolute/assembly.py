@@ -79,8 +79,9 @@ def check_independent(mechanism: AbsoluteMechanism, central: np.ndarray, t: floa
     listed = ", ".join(map(repr, [*names][:12]))
     raise RedundantConstraintsError(
         f"{system.name!r}: {len(J) - rank} of {len(J)} constraint equations depend on others at this state (a "
-        f"redundant or contradicting constraint, or a singular configuration); involved: {listed}. Redundant constraints "
-        "are not supported yet: free a direction, such as a spherical or cylindrical joint in place of a revolute one"
+        f"redundant or contradicting constraint, or a singular configuration); involved: {listed}. Redundant "
+        "constraints are not supported yet: free a direction, such as a spherical or cylindrical joint in place of a "
+        "revolute one"
     )
 
 
