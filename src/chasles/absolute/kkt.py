@@ -26,6 +26,7 @@ from chasles.kernel.algebra import (
     add,
     add_scaled,
     cross,
+    dot,
     mat_mul_t,
     mat_scale,
     mul,
@@ -117,6 +118,23 @@ def pair(tiles, rows, s, side, B_tile, B_side, A, light):
 
 
 @kernel
+def own(tiles, rows, tile, side, A, light):
+    """The same of one side with itself, which is symmetric."""
+    B = angular_of(rows, tile, side)
+    x, y, z = (B[0], B[1], B[2]), (B[3], B[4], B[5]), (B[6], B[7], B[8])
+    a, b, c = (A[0], A[1], A[2]), (A[3], A[4], A[5]), (A[6], A[7], A[8])
+    xx, xy, xz, yy, yz, zz = dot(a, x), dot(a, y), dot(a, z), dot(b, y), dot(b, z), dot(c, z)
+    if is_point(tiles, tile):
+        xx, yy, zz = xx + light, yy + light, zz + light
+    else:
+        L = linear_of(rows, tile, side)
+        x, y, z = (L[0], L[1], L[2]), (L[3], L[4], L[5]), (L[6], L[7], L[8])
+        xx, xy, xz = xx + light * dot(x, x), xy + light * dot(x, y), xz + light * dot(x, z)
+        yy, yz, zz = yy + light * dot(y, y), yz + light * dot(y, z), zz + light * dot(z, z)
+    return (xx, xy, xz, xy, yy, yz, xz, yz, zz)
+
+
+@kernel
 def columns_scaled(A, d):
     """A times a diagonal matrix."""
     return (
@@ -166,10 +184,12 @@ def assemble(bodies, tiles, nodes, incidences, slots, masses, n_bodies, n_tiles,
             for x in range(count):
                 tile, side = incidences[PAIR * (first + x)], incidences[PAIR * (first + x) + 1]
                 A = columns_scaled(angular_of(rows, tile, side), inverse)
-                for y in range(first, first + x + 1):
+                add_tile(matrix, slots, at + x, own(tiles, rows, tile, side, A, light), -1.0)
+                for y in range(first, first + x):
                     total = pair(tiles, rows, tile, side, incidences[PAIR * y], incidences[PAIR * y + 1], A, light)
                     add_tile(matrix, slots, at, total, -1.0)
                     at += 1
+                at += 1
 
 
 @kernel
