@@ -92,6 +92,10 @@ def entry(name: str, value) -> list[str]:
 def write_pages(app) -> None:
     folder = Path(app.srcdir) / "api"
     folder.mkdir(exist_ok=True)
+    for page in folder.glob("chasles.*.md"):  # of modules that are gone
+        package, _, name = page.stem.rpartition(".")
+        if name not in MODULES.get(package, ()):
+            page.unlink()
     for package, names in MODULES.items():
         for name in names:
             module = importlib.import_module(f"{package}.{name}")

@@ -194,7 +194,8 @@ class System:
         )
         for acting in (*self.forces, *self.actuators):
             if isinstance(acting, JointForce | Actuator) and acting.joint == joint:
-                raise ValueError(f"joint {joint!r} cannot be locked: {acting.name!r} acts on it")
+                what = "joint force" if isinstance(acting, JointForce) else "actuator"
+                raise ValueError(f"joint {joint!r} cannot be locked: {what} {acting.name!r} acts on it")
         return replace(self, joints=tuple(weld if j.name == joint else j for j in self.joints))
 
     def attach(self, other: System, by: Joint, prefix: str = "") -> System:
