@@ -169,7 +169,7 @@ def test_joints_to_the_ground_are_exact_on_se3_only():
 
 
 def test_bad_arguments_are_named():
-    with pytest.raises(ValueError, match="between 0 and 0.4 m"):
+    with pytest.raises(ValueError, match=r"between 0 and 0\.4 m"):
         source_000.three_bar(base=0.5)
     with pytest.raises(ValueError, match="there is heavy_top, double_pendulum"):
         source_000.example("spinning_top")
