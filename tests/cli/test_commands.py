@@ -74,7 +74,7 @@ def test_a_first_run_says_that_it_compiles(tmp_path, monkeypatch):
         (("run", "heavy_top", "--step", "-1"), "step"),
         (("run", "unknown"), "heavy_top"),
         (("run", "heavy_top", "--step", "abc"), "abc"),
-        (("reproduce", "005"), "no paper '005'; there is 004"),
+        (("reproduce", "005"), "no paper '005'; there is 000, 004"),
         (("reproduce", "004", "--figure", "4"), "no numerical figure 4; it has 2, 3, 5"),
         (("reproduce", "004", "--figure", "five"), "five"),
         (("nonsense",), "nonsense"),
@@ -102,6 +102,14 @@ def test_reproduce_one_figure(tmp_path):
     names = ["figure_16.json", "figure_16.png", "figure_16_deviation.csv"]
     assert sorted(path.name for path in (tmp_path / "figures").iterdir()) == names
     assert (tmp_path / "figures" / "figure_16.png").stat().st_size > 10_000
+
+
+def test_reproduce_one_figure_of_000(tmp_path):
+    result = run("reproduce", "000", "--figure", "13", "--output", str(tmp_path))
+    assert result.returncode == 0, result.stderr
+    assert "1 of 3 statements agree" in result.stdout
+    names = ["figure_13.json", "figure_13.png", "figure_13_SE3.csv", "figure_13_SO3xR3.csv"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == names
 
 
 def test_reproduce_where_no_folder_can_be(tmp_path):
