@@ -6,7 +6,7 @@ from typing import Any
 import matplotlib.pyplot as plt
 import numpy as np
 
-from chasles.gallery import heavy_top
+from chasles.gallery.source_000 import heavy_top
 
 STATIC = Path(__file__).parents[1] / "docs" / "_static"
 INK, BLUE, ORANGE = "#33373d", "#2f6db5", "#d9722e"
@@ -14,25 +14,25 @@ INK, BLUE, ORANGE = "#33373d", "#2f6db5", "#d9722e"
 
 def heavy_top_picture() -> None:
     """Path of the centre of mass on its sphere, and the drift of the pivot on the two groups."""
-    path = heavy_top.simulate("SE3", step=5e-4, end=1.0)
-    runs = [heavy_top.simulate(space) for space in heavy_top.SPACES]
+    top = heavy_top()
+    path = top.simulate(1.0, step=5e-4, stabilization=None)["top"].position
     figure = plt.figure(figsize=(10, 4.2), dpi=130)
     ball: Any = figure.add_axes((0.0, 0.0, 0.42, 1.0), projection="3d")
     u, v = np.mgrid[0 : 2 * np.pi : 49j, 0 : np.pi : 25j]
     sphere = 0.495 * np.array([np.cos(u) * np.sin(v), np.sin(u) * np.sin(v), np.cos(v)])
     ball.plot_surface(*sphere, color="#e8eaee", alpha=0.35, linewidth=0)
-    ball.plot(*path.position.T, color=BLUE, linewidth=1.1)
-    ball.plot(*np.array([[0, 0, 0], path.position[0]]).T, color=INK, linewidth=2)
-    ball.scatter(*path.position[0], color=ORANGE, s=28, depthshade=False)
+    ball.plot(*path.T, color=BLUE, linewidth=1.1)
+    ball.plot(*np.array([[0, 0, 0], path[0]]).T, color=INK, linewidth=2)
+    ball.scatter(*path[0], color=ORANGE, s=28, depthshade=False)
     ball.set_box_aspect((1, 1, 1), zoom=1.45)
     ball.set_axis_off()
     ball.text2D(0.5, 0.03, "centre of mass of the top, 1 s", transform=ball.transAxes, ha="center", color=INK)
     axes = figure.add_axes((0.52, 0.15, 0.46, 0.72))
-    for run, colour in zip(runs, (BLUE, ORANGE), strict=True):
-        envelope = np.maximum.accumulate(run.pivot_drift[1:])
-        label = {"SE3": "SE(3)", "SO3xR3": "SO(3) × ℝ³"}[run.space]
-        axes.semilogy(run.time[1:], run.pivot_drift[1:] + 1e-18, color=colour, linewidth=0.4, alpha=0.35)
-        axes.semilogy(run.time[1:], envelope, color=colour, linewidth=2, label=label)
+    for space, label, colour in (("SE3", "SE(3)", BLUE), ("SO3xR3", "SO(3) × ℝ³", ORANGE)):
+        run = top.simulate(10.0, space=space, stabilization=None)
+        drift = np.linalg.norm(top.gaps(run, "pivot"), axis=1)[1:]
+        axes.semilogy(run.t[1:], drift + 1e-18, color=colour, linewidth=0.4, alpha=0.35)
+        axes.semilogy(run.t[1:], np.maximum.accumulate(drift), color=colour, linewidth=2, label=label)
     axes.set(xlabel="t [s]", ylabel="drift of the pivot [m]", ylim=(1e-17, 1e-3), xlim=(0, 10))
     axes.set_title("One top, one method, two groups (RK4 Munthe-Kaas, h = 1 ms)", color=INK, fontsize=10)
     axes.legend(frameon=False, loc="center right")

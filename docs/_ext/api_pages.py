@@ -33,7 +33,7 @@ MODULES = {
         "fixed_step",
     ],
     "chasles.relative": ["mechanism", "analysis", "reach", "system_level"],
-    "chasles.gallery": ["heavy_top", "rigid_body", "heavy_top_004", "pendulum", "quadrotors"],
+    "chasles.gallery": ["source_000", "rigid_body", "heavy_top_004", "pendulum", "quadrotors"],
 }
 
 

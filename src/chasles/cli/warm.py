@@ -17,7 +17,7 @@ def warm(
     clean: Annotated[bool, Parameter(negative=(), help="First remove the compiled code of other versions.")] = False,
 ) -> None:
     """Compile all functions into the cache, so that nothing waits for the compiler later."""
-    from chasles.gallery import heavy_top
+    from chasles.gallery import source_000
     from chasles.kernel import cache
     from chasles.kernel.face import faces
     from chasles.lie import analytic, pose, rotation, s3, s3xr3, se2, se3, so2, so3, so3xr3
@@ -29,8 +29,9 @@ def warm(
             console.print(f"removed {folder}")
     modules = (so2, so3, s3, se2, se3, pose, so3xr3, s3xr3, rotation, analytic)
     tasks: list[tuple[str, Callable[[], object]]] = [(face.label, face.compile) for face in faces(*modules)]
-    for space in heavy_top.SPACES:
-        tasks.append((f"heavy_top on {space}", partial(heavy_top.simulate, space, step=1e-3, end=1e-3)))
+    top = source_000.heavy_top()
+    for space in ("SE3", "SO3xR3"):
+        tasks.append((f"heavy_top on {space}", partial(top.simulate, 2e-3, space=space, progress=False)))
     tasks += _integrator_tasks()
     columns = (TextColumn("{task.description:28}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console) as progress:
