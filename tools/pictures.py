@@ -6,6 +6,7 @@ from typing import Any
 import matplotlib.pyplot as plt
 import numpy as np
 
+import chasles as ch
 from chasles.gallery.source_000 import heavy_top
 
 STATIC = Path(__file__).parents[1] / "docs" / "_static"
@@ -41,5 +42,43 @@ def heavy_top_picture() -> None:
     plt.close(figure)
 
 
+def double_pendulum_picture() -> None:
+    """Path of the tip of a double pendulum in space, and the balance of its energy."""
+    rod = [ch.Cylinder(0.02, 0.5, pose=(1, 0, 0, 0, 0, 0, -0.25))]
+    system = ch.System(
+        [ch.Body(name, shapes=rod, density=7800.0) for name in ("upper", "lower")],
+        [ch.spherical("pivot", "ground", "upper"), ch.spherical("elbow", "upper", "lower", at=(0, 0, -0.5))],
+        [ch.Frame("tip", "lower", (0, 0, -0.5))],
+    )
+    run = ch.simulate(system, (0.0, 5.0), v=[3.0, 0.0, 1.0, 0.0, 2.0, 0.0])
+    figure = plt.figure(figsize=(10, 4.2), dpi=130)
+    view: Any = figure.add_axes((0.0, 0.0, 0.42, 1.0), projection="3d")
+    fine = np.linspace(0.0, 5.0, 2000)
+    tip = run.mechanism.poses(run(fine)[0], "tip")[:, 4:]
+    view.plot(*tip.T, color=BLUE, linewidth=1.0, alpha=0.8)
+    for t in (0.6, 1.8, 3.1):
+        q = run(t)[0]
+        points = np.array([np.zeros(3), *run.mechanism.poses(q, ["lower", "tip"])[:, 4:]])
+        view.plot(*points.T, color=INK, linewidth=2.2, marker="o", markersize=3)
+        view.scatter(*points[2], color=ORANGE, s=28, depthshade=False)
+    view.set_box_aspect(np.ptp(tip, axis=0), zoom=1.15)
+    view.set_axis_off()
+    view.text2D(0.5, 0.03, "tip of a double pendulum, 5 s", transform=view.transAxes, ha="center", color=INK)
+    axes = figure.add_axes((0.52, 0.15, 0.46, 0.72))
+    energy = run.energy
+    for what, colour in (("kinetic", BLUE), ("gravity", ORANGE)):
+        axes.plot(run.t, getattr(energy, what), color=colour, linewidth=1.6, label=what)
+    axes.plot(run.t, energy.balance, color=INK, linewidth=1.6, label="balance")
+    off = np.abs(energy.balance - energy.balance[0]).max()
+    title = f"Energy; the balance varies by {off:.0e} J in {run.solution.steps} steps"
+    axes.set_title(title, color=INK, fontsize=10)
+    axes.set(xlabel="t [s]", ylabel="energy [J]", xlim=(0, 5))
+    axes.legend(frameon=False, loc="center right")
+    axes.spines[["top", "right"]].set_visible(False)
+    figure.savefig(STATIC / "double_pendulum.png")
+    plt.close(figure)
+
+
 if __name__ == "__main__":
     heavy_top_picture()
+    double_pendulum_picture()

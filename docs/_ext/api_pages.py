@@ -32,7 +32,12 @@ MODULES = {
         *("generic", "gauss", "poisson", "cotangent", "theta", "composition", "lie_verlet", "moser_veselov", "magnus"),
         "fixed_step",
     ],
-    "chasles.relative": ["mechanism", "analysis", "reach", "system_level"],
+    "chasles.model": ["system", "body", "joint", "force", "law", "actuator"],
+    "chasles.relative": ["mechanism", "analysis", "configuration", "raw", "reach", "system_level"],
+    "chasles.absolute": ["mechanism", "space"],
+    "chasles.constraint": ["joints"],
+    "chasles.force": ["build"],
+    "chasles.simulation": ["simulate", "run", "body_run", "certificate", "stepping", "equilibrium"],
     "chasles.gallery": ["source_000", "rigid_body", "heavy_top_004", "pendulum", "quadrotors"],
 }
 
