@@ -50,7 +50,7 @@ def double_pendulum_picture() -> None:
         [ch.spherical("pivot", "ground", "upper"), ch.spherical("elbow", "upper", "lower", at=(0, 0, -0.5))],
         [ch.Frame("tip", "lower", (0, 0, -0.5))],
     )
-    run = ch.simulate(system, (0.0, 5.0), v=[3.0, 0.0, 1.0, 0.0, 2.0, 0.0])
+    run = ch.simulate(system, (0.0, 5.0), v=[4.0, 3.0, 0.0, -2.0, 3.0, 0.0])
     figure = plt.figure(figsize=(10, 4.2), dpi=130)
     view: Any = figure.add_axes((0.0, 0.0, 0.42, 1.0), projection="3d")
     fine = np.linspace(0.0, 5.0, 2000)
@@ -61,7 +61,9 @@ def double_pendulum_picture() -> None:
         points = np.array([np.zeros(3), *run.mechanism.poses(q, ["lower", "tip"])[:, 4:]])
         view.plot(*points.T, color=INK, linewidth=2.2, marker="o", markersize=3)
         view.scatter(*points[2], color=ORANGE, s=28, depthshade=False)
-    view.set_box_aspect(np.ptp(tip, axis=0), zoom=1.15)
+    low, high = np.minimum(tip.min(axis=0), 0.0), np.maximum(tip.max(axis=0), 0.0)
+    view.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), zlim=(low[2], high[2]))
+    view.set_box_aspect(high - low, zoom=1.25)
     view.set_axis_off()
     view.text2D(0.5, 0.03, "tip of a double pendulum, 5 s", transform=view.transAxes, ha="center", color=INK)
     axes = figure.add_axes((0.52, 0.15, 0.46, 0.72))
@@ -72,8 +74,8 @@ def double_pendulum_picture() -> None:
     off = np.abs(energy.balance - energy.balance[0]).max()
     title = f"Energy; the balance varies by {off:.0e} J in {run.solution.steps} steps"
     axes.set_title(title, color=INK, fontsize=10)
-    axes.set(xlabel="t [s]", ylabel="energy [J]", xlim=(0, 5))
-    axes.legend(frameon=False, loc="center right")
+    axes.set(xlabel="t [s]", ylabel="energy [J]", xlim=(0, 5), ylim=(-55, 62))
+    axes.legend(frameon=False, loc="upper right", ncols=3)
     axes.spines[["top", "right"]].set_visible(False)
     figure.savefig(STATIC / "double_pendulum.png")
     plt.close(figure)
