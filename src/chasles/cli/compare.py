@@ -59,10 +59,10 @@ def compare(
     console.print(found.table())
     console.print(found.summary())
     console.print(
-        "Violations and the energy error are the largest of the run. Errors are of positions [m] or rotations"
-    )
-    console.print(
-        f"[rad] at the end, against order 8 at 1e-13, itself good to {found.reference_error:.0e}.", markup=False
+        "Violations of the joints and the energy error are the largest of the run. Errors are of positions [m] or "
+        "rotations [rad] at the end, against order 8 at 1e-13, itself good to "
+        f"{found.reference_error:.0e}. Orders are observed (nominal); calls are of the field.",
+        markup=False,
     )
     spent = time.perf_counter() - began
     console.print(f"{len(found.rows)} runs; {spent:.0f} s; {', '.join(map(str, files))}")

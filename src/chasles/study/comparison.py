@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from rich.box import SIMPLE_HEAD
 from rich.markup import escape
 from rich.table import Table
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 AUTO = "auto"
 SHOWN_JOINTS = 8  # joints with lines of their own in a summary
 NOISE = 10.0  # errors within this factor of the reference's own are not compared
-LINES = {SE3_NAME: "-", SO3XR3_NAME: "--", AUTO: ":"}
+LINES: dict[str, Any] = {SE3_NAME: "-", SO3XR3_NAME: "--", AUTO: ":"}
 SHOWN = {SE3_NAME: "SE(3)", SO3XR3_NAME: "SO(3) × ℝ³", AUTO: "auto"}
 
 
@@ -145,14 +146,16 @@ class Comparison:
     def table(self, step: float | None = None) -> Table:
         """The rows at one step, by default the middle one."""
         sizes = self.step_sizes
-        step = sizes[len(sizes) // 2] if step is None else min(sizes, key=lambda h: abs(h - step))
+        wanted = sizes[len(sizes) // 2] if step is None else step
+        step = min(sizes, key=lambda h: abs(h - wanted))
         start, end = self.span
-        table = Table(title=f"{self.name}, t = {start:g} to {end:g} s in steps of {step:.4g} s")
+        title = f"{self.name}, t = {start:g} to {end:g} s in steps of {step:.4g} s"
+        table = Table(title=title, box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
         for name in ("method", "space", "stabilised"):
-            table.add_column(name)
-        columns = ("position violation", "velocity violation", "energy error [J]", "error at the end", "order")
-        for name in (*columns, "evaluations", "time [ms]"):
-            table.add_column(escape(name), justify="right")
+            table.add_column(name, no_wrap=True)
+        columns = ("joints [m]", "joints [m/s]", "energy [J]", "error", "order")
+        for name in (*columns, "calls", "time [ms]"):
+            table.add_column(escape(name), justify="right", min_width=5)
         for method in self.methods:
             rows = self.select(method=method, step=step)
             for k, row in enumerate(rows):
@@ -260,8 +263,8 @@ class Comparison:
 
 def _cells(row: Row, order: float) -> list[str]:
     numbers = [row.position, row.velocity, row.energy, row.error]
-    cells = [f"{x:.2e}" for x in numbers] if not row.message else ["failed", "", "", ""]
-    observed = f"{order:.1f} of {row.order}" if np.isfinite(order) else f"of {row.order}"
+    cells = [f"{x:.0e}" for x in numbers] if not row.message else ["failed", "", "", ""]
+    observed = f"{order:.1f} ({row.order})" if np.isfinite(order) else f"({row.order})"
     return [
         row.method,
         row.space,
