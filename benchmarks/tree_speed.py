@@ -145,7 +145,7 @@ class Pair:
             (forward.forward_dynamics, self.count, (self.q, self.v, self.a, np.empty(0), self.acceleration)),
             (mass.mass_matrix, self.matrices, (self.q[: self.matrices], self.matrix)),
         )
-        calls = {}
+        calls: dict[str, Call] = {}
         for name, (algorithm, count, arrays) in zip(NAMES, algorithms, strict=True):
             flat = (array.reshape(-1) for array in arrays)
             space = algorithm.space(self.mechanism.sizes)

@@ -101,7 +101,7 @@ def _mechanism_tasks() -> list[tuple[str, Callable[[], object]]]:
     for module in (tree_motion, body_motion):
         fields = [value for value in vars(module).values() if isinstance(value, Field)]
         tasks += [(f"field {value.__name__}", partial(getattr, value, "address")) for value in fields]
-    solid = {"mass": 1.0, "com": (0.0, 0.0, -0.1), "inertia": (0.1, 0.1, 0.1)}
+    solid: dict[str, Any] = {"mass": 1.0, "com": (0.0, 0.0, -0.1), "inertia": (0.1, 0.1, 0.1)}
     pair = ch.System(
         [ch.Body("one", **solid), ch.Body("two", **solid)],
         [ch.spherical("first", "ground", "one"), ch.revolute("second", "one", "two", axis=(0.0, 1.0, 0.0))],
