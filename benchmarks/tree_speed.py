@@ -371,22 +371,31 @@ def large_table() -> str:
     return page.table(header, rows)
 
 
+PEER_MEMORY = 8e9  # bytes that the process may have: beyond it a machine with less could end other processes
 PEER_CHAIN = """
 import resource
+from pathlib import Path
 import numpy as np
 import pinocchio as pin
+
+resource.setrlimit(resource.RLIMIT_AS, ({limit}, {limit}))
+
+
+def resident():
+    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
+
 
 model, parent = pin.Model(), 0
 for k in range({count}):
     axis = np.array([0.6, 0.0, 0.8])
     parent = model.addJoint(parent, pin.JointModelRevoluteUnaligned(axis), pin.SE3.Random(), str(k))
     model.appendBodyToJoint(parent, pin.Inertia.Random(), pin.SE3.Identity())
-before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+before = resident()
 try:
     data = model.createData()
-    print(f"{{(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1e3:.0f}} MB")
+    print(f"{{(resident() - before) / 1e6:.0f}} MB")
 except MemoryError as error:
-    print(f"MemoryError ({{error}})")
+    print(f"needs more than {{{limit} / 1e9:.0f}} GB: MemoryError ({{error}})")
 """
 
 
@@ -395,7 +404,10 @@ def peer_chain_table() -> str:
     rows = []
     for count in (50, 100, 200, 400, 1000):
         done = subprocess.run(
-            [sys.executable, "-c", PEER_CHAIN.format(count=count)], capture_output=True, text=True, check=False
+            [sys.executable, "-c", PEER_CHAIN.format(count=count, limit=int(PEER_MEMORY))],
+            capture_output=True,
+            text=True,
+            check=False,
         )
         said = done.stdout.strip() or f"the process ended with status {done.returncode}"
         rows.append([str(count), said])

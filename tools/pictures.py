@@ -50,7 +50,7 @@ def double_pendulum_picture() -> None:
         [ch.spherical("pivot", "ground", "upper"), ch.spherical("elbow", "upper", "lower", at=(0, 0, -0.5))],
         [ch.Frame("tip", "lower", (0, 0, -0.5))],
     )
-    run = ch.simulate(system, (0.0, 5.0), v=[4.0, 3.0, 0.0, -2.0, 3.0, 0.0])
+    run: Any = ch.simulate(system, (0.0, 5.0), v=[4.0, 3.0, 0.0, -2.0, 3.0, 0.0])
     figure = plt.figure(figsize=(10, 4.2), dpi=130)
     view: Any = figure.add_axes((0.0, 0.0, 0.42, 1.0), projection="3d")
     fine = np.linspace(0.0, 5.0, 2000)
