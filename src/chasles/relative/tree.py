@@ -224,17 +224,20 @@ def _topology(links: _Links, armatures: int) -> np.ndarray:
     return np.concatenate([head, table.ravel(), *_ways(table)])
 
 
-def _ways(table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """For each velocity, the one before it on the way to the ground (see `tables.velocity_before`), and its link."""
+def _ways(table: np.ndarray) -> tuple[np.ndarray, ...]:
+    """For each velocity: the one before it on the way to the ground, its link, the begin of its run (see `tables`)."""
     before: list[int] = []
     owner: list[int] = []
     last: list[int] = []
+    run: list[int] = []
     for i, (parent, kind, _, first) in enumerate(table[:, :4].tolist()):
         count = VELOCITIES[kind]
         before += [last[parent] if parent >= 0 else -1, *range(first, first + count - 1)]
         owner += [i] * count
         last.append(-2 - first if kind == FREE and parent < 0 else first + count - 1)
-    return np.array(before, dtype=np.int64), np.array(owner, dtype=np.int64)
+    for k, previous in enumerate(before):
+        run.append(run[k - 1] if previous == k - 1 and k else k)
+    return tuple(np.array(part, dtype=np.int64) for part in (before, owner, run))
 
 
 def _require_mass(joints: list[Joint], owners: list[str], parents: list[int], constants: np.ndarray) -> None:
