@@ -33,6 +33,7 @@ MODULES = {
         "fixed_step",
     ],
     "chasles.relative": ["mechanism", "analysis", "reach", "system_level"],
+    "chasles.study": ["compare", "comparison"],
     "chasles.gallery": ["source_000", "rigid_body", "heavy_top_004", "pendulum", "quadrotors"],
 }
 

@@ -58,11 +58,10 @@ def compare(
             raise ValueError(f"compare: no folder {folder} ({error.strerror}); give another with --output") from None
     console.print(found.table())
     console.print(found.summary())
-    console.print(
-        "Violations and the energy error are the largest of the run. Errors are of positions [m] or rotations"
+    notes = (
+        "Violations and the energy error are the largest of the run. Errors are of positions [m] or rotations [rad] at "
+        f"the end, against order 8 at 1e-13, which is itself good to {found.reference_error:.0e}."
     )
-    console.print(
-        f"[rad] at the end, against order 8 at 1e-13, itself good to {found.reference_error:.0e}.", markup=False
-    )
+    console.print(notes, markup=False, highlight=False)
     spent = time.perf_counter() - began
     console.print(f"{len(found.rows)} runs; {spent:.0f} s; {', '.join(map(str, files))}")
