@@ -116,7 +116,18 @@ def test_reproduce_one_figure_of_000(tmp_path):
 
 
 def test_compare_writes_a_table_and_files(tmp_path):
-    options = ("--end", "0.1", "--halvings", "1", "--method", "rk4", "--method", "cf4", "--output", str(tmp_path / "new"))
+    options = (
+        "--end",
+        "0.1",
+        "--halvings",
+        "1",
+        "--method",
+        "rk4",
+        "--method",
+        "cf4",
+        "--output",
+        str(tmp_path / "new"),
+    )
     result = run("compare", "heavy_top", *options)
     assert result.returncode == 0, result.stderr
     for part in ("heavy_top, t = 0 to 0.1 s", "position violation", "energy error [J]", "SE(3) over SO(3)", "16 runs"):

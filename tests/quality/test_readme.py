@@ -6,7 +6,14 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PAGES = ["README.md", "docs/index.md", "docs/integrators.md", "docs/representations.md", "docs/screws.md"]
+PAGES = [
+    "README.md",
+    "docs/index.md",
+    "docs/absolute.md",
+    "docs/integrators.md",
+    "docs/representations.md",
+    "docs/screws.md",
+]
 
 
 @pytest.mark.parametrize("page", PAGES)
