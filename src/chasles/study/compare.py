@@ -165,7 +165,7 @@ def _row(run: BodyRun, truth: BodyRun, key: tuple[str, int, str, str, float], se
     solution = run.solution
     if not solution.success:
         nothing = (np.nan,) * len(run.mechanism.system.joints)
-        numbers = dict.fromkeys(("position", "velocity", "energy", "error", "velocity_error"), np.nan)
+        numbers: dict[str, Any] = dict.fromkeys(("position", "velocity", "energy", "error", "velocity_error"), np.nan)
         return Row(*key, solution.steps, solution.evaluations, seconds, joints=nothing, **numbers, message=run.message)
     position, velocity = run.violations
     balance = run.energy.balance

@@ -23,7 +23,7 @@ AUTO = "auto"
 SHOWN_JOINTS = 8  # joints with lines of their own in a summary
 SMALL = 1e-12  # a picture of rounding errors alone does not magnify them
 NOISE = 10.0  # errors within this factor of the reference's own are not compared
-LINES = {SE3_NAME: "-", SO3XR3_NAME: "--", AUTO: ":"}
+LINES: dict[str, Any] = {SE3_NAME: "-", SO3XR3_NAME: "--", AUTO: ":"}
 SHOWN = {SE3_NAME: "SE(3)", SO3XR3_NAME: "SO(3) × ℝ³", AUTO: "auto"}
 
 
@@ -146,7 +146,8 @@ class Comparison:
     def table(self, step: float | None = None) -> Table:
         """The rows at one step, by default the middle one."""
         sizes = self.step_sizes
-        step = sizes[len(sizes) // 2] if step is None else min(sizes, key=lambda h: abs(h - step))
+        wanted = sizes[len(sizes) // 2] if step is None else float(step)
+        step = min(sizes, key=lambda h: abs(h - wanted))
         start, end = self.span
         table = Table(title=f"{self.name}, t = {start:g} to {end:g} s in steps of {step:.4g} s")
         for name in ("method", "space", "stabilised"):
@@ -199,7 +200,7 @@ class Comparison:
         from matplotlib import rc_context
         from matplotlib.figure import Figure as Canvas
 
-        from chasles.reproduce.style import SETTINGS
+        from chasles.study.style import SETTINGS
 
         with rc_context(dict(SETTINGS)):
             count = len(self.stabilizations)
@@ -283,12 +284,12 @@ def _cells(row: Row, order: float) -> list[str]:
 
 def _colours() -> list[str]:
     """More than a picture can show well, for studies of all methods."""
-    from chasles.reproduce.style import COLOURS
+    from chasles.study.style import COLOURS
 
     return list(COLOURS) * 8
 
 
 def _markers() -> list[str]:
-    from chasles.reproduce.style import MARKERS
+    from chasles.study.style import MARKERS
 
     return [MARKERS[(k + k // len(MARKERS)) % len(MARKERS)] for k in range(8 * len(MARKERS))]
