@@ -235,7 +235,7 @@ class Comparison:
                     axes.loglog(work, size, linestyle=LINES.get(space, "-."), **style)
         low, high = axes.get_ylim()
         axes.set_ylim(min(low, 1e-17) if high < SMALL else low, max(high, SMALL))
-        if quantity == "error" and self.reference_error > 0:
+        if quantity == "error" and low <= self.reference_error <= high:
             axes.axhline(self.reference_error, color="#9aa0a8", linewidth=0.8)
             place: Any = {"xy": (0.01, self.reference_error), "xycoords": ("axes fraction", "data"), "xytext": (0, 2)}
             axes.annotate("error of the reference", textcoords="offset points", fontsize=7, color="#6b7078", **place)
