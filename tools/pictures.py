@@ -1,13 +1,17 @@
 """Make the pictures of the README and the documentation. Run: python -m tools.pictures (needs the `docs` extra)."""
 
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
 
 import chasles as ch
-from chasles.gallery.source_000 import heavy_top
+from chasles.gallery.source_000 import heavy_top, three_bar
+from chasles.reproduce.figure import save
+from chasles.reproduce.links_000 import figure_12
+from chasles.study.compare import compare
 
 STATIC = Path(__file__).parents[1] / "docs" / "_static"
 INK, BLUE, ORANGE = "#33373d", "#2f6db5", "#d9722e"
@@ -81,6 +85,18 @@ def double_pendulum_picture() -> None:
     plt.close(figure)
 
 
+def absolute_pictures() -> None:
+    """A joint of the closed loop on both groups, and the study of it."""
+    with TemporaryDirectory() as folder:
+        picture = save(figure_12(), Path(folder), "000")[0]
+        (STATIC / "absolute_joint.png").write_bytes(picture.read_bytes())
+    loop = three_bar()
+    steps = [4e-3 / 2**k for k in range(5)]
+    found = compare(loop.system, (0.0, 1.0), poses=loop.poses, twists=loop.twists, steps=steps)
+    found.plot().savefig(STATIC / "absolute_comparison.png", dpi=110)
+
+
 if __name__ == "__main__":
     heavy_top_picture()
     double_pendulum_picture()
+    absolute_pictures()

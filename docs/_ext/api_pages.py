@@ -38,6 +38,7 @@ MODULES = {
     "chasles.constraint": ["joints"],
     "chasles.force": ["build"],
     "chasles.simulation": ["simulate", "run", "body_run", "certificate", "stepping", "equilibrium"],
+    "chasles.study": ["compare", "comparison"],
     "chasles.gallery": ["source_000", "rigid_body", "heavy_top_004", "pendulum", "quadrotors"],
 }
 

@@ -77,6 +77,9 @@ def test_a_first_run_says_that_it_compiles(tmp_path, monkeypatch):
         (("reproduce", "005"), "no paper '005'; there is 000, 004"),
         (("reproduce", "004", "--figure", "4"), "no numerical figure 4; it has 2, 3, 5"),
         (("reproduce", "004", "--figure", "five"), "five"),
+        (("compare", "nothing"), "heavy_top"),
+        (("compare", "heavy_top", "--method", "rk5", "--end", "0.01"), "no explicit method 'rk5'"),
+        (("compare", "heavy_top", "--halvings", "-1"), "halvings"),
         (("nonsense",), "nonsense"),
     ],
 )
@@ -110,6 +113,26 @@ def test_reproduce_one_figure_of_000(tmp_path):
     assert "1 of 3 statements agree" in result.stdout
     names = ["figure_13.json", "figure_13.png", "figure_13_SE3.csv", "figure_13_SO3xR3.csv"]
     assert sorted(path.name for path in tmp_path.iterdir()) == names
+
+
+def test_compare_writes_a_table_and_files(tmp_path):
+    options = (
+        "--end",
+        "0.1",
+        "--halvings",
+        "1",
+        "--method",
+        "rk4",
+        "--method",
+        "cf4",
+        "--output",
+        str(tmp_path / "new"),
+    )
+    result = run("compare", "heavy_top", *options)
+    assert result.returncode == 0, result.stderr
+    for part in ("heavy_top, t = 0 to 0.1 s", "position violation", "energy error [J]", "SE(3) over SO(3)", "16 runs"):
+        assert part in result.stdout
+    assert sorted(path.name for path in (tmp_path / "new").iterdir()) == ["comparison.csv", "comparison.png"]
 
 
 def test_reproduce_where_no_folder_can_be(tmp_path):

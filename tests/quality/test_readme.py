@@ -8,8 +8,8 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PAGES = [
     "README.md",
-    *(f"docs/{name}.md" for name in ("index", "integrators", "mechanisms", "models", "representations", "screws")),
-    "docs/simulation.md",
+    *(f"docs/{name}.md" for name in ("index", "absolute", "integrators", "mechanisms", "models", "representations")),
+    *(f"docs/{name}.md" for name in ("screws", "simulation")),
 ]
 
 

@@ -58,11 +58,11 @@ def compare(
             raise ValueError(f"compare: no folder {folder} ({error.strerror}); give another with --output") from None
     console.print(found.table())
     console.print(found.summary())
-    console.print(
+    notes = (
         "Violations of the joints and the energy error are the largest of the run. Errors are of positions [m] or "
-        "rotations [rad] at the end, against order 8 at 1e-13, itself good to "
-        f"{found.reference_error:.0e}. Orders are observed (nominal); calls are of the field.",
-        markup=False,
+        "rotations [rad] at the end, against order 8 at 1e-13, which is itself good to "
+        f"{found.reference_error:.0e}. Orders are observed (nominal); calls are of the field."
     )
+    console.print(notes, markup=False, highlight=False)
     spent = time.perf_counter() - began
     console.print(f"{len(found.rows)} runs; {spent:.0f} s; {', '.join(map(str, files))}")

@@ -10,8 +10,8 @@ import numpy as np
 
 from chasles.gallery.source_000 import STEP, Example, example
 from chasles.reproduce.figure import Claim, Columns, Figure
-from chasles.reproduce.style import BLUE, COLOURS, GREEN, ORANGE
 from chasles.simulation.body_run import BodyRun
+from chasles.study.style import BLUE, COLOURS, GREEN, ORANGE
 
 SPACES = {"SE3": "SE(3)", "SO3xR3": "SO(3) × ℝ³"}
 SCALE = 5.0  # a size read off a printed axis agrees within this factor

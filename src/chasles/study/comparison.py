@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 AUTO = "auto"
 SHOWN_JOINTS = 8  # joints with lines of their own in a summary
+SMALL = 1e-12  # a picture of rounding errors alone does not magnify them
 NOISE = 10.0  # errors within this factor of the reference's own are not compared
 LINES: dict[str, Any] = {SE3_NAME: "-", SO3XR3_NAME: "--", AUTO: ":"}
 SHOWN = {SE3_NAME: "SE(3)", SO3XR3_NAME: "SO(3) × ℝ³", AUTO: "auto"}
@@ -146,7 +147,7 @@ class Comparison:
     def table(self, step: float | None = None) -> Table:
         """The rows at one step, by default the middle one."""
         sizes = self.step_sizes
-        wanted = sizes[len(sizes) // 2] if step is None else step
+        wanted = sizes[len(sizes) // 2] if step is None else float(step)
         step = min(sizes, key=lambda h: abs(h - wanted))
         start, end = self.span
         title = f"{self.name}, t = {start:g} to {end:g} s in steps of {step:.4g} s"
@@ -196,18 +197,23 @@ class Comparison:
         return text.getvalue()
 
     def plot(self) -> Canvas:
-        """Error, violation and energy error against time: one row of pictures for each stabilisation."""
+        """Error, violation and energy error against evaluations, which unlike times are the same on every machine; one
+        row of pictures for each stabilisation."""
         from matplotlib import rc_context
         from matplotlib.figure import Figure as Canvas
 
-        from chasles.reproduce.style import SETTINGS
+        from chasles.study.style import SETTINGS
 
         with rc_context(dict(SETTINGS)):
             count = len(self.stabilizations)
             canvas = Canvas(figsize=(12.5, 3.6 * count + 0.5), dpi=150, layout="constrained")
             for k, stabilization in enumerate(self.stabilizations):
                 for column, (quantity, label) in enumerate(
-                    (("error", "error at the end [m or rad]"), ("position", "largest violation [m]"), ("energy", "[J]"))
+                    (
+                        ("error", "error at the end [m or rad]"),
+                        ("position", "largest violation [m]"),
+                        ("energy", "largest error [J]"),
+                    )
                 ):
                     axes = canvas.add_subplot(count, 3, 3 * k + column + 1)
                     self._draw(axes, stabilization, quantity)
@@ -215,7 +221,7 @@ class Comparison:
                         quantity
                     ]
                     state = "not stabilised" if stabilization == "none" else f"with {stabilization}"
-                    axes.set(xlabel="time [ms]", ylabel=label)
+                    axes.set(xlabel="evaluations", ylabel=label)
                     axes.set_title(f"{self.name}: {title}, {state}")
             self._legend(canvas)
         return canvas
@@ -225,11 +231,13 @@ class Comparison:
             for space in self.spaces:
                 rows = self.select(method=method, space=space, stabilization=stabilization)
                 if rows:
-                    time = [1e3 * row.seconds for row in rows]
+                    work = [row.evaluations for row in rows]
                     size = [max(getattr(row, quantity), 1e-17) for row in rows]
                     style: Any = {"color": colour, "marker": marker, "markerfacecolor": "none"}
-                    axes.loglog(time, size, linestyle=LINES.get(space, "-."), **style)
-        if quantity == "error" and self.reference_error > 0:
+                    axes.loglog(work, size, linestyle=LINES.get(space, "-."), **style)
+        low, high = axes.get_ylim()
+        axes.set_ylim(min(low, 1e-17) if high < SMALL else low, max(high, SMALL))
+        if quantity == "error" and low <= self.reference_error <= high:
             axes.axhline(self.reference_error, color="#9aa0a8", linewidth=0.8)
             place: Any = {"xy": (0.01, self.reference_error), "xycoords": ("axes fraction", "data"), "xytext": (0, 2)}
             axes.annotate("error of the reference", textcoords="offset points", fontsize=7, color="#6b7078", **place)
@@ -278,12 +286,12 @@ def _cells(row: Row, order: float) -> list[str]:
 
 def _colours() -> list[str]:
     """More than a picture can show well, for studies of all methods."""
-    from chasles.reproduce.style import COLOURS
+    from chasles.study.style import COLOURS
 
     return list(COLOURS) * 8
 
 
 def _markers() -> list[str]:
-    from chasles.reproduce.style import MARKERS
+    from chasles.study.style import MARKERS
 
     return [MARKERS[(k + k // len(MARKERS)) % len(MARKERS)] for k in range(8 * len(MARKERS))]
