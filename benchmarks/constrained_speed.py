@@ -95,7 +95,7 @@ def top_of_ours(step: float) -> tuple[float, float]:
     """Error at t = 1 s and processor time [s] of RKMK4 with projection."""
     body = ch.Body("top", mass=TOP["mass"], com=(0.0, 1.0, 0.0), inertia=TOP["inertia"])
     dynamics = BodyDynamics(ch.System([body], [ch.spherical("pivot", "ground", "top")]), "SO3xR3", projected=True)
-    start = dynamics.start(None, TOP["spin"], None, None, False)
+    start = dynamics.start(0.0, None, TOP["spin"], None, None, False)
     options = Options(step=step, save="final")
 
     def run():

@@ -43,6 +43,13 @@ if TYPE_CHECKING:
     from chasles.model.actuator import Actuator as Actuator
     from chasles.model.body import Body as Body
     from chasles.model.body import Frame as Frame
+    from chasles.model.constraint import Coupling as Coupling
+    from chasles.model.constraint import CustomConstraint as CustomConstraint
+    from chasles.model.constraint import Distance as Distance
+    from chasles.model.constraint import Drive as Drive
+    from chasles.model.constraint import PointOnLine as PointOnLine
+    from chasles.model.constraint import PointOnPlane as PointOnPlane
+    from chasles.model.constraint import Rolling as Rolling
     from chasles.model.force import JointForce as JointForce
     from chasles.model.force import Spring as Spring
     from chasles.model.force import Wrench as Wrench
@@ -98,6 +105,15 @@ _NAMES = {
     "integrate.theta": ("SymplecticTheta",),
     "model.actuator": ("Actuator",),
     "model.body": ("Body", "Frame"),
+    "model.constraint": (
+        "Coupling",
+        "CustomConstraint",
+        "Distance",
+        "Drive",
+        "PointOnLine",
+        "PointOnPlane",
+        "Rolling",
+    ),
     "model.force": ("JointForce", "Spring", "Wrench"),
     "model.joint": (
         "Joint",

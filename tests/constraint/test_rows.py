@@ -119,6 +119,9 @@ def check(tile, rows, frames, bodies, length=None):
     motion = motion_of([(R, r, V, s) for R, r, V, _, s in present])
     work = np.full(ROWS.size, np.nan)
     rows_of_tile(tile.integers, tile.numbers, motion, work)
+    if rows[0][0] == POINT:  # their linear parts are known and not stored
+        work[ROWS.first_linear : ROWS.first_linear + 9] = -np.eye(3).ravel()
+        work[ROWS.second_linear : ROWS.second_linear + 9] = np.eye(3).ravel()
     with mp.workdps(DIGITS):
         A, B = (Ground() if body is None else Path(*body) for body in bodies)
         # the tile has rounded directions: what is tested are derivatives, so take the same ones

@@ -19,11 +19,12 @@ from chasles.absolute.kkt import (
 )
 from chasles.absolute.tables import BODY, HEAD, SE3, part_of
 from chasles.constraint.rows import MOTION, ROWS, within_subgroup
+from chasles.constraint.special import ROOM, angle_rates, target_speed
 from chasles.force.table import FORCE, FORCES, MOVING, SCRATCH, SPRING, add_spring, add_wrench
 from chasles.kernel.address import NUMBERS, address_of, as_integers, invoke
 from chasles.kernel.algebra import add, mul, mul_t, scale
 from chasles.kernel.policy import kernel, native
-from chasles.kernel.workspace import load3, load9, store3, store6, store9
+from chasles.kernel.workspace import add3, load3, load9, store3, store6, store9
 from chasles.lie import quaternion
 
 SWEEPS = 20  # of a projection, at most
@@ -54,18 +55,34 @@ def mechanism(whole, p):
 
 
 @kernel
+def rows_end(whole):
+    """Where the rows end in the workspace, with what laws and coordinates need behind them (`constraint.special`)."""
+    rows = MOTION.size * whole[HEAD.n_bodies] + ROWS.size * whole[HEAD.n_tiles]
+    return rows + whole[HEAD.n_angles] + ROOM.size + 1
+
+
+@kernel
 def work_size(whole):
     """Numbers that `accelerations` and `project` need."""
-    n, t, k, m = whole[HEAD.n_bodies], whole[HEAD.n_tiles], whole[HEAD.n_nodes], whole[HEAD.n_matrix]
-    return MOTION.size * n + ROWS.size * t + 18 * m + 3 * k + 12 * n
+    n, k, m = whole[HEAD.n_bodies], whole[HEAD.n_nodes], whole[HEAD.n_matrix]
+    return rows_end(whole) + 18 * m + 3 * k + 12 * n
+
+
+@kernel
+def set_clock(whole, work, t, angles, at):
+    """Time and counted angles (from `at` on in an array) to the workspace, for constraints that depend on them."""
+    end = rows_end(whole)
+    work[end - 1] = t
+    for k in range(whole[HEAD.n_angles]):
+        work[end - 2 - ROOM.size - k] = angles[at + k]
 
 
 @kernel(allocates=True)
 def work_parts(whole, work):
     """motion, rows, matrix, factors, x, a, and six more numbers a body."""
-    n, t, k, m = whole[HEAD.n_bodies], whole[HEAD.n_tiles], whole[HEAD.n_nodes], whole[HEAD.n_matrix]
+    n, k, m = whole[HEAD.n_bodies], whole[HEAD.n_nodes], whole[HEAD.n_matrix]
     rows = MOTION.size * n
-    matrix = rows + ROWS.size * t
+    matrix = rows_end(whole)
     factors, x = matrix + 9 * m, matrix + 18 * m
     a = x + 3 * k
     return (
@@ -81,7 +98,7 @@ def work_parts(whole, work):
 
 @native
 def accelerations(p_at, p_size, q_at, v_at, wrenches_at, work_at, a_at):
-    """a (six numbers a body, derivatives of its velocities in its space) of a state under wrenches.
+    """a (six numbers a body, derivatives of its velocities in its space; then rates of counted angles) of a state.
 
     Wrenches: torque in the body and force in space, at the centre of mass. The multipliers are left in the workspace.
     """
@@ -90,7 +107,7 @@ def accelerations(p_at, p_size, q_at, v_at, wrenches_at, work_at, a_at):
     n = tables[12]
     q, v, wrenches = carray(q_at, (POSE * n,)), carray(v_at, (TWIST * n,)), carray(wrenches_at, (6 * n,))
     motion, rows, matrix, factors, x, a, _ = work_parts(whole, carray(work_at, (work_size(whole),)))
-    out = carray(a_at, (6 * n,))
+    out = carray(a_at, (6 * n + whole[HEAD.n_angles],))
     bodies = tables[0]
     set_motion(bodies, n, q, v, motion)
     accelerate(*tables, motion, wrenches, rows, matrix, factors, x, a)
@@ -102,6 +119,8 @@ def accelerations(p_at, p_size, q_at, v_at, wrenches_at, work_at, a_at):
             if held > 0:
                 angular, linear = within_subgroup(tables[1], tables[10], held - 1, angular, linear)
         store6(out, 6 * i, (angular, linear))
+    if whole[HEAD.n_angles] > 0:
+        angle_rates(tables[1], tables[10], tables[13], motion, out[6 * n :])
 
 
 @kernel
@@ -135,7 +154,7 @@ def project(p_at, p_size, q_at, v_at, work_at, report_at):
     """Bring a state back onto the constraints, mass-orthogonally: positions first, then velocities.
 
     Positions are iterated to rounding with one factor, unless that converges slowly. report: the largest residual
-    before and after, the largest |J V| after, sweeps.
+    before and after, the largest |J V - target| after, sweeps.
     """
     whole, p = carray(as_integers(p_at), (p_size,)), carray(p_at, (p_size,))
     bodies, tiles, nodes, incidences, slots, column, row, first, operations, masses, constants, _, n, nt, nn, nm = (
@@ -187,6 +206,8 @@ def project(p_at, p_size, q_at, v_at, work_at, report_at):
         for k in range(3 * nn):
             x[k] = 0.0
         add_jacobian_times(bodies, tiles, nodes, incidences, n, rows, velocity, x, -1.0, True)
+        for t in range(nt):
+            add3(x, 3 * nodes[t], target_speed(tiles, constants, t, motion, rows))
         speed = 0.0
         for t in range(nt):
             for k in range(3):
@@ -260,16 +281,18 @@ def addresses() -> tuple[int, int, int]:
 
 
 @kernel(entry=True)
-def accelerations_of_states(address, p, q, v, wrenches, work, a, multipliers, first):
+def accelerations_of_states(address, whole, p, times, angles, q, v, wrenches, work, a, multipliers, first):
     """Accelerations and multipliers (elimination order) of a batch of states, by rows."""
     for k in range(q.shape[0]):
+        set_clock(whole, work, times[k], angles[k], 0)
         invoke(address, p, p.shape[0], q[k], v[k], wrenches[k], work, a[k])
         for j in range(multipliers.shape[1]):
             multipliers[k, j] = work[first + j]
 
 
 @kernel(entry=True)
-def project_state(address, p, q, v, work, report):
+def project_state(address, whole, p, t, angles, q, v, work, report):
+    set_clock(whole, work, t, angles, 0)
     invoke(address, p, p.shape[0], q, v, work, report)
 
 
@@ -280,12 +303,13 @@ def forces_on_states(address, times, p, q, v, wrenches, work, results):
 
 
 @kernel(entry=True, allocates=True)
-def rows_of_states(whole, p, q, v, work, residuals, rates):
-    """Residuals and J V of all tiles (three numbers each, in the order of the tiles) of a batch of states."""
+def rows_of_states(whole, p, times, angles, q, v, work, residuals, rates):
+    """Residuals and J V - target of all tiles (three numbers each, in the order of the tiles) of a batch of states."""
     bodies, tiles, nodes, incidences, _, _, _, _, _, _, constants, _, n, nt, nn, _ = mechanism(whole, p)
     motion, rows, _, _, x, velocity, _ = work_parts(whole, work)
     for k in range(q.shape[0]):
         set_motion(bodies, n, q[k], v[k], motion)
+        set_clock(whole, work, times[k], angles[k], 0)
         prepare(tiles, constants, nt, motion, rows)
         for i in range(n):
             at = i * MOTION.size
@@ -294,6 +318,9 @@ def rows_of_states(whole, p, q, v, work, residuals, rates):
         for j in range(3 * nn):
             x[j] = 0.0
         add_jacobian_times(bodies, tiles, nodes, incidences, n, rows, velocity, x, 1.0, True)
+        for t in range(nt):
+            target = target_speed(tiles, constants, t, motion, rows)
+            add3(x, 3 * nodes[t], (-target[0], -target[1], -target[2]))
         for t in range(nt):
             for j in range(3):
                 residuals[k, 3 * t + j] = rows[t * ROWS.size + ROWS.residual + j]

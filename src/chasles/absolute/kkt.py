@@ -19,9 +19,8 @@ from chasles.constraint.rows import (
     POINT,
     ROWS,
     TILE,
-    acceleration_term,
-    evaluate_tile,
 )
+from chasles.constraint.special import evaluate, evaluate_rate, target_speed
 from chasles.kernel.algebra import (
     add,
     add_scaled,
@@ -263,7 +262,22 @@ def free_accelerations(bodies, masses, gravity, n_bodies, motion, wrenches, x, a
 def prepare(tiles, constants, n_tiles, motion, rows):
     """Residuals and Jacobians of all tiles."""
     for t in range(n_tiles):
-        evaluate_tile(tiles, constants, t, motion, rows)
+        evaluate(tiles, constants, t, motion, rows)
+
+
+@kernel
+def add_feedback(bodies, tiles, nodes, incidences, constants, alpha, beta, n_bodies, n_tiles, motion, rows, x):
+    """Baumgarte's stabilisation: x -= 2 alpha (J V - target) + beta² g on the right of J a = rate."""
+    for i in range(n_bodies):
+        at, first = i * MOTION.size, bodies[i * BODY.size + BODY.first]
+        spin, velocity = load3(motion, at + MOTION.spin, 0.0), load3(motion, at + MOTION.velocity, 0.0)
+        for e in range(first, first + bodies[i * BODY.size + BODY.count]):
+            tile = incidences[PAIR * e]
+            speed = times(tiles, rows, tile, incidences[PAIR * e + 1], spin, velocity)
+            add3(x, 3 * nodes[tile], scale(-2.0 * alpha, speed))
+    for t in range(n_tiles):
+        add3(x, 3 * nodes[t], scale(2.0 * alpha, target_speed(tiles, constants, t, motion, rows)))
+        add3(x, 3 * nodes[t], scale(-beta * beta, load3(rows, t * ROWS.size + ROWS.residual, 0.0)))
 
 
 @kernel
@@ -277,8 +291,11 @@ def accelerate(
     factorise(n_nodes, column, row, first, operations, matrix, factors)
     free_accelerations(bodies, masses, gravity, n_bodies, motion, wrenches, x, a)
     for t in range(n_tiles):
-        acceleration_term(tiles, constants, t, motion, rows)
+        evaluate_rate(tiles, constants, t, motion, rows)
         store3(x, 3 * nodes[t], load3(rows, t * ROWS.size + ROWS.rate, 0.0))
+    if gravity[3] != 0.0 or gravity[4] != 0.0:
+        alpha, beta = gravity[3], gravity[4]
+        add_feedback(bodies, tiles, nodes, incidences, constants, alpha, beta, n_bodies, n_tiles, motion, rows, x)
     add_jacobian_times(bodies, tiles, nodes, incidences, n_bodies, rows, a, x, -1.0, False)
     solve(n_nodes, column, row, factors, x)
     respond(bodies, tiles, nodes, incidences, masses, n_bodies, rows, x, a)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,7 +16,9 @@ from chasles.absolute.space import SE3_NAME, choose_spaces
 from chasles.absolute.symbolic import Elimination, eliminate
 from chasles.absolute.tables import BODY, MASS, SE3, SO3XR3, pack
 from chasles.constraint.joints import Tile, joint_tiles
-from chasles.constraint.rows import MOTION, ROWS, TILE
+from chasles.constraint.rows import MOTION, NUMBERS, ROWS, TILE
+from chasles.constraint.special import EXTRA, EXTRA_AT, ROOM, TURN, WITH_PARTNER
+from chasles.constraint.tiles import TileBuilder
 from chasles.force.build import force_tables
 from chasles.force.table import MOVING, SCRATCH
 from chasles.lie import pose as pose_group
@@ -22,7 +26,7 @@ from chasles.lie.arrays import real_array
 from chasles.lie.rotation import matrix_to_quaternion, quaternion_to_matrix
 from chasles.model.body import GROUND
 from chasles.model.force import JointForce
-from chasles.model.law import PythonLaw
+from chasles.model.law import Law, PythonLaw
 from chasles.model.system import System
 from chasles.screw.representation import check_representation, convert_twist
 
@@ -44,8 +48,15 @@ class AbsoluteMechanism:
     from and to the frames of the user's bodies.
     """
 
-    def __init__(self, system: System, space: str | Mapping[str, str] = "auto", stabilized: bool = True):
-        self.system = system
+    def __init__(
+        self,
+        system: System,
+        space: str | Mapping[str, str] = "auto",
+        stabilized: bool = True,
+        baumgarte: tuple[float, float] = (0.0, 0.0),
+    ):
+        self.system, self.baumgarte = system, baumgarte
+        self.constraint_names = tuple(item.name for item in (*system.joints, *system.constraints))
         self.bodies = tuple(body.name for body in system.bodies)
         self._index = {name: i for i, name in enumerate(self.bodies)}
         for body in system.bodies:
@@ -62,7 +73,8 @@ class AbsoluteMechanism:
         self.forces = force_tables(system, self._places())
         self.parameters = self._pack()
         nt, nm, nn = len(self.tiles), self.elimination.tiles, self.elimination.nodes
-        self._multipliers_at = MOTION.size * self.n + ROWS.size * nt + 18 * nm
+        rows_end = MOTION.size * self.n + ROWS.size * nt + self.angles_counted + ROOM.size + 1
+        self._multipliers_at = rows_end + 18 * nm
         self.work = self._multipliers_at + 3 * nn + 12 * self.n
 
     @property
@@ -93,8 +105,15 @@ class AbsoluteMechanism:
         for joint in self.system.joints:
             first, second = self._index.get(joint.parent, -1), self._index[joint.child]
             frames = self._central(joint.parent, joint.parent_frame), self._central(joint.child, joint.child_frame)
-            special = first < 0 and self.spaces[joint.child] == SE3_NAME
+            # with feedback of the violation the acceleration does not stay in the subgroup
+            special = first < 0 and self.spaces[joint.child] == SE3_NAME and not any(self.baumgarte)
             tiles += joint_tiles(joint, first, second, *frames, special)
+        self._builder = TileBuilder(self.system, self._places())
+        for constraint in self.system.constraints:
+            tiles += self._builder.build(constraint)
+        self.laws = tuple(self._builder.laws)
+        self.counted = tuple(self._builder.counted)  # joint and coordinate of each angle that is counted over turns
+        self.angles_counted = len(self.counted)
         return tiles
 
     def _eliminate(self) -> Elimination:
@@ -104,23 +123,38 @@ class AbsoluteMechanism:
                 if body >= 0:
                     incident[body].append(t)
         self._incident = incident
-        self._hubs = [i for i, some in enumerate(incident) if len(some) > CONDENSED]
-        first_hub = len(self.tiles)
+        # tiles of coupled coordinates share a node
+        shares = [
+            tile.numbers[EXTRA_AT + EXTRA.use] == WITH_PARTNER if tile.kind >= TURN else False for tile in self.tiles
+        ]
+        self._node = (np.cumsum(~np.array(shares, dtype=bool)) - 1).astype(int).tolist()
+        # bodies with many tiles stay in the matrix; also those that meet a node twice, which one slot cannot hold
+        self._hubs = [
+            i
+            for i, some in enumerate(incident)
+            if len(some) > CONDENSED or len({self._node[t] for t in some}) < len(some)
+        ]
+        first_hub = self._node[-1] + 1 if self.tiles else 0
         node_of_hub = {body: first_hub + 2 * k for k, body in enumerate(self._hubs)}
         self._node_of_hub = node_of_hub
         couplings = []
         for i, some in enumerate(incident):
+            nodes = [self._node[t] for t in some]
             if i in node_of_hub:
-                couplings += [(t, node_of_hub[i] + k) for t in some for k in (0, 1)]
+                couplings += [(t, node_of_hub[i] + k) for t in nodes for k in (0, 1)]
             else:
-                couplings += [(a, b) for k, a in enumerate(some) for b in some[:k]]
+                couplings += [(a, b) for k, a in enumerate(nodes) for b in nodes[:k]]
+        bodies_of: list[list[int]] = [[] for _ in range(first_hub)]
+        for t, tile in enumerate(self.tiles):
+            bodies_of[self._node[t]] += [b for b in (tile.second, tile.first) if b >= 0]
 
         def allowed(node: int, done: list[bool]) -> bool:
             """A joint tile once one of its bodies is gone."""
             if node >= first_hub:
                 return True
-            bodies = [b for b in (self.tiles[node].first, self.tiles[node].second) if b >= 0]
-            return any(b not in node_of_hub or (done[node_of_hub[b]] and done[node_of_hub[b] + 1]) for b in bodies)
+            return any(
+                b not in node_of_hub or (done[node_of_hub[b]] and done[node_of_hub[b] + 1]) for b in bodies_of[node]
+            )
 
         return eliminate(first_hub + 2 * len(self._hubs), couplings, allowed)
 
@@ -140,22 +174,22 @@ class AbsoluteMechanism:
             if i in self._node_of_hub:
                 node = self._node_of_hub[i]
                 bodies[i, [BODY.hub, BODY.angular, BODY.linear]] = 1, order[node], order[node + 1]
-                slots += [e.slot(t, node + k) for t in some for k in (0, 1)]
+                slots += [e.slot(self._node[t], node + k) for t in some for k in (0, 1)]
             else:
-                slots += [e.slot(a, b) for k, a in enumerate(some) for b in some[: k + 1]]
+                slots += [e.slot(self._node[a], self._node[b]) for k, a in enumerate(some) for b in some[: k + 1]]
         whole = {"column": e.column, "row": e.row, "first": e.first, "operations": e.operations}
         addresses = entry.addresses()
         return pack(
             {
                 "bodies": bodies,
                 "tiles": np.array([tile.integers for tile in self.tiles], dtype=np.int64),
-                "nodes": order[: len(self.tiles)].astype(np.int64),
+                "nodes": order[self._node].astype(np.int64),
                 "incidences": np.array(incidences, dtype=np.int64),
                 "slots": np.array(slots, dtype=np.int64),
                 **whole,
                 "masses": masses,
-                "constants": np.array([tile.numbers for tile in self.tiles]),
-                "gravity": np.array(self.system.gravity),
+                "constants": self._builder.numbers(self.tiles),
+                "gravity": np.array((*map(float, np.array(self.system.gravity)), *self.baumgarte)),
                 "table": self.forces.table,
                 "values": self.forces.values,
             },
@@ -164,6 +198,7 @@ class AbsoluteMechanism:
                 "n_tiles": len(self.tiles),
                 "n_nodes": e.nodes,
                 "n_matrix": e.tiles,
+                "n_angles": self.angles_counted,
                 "accelerations": addresses[0],
                 "project": addresses[1],
                 "act": addresses[2],
@@ -220,52 +255,126 @@ class AbsoluteMechanism:
         wrenches, results = np.empty((len(q), 6 * self.n)), np.empty((len(q), 2))
         work = np.empty(MOVING.size * (self.n + 1) + SCRATCH)
         entry.forces_on_states(entry.addresses()[2], times, self.parameters, q, v, wrenches, work, results)
-        for law in self.forces.laws:
+        self._raise_of_laws(self.forces.laws)
+        return wrenches.reshape(*batch, self.n, 6), results[:, 0].reshape(batch), results[:, 1].reshape(batch)
+
+    def _raise_of_laws(self, laws: Iterable[Law]) -> None:
+        for law in laws:
             if isinstance(law, PythonLaw) and law.error is not None:
                 error, law.error = law.error, None
                 raise error
-        return wrenches.reshape(*batch, self.n, 6), results[:, 0].reshape(batch), results[:, 1].reshape(batch)
 
-    def accelerations(self, central: ArrayLike, velocity: ArrayLike, t: ArrayLike = 0.0) -> Solution:
+    def angles(self, central: ArrayLike) -> np.ndarray:
+        """Angles of coupled joints, (..., counted), in the turns that satisfy the couplings best.
+
+        If both coordinates of a coupling are angles, the first is within half a turn of zero.
+        """
+        q = np.asarray(central, dtype=float)
+        found = np.zeros((*q.shape[:-2], self.angles_counted))
+        for before, tile in itertools.pairwise(self.tiles):
+            if tile.kind < TURN or tile.numbers[EXTRA_AT + EXTRA.use] != WITH_PARTNER:
+                continue
+            first, second = self._coordinate(before, q), self._coordinate(tile, q)
+            c1, c2, offset = before.numbers[NUMBERS.s], tile.numbers[NUMBERS.s], tile.numbers[NUMBERS.s + 1]
+            if tile.kind == TURN:
+                second = second + 2 * np.pi * np.round(((offset - c1 * first) / c2 - second) / (2 * np.pi))
+            else:
+                first = first + 2 * np.pi * np.round(((offset - c2 * second) / c1 - first) / (2 * np.pi))
+            for one, value in ((before, first), (tile, second)):
+                if one.kind == TURN:
+                    found[..., int(one.numbers[EXTRA_AT + EXTRA.angle])] = value
+        return found
+
+    def _coordinate(self, tile: Tile, q: np.ndarray) -> np.ndarray:
+        """Angle within half a turn, or distance, of a tile of a joint's coordinate."""
+        rotations, positions = [], []
+        for body in (tile.first, tile.second):
+            pose = q[..., body, :] if body >= 0 else np.broadcast_to(pose_group.identity(), (*q.shape[:-2], 7))
+            rotations.append(quaternion_to_matrix(pose[..., :4]))
+            positions.append(pose[..., 4:])
+        a, b = (tile.numbers[at : at + 3] for at in (NUMBERS.a, NUMBERS.b))
+        axis, x, y = (rotations[0] @ tile.numbers[NUMBERS.u + 3 * k : NUMBERS.u + 3 * k + 3] for k in range(3))
+        if tile.kind == TURN:
+            mark = rotations[1] @ tile.numbers[NUMBERS.w : NUMBERS.w + 3]
+            return np.arctan2(np.sum(y * mark, -1), np.sum(x * mark, -1))
+        return np.sum(axis * (positions[1] + rotations[1] @ b - positions[0] - rotations[0] @ a), -1)
+
+    def _clock(self, batch: tuple[int, ...], count: int, q: np.ndarray, t: ArrayLike, angles: ArrayLike | None):
+        """Times and counted angles of the rows of a batch."""
+        times = np.array(np.broadcast_to(t, batch), dtype=float).reshape(-1)
+        if angles is None:
+            return times, self.angles(q.reshape(count, self.n, 7))
+        counted = np.broadcast_to(np.asarray(angles, dtype=float), (*batch, self.angles_counted))
+        return times, np.array(counted).reshape(count, self.angles_counted)
+
+    def accelerations(
+        self, central: ArrayLike, velocity: ArrayLike, t: ArrayLike = 0.0, angles: ArrayLike | None = None
+    ) -> Solution:
         """Accelerations and multipliers of states under gravity and the system's forces."""
         wrenches = self.applied_forces(central, velocity, t)[0]
         batch, (q, v, w) = self._rows(np.asarray(central, dtype=float), np.asarray(velocity, dtype=float), wrenches)
-        a, multipliers = np.empty((len(q), 6 * self.n)), np.empty((len(q), 3 * self.elimination.nodes))
-        work = np.empty(self.work)
-        entry.accelerations_of_states(
-            entry.addresses()[0], self.parameters, q, v, w, work, a, multipliers, self._multipliers_at
+        times, counted = self._clock(batch, len(q), q, t, angles)
+        a, multipliers = (
+            np.empty((len(q), 6 * self.n + self.angles_counted)),
+            np.empty((len(q), 3 * self.elimination.nodes)),
         )
+        work, whole = np.empty(self.work), self.parameters.view(np.int64)
+        entry.accelerations_of_states(
+            entry.addresses()[0], whole, self.parameters, times, counted, q, v, w, work, a, multipliers,
+            self._multipliers_at,
+        )  # fmt: skip
+        self._raise_of_laws(self.laws)
         if not np.isfinite(a).all():
             raise ArithmeticError(self._singular())
-        nodes = self.elimination.order[: len(self.tiles)]
-        found = multipliers.reshape(len(q), -1, 3)[:, nodes]
-        return Solution(a.reshape(*batch, self.n, 6), found.reshape(*batch, len(self.tiles), 3))
+        found = multipliers.reshape(len(q), -1, 3)[:, self.elimination.order[self._node]]
+        return Solution(a[:, : 6 * self.n].reshape(*batch, self.n, 6), found.reshape(*batch, len(self.tiles), 3))
 
     def _singular(self) -> str:
         return "the equations are singular: constraints that depend on each other, or contradict each other"
 
-    def residuals(self, central: ArrayLike, velocity: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
-        """Violation of each joint's position and velocity equations, largest row, (..., joints)."""
+    def residuals(
+        self, central: ArrayLike, velocity: ArrayLike, t: ArrayLike = 0.0, angles: ArrayLike | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Violation of each joint's and constraint's position and velocity equations, largest row, (..., joints and
+        constraints), in the order of `constraint_names`."""
         batch, (q, v) = self._rows(np.asarray(central, dtype=float), np.asarray(velocity, dtype=float))
+        times, counted = self._clock(batch, len(q), q, t, angles)
         found, rates = np.empty((len(q), 3 * len(self.tiles))), np.empty((len(q), 3 * len(self.tiles)))
-        entry.rows_of_states(self.parameters.view(np.int64), self.parameters, q, v, np.empty(self.work), found, rates)
+        whole, work = self.parameters.view(np.int64), np.empty(self.work)
+        entry.rows_of_states(whole, self.parameters, times, counted, q, v, work, found, rates)
+        self._raise_of_laws(self.laws)
         out = []
         for rows in (found, rates):
             largest = np.abs(rows).reshape(len(q), -1, 3).max(axis=-1)
-            joints = np.zeros((len(q), len(self.system.joints)))
-            for k, joint in enumerate(self.system.joints):
-                own = [t for t, tile in enumerate(self.tiles) if tile.joint == joint.name]
+            each = np.zeros((len(q), len(self.constraint_names)))
+            for k, name in enumerate(self.constraint_names):
+                own = self._tiles_of.get(name)
                 if own:
-                    joints[:, k] = largest[:, own].max(axis=1)
-            out.append(joints.reshape(*batch, -1))
+                    each[:, k] = largest[:, own].max(axis=1)
+            out.append(each.reshape(*batch, -1))
         return out[0], out[1]
 
-    def project(self, central: ArrayLike, velocity: ArrayLike) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    @cached_property
+    def _tiles_of(self) -> dict[str, list[int]]:
+        """The tiles of each joint and constraint."""
+        found: dict[str, list[int]] = {}
+        for t, tile in enumerate(self.tiles):
+            found.setdefault(tile.joint, []).append(t)
+        return found
+
+    def project(
+        self, central: ArrayLike, velocity: ArrayLike, t: float = 0.0, angles: ArrayLike | None = None
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The nearest state (in the metric of the masses) on the constraints, and a report (`entry.project`)."""
         q, v = np.array(central, dtype=float).reshape(-1), np.array(velocity, dtype=float).reshape(-1)
         report = np.zeros(4)
         if self.tiles:
-            entry.project_state(entry.addresses()[1], self.parameters, q, v, np.empty(self.work), report)
+            counted = (
+                self.angles(q.reshape(self.n, 7)) if angles is None else np.asarray(angles, dtype=float)
+            ).reshape(-1)
+            whole, work = self.parameters.view(np.int64), np.empty(self.work)
+            entry.project_state(entry.addresses()[1], whole, self.parameters, float(t), counted, q, v, work, report)
+            self._raise_of_laws(self.laws)
         return q.reshape(self.n, 7), v.reshape(self.n, 6), report
 
 

@@ -26,7 +26,8 @@ PARTS = (
     *("bodies", "tiles", "nodes", "incidences", "slots", "column", "row", "first", "operations"),  # integers
     *("masses", "constants", "gravity", "table", "values"),  # numbers; the table of forces is integers again
 )
-COUNTS = ("n_bodies", "n_tiles", "n_nodes", "n_matrix", "accelerations", "project", "act")
+# n_angles: angles that are counted over full turns; gravity is followed by the two constants of Baumgarte
+COUNTS = ("n_bodies", "n_tiles", "n_nodes", "n_matrix", "n_angles", "accelerations", "project", "act")
 HEAD = layout("HEAD", **dict.fromkeys((*PARTS, "end", *COUNTS), 1))
 
 

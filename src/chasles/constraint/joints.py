@@ -42,7 +42,7 @@ SUBGROUPS = {
 
 @dataclass(frozen=True)
 class Tile:
-    """Up to three rows of one joint."""
+    """Up to three rows of one joint or constraint."""
 
     joint: str
     first: int
@@ -54,6 +54,11 @@ class Tile:
     def __post_init__(self):
         kinds = self.integers[TILE.kinds : TILE.kinds + 3]
         object.__setattr__(self, "rows", int(np.count_nonzero(kinds != EMPTY)))
+
+    @property
+    def kind(self) -> int:
+        """Of its first row."""
+        return int(self.integers[TILE.kinds])
 
 
 def rows_of(joint: Joint) -> list[list[Row]]:

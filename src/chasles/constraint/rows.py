@@ -35,7 +35,7 @@ MOTION = layout("MOTION", rotation=9, position=3, spin=3, velocity=3, transport=
 # lower pairs to the ground hold a body in a motion subgroup
 ROTATION, TRANSLATION, SCREW, CYLINDER, PLANE, SPHERE = range(1, 7)
 
-TURN = 6.283185307179586
+TURN_ANGLE = 6.283185307179586
 ZERO = (0.0, 0.0, 0.0)
 IDENTITY = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)
 
@@ -94,7 +94,7 @@ def helix_angle(numbers, at, RA, RB, along):
         mul(RB, vector(numbers, at + NUMBERS.w)),
     )
     angle = atan2(dot(other, mark), dot(across, mark))
-    return angle + TURN * rint((along - angle) / TURN)
+    return angle + TURN_ANGLE * rint((along - angle) / TURN_ANGLE)
 
 
 @kernel

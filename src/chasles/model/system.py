@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 from chasles.lie import pose as pose_group
 from chasles.model.actuator import Actuator
 from chasles.model.body import GROUND, Body, Frame
+from chasles.model.constraint import Constraint, Coupling, Drive
 from chasles.model.force import Force, JointForce, Spring, Wrench
 from chasles.model.joint import Joint
 from chasles.model.placement import ORIGIN, Pose, as_numbers, as_pose
@@ -24,10 +25,10 @@ EARTH = (0.0, 0.0, -9.81)
 
 @dataclass(frozen=True)
 class System:
-    """Bodies, joints, frames and forces under gravity [m/s²].
+    """Bodies, joints, frames, forces and further constraints under gravity [m/s²].
 
     The inertial frame is the body "ground". A body that is the child of no joint moves freely. Names of bodies and
-    frames are one set, names of joints another, names of forces a third.
+    frames are one set, names of joints and constraints another, names of forces a third.
     """
 
     bodies: Sequence[Body] = ()
@@ -35,6 +36,7 @@ class System:
     frames: Sequence[Frame] = ()
     forces: Sequence[Force] = ()
     actuators: Sequence[Actuator] = ()
+    constraints: Sequence[Constraint] = ()
     gravity: ArrayLike = EARTH
     name: str = "system"
     _index: Mapping[str, Any] = field(init=False, repr=False, compare=False)
@@ -46,6 +48,7 @@ class System:
             ("frames", Frame),
             ("forces", Force),
             ("actuators", Actuator),
+            ("constraints", Constraint),
         ):
             items = tuple(getattr(self, what))
             for item in items:
@@ -55,7 +58,7 @@ class System:
         gravity = as_numbers("System", "gravity", self.gravity, (3,))
         object.__setattr__(self, "gravity", tuple(gravity.tolist()))
         _unique("bodies and frames", [GROUND, *(b.name for b in self.bodies), *(f.name for f in self.frames)])
-        _unique("joints", [j.name for j in self.joints])
+        _unique("joints and constraints", [item.name for item in (*self.joints, *self.constraints)])
         _unique("forces", [f.name for f in self.forces])
         _unique("actuators", [a.name for a in self.actuators])
         index = {
@@ -81,6 +84,29 @@ class System:
                     f"actuator {actuator.name!r}: coordinate {actuator.coordinate} of joint {joint.name!r}, "
                     f"which has {joint.nv}"
                 )
+
+        for constraint in self.constraints:
+            self._check_constraint(constraint)
+
+    def _check_constraint(self, constraint: Constraint) -> None:
+        where = f"constraint {constraint.name!r}"
+        if not isinstance(constraint, Coupling | Drive):
+            self._require(where, *constraint.bodies)
+            return
+        pairs = (
+            zip(constraint.joints, constraint.coordinates, strict=True)
+            if isinstance(constraint, Coupling)
+            else [(constraint.joint, constraint.coordinate)]
+        )
+        for name, coordinate in pairs:
+            joint = self.joint(name, where)
+            if joint.kind not in ("revolute", "prismatic", "helical", "cylindrical"):
+                raise ValueError(
+                    f"{where}: joint {name!r} is {joint.kind}; "
+                    "expected a revolute, prismatic, helical or cylindrical one"
+                )
+            if not 0 <= coordinate < joint.nv:
+                raise ValueError(f"{where}: coordinate {coordinate!r} of joint {name!r}, which has {joint.nv}")
 
     def _require(self, where: str, *bodies: str) -> None:
         for body in bodies:
@@ -177,6 +203,9 @@ class System:
     def with_actuator(self, *actuators: Actuator) -> System:
         return replace(self, actuators=(*self.actuators, *actuators))
 
+    def with_constraint(self, *constraints: Constraint) -> System:
+        return replace(self, constraints=(*self.constraints, *constraints))
+
     def with_gravity(self, gravity: ArrayLike) -> System:
         return replace(self, gravity=gravity)
 
@@ -196,6 +225,9 @@ class System:
             if isinstance(acting, JointForce | Actuator) and acting.joint == joint:
                 what = "joint force" if isinstance(acting, JointForce) else "actuator"
                 raise ValueError(f"joint {joint!r} cannot be locked: {what} {acting.name!r} acts on it")
+        for constraint in self.constraints:
+            if joint in getattr(constraint, "joints", (getattr(constraint, "joint", None),)):
+                raise ValueError(f"joint {joint!r} cannot be locked: {constraint.name!r} holds its coordinate")
         return replace(self, joints=tuple(weld if j.name == joint else j for j in self.joints))
 
     def attach(self, other: System, by: Joint, prefix: str = "") -> System:
@@ -228,6 +260,20 @@ class System:
                 forces.append(replace(force, name=prefix + force.name, body=renamed(force.body)))
             else:
                 forces.append(replace(force, name=prefix + force.name, joint=prefix + force.joint))
+        constraints: list[Constraint] = []
+        for constraint in other.constraints:
+            new: dict[str, Any] = {"name": prefix + constraint.name}
+            if isinstance(constraint, Coupling):
+                new["joints"] = tuple(prefix + name for name in constraint.joints)
+            elif isinstance(constraint, Drive):
+                new["joint"] = prefix + constraint.joint
+            elif GROUND in constraint.bodies:
+                raise ValueError(
+                    f"attach: constraint {constraint.name!r} of {other.name!r} stands on its own ground; remove it"
+                )
+            else:
+                new["bodies"] = tuple(renamed(name) for name in constraint.bodies)
+            constraints.append(replace(constraint, **new))
         link = replace(by, child=renamed(by.child))
         return replace(
             self,
@@ -239,6 +285,7 @@ class System:
                 *self.actuators,
                 *(replace(a, name=prefix + a.name, joint=prefix + a.joint) for a in other.actuators),
             ),
+            constraints=(*self.constraints, *constraints),
         )
 
 

@@ -48,6 +48,11 @@ class Tree:
 def inbound(system: System) -> dict[str, Joint]:
     """The joint that carries each body; a body without one gets a free joint to the ground."""
     carried: dict[str, Joint] = {}
+    if system.constraints:
+        names = [repr(constraint.name) for constraint in system.constraints]
+        raise ValueError(
+            f"the constraints {', '.join(names[:8])} are not part of joint coordinates; use absolute coordinates"
+        )
     for joint in system.joints:
         if joint.child in carried:
             raise ValueError(
@@ -55,11 +60,11 @@ def inbound(system: System) -> dict[str, Joint]:
                 "in joint coordinates the mechanism must be a tree; if there is a loop, use absolute coordinates"
             )
         carried[joint.child] = joint
-    names = {joint.name for joint in system.joints}
+    taken = {joint.name for joint in system.joints}
     for body in system.bodies:
         if body.name not in carried:
             name = f"free {body.name}"
-            while name in names:
+            while name in taken:
                 name += "'"
             carried[body.name] = Joint(name, GROUND, body.name, "free")
     return carried

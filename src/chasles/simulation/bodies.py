@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,7 +21,7 @@ POSITION_TOLERANCE = 1e-8  # how far a start may be off the constraints [m or ra
 
 
 class BodyDynamics:
-    """The motion of all bodies on their groups: y = (central poses, velocities, work)."""
+    """The motion of all bodies on their groups: y = (central poses, velocities, counted angles, work)."""
 
     def __init__(self, system: System | AbsoluteMechanism, space: str | Mapping[str, str], projected: bool):
         if isinstance(system, System):
@@ -31,14 +32,18 @@ class BodyDynamics:
         for name in self.mechanism.bodies:
             blocks += ["pose"] if self.mechanism.spaces[name] == SE3_NAME else ["s3", "r3"]
         self.n = self.mechanism.n
-        self.space = Space(*blocks, f"r{6 * self.n + 1}", side="right")
+        self.space = Space(*blocks, f"r{6 * self.n + self.mechanism.angles_counted + 1}", side="right")
 
     def problem(self) -> LieODE:
         correction = onto_constraints if self.projected else None
         return LieODE(self.space, body_motion, with_workspace(self.mechanism), correction)
 
-    def state(self, poses: np.ndarray, velocities: np.ndarray, work: float = 0.0) -> np.ndarray:
-        return np.concatenate([poses.ravel(), velocities.ravel(), [work]])
+    def state(self, poses: np.ndarray, velocities: np.ndarray, angles: np.ndarray, work: float = 0.0) -> np.ndarray:
+        return np.concatenate([poses.ravel(), velocities.ravel(), angles.ravel(), [work]])
+
+    def angles(self, y: np.ndarray) -> np.ndarray:
+        """Angles counted over full turns, (..., counted)."""
+        return y[..., 13 * self.n : -1]
 
     def split(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Central poses (..., bodies, 7), velocities (..., bodies, 6) and work."""
@@ -47,33 +52,46 @@ class BodyDynamics:
         return poses, y[..., 7 * n : 13 * n].reshape(*y.shape[:-1], n, 6), y[..., -1]
 
     def laws_may_raise(self):
-        return laws_may_raise(self.mechanism.forces.laws)
+        return laws_may_raise((*self.mechanism.forces.laws, *self.mechanism.laws))
 
     def start(
-        self, q: ArrayLike | None, v: ArrayLike | None, poses: ArrayLike | None, twists: ArrayLike | None, project: bool
+        self,
+        t: float,
+        q: ArrayLike | None,
+        v: ArrayLike | None,
+        poses: ArrayLike | None,
+        twists: ArrayLike | None,
+        assemble: bool,
     ) -> np.ndarray:
-        """The state at the start: from poses and twists of the bodies, or from joint coordinates q and v of a tree.
+        """The state at the start, at time t: from poses and twists of the bodies, or from q and v of a tree.
 
         A state off the constraints is projected, or refused with the joints and by how much.
         """
+        angles = None
         if poses is None:
             if twists is not None:
                 raise ValueError("simulate: twists need poses; or give q and v in joint coordinates")
-            tree = Mechanism(self.mechanism.system)
+            tree = Mechanism(replace(self.mechanism.system, constraints=()))
             at = tree.neutral() if q is None else tree.check_q("simulate", q)
             speed = np.zeros(tree.nv) if v is None else tree.check_v("simulate", "v", v)
             poses, twists = tree.poses(at), tree.twists(at, speed)
+            where = tree.tree.coordinates
+            angles = np.array([at[where[joint]][k] for joint, k in self.mechanism.counted])
         elif q is not None or v is not None:
             raise ValueError("simulate: give either poses and twists, or q and v in joint coordinates")
         central, velocity = self.mechanism.state(poses, twists)
-        if project:
-            central, velocity, _ = self.mechanism.project(central, velocity)
-        self._refuse(central, velocity)
-        return self.state(central, velocity)
+        if assemble:
+            central, velocity, _ = self.mechanism.project(central, velocity, t, angles)
+            if angles is not None and len(angles):  # assembled, they may have moved: count on from where they were
+                angles = angles + np.remainder(self.mechanism.angles(central) - angles + np.pi, 2 * np.pi) - np.pi
+        if angles is None:
+            angles = self.mechanism.angles(central)
+        self._refuse(central, velocity, t, angles)
+        return self.state(central, velocity, angles)
 
-    def _refuse(self, central: np.ndarray, velocity: np.ndarray) -> None:
-        position, speed = self.mechanism.residuals(central, velocity)
-        names = [joint.name for joint in self.mechanism.system.joints]
+    def _refuse(self, central: np.ndarray, velocity: np.ndarray, t: float, angles: np.ndarray) -> None:
+        position, speed = self.mechanism.residuals(central, velocity, t, angles)
+        names = self.mechanism.constraint_names
         size = 1.0 + np.abs(velocity).max(initial=0.0)
         bad = [
             f"{name!r} by {g:.3g} in position and {r:.3g} in velocity"
@@ -82,6 +100,7 @@ class BodyDynamics:
         ]
         if bad:
             raise ValueError(
-                f"simulate: the start violates {len(bad)} joints: {'; '.join([*bad[:8], '...'][: len(bad)])}. "
+                f"simulate: the start violates {len(bad)} joints or constraints: "
+                f"{'; '.join([*bad[:8], '...'][: len(bad)])}. "
                 "Correct it, or let it be projected with assemble=True"
             )

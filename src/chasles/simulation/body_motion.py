@@ -1,6 +1,7 @@
 """The motion of bodies with constraints as a vector field: the index-1 form 000 eq. (2) on SE(3)^n or (SO(3)xR3)^n.
 
-y = (central poses, velocities, work); f = (velocities, accelerations, power). The mechanism is in the parameters, so
+y = (central poses, velocities, angles counted over full turns, work); f = (velocities, accelerations, rates of the
+angles, power). The mechanism is in the parameters, so
 the field is compiled once for every mechanism. With the correction, each step ends with a projection onto the
 constraints.
 """
@@ -9,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from chasles.absolute.entry import work_size
+from chasles.absolute.entry import set_clock, work_size
 from chasles.absolute.kkt import POSE, TWIST
 from chasles.absolute.mechanism import AbsoluteMechanism
 from chasles.absolute.tables import HEAD
@@ -39,9 +40,10 @@ def body_motion(t, y, p, out):
     for k in range(6 * n):
         out[k] = v[k]
     before = flush_denormals()
-    invoke(whole[HEAD.accelerations], p, p.shape[0], q, v, wrenches, work, out[6 * n : 12 * n])
+    set_clock(whole, work, t, y, (POSE + TWIST) * n)
+    invoke(whole[HEAD.accelerations], p, p.shape[0], q, v, wrenches, work, out[6 * n :])
     restore_denormals(before)
-    out[12 * n] = power
+    out[12 * n + whole[HEAD.n_angles]] = power
 
 
 @field
@@ -56,6 +58,7 @@ def onto_constraints(t, y, p, out):
     q, v = out[: POSE * n], out[POSE * n : (POSE + TWIST) * n]
     if whole[HEAD.n_tiles] > 0:
         before = flush_denormals()
+        set_clock(whole, space, t, y, (POSE + TWIST) * n)
         invoke(whole[HEAD.project], p, p.shape[0], q, v, space[:size], space[size : size + 4])
         restore_denormals(before)
 

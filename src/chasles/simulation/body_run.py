@@ -97,8 +97,9 @@ class BodyRun:
 
     @cached_property
     def violations(self) -> tuple[np.ndarray, np.ndarray]:
-        """Position and velocity violation of each joint, (times, joints)."""
-        return self.mechanism.residuals(*self._states[:2])
+        """Position and velocity violation of each joint and constraint, (times, `mechanism.constraint_names`)."""
+        angles = self.dynamics.angles(self.solution.y)
+        return self.mechanism.residuals(*self._states[:2], self.t, angles)
 
     @cached_property
     def energy(self) -> Energies:

@@ -153,11 +153,11 @@ def _momentum_of_parts(run: Run) -> np.ndarray:
 
 def _violations(run: BodyRun, limits: Mapping[str, float]) -> list[Finding]:
     """The joint that is violated most, at each level."""
-    names = [joint.name for joint in run.mechanism.system.joints]
+    names = run.mechanism.constraint_names
     if not names:
         return []
-    poses, velocities, _ = run.dynamics.split(run.solution.y)
-    position, speed = run.mechanism.residuals(poses, velocities)
+    velocities = run.dynamics.split(run.solution.y)[1]
+    position, speed = run.violations
     found = []
     for what, rows, limit in (("position", position, limits["position"]), ("velocity", speed, limits["velocity"])):
         worst = rows.max(axis=0)

@@ -106,7 +106,7 @@ def simulate(  # type: ignore[misc]  # the overloads sum up what has no part in 
         if stabilization not in ("projection", None):
             raise ValueError(f'simulate: stabilization {stabilization!r}; expected "projection" or None')
         bodies = BodyDynamics(system, space, projected=stabilization == "projection")
-        state = bodies.start(q, v, poses, twists, assemble)
+        state = bodies.start(start, q, v, poses, twists, assemble)
         with bodies.laws_may_raise():
             solution = solve(bodies.problem(), method, (start, end), state, **more, progress=progress)
         return BodyRun(bodies, solution, options)

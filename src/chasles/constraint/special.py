@@ -1,0 +1,339 @@
+"""Rows beyond those of joints: coordinates of joints (coupled or driven), rolling, and the user's own.
+
+A tile of these has its kind in its first row:
+
+    TURN    c φ, the angle of B about the axis u_0 of A, from the direction w_0 of B and u_1, u_2 of A
+    TRAVEL  c (R_A u_0)·d, the distance along it
+    CUSTOM  what a law computes
+    ROLL    the point of B in contact has the velocity of the plane of A: three rows along u_0, u_1, u_2 (the normal)
+
+A coordinate is alone (c q = offset), driven by a law of time (c q = offset + law), or coupled with that of the tile
+before it: the two tiles share their row of the equations, each with the Jacobians of its own bodies, and the residual
+and the acceleration term of both are in the second.
+
+What the kernels need besides motion and numbers is at the end of the rows: room for laws, angles counted over full
+turns, which are states of a simulation, and the time.
+"""
+
+from __future__ import annotations
+
+from chasles.constraint.rows import (
+    EMPTY,
+    NUMBERS,
+    ROWS,
+    TILE,
+    TURN_ANGLE,
+    ZERO,
+    acceleration_term,
+    evaluate_tile,
+    pose_of,
+    store_row,
+    vector,
+    velocity_of,
+)
+from chasles.kernel.address import invoke
+from chasles.kernel.algebra import add, add_scaled, cross, dot, mat_mul, mul, mul_t, neg, scale, sub
+from chasles.kernel.functions import atan2
+from chasles.kernel.lanes import rint, sqrt
+from chasles.kernel.policy import kernel
+from chasles.kernel.workspace import layout, load3, store3, store6
+from chasles.lie import quaternion
+
+TURN, TRAVEL, CUSTOM, ROLL = range(6, 10)
+ALONE, BEFORE_PARTNER, WITH_PARTNER = range(3)  # how a coordinate is used
+# numbers of a special tile that take the place of w_1 and w_2: the law's address (exact as a float: it is below 2^53)
+# or 0, where its parameters begin among the numbers of all tiles and how many, which angle is its own or -1, its use
+EXTRA = layout("EXTRA", law=1, parameters=1, count=1, angle=1, use=1)
+EXTRA_AT = NUMBERS.w + 3
+# arguments and result of a law: poses and twists of two bodies; residual, rows of both, rate, target (`Custom`)
+ROOM = layout("ROOM", poses=14, twists=12, out=45)
+OUT = layout("OUT", residual=3, first=18, second=18, rate=3, target=3)
+
+
+@kernel
+def time_of(work):
+    return work[work.shape[0] - 1]
+
+
+@kernel
+def angle_of(work, k):
+    """The k-th angle that is counted over full turns."""
+    return work[work.shape[0] - 2 - ROOM.size - k]
+
+
+@kernel
+def call_law(numbers, n, work):
+    """Evaluate the law of a tile; where its result is in `work`."""
+    at = work.shape[0] - 1 - ROOM.size
+    for k in range(OUT.size):
+        work[at + ROOM.out + k] = 0.0
+    law, first = int(numbers[n + EXTRA_AT + EXTRA.law]), int(numbers[n + EXTRA_AT + EXTRA.parameters])
+    count = int(numbers[n + EXTRA_AT + EXTRA.count])
+    poses, twists = work[at : at + ROOM.twists], work[at + ROOM.twists : at + ROOM.out]
+    out = work[at + ROOM.out : at + ROOM.size]
+    invoke(law, time_of(work), poses, twists, numbers[first : first + count], out, 14, 12, count, OUT.size)
+    return at + ROOM.out
+
+
+@kernel
+def drive(numbers, n, work, k):
+    """Value (k = 0), rate (1) or acceleration (2) that a law of time asks of a coordinate; zero without a law."""
+    if numbers[n + EXTRA_AT + EXTRA.law] == 0.0:
+        return 0.0
+    return work[call_law(numbers, n, work) + k]
+
+
+@kernel
+def between(numbers, n, motion, A, B):
+    """Rotations of both bodies, d from the point on A to that on B, and both levers in space."""
+    RA, rA = pose_of(motion, A)
+    RB, rB = pose_of(motion, B)
+    alpha, beta = mul(RA, vector(numbers, n + NUMBERS.a)), mul(RB, vector(numbers, n + NUMBERS.b))
+    return RA, RB, sub(add(rB, beta), add(rA, alpha)), alpha, beta
+
+
+@kernel
+def coordinate(tiles, numbers, j, motion, work, near):
+    """c q of tile j; an angle is the one nearest to its count, or to `near` (of c q) if it is not counted."""
+    n = j * NUMBERS.size
+    RA, RB, d, _, _ = between(numbers, n, motion, tiles[j * TILE.size + TILE.first], tiles[j * TILE.size + TILE.second])
+    c = numbers[n + NUMBERS.s]
+    if tiles[j * TILE.size + TILE.kinds] == TRAVEL:
+        return c * dot(mul(RA, vector(numbers, n + NUMBERS.u)), d)
+    x, y = mul(RA, vector(numbers, n + NUMBERS.u + 3)), mul(RA, vector(numbers, n + NUMBERS.u + 6))
+    mark = mul(RB, vector(numbers, n + NUMBERS.w))
+    angle = atan2(dot(y, mark), dot(x, mark))
+    own = int(numbers[n + EXTRA_AT + EXTRA.angle])
+    close = near / c
+    if own >= 0:
+        close = angle_of(work, own)
+    return c * (angle + TURN_ANGLE * rint((close - angle) / TURN_ANGLE))
+
+
+@kernel
+def angle_rates(tiles, numbers, n_tiles, motion, out):
+    """Rates of the angles that are counted over full turns."""
+    for j in range(n_tiles):
+        if tiles[j * TILE.size + TILE.kinds] == TURN:
+            n = j * NUMBERS.size
+            own = int(numbers[n + EXTRA_AT + EXTRA.angle])
+            if own >= 0:
+                A, B = tiles[j * TILE.size + TILE.first], tiles[j * TILE.size + TILE.second]
+                RA, RB = pose_of(motion, A)[0], pose_of(motion, B)[0]
+                turning = sub(velocity_of(motion, B, RB)[0], velocity_of(motion, A, RA)[0])
+                out[own] = dot(mul(RA, vector(numbers, n + NUMBERS.u)), turning)
+
+
+@kernel
+def coordinate_rows(tiles, numbers, j, motion, work):
+    """Residual and Jacobian of a tile of one coordinate; its other two rows are empty."""
+    n, at = j * NUMBERS.size, j * ROWS.size
+    RA, RB, d, _, _ = between(numbers, n, motion, tiles[j * TILE.size + TILE.first], tiles[j * TILE.size + TILE.second])
+    U = scale(numbers[n + NUMBERS.s], mul(RA, vector(numbers, n + NUMBERS.u)))
+    u_a, u_b = mul_t(RA, U), mul_t(RB, U)
+    if tiles[j * TILE.size + TILE.kinds] == TURN:
+        store_row(work, at, 0, neg(u_a), ZERO, u_b, ZERO)
+    else:
+        a, b = vector(numbers, n + NUMBERS.a), vector(numbers, n + NUMBERS.b)
+        store_row(work, at, 0, cross(u_a, add(a, mul_t(RA, d))), neg(U), cross(b, u_b), U)
+    store_row(work, at, 1, ZERO, ZERO, ZERO, ZERO)
+    store_row(work, at, 2, ZERO, ZERO, ZERO, ZERO)
+    store3(work, at + ROWS.residual, ZERO)
+    use = int(numbers[n + EXTRA_AT + EXTRA.use])
+    if use != BEFORE_PARTNER:
+        target = numbers[n + NUMBERS.s + 1] + drive(numbers, n, work, 0)
+        if use == WITH_PARTNER:
+            target -= coordinate(tiles, numbers, j - 1, motion, work, 0.0)
+        work[at + ROWS.residual] = coordinate(tiles, numbers, j, motion, work, target) - target
+
+
+@kernel
+def coordinate_bend(tiles, numbers, j, motion):
+    """What (c q)'' has besides J times the velocities' derivatives."""
+    n = j * NUMBERS.size
+    A, B = tiles[j * TILE.size + TILE.first], tiles[j * TILE.size + TILE.second]
+    RA, RB, d, alpha, beta = between(numbers, n, motion, A, B)
+    WA, vA, hA = velocity_of(motion, A, RA)
+    WB, vB, hB = velocity_of(motion, B, RB)
+    U = scale(numbers[n + NUMBERS.s], mul(RA, vector(numbers, n + NUMBERS.u)))
+    dU = cross(WA, U)
+    if tiles[j * TILE.size + TILE.kinds] == TURN:
+        return dot(sub(WB, WA), dU)
+    turn_a, turn_b = cross(WA, alpha), cross(WB, beta)
+    bend = sub(add(cross(WB, turn_b), hB), add(cross(WA, turn_a), hA))
+    rate = sub(add(vB, turn_b), add(vA, turn_a))
+    return dot(U, bend) + 2.0 * dot(dU, rate) + dot(cross(WA, dU), d)
+
+
+@kernel
+def coordinate_rate(tiles, numbers, j, motion, work):
+    """Acceleration term of a tile of one coordinate."""
+    n, at = j * NUMBERS.size, j * ROWS.size
+    store3(work, at + ROWS.rate, ZERO)
+    use = int(numbers[n + EXTRA_AT + EXTRA.use])
+    if use != BEFORE_PARTNER:
+        bend = coordinate_bend(tiles, numbers, j, motion) - drive(numbers, n, work, 2)
+        if use == WITH_PARTNER:
+            bend += coordinate_bend(tiles, numbers, j - 1, motion)
+        work[at + ROWS.rate] = -bend
+
+
+@kernel
+def frame_turn(numbers, n, side):
+    """Rotation of the frame that the user gave a body in its central one; its quaternion takes the place of u."""
+    at = n + NUMBERS.u + 4 * side
+    return quaternion.to_matrix((numbers[at], numbers[at + 1], numbers[at + 2], numbers[at + 3]))
+
+
+@kernel
+def give_motion(motion, body, offset, Q, work, at, side):
+    """Pose and body twist of the frame that the user gave a body, (Q, offset) in its central one, to the law's room."""
+    R, r = pose_of(motion, body)
+    W, v, _ = velocity_of(motion, body, R)
+    unit = quaternion.from_matrix(mat_mul(R, Q))
+    work[at + 7 * side] = unit[0]
+    store3(work, at + 7 * side + 1, (unit[1], unit[2], unit[3]))
+    store3(work, at + 7 * side + 4, add(r, mul(R, offset)))
+    spin = mul_t(R, W)
+    linear = add(mul_t(R, v), cross(spin, offset))
+    store6(work, at + ROOM.twists + 6 * side, (mul_t(Q, spin), mul_t(Q, linear)))
+
+
+@kernel
+def custom_law(tiles, numbers, j, motion, work):
+    """Evaluate the law of a CUSTOM tile; where its result is."""
+    n, at = j * NUMBERS.size, work.shape[0] - 1 - ROOM.size
+    offset = vector(numbers, n + NUMBERS.a)
+    give_motion(motion, tiles[j * TILE.size + TILE.first], offset, frame_turn(numbers, n, 0), work, at, 0)
+    offset = vector(numbers, n + NUMBERS.b)
+    give_motion(motion, tiles[j * TILE.size + TILE.second], offset, frame_turn(numbers, n, 1), work, at, 1)
+    return call_law(numbers, n, work)
+
+
+@kernel
+def custom_rows(tiles, numbers, j, motion, work):
+    """Residual and Jacobian from a law: from its body twists to ω in the body and r' of the centre in space."""
+    n, at, row = j * NUMBERS.size, j * ROWS.size, j * TILE.size
+    found = custom_law(tiles, numbers, j, motion, work)
+    for side in range(2):
+        R, _ = pose_of(motion, tiles[row + TILE.first + side])
+        offset, Q = vector(numbers, n + NUMBERS.a + 3 * side), frame_turn(numbers, n, side)
+        for k in range(3):
+            given = found + OUT.first + 18 * side + 6 * k
+            used = 1.0 if tiles[row + TILE.kinds + k] != EMPTY else 0.0
+            angular = mul(Q, scale(used, load3(work, given, 0.0)))
+            linear = mul(Q, scale(used, load3(work, given + 3, 0.0)))
+            place = at + ROWS.first_angular + 18 * side + 3 * k
+            store3(work, place, add(angular, cross(offset, linear)))
+            store3(work, place + 9, mul(R, linear))
+            work[at + ROWS.residual + k] = used * work[found + OUT.residual + k]
+
+
+@kernel
+def custom_rate(tiles, numbers, j, motion, work):
+    """Acceleration term from a law, whose is for the derivatives of body twists."""
+    at, row = j * ROWS.size, j * TILE.size
+    found = custom_law(tiles, numbers, j, motion, work)
+    for k in range(3):
+        used = 1.0 if tiles[row + TILE.kinds + k] != EMPTY else 0.0
+        value = work[found + OUT.rate + k]
+        for side in range(2):
+            body = tiles[row + TILE.first + side]
+            R, _ = pose_of(motion, body)
+            W, v, transport = velocity_of(motion, body, R)
+            Q = frame_turn(numbers, j * NUMBERS.size, side)
+            linear = mul(Q, load3(work, found + OUT.first + 18 * side + 6 * k + 3, 0.0))
+            value += dot(mul(R, linear), sub(cross(W, v), transport))
+        work[at + ROWS.rate + k] = used * value
+
+
+@kernel
+def contact(numbers, n, RA, RB):
+    """Of a rolling sphere or disc: normal, from the centre to the contact, height of the centre, axis in space, both
+    of a disc's sine and cosine of its inclination (1 and 0 for a sphere)."""
+    radius = numbers[n + NUMBERS.s]
+    normal = mul(RA, vector(numbers, n + NUMBERS.u + 6))
+    axis = vector(numbers, n + NUMBERS.w)
+    K = mul(RB, axis)
+    along = dot(normal, K)
+    across = add_scaled(normal, -along, K)
+    size = sqrt(dot(across, across))
+    return normal, scale(-radius / size, across), radius * size, K, across, size
+
+
+@kernel
+def rolling_rows(tiles, numbers, j, motion, work):
+    """Velocity of B's point in contact relative to the plane, along the plane's directions; the gap as residual."""
+    n, at, row = j * NUMBERS.size, j * ROWS.size, j * TILE.size
+    RA, RB, d, alpha, beta = between(numbers, n, motion, tiles[row + TILE.first], tiles[row + TILE.second])
+    normal, reach, height, _, _, _ = contact(numbers, n, RA, RB)
+    lever_a, lever_b = mul_t(RA, add(add(alpha, d), reach)), mul_t(RB, add(beta, reach))
+    for k in range(3):
+        u = vector(numbers, n + NUMBERS.u + 3 * k)
+        U = mul(RA, u)
+        store_row(work, at, k, cross(u, lever_a), neg(U), cross(lever_b, mul_t(RB, U)), U)
+    store3(work, at + ROWS.residual, (0.0, 0.0, dot(normal, d) - height))
+
+
+@kernel
+def rolling_rate(tiles, numbers, j, motion, work):
+    """Acceleration term of rolling: the derivative of the velocity of what is in contact, which changes."""
+    n, at, row = j * NUMBERS.size, j * ROWS.size, j * TILE.size
+    A, B = tiles[row + TILE.first], tiles[row + TILE.second]
+    RA, RB, d, alpha, beta = between(numbers, n, motion, A, B)
+    normal, reach, _, K, across, size = contact(numbers, n, RA, RB)
+    WA, vA, hA = velocity_of(motion, A, RA)
+    WB, vB, hB = velocity_of(motion, B, RB)
+    d_normal, dK = cross(WA, normal), cross(WB, K)
+    # across = n - (n·K) K
+    d_across = sub(d_normal, scale(dot(d_normal, K) + dot(normal, dK), K))
+    d_across = add_scaled(d_across, -dot(normal, K), dK)
+    radius = numbers[n + NUMBERS.s]
+    d_unit = scale(1.0 / size, add_scaled(d_across, -dot(across, d_across) / (size * size), across))
+    d_lever_b = add_scaled(cross(WB, beta), -radius, d_unit)
+    lever_a, lever_b = add(add(alpha, d), reach), add(beta, reach)
+    d_lever_a = sub(add(vB, d_lever_b), vA)
+    speed = sub(add(vB, cross(WB, lever_b)), add(vA, cross(WA, lever_a)))
+    bend = sub(add(cross(WB, d_lever_b), hB), add(cross(WA, d_lever_a), hA))
+    for k in range(3):
+        U = mul(RA, vector(numbers, n + NUMBERS.u + 3 * k))
+        work[at + ROWS.rate + k] = -dot(U, bend) - dot(cross(WA, U), speed)
+
+
+@kernel
+def evaluate(tiles, numbers, j, motion, work):
+    """Residual and Jacobian of any tile, at the poses of the bodies."""
+    kind = tiles[j * TILE.size + TILE.kinds]
+    if kind < TURN:
+        evaluate_tile(tiles, numbers, j, motion, work)
+    elif kind == CUSTOM:
+        custom_rows(tiles, numbers, j, motion, work)
+    elif kind == ROLL:
+        rolling_rows(tiles, numbers, j, motion, work)
+    else:
+        coordinate_rows(tiles, numbers, j, motion, work)
+
+
+@kernel
+def evaluate_rate(tiles, numbers, j, motion, work):
+    """The acceleration term of any tile: see `rows.acceleration_term`."""
+    kind = tiles[j * TILE.size + TILE.kinds]
+    if kind < TURN:
+        acceleration_term(tiles, numbers, j, motion, work)
+    elif kind == CUSTOM:
+        custom_rate(tiles, numbers, j, motion, work)
+    elif kind == ROLL:
+        rolling_rate(tiles, numbers, j, motion, work)
+    else:
+        coordinate_rate(tiles, numbers, j, motion, work)
+
+
+@kernel
+def target_speed(tiles, numbers, j, motion, work):
+    """What J V of tile j must be: zero, but for constraints that depend on time."""
+    kind, n = tiles[j * TILE.size + TILE.kinds], j * NUMBERS.size
+    if kind == CUSTOM:
+        return load3(work, custom_law(tiles, numbers, j, motion, work) + OUT.target, 0.0)
+    if (kind == TURN or kind == TRAVEL) and int(numbers[n + EXTRA_AT + EXTRA.use]) == ALONE:
+        return (drive(numbers, n, work, 1), 0.0, 0.0)
+    return ZERO

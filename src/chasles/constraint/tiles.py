@@ -1,0 +1,129 @@
+"""The tiles of constraints beyond joints."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from chasles.constraint.joints import Tile, X, Y, Z, axis_frame, distance_tile, make_tile
+from chasles.constraint.rows import EMPTY, NUMBERS, SLIDE
+from chasles.constraint.special import (
+    ALONE,
+    BEFORE_PARTNER,
+    CUSTOM,
+    EXTRA,
+    EXTRA_AT,
+    ROLL,
+    TRAVEL,
+    TURN,
+    WITH_PARTNER,
+)
+from chasles.lie import pose as pose_group
+from chasles.model.constraint import (
+    Constraint,
+    Coupling,
+    CustomConstraint,
+    Distance,
+    Drive,
+    PointOnLine,
+    PointOnPlane,
+    Rolling,
+)
+from chasles.model.joint import Joint
+from chasles.model.law import Law
+from chasles.model.placement import frame_with_z
+from chasles.model.system import System
+
+Places = Mapping[str, tuple[int, np.ndarray]]  # of each body its index (-1: ground) and its frame's pose in the central
+NONE = (EMPTY, 0 * X, 0 * X, 0.0)
+
+
+@dataclass
+class TileBuilder:
+    """Collects the tiles of constraints, with the laws they call, their parameters and angles counted over turns."""
+
+    system: System
+    places: Places
+    counted: list[tuple[str, int]] = field(default_factory=list)  # joint and coordinate of each counted angle
+    laws: list[Law] = field(default_factory=list)
+    parameters: list[float] = field(default_factory=list)
+
+    def build(self, constraint: Constraint) -> list[Tile]:
+        name = constraint.name
+        if isinstance(constraint, Coupling):
+            both = zip(constraint.joints, constraint.coordinates, constraint.ratios, strict=True)
+            tiles = [self._coordinate(name, self.system.joint(joint), k, c) for joint, k, c in both]
+            tiles[1].numbers[NUMBERS.s + 1] = constraint.offset
+            for k, (tile, use) in enumerate(zip(tiles, (BEFORE_PARTNER, WITH_PARTNER), strict=True)):
+                tile.numbers[EXTRA_AT + EXTRA.use] = use
+                if tile.kind == TURN:
+                    tile.numbers[EXTRA_AT + EXTRA.angle] = len(self.counted)
+                    self.counted.append((constraint.joints[k], constraint.coordinates[k]))
+            return tiles
+        if isinstance(constraint, Drive):
+            tile = self._coordinate(name, self.system.joint(constraint.joint), constraint.coordinate, 1.0)
+            tile.numbers[EXTRA_AT + EXTRA.use] = ALONE
+            if isinstance(constraint.value, Law):
+                self._give_law(tile, constraint.value, constraint.parameters)
+            else:
+                tile.numbers[NUMBERS.s + 1] = constraint.value
+            return [tile]
+        (first, on_first), (second, on_second) = (self.places[body] for body in constraint.bodies)
+        if isinstance(constraint, CustomConstraint):
+            rows = [(CUSTOM, 0 * X, 0 * X, 0.0)] * constraint.rows + [NONE] * (3 - constraint.rows)
+            tile = make_tile(name, first, second, (on_first, on_second), rows)
+            tile.numbers[NUMBERS.u : NUMBERS.u + 8] = (*on_first[:4], *on_second[:4])  # turns of the users' frames
+            self._give_law(tile, constraint.law, constraint.parameters)
+            return [tile]
+        points = [
+            pose_group.act(on, np.array(p)) for on, p in zip((on_first, on_second), constraint.points, strict=True)
+        ]
+        if isinstance(constraint, Distance):
+            return [distance_tile(name, first, second, tuple(points), constraint.length)]
+        axis = constraint.direction if isinstance(constraint, PointOnLine) else constraint.normal
+        turn = frame_with_z(np.array(axis))
+        frames = (
+            np.array([*pose_group.compose(on_first, np.array([*turn, 0.0, 0.0, 0.0]))[:4], *points[0]]),
+            np.array([*on_second[:4], *points[1]]),
+        )
+        if isinstance(constraint, PointOnLine):
+            return [make_tile(name, first, second, frames, [(SLIDE, X, 0 * X, 0.0), (SLIDE, Y, 0 * X, 0.0), NONE])]
+        if isinstance(constraint, PointOnPlane):
+            return [make_tile(name, first, second, frames, [(SLIDE, Z, 0 * X, 0.0), NONE, NONE])]
+        assert isinstance(constraint, Rolling)
+        disc = 0 * X if constraint.axis is None else np.array(constraint.axis)
+        rows = [(ROLL, X, disc, constraint.radius), (ROLL, Y, 0 * X, 0.0), (ROLL, Z, 0 * X, 0.0)]
+        return [make_tile(name, first, second, frames, rows)]
+
+    def _coordinate(self, name: str, joint: Joint, coordinate: int, ratio: float) -> Tile:
+        """c times a coordinate of a joint."""
+        kind = TRAVEL if joint.kind == "prismatic" or coordinate == 1 else TURN
+        first, second = self.places[joint.parent], self.places[joint.child]
+        axis = axis_frame(joint)
+        frames = tuple(
+            pose_group.compose(pose_group.compose(place[1], np.array(own)), axis)
+            for place, own in ((first, joint.parent_frame), (second, joint.child_frame))
+        )
+        rows = [(kind, Z, X, ratio), (EMPTY, X, 0 * X, 0.0), (EMPTY, Y, 0 * X, 0.0)]
+        tile = make_tile(name, first[0], second[0], frames, rows)
+        tile.numbers[EXTRA_AT + EXTRA.angle] = -1.0
+        return tile
+
+    def _give_law(self, tile: Tile, law: Law, parameters) -> None:
+        address = law.address
+        if address >= 2**53:
+            raise OverflowError(f"the address of {law!r} is not exact as a number")
+        self.laws.append(law)
+        tile.numbers[EXTRA_AT + EXTRA.law] = address
+        tile.numbers[EXTRA_AT + EXTRA.parameters] = len(self.parameters)  # moved to the end of the tiles later
+        tile.numbers[EXTRA_AT + EXTRA.count] = len(parameters)
+        self.parameters += list(parameters)
+
+    def numbers(self, tiles: list[Tile]) -> np.ndarray:
+        """The numbers of all tiles, and behind them the parameters of laws."""
+        rows = np.array([tile.numbers for tile in tiles]).reshape(len(tiles), NUMBERS.size)
+        special = [t for t, tile in enumerate(tiles) if tile.kind in (TURN, TRAVEL, CUSTOM)]
+        rows[special, EXTRA_AT + EXTRA.parameters] += rows.size
+        return np.concatenate([rows.ravel(), self.parameters])
