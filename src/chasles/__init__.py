@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from chasles import gallery as gallery
     from chasles import lie as lie
     from chasles import screw as screw
+    from chasles.absolute.assembly import AssemblyError as AssemblyError
+    from chasles.absolute.assembly import RedundantConstraintsError as RedundantConstraintsError
+    from chasles.absolute.mechanism import AbsoluteMechanism as AbsoluteMechanism
     from chasles.integrate.batch import solve_batch as solve_batch
     from chasles.integrate.composition import Composition as Composition
     from chasles.integrate.cotangent import HamiltonianOnSO3 as HamiltonianOnSO3
@@ -84,6 +87,8 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 _NAMES = {
+    "absolute.assembly": ("AssemblyError", "RedundantConstraintsError"),
+    "absolute.mechanism": ("AbsoluteMechanism",),
     "integrate.batch": ("solve_batch",),
     "integrate.composition": ("Composition",),
     "integrate.cotangent": ("HamiltonianOnSO3", "RigidBodyOnSO3"),

@@ -12,17 +12,20 @@ from chasles.absolute.kkt import (
     TWIST,
     accelerate,
     add_jacobian_times,
+    angular_of,
     assemble,
+    is_point,
+    linear_of,
     prepare,
     respond,
     set_motion,
 )
 from chasles.absolute.tables import BODY, HEAD, SE3, part_of
-from chasles.constraint.rows import MOTION, ROWS, within_subgroup
+from chasles.constraint.rows import IDENTITY, MOTION, ROWS, within_subgroup
 from chasles.constraint.special import ROOM, angle_rates, target_speed
 from chasles.force.table import FORCE, FORCES, MOVING, SCRATCH, SPRING, add_spring, add_wrench
 from chasles.kernel.address import NUMBERS, address_of, as_integers, invoke
-from chasles.kernel.algebra import add, mul, mul_t, scale
+from chasles.kernel.algebra import add, mat_scale, mul, mul_t, scale
 from chasles.kernel.policy import kernel, native
 from chasles.kernel.workspace import add3, load3, load9, store3, store6, store9
 from chasles.lie import quaternion
@@ -300,6 +303,26 @@ def project_state(address, whole, p, t, angles, q, v, work, report):
 def forces_on_states(address, times, p, q, v, wrenches, work, results):
     for k in range(q.shape[0]):
         invoke(address, times[k], p, p.shape[0], q[k], v[k], wrenches[k], work, results[k])
+
+
+@kernel(entry=True, allocates=True)
+def jacobians_of_states(whole, p, times, angles, q, v, work, out):
+    """Of each state, tile and side the angular and the linear rows (3x3 each); those that are not stored, too."""
+    tables = mechanism(whole, p)
+    bodies, tiles, constants, n, nt = tables[0], tables[1], tables[10], tables[12], tables[13]
+    motion, rows, _, _, _, _, _ = work_parts(whole, work)
+    for k in range(q.shape[0]):
+        set_motion(bodies, n, q[k], v[k], motion)
+        set_clock(whole, work, times[k], angles[k], 0)
+        prepare(tiles, constants, nt, motion, rows)
+        for t in range(nt):
+            for side in range(2):
+                at = 36 * t + 18 * side
+                store9(out[k], at, angular_of(rows, t, side))
+                linear = linear_of(rows, t, side)
+                if is_point(tiles, t):
+                    linear = mat_scale(2.0 * side - 1.0, IDENTITY)
+                store9(out[k], at + 9, linear)
 
 
 @kernel(entry=True, allocates=True)

@@ -11,13 +11,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from chasles.absolute import entry
+from chasles.absolute import assembly, entry
 from chasles.absolute.space import SE3_NAME, choose_spaces
-from chasles.absolute.symbolic import Elimination, eliminate
+from chasles.absolute.symbolic import Elimination, Support, eliminate
 from chasles.absolute.tables import BODY, MASS, SE3, SO3XR3, pack
 from chasles.constraint.joints import Tile, joint_tiles
 from chasles.constraint.rows import MOTION, NUMBERS, ROWS, TILE
-from chasles.constraint.special import EXTRA, EXTRA_AT, ROOM, TURN, WITH_PARTNER
+from chasles.constraint.special import CUSTOM, EXTRA, EXTRA_AT, ROOM, TURN, WITH_PARTNER
 from chasles.constraint.tiles import TileBuilder
 from chasles.force.build import force_tables
 from chasles.force.table import MOVING, SCRATCH
@@ -144,19 +144,15 @@ class AbsoluteMechanism:
                 couplings += [(t, node_of_hub[i] + k) for t in nodes for k in (0, 1)]
             else:
                 couplings += [(a, b) for k, a in enumerate(nodes) for b in nodes[:k]]
-        bodies_of: list[list[int]] = [[] for _ in range(first_hub)]
+        joint_of = [""] * first_hub
+        bodies_of: dict[str, list[int]] = {}
         for t, tile in enumerate(self.tiles):
-            bodies_of[self._node[t]] += [b for b in (tile.second, tile.first) if b >= 0]
-
-        def allowed(node: int, done: list[bool]) -> bool:
-            """A joint tile once one of its bodies is gone."""
-            if node >= first_hub:
-                return True
-            return any(
-                b not in node_of_hub or (done[node_of_hub[b]] and done[node_of_hub[b] + 1]) for b in bodies_of[node]
-            )
-
-        return eliminate(first_hub + 2 * len(self._hubs), couplings, allowed)
+            joint_of[self._node[t]] = tile.joint
+            # of a user's equations one cannot know whether they move one body alone: they wait for all
+            moved = () if tile.kind == CUSTOM else (tile.second, tile.first)
+            bodies_of.setdefault(tile.joint, []).extend(b for b in moved if b >= 0)
+        support = Support(first_hub, joint_of, bodies_of, self._hubs)
+        return eliminate(first_hub + 2 * len(self._hubs), couplings, support, first_hub)
 
     def _pack(self) -> np.ndarray:
         e, order = self.elimination, self.elimination.order
@@ -337,22 +333,44 @@ class AbsoluteMechanism:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Violation of each joint's and constraint's position and velocity equations, largest row, (..., joints and
         constraints), in the order of `constraint_names`."""
+        out = []
+        for rows in self.rows(central, velocity, t, angles):
+            largest = np.abs(rows).max(axis=-1)
+            each = np.zeros((*largest.shape[:-1], len(self.constraint_names)))
+            for k, name in enumerate(self.constraint_names):
+                own = self._tiles_of.get(name)
+                if own:
+                    each[..., k] = largest[..., own].max(axis=-1)
+            out.append(each)
+        return out[0], out[1]
+
+    def rows(
+        self, central: ArrayLike, velocity: ArrayLike, t: ArrayLike = 0.0, angles: ArrayLike | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Residuals g and g' of every tile, (..., tiles, 3) each."""
         batch, (q, v) = self._rows(np.asarray(central, dtype=float), np.asarray(velocity, dtype=float))
         times, counted = self._clock(batch, len(q), q, t, angles)
+        shape = (*batch, len(self.tiles), 3)
         found, rates = np.empty((len(q), 3 * len(self.tiles))), np.empty((len(q), 3 * len(self.tiles)))
         whole, work = self.parameters.view(np.int64), np.empty(self.work)
         entry.rows_of_states(whole, self.parameters, times, counted, q, v, work, found, rates)
         self._raise_of_laws(self.laws)
-        out = []
-        for rows in (found, rates):
-            largest = np.abs(rows).reshape(len(q), -1, 3).max(axis=-1)
-            each = np.zeros((len(q), len(self.constraint_names)))
-            for k, name in enumerate(self.constraint_names):
-                own = self._tiles_of.get(name)
-                if own:
-                    each[:, k] = largest[:, own].max(axis=1)
-            out.append(each.reshape(*batch, -1))
-        return out[0], out[1]
+        return found.reshape(shape), rates.reshape(shape)
+
+    def jacobians(
+        self, central: ArrayLike, velocity: ArrayLike | None = None, t: ArrayLike = 0.0, angles: ArrayLike | None = None
+    ) -> np.ndarray:
+        """J of every tile and side, (..., tiles, 2, 3, 6): columns are ω in the body and r' of the centre in space."""
+        given = np.asarray(central, dtype=float)
+        speeds = np.zeros((*given.shape[:-1], 6)) if velocity is None else np.asarray(velocity, dtype=float)
+        batch, (q, v) = self._rows(given, speeds)
+        times, counted = self._clock(batch, len(q), q, t, angles)
+        out = np.empty((len(q), len(self.tiles), 2, 2, 3, 3))
+        whole, work = self.parameters.view(np.int64), np.empty(self.work)
+        entry.jacobians_of_states(whole, self.parameters, times, counted, q, v, work, out.reshape(len(q), -1))
+        self._raise_of_laws(self.laws)
+        both = np.concatenate([out[:, :, :, 0], out[:, :, :, 1]], axis=-1)
+        return both.reshape(*batch, len(self.tiles), 2, 3, 6)
 
     @cached_property
     def _tiles_of(self) -> dict[str, list[int]]:
@@ -376,6 +394,34 @@ class AbsoluteMechanism:
             entry.project_state(entry.addresses()[1], whole, self.parameters, float(t), counted, q, v, work, report)
             self._raise_of_laws(self.laws)
         return q.reshape(self.n, 7), v.reshape(self.n, 6), report
+
+    def assemble(self, poses: ArrayLike, t: float = 0.0) -> np.ndarray:
+        """Poses of the bodies' frames (bodies, 7) that satisfy all constraints, near rough ones; AssemblyError if none.
+
+        The steps are the shortest in the metric of the masses and are damped; quaternions need not be quite unit.
+        """
+        return assembly.assemble(self, poses, t)
+
+    def consistent_velocities(self, poses: ArrayLike, twists: ArrayLike, t: float = 0.0) -> np.ndarray:
+        """The body twists (bodies, 6) that satisfy all constraints at these poses, nearest in the kinetic energy of the
+        difference; AssemblyError if there are none."""
+        return assembly.consistent_velocities(self, poses, twists, t)
+
+    def check_independent(self, poses: ArrayLike, t: float = 0.0) -> None:
+        """RedundantConstraintsError, with the joints involved, if constraints depend on each other at these poses."""
+        assembly.check_independent(self, self.state(poses)[0], t)
+
+    def reactions(
+        self, joint: str, central: ArrayLike, velocity: ArrayLike, t: ArrayLike = 0.0, angles: ArrayLike | None = None
+    ) -> np.ndarray:
+        """The wrench (torque [N m], force [N]), (..., 6), that a joint or constraint exerts on its child body.
+
+        The child gets this wrench, the parent its opposite. It is given in the joint's frame on the child: its axes,
+        torque about its origin. For a constraint the child is its second body and the frame that body's own; if the
+        second body is the ground, the axes and origin of space. It is -Jᵀλ of source 000 eq. (2).
+        """
+        q, v = np.asarray(central, dtype=float), np.asarray(velocity, dtype=float)
+        return assembly.reactions(self, joint, q, v, t, angles)
 
 
 def _central_frames(system: System) -> tuple[np.ndarray, np.ndarray]:

@@ -1,14 +1,13 @@
 """The symbolic phase of the factorisation: elimination order and operation list, once for a mechanism.
 
 The matrix has symmetric 3x3 tiles: joint tiles, and bodies with many joints as two tiles (angular, linear). Bodies with
-few joints are condensed: they appear only as couplings among their joint tiles. A joint tile may be eliminated once one
-of its bodies is gone (condensed counts), so every pivot is definite and none is searched for.
+few joints are condensed: they appear only as couplings among their joint tiles. Pivots are not searched for, so the
+order must see to it that each is definite: see `Support`.
 """
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -41,8 +40,62 @@ class Elimination:
         return (self.nodes + self.slots[(a, b)], False) if a > b else (self.nodes + self.slots[(b, a)], True)
 
 
-def minimum_degree(neighbours: list[set[int]], allowed: Callable[[int, list[bool]], bool]) -> list[int]:
-    """An elimination order with little fill; a node that is not allowed waits for another elimination."""
+class Support:
+    """Which joint tiles may be eliminated: those whose equations the bodies that are gone (or condensed) can satisfy.
+
+    The pivots of joint tiles are definite as long as the rows of all joints eliminated so far are independent on the
+    bodies gone so far. That is so if each of these joints has such a body for itself: then joints and bodies form trees
+    with at most one loop each, and a loop has all of its bodies. Two joints of one body, as at the ends of a rod
+    between bodies that still stand, may have more rows than the body has freedoms. Once all bodies are gone every joint
+    may go.
+    """
+
+    def __init__(self, first_hub: int, joint_of: list[str], bodies_of: dict[str, list[int]], hubs: list[int]):
+        """Nodes before first_hub are tiles of the joints `joint_of`; then two for each hub."""
+        self._first_hub, self._joint_of, self._bodies_of, self._hubs = first_hub, joint_of, bodies_of, hubs
+        self._standing = dict.fromkeys(hubs, 2)  # nodes that are not eliminated yet
+        self._supports: dict[int, str] = {}  # the joint of each body that has one
+        self._supported: set[str] = set()
+        self._refused: dict[str, int] = {}  # how many hubs stood when a joint found no support
+
+    def allows(self, node: int) -> bool:
+        """Whether a node may be eliminated; if so, it is."""
+        if node >= self._first_hub:
+            hub = self._hubs[(node - self._first_hub) // 2]
+            self._standing[hub] -= 1
+            if not self._standing[hub]:
+                del self._standing[hub]
+            return True
+        joint = self._joint_of[node]
+        if not self._standing or joint in self._supported:
+            return True
+        if self._refused.get(joint) == len(self._standing) or not self._find(joint):
+            self._refused[joint] = len(self._standing)
+            return False
+        return True
+
+    def _find(self, joint: str) -> bool:
+        """A body for a joint, others changing theirs if need be: an augmenting path of the matching."""
+        came: dict[int, tuple[str, int | None]] = {}
+        queue: list[tuple[str, int | None]] = [(joint, None)]
+        for wanting, left in queue:  # grows
+            for body in self._bodies_of[wanting]:
+                if body in self._standing or body in came:
+                    continue
+                came[body] = (wanting, left)
+                if body in self._supports:
+                    queue.append((self._supports[body], body))
+                    continue
+                at: int | None = body
+                while at is not None:
+                    self._supports[at], at = came[at]
+                self._supported.add(joint)
+                return True
+        return False
+
+
+def minimum_degree(neighbours: list[set[int]], support: Support, first_hub: int) -> list[int]:
+    """An elimination order with little fill; a node that is not allowed waits for the elimination of a hub."""
     adjacent = [set(some) for some in neighbours]
     done = [False] * len(adjacent)
     order: list[int] = []
@@ -53,7 +106,7 @@ def minimum_degree(neighbours: list[set[int]], allowed: Callable[[int, list[bool
         degree, k = heapq.heappop(heap)
         if done[k] or degree != len(adjacent[k]):
             continue
-        if not allowed(k, done):
+        if not support.allows(k):
             waiting.append((degree, k))
             continue
         done[k] = True
@@ -63,20 +116,21 @@ def minimum_degree(neighbours: list[set[int]], allowed: Callable[[int, list[bool
             adjacent[i] |= around
             adjacent[i] -= {i, k}
             heapq.heappush(heap, (len(adjacent[i]), i))
-        for item in waiting:
-            heapq.heappush(heap, item)
-        waiting = []
+        if k >= first_hub:
+            for _, i in waiting:
+                heapq.heappush(heap, (len(adjacent[i]), i))
+            waiting = []
     return order
 
 
-def eliminate(nodes: int, couplings: list[tuple[int, int]], allowed: Callable[[int, list[bool]], bool]) -> Elimination:
+def eliminate(nodes: int, couplings: list[tuple[int, int]], support: Support, first_hub: int) -> Elimination:
     """Order, fill and operation list for nodes with these couplings."""
     neighbours: list[set[int]] = [set() for _ in range(nodes)]
     for i, j in couplings:
         if i != j:
             neighbours[i].add(j)
             neighbours[j].add(i)
-    sequence = minimum_degree(neighbours, allowed)
+    sequence = minimum_degree(neighbours, support, first_hub)
     order = np.empty(nodes, dtype=np.int64)
     order[sequence] = np.arange(nodes)
     below: list[list[int]] = []

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike
 
+from chasles.absolute.assembly import check_independent
 from chasles.absolute.mechanism import AbsoluteMechanism
 from chasles.absolute.space import SE3_NAME
 from chasles.integrate.problem import LieODE
@@ -23,9 +24,19 @@ POSITION_TOLERANCE = 1e-8  # how far a start may be off the constraints [m or ra
 class BodyDynamics:
     """The motion of all bodies on their groups: y = (central poses, velocities, counted angles, work)."""
 
-    def __init__(self, system: System | AbsoluteMechanism, space: str | Mapping[str, str], projected: bool):
+    def __init__(
+        self,
+        system: System | AbsoluteMechanism,
+        space: str | Mapping[str, str],
+        projected: bool,
+        baumgarte: tuple[float, float] = (0.0, 0.0),
+    ):
         if isinstance(system, System):
-            system = AbsoluteMechanism(system, space, stabilized=projected)
+            system = AbsoluteMechanism(system, space, stabilized=projected or any(baumgarte), baumgarte=baumgarte)
+        elif any(baumgarte) and tuple(baumgarte) != system.baumgarte:
+            raise ValueError(
+                f"simulate: the mechanism was compiled with baumgarte={system.baumgarte}; compile it with {baumgarte}"
+            )
         self.mechanism: AbsoluteMechanism = system
         self.projected = projected
         blocks: list[str] = []
@@ -79,14 +90,18 @@ class BodyDynamics:
             angles = np.array([at[where[joint]][k] for joint, k in self.mechanism.counted])
         elif q is not None or v is not None:
             raise ValueError("simulate: give either poses and twists, or q and v in joint coordinates")
-        central, velocity = self.mechanism.state(poses, twists)
         if assemble:
-            central, velocity, _ = self.mechanism.project(central, velocity, t, angles)
-            if angles is not None and len(angles):  # assembled, they may have moved: count on from where they were
-                angles = angles + np.remainder(self.mechanism.angles(central) - angles + np.pi, 2 * np.pi) - np.pi
+            assembled = self.mechanism.assemble(poses, t)
+            self.mechanism.check_independent(assembled, t)
+            given = np.zeros((self.n, 6)) if twists is None else twists
+            poses, twists = assembled, self.mechanism.consistent_velocities(assembled, given, t)
+        central, velocity = self.mechanism.state(poses, twists)
+        if assemble and angles is not None:  # they may have moved: count on from where they were
+            angles = angles + np.remainder(self.mechanism.angles(central) - angles + np.pi, 2 * np.pi) - np.pi
         if angles is None:
             angles = self.mechanism.angles(central)
         self._refuse(central, velocity, t, angles)
+        check_independent(self.mechanism, central, t)
         return self.state(central, velocity, angles)
 
     def _refuse(self, central: np.ndarray, velocity: np.ndarray, t: float, angles: np.ndarray) -> None:

@@ -101,6 +101,12 @@ class BodyRun:
         angles = self.dynamics.angles(self.solution.y)
         return self.mechanism.residuals(*self._states[:2], self.t, angles)
 
+    def reactions(self, joint: str) -> np.ndarray:
+        """The wrench (torque [N m], force [N]) that a joint exerts on its child body, in the joint's frame on it,
+        (times, 6): `AbsoluteMechanism.reactions`."""
+        angles = self.dynamics.angles(self.solution.y)
+        return self.mechanism.reactions(joint, *self._states[:2], self.t, angles)
+
     @cached_property
     def energy(self) -> Energies:
         """Energies at the saved times."""

@@ -16,6 +16,7 @@ from chasles.integrate.method import RKMK
 from chasles.integrate.run import check_span
 from chasles.integrate.solution import Solution
 from chasles.integrate.solve import solve
+from chasles.model.placement import as_numbers
 from chasles.model.system import System
 from chasles.relative.mechanism import Mechanism
 from chasles.simulation.actuation import Actuation
@@ -24,6 +25,7 @@ from chasles.simulation.body_run import BodyRun
 from chasles.simulation.dynamics import TreeDynamics
 from chasles.simulation.run import Run
 
+DEFAULT_BAUMGARTE = (20.0, 20.0)  # [1/s]
 DEFAULT_METHOD, DEFAULT_RTOL, DEFAULT_ATOL = RKMK("dopri5"), 1e-8, 1e-10
 Controller = Callable[[float, np.ndarray, np.ndarray], ArrayLike]
 
@@ -74,6 +76,7 @@ def simulate(  # type: ignore[misc]  # the overloads sum up what has no part in 
     control: ArrayLike | None = None,
     space: str | Mapping[str, str] = "auto",
     stabilization: str | None = "projection",
+    baumgarte: tuple[float, float] = DEFAULT_BAUMGARTE,
     poses: ArrayLike | None = None,
     twists: ArrayLike | None = None,
     assemble: bool = False,
@@ -89,9 +92,11 @@ def simulate(  # type: ignore[misc]  # the overloads sum up what has no part in 
     actuator of the system, or, if it has none, a generalised force for each velocity.
 
     coordinates="absolute" (the poses of all bodies, joints as constraints, loops welcome): `space` is "SE3", "SO3xR3",
-    a mapping of bodies to these, or "auto"; `stabilization` is "projection" onto the constraints after each step, or
-    None. The start is q and v of a tree, or `poses` (bodies, 7) and body `twists` (bodies, 6); with assemble=True it is
-    projected onto the constraints first, else it must satisfy them.
+    a mapping of bodies to these, or "auto"; `stabilization` is "projection" onto the constraints after each step,
+    "baumgarte", g'' = -2 alpha g' - beta² g with `baumgarte` = (alpha, beta) [1/s] (constants of the model, default
+    20 1/s each: below a tenth of 1/step, and never tied to it, which would spoil the order), or None. The start is q
+    and v of a tree, or `poses` (bodies, 7) and body `twists` (bodies, 6); with assemble=True it is projected onto
+    the constraints first, else it must satisfy them.
     """
     start, end = check_span(span)
     if step is None:
@@ -103,9 +108,14 @@ def simulate(  # type: ignore[misc]  # the overloads sum up what has no part in 
             raise ValueError('simulate: inputs act on joint coordinates; take coordinates="relative"')
         if isinstance(system, Mechanism):
             system = system.system
-        if stabilization not in ("projection", None):
-            raise ValueError(f'simulate: stabilization {stabilization!r}; expected "projection" or None')
-        bodies = BodyDynamics(system, space, projected=stabilization == "projection")
+        if stabilization not in ("projection", "baumgarte", None):
+            raise ValueError(f'simulate: stabilization {stabilization!r}; expected "projection", "baumgarte" or None')
+        feedback = (0.0, 0.0)
+        if stabilization == "baumgarte":
+            feedback = tuple(as_numbers("simulate", "baumgarte", baumgarte, (2,)).tolist())
+            if min(feedback) < 0 or not any(feedback):
+                raise ValueError(f"simulate: baumgarte is {baumgarte!r}; expected two rates [1/s], not negative")
+        bodies = BodyDynamics(system, space, projected=stabilization == "projection", baumgarte=feedback)
         state = bodies.start(start, q, v, poses, twists, assemble)
         with bodies.laws_may_raise():
             solution = solve(bodies.problem(), method, (start, end), state, **more, progress=progress)

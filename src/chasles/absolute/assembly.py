@@ -1,0 +1,220 @@
+"""Finding states on the constraints, and whether these are independent: dense and careful, for starts, not steps."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from chasles.constraint.rows import EMPTY, TILE
+from chasles.lie import pose as pose_group
+from chasles.lie.arrays import real_array
+from chasles.lie.rotation import quaternion_to_matrix
+
+if TYPE_CHECKING:
+    from chasles.absolute.mechanism import AbsoluteMechanism
+
+DENSE = 3000  # equations up to which the Jacobian is looked at as a whole
+DEPENDENT = 1e-9  # of singular values of rows of length one
+FARTHEST = 0.5  # in one iteration of an assembly [rad, or times the size of the mechanism]
+ITERATIONS = 200
+ASSEMBLED = 1e-10  # residual of an assembly that succeeded
+NEAR = 1e-6  # from here on the projection of the steps takes over
+
+
+class AssemblyError(ValueError):
+    """No state near the given one satisfies all constraints."""
+
+
+class RedundantConstraintsError(ValueError):
+    """Constraints that depend on each other."""
+
+
+def scaled_jacobian(mechanism: AbsoluteMechanism, central: np.ndarray, t: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
+    """J M^(-1/2) of all rows that are not empty, (rows, 6 bodies), and the node and row (0, 1, 2) of each."""
+    blocks = mechanism.jacobians(central, t=t)
+    nodes = np.array(mechanism._node, dtype=int)
+    J = np.zeros((nodes.max(initial=-1) + 1, 3, 6 * mechanism.n))
+    roots = [inverse_root(body) for body in mechanism.system.bodies]
+    used = np.zeros(J.shape[:2], dtype=bool)
+    for k, tile in enumerate(mechanism.tiles):
+        used[nodes[k]] = tile.integers[TILE.kinds : TILE.kinds + 3] != EMPTY
+        for side, body in enumerate((tile.first, tile.second)):
+            if body >= 0:
+                J[nodes[k], :, 6 * body : 6 * body + 6] += blocks[k, side] @ roots[body]
+    return J[used], np.argwhere(used)
+
+
+def inverse_root(body) -> np.ndarray:
+    """M^(-1/2) of a body about its centre."""
+    sizes, axes = np.linalg.eigh(np.array(body.inertia))
+    root = np.zeros((6, 6))
+    root[:3, :3] = axes @ np.diag(sizes**-0.5) @ axes.T
+    root[3:, 3:] = np.eye(3) / np.sqrt(body.mass)
+    return root
+
+
+def check_independent(mechanism: AbsoluteMechanism, central: np.ndarray, t: float = 0.0) -> None:
+    """Raise RedundantConstraintsError with the joints involved if rows depend on each other at this state.
+
+    A tree of joints never does; mechanisms with more than `DENSE` equations are not looked at.
+    """
+    system = mechanism.system
+    children = [joint.child for joint in system.joints if joint.kind != "free"]
+    rows = sum(tile.rows for tile in mechanism.tiles)
+    if (len(set(children)) == len(children) and not system.constraints and _acyclic(system)) or rows > DENSE:
+        return
+    J, places = scaled_jacobian(mechanism, central, t)
+    lengths = np.linalg.norm(J, axis=1)
+    left, sizes, _ = np.linalg.svd(J / np.where(lengths > 0, lengths, 1.0)[:, None])
+    rank = int(np.count_nonzero(sizes > DEPENDENT))
+    if rank == len(J):
+        return
+    share = np.linalg.norm(left[:, rank:], axis=1)
+    names: dict[str, None] = {}
+    for k, tile in enumerate(mechanism.tiles):
+        if share[places[:, 0] == mechanism._node[k]].max(initial=0.0) > 1e-6:
+            names[tile.joint] = None
+    listed = ", ".join(map(repr, [*names][:12]))
+    raise RedundantConstraintsError(
+        f"{system.name!r}: {len(J) - rank} of {len(J)} constraint equations depend on others at this state (a "
+        f"redundant or contradicting constraint, or a singular configuration); involved: {listed}. Redundant "
+        "constraints are not supported yet: free a direction, such as a spherical or cylindrical joint in place of a revolute one"
+    )
+
+
+def _acyclic(system) -> bool:
+    """Whether joints, each with a child of its own, reach the ground or a free body: none goes in a circle."""
+    parent = {joint.child: joint.parent for joint in system.joints if joint.kind != "free"}
+    safe: set[str] = set()
+    for body in parent:
+        path, at = [], body
+        while at in parent and at not in safe:
+            if at in path:
+                return False
+            path.append(at)
+            at = parent[at]
+        safe.update(path)
+    return True
+
+
+def violated(mechanism: AbsoluteMechanism, amounts: np.ndarray, limit: float, unit: str) -> str:
+    """The joints that violate their equations by more than a limit, worst first."""
+    order = np.argsort(-np.nan_to_num(amounts, nan=np.inf))
+    found = [f"{mechanism.constraint_names[k]!r} by {amounts[k]:.3g}" for k in order if not amounts[k] <= limit]
+    return f"{'; '.join([*found[:8], '...'][: len(found)])} {unit}"
+
+
+def assemble(mechanism: AbsoluteMechanism, poses: ArrayLike, t: float = 0.0) -> np.ndarray:
+    """Poses of all bodies' frames on the constraints, from rough ones: `AbsoluteMechanism.assemble`."""
+    given = real_array("assemble", "poses", poses, (mechanism.n, 7))
+    lengths = np.linalg.norm(given[:, :4], axis=1, keepdims=True)
+    if not (lengths > 0.1).all():
+        raise ValueError("assemble: a quaternion of the poses has no length; expected unit quaternions (w, x, y, z)")
+    central = mechanism.state(np.concatenate([given[:, :4] / lengths, given[:, 4:]], axis=1))[0]
+    still = np.zeros((mechanism.n, 6))
+    if sum(tile.rows for tile in mechanism.tiles) <= DENSE:
+        central = _iterate(mechanism, central, t)
+    amounts = mechanism.residuals(central, still, t)[0]
+    if amounts.max(initial=0.0) <= NEAR or sum(tile.rows for tile in mechanism.tiles) > DENSE:  # to rounding
+        central = mechanism.project(central, still, t)[0]
+        amounts = mechanism.residuals(central, still, t)[0]
+    if not amounts.max(initial=0.0) <= ASSEMBLED:
+        raise AssemblyError(
+            f"assemble: no poses near the given ones satisfy all constraints; the nearest found violate "
+            f"{violated(mechanism, amounts, ASSEMBLED, '[m or rad]')}. Start from other poses, or look for joints that "
+            "contradict each other"
+        )
+    return mechanism.poses(central)
+
+
+def _residual(mechanism: AbsoluteMechanism, central: np.ndarray, t: float, places: np.ndarray) -> np.ndarray:
+    """Residuals of the rows at `places` (node, row)."""
+    found = mechanism.rows(central, np.zeros((mechanism.n, 6)), t)[0]
+    nodes = np.zeros((max(mechanism._node, default=-1) + 1, 3))
+    for k, node in enumerate(mechanism._node):
+        nodes[node] = found[k]  # of tiles that share a node, the later has the residual
+    return nodes[places[:, 0], places[:, 1]]
+
+
+def _iterate(mechanism: AbsoluteMechanism, central: np.ndarray, t: float) -> np.ndarray:
+    """Gauss-Newton steps in the metric of the masses, no longer than `FARTHEST` and shortened until they help."""
+    roots = [inverse_root(body) for body in mechanism.system.bodies]
+    size = 1.0 + np.abs(central[:, 4:]).max(initial=0.0)
+    for _ in range(ITERATIONS):
+        J, places = scaled_jacobian(mechanism, central, t)
+        g = _residual(mechanism, central, t, places)
+        if np.abs(g).max(initial=0.0) < 0.1 * NEAR:
+            return central
+        step = np.linalg.lstsq(J, -g, rcond=1e-10)[0].reshape(-1, 6)
+        step = np.einsum("bij,bj->bi", np.array(roots), step)
+        longest = max(np.abs(step[:, :3]).max(), np.abs(step[:, 3:]).max() / size)
+        scale, before = min(1.0, FARTHEST / longest) if longest > 0 else 1.0, np.linalg.norm(g)
+        while True:
+            trial = moved(central, scale * step)
+            after = np.linalg.norm(_residual(mechanism, trial, t, places))
+            if after < (1.0 - 1e-4 * scale) * before:
+                break
+            scale *= 0.5
+            if scale < 1e-6:
+                return central  # no direction helps
+        central = trial
+    return central
+
+
+def moved(central: np.ndarray, step: np.ndarray) -> np.ndarray:
+    """Poses moved by rotation vectors in the bodies and displacements in space."""
+    turn = pose_group.exp(np.concatenate([step[:, :3], np.zeros_like(step[:, :3])], axis=1))
+    at = np.concatenate([central[:, :4], np.zeros_like(central[:, 4:])], axis=1)
+    return np.concatenate([pose_group.compose(at, turn)[:, :4], central[:, 4:] + step[:, 3:]], axis=1)
+
+
+def consistent_velocities(
+    mechanism: AbsoluteMechanism, poses: ArrayLike, twists: ArrayLike, t: float = 0.0
+) -> np.ndarray:
+    """Body twists on the constraints: `AbsoluteMechanism.consistent_velocities`."""
+    central, velocity = mechanism.state(poses, twists)
+    amounts = mechanism.residuals(central, velocity, t)[0]
+    if not amounts.max(initial=0.0) <= 1e-8:
+        raise AssemblyError(
+            f"consistent_velocities: the poses violate {violated(mechanism, amounts, 1e-8, '[m or rad]')}; "
+            "assemble them first"
+        )
+    at, velocity, _ = mechanism.project(central, velocity, t)
+    speed = mechanism.residuals(at, velocity, t)[1]
+    limit = 1e-10 * (1.0 + np.abs(velocity).max(initial=0.0))
+    if not speed.max(initial=0.0) <= limit:
+        check_independent(mechanism, central, t)
+        raise AssemblyError(
+            f"consistent_velocities: no velocities satisfy {violated(mechanism, speed, limit, '[m/s or rad/s]')}"
+        )
+    return mechanism.twists(at, velocity)
+
+
+def reactions(mechanism: AbsoluteMechanism, joint: str, central: np.ndarray, velocity: np.ndarray, t, angles):
+    """Wrenches of a joint or constraint on its child: `AbsoluteMechanism.reactions`."""
+    tiles = [k for k, tile in enumerate(mechanism.tiles) if tile.joint == joint]
+    if joint not in mechanism.constraint_names:
+        known = ", ".join(mechanism.constraint_names[:12])
+        raise ValueError(f"reactions: there is no joint or constraint {joint!r}; there are {known}")
+    if len({(mechanism.tiles[k].first, mechanism.tiles[k].second) for k in tiles}) > 1:
+        raise ValueError(f"reactions: {joint!r} couples two joints; its wrenches are not on one body")
+    batch = central.shape[:-2]
+    if not tiles:  # a free joint
+        return np.zeros((*batch, 6))
+    child = mechanism.tiles[tiles[0]].second
+    multipliers = mechanism.accelerations(central, velocity, t, angles).multipliers[..., tiles, :]
+    J = mechanism.jacobians(central, velocity, t, angles)[..., tiles, 1, :, :]
+    wrench = -np.einsum("...tki,...tk->...i", J, multipliers)
+    if child < 0:
+        frame, R = pose_group.identity(), np.broadcast_to(np.eye(3), (*batch, 3, 3))
+    else:
+        names = {item.name: item for item in mechanism.system.joints}
+        on_body = names[joint].child_frame if joint in names else pose_group.identity()
+        frame = mechanism._central(mechanism.bodies[child], on_body)
+        R = quaternion_to_matrix(central[..., child, :4])
+    force = np.einsum("...ji,...j->...i", R, wrench[..., 3:])
+    torque = wrench[..., :3] - np.cross(frame[4:], force)
+    turn = quaternion_to_matrix(frame[:4])
+    return np.concatenate([torque @ turn, force @ turn], axis=-1)
