@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 import chasles as ch
+from benchmarks.page import DOCS, machine, table, versions, write
 from chasles.absolute import entry
 from chasles.integrate.explicit import ExplicitRun
 from chasles.integrate.run import Options
@@ -82,50 +83,110 @@ def one_body_equations() -> float:
     return best_time(lambda: entry.accelerations_of_states(*arguments), 7) / count
 
 
+# ---------------------------------------------------------------- the heavy top of Geradin and Cardona
+
+TOP: dict[str, Any] = {"mass": 15.0, "inertia": (0.234375, 0.46875, 0.234375), "spin": (0.0, 150.0, -4.61538)}
+# centre of mass at t = 1 s: quaternion equations with DOP853 at 1e-13
+TOP_END = np.array([0.1733439641, 0.6400885921, -0.7484907911])
+ACCURACY = 1e-5  # [m]
+
+
+def top_of_ours(step: float) -> tuple[float, float]:
+    """Error at t = 1 s and processor time [s] of RKMK4 with projection."""
+    body = ch.Body("top", mass=TOP["mass"], com=(0.0, 1.0, 0.0), inertia=TOP["inertia"])
+    dynamics = BodyDynamics(ch.System([body], [ch.spherical("pivot", "ground", "top")]), "SO3xR3", projected=True)
+    start = dynamics.start(0.0, None, TOP["spin"], None, None, False)
+    options = Options(step=step, save="final")
+
+    def run():
+        return ExplicitRun(dynamics.problem(), ch.RKMK("rk4"), (0.0, 1.0), start, options).finish(progress=False)
+
+    return float(np.abs(run().y[-1][4:7] - TOP_END).max()), best_time(run)
+
+
+def to_accuracy(run: Any, steps: list[float]) -> tuple[float, float, float]:
+    """The largest of the steps that reaches the accuracy, its error and its time."""
+    for step in steps:
+        error, seconds = run(step)
+        if error <= ACCURACY:
+            return step, error, seconds
+    raise RuntimeError(f"none of the steps {steps} reaches {ACCURACY}")
+
+
 # ---------------------------------------------------------------- Exudyn
 
 
-def exudyn_chain(n: int, steps: int) -> float:
-    """Time of Exudyn's implicit solver (generalized alpha, sparse, Lie group nodes), per body and step [s]."""
+def exudyn_settings(steps: int, end: float, radius: float) -> Any:
+    """Settings of Exudyn's generalized alpha, with nothing written."""
+    import exudyn as exu
+
+    settings = exu.SimulationSettings()
+    settings.timeIntegration.numberOfSteps = steps
+    settings.timeIntegration.endTime = end
+    settings.timeIntegration.verboseMode = 0
+    settings.timeIntegration.generalizedAlpha.spectralRadius = radius
+    settings.solution.file.write = False
+    settings.solution.sensors.writePeriod = 1e9
+    return settings
+
+
+def exudyn_bodies(bodies: list[tuple[Any, Any, Any, Any, Any]]) -> Any:
+    """A chain of bodies on spherical joints: (mass, inertia, centre, velocities, arm to the joint before)."""
     import exudyn as exu
     from exudyn import itemInterface as items  # noqa: N813
-    from exudyn.utilities import RigidBodyInertia
 
     container = exu.SystemContainer()
     system = container.AddSystem()
     ground = system.AddObject(items.ObjectGround(referencePosition=[0, 0, 0]))
     last = system.AddMarker(items.MarkerBodyRigid(bodyNumber=ground, localPosition=[0, 0, 0]))
-    inertia = RigidBodyInertia(mass=1.0, inertiaTensor=np.diag([0.01, 0.1, 0.1]))
-    for i in range(n):
+    for mass, inertia, centre, velocities, arm in bodies:
         node = system.AddNode(
-            items.NodeRigidBodyRotVecLG(referenceCoordinates=[i + 0.5, 0, 0, 0, 0, 0], initialVelocities=[0] * 6)
+            items.NodeRigidBodyRotVecLG(referenceCoordinates=[*centre, 0, 0, 0], initialVelocities=velocities)
         )
         body = system.AddObject(
-            items.ObjectRigidBody(
-                nodeNumber=node,
-                physicsMass=inertia.mass,
-                physicsInertia=inertia.GetInertia6D(),
-                physicsCenterOfMass=[0, 0, 0],
-            )
+            items.ObjectRigidBody(nodeNumber=node, mass=mass, inertia=[*inertia, 0, 0, 0], centerOfMass=[0, 0, 0])
         )
-        mass_marker = system.AddMarker(items.MarkerBodyMass(bodyNumber=body))
-        system.AddLoad(items.LoadMassProportional(markerNumber=mass_marker, loadVector=[0, 0, -9.81]))
-        near = system.AddMarker(items.MarkerBodyRigid(bodyNumber=body, localPosition=[-0.5, 0, 0]))
+        marker = system.AddMarker(items.MarkerBodyMass(bodyNumber=body))
+        system.AddLoad(items.LoadMassProportional(markerNumber=marker, loadVector=[0, 0, -9.81]))
+        near = system.AddMarker(items.MarkerBodyRigid(bodyNumber=body, localPosition=arm))
         system.AddObject(items.ObjectJointSpherical(markerNumbers=[last, near], constrainedAxes=[1, 1, 1]))
-        last = system.AddMarker(items.MarkerBodyRigid(bodyNumber=body, localPosition=[0.5, 0, 0]))
+        last = system.AddMarker(items.MarkerBodyRigid(bodyNumber=body, localPosition=[-x for x in arm]))
     system.Assemble()
-    settings = exu.SimulationSettings()
-    settings.timeIntegration.numberOfSteps = steps
-    settings.timeIntegration.endTime = steps * STEP
-    settings.timeIntegration.verboseMode = 0
-    settings.timeIntegration.generalizedAlpha.spectralRadius = 0.8
-    settings.solution.file.write = False
-    settings.solution.sensors.writePeriod = 1e9
+    return container, system, node
+
+
+def exudyn_chain(n: int, steps: int) -> float:
+    """Time of Exudyn's implicit solver (generalized alpha, sparse, Lie group nodes), per body and step [s]."""
+    import exudyn as exu
+
+    rods = [(1.0, (0.01, 0.1, 0.1), (i + 0.5, 0.0, 0.0), [0.0] * 6, [-0.5, 0.0, 0.0]) for i in range(n)]
+    _, system, _ = exudyn_bodies(rods)
+    settings = exudyn_settings(steps, steps * STEP, 0.8)
     settings.linearSolver.solverType = exu.LinearSolverType.EigenSparse
     began = time.process_time()
     if not system.SolveDynamic(settings):
         raise RuntimeError("Exudyn did not finish")
     return (time.process_time() - began) / steps / n
+
+
+def top_of_exudyn(step: float) -> tuple[float, float]:
+    """Error at t = 1 s and processor time [s] of Exudyn's generalized alpha."""
+    import exudyn as exu
+
+    spin = np.array(TOP["spin"])
+    velocities = [*np.cross(spin, [0.0, 1.0, 0.0]), *spin]
+    times, error = [], np.inf
+    for _ in range(3):
+        _, system, node = exudyn_bodies([(TOP["mass"], TOP["inertia"], (0.0, 1.0, 0.0), velocities, [0.0, -1.0, 0.0])])
+        settings = exudyn_settings(round(1 / step), 1.0, 0.6)
+        began = time.process_time()
+        system.SolveDynamic(settings)
+        times.append(time.process_time() - began)
+        error = np.abs(system.GetNodeOutput(node, exu.OutputVariableType.Position) - TOP_END).max()
+    return float(error), min(times)
+
+
+# ---------------------------------------------------------------- the page
 
 
 def main() -> None:
@@ -134,17 +195,41 @@ def main() -> None:
     parser.add_argument("--sizes", type=int, nargs="*", default=[10, 100, 1000, 10_000])
     options = parser.parse_args()
     sys.exudynFast = True  # type: ignore[attr-defined]  # how Exudyn is told to load its fast module
+    alone = one_body_equations()
+    print(f"one body, full equations: {1e9 * alone:.0f} ns", flush=True)
     rows = []
-    print(f"one body, full equations: {1e9 * one_body_equations():.0f} ns")
-    for n in options.sizes:
-        ours = per_body_and_step(chain(n), max(5, 20_000 // n))
-        rows.append((f"chain of {n}", ours))
-        print(f"chain of {n}: {1e6 * ours:.2f} us per body and step", flush=True)
-    spokes = per_body_and_step(star(options.sizes[-1]), 5)
-    print(f"star of {options.sizes[-1]}: {1e6 * spokes:.2f} us per body and step")
-    theirs = min(exudyn_chain(100, 200) for _ in range(3))
-    ours = per_body_and_step(chain(100), 200, 7)
-    print(f"chain of 100: Exudyn {1e6 * theirs:.2f} us, ours {1e6 * ours:.2f} us, ratio {theirs / ours:.1f}")
+    for make, sizes in ((chain, options.sizes), (star, options.sizes[-1:])):
+        for n in sizes:
+            system = make(n)
+            rows.append((system.name, per_body_and_step(system, max(5, 20_000 // n), 5)))
+            print(f"{system.name}: {1e6 * rows[-1][1]:.2f} us per body and step", flush=True)
+    pairs = [(exudyn_chain(100, 200), per_body_and_step(chain(100), 200, 7)) for _ in range(3)]
+    theirs, ours = (min(times) for times in zip(*pairs, strict=True))
+    print(
+        f"chain of 100: Exudyn {1e6 * theirs:.2f} us, ours {1e6 * ours:.2f} us, ratio {theirs / ours:.1f}", flush=True
+    )
+    our_top = to_accuracy(top_of_ours, [2e-3, 1e-3, 5e-4])
+    their_top = to_accuracy(top_of_exudyn, [1e-3, 5e-4, 2.5e-4, 1e-4, 5e-5])
+    print(f"heavy top to {ACCURACY:g} m: ours {our_top}, Exudyn {their_top}, ratio {their_top[2] / our_top[2]:.0f}")
+    if options.write:
+        write(
+            DOCS / "benchmarks" / "constrained.md",
+            machine=machine(),
+            versions=versions("chasles", "exudyn", "numpy", "numba"),
+            alone=f"{1e9 * alone:.0f}",
+            growth=table(["", "µs per body and step"], [(name, f"{1e6 * time:.2f}") for name, time in rows]),
+            theirs=f"{1e6 * theirs:.1f}",
+            ours=f"{1e6 * ours:.2f}",
+            ratio=f"{theirs / ours:.1f}",
+            tops=table(
+                ["", "step [s]", "error [m]", "time [ms]"],
+                [
+                    (name, f"{step:g}", f"{error:.1e}", f"{1e3 * seconds:.2f}")
+                    for name, (step, error, seconds) in (("RKMK4 with projection", our_top), ("Exudyn", their_top))
+                ],
+            ),
+            top_ratio=f"{their_top[2] / our_top[2]:.0f}",
+        )
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 PAGE = Path(__file__).parents[1] / "docs" / "reproduce.md"
-START, END = "<!-- table: python -m tools.reproduction -->", "<!-- end of the table -->"
+START, END = "<!-- table of {}: python -m tools.reproduction -->", "<!-- end of the table -->"
 
 
 def accepted(low: float | None, high: float | None) -> str:
@@ -37,8 +37,11 @@ def table(folder: Path) -> str:
 
 
 def write(folder: Path) -> None:
-    before, rest = PAGE.read_text().split(START)
-    PAGE.write_text(f"{before}{START}\n\n{table(folder)}\n\n{END}{rest.split(END)[1]}")
+    paper = json.loads(next(folder.glob("figure_*.json")).read_text())["paper"]
+    start = START.format(paper)
+    before, rest = PAGE.read_text().split(start)
+    after = rest.split(END, 1)[1]
+    PAGE.write_text(f"{before}{start}\n\n{table(folder)}\n\n{END}{after}")
 
 
 if __name__ == "__main__":

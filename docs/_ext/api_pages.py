@@ -32,8 +32,14 @@ MODULES = {
         *("generic", "gauss", "poisson", "cotangent", "theta", "composition", "lie_verlet", "moser_veselov", "magnus"),
         "fixed_step",
     ],
-    "chasles.relative": ["mechanism", "analysis", "reach", "system_level"],
-    "chasles.gallery": ["heavy_top", "rigid_body", "heavy_top_004", "pendulum", "quadrotors"],
+    "chasles.model": ["system", "body", "joint", "force", "law", "actuator"],
+    "chasles.relative": ["mechanism", "analysis", "configuration", "raw", "reach", "system_level"],
+    "chasles.absolute": ["mechanism", "space"],
+    "chasles.constraint": ["joints"],
+    "chasles.force": ["build"],
+    "chasles.simulation": ["simulate", "run", "body_run", "certificate", "stepping", "equilibrium"],
+    "chasles.study": ["compare", "comparison"],
+    "chasles.gallery": ["source_000", "rigid_body", "heavy_top_004", "pendulum", "quadrotors"],
 }
 
 
@@ -92,6 +98,10 @@ def entry(name: str, value) -> list[str]:
 def write_pages(app) -> None:
     folder = Path(app.srcdir) / "api"
     folder.mkdir(exist_ok=True)
+    for page in folder.glob("chasles.*.md"):  # of modules that are gone
+        package, _, name = page.stem.rpartition(".")
+        if name not in MODULES.get(package, ()):
+            page.unlink()
     for package, names in MODULES.items():
         for name in names:
             module = importlib.import_module(f"{package}.{name}")

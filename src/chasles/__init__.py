@@ -82,6 +82,8 @@ if TYPE_CHECKING:
     from chasles.simulation.run import Run as Run
     from chasles.simulation.simulate import simulate as simulate
     from chasles.simulation.stepping import Simulation as Simulation
+    from chasles.study.compare import compare as compare
+    from chasles.study.comparison import Comparison as Comparison
 
 __version__ = "0.1.0"
 _NAMES = {
@@ -141,6 +143,8 @@ _NAMES = {
     "simulation.run": ("Run",),
     "simulation.simulate": ("simulate",),
     "simulation.stepping": ("Simulation",),
+    "study.compare": ("compare",),
+    "study.comparison": ("Comparison",),
 }
 _HOME = {name: module for module, names in _NAMES.items() for name in names}
 _MODULES = ("gallery", "lie", "screw")

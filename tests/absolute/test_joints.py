@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import chasles as ch
+from chasles.lie import pose
 from chasles.lie import pose as pose_group
 from chasles.lie.rotation import quaternion_to_matrix
 from tests.absolute.systems import JOINTS, SPACES, joined
@@ -17,13 +18,13 @@ def state_of(system, seed=1):
 
 def expected_accelerations(tree, mechanism, q, v):
     """Derivatives of the velocities of the central frames in their spaces, from joint coordinates."""
-    a = tree.accelerations(q, v, tree.accelerations_under(q, v))
-    twist, turn = tree.twists(q, v), quaternion_to_matrix(tree.poses(q)[:, :4])
-    a[:, 3:] += np.cross(a[:, :3], mechanism.centres)
-    speed = twist[:, 3:] + np.cross(twist[:, :3], mechanism.centres)
+    back = pose.inverse(mechanism.central)
+    a = pose.Ad_apply(back, tree.accelerations(q, v, tree.accelerations_under(q, v)))
+    twist = pose.Ad_apply(back, tree.twists(q, v))
+    turn = quaternion_to_matrix(pose.compose(tree.poses(q), mechanism.central)[:, :4])
     for i, name in enumerate(mechanism.bodies):
         if mechanism.spaces[name] == "SO3xR3":
-            a[i, 3:] = turn[i] @ (a[i, 3:] + np.cross(twist[i, :3], speed[i]))
+            a[i, 3:] = turn[i] @ (a[i, 3:] + np.cross(twist[i, :3], twist[i, 3:]))
     return a
 
 

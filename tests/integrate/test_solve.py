@@ -7,6 +7,7 @@ import pytest
 
 from chasles.integrate import run
 from chasles.integrate.event import Event
+from chasles.integrate.explicit import ExplicitRun
 from chasles.integrate.field import field
 from chasles.integrate.gauss import LieMidpoint
 from chasles.integrate.method import RKMK, CommutatorFree
@@ -98,6 +99,22 @@ def test_the_last_step_ends_exactly_and_time_does_not_drift():
     np.testing.assert_array_equal(run.t, [0, 0.3, 2 * 0.3, 3 * 0.3, 1])
     many = solve(EQUATION, RKMK("euler"), (0, 100), START, step=0.1, save=100)
     np.testing.assert_array_equal(many.t, np.arange(11) * 100 * 0.1)
+
+
+def test_a_run_of_very_many_pieces_knows_a_bound(monkeypatch):
+    """Each full buffer ends a piece early; the steps wanted of the next must not grow without end."""
+    asked = []
+    advance = ExplicitRun.advance
+
+    def recording(self, limit):
+        asked.append(limit)
+        return advance(self, limit)
+
+    monkeypatch.setattr(ExplicitRun, "advance", recording)
+    monkeypatch.setattr(run.time, "perf_counter", lambda: 0.0)  # pieces that take no time at all
+    assert solve(EQUATION, RKMK("rk4"), (0, 1), START, step=1 / 200000).success
+    assert len(asked) > 10
+    assert max(asked) <= run.MOST_STEPS
 
 
 def test_a_python_field_gives_the_same_numbers():

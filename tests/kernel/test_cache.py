@@ -70,7 +70,7 @@ def test_a_layer_is_stale_with_what_it_stands_on_and_with_nothing_else(tmp_path)
         return {layer for layer, key in before.items() if cache.source_key(layer, package) != key}
 
     assert changed_by("cli/run.py") == {"cli"}
-    assert changed_by("relative/tables.py") == {"relative", "cli"}
+    assert changed_by("relative/tables.py") == {"relative", "simulation", "cli"}
     assert changed_by("lie/so3.py") == {*cache.BELOW, "cli"} - {"kernel"}
     assert changed_by("kernel/lanes.py") == {*cache.BELOW, "cli"}
 

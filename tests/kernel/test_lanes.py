@@ -126,17 +126,17 @@ def test_error_free_transformations_are_exact():
 
 @kernel(entry=True)
 def copy_rows_3(x, out, stride):
-    store_rows(out, 0, load_rows(x, 0, stride, 3))
+    store_rows(out, 0, 3, load_rows(x, 0, stride, 3))
 
 
 @kernel(entry=True)
 def copy_rows_7(x, out, stride):
-    store_rows(out, 0, load_rows(x, 0, stride, 7))
+    store_rows(out, 0, 7, load_rows(x, 0, stride, 7))
 
 
 @kernel(entry=True)
 def copy_rows_16(x, out, stride):
-    store_rows(out, 0, load_rows(x, 0, stride, 16))
+    store_rows(out, 0, 16, load_rows(x, 0, stride, 16))
 
 
 @compiled_only

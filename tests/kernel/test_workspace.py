@@ -77,7 +77,7 @@ def read_lanes(work, i):
 
 @kernel(entry=True)
 def rows(x, out):
-    store_rows(out, 0, load_rows(x, 0, 6, 6))
+    store_rows(out, 0, 6, load_rows(x, 0, 6, 6))
 
 def refused(error, function, *args):
     try:

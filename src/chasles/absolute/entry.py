@@ -25,10 +25,10 @@ from chasles.constraint.rows import IDENTITY, MOTION, ROWS, within_subgroup
 from chasles.constraint.special import ROOM, angle_rates, target_speed
 from chasles.force.table import FORCE, FORCES, MOVING, SCRATCH, SPRING, add_spring, add_wrench
 from chasles.kernel.address import NUMBERS, address_of, as_integers, invoke
-from chasles.kernel.algebra import add, mat_scale, mul, mul_t
+from chasles.kernel.algebra import add, mat_scale, mul, mul_t, scale
 from chasles.kernel.policy import kernel, native
 from chasles.kernel.workspace import add3, load3, load9, store3, store6, store9
-from chasles.lie import quaternion, s3
+from chasles.lie import quaternion
 
 SWEEPS = 20  # of a projection, at most
 ROUNDING = 4e-16  # of positions: residuals this small are as good as none
@@ -142,8 +142,9 @@ def largest(rows, n_tiles):
 def displace(n, q, a, motion):
     """Move every body by a (rotation vector in the body, displacement in space), staying on the group."""
     for i in range(n):
-        turn = s3.exp(load3(a, 6 * i, 0.0))
+        half = scale(0.5, load3(a, 6 * i, 0.0))
         at = POSE * i
+        turn = (1.0, half[0], half[1], half[2])  # Cayley's map, once it is normalised: as good as exp for an iteration
         unit = quaternion.normalize(quaternion.product((q[at], q[at + 1], q[at + 2], q[at + 3]), turn))
         q[at], q[at + 1], q[at + 2], q[at + 3] = unit
         store3(q, at + 4, add(load3(q, at + 4, 0.0), load3(a, 6 * i + 3, 0.0)))
@@ -201,8 +202,10 @@ def project(p_at, p_size, q_at, v_at, work_at, report_at):
         if bodies[i * BODY.size + BODY.space] == SE3:
             linear = mul(load9(motion, at + MOTION.rotation, 0.0), linear)
         store6(velocity, 6 * i, (load3(v, TWIST * i, 0.0), linear))
-    speed = 0.0
-    for _ in range(3):
+    speed, fastest = 0.0, 0.0
+    for k in range(6 * n):
+        fastest = max(fastest, abs(velocity[k]))
+    for _ in range(4):
         for k in range(3 * nn):
             x[k] = 0.0
         add_jacobian_times(bodies, tiles, nodes, incidences, n, rows, velocity, x, -1.0, True)
@@ -214,7 +217,7 @@ def project(p_at, p_size, q_at, v_at, work_at, report_at):
                 size = abs(x[3 * nodes[t] + k])
                 if not size <= speed:
                     speed = size
-        if speed < 1e-15:
+        if not speed > 4.0 * ROUNDING * fastest:  # a NaN ends it too
             break
         for k in range(6 * n):
             a[k] = 0.0

@@ -2,10 +2,10 @@
 
     M a + Jᵀ λ = f,   J a = rate,
 
-and what projections need, with one factorisation: 000 eqs. (2), (39), (45). M is (Θ, m I) for each body; a is the
-derivative of its velocities: ω in the body and, in the axes of space, r'' (SO(3)xR3) or R v' with the body velocity v
-(SE(3)). Bodies with few joints are condensed: S = Σ J M⁻¹ Jᵀ on the joint tiles; hubs stay. The reaction on a body is
--Jᵀ λ.
+and what projections need, with one factorisation: 000 eqs. (2), (39), (45). M is (Θ, m I) for each body, Θ diagonal; a
+is the derivative of its velocities: ω in the body and, in the axes of space, r'' (SO(3)xR3) or R v' with the body
+velocity v (SE(3)). Bodies with few joints are condensed: S = Σ J M⁻¹ Jᵀ on the joint tiles; hubs stay. The reaction on
+a body is -Jᵀ λ.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from chasles.kernel.algebra import (
     add,
     add_scaled,
     cross,
+    dot,
     mat_mul_t,
     mat_scale,
     mul,
     mul_t,
     scale,
     sub,
-    sym_mul,
     transpose,
 )
 from chasles.kernel.policy import kernel
@@ -42,8 +42,9 @@ POSE, TWIST = 7, 6  # numbers of a body's pose and velocity in the state
 
 
 @kernel
-def load6_symmetric(numbers, at):
-    return (numbers[at], numbers[at + 1], numbers[at + 2], numbers[at + 3], numbers[at + 4], numbers[at + 5])
+def each(a, b):
+    """Products component by component: a diagonal matrix times a vector."""
+    return (a[0] * b[0], a[1] * b[1], a[2] * b[2])
 
 
 @kernel
@@ -116,14 +117,30 @@ def pair(tiles, rows, s, side, B_tile, B_side, A, light):
 
 
 @kernel
-def times_inverse_inertia(A, inverse):
-    """A Θ⁻¹, row by row."""
-    x, y, z = (
-        sym_mul(inverse, (A[0], A[1], A[2])),
-        sym_mul(inverse, (A[3], A[4], A[5])),
-        sym_mul(inverse, (A[6], A[7], A[8])),
+def own(tiles, rows, tile, side, A, light):
+    """The same of one side with itself, which is symmetric."""
+    B = angular_of(rows, tile, side)
+    x, y, z = (B[0], B[1], B[2]), (B[3], B[4], B[5]), (B[6], B[7], B[8])
+    a, b, c = (A[0], A[1], A[2]), (A[3], A[4], A[5]), (A[6], A[7], A[8])
+    xx, xy, xz, yy, yz, zz = dot(a, x), dot(a, y), dot(a, z), dot(b, y), dot(b, z), dot(c, z)
+    if is_point(tiles, tile):
+        xx, yy, zz = xx + light, yy + light, zz + light
+    else:
+        L = linear_of(rows, tile, side)
+        x, y, z = (L[0], L[1], L[2]), (L[3], L[4], L[5]), (L[6], L[7], L[8])
+        xx, xy, xz = xx + light * dot(x, x), xy + light * dot(x, y), xz + light * dot(x, z)
+        yy, yz, zz = yy + light * dot(y, y), yz + light * dot(y, z), zz + light * dot(z, z)
+    return (xx, xy, xz, xy, yy, yz, xz, yz, zz)
+
+
+@kernel
+def columns_scaled(A, d):
+    """A times a diagonal matrix."""
+    return (
+        *(A[0] * d[0], A[1] * d[1], A[2] * d[2]),
+        *(A[3] * d[0], A[4] * d[1], A[5] * d[2]),
+        *(A[6] * d[0], A[7] * d[1], A[8] * d[2]),
     )
-    return (x[0], x[1], x[2], y[0], y[1], y[2], z[0], z[1], z[2])
 
 
 @kernel
@@ -150,8 +167,8 @@ def assemble(bodies, tiles, nodes, incidences, slots, masses, n_bodies, n_tiles,
         first, count, at = bodies[row + BODY.first], bodies[row + BODY.count], bodies[row + BODY.slots]
         mass = masses[m + MASS.mass]
         if bodies[row + BODY.hub] != 0:
-            theta = load6_symmetric(masses, m + MASS.inertia)
-            whole = (theta[0], theta[1], theta[2], theta[1], theta[3], theta[4], theta[2], theta[4], theta[5])
+            theta = load3(masses, m + MASS.moments, 0.0)
+            whole = (theta[0], 0.0, 0.0, 0.0, theta[1], 0.0, 0.0, 0.0, theta[2])
             store9(matrix, 9 * bodies[row + BODY.angular], whole)
             store9(matrix, 9 * bodies[row + BODY.linear], (mass, 0.0, 0.0, 0.0, mass, 0.0, 0.0, 0.0, mass))
             for e in range(count):
@@ -162,14 +179,16 @@ def assemble(bodies, tiles, nodes, incidences, slots, masses, n_bodies, n_tiles,
                 else:
                     add_tile(matrix, slots, at + 2 * e + 1, linear_of(rows, tile, side), 1.0)
         else:
-            inverse, light = load6_symmetric(masses, m + MASS.inverse), 1.0 / mass
+            inverse, light = load3(masses, m + MASS.inverse, 0.0), 1.0 / mass
             for x in range(count):
                 tile, side = incidences[PAIR * (first + x)], incidences[PAIR * (first + x) + 1]
-                A = times_inverse_inertia(angular_of(rows, tile, side), inverse)
-                for y in range(first, first + x + 1):
+                A = columns_scaled(angular_of(rows, tile, side), inverse)
+                add_tile(matrix, slots, at + x, own(tiles, rows, tile, side, A, light), -1.0)
+                for y in range(first, first + x):
                     total = pair(tiles, rows, tile, side, incidences[PAIR * y], incidences[PAIR * y + 1], A, light)
                     add_tile(matrix, slots, at, total, -1.0)
                     at += 1
+                at += 1
 
 
 @kernel
@@ -214,7 +233,7 @@ def respond(bodies, tiles, nodes, incidences, masses, n_bodies, rows, x, a):
             store3(a, 6 * i + 3, load3(x, 3 * bodies[row + BODY.linear], 0.0))
         else:
             torque, force = reaction(bodies, tiles, nodes, incidences, i, rows, x)
-            turned = sym_mul(load6_symmetric(masses, m + MASS.inverse), torque)
+            turned = each(load3(masses, m + MASS.inverse, 0.0), torque)
             store3(a, 6 * i, sub(load3(a, 6 * i, 0.0), turned))
             pushed = add_scaled(load3(a, 6 * i + 3, 0.0), -1.0 / masses[m + MASS.mass], force)
             store3(a, 6 * i + 3, pushed)
@@ -227,7 +246,7 @@ def free_accelerations(bodies, masses, gravity, n_bodies, motion, wrenches, x, a
         row, m, at = i * BODY.size, i * MASS.size, i * MOTION.size
         spin = load3(motion, at + MOTION.spin, 0.0)
         mass = masses[m + MASS.mass]
-        momentum = sym_mul(load6_symmetric(masses, m + MASS.inertia), spin)
+        momentum = each(load3(masses, m + MASS.moments, 0.0), spin)
         torque = sub(load3(wrenches, 6 * i, 0.0), cross(spin, momentum))
         fall = sub((gravity[0], gravity[1], gravity[2]), load3(motion, at + MOTION.transport, 0.0))
         push = load3(wrenches, 6 * i + 3, 0.0)
@@ -235,7 +254,7 @@ def free_accelerations(bodies, masses, gravity, n_bodies, motion, wrenches, x, a
             store3(x, 3 * bodies[row + BODY.angular], torque)
             store3(x, 3 * bodies[row + BODY.linear], add_scaled(push, mass, fall))
         else:
-            store3(a, 6 * i, sym_mul(load6_symmetric(masses, m + MASS.inverse), torque))
+            store3(a, 6 * i, each(load3(masses, m + MASS.inverse, 0.0), torque))
             store3(a, 6 * i + 3, add_scaled(fall, 1.0 / mass, push))
 
 

@@ -23,7 +23,7 @@ from chasles.force.build import force_tables
 from chasles.force.table import MOVING, SCRATCH
 from chasles.lie import pose as pose_group
 from chasles.lie.arrays import real_array
-from chasles.lie.rotation import quaternion_to_matrix
+from chasles.lie.rotation import matrix_to_quaternion, quaternion_to_matrix
 from chasles.model.body import GROUND
 from chasles.model.force import JointForce
 from chasles.model.law import Law, PythonLaw
@@ -43,7 +43,7 @@ class Solution(NamedTuple):
 class AbsoluteMechanism:
     """The poses of all bodies as coordinates, joints as constraints.
 
-    A state has for each body the pose of its central frame (at the centre of mass, in the body's axes), (bodies, 7),
+    A state has for each body the pose of its central frame (at the centre of mass, along principal axes), (bodies, 7),
     and its velocity: the body twist on SE(3), (ω in the body, r' in space) on SO(3)xR3. `state` and `poses` convert
     from and to the frames of the user's bodies.
     """
@@ -67,7 +67,7 @@ class AbsoluteMechanism:
                 )
         _refuse_joint_forces(system)
         self.spaces, self._reasons = choose_spaces(system, space, stabilized)
-        self.centres = np.array([body.com for body in system.bodies]).reshape(-1, 3)
+        self.moments, self.central = _central_frames(system)
         self.tiles = self._make_tiles()
         self.elimination = self._eliminate()
         self.forces = force_tables(system, self._places())
@@ -94,9 +94,7 @@ class AbsoluteMechanism:
     def _central(self, body: str, frame: ArrayLike) -> np.ndarray:
         """A pose on a body's frame as seen from its central frame."""
         pose = np.array(frame, dtype=float)
-        if body != GROUND:
-            pose[4:] -= self.centres[self._index[body]]
-        return pose
+        return pose if body == GROUND else pose_group.compose(pose_group.inverse(self.central[self._index[body]]), pose)
 
     def _places(self) -> dict[str, tuple[int, np.ndarray]]:
         places = {name: (i, self._central(name, pose_group.identity())) for i, name in enumerate(self.bodies)}
@@ -161,15 +159,13 @@ class AbsoluteMechanism:
         bodies, masses = np.zeros((self.n, BODY.size), dtype=np.int64), np.zeros((self.n, MASS.size))
         incidences: list[tuple[int, int]] = []
         slots: list[tuple[int, int]] = []
-        upper = np.triu_indices(3)
         for i, body in enumerate(self.system.bodies):
             some = self._incident[i]
             bodies[i, BODY.space] = SE3 if self.spaces[body.name] == SE3_NAME else SO3XR3
             bodies[i, [BODY.first, BODY.count, BODY.slots]] = len(incidences), len(some), len(slots)
             held = [t for t in some if self.tiles[t].integers[TILE.subgroup] and self.tiles[t].second == i]
             bodies[i, BODY.held] = held[0] + 1 if held else 0
-            inertia = np.array(body.inertia)
-            masses[i] = body.mass, *inertia[upper], *np.linalg.inv(inertia)[upper]
+            masses[i] = body.mass, *self.moments[i], *(1 / self.moments[i])
             incidences += [(t, int(self.tiles[t].second == i)) for t in some]
             if i in self._node_of_hub:
                 node = self._node_of_hub[i]
@@ -215,10 +211,9 @@ class AbsoluteMechanism:
             np.zeros((*given.shape[:-1], 6)) if twists is None else real_array("state", "twists", twists, (self.n, 6))
         )
         body = convert_twist(twist, given, representation, "body")
-        central, velocity = given.copy(), np.array(np.broadcast_to(body, (*given.shape[:-1], 6)))
-        central[..., 4:] = pose_group.act(given, np.broadcast_to(self.centres, (*given.shape[:-1], 3)))
-        velocity[..., 3:] += np.cross(velocity[..., :3], self.centres)
-        rotation = quaternion_to_matrix(given[..., :4])
+        central = pose_group.compose(given, self.central)
+        velocity = pose_group.Ad_apply(pose_group.inverse(self.central), body)
+        rotation = quaternion_to_matrix(central[..., :4])
         mixed = self._mixed
         velocity[..., mixed, 3:] = np.einsum("...ij,...j->...i", rotation, velocity[..., 3:])[..., mixed, :]
         return central, velocity
@@ -229,11 +224,7 @@ class AbsoluteMechanism:
 
     def poses(self, central: ArrayLike) -> np.ndarray:
         """Poses of the users' body frames, (..., bodies, 7)."""
-        poses = np.array(central, dtype=float)
-        poses[..., 4:] -= pose_group.act(
-            np.concatenate([poses[..., :4], 0 * poses[..., 4:]], -1), self.centres + 0 * poses[..., 4:]
-        )
-        return poses
+        return pose_group.compose(np.asarray(central, dtype=float), pose_group.inverse(self.central))
 
     def twists(self, central: ArrayLike, velocity: ArrayLike, representation: str = "body") -> np.ndarray:
         """Twists of the users' body frames, (..., bodies, 6)."""
@@ -242,8 +233,7 @@ class AbsoluteMechanism:
         rotation = quaternion_to_matrix(q[..., :4])
         back = np.einsum("...ji,...j->...i", rotation, body[..., 3:])
         body[..., self._mixed, 3:] = back[..., self._mixed, :]
-        body[..., 3:] -= np.cross(body[..., :3], self.centres)
-        return convert_twist(body, self.poses(q), "body", representation)
+        return convert_twist(pose_group.Ad_apply(self.central, body), self.poses(q), "body", representation)
 
     # ------------------------------------------------------------ computing
 
@@ -432,6 +422,20 @@ class AbsoluteMechanism:
         """
         q, v = np.asarray(central, dtype=float), np.asarray(velocity, dtype=float)
         return assembly.reactions(self, joint, q, v, t, angles)
+
+
+def _central_frames(system: System) -> tuple[np.ndarray, np.ndarray]:
+    """Principal moments (bodies, 3) and poses (bodies, 7) of the central frames on the bodies' own."""
+    moments, frames = np.empty((len(system.bodies), 3)), np.empty((len(system.bodies), 7))
+    for i, body in enumerate(system.bodies):
+        inertia, frames[i] = np.array(body.inertia), np.array([1.0, 0.0, 0.0, 0.0, *np.asarray(body.com)])
+        if np.count_nonzero(inertia - np.diag(np.diagonal(inertia))):
+            moments[i], axes = np.linalg.eigh(inertia)
+            axes[:, 2] *= np.sign(np.linalg.det(axes))
+            frames[i, :4] = matrix_to_quaternion(axes)
+        else:  # the axes that the user gave are principal ones
+            moments[i] = np.diagonal(inertia)
+    return moments, frames
 
 
 def _refuse_joint_forces(system: System) -> None:

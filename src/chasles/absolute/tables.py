@@ -1,8 +1,8 @@
 """A mechanism in absolute coordinates as flat arrays: what the kernels see, and where it is in one packed array.
 
-The frame of a body is at its centre of mass, in the axes the user gave: so its inertia is (Θ, m I) in both spaces. On
-SE(3) this changes nothing (a constant factor on the right commutes with the integrators), on SO(3)xR3 it is the point
-one wants.
+The frame of a body is its central one: at the centre of mass, along the principal axes, so that its inertia is diagonal
+in both spaces. On SE(3) this changes nothing (a constant factor on the right commutes with the integrators), on
+SO(3)xR3 it is the point one wants.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from chasles.kernel.workspace import layout
 # a body: its space (1: SE(3)), whether it is a hub (explicit in the matrix) with the nodes of its two tiles, its first
 # incidence and how many, its first entry in the table of slots, and one more than the tile that holds it in a subgroup
 BODY = layout("BODY", space=1, hub=1, angular=1, linear=1, first=1, count=1, slots=1, held=1)
-# its numbers: mass, rotational inertia about the centre and its inverse
-MASS = layout("MASS", mass=1, inertia=6, inverse=6)
+# its numbers: mass, principal moments and their inverses
+MASS = layout("MASS", mass=1, moments=3, inverse=3)
 # an incidence of a body: tile and side; a slot: tile of the matrix and whether it is stored transposed
 PAIR = 2
 SE3, SO3XR3 = 1, 0

@@ -7,6 +7,7 @@ import sys
 import cyclopts
 
 from chasles import __version__
+from chasles.cli.compare import compare
 from chasles.cli.info import info
 from chasles.cli.reproduce import reproduce
 from chasles.cli.run import run
@@ -19,6 +20,7 @@ app = cyclopts.App(
     version_flags=["--version"],
 )
 app.command(run)
+app.command(compare)
 app.command(reproduce)
 app.command(info)
 app.command(warm)

@@ -17,7 +17,7 @@ def warm(
     clean: Annotated[bool, Parameter(negative=(), help="First remove the compiled code of other versions.")] = False,
 ) -> None:
     """Compile all functions into the cache, so that nothing waits for the compiler later."""
-    from chasles.gallery import heavy_top
+    from chasles.gallery import source_000
     from chasles.kernel import cache
     from chasles.kernel.face import faces
     from chasles.lie import analytic, pose, rotation, s3, s3xr3, se2, se3, so2, so3, so3xr3
@@ -29,10 +29,11 @@ def warm(
             console.print(f"removed {folder}")
     modules = (so2, so3, s3, se2, se3, pose, so3xr3, s3xr3, rotation, analytic)
     tasks: list[tuple[str, Callable[[], object]]] = [(face.label, face.compile) for face in faces(*modules)]
-    for space in heavy_top.SPACES:
-        tasks.append((f"heavy_top on {space}", partial(heavy_top.simulate, space, step=1e-3, end=1e-3)))
-    tasks += _integrator_tasks()
-    columns = (TextColumn("{task.description:28}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    top = source_000.heavy_top()
+    for space in ("SE3", "SO3xR3"):
+        tasks.append((f"heavy_top on {space}", partial(top.simulate, 2e-3, space=space, progress=False)))
+    tasks += [*_integrator_tasks(), *_mechanism_tasks()]
+    columns = (TextColumn("{task.description:31}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console) as progress:
         bar = progress.add_task("", total=len(tasks))
         for label, compile_it in tasks:
@@ -75,4 +76,47 @@ def _integrator_tasks() -> list[tuple[str, Callable[[], object]]]:
     for module in (heavy_top_004, pendulum, quadrotors, rigid_body):
         found = [value for value in vars(module).values() if isinstance(value, Field)]
         tasks += [(f"field {value.__name__}", partial(getattr, value, "address")) for value in found]
+    return tasks
+
+
+def _mechanism_tasks() -> list[tuple[str, Callable[[], object]]]:
+    """The algorithms on trees, for one state and on lanes, and what simulations need, by short runs of a system."""
+    import importlib
+    import pkgutil
+
+    import chasles as ch
+    from chasles import relative
+    from chasles.integrate.field import Field
+    from chasles.relative.algorithm import Algorithm
+    from chasles.simulation import body_motion, tree_motion
+
+    modules = [
+        importlib.import_module(f"chasles.relative.{module.name}") for module in pkgutil.iter_modules(relative.__path__)
+    ]
+    found = {value.__name__: value for module in modules for value in vars(module).values() if type(value) is Algorithm}
+    tasks: list[tuple[str, Callable[[], object]]] = [
+        (f"{name}{', lanes' if lanes else ''}", partial(algorithm.compile, lanes))
+        for name, algorithm in found.items()
+        for lanes in (False, True)
+    ]
+    for module in (tree_motion, body_motion):
+        fields = [value for value in vars(module).values() if isinstance(value, Field)]
+        tasks += [(f"field {value.__name__}", partial(getattr, value, "address")) for value in fields]
+    solid: dict[str, Any] = {"mass": 1.0, "com": (0.0, 0.0, -0.1), "inertia": (0.1, 0.1, 0.1)}
+    pair = ch.System(
+        [ch.Body("one", **solid), ch.Body("two", **solid)],
+        [ch.spherical("first", "ground", "one"), ch.revolute("second", "one", "two", axis=(0.0, 1.0, 0.0))],
+        forces=[ch.Spring("spring", ("ground", "two"), stiffness=1.0)],
+    )
+
+    def simulated(coordinates: str) -> object:
+        run = ch.simulate(pair, (0.0, 0.02), coordinates=coordinates, progress=False)
+        return run.certificate
+
+    tasks += [
+        ("simulate, joint coordinates", partial(simulated, "relative")),
+        ("simulate, absolute coordinates", partial(simulated, "absolute")),
+        ("inverse kinematics", lambda: pair.compile().inverse_kinematics("two", (0.0, 0.0, 0.0), weights=(0.0, 1.0))),
+        ("equilibrium", lambda: ch.equilibrium(pair)),
+    ]
     return tasks

@@ -137,6 +137,17 @@ def evaluate_tile(tiles, numbers, j, motion, work):
 
 
 @kernel
+def centripetal(motion, body, point):
+    """R (ω x (ω x point)) and the transport of a body: what its point accelerates by without the accelerations."""
+    if body < 0:
+        return ZERO
+    at = body * MOTION.size
+    spin = load3(motion, at + MOTION.spin, 0.0)
+    inward = mul(load9(motion, at + MOTION.rotation, 0.0), cross(spin, cross(spin, point)))
+    return add(inward, load3(motion, at + MOTION.transport, 0.0))
+
+
+@kernel
 def acceleration_term(tiles, numbers, j, motion, work):
     """The right-hand side of J a = rate of tile j: minus what g'' has besides J times the velocities' derivatives.
 
@@ -148,6 +159,10 @@ def acceleration_term(tiles, numbers, j, motion, work):
         store3(work, at + ROWS.rate, ZERO)
         return
     A, B = tiles[row + TILE.first], tiles[row + TILE.second]
+    if tiles[row + TILE.kinds] == POINT:
+        first = centripetal(motion, A, vector(numbers, n + NUMBERS.a))
+        store3(work, at + ROWS.rate, sub(first, centripetal(motion, B, vector(numbers, n + NUMBERS.b))))
+        return
     RA, rA = pose_of(motion, A)
     RB, rB = pose_of(motion, B)
     WA, vA, hA = velocity_of(motion, A, RA)
@@ -156,9 +171,6 @@ def acceleration_term(tiles, numbers, j, motion, work):
     turn_a, turn_b = cross(WA, alpha), cross(WB, beta)
     # d'' without the accelerations; the transport of bodies on SE(3) is part of their velocities' derivatives
     bend = sub(add(cross(WB, turn_b), hB), add(cross(WA, turn_a), hA))
-    if tiles[row + TILE.kinds] == POINT:
-        store3(work, at + ROWS.rate, neg(bend))
-        return
     d = sub(add(rB, beta), add(rA, alpha))
     rate = sub(add(vB, turn_b), add(vA, turn_a))
     for k in range(3):

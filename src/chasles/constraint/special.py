@@ -32,7 +32,7 @@ from chasles.constraint.rows import (
     velocity_of,
 )
 from chasles.kernel.address import invoke
-from chasles.kernel.algebra import add, add_scaled, cross, dot, mul, mul_t, neg, scale, sub
+from chasles.kernel.algebra import add, add_scaled, cross, dot, mat_mul, mul, mul_t, neg, scale, sub
 from chasles.kernel.functions import atan2
 from chasles.kernel.lanes import rint, sqrt
 from chasles.kernel.policy import kernel
@@ -179,24 +179,34 @@ def coordinate_rate(tiles, numbers, j, motion, work):
 
 
 @kernel
-def give_motion(motion, body, offset, work, at, side):
-    """Pose and body twist of the frame that the user gave a body, at `offset` from its centre, to the law's room."""
+def frame_turn(numbers, n, side):
+    """Rotation of the frame that the user gave a body in its central one; its quaternion takes the place of u."""
+    at = n + NUMBERS.u + 4 * side
+    return quaternion.to_matrix((numbers[at], numbers[at + 1], numbers[at + 2], numbers[at + 3]))
+
+
+@kernel
+def give_motion(motion, body, offset, Q, work, at, side):
+    """Pose and body twist of the frame that the user gave a body, (Q, offset) in its central one, to the law's room."""
     R, r = pose_of(motion, body)
     W, v, _ = velocity_of(motion, body, R)
-    unit = quaternion.from_matrix(R)
+    unit = quaternion.from_matrix(mat_mul(R, Q))
     work[at + 7 * side] = unit[0]
     store3(work, at + 7 * side + 1, (unit[1], unit[2], unit[3]))
     store3(work, at + 7 * side + 4, add(r, mul(R, offset)))
     spin = mul_t(R, W)
-    store6(work, at + ROOM.twists + 6 * side, (spin, add(mul_t(R, v), cross(spin, offset))))
+    linear = add(mul_t(R, v), cross(spin, offset))
+    store6(work, at + ROOM.twists + 6 * side, (mul_t(Q, spin), mul_t(Q, linear)))
 
 
 @kernel
 def custom_law(tiles, numbers, j, motion, work):
     """Evaluate the law of a CUSTOM tile; where its result is."""
     n, at = j * NUMBERS.size, work.shape[0] - 1 - ROOM.size
-    give_motion(motion, tiles[j * TILE.size + TILE.first], vector(numbers, n + NUMBERS.a), work, at, 0)
-    give_motion(motion, tiles[j * TILE.size + TILE.second], vector(numbers, n + NUMBERS.b), work, at, 1)
+    offset = vector(numbers, n + NUMBERS.a)
+    give_motion(motion, tiles[j * TILE.size + TILE.first], offset, frame_turn(numbers, n, 0), work, at, 0)
+    offset = vector(numbers, n + NUMBERS.b)
+    give_motion(motion, tiles[j * TILE.size + TILE.second], offset, frame_turn(numbers, n, 1), work, at, 1)
     return call_law(numbers, n, work)
 
 
@@ -207,11 +217,12 @@ def custom_rows(tiles, numbers, j, motion, work):
     found = custom_law(tiles, numbers, j, motion, work)
     for side in range(2):
         R, _ = pose_of(motion, tiles[row + TILE.first + side])
-        offset = vector(numbers, n + NUMBERS.a + 3 * side)
+        offset, Q = vector(numbers, n + NUMBERS.a + 3 * side), frame_turn(numbers, n, side)
         for k in range(3):
             given = found + OUT.first + 18 * side + 6 * k
             used = 1.0 if tiles[row + TILE.kinds + k] != EMPTY else 0.0
-            angular, linear = scale(used, load3(work, given, 0.0)), scale(used, load3(work, given + 3, 0.0))
+            angular = mul(Q, scale(used, load3(work, given, 0.0)))
+            linear = mul(Q, scale(used, load3(work, given + 3, 0.0)))
             place = at + ROWS.first_angular + 18 * side + 3 * k
             store3(work, place, add(angular, cross(offset, linear)))
             store3(work, place + 9, mul(R, linear))
@@ -230,7 +241,8 @@ def custom_rate(tiles, numbers, j, motion, work):
             body = tiles[row + TILE.first + side]
             R, _ = pose_of(motion, body)
             W, v, transport = velocity_of(motion, body, R)
-            linear = load3(work, found + OUT.first + 18 * side + 6 * k + 3, 0.0)
+            Q = frame_turn(numbers, j * NUMBERS.size, side)
+            linear = mul(Q, load3(work, found + OUT.first + 18 * side + 6 * k + 3, 0.0))
             value += dot(mul(R, linear), sub(cross(W, v), transport))
         work[at + ROWS.rate + k] = used * value
 

@@ -74,6 +74,7 @@ class TileBuilder:
         if isinstance(constraint, CustomConstraint):
             rows = [(CUSTOM, 0 * X, 0 * X, 0.0)] * constraint.rows + [NONE] * (3 - constraint.rows)
             tile = make_tile(name, first, second, (on_first, on_second), rows)
+            tile.numbers[NUMBERS.u : NUMBERS.u + 8] = (*on_first[:4], *on_second[:4])  # turns of the users' frames
             self._give_law(tile, constraint.law, constraint.parameters)
             return [tile]
         points = [

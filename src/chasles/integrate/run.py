@@ -83,6 +83,9 @@ def saving(save: Any) -> int | None:
     return None
 
 
+MOST_STEPS = 10**9  # in a piece; a full buffer ends a piece early, so a count of steps alone knows no bound
+
+
 class Run(ABC):
     """State of a run in plain arrays: it can be stored and continued to the same bits.
 
@@ -160,7 +163,7 @@ class Run(ABC):
                 if ending:
                     return self.solution(*ending)
                 spent = time.perf_counter() - began
-                limit = int(np.clip(limit * 0.1 / max(spent, 1e-6), 16, 16 * limit))
+                limit = int(np.clip(limit * 0.1 / max(spent, 1e-6), 16, min(16 * limit, MOST_STEPS)))
 
     def hints(self) -> tuple[str, ...]:
         """How a run that took long could be faster; also logged."""

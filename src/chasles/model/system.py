@@ -223,7 +223,8 @@ class System:
         )
         for acting in (*self.forces, *self.actuators):
             if isinstance(acting, JointForce | Actuator) and acting.joint == joint:
-                raise ValueError(f"joint {joint!r} cannot be locked: {acting.name!r} acts on it")
+                what = "joint force" if isinstance(acting, JointForce) else "actuator"
+                raise ValueError(f"joint {joint!r} cannot be locked: {what} {acting.name!r} acts on it")
         for constraint in self.constraints:
             if joint in getattr(constraint, "joints", (getattr(constraint, "joint", None),)):
                 raise ValueError(f"joint {joint!r} cannot be locked: {constraint.name!r} holds its coordinate")

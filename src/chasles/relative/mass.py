@@ -25,6 +25,7 @@ from chasles.relative.tables import (
     link,
     link_of_velocity,
     links_of,
+    run_of_velocity,
     velocity_before,
 )
 
@@ -124,32 +125,54 @@ def composite_momentum(work, here, twist, z):
 
 
 @kernel
-def store_pair(matrix, nv, r, s, value):
-    store(matrix, r * nv + s, value)
-    store(matrix, s * nv + r, value)
+def turn_columns(nv, at, work, z):
+    """The columns of the Jacobian once more, component by component, so that a loop over joints runs through memory."""
+    for s in range(nv):
+        for k in range(6):
+            store(work, at + (6 + k) * nv + s, load(work, at + 6 * s + k, z))
 
 
-@algorithm(work=f"{COMPOSITE.size}*links+6*nv", q="nq", matrix=out("nv*nv"))
+@kernel
+def fill_row(topology, nv, r, torque, force, work, at, matrix, z):
+    """M_rs for all joints s on the way from r to the ground, in runs of joints that follow each other."""
+    k, free = r, at + 6 * nv
+    while k >= 0:
+        first = run_of_velocity(topology, k)
+        for s in range(first, k + 1):
+            value = load(work, free + s, z) * torque[0] + load(work, free + 3 * nv + s, z) * force[0]
+            value += load(work, free + nv + s, z) * torque[1] + load(work, free + 4 * nv + s, z) * force[1]
+            value += load(work, free + 2 * nv + s, z) * torque[2] + load(work, free + 5 * nv + s, z) * force[2]
+            store(matrix, r * nv + s, value)
+        k = velocity_before(topology, first)
+    if k < -1:  # a free joint on the ground, whose columns are those of the identity
+        store3(matrix, r * nv - 2 - k, torque)
+        store3(matrix, r * nv - 2 - k + 3, force)
+
+
+@kernel
+def mirror_row(topology, nv, r, matrix, z):
+    """M_sr = M_rs."""
+    k = r
+    while k >= 0:
+        first = run_of_velocity(topology, k)
+        for s in range(first, min(k + 1, r)):
+            store(matrix, s * nv + r, load(matrix, r * nv + s, z))
+        k = velocity_before(topology, first)
+    if k < -1:
+        for s in range(-2 - k, 4 - k):
+            store(matrix, s * nv + r, load(matrix, r * nv + s, z))
+
+
+@algorithm(work=f"{COMPOSITE.size}*links+12*nv", q="nq", matrix=out("nv*nv"))
 def mass_matrix(topology, numbers, q, matrix, work, z):
     """M(q), all of it, by rows. Entries that vanish for every q are not written: the matrix is to be zero before."""
     nv, columns = topology[HEAD.velocities], columns_at(topology)
     gather_composites(topology, numbers, q, work, z)
+    turn_columns(nv, columns, work, z)
     for r in range(nv):
         i = link_of_velocity(topology, r)
-        column = load6(work, columns + 6 * r, z)
-        torque, force = composite_momentum(work, i * COMPOSITE.size, column, z)
-        own = dot(column[0], torque) + dot(column[1], force)
-        store(matrix, r * nv + r, own + numbers[constants_of(i) + CONSTANT.armature])
-        s = velocity_before(topology, r)
-        while s >= 0:
-            a, b = load6(work, columns + 6 * s, z)
-            store_pair(matrix, nv, r, s, dot(a, torque) + dot(b, force))
-            s = velocity_before(topology, s)
-        if s < -1:
-            s = -2 - s
-            store_pair(matrix, nv, r, s, torque[0])
-            store_pair(matrix, nv, r, s + 1, torque[1])
-            store_pair(matrix, nv, r, s + 2, torque[2])
-            store_pair(matrix, nv, r, s + 3, force[0])
-            store_pair(matrix, nv, r, s + 4, force[1])
-            store_pair(matrix, nv, r, s + 5, force[2])
+        torque, force = composite_momentum(work, i * COMPOSITE.size, load6(work, columns + 6 * r, z), z)
+        fill_row(topology, nv, r, torque, force, work, columns, matrix, z)
+        own = r * nv + r
+        store(matrix, own, load(matrix, own, z) + numbers[constants_of(i) + CONSTANT.armature])
+        mirror_row(topology, nv, r, matrix, z)

@@ -10,6 +10,7 @@ A `Raw` has its own workspace: each thread needs one of its own, `Raw(mechanism)
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 
 import numpy as np
 
@@ -25,12 +26,16 @@ class Raw:
 
     inverse_dynamics: Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray], np.ndarray]
     forward_dynamics: Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray], np.ndarray]
-    mass_matrix: Callable[[np.ndarray, np.ndarray], np.ndarray]
 
     def __init__(self, mechanism):
+        self._mechanism = mechanism
         self.inverse_dynamics = _three(mechanism, inverse.inverse_dynamics)
         self.forward_dynamics = _three(mechanism, forward.forward_dynamics)
-        self.mass_matrix = _one(mechanism, mass.mass_matrix)
+
+    @cached_property
+    def mass_matrix(self) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
+        """M(q) into `out`; prepared when it is first asked for, because its workspace grows with the square of nv."""
+        return _one(self._mechanism, mass.mass_matrix)
 
 
 def _prepared(mechanism, algorithm: Algorithm):

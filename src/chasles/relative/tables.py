@@ -1,6 +1,6 @@
 """A tree as two flat arrays, the form in which kernels see it.
 
-`topology` (int64) has a head, six numbers a link and two a velocity; `numbers` (float64) has a head and the constants
+`topology` (int64) has a head, six numbers a link and three a velocity; `numbers` (float64) has a head and the constants
 of each link. Links are numbered so that a parent comes before its children; the parent of a root is -1, the ground. A
 link is moved by one elementary joint, whose axis is the z axis of the link's frame: a joint with several axes is a
 chain of links without mass, a weld is no joint at all (the bodies are one link). So a body of the model is a frame on a
@@ -67,6 +67,12 @@ def velocity_before(topology, k):
 @kernel
 def link_of_velocity(topology, k):
     return topology[HEAD.size + topology[HEAD.links] * LINK.size + topology[HEAD.velocities] + k]
+
+
+@kernel
+def run_of_velocity(topology, k):
+    """The first velocity of the run that ends with k: of velocities that follow each other on the way to the ground."""
+    return topology[HEAD.size + topology[HEAD.links] * LINK.size + 2 * topology[HEAD.velocities] + k]
 
 
 @kernel

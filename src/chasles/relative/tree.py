@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -43,8 +43,6 @@ class Tree:
     joint_of_link: tuple[str, ...]
     link_of_body: np.ndarray  # (bodies,), -1 for what is welded to the ground; in the order of the system
     body_in_link: np.ndarray  # (bodies, 7): pose of the body's frame in the link's
-    last_link: dict[str, int]  # of each joint that is not a weld: the link that it carries
-    child_in_link: dict[str, np.ndarray]  # and the pose of its joint frame on the child, in that link's frame
 
 
 def inbound(system: System) -> dict[str, Joint]:
@@ -110,113 +108,141 @@ def elements(joint: Joint) -> Iterator[tuple[int, tuple[float, ...], float]]:
         yield turning, (*frame_with_z(w), *np.cross(w, v)), pitch
 
 
+@dataclass
+class _Links:
+    """Links as they are found along the joints."""
+
+    rows: list[tuple[int, int, int, int]] = field(default_factory=list)  # parent, kind, first coordinate and velocity
+    pitches: list[float] = field(default_factory=list)
+    owners: list[str] = field(default_factory=list)
+    coordinates: dict[str, slice] = field(default_factory=dict)
+    velocities: dict[str, slice] = field(default_factory=dict)
+
+
 def build(system: System) -> Tree:
     """The tables of a system whose joints form a tree."""
     joints = depth_first(system)
+    links, bases, link_of_body, body_in_link = _place(system, joints)
+    armatures = [value for joint in joints if joint.screws for value in joint.armature]
+    numbers = _numbers(system, links, bases, link_of_body, body_in_link, armatures)
+    topology = _topology(links, sum(value != 0.0 for value in armatures))
+    constants = numbers[GRAVITY.size :].reshape(-1, CONSTANT.size)
+    _require_mass(joints, links.owners, [row[0] for row in links.rows], constants)
+    return Tree(
+        topology,
+        numbers,
+        tuple(joints),
+        links.coordinates,
+        links.velocities,
+        tuple(links.owners),
+        link_of_body,
+        body_in_link,
+    )
+
+
+def _place(system: System, joints: list[Joint]) -> tuple[_Links, np.ndarray, np.ndarray, np.ndarray]:
+    """The links, their poses in their parents' frames at q = 0, and where the bodies are on them."""
     index = {body.name: k for k, body in enumerate(system.bodies)}
     parent_frames = np.array([j.parent_frame for j in joints]).reshape(-1, 7)
     child_back = pose_group.inverse(np.array([j.child_frame for j in joints]).reshape(-1, 7))
     parts = [list(elements(joint)) for joint in joints]
     axis_frames = np.array([frame for part in parts for _, frame, _ in part]).reshape(-1, 7)
     axis_back = pose_group.inverse(axis_frames)
-
+    links, iq, iv = _Links(), 0, 0
     link_of_body = np.full(len(index) + 1, -1)  # the last one is the ground
     body_in_link = np.tile(ORIGIN, (len(index) + 1, 1))
-    links, rows, bases, owners = 0, [], np.empty((len(axis_frames), 7)), []
-    coordinates, velocities, last_link, child_in_link = {}, {}, {}, {}
-    iq = iv = 0
-    joined: dict[str, list[int]] = {"first": [], "joint": [], "parent": []}
+    heads: list[tuple[int, int, int]] = []  # the first link of each joint, the joint, and the body that carries it
     for k, (joint, part) in enumerate(zip(joints, parts, strict=True)):
         body, parent = index[joint.child], index.get(joint.parent, len(index))
-        coordinates[joint.name], velocities[joint.name] = slice(iq, iq + joint.nq), slice(iv, iv + joint.nv)
-        if not part:
-            link_of_body[body] = link_of_body[parent]
-            placed = pose_group.compose(body_in_link[parent], parent_frames[k])
-            body_in_link[body] = pose_group.compose(placed, child_back[k])
-            continue
+        links.coordinates[joint.name] = slice(iq, iq + joint.nq)
+        links.velocities[joint.name] = slice(iv, iv + joint.nv)
         at = link_of_body[parent]
-        joined["first"].append(links)
-        joined["joint"].append(k)
-        joined["parent"].append(parent)
+        if not part:  # a weld: the body is part of its parent's link
+            placed = pose_group.compose(body_in_link[parent], parent_frames[k])
+            link_of_body[body], body_in_link[body] = at, pose_group.compose(placed, child_back[k])
+            continue
+        heads.append((len(links.rows), k, parent))
         for kind, _, pitch in part:
-            rows.append((at, kind, iq, iv, pitch))
-            owners.append(joint.name)
-            iq, iv = iq + COORDINATES[kind], iv + VELOCITIES[kind]
-            at, links = links, links + 1
+            links.rows.append((int(at), kind, iq, iv))
+            links.pitches.append(pitch)
+            links.owners.append(joint.name)
+            iq, iv, at = iq + COORDINATES[kind], iv + VELOCITIES[kind], len(links.rows) - 1
+        turned_back = np.any(child_back[k] != ORIGIN)
         link_of_body[body] = at
-        last_link[joint.name] = at
-        child_in_link[joint.name] = axis_back[at]
-        body_in_link[body] = (
-            pose_group.compose(axis_back[at], child_back[k]) if np.any(child_back[k] != ORIGIN) else axis_back[at]
-        )
-    # within a joint the next axis is seen from the last one; the first from the body that carries the joint
-    bases[1:] = pose_group.compose(axis_back[:-1], axis_frames[1:]) if links > 1 else bases[1:]
-    first = joined["first"]
-    if first:
-        placed = pose_group.compose(body_in_link[joined["parent"]], parent_frames[joined["joint"]])
+        body_in_link[body] = pose_group.compose(axis_back[at], child_back[k]) if turned_back else axis_back[at]
+    # within a joint the next axis is seen from the one before; the first from the body that carries the joint
+    bases = np.empty_like(axis_frames)
+    if heads:
+        bases[1:] = pose_group.compose(axis_back[:-1], axis_frames[1:])
+        first, joint_of, carrier = (list(column) for column in zip(*heads, strict=True))
+        placed = pose_group.compose(body_in_link[carrier], parent_frames[joint_of])
         bases[first] = pose_group.compose(placed, axis_frames[first])
+    return links, bases, link_of_body[:-1], body_in_link[:-1]
 
-    numbers = np.zeros(GRAVITY.size + links * CONSTANT.size)
+
+def _numbers(
+    system: System,
+    links: _Links,
+    bases: np.ndarray,
+    link_of_body: np.ndarray,
+    body_in_link: np.ndarray,
+    armatures: list[float],
+) -> np.ndarray:
+    """Gravity and the constants of all links."""
+    count = len(links.rows)
+    numbers = np.zeros(GRAVITY.size + count * CONSTANT.size)
     numbers[:3] = system.gravity
-    constants = numbers[GRAVITY.size :].reshape(links, CONSTANT.size)
-    if links:
-        constants[:, CONSTANT.rotation : CONSTANT.position] = quaternion_to_matrix(bases[:, :4]).reshape(links, 9)
-        constants[:, CONSTANT.position : CONSTANT.mass] = bases[:, 4:]
-    if index:
-        inertias = np.array([body.spatial for body in system.bodies])
-        ten = spatial.to_parameters(spatial.transform(inertias, body_in_link[:-1]))
-        moving = link_of_body[:-1] >= 0
-        np.add.at(constants, (link_of_body[:-1][moving],), np.pad(ten[moving], ((0, 0), (CONSTANT.mass, 2))))
-        # what is left where moments cancel (a point mass on its axis) is zero, so that a singular inertia shows itself
-        cancelled = np.trace(inertias[:, :3, :3], axis1=1, axis2=2) + ten[:, 0] * (body_in_link[:-1, 4:] ** 2).sum(
-            axis=1
-        )
-        size = np.bincount(link_of_body[:-1][moving], weights=cancelled[moving], minlength=links)
-        moments = constants[:, CONSTANT.inertia : CONSTANT.inertia + 6]
-        moments[np.abs(moments) <= ROUNDING * size[:, None]] = 0.0
-    armatures = [value for joint in joints if joint.screws for value in joint.armature]
-    one_freedom = [k for k, row in enumerate(rows) if row[1] not in (SPHERICAL, FREE)]
-    for k, value in zip(one_freedom, armatures, strict=True):
-        constants[k, CONSTANT.armature] = value
-    for k, row in enumerate(rows):
-        constants[k, CONSTANT.pitch] = row[4]
+    constants = numbers[GRAVITY.size :].reshape(count, CONSTANT.size)
+    if not count:
+        return numbers
+    constants[:, CONSTANT.rotation : CONSTANT.position] = quaternion_to_matrix(bases[:, :4]).reshape(count, 9)
+    constants[:, CONSTANT.position : CONSTANT.mass] = bases[:, 4:]
+    constants[:, CONSTANT.pitch] = links.pitches
+    one_freedom = [k for k, row in enumerate(links.rows) if row[1] not in (SPHERICAL, FREE)]
+    constants[one_freedom, CONSTANT.armature] = armatures
+    inertias = np.array([body.spatial for body in system.bodies])
+    ten = spatial.to_parameters(spatial.transform(inertias, body_in_link))
+    moving = link_of_body >= 0
+    np.add.at(constants, (link_of_body[moving],), np.pad(ten[moving], ((0, 0), (CONSTANT.mass, 2))))
+    # what is left where moments cancel (a point mass on its axis) is zero, so that a singular inertia shows itself
+    cancelled = np.trace(inertias[:, :3, :3], axis1=1, axis2=2) + ten[:, 0] * (body_in_link[:, 4:] ** 2).sum(axis=1)
+    size = np.bincount(link_of_body[moving], weights=cancelled[moving], minlength=count)
+    moments = constants[:, CONSTANT.inertia : CONSTANT.inertia + 6]
+    moments[np.abs(moments) <= ROUNDING * size[:, None]] = 0.0
+    return numbers
 
-    table = np.zeros((links, LINK.size), dtype=np.int64)
-    for k, row in enumerate(rows):
-        table[k, :4] = row[:4]
+
+def _topology(links: _Links, armatures: int) -> np.ndarray:
+    """Head, links and ways to the ground."""
+    table = np.zeros((len(links.rows), LINK.size), dtype=np.int64)
+    if links.rows:
+        table[:, :4] = links.rows
     parents = table[:, LINK.parent]
     table[:, LINK.tip] = 1
     table[parents[parents >= 0], LINK.tip] = 0
     last = {parent: k for k, parent in enumerate(parents.tolist())}
     table[list(last.values()), LINK.last] = 1
-    _require_mass(joints, owners, parents.tolist(), constants)
+    kinds = table[:, LINK.kind].tolist()
+    counts = (sum(COORDINATES[kind] for kind in kinds), sum(VELOCITIES[kind] for kind in kinds))
     head = np.zeros(HEAD.size, dtype=np.int64)
-    head[:] = links, iq, iv, sum(value != 0.0 for value in armatures)
-    return Tree(
-        np.concatenate([head, table.ravel(), *_ways(table)]),
-        numbers,
-        tuple(joints),
-        coordinates,
-        velocities,
-        tuple(owners),
-        link_of_body[:-1],
-        body_in_link[:-1],
-        last_link,
-        child_in_link,
-    )
+    head[:] = len(links.rows), *counts, armatures
+    return np.concatenate([head, table.ravel(), *_ways(table)])
 
 
-def _ways(table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """For each velocity, the one before it on the way to the ground (see `tables.velocity_before`), and its link."""
+def _ways(table: np.ndarray) -> tuple[np.ndarray, ...]:
+    """For each velocity: the one before it on the way to the ground, its link, the begin of its run (see `tables`)."""
     before: list[int] = []
     owner: list[int] = []
     last: list[int] = []
+    run: list[int] = []
     for i, (parent, kind, _, first) in enumerate(table[:, :4].tolist()):
         count = VELOCITIES[kind]
         before += [last[parent] if parent >= 0 else -1, *range(first, first + count - 1)]
         owner += [i] * count
         last.append(-2 - first if kind == FREE and parent < 0 else first + count - 1)
-    return np.array(before, dtype=np.int64), np.array(owner, dtype=np.int64)
+    for k, previous in enumerate(before):
+        run.append(run[k - 1] if previous == k - 1 and k else k)
+    return tuple(np.array(part, dtype=np.int64) for part in (before, owner, run))
 
 
 def _require_mass(joints: list[Joint], owners: list[str], parents: list[int], constants: np.ndarray) -> None:

@@ -12,7 +12,7 @@ import chasles as ch
 from chasles.gallery.pendulum import Pendulum
 from chasles.reproduce import runs
 from chasles.reproduce.figure import Claim, Figure
-from chasles.reproduce.style import BLUE, GREEN, INK, ORANGE
+from chasles.study.style import BLUE, GREEN, INK, ORANGE
 
 END, TOLERANCE, LONGEST = 3.0, 1e-6, 20
 NUMBERS = tuple(range(2, LONGEST + 1, 2))

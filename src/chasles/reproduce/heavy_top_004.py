@@ -13,7 +13,7 @@ from chasles.lie import s3
 from chasles.reproduce import runs
 from chasles.reproduce.figure import Claim, Columns, Figure
 from chasles.reproduce.kaluza_klein import kaluza_klein
-from chasles.reproduce.style import BLUE, COLOURS, ORANGE, in_a_cube, order_plot, space_curve
+from chasles.study.style import BLUE, COLOURS, ORANGE, in_a_cube, order_plot, space_curve
 
 DATA = {"as_printed": "data as printed", "physical": "data corrected"}
 THETAS = {"SLGI θ = 0": 0.0, "SLGI θ = 1/2": 0.5, "SLGI θ = 1": 1.0}

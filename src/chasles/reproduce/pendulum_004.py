@@ -15,7 +15,7 @@ import chasles as ch
 from chasles.gallery.pendulum import Pendulum
 from chasles.reproduce import runs
 from chasles.reproduce.figure import Claim, Figure
-from chasles.reproduce.style import COLOURS, on_log_scale, order_plot
+from chasles.study.style import COLOURS, on_log_scale, order_plot
 
 SPATIAL = (0.5, 1.0, -0.5)  # ω of both rods at the start [rad/s]
 METHODS = {

@@ -15,7 +15,7 @@ import chasles as ch
 from chasles.gallery.quadrotors import Quadrotors
 from chasles.reproduce import runs
 from chasles.reproduce.figure import Claim, Figure
-from chasles.reproduce.style import BLUE, INK, ORANGE, RED, on_log_scale, order_plot
+from chasles.study.style import BLUE, INK, ORANGE, RED, on_log_scale, order_plot
 
 METHODS = {f"RKMK{k + 1}": ch.RKMK(name) for k, name in enumerate(("euler", "heun", "kutta3", "rk4"))}
 COUNTS = tuple(2**k for k in range(5, 12))

@@ -112,9 +112,8 @@ class BodyRun:
         """Energies at the saved times."""
         mechanism, (central, velocity, work) = self.mechanism, self._states
         masses = np.array([body.mass for body in mechanism.system.bodies])
-        inertia = np.array([body.inertia for body in mechanism.system.bodies])
         spin, speed = velocity[..., :3], velocity[..., 3:]
-        kinetic = 0.5 * np.einsum("...bi,bij,...bj->...", spin, inertia, spin)
+        kinetic = 0.5 * np.einsum("bi,...bi,...bi->...", mechanism.moments, spin, spin)
         kinetic += 0.5 * np.einsum("b,...bi,...bi->...", masses, speed, speed)
         gravity = -np.einsum("b,...bi,i->...", masses, central[..., 4:], np.array(mechanism.system.gravity))
         springs = mechanism.applied_forces(central, velocity, self.t)[2]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -30,7 +30,35 @@ DEFAULT_METHOD, DEFAULT_RTOL, DEFAULT_ATOL = RKMK("dopri5"), 1e-8, 1e-10
 Controller = Callable[[float, np.ndarray, np.ndarray], ArrayLike]
 
 
+@overload
 def simulate(
+    system: System | Mechanism | AbsoluteMechanism,
+    span: tuple[float, float],
+    q: ArrayLike | None = ...,
+    v: ArrayLike | None = ...,
+    *,
+    coordinates: Literal["absolute"],
+    **options: Any,
+) -> BodyRun: ...
+@overload
+def simulate(
+    system: System | Mechanism,
+    span: tuple[float, float],
+    q: ArrayLike | None = ...,
+    v: ArrayLike | None = ...,
+    *,
+    coordinates: Literal["relative"] = ...,
+    **options: Any,
+) -> Run: ...
+@overload
+def simulate(
+    system: System | Mechanism | AbsoluteMechanism,
+    span: tuple[float, float],
+    q: ArrayLike | None = ...,
+    v: ArrayLike | None = ...,
+    **options: Any,
+) -> Run | BodyRun: ...
+def simulate(  # type: ignore[misc]  # the overloads sum up what has no part in the type of the result
     system: System | Mechanism | AbsoluteMechanism,
     span: tuple[float, float],
     q: ArrayLike | None = None,

@@ -1,0 +1,297 @@
+"""What a comparison leaves: rows, a table, a summary, a CSV file and a picture of work and precision."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from rich.box import SIMPLE_HEAD
+from rich.markup import escape
+from rich.table import Table
+
+from chasles.absolute.space import SE3_NAME, SO3XR3_NAME
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Canvas
+
+AUTO = "auto"
+SHOWN_JOINTS = 8  # joints with lines of their own in a summary
+SMALL = 1e-12  # a picture of rounding errors alone does not magnify them
+NOISE = 10.0  # errors within this factor of the reference's own are not compared
+LINES: dict[str, Any] = {SE3_NAME: "-", SO3XR3_NAME: "--", AUTO: ":"}
+SHOWN = {SE3_NAME: "SE(3)", SO3XR3_NAME: "SO(3) × ℝ³", AUTO: "auto"}
+
+
+@dataclass(frozen=True)
+class Row:
+    """One run. Violations and the energy error are the largest of the run; errors are at the end; time is the fastest
+    of a few runs."""
+
+    method: str
+    order: int
+    space: str
+    stabilization: str
+    step: float  # [s]
+    steps: int
+    evaluations: int
+    seconds: float
+    position: float  # violation of the joints, [m] or [rad]
+    velocity: float  # the same of their rates
+    energy: float  # [J]
+    error: float  # of a position [m] or a rotation [rad]
+    velocity_error: float  # of a body twist [rad/s, m/s]
+    joints: tuple[float, ...]  # position violation of each joint
+    message: str = ""  # why there are no numbers
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """SE(3) over SO(3) x R3 in one quantity at equal method and step: geometric mean, least and largest."""
+
+    stabilization: str
+    quantity: str
+    mean: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """All runs of a study. `reference_error` is how far two references on different groups are apart."""
+
+    name: str
+    span: tuple[float, float]
+    joint_names: tuple[str, ...]
+    rows: tuple[Row, ...]
+    reference_error: float
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(row.method for row in self.rows))
+
+    @property
+    def spaces(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(row.space for row in self.rows))
+
+    @property
+    def stabilizations(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(row.stabilization for row in self.rows))
+
+    @property
+    def step_sizes(self) -> tuple[float, ...]:
+        return tuple(sorted({row.step for row in self.rows}, reverse=True))
+
+    def select(self, **wanted: Any) -> tuple[Row, ...]:
+        """Rows with given values, as in select(method="rk4", space="SE3"), from long to short steps."""
+        found = [row for row in self.rows if all(getattr(row, name) == value for name, value in wanted.items())]
+        return tuple(sorted(found, key=lambda row: -row.step))
+
+    def order(self, method: str, space: str, stabilization: str) -> float:
+        """Order observed between the two shortest steps whose errors stand out from the reference's own."""
+        rows = self.select(method=method, space=space, stabilization=stabilization)
+        clear = [row for row in rows if row.error > NOISE * self.reference_error]
+        if len(clear) < 2:
+            return float("nan")
+        a, b = clear[-2:]
+        return float(np.log(a.error / b.error) / np.log(a.step / b.step))
+
+    # ------------------------------------------------------------ SE(3) against SO(3) x R3
+
+    @cached_property
+    def ratios(self) -> tuple[Ratio, ...]:
+        """SE(3) over SO(3) x R3: what the choice of the group buys, and what it costs."""
+        quantities: dict[str, Callable[[Row], float]] = {"position violation": lambda row: row.position}
+        if 1 < len(self.joint_names) <= SHOWN_JOINTS:
+            for k, name in enumerate(self.joint_names):
+                quantities[f"position violation of {name}"] = lambda row, k=k: row.joints[k]  # type: ignore[misc]
+        quantities |= {
+            "velocity violation": lambda row: row.velocity,
+            "energy error": lambda row: row.energy,
+            "error at the end": lambda row: row.error if row.error > NOISE * self.reference_error else np.nan,
+            "time": lambda row: row.seconds,
+        }
+        found = []
+        for stabilization in self.stabilizations:
+            for quantity, value in quantities.items():
+                numbers = self._pairs(stabilization, value)
+                if len(numbers):
+                    mean = float(np.exp(np.log(numbers).mean()))
+                    found.append(Ratio(stabilization, quantity, mean, float(numbers.min()), float(numbers.max())))
+        return tuple(found)
+
+    def _pairs(self, stabilization: str, value: Callable[[Row], float]) -> np.ndarray:
+        table = {
+            (row.space, row.method, row.step): value(row) for row in self.rows if row.stabilization == stabilization
+        }
+        ratios = [
+            table[SE3_NAME, method, step] / other
+            for (space, method, step), other in table.items()
+            if space == SO3XR3_NAME and (SE3_NAME, method, step) in table and other > 0
+        ]
+        return np.array([ratio for ratio in ratios if np.isfinite(ratio) and ratio > 0])
+
+    def ratio(self, stabilization: str, quantity: str) -> Ratio:
+        for found in self.ratios:
+            if (found.stabilization, found.quantity) == (stabilization, quantity):
+                return found
+        raise KeyError(f"comparison: no ratio {quantity!r} for stabilization {stabilization!r}")
+
+    # ------------------------------------------------------------ showing
+
+    def table(self, step: float | None = None) -> Table:
+        """The rows at one step, by default the middle one."""
+        sizes = self.step_sizes
+        wanted = sizes[len(sizes) // 2] if step is None else float(step)
+        step = min(sizes, key=lambda h: abs(h - wanted))
+        start, end = self.span
+        title = f"{self.name}, t = {start:g} to {end:g} s in steps of {step:.4g} s"
+        table = Table(title=title, box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
+        for name in ("method", "space", "stabilised"):
+            table.add_column(name, no_wrap=True)
+        columns = ("joints [m]", "joints [m/s]", "energy [J]", "error", "order")
+        for name in (*columns, "calls", "time [ms]"):
+            table.add_column(escape(name), justify="right", min_width=5)
+        for method in self.methods:
+            rows = self.select(method=method, step=step)
+            for k, row in enumerate(rows):
+                table.add_row(
+                    *_cells(row, self.order(method, row.space, row.stabilization)), end_section=k == len(rows) - 1
+                )
+        return table
+
+    def summary(self) -> Table:
+        """SE(3) over SO(3) x R3 as a table."""
+        table = Table(title="SE(3) over SO(3) × ℝ³ at equal method and step: below 1 SE(3) is better")
+        for name in ("stabilised", "quantity"):
+            table.add_column(name)
+        for name in ("geometric mean", "least", "largest"):
+            table.add_column(name, justify="right")
+        for k, found in enumerate(self.ratios):
+            last = k + 1 == len(self.ratios) or self.ratios[k + 1].stabilization != found.stabilization
+            numbers = (f"{x:.3g}" for x in (found.mean, found.low, found.high))
+            table.add_row(found.stabilization, escape(found.quantity), *numbers, end_section=last)
+        return table
+
+    def csv(self) -> str:
+        """All rows as comma-separated values."""
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(
+            [
+                *("method", "order", "space", "stabilization", "step [s]", "steps", "evaluations", "time [s]"),
+                *("position violation", "velocity violation", "energy error [J]", "error", "velocity error"),
+                *(f"position violation of {name}" for name in self.joint_names),
+                "message",
+            ]
+        )
+        for row in self.rows:
+            numbers = (row.position, row.velocity, row.energy, row.error, row.velocity_error, *row.joints)
+            key = (row.method, row.order, row.space, row.stabilization, f"{row.step:.17g}", row.steps, row.evaluations)
+            writer.writerow([*key, f"{row.seconds:.6g}", *(f"{x:.6g}" for x in numbers), row.message])
+        return text.getvalue()
+
+    def plot(self) -> Canvas:
+        """Error, violation and energy error against evaluations, which unlike times are the same on every machine; one
+        row of pictures for each stabilisation."""
+        from matplotlib import rc_context
+        from matplotlib.figure import Figure as Canvas
+
+        from chasles.study.style import SETTINGS
+
+        with rc_context(dict(SETTINGS)):
+            count = len(self.stabilizations)
+            canvas = Canvas(figsize=(12.5, 3.6 * count + 0.5), dpi=150, layout="constrained")
+            for k, stabilization in enumerate(self.stabilizations):
+                for column, (quantity, label) in enumerate(
+                    (
+                        ("error", "error at the end [m or rad]"),
+                        ("position", "largest violation [m]"),
+                        ("energy", "largest error [J]"),
+                    )
+                ):
+                    axes = canvas.add_subplot(count, 3, 3 * k + column + 1)
+                    self._draw(axes, stabilization, quantity)
+                    title = {"error": "error", "position": "violation of the joints", "energy": "energy error"}[
+                        quantity
+                    ]
+                    state = "not stabilised" if stabilization == "none" else f"with {stabilization}"
+                    axes.set(xlabel="evaluations", ylabel=label)
+                    axes.set_title(f"{self.name}: {title}, {state}")
+            self._legend(canvas)
+        return canvas
+
+    def _draw(self, axes: Any, stabilization: str, quantity: str) -> None:
+        for method, colour, marker in zip(self.methods, _colours(), _markers(), strict=False):
+            for space in self.spaces:
+                rows = self.select(method=method, space=space, stabilization=stabilization)
+                if rows:
+                    work = [row.evaluations for row in rows]
+                    size = [max(getattr(row, quantity), 1e-17) for row in rows]
+                    style: Any = {"color": colour, "marker": marker, "markerfacecolor": "none"}
+                    axes.loglog(work, size, linestyle=LINES.get(space, "-."), **style)
+        low, high = axes.get_ylim()
+        axes.set_ylim(min(low, 1e-17) if high < SMALL else low, max(high, SMALL))
+        if quantity == "error" and low <= self.reference_error <= high:
+            axes.axhline(self.reference_error, color="#9aa0a8", linewidth=0.8)
+            place: Any = {"xy": (0.01, self.reference_error), "xycoords": ("axes fraction", "data"), "xytext": (0, 2)}
+            axes.annotate("error of the reference", textcoords="offset points", fontsize=7, color="#6b7078", **place)
+
+    def _legend(self, canvas: Any) -> None:
+        from matplotlib.lines import Line2D
+
+        handles = [
+            Line2D([], [], color=colour, marker=marker, markerfacecolor="none", label=method)
+            for method, colour, marker in zip(self.methods, _colours(), _markers(), strict=False)
+        ]
+        handles += [
+            Line2D([], [], color="#33373d", linestyle=LINES.get(space, "-."), label=SHOWN.get(space, space))
+            for space in self.spaces
+        ]
+        canvas.legend(handles=handles, loc="outside lower center", ncols=min(len(handles), 10))
+
+    def save(self, folder: Path | str) -> list[Path]:
+        """Write the rows (CSV) and the picture (PNG); returns the files."""
+        place = Path(folder)
+        place.mkdir(parents=True, exist_ok=True)
+        picture = io.BytesIO()
+        self.plot().savefig(picture, format="png")
+        files = {place / "comparison.csv": self.csv().encode(), place / "comparison.png": picture.getvalue()}
+        for path, content in files.items():
+            part = path.with_name(path.name + ".part")
+            part.write_bytes(content)
+            part.replace(path)  # a reader sees the old file or the new one, never half of it
+        return list(files)
+
+
+def _cells(row: Row, order: float) -> list[str]:
+    numbers = [row.position, row.velocity, row.energy, row.error]
+    cells = [f"{x:.0e}" for x in numbers] if not row.message else ["failed", "", "", ""]
+    observed = f"{order:.1f} ({row.order})" if np.isfinite(order) else f"({row.order})"
+    return [
+        row.method,
+        row.space,
+        row.stabilization,
+        *cells,
+        observed,
+        str(row.evaluations),
+        f"{1e3 * row.seconds:.2f}",
+    ]
+
+
+def _colours() -> list[str]:
+    """More than a picture can show well, for studies of all methods."""
+    from chasles.study.style import COLOURS
+
+    return list(COLOURS) * 8
+
+
+def _markers() -> list[str]:
+    from chasles.study.style import MARKERS
+
+    return [MARKERS[(k + k // len(MARKERS)) % len(MARKERS)] for k in range(8 * len(MARKERS))]

@@ -1,0 +1,123 @@
+"""Comparisons: what a run leaves in its row, which spaces are run, and what the study finds."""
+
+import csv
+import io
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import chasles as ch
+from chasles.kernel.policy import COMPILED
+
+if COMPILED:
+    from chasles.gallery import source_000
+    from chasles.study.compare import explicit_methods
+else:
+    pytest.skip("the integrators need the compiler", allow_module_level=True)
+
+
+def study(name, **options):
+    example = source_000.example(name)
+    options = {"methods": ["rk4", "cg3"], "steps": [2e-3, 1e-3]} | options
+    return ch.compare(example.system, (0.0, 0.2), poses=example.poses, twists=example.twists, **options)
+
+
+@pytest.fixture(scope="module")
+def pendulum():
+    return study("double_pendulum")
+
+
+def test_every_combination_has_a_row(pendulum):
+    """Without stabilisation "auto" takes SE(3) for the link on the ground and SO(3) x R3 for the other."""
+    assert pendulum.methods == ("rk4", "cg3")
+    assert pendulum.spaces == ("SE3", "SO3xR3", "auto")
+    assert len(pendulum.select(stabilization="none")) == 2 * 3 * 2
+    assert len(pendulum.select(stabilization="projection")) == 2 * 2 * 2
+    assert pendulum.step_sizes == (2e-3, 1e-3)
+
+
+def test_auto_is_left_out_where_it_is_one_of_the_others():
+    found = study("heavy_top", methods=["rk4"], steps=[1e-3], stabilizations=[None])
+    assert found.spaces == ("SE3", "SO3xR3")
+
+
+def test_what_the_groups_do(pendulum):
+    """SE(3) wins on the joint to the ground without stabilisation, and on nothing else by much."""
+    assert pendulum.ratio("none", "position violation of joint 1").mean < 1e-5
+    assert 0.2 < pendulum.ratio("none", "position violation of joint 2").mean < 5
+    assert 0.2 < pendulum.ratio("none", "error at the end").mean < 5
+    auto = pendulum.select(method="rk4", space="auto", stabilization="none", step=1e-3)[0]
+    assert auto.joints[0] < 1e-13
+    for row in pendulum.select(stabilization="projection"):
+        assert row.position < 1e-13 * 0.4  # of the length of the pendulum
+        assert row.velocity < 1e-12
+    with pytest.raises(KeyError, match="no ratio"):
+        pendulum.ratio("none", "beauty")
+
+
+def test_numbers_of_a_row(pendulum):
+    for method, order in (("rk4", 4), ("cg3", 3)):
+        for space in ("SE3", "SO3xR3"):
+            assert pendulum.order(method, space, "projection") == pytest.approx(order, abs=0.35)
+    row = pendulum.select(method="rk4", space="SE3", stabilization="none", step=1e-3)[0]
+    run = source_000.double_pendulum().simulate(0.2, stabilization=None, progress=False)
+    assert row.steps == 200
+    assert row.evaluations == run.solution.evaluations
+    assert row.position == run.violations[0].max()
+    assert row.energy == abs(run.energy.balance - run.energy.balance[0]).max()
+    assert pendulum.reference_error < 1e-10
+    assert row.seconds > 0
+
+
+def test_table_summary_and_files(pendulum, tmp_path):
+    from rich.console import Console
+
+    console = Console(width=180, file=io.StringIO())
+    console.print(pendulum.table(), pendulum.summary())
+    text = console.file.getvalue()
+    for part in ("energy [J]", "rk4", "cg3", "auto", "(4)", "geometric mean", "violation of joint 2"):
+        assert part in text
+    files = pendulum.save(tmp_path / "new")
+    rows = list(csv.DictReader(files[0].read_text().splitlines()))
+    assert len(rows) == len(pendulum.rows)
+    assert float(rows[0]["position violation of joint 1"]) == pytest.approx(pendulum.rows[0].joints[0], rel=1e-5)
+    assert files[1].read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
+    assert sorted(path.name for path in (tmp_path / "new").iterdir()) == ["comparison.csv", "comparison.png"]
+
+
+def test_a_run_that_fails_says_so(pendulum):
+    failed = replace(pendulum.rows[0], error=np.nan, position=np.nan, energy=np.nan, message="not finite")
+    changed = replace(pendulum, rows=(failed, *pendulum.rows[1:]))
+    assert "not finite" in changed.csv()
+    assert changed.ratio("none", "position violation").mean > 0
+    changed.plot()
+
+
+def test_a_mapping_of_bodies_is_a_space():
+    found = study(
+        "double_pendulum", methods=[ch.RKMK("heun")], steps=[1e-3], spaces=[{"link 2": "SE3"}], stabilizations=[None]
+    )
+    assert found.spaces == ("mapping",)
+    assert found.ratios == ()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"methods": ["rk5"]}, "no explicit method 'rk5'"),
+        ({"spaces": ["SO3"]}, "space 'SO3'"),
+        ({"stabilizations": ["baumgarte!"]}, "stabilization 'baumgarte!'"),
+        ({"steps": [0.0]}, "expected positive numbers"),
+        ({"steps": []}, "expected positive numbers"),
+    ],
+)
+def test_bad_input_is_named(options, message):
+    with pytest.raises(ValueError, match=message):
+        study("heavy_top", **options)
+
+
+def test_all_explicit_methods_are_known():
+    names = explicit_methods()
+    for name in ("rk4", "dopri5", "dop853", "cf4", "cg3", "carpenter_kennedy"):
+        assert name in names
