@@ -89,7 +89,7 @@ SYSTEMS = {
     "frame named as a body": (lambda: System([A], frames=[Frame("a", "a")]), "the name 'a' is used 2 times"),
     "joint twice": (
         lambda: System([A, B], [HINGE, make.weld("hinge", "a", "b")]),
-        "joints: the name 'hinge' is used 2 times",
+        "joints and constraints: the name 'hinge' is used 2 times",
     ),
     "force twice": (
         lambda: System([A], forces=[Wrench("push", "a", np.zeros(6)), Wrench("push", "a", np.zeros(6))]),
