@@ -22,12 +22,12 @@ from chasles.absolute.kkt import (
 )
 from chasles.absolute.tables import BODY, HEAD, SE3, part_of
 from chasles.constraint.rows import IDENTITY, MOTION, ROWS, within_subgroup
-from chasles.constraint.special import ROOM, angle_rates, target_speed
+from chasles.constraint.special import ROOM, add_target_speeds, angle_rates
 from chasles.force.table import FORCE, FORCES, MOVING, SCRATCH, SPRING, add_spring, add_wrench
 from chasles.kernel.address import NUMBERS, address_of, as_integers, invoke
 from chasles.kernel.algebra import add, mat_scale, mul, mul_t, scale
 from chasles.kernel.policy import kernel, native
-from chasles.kernel.workspace import add3, load3, load9, store3, store6, store9
+from chasles.kernel.workspace import load3, load9, store3, store6, store9
 from chasles.lie import quaternion
 
 SWEEPS = 20  # of a projection, at most
@@ -209,8 +209,7 @@ def project(p_at, p_size, q_at, v_at, work_at, report_at):
         for k in range(3 * nn):
             x[k] = 0.0
         add_jacobian_times(bodies, tiles, nodes, incidences, n, rows, velocity, x, -1.0, True)
-        for t in range(nt):
-            add3(x, 3 * nodes[t], target_speed(tiles, constants, t, motion, rows))
+        add_target_speeds(tiles, constants, nodes, nt, motion, rows, x, 1.0)
         speed = 0.0
         for t in range(nt):
             for k in range(3):
@@ -341,9 +340,7 @@ def rows_of_states(whole, p, times, angles, q, v, work, residuals, rates):
         for j in range(3 * nn):
             x[j] = 0.0
         add_jacobian_times(bodies, tiles, nodes, incidences, n, rows, velocity, x, 1.0, True)
-        for t in range(nt):
-            target = target_speed(tiles, constants, t, motion, rows)
-            add3(x, 3 * nodes[t], (-target[0], -target[1], -target[2]))
+        add_target_speeds(tiles, constants, nodes, nt, motion, rows, x, -1.0)
         for t in range(nt):
             for j in range(3):
                 residuals[k, 3 * t + j] = rows[t * ROWS.size + ROWS.residual + j]

@@ -20,7 +20,7 @@ from chasles.constraint.rows import (
     ROWS,
     TILE,
 )
-from chasles.constraint.special import evaluate, evaluate_rate, target_speed
+from chasles.constraint.special import add_target_speeds, evaluate, evaluate_rate
 from chasles.kernel.algebra import (
     add,
     add_scaled,
@@ -275,8 +275,8 @@ def add_feedback(bodies, tiles, nodes, incidences, constants, alpha, beta, n_bod
             tile = incidences[PAIR * e]
             speed = times(tiles, rows, tile, incidences[PAIR * e + 1], spin, velocity)
             add3(x, 3 * nodes[tile], scale(-2.0 * alpha, speed))
+    add_target_speeds(tiles, constants, nodes, n_tiles, motion, rows, x, 2.0 * alpha)
     for t in range(n_tiles):
-        add3(x, 3 * nodes[t], scale(2.0 * alpha, target_speed(tiles, constants, t, motion, rows)))
         add3(x, 3 * nodes[t], scale(-beta * beta, load3(rows, t * ROWS.size + ROWS.residual, 0.0)))
 
 

@@ -17,6 +17,10 @@ turns, which are states of a simulation, and the time.
 
 from __future__ import annotations
 
+import functools
+
+from numba import carray, types
+
 from chasles.constraint.rows import (
     EMPTY,
     NUMBERS,
@@ -31,19 +35,23 @@ from chasles.constraint.rows import (
     vector,
     velocity_of,
 )
-from chasles.kernel.address import invoke
+from chasles.kernel.address import INTEGERS as INTEGER_POINTER
+from chasles.kernel.address import NUMBERS as REAL_POINTER
+from chasles.kernel.address import address_of, invoke
 from chasles.kernel.algebra import add, add_scaled, cross, dot, mat_mul, mul, mul_t, neg, scale, sub
 from chasles.kernel.functions import atan2
 from chasles.kernel.lanes import rint, sqrt
-from chasles.kernel.policy import kernel
-from chasles.kernel.workspace import layout, load3, store3, store6
+from chasles.kernel.policy import kernel, native
+from chasles.kernel.workspace import add3, layout, load3, store3, store6
 from chasles.lie import quaternion
 
 TURN, TRAVEL, CUSTOM, ROLL = range(6, 10)
+UNBOUNDED = 1 << 40  # length of arrays of which only a pointer is known
 ALONE, BEFORE_PARTNER, WITH_PARTNER = range(3)  # how a coordinate is used
 # numbers of a special tile that take the place of w_1 and w_2: the law's address (exact as a float: it is below 2^53)
-# or 0, where its parameters begin among the numbers of all tiles and how many, which angle is its own or -1, its use
-EXTRA = layout("EXTRA", law=1, parameters=1, count=1, angle=1, use=1)
+# or 0, where its parameters begin among the numbers of all tiles and how many, which angle is its own or -1, its use,
+# and the address of `special`
+EXTRA = layout("EXTRA", law=1, parameters=1, count=1, angle=1, use=1, function=1)
 EXTRA_AT = NUMBERS.w + 3
 # arguments and result of a law: poses and twists of two bodies; residual, rows of both, rate, target (`Custom`)
 ROOM = layout("ROOM", poses=14, twists=12, out=45)
@@ -300,40 +308,76 @@ def rolling_rate(tiles, numbers, j, motion, work):
         work[at + ROWS.rate + k] = -dot(U, bend) - dot(cross(WA, U), speed)
 
 
+EVALUATE, RATE, TARGET = range(3)  # what `special` computes
+
+
+@native
+def special(what, tiles_at, numbers_at, j, motion_at, work_at, work_size):
+    """Residual and Jacobian, acceleration term, or what J V must be (left in the room for laws), of a special tile.
+
+    A function of its own, called through its address, which the tile has: so the loops over ordinary tiles stay small.
+    """
+    tiles, numbers = carray(tiles_at, (UNBOUNDED,)), carray(numbers_at, (UNBOUNDED,))
+    motion, work = carray(motion_at, (UNBOUNDED,)), carray(work_at, (work_size,))
+    kind, n = tiles[j * TILE.size + TILE.kinds], j * NUMBERS.size
+    if what == EVALUATE:
+        if kind == CUSTOM:
+            custom_rows(tiles, numbers, j, motion, work)
+        elif kind == ROLL:
+            rolling_rows(tiles, numbers, j, motion, work)
+        else:
+            coordinate_rows(tiles, numbers, j, motion, work)
+    elif what == RATE:
+        if kind == CUSTOM:
+            custom_rate(tiles, numbers, j, motion, work)
+        elif kind == ROLL:
+            rolling_rate(tiles, numbers, j, motion, work)
+        else:
+            coordinate_rate(tiles, numbers, j, motion, work)
+    else:
+        target = ZERO
+        if kind == CUSTOM:
+            target = load3(work, custom_law(tiles, numbers, j, motion, work) + OUT.target, 0.0)
+        elif kind != ROLL and int(numbers[n + EXTRA_AT + EXTRA.use]) == ALONE:
+            target = (drive(numbers, n, work, 1), 0.0, 0.0)
+        store3(work, work_size - 1 - ROOM.size, target)
+
+
+@functools.cache
+def special_address() -> int:
+    """Address of `special`, compiled now or loaded from the cache."""
+    size = types.int64
+    return address_of(special, size, INTEGER_POINTER, REAL_POINTER, size, REAL_POINTER, REAL_POINTER, size)
+
+
+@kernel
+def call_special(what, tiles, numbers, j, motion, work):
+    address = int(numbers[j * NUMBERS.size + EXTRA_AT + EXTRA.function])
+    invoke(address, what, tiles, numbers, j, motion, work, work.shape[0])
+
+
 @kernel
 def evaluate(tiles, numbers, j, motion, work):
     """Residual and Jacobian of any tile, at the poses of the bodies."""
-    kind = tiles[j * TILE.size + TILE.kinds]
-    if kind < TURN:
+    if tiles[j * TILE.size + TILE.kinds] < TURN:
         evaluate_tile(tiles, numbers, j, motion, work)
-    elif kind == CUSTOM:
-        custom_rows(tiles, numbers, j, motion, work)
-    elif kind == ROLL:
-        rolling_rows(tiles, numbers, j, motion, work)
     else:
-        coordinate_rows(tiles, numbers, j, motion, work)
+        call_special(EVALUATE, tiles, numbers, j, motion, work)
 
 
 @kernel
 def evaluate_rate(tiles, numbers, j, motion, work):
     """The acceleration term of any tile: see `rows.acceleration_term`."""
-    kind = tiles[j * TILE.size + TILE.kinds]
-    if kind < TURN:
+    if tiles[j * TILE.size + TILE.kinds] < TURN:
         acceleration_term(tiles, numbers, j, motion, work)
-    elif kind == CUSTOM:
-        custom_rate(tiles, numbers, j, motion, work)
-    elif kind == ROLL:
-        rolling_rate(tiles, numbers, j, motion, work)
     else:
-        coordinate_rate(tiles, numbers, j, motion, work)
+        call_special(RATE, tiles, numbers, j, motion, work)
 
 
 @kernel
-def target_speed(tiles, numbers, j, motion, work):
-    """What J V of tile j must be: zero, but for constraints that depend on time."""
-    kind, n = tiles[j * TILE.size + TILE.kinds], j * NUMBERS.size
-    if kind == CUSTOM:
-        return load3(work, custom_law(tiles, numbers, j, motion, work) + OUT.target, 0.0)
-    if (kind == TURN or kind == TRAVEL) and int(numbers[n + EXTRA_AT + EXTRA.use]) == ALONE:
-        return (drive(numbers, n, work, 1), 0.0, 0.0)
-    return ZERO
+def add_target_speeds(tiles, numbers, nodes, n_tiles, motion, work, x, sign):
+    """x += sign times what J V of the tiles must be: zero, but for constraints that depend on time."""
+    for j in range(n_tiles):
+        if tiles[j * TILE.size + TILE.kinds] >= TURN:
+            call_special(TARGET, tiles, numbers, j, motion, work)
+            add3(x, 3 * nodes[j], scale(sign, load3(work, work.shape[0] - 1 - ROOM.size, 0.0)))

@@ -19,6 +19,7 @@ from chasles.constraint.special import (
     TRAVEL,
     TURN,
     WITH_PARTNER,
+    special_address,
 )
 from chasles.lie import pose as pose_group
 from chasles.model.constraint import (
@@ -51,6 +52,20 @@ class TileBuilder:
     parameters: list[float] = field(default_factory=list)
 
     def build(self, constraint: Constraint) -> list[Tile]:
+        """The tiles of a constraint."""
+        tiles = self._tiles(constraint)
+        for tile in tiles:
+            if tile.kind >= TURN:
+                tile.numbers[EXTRA_AT + EXTRA.function] = self._exact(special_address(), "special")
+        return tiles
+
+    @staticmethod
+    def _exact(address: int, what: str) -> int:
+        if address >= 2**53:
+            raise OverflowError(f"the address of {what} is not exact as a number")
+        return address
+
+    def _tiles(self, constraint: Constraint) -> list[Tile]:
         name = constraint.name
         if isinstance(constraint, Coupling):
             both = zip(constraint.joints, constraint.coordinates, constraint.ratios, strict=True)
@@ -112,11 +127,8 @@ class TileBuilder:
         return tile
 
     def _give_law(self, tile: Tile, law: Law, parameters) -> None:
-        address = law.address
-        if address >= 2**53:
-            raise OverflowError(f"the address of {law!r} is not exact as a number")
         self.laws.append(law)
-        tile.numbers[EXTRA_AT + EXTRA.law] = address
+        tile.numbers[EXTRA_AT + EXTRA.law] = self._exact(law.address, repr(law))
         tile.numbers[EXTRA_AT + EXTRA.parameters] = len(self.parameters)  # moved to the end of the tiles later
         tile.numbers[EXTRA_AT + EXTRA.count] = len(parameters)
         self.parameters += list(parameters)
