@@ -33,7 +33,7 @@ from chasles.screw.representation import check_representation, convert_twist
 CONDENSED = 3  # a body with more joint tiles stays in the matrix
 
 
-class Solution(NamedTuple):
+class BodyAccelerations(NamedTuple):
     """Accelerations of bodies in their spaces' own velocities, (..., bodies, 6), and multipliers (..., tiles, 3)."""
 
     accelerations: np.ndarray
@@ -305,7 +305,7 @@ class AbsoluteMechanism:
 
     def accelerations(
         self, central: ArrayLike, velocity: ArrayLike, t: ArrayLike = 0.0, angles: ArrayLike | None = None
-    ) -> Solution:
+    ) -> BodyAccelerations:
         """Accelerations and multipliers of states under gravity and the system's forces."""
         wrenches = self.applied_forces(central, velocity, t)[0]
         batch, (q, v, w) = self._rows(np.asarray(central, dtype=float), np.asarray(velocity, dtype=float), wrenches)
@@ -323,7 +323,9 @@ class AbsoluteMechanism:
         if not np.isfinite(a).all():
             raise ArithmeticError(self._singular())
         found = multipliers.reshape(len(q), -1, 3)[:, self.elimination.order[self._node]]
-        return Solution(a[:, : 6 * self.n].reshape(*batch, self.n, 6), found.reshape(*batch, len(self.tiles), 3))
+        return BodyAccelerations(
+            a[:, : 6 * self.n].reshape(*batch, self.n, 6), found.reshape(*batch, len(self.tiles), 3)
+        )
 
     def _singular(self) -> str:
         return "the equations are singular: constraints that depend on each other, or contradict each other"
