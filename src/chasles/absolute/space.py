@@ -53,7 +53,7 @@ def _automatic(system: System, stabilized: bool) -> tuple[dict[str, str], dict[s
             chosen[body.name] = SO3XR3_NAME
             reasons[body.name] = (
                 f"the {joint.kind} joint {joint.name!r} holds it to the ground, but with stabilisation both spaces "
-                "satisfy it, and SO(3)xR3 is more accurate on fast rotation"
+                "satisfy it, and on SO(3)xR3 forces and velocities need not turn with the body"
             )
         else:
             chosen[body.name] = SE3_NAME
