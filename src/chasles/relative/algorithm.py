@@ -10,6 +10,7 @@ over another function.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections.abc import Callable
@@ -186,8 +187,23 @@ def _rows(array: np.ndarray, count: int, first: int, last: int) -> np.ndarray:
 
 def evaluate(size: str, sizes: dict[str, int]) -> int:
     """A size such as "nv", "nv*nv" or "22*slots+6*nv" as a number."""
-    terms = (term.split("*") for term in size.split("+"))
-    return sum(math.prod(int(factor) if factor.isdigit() else sizes[factor] for factor in term) for term in terms)
+    total = 0
+    for number, names in _terms(size):
+        for name in names:
+            number *= sizes[name]
+        total += number
+    return total
+
+
+@functools.cache
+def _terms(size: str) -> list[tuple[int, list[str]]]:
+    """The products that a size is the sum of: a number and names."""
+    terms = []
+    for term in size.split("+"):
+        factors = term.split("*")
+        numbers = [int(factor) for factor in factors if factor.isdigit()]
+        terms.append((math.prod(numbers), [factor for factor in factors if not factor.isdigit()]))
+    return terms
 
 
 def algorithm(*, work: str, **arrays: str | Argument) -> Callable[[Callable], Algorithm]:
