@@ -60,7 +60,8 @@ def per_body_and_step(system: ch.System, steps: int, repeats: int = 3) -> float:
     """Time of RKMK4 with projection, per body and step [s]."""
     dynamics = BodyDynamics(system, "SO3xR3", projected=True)
     tree = ch.Mechanism(system)
-    state = dynamics.state(*dynamics.mechanism.state(tree.poses(tree.neutral())))
+    poses, velocities = dynamics.mechanism.state(tree.poses(tree.neutral()))
+    state = dynamics.state(poses, velocities, np.empty(0))
     run = ExplicitRun(dynamics.problem(), ch.RKMK("rk4"), (0.0, 1e3), state, Options(step=STEP, save="final"))
     run.advance(steps)  # warm, and in motion
     times = []
@@ -79,7 +80,9 @@ def one_body_equations() -> float:
     count = 100_000
     rows = [np.tile(array.ravel(), (count, 1)) for array in (q, v, np.zeros(6))]
     work, a, multipliers = np.empty(mechanism.work), np.empty((count, 6)), np.empty((count, 0))
-    arguments = (entry.addresses()[0], mechanism.parameters, *rows, work, a, multipliers, 0)
+    packed, times, angles = mechanism.parameters, np.zeros(count), np.zeros((count, 0))
+    address = entry.addresses()[0]
+    arguments = (address, packed.view(np.int64), packed, times, angles, *rows, work, a, multipliers, 0)
     return best_time(lambda: entry.accelerations_of_states(*arguments), 7) / count
 
 

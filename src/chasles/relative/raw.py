@@ -70,9 +70,12 @@ def _three(mechanism, algorithm: Algorithm) -> Callable:
 
 def _one(mechanism, algorithm: Algorithm) -> Callable:
     topology, numbers, scalar, lanes, space, lane_space = _prepared(mechanism, algorithm)
+    # entries of joints that are not on one way to the ground are not written; a chain has none
+    chain = all(joint.kind != "free" for joint in mechanism.tree.joints) and not np.any(topology[-mechanism.nv :])
 
     def call(q, out):
-        out[...] = 0.0  # where joints are not on one way to the ground nothing is written
+        if not chain:
+            out[...] = 0.0
         if q.ndim == 1:
             scalar(topology, numbers, 1, q, out.reshape(-1), space)
             return out
