@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from chasles.absolute.mechanism import AbsoluteMechanism
-from chasles.integrate.solution import Solution
 from chasles.lie import pose as pose_group
 from chasles.screw.representation import convert_twist
 from chasles.simulation.bodies import BodyDynamics
-from chasles.simulation.run import Energies
+from chasles.simulation.run import Energies, SolvedRun
 
 
 class BodyFrameMotion:
@@ -48,7 +46,7 @@ class BodyFrameMotion:
 
 
 @dataclass(frozen=True)
-class BodyRun:
+class BodyRun(SolvedRun):
     """A motion simulated in absolute coordinates. `t` [s]; at these times `poses` (times, bodies, 7) and body `twists`.
 
     run["name"] is the motion of a body or frame; `reactions` are the joints' forces; `energy`, `violations` and
@@ -56,24 +54,10 @@ class BodyRun:
     """
 
     dynamics: BodyDynamics
-    solution: Solution
-    options: dict[str, Any] = field(repr=False)
 
     @property
     def mechanism(self) -> AbsoluteMechanism:
         return self.dynamics.mechanism
-
-    @property
-    def t(self) -> np.ndarray:
-        return self.solution.t
-
-    @property
-    def success(self) -> bool:
-        return self.solution.success
-
-    @property
-    def message(self) -> str:
-        return self.solution.message
 
     @cached_property
     def _states(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -88,9 +72,6 @@ class BodyRun:
     def twists(self) -> np.ndarray:
         """Body twists of the bodies' frames, (times, bodies, 6)."""
         return self.mechanism.twists(*self._states[:2])
-
-    def __len__(self) -> int:
-        return len(self.t)
 
     def __getitem__(self, name: str) -> BodyFrameMotion:
         return BodyFrameMotion(self, name)
@@ -119,17 +100,5 @@ class BodyRun:
         springs = mechanism.applied_forces(central, velocity, self.t)[2]
         return Energies(kinetic, gravity, springs, work)
 
-    @cached_property
-    def certificate(self):
-        """How good the run is: see `chasles.certify`."""
-        from chasles.simulation.certificate import certify  # which looks at runs
-
-        return certify(self)
-
     def __str__(self) -> str:
-        s = self.solution
-        return (
-            f"{self.mechanism.system.name}: {self.mechanism.n} bodies in absolute coordinates, "
-            f"t = {self.t[0]:g} to {self.t[-1]:g} s\n{s.method}: {s.steps} steps, {s.rejections} rejected, "
-            f"{s.evaluations} evaluations, {s.seconds:.3g} s\n{s.message}"
-        )
+        return self._described(f"{self.mechanism.system.name}: {self.mechanism.n} bodies in absolute coordinates")

@@ -78,7 +78,46 @@ class JointMotion:
 
 
 @dataclass(frozen=True)
-class Run:
+class SolvedRun:
+    """What every run has: the solution and how it ended, and its certificate."""
+
+    dynamics: Any
+    solution: Solution
+    options: dict[str, Any] = field(repr=False)
+
+    @property
+    def t(self) -> np.ndarray:
+        return self.solution.t
+
+    @property
+    def success(self) -> bool:
+        return self.solution.success
+
+    @property
+    def message(self) -> str:
+        return self.solution.message
+
+    def __len__(self) -> int:
+        return len(self.t)
+
+    @cached_property
+    def certificate(self):
+        """How good the run is: see `chasles.certify`."""
+        from chasles.simulation.certificate import certify  # which looks at runs
+
+        this: Any = self  # one of the two kinds of runs
+        return certify(this)
+
+    def _described(self, what: str) -> str:
+        s = self.solution
+        return (
+            f"{what}, t = {self.t[0]:g} to {self.t[-1]:g} s\n{s.method}: {s.steps} steps, {s.rejections} rejected, "
+            f"{s.evaluations} evaluations, {s.seconds:.3g} s\n{s.message}"
+        )
+
+
+@dataclass(frozen=True)
+class Run(SolvedRun):
     """A simulated motion. `t` [s], and at these times `q`, `v`, `a` in joint coordinates.
 
     run["name"] is the motion of a body or frame, run.joint("name") that of a joint, run(times) the states (q, v) in
@@ -86,17 +125,11 @@ class Run:
     """
 
     dynamics: TreeDynamics
-    solution: Solution
-    options: dict[str, Any] = field(repr=False)
     controls: np.ndarray | None = field(default=None, repr=False)  # generalised forces u at the saved times
 
     @property
     def mechanism(self) -> Mechanism:
         return self.dynamics.mechanism
-
-    @property
-    def t(self) -> np.ndarray:
-        return self.solution.t
 
     @property
     def q(self) -> np.ndarray:
@@ -111,17 +144,6 @@ class Run:
         """Joint accelerations, from the equations of motion at the saved states."""
         u = 0.0 if self.controls is None else self.controls
         return self.mechanism.accelerations_under(self.q, self.v, u, self.t)
-
-    @property
-    def success(self) -> bool:
-        return self.solution.success
-
-    @property
-    def message(self) -> str:
-        return self.solution.message
-
-    def __len__(self) -> int:
-        return len(self.t)
 
     def __getitem__(self, name: str) -> FrameMotion:
         return FrameMotion(self, name)
@@ -145,17 +167,6 @@ class Run:
         springs = self.mechanism.applied_forces(self.q, self.v, self.t).stored
         return Energies(kinetic, gravity, springs, self.dynamics.split(self.solution.y)[2])
 
-    @cached_property
-    def certificate(self):
-        """How good the run is: see `chasles.certify`."""
-        from chasles.simulation.certificate import certify  # which looks at runs
-
-        return certify(self)
-
     def __str__(self) -> str:
-        s = self.solution
-        return (
-            f"{self.mechanism.system.name}: {len(self.mechanism.bodies)} bodies, {self.mechanism.nv} velocities, "
-            f"t = {self.t[0]:g} to {self.t[-1]:g} s\n{s.method}: {s.steps} steps, {s.rejections} rejected, "
-            f"{s.evaluations} evaluations, {s.seconds:.3g} s\n{s.message}"
-        )
+        mechanism = self.mechanism
+        return self._described(f"{mechanism.system.name}: {len(mechanism.bodies)} bodies, {mechanism.nv} velocities")
