@@ -70,7 +70,11 @@ def test_a_layer_is_stale_with_what_it_stands_on_and_with_nothing_else(tmp_path)
         return {layer for layer, key in before.items() if cache.source_key(layer, package) != key}
 
     assert changed_by("cli/run.py") == {"cli"}
-    assert changed_by("relative/tables.py") == {"relative", "simulation", "cli"}
+    inner = {layer for layer in cache.BELOW if layer.startswith("relative.")}
+    assert changed_by("relative/tables.py") == {"relative", *inner, "simulation", "cli"}
+    (package / "relative" / "derivative").mkdir(exist_ok=True)
+    (package / "relative" / "derivative" / "new.py").write_text("")
+    assert changed_by("relative/derivative/new.py") == {"relative.derivative", "cli"}
     assert changed_by("lie/so3.py") == {*cache.BELOW, "cli"} - {"kernel"}
     assert changed_by("kernel/lanes.py") == {*cache.BELOW, "cli"}
 
@@ -78,12 +82,12 @@ def test_a_layer_is_stale_with_what_it_stands_on_and_with_nothing_else(tmp_path)
 def test_a_layers_key_covers_all_that_its_kernels_can_call():
     """A module with kernels imports from nowhere else: what it imports could be compiled into them."""
     package = Path(chasles.__file__).parent
-    for layer, below in cache.BELOW.items():
-        for path in sorted((package / layer).rglob("*.py")):
-            text = path.read_text()
-            if re.search(r"^@(kernel|face|field|algorithm)\b", text, re.MULTILINE):
-                imported = set(re.findall(r"^(?:from|import) chasles\.(\w+)", text, re.MULTILINE))
-                assert imported <= {layer, *below}, path
+    for path in sorted(package.rglob("*.py")):
+        layer = cache.layer_of(".".join(path.relative_to(package).parts[:-1]))
+        text = path.read_text()
+        if layer in cache.BELOW and re.search(r"^@(kernel|face|field|algorithm)\b", text, re.MULTILINE):
+            modules = re.findall(r"^(?:from|import) chasles\.([\w.]+)", text, re.MULTILINE)
+            assert {cache.layer_of(module) for module in modules} <= {layer, *cache.BELOW[layer]}, path
 
 
 UNWRITABLE = """

@@ -27,7 +27,8 @@ import numpy as np
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLocator
 
 PACKAGE = Path(__file__).resolve().parents[1]
-# what the kernels of a layer can call, beside their own layer; those of a layer not listed can call the whole package
+# what the kernels of a layer can call, beside their own layer; those of a layer not listed can call the whole package.
+# "a.b" is a layer within a layer: an edit in it leaves the kernels of "a" alone.
 BELOW = {
     "kernel": (),
     "lie": ("kernel",),
@@ -35,7 +36,12 @@ BELOW = {
     "force": ("kernel", "lie"),
     "constraint": ("kernel", "lie"),
     "relative": ("kernel", "lie", "force"),
+    "relative.loop": ("kernel", "lie", "force", "constraint", "relative"),
+    "relative.derivative": ("kernel", "lie", "force", "relative"),
+    "relative.higher": ("kernel", "lie", "force", "relative"),
+    "relative.parameter": ("kernel", "lie", "force", "relative"),
     "absolute": ("kernel", "lie", "force", "constraint"),
+    "absolute.implicit": ("kernel", "lie", "force", "constraint", "absolute"),
     "simulation": ("kernel", "lie", "force", "constraint", "relative", "absolute", "integrate"),
 }
 _KEY = re.compile("[0-9a-f]{16}").fullmatch
@@ -58,11 +64,20 @@ def source_key(layer: str = "", package: Path | None = None) -> str:
     digest = hashlib.sha256()
     versions = (numba.__version__, llvmlite.__version__, np.__version__, platform.python_version())
     digest.update(repr((*versions, os.environ.get("CHASLES_CHECK"))).encode())
-    roots = [package / name for name in (*BELOW[layer], layer)] if layer in BELOW else [package]
-    for path in sorted(path for root in roots for path in root.rglob("*.py")):
-        digest.update(path.relative_to(package).as_posix().encode())
-        digest.update(path.read_bytes())
+    covered = (*BELOW[layer], layer) if layer in BELOW else ()
+    for path in sorted(package.rglob("*.py")):
+        place = path.relative_to(package)
+        if not covered or layer_of(".".join(place.parts[:-1])) in covered:
+            digest.update(place.as_posix().encode())
+            digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
+
+
+def layer_of(module: str) -> str:
+    """The innermost layer that a module (without "chasles.") belongs to."""
+    parts = module.split(".")
+    prefixes = (".".join(parts[:k]) for k in range(len(parts), 0, -1))
+    return next((prefix for prefix in prefixes if prefix in BELOW), parts[0])
 
 
 def _usable(folder: Path) -> bool:
@@ -110,7 +125,7 @@ class _Locator(_CacheLocator):
 
     def __init__(self, py_func):
         module = py_func.__module__.removeprefix("chasles.")
-        self._layer = module.partition(".")[0]
+        self._layer = layer_of(module)
         self._unique = f"{module}-{py_func.__code__.co_firstlineno}"
 
     def get_cache_path(self):
