@@ -27,14 +27,20 @@ def copy(source, first, target, start, size, z):
 
 @kernel
 def linear(out, weights, iw, count, values, size, h, z):
-    """out = h sum_j weights[iw + j] values[j]."""
-    for k in range(size):
-        store(out, k, like(0.0, z))
+    """out = h sum_j weights[iw + j] values[j]; those that vanish are left out."""
+    empty = True
     for j in range(count):
-        w = h * weights[iw + j]
-        if w != 0.0:
+        w, at = h * weights[iw + j], j * size
+        if w != 0.0 and empty:
             for k in range(size):
-                store(out, k, load(out, k, z) + w * load(values, j * size + k, z))
+                store(out, k, w * load(values, at + k, z))
+            empty = False
+        elif w != 0.0:
+            for k in range(size):
+                store(out, k, load(out, k, z) + w * load(values, at + k, z))
+    if empty:
+        for k in range(size):
+            store(out, k, like(0.0, z))
 
 
 @kernel
