@@ -56,7 +56,7 @@ def add_commutators(table, extra, target, h, f, x, work, d, z):
 @kernel
 def munthe_kaas(table, addresses, settings, a, b, c, extra, program, t, h, y, f0, parts, address, p, z):
     """One step; returns the largest angle of a move. f are the field values of the stages, k their pullbacks."""
-    f, k, _, x, out, _, work, _, _ = parts
+    f, k, _, x, out, _, work, _, _, _ = parts
     stages, d, n = settings[SET.stages], settings[SET.algebra], settings[SET.point]
     mapping, terms = settings[SET.mapping], settings[SET.terms]
     angle = like(0.0, z)
@@ -89,7 +89,7 @@ def exponentials(table, addresses, settings, weights, b, c, extra, program, t, h
     `program` has a row (base, first factor, end of factors) for each stage and for the result. `points` holds the
     stages' points; with dense output `moves` holds their coordinates from y, and x becomes those of the result.
     """
-    f, points, moves, x, out, _, work, _, _ = parts
+    f, points, moves, x, out, _, work, _, _, _ = parts
     stages, d, n = settings[SET.stages], settings[SET.algebra], settings[SET.point]
     dense = settings[SET.dense]
     angle = like(0.0, z)

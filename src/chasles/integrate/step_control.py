@@ -79,7 +79,7 @@ def point_norm(y, out, other, rtol, atol, size, paper):
 @kernel
 def error_of_step(table, addresses, settings, real, e, program, weights, y, h, parts):
     """Estimated error of a step: in the algebra for Munthe-Kaas methods, between points for pairs of products."""
-    f, k, _, _, out, other, work, _, _ = parts
+    f, k, _, _, out, other, work, _, _, _ = parts
     stages, n, d = settings[SET.stages], settings[SET.point], settings[SET.algebra]
     rtol, atol = real[REAL.rtol], real[REAL.atol]
     paper = settings[SET.controller] == PAPER
