@@ -15,6 +15,7 @@ from chasles.integrate.problem import LieODE
 from chasles.integrate.space import Space
 from chasles.model.system import System
 from chasles.relative.mechanism import Mechanism
+from chasles.simulation.actuation import Actuation
 from chasles.simulation.body_motion import body_motion, onto_constraints, with_workspace
 from chasles.simulation.laws import laws_may_raise
 
@@ -30,9 +31,13 @@ class BodyDynamics:
         space: str | Mapping[str, str],
         projected: bool,
         baumgarte: tuple[float, float] = (0.0, 0.0),
+        inputs: bool = False,
     ):
+        if isinstance(system, AbsoluteMechanism) and inputs and not system.inputs:
+            system = AbsoluteMechanism(system.system, system.spaces, baumgarte=system.baumgarte, inputs=True)
         if isinstance(system, System):
-            system = AbsoluteMechanism(system, space, stabilized=projected or any(baumgarte), baumgarte=baumgarte)
+            stabilized = projected or any(baumgarte)
+            system = AbsoluteMechanism(system, space, stabilized, baumgarte, inputs)
         elif any(baumgarte) and tuple(baumgarte) != system.baumgarte:
             raise ValueError(
                 f"simulate: the mechanism was compiled with baumgarte={system.baumgarte}; compile it with {baumgarte}"
@@ -45,9 +50,23 @@ class BodyDynamics:
         self.n = self.mechanism.n
         self.space = Space(*blocks, f"r{6 * self.n + self.mechanism.angles_counted + 1}", side="right")
 
-    def problem(self) -> LieODE:
+    @property
+    def control(self) -> slice:
+        """Where the input is in the parameters of the problem."""
+        return self.mechanism.control
+
+    def problem(self, u: ArrayLike | None = None) -> LieODE:
+        """The problem under constant forces u along the velocities of the joints."""
         correction = onto_constraints if self.projected else None
-        return LieODE(self.space, body_motion, with_workspace(self.mechanism), correction)
+        p = with_workspace(self.mechanism)
+        if u is not None:
+            p[self.control] = u
+        return LieODE(self.space, body_motion, p, correction)
+
+    def coordinates(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Coordinates and velocities of the joints at states."""
+        poses, velocities, _ = self.split(y)
+        return self.mechanism.joint_states(poses, velocities, self.angles(y))
 
     def state(self, poses: np.ndarray, velocities: np.ndarray, angles: np.ndarray, work: float = 0.0) -> np.ndarray:
         return np.concatenate([poses.ravel(), velocities.ravel(), angles.ravel(), [work]])
@@ -61,6 +80,9 @@ class BodyDynamics:
         n = self.n
         poses = y[..., : 7 * n].reshape(*y.shape[:-1], n, 7)
         return poses, y[..., 7 * n : 13 * n].reshape(*y.shape[:-1], n, 6), y[..., -1]
+
+    def actuation(self) -> Actuation:
+        return Actuation(self.mechanism.system, self.mechanism.joints.velocities, self.mechanism.joints.nv)
 
     def laws_may_raise(self):
         return laws_may_raise((*self.mechanism.forces.laws, *self.mechanism.laws))
@@ -97,7 +119,9 @@ class BodyDynamics:
             poses, twists = assembled, self.mechanism.consistent_velocities(assembled, given, t)
         central, velocity = self.mechanism.state(poses, twists)
         if assemble and angles is not None:  # they may have moved: count on from where they were
-            angles = angles + np.remainder(self.mechanism.angles(central) - angles + np.pi, 2 * np.pi) - np.pi
+            at = self.mechanism.joint_states(central, velocity, angles)[0]
+            where = self.mechanism.joints.coordinates
+            angles = np.array([at[where[joint]][k] for joint, k in self.mechanism.counted])
         if angles is None:
             angles = self.mechanism.angles(central)
         self._refuse(central, velocity, t, angles)

@@ -1,16 +1,15 @@
 """The motion of bodies with constraints as a vector field: the index-1 form 000 eq. (2) on SE(3)^n or (SO(3)xR3)^n.
 
 y = (central poses, velocities, angles counted over full turns, work); f = (velocities, accelerations, rates of the
-angles, power). The mechanism is in the parameters, so
-the field is compiled once for every mechanism. With the correction, each step ends with a projection onto the
-constraints.
+angles, power). The mechanism is in the parameters, so the field is compiled once for every mechanism. With the
+correction, each step ends with a projection onto the constraints.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from chasles.absolute.entry import set_clock, work_size
+from chasles.absolute.entry import power_of_drives, set_clock, work_size
 from chasles.absolute.kkt import POSE, TWIST
 from chasles.absolute.mechanism import AbsoluteMechanism
 from chasles.absolute.tables import HEAD
@@ -31,6 +30,8 @@ def body_motion(t, y, p, out):
     work, room = space[:size], space[size : size + forces]
     wrenches, result = space[size + forces : size + forces + 6 * n], space[size + forces + 6 * n :]
     power = 0.0
+    for k in range(whole[HEAD.n_angles]):
+        p[whole[HEAD.counted] + k] = y[(POSE + TWIST) * n + k]
     if whole[whole[HEAD.table] + FORCES.count] != 0:
         invoke(whole[HEAD.act], t, p, p.shape[0], q, v, wrenches, room, result)
         power = result[0]
@@ -42,6 +43,8 @@ def body_motion(t, y, p, out):
     before = flush_denormals()
     set_clock(whole, work, t, y, (POSE + TWIST) * n)
     invoke(whole[HEAD.accelerations], p, p.shape[0], q, v, wrenches, work, out[6 * n :])
+    if whole[HEAD.n_moving] != 0:
+        power += power_of_drives(whole, p, work)
     restore_denormals(before)
     out[12 * n + whole[HEAD.n_angles]] = power
 
