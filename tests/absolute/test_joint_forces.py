@@ -56,7 +56,8 @@ def compare(system: ch.System, span: float, tolerance: float = 1e-9, space: str 
     q, v = start_of(system)
     one = ch.simulate(system, (0.0, span), q, v, save="final", **TIGHT, **options)
     two = ch.simulate(system, (0.0, span), q, v, coordinates="absolute", space=space, **TIGHT, **options)
-    assert one.success and two.success
+    assert one.success
+    assert two.success
     poses = one.mechanism.poses(one.q[-1])
     assert np.abs(pose_group.log(pose_group.compose(pose_group.inverse(poses), two.poses[-1]))).max() < tolerance
     assert np.abs(one.mechanism.twists(one.q[-1], one.v[-1]) - two.twists[-1]).max() < tolerance
@@ -73,3 +74,139 @@ def compare(system: ch.System, span: float, tolerance: float = 1e-9, space: str 
 @pytest.mark.parametrize("kind", MOVING)
 def test_joints_with_all_that_acts_move_as_in_joint_coordinates(kind):
     compare(system_with(kind), 0.5, space=SPACES[len(kind) % 2])
+
+
+@pytest.mark.parametrize("kind", ["revolute", "prismatic", "helical", "cylindrical", "planar", "universal", "oblique"])
+def test_an_armature_is_inertia_along_its_coordinate(kind):
+    one, two = compare(system_with(kind, rotor=True), 0.5, space=SPACES[len(kind) % 2])
+    without = ch.simulate(system_with(kind), (0.0, 0.5), *start_of(system_with(kind)), save="final", **TIGHT)
+    assert np.abs(without.v[-1] - one.v[-1]).max() > 1e-3  # it is felt
+    assert two.violations[1].max() < 1e-9
+
+
+def test_a_chain_with_rotors_keeps_its_elimination_sparse():
+    """Rotors add no fill: their pivots are definite by themselves, so none has to wait for the bodies."""
+    links = [ch.Body(f"link {i}", mass=1.0, com=(0.5, 0.0, 0.0), inertia=(0.01, 0.1, 0.1)) for i in range(30)]
+    joints = [
+        ch.revolute(
+            *(f"hinge {i}", f"link {i - 1}" if i else "ground", f"link {i}"),
+            axis=(0.0, 1.0, 0.2 * i),
+            at=(float(i > 0), 0.0, 0.0),
+            armature=0.1,
+            damping=0.3,
+        )
+        for i in range(30)
+    ]
+    system = ch.System(links, joints)
+    mechanism = system.compile("absolute")
+    assert len(mechanism.elimination.row) < 10 * len(joints)
+    q, v = start_of(system)
+    tree = system.compile()
+    central, velocity = mechanism.state(tree.poses(q), tree.twists(q, v))
+    a = mechanism.accelerations(central, velocity, angles=[]).accelerations
+    found = tree.accelerations_under(q, v, 0.0, 0.0)
+    spin = tree.accelerations(q, v, found)[..., :3]  # derivative of the body twists; its angular part is in both spaces
+    assert np.abs(a[:, :3] - np.array(spin)).max() < 1e-9 * np.abs(spin).max()
+
+
+def test_an_angle_is_counted_over_many_turns():
+    """A torsion spring wound up by four turns, a stop at eleven and a law that sees the angle; then it spins back."""
+    body = ch.Body("wheel", mass=1.0, com=(0.05, 0.0, 0.0), inertia=(0.02, 0.02, 0.03))
+    hinge = ch.revolute(
+        "shaft", "ground", "wheel", axis=(0.0, 0.6, 0.8), stiffness=0.02, upper=69.0, stop_stiffness=5.0
+    )
+    system = ch.System([body], [hinge], forces=[ch.JointForce("law", "shaft", odd, parameters=(0.1, 0.001))])
+    one = ch.simulate(system, (0.0, 8.0), [25.0], [20.0], **TIGHT)
+    two = ch.simulate(system, (0.0, 8.0), [25.0], [20.0], coordinates="absolute", **TIGHT)
+    assert one.q.max() > 69.1  # it reaches the stop
+    assert one.q[-1, 0] < 0.0  # and has come back through zero
+    assert abs(two.joint("shaft").q[-1, 0] - one.q[-1, 0]) < 1e-8
+    assert abs(two.joint("shaft").v[-1, 0] - one.v[-1, 0]) < 1e-8
+    assert two.certificate.passed, two.certificate
+
+
+def test_angles_that_nothing_counts_go_on_in_a_run():
+    body = ch.Body("wheel", mass=1.0, inertia=(0.02, 0.02, 0.03))
+    system = ch.System([body], [ch.revolute("shaft", "ground", "wheel", axis=(0.0, 0.0, 1.0))])
+    run = ch.simulate(system, (0.0, 1.0), [0.0], [50.0], coordinates="absolute", step=0.05, method=ch.RKMK("rk4"))
+    np.testing.assert_allclose(run.joint("shaft").q[:, 0], 50.0 * run.t, rtol=1e-12)
+
+
+def motorised() -> ch.System:
+    """An arm on a free base with two motors."""
+    rng = np.random.default_rng(4)
+    joints = [
+        ch.revolute("shoulder", "base", "one", axis=(0.0, 1.0, 0.0), at=frame(rng), armature=0.1),
+        ch.cylindrical("wrist", "one", "two", axis=(0.0, 0.6, 0.8), at=frame(rng)),
+    ]
+    motors = [ch.Actuator("turn", "shoulder", gear=3.0, upper=0.5), ch.Actuator("push", "wrist", 1, gear=-2.0)]
+    return ch.System(bodies(rng, "base", "one", "two"), joints, actuators=motors, gravity=(0.0, 0.0, 0.0))
+
+
+def held_back(t, q, v):
+    """A controller of joint coordinates: of the base's pose (7), the shoulder and the wrist (2)."""
+    return [np.sin(5 * t) - 0.4 * q[7] - 0.3 * v[6], -0.5 * q[9] - 0.2 * v[8]]
+
+
+@pytest.mark.parametrize("options", [{"control": (0.7, 0.3)}, {"controller": held_back, "period": 0.05}])
+def test_inputs_act_as_in_joint_coordinates(options):
+    one, two = compare(motorised(), 0.4, **options)
+    np.testing.assert_allclose(one.controls[-1], two.controls[-1], atol=1e-9)
+    unbalanced = two.reactions("shoulder")  # with the input; the motor's own torque is not a reaction
+    assert np.isfinite(unbalanced).all()
+
+
+def test_inputs_without_actuators_are_forces_along_all_velocities():
+    system = ch.System(motorised().bodies, motorised().joints)
+    compare(system, 0.3, control=np.linspace(-1.0, 1.0, 9))
+
+
+def test_stepping_in_absolute_coordinates():
+    q, v = start_of(motorised())
+    one = ch.Simulation(motorised(), 1e-3, q, v)
+    two = ch.Simulation(motorised(), 1e-3, q, v, coordinates="absolute")
+    for k in range(50):
+        u = (0.3 * np.sin(0.1 * k), 0.2)
+        one.step(u)
+        two.step(u)
+    assert np.abs(one.mechanism.difference(one.q, two.q)).max() < 1e-9
+    assert np.abs(one.v - two.v).max() < 1e-9
+    assert abs(one.work - two.work) < 1e-10
+    assert np.abs(one.poses - two.poses).max() < 1e-9
+    assert np.abs(one.twists - two.twists).max() < 1e-9
+
+
+def test_a_spring_in_a_joint_that_closes_a_loop():
+    """A four-bar linkage: its energy is kept by a torsion spring in the last joint, and lost to a damper there."""
+    bars = [ch.Body(name, mass=1.0, com=(0.5, 0.0, 0.0), inertia=(0.01, 0.1, 0.1)) for name in "abc"]
+    turn = {"axis": (0.0, 0.0, 1.0)}
+    joints = [
+        ch.revolute("one", "ground", "a", **turn),
+        ch.spherical("two", "a", "b", at=(1.0, 0.0, 0.0)),
+        ch.universal("three", "b", "c", at=(1.0, 0.0, 0.0), child_at=(1.0, 0.0, 0.0), axes=((0, 0, 1), (1, 0, 0))),
+        ch.revolute("four", "ground", "c", at=(1.0, 0.0, 0.0), stiffness=30.0, rest=1.0, **turn),
+    ]
+    half = np.sqrt(0.5)
+    poses = [(half, 0, 0, half, 0, 0, 0), (1, 0, 0, 0, 0, 1, 0), (half, 0, 0, half, 1, 0, 0)]
+    system = ch.System(bars, joints, gravity=(0.0, -9.81, 0.0))
+    run = ch.simulate(system, (0.0, 1.0), coordinates="absolute", poses=poses, **TIGHT)
+    assert run.certificate.passed, run.certificate
+    assert np.ptp(run.energy.springs) > 1.0
+    damped = ch.System(bars, [*joints[:3], replace(joints[3], damping=0.5)], gravity=(0.0, -9.81, 0.0))
+    run = ch.simulate(damped, (0.0, 1.0), coordinates="absolute", poses=poses, **TIGHT)
+    assert run.certificate.passed, run.certificate
+    assert run.energy.work[-1] < -0.5
+    assert [joint.name for joint in run.mechanism.joints.order] == ["one", "two", "three", "four"]
+
+
+def test_what_is_refused():
+    with pytest.raises(ValueError, match="'joint': an armature of a joint given by screws"):
+        system_with("general", rotor=True).compile("absolute")
+    rng = np.random.default_rng(0)
+    twice = make.general("joint", "ground", "one", screws=((0, 0, 1, 0, 0, 0), (0, 0, 1, 0, 0, 0)))
+    with pytest.raises(ValueError, match="'joint': its 2 screws depend on each other"):
+        ch.System(bodies(rng, "one"), [twice]).compile("absolute")
+    mechanism = motorised().compile("absolute")
+    central, velocity = mechanism.state(np.tile(pose_group.identity(), (3, 1)))
+    with pytest.raises(ValueError, match="inputs=True"):
+        mechanism.accelerations(central, velocity, inputs=np.zeros(9))

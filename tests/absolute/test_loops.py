@@ -5,7 +5,7 @@ import pytest
 from scipy.integrate import quad
 
 import chasles as ch
-from chasles.absolute.mechanism import CONDENSED
+from chasles.absolute.plan import CONDENSED
 from tests.absolute import loops
 from tests.absolute.systems import SPACES, double_pendulum
 

@@ -59,7 +59,7 @@ def make_plan(bodies: int, tiles: Sequence[Tile]) -> Plan:
 
 
 def plan_tables(
-    plan: Plan, tiles: Sequence[Tile], on_se3: Sequence[bool], masses: np.ndarray, moments: np.ndarray
+    plan: Plan, tiles: Sequence[Tile], on_se3: np.ndarray, masses: np.ndarray, moments: np.ndarray
 ) -> dict[str, np.ndarray]:
     """The plan as parts of the packed array (`tables.PARTS`)."""
     e, order, count = plan.elimination, plan.elimination.order, len(masses)

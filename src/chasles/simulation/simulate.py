@@ -16,15 +16,12 @@ from chasles.integrate.method import RKMK
 from chasles.integrate.run import check_span
 from chasles.integrate.solution import Solution
 from chasles.integrate.solve import solve
-from chasles.model.placement import as_numbers
 from chasles.model.system import System
 from chasles.relative.mechanism import Mechanism
-from chasles.simulation.bodies import BodyDynamics
 from chasles.simulation.body_run import BodyRun
-from chasles.simulation.dynamics import TreeDynamics
 from chasles.simulation.run import Run
+from chasles.simulation.start import DEFAULT_BAUMGARTE, prepare
 
-DEFAULT_BAUMGARTE = (20.0, 20.0)  # [1/s]
 DEFAULT_METHOD, DEFAULT_RTOL, DEFAULT_ATOL = RKMK("dopri5"), 1e-8, 1e-10
 Controller = Callable[[float, np.ndarray, np.ndarray], ArrayLike]
 
@@ -102,27 +99,16 @@ def simulate(  # type: ignore[misc]  # the overloads sum up what has no part in 
         rtol, atol = DEFAULT_RTOL if rtol is None else rtol, DEFAULT_ATOL if atol is None else atol
     options: dict[str, Any] = {"step": step, "rtol": rtol, "atol": atol}
     more = {**options, "save": save, "events": events}
-    if coordinates == "absolute" or isinstance(system, AbsoluteMechanism):
-        if isinstance(system, Mechanism):
-            system = system.system
-        if stabilization not in ("projection", "baumgarte", None):
-            raise ValueError(f'simulate: stabilization {stabilization!r}; expected "projection", "baumgarte" or None')
-        feedback = (0.0, 0.0)
-        if stabilization == "baumgarte":
-            feedback = tuple(as_numbers("simulate", "baumgarte", baumgarte, (2,)).tolist())
-            if min(feedback) < 0 or not any(feedback):
-                raise ValueError(f"simulate: baumgarte is {baumgarte!r}; expected two rates [1/s], not negative")
-        inputs = controller is not None or control is not None
-        dynamics: Any = BodyDynamics(system, space, stabilization == "projection", feedback, inputs)
-        state = dynamics.start(start, q, v, poses, twists, assemble)
-        make: Any = BodyRun
-    elif coordinates != "relative":
-        raise ValueError(f'simulate: coordinates {coordinates!r}; expected "relative" or "absolute"')
-    elif poses is not None or twists is not None:
-        raise ValueError('simulate: poses and twists are for coordinates="absolute"; give q and v')
-    else:
-        dynamics, make = TreeDynamics(system), Run
-        state = dynamics.state(q, v)
+    dynamics, state, make = prepare(
+        *("simulate", system, start, q, v, coordinates),
+        inputs=controller is not None or control is not None,
+        space=space,
+        stabilization=stabilization,
+        baumgarte=baumgarte,
+        poses=poses,
+        twists=twists,
+        assemble=assemble,
+    )
     actuation = dynamics.actuation()
     if controller is None:
         if period is not None:
