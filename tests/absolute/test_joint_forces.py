@@ -84,9 +84,8 @@ def test_an_armature_is_inertia_along_its_coordinate(kind):
     assert two.violations[1].max() < 1e-9
 
 
-def test_a_chain_with_rotors_keeps_its_elimination_sparse():
-    """Rotors add no fill: their pivots are definite by themselves, so none has to wait for the bodies."""
-    links = [ch.Body(f"link {i}", mass=1.0, com=(0.5, 0.0, 0.0), inertia=(0.01, 0.1, 0.1)) for i in range(30)]
+def chain(n: int) -> ch.System:
+    links = [ch.Body(f"link {i}", mass=1.0, com=(0.5, 0.0, 0.0), inertia=(0.01, 0.1, 0.1)) for i in range(n)]
     joints = [
         ch.revolute(
             *(f"hinge {i}", f"link {i - 1}" if i else "ground", f"link {i}"),
@@ -95,34 +94,44 @@ def test_a_chain_with_rotors_keeps_its_elimination_sparse():
             armature=0.1,
             damping=0.3,
         )
-        for i in range(30)
+        for i in range(n)
     ]
-    system = ch.System(links, joints)
-    mechanism = system.compile("absolute")
-    assert len(mechanism.elimination.row) < 10 * len(joints)
+    return ch.System(links, joints)
+
+
+def test_a_chain_with_rotors_keeps_its_elimination_sparse():
+    """Rotors add no fill: their pivots are definite by themselves, so none has to wait for the bodies."""
+    mechanism, longer = chain(20).compile("absolute"), chain(40).compile("absolute")
+    assert len(longer.elimination.row) < 2.1 * len(mechanism.elimination.row)
+    system = chain(20)
     q, v = start_of(system)
     tree = system.compile()
     central, velocity = mechanism.state(tree.poses(q), tree.twists(q, v))
-    a = mechanism.accelerations(central, velocity, angles=[]).accelerations
+    a = mechanism.accelerations(central, velocity).accelerations
     found = tree.accelerations_under(q, v, 0.0, 0.0)
-    spin = tree.accelerations(q, v, found)[..., :3]  # derivative of the body twists; its angular part is in both spaces
-    assert np.abs(a[:, :3] - np.array(spin)).max() < 1e-9 * np.abs(spin).max()
+    spin = np.array([tree.accelerations(q, v, found, body) for body in tree.bodies])[..., :3]
+    assert np.abs(a[:, :3] - spin).max() < 1e-9 * np.abs(spin).max()  # angular accelerations are the same in all spaces
+
+
+@ch.law
+def slow_wave(t, q, v, p, out):
+    """Sees the turns: its period is five turns."""
+    out[0] = p[0] * np.sin(0.2 * q[0])
 
 
 def test_an_angle_is_counted_over_many_turns():
     """A torsion spring wound up by four turns, a stop at eleven and a law that sees the angle; then it spins back."""
     body = ch.Body("wheel", mass=1.0, com=(0.05, 0.0, 0.0), inertia=(0.02, 0.02, 0.03))
-    hinge = ch.revolute(
-        "shaft", "ground", "wheel", axis=(0.0, 0.6, 0.8), stiffness=0.02, upper=69.0, stop_stiffness=5.0
-    )
-    system = ch.System([body], [hinge], forces=[ch.JointForce("law", "shaft", odd, parameters=(0.1, 0.001))])
-    one = ch.simulate(system, (0.0, 8.0), [25.0], [20.0], **TIGHT)
-    two = ch.simulate(system, (0.0, 8.0), [25.0], [20.0], coordinates="absolute", **TIGHT)
+    more = {"stiffness": 0.002, "upper": 69.0, "stop_stiffness": 5.0}
+    hinge = ch.revolute("shaft", "ground", "wheel", axis=(0.0, 0.6, 0.8), **more)
+    system = ch.System([body], [hinge], forces=[ch.JointForce("law", "shaft", slow_wave, parameters=(0.02,))])
+    one = ch.simulate(system, (0.0, 12.0), [25.0], [20.0], **TIGHT)
+    two = ch.simulate(system, (0.0, 12.0), [25.0], [20.0], coordinates="absolute", **TIGHT)
     assert one.q.max() > 69.1  # it reaches the stop
     assert one.q[-1, 0] < 0.0  # and has come back through zero
     assert abs(two.joint("shaft").q[-1, 0] - one.q[-1, 0]) < 1e-8
     assert abs(two.joint("shaft").v[-1, 0] - one.v[-1, 0]) < 1e-8
-    assert two.certificate.passed, two.certificate
+    assert two.certificate["energy balance"].passed, two.certificate
 
 
 def test_angles_that_nothing_counts_go_on_in_a_run():
@@ -189,11 +198,11 @@ def test_a_spring_in_a_joint_that_closes_a_loop():
     half = np.sqrt(0.5)
     poses = [(half, 0, 0, half, 0, 0, 0), (1, 0, 0, 0, 0, 1, 0), (half, 0, 0, half, 1, 0, 0)]
     system = ch.System(bars, joints, gravity=(0.0, -9.81, 0.0))
-    run = ch.simulate(system, (0.0, 1.0), coordinates="absolute", poses=poses, **TIGHT)
+    run = ch.simulate(system, (0.0, 0.4), coordinates="absolute", poses=poses, **TIGHT)
     assert run.certificate.passed, run.certificate
     assert np.ptp(run.energy.springs) > 1.0
     damped = ch.System(bars, [*joints[:3], replace(joints[3], damping=0.5)], gravity=(0.0, -9.81, 0.0))
-    run = ch.simulate(damped, (0.0, 1.0), coordinates="absolute", poses=poses, **TIGHT)
+    run = ch.simulate(damped, (0.0, 0.4), coordinates="absolute", poses=poses, **TIGHT)
     assert run.certificate.passed, run.certificate
     assert run.energy.work[-1] < -0.5
     assert [joint.name for joint in run.mechanism.joints.order] == ["one", "two", "three", "four"]
