@@ -215,6 +215,11 @@ def test_what_is_refused():
     twice = make.general("joint", "ground", "one", screws=((0, 0, 1, 0, 0, 0), (0, 0, 1, 0, 0, 0)))
     with pytest.raises(ValueError, match="'joint': its 2 screws depend on each other"):
         ch.System(bodies(rng, "one"), [twice]).compile("absolute")
+    wrist = make.general("joint", "ground", "one", screws=((0, 0, 1, 0, 0, 0), (1, 0, 0, 0, 0, 0), (0, 0, 1, 0, 0, 0)))
+    system = ch.System(bodies(rng, "one"), [wrist])
+    with pytest.raises(ch.SingularJointError, match="'joint' depend on each other at the start"):
+        ch.simulate(system, (0.0, 0.1), coordinates="absolute")
+    assert ch.simulate(system, (0.0, 0.1), [0.1, 0.9, 0.2], coordinates="absolute").certificate.passed
     mechanism = motorised().compile("absolute")
     central, velocity = mechanism.state(np.tile(pose_group.identity(), (3, 1)))
     with pytest.raises(ValueError, match="inputs=True"):

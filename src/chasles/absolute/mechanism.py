@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from chasles.absolute import assembly, entry
+from chasles.absolute.forces import forces_on_states, joints_of_states
+from chasles.absolute.frames import CentralFrames
 from chasles.absolute.joints import act_on, settle_couplings
 from chasles.absolute.plan import make_plan, plan_tables
 from chasles.absolute.reactions import coordinate_forces, reactions
@@ -21,14 +23,9 @@ from chasles.constraint.rows import MOTION, ROWS
 from chasles.constraint.special import ROOM
 from chasles.constraint.tiles import TileBuilder
 from chasles.force.table import MOVING, SCRATCH
-from chasles.lie import pose as pose_group
-from chasles.lie.arrays import real_array
-from chasles.lie.rotation import matrix_to_quaternion, quaternion_to_matrix
-from chasles.model.body import GROUND
 from chasles.model.constraint import CustomConstraint, Drive
 from chasles.model.law import Law, PythonLaw
 from chasles.model.system import System
-from chasles.screw.representation import check_representation, convert_twist
 
 
 class BodyAccelerations(NamedTuple):
@@ -38,7 +35,7 @@ class BodyAccelerations(NamedTuple):
     multipliers: np.ndarray
 
 
-class AbsoluteMechanism:
+class AbsoluteMechanism(CentralFrames):
     """The poses of all bodies as coordinates, joints as constraints.
 
     A state has for each body the pose of its central frame (at the centre of mass, along principal axes), (bodies, 7),
@@ -55,18 +52,10 @@ class AbsoluteMechanism:
         inputs: bool = False,
     ):
         """inputs: whether inputs will act on the joints; then angles of all joints are counted over full turns."""
-        self.system, self.baumgarte, self.inputs = system, baumgarte, inputs
+        self.baumgarte, self.inputs = baumgarte, inputs
         self.constraint_names = tuple(item.name for item in (*system.joints, *system.constraints))
-        self.bodies = tuple(body.name for body in system.bodies)
-        self._index = {name: i for i, name in enumerate(self.bodies)}
-        for body in system.bodies:
-            if not (body.mass > 0 and np.linalg.eigvalsh(np.array(body.inertia)).min() > 0):
-                raise ValueError(
-                    f"body {body.name!r} has mass {body.mass:g} and inertia {body.inertia}: in absolute coordinates "
-                    "every body needs a mass and a positive inertia; weld it to another, or use joint coordinates"
-                )
-        self.spaces, self._reasons = choose_spaces(system, space, stabilized)
-        self.moments, self.central = _central_frames(system)
+        spaces, self._reasons = choose_spaces(system, space, stabilized)
+        super().__init__(system, spaces)
         places = self._places()
         self._builder = TileBuilder(system, places)
         self.tiles = self._make_tiles()
@@ -84,10 +73,6 @@ class AbsoluteMechanism:
         self._multipliers_at = rows_end + 18 * nm
         self.work = self._multipliers_at + 3 * nn + 12 * self.n
 
-    @property
-    def n(self) -> int:
-        return len(self.bodies)
-
     def __repr__(self) -> str:
         rows = sum(tile.rows for tile in self.tiles)
         return f"<AbsoluteMechanism {self.system.name!r}: {self.n} bodies, {rows} constraint equations>"
@@ -97,15 +82,6 @@ class AbsoluteMechanism:
         return {name: f"{self.spaces[name]}: {self._reasons[name]}" for name in self.bodies}
 
     # ------------------------------------------------------------ building
-
-    def _central(self, body: str, frame: ArrayLike) -> np.ndarray:
-        """A pose on a body's frame as seen from its central frame."""
-        pose = np.array(frame, dtype=float)
-        return pose if body == GROUND else pose_group.compose(pose_group.inverse(self.central[self._index[body]]), pose)
-
-    def _places(self) -> dict[str, tuple[int, np.ndarray]]:
-        places = {name: (i, self._central(name, pose_group.identity())) for i, name in enumerate(self.bodies)}
-        return {**places, GROUND: (-1, pose_group.identity())}
 
     def _make_tiles(self) -> list[Tile]:
         tiles: list[Tile] = []
@@ -154,40 +130,6 @@ class AbsoluteMechanism:
             },
         )
 
-    # ------------------------------------------------------------ states
-
-    def state(self, poses: ArrayLike, twists: ArrayLike | None = None, representation: str = "body"):
-        """Central poses (..., bodies, 7) and velocities (..., bodies, 6) from poses and twists of the users' frames."""
-        check_representation("state", representation)
-        given = real_array("state", "poses", poses, (self.n, 7))
-        twist = (
-            np.zeros((*given.shape[:-1], 6)) if twists is None else real_array("state", "twists", twists, (self.n, 6))
-        )
-        body = convert_twist(twist, given, representation, "body")
-        central = pose_group.compose(given, self.central)
-        velocity = pose_group.Ad_apply(pose_group.inverse(self.central), body)
-        rotation = quaternion_to_matrix(central[..., :4])
-        mixed = self._mixed
-        velocity[..., mixed, 3:] = np.einsum("...ij,...j->...i", rotation, velocity[..., 3:])[..., mixed, :]
-        return central, velocity
-
-    @property
-    def _mixed(self) -> np.ndarray:
-        return np.array([self.spaces[name] != SE3_NAME for name in self.bodies], dtype=bool)
-
-    def poses(self, central: ArrayLike) -> np.ndarray:
-        """Poses of the users' body frames, (..., bodies, 7)."""
-        return pose_group.compose(np.asarray(central, dtype=float), pose_group.inverse(self.central))
-
-    def twists(self, central: ArrayLike, velocity: ArrayLike, representation: str = "body") -> np.ndarray:
-        """Twists of the users' body frames, (..., bodies, 6)."""
-        check_representation("twists", representation)
-        q, body = np.asarray(central, dtype=float), np.array(velocity, dtype=float)
-        rotation = quaternion_to_matrix(q[..., :4])
-        back = np.einsum("...ji,...j->...i", rotation, body[..., 3:])
-        body[..., self._mixed, 3:] = back[..., self._mixed, :]
-        return convert_twist(pose_group.Ad_apply(self.central, body), self.poses(q), "body", representation)
-
     # ------------------------------------------------------------ computing
 
     def _rows(self, *arrays: np.ndarray) -> tuple[tuple[int, ...], list[np.ndarray]]:
@@ -219,7 +161,7 @@ class AbsoluteMechanism:
         controls[...] = 0.0 if inputs is None else inputs
         whole, address = p.view(np.int64), entry.addresses()[2]
         held = controls.reshape(len(q), -1)
-        entry.forces_on_states(address, whole, times, counted, held, p, q, v, wrenches, work, results)
+        forces_on_states(address, whole, times, counted, held, p, q, v, wrenches, work, results)
         self._raise_of_laws(self.forces.laws)
         return wrenches.reshape(*batch, self.n, 6), results[:, 0].reshape(batch), results[:, 1].reshape(batch)
 
@@ -243,7 +185,7 @@ class AbsoluteMechanism:
         coordinates, velocities = np.empty((len(q), nq)), np.empty((len(q), nv))
         work = np.empty(MOVING.size * (self.n + 1) + SCRATCH)
         whole = self.parameters.view(np.int64)
-        entry.joints_of_states(whole, self.parameters, counted, q, v, work, coordinates, velocities)
+        joints_of_states(whole, self.parameters, counted, q, v, work, coordinates, velocities)
         return coordinates.reshape(*batch, nq), velocities.reshape(*batch, nv)
 
     def angles(self, central: ArrayLike) -> np.ndarray:
@@ -415,17 +357,3 @@ class AbsoluteMechanism:
         (..., 1)."""
         q, v = np.asarray(central, dtype=float), np.asarray(velocity, dtype=float)
         return coordinate_forces(self, constraint, q, v, t, angles, inputs)
-
-
-def _central_frames(system: System) -> tuple[np.ndarray, np.ndarray]:
-    """Principal moments (bodies, 3) and poses (bodies, 7) of the central frames on the bodies' own."""
-    moments, frames = np.empty((len(system.bodies), 3)), np.empty((len(system.bodies), 7))
-    for i, body in enumerate(system.bodies):
-        inertia, frames[i] = np.array(body.inertia), np.array([1.0, 0.0, 0.0, 0.0, *np.asarray(body.com)])
-        if np.count_nonzero(inertia - np.diag(np.diagonal(inertia))):
-            moments[i], axes = np.linalg.eigh(inertia)
-            axes[:, 2] *= np.sign(np.linalg.det(axes))
-            frames[i, :4] = matrix_to_quaternion(axes)
-        else:  # the axes that the user gave are principal ones
-            moments[i] = np.diagonal(inertia)
-    return moments, frames

@@ -76,6 +76,7 @@ def simulate(  # type: ignore[misc]  # the overloads sum up what has no part in 
     poses: ArrayLike | None = None,
     twists: ArrayLike | None = None,
     assemble: bool = False,
+    trivialization: str = "left",
     progress: bool | None = None,
 ) -> Run | BodyRun:
     """Simulate a system over a span [s] from coordinates q and velocities v (default: neutral, at rest).
@@ -92,7 +93,8 @@ def simulate(  # type: ignore[misc]  # the overloads sum up what has no part in 
     "baumgarte", g'' = -2 alpha g' - beta² g with `baumgarte` = (alpha, beta) [1/s] (constants of the model, default
     20 1/s each: below a tenth of 1/step, and never tied to it, which would spoil the order), or None. The start is q
     and v of a tree, or `poses` (bodies, 7) and body `twists` (bodies, 6); with assemble=True it is projected onto
-    the constraints first, else it must satisfy them.
+    the constraints first, else it must satisfy them. trivialization="right" takes spatial velocities in place of those
+    in the bodies, and moves poses by exp on the left.
     """
     start, end = check_span(span)
     if step is None:
@@ -108,6 +110,7 @@ def simulate(  # type: ignore[misc]  # the overloads sum up what has no part in 
         poses=poses,
         twists=twists,
         assemble=assemble,
+        trivialization=trivialization,
     )
     actuation = dynamics.actuation()
     if controller is None:

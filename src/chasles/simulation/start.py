@@ -35,6 +35,7 @@ def prepare(
     poses: ArrayLike | None = None,
     twists: ArrayLike | None = None,
     assemble: bool = False,
+    trivialization: str = "left",
 ) -> tuple[Any, np.ndarray, type]:
     """Dynamics, state at the start, and the kind of run they make. Arguments as in `simulate`."""
     if coordinates == "absolute" or isinstance(system, AbsoluteMechanism):
@@ -47,7 +48,7 @@ def prepare(
             feedback = tuple(as_numbers(where, "baumgarte", baumgarte, (2,)).tolist())
             if min(feedback) < 0 or not any(feedback):
                 raise ValueError(f"{where}: baumgarte is {baumgarte!r}; expected two rates [1/s], not negative")
-        bodies = BodyDynamics(system, space, stabilization == "projection", feedback, inputs)
+        bodies = BodyDynamics(system, space, stabilization == "projection", feedback, inputs, trivialization)
         return bodies, bodies.start(start, q, v, poses, twists, assemble), BodyRun
     if coordinates != "relative":
         raise ValueError(f'{where}: coordinates {coordinates!r}; expected "relative" or "absolute"')

@@ -25,7 +25,7 @@ class Simulation:
 
     `t`, `q`, `v` are the present time and state; `work` the work of all forces but gravity and springs. With
     coordinates="absolute" q and v are the joints' as well, found from `poses` and `twists` of the bodies; `options` are
-    space, stabilization, baumgarte, poses, twists and assemble of `simulate`.
+    space, stabilization, baumgarte, poses, twists, assemble and trivialization of `simulate`.
     """
 
     def __init__(
