@@ -62,6 +62,7 @@ def put_on_constraints(t, y, q, v, p):
         size, space = work_size(whole), p[whole[HEAD.end] :]
         before = flush_denormals()
         set_clock(whole, space, t, y, (POSE + TWIST) * whole[HEAD.n_bodies])
+        space[size + 3] = 1.0  # the last stage left the factor of its state
         invoke(whole[HEAD.project], p, p.shape[0], q, v, space[:size], space[size : size + 4])
         restore_denormals(before)
 
