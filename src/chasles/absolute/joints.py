@@ -33,6 +33,7 @@ from chasles.model.body import GROUND
 from chasles.model.constraint import Coupling
 from chasles.model.force import JointForce
 from chasles.model.joint import Joint
+from chasles.model.placement import ORIGIN
 from chasles.model.system import System
 
 Places = Mapping[str, tuple[int, np.ndarray]]  # of each body its index (-1: ground) and its frame's pose in the central
@@ -113,6 +114,7 @@ def joint_tables(system: System, places: Places, counted: list[Counted], inputs:
     own_count = {item: k for k, item in enumerate(counted)}
     coordinates, velocities, acting = {}, {}, []
     rows, numbers = np.zeros((len(order), JOINT.size), dtype=np.int64), []
+    frames = _frames(order, places)
     iq = iv = size = 0
     for j, joint in enumerate(order):
         coordinates[joint.name], velocities[joint.name] = slice(iq, iq + joint.nq), slice(iv, iv + joint.nv)
@@ -125,35 +127,45 @@ def joint_tables(system: System, places: Places, counted: list[Counted], inputs:
                 if (joint.name, k) not in own_count:
                     own_count[(joint.name, k)] = len(counted)
                     counted.append((joint.name, k))
-        first, second = places[joint.parent], places[joint.child]
-        own = _numbers(joint, first[1], second[1], own_count)
+        first, second = places[joint.parent][0], places[joint.child][0]
+        own = _numbers(joint, own_count)
         row = rows[j]
-        row[[JOINT.form, JOINT.first, JOINT.second]] = FORMS.get(joint.kind, AXES), first[0], second[0]
+        row[[JOINT.form, JOINT.first, JOINT.second]] = FORMS.get(joint.kind, AXES), first, second
         row[[JOINT.coordinates, JOINT.velocities, JOINT.control]] = joint.nq, joint.nv, iv
         row[[JOINT.numbers, JOINT.passive]] = size, passive
-        numbers.append(own)
-        iq, iv, size = iq + joint.nq, iv + joint.nv, size + len(own)
+        numbers += [frames[j], own]
+        iq, iv, size = iq + joint.nq, iv + joint.nv, size + FRAMES.size + len(own)
     every = np.concatenate(numbers) if numbers else np.zeros(0)
     return Joints(tuple(order), coordinates, velocities, rows, every, tuple(acting))
 
 
-def _numbers(joint: Joint, on_first: np.ndarray, on_second: np.ndarray, own_count: Mapping[Counted, int]) -> np.ndarray:
-    """Frames, passive forces, what the coordinates are, and axes or screws."""
-    axes = _axes(joint)
-    frames = np.zeros(FRAMES.size)
-    for k, (place, own) in enumerate(((on_first, joint.parent_frame), (on_second, joint.child_frame))):
-        pose = pose_group.compose(pose_group.compose(place, np.array(own)), axes)
-        frames[12 * k : 12 * k + 9], frames[12 * k + 9 : 12 * k + 12] = quaternion_to_matrix(pose[:4]).ravel(), pose[4:]
+def _frames(order: Sequence[Joint], places: Places) -> np.ndarray:
+    """Frames of joints on the central frames of both bodies, (joints, FRAMES.size)."""
+    axes, parts = np.array([_axes(joint) for joint in order]).reshape(-1, 7), []
+    for bodies, own in (
+        ([joint.parent for joint in order], [joint.parent_frame for joint in order]),
+        ([joint.child for joint in order], [joint.child_frame for joint in order]),
+    ):
+        on_body = np.array([places[body][1] for body in bodies]).reshape(-1, 7)
+        pose = pose_group.compose(pose_group.compose(on_body, np.array(own).reshape(-1, 7)), axes)
+        parts += [quaternion_to_matrix(pose[:, :4]).reshape(-1, 9), pose[:, 4:]]
+    return np.concatenate(parts, axis=1)
+
+
+def _numbers(joint: Joint, own_count: Mapping[Counted, int]) -> np.ndarray:
+    """Passive forces, what the coordinates are, and axes or screws."""
     elements = ELEMENTS.get(joint.kind, (0,) * joint.nv)
     what = [(element, own_count.get((joint.name, k), -1)) for k, element in enumerate(elements)]
     more = np.array([screw[:3] for screw in joint.screws]) if joint.kind == "universal" else np.zeros(0)
     if joint.kind == "general":
         more = np.array(joint.screws)
-    return np.concatenate([frames, passive_rows(joint).ravel(), np.array(what, dtype=float).ravel(), more.ravel()])
+    return np.concatenate([passive_rows(joint).ravel(), np.array(what, dtype=float).ravel(), more.ravel()])
 
 
 def _axes(joint: Joint) -> np.ndarray:
     """Pose, in the joint's frame, of the frame whose axes its coordinates are about and along."""
+    if joint.kind in FORMS:
+        return np.array(ORIGIN)
     if joint.kind != "planar":
         return axis_frame(joint)
     x, y, z = joint.screws[0][3:], joint.screws[1][3:], joint.screws[2][:3]

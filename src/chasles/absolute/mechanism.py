@@ -63,7 +63,8 @@ class AbsoluteMechanism(CentralFrames):
         self._plan = make_plan(self.n, self.tiles)
         self._node, self.elimination = self._plan.node, self._plan.elimination
         self.counted = self._builder.counted  # joint and coordinate of what is counted over turns
-        self.forces, self.joints = act_on(system, places, self.counted, inputs)
+        self.forces, self.joint_tables = act_on(system, places, self.counted, inputs)
+        self.joints = tuple(joint.name for joint in self.joint_tables.order)
         self.angles_counted = len(self.counted)
         self.parameters = self._pack()
         whole = self.parameters.view(np.int64)
@@ -110,11 +111,11 @@ class AbsoluteMechanism(CentralFrames):
                 "gravity": np.array((*map(float, np.array(self.system.gravity)), *self.baumgarte)),
                 "table": self.forces.table,
                 "values": self.forces.values,
-                "joints": self.joints.rows,
-                "joint_numbers": self.joints.numbers,
+                "joints": self.joint_tables.rows,
+                "joint_numbers": self.joint_tables.numbers,
                 "counted": np.zeros(self.angles_counted),
                 "rates": np.zeros(self.angles_counted),
-                "control": np.zeros(self.joints.nv),
+                "control": np.zeros(self.joint_tables.nv),
             },
             {
                 "n_bodies": self.n,
@@ -125,7 +126,7 @@ class AbsoluteMechanism(CentralFrames):
                 "accelerations": accelerations,
                 "project": project,
                 "act": act,
-                "n_joints": len(self.joints.order),
+                "n_joints": len(self.joint_tables.order),
                 "n_moving": sum(isinstance(item, Drive | CustomConstraint) for item in self.system.constraints),
             },
         )
@@ -157,7 +158,7 @@ class AbsoluteMechanism(CentralFrames):
         work, p = np.empty(MOVING.size * (self.n + 1) + SCRATCH), self.parameters.copy()
         if inputs is not None and not self.inputs:
             raise ValueError("applied_forces: inputs need a mechanism that was compiled with inputs=True")
-        controls = np.zeros((*batch, self.joints.nv if self.inputs else 0))
+        controls = np.zeros((*batch, self.joint_tables.nv if self.inputs else 0))
         controls[...] = 0.0 if inputs is None else inputs
         whole, address = p.view(np.int64), entry.addresses()[2]
         held = controls.reshape(len(q), -1)
@@ -181,7 +182,7 @@ class AbsoluteMechanism(CentralFrames):
         return self._joint_states(batch, q, v, counted)
 
     def _joint_states(self, batch: tuple[int, ...], q: np.ndarray, v: np.ndarray, counted: np.ndarray):
-        nq, nv = self.joints.nq, self.joints.nv
+        nq, nv = self.joint_tables.nq, self.joint_tables.nv
         coordinates, velocities = np.empty((len(q), nq)), np.empty((len(q), nv))
         work = np.empty(MOVING.size * (self.n + 1) + SCRATCH)
         whole = self.parameters.view(np.int64)
@@ -198,8 +199,8 @@ class AbsoluteMechanism(CentralFrames):
         batch, (rows, v) = self._rows(q, np.zeros((*q.shape[:-1], 6)))
         near = self._joint_states(batch, rows, v, np.zeros((len(rows), self.angles_counted)))[0]
         for k, (joint, coordinate) in enumerate(self.counted):
-            found[..., k] = near[..., self.joints.coordinates[joint].start + coordinate]
-        settle_couplings(self.system, self.tiles, self.joints, near, found)
+            found[..., k] = near[..., self.joint_tables.coordinates[joint].start + coordinate]
+        settle_couplings(self.system, self.tiles, self.joint_tables, near, found)
         return found
 
     def _clock(self, batch: tuple[int, ...], count: int, q: np.ndarray, t: ArrayLike, angles: ArrayLike | None):

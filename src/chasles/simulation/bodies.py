@@ -119,7 +119,7 @@ class BodyDynamics:
         return poses, self._converted(poses, velocities, back=True) if self.spatial else velocities, y[..., -1]
 
     def actuation(self) -> Actuation:
-        return Actuation(self.mechanism.system, self.mechanism.joints.velocities, self.mechanism.joints.nv)
+        return Actuation(self.mechanism.system, self.mechanism.joint_tables.velocities, self.mechanism.joint_tables.nv)
 
     def laws_may_raise(self):
         return laws_may_raise((*self.mechanism.forces.laws, *self.mechanism.laws))
@@ -157,7 +157,7 @@ class BodyDynamics:
         central, velocity = self.mechanism.state(poses, twists)
         if assemble and angles is not None:  # they may have moved: count on from where they were
             at = self.mechanism.joint_states(central, velocity, angles)[0]
-            where = self.mechanism.joints.coordinates
+            where = self.mechanism.joint_tables.coordinates
             angles = np.array([at[where[joint]][k] for joint, k in self.mechanism.counted])
         if angles is None:
             angles = self.mechanism.angles(central)

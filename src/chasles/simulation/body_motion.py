@@ -114,18 +114,11 @@ def to_spatial(q, p, a):
         store6(a, 6 * i, (spin, linear))
 
 
-@kernel(allocates=True)
-def own_velocities(p):
-    """Room for velocities, at the end of the parameters."""
-    n = as_integer_array(p)[HEAD.n_bodies]
-    return p[p.shape[0] - 6 * n :]
-
-
 @field
 def spatial_motion(t, y, p, out):
     """The same in spatial velocities: V' = Ad V_b' of the body's, as ad of a twist on itself is zero."""
     n = as_integer_array(p)[HEAD.n_bodies]
-    v = own_velocities(p)
+    v = p[p.shape[0] - 6 * n :]  # room at the end of the parameters
     from_spatial(y, p, v)
     for k in range(6 * n):
         out[k] = y[POSE * n + k]
@@ -137,7 +130,7 @@ def spatial_motion(t, y, p, out):
 def spatial_onto_constraints(t, y, p, out):
     """The projection of a state with spatial velocities."""
     n = as_integer_array(p)[HEAD.n_bodies]
-    v = own_velocities(p)
+    v = p[p.shape[0] - 6 * n :]  # room at the end of the parameters
     from_spatial(y, p, v)
     for k in range(y.shape[0]):
         out[k] = y[k]

@@ -112,7 +112,7 @@ class BodyRun(SolvedRun):
 
         Angles go on over full turns: counted, if something acts on the joint, else as far as the saved times tell.
         """
-        joints = self.mechanism.joints
+        joints = self.mechanism.joint_tables
         if name not in joints.coordinates:
             self.mechanism.system.joint(name, "run.joint")
             return JointStates(np.zeros((len(self.t), 0)), np.zeros((len(self.t), 0)))  # a weld
