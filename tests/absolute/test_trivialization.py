@@ -31,7 +31,7 @@ def test_the_order_is_that_of_the_method(space):
     exact = ch.simulate(system, (0.0, 0.2), v=v, space=space, **TIGHT).poses[-1]
     options = {"coordinates": "absolute", "space": space, "trivialization": "right", "method": ch.RKMK("rk4")}
     errors = [
-        np.abs(ch.simulate(system, (0.0, 0.2), v=v, step=h, **options).poses[-1] - exact).max() for h in (0.02, 0.01)
+        np.abs(ch.simulate(system, (0.0, 0.2), v=v, step=h, **options).poses[-1] - exact).max() for h in (5e-3, 2.5e-3)
     ]
     assert 12 < errors[0] / errors[1] < 21
 
