@@ -1,0 +1,1 @@
+"""Derivatives of the equations of motion with respect to configurations, velocities and forces, one algorithm a file."""
