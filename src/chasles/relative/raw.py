@@ -17,12 +17,14 @@ import numpy as np
 from chasles.kernel.lanes import WIDTH
 from chasles.relative import forward, inverse, mass
 from chasles.relative.algorithm import Algorithm
+from chasles.relative.derivative import forward as derivative_forward
+from chasles.relative.derivative import inverse as derivative_inverse
 
 EMPTY = np.empty(0)
 
 
 class Raw:
-    """Inverse and forward dynamics and the mass matrix of one mechanism, without checks."""
+    """Inverse and forward dynamics, their derivatives and the mass matrix of one mechanism, without checks."""
 
     inverse_dynamics: Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray], np.ndarray]
     forward_dynamics: Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray], np.ndarray]
@@ -36,6 +38,17 @@ class Raw:
     def mass_matrix(self) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
         """M(q) into `out`; prepared when it is first asked for, because its workspace grows with the square of nv."""
         return _one(self._mechanism, mass.mass_matrix)
+
+    @cached_property
+    def inverse_dynamics_derivatives(self) -> Callable[..., None]:
+        """(q, v, a, dq, dv, da): derivatives of the forces of inverse dynamics into the last three."""
+        return _derivatives(self._mechanism, derivative_inverse.inverse_derivatives, clear=True)
+
+    @cached_property
+    def forward_dynamics_derivatives(self) -> Callable[..., None]:
+        """(q, v, tau, a, dq, dv, dtau): accelerations and their derivatives into the last four."""
+        ends = self._mechanism.subtree_ends
+        return _derivatives(self._mechanism, derivative_forward.forward_derivatives, ends)
 
 
 def _prepared(mechanism, algorithm: Algorithm):
@@ -64,6 +77,25 @@ def _three(mechanism, algorithm: Algorithm) -> Callable:
         elif count:
             scalar(topology, numbers, count, *flat, space)
         return out
+
+    return call
+
+
+def _derivatives(mechanism, algorithm: Algorithm, *fixed: np.ndarray, clear: bool = False) -> Callable:
+    topology, numbers, scalar, lanes, space, lane_space = _prepared(mechanism, algorithm)
+
+    def call(q, v, x, *out):
+        count = len(q) if q.ndim > 1 else 1
+        flat = (result.reshape(-1) for result in out)
+        if count >= WIDTH:
+            lanes(
+                topology, numbers, count, q.reshape(-1), v.reshape(-1), x.reshape(-1), EMPTY, *fixed, *flat, lane_space
+            )
+        elif count:
+            if clear:  # entries of joints that are not on one way to the ground are not written
+                for result in out:
+                    result[...] = 0.0
+            scalar(topology, numbers, count, q.reshape(-1), v.reshape(-1), x.reshape(-1), EMPTY, *fixed, *flat, space)
 
     return call
 

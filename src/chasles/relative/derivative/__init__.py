@@ -1,1 +1,1 @@
-"""Derivatives of the equations of motion with respect to configurations, velocities and forces, one algorithm a file."""
+"""Derivatives of the equations of motion by configurations, velocities and forces, one algorithm a file."""

@@ -77,8 +77,8 @@ def factor(topology, matrix, z):
 
 # ---------------------------------------------------------------- many columns at a time
 #
-# Columns are solved for in blocks of four registers: of four states and four columns on lanes, of sixteen columns of one
-# state else. So the solver itself runs on lanes in both cases.
+# Columns are solved for in blocks of eight registers: on lanes a register has one column of four states, else four
+# columns of one state. So the solver itself runs on lanes in both cases.
 
 
 @intrinsic

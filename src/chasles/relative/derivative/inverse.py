@@ -49,7 +49,7 @@ WORK = f"{LOADED.size}*links+{SCREWS}*nv"
 
 @kernel
 def fill(topology, r, iv, end, IS, H, P, C, work, dq, dv, da, z):
-    """Row r from the way to the ground that begins with the joint's own velocities, up to `end`; column r from there."""
+    """Row r along the way to the ground, from the velocities of r's own joint (up to `end`) on; column r above it."""
     nv, screws = topology[HEAD.velocities], screws_at(topology)
     drifts, rates, swings = block_at(topology, DRIFT), block_at(topology, DRIFT_RATE), block_at(topology, SWING)
     k = end - 1

@@ -1,17 +1,21 @@
 """Second derivatives of inverse dynamics, O(n d²) for depth d.
 
-The derivatives of `inverse` once more, by the same rules (see `gather`). Let joint l move. All that it carries is
-displaced along S_l, which changes no product of what is displaced with it; beyond the displacement, of what l carries
+The derivatives of `inverse` once more, by the same rules (see `gather`). Let joint m move. All that it carries is
+displaced along S_m, which changes no product of what is displaced with it; beyond the displacement, of what m carries
 
-    δψ_j' = ψ_l' × S_j        δψ_j'' = ψ_l'' × S_j + 2 ψ_l' × ψ_j'        δ(2B) = G(I, ψ_l')        δF = I ψ_l'' + 2B ψ_l'
-    G(I, w) u = w ×* I u - I (w × u) + u ×* I w        so that 2B_i = G(I_i, V_i)
+    δψ_j' = ψ_m' × S_j                        δψ_j'' = ψ_m'' × S_j + 2 ψ_m' × ψ_j'
+    δ(2B) = G(I, ψ_m')                        δF = I ψ_m'' + 2B ψ_m'
+    G(I, w) u = w ×* I u - I (w × u) + u ×* I w, so that 2B_i = G(I_i, V_i)
 
-and with the velocity v_l, for joints j below l, ∂ψ_j'/∂v_l = S_l × S_j, ∂ψ_j''/∂v_l = χ_l × S_j + 2 S_l × ψ_j',
-∂(2B)/∂v_l = G(I, S_l). Singh, Russo and Wensing 2022 have these tensors in another form. The three roles that a velocity
-r can have when it is the lowest of a triple are three kernels: the force that changes, the first variable, the second.
+and with the velocity v_m, for joints j below m,
 
-Derivatives are taken along q exp(δ): first of Q, then of the first derivative. Within spherical and free joints the
-order counts, ∂²Q/∂q_j∂q_l - ∂²Q/∂q_l∂q_j = ∂Q/∂q along ± the bracket of the joint's axes.
+    ∂ψ_j'/∂v_m = S_m × S_j        ∂ψ_j''/∂v_m = χ_m × S_j + 2 S_m × ψ_j'        ∂(2B)/∂v_m = G(I, S_m)
+
+Singh, Russo and Wensing 2022 have these tensors in another form. The three roles that a velocity r can have when it is
+the lowest of a triple are three kernels: the force that changes, the first variable, the second.
+
+Derivatives are taken along q exp(δ): first of Q, then of the first derivative. Within spherical and free joints, whose
+displacements do not commute, the order counts: ∂²Q/∂q_j∂q_m - ∂²Q/∂q_m∂q_j is ∂Q/∂q along the bracket [e_m, e_j].
 """
 
 from __future__ import annotations
@@ -83,15 +87,15 @@ def g_transposed(work, here, S, IS, w, z):
 
 
 @kernel
-def force_row(topology, r, l, end, S, IS, H, here, qq, vv, qv, aq, work, z):
-    """Force r is the lowest: second variable l, first variables j on the way to the ground, r's own joint included."""
+def force_row(topology, r, m, end, S, IS, H, here, qq, vv, qv, aq, work, z):
+    """Force r is the lowest: second variable m, first variables j on the way to the ground, r's own joint included."""
     nv = topology[HEAD.velocities]
-    own, after = joint_of(topology, l)
-    Sl, drift = screw_of(topology, work, SCREW, l, z), screw_of(topology, work, DRIFT, l, z)
-    rate, swing = screw_of(topology, work, DRIFT_RATE, l, z), screw_of(topology, work, SWING, l, z)
-    a, b = g_transposed(work, here, S, IS, drift, z), g_transposed(work, here, S, IS, Sl, z)
-    turned, push = force_cross(Sl, IS), force_cross(Sl, H)
-    below = add6(force_cross(rate, IS), force_cross(drift, H))  # of S_j where l carries j
+    own, after = joint_of(topology, m)
+    Sm, drift = screw_of(topology, work, SCREW, m, z), screw_of(topology, work, DRIFT, m, z)
+    rate, swing = screw_of(topology, work, DRIFT_RATE, m, z), screw_of(topology, work, SWING, m, z)
+    a, b = g_transposed(work, here, S, IS, drift, z), g_transposed(work, here, S, IS, Sm, z)
+    turned, push = force_cross(Sm, IS), force_cross(Sm, H)
+    below = add6(force_cross(rate, IS), force_cross(drift, H))  # of S_j where m carries j
     below_drift = sub6(a, scale6(2.0, force_cross(drift, IS)))
     swinging, drifting = add6(force_cross(swing, IS), push), sub6(b, scale6(2.0, turned))
     above_drift = add6(a, push)
@@ -100,8 +104,8 @@ def force_row(topology, r, l, end, S, IS, H, here, qq, vv, qv, aq, work, z):
         first, last = next_run(topology, k)
         for j in range(first, last + 1):
             Sj, drift_j = screw_of(topology, work, SCREW, j, z), screw_of(topology, work, DRIFT, j, z)
-            at = (r * nv + j) * nv + l
-            if j >= own:  # l carries j, or they are of one joint
+            at = (r * nv + j) * nv + m
+            if j >= own:  # m carries j, or they are of one joint
                 store(qq, at, dot6(below_drift, drift_j) - dot6(below, Sj))
                 weight = 2.0 if j >= after else 1.0
                 store(vv, at, dot6(b, Sj) - weight * dot6(turned, Sj))
@@ -111,7 +115,7 @@ def force_row(topology, r, l, end, S, IS, H, here, qq, vv, qv, aq, work, z):
                 store(vv, at, dot6(b, Sj))
                 value = dot6(turned, Sj)
                 store(aq, at, value)
-                store(aq, (j * nv + r) * nv + l, value)
+                store(aq, (j * nv + r) * nv + m, value)
             if j >= after:
                 store(qv, at, dot6(drifting, drift_j) - dot6(swinging, Sj))
             else:
@@ -120,30 +124,30 @@ def force_row(topology, r, l, end, S, IS, H, here, qq, vv, qv, aq, work, z):
 
 
 @kernel
-def first_variable(topology, r, l, start, S, drift, P, here, qq, vv, qv, work, z):
-    """The first variable r is the lowest: second variable l, forces above r, from `start` on."""
+def first_variable(topology, r, m, start, S, drift, P, here, qq, vv, qv, work, z):
+    """The first variable r is the lowest: second variable m, forces above r, from `start` on."""
     nv = topology[HEAD.velocities]
-    own, after = joint_of(topology, l)
-    Sl, drift_l = screw_of(topology, work, SCREW, l, z), screw_of(topology, work, DRIFT, l, z)
-    rate_l, swing_l = screw_of(topology, work, DRIFT_RATE, l, z), screw_of(topology, work, SWING, l, z)
-    change = add6(composite_momentum(work, here, rate_l, z), twice_b(work, here, drift_l, z)[0])
-    inner = add6(motion_cross(rate_l, S), scale6(2.0, motion_cross(drift_l, drift)))
+    own, after = joint_of(topology, m)
+    Sm, drift_m = screw_of(topology, work, SCREW, m, z), screw_of(topology, work, DRIFT, m, z)
+    rate_m, swing_m = screw_of(topology, work, DRIFT_RATE, m, z), screw_of(topology, work, SWING, m, z)
+    change = add6(composite_momentum(work, here, rate_m, z), twice_b(work, here, drift_m, z)[0])
+    inner = add6(motion_cross(rate_m, S), scale6(2.0, motion_cross(drift_m, drift)))
     change = add6(force_cross(S, change), composite_momentum(work, here, inner, z))
-    change = add6(change, g_operator(work, here, drift_l, drift, z))
-    change = add6(change, twice_b(work, here, motion_cross(drift_l, S), z)[0])
-    moved = add6(change, force_cross(Sl, P))
-    push = add6(twice_b(work, here, Sl, z)[0], composite_momentum(work, here, swing_l, z))
-    mixed = add6(force_cross(S, push), g_operator(work, here, Sl, drift, z))
-    across = motion_cross(Sl, S)
-    if r >= after:  # l carries r
-        inner = add6(motion_cross(swing_l, S), scale6(2.0, motion_cross(Sl, drift)))
+    change = add6(change, g_operator(work, here, drift_m, drift, z))
+    change = add6(change, twice_b(work, here, motion_cross(drift_m, S), z)[0])
+    moved = add6(change, force_cross(Sm, P))
+    push = add6(twice_b(work, here, Sm, z)[0], composite_momentum(work, here, swing_m, z))
+    mixed = add6(force_cross(S, push), g_operator(work, here, Sm, drift, z))
+    across = motion_cross(Sm, S)
+    if r >= after:  # m carries r
+        inner = add6(motion_cross(swing_m, S), scale6(2.0, motion_cross(Sm, drift)))
         mixed = add6(mixed, add6(composite_momentum(work, here, inner, z), twice_b(work, here, across, z)[0]))
-    pair = add6(g_operator(work, here, Sl, S, z), composite_momentum(work, here, across, z))  # of one joint
+    pair = add6(g_operator(work, here, Sm, S, z), composite_momentum(work, here, across, z))  # of one joint
     k = start
     while k != -1:
         first, last = next_run(topology, k)
         for s in range(first, last + 1):
-            screw, at = screw_of(topology, work, SCREW, s, z), (s * nv + r) * nv + l
+            screw, at = screw_of(topology, work, SCREW, s, z), (s * nv + r) * nv + m
             store(qq, at, dot6(screw, moved) if s < own else dot6(screw, change))
             store(qv, at, dot6(screw, mixed))
             if r < after:
@@ -214,7 +218,7 @@ def fill(topology, r, iv, end, here, qq, vv, qv, aq, work, z):
     aq=out("nv*nv*nv"),
 )
 def inverse_second_derivatives(topology, numbers, q, v, a, wrenches, qq, vv, qv, aq, work, z):
-    """∂²Q_k/∂q_j∂q_l, ∂²Q_k/∂v_j∂v_l, ∂²Q_k/∂q_j∂v_l, ∂²Q_k/∂a_j∂q_l at (k nv + j) nv + l.
+    """∂²Q_k/∂q_j∂q_m, ∂²Q_k/∂v_j∂v_m, ∂²Q_k/∂q_j∂v_m, ∂²Q_k/∂a_j∂q_m at (k nv + j) nv + m.
 
     Entries that vanish for every q are not written: they are to be zero before.
     """

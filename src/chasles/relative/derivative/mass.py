@@ -1,11 +1,11 @@
 """Derivatives of the mass matrix with respect to q, O(n d²) for depth d, and the inverse of the mass matrix.
 
-When q_l moves, all that joint l carries is displaced as one along S_l. So of M_rs = S_s . I_r S_r, where joint r is the
+When q_m moves, all that joint m carries is displaced as one along S_m. So of M_rs = S_s . I_r S_r, where joint r is the
 lower one and I_r the inertia of all that it carries,
 
-    ∂M_rs/∂q_l = 0                                     if joint l carries joint s, or is joint s
-               = S_s . (S_l ×* I_r S_r)                if l is below s, and carries r or is r
-               = S_s . (S_l ×* I_l - I_l S_l ×) S_r    if l is below r
+    ∂M_rs/∂q_m = 0                                     if joint m carries joint s, or is joint s
+               = S_s . (S_m ×* I_r S_r)                if m is below s, and carries r or is r
+               = S_s . (S_m ×* I_m - I_m S_m ×) S_r    if m is below r
 """
 
 from __future__ import annotations
@@ -42,34 +42,34 @@ def sub6(a, b):
 
 
 @kernel
-def store_way(topology, r, l, start, wrench, work, derivative, z):
-    """∂M_rs/∂q_l = ∂M_sr/∂q_l = S_s . wrench for all s on the way to the ground that begins with `start`."""
+def store_way(topology, r, m, start, wrench, work, derivative, z):
+    """∂M_rs/∂q_m = ∂M_sr/∂q_m = S_s . wrench for all s on the way to the ground that begins with `start`."""
     nv, k = topology[HEAD.velocities], start
     while k != -1:
         first, last = next_run(topology, k)
         for s in range(first, last + 1):
             value = dot6(load6(work, columns_at(topology) + 6 * s, z), wrench)
-            store(derivative, (r * nv + s) * nv + l, value)
-            store(derivative, (s * nv + r) * nv + l, value)
+            store(derivative, (r * nv + s) * nv + m, value)
+            store(derivative, (s * nv + r) * nv + m, value)
         k = after_run(topology, k, first)
 
 
 @kernel
 def store_below(topology, r, end, IS, work, derivative, z):
-    """∂M_rs/∂q_l for all l on the way from r to the ground, its joint's velocities up to `end` included."""
+    """∂M_rs/∂q_m for all m on the way from r to the ground, its joint's velocities up to `end` included."""
     k = end - 1
     while k != -1:
         first, last = next_run(topology, k)
-        for l in range(first, last + 1):
-            wrench = force_cross(load6(work, columns_at(topology) + 6 * l, z), IS)
-            above = velocity_before(topology, first_of_joint(topology, l))
-            store_way(topology, r, l, above, wrench, work, derivative, z)
+        for m in range(first, last + 1):
+            wrench = force_cross(load6(work, columns_at(topology) + 6 * m, z), IS)
+            above = velocity_before(topology, first_of_joint(topology, m))
+            store_way(topology, r, m, above, wrench, work, derivative, z)
         k = after_run(topology, k, first)
 
 
 @kernel
-def store_above(topology, l, start, S, work, here, derivative, z):
-    """∂M_rs/∂q_l for all r and s above l, from `start` on."""
+def store_above(topology, m, start, S, work, here, derivative, z):
+    """∂M_rs/∂q_m for all r and s above m, from `start` on."""
     k = start
     while k != -1:
         first, last = next_run(topology, k)
@@ -77,13 +77,13 @@ def store_above(topology, l, start, S, work, here, derivative, z):
             screw = load6(work, columns_at(topology) + 6 * r, z)
             turned = force_cross(S, composite_momentum(work, here, screw, z))
             wrench = sub6(turned, composite_momentum(work, here, motion_cross(S, screw), z))
-            store_way(topology, r, l, r, wrench, work, derivative, z)
+            store_way(topology, r, m, r, wrench, work, derivative, z)
         k = after_run(topology, k, first)
 
 
 @algorithm(work=f"{COMPOSITE.size}*links+12*nv", q="nq", derivative=out("nv*nv*nv"))
 def mass_matrix_derivative(topology, numbers, q, derivative, work, z):
-    """∂M_rs/∂q_l at (r nv + s) nv + l. Entries that vanish for every q are not written: they are to be zero before."""
+    """∂M_rs/∂q_m at (r nv + s) nv + m. Entries that vanish for every q are not written: they are to be zero before."""
     gather_composites(topology, numbers, q, work, z)
     for i in range(links_of(topology)):
         _, kind, _, iv = link(topology, i)
@@ -95,7 +95,7 @@ def mass_matrix_derivative(topology, numbers, q, derivative, work, z):
 
 
 @algorithm(
-    work=f"{COMPOSITE.size}*links+{12 + COLUMNS}*nv+{COLUMNS}",
+    work=f"{COMPOSITE.size}*links+{12 + COLUMNS}*nv+4",
     q="nq",
     ends=fixed(whole=True),
     inverse=out("nv*nv"),
