@@ -19,7 +19,7 @@ from tests.relative import models
 
 STEP, LONG_STEP = Decimal("1e-8"), Decimal("1e-4")
 TOLERANCE, SOLVE_TOLERANCE = 2e-13, 1e-11
-FEW, SOME = 6, 3
+FEW, SOME = 6, 2
 
 
 def quaternion_exponential(w: oracle.Array) -> oracle.Array:
@@ -62,7 +62,7 @@ class Case:
         self.v, self.a, self.tau = rng.normal(size=(3, n))
         self.back = np.argsort(models.joined(self.mechanism, self.parts))
         self.directions = np.eye(n) if n <= FEW else rng.normal(size=(SOME, n))
-        self.pairs = rng.normal(size=(2, 2, n))
+        self.pairs = rng.normal(size=(2 if n <= FEW else 1, 2, n))
 
     def split(self, x: np.ndarray) -> list[oracle.Array]:
         return [oracle.exact(part) for part in models.split(self.mechanism, self.parts, np.asarray(x, dtype=object))]
