@@ -141,7 +141,7 @@ def test_singular_inertia_is_named():
     bodies = [Body("arm", 1.0, (0.1, 0, 0), (0.1, 0.1, 0.1)), Body("bead", 1.0, (0, 0, 0), (0.0, 0.0, 0.0))]
     joints = [
         make.revolute("shoulder", GROUND, "arm", axis=(0, 0, 1)),
-        make.revolute("spin", "arm", "bead", axis=(0, 0, 1), at=(1.0, 0, 0)),
+        make.revolute("spin", "arm", "bead", axis=(0, 0.1, 1), at=(0.7, 0.3, 0.1)),
     ]
     mechanism = Mechanism(System(bodies, joints))
     zero = np.zeros(2)

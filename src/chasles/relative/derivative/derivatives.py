@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from chasles.relative.derivative import forward, inverse, inverse_second, mass
 from chasles.relative.derivative.factor import subtree_ends
+from chasles.relative.forward import forward_dynamics
 
 EMPTY = np.empty(0)
 
@@ -92,17 +93,13 @@ class Derivatives:
 
     def inverse_mass_matrix(self, q: ArrayLike) -> np.ndarray:
         """M(q)⁻¹, (..., nv, nv)."""
-        name = "inverse_mass_matrix"
-        q = self.check_q(name, q)
-        (matrix,), batch = self._run(name, mass.inverse_mass_matrix, {"q": q, "ends": self.subtree_ends})
-        if not np.isfinite(matrix).all():
-            still = np.zeros(self.nv)
-            raise ValueError(
-                self._why_not_finite(
-                    name, matrix[:, : self.nv], batch, {"q": q, "v": still, "tau": still, "wrenches": EMPTY}
-                )
-            )
-        return self._square([matrix], batch)[0]
+        name, still = "inverse_mass_matrix", np.zeros(self.nv)
+        arrays = {"q": self.check_q(name, q), "v": still, "tau": still, "wrenches": EMPTY}
+        (a,), batch = self._run(name, forward_dynamics, arrays)  # where a singular inertia shows itself to the last bit
+        if not np.isfinite(a).all():
+            raise ValueError(self._why_not_finite(name, a, batch, arrays))
+        results, batch = self._run(name, mass.inverse_mass_matrix, {"q": arrays["q"], "ends": self.subtree_ends})
+        return self._square(results, batch)[0]
 
     def mass_matrix_derivative(self, q: ArrayLike, along: ArrayLike | None = None) -> np.ndarray:
         """∂M_rs/∂q_l at [r, s, l], (..., nv, nv, nv), O(n d²) for depth d.

@@ -146,9 +146,13 @@ def solve_block(topology, ends, matrix, begin, end, count, work, at, z):
     nv, y = topology[HEAD.velocities], pattern(0.0)
     for i in range(end - 1, -1, -1):
         if i >= begin or ends[i] > begin:
-            x = load8(work, at + 8 * i, y)
-            for j in range(i + 1, min(ends[i], end)):  # all that i carries
-                x = less(x, load(matrix, j * nv + i, z), load8(work, at + 8 * j, y))
+            x, j, stop = load8(work, at + 8 * i, y), i + 1, min(ends[i], end)
+            while j < stop:  # all that i carries
+                if j < begin and ends[j] <= begin:
+                    j = ends[j]
+                else:
+                    x = less(x, load(matrix, j * nv + i, z), load8(work, at + 8 * j, y))
+                    j += 1
             store8(work, at + 8 * i, x)
     for i in range(count):
         x, pivot = load8(work, at + 8 * i, y), load(matrix, i * nv + i, z)
