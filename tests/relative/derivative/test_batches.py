@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 
+from chasles.kernel.policy import COMPILED
 from chasles.model import joint as make
 from chasles.model.body import GROUND, Body
 from chasles.model.system import System
+from chasles.relative.derivative import forward, inverse
 from chasles.relative.mechanism import Mechanism
 from tests.relative.zoo import MOVING, ZOO, deviation, state
 
@@ -62,6 +64,23 @@ def test_raw_tier(shape):
         for found, expected in zip(out, mechanism.forward_dynamics_derivatives(*arrays), strict=True):
             np.testing.assert_array_equal(found, expected)
     assert deviation(a, mechanism.forward_dynamics(*arrays)) < 1e-12
+
+
+@pytest.mark.skipif(not COMPILED, reason="nothing is compiled")
+def test_a_loop_has_one_signature_however_it_is_called():
+    mechanism = MOVING["floating"]
+    wrenches = np.zeros((len(mechanism.bodies), 6))
+    for shape in ((), (2,), (5,)):
+        q, v, x = state(mechanism, 504, shape)
+        x = np.asfortranarray(x)
+        x.flags.writeable = False
+        for given in (None, wrenches):
+            mechanism.inverse_dynamics_derivatives(q, v, x, given)
+            mechanism.forward_dynamics_derivatives(q, v, x, given)
+    for algorithm in (inverse.inverse_derivatives, forward.forward_derivatives):
+        algorithm.compile()
+        algorithm.compile(lanes=True)
+        assert (len(algorithm.scalar.signatures), len(algorithm.lanes.signatures)) == (1, 1)
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)
