@@ -11,10 +11,10 @@ hybrid representation, each product a convolution. So k derivatives cost O(n k²
 
 from __future__ import annotations
 
-from chasles.kernel.algebra import add, add_scaled, cross, mat_mul, mul, mul_t, scale, sub
+from chasles.kernel.algebra import add, add_scaled, cross, mat_add, mat_mul, mat_scale, mul, mul_t, scale, sub
 from chasles.kernel.lanes import like, load
 from chasles.kernel.policy import kernel
-from chasles.kernel.workspace import add3, layout, load3, load6, load9, store3, store6, store9
+from chasles.kernel.workspace import layout, load3, load6, load9, store3, store6, store9
 from chasles.relative.algorithm import algorithm, fixed, out
 from chasles.relative.joint import placement, screw_weights
 from chasles.relative.kinematics import BODY, HYBRID, SPATIAL, place_of
@@ -107,14 +107,12 @@ def advance(work, i, orders, k, speed, z):
     """Coefficients k + 1 of rotation and arm, from R' = ω × R and d' = speed."""
     here, part = at_order(i, orders, k + 1), 1.0 / (k + 1)
     store3(work, here + ORDER.arm, scale(part, speed))
-    w = scale(part, load3(work, at_order(i, orders, 0) + ORDER.spin, z))
-    store9(work, here + ORDER.rotation, turned_by(w, load9(work, at_order(i, orders, k) + ORDER.rotation, z)))
+    w = load3(work, at_order(i, orders, 0) + ORDER.spin, z)
+    R = turned_by(w, load9(work, at_order(i, orders, k) + ORDER.rotation, z))
     for m in range(1, k + 1):
-        w = scale(part, load3(work, at_order(i, orders, m) + ORDER.spin, z))
-        more = turned_by(w, load9(work, at_order(i, orders, k - m) + ORDER.rotation, z))
-        add3(work, here + ORDER.rotation, (more[0], more[1], more[2]))
-        add3(work, here + ORDER.rotation + 3, (more[3], more[4], more[5]))
-        add3(work, here + ORDER.rotation + 6, (more[6], more[7], more[8]))
+        w = load3(work, at_order(i, orders, m) + ORDER.spin, z)
+        R = mat_add(R, turned_by(w, load9(work, at_order(i, orders, k - m) + ORDER.rotation, z)))
+    store9(work, here + ORDER.rotation, mat_scale(part, R))
 
 
 @kernel
