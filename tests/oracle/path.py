@@ -40,7 +40,7 @@ TERMS = 12  # of the power series of a pose: the rest is below 1e-60
 
 @functools.cache
 def weights(count: int) -> Array:
-    """Row m: weights of the values at so many nodes in the m-th derivative at zero (inverse of a Vandermonde matrix)."""
+    """Row m: weights of the values at so many nodes in the m-th derivative at zero, by Lagrange's polynomials."""
     nodes, rows = [k * SPACING for k in range(-(count // 2), count // 2 + 1)], []
     for node in nodes:  # coefficients of the polynomial that is one at a node and zero at the others
         poly, scale = [Decimal(1)], Decimal(1)

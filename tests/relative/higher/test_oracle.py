@@ -1,7 +1,7 @@
 """Higher derivatives against the oracle: differences of poses and d'Alembert's principle in 60 digits.
 
-Bars: 1e-11 of the largest entry for first derivatives, 1e-10 beyond. What is found is a few roundings, so 5e-14 is asked
-for, with the fourth derivatives of twists.
+The bars are 1e-11 of the largest entry for first derivatives and 1e-10 beyond. What is found is a few roundings, so
+5e-14 is asked for, up to the fourth derivatives of twists.
 """
 
 import functools
@@ -79,7 +79,9 @@ def test_twist_derivatives(name, representation):
 def test_jacobian_derivatives(name):
     model = case(name)
     mechanism, rng = model.mechanism, np.random.default_rng(2)
-    found = {key: mechanism.jacobian_derivatives(model.q, model.rates[:3], representation=key) for key in REPRESENTATIONS}
+    found = {
+        key: mechanism.jacobian_derivatives(model.q, model.rates[:3], representation=key) for key in REPRESENTATIONS
+    }
     for c in rng.choice(len(model.tree.columns), 4, replace=False):
         expected = model.path.column_derivatives(*model.tree.columns[c], 4)
         for key in REPRESENTATIONS:
@@ -132,9 +134,7 @@ def test_jacobian_partials(name):
 @functools.cache
 def tensor(name: str, body: int, order: int, representation: str) -> np.ndarray:
     mechanism = case(name).mechanism
-    return mechanism.jacobian_partials(
-        case(name).q, mechanism.bodies[body], order=order, representation=representation
-    )
+    return mechanism.jacobian_partials(case(name).q, mechanism.bodies[body], order=order, representation=representation)
 
 
 @pytest.mark.parametrize("name", ["chain", "branching"])

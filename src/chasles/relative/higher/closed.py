@@ -7,10 +7,11 @@ matrices of the links' ad:
     spatial  C = Jᵀ (M J' - ad_Vᵀ M J),      J' = A ad_V X                the same in space, with (16), (18), (36)
     hybrid   C = Jᵀ (M J' + ad_ω M P J),     J' = (A' + A ad_ω) X         with (27) corrected and (55), P = diag(I, 0)
 
-The mass matrix Jᵀ M J (81) is the same in all. The three C are different matrices with the same C v; for none of them
-is M' - 2C skew. 002 has the first and says that the others follow likewise.
-(8) as printed, with J for J - X, holds for joints with one freedom only: ad_(X_i v_i) X_i v_i = 0, but not ad_(X_i v_i)
-X_i for several columns. All is for links, which have one elementary joint each.
+The mass matrix Jᵀ M J (81) is the same in all. The three C are different matrices with the same C v. Of the spatial one
+M' - 2C is skew, because there M' = -ad_Vᵀ M - M ad_V for each link; of the others it is not. 002 has the first and says
+that similar expressions can be derived for the others.
+(8) as printed, with J for J - X, holds for joints with one freedom only: for several columns ad_(X_i v_i) X_i does not
+vanish, only its product with v_i does. All is for links, which have one elementary joint each.
 """
 
 from __future__ import annotations

@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from chasles.relative import forward
 from chasles.relative.algorithm import Algorithm
 from chasles.relative.higher import christoffel, inverse_rates, inverse_series, jacobian_partials, series
 from chasles.relative.higher import jacobian_series as jacobians
 from chasles.relative.kinematics import REPRESENTATIONS
-from chasles.relative.tables import FREE, GRAVITY, LINK, SPHERICAL, VELOCITIES, link_table
+from chasles.relative.tables import FREE, LINK, SPHERICAL, VELOCITIES, link_table
 from chasles.relative.tree import Tree
 from chasles.screw.representation import check_representation
 
@@ -49,7 +48,9 @@ class HigherOrder:
             arrays: dict[str, np.ndarray],
             sizes: dict[str, int] | None = None,
         ) -> tuple[list[np.ndarray], tuple[int, ...]]: ...
+
         forward_dynamics: Callable[..., np.ndarray]
+        gravity_forces: Callable[[ArrayLike], np.ndarray]
 
     # ------------------------------------------------------------ kinematics
 
@@ -78,8 +79,8 @@ class HigherOrder:
     ) -> np.ndarray:
         """Twists of frames or bodies and their time derivatives, (orders, ..., frames, 6), from [v, a, jerk, ...].
 
-        V, V', V'', ...: as many as derivatives are given, of the six numbers of the twist in the representation. O(n k²)
-        for k of them. They are what 002 eqs. (6), (13), (17), (21), (29), (31) and (33) say of orders up to two.
+        V, V', V'', ...: as many as derivatives are given, of the six numbers of a twist in the representation; O(n k²)
+        for k of them. Up to order two they are those of 002 eqs. (6), (13), (17), (21), (29), (31) and (33), corrected.
         """
         name = "twist_derivatives"
         given = self._given(name, derivatives)
@@ -119,10 +120,10 @@ class HigherOrder:
     ) -> np.ndarray:
         """Derivatives of `jacobian` with respect to the coordinates, (..., frames, 6, nv, nv, ...), of one order.
 
-        Entry [..., j, k, r] is column j differentiated first along coordinate k, then along coordinate r, where "along k"
-        means along q exp(δ e_k). For joints with axes these are partial derivatives, and their order does not matter;
-        the freedoms of a spherical or free joint do not commute. 002 eqs. (5), (12), (14), (15), (20), (23), (25), the
-        last one completed. The result has 6 nv^(order + 1) numbers a frame.
+        Entry [..., j, k, r] is column j differentiated first along freedom k, then along freedom r, that is along
+        q exp(δ e_k) and q exp(δ e_r). For joints with axes these are partial derivatives, and their order does not
+        matter; the freedoms of a spherical or free joint do not commute. 002 eqs. (5), (12), (14), (15), (20), (23),
+        (25), the last one completed. The result has 6 nv^(order + 1) numbers a frame.
         """
         name = "jacobian_partials"
         if not isinstance(order, int | np.integer) or order < 1:
@@ -137,7 +138,8 @@ class HigherOrder:
 
     def _way(self, link: int) -> list[int]:
         """The velocities that move a link, from the ground outward."""
-        table, way = link_table(self.topology), []
+        table = link_table(self.topology)
+        way: list[int] = []
         while link >= 0:
             first = int(table[link, LINK.velocity])
             way += reversed(range(first, first + VELOCITIES[table[link, LINK.kind]]))
@@ -159,14 +161,16 @@ class HigherOrder:
     ) -> np.ndarray:
         """Generalised forces of a motion and their time derivatives: (tau, tau'), with `snap` (tau, tau', tau'').
 
-        (2 or 3, ..., nv), O(n): 002 section 6.3. wrenches: [W], [W, W'] or [W, W', W''] of the wrenches on the bodies as
-        in `inverse_dynamics`, with the derivatives of their components in the bodies' frames; those left out are zero.
+        (2 or 3, ..., nv), O(n): 002 section 6.3. wrenches: [W], [W, W'] or [W, W', W''], the wrenches on the bodies as
+        in `inverse_dynamics` and the derivatives of their components in the bodies' frames; those left out are zero.
         representation: of the recursion, body or hybrid; to rounding the results are the same.
         """
         name = "inverse_dynamics_rates"
         if representation not in ("body", "hybrid"):
             check_representation(name, representation)
-            raise ValueError(f"{name}: there is no recursion in {representation!r} representation; body and hybrid have one")
+            raise ValueError(
+                f"{name}: there is no recursion in {representation!r} representation; body and hybrid have one"
+            )
         motion = {"v": v, "a": a, "jerk": jerk} | ({} if snap is None else {"snap": snap})
         given = [self.check_v(name, key, value) for key, value in motion.items()]
         return self._force_derivatives(name, q, given, wrenches, representation)
@@ -185,7 +189,12 @@ class HigherOrder:
         return self._force_derivatives(name, q, given, wrenches, "hybrid")
 
     def _force_derivatives(
-        self, name: str, q: ArrayLike, given: list[np.ndarray], wrenches: Sequence[ArrayLike] | None, representation: str
+        self,
+        name: str,
+        q: ArrayLike,
+        given: list[np.ndarray],
+        wrenches: Sequence[ArrayLike] | None,
+        representation: str,
     ) -> np.ndarray:
         hybrid, results = representation == "hybrid", len(given) - 1
         loads = [self._wrenches(name, value) for value in (wrenches if wrenches is not None else ())]
@@ -216,34 +225,24 @@ class HigherOrder:
         `inverse_dynamics_rates`.
         """
         name = "forward_dynamics_rates"
-        state = {"q": self.check_q(name, q), "v": self.check_v(name, "v", v)}
         forces = {"tau": tau, "tau_rate": tau_rate} | ({} if tau_second is None else {"tau_second": tau_second})
         wanted = [self.check_v(name, key, value) for key, value in forces.items()]
         loads = [] if wrenches is None else list(wrenches)
-        motion = [state["v"], self.forward_dynamics(q, v, wanted[0], loads[0] if loads else None)]
-        still = self.numbers.copy()
-        still[GRAVITY.vector : GRAVITY.vector + 3] = 0.0
+        if len(loads) > len(wanted):
+            raise ValueError(f"{name}: {len(loads)} wrenches are given; expected at most {len(wanted)}: [W, W', ...]")
+        still = np.zeros(self.nv)
+        motion = [self.check_v(name, "v", v), self.forward_dynamics(q, v, tau, loads[0] if loads else None)]
+        held = self.gravity_forces(q)  # with them, forces at rest are solved by the mass matrix alone
         for order, value in enumerate(wanted[1:], start=1):
-            without = [*motion, np.zeros(self.nv)]
-            needed = self._force_derivatives(name, q, without, loads[: order + 1], "body")[order]
-            arrays = {"q": state["q"], "v": np.zeros(self.nv), "tau": value - needed, "wrenches": EMPTY}
-            motion.append(self._solve_mass(name, arrays, still))
+            without = self._force_derivatives(name, q, [*motion, still], loads[: order + 1], "body")[order]
+            motion.append(self.forward_dynamics(q, still, value - without + held))
         return np.stack(np.broadcast_arrays(*motion[1:]))
-
-    def _solve_mass(self, name: str, arrays: dict[str, np.ndarray], numbers: np.ndarray) -> np.ndarray:
-        """M⁻¹ tau: forward dynamics at rest, without gravity."""
-        was, self.numbers = self.numbers, numbers
-        try:
-            (x,), batch = self._run(name, forward.forward_dynamics, arrays)
-        finally:
-            self.numbers = was
-        return x.reshape(*batch, self.nv)
 
     def christoffel_symbols(self, q: ArrayLike) -> np.ndarray:
         """Γ_ijk = ½ (∂M_ik/∂q_j + ∂M_ij/∂q_k - ∂M_jk/∂q_i), (..., nv, nv, nv): the velocity terms are Σ Γ_ijk v_j v_k.
 
-        002 eqs. (85)-(87), (86) and (87) corrected. Σ_k Γ_ijk v_k is the matrix of `coriolis(q, v, skew=True)`. Only for
-        mechanisms without spherical and free joints, whose velocities are not derivatives of coordinates.
+        002 eqs. (85)-(87), (86) and (87) corrected. Σ_k Γ_ijk v_k is the matrix of `coriolis(q, v, skew=True)`.
+        Only for mechanisms without spherical and free joints, whose velocities are not derivatives of coordinates.
         """
         name = "christoffel_symbols"
         table = link_table(self.topology)
@@ -259,9 +258,9 @@ class HigherOrder:
 
 
 def _in_row(function: str, arrays: Sequence[np.ndarray], taylor: bool) -> np.ndarray:
-    """Arrays with leading axes that broadcast, one after the other on the last axis; as Taylor coefficients if asked."""
+    """Arrays whose leading axes broadcast, one after the other on the last axis; as Taylor coefficients if asked."""
     try:
-        together = np.broadcast_arrays(*arrays)
+        together = list(np.broadcast_arrays(*arrays))
     except ValueError:
         shapes = ", ".join(str(array.shape[:-1]) for array in arrays)
         raise ValueError(f"{function}: leading axes of the derivatives do not broadcast: {shapes}") from None

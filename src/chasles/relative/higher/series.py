@@ -18,7 +18,7 @@ from chasles.kernel.workspace import layout, load3, load6, load9, store3, store6
 from chasles.relative.algorithm import algorithm, fixed, out
 from chasles.relative.joint import placement, screw_weights
 from chasles.relative.kinematics import BODY, HYBRID, SPATIAL, place_of
-from chasles.relative.tables import FREE, HEAD, SPHERICAL, constants_of, link, links_of
+from chasles.relative.tables import FREE, HEAD, REVOLUTE, SPHERICAL, constants_of, link, links_of
 
 # coefficients of one order, in world axes; `arm` is d
 ORDER = layout("ORDER", rotation=9, spin=3, velocity=3, arm=3)
@@ -65,8 +65,10 @@ def add_joint(numbers, c, kind, rates, at, R, w, u, z):
         if kind == FREE:
             u = add(u, mul(R, load3(rates, at + 3, z)))
         return w, u
-    turning, sliding = screw_weights(numbers, c, kind)
     axis, speed = (R[2], R[5], R[8]), load(rates, at, z)
+    if kind == REVOLUTE:
+        return add_scaled(w, speed, axis), u
+    turning, sliding = screw_weights(numbers, c, kind)
     return add_scaled(w, turning * speed, axis), add_scaled(u, sliding * speed, axis)
 
 
@@ -159,7 +161,9 @@ def twist_series(topology, numbers, q, rates, where, offset, twist, work, z):
             at = k * stride + 6 * f
             if representation == SPATIAL:
                 w, u = load6(twist, at, z)
-                p = add(load3(work, slot(i, orders), z), mul(load9(work, at_order(i, orders, 0) + ORDER.rotation, z), x))
+                p = add(
+                    load3(work, slot(i, orders), z), mul(load9(work, at_order(i, orders, 0) + ORDER.rotation, z), x)
+                )
                 u = add(u, cross(p, w))
                 for m in range(1, k + 1):
                     velocity = load3(twist, at - (k - m + 1) * stride + 3, z)
