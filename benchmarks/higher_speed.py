@@ -75,7 +75,7 @@ def forces(kind: str, lanes: bool) -> dict[str, float]:
         for results, what in ((2, "first"), (3, "first and second")):
             arrays = {"q": q, "rates": in_row(rates[: results + 1]), "wrenches": EMPTY}
             arrays["counts"] = np.array([results, 0])
-            sizes = {"results": results, "orders": results + 2, "loads": 0}
+            sizes = {"results": results, "orders": results + 1, "loads": 0}
             calls[f"{what}, {name}"] = prepared(tree, algorithm, lanes, arrays, sizes)
     return times(calls)
 

@@ -5,6 +5,15 @@ import math
 import numpy as np
 import pytest
 
+from chasles.kernel.policy import COMPILED
+from chasles.relative.higher import (
+    christoffel,
+    inverse_rates,
+    inverse_series,
+    jacobian_partials,
+    jacobian_series,
+    series,
+)
 from chasles.relative.kinematics import REPRESENTATIONS
 from chasles.relative.mechanism import Mechanism
 from tests.relative.zoo import MOVING, ZOO, deviation, state
@@ -140,6 +149,30 @@ def test_threads_and_broadcasting_do_not_change_a_bit():
         np.testing.assert_array_equal(
             getattr(two, function)(q, *arguments), getattr(mechanism, function)(q, *arguments), err_msg=function
         )
+
+
+@pytest.mark.skipif(not COMPILED, reason="nothing is compiled")
+def test_a_loop_has_one_signature_however_it_is_called():
+    arm = ZOO["arm"]
+    for shape in ((), (1,), (2, 3)):
+        q, v, a = (np.asfortranarray(x) for x in state(arm, 31, shape))
+        for array in (q, v, a):
+            array.flags.writeable = False
+        wrenches = [np.zeros((7, 6)), np.zeros((*shape, 7, 6))]
+        arm.twist_derivatives(q, [v, a], "tool")
+        arm.jacobian_derivatives(q, [v], "tool")
+        arm.jacobian_partials(q, "tool")
+        arm.christoffel_symbols(q)
+        for representation in ("body", "hybrid"):
+            arm.inverse_dynamics_rates(q, v, a, a, representation=representation)
+            arm.inverse_dynamics_rates(q, v, a, a, wrenches=wrenches, representation=representation)
+    for algorithm in (
+        *(series.twist_series, jacobian_series.jacobian_series, jacobian_partials.jacobian_partials),
+        *(inverse_rates.inverse_rates, inverse_series.inverse_series, christoffel.christoffel),
+    ):
+        algorithm.compile()
+        algorithm.compile(lanes=True)
+        assert (len(algorithm.scalar.signatures), len(algorithm.lanes.signatures)) == (1, 1), algorithm.__name__
 
 
 def test_shapes_and_nothing_that_moves():

@@ -1,24 +1,26 @@
 """Inverse dynamics with its time derivatives of any order, in hybrid representation, O(n k²) for k of them.
 
 The recursion of 002 eqs. (72)-(76), corrected, on power series in time: world axes, at the links' origins. With the
-rotations R(t) of the links and their origins r(t) from `series`, the points R x of a link give its wrench,
+spins ω(t) and origins r(t) of the links from `series`, a link needs the wrench
 
-    force = m (r'' - g) + R'' h,   torque = R h × (r'' - g) + Σ_c (R Σ)_c × R''_c
+    force = m (r'' - g) + h'',   torque = (Θ ω)' + h × (r'' - g)
 
-where c counts columns, h is the first moment and Σ = ½ tr(Θ) I - Θ Binet's tensor; no spin is needed. Inward only the
-reference point changes, (76b), and a joint feels the part of the wrench along its axes R(t) e.
+with its first moment and inertia in world axes, h' = ω × h and Θ' = ω~Θ - Θω~. Inward only the reference point changes,
+(76b), and a joint feels the part of the wrench along its axes R(t) e.
 This is also a check of `inverse_rates`, with which it shares neither frames nor formulas.
 """
 
 from __future__ import annotations
 
-from chasles.kernel.algebra import add, add_scaled, cross, dot, mat_mul, mul, mul_t, scale, sub
+from chasles.kernel.algebra import add, add_scaled, cross, dot, mul, mul_t, scale, sub, sym_mul
 from chasles.kernel.lanes import like, load, store
 from chasles.kernel.policy import kernel
-from chasles.kernel.workspace import add3, layout, load3, load6, load9, store3, store6, store9
+from chasles.kernel.workspace import add3, layout, load3, load6, load9, store3, store6
 from chasles.relative.algorithm import algorithm, fixed, out
-from chasles.relative.higher.series import ORDER, at_order, move_links, slot
+from chasles.relative.articulated import rotate_symmetric
+from chasles.relative.higher.series import ORDER, at_order, axis_at, move_links, slot
 from chasles.relative.joint import screw_weights
+from chasles.relative.mass import symmetric_of
 from chasles.relative.tables import (
     CONSTANT,
     FREE,
@@ -34,44 +36,67 @@ from chasles.relative.tables import (
 )
 
 LOAD = layout("LOAD", torque=3, force=3)  # of each link, and first of the ground, for each order
-PART = layout("PART", spread=9, moment=3, lift=3)  # of one link, for each order: R Σ, R h, r'' - g
+PART = layout("PART", inertia=6, moment=3, lift=3)  # of one link, for each order: Θ, h, r'' - g
 
 
 @kernel
-def columns_crossed(A, B):
-    """The sum of the cross products of the columns of A with those of B."""
-    return (
-        A[3] * B[6] - A[6] * B[3] + A[4] * B[7] - A[7] * B[4] + A[5] * B[8] - A[8] * B[5],
-        A[6] * B[0] - A[0] * B[6] + A[7] * B[1] - A[1] * B[7] + A[8] * B[2] - A[2] * B[8],
-        A[0] * B[3] - A[3] * B[0] + A[1] * B[4] - A[4] * B[1] + A[2] * B[5] - A[5] * B[2],
-    )
+def swung(w, J):
+    """ω~J + (ω~J)ᵀ of a symmetric matrix, six numbers."""
+    x, y, z = cross(w, (J[0], J[1], J[2])), cross(w, (J[1], J[3], J[4])), cross(w, (J[2], J[4], J[5]))
+    return ((2.0 * x[0], x[1] + y[0], x[2] + z[0]), (2.0 * y[1], y[2] + z[1], 2.0 * z[2]))
+
+
+@kernel
+def inertia_at(work, at, z):
+    return (*load3(work, at + PART.inertia, z), *load3(work, at + PART.inertia + 3, z))
+
+
+@kernel
+def turn_inertia(numbers, i, orders, results, work, parts, z):
+    """Coefficients of first moment and inertia of link i in world axes, one more of the moment than of the inertia."""
+    _, h, J = inertia_of(numbers, constants_of(i))
+    R = load9(work, at_order(i, orders, 0) + ORDER.rotation, z)
+    J = rotate_symmetric(R, symmetric_of(J, z))
+    store6(work, parts + PART.inertia, ((J[0], J[1], J[2]), (J[3], J[4], J[5])))
+    store3(work, parts + PART.moment, mul(R, h))
+    for k in range(1, results + 2):
+        at, part = parts + k * PART.size, 1.0 / k
+        w = load3(work, at_order(i, orders, 0) + ORDER.spin, z)
+        moment = cross(w, load3(work, at - PART.size + PART.moment, z))
+        for m in range(1, k):
+            w = load3(work, at_order(i, orders, m) + ORDER.spin, z)
+            moment = add(moment, cross(w, load3(work, at - (m + 1) * PART.size + PART.moment, z)))
+        store3(work, at + PART.moment, scale(part, moment))
+        if k <= results:
+            x, y = swung(load3(work, at_order(i, orders, 0) + ORDER.spin, z), inertia_at(work, at - PART.size, z))
+            for m in range(1, k):
+                w = load3(work, at_order(i, orders, m) + ORDER.spin, z)
+                more = swung(w, inertia_at(work, at - (m + 1) * PART.size, z))
+                x, y = add(x, more[0]), add(y, more[1])
+            store6(work, at + PART.inertia, (scale(part, x), scale(part, y)))
 
 
 @kernel
 def load_link(numbers, i, orders, results, work, parts, loads, z):
     """Coefficients of the wrench that link i needs."""
-    mass, h, J = inertia_of(numbers, constants_of(i))
-    g, s = vector_at(numbers, GRAVITY.vector), 0.5 * (J[0] + J[3] + J[5])
-    spread = (s - J[0], -J[1], -J[2], -J[1], s - J[3], -J[4], -J[2], -J[4], s - J[5])
+    mass, g = numbers[constants_of(i) + CONSTANT.mass], vector_at(numbers, GRAVITY.vector)
+    turn_inertia(numbers, i, orders, results, work, parts, z)
     for k in range(results):
-        at, R = parts + k * PART.size, load9(work, at_order(i, orders, k) + ORDER.rotation, z)
+        at = parts + k * PART.size
         lift = scale(k + 1.0, load3(work, at_order(i, orders, k + 1) + ORDER.velocity, z))
         if k == 0:
             lift = sub(lift, g)
-        store9(work, at + PART.spread, mat_mul(R, spread))
-        store3(work, at + PART.moment, mul(R, h))
         store3(work, at + PART.lift, lift)
-        second = load9(work, at_order(i, orders, k + 2) + ORDER.rotation, z)
-        force = add_scaled(scale(mass, lift), (k + 1.0) * (k + 2.0), mul(second, h))
-        zero = like(0.0, z)
-        torque = (zero, zero, zero)
+        spin = sym_mul(inertia_at(work, parts, z), load3(work, at_order(i, orders, k + 1) + ORDER.spin, z))
+        for m in range(1, k + 2):
+            w = load3(work, at_order(i, orders, k + 1 - m) + ORDER.spin, z)
+            spin = add(spin, sym_mul(inertia_at(work, parts + m * PART.size, z), w))
+        torque = scale(k + 1.0, spin)
         for m in range(k + 1):
-            part = parts + (k - m) * PART.size
-            twice = load9(work, at_order(i, orders, m + 2) + ORDER.rotation, z)
-            swing = columns_crossed(load9(work, part + PART.spread, z), twice)
-            torque = add_scaled(torque, (m + 1.0) * (m + 2.0), swing)
-            lever = load3(work, parts + m * PART.size + PART.moment, z)
-            torque = add(torque, cross(lever, load3(work, part + PART.lift, z)))
+            lever = load3(work, at - m * PART.size + PART.moment, z)
+            torque = add(torque, cross(lever, load3(work, parts + m * PART.size + PART.lift, z)))
+        swing = load3(work, at + 2 * PART.size + PART.moment, z)
+        force = add_scaled(scale(mass, lift), (k + 1.0) * (k + 2.0), swing)
         store6(work, loads + k * LOAD.size, (torque, force))
 
 
@@ -104,8 +129,7 @@ def feel(numbers, i, kind, iv, nv, orders, k, work, loads, tau, z):
     turning, sliding = screw_weights(numbers, constants_of(i), kind)
     total = zero
     for m in range(k + 1):
-        at, load_at = at_order(i, orders, m) + ORDER.rotation, loads + (k - m) * LOAD.size
-        axis = (load(work, at + 2, z), load(work, at + 5, z), load(work, at + 8, z))
+        axis, load_at = axis_at(work, i, orders, m, z), loads + (k - m) * LOAD.size
         total = total + turning * dot(axis, load3(work, load_at + LOAD.torque, z))
         if kind != REVOLUTE:
             total = total + sliding * dot(axis, load3(work, load_at + LOAD.force, z))
@@ -113,7 +137,7 @@ def feel(numbers, i, kind, iv, nv, orders, k, work, loads, tau, z):
 
 
 @algorithm(
-    work=f"3*slots+{ORDER.size + LOAD.size}*slots*orders+{PART.size}*orders",
+    work=f"3*slots+{ORDER.size + LOAD.size}*slots*orders+{PART.size}*orders+{PART.size}",
     q="nq",
     rates="nv*orders",
     wrenches="6*links*loads",
@@ -127,10 +151,10 @@ def inverse_series(topology, numbers, q, rates, wrenches, counts, tau, work, z):
     are given: the others are zero.
     """
     n, nv, results = links_of(topology), topology[HEAD.velocities], counts[0]
-    orders = results + 2
-    move_links(topology, numbers, q, rates, results + 1, orders, work, z)
+    orders = results + 1
+    move_links(topology, numbers, q, rates, orders, orders, counts[1] > 0, work, z)
     parts = slot(n, orders)
-    first = parts + PART.size * results
+    first = parts + PART.size * (results + 2)
     zero = like(0.0, z)
     for k in range(LOAD.size * results):
         store(work, first + k, zero)

@@ -68,7 +68,7 @@ def jacobian_series(topology, numbers, q, rates, where, offset, matrix, work, z)
     """
     representation, orders, frames = where[0], where[1], where.shape[0] - 2
     nv, zero = topology[HEAD.velocities], like(0.0, z)
-    move_links(topology, numbers, q, rates, orders - 1, orders, work, z)
+    move_links(topology, numbers, q, rates, orders - 1, orders, True, work, z)
     for k in range(6 * nv * frames * (orders - 1)):
         store(matrix, k, zero)
     arm = slot(links_of(topology), orders)

@@ -203,7 +203,7 @@ class HigherOrder:
         arrays = {"q": self.check_q(name, q), "rates": _in_row(name, given, taylor=hybrid)}
         arrays["wrenches"] = _in_row(name, loads, taylor=hybrid) if loads else EMPTY
         arrays["counts"] = np.array([results, len(loads)])
-        sizes = {"results": results, "orders": results + 2, "loads": len(loads)}
+        sizes = {"results": results, "orders": results + 1, "loads": len(loads)}
         algorithm = inverse_series.inverse_series if hybrid else inverse_rates.inverse_rates
         (tau,), batch = self._run(name, algorithm, arrays, sizes)
         tau = tau.reshape(*batch, -1)[..., : results * self.nv]

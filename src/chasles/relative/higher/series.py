@@ -12,7 +12,7 @@ hybrid representation, each product a convolution. So k derivatives cost O(n k²
 from __future__ import annotations
 
 from chasles.kernel.algebra import add, add_scaled, cross, mat_add, mat_mul, mat_scale, mul, mul_t, scale, sub
-from chasles.kernel.lanes import like, load
+from chasles.kernel.lanes import like, load, store
 from chasles.kernel.policy import kernel
 from chasles.kernel.workspace import layout, load3, load6, load9, store3, store6, store9
 from chasles.relative.algorithm import algorithm, fixed, out
@@ -73,10 +73,11 @@ def add_joint(numbers, c, kind, rates, at, R, w, u, z):
 
 
 @kernel
-def move_links(topology, numbers, q, rates, given, orders, work, z):
+def move_links(topology, numbers, q, rates, given, orders, whole, work, z):
     """`orders` coefficients of the rotations and arms of all links, and as many of the others as of v are `given`.
 
-    rates: the coefficients of v, (order, nv) by rows; given is `orders`, or one less.
+    rates: the coefficients of v, (order, nv) by rows; given is `orders`, or one less. Unless `whole`, of the rotations
+    of links on joints with an axis only order zero and the third columns, the axes, are computed.
     """
     nv = topology[HEAD.velocities]
     set_ground(work, orders, z)
@@ -101,14 +102,38 @@ def move_links(topology, numbers, q, rates, given, orders, work, z):
             store3(work, here + ORDER.spin, w)
             store3(work, here + ORDER.velocity, u)
             if k + 1 < orders:
-                advance(work, i, orders, k, sub(u, load3(work, before + ORDER.velocity, z)), z)
+                speed = sub(u, load3(work, before + ORDER.velocity, z))
+                store3(work, at_order(i, orders, k + 1) + ORDER.arm, scale(1.0 / (k + 1), speed))
+                if whole or kind == SPHERICAL or kind == FREE:
+                    turn(work, i, orders, k, z)
+                else:
+                    turn_axis(work, i, orders, k, z)
 
 
 @kernel
-def advance(work, i, orders, k, speed, z):
-    """Coefficients k + 1 of rotation and arm, from R' = ω × R and d' = speed."""
+def axis_at(work, i, orders, k, z):
+    """Coefficient k of the third column of the rotation."""
+    at = at_order(i, orders, k) + ORDER.rotation
+    return load(work, at + 2, z), load(work, at + 5, z), load(work, at + 8, z)
+
+
+@kernel
+def turn_axis(work, i, orders, k, z):
+    """Coefficient k + 1 of the third column of the rotation."""
+    at, part = at_order(i, orders, k + 1) + ORDER.rotation, 1.0 / (k + 1)
+    axis = cross(load3(work, at_order(i, orders, 0) + ORDER.spin, z), axis_at(work, i, orders, k, z))
+    for m in range(1, k + 1):
+        w = load3(work, at_order(i, orders, m) + ORDER.spin, z)
+        axis = add(axis, cross(w, axis_at(work, i, orders, k - m, z)))
+    store(work, at + 2, part * axis[0])
+    store(work, at + 5, part * axis[1])
+    store(work, at + 8, part * axis[2])
+
+
+@kernel
+def turn(work, i, orders, k, z):
+    """Coefficient k + 1 of the rotation, from R' = ω × R."""
     here, part = at_order(i, orders, k + 1), 1.0 / (k + 1)
-    store3(work, here + ORDER.arm, scale(part, speed))
     w = load3(work, at_order(i, orders, 0) + ORDER.spin, z)
     R = turned_by(w, load9(work, at_order(i, orders, k) + ORDER.rotation, z))
     for m in range(1, k + 1):
@@ -149,7 +174,7 @@ def back_turned(work, i, orders, k, X, series, at, stride, z):
 def twist_series(topology, numbers, q, rates, where, offset, twist, work, z):
     """Coefficients of the twists of frames, (order, frame, 6). `where`: representation, orders, link of each frame."""
     representation, orders, frames = where[0], where[1], where.shape[0] - 2
-    move_links(topology, numbers, q, rates, orders, orders, work, z)
+    move_links(topology, numbers, q, rates, orders, orders, True, work, z)
     stride = 6 * frames
     for f in range(frames):
         i = where[f + 2]
