@@ -29,8 +29,8 @@ from chasles.relative import (
     mass,
 )
 from chasles.relative.algorithm import Algorithm
-from chasles.relative.analysis import Analysis
 from chasles.relative.configuration import Configuration
+from chasles.relative.parameter.analysis import ParameterAnalysis
 from chasles.relative.raw import Raw
 from chasles.relative.tables import FREE, HEAD, LINK, SPHERICAL, link_table
 from chasles.relative.tree import build
@@ -56,7 +56,7 @@ RECURSIONS = {
 }
 
 
-class Mechanism(Analysis):
+class Mechanism(ParameterAnalysis):
     """A tree of bodies in joint coordinates q and velocities v.
 
     Arrays have any leading axes (a batch); four states or more run on SIMD lanes, and in parallel on `threads`.
