@@ -220,7 +220,7 @@ class ParameterAnalysis(Analysis):
     ) -> Identifiability:
         """Which combinations of geometric parameters measured frames tell; q: where, none for random configurations.
 
-        measured: "pose", "position" or "orientation" of the frames. Frames of joints on children are grouped with others.
+        measured: "pose", "position" or "orientation" of the frames. Joints' frames on children are grouped with others.
         """
         name = "geometric_identifiability"
         if measured not in MEASURED:

@@ -43,18 +43,13 @@ class Identifiability:
         """How many combinations can be found."""
         return len(self.kept)
 
-    @property
-    def base_names(self) -> tuple[str, ...]:
-        """The combinations, written out."""
-        return tuple(
-            " ".join(
-                [self.names[k], *(self._term(value, d) for d, value in zip(self.grouped, row, strict=True) if value)]
-            )
-            for k, row in zip(self.kept, self.combinations, strict=True)
-        )
-
-    def _term(self, value: float, column: int) -> str:
-        return f"{'+' if value > 0 else '-'} {abs(value):.4g} {self.names[column]}"
+    def terms(self, row: int) -> list[str]:
+        """What base parameter number `row` is the sum of, written out."""
+        found = [self.names[self.kept[row]]]
+        for column, value in zip(self.grouped, self.combinations[row], strict=True):
+            if value:
+                found.append(f"{'+' if value > 0 else '-'} {abs(value):.4g} {self.names[column]}")
+        return found
 
     def values(self, parameters: ArrayLike) -> np.ndarray:
         """The base parameters (..., rank) of parameters (..., n)."""
@@ -90,13 +85,18 @@ class Identifiability:
         ]
         if 0 < rank < len(s):
             lines.append(f"singular values fall from {s[rank - 1]:.2g} to {s[rank]:.2g} after the last of them")
-        width = len(str(rank))
-        for k, name in enumerate(self.base_names):
-            lines += textwrap.wrap(f"{k + 1:{width}d}  {name}", WIDTH, subsequent_indent=" " * (width + 4))
+        for k in range(rank):
+            lines += _wrapped(f"{k + 1:{len(str(rank))}d} ", self.terms(k))
         if len(self.unseen):
-            unseen = "; ".join(self.names[k] for k in self.unseen)
-            lines += textwrap.wrap(f"not at all: {unseen}", WIDTH, subsequent_indent=" " * (width + 4))
+            lines += _wrapped("not at all:", [f"{self.names[k]};" for k in self.unseen])
         return "\n".join(lines)
+
+
+def _wrapped(head: str, terms: list[str]) -> list[str]:
+    """Lines of a table; a term is not broken."""
+    text = " ".join(term.replace(" ", "\u00a0") for term in terms)
+    lines = textwrap.wrap(text, WIDTH, initial_indent=f"{head} ", subsequent_indent=" " * 6)
+    return [line.replace("\u00a0", " ") for line in lines]
 
 
 def identify(
