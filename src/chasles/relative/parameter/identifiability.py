@@ -22,6 +22,7 @@ from chasles.lie.arrays import real_array
 
 TOLERANCE = 1e-9  # of a unit column: what is left of it beside the columns before it, if it depends on them
 WIDTH = 110  # of the table
+CLEARLY = (1e-1, 1e-2, 1e-3, 1e-5, 1e-7)  # parts of unit columns that are independent, from clear to hardly
 NEGLIGIBLE = 1e-7  # coefficients of unit columns below this are what rounding left
 
 
@@ -48,7 +49,8 @@ class Identifiability:
         found = [self.names[self.kept[row]]]
         for column, value in zip(self.grouped, self.combinations[row], strict=True):
             if value:
-                found.append(f"{'+' if value > 0 else '-'} {abs(value):.4g} {self.names[column]}")
+                size = f"{abs(value):.4g} "
+                found.append(f"{'+' if value > 0 else '-'} {'' if size == '1 ' else size}{self.names[column]}")
         return found
 
     def values(self, parameters: ArrayLike) -> np.ndarray:
@@ -140,18 +142,18 @@ def _triangle(matrix: np.ndarray) -> np.ndarray:
 
 
 def _independent(unit: np.ndarray, order: list[int], tolerance: float) -> tuple[list[int], list[int]]:
-    """Columns that do not depend on those before them, and the rest; both in rising order."""
-    basis = np.empty((len(unit), min(unit.shape)))
+    """Columns that do not depend on those before them, and the rest; both in rising order.
+
+    Columns that are clearly independent go first, then those that hardly are: else a geometry that is nearly singular
+    (axes that are nearly parallel) would have base parameters that hardly differ.
+    """
+    left = unit.copy()
     kept: list[int] = []
-    grouped: list[int] = []
-    for k in order:
-        here = basis[:, : len(kept)]
-        left = unit[:, k] - here @ (here.T @ unit[:, k])
-        left -= here @ (here.T @ left)  # once more: the first time leaves rounding of the size of the column
-        length = np.linalg.norm(left)
-        if length > tolerance and len(kept) < basis.shape[1]:
-            basis[:, len(kept)] = left / length
-            kept.append(k)
-        else:
-            grouped.append(k)
-    return sorted(kept), sorted(grouped)
+    for level in sorted({*CLEARLY, tolerance}, reverse=True):
+        for k in order:
+            length = np.linalg.norm(left[:, k])
+            if level >= tolerance and k not in kept and length > level and len(kept) < min(unit.shape):
+                direction = left[:, k] / length
+                left -= np.outer(direction, direction @ left)
+                kept.append(k)
+    return sorted(kept), sorted(set(order) - set(kept))
