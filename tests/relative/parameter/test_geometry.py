@@ -14,17 +14,16 @@ WEIGHTS = ((1, 3 / 4), (2, -3 / 20), (3, 1 / 60))  # of central differences of o
 H = 2e-3
 
 
-def differenced(mechanism, function, column, places=None):
-    """Derivative of function(mechanism) by one parameter."""
-    total = 0.0
+def differenced(mechanism, column, *functions, places=None):
+    """Derivatives of functions of a mechanism by one parameter."""
+    totals = [0.0] * len(functions)
     for k, weight in WEIGHTS:
-        sides = []
         for sign in (1, -1):
             delta = np.zeros(6 * len(mechanism.places(places)))
             delta[column] = sign * k * H
-            sides.append(function(Mechanism(mechanism.with_geometry(delta, places))))
-        total = total + weight * (sides[0] - sides[1]) / H
-    return total
+            other = Mechanism(mechanism.with_geometry(delta, places))
+            totals = [x + sign * weight / H * f(other) for x, f in zip(totals, functions, strict=True)]
+    return totals
 
 
 @pytest.mark.parametrize("name", ["kinds", "floating"])
@@ -35,7 +34,7 @@ def test_each_parameter_by_itself(name):
     exact = mechanism.inverse_dynamics_parameter_derivatives(q, v, a)
     for place in range(len(mechanism.places())):
         column = 6 * place + place % 6
-        found = differenced(mechanism, lambda other: other.inverse_dynamics(q, v, a), column)
+        (found,) = differenced(mechanism, column, lambda other: other.inverse_dynamics(q, v, a))
         assert deviation(exact[:, column], found) < 1e-9
 
 
@@ -74,14 +73,17 @@ def test_welds_and_frames():
     frames = [*mechanism.bodies, "mark", "camera"]
     J = mechanism.jacobian_parameter_derivatives(q, frames, places, representation="hybrid")
     g = mechanism.pose_parameter_derivatives(q, frames, places, representation="hybrid")
+    functions = (
+        lambda m: m.inverse_dynamics(q, v, a),
+        lambda m: m.jacobian(q, frames, representation="hybrid"),
+        lambda m: m.poses(q, frames)[:, 4:],
+    )
     for place in range(len(names)):
-        for column in (6 * place + place % 3, 6 * place + 3 + place % 3):
-            found = differenced(mechanism, lambda m: m.inverse_dynamics(q, v, a), column, places)
-            assert deviation(force[:, column], found) < 1e-9
-            found = differenced(mechanism, lambda m: m.jacobian(q, frames, representation="hybrid"), column, places)
-            assert deviation(J[..., column], found) < 1e-9
-            found = differenced(mechanism, lambda m: m.poses(q, frames)[:, 4:], column, places)
-            assert deviation(g[:, 3:, column], found) < 1e-9
+        column = 6 * place + (place + place // 2) % 6
+        forces, columns, positions = differenced(mechanism, column, *functions, places=places)
+        assert deviation(force[:, column], forces) < 1e-9
+        assert deviation(J[..., column], columns) < 1e-9
+        assert deviation(g[:, 3:, column], positions) < 1e-9
     assert not force[:, -12:].any()  # frames have no mass
     assert not g[-1, :, :-6].any()  # the camera stands on the ground
     only = mechanism.pose_parameter_derivatives(q, "mark", "mark")
