@@ -90,9 +90,8 @@ def _mechanism_tasks() -> list[tuple[str, Callable[[], object]]]:
     from chasles.relative.algorithm import Algorithm
     from chasles.simulation import body_motion, tree_motion
 
-    modules = [
-        importlib.import_module(f"chasles.relative.{module.name}") for module in pkgutil.iter_modules(relative.__path__)
-    ]
+    found_modules = pkgutil.walk_packages(relative.__path__, "chasles.relative.")
+    modules = [importlib.import_module(module.name) for module in found_modules]
     found = {value.__name__: value for module in modules for value in vars(module).values() if type(value) is Algorithm}
     tasks: list[tuple[str, Callable[[], object]]] = [
         (f"{name}{', lanes' if lanes else ''}", partial(algorithm.compile, lanes))
