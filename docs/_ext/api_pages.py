@@ -34,6 +34,7 @@ MODULES = {
     ],
     "chasles.model": ["system", "body", "joint", "force", "law", "actuator"],
     "chasles.relative": ["mechanism", "analysis", "configuration", "raw", "reach", "system_level"],
+    "chasles.relative.parameter": ["analysis", "places", "identifiability"],
     "chasles.relative.higher": ["methods", "closed"],
     "chasles.relative.derivative": ["derivatives"],
     "chasles.absolute": ["mechanism", "frames", "joints", "space"],

@@ -72,6 +72,8 @@ if TYPE_CHECKING:
     from chasles.model.law import law as law
     from chasles.model.system import System as System
     from chasles.relative.mechanism import Mechanism as Mechanism
+    from chasles.relative.parameter.identifiability import Identifiability as Identifiability
+    from chasles.relative.parameter.identifiability import identify as identify
     from chasles.screw.shape import Box as Box
     from chasles.screw.shape import Capsule as Capsule
     from chasles.screw.shape import Cylinder as Cylinder
@@ -139,6 +141,7 @@ _NAMES = {
     "model.law": ("law",),
     "model.system": ("System",),
     "relative.mechanism": ("Mechanism",),
+    "relative.parameter.identifiability": ("Identifiability", "identify"),
     "screw.shape": ("Box", "Capsule", "Cylinder", "Ellipsoid", "Sphere"),
     "simulation.certificate": ("Certificate", "certify"),
     "simulation.equilibrium": ("equilibrium",),

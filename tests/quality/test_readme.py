@@ -15,6 +15,7 @@ PAGES = [
     "docs/integrators.md",
     "docs/mechanisms.md",
     "docs/models.md",
+    "docs/parameters.md",
     "docs/representations.md",
     "docs/screws.md",
     "docs/simulation.md",
