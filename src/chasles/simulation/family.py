@@ -1,0 +1,105 @@
+"""Systems that depend on parameters, and the derivatives of what is computed from them.
+
+The tables of a mechanism are smooth, closed functions of masses, lengths, axes and stiffnesses. Their derivatives with
+respect to a parameter are taken by central differences of eighth order over one hundredth of it: truncation and
+rounding both stay near 1e-13 of the numbers, far below what a trajectory resolves. Two step sizes must agree, so that a
+dependence that is not smooth is found out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from chasles.force.table import FORCE, FORCES
+from chasles.model.system import System
+from chasles.relative.mechanism import Mechanism
+
+STEP = 1e-2  # relative to the parameter, or absolute where it is zero
+CENTRAL = (4 / 5, -1 / 5, 4 / 105, -1 / 280)  # weights of f(p + k h) - f(p - k h), k = 1 ... 4
+FORWARD = (-761 / 280, 8.0, -14.0, 56 / 3, -35 / 2, 56 / 5, -14 / 3, 8 / 7, -1 / 8)  # of f(p + k h), k = 0 ... 8
+AGREEMENT = 1e-7  # of the results of two steps, relative to the largest of each function's scale
+
+
+class Family:
+    """A system as a function of parameters: `system(**parameters)`. Parameters are numbers or arrays of numbers."""
+
+    def __init__(self, system: Callable[..., System | Mechanism], parameters: Mapping[str, Any]):
+        self.build, self.values = system, {}
+        for name, given in parameters.items():
+            value = np.asarray(given, dtype=float)
+            if not np.isfinite(value).all():
+                raise ValueError(f"sensitivities: parameter {name!r} is {given!r}; expected finite numbers")
+            self.values[name] = value
+        self.base = self.mechanism({})
+
+    def mechanism(self, changed: Mapping[str, np.ndarray]) -> Mechanism:
+        """The mechanism with some parameters changed."""
+        arguments = {name: value if value.ndim else float(value) for name, value in (self.values | changed).items()}
+        made = self.build(**arguments)
+        if not isinstance(made, System | Mechanism):
+            raise TypeError(f"sensitivities: the function of the parameters returned {made!r}; expected a System")
+        return made if isinstance(made, Mechanism) else Mechanism(made)
+
+    def derivative(self, name: str, index: int, function: Callable[[Mechanism], np.ndarray]) -> np.ndarray:
+        """Derivative of a function of the mechanism with respect to number `index` of a parameter."""
+        value = self.values[name]
+        size = STEP * (abs(value.flat[index]) or 1.0)
+
+        def at(offset: float) -> np.ndarray:
+            shifted = value.copy()
+            shifted.flat[index] += offset
+            mechanism = self.mechanism({name: shifted})
+            require_same(self.base, mechanism, name)
+            return function(mechanism)
+
+        base = function(self.base)
+        coarse = _difference(at, base, size, name)
+        fine = _difference(at, base, size / 2, name)
+        rounding = 1e-11 * np.abs(np.where(np.isfinite(base), base, 0.0)).max(initial=0.0) / size
+        off = np.abs(coarse - fine).max(initial=0.0)
+        if not off <= AGREEMENT * np.abs(coarse).max(initial=0.0) + rounding:
+            raise ValueError(
+                f"sensitivities: the system does not depend smoothly on parameter {name!r} near {value.flat[index]:g}: "
+                f"derivatives over steps of {size:g} and {size / 2:g} differ by {off:.3g}"
+            )
+        return coarse
+
+
+def _difference(at: Callable[[float], np.ndarray], base: np.ndarray, h: float, name: str) -> np.ndarray:
+    """Central difference, or one-sided where the system does not exist on the other side (a damping below zero)."""
+    try:
+        pairs = [_minus(at(k * h), at(-k * h)) for k in range(1, 5)]
+        return sum(w * pair for w, pair in zip(CENTRAL, pairs, strict=True)) / h
+    except ValueError as error:
+        if "sensitivities" in str(error):
+            raise
+        refused = error
+    for side in (h, -h):
+        try:
+            points = [_minus(at(k * side), base) for k in range(1, 9)]
+            return sum(w * point for w, point in zip(FORWARD[1:], points, strict=True)) / side
+        except ValueError:
+            continue
+    raise ValueError(f"sensitivities: parameter {name!r} cannot be varied by {h:g}: {refused}") from refused
+
+
+def _minus(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """a - b; limits at infinity do not move."""
+    return np.where(a == b, 0.0, a - np.where(np.isinf(b) & (a == b), 0.0, b))
+
+
+def require_same(base: Mechanism, other: Mechanism, name: str) -> None:
+    """ValueError if a parameter changes what the tables mean, not only their numbers."""
+    forces = [m.acting.table[FORCES.size :].reshape(-1, FORCE.size).copy() for m in (base, other)]
+    for rows in forces:
+        rows[:, FORCE.law] = rows[:, FORCE.law] != 0  # a law may be made anew, at another address
+    same = np.array_equal(base.topology, other.topology) and base.joints == other.joints
+    if not (same and np.array_equal(*forces) and len(base.acting.values) == len(other.acting.values)):
+        raise ValueError(
+            f"sensitivities: parameter {name!r} changes the structure of the system (its joints, the kinds of their axes, "
+            "or which forces there are), so there is no derivative; keep away from values where something appears, such "
+            "as an armature or a pitch of zero"
+        )
