@@ -299,9 +299,7 @@ def _lower_polynomial(context, builder, sig, args):
 _generic(lanes.fma, _some, _lower_fma, 3)
 _generic(lanes.select, _choose_select, _lower_select, 3)
 _generic(lanes.like, lambda value, pattern: _some(value, pattern), _lower_like, 2)
-_generic(
-    lanes.chain, lambda f, slope, x: signature(DUAL, FLOAT, FLOAT, DUAL) if x == DUAL else None, _lower_chain, 3
-)
+_generic(lanes.chain, lambda f, slope, x: signature(DUAL, FLOAT, FLOAT, DUAL) if x == DUAL else None, _lower_chain, 3)
 _generic(
     lanes.chain2,
     lambda f, a, x, b, y: signature(DUAL, FLOAT, FLOAT, _plain(x), FLOAT, _plain(y)) if DUAL in (x, y) else None,
@@ -365,7 +363,7 @@ _generic(lanes.store, _choose_store, _lower_store, 3)
 
 @intrinsic
 def as_duals(typing_context, array):
-    """The duals in an aligned array of numbers; a view that counts no references."""
+    """The duals in an aligned array of numbers: a view that owns nothing, so the array must live longer."""
 
     def generate(context, builder, sig, args):
         old, view = (
@@ -378,7 +376,7 @@ def as_duals(typing_context, array):
         view.nitems, view.itemsize = count, ir.Constant(long, 8 * WIDTH)
         view.shape = builder.insert_value(old.shape, count, 0)
         view.strides = builder.insert_value(old.strides, ir.Constant(long, 8 * WIDTH), 0)
-        view.meminfo, view.parent = old.meminfo, old.parent
+        view.meminfo, view.parent = (ir.Constant(x.type, None) for x in (old.meminfo, old.parent))
         return view._getvalue()
 
     return signature(types.Array(DUAL, 1, "C"), array), generate

@@ -1,8 +1,9 @@
 """SIMD lanes: four doubles that behave as one scalar, so one kernel source serves a single state and batches.
 
 A kernel written with + - * / and the functions of this module compiles for float64 and for `Lanes`, an LLVM vector of
-`WIDTH` doubles. The functions decline other scalar types, which bring their own implementations (see `kernel.dual`). LLVM splits it where the CPU's registers are shorter, so it is correct everywhere. Comparisons give a
-mask, used by `select`; there is no branch on values.
+`WIDTH` doubles. LLVM splits it where the CPU's registers are shorter, so it is correct everywhere. Comparisons give a
+mask, used by `select`; there is no branch on values. The functions decline other scalar types, which bring their own
+implementations (see `kernel.dual`).
 
 With the compiler switched off (NUMBA_DISABLE_JIT=1) the same names work on NumPy arrays: a whole batch is one "lane".
 """

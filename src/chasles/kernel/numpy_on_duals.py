@@ -1,4 +1,7 @@
-"""Functions of NumPy and `math` on dual numbers, so that functions written for numbers give derivatives too."""
+"""Functions of NumPy and `math` on dual numbers, so that functions written for numbers give derivatives too.
+
+They are inlined before types are known, so there is no branch in them.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from numba.extending import overload
 
 from chasles.kernel.dual import DUAL
 from chasles.kernel.functions import atan2, sincos
-from chasles.kernel.lanes import absolute, chain, chain2, primal, sqrt
+from chasles.kernel.lanes import absolute, chain, chain2, primal, select, sqrt
 
 
 def _on_duals(implementation: Callable, *functions: Any) -> None:
@@ -52,7 +55,7 @@ _on_duals(lambda x: chain(np.log(primal(x)), 1.0 / primal(x), x), np.log, math.l
 _on_duals(lambda x: chain(np.sinh(primal(x)), np.cosh(primal(x)), x), np.sinh, math.sinh)
 _on_duals(lambda x: chain(np.cosh(primal(x)), np.sinh(primal(x)), x), np.cosh, math.cosh)
 _on_duals(lambda x: chain(np.arctan(primal(x)), 1.0 / (1.0 + primal(x) * primal(x)), x), np.arctan, math.atan)
-_on_duals(lambda x: 1.0 if x > 0.0 else (-1.0 if x < 0.0 else 0.0), np.sign)
+_on_duals(lambda x: select(x > 0.0, 1.0, select(x < 0.0, -1.0, 0.0)), np.sign)
 
 
 def _choose_angle(y, x):
@@ -66,7 +69,7 @@ for _function in (np.arctan2, math.atan2):
 def _number_power(x, exponent):
     """The exponent is a constant; the slope of x ** 0 is zero also at 0."""
     value = primal(x)
-    slope = 0.0 if exponent == 0 else exponent * value ** (exponent - 1)
+    slope = select(exponent == 0, 0.0, exponent * value ** (exponent - 1))
     return chain(value**exponent, slope, x)
 
 

@@ -15,6 +15,8 @@ import numpy as np
 
 from chasles.force.table import FORCE, FORCES
 from chasles.model.system import System
+from chasles.relative import acting
+from chasles.relative.force import PASSIVE
 from chasles.relative.mechanism import Mechanism
 
 STEP = 1e-2  # relative to the parameter, or absolute where it is zero
@@ -37,11 +39,13 @@ class Family:
 
     def mechanism(self, changed: Mapping[str, np.ndarray]) -> Mechanism:
         """The mechanism with some parameters changed."""
-        arguments = {name: value if value.ndim else float(value) for name, value in (self.values | changed).items()}
+        arguments = {name: value if value.ndim else float(value) for name, value in {**self.values, **changed}.items()}
         made = self.build(**arguments)
         if not isinstance(made, System | Mechanism):
             raise TypeError(f"sensitivities: the function of the parameters returned {made!r}; expected a System")
-        return made if isinstance(made, Mechanism) else Mechanism(made)
+        mechanism = Mechanism(made if isinstance(made, System) else made.system)
+        mechanism.acting = acting.tables(mechanism.system, mechanism.tree, own=True)  # a damping may come from zero
+        return mechanism
 
     def derivative(self, name: str, index: int, function: Callable[[Mechanism], np.ndarray]) -> np.ndarray:
         """Derivative of a function of the mechanism with respect to number `index` of a parameter."""
@@ -67,12 +71,35 @@ class Family:
             )
         return coarse
 
+    def table_derivative(
+        self, name: str, index: int, control: Callable[[Mechanism], np.ndarray] = lambda mechanism: np.empty(0)
+    ) -> np.ndarray:
+        """Derivative of the numbers of the mechanism, those of its forces, and the generalised forces of `control`."""
+
+        def tables(mechanism: Mechanism) -> np.ndarray:
+            return np.concatenate([mechanism.numbers, mechanism.acting.values, control(mechanism)])
+
+        change = self.derivative(name, index, tables)
+        first, base = len(self.base.numbers), self.base
+        own = slice(first, first + base.nv * PASSIVE.size)
+        now, then = (x[own].reshape(-1, PASSIVE.size) for x in (tables(base), change))
+        for what in ("friction", "stop_stiffness"):  # the force laws leave these out where they are zero
+            column = getattr(PASSIVE, what)
+            lost = (now[:, column] == 0.0) & (then[:, column] != 0.0)
+            if lost.any():
+                joint = base.joint_of_velocity(int(np.argmax(lost)))
+                raise ValueError(
+                    f"sensitivities: parameter {name!r} brings in the {what} of joint {joint!r} from zero, where it is "
+                    "switched off; start from a small positive value"
+                )
+        return change
+
 
 def _difference(at: Callable[[float], np.ndarray], base: np.ndarray, h: float, name: str) -> np.ndarray:
     """Central difference, or one-sided where the system does not exist on the other side (a damping below zero)."""
     try:
         pairs = [_minus(at(k * h), at(-k * h)) for k in range(1, 5)]
-        return sum(w * pair for w, pair in zip(CENTRAL, pairs, strict=True)) / h
+        return np.tensordot(CENTRAL, pairs, 1) / h
     except ValueError as error:
         if "sensitivities" in str(error):
             raise
@@ -80,7 +107,7 @@ def _difference(at: Callable[[float], np.ndarray], base: np.ndarray, h: float, n
     for side in (h, -h):
         try:
             points = [_minus(at(k * side), base) for k in range(1, 9)]
-            return sum(w * point for w, point in zip(FORWARD[1:], points, strict=True)) / side
+            return np.tensordot(FORWARD[1:], points, 1) / side
         except ValueError:
             continue
     raise ValueError(f"sensitivities: parameter {name!r} cannot be varied by {h:g}: {refused}") from refused
@@ -88,7 +115,7 @@ def _difference(at: Callable[[float], np.ndarray], base: np.ndarray, h: float, n
 
 def _minus(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """a - b; limits at infinity do not move."""
-    return np.where(a == b, 0.0, a - np.where(np.isinf(b) & (a == b), 0.0, b))
+    return np.subtract(a, b, out=np.zeros_like(a), where=a != b)
 
 
 def require_same(base: Mechanism, other: Mechanism, name: str) -> None:
@@ -97,9 +124,9 @@ def require_same(base: Mechanism, other: Mechanism, name: str) -> None:
     for rows in forces:
         rows[:, FORCE.law] = rows[:, FORCE.law] != 0  # a law may be made anew, at another address
     same = np.array_equal(base.topology, other.topology) and base.joints == other.joints
-    if not (same and np.array_equal(*forces) and len(base.acting.values) == len(other.acting.values)):
+    if not (same and np.array_equal(forces[0], forces[1]) and len(base.acting.values) == len(other.acting.values)):
         raise ValueError(
-            f"sensitivities: parameter {name!r} changes the structure of the system (its joints, the kinds of their axes, "
-            "or which forces there are), so there is no derivative; keep away from values where something appears, such "
-            "as an armature or a pitch of zero"
+            f"sensitivities: parameter {name!r} changes the structure of the system (its joints, the kinds of their "
+            "axes, or which forces there are), so there is no derivative; keep away from values where something "
+            "appears, such as an armature or a pitch of zero"
         )

@@ -33,7 +33,7 @@ class Sensitivities:
 
     sensitivities["q"], ["v"], ["control"] and ["name of a parameter"] are derivatives of the state at each time with
     respect to the initial coordinates, the initial velocities, the input and the parameter, (times, 2 nv, ...). The
-    first nv rows are δq, the change of q along q exp(δ), the others δv. A change of the initial q is along q exp(δ) too.
+    first nv rows are δq, the change of q along q exp(δ), the others δv. The initial q changes along q exp(δ) too.
     `state` has all columns, (times, 2 nv, columns), `columns` says which are whose; `work` is the derivative of the
     work. `notes` tells where derivatives are not exact ones of what was computed.
     """
@@ -127,13 +127,13 @@ def sensitivities(
         mechanism = family.base
     if not isinstance(method, ExplicitRun.methods):
         raise ValueError(
-            f"sensitivities: {method} is not an explicit method; take RKMK, CommutatorFree, CrouchGrossman or LowStorage"
+            f"sensitivities: {method} is not an explicit one; take RKMK, CommutatorFree, CrouchGrossman or LowStorage"
         )
     every = saving(save)
     if every is None:
         raise ValueError(f'sensitivities: save={save!r}; expected "all", "final" or a number of steps')
-    options = {"method": method, "step": step, "rtol": rtol, "atol": atol, "control": control}
-    run = simulate(mechanism, span, q, v, progress=False, **options)
+    options: dict[str, Any] = {"method": method, "step": step, "rtol": rtol, "atol": atol, "control": control}
+    run = simulate(mechanism, span, q, v, coordinates="relative", progress=False, **options)
     if not run.success:
         raise RuntimeError(f"sensitivities: the simulation did not get to the end: {run.message}")
     dynamics, actuation = run.dynamics, Actuation(mechanism)
@@ -174,7 +174,7 @@ def _columns(
     directions: ArrayLike | None,
     q: np.ndarray,
 ) -> tuple[dict[str, slice], np.ndarray, np.ndarray]:
-    """Names of columns, tangents of the initial point (size, columns) and of the tables and control (count, columns)."""
+    """Names of columns, tangents of the initial point (size, columns) and of tables and control (count, columns)."""
     nq, nv, names = dynamics.nq, dynamics.nv, tuple(family.values) if family else ()
     if wrt is None:
         wrt = (*(("q", "v") if directions is None else ()), *names)
@@ -205,7 +205,10 @@ def _columns(
     for name in wrt:
         if name in names:
             assert family is not None
-            changes = [_table_change(family, name, k, actuation, u) for k in range(family.values[name].size)]
+            changes = [
+                family.table_derivative(name, k, lambda mechanism: Actuation(mechanism).forces(u))
+                for k in range(family.values[name].size)
+            ]
             add(name, np.zeros((2 * nv, len(changes))), np.array(changes).reshape(len(changes), count).T)
         elif name in ("q", "v"):
             add(name, both[:, :nv] if name == "q" else both[:, nv:], np.zeros((count, nv)))
@@ -219,15 +222,6 @@ def _columns(
     if not columns:
         raise ValueError("sensitivities: nothing to differentiate with respect to; wrt is empty")
     return columns, np.concatenate(starts, axis=1), np.concatenate(shifts, axis=1)
-
-
-def _table_change(family: Family, name: str, index: int, actuation: Actuation, u: np.ndarray) -> np.ndarray:
-    """Derivative of numbers, values of forces and generalised forces of the input with respect to a parameter."""
-
-    def tables(mechanism: Mechanism) -> np.ndarray:
-        return np.concatenate([mechanism.numbers, mechanism.acting.values, Actuation(mechanism).forces(u)])
-
-    return family.derivative(name, index, tables)
 
 
 def _tangents(
