@@ -83,7 +83,7 @@ def gradient(function, *where: float) -> list:
     return [function(*map(mp.mpf, where)), *(mp.diff(function, where, order, h=mp.mpf(10) ** -25) for order in orders)]
 
 
-@pytest.mark.parametrize("x, y", [(0.7, 1.3), (-1.9, 0.4), (2.6, -3.1), (-0.3, -0.2), (1e-9, 5.0)])
+@pytest.mark.parametrize(("x", "y"), [(0.7, 1.3), (-1.9, 0.4), (2.6, -3.1), (-0.3, -0.2), (1e-9, 5.0)])
 def test_operations(x, y):
     given, out = buffer(2), buffer(35)
     given.reshape(2, 4)[:] = [[x, 1.0, 0.0, 2.0], [y, 0.0, 1.0, -3.0]]
