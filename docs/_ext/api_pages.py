@@ -26,7 +26,7 @@ MODULES = {
         "analytic",
     ],
     "chasles.screw": ["axis", "reciprocity", "representation", "newton_euler", "inertia", "shape"],
-    "chasles.kernel": ["policy", "face", "lanes", "functions", "workspace", "address", "cache"],
+    "chasles.kernel": ["policy", "face", "lanes", "functions", "dual", "workspace", "address", "cache"],
     "chasles.integrate": [
         *("space", "problem", "field", "method", "tableau", "solve", "batch", "solution", "event"),
         *("generic", "gauss", "poisson", "cotangent", "theta", "composition", "lie_verlet", "moser_veselov", "magnus"),
@@ -37,7 +37,7 @@ MODULES = {
     "chasles.absolute": ["mechanism", "space"],
     "chasles.constraint": ["joints"],
     "chasles.force": ["build"],
-    "chasles.simulation": ["simulate", "run", "body_run", "certificate", "stepping", "equilibrium"],
+    "chasles.simulation": ["simulate", "run", "body_run", "certificate", "stepping", "equilibrium", "sensitivities", "linearize"],
     "chasles.study": ["compare", "comparison"],
     "chasles.gallery": ["source_000", "rigid_body", "heavy_top_004", "pendulum", "quadrotors"],
 }

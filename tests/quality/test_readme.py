@@ -9,7 +9,7 @@ ROOT = Path(__file__).parents[2]
 PAGES = [
     "README.md",
     *(f"docs/{name}.md" for name in ("index", "absolute", "integrators", "mechanisms", "models", "representations")),
-    *(f"docs/{name}.md" for name in ("screws", "simulation")),
+    *(f"docs/{name}.md" for name in ("screws", "sensitivities", "simulation")),
 ]
 
 

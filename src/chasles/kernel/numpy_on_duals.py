@@ -62,8 +62,8 @@ def _choose_angle(y, x):
     return (lambda y, x: atan2(y, x)) if DUAL in (y, x) else None
 
 
-for _function in (np.arctan2, math.atan2):
-    overload(_function, inline="always")(_choose_angle)
+for _angle in (np.arctan2, math.atan2):
+    overload(_angle, inline="always")(_choose_angle)
 
 
 def _number_power(x, exponent):
@@ -85,5 +85,5 @@ def _choose_power(x, exponent):
     return _dual_power if exponent == DUAL and (x == DUAL or isinstance(x, types.Number)) else None
 
 
-for _function in (operator.pow, np.power):
-    overload(_function, inline="always")(_choose_power)
+for _power in (operator.pow, np.power):
+    overload(_power, inline="always")(_choose_power)
