@@ -37,7 +37,16 @@ MODULES = {
     "chasles.absolute": ["mechanism", "space"],
     "chasles.constraint": ["joints"],
     "chasles.force": ["build"],
-    "chasles.simulation": ["simulate", "run", "body_run", "certificate", "stepping", "equilibrium", "sensitivities", "linearize"],
+    "chasles.simulation": [
+        "simulate",
+        "run",
+        "body_run",
+        "certificate",
+        "stepping",
+        "equilibrium",
+        "sensitivities",
+        "linearize",
+    ],
     "chasles.study": ["compare", "comparison"],
     "chasles.gallery": ["source_000", "rigid_body", "heavy_top_004", "pendulum", "quadrotors"],
 }

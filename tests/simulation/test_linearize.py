@@ -124,6 +124,24 @@ def test_the_flow_follows_the_linear_system():
     assert np.abs(found.A[:11, :11]).max() > 0.5  # the brackets count
 
 
+@ch.law
+def soft(t, q, v, parameters, out):
+    out[0] = -parameters[0] * np.arcsin(0.5 * np.sin(q[0])) - v[0] ** 3
+
+
+def test_a_law_that_does_not_compile_for_duals_is_differenced():
+    hinge = ch.revolute("hinge", "ground", "wheel", axis=(0, 0, 1))
+    wheel = ch.Body("wheel", 1.0, inertia=(0.5, 0.5, 0.5))
+    found = ch.linearize(
+        ch.System([wheel], [hinge], forces=[ch.JointForce("soft", "hinge", soft, (3.0,))]), [0.4], [0.7]
+    )
+    slope = -3.0 * 0.5 * np.cos(0.4) / np.sqrt(1 - (0.5 * np.sin(0.4)) ** 2)
+    assert np.abs(found.A - [[0.0, 1.0], [2 * slope, -2 * 3 * 0.7**2]]).max() < 1e-11
+    assert found.notes == (
+        "law 'soft' does not compile for dual numbers: its derivatives are central differences of fourth order",
+    )
+
+
 def test_about_an_equilibrium():
     held = ch.System(
         [ch.Body("beam", 5.0, (0.5, 0, 0), (0.01, 0.4, 0.4))],

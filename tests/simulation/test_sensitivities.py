@@ -298,6 +298,8 @@ def test_a_parameter_that_jumps_is_found_out():
         )
     with pytest.raises(ValueError, match="must be a function"):
         ch.sensitivities(swing(), (0.0, 0.1), parameters={"length": 0.5}, step=0.01)
+    with pytest.raises(TypeError, match="expected a System, a Mechanism, or a function"):
+        ch.sensitivities("pendulum", (0.0, 0.1), step=0.01)  # type: ignore[arg-type]
     with pytest.raises(KeyError, match="with respect to 'mass'"):
         ch.sensitivities(swing(), (0.0, 0.1), step=0.01)["mass"]
 

@@ -22,7 +22,7 @@ from chasles.relative.mechanism import Mechanism
 STEP = 1e-2  # relative to the parameter, or absolute where it is zero
 CENTRAL = (4 / 5, -1 / 5, 4 / 105, -1 / 280)  # weights of f(p + k h) - f(p - k h), k = 1 ... 4
 FORWARD = (-761 / 280, 8.0, -14.0, 56 / 3, -35 / 2, 56 / 5, -14 / 3, 8 / 7, -1 / 8)  # of f(p + k h), k = 0 ... 8
-AGREEMENT = 1e-7  # of the results of two steps, relative to the largest of each function's scale
+AGREEMENT = 1e-7  # of the results of two steps, relative to the largest derivative
 
 
 class Family:
@@ -62,7 +62,7 @@ class Family:
         base = function(self.base)
         coarse = _difference(at, base, size, name)
         fine = _difference(at, base, size / 2, name)
-        rounding = 1e-11 * np.abs(np.where(np.isfinite(base), base, 0.0)).max(initial=0.0) / size
+        rounding = 1e-13 * np.abs(np.where(np.isfinite(base), base, 0.0)).max(initial=0.0) / size
         off = np.abs(coarse - fine).max(initial=0.0)
         if not off <= AGREEMENT * np.abs(coarse).max(initial=0.0) + rounding:
             raise ValueError(

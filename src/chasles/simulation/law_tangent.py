@@ -17,6 +17,7 @@ from chasles.kernel.policy import kernel, native
 from chasles.model.law import C_SIGNATURE, LAW_TEXT, Law, PythonLaw
 
 DIFFERENCE = 2.0**-10  # of an argument of size one; the formula is of fourth order: about 1e-12 for smooth laws
+_POINTER = ctypes.POINTER(ctypes.c_double)
 
 
 class LawTangent:
@@ -66,9 +67,6 @@ class LawTangent:
             near = law_at(centre + h * along) - law_at(centre - h * along)
             far = law_at(centre + 2 * h * along) - law_at(centre - 2 * h * along)
             result[:, k] = (8 * near - far) / (12 * h)
-
-
-_POINTER = ctypes.POINTER(ctypes.c_double)
 
 
 def _compiled(law: Law) -> int:

@@ -122,9 +122,13 @@ def sensitivities(
         if parameters:
             raise ValueError("sensitivities: with parameters, system must be a function of them that returns a System")
         mechanism = system if isinstance(system, Mechanism) else Mechanism(system)
-    else:
+    elif callable(system):
         family = Family(system, parameters or {})
         mechanism = family.base
+    else:
+        raise TypeError(
+            f"sensitivities: system is {system!r}; expected a System, a Mechanism, or a function of parameters"
+        )
     if not isinstance(method, ExplicitRun.methods):
         raise ValueError(
             f"sensitivities: {method} is not an explicit one; take RKMK, CommutatorFree, CrouchGrossman or LowStorage"
