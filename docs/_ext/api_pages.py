@@ -26,7 +26,7 @@ MODULES = {
         "analytic",
     ],
     "chasles.screw": ["axis", "reciprocity", "representation", "newton_euler", "inertia", "shape"],
-    "chasles.kernel": ["policy", "face", "lanes", "functions", "workspace", "address", "cache"],
+    "chasles.kernel": ["policy", "face", "lanes", "functions", "dual", "workspace", "address", "cache"],
     "chasles.integrate": [
         *("space", "problem", "field", "method", "tableau", "solve", "batch", "solution", "event"),
         *("generic", "gauss", "poisson", "cotangent", "theta", "composition", "lie_verlet", "moser_veselov", "magnus"),
@@ -40,7 +40,16 @@ MODULES = {
     "chasles.absolute": ["mechanism", "frames", "joints", "space"],
     "chasles.constraint": ["joints"],
     "chasles.force": ["build"],
-    "chasles.simulation": ["simulate", "run", "body_run", "certificate", "stepping", "equilibrium"],
+    "chasles.simulation": [
+        "simulate",
+        "run",
+        "body_run",
+        "certificate",
+        "stepping",
+        "equilibrium",
+        "sensitivities",
+        "linearize",
+    ],
     "chasles.study": ["compare", "comparison"],
     "chasles.gallery": ["source_000", "rigid_body", "heavy_top_004", "pendulum", "quadrotors"],
 }

@@ -82,7 +82,11 @@ if TYPE_CHECKING:
     from chasles.simulation.certificate import Certificate as Certificate
     from chasles.simulation.certificate import certify as certify
     from chasles.simulation.equilibrium import equilibrium as equilibrium
+    from chasles.simulation.linearize import Linearization as Linearization
+    from chasles.simulation.linearize import linearize as linearize
     from chasles.simulation.run import Run as Run
+    from chasles.simulation.sensitivities import Sensitivities as Sensitivities
+    from chasles.simulation.sensitivities import sensitivities as sensitivities
     from chasles.simulation.simulate import simulate as simulate
     from chasles.simulation.stepping import Simulation as Simulation
     from chasles.study.compare import compare as compare
@@ -145,7 +149,9 @@ _NAMES = {
     "screw.shape": ("Box", "Capsule", "Cylinder", "Ellipsoid", "Sphere"),
     "simulation.certificate": ("Certificate", "certify"),
     "simulation.equilibrium": ("equilibrium",),
+    "simulation.linearize": ("Linearization", "linearize"),
     "simulation.run": ("Run",),
+    "simulation.sensitivities": ("Sensitivities", "sensitivities"),
     "simulation.simulate": ("simulate",),
     "simulation.stepping": ("Simulation",),
     "study.compare": ("compare",),

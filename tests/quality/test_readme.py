@@ -18,6 +18,7 @@ PAGES = [
     "docs/parameters.md",
     "docs/representations.md",
     "docs/screws.md",
+    "docs/sensitivities.md",
     "docs/simulation.md",
 ]
 

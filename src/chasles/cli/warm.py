@@ -117,5 +117,6 @@ def _mechanism_tasks() -> list[tuple[str, Callable[[], object]]]:
         ("simulate, absolute coordinates", partial(simulated, "absolute")),
         ("inverse kinematics", lambda: pair.compile().inverse_kinematics("two", (0.0, 0.0, 0.0), weights=(0.0, 1.0))),
         ("equilibrium", lambda: ch.equilibrium(pair)),
+        ("sensitivities", lambda: ch.sensitivities(pair, (0.0, 0.02), step=0.01)),
     ]
     return tasks

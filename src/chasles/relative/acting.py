@@ -13,18 +13,18 @@ from chasles.model.system import System
 from chasles.relative.tree import Tree
 
 
-def tables(system: System, tree: Tree) -> Acting:
-    """The tables of a system's forces on its tree."""
+def tables(system: System, tree: Tree, own: bool = False) -> Acting:
+    """The tables of a system's forces on its tree; with `own`, joints have a place for springs even if none has any."""
     places = {body.name: (int(tree.link_of_body[k]), tree.body_in_link[k]) for k, body in enumerate(system.bodies)}
     places[GROUND] = (-1, pose_group.identity())
-    passive = any(is_passive(joint) for joint in tree.joints)
-    own = [passive_rows(joint) for joint in tree.joints if joint.nv] if passive else []
+    passive = own or any(is_passive(joint) for joint in tree.joints)
+    joints = [passive_rows(joint) for joint in tree.joints if joint.nv] if passive else []
     rows = [
         (*(_joint_row(force, tree) if isinstance(force, JointForce) else body_force_row(force, places)), force)
         for force in system.forces
     ]
     motion = any(not isinstance(force, JointForce) for force in system.forces)
-    return finish(rows, own, passive, motion)
+    return finish(rows, joints, passive, motion)
 
 
 def _joint_row(force: JointForce, tree: Tree) -> tuple[np.ndarray, list[float]]:

@@ -39,3 +39,12 @@ class Actuation:
         total = np.zeros(self.nv)
         np.add.at(total, self._index, self._gear * np.clip(values, *self._limits.T))
         return total
+
+    def matrix(self, u: np.ndarray) -> np.ndarray:
+        """Derivative of the forces with respect to the input, (nv, inputs); zero for an input beyond its limits."""
+        if not self.actuators:
+            return np.eye(self.nv)
+        result = np.zeros((self.nv, self.inputs))
+        inside = (self._limits[:, 0] <= u) & (u <= self._limits[:, 1])
+        result[self._index, np.arange(self.inputs)] = np.where(inside, self._gear, 0.0)
+        return result
