@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from chasles.model.system import System
+from chasles.relative.mechanism import Mechanism
 
 
 class Actuation:
@@ -20,6 +21,11 @@ class Actuation:
         self._index = np.array([velocities[a.joint].start + a.coordinate for a in self.actuators], dtype=int)
         self._gear = np.array([a.gear for a in self.actuators])
         self._limits = np.array([(a.lower, a.upper) for a in self.actuators]).reshape(-1, 2)
+
+    @classmethod
+    def of_tree(cls, mechanism: Mechanism) -> Actuation:
+        """Those of a tree in joint coordinates."""
+        return cls(mechanism.system, mechanism.tree.velocities, mechanism.nv)
 
     @property
     def inputs(self) -> int:

@@ -51,7 +51,7 @@ class TreeDynamics:
         return self.split(y)[:2]
 
     def actuation(self) -> Actuation:
-        return Actuation(self.mechanism.system, self.mechanism.tree.velocities, self.nv)
+        return Actuation.of_tree(self.mechanism)
 
     def laws_may_raise(self):
         return laws_may_raise(self.mechanism.acting.laws)

@@ -121,7 +121,7 @@ def linearize(
     """
     dynamics = TreeDynamics(system)
     mechanism, nq, nv = dynamics.mechanism, dynamics.nq, dynamics.nv
-    actuation = Actuation(mechanism)
+    actuation = Actuation.of_tree(mechanism)
     u = np.zeros(actuation.inputs) if control is None else np.atleast_1d(np.asarray(control, dtype=float))
     forces = actuation.forces(u)
     state = dynamics.state(q, v)

@@ -140,7 +140,7 @@ def sensitivities(
     run = simulate(mechanism, span, q, v, coordinates="relative", progress=False, **options)
     if not run.success:
         raise RuntimeError(f"sensitivities: the simulation did not get to the end: {run.message}")
-    dynamics, actuation = run.dynamics, Actuation(mechanism)
+    dynamics, actuation = run.dynamics, Actuation.of_tree(mechanism)
     u = np.zeros(actuation.inputs) if control is None else np.atleast_1d(np.asarray(control, dtype=float))
     tables = Tables(mechanism)
     columns, seeds, shifts = _columns(dynamics, actuation, tables, u, family, wrt, directions, run.q[0])
@@ -210,7 +210,7 @@ def _columns(
         if name in names:
             assert family is not None
             changes = [
-                family.table_derivative(name, k, lambda mechanism: Actuation(mechanism).forces(u))
+                family.table_derivative(name, k, lambda mechanism: Actuation.of_tree(mechanism).forces(u))
                 for k in range(family.values[name].size)
             ]
             add(name, np.zeros((2 * nv, len(changes))), np.array(changes).reshape(len(changes), count).T)
