@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from chasles.absolute.assembly import AssemblyError as AssemblyError
     from chasles.absolute.assembly import RedundantConstraintsError as RedundantConstraintsError
     from chasles.absolute.mechanism import AbsoluteMechanism as AbsoluteMechanism
+    from chasles.constraint.screws import SingularJointError as SingularJointError
     from chasles.integrate.batch import solve_batch as solve_batch
     from chasles.integrate.composition import Composition as Composition
     from chasles.integrate.cotangent import HamiltonianOnSO3 as HamiltonianOnSO3
@@ -81,7 +82,11 @@ if TYPE_CHECKING:
     from chasles.simulation.certificate import Certificate as Certificate
     from chasles.simulation.certificate import certify as certify
     from chasles.simulation.equilibrium import equilibrium as equilibrium
+    from chasles.simulation.linearize import Linearization as Linearization
+    from chasles.simulation.linearize import linearize as linearize
     from chasles.simulation.run import Run as Run
+    from chasles.simulation.sensitivities import Sensitivities as Sensitivities
+    from chasles.simulation.sensitivities import sensitivities as sensitivities
     from chasles.simulation.simulate import simulate as simulate
     from chasles.simulation.stepping import Simulation as Simulation
     from chasles.study.compare import compare as compare
@@ -91,6 +96,7 @@ __version__ = "0.1.0"
 _NAMES = {
     "absolute.assembly": ("AssemblyError", "RedundantConstraintsError"),
     "absolute.mechanism": ("AbsoluteMechanism",),
+    "constraint.screws": ("SingularJointError",),
     "integrate.batch": ("solve_batch",),
     "integrate.composition": ("Composition",),
     "integrate.cotangent": ("HamiltonianOnSO3", "RigidBodyOnSO3"),
@@ -143,7 +149,9 @@ _NAMES = {
     "screw.shape": ("Box", "Capsule", "Cylinder", "Ellipsoid", "Sphere"),
     "simulation.certificate": ("Certificate", "certify"),
     "simulation.equilibrium": ("equilibrium",),
+    "simulation.linearize": ("Linearization", "linearize"),
     "simulation.run": ("Run",),
+    "simulation.sensitivities": ("Sensitivities", "sensitivities"),
     "simulation.simulate": ("simulate",),
     "simulation.stepping": ("Simulation",),
     "study.compare": ("compare",),

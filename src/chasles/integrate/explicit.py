@@ -15,6 +15,7 @@ from chasles.integrate.explicit_layout import REAL, SET, STATE, TALLY
 from chasles.integrate.method import COORDINATES, RKMK, Exponentials
 from chasles.integrate.problem import LieODE
 from chasles.integrate.run import Ending, Options, Run, as_field, check_times, raise_errors_of, saving
+from chasles.integrate.scalar import SCALAR
 from chasles.integrate.solution import Solution
 from chasles.integrate.space import Space
 from chasles.integrate.step_address import step_address
@@ -145,9 +146,9 @@ class ExplicitRun(Run):
             needed.add(blocks.AS_EXPONENTIAL)
         return needed
 
-    def operations(self, *needed: int, lanes: bool = False) -> np.ndarray:
+    def operations(self, *needed: int, on: str = SCALAR) -> np.ndarray:
         """Their addresses, for the coordinate map of the method."""
-        return self.space.operations(*needed, mapping=int(self.settings[SET.mapping]), lanes=lanes)
+        return self.space.operations(*needed, mapping=int(self.settings[SET.mapping]), on=on)
 
     def _evaluate_start(self) -> None:
         engine.evaluate(self.address, self.start, self.y, self.p, self.f0)
