@@ -35,7 +35,7 @@ MODULES = {
     "chasles.model": ["system", "body", "joint", "force", "law", "actuator"],
     "chasles.relative": ["mechanism", "analysis", "configuration", "raw", "reach", "system_level"],
     "chasles.relative.higher": ["methods", "closed"],
-    "chasles.absolute": ["mechanism", "space"],
+    "chasles.absolute": ["mechanism", "frames", "joints", "space"],
     "chasles.constraint": ["joints"],
     "chasles.force": ["build"],
     "chasles.simulation": ["simulate", "run", "body_run", "certificate", "stepping", "equilibrium"],

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from chasles.absolute.assembly import AssemblyError as AssemblyError
     from chasles.absolute.assembly import RedundantConstraintsError as RedundantConstraintsError
     from chasles.absolute.mechanism import AbsoluteMechanism as AbsoluteMechanism
+    from chasles.constraint.screws import SingularJointError as SingularJointError
     from chasles.integrate.batch import solve_batch as solve_batch
     from chasles.integrate.composition import Composition as Composition
     from chasles.integrate.cotangent import HamiltonianOnSO3 as HamiltonianOnSO3
@@ -89,6 +90,7 @@ __version__ = "0.1.0"
 _NAMES = {
     "absolute.assembly": ("AssemblyError", "RedundantConstraintsError"),
     "absolute.mechanism": ("AbsoluteMechanism",),
+    "constraint.screws": ("SingularJointError",),
     "integrate.batch": ("solve_batch",),
     "integrate.composition": ("Composition",),
     "integrate.cotangent": ("HamiltonianOnSO3", "RigidBodyOnSO3"),

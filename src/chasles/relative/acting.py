@@ -4,28 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from chasles.force.build import Acting, body_force_row, finish
+from chasles.force.build import Acting, body_force_row, finish, is_passive, passive_rows
 from chasles.force.table import FORCE, JOINT
 from chasles.lie import pose as pose_group
 from chasles.model.body import GROUND
 from chasles.model.force import JointForce
-from chasles.model.joint import Joint
 from chasles.model.system import System
-from chasles.relative.force import PASSIVE
 from chasles.relative.tree import Tree
-
-
-def passive_rows(joint: Joint) -> np.ndarray:
-    """What a joint does by itself, (velocities, 9)."""
-    rows = np.empty((joint.nv, PASSIVE.size))
-    for name in PASSIVE._fields[:-1]:
-        rows[:, getattr(PASSIVE, name)] = getattr(joint, name)
-    return rows
-
-
-def is_passive(joint: Joint) -> bool:
-    stops = joint.stop_stiffness > 0 and np.isfinite([*joint.lower, *joint.upper]).any()
-    return bool(any(joint.damping) or any(joint.stiffness) or any(joint.friction) or stops)
 
 
 def tables(system: System, tree: Tree) -> Acting:
