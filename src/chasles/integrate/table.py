@@ -20,7 +20,7 @@ COLUMNS = 5
 
 @kernel
 def algebra_of(kind):
-    """Which algebra acts on a kind of block; rotations of the plane are counted to its motions, charts by themselves."""
+    """Which algebra acts on a kind of block; rotations of the plane are counted to its motions."""
     if kind == VECTOR:
         return ABELIAN
     if kind >= CHART:

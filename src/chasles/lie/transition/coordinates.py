@@ -91,9 +91,7 @@ def absolute_of(function: str, name: str | Absolute) -> Absolute:
     if isinstance(name, Absolute):
         return name
     if name not in ABSOLUTE:
-        known = ", ".join(
-            (*(chart.name for chart in _FIXED), "euler:ZYX (or another sequence; lower case: fixed axes)")
-        )
+        known = ", ".join((*(chart.name for chart in _FIXED), "euler:ZYX (any sequence; lower case: fixed axes)"))
         raise ValueError(f"{function}: absolute coordinates {name!r}; expected one of {known}")
     return ABSOLUTE[name]
 

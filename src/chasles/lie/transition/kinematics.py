@@ -41,8 +41,8 @@ def rate(q: ArrayLike, twist: ArrayLike, absolute: str | Absolute = "quaternion"
     if (near := clearance(numbers, chart)).min(initial=np.inf) <= NEAR:
         where = [int(k) for k in np.unravel_index(np.argmin(near), near.shape)] or ""
         raise ValueError(
-            f"transition.rate: q{where} is {near.min():.3g} rad from a singularity of {chart.name!r} coordinates, where "
-            "rates do not exist; take quaternions, or integrate twists with a transition map, which does not need them"
+            f"transition.rate: q{where} is {near.min():.3g} rad from a singularity of {chart.name!r} coordinates, "
+            "where rates do not exist; take quaternions, or integrate twists with a transition map, which needs none"
         )
     if chart.code == QUATERNION:
         w, v = numbers[..., :1], numbers[..., 1:4]

@@ -129,7 +129,7 @@ def dtau(
 
 
 def differential(x: ArrayLike, local: str | Local = "screw") -> np.ndarray:
-    """Right-trivialised differential dψ_x, (..., 6, 6): the velocity in the body is dψ_{-x} x'. Source: 003 eq. (19)."""
+    """Right-trivialised differential dψ_x, (..., 6, 6): the velocity in the body is dψ_{-x} x'. Source: 003 (19)."""
     return _matrix("differential", _DIFFERENTIAL, x, local)
 
 
