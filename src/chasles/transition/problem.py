@@ -1,4 +1,4 @@
-"""`LGTProblem`: a model in absolute coordinates that any Munthe-Kaas method integrates on the group (003 section 6.2)."""
+"""`LGTProblem`: a model in absolute coordinates that Munthe-Kaas methods integrate on the group (003 section 6.2)."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ class LGTProblem:
     # ------------------------------------------------------------ states
 
     def state(self, q: ArrayLike, twists: ArrayLike) -> np.ndarray:
-        """The point y of coordinates (bodies, 7 or 6) and twists (bodies, 6); one body may be given without its axis."""
+        """The point y of coordinates (bodies, 7 or 6) and twists (bodies, 6); one body may come without its axis."""
         parts = []
         for name, value, size in (("q", q, self.chart.size), ("twists", twists, 6)):
             array = real_array("LGTProblem.state", name, np.asarray(value, dtype=float), (size,))
