@@ -40,13 +40,13 @@ NO_CURVE = {
 class ChartError(StepError):
     """A step of fixed size left the chart of the local coordinates that the problem asks for.
 
-    `time` and `step` say which, `block` is the block of the space that turns fastest, `angle` [rad] by how much its
-    velocity turns it in the step, and `solution` holds the points before.
+    `time` and `step` say which, `body` is the one that turns fastest (counted among those that turn freely), `angle`
+    [rad] by how much its velocity turns it in the step, and `solution` holds the points before.
     """
 
-    def __init__(self, message: str, time: float, step: float, block: int, angle: float, solution: Solution):
+    def __init__(self, message: str, time: float, step: float, body: int, angle: float, solution: Solution):
         super().__init__(message, time, step, (), (), solution)
-        self.block, self.angle = block, angle
+        self.body, self.angle = body, angle
 
 
 class ExplicitRun(Run):
@@ -260,17 +260,15 @@ class ExplicitRun(Run):
     def _leave_chart(self) -> NoReturn:
         """Raise the error of a step that is too long for the local coordinates."""
         h = float(self.state[STATE.h])
-        turning = [
-            (float(np.linalg.norm(self.f0[row[ALGEBRA] : row[ALGEBRA] + 3])), i)
-            for i, row in enumerate(self.space.table)
-            if row[KIND] != VECTOR
-        ]
-        fastest, block = max(turning)
+        places = self.space.table[self.space.table[:, KIND] != VECTOR, ALGEBRA]
+        speeds = np.linalg.norm(self.f0[places[:, None] + np.arange(3)], axis=1)
+        body = int(np.argmax(speeds))
+        angle = float(speeds[body]) * abs(h)
         message = (
-            f"solve: {self._reason(layout.POLE)} (t = {self.time:.8g}, step {h:.3g}): block {block} of {self.space} "
-            f"turns at {fastest:.4g} rad/s, {fastest * abs(h):.3g} rad in a step"
+            f"solve: {self._reason(layout.POLE)} (t = {self.time:.8g}, step {h:.3g}): body {body} turns at "
+            f"{speeds[body]:.4g} rad/s, {angle:.3g} rad in a step"
         )
-        raise ChartError(message, self.time, h, block, fastest * abs(h), self.solution(False, message))
+        raise ChartError(message, self.time, h, body, angle, self.solution(False, message))
 
     def _collect(self) -> None:
         """Take what was recorded out of the buffer."""

@@ -114,14 +114,14 @@ def tau(
 def dtau(
     q: ArrayLike, x: ArrayLike, absolute: str | Absolute = "quaternion", local: str | Local = "screw"
 ) -> np.ndarray:
-    """Derivative of τ with respect to x, (..., 7 or 6, 6): that of q' in H⁻¹(q') dψ_{-x}, for implicit methods.
+    """Derivative of τ with respect to x, (..., 7 or 6, 6): H⁻¹(q') dψ_{-x}, for implicit methods.
 
     ValueError where the absolute coordinates are singular: at gimbal lock, at |ρ| = 2π.
     """
     chosen, chart = local_of("transition.dtau", local), absolute_of("transition.dtau", absolute)
     after = tau(q, x, chart, chosen)
     twist = differential(-np.asarray(x, dtype=float), chosen)
-    columns = np.swapaxes(twist, -1, -2)
+    columns = np.broadcast_to(np.swapaxes(twist, -1, -2), (*after.shape[:-1], 6, 6))
     if chosen.group == SE3:  # body twists: to (ω_b, r')
         turned = pose.to_matrix(to_pose(after, chart))[..., :3, :3]
         columns = np.concatenate([columns[..., :3], columns[..., 3:] @ np.swapaxes(turned, -1, -2)], axis=-1)
