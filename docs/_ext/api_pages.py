@@ -25,12 +25,13 @@ MODULES = {
         "rotation",
         "analytic",
     ],
+    "chasles.lie.transition": ["coordinates", "maps", "kinematics"],
     "chasles.screw": ["axis", "reciprocity", "representation", "newton_euler", "inertia", "shape"],
     "chasles.kernel": ["policy", "face", "lanes", "functions", "workspace", "address", "cache"],
     "chasles.integrate": [
         *("space", "problem", "field", "method", "tableau", "solve", "batch", "solution", "event"),
         *("generic", "gauss", "poisson", "cotangent", "theta", "composition", "lie_verlet", "moser_veselov", "magnus"),
-        "fixed_step",
+        *("fixed_step", "explicit"),
     ],
     "chasles.model": ["system", "body", "joint", "force", "law", "actuator"],
     "chasles.relative": ["mechanism", "analysis", "configuration", "raw", "reach", "system_level"],
@@ -38,6 +39,9 @@ MODULES = {
     "chasles.constraint": ["joints"],
     "chasles.force": ["build"],
     "chasles.simulation": ["simulate", "run", "body_run", "certificate", "stepping", "equilibrium"],
+    "chasles.transition": [
+        *("problem", "local_model", "descriptor", "second_order", "articulated", "mujoco_model", "pinocchio_model"),
+    ],
     "chasles.study": ["compare", "comparison"],
     "chasles.gallery": ["source_000", "rigid_body", "heavy_top_004", "pendulum", "quadrotors"],
 }

@@ -106,3 +106,79 @@ def test_transition_maps_are_right_to_rounding(absolute, local):
             turn, shift = ulps(q, x, found, absolute, local)
             assert turn <= ULPS, (absolute, local, q, x, turn)
             assert shift <= ULPS, (absolute, local, q, x, shift)
+
+
+# ---------------------------------------------------------------- what is printed
+
+
+def _cross(a, b):
+    return mp.matrix([a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]])
+
+
+def _dot(a, b):
+    return sum(a[k] * b[k] for k in range(3))
+
+
+@precise
+def test_003_62_has_a_square_too_many():
+    """The vector part of the product of quaternions, with p~ x and, as printed, with p~² x."""
+    rho, x = [0.3, -0.7, 0.5], mp.matrix([0.4, 0.2, -0.9])
+    truth = ORACLE["so3"].exp(rho) * ORACLE["so3"].exp(list(x))
+    q = ORACLE["s3"].exp(rho)
+    p0, p = q[0], mp.matrix(q[1:])
+    half = mpmath.norm(x) / 2
+    c, s = mp.cos(half), mp.sin(half) / (2 * half)
+    for turned, low, high in ((_cross(p, x), 0, 1e-40), (_cross(p, _cross(p, x)), 0.1, 10)):
+        vector = c * p + s * (p0 * x + turned)
+        found = exact_pose([p0 * c - s * _dot(p, x), *vector, 0, 0, 0], "quaternion")[:3, :3]
+        assert low <= max(abs(e) for e in found - truth) <= high
+
+
+@precise
+def test_003_77_to_79_need_the_other_root():
+    """ρ' of ρ and a Rodrigues vector c: as printed it is no composition of rotations; with √(σ/2) it is."""
+    x, c = mp.matrix([0.3, -0.7, 0.5]), mp.matrix([0.4, 0.2, -0.3])
+    first = mpmath.norm(x)
+    sigma = 2 / (1 + _dot(c, c))
+
+    def composed(root):
+        w = mp.sqrt(sigma / 2)
+        cosine, quotient = mp.cos(first / 2), 2 * mp.sin(first / 2) / first
+        angle = 2 * mp.acos(w * cosine - root * quotient * _dot(x, c) / 2)
+        scale = 2 * mp.sin(angle / 2) / angle
+        a, b, g = w * quotient / scale, 2 * root * cosine / scale, root * quotient / scale
+        return a * x + b * c + g * _cross(x, c)
+
+    truth = ORACLE["so3"].exp([0.3, -0.7, 0.5]) * ORACLE["so3"].cay([0.4, 0.2, -0.3])
+    for root, low, high in ((mp.sqrt(sigma / 2), 0, 1e-40), (mp.sqrt(1 - sigma / 2), 0.05, 10)):
+        found = ORACLE["so3"].exp(list(composed(root)))
+        assert low <= max(abs(e) for e in found - truth) <= high
+
+
+def test_003_66_does_not_converge():
+    """r + R Δr on SO(3) x R3, as printed: halving the step does not help; r + Δr converges."""
+    import chasles as ch
+    from chasles.transition.local_model import LocalModel, runge_kutta
+    from tests.transition.models import initial, plain_model
+
+    case = ch.LGTProblem(plain_model(representation="mixed"), local="rotation_vector", representation="mixed")
+
+    class Printed(LocalModel):
+        def point(self, z):
+            y = super().point(z)
+            turned = np.array(exact_pose(self.q[0], "quaternion")[:3, :3].tolist(), dtype=float)
+            y[4:7] = self.q[0, 4:] + turned @ z[3:6]
+            return y
+
+    truth = ch.solve(case, ch.RKMK("dopri5"), (0.0, 0.4), initial(case, "mixed"), step=0.01).y[-1, 4:7]
+    errors = {Printed: [], LocalModel: []}
+    for kind, found in errors.items():
+        for steps in (10, 20):
+            y = initial(case, "mixed")
+            for k in range(steps):
+                model = kind(case, y)
+                y = model.point(runge_kutta("rk4")(model, 0.4 * k / steps, model.start, 0.4 / steps))
+            found.append(np.abs(y[4:7] - truth).max())
+    assert min(errors[Printed]) > 0.05
+    assert errors[Printed][1] > 0.9 * errors[Printed][0]
+    assert errors[LocalModel][1] < 1e-6
