@@ -7,6 +7,7 @@ group itself, on one thread.
 from __future__ import annotations
 
 import argparse
+from typing import Any
 
 import numpy as np
 
@@ -28,11 +29,12 @@ def measure() -> tuple[dict[str, float], dict[tuple[str, str], float]]:
     tree = ch.Mechanism(system)
     speeds = 0.1 * np.random.default_rng(0).normal(size=tree.nv)
     poses, twists = tree.poses(tree.neutral()), tree.twists(tree.neutral(), speeds)
-    runs = {}
+    runs: dict[tuple[str, str], tuple[Any, np.ndarray]] = {}
     for space in ("SE3", "SO3xR3"):
         mechanism = AbsoluteMechanism(system, space, stabilized=False)
         direct = BodyDynamics(mechanism, space, projected=False)
-        y0 = direct.state(*mechanism.state(poses, twists), np.empty(0))
+        central, velocities = mechanism.state(poses, twists)
+        y0 = direct.state(central, velocities, np.empty(0))
         runs[space, ""] = (direct.problem(), y0)
         for absolute in ABSOLUTE:
             for local in (name for name, chosen in LOCAL.items() if chosen.group == space):
