@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from chasles.absolute.assembly import AssemblyError as AssemblyError
     from chasles.absolute.assembly import RedundantConstraintsError as RedundantConstraintsError
     from chasles.absolute.mechanism import AbsoluteMechanism as AbsoluteMechanism
+    from chasles.constraint.screws import SingularJointError as SingularJointError
     from chasles.integrate.batch import solve_batch as solve_batch
     from chasles.integrate.composition import Composition as Composition
     from chasles.integrate.cotangent import HamiltonianOnSO3 as HamiltonianOnSO3
@@ -72,6 +73,8 @@ if TYPE_CHECKING:
     from chasles.model.law import law as law
     from chasles.model.system import System as System
     from chasles.relative.mechanism import Mechanism as Mechanism
+    from chasles.relative.parameter.identifiability import Identifiability as Identifiability
+    from chasles.relative.parameter.identifiability import identify as identify
     from chasles.screw.shape import Box as Box
     from chasles.screw.shape import Capsule as Capsule
     from chasles.screw.shape import Cylinder as Cylinder
@@ -80,7 +83,11 @@ if TYPE_CHECKING:
     from chasles.simulation.certificate import Certificate as Certificate
     from chasles.simulation.certificate import certify as certify
     from chasles.simulation.equilibrium import equilibrium as equilibrium
+    from chasles.simulation.linearize import Linearization as Linearization
+    from chasles.simulation.linearize import linearize as linearize
     from chasles.simulation.run import Run as Run
+    from chasles.simulation.sensitivities import Sensitivities as Sensitivities
+    from chasles.simulation.sensitivities import sensitivities as sensitivities
     from chasles.simulation.simulate import simulate as simulate
     from chasles.simulation.stepping import Simulation as Simulation
     from chasles.study.compare import compare as compare
@@ -97,6 +104,7 @@ __version__ = "0.1.0"
 _NAMES = {
     "absolute.assembly": ("AssemblyError", "RedundantConstraintsError"),
     "absolute.mechanism": ("AbsoluteMechanism",),
+    "constraint.screws": ("SingularJointError",),
     "integrate.batch": ("solve_batch",),
     "integrate.composition": ("Composition",),
     "integrate.cotangent": ("HamiltonianOnSO3", "RigidBodyOnSO3"),
@@ -146,10 +154,13 @@ _NAMES = {
     "model.law": ("law",),
     "model.system": ("System",),
     "relative.mechanism": ("Mechanism",),
+    "relative.parameter.identifiability": ("Identifiability", "identify"),
     "screw.shape": ("Box", "Capsule", "Cylinder", "Ellipsoid", "Sphere"),
     "simulation.certificate": ("Certificate", "certify"),
     "simulation.equilibrium": ("equilibrium",),
+    "simulation.linearize": ("Linearization", "linearize"),
     "simulation.run": ("Run",),
+    "simulation.sensitivities": ("Sensitivities", "sensitivities"),
     "simulation.simulate": ("simulate",),
     "simulation.stepping": ("Simulation",),
     "study.compare": ("compare",),

@@ -92,9 +92,8 @@ def _mechanism_tasks() -> list[tuple[str, Callable[[], object]]]:
     from chasles.relative.algorithm import Algorithm
     from chasles.simulation import body_motion, tree_motion
 
-    modules = [
-        importlib.import_module(f"chasles.relative.{module.name}") for module in pkgutil.iter_modules(relative.__path__)
-    ]
+    names = [module.name for module in pkgutil.walk_packages(relative.__path__, "chasles.relative.")]
+    modules = [importlib.import_module(name) for name in names]
     found = {value.__name__: value for module in modules for value in vars(module).values() if type(value) is Algorithm}
     tasks: list[tuple[str, Callable[[], object]]] = [
         (f"{name}{', lanes' if lanes else ''}", partial(algorithm.compile, lanes))
@@ -120,5 +119,6 @@ def _mechanism_tasks() -> list[tuple[str, Callable[[], object]]]:
         ("simulate, absolute coordinates", partial(simulated, "absolute")),
         ("inverse kinematics", lambda: pair.compile().inverse_kinematics("two", (0.0, 0.0, 0.0), weights=(0.0, 1.0))),
         ("equilibrium", lambda: ch.equilibrium(pair)),
+        ("sensitivities", lambda: ch.sensitivities(pair, (0.0, 0.02), step=0.01)),
     ]
     return tasks

@@ -16,6 +16,7 @@ from chasles.integrate.fixed_step import StepError
 from chasles.integrate.method import COORDINATES, RKMK, Exponentials
 from chasles.integrate.problem import LieODE
 from chasles.integrate.run import Ending, Options, Run, as_field, check_times, raise_errors_of, saving
+from chasles.integrate.scalar import SCALAR
 from chasles.integrate.solution import Solution
 from chasles.integrate.space import Space
 from chasles.integrate.step_address import step_address
@@ -84,7 +85,7 @@ class ExplicitRun(Run):
         self.settings[SET.step] = step_address(int(self.settings[SET.family]))
         self.settings[SET.correction] = problem.correction.address if problem.correction else 0
         self.settings[[SET.adaptive, SET.save_every, SET.point, SET.algebra]] = self.adaptive, every, n, d
-        self.settings[SET.dense] = every > 0 or self.times.size > 0
+        self.settings[SET.dense] = every > 0
         chosen = {"pi": layout.PREDICTIVE, "paper": layout.PAPER}[controller]
         self.settings[SET.controller] = chosen if self.adaptive else layout.FIXED
         order = min(method.order, method.embedded_order) if self.adaptive else method.order
@@ -155,7 +156,7 @@ class ExplicitRun(Run):
         """Operations on the space that the loop will call; others need not be compiled."""
         s = self.settings
         needed = {blocks.MOVE}
-        if s[SET.family] == layout.MUNTHE_KAAS or self.times.size:
+        if s[SET.family] == layout.MUNTHE_KAAS:
             needed.add(blocks.PULLBACK)
         if s[SET.dense] and (s[SET.family] == layout.EXPONENTIALS or s[SET.save_every] > 1):
             needed.add(blocks.COMBINE)
@@ -163,9 +164,9 @@ class ExplicitRun(Run):
             needed.add(blocks.AS_EXPONENTIAL)
         return needed
 
-    def operations(self, *needed: int, lanes: bool = False) -> np.ndarray:
+    def operations(self, *needed: int, on: str = SCALAR) -> np.ndarray:
         """Their addresses, for the coordinate map of the method."""
-        return self.space.operations(*needed, mapping=int(self.settings[SET.mapping]), lanes=lanes)
+        return self.space.operations(*needed, mapping=int(self.settings[SET.mapping]), on=on)
 
     def _evaluate_start(self) -> None:
         engine.evaluate(self.address, self.start, self.y, self.p, self.f0)

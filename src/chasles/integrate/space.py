@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from chasles.integrate import blocks, table
+from chasles.integrate.scalar import SCALAR
 from chasles.lie import pose, s3, se2, se3, so2, so3
 from chasles.lie.product import counted, vector_length
 from chasles.lie.transition.coordinates import ABSOLUTE, QUATERNION
@@ -179,6 +180,6 @@ class Space:
         blocks.move_point(self.table, self.operations(blocks.MOVE, mapping=coordinates), point, vector, out)
         return out
 
-    def operations(self, *needed: int, mapping: int = table.EXP, lanes: bool = False) -> np.ndarray:
+    def operations(self, *needed: int, mapping: int = table.EXP, on: str = SCALAR) -> np.ndarray:
         """Addresses of compiled operations (`blocks.MOVE`, ...) on the blocks of this space."""
-        return blocks.operations(self.table, *needed, mapping=mapping, lanes=lanes)
+        return blocks.operations(self.table, *needed, mapping=mapping, on=on)

@@ -49,7 +49,11 @@ def equilibrium(
     left if it is not reached.
     """
     mechanism = system if isinstance(system, Mechanism) else Mechanism(system)
-    u = np.zeros(mechanism.nv) if control is None else Actuation(mechanism).forces(control)
+    u = (
+        np.zeros(mechanism.nv)
+        if control is None
+        else Actuation(mechanism.system, mechanism.tree.velocities, mechanism.nv).forces(control)
+    )
     place = mechanism.neutral() if q is None else mechanism.check_q("equilibrium", q)
     still = np.zeros(mechanism.nv)
 
