@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from chasles.integrate.cotangent import HamiltonianOnSO3 as HamiltonianOnSO3
     from chasles.integrate.cotangent import RigidBodyOnSO3 as RigidBodyOnSO3
     from chasles.integrate.event import Event as Event
+    from chasles.integrate.explicit import ChartError as ChartError
     from chasles.integrate.field import field as field
     from chasles.integrate.fixed_step import StepError as StepError
     from chasles.integrate.gauss import Gauss as Gauss
@@ -91,6 +92,13 @@ if TYPE_CHECKING:
     from chasles.simulation.stepping import Simulation as Simulation
     from chasles.study.compare import compare as compare
     from chasles.study.comparison import Comparison as Comparison
+    from chasles.transition.descriptor import descriptor as descriptor
+    from chasles.transition.local_model import LocalModel as LocalModel
+    from chasles.transition.local_model import solve_locally as solve_locally
+    from chasles.transition.mujoco_model import MujocoProblem as MujocoProblem
+    from chasles.transition.pinocchio_model import PinocchioProblem as PinocchioProblem
+    from chasles.transition.problem import LGTProblem as LGTProblem
+    from chasles.transition.second_order import second_order as second_order
 
 __version__ = "0.1.0"
 _NAMES = {
@@ -101,6 +109,7 @@ _NAMES = {
     "integrate.composition": ("Composition",),
     "integrate.cotangent": ("HamiltonianOnSO3", "RigidBodyOnSO3"),
     "integrate.event": ("Event",),
+    "integrate.explicit": ("ChartError",),
     "integrate.field": ("field",),
     "integrate.fixed_step": ("StepError",),
     "integrate.gauss": ("Gauss", "LieMidpoint"),
@@ -156,6 +165,12 @@ _NAMES = {
     "simulation.stepping": ("Simulation",),
     "study.compare": ("compare",),
     "study.comparison": ("Comparison",),
+    "transition.descriptor": ("descriptor",),
+    "transition.local_model": ("LocalModel", "solve_locally"),
+    "transition.mujoco_model": ("MujocoProblem",),
+    "transition.pinocchio_model": ("PinocchioProblem",),
+    "transition.problem": ("LGTProblem",),
+    "transition.second_order": ("second_order",),
 }
 _HOME = {name: module for module, names in _NAMES.items() for name in names}
 _MODULES = ("gallery", "lie", "screw")

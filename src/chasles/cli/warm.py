@@ -53,6 +53,7 @@ def _integrator_tasks() -> list[tuple[str, Callable[[], object]]]:
     from chasles.gallery import heavy_top_004, pendulum, quadrotors, rigid_body
     from chasles.integrate import blocks
     from chasles.integrate.field import Field
+    from chasles.transition.motion import motion
 
     at_rest = ch.LieODE(ch.Space("t*so3"), lambda t, y, p: np.zeros(6))
     body = ch.RigidBodyOnSO3((1.0, 1.0, 1.0), lambda t, q, p: np.zeros(3))
@@ -63,8 +64,9 @@ def _integrator_tasks() -> list[tuple[str, Callable[[], object]]]:
     fixed: dict[str, Any] = options | {"step": 0.1}
     tasks: list[tuple[str, Callable[[], object]]] = [
         (f"operations on {name}", partial(ch.Space(name).operations, blocks.MOVE, blocks.PULLBACK, blocks.COMBINE))
-        for name in ("so3", "pose", "se2")
+        for name in ("so3", "pose", "se2", "se3:rotation_vector", "so3xr3:rotation_vector")
     ]
+    tasks.append(("field motion", lambda: motion.address))
     tasks += [
         ("solve, fixed steps", lambda: ch.solve(at_rest, ch.RKMK("rk4"), y0=start, **fixed)(0.1)),
         ("solve, products", lambda: ch.solve(at_rest, ch.CommutatorFree("cf4"), y0=start, **fixed)),
