@@ -1,0 +1,103 @@
+"""The equations S x = b of the rows, S = F Fᵀ, by the triangle of F: QR of Fᵀ with pivoting, never S itself.
+
+F has a row of nv numbers for each equation, all of length one, so that a pivot below `DEPENDENT` tells a row that
+depends on the others. The reflections are not kept: S = Rᵀ R needs R alone.
+"""
+
+from __future__ import annotations
+
+from chasles.kernel.lanes import sqrt
+from chasles.kernel.policy import kernel
+
+DEPENDENT = 1e-9  # of rows of length one
+
+
+@kernel
+def remaining(F, at, size):
+    """Sum of squares of a row from its entry `at` on."""
+    total = 0.0
+    for k in range(at, at + size):
+        total += F[k] * F[k]
+    return total
+
+
+@kernel
+def normalise(F, scales, m, nv):
+    """Make all rows of length one; `scales` are the inverses of their lengths (0 for a row that moves nothing)."""
+    for j in range(m):
+        length = sqrt(remaining(F, j * nv, nv))
+        scales[j] = 1.0 / length if length > 0.0 else 0.0
+        for k in range(nv):
+            F[j * nv + k] *= scales[j]
+
+
+@kernel
+def swap(F, order, i, j, nv):
+    order[i], order[j] = order[j], order[i]
+    for k in range(nv):
+        F[i * nv + k], F[j * nv + k] = F[j * nv + k], F[i * nv + k]
+
+
+@kernel
+def reflect(F, s, m, nv):
+    """Bring row s of F to zeros behind its entry s by a reflection, which the rows behind it undergo too."""
+    at = s * nv + s
+    length = sqrt(remaining(F, at, nv - s))
+    head = F[at]
+    new = -length if head > 0.0 else length
+    F[at] = head - new  # now the row is the vector of the reflection, of squared length 2 length (length + |head|)
+    factor = 1.0 / (length * (length + abs(head)))
+    for j in range(s + 1, m):
+        along = 0.0
+        for k in range(nv - s):
+            along += F[at + k] * F[j * nv + s + k]
+        along *= factor
+        for k in range(nv - s):
+            F[j * nv + s + k] -= along * F[at + k]
+    F[at] = new
+
+
+@kernel
+def triangle(F, order, m, nv, wanted):
+    """R in place: R[s, j] at F[j nv + s], rows in the order `order`. The rank is returned.
+
+    With wanted >= 0 this many rows are taken, and if they are not independent, -1 is returned.
+    """
+    for j in range(m):
+        order[j] = j
+    most = min(m, nv) if wanted < 0 else wanted
+    for s in range(most):
+        best, pivot = 0.0, s
+        for j in range(s, m):
+            size = remaining(F, j * nv + s, nv - s)
+            if not size <= best:  # a NaN is taken, and ends it
+                best, pivot = size, j
+        if not best > DEPENDENT * DEPENDENT:
+            return s if wanted < 0 and best == best else -1
+        swap(F, order, s, pivot, nv)
+        reflect(F, s, m, nv)
+    return most
+
+
+@kernel
+def solve(F, scales, order, rank, m, nv, x):
+    """x becomes the solution of S x = x whose entries are zero in all rows but the independent ones.
+
+    x has room for 2 m numbers.
+    """
+    for s in range(rank):  # Rᵀ y = b
+        j = int(order[s])
+        total = scales[j] * x[j]
+        for k in range(s):
+            total -= F[s * nv + k] * x[m + k]
+        x[m + s] = total / F[s * nv + s]
+    for s in range(rank - 1, -1, -1):  # R x = y
+        total = x[m + s]
+        for k in range(s + 1, rank):
+            total -= F[k * nv + s] * x[m + k]
+        x[m + s] = total / F[s * nv + s]
+    for j in range(m):
+        x[j] = 0.0
+    for s in range(rank):
+        j = int(order[s])
+        x[j] = scales[j] * x[m + s]
