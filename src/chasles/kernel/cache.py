@@ -43,6 +43,7 @@ BELOW = {
     "absolute": ("kernel", "lie", "force", "constraint"),
     "absolute.implicit": ("kernel", "lie", "force", "constraint", "absolute"),
     "simulation": ("kernel", "lie", "force", "constraint", "relative", "absolute", "integrate"),
+    "simulation.closed": ("kernel", "lie", "force", "constraint", "relative", "relative.loop", "integrate"),
 }
 _KEY = re.compile("[0-9a-f]{16}").fullmatch
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from chasles.relative.loop.closed import ClosedMechanism
 from chasles.relative.mechanism import Mechanism
 
 
 class Actuation:
     """The actuators of a mechanism as arrays."""
 
-    def __init__(self, mechanism: Mechanism):
+    def __init__(self, mechanism: Mechanism | ClosedMechanism):
         self.nv = mechanism.nv
         self.actuators = mechanism.system.actuators
         velocities = mechanism.tree.velocities

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,6 +13,7 @@ from chasles.absolute.space import SE3_NAME
 from chasles.integrate.problem import LieODE
 from chasles.integrate.space import Space
 from chasles.model.system import System
+from chasles.relative.loop.spanning import span
 from chasles.relative.mechanism import Mechanism
 from chasles.simulation.body_motion import body_motion, onto_constraints, with_workspace
 from chasles.simulation.laws import laws_may_raise
@@ -74,7 +74,7 @@ class BodyDynamics:
         twists: ArrayLike | None,
         assemble: bool,
     ) -> np.ndarray:
-        """The state at the start, at time t: from poses and twists of the bodies, or from q and v of a tree.
+        """The state at the start, at time t: from poses and twists of the bodies, or from q and v of joint coordinates.
 
         A state off the constraints is projected, or refused with the joints and by how much.
         """
@@ -82,10 +82,11 @@ class BodyDynamics:
         if poses is None:
             if twists is not None:
                 raise ValueError("simulate: twists need poses; or give q and v in joint coordinates")
-            tree = Mechanism(replace(self.mechanism.system, constraints=()))
+            tree = Mechanism(span(self.mechanism.system).system)
             at = tree.neutral() if q is None else tree.check_q("simulate", q)
             speed = np.zeros(tree.nv) if v is None else tree.check_v("simulate", "v", v)
-            poses, twists = tree.poses(at), tree.twists(at, speed)
+            bodies = self.mechanism.bodies  # those of the tree may have more parts
+            poses, twists = tree.poses(at, bodies), tree.twists(at, speed, bodies)
             where = tree.tree.coordinates
             angles = np.array([at[where[joint]][k] for joint, k in self.mechanism.counted])
         elif q is not None or v is not None:

@@ -18,10 +18,13 @@ from chasles.integrate.solution import Solution
 from chasles.integrate.solve import solve
 from chasles.model.placement import as_numbers
 from chasles.model.system import System
+from chasles.relative.loop.closed import ClosedMechanism
 from chasles.relative.mechanism import Mechanism
 from chasles.simulation.actuation import Actuation
 from chasles.simulation.bodies import BodyDynamics
 from chasles.simulation.body_run import BodyRun
+from chasles.simulation.closed.dynamics import ClosedDynamics, dynamics_of
+from chasles.simulation.closed.run import ClosedRun
 from chasles.simulation.dynamics import TreeDynamics
 from chasles.simulation.run import Run
 
@@ -32,7 +35,7 @@ Controller = Callable[[float, np.ndarray, np.ndarray], ArrayLike]
 
 @overload
 def simulate(
-    system: System | Mechanism | AbsoluteMechanism,
+    system: System | Mechanism | ClosedMechanism | AbsoluteMechanism,
     span: tuple[float, float],
     q: ArrayLike | None = ...,
     v: ArrayLike | None = ...,
@@ -42,7 +45,7 @@ def simulate(
 ) -> BodyRun: ...
 @overload
 def simulate(
-    system: System | Mechanism,
+    system: System | Mechanism | ClosedMechanism,
     span: tuple[float, float],
     q: ArrayLike | None = ...,
     v: ArrayLike | None = ...,
@@ -52,14 +55,14 @@ def simulate(
 ) -> Run: ...
 @overload
 def simulate(
-    system: System | Mechanism | AbsoluteMechanism,
+    system: System | Mechanism | ClosedMechanism | AbsoluteMechanism,
     span: tuple[float, float],
     q: ArrayLike | None = ...,
     v: ArrayLike | None = ...,
     **options: Any,
 ) -> Run | BodyRun: ...
 def simulate(  # type: ignore[misc]  # the overloads sum up what has no part in the type of the result
-    system: System | Mechanism | AbsoluteMechanism,
+    system: System | Mechanism | ClosedMechanism | AbsoluteMechanism,
     span: tuple[float, float],
     q: ArrayLike | None = None,
     v: ArrayLike | None = None,
@@ -89,32 +92,29 @@ def simulate(  # type: ignore[misc]  # the overloads sum up what has no part in 
 
     coordinates="relative" (joint coordinates): `control` is a constant input; `controller(t, q, v)` returns the input
     at every `period` [s], and it is held until the next: a sampled controller. An input has one number for each
-    actuator of the system, or, if it has none, a generalised force for each velocity.
+    actuator of the system, or, if it has none, a generalised force for each velocity. Loops and further constraints
+    close the tree of `system.compile()`, whose coordinates q and v are.
 
-    coordinates="absolute" (the poses of all bodies, joints as constraints, loops welcome): `space` is "SE3", "SO3xR3",
-    a mapping of bodies to these, or "auto"; `stabilization` is "projection" onto the constraints after each step,
+    coordinates="absolute" (the poses of all bodies, joints as constraints): `space` is "SE3", "SO3xR3", a mapping of
+    bodies to these, or "auto". The start is q and v in joint coordinates, or `poses` (bodies, 7) and body `twists`
+    (bodies, 6).
+
+    With constraints, in either coordinates: `stabilization` is "projection" onto the constraints after each step,
     "baumgarte", g'' = -2 alpha g' - beta² g with `baumgarte` = (alpha, beta) [1/s] (constants of the model, default
-    20 1/s each: below a tenth of 1/step, and never tied to it, which would spoil the order), or None. The start is q
-    and v of a tree, or `poses` (bodies, 7) and body `twists` (bodies, 6); with assemble=True it is projected onto
-    the constraints first, else it must satisfy them.
+    20 1/s each: below a tenth of 1/step, and never tied to it, which would spoil the order), or None. With
+    assemble=True the start is projected onto the constraints first, else it must satisfy them.
     """
     start, end = check_span(span)
     if step is None:
         rtol, atol = DEFAULT_RTOL if rtol is None else rtol, DEFAULT_ATOL if atol is None else atol
     options: dict[str, Any] = {"step": step, "rtol": rtol, "atol": atol}
     more = {**options, "save": save, "events": events}
+    feedback = _feedback(stabilization, baumgarte)
     if coordinates == "absolute" or isinstance(system, AbsoluteMechanism):
         if controller is not None or control is not None or period is not None:
             raise ValueError('simulate: inputs act on joint coordinates; take coordinates="relative"')
-        if isinstance(system, Mechanism):
+        if isinstance(system, Mechanism | ClosedMechanism):
             system = system.system
-        if stabilization not in ("projection", "baumgarte", None):
-            raise ValueError(f'simulate: stabilization {stabilization!r}; expected "projection", "baumgarte" or None')
-        feedback = (0.0, 0.0)
-        if stabilization == "baumgarte":
-            feedback = tuple(as_numbers("simulate", "baumgarte", baumgarte, (2,)).tolist())
-            if min(feedback) < 0 or not any(feedback):
-                raise ValueError(f"simulate: baumgarte is {baumgarte!r}; expected two rates [1/s], not negative")
         bodies = BodyDynamics(system, space, projected=stabilization == "projection", baumgarte=feedback)
         state = bodies.start(start, q, v, poses, twists, assemble)
         with bodies.laws_may_raise():
@@ -124,9 +124,9 @@ def simulate(  # type: ignore[misc]  # the overloads sum up what has no part in 
         raise ValueError(f'simulate: coordinates {coordinates!r}; expected "relative" or "absolute"')
     if poses is not None or twists is not None:
         raise ValueError('simulate: poses and twists are for coordinates="absolute"; give q and v')
-    dynamics = TreeDynamics(system)
+    dynamics = dynamics_of(system, stabilization == "projection", feedback)
     actuation = Actuation(dynamics.mechanism)
-    state = dynamics.state(q, v)
+    state = dynamics.start(start, q, v, assemble)
     if controller is None:
         if period is not None:
             raise ValueError("simulate: period is the sampling period of a controller; give controller=... too")
@@ -134,7 +134,7 @@ def simulate(  # type: ignore[misc]  # the overloads sum up what has no part in 
         with dynamics.laws_may_raise():
             solution = solve(dynamics.problem(u), method, (start, end), state, **more, progress=progress)
         held = None if u is None else np.broadcast_to(u, (len(solution.t), dynamics.nv))
-        return Run(dynamics, solution, options, held)
+        return _run_of(dynamics, solution, options, held)
     if control is not None:
         raise ValueError("simulate: give either control=... (constant) or controller=... (sampled)")
     if period is None or not period > 0:
@@ -165,7 +165,25 @@ def _sampled(dynamics, actuation, controller, period, span, state, method, more,
         state = solution.y[-1]
         if not solution.success or solution.t[-1] != last:
             break
-    return Run(dynamics, _joined(pieces), options, _held(pieces, inputs))
+    return _run_of(dynamics, _joined(pieces), options, _held(pieces, inputs))
+
+
+def _feedback(stabilization: str | None, baumgarte: tuple[float, float]) -> tuple[float, float]:
+    """The constants of Baumgarte; zero for other stabilisations."""
+    if stabilization not in ("projection", "baumgarte", None):
+        raise ValueError(f'simulate: stabilization {stabilization!r}; expected "projection", "baumgarte" or None')
+    if stabilization != "baumgarte":
+        return 0.0, 0.0
+    alpha, beta = as_numbers("simulate", "baumgarte", baumgarte, (2,)).tolist()
+    if min(alpha, beta) < 0 or not (alpha or beta):
+        raise ValueError(f"simulate: baumgarte is {baumgarte!r}; expected two rates [1/s], not negative")
+    return alpha, beta
+
+
+def _run_of(dynamics: TreeDynamics, solution: Solution, options: dict[str, Any], held: np.ndarray | None) -> Run:
+    """The run of a tree or a closed mechanism."""
+    kind = ClosedRun if isinstance(dynamics, ClosedDynamics) else Run
+    return kind(dynamics, dynamics.explained(solution), options, held)  # type: ignore[arg-type]
 
 
 def _joined(pieces: list[Solution]) -> Solution:

@@ -13,9 +13,10 @@ from chasles.integrate.explicit_layout import STATE
 from chasles.integrate.method import RKMK
 from chasles.integrate.run import Options
 from chasles.model.system import System
+from chasles.relative.loop.closed import ClosedMechanism
 from chasles.relative.mechanism import Mechanism
 from chasles.simulation.actuation import Actuation
-from chasles.simulation.dynamics import TreeDynamics
+from chasles.simulation.closed.dynamics import dynamics_of
 
 STEPPING_METHOD = RKMK("rk4")
 
@@ -23,20 +24,22 @@ STEPPING_METHOD = RKMK("rk4")
 class Simulation:
     """A system advanced one step of fixed size at a time: `sim.step(u)`, for controllers and co-simulation.
 
-    `t`, `q`, `v` are the present time and state; `work` the work of all forces but gravity and springs.
+    `t`, `q`, `v` are the present time and state; `work` the work of all forces but gravity and springs. With
+    assemble=True a closed mechanism is first put onto its constraints.
     """
 
     def __init__(
         self,
-        system: System | Mechanism,
+        system: System | Mechanism | ClosedMechanism,
         step: float,
         q: ArrayLike | None = None,
         v: ArrayLike | None = None,
         *,
         start: float = 0.0,
         method: Any = STEPPING_METHOD,
+        assemble: bool = False,
     ):
-        self.dynamics = TreeDynamics(system)
+        self.dynamics = dynamics_of(system)
         self.actuation = Actuation(self.dynamics.mechanism)
         self.size = float(step)
         if not (np.isfinite(self.size) and self.size > 0):
@@ -44,11 +47,11 @@ class Simulation:
         span = (start, start + 1e9 * self.size)
         options = Options(step=self.size, save="final")
         with self.dynamics.laws_may_raise():
-            self._run = ExplicitRun(self.dynamics.problem(), method, span, self.dynamics.state(q, v), options)
+            self._run = ExplicitRun(self.dynamics.problem(), method, span, self.dynamics.start(start, q, v, assemble), options)
         self._control = self._run.p[self.dynamics.control]
 
     @property
-    def mechanism(self) -> Mechanism:
+    def mechanism(self) -> Mechanism | ClosedMechanism:
         return self.dynamics.mechanism
 
     @property

@@ -29,19 +29,19 @@ def scaled(mechanism: ClosedMechanism, q: np.ndarray, J: np.ndarray) -> tuple[np
     return J @ root, root
 
 
-def decomposed(F: np.ndarray) -> tuple[np.ndarray, np.ndarray, int, np.ndarray, np.ndarray]:
-    """Singular vectors of F with rows of length one (left, right), the rank, and the rows' lengths and places."""
+def decomposed(F: np.ndarray, tolerance: float = DEPENDENT) -> tuple[np.ndarray, np.ndarray, int, np.ndarray]:
+    """Singular vectors of F with rows of length one (left, right), the rank, and the rows' lengths."""
     lengths = np.linalg.norm(F, axis=1)
     left, sizes, right = np.linalg.svd(F / np.where(lengths > 0, lengths, 1.0)[:, None])
-    return left, right, int(np.count_nonzero(sizes > DEPENDENT)), lengths, sizes
+    return left, right, int(np.count_nonzero(sizes > tolerance)), lengths
 
 
-def closure(mechanism: ClosedMechanism, q: np.ndarray, t: float) -> Closure:
+def closure(mechanism: ClosedMechanism, q: np.ndarray, t: float, tolerance: float = DEPENDENT) -> Closure:
     """Rank, mobility, and what depends on each other: `ClosedMechanism.closure`."""
     from chasles.relative.loop.closed import Closure  # which uses this module
 
     F, _ = scaled(mechanism, q, mechanism.linearise(q, None, t).jacobian)
-    left, _, rank, _, _ = decomposed(F)
+    left, _, rank, _ = decomposed(F, tolerance)
     share = np.linalg.norm(left[:, rank:], axis=1)
     involved = {mechanism.constraint_names[k]: None for k in mechanism.constraint_of_row[share > 1e-6]}
     return Closure(mechanism.rows, rank, mechanism.nv - rank, tuple(involved))
@@ -52,7 +52,7 @@ def smallest(mechanism: ClosedMechanism, function: str, q, v, a, multipliers, t:
     found = mechanism.linearise(q, v, t)
     off = np.abs(found.jacobian @ a - found.right)
     limit = CONSISTENT * (1.0 + np.abs(a).max(initial=0.0) + np.abs(found.right).max(initial=0.0))
-    left, _, rank, lengths, _ = decomposed(scaled(mechanism, q, found.jacobian)[0])
+    left, _, rank, lengths = decomposed(scaled(mechanism, q, found.jacobian)[0])
     if not off.max(initial=0.0) <= limit:
         raise RedundantConstraintsError(
             f"{function}: {mechanism.rows - rank} of {mechanism.rows} constraint equations depend on others and "
@@ -183,7 +183,7 @@ def inverse_dynamics(
     arrays = {"q": q, "v": v, "a": a, "wrenches": on_links}
     (tau,), _ = mechanism.spanning._run(name, inverse.inverse_dynamics, arrays)
     F, root = scaled(mechanism, q, rows.jacobian)
-    _, right, rank, _, _ = decomposed(F)
+    _, right, rank, _ = decomposed(F)
     free = root @ right[rank:].T
     mobility = free.shape[1]
     joints = ", ".join(dict.fromkeys(mechanism.spanning.joint_of_velocity(int(k)) for k in where))

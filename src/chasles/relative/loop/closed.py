@@ -25,6 +25,7 @@ from chasles.relative.loop import assembly, entry, reaction
 from chasles.relative.loop.rows import is_used
 from chasles.relative.loop.spanning import Spanning, closing_joints, span
 from chasles.relative.loop.tables import pack
+from chasles.relative.loop.triangle import DEPENDENT
 from chasles.relative.mechanism import AppliedForces, Mechanism
 from chasles.relative.tables import LINK, link_table
 
@@ -275,9 +276,12 @@ class ClosedMechanism:
         rates = np.einsum("...ij,...j->...i", found.jacobian, self.check_v("violation", "a", a))
         return Violation(self.largest(found.residual), velocity, self.largest(rates - found.right))
 
-    def closure(self, q: ArrayLike, t: float = 0.0) -> Closure:
-        """Rows, rank and mobility at a configuration, and the constraints that depend on each other there."""
-        return assembly.closure(self, self.check_q("closure", q), t)
+    def closure(self, q: ArrayLike, t: float = 0.0, tolerance: float = DEPENDENT) -> Closure:
+        """Rows, rank and mobility at a configuration, and the constraints that depend on each other there.
+
+        tolerance: of the singular values of J M^(-1/2) with rows of length one.
+        """
+        return assembly.closure(self, self.check_q("closure", q), t, tolerance)
 
     def mobility(self, q: ArrayLike, t: float = 0.0) -> int:
         """Freedoms that the constraints leave at a configuration: velocities minus independent rows."""
