@@ -129,9 +129,10 @@ def kept_momenta(mechanism: Mechanism | ClosedMechanism) -> np.ndarray:
         if joint.parent == GROUND and (joint.kind != "free" or is_passive(joint)):
             return np.empty((0, 6))
     if isinstance(mechanism, ClosedMechanism):
-        ends = [(joint.parent, joint.child) for joint in mechanism.split.cut]
-        ends += [getattr(constraint, "bodies", ()) for constraint in system.constraints]
-        if any(GROUND in both for both in ends):
+        held = [joint.parent for joint in mechanism.split.cut]
+        for constraint in system.constraints:
+            held += getattr(constraint, "bodies", ())
+        if GROUND in held:
             return np.empty((0, 6))
     for force in system.forces:
         if isinstance(force, Wrench) or (isinstance(force, Spring) and GROUND in force.bodies):

@@ -47,7 +47,9 @@ class Simulation:
         span = (start, start + 1e9 * self.size)
         options = Options(step=self.size, save="final")
         with self.dynamics.laws_may_raise():
-            self._run = ExplicitRun(self.dynamics.problem(), method, span, self.dynamics.start(start, q, v, assemble), options)
+            self._run = ExplicitRun(
+                self.dynamics.problem(), method, span, self.dynamics.start(start, q, v, assemble), options
+            )
         self._control = self._run.p[self.dynamics.control]
 
     @property

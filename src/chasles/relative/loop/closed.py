@@ -3,38 +3,28 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
-from functools import cached_property
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from chasles.constraint.joints import Tile, joint_tiles
-from chasles.constraint.rows import MOTION, ROWS, TILE
-from chasles.constraint.special import EXTRA, EXTRA_AT, ROOM, TURN, WITH_PARTNER
-from chasles.constraint.tiles import TileBuilder
-from chasles.force.table import SCRATCH
-from chasles.lie import pose as pose_group
-from chasles.model.body import GROUND
+from chasles.constraint.rows import ROWS
 from chasles.model.law import PythonLaw
 from chasles.model.system import System
-from chasles.relative.forward import LIMB
-from chasles.relative.kinematics import STATE
 from chasles.relative.loop import assembly, entry, reaction
-from chasles.relative.loop.rows import is_used
-from chasles.relative.loop.spanning import Spanning, closing_joints, span
-from chasles.relative.loop.tables import pack
+from chasles.relative.loop.build import close, packed
+from chasles.relative.loop.spanning import closing_joints, span
+from chasles.relative.loop.tables import HEAD
 from chasles.relative.loop.triangle import DEPENDENT
-from chasles.relative.mechanism import AppliedForces, Mechanism
-from chasles.relative.tables import LINK, link_table
+from chasles.relative.mechanism import Mechanism
 
 
 class ClosedAccelerations(NamedTuple):
     """Accelerations (..., nv) of the joints of the tree, multipliers (..., rows), and how many rows are independent.
 
-    The rows push with -Jᵀ λ. Where rows depend on each other, λ is the smallest that gives the motion, each row measured
-    by the length of J M^(-1/2): the motion is the same for all.
+    The rows push with -Jᵀ λ. Where rows depend on each other, λ is the smallest that gives the motion, each row
+    measured by the length of its J M^(-1/2): the motion is the same for all.
     """
 
     accelerations: np.ndarray
@@ -94,8 +84,10 @@ class ClosedMechanism:
         self.check_q, self.check_v = tree.check_q, tree.check_v
         self.energy, self.momentum, self.mass_matrix = tree.energy, tree.momentum, tree.mass_matrix
         self.centre_of_mass, self.applied_forces = tree.centre_of_mass, tree.applied_forces
-        self._make_tiles()
-        self.parameters = self._pack()
+        self.closing = close(self.split, system.constraints, tree)
+        self.constraint_names, self.constraint_of_row = self.closing.names, self.closing.name_of_row
+        self.laws, self.rows = self.closing.laws, len(self.closing.rows)
+        self.packed = packed(tree, self.closing)
 
     def __repr__(self) -> str:
         return (
@@ -103,97 +95,10 @@ class ClosedMechanism:
             f"{self.rows} constraint equations>"
         )
 
-    # ------------------------------------------------------------ building
-
-    def _make_tiles(self) -> None:
-        tree, split = self.tree, self.split
-        self.places = {
-            body.name: (int(tree.link_of_body[k]), tree.body_in_link[k]) for k, body in enumerate(split.system.bodies)
-        }
-        self.places[GROUND] = (-1, pose_group.identity())
-        self.tiles: list[Tile] = []
-        for joint in (*split.cut, *split.welds):
-            (first, on_first), (second, on_second) = self.places[joint.parent], self.places[joint.child]
-            frames = [pose_group.compose(on_first, np.array(joint.parent_frame))]
-            frames.append(pose_group.compose(on_second, np.array(joint.child_frame)))
-            self.tiles += joint_tiles(joint, first, second, *frames, special=False)
-        self._builder = TileBuilder(split.system, self.places)
-        for constraint in self.system.constraints:
-            self.tiles += self._builder.build(constraint)
-        self.laws = tuple(self._builder.laws)
-        closing = [joint.name for joint in (*split.cut, *split.welds)]
-        self.constraint_names = (*closing, *(constraint.name for constraint in self.system.constraints))
-        # tiles of coupled coordinates share their row
-        groups: list[list[int]] = []
-        for t, tile in enumerate(self.tiles):
-            if tile.kind >= TURN and tile.numbers[EXTRA_AT + EXTRA.use] == WITH_PARTNER:
-                groups[-1].append(t)
-            else:
-                groups.append([t])
-        self._groups = groups
-        kinds = [self.tiles[group[-1]].integers[TILE.kinds : TILE.kinds + 3] for group in groups]
-        self._rows = [(g, k) for g, found in enumerate(kinds) for k in is_used(found)]
-        order = {name: k for k, name in enumerate(self.constraint_names)}
-        self.constraint_of_row = np.array([order[self.tiles[groups[g][0]].joint] for g, _ in self._rows], dtype=int)
-
-    @property
-    def rows(self) -> int:
-        """Constraint equations."""
-        return len(self._rows)
-
-    def _pack(self) -> np.ndarray:
-        tree, parents = self.spanning, link_table(self.topology)[:, LINK.parent]
-        touched = sorted({link for tile in self.tiles for link in (tile.first, tile.second) if link >= 0})
-        place = {link: c for c, link in enumerate(touched)} | {-1: -1}
-        tiles = np.array([tile.integers for tile in self.tiles], dtype=np.int64).reshape(-1, TILE.size)
-        groups, visits = [], []
-        for group in self._groups:
-            met: set[int] = set()
-            for t in group:
-                tile = self.tiles[t]
-                tiles[t, [TILE.first, TILE.second]] = place[tile.first], place[tile.second]
-                for link in (tile.first, tile.second):
-                    while link >= 0 and link not in met:
-                        met.add(link)
-                        link = int(parents[link])
-            groups.append((group[0], len(group), len(visits), len(met)))
-            visits += sorted(met, reverse=True)
-        counted = [self.tree.coordinates[joint].start + k for joint, k in self._builder.counted]
-        acting, links = tree.acting, tree.links
-        whole = {"groups": groups, "rows": self._rows, "visits": visits, "touched": touched, "counted": counted}
-        parts = {
-            "topology": tree.topology,
-            "tiles": tiles,
-            **{name: np.array(value, dtype=np.int64) for name, value in whole.items()},
-            "table": acting.table,
-            "numbers": tree.numbers,
-            "constants": self._builder.numbers(self.tiles),
-            "feedback": np.zeros(2),
-            "values": acting.values,
-            "control": np.zeros(self.nv),
-        }
-        counts = {
-            "n_q": self.nq,
-            "n_v": self.nv,
-            "n_links": links,
-            "n_tiles": len(self.tiles),
-            "n_rows": self.rows,
-            "n_touched": len(touched),
-            "n_counted": len(counted),
-            "rank": -1,
-            **entry.addresses(),
-        }
-        tables = (tree.topology, tree.numbers, acting.table, acting.values)
-        rows = ROWS.size * len(self.tiles) + len(counted) + ROOM.size + 1
-        self._rows_at = (LIMB.size + STATE.size) * (links + 1) + MOTION.size * len(touched)
-        self._x_at = self._rows_at + rows + self.rows * self.nv + 2 * self.rows
-        self.work = self._x_at + 2 * self.rows + 12 * links + 3 * self.nv + SCRATCH + 4
-        return pack(parts, counts, (*map(len, tables), self.nq, self.nv, 6 * links, STATE.size * (links + 1)))
-
     def with_rank(self, rank: int) -> np.ndarray:
         """The packed mechanism for states where so many rows are independent (-1: as many as are found)."""
-        found = self.parameters.copy()
-        found.view(np.int64)[entry.HEAD.rank] = rank
+        found = self.packed.parameters.copy()
+        found.view(np.int64)[HEAD.rank] = rank
         return found
 
     # ------------------------------------------------------------ kinematics
@@ -238,12 +143,13 @@ class ClosedMechanism:
         batch, (q, v, times) = self._states(name, t, q=self.check_q(name, q), v=speeds)
         count, m = len(q), self.rows
         g, rate, right, J = (np.empty((count, size)) for size in (m, m, m, m * self.nv))
-        tiles = np.empty((count, ROWS.size * len(self.tiles)))
-        whole, work = self.parameters.view(np.int64), np.empty(self.work)
-        entry.rows_of_states(whole, self.parameters, times, q, v, work, self._rows_at, g, rate, right, J, tiles)
+        tiles = np.empty((count, ROWS.size * len(self.closing.tiles)))
+        p, work, at = self.packed.parameters, np.empty(self.packed.work), self.packed.rows_at
+        entry.rows_of_states(p.view(np.int64), p, times, q, v, work, at, g, rate, right, J, tiles)
         self._raise_of_laws()
-        shapes = ((m,), (m,), (m,), (m, self.nv), (len(self.tiles), ROWS.size))
-        return Linearised(*(x.reshape(*batch, *shape) for x, shape in zip((g, rate, right, J, tiles), shapes, strict=True)))
+        shapes = ((m,), (m,), (m,), (m, self.nv), (len(self.closing.tiles), ROWS.size))
+        found = zip((g, rate, right, J, tiles), shapes, strict=True)
+        return Linearised(*(array.reshape(*batch, *shape) for array, shape in found))
 
     def _raise_of_laws(self) -> None:
         for law in self.laws:
@@ -290,7 +196,7 @@ class ClosedMechanism:
     def project(self, q: ArrayLike, v: ArrayLike, t: float = 0.0, rank: int = -1) -> tuple[np.ndarray, np.ndarray]:
         """The nearest state (in the metric of the masses) on the constraints, for one that is near."""
         coordinates, velocities = np.array(q, dtype=float), np.array(v, dtype=float)
-        parameters, work, report = self.with_rank(rank), np.empty(self.work), np.zeros(4)
+        parameters, work, report = self.with_rank(rank), np.empty(self.packed.work), np.zeros(4)
         entry.project_state(parameters.view(np.int64), parameters, float(t), coordinates, velocities, work, report)
         self._raise_of_laws()
         return coordinates, velocities
@@ -332,9 +238,9 @@ class ClosedMechanism:
     def _forward(self, name: str, arrays: dict[str, np.ndarray], on_links: np.ndarray, t: ArrayLike):
         batch, (q, v, tau, w, times) = self._states(name, t, **arrays, wrenches=on_links)
         a, multipliers, ranks = np.empty((len(q), self.nv)), np.empty((len(q), self.rows)), np.empty(len(q))
-        whole, work = self.parameters.view(np.int64), np.empty(self.work)
+        whole, work = self.packed.parameters.view(np.int64), np.empty(self.packed.work)
         entry.accelerations_of_states(
-            whole, self.parameters, times, q, v, tau, w, work, self._x_at, a, multipliers, ranks
+            whole, self.packed.parameters, times, q, v, tau, w, work, self.packed.multipliers_at, a, multipliers, ranks
         )
         self._raise_of_laws()
         if not np.isfinite(a).all():
@@ -350,9 +256,7 @@ class ClosedMechanism:
         """Joint accelerations (..., nv) under gravity, the system's forces and generalised forces u."""
         return self.motion_under(q, v, u, t).accelerations
 
-    def motion_under(
-        self, q: ArrayLike, v: ArrayLike, u: ArrayLike = 0.0, t: ArrayLike = 0.0
-    ) -> ClosedAccelerations:
+    def motion_under(self, q: ArrayLike, v: ArrayLike, u: ArrayLike = 0.0, t: ArrayLike = 0.0) -> ClosedAccelerations:
         """Accelerations and multipliers under gravity, the system's forces and generalised forces u."""
         forces = self.applied_forces(q, v, t)
         name = "motion_under"
@@ -382,9 +286,7 @@ class ClosedMechanism:
             raise ValueError(f"{name}: of a closed mechanism one state at a time; q has shape {state[0].shape}")
         return assembly.inverse_dynamics(self, *state, self._on_links(name, wrenches), actuated, t)
 
-    def reactions(
-        self, joint: str, q: ArrayLike, v: ArrayLike, u: ArrayLike = 0.0, t: ArrayLike = 0.0
-    ) -> np.ndarray:
+    def reactions(self, joint: str, q: ArrayLike, v: ArrayLike, u: ArrayLike = 0.0, t: ArrayLike = 0.0) -> np.ndarray:
         """The wrench (torque [N m], force [N]), (..., 6), that a cut joint or constraint exerts on its child body,
         under gravity, the system's forces and generalised forces u.
 

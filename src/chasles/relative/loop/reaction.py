@@ -17,20 +17,20 @@ if TYPE_CHECKING:
 
 def reactions(mechanism: ClosedMechanism, joint: str, q: ArrayLike, v: ArrayLike, u: ArrayLike, t: ArrayLike):
     """Wrenches of a cut joint or constraint on its child: `ClosedMechanism.reactions`."""
-    item = _closing(mechanism, joint)
-    groups = [g for g, group in enumerate(mechanism._groups) if mechanism.tiles[group[0]].joint == joint]
-    if any(len(mechanism._groups[g]) > 1 for g in groups):
+    item, closing = _closing(mechanism, joint), mechanism.closing
+    groups = [g for g, group in enumerate(closing.groups) if closing.tiles[group[0]].joint == joint]
+    if any(len(closing.groups[g]) > 1 for g in groups):
         raise ValueError(f"reactions: {joint!r} couples two joints; its wrenches are not on one body")
     multipliers = mechanism.motion_under(q, v, u, t).multipliers
     rows = mechanism.linearise(q, v, t).tiles
     torque, force = np.zeros((*multipliers.shape[:-1], 3)), np.zeros((*multipliers.shape[:-1], 3))
-    for r, (g, k) in enumerate(mechanism._rows):
+    for r, (g, k) in enumerate(closing.rows):
         if g in groups:
-            tile = mechanism._groups[g][0]
+            tile = closing.groups[g][0]
             angular, linear = (
                 rows[..., tile, at + 3 * k : at + 3 * k + 3] for at in (ROWS.second_angular, ROWS.second_linear)
             )
-            if mechanism.tiles[tile].kind == POINT:  # not stored
+            if closing.tiles[tile].kind == POINT:  # not stored
                 linear = np.eye(3)[k]
             torque = torque - multipliers[..., r, None] * angular
             force = force - multipliers[..., r, None] * linear
@@ -39,7 +39,7 @@ def reactions(mechanism: ClosedMechanism, joint: str, q: ArrayLike, v: ArrayLike
     else:
         child, frame = _second_body(mechanism, item), pose_group.identity()
     turn = np.broadcast_to(np.eye(3), (*force.shape[:-1], 3, 3))  # of the link in space
-    link, on_link = mechanism.places[child]
+    link, on_link = closing.places[child]
     if link >= 0:
         body = quaternion_to_matrix(mechanism.poses(q, child)[..., :4])
         turn = body @ quaternion_to_matrix(on_link[:4]).T
@@ -72,5 +72,3 @@ def _closing(mechanism: ClosedMechanism, name: str):
         )
     known = ", ".join([*found][:12])
     raise ValueError(f"reactions: there is no cut joint or constraint {name!r}; there are {known or 'none'}")
-
-

@@ -6,7 +6,7 @@ the axes of space.
 
 from __future__ import annotations
 
-from chasles.constraint.rows import EMPTY, MOTION, POINT, ROWS, TILE
+from chasles.constraint.rows import MOTION, POINT, ROWS, TILE
 from chasles.constraint.special import ROOM, TARGET, TURN, call_special, evaluate
 from chasles.kernel.algebra import add, cross, dot, mul, mul_t, scale
 from chasles.kernel.policy import kernel
@@ -127,8 +127,3 @@ def push(tiles, groups, equations, touched, rows, r, motion, weight, wrenches):
                 R = load9(motion, c * MOTION.size + MOTION.rotation, 0.0)
                 add3(wrenches, 6 * touched[c], scale(weight, angular))
                 add3(wrenches, 6 * touched[c] + 3, scale(weight, mul_t(R, linear)))
-
-
-def is_used(kinds) -> list[int]:
-    """Which rows of a tile there are."""
-    return [k for k, kind in enumerate(kinds) if kind != EMPTY]

@@ -16,6 +16,8 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from chasles.constraint.joints import rows_of
 from chasles.model.body import Body
 from chasles.model.constraint import Coupling, Drive
@@ -127,5 +129,5 @@ def _share(body: Body, name: str, parts: int) -> Body:
     """One of so many equal parts of a body, all at its place."""
     if parts == 1:
         return body
-    inertia = [[value / parts for value in row] for row in body.inertia]  # type: ignore[union-attr]
+    inertia = np.array(body.inertia) / parts
     return Body(name, body.mass / parts, body.com, inertia, body.shapes if name == body.name else ())

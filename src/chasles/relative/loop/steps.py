@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from numba import carray
 
-from chasles.constraint.rows import ROWS
-from chasles.kernel.address import as_integers, invoke
+from chasles.kernel.address import as_integers
 from chasles.kernel.algebra import add, cross, mul, mul_t, scale, sub
 from chasles.kernel.policy import kernel, native
 from chasles.kernel.workspace import add3, load3, load6, load9, store3

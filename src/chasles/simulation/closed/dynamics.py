@@ -100,5 +100,3 @@ def dynamics_of(
     if isinstance(mechanism, ClosedMechanism):
         return ClosedDynamics(mechanism, projected, baumgarte)
     return TreeDynamics(mechanism)
-
-

@@ -64,4 +64,4 @@ def onto_loops(t, y, p, out):
 
 def with_workspace(mechanism: ClosedMechanism) -> np.ndarray:
     """The parameters of these fields: the packed mechanism and, at its end, workspace. A run has its own copy."""
-    return np.concatenate([mechanism.parameters, np.zeros(mechanism.work + 4)])
+    return np.concatenate([mechanism.packed.parameters, np.zeros(mechanism.packed.work + 4)])
