@@ -241,7 +241,8 @@ class AbsoluteMechanism:
         """Arrays (..., bodies, k) as contiguous rows."""
         batch = np.broadcast_shapes(*(array.shape[:-2] for array in arrays))
         count = math.prod(batch)
-        rows = [np.array(np.broadcast_to(a, batch + a.shape[-2:])).reshape(count, -1) for a in arrays]
+        # in the order of rows: np.array alone would keep the order in memory of what is broadcast
+        rows = [np.array(np.broadcast_to(a, batch + a.shape[-2:]), order="C").reshape(count, -1) for a in arrays]
         return batch, rows
 
     def applied_forces(self, central: ArrayLike, velocity: ArrayLike, t: ArrayLike = 0.0):
@@ -301,7 +302,7 @@ class AbsoluteMechanism:
         if angles is None:
             return times, self.angles(q.reshape(count, self.n, 7))
         counted = np.broadcast_to(np.asarray(angles, dtype=float), (*batch, self.angles_counted))
-        return times, np.array(counted).reshape(count, self.angles_counted)
+        return times, np.array(counted, order="C").reshape(count, self.angles_counted)
 
     def accelerations(
         self, central: ArrayLike, velocity: ArrayLike, t: ArrayLike = 0.0, angles: ArrayLike | None = None

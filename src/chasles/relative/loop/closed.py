@@ -133,7 +133,7 @@ class ClosedMechanism:
             listing = ", ".join(f"{name} {array.shape[:-1]}" for name, array in given.items())
             raise ValueError(f"{function}: leading axes do not broadcast: {listing}") from None
         count = math.prod(batch)
-        every = [np.array(np.broadcast_to(a, batch + a.shape[-1:])).reshape(count, -1) for a in given.values()]
+        every = [_copy(np.broadcast_to(a, batch + a.shape[-1:])).reshape(count, a.shape[-1]) for a in given.values()]
         return batch, [*every[:-1], every[-1].reshape(-1)]
 
     def linearise(self, q: ArrayLike, v: ArrayLike | None = None, t: ArrayLike = 0.0) -> Linearised:
@@ -295,6 +295,11 @@ class ClosedMechanism:
         second body is the ground, the axes and origin of space. As in `AbsoluteMechanism.reactions`.
         """
         return reaction.reactions(self, joint, q, v, u, t)
+
+
+def _copy(array: np.ndarray) -> np.ndarray:
+    """A copy in the order of rows; np.array alone would keep the order in memory of what is broadcast."""
+    return np.array(array, order="C")
 
 
 def compiled(system: System, cut: Iterable[str] = (), **options: Any) -> Mechanism | ClosedMechanism:
