@@ -9,7 +9,9 @@ from numba import carray, types
 
 from chasles.constraint.rows import MOTION, ROWS
 from chasles.constraint.special import evaluate_rate
+from chasles.force.table import FORCES
 from chasles.kernel.address import NUMBERS, address_of, as_integers, invoke
+from chasles.kernel.denormals import flush_denormals, restore_denormals
 from chasles.kernel.policy import kernel, native
 from chasles.relative.force import act_address
 from chasles.relative.forward import LIMB
@@ -66,6 +68,37 @@ def accelerations(p_at, p_size, t, q_at, v_at, tau_at, wrenches_at, work_at, a_a
     invoke(whole[HEAD.respond], p, p_size, -1.0, work)
     for k in range(nv):
         a[k] += change[k]
+
+
+@native
+def derivative(t, p_at, p_size, y_at, work_at, out_at):
+    """(v, a, power) of a state y = (q, v, work) under the system's forces and the control."""
+    whole, p = carray(as_integers(p_at), (p_size,)), carray(p_at, (p_size,))
+    nq, nv, work = whole[HEAD.n_q], whole[HEAD.n_v], carray(work_at, (work_size(whole),))
+    y, out = carray(y_at, (nq + nv,)), carray(out_at, (2 * nv + 1,))
+    q, v = y[:nq], y[nq:]
+    _, states, _, _, _, _, _, _, _, wrenches, _, tau, _, scratch, report = rooms(whole, work)
+    control, table = part(p, whole, HEAD.control), part(whole, whole, HEAD.table)
+    power = 0.0
+    for k in range(nv):
+        tau[k] = control[k]
+        power += control[k] * v[k]
+        out[k] = v[k]
+    if table[FORCES.count] + table[FORCES.passive] != 0:
+        topology, numbers = part(whole, whole, HEAD.topology), part(p, whole, HEAD.numbers)
+        values, sizes = part(p, whole, HEAD.values), whole[HEAD.sizes : HEAD.sizes + 8]
+        invoke(
+            *(whole[HEAD.act], t, topology, numbers, table, values, q, v),
+            *(tau, wrenches, states, scratch, report, sizes),
+        )
+        power += report[0]
+    else:
+        for k in range(6 * whole[HEAD.n_links]):
+            wrenches[k] = 0.0
+    before = flush_denormals()
+    invoke(whole[HEAD.accelerations], p, p_size, t, q, v, tau, wrenches, work, out[nv : 2 * nv])
+    restore_denormals(before)
+    out[2 * nv] = power
 
 
 @native
@@ -189,6 +222,7 @@ def addresses() -> dict[str, int]:
         "factor": address_of(steps.factor, n, size, size, n),
         "respond": address_of(steps.respond, n, size, real, n),
         "accelerations": address_of(accelerations, n, size, real, *(n,) * 6),
+        "derivative": address_of(derivative, real, n, size, *(n,) * 3),
         "project": address_of(project, n, size, real, *(n,) * 4),
         "linearise": address_of(linearise, n, size, real, *(n,) * 7),
         "act": act_address(),

@@ -26,7 +26,17 @@ PARTS = (
 COUNTS = (
     *("n_q", "n_v", "n_links", "n_tiles", "n_rows", "n_touched", "n_counted"),
     "rank",  # independent rows, once a start is known; -1: as many as are found
-    *("articulate", "evaluate", "factor", "respond", "accelerations", "project", "linearise", "act"),  # addresses
+    *(
+        "articulate",
+        "evaluate",
+        "factor",
+        "respond",
+        "accelerations",
+        "derivative",
+        "project",
+        "linearise",
+        "act",
+    ),  # addresses
 )
 HEAD = layout("HEAD", **dict.fromkeys((*PARTS, "end", *COUNTS), 1), sizes=8)  # sizes: those that `act` asks for
 
