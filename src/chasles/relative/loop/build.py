@@ -126,6 +126,6 @@ def packed(mechanism: Mechanism, closing: Closing) -> Packed:
     sizes = (*map(len, tables), mechanism.nq, nv, 6 * links, STATE.size * (links + 1))
     rows_at = (LIMB.size + STATE.size) * (links + 1) + MOTION.size * len(touched)
     matrix_at = rows_at + ROWS.size * len(tiles) + len(closing.counted) + ROOM.size + 1
-    multipliers_at = matrix_at + m * nv + 2 * m
+    multipliers_at = matrix_at + m * nv + 3 * m
     work = multipliers_at + 2 * m + 12 * links + 3 * nv + SCRATCH + 4
     return Packed(pack(parts, counts, sizes), work, rows_at, multipliers_at)

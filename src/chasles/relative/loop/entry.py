@@ -58,7 +58,12 @@ def accelerations(p_at, p_size, t, q_at, v_at, tau_at, wrenches_at, work_at, a_a
             x[r] += 2.0 * alpha * speed_of(tiles, groups, equations, constants, rows, r, motion)
         if beta != 0.0:
             x[r] += beta * beta * value_of(groups, equations, rows, r, ROWS.residual)
-    invoke(whole[HEAD.factor], p, p_size, whole[HEAD.rank], work)
+    # of dependent rows, those that the last projection chose: a step that goes off the constraints by its error sees
+    # rows that are not quite dependent, and other rows would be other equations
+    free = 1 if whole[HEAD.rank] < 0 or whole[HEAD.rank] == m else 0
+    invoke(whole[HEAD.factor], p, p_size, whole[HEAD.rank], free, work)
+    if report[0] < 0.0 and free == 0:
+        invoke(whole[HEAD.factor], p, p_size, whole[HEAD.rank], 1, work)
     rank = int(report[0])
     if rank < 0:
         for k in range(nv):
@@ -133,7 +138,7 @@ def project(p_at, p_size, t, q_at, v_at, work_at, report_at):
     while True:
         if stale:
             invoke(whole[HEAD.articulate], p, p_size, q, still, tau, wrenches, work, change)
-            invoke(whole[HEAD.factor], p, p_size, whole[HEAD.rank], work)
+            invoke(whole[HEAD.factor], p, p_size, whole[HEAD.rank], 1, work)
             if found[0] < 0.0:
                 for k in range(nv):
                     v[k] = np.nan
@@ -219,7 +224,7 @@ def addresses() -> dict[str, int]:
     return {
         "articulate": address_of(steps.articulate, n, size, *(n,) * 6),
         "evaluate": address_of(steps.evaluate, n, size, real, *(n,) * 3),
-        "factor": address_of(steps.factor, n, size, size, n),
+        "factor": address_of(steps.factor, n, size, size, size, n),
         "respond": address_of(steps.respond, n, size, real, n),
         "accelerations": address_of(accelerations, n, size, real, *(n,) * 6),
         "derivative": address_of(derivative, real, n, size, *(n,) * 3),

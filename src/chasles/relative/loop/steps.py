@@ -51,7 +51,7 @@ def evaluate(p_at, p_size, t, q_at, v_at, work_at):
 
 
 @native
-def factor(p_at, p_size, wanted, work_at):
+def factor(p_at, p_size, wanted, free, work_at):
     """The triangle of the rows, after `articulate` and `evaluate`; its rank, or -1, is left in the report."""
     whole, p = carray(as_integers(p_at), (p_size,)), carray(p_at, (p_size,))
     limbs, _, motion, rows, F, scales, order, _, wrenches, _, _, _, _, _, report = rooms(
@@ -72,7 +72,7 @@ def factor(p_at, p_size, wanted, work_at):
         push(tiles, groups, equations, touched, rows, r, motion, 1.0, wrenches)
         row_of_factor(topology, numbers, visits, first, count, limbs, wrenches, F, r * nv)
     normalise(F, scales, m, nv)
-    report[0] = triangle(F, order, m, nv, wanted)
+    report[0] = triangle(F, order, m, nv, wanted, free)
 
 
 @native

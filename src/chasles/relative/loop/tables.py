@@ -67,7 +67,7 @@ def work_size(whole):
     links, nv, m = whole[HEAD.n_links], whole[HEAD.n_v], whole[HEAD.n_rows]
     slots = (LIMB.size + STATE.size) * (links + 1)
     of_links = 12 * links + MOTION.size * whole[HEAD.n_touched]
-    return slots + of_links + rows_size(whole) + m * nv + 4 * m + 3 * nv + SCRATCH + 4
+    return slots + of_links + rows_size(whole) + m * nv + 5 * m + 3 * nv + SCRATCH + 4
 
 
 @kernel(allocates=True)
@@ -79,7 +79,7 @@ def rooms(whole, work):
     rows = motion + MOTION.size * whole[HEAD.n_touched]
     matrix = rows + rows_size(whole)
     scales = matrix + m * nv
-    order, x = scales + m, scales + 2 * m
+    order, x = scales + m, scales + 3 * m
     wrenches = x + 2 * m
     pushes = wrenches + 6 * links
     change = pushes + 6 * links

@@ -10,6 +10,7 @@ from chasles.kernel.lanes import sqrt
 from chasles.kernel.policy import kernel
 
 DEPENDENT = 1e-9  # of rows of length one
+WEAK = 1e-3  # of rows that were chosen before: with a pivot below, others are looked for
 
 
 @kernel
@@ -58,24 +59,32 @@ def reflect(F, s, m, nv):
 
 
 @kernel
-def triangle(F, order, m, nv, wanted):
+def triangle(F, order, m, nv, wanted, free):
     """R in place: R[s, j] at F[j nv + s], rows in the order `order`. The rank is returned.
 
-    With wanted >= 0 this many rows are taken, and if they are not independent, -1 is returned.
+    With wanted >= 0 this many rows are taken, and if they are not independent, -1 is returned. Behind the order are
+    marks of the rows that are not taken: set here if the choice is free, else kept to, with better pivots asked for.
     """
+    least = DEPENDENT if free != 0 else WEAK
     for j in range(m):
         order[j] = j
+        if free != 0:
+            order[m + j] = 0.0
     most = min(m, nv) if wanted < 0 else wanted
     for s in range(most):
         best, pivot = 0.0, s
         for j in range(s, m):
-            size = remaining(F, j * nv + s, nv - s)
-            if not size <= best:  # a NaN is taken, and ends it
-                best, pivot = size, j
-        if not best > DEPENDENT * DEPENDENT:
+            if order[m + int(order[j])] == 0.0:
+                size = remaining(F, j * nv + s, nv - s)
+                if not size <= best:  # a NaN is taken, and ends it
+                    best, pivot = size, j
+        if not best > least * least:
             return s if wanted < 0 and best == best else -1
         swap(F, order, s, pivot, nv)
         reflect(F, s, m, nv)
+    if free != 0:
+        for s in range(most, m):
+            order[m + int(order[s])] = 1.0
     return most
 
 
