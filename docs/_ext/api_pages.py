@@ -34,10 +34,12 @@ MODULES = {
     ],
     "chasles.model": ["system", "body", "joint", "force", "law", "actuator"],
     "chasles.relative": ["mechanism", "analysis", "configuration", "raw", "reach", "system_level"],
+    "chasles.relative.loop": ["closed", "spanning"],
     "chasles.absolute": ["mechanism", "space"],
-    "chasles.constraint": ["joints"],
+    "chasles.constraint": ["joints", "errors"],
     "chasles.force": ["build"],
     "chasles.simulation": ["simulate", "run", "body_run", "certificate", "stepping", "equilibrium"],
+    "chasles.simulation.closed": ["run"],
     "chasles.study": ["compare", "comparison"],
     "chasles.gallery": ["source_000", "rigid_body", "heavy_top_004", "pendulum", "quadrotors"],
 }

@@ -54,7 +54,7 @@ def evaluate(p_at, p_size, t, q_at, v_at, work_at):
 def factor(p_at, p_size, wanted, free, work_at):
     """The triangle of the rows, after `articulate` and `evaluate`; its rank, or -1, is left in the report."""
     whole, p = carray(as_integers(p_at), (p_size,)), carray(p_at, (p_size,))
-    limbs, _, motion, rows, F, scales, order, _, wrenches, _, _, _, _, _, report = rooms(
+    limbs, _, motion, rows, F, scales, order, x, wrenches, _, _, _, _, _, report = rooms(
         whole, carray(work_at, (work_size(whole),))
     )
     topology, numbers = part(whole, whole, HEAD.topology), part(p, whole, HEAD.numbers)
@@ -71,8 +71,9 @@ def factor(p_at, p_size, wanted, free, work_at):
         first, count = groups[group + GROUP.visit], groups[group + GROUP.visits]
         push(tiles, groups, equations, touched, rows, r, motion, 1.0, wrenches)
         row_of_factor(topology, numbers, visits, first, count, limbs, wrenches, F, r * nv)
-    normalise(F, scales, m, nv)
-    report[0] = triangle(F, order, m, nv, wanted, free)
+    left = x[m:]
+    normalise(F, scales, left, m, nv)
+    report[0] = triangle(F, order, left, m, nv, wanted, free)
 
 
 @native

@@ -14,52 +14,80 @@ WEAK = 1e-3  # of rows that were chosen before: with a pivot below, others are l
 
 
 @kernel
-def remaining(F, at, size):
-    """Sum of squares of a row from its entry `at` on."""
-    total = 0.0
-    for k in range(at, at + size):
-        total += F[k] * F[k]
-    return total
+def product(F, i, j, size):
+    """Sum of F[i + k] F[j + k]; four sums at a time, which the compiler may not reorder by itself."""
+    a, b, c, d = 0.0, 0.0, 0.0, 0.0
+    k = 0
+    while k + 4 <= size:
+        a += F[i + k] * F[j + k]
+        b += F[i + k + 1] * F[j + k + 1]
+        c += F[i + k + 2] * F[j + k + 2]
+        d += F[i + k + 3] * F[j + k + 3]
+        k += 4
+    while k < size:
+        a += F[i + k] * F[j + k]
+        k += 1
+    return (a + b) + (c + d)
 
 
 @kernel
-def normalise(F, scales, m, nv):
-    """Make all rows of length one; `scales` are the inverses of their lengths (0 for a row that moves nothing)."""
+def subtract(F, i, factor, j, size):
+    """F[i + k] -= factor F[j + k]; the sum of squares of the results but the first."""
+    F[i] -= factor * F[j]
+    a, b, c, d = 0.0, 0.0, 0.0, 0.0
+    k = 1
+    while k + 4 <= size:
+        w, x = F[i + k] - factor * F[j + k], F[i + k + 1] - factor * F[j + k + 1]
+        y, z = F[i + k + 2] - factor * F[j + k + 2], F[i + k + 3] - factor * F[j + k + 3]
+        F[i + k], F[i + k + 1], F[i + k + 2], F[i + k + 3] = w, x, y, z
+        a, b, c, d = a + w * w, b + x * x, c + y * y, d + z * z
+        k += 4
+    while k < size:
+        w = F[i + k] - factor * F[j + k]
+        F[i + k] = w
+        a += w * w
+        k += 1
+    return (a + b) + (c + d)
+
+
+@kernel
+def normalise(F, scales, left, m, nv):
+    """Make all rows of length one; `scales` are the inverses of their lengths (0 for a row that moves nothing).
+
+    left: of each row the squared length of what is not yet part of the triangle, all of it here.
+    """
     for j in range(m):
-        length = sqrt(remaining(F, j * nv, nv))
+        length = sqrt(product(F, j * nv, j * nv, nv))
         scales[j] = 1.0 / length if length > 0.0 else 0.0
+        left[j] = length * scales[j]
         for k in range(nv):
             F[j * nv + k] *= scales[j]
 
 
 @kernel
-def swap(F, order, i, j, nv):
+def swap(F, order, left, i, j, nv):
     order[i], order[j] = order[j], order[i]
+    left[i], left[j] = left[j], left[i]
     for k in range(nv):
         F[i * nv + k], F[j * nv + k] = F[j * nv + k], F[i * nv + k]
 
 
 @kernel
-def reflect(F, s, m, nv):
+def reflect(F, left, s, m, nv):
     """Bring row s of F to zeros behind its entry s by a reflection, which the rows behind it undergo too."""
     at = s * nv + s
-    length = sqrt(remaining(F, at, nv - s))
-    head = F[at]
+    length, head = sqrt(left[s]), F[at]
     new = -length if head > 0.0 else length
     F[at] = head - new  # now the row is the vector of the reflection, of squared length 2 length (length + |head|)
     factor = 1.0 / (length * (length + abs(head)))
     for j in range(s + 1, m):
-        along = 0.0
-        for k in range(nv - s):
-            along += F[at + k] * F[j * nv + s + k]
-        along *= factor
-        for k in range(nv - s):
-            F[j * nv + s + k] -= along * F[at + k]
+        along = factor * product(F, at, j * nv + s, nv - s)
+        left[j] = subtract(F, j * nv + s, along, at, nv - s)
     F[at] = new
 
 
 @kernel
-def triangle(F, order, m, nv, wanted, free):
+def triangle(F, order, left, m, nv, wanted, free):
     """R in place: R[s, j] at F[j nv + s], rows in the order `order`. The rank is returned.
 
     With wanted >= 0 this many rows are taken, and if they are not independent, -1 is returned. Behind the order are
@@ -74,14 +102,12 @@ def triangle(F, order, m, nv, wanted, free):
     for s in range(most):
         best, pivot = 0.0, s
         for j in range(s, m):
-            if order[m + int(order[j])] == 0.0:
-                size = remaining(F, j * nv + s, nv - s)
-                if not size <= best:  # a NaN is taken, and ends it
-                    best, pivot = size, j
+            if order[m + int(order[j])] == 0.0 and not left[j] <= best:  # a NaN is taken, and ends it
+                best, pivot = left[j], j
         if not best > least * least:
             return s if wanted < 0 and best == best else -1
-        swap(F, order, s, pivot, nv)
-        reflect(F, s, m, nv)
+        swap(F, order, left, s, pivot, nv)
+        reflect(F, left, s, m, nv)
     if free != 0:
         for s in range(most, m):
             order[m + int(order[s])] = 1.0
