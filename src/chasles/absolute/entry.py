@@ -156,8 +156,9 @@ def displace(n, q, a, motion):
 def project(p_at, p_size, q_at, v_at, work_at, report_at):
     """Bring a state back onto the constraints, mass-orthogonally: positions first, then velocities.
 
-    Positions are iterated to rounding with one factor, unless that converges slowly. report: the largest residual
-    before and after, the largest |J V - target| after, sweeps.
+    Both are iterated to rounding with one factor, unless that converges slowly: the factor only says how far to go, the
+    direction is that of the state at hand. report: the largest residual before and after, the largest |J V - target|
+    after, sweeps. If report[3] is not zero at the start, the factor of a state nearby is in the workspace.
     """
     whole, p = carray(as_integers(p_at), (p_size,)), carray(p_at, (p_size,))
     bodies, tiles, nodes, incidences, slots, column, row, first, operations, masses, constants, _, n, nt, nn, nm = (
@@ -172,7 +173,7 @@ def project(p_at, p_size, q_at, v_at, work_at, report_at):
         for k in range(3):
             far = max(far, abs(q[POSE * i + 4 + k]))
     report[0] = off
-    sweeps, stale = 0, True
+    sweeps, stale = 0, report[3] == 0.0
     while True:
         if stale:
             assemble(bodies, tiles, nodes, incidences, slots, masses, n, nt, nm, rows, matrix)
@@ -205,12 +206,12 @@ def project(p_at, p_size, q_at, v_at, work_at, report_at):
     speed, fastest = 0.0, 0.0
     for k in range(6 * n):
         fastest = max(fastest, abs(velocity[k]))
-    for _ in range(4):
+    for sweep in range(5):
         for k in range(3 * nn):
             x[k] = 0.0
         add_jacobian_times(bodies, tiles, nodes, incidences, n, rows, velocity, x, -1.0, True)
         add_target_speeds(tiles, constants, nodes, nt, motion, rows, x, 1.0)
-        speed = 0.0
+        slower, speed = speed, 0.0
         for t in range(nt):
             for k in range(3):
                 size = abs(x[3 * nodes[t] + k])
@@ -218,6 +219,9 @@ def project(p_at, p_size, q_at, v_at, work_at, report_at):
                     speed = size
         if not speed > 4.0 * ROUNDING * fastest:  # a NaN ends it too
             break
+        if sweep == 1 and speed > 1e-3 * slower:
+            assemble(bodies, tiles, nodes, incidences, slots, masses, n, nt, nm, rows, matrix)
+            factorise(nn, column, row, first, operations, matrix, factors)
         for k in range(6 * n):
             a[k] = 0.0
         solve(nn, column, row, factors, x)

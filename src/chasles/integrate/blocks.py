@@ -172,11 +172,11 @@ def largest_angle(table, x, z):
         algebra = algebra_of(kind)
         if algebra == ALGEBRA_SO3 or algebra == ALGEBRA_SE3:
             a, b, c = load3(x, ix, z)
-            largest = maximum(largest, sqrt(a * a + b * b + c * c))
+            largest = maximum(largest, a * a + b * b + c * c)
         elif kind == SE2:
             a = load(x, ix, z)
-            largest = maximum(largest, sqrt(a * a))
-    return largest
+            largest = maximum(largest, a * a)
+    return sqrt(largest)
 
 
 @kernel(entry=True)

@@ -67,7 +67,7 @@ class ExplicitRun(Run):
         self.settings[SET.step] = step_address(int(self.settings[SET.family]))
         self.settings[SET.correction] = problem.correction.address if problem.correction else 0
         self.settings[[SET.adaptive, SET.save_every, SET.point, SET.algebra]] = self.adaptive, every, n, d
-        self.settings[SET.dense] = every > 0 or self.times.size > 0
+        self.settings[SET.dense] = every > 0
         chosen = {"pi": layout.PREDICTIVE, "paper": layout.PAPER}[controller]
         self.settings[SET.controller] = chosen if self.adaptive else layout.FIXED
         order = min(method.order, method.embedded_order) if self.adaptive else method.order
@@ -137,7 +137,7 @@ class ExplicitRun(Run):
         """Operations on the space that the loop will call; others need not be compiled."""
         s = self.settings
         needed = {blocks.MOVE}
-        if s[SET.family] == layout.MUNTHE_KAAS or self.times.size:
+        if s[SET.family] == layout.MUNTHE_KAAS:
             needed.add(blocks.PULLBACK)
         if s[SET.dense] and (s[SET.family] == layout.EXPONENTIALS or s[SET.save_every] > 1):
             needed.add(blocks.COMBINE)

@@ -27,14 +27,20 @@ def copy(source, first, target, start, size, z):
 
 @kernel
 def linear(out, weights, iw, count, values, size, h, z):
-    """out = h sum_j weights[iw + j] values[j]."""
-    for k in range(size):
-        store(out, k, like(0.0, z))
+    """out = h sum_j weights[iw + j] values[j]; those that vanish are left out."""
+    empty = True
     for j in range(count):
-        w = h * weights[iw + j]
-        if w != 0.0:
+        w, at = h * weights[iw + j], j * size
+        if w != 0.0 and empty:
             for k in range(size):
-                store(out, k, load(out, k, z) + w * load(values, j * size + k, z))
+                store(out, k, w * load(values, at + k, z))
+            empty = False
+        elif w != 0.0:
+            for k in range(size):
+                store(out, k, load(out, k, z) + w * load(values, at + k, z))
+    if empty:
+        for k in range(size):
+            store(out, k, like(0.0, z))
 
 
 @kernel
@@ -50,7 +56,7 @@ def add_commutators(table, extra, target, h, f, x, work, d, z):
 @kernel
 def munthe_kaas(table, addresses, settings, a, b, c, extra, program, t, h, y, f0, parts, address, p, z):
     """One step; returns the largest angle of a move. f are the field values of the stages, k their pullbacks."""
-    f, k, _, x, out, _, work, _, _ = parts
+    f, k, _, x, out, _, work, _, _, _ = parts
     stages, d, n = settings[SET.stages], settings[SET.algebra], settings[SET.point]
     mapping, terms = settings[SET.mapping], settings[SET.terms]
     angle = like(0.0, z)
@@ -83,7 +89,7 @@ def exponentials(table, addresses, settings, weights, b, c, extra, program, t, h
     `program` has a row (base, first factor, end of factors) for each stage and for the result. `points` holds the
     stages' points; with dense output `moves` holds their coordinates from y, and x becomes those of the result.
     """
-    f, points, moves, x, out, _, work, _, _ = parts
+    f, points, moves, x, out, _, work, _, _, _ = parts
     stages, d, n = settings[SET.stages], settings[SET.algebra], settings[SET.point]
     dense = settings[SET.dense]
     angle = like(0.0, z)

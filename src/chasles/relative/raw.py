@@ -70,19 +70,20 @@ def _three(mechanism, algorithm: Algorithm) -> Callable:
 
 def _one(mechanism, algorithm: Algorithm) -> Callable:
     topology, numbers, scalar, lanes, space, lane_space = _prepared(mechanism, algorithm)
-    # entries of joints that are not on one way to the ground are not written; a chain has none
+    # Entries of joints that are not on one way to the ground are not written; a chain has none. On lanes they are zero
+    # in the buffer that all results are copied from.
     chain = all(joint.kind != "free" for joint in mechanism.tree.joints) and not np.any(topology[-mechanism.nv :])
 
     def call(q, out):
-        if not chain:
-            out[...] = 0.0
-        if q.ndim == 1:
+        if chain and q.ndim == 1:
             scalar(topology, numbers, 1, q, out.reshape(-1), space)
             return out
-        count = len(q)
+        count = 1 if q.ndim == 1 else len(q)
         if count >= WIDTH:
             lanes(topology, numbers, count, q.reshape(-1), out.reshape(-1), lane_space)
         elif count:
+            if not chain:
+                out[...] = 0.0
             scalar(topology, numbers, count, q.reshape(-1), out.reshape(-1), space)
         return out
 

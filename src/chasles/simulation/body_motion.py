@@ -59,6 +59,7 @@ def onto_constraints(t, y, p, out):
     if whole[HEAD.n_tiles] > 0:
         before = flush_denormals()
         set_clock(whole, space, t, y, (POSE + TWIST) * n)
+        space[size + 3] = 1.0  # the last stage left the factor of its state
         invoke(whole[HEAD.project], p, p.shape[0], q, v, space[:size], space[size : size + 4])
         restore_denormals(before)
 
