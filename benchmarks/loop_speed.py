@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import time
+from typing import Any
 
 import numpy as np
 
@@ -24,7 +25,7 @@ Z = (0.0, 0.0, 1.0)
 
 def ladder(loops: int) -> ch.System:
     """Squares of rods in a row, each with one more freedom, closed by points on lines so that no row is redundant."""
-    rod = {"mass": 1.0, "com": (0.5, 0.0, 0.0), "inertia": (0.01, 0.1, 0.1)}
+    rod: dict[str, Any] = {"mass": 1.0, "com": (0.5, 0.0, 0.0), "inertia": (0.01, 0.1, 0.1)}
     bodies, joints, closed = [], [], []
     for k in range(loops):
         rail = f"rail {k - 1}" if k else "ground"
@@ -58,6 +59,7 @@ def measured(system: ch.System, q: np.ndarray, v: np.ndarray, step: float) -> li
     start = dynamics.start(0.0, q, v, True)
     q, v, _ = dynamics.split(start)
     mechanism = dynamics.mechanism
+    assert isinstance(mechanism, ch.ClosedMechanism)
     bodies = BodyDynamics(system, "auto", projected=True)
     other = bodies.start(0.0, None, None, mechanism.poses(q), mechanism.twists(q, v), True)
     joint, absolute = step_time(dynamics, start, step), step_time(bodies, other, step)
