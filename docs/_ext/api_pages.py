@@ -36,10 +36,11 @@ MODULES = {
     "chasles.model": ["system", "body", "joint", "force", "law", "actuator"],
     "chasles.relative": ["mechanism", "analysis", "configuration", "raw", "reach", "system_level"],
     "chasles.relative.parameter": ["analysis", "places", "identifiability"],
+    "chasles.relative.loop": ["closed", "spanning"],
     "chasles.relative.higher": ["methods", "closed"],
     "chasles.relative.derivative": ["derivatives"],
     "chasles.absolute": ["mechanism", "frames", "joints", "space"],
-    "chasles.constraint": ["joints"],
+    "chasles.constraint": ["joints", "errors"],
     "chasles.force": ["build"],
     "chasles.simulation": [
         "simulate",
@@ -51,6 +52,7 @@ MODULES = {
         "sensitivities",
         "linearize",
     ],
+    "chasles.simulation.closed": ["run"],
     "chasles.transition": [
         *("problem", "local_model", "descriptor", "second_order", "articulated", "mujoco_model", "pinocchio_model"),
     ],

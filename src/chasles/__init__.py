@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from chasles import gallery as gallery
     from chasles import lie as lie
     from chasles import screw as screw
-    from chasles.absolute.assembly import AssemblyError as AssemblyError
-    from chasles.absolute.assembly import RedundantConstraintsError as RedundantConstraintsError
     from chasles.absolute.mechanism import AbsoluteMechanism as AbsoluteMechanism
+    from chasles.constraint.errors import AssemblyError as AssemblyError
+    from chasles.constraint.errors import RedundantConstraintsError as RedundantConstraintsError
     from chasles.constraint.screws import SingularJointError as SingularJointError
     from chasles.integrate.batch import solve_batch as solve_batch
     from chasles.integrate.composition import Composition as Composition
@@ -72,6 +72,7 @@ if TYPE_CHECKING:
     from chasles.model.joint import weld as weld
     from chasles.model.law import law as law
     from chasles.model.system import System as System
+    from chasles.relative.loop.closed import ClosedMechanism as ClosedMechanism
     from chasles.relative.mechanism import Mechanism as Mechanism
     from chasles.relative.parameter.identifiability import Identifiability as Identifiability
     from chasles.relative.parameter.identifiability import identify as identify
@@ -102,8 +103,8 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 _NAMES = {
-    "absolute.assembly": ("AssemblyError", "RedundantConstraintsError"),
     "absolute.mechanism": ("AbsoluteMechanism",),
+    "constraint.errors": ("AssemblyError", "RedundantConstraintsError"),
     "constraint.screws": ("SingularJointError",),
     "integrate.batch": ("solve_batch",),
     "integrate.composition": ("Composition",),
@@ -153,6 +154,7 @@ _NAMES = {
     ),
     "model.law": ("law",),
     "model.system": ("System",),
+    "relative.loop.closed": ("ClosedMechanism",),
     "relative.mechanism": ("Mechanism",),
     "relative.parameter.identifiability": ("Identifiability", "identify"),
     "screw.shape": ("Box", "Capsule", "Cylinder", "Ellipsoid", "Sphere"),

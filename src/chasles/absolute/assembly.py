@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
+from chasles.constraint.errors import AssemblyError, RedundantConstraintsError
 from chasles.constraint.rows import EMPTY, ROTOR, TILE
 from chasles.lie import pose as pose_group
 from chasles.lie.arrays import real_array
@@ -20,14 +21,6 @@ FARTHEST = 0.5  # in one iteration of an assembly [rad, or times the size of the
 ITERATIONS = 200
 ASSEMBLED = 1e-10  # residual of an assembly that succeeded
 NEAR = 1e-6  # from here on the projection of the steps takes over
-
-
-class AssemblyError(ValueError):
-    """No state near the given one satisfies all constraints."""
-
-
-class RedundantConstraintsError(ValueError):
-    """Constraints that depend on each other."""
 
 
 def scaled_jacobian(mechanism: AbsoluteMechanism, central: np.ndarray, t: float = 0.0) -> tuple[np.ndarray, np.ndarray]:

@@ -91,6 +91,7 @@ def _mechanism_tasks() -> list[tuple[str, Callable[[], object]]]:
     from chasles.integrate.field import Field
     from chasles.relative.algorithm import Algorithm
     from chasles.simulation import body_motion, tree_motion
+    from chasles.simulation.closed import motion as closed_motion
 
     names = [module.name for module in pkgutil.walk_packages(relative.__path__, "chasles.relative.")]
     modules = [importlib.import_module(name) for name in names]
@@ -100,7 +101,7 @@ def _mechanism_tasks() -> list[tuple[str, Callable[[], object]]]:
         for name, algorithm in found.items()
         for lanes in (False, True)
     ]
-    for module in (tree_motion, body_motion):
+    for module in (tree_motion, body_motion, closed_motion):
         fields = [value for value in vars(module).values() if isinstance(value, Field)]
         tasks += [(f"field {value.__name__}", partial(getattr, value, "address")) for value in fields]
     solid: dict[str, Any] = {"mass": 1.0, "com": (0.0, 0.0, -0.1), "inertia": (0.1, 0.1, 0.1)}
@@ -110,13 +111,16 @@ def _mechanism_tasks() -> list[tuple[str, Callable[[], object]]]:
         forces=[ch.Spring("spring", ("ground", "two"), stiffness=1.0)],
     )
 
-    def simulated(coordinates: str) -> object:
-        run = ch.simulate(pair, (0.0, 0.02), coordinates=coordinates, progress=False)
+    held = pair.with_constraint(ch.PointOnPlane("plane", ("ground", "two"), ((0.0, 0.0, 0.0), (0.1, 0.0, 0.0))))
+
+    def simulated(system: ch.System, coordinates: str) -> object:
+        run = ch.simulate(system, (0.0, 0.02), coordinates=coordinates, progress=False)
         return run.certificate
 
     tasks += [
-        ("simulate, joint coordinates", partial(simulated, "relative")),
-        ("simulate, absolute coordinates", partial(simulated, "absolute")),
+        ("simulate, joint coordinates", partial(simulated, pair, "relative")),
+        ("simulate, absolute coordinates", partial(simulated, pair, "absolute")),
+        ("simulate, closed mechanism", partial(simulated, held, "relative")),
         ("inverse kinematics", lambda: pair.compile().inverse_kinematics("two", (0.0, 0.0, 0.0), weights=(0.0, 1.0))),
         ("equilibrium", lambda: ch.equilibrium(pair)),
         ("sensitivities", lambda: ch.sensitivities(pair, (0.0, 0.02), step=0.01)),

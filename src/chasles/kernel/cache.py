@@ -45,6 +45,9 @@ BELOW = {
     "absolute.implicit": ("kernel", "lie", "force", "constraint", "absolute"),
     "transition": ("kernel", "lie", "lie.transition", "integrate"),
     "simulation": ("kernel", "lie", "lie.transition", "force", "constraint", "relative", "absolute", "integrate"),
+    "simulation.closed": (
+        *("kernel", "lie", "lie.transition", "force", "constraint", "relative", "relative.loop", "integrate"),
+    ),
 }
 _KEY = re.compile("[0-9a-f]{16}").fullmatch
 

@@ -13,8 +13,10 @@ from chasles.integrate.solve import solve
 from chasles.lie import pose as pose_group
 from chasles.model.body import GROUND
 from chasles.model.force import Spring, Wrench
+from chasles.relative.loop.closed import ClosedMechanism
 from chasles.relative.mechanism import Mechanism
 from chasles.simulation.body_run import BodyRun
+from chasles.simulation.closed.run import ClosedRun
 from chasles.simulation.run import Run
 
 # what a run may be off by; relative to the size of the quantity during the run
@@ -92,6 +94,7 @@ def certify(run: Run | BodyRun, tolerances: Mapping[str, float] | None = None) -
     else:
         findings = [
             _energy(run, limits["energy"]),
+            *(_violations(run, limits) if isinstance(run, ClosedRun) else []),
             *_momenta(run, limits["momentum"]),
             *_group(run, run.mechanism.quaternions, limits["group"]),
             _error(run, limits["error"]),
@@ -115,11 +118,17 @@ def _energy(run: Run | BodyRun, tolerance: float) -> Finding:
     return Finding("energy balance", value, tolerance, "of the largest energy or work; work is part of the state")
 
 
-def kept_momenta(mechanism: Mechanism) -> np.ndarray:
+def kept_momenta(mechanism: Mechanism | ClosedMechanism) -> np.ndarray:
     """Directions (k, 6) in which the spatial momentum of a system is kept: none if the ground holds or pushes it."""
     system = mechanism.system
     for joint in mechanism.tree.joints:
         if joint.parent == GROUND and (joint.kind != "free" or is_passive(joint)):
+            return np.empty((0, 6))
+    if isinstance(mechanism, ClosedMechanism):
+        held = [joint.parent for joint in mechanism.split.cut]
+        for constraint in system.constraints:
+            held += getattr(constraint, "bodies", ())
+        if GROUND in held:
             return np.empty((0, 6))
     for force in system.forces:
         if isinstance(force, Wrench) or (isinstance(force, Spring) and GROUND in force.bodies):
@@ -151,7 +160,7 @@ def _momentum_of_parts(run: Run) -> np.ndarray:
     return np.abs(pose_group.AdT_apply(pose_group.inverse(poses), own)).sum(axis=-2)
 
 
-def _violations(run: BodyRun, limits: Mapping[str, float]) -> list[Finding]:
+def _violations(run: BodyRun | ClosedRun, limits: Mapping[str, float]) -> list[Finding]:
     """The joint that is violated most, at each level."""
     names = run.mechanism.constraint_names
     if not names:
