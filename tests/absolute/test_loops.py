@@ -5,7 +5,7 @@ import pytest
 from scipy.integrate import quad
 
 import chasles as ch
-from chasles.absolute.mechanism import CONDENSED
+from chasles.absolute.plan import CONDENSED
 from tests.absolute import loops
 from tests.absolute.systems import SPACES, double_pendulum
 
@@ -66,7 +66,7 @@ def test_a_platform_whose_legs_have_more_equations_than_freedoms(space):
     """The order of elimination must not rest on a leg alone."""
     system, poses = loops.platform()
     mechanism = system.compile("absolute", space=space)
-    assert len(mechanism._incident[0]) > CONDENSED  # the plate is a hub
+    assert len(mechanism._plan.incident[0]) > CONDENSED  # the plate is a hub
     twists = np.random.default_rng(0).normal(size=(5, 6))
     run = ch.simulate(system, (0.0, 0.5), poses=poses, twists=twists, assemble=True, space=space, stabilization=None,
                       **TIGHT)  # fmt: skip

@@ -53,6 +53,7 @@ def _integrator_tasks() -> list[tuple[str, Callable[[], object]]]:
     from chasles.gallery import heavy_top_004, pendulum, quadrotors, rigid_body
     from chasles.integrate import blocks
     from chasles.integrate.field import Field
+    from chasles.transition.motion import motion
 
     at_rest = ch.LieODE(ch.Space("t*so3"), lambda t, y, p: np.zeros(6))
     body = ch.RigidBodyOnSO3((1.0, 1.0, 1.0), lambda t, q, p: np.zeros(3))
@@ -63,8 +64,9 @@ def _integrator_tasks() -> list[tuple[str, Callable[[], object]]]:
     fixed: dict[str, Any] = options | {"step": 0.1}
     tasks: list[tuple[str, Callable[[], object]]] = [
         (f"operations on {name}", partial(ch.Space(name).operations, blocks.MOVE, blocks.PULLBACK, blocks.COMBINE))
-        for name in ("so3", "pose", "se2")
+        for name in ("so3", "pose", "se2", "se3:rotation_vector", "so3xr3:rotation_vector")
     ]
+    tasks.append(("field motion", lambda: motion.address))
     tasks += [
         ("solve, fixed steps", lambda: ch.solve(at_rest, ch.RKMK("rk4"), y0=start, **fixed)(0.1)),
         ("solve, products", lambda: ch.solve(at_rest, ch.CommutatorFree("cf4"), y0=start, **fixed)),
@@ -91,9 +93,8 @@ def _mechanism_tasks() -> list[tuple[str, Callable[[], object]]]:
     from chasles.simulation import body_motion, tree_motion
     from chasles.simulation.closed import motion as closed_motion
 
-    modules = [
-        importlib.import_module(f"chasles.relative.{module.name}") for module in pkgutil.iter_modules(relative.__path__)
-    ]
+    names = [module.name for module in pkgutil.walk_packages(relative.__path__, "chasles.relative.")]
+    modules = [importlib.import_module(name) for name in names]
     found = {value.__name__: value for module in modules for value in vars(module).values() if type(value) is Algorithm}
     tasks: list[tuple[str, Callable[[], object]]] = [
         (f"{name}{', lanes' if lanes else ''}", partial(algorithm.compile, lanes))
@@ -122,5 +123,6 @@ def _mechanism_tasks() -> list[tuple[str, Callable[[], object]]]:
         ("simulate, closed mechanism", partial(simulated, held, "relative")),
         ("inverse kinematics", lambda: pair.compile().inverse_kinematics("two", (0.0, 0.0, 0.0), weights=(0.0, 1.0))),
         ("equilibrium", lambda: ch.equilibrium(pair)),
+        ("sensitivities", lambda: ch.sensitivities(pair, (0.0, 0.02), step=0.01)),
     ]
     return tasks

@@ -137,8 +137,9 @@ class Algorithm:
 
     def space(self, sizes: dict[str, int], lanes: bool = False) -> np.ndarray:
         """A buffer for all that a loop needs; not to be shared between threads."""
-        arrays = (argument.size for argument in self.arguments.values() if argument.role != "fixed")
-        total = sum(evaluate(size, sizes) for size in (*arrays, self.work))
+        total = evaluate(self.work, sizes)
+        if lanes:  # arrays of a single state are worked on where they are
+            total += sum(evaluate(x.size, sizes) for x in self.arguments.values() if x.role != "fixed")
         return lane_buffer(total if lanes else -(-total // WIDTH))
 
     def run(

@@ -29,8 +29,10 @@ from chasles.relative import (
     mass,
 )
 from chasles.relative.algorithm import Algorithm, OneState
-from chasles.relative.analysis import Analysis
 from chasles.relative.configuration import Configuration
+from chasles.relative.derivative.derivatives import Derivatives
+from chasles.relative.higher.methods import HigherOrder
+from chasles.relative.parameter.analysis import ParameterAnalysis
 from chasles.relative.raw import Raw
 from chasles.relative.tables import FREE, HEAD, LINK, SPHERICAL, link_table
 from chasles.relative.tree import build
@@ -69,7 +71,7 @@ def ready(value: ArrayLike, size: int) -> TypeGuard[np.ndarray]:
     )
 
 
-class Mechanism(Analysis):
+class Mechanism(ParameterAnalysis, Derivatives, HigherOrder):
     """A tree of bodies in joint coordinates q and velocities v.
 
     Arrays have any leading axes (a batch); four states or more run on SIMD lanes, and in parallel on `threads`.

@@ -8,12 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from chasles.force.build import is_passive
 from chasles.integrate.solve import solve
 from chasles.lie import pose as pose_group
 from chasles.model.body import GROUND
-from chasles.model.constraint import CustomConstraint, Drive
 from chasles.model.force import Spring, Wrench
-from chasles.relative.acting import is_passive
 from chasles.relative.loop.closed import ClosedMechanism
 from chasles.relative.mechanism import Mechanism
 from chasles.simulation.body_run import BodyRun
@@ -116,9 +115,6 @@ def _energy(run: Run | BodyRun, tolerance: float) -> Finding:
     off = energy.balance - energy.balance[0]
     swing = energy.gravity - energy.gravity[0]
     value = _relative(off, energy.kinetic, swing, energy.springs, energy.work)
-    moving = [item.name for item in run.mechanism.system.constraints if isinstance(item, Drive | CustomConstraint)]
-    if moving:  # what holds them may do work that is not counted
-        return Finding("energy balance", value, None, f"not judged: {moving[0]!r} may do work that is not counted")
     return Finding("energy balance", value, tolerance, "of the largest energy or work; work is part of the state")
 
 
@@ -190,18 +186,14 @@ def _group(run: Run | BodyRun, starts: np.ndarray, tolerance: float) -> list[Fin
 def _error(run: Run | BodyRun, tolerance: float) -> Finding:
     """Error of the first stretch, by doing it again more accurately."""
     options, solution = run.options, run.solution
-    inputs = run.controls if isinstance(run, Run) else None
+    inputs = run.controls
     if inputs is not None and not (inputs == inputs[0]).all():
         return Finding("error estimate", 0.0, None, "none: the input of a sampled controller jumps")
     last = min(len(run.t) - 1, STRETCH)
     if last < 1:
         return Finding("error estimate", 0.0, None, "none: no step was saved")
     span = (run.t[0], run.t[last])
-    problem = (
-        run.dynamics.problem()
-        if isinstance(run, BodyRun)
-        else run.dynamics.problem(None if inputs is None else inputs[0])
-    )
+    problem = run.dynamics.problem(None if inputs is None else inputs[0])
     finer: dict[str, Any] = {"save": "final", "progress": False}
     if options["step"] is not None:
         finer["step"] = min(options["step"] / 2, abs(span[1] - span[0]))

@@ -12,6 +12,7 @@ from chasles.model.system import System
 from chasles.relative.loop.closed import ClosedMechanism
 from chasles.relative.mechanism import Mechanism
 from chasles.relative.tables import FREE, LINK, SPHERICAL, link_table
+from chasles.simulation.actuation import Actuation
 from chasles.simulation.laws import laws_may_raise
 from chasles.simulation.tree_motion import PART, parameters, tree_motion
 
@@ -56,6 +57,13 @@ class TreeDynamics:
     def split(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """q, v and work of states (..., nq + nv + 1)."""
         return y[..., : self.nq], y[..., self.nq : self.nq + self.nv], y[..., -1]
+
+    def coordinates(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Coordinates and velocities of the joints at states."""
+        return self.split(y)[:2]
+
+    def actuation(self) -> Actuation:
+        return Actuation.of_tree(self.mechanism)
 
     def laws_may_raise(self):
         assert isinstance(self.mechanism, Mechanism)

@@ -53,7 +53,7 @@ def equilibrium(
     if not isinstance(mechanism, Mechanism):
         names = ", ".join(map(repr, mechanism.constraint_names[:8]))
         raise ValueError(f"equilibrium: for trees only yet; {mechanism.system.name!r} is closed by {names}")
-    u = np.zeros(mechanism.nv) if control is None else Actuation(mechanism).forces(control)
+    u = np.zeros(mechanism.nv) if control is None else Actuation.of_tree(mechanism).forces(control)
     place = mechanism.neutral() if q is None else mechanism.check_q("equilibrium", q)
     still = np.zeros(mechanism.nv)
 
