@@ -81,6 +81,7 @@ if TYPE_CHECKING:
     from chasles.screw.shape import Cylinder as Cylinder
     from chasles.screw.shape import Ellipsoid as Ellipsoid
     from chasles.screw.shape import Sphere as Sphere
+    from chasles.simulation.analyse import analyse as analyse
     from chasles.simulation.certificate import Certificate as Certificate
     from chasles.simulation.certificate import certify as certify
     from chasles.simulation.equilibrium import equilibrium as equilibrium
@@ -158,6 +159,7 @@ _NAMES = {
     "relative.mechanism": ("Mechanism",),
     "relative.parameter.identifiability": ("Identifiability", "identify"),
     "screw.shape": ("Box", "Capsule", "Cylinder", "Ellipsoid", "Sphere"),
+    "simulation.analyse": ("analyse",),
     "simulation.certificate": ("Certificate", "certify"),
     "simulation.equilibrium": ("equilibrium",),
     "simulation.linearize": ("Linearization", "linearize"),

@@ -22,7 +22,7 @@ def check(
 ) -> None:
     """Read a model and say what it is: bodies, joints, freedoms, dependent constraints, whether it can be assembled.
 
-        chasles check three_bar
+    chasles check three_bar
     """
     console = Console(stderr=json_output)
     with console.status("checking ..."):
@@ -35,7 +35,7 @@ def check(
         if rows:
             table = Table(title=title, title_justify="left", box=None)
             for column in rows[0]:
-                table.add_column(column)
+                table.add_column(escape(column))
             for row in rows:
                 table.add_row(*(escape(str(value)) for value in row.values()))
             console.print(table)
@@ -47,7 +47,7 @@ def report(study: Any) -> dict[str, Any]:
     """What there is to say of a model."""
     import numpy as np
 
-    from chasles.relative.mechanism import Mechanism
+    from chasles.simulation.analyse import analyse
 
     system = study.system
     moments = {body.name: np.linalg.eigvalsh(np.array(body.inertia)) for body in system.bodies}
@@ -69,19 +69,16 @@ def report(study: Any) -> dict[str, Any]:
         ],
         "frames": [{"frame": f.name, "body": f.body, "position [m]": _numbers(f.pose[4:])} for f in system.frames],
     }
-    mechanism = system.compile("relative")
-    lines = []
-    if isinstance(mechanism, Mechanism):
-        result["freedoms"] = mechanism.nv
-        lines.append(f"{mechanism.nv} freedoms; the joints form a tree, nothing can be redundant")
-    else:
-        start = study.start("relative")
-        q = mechanism.assemble(start.get("q"))
-        closure = mechanism.closure(q)
-        result["freedoms"] = mechanism.mobility(q)
-        lines.append(f"{result['freedoms']} freedoms in the assembled configuration")
-        lines.append(str(closure))
-    result["lines"] = lines
+    start = study.start("absolute")
+    found = analyse(system, start.get("q"), poses=start.get("poses"))
+    result |= {
+        "freedoms": found.generic_freedoms,
+        "equations": found.equations,
+        "redundant": found.redundant,
+        "redundant_of": list(found.always_dependent) if found.redundant else [],
+        "singular": found.singular,
+    }
+    result["lines"] = str(found).split("\n")
     return result
 
 

@@ -21,7 +21,9 @@ def run(
     /,
     *,
     change: Changes = None,
-    coordinates: Annotated[Literal["relative", "absolute"] | None, Parameter(help="Joints, or poses of bodies.")] = None,
+    coordinates: Annotated[
+        Literal["relative", "absolute"] | None, Parameter(help="Joints, or poses of bodies.")
+    ] = None,
     space: Annotated[
         list[str] | None, Parameter(negative=(), help="SE3, SO3xR3 or auto; given again, the runs are compared.")
     ] = None,
@@ -58,7 +60,8 @@ def run(
             options["stabilization"] = None
         if end is not None:
             options["span"] = (study.options.get("span", (0.0, 0.0))[0], end)
-        runs = [study.run(**options, **({} if one is None else {"space": one})) for one in space or [None]]
+        chosen: list[dict[str, Any]] = [{"space": one} for one in space or ()] or [{}]
+        runs = [study.run(**options, **one) for one in chosen]
         certificates = [found.certificate for found in runs]
     names = space or [options.get("coordinates", study.options.get("coordinates", "relative"))]
     if json_output:
@@ -66,8 +69,8 @@ def run(
         print(json.dumps({"model": study.system.name, "runs": rows}, indent=2))
     else:
         for found, certificate in zip(runs, certificates, strict=True):
-            console.print(str(found), markup=False, highlight=False)
-            console.print(str(certificate), markup=False, highlight=False)
+            console.print(str(found), markup=False, highlight=False, soft_wrap=True)
+            console.print(str(certificate), markup=False, highlight=False, soft_wrap=True)
         if len(runs) > 1:
             console.print(comparison(names, runs))
     if not all(found.success for found in runs):
