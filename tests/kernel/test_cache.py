@@ -90,6 +90,16 @@ def test_a_layers_key_covers_all_that_its_kernels_can_call():
             assert {cache.layer_of(module) for module in modules} <= {layer, *cache.BELOW[layer]}, path
 
 
+@pytest.mark.skipif(not COMPILED, reason="nothing is compiled")
+def test_kernels_that_allocate_say_so_whoever_compiles_them():
+    """Else they take the option of the first caller, and what is in the cache decides who that is."""
+    from chasles.absolute.tables import part_of
+    from chasles.lie.quaternion import product
+
+    assert part_of.targetoptions["_nrt"] is True
+    assert product.targetoptions["_nrt"] is False
+
+
 UNWRITABLE = """
 import warnings
 with warnings.catch_warnings(record=True) as caught:
