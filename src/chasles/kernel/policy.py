@@ -73,8 +73,10 @@ def kernel(function: Callable | None = None, *, entry: bool = False, allocates: 
 
 def _counting(function: Callable, allocates: bool) -> dict[str, bool]:
     """The package's kernels, but for a few, allocate nothing, so they need not count references to arrays, which costs
-    time twice: when they are compiled and when they run. The option is Numba's own and may go; then all count. Those
-    that allocate say so, because otherwise they would take over the option of the kernel that calls them first."""
+    time twice: when they are compiled and when they run. The option is Numba's own and may go; then all count.
+
+    Those that do allocate must say so: without a word they take the option of the caller that compiles them first,
+    which depends on what is in the cache."""
     own = (function.__module__ or "").startswith("chasles.")
     return {"_nrt": allocates} if own and hasattr(DefaultOptions, "_nrt") else {}
 
