@@ -22,6 +22,7 @@ from chasles.relative.mechanism import Mechanism
 from chasles.simulation.actuation import Actuation
 from chasles.simulation.bodies import BodyDynamics
 from chasles.simulation.body_run import BodyRun
+from chasles.simulation.constrained import solve_bodies
 from chasles.simulation.dynamics import TreeDynamics
 from chasles.simulation.run import Run
 
@@ -117,8 +118,7 @@ def simulate(  # type: ignore[misc]  # the overloads sum up what has no part in 
                 raise ValueError(f"simulate: baumgarte is {baumgarte!r}; expected two rates [1/s], not negative")
         bodies = BodyDynamics(system, space, projected=stabilization == "projection", baumgarte=feedback)
         state = bodies.start(start, q, v, poses, twists, assemble)
-        with bodies.laws_may_raise():
-            solution = solve(bodies.problem(), method, (start, end), state, **more, progress=progress)
+        solution = solve_bodies(bodies, method, (start, end), state, **more, progress=progress)
         return BodyRun(bodies, solution, options)
     if coordinates != "relative":
         raise ValueError(f'simulate: coordinates {coordinates!r}; expected "relative" or "absolute"')
