@@ -8,15 +8,35 @@ import numpy as np
 
 from chasles.absolute.implicit import structure as structures
 from chasles.absolute.implicit.address import loop_address, run_loop
-from chasles.absolute.implicit.layout import COUNTS, set_weights, total_work
+from chasles.absolute.implicit.bliedf import MOST
+from chasles.absolute.implicit.force_stiffness import stiffen_address
+from chasles.absolute.implicit.half_explicit import MOST_STAGES
+from chasles.absolute.implicit.layout import COUNTS, DONE, set_weights, total_work
 from chasles.absolute.implicit.loop import TAIL
-from chasles.integrate.constrained_method import CONSTRAINED_METHODS, GeneralizedAlpha
+from chasles.absolute.mechanism import AbsoluteMechanism
+from chasles.force.table import FORCES
+from chasles.integrate.constrained_method import (
+    CONSTRAINED_METHODS,
+    BLieDF,
+    GeneralizedAlpha,
+    HalfExplicit,
+    Rattle,
+)
 from chasles.integrate.fixed_step import FOUND, FixedRun, StepError
-from chasles.integrate.run import Options
+from chasles.integrate.run import Options, check_span
 from chasles.integrate.solution import Solution
 from chasles.integrate.solve import solve
 from chasles.simulation.bodies import BodyDynamics
-from chasles.simulation.starting import algorithmic_start
+from chasles.simulation.starting import algorithmic_start, exact_points, increment, multistep_start, nonholonomic_rows
+
+
+LOOPS = {
+    GeneralizedAlpha: "generalized_alpha",
+    BLieDF: "bliedf",
+    Rattle: "rattle",
+    HalfExplicit: "half_explicit",
+}
+VECTORS = {GeneralizedAlpha: 7, BLieDF: 4, Rattle: 4, HalfExplicit: 2 + 2 * MOST_STAGES}  # that the loops work with
 
 
 class ConstrainedRun(FixedRun):
@@ -30,7 +50,9 @@ class ConstrainedRun(FixedRun):
         y = np.array(y0, dtype=float)
         super().__init__(problem, method, span, options, y, 0)
         mechanism = self.mechanism = problem.mechanism
-        self.structure = structures.build(mechanism)
+        velocities_alone = nonholonomic_rows(problem, y, check_span(span)[0])
+        _refuse_nonholonomic(mechanism, method, velocities_alone)
+        self.structure = structures.build(mechanism, VECTORS[type(method)], velocities_alone)
         self.counts = np.zeros(COUNTS.size, dtype=np.int64)
         self.packed = self.structure.packed
         self.p = mechanism.parameters
@@ -40,25 +62,86 @@ class ConstrainedRun(FixedRun):
 
     def _prepare(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Parameters of the loop and its memory at the start."""
-        assert isinstance(self.method, GeneralizedAlpha)
-        method, mechanism, problem = self.method, self.mechanism, self.problem
-        set_weights(mechanism, self.structure, self.work, method.metric == "unit")
-        self.address = loop_address("generalized_alpha")
-        start = algorithmic_start(problem, method, self.start, self.plan.step, y)
-        parameters = np.array([method.rho, method.index, method.local, method.tolerance, 0.0])
-        multipliers = np.zeros((self.structure.n_nodes, 3))
-        multipliers[self.structure.nodes] = start.multipliers
+        method, mechanism, name = self.method, self.mechanism, LOOPS[type(self.method)]
+        self.address = loop_address(name)
+        if hasattr(method, "metric"):
+            set_weights(mechanism, self.structure, self.work, method.metric == "unit")
+        stiffen = float(stiffen_address()) if mechanism.forces.table[FORCES.count] else 0.0
+        q, v, work = self.problem.split(y)
+        self.power = float(mechanism.applied_forces(q, v, self.start)[1])
         tail = np.zeros(TAIL + mechanism.angles_counted)
-        tail[:TAIL] = start.power, self.plan.step
+        tail[:TAIL] = self.power, self.plan.step
         corrections = np.zeros(3 * mechanism.elimination.nodes)
-        parts = (start.y, start.rates, start.algorithmic, multipliers, corrections, tail)
-        return parameters, np.concatenate([part.ravel() for part in parts])
+        if isinstance(method, GeneralizedAlpha):
+            start = algorithmic_start(self.problem, method, self.start, self.plan.step, y)
+            parameters = (method.rho, method.index, method.local, method.tolerance, stiffen)
+            parts = (start.y, start.rates, start.algorithmic, self._at_nodes(start.multipliers), corrections, tail)
+        elif isinstance(method, HalfExplicit):
+            rows, nodes = method.table
+            table = np.zeros((MOST_STAGES, MOST_STAGES))
+            for k, row in enumerate(rows):
+                table[k, : len(row)] = row
+            parameters = (len(rows), method.project, *table.ravel(), *nodes, *[1.0] * (MOST_STAGES + 1 - len(nodes)))
+            parts = (y, tail)
+        else:
+            multipliers = self._at_nodes(mechanism.accelerations(q, v, self.start, self.problem.angles(y)).multipliers)
+            if isinstance(method, Rattle):
+                parameters, parts = (method.tolerance,), (y, multipliers, tail)
+            else:
+                self._steps_before = multistep_start(self.problem, method, self.start, self.plan, y)
+                alpha = np.zeros(MOST + 1)
+                alpha[: method.k + 1] = method.ALPHA[method.k]
+                gamma = np.cumsum(alpha)[:MOST]
+                gamma[method.k :] = 0.0
+                parameters = (method.k, method.exact, method.tolerance, stiffen, *alpha, *gamma)
+                parts = (y, multipliers, corrections, np.zeros(12 * mechanism.n * MOST + MOST), tail)
+        return np.array(parameters, dtype=float), np.concatenate([np.ravel(part) for part in parts])
+
+    def _at_nodes(self, multipliers: np.ndarray) -> np.ndarray:
+        """Multipliers of tiles in the order of the elimination."""
+        found = np.zeros((self.structure.n_nodes, 3))
+        found[self.structure.nodes] = multipliers
+        return found
 
     def take(self, limit: int) -> None:
+        if isinstance(self.method, BLieDF):
+            limit = self._take_beside(limit)
+            if limit <= 0:
+                return
         run_loop(
             self.address, limit, self.p, self.packed, self.parameters, self.memory, self.work, self.counts,
             self.history.reshape(-1), self.times, self.plan.steps, self.every, self.saved_t, self.saved_y.reshape(-1),
         )  # fmt: skip
+
+    def _take_beside(self, limit: int) -> int:
+        """The first steps of a multistep method, and a shorter last one, by an explicit method; what is left to do."""
+        plan, k = self.plan, self.method.k
+        size = self.saved_y.shape[1]
+        while limit > 0 and self.steps < min(k - 1, plan.steps):
+            self.memory[:size] = self._steps_before[self.steps]
+            self.save_step()
+            limit -= 1
+            if self.steps == k - 1:
+                self._fill_history()
+        regular = plan.steps - (plan.last != plan.step)
+        if limit > 0 and self.steps == regular < plan.steps:
+            self.memory[:size] = exact_points(self.problem, self.time, [plan.end], self.point())[0]
+            self.save_step()
+            self.counts[COUNTS.status] = DONE
+            return 0
+        return min(limit, regular - self.steps)
+
+    def _fill_history(self) -> None:
+        """Increments, velocities and works of the first steps, newest first."""
+        mechanism, k, n = self.mechanism, self.method.k, self.mechanism.n
+        points = np.array([self.saved_y[0], *self._steps_before[: k - 1]])[::-1]
+        q, v, work = self.problem.split(points)
+        end = len(self.memory) - TAIL - mechanism.angles_counted - MOST
+        past = self.memory[end - 12 * n * MOST : end].reshape(2, MOST, n, 6)
+        for m in range(k - 1):
+            past[0, m] = increment(mechanism, q[m + 1], q[m])
+        past[1, :k] = v
+        self.memory[end : end + k - 1] = work[1:]
 
     def point(self) -> np.ndarray:
         return self.memory[: self.saved_y.shape[1]].copy()
@@ -107,3 +190,15 @@ def solve_bodies(
             raise ValueError(f"simulate: {method} takes fixed steps; give step=... [s]")
         options = Options(step=step, rtol=rtol, atol=atol, save=save, events=events)
         return ConstrainedRun(problem, method, span, y0, options).finish(progress=progress)
+
+
+def _refuse_nonholonomic(mechanism: AbsoluteMechanism, method: Any, rows: np.ndarray) -> None:
+    """Equations between velocities alone cannot be solved for positions."""
+    by_position = isinstance(method, Rattle) or (isinstance(method, GeneralizedAlpha) and method.index == 3)
+    if by_position and rows.any():
+        name = mechanism.tiles[int(np.argmax(rows.any(axis=1)))].joint
+        raise ValueError(
+            f"simulate: {name!r} is nonholonomic: it restricts velocities, and no equation of positions says the same. "
+            f"{method} solves for positions alone; take GeneralizedAlpha(index=2), BLieDF or HalfExplicit, which "
+            "hold velocities too"
+        )

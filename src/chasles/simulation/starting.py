@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from chasles.absolute.mechanism import AbsoluteMechanism
 from chasles.absolute.space import SE3_NAME
-from chasles.integrate.constrained_method import GeneralizedAlpha
+from chasles.constraint.special import CUSTOM, ROLL
+from chasles.integrate.constrained_method import BLieDF, GeneralizedAlpha
+from chasles.integrate.fixed_step import Schedule
+from chasles.integrate.method import RKMK
+from chasles.integrate.problem import LieODE
+from chasles.integrate.solve import solve
 from chasles.lie import pose as pose_group
 from chasles.lie import se3, so3
 from chasles.simulation.bodies import BodyDynamics
+from chasles.simulation.body_motion import body_motion, onto_constraints, with_workspace
 
 
 class Start(NamedTuple):
@@ -80,3 +87,42 @@ def algorithmic_start(problem: BodyDynamics, method: GeneralizedAlpha, t: float,
         n = mechanism.n
         start[7 * n : 13 * n] = (v + off - tangent).ravel()
     return Start(start, rates, algorithmic, multipliers, power)
+
+
+def increment(mechanism: AbsoluteMechanism, start: np.ndarray, end: np.ndarray) -> np.ndarray:
+    """x with start exp(x) = end of each body in its space, (bodies, 6)."""
+    between = pose_group.log(pose_group.compose(pose_group.inverse(start), end))
+    direct = ~on_se3(mechanism)
+    between[direct, 3:] = end[direct, 4:] - start[direct, 4:]
+    return between
+
+
+def exact_points(problem: BodyDynamics, t: float, times: Sequence[float], y: np.ndarray) -> np.ndarray:
+    """Points at some times after t, by an explicit method of order 8 on the index-1 form with projection."""
+    projected = LieODE(problem.space, body_motion, with_workspace(problem.mechanism), onto_constraints)
+    found = solve(
+        projected, RKMK("dop853"), (t, times[-1]), y, rtol=1e-13, atol=1e-13, save=np.array(times), progress=False
+    )
+    return found.y
+
+
+def multistep_start(problem: BodyDynamics, method: BLieDF, t: float, plan: Schedule, y: np.ndarray) -> np.ndarray:
+    """The points of the first k - 1 steps."""
+    count = min(method.k - 1, plan.steps)
+    times = [plan.end if k == plan.steps else t + k * plan.step for k in range(1, count + 1)]
+    return exact_points(problem, t, times, y)
+
+
+def nonholonomic_rows(problem: BodyDynamics, y: np.ndarray, t: float) -> np.ndarray:
+    """Which rows (tiles, 3) are equations between velocities alone: their residual does not follow the poses."""
+    mechanism = problem.mechanism
+    found = np.zeros((len(mechanism.tiles), 3), dtype=np.int64)
+    some = [k for k, tile in enumerate(mechanism.tiles) if tile.kind in (CUSTOM, ROLL)]
+    if some:
+        q, v, _ = problem.split(y)
+        aside = 1e-5 * np.random.default_rng(1).normal(size=(mechanism.n, 6))
+        there = moved(mechanism, q, aside)
+        residual = mechanism.rows(there, v, t)[0] - mechanism.rows(q, v, t)[0]
+        expected = mechanism.rows(q, aside, t)[1] - mechanism.rows(q, 0 * aside, t)[1]
+        found[some] = (np.abs(residual) <= 1e-2 * np.abs(expected))[some] & (np.abs(expected) > 0)[some]
+    return found

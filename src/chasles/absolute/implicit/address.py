@@ -6,7 +6,10 @@ import functools
 
 from numba import types
 
+from chasles.absolute.implicit.bliedf import bliedf
 from chasles.absolute.implicit.generalized_alpha import generalized_alpha
+from chasles.absolute.implicit.half_explicit import half_explicit
+from chasles.absolute.implicit.rattle import rattle
 from chasles.kernel.address import INTEGERS, NUMBERS, address_of, invoke
 from chasles.kernel.policy import kernel
 
@@ -15,7 +18,7 @@ SIGNATURE = (
     *(size, NUMBERS, size, INTEGERS, size, NUMBERS, NUMBERS, NUMBERS, INTEGERS, NUMBERS, NUMBERS, size, size),
     *(NUMBERS, NUMBERS),
 )
-LOOPS = {"generalized_alpha": generalized_alpha}
+LOOPS = {"generalized_alpha": generalized_alpha, "bliedf": bliedf, "rattle": rattle, "half_explicit": half_explicit}
 
 
 @functools.cache

@@ -28,10 +28,12 @@ from chasles.absolute.implicit.loop import (
     TAIL,
     apply_forces,
     finish_step,
+    from_chart,
     point_size,
     predict_angles,
     save_point,
     start_step,
+    to_chart,
     total_size,
     worst_tile,
 )
@@ -40,12 +42,10 @@ from chasles.absolute.implicit.position import correct_position, displacement, k
 from chasles.absolute.implicit.structure import structure_of
 from chasles.absolute.kkt import POSE, TWIST, prepare, set_motion
 from chasles.absolute.tables import BODY, HEAD, SE3
-from chasles.constraint.rows import MOTION
 from chasles.kernel.address import as_integers
-from chasles.kernel.algebra import mul, mul_t
 from chasles.kernel.denormals import flush_denormals, restore_denormals
 from chasles.kernel.policy import kernel, native
-from chasles.kernel.workspace import layout, load6, load9, store6
+from chasles.kernel.workspace import layout, load6, store6
 
 # parameters: spectral radius, index, whether in local coordinates, tolerance, address of the forces' derivatives
 ALPHA = layout("ALPHA", rho=1, index=1, local=1, tolerance=1, stiffen=1)
@@ -57,21 +57,6 @@ def coefficients(rho):
     am, af = (2.0 * rho - 1.0) / (rho + 1.0), rho / (rho + 1.0)
     gamma = 0.5 + af - am
     return am, af, gamma, 0.25 * (gamma + 0.5) * (gamma + 0.5)
-
-
-@kernel
-def to_chart(bodies, i, motion, d):
-    """A displacement (in the body, in space) in the algebra of the body's space."""
-    if bodies[i * BODY.size + BODY.space] == SE3:
-        return d[0], mul_t(load9(motion, i * MOTION.size + MOTION.rotation, 0.0), d[1])
-    return d
-
-
-@kernel
-def from_chart(bodies, i, motion, d):
-    if bodies[i * BODY.size + BODY.space] == SE3:
-        return d[0], mul(load9(motion, i * MOTION.size + MOTION.rotation, 0.0), d[1])
-    return d
 
 
 @kernel
@@ -228,7 +213,8 @@ def generalized_alpha(
                 store6(a_n, 6 * i, plus(load6(new_rate, 6 * i, 0.0), 1.0, ahead))
         for k in range(6 * n):
             rate_n[k] = new_rate[k]
-        finish_step(whole, tables, h, power, new_q, new_v, y, motion, rows, tail)
+        finish_step(whole, tables, 0.5 * h * (tail[0] + power), new_q, new_v, y, motion, rows)
+        tail[0] = power
         counts[COUNTS.step] += 1
         save_point(counts, times, total, every, y, saved_t_at, saved_y_at)
         if last:

@@ -21,7 +21,6 @@ COUNTS = layout("COUNTS", step=1, rows=1, status=1, evaluations=1, iterations=1,
 RUNNING, DONE, NOT_FINITE, NO_CONVERGENCE = range(4)
 ITERATIONS = 40  # in a step, at most
 TIMES = layout("TIMES", start=1, end=1, step=1, last=1)
-VECTORS = 10  # of six numbers a body, that the loops use as they like
 
 
 @kernel(allocates=True)
@@ -45,7 +44,7 @@ def work_of(whole, packed, work):
     o = m + MASS.size * n
     return (
         *(work[:a], work[a:b], work[b:c], work[c:d], work[d:e], work[e:f], work[f:g], work[g:h], work[h:i]),
-        *(work[i:j], work[j:k], work[k:m], work[m:o], work[o : o + 6 * n * VECTORS]),
+        *(work[i:j], work[j:k], work[k:m], work[m:o], work[o : o + 6 * n * packed[PLAN.vectors]]),
     )
 
 
@@ -53,13 +52,13 @@ def total_work(mechanism: AbsoluteMechanism, structure: Structure) -> int:
     """Numbers in the workspace."""
     n, nt, nn, lower = mechanism.n, len(mechanism.tiles), structure.n_nodes, structure.n_lower
     rows = 2 * ROWS.size * nt + BLOCK.size * n + 9 * (2 * nn + 3 * lower)
-    vectors = 12 * n + 3 * nn + 13 * n + MOVING.size * (n + 1) + SCRATCH + 2 + MASS.size * n + 6 * n * VECTORS
+    vectors = 12 * n + 3 * nn + 13 * n + MOVING.size * (n + 1) + SCRATCH + 2 + MASS.size * n + 6 * n * structure.vectors
     return mechanism.work + rows + vectors
 
 
 def set_weights(mechanism: AbsoluteMechanism, structure: Structure, work: np.ndarray, unit: bool) -> None:
     """The metric in which positions are corrected: masses, or the unit matrix of (ω in the body, velocity)."""
-    end = total_work(mechanism, structure) - 6 * mechanism.n * VECTORS
+    end = total_work(mechanism, structure) - 6 * mechanism.n * structure.vectors
     table = work[end - MASS.size * mechanism.n : end].reshape(-1, MASS.size)
     masses = np.array([body.mass for body in mechanism.system.bodies])
     if unit:

@@ -9,16 +9,18 @@ from __future__ import annotations
 from numba import carray
 
 from chasles.absolute.entry import set_clock, work_size
-from chasles.absolute.implicit.layout import COUNTS, TIMES, VECTORS
+from chasles.absolute.implicit.layout import COUNTS, TIMES
 from chasles.absolute.implicit.saddle import BLOCK
 from chasles.absolute.implicit.structure import HEAD as PLAN
 from chasles.absolute.kkt import POSE, TWIST, set_motion
-from chasles.absolute.tables import HEAD, MASS
-from chasles.constraint.rows import NUMBERS, ROWS, TILE
+from chasles.absolute.tables import BODY, HEAD, MASS, SE3
+from chasles.constraint.rows import MOTION, NUMBERS, ROWS, TILE
 from chasles.constraint.special import EXTRA, EXTRA_AT, TURN, angle_rates, coordinate
 from chasles.force.table import FORCES, MOVING, SCRATCH
 from chasles.kernel.address import invoke
+from chasles.kernel.algebra import mul, mul_t
 from chasles.kernel.policy import kernel
+from chasles.kernel.workspace import load9
 
 TAIL = 2  # numbers of the tail before the angles
 
@@ -35,7 +37,7 @@ def total_size(whole, packed):
     n, nt, nn, lower = whole[HEAD.n_bodies], whole[HEAD.n_tiles], packed[PLAN.n_nodes], packed[PLAN.n_lower]
     rows = 2 * ROWS.size * nt + BLOCK.size * n + 9 * (2 * nn + 3 * lower)
     return (
-        work_size(whole) + rows + 25 * n + 3 * nn + MOVING.size * (n + 1) + SCRATCH + 2 + (MASS.size + 6 * VECTORS) * n
+        work_size(whole) + rows + 25 * n + 3 * nn + MOVING.size * (n + 1) + SCRATCH + 2 + (MASS.size + 6 * packed[PLAN.vectors]) * n
     )
 
 
@@ -47,10 +49,16 @@ def start_step(counts, times, total):
     return times[TIMES.start] + k * times[TIMES.step], times[TIMES.last] if last else times[TIMES.step], last
 
 
+@kernel
+def has_forces(whole):
+    """Whether there are forces but gravity."""
+    return whole[whole[HEAD.table] + FORCES.count] != 0
+
+
 @kernel(allocates=True)
 def apply_forces(whole, p, t, q, v, wrenches, room):
     """Wrenches of all forces but gravity; returns their power."""
-    if whole[whole[HEAD.table] + FORCES.count] == 0:
+    if not has_forces(whole):
         for k in range(6 * whole[HEAD.n_bodies]):
             wrenches[k] = 0.0
         return 0.0
@@ -72,8 +80,8 @@ def predict_angles(whole, tables, own, t, h, y, motion, tail):
 
 
 @kernel
-def finish_step(whole, tables, h, power, new_q, new_v, y, motion, rows, tail):
-    """The new point: poses, velocities, angles in their turns, work by the trapezoidal rule."""
+def finish_step(whole, tables, work, new_q, new_v, y, motion, rows):
+    """The new point: poses, velocities, angles in their turns, and the work of the step."""
     bodies, tiles, constants, n, nt = tables[0], tables[1], tables[10], tables[12], tables[13]
     for k in range(POSE * n):
         y[k] = new_q[k]
@@ -88,8 +96,22 @@ def finish_step(whole, tables, h, power, new_q, new_v, y, motion, rows, tail):
                 if own >= 0:
                     value = coordinate(tiles, constants, j, motion, rows, 0.0)
                     y[(POSE + TWIST) * n + own] = value / constants[at + NUMBERS.s]
-    y[y.shape[0] - 1] += 0.5 * h * (tail[0] + power)
-    tail[0] = power
+    y[y.shape[0] - 1] += work
+
+
+@kernel
+def to_chart(bodies, i, motion, d):
+    """A displacement (in the body, in space) in the algebra of the body's space."""
+    if bodies[i * BODY.size + BODY.space] == SE3:
+        return d[0], mul_t(load9(motion, i * MOTION.size + MOTION.rotation, 0.0), d[1])
+    return d
+
+
+@kernel
+def from_chart(bodies, i, motion, d):
+    if bodies[i * BODY.size + BODY.space] == SE3:
+        return d[0], mul(load9(motion, i * MOTION.size + MOTION.rotation, 0.0), d[1])
+    return d
 
 
 @kernel

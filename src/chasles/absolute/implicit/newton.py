@@ -100,9 +100,7 @@ def correction(
             blocks,
         )  # fmt: skip
     if stiffen != 0:
-        invoke(
-            stiffen, t, s, 1.0 / kappa, p, p.shape[0], packed, packed.shape[0], q, v, blocks, matrix, room
-        )
+        invoke(stiffen, t, s, 1.0 / kappa, p, p.shape[0], packed, packed.shape[0], q, v, blocks, matrix, d, room)
     if index == 2:
         velocity_residual(bodies, tiles, constants, nodes, incidences, n, nt, motion, rows, -kappa, g)
         velocity_rows(bodies, tiles, constants, nt, motion, rows, kappa, left)

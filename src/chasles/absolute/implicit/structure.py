@@ -18,7 +18,7 @@ import numpy as np
 from chasles.absolute.mechanism import CONDENSED, AbsoluteMechanism
 from chasles.absolute.symbolic import Elimination, Support, eliminate
 from chasles.absolute.space import SE3_NAME
-from chasles.constraint.special import CUSTOM, EXTRA, EXTRA_AT, ROLL, TURN, WITH_PARTNER
+from chasles.constraint.special import CUSTOM, EXTRA, EXTRA_AT, TURN, WITH_PARTNER
 from chasles.force.table import FORCE, FORCES, SPRING, WRENCH
 from chasles.kernel.policy import kernel
 from chasles.kernel.workspace import layout
@@ -29,7 +29,7 @@ PLACE = layout("PLACE", explicit=1, angular=1, linear=1, slots=1, kind=1)
 # anything
 SEPARATE, LOWER, FULL = range(3)
 PARTS = ("places", "nodes", "slots", "column", "row", "first", "operations", "coupled", "unmeasured")
-HEAD = layout("HEAD", **dict.fromkeys((*PARTS, "end", "n_nodes", "n_lower"), 1))
+HEAD = layout("HEAD", **dict.fromkeys((*PARTS, "end", "n_nodes", "n_lower", "vectors"), 1))  # vectors: how many the method's loop has, of six numbers a body
 
 
 @dataclass(frozen=True)
@@ -40,6 +40,7 @@ class Structure:
     nodes: np.ndarray  # (tiles,): node of each tile in elimination order
     n_nodes: int
     n_lower: int
+    vectors: int
 
     @property
     def tiles(self) -> int:
@@ -59,8 +60,8 @@ def springs_between(mechanism: AbsoluteMechanism) -> list[tuple[int, int, int]]:
     return found
 
 
-def build(mechanism: AbsoluteMechanism) -> Structure:
-    """The structure of a mechanism."""
+def build(mechanism: AbsoluteMechanism, vectors: int, unmeasured: np.ndarray) -> Structure:
+    """The structure of a mechanism; `unmeasured` (tiles, 3) marks rows of velocities alone."""
     tiles, n = mechanism.tiles, mechanism.n
     incident: list[list[int]] = [[] for _ in range(n)]
     for t, tile in enumerate(tiles):
@@ -87,7 +88,7 @@ def build(mechanism: AbsoluteMechanism) -> Structure:
         else:
             couplings += [(a, b) for k, a in enumerate(own) for b in own[:k]]
     elimination = eliminate(first + 2 * len(explicit), couplings, _support(mechanism, node, first, explicit), first)
-    return _pack(mechanism, elimination, node, incident, place, springs)
+    return _pack(mechanism, elimination, node, incident, place, springs, vectors, unmeasured)
 
 
 def _support(mechanism: AbsoluteMechanism, node: list[int], first: int, explicit: list[int]) -> Support:
@@ -101,7 +102,7 @@ def _support(mechanism: AbsoluteMechanism, node: list[int], first: int, explicit
     return Support(first, joint_of, bodies_of, explicit)
 
 
-def _pack(mechanism, e: Elimination, node, incident, place, springs) -> Structure:
+def _pack(mechanism, e: Elimination, node, incident, place, springs, vectors, unmeasured) -> Structure:
     lower = len(e.row)
 
     def slot(i: int, j: int) -> int:
@@ -135,12 +136,12 @@ def _pack(mechanism, e: Elimination, node, incident, place, springs) -> Structur
     nodes = e.order[node].astype(np.int64) if node else np.empty(0, dtype=np.int64)
     parts = (
         *(places, nodes, np.array(slots, dtype=np.int64), e.column, e.row, e.first, e.operations, coupled),
-        np.array([[tile.kind == ROLL and k < 2 for k in range(3)] for tile in mechanism.tiles], dtype=np.int64),
+        unmeasured,
     )
     arrays = [np.ascontiguousarray(part, dtype=np.int64).reshape(-1) for part in parts]
     edges = HEAD.size + np.concatenate([[0], np.cumsum([len(array) for array in arrays])])
-    head = np.array([*edges, e.nodes, lower], dtype=np.int64)
-    return Structure(np.concatenate([head, *arrays]), nodes, e.nodes, lower)
+    head = np.array([*edges, e.nodes, lower, vectors], dtype=np.int64)
+    return Structure(np.concatenate([head, *arrays]), nodes, e.nodes, lower, vectors)
 
 
 @kernel(allocates=True)
