@@ -16,6 +16,7 @@ from chasles.model.force import Spring, Wrench
 from chasles.relative.acting import is_passive
 from chasles.relative.mechanism import Mechanism
 from chasles.simulation.body_run import BodyRun
+from chasles.simulation.constrained import solve_bodies
 from chasles.simulation.run import Run
 
 # what a run may be off by; relative to the size of the quantity during the run
@@ -188,11 +189,6 @@ def _error(run: Run | BodyRun, tolerance: float) -> Finding:
     if last < 1:
         return Finding("error estimate", 0.0, None, "none: no step was saved")
     span = (run.t[0], run.t[last])
-    problem = (
-        run.dynamics.problem()
-        if isinstance(run, BodyRun)
-        else run.dynamics.problem(None if inputs is None else inputs[0])
-    )
     finer: dict[str, Any] = {"save": "final", "progress": False}
     if options["step"] is not None:
         finer["step"] = min(options["step"] / 2, abs(span[1] - span[0]))
@@ -201,7 +197,11 @@ def _error(run: Run | BodyRun, tolerance: float) -> Finding:
     else:
         finer |= {"rtol": options["rtol"] / 100, "atol": options["atol"] / 100}
         factor, note = 1.0, f"over t = {span[0]:g} to {span[1]:g} s, by tolerances 100 times tighter"
-    again = solve(problem, solution.method, span, solution.y[0], **finer)
+    if isinstance(run, BodyRun):
+        again = solve_bodies(run.dynamics, solution.method, span, solution.y[0], **finer)
+    else:
+        problem = run.dynamics.problem(None if inputs is None else inputs[0])
+        again = solve(problem, solution.method, span, solution.y[0], **finer)
     q, v, _ = run.dynamics.split(again.y[-1])
     if isinstance(run, BodyRun):
         poses, velocities, _ = run.dynamics.split(solution.y)

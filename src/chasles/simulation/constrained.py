@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NoReturn
 
 import numpy as np
@@ -22,6 +23,7 @@ from chasles.integrate.constrained_method import (
     HalfExplicit,
     Rattle,
 )
+from chasles.integrate.event import Event
 from chasles.integrate.fixed_step import FOUND, FixedRun, StepError
 from chasles.integrate.run import Options, check_span
 from chasles.integrate.solution import Solution
@@ -179,7 +181,8 @@ class ConstrainedRun(FixedRun):
 
 
 def solve_bodies(
-    problem: BodyDynamics, method: Any, span, y0: np.ndarray, *, step, rtol, atol, save="all", events=(), progress=None
+    problem: BodyDynamics, method: Any, span, y0: np.ndarray, *, step: float | None = None, rtol: float | None = None,
+    atol: float | None = None, save: Any = "all", events: Sequence[Event] = (), progress: bool | None = None,
 ) -> Solution:
     """The motion of bodies, by a method for constrained systems or by one for the index-1 form."""
     with problem.laws_may_raise():
