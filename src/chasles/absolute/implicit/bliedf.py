@@ -39,7 +39,7 @@ from chasles.absolute.implicit.loop import (
     total_size,
     worst_tile,
 )
-from chasles.absolute.implicit.newton import LINEAR, correction
+from chasles.absolute.implicit.newton import LINEAR, SLOW, correction
 from chasles.absolute.implicit.position import correct_position, displacement, keep_rows
 from chasles.absolute.implicit.structure import structure_of
 from chasles.absolute.kkt import POSE, TWIST, prepare, set_motion
@@ -165,13 +165,14 @@ def bliedf(
         turned = abs(h) * spin
         sweeps = 1 if turned < 0.01 else 2 if turned < 0.1 else 3
         goal, previous, found, power = max(tolerance * abs(h) * fastest, 4e-15 * far), 1e300, False, 0.0
+        fresh = True
         for iteration in range(ITERATIONS):
             trial_state(bodies, n, steps, exact, h, alpha, gamma, q, x, star, past, velocities, new_q, new_v, new_rate)
             power = apply_forces(whole, p, t + h, new_q, new_v, wrenches, room)
             set_motion(bodies, n, new_q, new_v, motion)
             prepare(tiles, constants, nt, motion, rows)
-            _, off = correction(
-                t + h, tables, structure, whole, p, packed, stiffen, 2, LINEAR, s, 1.0, kappa, kappa, x, new_rate, lam,
+            off = correction(
+                t + h, tables, structure, whole, p, packed, stiffen, fresh, 2, LINEAR, s, 1.0, kappa, kappa, x, new_rate, lam,
                 new_q, new_v, motion, rows, left, blocks, matrix, factors, f, d, g, wrenches, room,
             )  # fmt: skip
             largest, total_sum = 0.0, 0.0
@@ -203,8 +204,8 @@ def bliedf(
             if not abs(total_sum) < 1e300:
                 counts[COUNTS.status] = NOT_FINITE
                 break
-            contraction = largest / previous if previous < 1e299 else 1.0
-            previous = largest
+            contraction = largest / previous if previous < 1e299 else 0.0
+            previous, fresh = largest, contraction > SLOW
             if largest < goal or (iteration > 0 and largest * min(contraction, 1.0) < 0.1 * goal):
                 found = True
                 break

@@ -22,6 +22,7 @@ from chasles.kernel.workspace import add3, load3, load6, load9, store3
 from chasles.lie import se3, so3
 
 LINEAR, IN_POSITION, IN_VELOCITY = range(3)
+SLOW = 0.03  # a correction that is not smaller than the one before it by this factor asks for new factors
 
 
 @kernel
@@ -74,16 +75,20 @@ def velocity_residual(bodies, tiles, constants, nodes, incidences, n, nt, motion
 
 @kernel
 def correction(
-    t, tables, structure, whole, p, packed, stiffen, index, form, s, cm, cc, kappa, x, rate, lam, q, v,
+    t, tables, structure, whole, p, packed, stiffen, fresh, index, form, s, cm, cc, kappa, x, rate, lam, q, v,
     motion, rows, left, blocks, matrix, factors, f, d, g, wrenches, room,
 ):  # fmt: skip
-    """d and, in g, s times the correction of λ, with rows at hand; returns the sizes of both residuals."""
+    """d and, in g, s times the correction of λ, with rows at hand; returns the size of the constraints' residual.
+
+    If not `fresh`, with the factors of the iteration before: within a step they hardly change.
+    """
     bodies, tiles, _, incidences, _, _, _, _, _, masses, constants, gravity, n, nt, _, _ = tables
     places, nodes, n_nodes, n_lower = structure[0], structure[1], structure[9], structure[10]
-    largest, worst = 0.0, 0.0
+    worst = 0.0
     for k in range(3 * n_nodes):
         g[k] = 0.0
-    clear_matrix(tiles, nodes, nt, n_nodes + 2 * n_lower, matrix)
+    if fresh:
+        clear_matrix(tiles, nodes, nt, n_nodes + 2 * n_lower, matrix)
     for i in range(n):
         on_se3 = bodies[i * BODY.size + BODY.space] == SE3
         torque, force = motion_residual(
@@ -91,25 +96,26 @@ def correction(
         )
         store3(f, 6 * i, scale(-s, torque))
         store3(f, 6 * i + 3, scale(-s, force))
-        largest = max(largest, max(max(abs(torque[0]), abs(torque[1])), abs(torque[2])))
-        largest = max(largest, max(max(abs(force[0]), abs(force[1])), abs(force[2])))
-        A, B = chart_block(on_se3, load6(x, 6 * i, 0.0), load6(v, 6 * i, 0.0), form, kappa)
-        acceleration = load3(rate, 6 * i + 3, 0.0)
-        body_block(
-            bodies, places, tiles, constants, nodes, incidences, masses, i, motion, acceleration, lam, cm, cc, s, A, B,
-            blocks,
-        )  # fmt: skip
-    if stiffen != 0:
+        if fresh:
+            A, B = chart_block(on_se3, load6(x, 6 * i, 0.0), load6(v, 6 * i, 0.0), form, kappa)
+            acceleration = load3(rate, 6 * i + 3, 0.0)
+            body_block(
+                bodies, places, tiles, constants, nodes, incidences, masses, i, motion, acceleration, lam, cm, cc, s, A, B,
+                blocks,
+            )  # fmt: skip
+    if fresh and stiffen != 0:
         invoke(stiffen, t, s, 1.0 / kappa, p, p.shape[0], packed, packed.shape[0], q, v, blocks, matrix, d, room)
     if index == 2:
         velocity_residual(bodies, tiles, constants, nodes, incidences, n, nt, motion, rows, -kappa, g)
-        velocity_rows(bodies, tiles, constants, nt, motion, rows, kappa, left)
+        if fresh:
+            velocity_rows(bodies, tiles, constants, nt, motion, rows, kappa, left)
     else:
         for j in range(nt):
             store3(g, 3 * nodes[j], scale(-1.0, load3(rows, j * ROWS.size + ROWS.residual, 0.0)))
     for k in range(3 * n_nodes):
         worst = max(worst, abs(g[k]))
     used = left if index == 2 else rows
-    factorise_saddle(bodies, tiles, incidences, structure, n, used, rows, blocks, matrix, factors)
+    if fresh:
+        factorise_saddle(bodies, tiles, incidences, structure, n, used, rows, blocks, matrix, factors)
     solve_saddle(bodies, tiles, incidences, structure, n, used, rows, blocks, matrix, factors, f, g, d)
-    return largest, worst
+    return worst
