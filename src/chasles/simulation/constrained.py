@@ -148,6 +148,12 @@ class ConstrainedRun(FixedRun):
     def point(self) -> np.ndarray:
         return self.memory[: self.saved_y.shape[1]].copy()
 
+    @property
+    def multipliers(self) -> np.ndarray:
+        """Multipliers of the method at the point reached, (tiles, 3): of generalized alpha and BLieDF."""
+        at = self.saved_y.shape[1] + (12 * self.mechanism.n if isinstance(self.method, GeneralizedAlpha) else 0)
+        return self.memory[at : at + 3 * self.structure.n_nodes].reshape(-1, 3)[self.structure.nodes]
+
     def evaluations(self) -> int:
         return int(self.counts[COUNTS.iterations])
 

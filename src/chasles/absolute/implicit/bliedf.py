@@ -39,7 +39,7 @@ from chasles.absolute.implicit.loop import (
     total_size,
     worst_tile,
 )
-from chasles.absolute.implicit.newton import LINEAR, SLOW, correction
+from chasles.absolute.implicit.newton import KEPT, LINEAR, SLOW, correction
 from chasles.absolute.implicit.position import correct_position, displacement, keep_rows
 from chasles.absolute.implicit.structure import structure_of
 from chasles.absolute.kkt import POSE, TWIST, prepare, set_motion
@@ -206,7 +206,7 @@ def bliedf(
                 break
             contraction = largest / previous if previous < 1e299 else 0.0
             previous, fresh = largest, contraction > SLOW
-            if largest < goal or (iteration > 0 and largest * min(contraction, 1.0) < 0.1 * goal):
+            if largest < goal or (iteration > 0 and largest * min(max(contraction, KEPT), 1.0) < 0.1 * goal):
                 found = True
                 break
             if iteration > 1 and contraction > 0.5 and largest < 1e-11 * far:  # rounding of absolute positions

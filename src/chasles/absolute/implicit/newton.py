@@ -23,6 +23,7 @@ from chasles.lie import se3, so3
 
 LINEAR, IN_POSITION, IN_VELOCITY = range(3)
 SLOW = 0.03  # a correction that is not smaller than the one before it by this factor asks for new factors
+KEPT = 0.01  # how much smaller a correction with kept factors is than the one before it, at best
 
 
 @kernel
