@@ -78,7 +78,7 @@ def test_ends_saves_events_and_certificate(method):
     times = run(*start, save=[0.1, 0.2525, 0.513])
     assert np.abs(times.poses[1] - every.poses[50:52].mean(axis=0)).max() < 1e-3
     level = every["top"].position[60, 2]
-    event = ch.Event(lambda t, y: y[6] - level, terminal=True, name="down")
+    event = ch.Event(lambda t, y, p: y[6] - level, terminal=True, name="down")
     ended = run(*start, save="all", events=[event])
     assert abs(ended.poses[-1, 0, 6] - level) < 1e-9
     found = every.certificate

@@ -16,10 +16,10 @@ METHODS = {
     "BLieDF2": (ch.BLieDF(2), 2, (100, 200), (400, 800)),
     "BLieDF3": (ch.BLieDF(3), 3, (100, 200), (400, 800)),
     "BLieDF4": (ch.BLieDF(4), 4, (100, 200), (200, 400)),
-    "BLieDF5": (ch.BLieDF(5), 5, (200, 400), (400, 800)),
+    "BLieDF5": (ch.BLieDF(5, tolerance=1e-13), 5, (100, 200), (200, 400)),
     "RATTLE": (ch.Rattle(), 2, (50, 100), (200, 400)),
     "HEM3": (ch.HalfExplicit(3), 3, (40, 80), (100, 200)),
-    "HEM4": (ch.HalfExplicit(4), 4, (40, 80), (50, 100)),
+    "HEM4": (ch.HalfExplicit(4), 4, (40, 80), (200, 400)),
     "HEM5": (ch.HalfExplicit(5), 5, (40, 80), (50, 100)),
 }
 
