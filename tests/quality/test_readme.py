@@ -8,7 +8,10 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PAGES = [
     "README.md",
-    *(f"docs/{name}.md" for name in ("index", "absolute", "integrators", "mechanisms", "models", "representations")),
+    *(
+        f"docs/{name}.md"
+        for name in ("index", "absolute", "implicit", "integrators", "mechanisms", "models", "representations")
+    ),
     *(f"docs/{name}.md" for name in ("screws", "simulation")),
 ]
 

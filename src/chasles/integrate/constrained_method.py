@@ -58,6 +58,14 @@ class GeneralizedAlpha:
         return 0.25 * (1 - self.shift) ** 2
 
 
+BACKWARD = {
+    2: (3 / 2, -2.0, 1 / 2),
+    3: (11 / 6, -3.0, 3 / 2, -1 / 3),
+    4: (25 / 12, -4.0, 3.0, -4 / 3, 1 / 4),
+    5: (137 / 60, -5.0, 5.0, -10 / 3, 5 / 4, -1 / 5),
+}
+
+
 @dataclass(frozen=True)
 class BLieDF:
     """BDF on the group with k = 2 to 5 steps, order k, stabilised index 2: strong damping, smooth stiff systems.
@@ -72,15 +80,8 @@ class BLieDF:
     metric: str = "mass"
     tolerance: float = 1e-10
 
-    ALPHA = {
-        2: (3 / 2, -2.0, 1 / 2),
-        3: (11 / 6, -3.0, 3 / 2, -1 / 3),
-        4: (25 / 12, -4.0, 3.0, -4 / 3, 1 / 4),
-        5: (137 / 60, -5.0, 5.0, -10 / 3, 5 / 4, -1 / 5),
-    }
-
     def __post_init__(self):
-        _choice("BLieDF", "k", self.k, tuple(self.ALPHA))
+        _choice("BLieDF", "k", self.k, tuple(BACKWARD))
         _choice("BLieDF", "logarithms", self.logarithms, ("auto", "first", "exact"))
         if self.logarithms == "first" and self.k > 4:
             raise ValueError('BLieDF: first commutators alone give order 4 at most; take logarithms="exact" with k = 5')
@@ -90,6 +91,11 @@ class BLieDF:
     @property
     def order(self) -> int:
         return self.k
+
+    @property
+    def alpha(self) -> tuple[float, ...]:
+        """Coefficients of the new point and the k before it, in h y' = Σ α_i y_{n+1-i}."""
+        return BACKWARD[self.k]
 
     @property
     def exact(self) -> bool:

@@ -31,7 +31,6 @@ from chasles.integrate.solve import solve
 from chasles.simulation.bodies import BodyDynamics
 from chasles.simulation.starting import algorithmic_start, exact_points, increment, multistep_start, nonholonomic_rows
 
-
 LOOPS = {
     GeneralizedAlpha: "generalized_alpha",
     BLieDF: "bliedf",
@@ -69,15 +68,17 @@ class ConstrainedRun(FixedRun):
         if hasattr(method, "metric"):
             set_weights(mechanism, self.structure, self.work, method.metric == "unit")
         stiffen = float(stiffen_address()) if mechanism.forces.table[FORCES.count] else 0.0
-        q, v, work = self.problem.split(y)
-        self.power = float(mechanism.applied_forces(q, v, self.start)[1])
+        q, v, _ = self.problem.split(y)
         tail = np.zeros(TAIL + mechanism.angles_counted)
-        tail[:TAIL] = self.power, self.plan.step
+        tail[:3] = mechanism.applied_forces(q, v, self.start)[1], self.plan.step, 1.0
+        parameters: tuple[float, ...]
+        parts: tuple[np.ndarray, ...]
         corrections = np.zeros(3 * mechanism.elimination.nodes)
         if isinstance(method, GeneralizedAlpha):
             start = algorithmic_start(self.problem, method, self.start, self.plan.step, y)
             parameters = (method.rho, method.index, method.local, method.tolerance, stiffen)
-            parts = (start.y, start.rates, start.algorithmic, self._at_nodes(start.multipliers), corrections, tail)
+            multipliers = self._at_nodes(start.multipliers)
+            parts = (start.y, start.rates, start.algorithmic, multipliers, corrections, start.change, tail)
         elif isinstance(method, HalfExplicit):
             rows, nodes = method.table
             table = np.zeros((MOST_STAGES, MOST_STAGES))
@@ -92,7 +93,7 @@ class ConstrainedRun(FixedRun):
             else:
                 self._steps_before = multistep_start(self.problem, method, self.start, self.plan, y)
                 alpha = np.zeros(MOST + 1)
-                alpha[: method.k + 1] = method.ALPHA[method.k]
+                alpha[: method.k + 1] = method.alpha
                 gamma = np.cumsum(alpha)[:MOST]
                 gamma[method.k :] = 0.0
                 parameters = (method.k, method.exact, method.tolerance, stiffen, *alpha, *gamma)
@@ -187,8 +188,17 @@ class ConstrainedRun(FixedRun):
 
 
 def solve_bodies(
-    problem: BodyDynamics, method: Any, span, y0: np.ndarray, *, step: float | None = None, rtol: float | None = None,
-    atol: float | None = None, save: Any = "all", events: Sequence[Event] = (), progress: bool | None = None,
+    problem: BodyDynamics,
+    method: Any,
+    span,
+    y0: np.ndarray,
+    *,
+    step: float | None = None,
+    rtol: float | None = None,
+    atol: float | None = None,
+    save: Any = "all",
+    events: Sequence[Event] = (),
+    progress: bool | None = None,
 ) -> Solution:
     """The motion of bodies, by a method for constrained systems or by one for the index-1 form."""
     with problem.laws_may_raise():

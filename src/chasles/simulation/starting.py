@@ -22,13 +22,13 @@ from chasles.simulation.body_motion import body_motion, onto_constraints, with_w
 
 
 class Start(NamedTuple):
-    """What generalized alpha begins with: the point, V', a, multipliers of the tiles, power of the forces."""
+    """What generalized alpha begins with: the point, V', h V'' (of the coordinates), a, multipliers of the tiles."""
 
     y: np.ndarray
     rates: np.ndarray
+    change: np.ndarray
     algorithmic: np.ndarray
     multipliers: np.ndarray
-    power: float
 
 
 def on_se3(mechanism: AbsoluteMechanism) -> np.ndarray:
@@ -67,7 +67,6 @@ def algorithmic_start(problem: BodyDynamics, method: GeneralizedAlpha, t: float,
     q, v, _ = problem.split(y)
     angles = problem.angles(y)
     rates, multipliers = mechanism.accelerations(q, v, t, angles)
-    power = float(mechanism.applied_forces(q, v, t)[1])
 
     def beside(step: float) -> np.ndarray:
         there = moved(mechanism, q, step * v + 0.5 * step * step * rates)
@@ -86,7 +85,7 @@ def algorithmic_start(problem: BodyDynamics, method: GeneralizedAlpha, t: float,
         tangent = mechanism.project(q, v + off, t, angles)[1] - v
         n = mechanism.n
         start[7 * n : 13 * n] = (v + off - tangent).ravel()
-    return Start(start, rates, algorithmic, multipliers, power)
+    return Start(start, rates, change, algorithmic, multipliers)
 
 
 def increment(mechanism: AbsoluteMechanism, start: np.ndarray, end: np.ndarray) -> np.ndarray:

@@ -41,7 +41,9 @@ def test_nonholonomic_constraints_need_velocities(method):
 
 def test_a_start_off_the_velocity_constraints_is_refused():
     start = {"poses": np.array([[1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0]]), "twists": np.array([[0, 0, 1.0, 0, 0, 0]])}
-    with pytest.raises(ValueError, match="violates 1 joints or constraints: 'pivot' by 0 in position and 1 in velocity"):
+    with pytest.raises(
+        ValueError, match="violates 1 joints or constraints: 'pivot' by 0 in position and 1 in velocity"
+    ):
         run(bruls_top(), 1.0, "SO3xR3", ch.GeneralizedAlpha(), 0.01, **start)
 
 
@@ -73,7 +75,9 @@ def test_ends_saves_events_and_certificate(method):
     every = run(*start, save="all")
     assert every.t[-1] == 0.513
     assert len(every) == 104
-    exact = ch.simulate(slow_top(), (0.0, 0.513), SLOW_TURN, SLOW_SPIN, method=ch.RKMK("dop853"), rtol=1e-12, atol=1e-12)
+    exact = ch.simulate(
+        slow_top(), (0.0, 0.513), SLOW_TURN, SLOW_SPIN, method=ch.RKMK("dop853"), rtol=1e-12, atol=1e-12
+    )
     assert np.abs(every["top"].position[-1] - exact["top"].position[-1]).max() < 1e-3
     times = run(*start, save=[0.1, 0.2525, 0.513])
     assert np.abs(times.poses[1] - every.poses[50:52].mean(axis=0)).max() < 1e-3

@@ -29,9 +29,7 @@ METHODS = {
 @pytest.mark.parametrize("name", METHODS)
 def test_orders(name, problem, space):
     method, order, *counts = METHODS[name]
-    coarse, fine = (
-        np.array(errors(run_of(problem, space, method, n), problem)) for n in counts[problem == "pendulum"]
-    )
+    coarse, fine = (np.array(errors(run_of(problem, space, method, n), problem)) for n in counts[problem == "pendulum"])
     assert (np.log2(coarse / fine) > order - 0.2).all(), np.log2(coarse / fine)
 
 

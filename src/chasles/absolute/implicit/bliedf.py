@@ -4,8 +4,8 @@ With increments x_j (q_{j+1} = q_j exp x_j, newest first: x_0 is the unknown), X
 
     h V_{n+1} = Σ_{i≥1} α_i X_i + γ_0 W J_nᵀ ζ,     h V'_{n+1} = Σ_{i≥0} α_i V_{n+1-i}
 
-and the equations of motion, g = 0 and J V = 0 at t_{n+1}. "first" logarithms keep the first commutators of the products,
-which is enough up to k = 4; γ_j = Σ_{i≤j} α_i:
+and the equations of motion, g = 0 and J V = 0 at t_{n+1}. "first" logarithms keep the first commutators of the
+products, which is enough up to k = 4; γ_j = Σ_{i≤j} α_i:
 
     h V_{n+1} = Σ_j γ_j x_j - 1/2 Σ_{l≥1} γ_l Σ_{j<l} [x_j, x_l] + γ_0 W J_nᵀ ζ
 """
@@ -136,9 +136,19 @@ def bliedf(
     )
     motion, rows, kept_matrix, kept_factors, b, a, step = work_parts(whole, own)
     y, lam, zeta = memory[:size], memory[size : size + 3 * n_nodes], memory[size + 3 * n_nodes : first]
-    past, velocities, works, tail = memory[first:second], memory[second:third], memory[third : third + MOST], memory[third + MOST :]
+    past, velocities, works, tail = (
+        memory[first:second],
+        memory[second:third],
+        memory[third : third + MOST],
+        memory[third + MOST :],
+    )
     q, v = y[: POSE * n], y[POSE * n : (POSE + TWIST) * n]
-    x, star, new_v, new_rate = vectors[: 6 * n], vectors[6 * n : 12 * n], vectors[12 * n : 18 * n], vectors[18 * n : 24 * n]
+    x, star, new_v, new_rate = (
+        vectors[: 6 * n],
+        vectors[6 * n : 12 * n],
+        vectors[12 * n : 18 * n],
+        vectors[18 * n : 24 * n],
+    )
     before = flush_denormals()
     counts[COUNTS.status] = RUNNING
     for _ in range(limit):
@@ -172,8 +182,8 @@ def bliedf(
             set_motion(bodies, n, new_q, new_v, motion)
             prepare(tiles, constants, nt, motion, rows)
             off = correction(
-                t + h, tables, structure, whole, p, packed, stiffen, fresh, 2, LINEAR, s, 1.0, kappa, kappa, x, new_rate, lam,
-                new_q, new_v, motion, rows, left, blocks, matrix, factors, f, d, g, wrenches, room,
+                t + h, tables, structure, whole, p, packed, stiffen, fresh, 2, LINEAR, s, 1.0, kappa, kappa, x,
+                new_rate, lam, new_q, new_v, motion, rows, left, blocks, matrix, factors, f, d, g, wrenches, room,
             )  # fmt: skip
             largest, total_sum = 0.0, 0.0
             for i in range(n):

@@ -47,6 +47,7 @@ from chasles.kernel.denormals import flush_denormals, restore_denormals
 from chasles.kernel.policy import kernel, native
 from chasles.kernel.workspace import layout, load6, store6
 
+TRUSTED = 8.0  # steps for which the convergence of Newton's method is taken to be what it was
 # parameters: spectral radius, index, whether in local coordinates, tolerance, address of the forces' derivatives
 ALPHA = layout("ALPHA", rho=1, index=1, local=1, tolerance=1, stiffen=1)
 
@@ -79,13 +80,13 @@ def generalized_alpha(
     limit, p_at, p_size, e_at, e_size, parameters_at, memory_at, work_at, counts_at, history_at, times_at, total,
     every, saved_t_at, saved_y_at,
 ):  # fmt: skip
-    """Take up to `limit` steps. Memory: the point y, then V', a, λ, ζ, the power and the step before."""
+    """Take up to `limit` steps. Memory: the point y, then V', a, λ, ζ, the change of x'' in the step before."""
     whole, p, packed = carray(as_integers(p_at), (p_size,)), carray(p_at, (p_size,)), carray(e_at, (e_size,))
     tables, structure = mechanism(whole, p), structure_of(packed)
     bodies, tiles, constants, n, nt, nn = tables[0], tables[1], tables[10], tables[12], tables[13], tables[14]
     nodes, unmeasured, n_nodes = structure[1], structure[8], structure[9]
     size = point_size(whole)
-    end = size + 12 * n + 3 * n_nodes + 3 * nn
+    end = size + 18 * n + 3 * n_nodes + 3 * nn
     memory = carray(memory_at, (end + TAIL + whole[HEAD.n_angles],))
     parameters = carray(parameters_at, (ALPHA.size,))
     counts, history = carray(counts_at, (COUNTS.size,)), carray(history_at, (2 * ITERATIONS,))
@@ -98,8 +99,14 @@ def generalized_alpha(
     q, v = y[: POSE * n], y[POSE * n : (POSE + TWIST) * n]
     rate_n, a_n = memory[size : size + 6 * n], memory[size + 6 * n : size + 12 * n]
     lam = memory[size + 12 * n : size + 12 * n + 3 * n_nodes]
-    zeta, tail = memory[end - 3 * nn : end], memory[end:]
-    x, star, rate, second = vectors[: 6 * n], vectors[6 * n : 12 * n], vectors[12 * n : 18 * n], vectors[18 * n : 24 * n]
+    zeta = memory[end - 6 * n - 3 * nn : end - 6 * n]
+    growth, tail = memory[end - 6 * n : end], memory[end:]
+    x, star, rate, second = (
+        vectors[: 6 * n],
+        vectors[6 * n : 12 * n],
+        vectors[12 * n : 18 * n],
+        vectors[18 * n : 24 * n],
+    )
     new_v, new_rate, moved = vectors[24 * n : 30 * n], vectors[30 * n : 36 * n], vectors[36 * n : 42 * n]
     index, local, tolerance = int(parameters[ALPHA.index]), parameters[ALPHA.local] != 0.0, parameters[ALPHA.tolerance]
     stiffen = int(parameters[ALPHA.stiffen])
@@ -113,7 +120,8 @@ def generalized_alpha(
         if h != tail[1]:  # a belongs to a time off t_n by so much of the step
             for k in range(6 * n):
                 a_n[k] = rate_n[k] + h / tail[1] * (a_n[k] - rate_n[k])
-            tail[1] = h
+                growth[k] *= h / tail[1]
+            tail[1], tail[2] = h, 1.0
         s, kappa = beta * h * h, beta * h / gamma
         cm, cc = (1.0 - am) / (1.0 - af), gamma * h
         fastest, far, spin = 0.0, 1.0, 0.0
@@ -121,9 +129,9 @@ def generalized_alpha(
             for k in range(3):
                 far = max(far, abs(q[POSE * i + 4 + k]))
                 spin = max(spin, abs(v[6 * i + k]))
-        for k in range(6 * n):  # predicted: V' and λ stay
-            end = (rate_n[k] - am * a_n[k]) / (1.0 - am)
-            second[k] = rate_n[k]
+        for k in range(6 * n):  # predicted: x'' changes as in the step before, λ stays
+            second[k] = rate_n[k] + growth[k]
+            end = ((1.0 - af) * second[k] + af * rate_n[k] - am * a_n[k]) / (1.0 - am)
             rate[k] = v[k] + h * ((1.0 - gamma) * a_n[k] + gamma * end)
             star[k] = h * (v[k] + h * ((0.5 - beta) * a_n[k] + beta * end))
             x[k] = star[k]
@@ -147,8 +155,8 @@ def generalized_alpha(
             set_motion(bodies, n, new_q, new_v, motion)
             prepare(tiles, constants, nt, motion, rows)
             off = correction(
-                t + h, tables, structure, whole, p, packed, stiffen, fresh, index, form, s, cm, cc, kappa, x, new_rate, lam,
-                new_q, new_v, motion, rows, left, blocks, matrix, factors, f, d, g, wrenches, room,
+                t + h, tables, structure, whole, p, packed, stiffen, fresh, index, form, s, cm, cc, kappa, x, new_rate,
+                lam, new_q, new_v, motion, rows, left, blocks, matrix, factors, f, d, g, wrenches, room,
             )  # fmt: skip
             largest, total_sum = 0.0, 0.0
             for i in range(n):
@@ -191,6 +199,12 @@ def generalized_alpha(
                 break
             contraction = largest / previous if previous < 1e299 else 0.0
             previous, fresh = largest, contraction > SLOW
+            if iteration == 1:
+                tail[2], tail[3] = contraction, 0.0
+            elif iteration == 0 and tail[3] < TRUSTED and largest * tail[2] < 0.1 * goal:
+                tail[3] += 1.0
+                found = True
+                break
             if largest < goal or (iteration > 0 and largest * min(max(contraction, KEPT), 1.0) < 0.1 * goal):
                 found = True
                 break
@@ -208,6 +222,7 @@ def generalized_alpha(
             on_se3 = bodies[i * BODY.size + BODY.space] == SE3
             acceleration, at = load6(second, 6 * i, 0.0), load6(star, 6 * i, 0.0)
             for k in range(6 * i, 6 * i + 6):
+                growth[k] = second[k] - rate_n[k]
                 a_n[k] = ((1.0 - af) * second[k] + af * rate_n[k] - am * a_n[k]) / (1.0 - am)
             if local:
                 ahead = lift(on_se3, at, minus(load6(a_n, 6 * i, 0.0), acceleration))

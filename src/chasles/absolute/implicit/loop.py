@@ -1,7 +1,8 @@
 """What the loops of all methods share: the clock, forces, counted angles, the point reached and saving it.
 
 A point y is (central poses, velocities, counted angles, work of the forces). The memory of a loop begins with it and
-ends with the tail: power of the forces, the step before, angles predicted for the end of the step.
+ends with the tail: power of the forces, the step before, how fast Newton's method converged and steps since that was
+seen (of generalized alpha), angles predicted for the end of the step.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from chasles.kernel.algebra import mul, mul_t
 from chasles.kernel.policy import kernel
 from chasles.kernel.workspace import load9
 
-TAIL = 2  # numbers of the tail before the angles
+TAIL = 4  # numbers of the tail before the angles
 
 
 @kernel
@@ -37,7 +38,14 @@ def total_size(whole, packed):
     n, nt, nn, lower = whole[HEAD.n_bodies], whole[HEAD.n_tiles], packed[PLAN.n_nodes], packed[PLAN.n_lower]
     rows = 2 * ROWS.size * nt + BLOCK.size * n + 9 * (2 * nn + 3 * lower)
     return (
-        work_size(whole) + rows + 25 * n + 3 * nn + MOVING.size * (n + 1) + SCRATCH + 2 + (MASS.size + 6 * packed[PLAN.vectors]) * n
+        work_size(whole)
+        + rows
+        + 25 * n
+        + 3 * nn
+        + MOVING.size * (n + 1)
+        + SCRATCH
+        + 2
+        + (MASS.size + 6 * packed[PLAN.vectors]) * n
     )
 
 

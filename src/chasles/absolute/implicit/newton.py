@@ -101,8 +101,8 @@ def correction(
             A, B = chart_block(on_se3, load6(x, 6 * i, 0.0), load6(v, 6 * i, 0.0), form, kappa)
             acceleration = load3(rate, 6 * i + 3, 0.0)
             body_block(
-                bodies, places, tiles, constants, nodes, incidences, masses, i, motion, acceleration, lam, cm, cc, s, A, B,
-                blocks,
+                bodies, places, tiles, constants, nodes, incidences, masses, i, motion, acceleration, lam, cm, cc, s,
+                A, B, blocks,
             )  # fmt: skip
     if fresh and stiffen != 0:
         invoke(stiffen, t, s, 1.0 / kappa, p, p.shape[0], packed, packed.shape[0], q, v, blocks, matrix, d, room)

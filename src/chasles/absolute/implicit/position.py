@@ -42,12 +42,15 @@ def displacement(tables, old, weights, q, zeta, a):
 
 
 @kernel
-def correct_position(tables, unmeasured, sweeps, q, x, motion, rows, old, weights, factors, b, spare, step, zeta, a, total):
+def correct_position(
+    tables, unmeasured, sweeps, q, x, motion, rows, old, weights, factors, b, spare, step, zeta, a, total
+):
     """Correct ζ so that g + J `step` vanishes; returns the size of the change of x, which is in `total`.
 
-    step: the displacement (in the body, in space) by the rest of the correction. b and spare: room, three numbers a node.
+    step: the displacement (in the body, in space) by the rest of the correction. b, spare: room, three numbers a node.
     """
-    bodies, tiles, nodes, incidences, _, column, row, _, _, _, _, _, n, nt, nn, _ = tables
+    bodies, tiles, nodes, incidences = tables[0], tables[1], tables[2], tables[3]
+    n, nt, nn = tables[12], tables[13], tables[14]
     for k in range(3 * nn):
         b[k] = 0.0
     for k in range(6 * n):

@@ -125,7 +125,9 @@ def rattle(
     """Take up to `limit` steps. Memory: the point y, λ⁺, the tail."""
     whole, p, packed = carray(as_integers(p_at), (p_size,)), carray(p_at, (p_size,)), carray(e_at, (e_size,))
     tables, structure = mechanism(whole, p), structure_of(packed)
-    bodies, tiles, kept_nodes, incidences, slots, column, row, first, operations, masses, constants, gravity = tables[:12]
+    bodies, tiles, kept_nodes, incidences, slots, column, row, first, operations, masses, constants, gravity = tables[
+        :12
+    ]
     n, nt, nn, nm = tables[12], tables[13], tables[14], tables[15]
     places, nodes, n_nodes, n_lower = structure[0], structure[1], structure[9], structure[10]
     size = point_size(whole)
@@ -238,7 +240,7 @@ def rattle(
             store6(half, 6 * i, from_chart(bodies, i, motion, (turn, shift)))
             store6(new_v, 6 * i, (turn, shift))
         power, sweeps = 0.0, VELOCITY_SWEEPS if has_forces(whole) else 1
-        for sweep in range(sweeps):
+        for _ in range(sweeps):
             power = apply_forces(whole, p, t + h, new_q, new_v, wrenches, room)
             for i in range(n):
                 light = 1.0 / masses[i * MASS.size + MASS.mass]
@@ -253,7 +255,9 @@ def rattle(
                 was = load6(new_v, 6 * i, 0.0)
                 for k in range(3):
                     change = max(change, abs(new_v[6 * i + k] - velocity[6 * i + k]))
-                change = max(change, abs(was[1][0] - now[1][0]) + abs(was[1][1] - now[1][1]) + abs(was[1][2] - now[1][2]))
+                change = max(
+                    change, abs(was[1][0] - now[1][0]) + abs(was[1][1] - now[1][1]) + abs(was[1][2] - now[1][2])
+                )
                 store6(new_v, 6 * i, now)
             if not change > 1e-15 * fastest:
                 break

@@ -12,8 +12,20 @@ from chasles.absolute.implicit.structure import FULL, PLACE, SEPARATE
 from chasles.absolute.kkt import angular_of, is_point, linear_of, times
 from chasles.absolute.tables import BODY, PAIR
 from chasles.constraint.rows import EMPTY, IDENTITY, TILE
-from chasles.kernel.algebra import add, add_scaled, mat_add, mat_mul, mat_mul_t, mat_neg, mat_scale, mul, mul_t
-from chasles.kernel.algebra import scale, sub, transpose
+from chasles.kernel.algebra import (
+    add,
+    add_scaled,
+    mat_add,
+    mat_mul,
+    mat_mul_t,
+    mat_neg,
+    mat_scale,
+    mul,
+    mul_t,
+    scale,
+    sub,
+    transpose,
+)
 from chasles.kernel.policy import kernel
 from chasles.kernel.workspace import add3, add9, layout, load3, load9, store3, store9
 
@@ -67,9 +79,7 @@ def condense(tiles, incidences, slots, first, count, at, kind, left, right, bloc
             moved = mat_add(moved, mat_mul_t(load9(blocks, block + BLOCK.la, 0.0), A))
             if kind == FULL:
                 al = load9(blocks, block + BLOCK.al, 0.0)
-                turned = mat_add(
-                    turned, mat_scale(sign, al) if point else mat_mul_t(al, linear_of(right, tile, side))
-                )
+                turned = mat_add(turned, mat_scale(sign, al) if point else mat_mul_t(al, linear_of(right, tile, side)))
         for x in range(first, first + count):
             other, its = incidences[PAIR * x], incidences[PAIR * x + 1]
             total = mat_mul(angular_of(left, other, its), turned)
@@ -82,7 +92,9 @@ def condense(tiles, incidences, slots, first, count, at, kind, left, right, bloc
 
 
 @kernel
-def place_explicit(tiles, incidences, slots, first, count, at, angular, linear, kind, left, right, blocks, block, matrix):
+def place_explicit(
+    tiles, incidences, slots, first, count, at, angular, linear, kind, left, right, blocks, block, matrix
+):
     """Block and rows of a body that stays in the matrix."""
     add9(matrix, 9 * angular, load9(blocks, block + BLOCK.aa, 0.0))
     if kind == SEPARATE:
@@ -119,7 +131,7 @@ def clear_matrix(tiles, nodes, n_tiles, n_matrix, matrix):
 
 @kernel
 def factorise_saddle(bodies, tiles, incidences, structure, n_bodies, left, right, blocks, matrix, factors):
-    """Factors of the equations, of which `matrix` may already have couplings; blocks of condensed bodies are inverted."""
+    """Factors of the equations, to couplings already in `matrix`; blocks of condensed bodies are inverted."""
     places, _, slots, column, row, first, operations, _, _, n_nodes, n_lower = structure
     for i in range(n_bodies):
         begin, count = bodies[i * BODY.size + BODY.first], bodies[i * BODY.size + BODY.count]

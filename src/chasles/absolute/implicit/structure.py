@@ -16,8 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from chasles.absolute.mechanism import CONDENSED, AbsoluteMechanism
-from chasles.absolute.symbolic import Elimination, Support, eliminate
 from chasles.absolute.space import SE3_NAME
+from chasles.absolute.symbolic import Elimination, Support, eliminate
 from chasles.constraint.special import CUSTOM, EXTRA, EXTRA_AT, TURN, WITH_PARTNER
 from chasles.force.table import FORCE, FORCES, SPRING, WRENCH
 from chasles.kernel.policy import kernel
@@ -29,7 +29,9 @@ PLACE = layout("PLACE", explicit=1, angular=1, linear=1, slots=1, kind=1)
 # anything
 SEPARATE, LOWER, FULL = range(3)
 PARTS = ("places", "nodes", "slots", "column", "row", "first", "operations", "coupled", "unmeasured")
-HEAD = layout("HEAD", **dict.fromkeys((*PARTS, "end", "n_nodes", "n_lower", "vectors"), 1))  # vectors: how many the method's loop has, of six numbers a body
+HEAD = layout(
+    "HEAD", **dict.fromkeys((*PARTS, "end", "n_nodes", "n_lower", "vectors"), 1)
+)  # vectors: how many the method's loop has, of six numbers a body
 
 
 @dataclass(frozen=True)
