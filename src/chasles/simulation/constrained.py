@@ -78,7 +78,7 @@ class ConstrainedRun(FixedRun):
             start = algorithmic_start(self.problem, method, self.start, self.plan.step, y)
             parameters = (method.rho, method.index, method.local, method.tolerance, stiffen)
             multipliers = self._at_nodes(start.multipliers)
-            parts = (start.y, start.rates, start.algorithmic, multipliers, corrections, start.change, tail)
+            parts = (start.y, start.rates, start.algorithmic, multipliers, corrections, corrections, start.change, tail)
         elif isinstance(method, HalfExplicit):
             rows, nodes = method.table
             table = np.zeros((MOST_STAGES, MOST_STAGES))

@@ -80,13 +80,13 @@ def generalized_alpha(
     limit, p_at, p_size, e_at, e_size, parameters_at, memory_at, work_at, counts_at, history_at, times_at, total,
     every, saved_t_at, saved_y_at,
 ):  # fmt: skip
-    """Take up to `limit` steps. Memory: the point y, then V', a, λ, ζ, the change of x'' in the step before."""
+    """Take up to `limit` steps. Memory: the point y, then V', a, λ, ζ, the changes of ζ and x'' in the step before."""
     whole, p, packed = carray(as_integers(p_at), (p_size,)), carray(p_at, (p_size,)), carray(e_at, (e_size,))
     tables, structure = mechanism(whole, p), structure_of(packed)
     bodies, tiles, constants, n, nt, nn = tables[0], tables[1], tables[10], tables[12], tables[13], tables[14]
     nodes, unmeasured, n_nodes = structure[1], structure[8], structure[9]
     size = point_size(whole)
-    end = size + 18 * n + 3 * n_nodes + 3 * nn
+    end = size + 18 * n + 3 * n_nodes + 6 * nn
     memory = carray(memory_at, (end + TAIL + whole[HEAD.n_angles],))
     parameters = carray(parameters_at, (ALPHA.size,))
     counts, history = carray(counts_at, (COUNTS.size,)), carray(history_at, (2 * ITERATIONS,))
@@ -99,7 +99,7 @@ def generalized_alpha(
     q, v = y[: POSE * n], y[POSE * n : (POSE + TWIST) * n]
     rate_n, a_n = memory[size : size + 6 * n], memory[size + 6 * n : size + 12 * n]
     lam = memory[size + 12 * n : size + 12 * n + 3 * n_nodes]
-    zeta = memory[end - 6 * n - 3 * nn : end - 6 * n]
+    zeta, drift = memory[end - 6 * n - 6 * nn : end - 6 * n - 3 * nn], memory[end - 6 * n - 3 * nn : end - 6 * n]
     growth, tail = memory[end - 6 * n : end], memory[end:]
     x, star, rate, second = (
         vectors[: 6 * n],
@@ -141,6 +141,10 @@ def generalized_alpha(
             set_motion(bodies, n, q, v, motion)
             prepare(tiles, constants, nt, motion, rows)
             keep_rows(tables, rows, old, weights, kept_matrix, kept_factors)
+            for k in range(3 * nn):  # predicted as x'' is; from here on `drift` has where ζ was
+                before_step = zeta[k]
+                zeta[k] += drift[k]
+                drift[k] = before_step
             displacement(tables, old, weights, q, zeta, a)
             for k in range(6 * n):
                 x[k] += a[k]
@@ -229,6 +233,9 @@ def generalized_alpha(
                 store6(a_n, 6 * i, plus(load6(new_rate, 6 * i, 0.0), 1.0, ahead))
         for k in range(6 * n):
             rate_n[k] = new_rate[k]
+        if index == 2:
+            for k in range(3 * nn):
+                drift[k] = zeta[k] - drift[k]
         finish_step(whole, tables, 0.5 * h * (tail[0] + power), new_q, new_v, y, motion, rows)
         tail[0] = power
         counts[COUNTS.step] += 1
