@@ -10,7 +10,7 @@ import pytest
 import chasles as ch
 from tests.absolute.implicit.systems import BRULS_SPIN, bruls_top, run, stepper
 
-TIGHT = {"metric": "unit", "tolerance": 1e-13}
+TIGHT = {"metric": "unit", "tolerance": 1e-14}
 METHODS = {
     "index 3": ch.GeneralizedAlpha(0.9, index=3, local=False, tolerance=1e-13),
     "index 2": ch.GeneralizedAlpha(0.9, index=2, local=False, **TIGHT),

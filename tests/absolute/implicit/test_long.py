@@ -64,5 +64,7 @@ def test_a_chain_of_100_falls_and_whips():
     assert found.success
     assert kinetic > 3e4
     assert np.abs(balance - balance[0]).max() < 1e-4 * kinetic
-    assert found.violations[0].max() < 1e-12
+    assert (
+        found.violations[0].max() < 1e-10 * 1e-3 * np.abs(found.twists).max()
+    )  # what Newton's method leaves of a step
     assert found.violations[1].max() < 1e-8

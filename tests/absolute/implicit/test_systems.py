@@ -54,7 +54,8 @@ def test_joints(name, kind):
     assert order > method.order - 0.2
     position, speed = fine.violations
     assert position.max() < 1e-13
-    assert speed.max() < (1e-3 if name == "index 3" else 1e-11)
+    # Newton's method stops at 1e-10 of the velocities
+    assert speed.max() < (1e-3 if name == "index 3" else 1e-10 * (1.0 + np.abs(fine.twists).max()))
 
 
 @pytest.mark.parametrize("kind", [a_distance, a_line, a_plane, a_custom_link, disc_on_plate])
