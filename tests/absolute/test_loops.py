@@ -5,7 +5,7 @@ import pytest
 from scipy.integrate import quad
 
 import chasles as ch
-from chasles.absolute.mechanism import CONDENSED
+from chasles.absolute.plan import CONDENSED
 from tests.absolute import loops
 from tests.absolute.systems import SPACES, double_pendulum
 
@@ -66,7 +66,7 @@ def test_a_platform_whose_legs_have_more_equations_than_freedoms(space):
     """The order of elimination must not rest on a leg alone."""
     system, poses = loops.platform()
     mechanism = system.compile("absolute", space=space)
-    assert len(mechanism._incident[0]) > CONDENSED  # the plate is a hub
+    assert len(mechanism._plan.incident[0]) > CONDENSED  # the plate is a hub
     twists = np.random.default_rng(0).normal(size=(5, 6))
     run = ch.simulate(system, (0.0, 0.5), poses=poses, twists=twists, assemble=True, space=space, stabilization=None,
                       **TIGHT)  # fmt: skip
@@ -93,6 +93,14 @@ def test_accelerations_of_loops_solve_the_dense_equations(make):
                     force = force - J[k, side].T @ solution.multipliers[k]
         pushed = np.concatenate([inertia @ a[:3], body.mass * a[3:]])
         assert np.abs(pushed - force).max() < 1e-11 * (1.0 + np.abs(force).max())
+
+
+def test_leading_axes_broadcast():
+    mechanism = loops.four_bar().compile("absolute")
+    central, velocity = mechanism.state(loops.four_bar_poses(START), loops.four_bar_twists(START, SPEED))
+    one = mechanism.accelerations(central, velocity).accelerations
+    for many in ((np.tile(central, (4, 1, 1)), velocity), (central, np.tile(velocity, (4, 1, 1)))):
+        assert np.array_equal(mechanism.accelerations(*many).accelerations, np.tile(one, (4, 1, 1)))
 
 
 # ---------------------------------------------------------------- starts

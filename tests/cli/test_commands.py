@@ -74,7 +74,7 @@ def test_a_first_run_says_that_it_compiles(tmp_path, monkeypatch):
         (("run", "heavy_top", "--step", "-1"), "step"),
         (("run", "unknown"), "heavy_top"),
         (("run", "heavy_top", "--step", "abc"), "abc"),
-        (("reproduce", "005"), "no paper '005'; there is 000, 004"),
+        (("reproduce", "005"), "no paper '005'; there is 000, 003, 004"),
         (("reproduce", "004", "--figure", "4"), "no numerical figure 4; it has 2, 3, 5"),
         (("reproduce", "004", "--figure", "five"), "five"),
         (("compare", "nothing"), "heavy_top"),

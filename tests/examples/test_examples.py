@@ -8,11 +8,16 @@ from pathlib import Path
 import pytest
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
+PICTURE = "picture.png"  # stands for a file in a folder of the test
 CASES = {
     "double_pendulum.py": (("--time", "0.5"), "verdict: passed"),
     "humanoid_batch.py": (("--states", "200"), "inverse dynamics of 200 states"),
     "arm_controller.py": (("--time", "0.5"), "verdict: passed"),
+    "shooting.py": ((), "verdict: passed"),
+    "flexible_joint.py": (("--time", "0.05"), "verdict: passed"),
     "satellite.py": (("--time", "1"), "verdict: passed"),
+    "kinematic_calibration.py": (("--poses", "60", "--picture", PICTURE), "verdict: as good as the noise allows"),
+    "inertial_identification.py": (("--samples", "300", "--picture", PICTURE), "verdict: as good as the noise allows"),
 }
 
 
@@ -21,8 +26,10 @@ def test_every_example_is_run():
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_example(name):
+def test_example(name, tmp_path):
     arguments, expected = CASES[name]
+    picture = tmp_path / PICTURE
+    arguments = [str(picture) if argument == PICTURE else argument for argument in arguments]
     done = subprocess.run(
         [sys.executable, "-W", "error", str(EXAMPLES / name), *arguments],
         env=os.environ,
@@ -33,3 +40,4 @@ def test_example(name):
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert expected in done.stdout
+    assert picture.exists() == (str(picture) in arguments)

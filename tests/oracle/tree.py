@@ -196,6 +196,7 @@ class Link:
         g = pose_matrix(q if self.group == "free" else [*q, 0, 0, 0])
         if delta is not None:
             g = g @ exponential(delta if self.group == "free" else np.concatenate([delta, zeros(3)]))
+        assert self.place is not None
         return self.place @ g @ inverse(self.place)
 
 

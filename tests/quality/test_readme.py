@@ -8,11 +8,19 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PAGES = [
     "README.md",
-    *(
-        f"docs/{name}.md"
-        for name in ("index", "absolute", "implicit", "integrators", "mechanisms", "models", "representations")
-    ),
-    *(f"docs/{name}.md" for name in ("screws", "simulation")),
+    "docs/index.md",
+    "docs/absolute.md",
+    "docs/derivatives.md",
+    "docs/higher_order.md",
+    "docs/implicit.md",
+    "docs/integrators.md",
+    "docs/mechanisms.md",
+    "docs/models.md",
+    "docs/parameters.md",
+    "docs/representations.md",
+    "docs/screws.md",
+    "docs/sensitivities.md",
+    "docs/simulation.md",
 ]
 
 

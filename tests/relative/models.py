@@ -187,7 +187,7 @@ def random_body(rng: np.random.Generator) -> dict[str, Any]:
     }
 
 
-def random_pose(rng: np.random.Generator, around: Sequence[float] = (0.0, 0.0, 0.0)) -> tuple[float, ...]:
+def random_pose(rng: np.random.Generator, around: Sequence[float] | np.ndarray = (0.0, 0.0, 0.0)) -> tuple[float, ...]:
     turn = rng.normal(size=4)
     return (*_numbers(turn / np.linalg.norm(turn)), *_numbers(np.array(around) + rng.uniform(-0.4, 0.4, 3)))
 

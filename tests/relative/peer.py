@@ -21,7 +21,8 @@ class Peer:
         self.model.gravity.linear = np.array(mechanism.system.gravity)
         self.model.gravity.angular = np.zeros(3)
         identity = pose.identity()
-        carried = {"ground": (0, identity)}  # joint of Pinocchio that carries a body, and the body's pose on it
+        # joint of Pinocchio that carries a body, and the body's pose on it
+        self.carried = carried = {"ground": (0, identity)}
         self.rows: list[int] = []  # coordinate of chasles for each of Pinocchio
         self.columns: list[int] = []  # and velocity
         for joint in mechanism.tree.joints:

@@ -1,5 +1,7 @@
 """How batches reach the compiled loops."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 
@@ -59,3 +61,34 @@ def test_no_states(mechanism):
 
 def test_no_frames(mechanism):
     assert mechanism.poses(np.zeros((4, mechanism.nq)), []).shape == (4, 0, 7)
+
+
+def test_one_state_is_read_where_it_is(mechanism):
+    """Arguments that fit are not copied, others are; the caller's arrays stay as they were, results are new arrays."""
+    q, v, a = np.random.default_rng(2).normal(size=(3, mechanism.nv))
+    given = [x.copy() for x in (q, v, a)]
+    first = mechanism.inverse_dynamics(q, v, a)
+    kept = first.copy()
+    assert mechanism.inverse_dynamics(2 * q, v, a) is not first
+    np.testing.assert_array_equal(first, kept)
+    for x, before in zip((q, v, a), given, strict=True):
+        np.testing.assert_array_equal(x, before)
+    fixed = a.copy()
+    fixed.flags.writeable = False
+    np.testing.assert_array_equal(mechanism.inverse_dynamics(list(q), np.repeat(v, 2)[::2], fixed), kept)
+    np.testing.assert_allclose(
+        mechanism.inverse_dynamics(*(np.tile(x, (4, 1)) for x in (q, v, a)))[3], kept, rtol=1e-13
+    )
+    assert np.isfinite(mechanism.inverse_dynamics(q, 0 * v, 1e200 * a)).all()  # whose square is not finite
+    for bad in (np.nan, np.inf):
+        with pytest.raises(ValueError, match=r"v\[1\] is not finite"):
+            mechanism.inverse_dynamics(q, np.where(np.arange(mechanism.nv) == 1, bad, v), a)
+
+
+def test_one_state_in_several_threads(mechanism):
+    """Workspaces are not shared."""
+    states = np.random.default_rng(3).normal(size=(2000, 3, mechanism.nv))
+    expected = [mechanism.forward_dynamics(*state) for state in states]
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda state: mechanism.forward_dynamics(*state), states))
+    np.testing.assert_array_equal(found, expected)

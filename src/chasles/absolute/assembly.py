@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from chasles.constraint.rows import EMPTY, TILE
+from chasles.constraint.errors import AssemblyError, RedundantConstraintsError
+from chasles.constraint.rows import EMPTY, ROTOR, TILE
 from chasles.lie import pose as pose_group
 from chasles.lie.arrays import real_array
-from chasles.lie.rotation import quaternion_to_matrix
 
 if TYPE_CHECKING:
     from chasles.absolute.mechanism import AbsoluteMechanism
@@ -23,14 +23,6 @@ ASSEMBLED = 1e-10  # residual of an assembly that succeeded
 NEAR = 1e-6  # from here on the projection of the steps takes over
 
 
-class AssemblyError(ValueError):
-    """No state near the given one satisfies all constraints."""
-
-
-class RedundantConstraintsError(ValueError):
-    """Constraints that depend on each other."""
-
-
 def scaled_jacobian(mechanism: AbsoluteMechanism, central: np.ndarray, t: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
     """J M^(-1/2) of all rows that are not empty, (rows, 6 bodies), and the node and row (0, 1, 2) of each."""
     blocks = mechanism.jacobians(central, t=t)
@@ -39,7 +31,8 @@ def scaled_jacobian(mechanism: AbsoluteMechanism, central: np.ndarray, t: float 
     roots = [inverse_root(body) for body in mechanism.system.bodies]
     used = np.zeros(J.shape[:2], dtype=bool)
     for k, tile in enumerate(mechanism.tiles):
-        used[nodes[k]] = tile.integers[TILE.kinds : TILE.kinds + 3] != EMPTY
+        kinds = tile.integers[TILE.kinds : TILE.kinds + 3]
+        used[nodes[k]] = (kinds != EMPTY) & (kinds != ROTOR)
         for side, body in enumerate((tile.first, tile.second)):
             if body >= 0:
                 J[nodes[k], :, 6 * body : 6 * body + 6] += blocks[k, side] @ roots[body]
@@ -191,31 +184,3 @@ def consistent_velocities(
             f"consistent_velocities: no velocities satisfy {violated(mechanism, speed, limit, '[m/s or rad/s]')}"
         )
     return mechanism.twists(at, velocity)
-
-
-def reactions(mechanism: AbsoluteMechanism, joint: str, central: np.ndarray, velocity: np.ndarray, t, angles):
-    """Wrenches of a joint or constraint on its child: `AbsoluteMechanism.reactions`."""
-    tiles = [k for k, tile in enumerate(mechanism.tiles) if tile.joint == joint]
-    if joint not in mechanism.constraint_names:
-        known = ", ".join(mechanism.constraint_names[:12])
-        raise ValueError(f"reactions: there is no joint or constraint {joint!r}; there are {known}")
-    if len({(mechanism.tiles[k].first, mechanism.tiles[k].second) for k in tiles}) > 1:
-        raise ValueError(f"reactions: {joint!r} couples two joints; its wrenches are not on one body")
-    batch = central.shape[:-2]
-    if not tiles:  # a free joint
-        return np.zeros((*batch, 6))
-    child = mechanism.tiles[tiles[0]].second
-    multipliers = mechanism.accelerations(central, velocity, t, angles).multipliers[..., tiles, :]
-    J = mechanism.jacobians(central, velocity, t, angles)[..., tiles, 1, :, :]
-    wrench = -np.einsum("...tki,...tk->...i", J, multipliers)
-    if child < 0:
-        frame, R = pose_group.identity(), np.broadcast_to(np.eye(3), (*batch, 3, 3))
-    else:
-        names = {item.name: item for item in mechanism.system.joints}
-        on_body = names[joint].child_frame if joint in names else pose_group.identity()
-        frame = mechanism._central(mechanism.bodies[child], on_body)
-        R = quaternion_to_matrix(central[..., child, :4])
-    force = np.einsum("...ji,...j->...i", R, wrench[..., 3:])
-    torque = wrench[..., :3] - np.cross(frame[4:], force)
-    turn = quaternion_to_matrix(frame[:4])
-    return np.concatenate([torque @ turn, force @ turn], axis=-1)

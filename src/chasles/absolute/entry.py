@@ -7,6 +7,7 @@ import functools
 from numba import carray, types
 
 from chasles.absolute.factor import factorise, solve
+from chasles.absolute.forces import act
 from chasles.absolute.kkt import (
     POSE,
     TWIST,
@@ -21,11 +22,10 @@ from chasles.absolute.kkt import (
     set_motion,
 )
 from chasles.absolute.tables import BODY, HEAD, SE3, part_of
-from chasles.constraint.rows import IDENTITY, MOTION, ROWS, within_subgroup
-from chasles.constraint.special import ROOM, add_target_speeds, angle_rates
-from chasles.force.table import FORCE, FORCES, MOVING, SCRATCH, SPRING, add_spring, add_wrench
+from chasles.constraint.rows import CUSTOM, IDENTITY, MOTION, ROTOR, ROWS, TILE, TRAVEL, TURN, within_subgroup
+from chasles.constraint.special import ROOM, TARGET, add_target_speeds, angle_rates, call_special
 from chasles.kernel.address import NUMBERS, address_of, as_integers, invoke
-from chasles.kernel.algebra import add, mat_scale, mul, mul_t, scale
+from chasles.kernel.algebra import add, dot, mat_scale, mul, mul_t, scale
 from chasles.kernel.policy import kernel, native
 from chasles.kernel.workspace import load3, load9, store3, store6, store9
 from chasles.lie import quaternion
@@ -123,7 +123,24 @@ def accelerations(p_at, p_size, q_at, v_at, wrenches_at, work_at, a_at):
                 angular, linear = within_subgroup(tables[1], tables[10], held - 1, angular, linear)
         store6(out, 6 * i, (angular, linear))
     if whole[HEAD.n_angles] > 0:
+        for k in range(whole[HEAD.n_angles]):  # of joints on which something acts, as `act` left them
+            out[6 * n + k] = p[whole[HEAD.rates] + k]
         angle_rates(tables[1], tables[10], tables[13], motion, out[6 * n :])
+
+
+@kernel(allocates=True)
+def power_of_drives(whole, p, work):
+    """Power of constraints that depend on time, after `accelerations`: -λ·(J V), where J V is what they ask for."""
+    tables = mechanism(whole, p)
+    tiles, nodes, constants, nt = tables[1], tables[2], tables[10], tables[13]
+    motion, rows, _, _, x, _, _ = work_parts(whole, work)
+    power = 0.0
+    for t in range(nt):
+        kind = tiles[t * TILE.size + TILE.kinds]
+        if kind == CUSTOM or kind == TURN or kind == TRAVEL:
+            call_special(TARGET, tiles, constants, t, motion, rows)
+            power -= dot(load3(x, 3 * nodes[t], 0.0), load3(rows, rows.shape[0] - 1 - ROOM.size, 0.0))
+    return power
 
 
 @kernel
@@ -156,8 +173,9 @@ def displace(n, q, a, motion):
 def project(p_at, p_size, q_at, v_at, work_at, report_at):
     """Bring a state back onto the constraints, mass-orthogonally: positions first, then velocities.
 
-    Positions are iterated to rounding with one factor, unless that converges slowly. report: the largest residual
-    before and after, the largest |J V - target| after, sweeps.
+    Both are iterated to rounding with one factor, unless that converges slowly: the factor only says how far to go, the
+    direction is that of the state at hand. report: the largest residual before and after, the largest |J V - target|
+    after, sweeps. If report[3] is not zero at the start, the factor of a state nearby is in the workspace.
     """
     whole, p = carray(as_integers(p_at), (p_size,)), carray(p_at, (p_size,))
     bodies, tiles, nodes, incidences, slots, column, row, first, operations, masses, constants, _, n, nt, nn, nm = (
@@ -172,7 +190,7 @@ def project(p_at, p_size, q_at, v_at, work_at, report_at):
         for k in range(3):
             far = max(far, abs(q[POSE * i + 4 + k]))
     report[0] = off
-    sweeps, stale = 0, True
+    sweeps, stale = 0, report[3] == 0.0
     while True:
         if stale:
             assemble(bodies, tiles, nodes, incidences, slots, masses, n, nt, nm, rows, matrix)
@@ -205,19 +223,24 @@ def project(p_at, p_size, q_at, v_at, work_at, report_at):
     speed, fastest = 0.0, 0.0
     for k in range(6 * n):
         fastest = max(fastest, abs(velocity[k]))
-    for _ in range(4):
+    for sweep in range(5):
         for k in range(3 * nn):
             x[k] = 0.0
         add_jacobian_times(bodies, tiles, nodes, incidences, n, rows, velocity, x, -1.0, True)
         add_target_speeds(tiles, constants, nodes, nt, motion, rows, x, 1.0)
-        speed = 0.0
+        slower, speed = speed, 0.0
         for t in range(nt):
+            if tiles[t * TILE.size + TILE.kinds] == ROTOR:  # holds nothing
+                x[3 * nodes[t]] = 0.0
             for k in range(3):
                 size = abs(x[3 * nodes[t] + k])
                 if not size <= speed:
                     speed = size
         if not speed > 4.0 * ROUNDING * fastest:  # a NaN ends it too
             break
+        if sweep == 1 and speed > 1e-3 * slower:
+            assemble(bodies, tiles, nodes, incidences, slots, masses, n, nt, nm, rows, matrix)
+            factorise(nn, column, row, first, operations, matrix, factors)
         for k in range(6 * n):
             a[k] = 0.0
         solve(nn, column, row, factors, x)
@@ -230,45 +253,6 @@ def project(p_at, p_size, q_at, v_at, work_at, report_at):
         if bodies[i * BODY.size + BODY.space] == SE3:
             linear = mul_t(load9(motion, i * MOTION.size + MOTION.rotation, 0.0), linear)
         store6(v, TWIST * i, (load3(velocity, 6 * i, 0.0), linear))
-
-
-@native
-def act(t, p_at, p_size, q_at, v_at, wrenches_at, work_at, result_at):
-    """All forces but gravity as wrenches (torque in the body, force in space); result: (power, stored energy)."""
-    whole, p = carray(as_integers(p_at), (p_size,)), carray(p_at, (p_size,))
-    n = whole[HEAD.n_bodies]
-    bodies = part_of(whole, whole, HEAD.bodies, HEAD.tiles)
-    table, values = part_of(whole, whole, HEAD.table, HEAD.values), part_of(p, whole, HEAD.values, HEAD.end)
-    q, v, wrenches = carray(q_at, (POSE * n,)), carray(v_at, (TWIST * n,)), carray(wrenches_at, (6 * n,))
-    work, result = carray(work_at, (MOVING.size * (n + 1) + SCRATCH,)), carray(result_at, (2,))
-    states, room = work[: MOVING.size * (n + 1)], work[MOVING.size * (n + 1) :]
-    store9(states, MOVING.rotation, (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0))
-    for k in range(MOVING.position, MOVING.size):
-        states[k] = 0.0
-    for i in range(n):
-        at = (i + 1) * MOVING.size
-        R = quaternion.to_matrix((q[POSE * i], q[POSE * i + 1], q[POSE * i + 2], q[POSE * i + 3]))
-        linear = load3(v, TWIST * i + 3, 0.0)
-        if bodies[i * BODY.size + BODY.space] != SE3:
-            linear = mul_t(R, linear)
-        store9(states, at + MOVING.rotation, R)
-        store3(states, at + MOVING.position, load3(q, POSE * i + 4, 0.0))
-        store6(states, at + MOVING.twist, (load3(v, TWIST * i, 0.0), linear))
-    for k in range(6 * n):
-        wrenches[k] = 0.0
-    power, energy = 0.0, 0.0
-    for k in range(table[FORCES.count]):
-        line = FORCES.size + k * FORCE.size
-        at = table[line + FORCE.numbers]
-        if table[line + FORCE.kind] == SPRING:
-            lost, stored = add_spring(table, line, values, at, states, MOVING.size, wrenches)
-            power, energy = power + lost, energy + stored
-        else:
-            power += add_wrench(t, table, line, values, at, states, MOVING.size, wrenches, room)
-    for i in range(n):
-        R = load9(states, (i + 1) * MOVING.size + MOVING.rotation, 0.0)
-        store3(wrenches, 6 * i + 3, mul(R, load3(wrenches, 6 * i + 3, 0.0)))
-    result[0], result[1] = power, energy
 
 
 @functools.cache
@@ -296,12 +280,6 @@ def accelerations_of_states(address, whole, p, times, angles, q, v, wrenches, wo
 def project_state(address, whole, p, t, angles, q, v, work, report):
     set_clock(whole, work, t, angles, 0)
     invoke(address, p, p.shape[0], q, v, work, report)
-
-
-@kernel(entry=True)
-def forces_on_states(address, times, p, q, v, wrenches, work, results):
-    for k in range(q.shape[0]):
-        invoke(address, times[k], p, p.shape[0], q[k], v[k], wrenches[k], work, results[k])
 
 
 @kernel(entry=True, allocates=True)

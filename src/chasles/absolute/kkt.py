@@ -17,6 +17,7 @@ from chasles.constraint.rows import (
     IDENTITY,
     MOTION,
     POINT,
+    ROTOR,
     ROWS,
     TILE,
 )
@@ -155,12 +156,14 @@ def add_tile(matrix, slots, at, value, sign):
 
 @kernel
 def assemble(bodies, tiles, nodes, incidences, slots, masses, n_bodies, n_tiles, n_matrix, rows, matrix):
-    """The matrix: inertias and Jacobians of hubs, minus S of the condensed bodies, -1 for rows that are empty."""
+    """The matrix: inertias and Jacobians of hubs, minus S of the condensed bodies, -1 for rows that are empty
+    and those of rotors."""
     for k in range(9 * n_matrix):
         matrix[k] = 0.0
     for t in range(n_tiles):
         for k in range(3):
-            if tiles[t * TILE.size + TILE.kinds + k] == EMPTY:
+            kind = tiles[t * TILE.size + TILE.kinds + k]
+            if kind == EMPTY or kind == ROTOR:
                 matrix[9 * nodes[t] + 4 * k] = -1.0
     for i in range(n_bodies):
         row, m = i * BODY.size, i * MASS.size

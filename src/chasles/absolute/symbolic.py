@@ -8,6 +8,7 @@ order must see to it that each is definite: see `Support`.
 from __future__ import annotations
 
 import heapq
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
@@ -50,12 +51,20 @@ class Support:
     may go.
     """
 
-    def __init__(self, first_hub: int, joint_of: list[str], bodies_of: dict[str, list[int]], hubs: list[int]):
-        """Nodes before first_hub are tiles of the joints `joint_of`; then two for each hub."""
+    def __init__(
+        self,
+        first_hub: int,
+        joint_of: list[str],
+        bodies_of: dict[str, list[int]],
+        hubs: list[int],
+        definite: Collection[str] = (),
+    ):
+        """Nodes before first_hub are tiles of the joints `joint_of`; then two for each hub. Those of rotors are
+        `definite` by themselves."""
         self._first_hub, self._joint_of, self._bodies_of, self._hubs = first_hub, joint_of, bodies_of, hubs
         self._standing = dict.fromkeys(hubs, 2)  # nodes that are not eliminated yet
         self._supports: dict[int, str] = {}  # the joint of each body that has one
-        self._supported: set[str] = set()
+        self._supported: set[str] = set(definite)
         self._refused: dict[str, int] = {}  # how many hubs stood when a joint found no support
 
     def allows(self, node: int) -> bool:

@@ -25,9 +25,15 @@ SE3, SO3XR3 = 1, 0
 PARTS = (
     *("bodies", "tiles", "nodes", "incidences", "slots", "column", "row", "first", "operations"),  # integers
     *("masses", "constants", "gravity", "table", "values"),  # numbers; the table of forces is integers again
+    *("joints", "joint_numbers"),  # what acts along coordinates (`joint_force`): integers and numbers
+    *("counted", "rates", "control"),  # of a simulation: angles over full turns, their rates, inputs along coordinates
 )
 # n_angles: angles that are counted over full turns; gravity is followed by the two constants of Baumgarte
-COUNTS = ("n_bodies", "n_tiles", "n_nodes", "n_matrix", "n_angles", "accelerations", "project", "act")
+# n_moving: tiles that may depend on time and so do work
+COUNTS = (
+    *("n_bodies", "n_tiles", "n_nodes", "n_matrix", "n_angles", "accelerations", "project", "act"),
+    *("n_joints", "n_moving"),
+)
 HEAD = layout("HEAD", **dict.fromkeys((*PARTS, "end", *COUNTS), 1))
 
 

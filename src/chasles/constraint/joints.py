@@ -16,6 +16,7 @@ from chasles.constraint.rows import (
     PLANE,
     POINT,
     ROTATION,
+    ROTOR,
     SCREW,
     SLIDE,
     SPHERE,
@@ -42,7 +43,7 @@ SUBGROUPS = {
 
 @dataclass(frozen=True)
 class Tile:
-    """Up to three rows of one joint or constraint."""
+    """Up to three rows of one joint or constraint; a rotor's row is an inertia and does not count."""
 
     joint: str
     first: int
@@ -53,7 +54,7 @@ class Tile:
 
     def __post_init__(self):
         kinds = self.integers[TILE.kinds : TILE.kinds + 3]
-        object.__setattr__(self, "rows", int(np.count_nonzero(kinds != EMPTY)))
+        object.__setattr__(self, "rows", int(np.count_nonzero((kinds != EMPTY) & (kinds != ROTOR))))
 
     @property
     def kind(self) -> int:
@@ -89,15 +90,8 @@ def rows_of(joint: Joint) -> list[list[Row]]:
         return [[(SLIDE, Z, 0 * X, 0.0), none, none], [*parallel, none]]
     if joint.kind == "universal":
         first, second = (np.array(screw[:3]) for screw in joint.screws)
-        if abs(first @ second) > 1e-12:
-            raise ValueError(
-                f"joint {joint.name!r}: a universal joint whose axes are not perpendicular has no constraint rows yet; "
-                "use two revolute joints with a body in between"
-            )
-        return [point, [(DOT, first, second, 0.0), none, none]]
-    raise ValueError(
-        f"joint {joint.name!r}: a general joint has no constraint rows; give it as joints of the named kinds"
-    )
+        return [point, [(DOT, first, second, float(first @ second)), none, none]]
+    raise ValueError(f"joint {joint.name!r}: no rows are known for a joint of kind {joint.kind!r}")
 
 
 def axis_frame(joint: Joint) -> np.ndarray:

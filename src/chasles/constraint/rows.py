@@ -5,7 +5,7 @@ d = (r_B + R_B b) - (r_A + R_A a), with directions u fixed in A and w fixed in B
 
     POINT     d = 0 in space                                       (all three rows of the tile)
     SLIDE     (R_A u)·d = 0                                        a point of B in a plane of A
-    DOT       (R_A u)·(R_B w) = 0                                  directions stay perpendicular
+    DOT       (R_A u)·(R_B w) = s                                  directions keep their angle
     DISTANCE  (d·d - s²)/(2 s) = 0                                 a rigid link of length s
     HELIX     (R_A u)·d - s φ = 0                                  sliding along u coupled to the angle φ about it
 
@@ -22,6 +22,7 @@ from chasles.kernel.policy import kernel
 from chasles.kernel.workspace import layout, load3, load9, store3
 
 EMPTY, POINT, SLIDE, DOT, DISTANCE, HELIX = range(6)
+TURN, TRAVEL, CUSTOM, ROLL, SCREWS, ROTOR = range(6, 12)  # see `special`
 # integers of a tile: the two bodies, the kinds of its rows, and the subgroup of SE(3) in which it holds body B, or 0
 TILE = layout("TILE", first=1, second=1, kinds=3, subgroup=1)
 # and its numbers: the points on the bodies, for each row u, w and s, and the axis of a subgroup in B
@@ -117,7 +118,7 @@ def evaluate_tile(tiles, numbers, j, motion, work):
         elif kind == DOT:
             u, w = vector(numbers, n + NUMBERS.u + 3 * k), vector(numbers, n + NUMBERS.w + 3 * k)
             U, W = mul(RA, u), mul(RB, w)
-            work[at + ROWS.residual + k] = dot(U, W)
+            work[at + ROWS.residual + k] = dot(U, W) - numbers[n + NUMBERS.s + k]
             store_row(work, at, k, cross(u, mul_t(RA, W)), ZERO, cross(w, mul_t(RB, U)), ZERO)
         else:
             s = numbers[n + NUMBERS.s + k]

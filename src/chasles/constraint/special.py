@@ -6,10 +6,16 @@ A tile of these has its kind in its first row:
     TRAVEL  c (R_A u_0)·d, the distance along it
     CUSTOM  what a law computes
     ROLL    the point of B in contact has the velocity of the plane of A: three rows along u_0, u_1, u_2 (the normal)
+    SCREWS  of a joint given by screws, the twist is reciprocal to what the joint forbids (`screws`)
+    ROTOR   no constraint but the inertia of a rotor, which is felt along one coordinate
 
 A coordinate is alone (c q = offset), driven by a law of time (c q = offset + law), or coupled with that of the tile
 before it: the two tiles share their row of the equations, each with the Jacobians of its own bodies, and the residual
 and the acceleration term of both are in the second.
+
+A rotor of inertia I on a coordinate q adds I s sᵀ to the mass matrix, s the row of q. As a body of its own, with the
+acceleration α = s a + s' V and I α = λ, it is the row √I (s a - α) = 0: with α eliminated, a row √I s with -1 on the
+diagonal, as the empty rows have it.
 
 What the kernels need besides motion and numbers is at the end of the rows: room for laws, angles counted over full
 turns, which are states of a simulation, and the time.
@@ -21,11 +27,31 @@ import functools
 
 from numba import carray, types
 
+from chasles.constraint.room import (
+    ALONE,
+    BEFORE_PARTNER,
+    EXTRA,
+    EXTRA_AT,
+    OUT,
+    ROOM,
+    WITH_PARTNER,
+    angle_of,
+    between,
+    call_law,
+    frame_turn,
+)
+from chasles.constraint.rotor import rotor_motion, rotor_rows
 from chasles.constraint.rows import (
+    CUSTOM,
     EMPTY,
     NUMBERS,
+    ROLL,
+    ROTOR,
     ROWS,
+    SCREWS,
     TILE,
+    TRAVEL,
+    TURN,
     TURN_ANGLE,
     ZERO,
     acceleration_term,
@@ -35,6 +61,7 @@ from chasles.constraint.rows import (
     vector,
     velocity_of,
 )
+from chasles.constraint.screw_rows import screw_rate, screw_rows
 from chasles.kernel.address import INTEGERS as INTEGER_POINTER
 from chasles.kernel.address import NUMBERS as REAL_POINTER
 from chasles.kernel.address import address_of, invoke
@@ -42,45 +69,10 @@ from chasles.kernel.algebra import add, add_scaled, cross, dot, mat_mul, mul, mu
 from chasles.kernel.functions import atan2
 from chasles.kernel.lanes import rint, sqrt
 from chasles.kernel.policy import kernel, native
-from chasles.kernel.workspace import add3, layout, load3, store3, store6
+from chasles.kernel.workspace import add3, load3, store3, store6
 from chasles.lie import quaternion
 
-TURN, TRAVEL, CUSTOM, ROLL = range(6, 10)
 UNBOUNDED = 1 << 40  # length of arrays of which only a pointer is known
-ALONE, BEFORE_PARTNER, WITH_PARTNER = range(3)  # how a coordinate is used
-# numbers of a special tile that take the place of w_1 and w_2: the law's address (exact as a float: it is below 2^53)
-# or 0, where its parameters begin among the numbers of all tiles and how many, which angle is its own or -1, its use,
-# and the address of `special`
-EXTRA = layout("EXTRA", law=1, parameters=1, count=1, angle=1, use=1, function=1)
-EXTRA_AT = NUMBERS.w + 3
-# arguments and result of a law: poses and twists of two bodies; residual, rows of both, rate, target (`Custom`)
-ROOM = layout("ROOM", poses=14, twists=12, out=45)
-OUT = layout("OUT", residual=3, first=18, second=18, rate=3, target=3)
-
-
-@kernel
-def time_of(work):
-    return work[work.shape[0] - 1]
-
-
-@kernel
-def angle_of(work, k):
-    """The k-th angle that is counted over full turns."""
-    return work[work.shape[0] - 2 - ROOM.size - k]
-
-
-@kernel
-def call_law(numbers, n, work):
-    """Evaluate the law of a tile; where its result is in `work`."""
-    at = work.shape[0] - 1 - ROOM.size
-    for k in range(OUT.size):
-        work[at + ROOM.out + k] = 0.0
-    law, first = int(numbers[n + EXTRA_AT + EXTRA.law]), int(numbers[n + EXTRA_AT + EXTRA.parameters])
-    count = int(numbers[n + EXTRA_AT + EXTRA.count])
-    poses, twists = work[at : at + ROOM.twists], work[at + ROOM.twists : at + ROOM.out]
-    out = work[at + ROOM.out : at + ROOM.size]
-    invoke(law, time_of(work), poses, twists, numbers[first : first + count], out, 14, 12, count, OUT.size)
-    return at + ROOM.out
 
 
 @kernel
@@ -89,15 +81,6 @@ def drive(numbers, n, work, k):
     if numbers[n + EXTRA_AT + EXTRA.law] == 0.0:
         return 0.0
     return work[call_law(numbers, n, work) + k]
-
-
-@kernel
-def between(numbers, n, motion, A, B):
-    """Rotations of both bodies, d from the point on A to that on B, and both levers in space."""
-    RA, rA = pose_of(motion, A)
-    RB, rB = pose_of(motion, B)
-    alpha, beta = mul(RA, vector(numbers, n + NUMBERS.a)), mul(RB, vector(numbers, n + NUMBERS.b))
-    return RA, RB, sub(add(rB, beta), add(rA, alpha)), alpha, beta
 
 
 @kernel
@@ -184,13 +167,6 @@ def coordinate_rate(tiles, numbers, j, motion, work):
         if use == WITH_PARTNER:
             bend += coordinate_bend(tiles, numbers, j - 1, motion)
         work[at + ROWS.rate] = -bend
-
-
-@kernel
-def frame_turn(numbers, n, side):
-    """Rotation of the frame that the user gave a body in its central one; its quaternion takes the place of u."""
-    at = n + NUMBERS.u + 4 * side
-    return quaternion.to_matrix((numbers[at], numbers[at + 1], numbers[at + 2], numbers[at + 3]))
 
 
 @kernel
@@ -325,6 +301,10 @@ def special(what, tiles_at, numbers_at, j, motion_at, work_at, work_size):
             custom_rows(tiles, numbers, j, motion, work)
         elif kind == ROLL:
             rolling_rows(tiles, numbers, j, motion, work)
+        elif kind == SCREWS:
+            screw_rows(tiles, numbers, j, motion, work)
+        elif kind == ROTOR:
+            rotor_rows(tiles, numbers, j, motion, work)
         else:
             coordinate_rows(tiles, numbers, j, motion, work)
     elif what == RATE:
@@ -332,13 +312,19 @@ def special(what, tiles_at, numbers_at, j, motion_at, work_at, work_size):
             custom_rate(tiles, numbers, j, motion, work)
         elif kind == ROLL:
             rolling_rate(tiles, numbers, j, motion, work)
+        elif kind == SCREWS:
+            screw_rate(tiles, numbers, j, motion, work)
+        elif kind == ROTOR:
+            store3(work, j * ROWS.size + ROWS.rate, (-rotor_motion(tiles, numbers, j, motion)[1], 0.0, 0.0))
         else:
             coordinate_rate(tiles, numbers, j, motion, work)
     else:
         target = ZERO
         if kind == CUSTOM:
             target = load3(work, custom_law(tiles, numbers, j, motion, work) + OUT.target, 0.0)
-        elif kind != ROLL and int(numbers[n + EXTRA_AT + EXTRA.use]) == ALONE:
+        elif kind == ROTOR:  # free to move as it does
+            target = (rotor_motion(tiles, numbers, j, motion)[0], 0.0, 0.0)
+        elif (kind == TURN or kind == TRAVEL) and int(numbers[n + EXTRA_AT + EXTRA.use]) == ALONE:
             target = (drive(numbers, n, work, 1), 0.0, 0.0)
         store3(work, work_size - 1 - ROOM.size, target)
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from chasles.constraint.joints import Tile, X, Y, Z, axis_frame, distance_tile, make_tile
-from chasles.constraint.rows import EMPTY, NUMBERS, SLIDE
+from chasles.constraint.rows import EMPTY, NUMBERS, ROTOR, SCREWS, SLIDE
+from chasles.constraint.screws import MOST
 from chasles.constraint.special import (
     ALONE,
     BEFORE_PARTNER,
@@ -53,11 +54,63 @@ class TileBuilder:
 
     def build(self, constraint: Constraint) -> list[Tile]:
         """The tiles of a constraint."""
-        tiles = self._tiles(constraint)
+        return self._special(self._tiles(constraint))
+
+    def _special(self, tiles: list[Tile]) -> list[Tile]:
+        """Tiles that know the function that computes them."""
         for tile in tiles:
             if tile.kind >= TURN:
                 tile.numbers[EXTRA_AT + EXTRA.function] = self._exact(special_address(), "special")
         return tiles
+
+    def screw_tiles(self, joint: Joint) -> list[Tile]:
+        """The tiles of a joint given by screws: six rows less the screws. Its coordinates are counted."""
+        _require_independent(joint)
+        (first, on_first), (second, on_second) = self._frames(joint)
+        own, tiles = len(self.counted), []
+        self.counted += [(joint.name, k) for k in range(joint.nv)]
+        for start in range(0, 6 - joint.nv, 3):
+            count = min(3, 6 - joint.nv - start)
+            rows = [(SCREWS, 0 * X, 0 * X, 0.0)] * count + [NONE] * (3 - count)
+            tile = make_tile(joint.name, first, second, (on_first, on_second), rows)
+            tile.numbers[NUMBERS.u : NUMBERS.u + 8] = (*on_first[:4], *on_second[:4])
+            tile.numbers[NUMBERS.s] = start // 3
+            tile.numbers[EXTRA_AT + EXTRA.parameters] = len(self.parameters)
+            tile.numbers[EXTRA_AT + EXTRA.count] = 6 * joint.nv
+            tile.numbers[EXTRA_AT + EXTRA.angle] = own
+            tiles.append(tile)
+        self.parameters += np.array(joint.screws).ravel().tolist()
+        return self._special(tiles)
+
+    def rotor_tiles(self, joint: Joint) -> list[Tile]:
+        """The tiles of a joint's armature, one for each coordinate that has some."""
+        if joint.kind == "general" and any(joint.armature):
+            raise ValueError(
+                f"joint {joint.name!r}: an armature of a joint given by screws needs joint coordinates "
+                "(coordinates='relative'); give the joint as joints of the named kinds"
+            )
+        tiles = []
+        for k, inertia in enumerate(joint.armature):
+            if inertia:
+                (first, on_first), (second, on_second) = self._frames(joint)
+                screw, on_child = np.array(joint.screws[k]), 0 * X
+                slides = not screw[:3].any()
+                axis = screw[3:] if slides else screw[:3]
+                if joint.kind == "universal":  # rates are components in the dual basis of the two axes
+                    axes = [np.array(screw[:3]) for screw in joint.screws]
+                    c = float(axes[0] @ axes[1])
+                    one, other = np.array((1.0, -c)) / (1.0 - c * c)
+                    axis, on_child = (one * axes[0], other * axes[1]) if k == 0 else (other * axes[0], one * axes[1])
+                root = np.sqrt(inertia)
+                rows = [(ROTOR, root * axis, root * on_child, float(slides)), NONE, NONE]
+                tiles.append(make_tile(f"armature of {joint.name}, {k}", first, second, (on_first, on_second), rows))
+        return self._special(tiles)
+
+    def _frames(self, joint: Joint) -> tuple[tuple[int, np.ndarray], tuple[int, np.ndarray]]:
+        """The bodies of a joint and its frames on them."""
+        ends = ((joint.parent, joint.parent_frame), (joint.child, joint.child_frame))
+        found = [(self.places[body][0], pose_group.compose(self.places[body][1], np.array(own))) for body, own in ends]
+        return found[0], found[1]
 
     @staticmethod
     def _exact(address: int, what: str) -> int:
@@ -115,12 +168,9 @@ class TileBuilder:
     def _coordinate(self, name: str, joint: Joint, coordinate: int, ratio: float) -> Tile:
         """c times a coordinate of a joint."""
         kind = TRAVEL if joint.kind == "prismatic" or coordinate == 1 else TURN
-        first, second = self.places[joint.parent], self.places[joint.child]
+        first, second = self._frames(joint)
         axis = axis_frame(joint)
-        frames = tuple(
-            pose_group.compose(pose_group.compose(place[1], np.array(own)), axis)
-            for place, own in ((first, joint.parent_frame), (second, joint.child_frame))
-        )
+        frames = tuple(pose_group.compose(own, axis) for _, own in (first, second))
         rows = [(kind, Z, X, ratio), (EMPTY, X, 0 * X, 0.0), (EMPTY, Y, 0 * X, 0.0)]
         tile = make_tile(name, first[0], second[0], frames, rows)
         tile.numbers[EXTRA_AT + EXTRA.angle] = -1.0
@@ -136,6 +186,22 @@ class TileBuilder:
     def numbers(self, tiles: list[Tile]) -> np.ndarray:
         """The numbers of all tiles, and behind them the parameters of laws."""
         rows = np.array([tile.numbers for tile in tiles]).reshape(len(tiles), NUMBERS.size)
-        special = [t for t, tile in enumerate(tiles) if tile.kind in (TURN, TRAVEL, CUSTOM)]
+        special = [t for t, tile in enumerate(tiles) if tile.kind in (TURN, TRAVEL, CUSTOM, SCREWS)]
         rows[special, EXTRA_AT + EXTRA.parameters] += rows.size
         return np.concatenate([rows.ravel(), self.parameters])
+
+
+def _require_independent(joint: Joint) -> None:
+    """ValueError for a joint whose screws depend on each other wherever it is: poses do not tell its coordinates."""
+    if joint.nv <= MOST:
+        for q in np.random.default_rng(0).uniform(-1.0, 1.0, (4, joint.nv)):
+            after, twists = pose_group.identity(), []
+            for screw, value in zip(reversed(joint.screws), reversed(q), strict=True):
+                twists.append(pose_group.Ad_apply(pose_group.inverse(after), np.array(screw)))
+                after = pose_group.compose(pose_group.exp(value * np.array(screw)), after)
+            if np.linalg.matrix_rank(np.array(twists), tol=1e-8) == joint.nv:
+                return
+    raise ValueError(
+        f"joint {joint.name!r}: its {joint.nv} screws depend on each other, so poses of bodies do not determine its "
+        "coordinates; leave out those that add no freedom, or use joint coordinates (coordinates='relative')"
+    )

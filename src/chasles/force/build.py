@@ -7,12 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from chasles.force.passive import PASSIVE
 from chasles.force.table import FORCE, FORCES, SPRING, WRENCH
 from chasles.lie import pose as pose_group
 from chasles.lie.rotation import quaternion_to_matrix
 from chasles.model.force import Spring, Wrench
+from chasles.model.joint import Joint
 from chasles.model.law import Law
-from chasles.model.system import System
 from chasles.screw.representation import REPRESENTATIONS
 
 Places = Mapping[str, tuple[int, np.ndarray]]  # of each body: its index in the kernels (-1: fixed), its pose there
@@ -25,6 +26,19 @@ class Acting:
     table: np.ndarray
     values: np.ndarray
     laws: tuple[Law, ...]
+
+
+def passive_rows(joint: Joint) -> np.ndarray:
+    """What a joint does by itself, (velocities, 9)."""
+    rows = np.empty((joint.nv, PASSIVE.size))
+    for name in PASSIVE._fields[:-1]:
+        rows[:, getattr(PASSIVE, name)] = getattr(joint, name)
+    return rows
+
+
+def is_passive(joint: Joint) -> bool:
+    stops = joint.stop_stiffness > 0 and np.isfinite([*joint.lower, *joint.upper]).any()
+    return bool(any(joint.damping) or any(joint.stiffness) or any(joint.friction) or stops)
 
 
 def body_force_row(force: Spring | Wrench, places: Places) -> tuple[np.ndarray, list[float]]:
@@ -67,9 +81,3 @@ def finish(
     return Acting(
         np.concatenate([head, *lines]) if lines else head, np.concatenate(every) if every else np.zeros(1), tuple(laws)
     )
-
-
-def force_tables(system: System, places: Places) -> Acting:
-    """The tables of a system all of whose forces act on bodies."""
-    forces = [force for force in system.forces if isinstance(force, Spring | Wrench)]
-    return finish([(*body_force_row(force, places), force) for force in forces], [], False, bool(forces))

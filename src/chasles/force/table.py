@@ -20,7 +20,7 @@ FORCE = layout("FORCE", kind=1, first=1, second=1, third=1, fourth=1, numbers=1,
 SPRING, WRENCH, JOINT = range(3)
 BODY, SPATIAL, HYBRID, MIXED = range(4)  # representations
 MOVING = layout("MOVING", rotation=9, position=3, twist=6)
-SCRATCH = 32  # numbers for the arguments and results of laws
+SCRATCH = 192  # numbers for the arguments and results of laws, and for a joint at a state
 
 
 @kernel

@@ -15,6 +15,7 @@ from chasles.integrate.explicit import ExplicitRun
 from chasles.integrate.explicit_layout import SET, STATE, TALLY
 from chasles.integrate.field import Field, PythonField
 from chasles.integrate.run import Options, saving
+from chasles.integrate.scalar import LANES
 from chasles.integrate.solution import Solution
 from chasles.integrate.solve import solve
 from chasles.integrate.step_address import step_address
@@ -92,8 +93,8 @@ class LaneRun:
         assert not isinstance(field, PythonField)
         self.address = field.lanes_address
         self.settings = lead.settings.copy()
-        self.settings[SET.step] = step_address(int(lead.settings[SET.family]), lanes=True)
-        self.addresses = lead.operations(*lead.needed(), lanes=True)
+        self.settings[SET.step] = step_address(int(lead.settings[SET.family]), LANES)
+        self.addresses = lead.operations(*lead.needed(), on=LANES)
         n, d = lead.space.size, lead.space.dimension
         self.y, self.f0 = self._packed("y", n), self._packed("f0", d)
         self.p, self.x_sum = self._packed("p", lead.p.size), buffer(d)

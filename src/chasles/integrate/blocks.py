@@ -1,6 +1,6 @@
 """Operations on whole points of a space: move a point, pull a velocity back to the algebra, combine moves.
 
-The operations on blocks of rotations, spatial and planar motions are compiled once, for one state and for lanes, and
+The operations on blocks of rotations, spatial and planar motions are compiled once for each scalar type in use, and
 called through their addresses (`kernel.address`): a loop that uses them does not compile them again, and only those
 that a space needs are compiled at all. Vectors are done here.
 """
@@ -15,11 +15,14 @@ import numpy as np
 from numba import carray
 from numba.core import types
 
-from chasles.integrate import planar_blocks, rotation_blocks, spatial_blocks
+from chasles.integrate import chart_blocks, planar_blocks, product_chart_blocks, rotation_blocks, spatial_blocks
+from chasles.integrate.scalar import SCALAR, ZEROS
 from chasles.integrate.table import (
     ABELIAN,
     ALGEBRA,
+    ALGEBRA_CHART,
     ALGEBRA_PLANE,
+    ALGEBRA_PRODUCT,
     ALGEBRA_SE3,
     ALGEBRA_SO3,
     COLUMNS,
@@ -35,7 +38,7 @@ from chasles.integrate.table import (
 from chasles.kernel.address import INTEGERS, NUMBERS, address_of, invoke
 from chasles.kernel.algebra import cross, scale
 from chasles.kernel.face import compile_text
-from chasles.kernel.lanes import lanes_of, like, load, maximum, sqrt, store
+from chasles.kernel.lanes import like, load, maximum, sqrt, store
 from chasles.kernel.policy import kernel, native
 from chasles.kernel.workspace import load3, load6, store3, store6
 from chasles.lie import se2, se3
@@ -44,6 +47,8 @@ MODULES: dict[int, ModuleType] = {
     ALGEBRA_SO3: rotation_blocks,
     ALGEBRA_SE3: spatial_blocks,
     ALGEBRA_PLANE: planar_blocks,
+    ALGEBRA_CHART: chart_blocks,
+    ALGEBRA_PRODUCT: product_chart_blocks,
 }
 MOVE, PULLBACK, COMBINE, AS_EXPONENTIAL = range(4)
 NAMES = ("move", "pullback", "combine", "as_exponential")
@@ -54,36 +59,26 @@ def {name}(table, blocks, terms, a, a_size, b, b_size, out, out_size, first):
 """
 
 
-@kernel
-def _scalar_zero():
-    return 0.0
-
-
-@kernel
-def _lanes_zero():
-    return lanes_of(0.0)
-
-
 @cache
-def _address(algebra: int, operation: int, mapping: int, lanes: bool) -> int:
+def _address(algebra: int, operation: int, mapping: int, on: str) -> int:
     """Address of an operation on the blocks of one algebra; compiled on first use, or loaded from the cache."""
     module, name = MODULES[algebra], NAMES[operation]
-    full = f"{name}_{mapping}_{'lanes' if lanes else 'scalar'}"
+    full = f"{name}_{mapping}_{on}"
     scope: dict[str, Any] = {"__name__": module.__name__, "function": getattr(module, name), "carray": carray}
     scope["first_map"], scope["second_map"], scope["third_map"] = module.MAPS[mapping]
-    scope["zero"] = _lanes_zero if lanes else _scalar_zero
+    scope["zero"] = ZEROS[on]
     function = native(compile_text(_TEXT.format(name=full, columns=COLUMNS), full, scope))
     pair, long = (NUMBERS, types.int64), types.int64
     return address_of(function, INTEGERS, long, long, *pair, *pair, *pair, long)
 
 
-def operations(table: np.ndarray, *needed: int, mapping: int = EXP, lanes: bool = False) -> np.ndarray:
+def operations(table: np.ndarray, *needed: int, mapping: int = EXP, on: str = SCALAR) -> np.ndarray:
     """Addresses of the needed operations for the blocks of a table: a row an algebra, a column an operation."""
     result = np.zeros((len(MODULES) + 1, len(NAMES)), dtype=np.int64)
     for algebra in {int(algebra_of.py_func(kind)) for kind in table[:, KIND]} - {ABELIAN}:
         for operation in needed:
             own = EXP if operation == COMBINE or (operation == MOVE and mapping == SERIES) else mapping  # compile once
-            result[algebra, operation] = _address(algebra, operation, own, lanes)
+            result[algebra, operation] = _address(algebra, operation, own, on)
     return result
 
 
@@ -151,7 +146,7 @@ def bracket(table, x, ix0, y, iy0, out, z):
         if algebra == ALGEBRA_SO3:
             a, b = load3(x, ix0 + ix, z), load3(y, iy0 + ix, z)
             store3(out, ix, scale(sign, cross(a, b)))
-        elif algebra == ALGEBRA_SE3:
+        elif algebra == ALGEBRA_SE3 or algebra == ALGEBRA_CHART:
             u, v = se3.bracket(load6(x, ix0 + ix, z), load6(y, iy0 + ix, z))
             store6(out, ix, (scale(sign, u), scale(sign, v)))
         elif kind == SE2:
@@ -161,6 +156,9 @@ def bracket(table, x, ix0, y, iy0, out, z):
         else:
             for k in range(table[i, COUNT]):
                 store(out, ix + k, like(0.0, z))
+            if algebra == ALGEBRA_PRODUCT:
+                a, b = load3(x, ix0 + ix, z), load3(y, iy0 + ix, z)
+                store3(out, ix, scale(sign, cross(a, b)))
 
 
 @kernel
@@ -170,13 +168,13 @@ def largest_angle(table, x, z):
     for i in range(table.shape[0]):
         kind, ix = table[i, KIND], table[i, ALGEBRA]
         algebra = algebra_of(kind)
-        if algebra == ALGEBRA_SO3 or algebra == ALGEBRA_SE3:
+        if algebra != ABELIAN and algebra != ALGEBRA_PLANE:
             a, b, c = load3(x, ix, z)
-            largest = maximum(largest, sqrt(a * a + b * b + c * c))
+            largest = maximum(largest, a * a + b * b + c * c)
         elif kind == SE2:
             a = load(x, ix, z)
-            largest = maximum(largest, sqrt(a * a))
-    return largest
+            largest = maximum(largest, a * a)
+    return sqrt(largest)
 
 
 @kernel(entry=True)

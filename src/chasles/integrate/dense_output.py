@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from chasles.integrate import blocks
-from chasles.integrate.explicit_layout import SET, STATE, TALLY
+from chasles.integrate.explicit_layout import SET, STATE
 from chasles.integrate.explicit_step import copy
 from chasles.kernel.lanes import like, load, select, store
 from chasles.kernel.policy import kernel
@@ -68,22 +68,3 @@ def keep_move(table, addresses, settings, state, x, x_sum, work, z):
         blocks.as_exponential(table, addresses, settings[SET.mapping], x, work, d, z)
         add_move(table, addresses, work, x_sum, state[STATE.since_save] == 0.0, d, z)
     state[STATE.since_save] += 1.0
-
-
-@kernel
-def save_times(table, addresses, settings, clock, y, f0, f1, x, point, u, work, times, records, counts):
-    """Save the requested times in (t, target]; False if the records have no room for all of them."""
-    direction, t, target, h = clock
-    n, d = settings[SET.point], settings[SET.algebra]
-    terms = settings[SET.terms]
-    rows, i = counts[TALLY.records], counts[TALLY.next_time]
-    while i < times.shape[0] and direction * (times[i] - target) <= 0.0:
-        if rows >= room(records, settings, 1):
-            return False
-        hermite(table, addresses, terms, (times[i] - t) / h, h, y, f0, f1, x, point, u, work)
-        record(records, rows, times[i], point, f1, x, n, d, 0.0)
-        rows += 1
-        i += 1
-    counts[TALLY.next_time] = i
-    counts[TALLY.records] = rows
-    return True

@@ -7,7 +7,7 @@ events, points at given times.
 
 from __future__ import annotations
 
-from chasles.integrate.dense_output import keep_move, record, room, save_times
+from chasles.integrate.dense_output import keep_move, record, room
 from chasles.integrate.explicit_layout import (
     DONE,
     EVENT,
@@ -60,7 +60,7 @@ def correct(settings, t, parts, p):
 @kernel
 def last_value(settings, t, counts, parts, address, p, z):
     """The field at the end of the step: the last stage, if the method has it there, or one more evaluation."""
-    f, _, _, _, out, _, _, f1, _ = parts
+    f, _, _, _, out, _, _, f1, _, _ = parts
     n, d, stages = settings[SET.point], settings[SET.algebra], settings[SET.stages]
     if settings[SET.same_last] and settings[SET.family] == MUNTHE_KAAS and settings[SET.correction] == 0:
         copy(f, (stages - 1) * d, f1, 0, d, z)
@@ -82,6 +82,38 @@ def event_in_step(watched, levels, t, y, p, work, n):
         if (rising and direction >= 0) or (falling and direction <= 0) or after != after:
             crossed = True
     return crossed
+
+
+@kernel
+def save_times(
+    table, addresses, settings, a, b, c, extra, program, t, target, y, f0, memory, parts, address, p,
+    times, records, counts,
+):  # fmt: skip
+    """Save the requested times in (t, target], each by a shorter step of its own: so they have the order of the method,
+    and the steps of the run do not depend on them. FULL if there is no room: the step is taken again when there is."""
+    n, d, stages = settings[SET.point], settings[SET.algebra], settings[SET.stages]
+    out, kept = parts[4], parts[9]
+    direction = 1.0 if target >= t else -1.0
+    first = end = counts[TALLY.next_time]
+    while end < times.shape[0] and direction * (times[end] - target) <= 0.0:
+        end += 1
+    if counts[TALLY.records] + end - first > room(records, settings, 1):
+        return FULL
+    copy(out, 0, kept, 0, n, 0.0)
+    for i in range(first, end):
+        if times[i] == target:
+            copy(kept, 0, out, 0, n, 0.0)
+        else:
+            h = times[i] - t
+            take_step(table, addresses, settings, a, b, c, extra, program, t, h, y, f0, memory, parts, address, p, 0.0)
+            counts[TALLY.evaluations] += stages - 1
+            if not (finite(out, n, 0.0) and correct(settings, times[i], parts, p)):
+                return NOT_FINITE
+        record(records, counts[TALLY.records], times[i], out, f0, parts[3], n, d, 0.0)
+        counts[TALLY.records] += 1
+    counts[TALLY.next_time] = end
+    copy(kept, 0, out, 0, n, 0.0)
+    return DONE
 
 
 @kernel
@@ -134,9 +166,8 @@ def advance(
     of event functions, `levels` their values: a step over a zero is not taken but reported, for `solve` to look closer.
     """
     parts = scratch(memory, settings, 1)
-    _, _, _, x, out, other, work, f1, u = parts
+    x, out, work = parts[3], parts[4], parts[6]
     adaptive, by_time = settings[SET.adaptive], times.shape[0] > 0
-    direction = 1.0 if real[REAL.end] >= real[REAL.start] else -1.0
     for _ in range(limit):
         if counts[TALLY.records] + 1 >= room(records, settings, 1):
             counts[TALLY.status] = FULL
@@ -174,12 +205,13 @@ def advance(
             return
         if not by_time:
             keep_move(table, addresses, settings, state, x, x_sum, work, 0.0)
-        elif not save_times(
-            *(table, addresses, settings, (direction, t, target, h)),
-            *(y, f0, f1, x, other, u, work, times, records, counts),
-        ):
-            counts[TALLY.status] = FULL  # the step is taken again when there is room
-            return
+        else:
+            method = (settings, a, b, c, extra, program)
+            counts[TALLY.status] = save_times(
+                *(table, addresses, *method, t, target, y, f0, memory, parts, address, p, times, records, counts)
+            )
+            if counts[TALLY.status] != DONE:
+                return
         commit(settings, state, counts, target, y, f0, x_sum, records, last, by_time, parts, 0.0)
         state[STATE.h], state[STATE.old_error] = new_h, new_error
         for m in range(levels.shape[0]):

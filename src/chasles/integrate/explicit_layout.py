@@ -48,7 +48,7 @@ LARGEST_ANGLE = 6.0  # a move this near to the pole of dexpinv at 2 pi is refuse
 
 def scratch_size(stages: int, n: int, d: int) -> int:
     """Numbers of scratch space for a method of so many stages on points of n numbers and algebra vectors of d."""
-    return 2 * stages * d + stages * max(n, d) + 5 * d + 2 * n
+    return 2 * stages * d + stages * max(n, d) + 5 * d + 3 * n
 
 
 @kernel
@@ -56,7 +56,7 @@ def scratch(memory, settings, width):
     """The parts of the scratch space; `width` is the number of doubles in a scalar.
 
     Field values of the stages, their pullbacks or points, moves to them, the move of the step, its result, another
-    point, work (two vectors), the field at the result, another vector.
+    point, work (two vectors), the field at the result, another vector, a point that steps leave alone.
     """
     stages, n, d = settings[SET.stages], width * settings[SET.point], width * settings[SET.algebra]
     i = stages * d
@@ -66,4 +66,4 @@ def scratch(memory, settings, width):
     out, other = memory[k + d : k + d + n], memory[k + d + n : k + d + 2 * n]
     m = k + d + 2 * n
     work, f1, u = memory[m : m + 2 * d], memory[m + 2 * d : m + 3 * d], memory[m + 3 * d : m + 4 * d]
-    return f, points, moves, x, out, other, work, f1, u
+    return f, points, moves, x, out, other, work, f1, u, memory[m + 4 * d : m + 4 * d + n]

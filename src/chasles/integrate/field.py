@@ -140,8 +140,8 @@ class PythonField:
 
 @intrinsic
 def call(typing_context, address, t, y, p, out, first, y_size, out_size, pattern):
-    """Evaluate the field at `address` on the point y, writing to out[first:]; on lanes if `pattern` is of lanes."""
-    width = WIDTH if pattern == LANES else 1
+    """Evaluate the field at `address` on the point y, writing to out[first:]; `pattern` tells the scalar type."""
+    width = 1 if isinstance(pattern, types.Number) else WIDTH
 
     def generate(context, builder, sig, args):
         double, long = ir.DoubleType(), ir.IntType(64)

@@ -18,7 +18,19 @@ from chasles.integrate.explicit_layout import (
     TALLY,
 )
 from chasles.integrate.explicit_step import linear, second_result
-from chasles.integrate.table import ALGEBRA, ALGEBRA_SE3, COUNT, KIND, POINT, POSE, SCREWED, SE3, VECTOR, algebra_of
+from chasles.integrate.table import (
+    ALGEBRA,
+    ALGEBRA_SE3,
+    CHART,
+    COUNT,
+    KIND,
+    POINT,
+    POSE,
+    SCREWED,
+    SE3,
+    VECTOR,
+    algebra_of,
+)
 from chasles.kernel.lanes import all_true, like, load
 from chasles.kernel.policy import kernel
 
@@ -29,7 +41,7 @@ def scale_of(table, i, m, y, out):
     kind, iy = table[i, KIND], table[i, POINT]
     if kind == VECTOR:
         return max(abs(y[iy + m]), abs(out[iy + m]))
-    if m < 3 or algebra_of(kind) != ALGEBRA_SE3:
+    if m < 3 or (algebra_of(kind) != ALGEBRA_SE3 and kind < CHART):
         return 1.0
     largest = 1e-300
     first, stride = iy, 1
@@ -37,7 +49,7 @@ def scale_of(table, i, m, y, out):
         first, stride = iy + 3, 4
     elif kind == POSE:
         first = iy + 4
-    elif kind == SCREWED:
+    elif kind == SCREWED or kind >= CHART:
         first = iy + 3
     for k in range(3):
         largest = max(largest, max(abs(y[first + stride * k]), abs(out[first + stride * k])))
@@ -79,7 +91,7 @@ def point_norm(y, out, other, rtol, atol, size, paper):
 @kernel
 def error_of_step(table, addresses, settings, real, e, program, weights, y, h, parts):
     """Estimated error of a step: in the algebra for Munthe-Kaas methods, between points for pairs of products."""
-    f, k, _, _, out, other, work, _, _ = parts
+    f, k, _, _, out, other, work, _, _, _ = parts
     stages, n, d = settings[SET.stages], settings[SET.point], settings[SET.algebra]
     rtol, atol = real[REAL.rtol], real[REAL.atol]
     paper = settings[SET.controller] == PAPER
@@ -112,10 +124,17 @@ def factor(controller, error, old_error, real, tolerance):
 @kernel
 def finite(values, size, z):
     """Whether numbers are finite, in all lanes."""
-    total = like(0.0, z)
-    for m in range(size):
-        total = total + 0.0 * load(values, m, z)
-    return all_true(total == 0.0)
+    zero = like(0.0, z)
+    first, second, third, fourth = zero, zero, zero, zero  # four sums, because each addition waits for the one before
+    m = 0
+    while m + 4 <= size:
+        first, second = first + 0.0 * load(values, m, z), second + 0.0 * load(values, m + 1, z)
+        third, fourth = third + 0.0 * load(values, m + 2, z), fourth + 0.0 * load(values, m + 3, z)
+        m += 4
+    while m < size:
+        first = first + 0.0 * load(values, m, z)
+        m += 1
+    return all_true((first + second) + (third + fourth) == 0.0)
 
 
 @kernel

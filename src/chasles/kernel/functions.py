@@ -22,9 +22,12 @@ from chasles.kernel.lanes import (
     WIDTH,
     absolute,
     call_llvm,
+    chain2,
+    declined,
     llvm_function,
     maximum,
     minimum,
+    primal,
     select,
     splat,
 )
@@ -107,32 +110,38 @@ def _library_sincos(builder, x):
     return results
 
 
+def sincos_of(builder, angle):
+    """Sine and cosine of a double or of a vector. Beyond 1e8 (in any lane) the C library takes over; a block no
+    ordinary run enters."""
+    lanes = angle.type == VECTOR
+    limit = ir.Constant(VECTOR, [REDUCTION_LIMIT] * WIDTH) if lanes else ir.Constant(DOUBLE, REDUCTION_LIMIT)
+    far = builder.fcmp_ordered(">", call_llvm(builder, "fabs", angle), limit)
+    if lanes:
+        bits = builder.bitcast(far, ir.IntType(WIDTH))
+        far = builder.icmp_unsigned("!=", bits, ir.Constant(bits.type, 0))
+    fast = _fast_sincos(builder, angle)
+    near = builder.block
+    with builder.if_then(far, likely=False):
+        slow = _library_sincos(builder, angle)
+        beyond = builder.block
+    results = []
+    for quick, library in zip(fast, slow, strict=True):
+        phi = builder.phi(quick.type)
+        phi.add_incoming(quick, near)
+        phi.add_incoming(library, beyond)
+        results.append(phi)
+    return results
+
+
 @intrinsic
 def _sincos(typing_context, x):
-    """(sin x, cos x). Beyond 1e8 (in any lane) the C library takes over; a block no ordinary run enters."""
+    """(sin x, cos x)."""
+    if declined(x):
+        return None
     kind = LANES if x == LANES else FLOAT
 
     def generate(context, builder, sig, args):
-        (angle,) = args
-        limit = (
-            ir.Constant(VECTOR, [REDUCTION_LIMIT] * WIDTH) if kind == LANES else ir.Constant(DOUBLE, REDUCTION_LIMIT)
-        )
-        far = builder.fcmp_ordered(">", call_llvm(builder, "fabs", angle), limit)
-        if kind == LANES:
-            bits = builder.bitcast(far, ir.IntType(WIDTH))
-            far = builder.icmp_unsigned("!=", bits, ir.Constant(bits.type, 0))
-        fast = _fast_sincos(builder, angle)
-        near = builder.block
-        with builder.if_then(far, likely=False):
-            slow = _library_sincos(builder, angle)
-            beyond = builder.block
-        results = []
-        for quick, library in zip(fast, slow, strict=True):
-            phi = builder.phi(quick.type)
-            phi.add_incoming(quick, near)
-            phi.add_incoming(library, beyond)
-            results.append(phi)
-        return context.make_tuple(builder, sig.return_type, results)
+        return context.make_tuple(builder, sig.return_type, sincos_of(builder, args[0]))
 
     return signature(types.UniTuple(kind, 2), kind), generate
 
@@ -167,6 +176,8 @@ PI_LOW = 1.2246467991473532e-16
 @intrinsic
 def _polynomial(typing_context, x, coefficients):
     """Horner's rule with fused operations; `coefficients` is a tuple of floats, highest power first."""
+    if declined(x):
+        return None
     kind = LANES if x == LANES else FLOAT
 
     def generate(context, builder, sig, args):
@@ -185,11 +196,26 @@ polynomial = _polynomial if COMPILED else lambda x, coefficients: np.polyval(coe
 
 
 @kernel
-def atan2_upper(y, x):
-    """Angle in [0, pi] of the point (x, y) of the upper half plane, y >= 0; 0 at the origin.
+def angle_slopes(y, x):
+    """Derivatives of the angle of the point (x, y) with respect to y and x; 0 at the origin. The larger coordinate is
+    divided out, so that small ones do not underflow."""
+    size = maximum(absolute(y), absolute(x))
+    r = 1.0 / select(size == 0.0, 1.0, size)
+    a, b = y * r, x * r
+    r = r / select(size == 0.0, 1.0, a * a + b * b)
+    return b * r, -(a * r)
 
-    Folded into the first octant, then by pi/8: atan(n/d) = pi/4 + atan((n-d)/(n+d)).
-    """
+
+@kernel
+def atan2_upper(y, x):
+    """Angle in [0, pi] of the point (x, y) of the upper half plane, y >= 0; 0 at the origin."""
+    slope_y, slope_x = angle_slopes(primal(y), primal(x))  # free of cost where there are no derivatives
+    return chain2(_upper_angle(primal(y), primal(x)), slope_y, y, slope_x, x)
+
+
+@kernel
+def _upper_angle(y, x):
+    """Folded into the first octant, then by pi/8: atan(n/d) = pi/4 + atan((n-d)/(n+d))."""
     size = absolute(x)
     numerator, denominator = minimum(y, size), maximum(y, size)
     denominator = select(denominator == 0.0, 1.0, denominator)
@@ -216,5 +242,7 @@ def atan2_upper(y, x):
 @kernel
 def atan2(y, x):
     """Angle in [-pi, pi] of the point (x, y)."""
-    angle = atan2_upper(absolute(y), x)
-    return select(y < 0.0, -angle, angle)
+    height = primal(y)
+    angle = _upper_angle(absolute(height), primal(x))
+    slope_y, slope_x = angle_slopes(height, primal(x))
+    return chain2(select(height < 0.0, -angle, angle), slope_y, y, slope_x, x)

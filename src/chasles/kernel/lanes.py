@@ -2,7 +2,8 @@
 
 A kernel written with + - * / and the functions of this module compiles for float64 and for `Lanes`, an LLVM vector of
 `WIDTH` doubles. LLVM splits it where the CPU's registers are shorter, so it is correct everywhere. Comparisons give a
-mask, used by `select`; there is no branch on values.
+mask, used by `select`; there is no branch on values. The functions decline other scalar types, which bring their own
+implementations (see `kernel.dual`).
 
 With the compiler switched off (NUMBA_DISABLE_JIT=1) the same names work on NumPy arrays: a whole batch is one "lane".
 """
@@ -146,10 +147,17 @@ def _float_to_lanes(context, builder, from_type, to_type, value):
 # ---------------------------------------------------------------- functions
 
 
+def declined(*kinds) -> bool:
+    """Whether a scalar type is among them that this module does not know."""
+    return not all(kind == LANES or isinstance(kind, types.Number) for kind in kinds)
+
+
 def _generic(name, count, fallback, lower=None):
     """A function of `count` scalars or lanes; mixed arguments are widened to lanes."""
 
     def typed(typing_context, *kinds):
+        if declined(*kinds):
+            return None
         common = LANES if LANES in kinds else FLOAT
 
         def generate(context, builder, sig, args):
@@ -188,6 +196,8 @@ exact_sub = _generic("exact_sub", 2, np.subtract, _exact("fsub"))
 
 @intrinsic
 def _select(typing_context, mask, x, y):
+    if declined(x, y):
+        return None
     lanes = mask == MASK
     common = LANES if lanes or LANES in (x, y) else FLOAT
 
@@ -210,6 +220,8 @@ def _lanes_of(typing_context, value):
 @intrinsic
 def _like(typing_context, value, pattern):
     """`value` in the scalar type of `pattern`: how a kernel makes constants of the type it runs on."""
+    if declined(value, pattern):
+        return None
     kind = LANES if pattern == LANES else FLOAT
 
     def generate(context, builder, sig, args):
@@ -232,6 +244,33 @@ def _all_true(typing_context, mask):
 
 
 @intrinsic
+def _primal(typing_context, x):
+    """A number without its derivatives, if its type has any (see `kernel.dual`)."""
+    if declined(x):
+        return None
+    kind = LANES if x == LANES else FLOAT
+    return signature(kind, kind), lambda context, builder, sig, args: args[0]
+
+
+@intrinsic
+def _chain(typing_context, value, slope, x):
+    """f(x) from its value and its slope at the primal of x: the value, and for types with derivatives theirs."""
+    if declined(x):
+        return None
+    kind = LANES if value == LANES else FLOAT
+    return signature(kind, kind, slope, x), lambda context, builder, sig, args: args[0]
+
+
+@intrinsic
+def _chain2(typing_context, value, slope_x, x, slope_y, y):
+    """f(x, y) from its value and its two slopes."""
+    if declined(x, y):
+        return None
+    kind = LANES if value == LANES else FLOAT
+    return signature(kind, kind, slope_x, x, slope_y, y), lambda context, builder, sig, args: args[0]
+
+
+@intrinsic
 def _lane(typing_context, lanes, index):
     """One lane as a float."""
     if lanes != LANES or not isinstance(index, types.Integer | types.IntegerLiteral):
@@ -246,7 +285,7 @@ def _lane(typing_context, lanes, index):
 # ---------------------------------------------------------------- memory: buffers of lanes
 
 
-def _address(context, builder, array_type, array, index, step, length, what):
+def address_in(context, builder, array_type, array, index, step, length, what):
     """Pointer to element `index * step` of a flat float64 array; in checked mode, an IndexError outside of it."""
     struct = context.make_array(array_type)(context, builder, array)
     first = builder.mul(index, ir.Constant(index.type, step))
@@ -269,7 +308,7 @@ def _address(context, builder, array_type, array, index, step, length, what):
     return builder.gep(struct.data, [first], inbounds=True)
 
 
-def _flat_float64(array):
+def flat_float64(array):
     return isinstance(array, types.Array) and array.ndim == 1 and array.layout == "C" and array.dtype == FLOAT
 
 
@@ -287,16 +326,16 @@ def _load(typing_context, array, index, pattern):
     if _flat_lanes(array):
 
         def generate_lanes(context, builder, sig, args):
-            return builder.load(_address(context, builder, sig.args[0], args[0], args[1], 1, 1, "load"))
+            return builder.load(address_in(context, builder, sig.args[0], args[0], args[1], 1, 1, "load"))
 
         return signature(LANES, array, types.intp, pattern), generate_lanes
-    if not _flat_float64(array):
+    if not flat_float64(array) or declined(pattern):
         return None
     lanes = pattern == LANES
 
     def generate(context, builder, sig, args):
         width = WIDTH if lanes else 1
-        pointer = _address(context, builder, sig.args[0], args[0], args[1], width, width, "load")
+        pointer = address_in(context, builder, sig.args[0], args[0], args[1], width, width, "load")
         if lanes:
             return builder.load(builder.bitcast(pointer, VECTOR.as_pointer()), align=8 * WIDTH)
         return builder.load(pointer, align=8)
@@ -309,18 +348,18 @@ def _store(typing_context, array, index, value):
     if _flat_lanes(array):
 
         def generate_lanes(context, builder, sig, args):
-            pointer = _address(context, builder, sig.args[0], args[0], args[1], 1, 1, "store")
+            pointer = address_in(context, builder, sig.args[0], args[0], args[1], 1, 1, "store")
             builder.store(as_lanes(builder, sig.args[2], args[2]), pointer)
             return context.get_dummy_value()
 
         return types.void(array, types.intp, LANES if value == LANES else FLOAT), generate_lanes
-    if not _flat_float64(array):
+    if not flat_float64(array) or declined(value):
         return None
     lanes = value == LANES
 
     def generate(context, builder, sig, args):
         width = WIDTH if lanes else 1
-        pointer = _address(context, builder, sig.args[0], args[0], args[1], width, width, "store")
+        pointer = address_in(context, builder, sig.args[0], args[0], args[1], width, width, "store")
         if lanes:
             builder.store(args[2], builder.bitcast(pointer, VECTOR.as_pointer()), align=8 * WIDTH)
         else:
@@ -344,6 +383,10 @@ def _numpy_like(value, pattern):
     return value + 0.0 * pattern
 
 
+def _numpy_chain(value, *slopes):
+    return value
+
+
 def _numpy_lanes_of(value):
     return np.full(WIDTH, value)
 
@@ -363,6 +406,9 @@ def _numpy_store(array, index, value):
 select = _select if COMPILED else np.where
 all_true = _all_true if COMPILED else np.all
 like = _like if COMPILED else _numpy_like
+primal = _primal if COMPILED else _numpy_chain
+chain = _chain if COMPILED else _numpy_chain
+chain2 = _chain2 if COMPILED else _numpy_chain
 lanes_of = _lanes_of if COMPILED else _numpy_lanes_of
 lane = _lane if COMPILED else _numpy_lane
 load = _load if COMPILED else _numpy_load

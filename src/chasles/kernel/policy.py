@@ -14,6 +14,7 @@ from typing import Any, overload
 import numba
 from numba.core.options import DefaultOptions
 
+from chasles.kernel import notice as notice
 from chasles.kernel.cache import PackageCache
 from chasles.kernel.inlined import InlinedCompiler
 

@@ -11,7 +11,7 @@ from numba.core import types
 from numba.core.typing.templates import signature
 from numba.extending import intrinsic
 
-from chasles.kernel.lanes import INDEX, LANES, VECTOR, WIDTH, _address, _flat_float64
+from chasles.kernel.lanes import INDEX, LANES, VECTOR, WIDTH, address_in, flat_float64
 
 
 def _transpose(builder, rows):
@@ -46,13 +46,13 @@ def load_rows(typing_context, array, start, stride, count):
 
     `stride` is the row length, or 0 when one row serves the whole batch. `count` is a literal.
     """
-    if not _flat_float64(array) or not isinstance(count, types.IntegerLiteral):
+    if not flat_float64(array) or not isinstance(count, types.IntegerLiteral):
         return None
     n = count.literal_value
 
     def generate(context, builder, sig, args):
         firsts = [builder.add(args[1], builder.mul(args[2], ir.Constant(args[2].type, r))) for r in range(WIDTH)]
-        rows = [_address(context, builder, sig.args[0], args[0], first, 1, n, "row load") for first in firsts]
+        rows = [address_in(context, builder, sig.args[0], args[0], first, 1, n, "row load") for first in firsts]
         columns = [None] * n
         if n >= 4:
             for c in _squares(n):
@@ -73,14 +73,14 @@ def load_rows(typing_context, array, start, stride, count):
 @intrinsic
 def store_rows(typing_context, array, start, stride, columns):
     """Write a tuple of lanes to `WIDTH` rows of a row-major batch; row r begins at element `start + r * stride`."""
-    if not _flat_float64(array) or not isinstance(columns, types.UniTuple) or columns.dtype != LANES:
+    if not flat_float64(array) or not isinstance(columns, types.UniTuple) or columns.dtype != LANES:
         return None
     n = columns.count
 
     def generate(context, builder, sig, args):
         values = [builder.extract_value(args[3], c) for c in range(n)]
         firsts = [builder.add(args[1], builder.mul(args[2], ir.Constant(args[2].type, r))) for r in range(WIDTH)]
-        rows = [_address(context, builder, sig.args[0], args[0], first, 1, n, "row store") for first in firsts]
+        rows = [address_in(context, builder, sig.args[0], args[0], first, 1, n, "row store") for first in firsts]
         if n >= 4:
             for c in _squares(n):
                 for row, quad in zip(rows, _transpose(builder, values[c : c + 4]), strict=True):

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from chasles.lie import pose as pose_group
-from chasles.model.placement import ORIGIN, Pose, as_numbers, as_pose, check_name, frame_with_z, unit_vector
+from chasles.model.placement import LAST_BITS, ORIGIN, Pose, as_numbers, as_pose, check_name, frame_with_z, unit_vector
 
 # kind: numbers in q and in v (None: as many as screws)
 KINDS: Mapping[str, tuple[int, int] | None] = {
@@ -133,7 +133,7 @@ def _screws(where: str, screws: Any) -> np.ndarray:
                 f"{where}: screw {k} {screw.tolist()} is not normalised; expected an angular part of length 1, "
                 "or none and a linear part of length 1"
             )
-        if abs(size - 1) > 1e-15:  # not for a last bit, so that a joint made from another one is the same
+        if abs(size - 1) > LAST_BITS:
             array[k] = screw / size
     return array
 

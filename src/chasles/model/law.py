@@ -21,8 +21,8 @@ from chasles.kernel.policy import kernel, native
 
 _POINTER = ctypes.POINTER(ctypes.c_double)
 # time; two arguments, parameters and the result; their four lengths
-_C_SIGNATURE = ctypes.CFUNCTYPE(None, ctypes.c_double, *(_POINTER,) * 4, *(ctypes.c_int64,) * 4)
-_TEXT = """
+C_SIGNATURE = ctypes.CFUNCTYPE(None, ctypes.c_double, *(_POINTER,) * 4, *(ctypes.c_int64,) * 4)
+LAW_TEXT = """
 def {name}(t, x, y, p, out, x_size, y_size, p_size, out_size):
     function(t, carray(x, x_size), carray(y, y_size), carray(p, p_size), carray(out, out_size))
 """
@@ -44,7 +44,7 @@ class Law:
         if not self._address:
             scope = {"__name__": self.__module__, "function": kernel(self.function), "carray": carray}
             name = f"law_{self.__name__}" if self.__name__.isidentifier() else "law_function"
-            self._native: Any = native(compile_text(_TEXT.format(name=name), name, scope))
+            self._native: Any = native(compile_text(LAW_TEXT.format(name=name), name, scope))
             arguments = (types.float64, *(NUMBERS,) * 4, *(types.int64,) * 4)
             self._address = address_of(self._native, *arguments)
         return self._address
@@ -56,7 +56,7 @@ class PythonLaw(Law):
     def __init__(self, function: Callable):
         super().__init__(function)
         self.error: BaseException | None = None
-        self._callback = _C_SIGNATURE(self._evaluate)
+        self._callback = C_SIGNATURE(self._evaluate)
         self._address = ctypes.cast(self._callback, ctypes.c_void_p).value or 0
 
     def __repr__(self) -> str:

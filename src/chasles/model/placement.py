@@ -11,6 +11,7 @@ from chasles.lie import pose as pose_group
 
 Pose = Any  # seven numbers wxyz_xyz, a 4x4 matrix, or a position
 ORIGIN = (1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+LAST_BITS = 1e-15  # a length off 1 by this is left alone, so that what was made unit once stays the same
 UNIT_TOLERANCE = 1e-6  # by how much the length of a quaternion in a model may be off; it is then made unit
 
 
@@ -48,7 +49,9 @@ def as_pose(where: str, what: str, value: Any) -> tuple[float, ...]:
     length = float(np.linalg.norm(array[:4]))
     if abs(length - 1) > UNIT_TOLERANCE:
         raise ValueError(f"{where}: the quaternion of {what} has length {length:.9g}; expected 1 (order w, x, y, z)")
-    return (*(array[:4] / length).tolist(), *array[4:].tolist())
+    if abs(length - 1) > LAST_BITS:
+        array[:4] /= length
+    return tuple(array.tolist())
 
 
 def unit_vector(where: str, what: str, value: Any) -> np.ndarray:
@@ -57,7 +60,7 @@ def unit_vector(where: str, what: str, value: Any) -> np.ndarray:
     length = float(np.linalg.norm(array))
     if length < 1e-12:
         raise ValueError(f"{where}: {what} {array.tolist()} has no length; expected a direction")
-    return array / length
+    return array / length if abs(length - 1) > LAST_BITS else array
 
 
 def frame_with_z(axis: np.ndarray) -> np.ndarray:

@@ -154,10 +154,11 @@ class System:
         return float(sum(body.mass for body in self.bodies))
 
     def compile(self, coordinates: str = "relative", **options: Any) -> Any:
-        """The system ready to compute with: in joint coordinates ("relative") a `Mechanism`, in the poses of all bodies
+        """The system ready to compute with: in joint coordinates ("relative") a `Mechanism` or, if it has loops or
+        constraints, a `ClosedMechanism` (with cut=[joints] to name joints that are cut); in the poses of all bodies
         ("absolute", with space="SE3" | "SO3xR3" | "auto" | {body: space}) an `AbsoluteMechanism`."""
         makers = {  # named, not imported: they stand on this layer
-            "relative": ("chasles.relative.mechanism", "Mechanism"),
+            "relative": ("chasles.relative.loop.closed", "compiled"),
             "absolute": ("chasles.absolute.mechanism", "AbsoluteMechanism"),
         }
         if coordinates not in makers:

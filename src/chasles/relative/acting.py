@@ -4,42 +4,27 @@ from __future__ import annotations
 
 import numpy as np
 
-from chasles.force.build import Acting, body_force_row, finish
+from chasles.force.build import Acting, body_force_row, finish, is_passive, passive_rows
 from chasles.force.table import FORCE, JOINT
 from chasles.lie import pose as pose_group
 from chasles.model.body import GROUND
 from chasles.model.force import JointForce
-from chasles.model.joint import Joint
 from chasles.model.system import System
-from chasles.relative.force import PASSIVE
 from chasles.relative.tree import Tree
 
 
-def passive_rows(joint: Joint) -> np.ndarray:
-    """What a joint does by itself, (velocities, 9)."""
-    rows = np.empty((joint.nv, PASSIVE.size))
-    for name in PASSIVE._fields[:-1]:
-        rows[:, getattr(PASSIVE, name)] = getattr(joint, name)
-    return rows
-
-
-def is_passive(joint: Joint) -> bool:
-    stops = joint.stop_stiffness > 0 and np.isfinite([*joint.lower, *joint.upper]).any()
-    return bool(any(joint.damping) or any(joint.stiffness) or any(joint.friction) or stops)
-
-
-def tables(system: System, tree: Tree) -> Acting:
-    """The tables of a system's forces on its tree."""
+def tables(system: System, tree: Tree, own: bool = False) -> Acting:
+    """The tables of a system's forces on its tree; with `own`, joints have a place for springs even if none has any."""
     places = {body.name: (int(tree.link_of_body[k]), tree.body_in_link[k]) for k, body in enumerate(system.bodies)}
     places[GROUND] = (-1, pose_group.identity())
-    passive = any(is_passive(joint) for joint in tree.joints)
-    own = [passive_rows(joint) for joint in tree.joints if joint.nv] if passive else []
+    passive = own or any(is_passive(joint) for joint in tree.joints)
+    joints = [passive_rows(joint) for joint in tree.joints if joint.nv] if passive else []
     rows = [
         (*(_joint_row(force, tree) if isinstance(force, JointForce) else body_force_row(force, places)), force)
         for force in system.forces
     ]
     motion = any(not isinstance(force, JointForce) for force in system.forces)
-    return finish(rows, own, passive, motion)
+    return finish(rows, joints, passive, motion)
 
 
 def _joint_row(force: JointForce, tree: Tree) -> tuple[np.ndarray, list[float]]:

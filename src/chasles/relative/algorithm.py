@@ -91,6 +91,7 @@ class Algorithm:
             name: Argument("in", value) if isinstance(value, str) else value for name, value in arrays.items()
         }
         self.work = work
+        self.inputs, self.outputs = self._names("in"), self._names("out")
         self.scalar, self.lanes = self._loop("scalar"), self._loop("lanes")
 
     def _names(self, role: str) -> list[str]:
@@ -100,7 +101,7 @@ class Algorithm:
         """The loop as text. On lanes rows go through buffers; a single state is worked on where it is."""
         lanes = mode == "lanes"
         step, one = (WIDTH, "lanes_of(0.0)") if lanes else (1, "0.0")
-        inputs, outputs = self._names("in"), self._names("out")
+        inputs, outputs = self.inputs, self.outputs
         arrays = ", ".join(self.arguments)
         lines = [f"def {self.__name__}_{mode}(topology, numbers, count, {arrays}, space):", f"    z, at = {one}, 0"]
         lines += [f"    n_{name} = {name}.shape[0] // count" for name in (*inputs, *outputs)]
@@ -136,8 +137,9 @@ class Algorithm:
 
     def space(self, sizes: dict[str, int], lanes: bool = False) -> np.ndarray:
         """A buffer for all that a loop needs; not to be shared between threads."""
-        arrays = (argument.size for argument in self.arguments.values() if argument.role != "fixed")
-        total = sum(evaluate(size, sizes) for size in (*arrays, self.work))
+        total = evaluate(self.work, sizes)
+        if lanes:  # arrays of a single state are worked on where they are
+            total += sum(evaluate(x.size, sizes) for x in self.arguments.values() if x.role != "fixed")
         return lane_buffer(total if lanes else -(-total // WIDTH))
 
     def run(
@@ -153,11 +155,8 @@ class Algorithm:
 
         Four states or more run on lanes; with several threads, in parts of at least 64 states.
         """
-        results = [np.zeros((count, evaluate(self.arguments[name].size, sizes))) for name in self._names("out")]
-        every = {
-            **arrays,
-            **{name: result.reshape(-1) for name, result in zip(self._names("out"), results, strict=True)},
-        }
+        results = [np.zeros((count, evaluate(self.arguments[name].size, sizes))) for name in self.outputs]
+        every = {**arrays, **{name: result.reshape(-1) for name, result in zip(self.outputs, results, strict=True)}}
         parts = max(1, min(threads, count // 64))
         edges = [count * k // parts for k in range(parts + 1)]
 
@@ -177,6 +176,29 @@ class Algorithm:
             with ThreadPoolExecutor(parts) as pool:
                 for job in [pool.submit(part, *ends) for ends in itertools.pairwise(edges)]:
                     job.result()
+        return results
+
+
+class OneState:
+    """An algorithm on one state of one mechanism, with all that does not change prepared: some microseconds a call."""
+
+    def __init__(self, algorithm: Algorithm, sizes: dict[str, int]):
+        self._algorithm, self._sizes = algorithm, sizes
+        self._results = [(name, evaluate(algorithm.arguments[name].size, sizes)) for name in algorithm.outputs]
+        self._spaces: list[np.ndarray] = []  # not in use; several threads may call at once
+
+    def run(self, topology: np.ndarray, numbers: np.ndarray, arrays: dict[str, np.ndarray]) -> list[np.ndarray]:
+        """The results, each (1, size)."""
+        results = [np.zeros((1, size)) for _, size in self._results]
+        every = dict(arrays)
+        for (name, _), result in zip(self._results, results, strict=True):
+            every[name] = result[0]
+        try:
+            space = self._spaces.pop()
+        except IndexError:
+            space = self._algorithm.space(self._sizes)
+        self._algorithm.scalar(topology, numbers, 1, *[every[name] for name in self._algorithm.arguments], space)
+        self._spaces.append(space)
         return results
 
 

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from chasles.model.system import System
 from chasles.relative import coriolis, jacobian, joint_rates, kinematics, momentum, momentum_form
 from chasles.relative.algorithm import Algorithm
+from chasles.relative.configuration import Configuration
 from chasles.relative.reach import Reach, reach
 from chasles.relative.tables import CONSTANT, GRAVITY
 from chasles.relative.tree import Tree
@@ -33,9 +34,11 @@ class Analysis:
         links: int
 
         neutral: Callable[[], np.ndarray]
+        configuration: Configuration
 
         def check_q(self, function: str, q: ArrayLike) -> np.ndarray: ...
         def check_v(self, function: str, name: str, value: ArrayLike) -> np.ndarray: ...
+        def mass_matrix(self, q: ArrayLike) -> np.ndarray: ...
         def poses(self, q: ArrayLike, frames: Iterable[str] | str | None = None) -> np.ndarray: ...
         def accelerations(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> np.ndarray: ...
         def inverse_dynamics(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> np.ndarray: ...

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from chasles.lie import pose as pose_group
 from chasles.lie import s3
 from chasles.lie.arrays import real_array
+from chasles.lie.rotation import quaternion_to_matrix
 from chasles.relative.tables import FREE, HEAD, LINK, SPHERICAL, link_table
 
 
@@ -69,6 +70,41 @@ class Configuration:
                 relative = np.where(relative[..., :1] < 0, -relative, relative)
             delta[..., iv] = group.log(relative)
         return delta
+
+    def lift(self, q: np.ndarray, delta: np.ndarray) -> np.ndarray:
+        """The derivative of the numbers q along q exp(s δ), for q (..., nq) and δ (..., nv)."""
+        rate = np.empty((*np.broadcast_shapes(q.shape[:-1], delta.shape[:-1]), self.nq))
+        rate[..., self._plain[0]] = delta[..., self._plain[1]]
+        for (iq, iv), group in self._parts:
+            w, x, d = q[..., iq[:, :1]], q[..., iq[:, 1:4]], delta[..., iv]
+            turn = d[..., :3]
+            rate[..., iq[:, 0]] = -0.5 * (x * turn).sum(axis=-1)
+            rate[..., iq[:, 1:4]] = 0.5 * (w * turn + np.cross(x, turn))
+            if group is pose_group:
+                rotation = quaternion_to_matrix(q[..., iq[:, :4]])
+                rate[..., iq[:, 4:]] = (rotation @ d[..., 3:, None])[..., 0]
+        return rate
+
+    def lower(self, q: np.ndarray, rate: np.ndarray) -> np.ndarray:
+        """δ (..., nv) of a derivative of the numbers q: the inverse of `lift`."""
+        delta = np.empty((*np.broadcast_shapes(q.shape[:-1], rate.shape[:-1]), self.nv))
+        delta[..., self._plain[1]] = rate[..., self._plain[0]]
+        for (iq, iv), group in self._parts:
+            w, x, d = q[..., iq[:, :1]], q[..., iq[:, 1:4]], rate[..., iq]
+            turn = d[..., 1:4]
+            delta[..., iv[:, :3]] = 2.0 * (w * turn - d[..., :1] * x - np.cross(x, turn))
+            if group is pose_group:
+                rotation = quaternion_to_matrix(q[..., iq[:, :4]])
+                delta[..., iv[:, 3:]] = (np.swapaxes(rotation, -1, -2) @ d[..., 4:, None])[..., 0]
+        return delta
+
+    def ad(self, v: np.ndarray) -> np.ndarray:
+        """[v, .] on the algebra of the configurations, (nv, nv): zero but for spherical and free joints."""
+        matrix = np.zeros((self.nv, self.nv))
+        for (_, iv), group in self._parts:
+            for block in iv:
+                matrix[np.ix_(block, block)] = group.ad(v[block])
+        return matrix
 
     def interpolate(self, q0: ArrayLike, q1: ArrayLike, fraction: ArrayLike) -> np.ndarray:
         """q0 exp(s δ) on the shortest way to q1; s = 0 gives q0, s = 1 gives q1."""

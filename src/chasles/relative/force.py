@@ -9,91 +9,17 @@ from __future__ import annotations
 
 import functools
 
-import numpy as np
 from numba import carray, types
 
+from chasles.force.passive import PASSIVE, add_displacement, add_one_freedom, add_rotation
 from chasles.force.table import FORCE, FORCES, SCRATCH, SPRING, WRENCH, add_spring, add_wrench
 from chasles.kernel.address import INTEGERS, NUMBERS, address_of, invoke
-from chasles.kernel.algebra import dot, mul_t, scale
 from chasles.kernel.policy import kernel, native
-from chasles.kernel.workspace import layout, load3
+from chasles.kernel.workspace import load3
 from chasles.lie import quaternion
-from chasles.lie.so3 import dexpinv_apply
 from chasles.relative.joint import load_quaternion
 from chasles.relative.kinematics import STATE, move_links
 from chasles.relative.tables import FREE, HEAD, SPHERICAL, link, links_of
-
-# of each velocity, at the begin of the numbers
-PASSIVE = layout(
-    "PASSIVE",
-    damping=1,
-    stiffness=1,
-    rest=1,
-    friction=1,
-    friction_speed=1,
-    lower=1,
-    upper=1,
-    stop_stiffness=1,
-    stop_damping=1,
-)
-
-
-@kernel
-def passive_force(values, at, x, speed):
-    """Force of one freedom displaced by x: (force of springs, force of the rest, stored energy)."""
-    stiffness = values[at + PASSIVE.stiffness]
-    spring, energy = -stiffness * x, 0.5 * stiffness * x * x
-    rest = -values[at + PASSIVE.damping] * speed
-    friction = values[at + PASSIVE.friction]
-    if friction != 0.0:
-        rest -= friction * np.tanh(speed / values[at + PASSIVE.friction_speed])
-    return spring, rest, energy
-
-
-@kernel
-def stop_force(values, at, q, speed):
-    """Force of a stop beyond a limit, which pushes but never pulls: (spring, rest, stored energy)."""
-    beyond = max(q - values[at + PASSIVE.upper], 0.0) + min(q - values[at + PASSIVE.lower], 0.0)
-    stiffness = values[at + PASSIVE.stop_stiffness]
-    if beyond == 0.0 or stiffness == 0.0:
-        return 0.0, 0.0, 0.0
-    spring = -stiffness * beyond
-    total = spring - values[at + PASSIVE.stop_damping] * speed
-    if total * spring < 0.0:
-        total = 0.0
-    return spring, total - spring, 0.5 * stiffness * beyond * beyond
-
-
-@kernel
-def add_one_freedom(values, k, q, speed, tau):
-    """Returns (power of what is not a spring, stored energy)."""
-    at = k * PASSIVE.size
-    spring, rest, energy = passive_force(values, at, q - values[at + PASSIVE.rest], speed)
-    stop, damped, more = stop_force(values, at, q, speed)
-    tau[k] += spring + rest + stop + damped
-    return (rest + damped) * speed, energy + more
-
-
-@kernel
-def add_vector(values, iv, x, v, tau, turn):
-    """Three freedoms at once: a rotation by the vector x (turn), or a displacement."""
-    power, energy = 0.0, 0.0
-    pull = (
-        values[iv * PASSIVE.size + PASSIVE.stiffness] * x[0],
-        values[(iv + 1) * PASSIVE.size + PASSIVE.stiffness] * x[1],
-        values[(iv + 2) * PASSIVE.size + PASSIVE.stiffness] * x[2],
-    )
-    energy = 0.5 * dot(pull, x)
-    if turn:  # the gradient along q exp(δ)
-        pull = dexpinv_apply(x, pull)
-    for k in range(3):
-        _, rest, _ = passive_force(values, (iv + k) * PASSIVE.size, 0.0, v[iv + k])
-        tau[iv + k] += rest
-        power += rest * v[iv + k]
-    tau[iv] -= pull[0]
-    tau[iv + 1] -= pull[1]
-    tau[iv + 2] -= pull[2]
-    return power, energy
 
 
 @kernel
@@ -104,17 +30,11 @@ def add_passive(topology, values, q, v, tau):
         _, kind, iq, iv = link(topology, i)
         if kind == SPHERICAL or kind == FREE:
             unit = quaternion.flip(load_quaternion(q, iq, 0.0))
-            p, e = add_vector(values, iv, quaternion.log(unit), v, tau, True)
+            p, e = add_rotation(values, iv, unit, v, tau)
             power, energy = power + p, energy + e
             if kind == FREE:
-                stiffness = values[(iv + 3) * PASSIVE.size + PASSIVE.stiffness]
-                x = load3(q, iq + 4, 0.0)
-                pull = mul_t(quaternion.to_matrix(unit), scale(stiffness, x))
-                energy += 0.5 * stiffness * dot(x, x)
-                for k in range(3, 6):
-                    _, rest, _ = passive_force(values, (iv + k) * PASSIVE.size, 0.0, v[iv + k])
-                    tau[iv + k] += rest - pull[k - 3]
-                    power += rest * v[iv + k]
+                p, e = add_displacement(values, iv + 3, unit, load3(q, iq + 4, 0.0), v, tau)
+                power, energy = power + p, energy + e
         else:
             p, e = add_one_freedom(values, iv, q[iq], v[iv], tau)
             power, energy = power + p, energy + e

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from functools import cached_property
-from typing import NamedTuple
+from typing import NamedTuple, TypeGuard
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -28,9 +28,11 @@ from chasles.relative import (
     kinematics,
     mass,
 )
-from chasles.relative.algorithm import Algorithm
-from chasles.relative.analysis import Analysis
+from chasles.relative.algorithm import Algorithm, OneState
 from chasles.relative.configuration import Configuration
+from chasles.relative.derivative.derivatives import Derivatives
+from chasles.relative.higher.methods import HigherOrder
+from chasles.relative.parameter.analysis import ParameterAnalysis
 from chasles.relative.raw import Raw
 from chasles.relative.tables import FREE, HEAD, LINK, SPHERICAL, link_table
 from chasles.relative.tree import build
@@ -47,7 +49,9 @@ class AppliedForces(NamedTuple):
 
 
 UNIT_TOLERANCE = 1e-8  # how far a quaternion in q may be from unit length
+KNOWN_PLACES = 64  # sets of frames whose places are kept
 EMPTY = np.empty(0)
+FLOAT = np.dtype(float)
 RECURSIONS = {
     "body": inverse.inverse_dynamics,
     "spatial": inverse_spatial.inverse_dynamics_spatial,
@@ -56,7 +60,18 @@ RECURSIONS = {
 }
 
 
-class Mechanism(Analysis):
+def ready(value: ArrayLike, size: int) -> TypeGuard[np.ndarray]:
+    """Whether kernels can read an argument as it is, one state with finite numbers; checking it costs a microsecond."""
+    return (
+        type(value) is np.ndarray
+        and value.shape == (size,)
+        and value.dtype is FLOAT
+        and value.flags.carray
+        and math.isfinite(sum(value.tolist()))  # if only the sum overflows, the thorough check decides
+    )
+
+
+class Mechanism(ParameterAnalysis, Derivatives, HigherOrder):
     """A tree of bodies in joint coordinates q and velocities v.
 
     Arrays have any leading axes (a batch); four states or more run on SIMD lanes, and in parallel on `threads`.
@@ -81,6 +96,8 @@ class Mechanism(Analysis):
         self.neutral, self.random = self.configuration.neutral, self.configuration.random
         self.retract, self.difference = self.configuration.retract, self.configuration.difference
         self.interpolate = self.configuration.interpolate
+        self._one_state: dict[tuple, OneState] = {}
+        self._known_places: dict[tuple[str, ...] | None, tuple[np.ndarray, np.ndarray]] = {}
 
     def __repr__(self) -> str:
         return (
@@ -90,8 +107,8 @@ class Mechanism(Analysis):
     # ------------------------------------------------------------ running algorithms
 
     def check_q(self, function: str, q: ArrayLike) -> np.ndarray:
-        """Coordinates, finite and on their groups."""
-        array = real_array(function, "q", q, (self.nq,))
+        """Coordinates, finite and on their groups. Read only: it may be the caller's array."""
+        array = q if ready(q, self.nq) else real_array(function, "q", q, (self.nq,))
         if len(self.quaternions):
             squares = np.sum([array[..., self.quaternions + k] ** 2 for k in range(4)], axis=0)
             off = np.abs(squares - 1.0)
@@ -106,8 +123,8 @@ class Mechanism(Analysis):
         return array
 
     def check_v(self, function: str, name: str, value: ArrayLike) -> np.ndarray:
-        """Velocities, accelerations or generalised forces, finite."""
-        return real_array(function, name, value, (self.nv,))
+        """Velocities, accelerations or generalised forces, finite. Read only: it may be the caller's array."""
+        return value if ready(value, self.nv) else real_array(function, name, value, (self.nv,))
 
     def joint_at(self, coordinate: int) -> str:
         """The joint that a coordinate of q belongs to."""
@@ -121,6 +138,12 @@ class Mechanism(Analysis):
         self, function: str, algorithm: Algorithm, arrays: dict[str, np.ndarray], sizes: dict[str, int] | None = None
     ) -> tuple[list[np.ndarray], tuple[int, ...]]:
         """Results of an algorithm, each (count, size), and the leading shape."""
+        every = {**self.sizes, **sizes} if sizes else self.sizes
+        if all(arrays[name].ndim == 1 for name in algorithm.inputs):
+            key = (algorithm, *sizes.values()) if sizes else (algorithm,)
+            if (one := self._one_state.get(key)) is None:
+                one = self._one_state[key] = OneState(algorithm, every)
+            return one.run(self.topology, self.numbers, arrays), ()
         inputs = {name: array for name, array in arrays.items() if algorithm.arguments[name].role == "in"}
         shapes = {name: array.shape[:-1] for name, array in inputs.items() if array.size or array.ndim > 1}
         try:
@@ -135,7 +158,6 @@ class Mechanism(Analysis):
                     array = np.array(np.broadcast_to(array, batch + array.shape[-1:]))
                 flat[name] = np.ascontiguousarray(array).reshape(-1)
         count = math.prod(batch)
-        every = {**self.sizes, **(sizes or {})}
         return algorithm.run(self.topology, self.numbers, every, count, flat, self.threads), batch
 
     @cached_property
@@ -147,19 +169,25 @@ class Mechanism(Analysis):
 
     def _places(self, function: str, frames: Iterable[str] | str | None) -> tuple[np.ndarray, np.ndarray]:
         """Links of frames, and the frames' poses on them (12 numbers each). Default: all bodies."""
-        if frames is None:
+        names = None if frames is None else tuple(frames)
+        if (known := self._known_places.get(names)) is not None:
+            return known
+        if names is None:
             links, poses = self.tree.link_of_body, self.tree.body_in_link
         else:
             index = {name: k for k, name in enumerate(self.bodies)}
-            links, poses = np.empty(len(frames := list(frames)), dtype=np.int64), np.empty((len(frames), 7))
-            for k, name in enumerate(frames):
+            links, poses = np.empty(len(names), dtype=np.int64), np.empty((len(names), 7))
+            for k, name in enumerate(names):
                 frame = self.system.frame(name)
                 body = index.get(frame.body)
                 links[k] = -1 if body is None else self.tree.link_of_body[body]
                 on_body = np.array(frame.pose)
                 poses[k] = on_body if body is None else pose_group.compose(self.tree.body_in_link[body], on_body)
         matrices = quaternion_to_matrix(poses[:, :4]).reshape(-1, 9)
-        return links, np.concatenate([matrices, poses[:, 4:]], axis=1).reshape(-1)
+        places = links, np.concatenate([matrices, poses[:, 4:]], axis=1).reshape(-1)
+        if len(self._known_places) < KNOWN_PLACES:
+            self._known_places[names] = places
+        return places
 
     def _motion(self, function: str, frames, representation: str, arrays: dict[str, np.ndarray]):
         check_representation(function, representation)

@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 from numpy.typing import ArrayLike
 
+from chasles.model.system import System
+from chasles.relative.loop.closed import ClosedMechanism
 from chasles.relative.mechanism import Mechanism
 
 
 class Actuation:
-    """The actuators of a mechanism as arrays."""
+    """The actuators of a system as arrays."""
 
-    def __init__(self, mechanism: Mechanism):
-        self.nv = mechanism.nv
-        self.actuators = mechanism.system.actuators
-        velocities = mechanism.tree.velocities
+    def __init__(self, system: System, velocities: Mapping[str, slice], nv: int):
+        """velocities: where those of each joint are among all nv."""
+        self.nv = nv
+        self.actuators = system.actuators
         self._index = np.array([velocities[a.joint].start + a.coordinate for a in self.actuators], dtype=int)
         self._gear = np.array([a.gear for a in self.actuators])
         self._limits = np.array([(a.lower, a.upper) for a in self.actuators]).reshape(-1, 2)
+
+    @classmethod
+    def of_tree(cls, mechanism: Mechanism | ClosedMechanism) -> Actuation:
+        """Those of a mechanism in joint coordinates."""
+        return cls(mechanism.system, mechanism.tree.velocities, mechanism.nv)
 
     @property
     def inputs(self) -> int:
@@ -37,3 +46,12 @@ class Actuation:
         total = np.zeros(self.nv)
         np.add.at(total, self._index, self._gear * np.clip(values, *self._limits.T))
         return total
+
+    def matrix(self, u: np.ndarray) -> np.ndarray:
+        """Derivative of the forces with respect to the input, (nv, inputs); zero for an input beyond its limits."""
+        if not self.actuators:
+            return np.eye(self.nv)
+        result = np.zeros((self.nv, self.inputs))
+        inside = (self._limits[:, 0] <= u) & (u <= self._limits[:, 1])
+        result[self._index, np.arange(self.inputs)] = np.where(inside, self._gear, 0.0)
+        return result

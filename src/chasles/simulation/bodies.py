@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,18 +10,33 @@ from numpy.typing import ArrayLike
 from chasles.absolute.assembly import check_independent
 from chasles.absolute.mechanism import AbsoluteMechanism
 from chasles.absolute.space import SE3_NAME
+from chasles.constraint.screws import SingularJointError
 from chasles.integrate.problem import LieODE
+from chasles.integrate.solution import Solution
 from chasles.integrate.space import Space
+from chasles.lie.rotation import quaternion_to_matrix
 from chasles.model.system import System
+from chasles.relative.loop.spanning import span
 from chasles.relative.mechanism import Mechanism
-from chasles.simulation.body_motion import body_motion, onto_constraints, with_workspace
+from chasles.simulation.actuation import Actuation
+from chasles.simulation.body_motion import (
+    body_motion,
+    onto_constraints,
+    spatial_motion,
+    spatial_onto_constraints,
+    with_workspace,
+)
 from chasles.simulation.laws import laws_may_raise
 
 POSITION_TOLERANCE = 1e-8  # how far a start may be off the constraints [m or rad, and per second]
 
 
 class BodyDynamics:
-    """The motion of all bodies on their groups: y = (central poses, velocities, counted angles, work)."""
+    """The motion of all bodies on their groups: y = (central poses, velocities, counted angles, work).
+
+    trivialization: "left" has velocities with ω in the bodies and moves poses by exp on the right, "right" has spatial
+    velocities (on SE(3) the spatial twist, on SO(3)xR3 ω in space and r') and moves them by exp on the left.
+    """
 
     def __init__(
         self,
@@ -30,9 +44,19 @@ class BodyDynamics:
         space: str | Mapping[str, str],
         projected: bool,
         baumgarte: tuple[float, float] = (0.0, 0.0),
+        inputs: bool = False,
+        trivialization: str = "left",
     ):
+        if trivialization not in ("left", "right"):
+            raise ValueError(
+                f'simulate: trivialization {trivialization!r}; expected "left" (body velocities) or "right" (spatial)'
+            )
+        self.spatial = trivialization == "right"
+        if isinstance(system, AbsoluteMechanism) and inputs and not system.inputs:
+            system = AbsoluteMechanism(system.system, system.spaces, baumgarte=system.baumgarte, inputs=True)
         if isinstance(system, System):
-            system = AbsoluteMechanism(system, space, stabilized=projected or any(baumgarte), baumgarte=baumgarte)
+            stabilized = projected or any(baumgarte)
+            system = AbsoluteMechanism(system, space, stabilized, baumgarte, inputs)
         elif any(baumgarte) and tuple(baumgarte) != system.baumgarte:
             raise ValueError(
                 f"simulate: the mechanism was compiled with baumgarte={system.baumgarte}; compile it with {baumgarte}"
@@ -43,14 +67,46 @@ class BodyDynamics:
         for name in self.mechanism.bodies:
             blocks += ["pose"] if self.mechanism.spaces[name] == SE3_NAME else ["s3", "r3"]
         self.n = self.mechanism.n
-        self.space = Space(*blocks, f"r{6 * self.n + self.mechanism.angles_counted + 1}", side="right")
+        self.space = Space(
+            *blocks, f"r{6 * self.n + self.mechanism.angles_counted + 1}", side="left" if self.spatial else "right"
+        )
 
-    def problem(self) -> LieODE:
-        correction = onto_constraints if self.projected else None
-        return LieODE(self.space, body_motion, with_workspace(self.mechanism), correction)
+    @property
+    def control(self) -> slice:
+        """Where the input is in the parameters of the problem."""
+        return self.mechanism.control
+
+    def problem(self, u: ArrayLike | None = None) -> LieODE:
+        """The problem under constant forces u along the velocities of the joints."""
+        motion, correction = (
+            (spatial_motion, spatial_onto_constraints) if self.spatial else (body_motion, onto_constraints)
+        )
+        p = with_workspace(self.mechanism)
+        if u is not None:
+            p[self.control] = u
+        return LieODE(self.space, motion, p, correction if self.projected else None)
+
+    def coordinates(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Coordinates and velocities of the joints at states."""
+        poses, velocities, _ = self.split(y)
+        return self.mechanism.joint_states(poses, velocities, self.angles(y))
 
     def state(self, poses: np.ndarray, velocities: np.ndarray, angles: np.ndarray, work: float = 0.0) -> np.ndarray:
-        return np.concatenate([poses.ravel(), velocities.ravel(), angles.ravel(), [work]])
+        own = self._converted(poses, velocities, back=False) if self.spatial else velocities
+        return np.concatenate([poses.ravel(), own.ravel(), angles.ravel(), [work]])
+
+    def _converted(self, poses: np.ndarray, velocities: np.ndarray, back: bool) -> np.ndarray:
+        """Velocities of the bodies' spaces as spatial ones, or back."""
+        R, r = quaternion_to_matrix(poses[..., :4]), poses[..., 4:]
+        on_se3 = np.array([self.mechanism.spaces[name] == SE3_NAME for name in self.mechanism.bodies])[:, None]
+        spin, linear = velocities[..., :3], velocities[..., 3:]
+        if back:
+            moved = np.einsum("...ji,...j->...i", R, linear + np.cross(spin, r))
+            spin = np.einsum("...ji,...j->...i", R, spin)
+        else:
+            spin = np.einsum("...ij,...j->...i", R, spin)
+            moved = np.einsum("...ij,...j->...i", R, linear) + np.cross(r, spin)
+        return np.concatenate([spin, np.where(on_se3, moved, linear)], axis=-1)
 
     def angles(self, y: np.ndarray) -> np.ndarray:
         """Angles counted over full turns, (..., counted)."""
@@ -60,7 +116,15 @@ class BodyDynamics:
         """Central poses (..., bodies, 7), velocities (..., bodies, 6) and work."""
         n = self.n
         poses = y[..., : 7 * n].reshape(*y.shape[:-1], n, 7)
-        return poses, y[..., 7 * n : 13 * n].reshape(*y.shape[:-1], n, 6), y[..., -1]
+        velocities = y[..., 7 * n : 13 * n].reshape(*y.shape[:-1], n, 6)
+        return poses, self._converted(poses, velocities, back=True) if self.spatial else velocities, y[..., -1]
+
+    def actuation(self) -> Actuation:
+        return Actuation(self.mechanism.system, self.mechanism.joint_tables.velocities, self.mechanism.joint_tables.nv)
+
+    def explained(self, solution: Solution) -> Solution:
+        """A solution, with more to say on how it ended; there is nothing more."""
+        return solution
 
     def laws_may_raise(self):
         return laws_may_raise((*self.mechanism.forces.laws, *self.mechanism.laws))
@@ -74,7 +138,7 @@ class BodyDynamics:
         twists: ArrayLike | None,
         assemble: bool,
     ) -> np.ndarray:
-        """The state at the start, at time t: from poses and twists of the bodies, or from q and v of a tree.
+        """The state at the start, at time t: from poses and twists of the bodies, or from q and v of joint coordinates.
 
         A state off the constraints is projected, or refused with the joints and by how much.
         """
@@ -82,10 +146,11 @@ class BodyDynamics:
         if poses is None:
             if twists is not None:
                 raise ValueError("simulate: twists need poses; or give q and v in joint coordinates")
-            tree = Mechanism(replace(self.mechanism.system, constraints=()))
+            tree = Mechanism(span(self.mechanism.system).system)
             at = tree.neutral() if q is None else tree.check_q("simulate", q)
             speed = np.zeros(tree.nv) if v is None else tree.check_v("simulate", "v", v)
-            poses, twists = tree.poses(at), tree.twists(at, speed)
+            bodies = self.mechanism.bodies  # those of the tree may have more parts
+            poses, twists = tree.poses(at, bodies), tree.twists(at, speed, bodies)
             where = tree.tree.coordinates
             angles = np.array([at[where[joint]][k] for joint, k in self.mechanism.counted])
         elif q is not None or v is not None:
@@ -97,7 +162,9 @@ class BodyDynamics:
             poses, twists = assembled, self.mechanism.consistent_velocities(assembled, given, t)
         central, velocity = self.mechanism.state(poses, twists)
         if assemble and angles is not None:  # they may have moved: count on from where they were
-            angles = angles + np.remainder(self.mechanism.angles(central) - angles + np.pi, 2 * np.pi) - np.pi
+            at = self.mechanism.joint_states(central, velocity, angles)[0]
+            where = self.mechanism.joint_tables.coordinates
+            angles = np.array([at[where[joint]][k] for joint, k in self.mechanism.counted])
         if angles is None:
             angles = self.mechanism.angles(central)
         self._refuse(central, velocity, t, angles)
@@ -113,6 +180,12 @@ class BodyDynamics:
             for name, g, r in zip(names, position, speed, strict=True)
             if not (g <= POSITION_TOLERANCE and r <= POSITION_TOLERANCE * size)
         ]
+        for joint in self.mechanism.system.joints:
+            if joint.kind == "general" and np.isnan(position[names.index(joint.name)]):
+                raise SingularJointError(
+                    f"simulate: the screws of joint {joint.name!r} depend on each other at the start, so its "
+                    "coordinates are not determined there; start elsewhere, or use joint coordinates"
+                )
         if bad:
             raise ValueError(
                 f"simulate: the start violates {len(bad)} joints or constraints: "

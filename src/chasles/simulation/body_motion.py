@@ -1,70 +1,147 @@
 """The motion of bodies with constraints as a vector field: the index-1 form 000 eq. (2) on SE(3)^n or (SO(3)xR3)^n.
 
 y = (central poses, velocities, angles counted over full turns, work); f = (velocities, accelerations, rates of the
-angles, power). The mechanism is in the parameters, so
-the field is compiled once for every mechanism. With the correction, each step ends with a projection onto the
-constraints.
+angles, power). The mechanism is in the parameters, so the field is compiled once for every mechanism. With the
+correction, each step ends with a projection onto the constraints.
+
+The velocities are those of the bodies' spaces, with angular velocities in the bodies: poses move by exp on the right
+(left-trivialised). `spatial_motion` has spatial ones, and poses move by exp on the left (right-trivialised).
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from chasles.absolute.entry import set_clock, work_size
+from chasles.absolute.entry import power_of_drives, set_clock, work_size
 from chasles.absolute.kkt import POSE, TWIST
 from chasles.absolute.mechanism import AbsoluteMechanism
-from chasles.absolute.tables import HEAD
+from chasles.absolute.tables import BODY, HEAD, SE3, part_of
 from chasles.force.table import FORCES, MOVING, SCRATCH
 from chasles.integrate.field import field
 from chasles.kernel.address import as_integer_array, invoke
+from chasles.kernel.algebra import add, cross, mul, mul_t
 from chasles.kernel.denormals import flush_denormals, restore_denormals
+from chasles.kernel.policy import kernel
+from chasles.kernel.workspace import load3, store6
+from chasles.lie import quaternion
 
 
-@field
-def body_motion(t, y, p, out):
-    """Velocities, accelerations and power of bodies under their constraints and forces."""
+@kernel(allocates=True)
+def move(t, y, v, p, out):
+    """Accelerations, rates of the angles and power at the poses of y; velocities v as the bodies' spaces have them."""
     whole = as_integer_array(p)
     n = whole[HEAD.n_bodies]
-    q, v = y[: POSE * n], y[POSE * n : (POSE + TWIST) * n]
+    q = y[: POSE * n]
     size, forces = work_size(whole), MOVING.size * (n + 1) + SCRATCH
     space = p[whole[HEAD.end] :]
     work, room = space[:size], space[size : size + forces]
     wrenches, result = space[size + forces : size + forces + 6 * n], space[size + forces + 6 * n :]
     power = 0.0
+    for k in range(whole[HEAD.n_angles]):
+        p[whole[HEAD.counted] + k] = y[(POSE + TWIST) * n + k]
     if whole[whole[HEAD.table] + FORCES.count] != 0:
         invoke(whole[HEAD.act], t, p, p.shape[0], q, v, wrenches, room, result)
         power = result[0]
     else:
         for k in range(6 * n):
             wrenches[k] = 0.0
-    for k in range(6 * n):
-        out[k] = v[k]
     before = flush_denormals()
     set_clock(whole, work, t, y, (POSE + TWIST) * n)
     invoke(whole[HEAD.accelerations], p, p.shape[0], q, v, wrenches, work, out[6 * n :])
+    if whole[HEAD.n_moving] != 0:
+        power += power_of_drives(whole, p, work)
     restore_denormals(before)
     out[12 * n + whole[HEAD.n_angles]] = power
+
+
+@kernel(allocates=True)
+def put_on_constraints(t, y, q, v, p):
+    """Project poses and velocities, these as the bodies' spaces have them, onto the constraints."""
+    whole = as_integer_array(p)
+    if whole[HEAD.n_tiles] > 0:
+        size, space = work_size(whole), p[whole[HEAD.end] :]
+        before = flush_denormals()
+        set_clock(whole, space, t, y, (POSE + TWIST) * whole[HEAD.n_bodies])
+        space[size + 3] = 1.0  # the last stage left the factor of its state
+        invoke(whole[HEAD.project], p, p.shape[0], q, v, space[:size], space[size : size + 4])
+        restore_denormals(before)
+
+
+@field
+def body_motion(t, y, p, out):
+    """Velocities, accelerations and power of bodies under their constraints and forces."""
+    n = as_integer_array(p)[HEAD.n_bodies]
+    v = y[POSE * n : (POSE + TWIST) * n]
+    for k in range(6 * n):
+        out[k] = v[k]
+    move(t, y, v, p, out)
 
 
 @field
 def onto_constraints(t, y, p, out):
     """The state projected onto the constraints."""
-    whole = as_integer_array(p)
-    n = whole[HEAD.n_bodies]
-    size = work_size(whole)
-    space = p[whole[HEAD.end] :]
+    n = as_integer_array(p)[HEAD.n_bodies]
     for k in range(y.shape[0]):
         out[k] = y[k]
-    q, v = out[: POSE * n], out[POSE * n : (POSE + TWIST) * n]
-    if whole[HEAD.n_tiles] > 0:
-        before = flush_denormals()
-        set_clock(whole, space, t, y, (POSE + TWIST) * n)
-        invoke(whole[HEAD.project], p, p.shape[0], q, v, space[:size], space[size : size + 4])
-        restore_denormals(before)
+    put_on_constraints(t, y, out[: POSE * n], out[POSE * n : (POSE + TWIST) * n], p)
+
+
+@kernel(allocates=True)
+def from_spatial(y, p, v):
+    """Velocities as the bodies' spaces have them, from the spatial ones in y."""
+    whole = as_integer_array(p)
+    n, bodies = whole[HEAD.n_bodies], part_of(whole, whole, HEAD.bodies, HEAD.tiles)
+    for i in range(n):
+        at = POSE * i
+        R = quaternion.to_matrix((y[at], y[at + 1], y[at + 2], y[at + 3]))
+        spin, linear = load3(y, POSE * n + 6 * i, 0.0), load3(y, POSE * n + 6 * i + 3, 0.0)
+        if bodies[i * BODY.size + BODY.space] == SE3:
+            linear = mul_t(R, add(linear, cross(spin, load3(y, at + 4, 0.0))))
+        store6(v, 6 * i, (mul_t(R, spin), linear))
+
+
+@kernel(allocates=True)
+def to_spatial(q, p, a):
+    """Velocities or accelerations (of a velocity's components the derivative) of the bodies' spaces to spatial ones."""
+    whole = as_integer_array(p)
+    n, bodies = whole[HEAD.n_bodies], part_of(whole, whole, HEAD.bodies, HEAD.tiles)
+    for i in range(n):
+        at = POSE * i
+        R = quaternion.to_matrix((q[at], q[at + 1], q[at + 2], q[at + 3]))
+        spin, linear = mul(R, load3(a, 6 * i, 0.0)), load3(a, 6 * i + 3, 0.0)
+        if bodies[i * BODY.size + BODY.space] == SE3:
+            linear = add(mul(R, linear), cross(load3(q, at + 4, 0.0), spin))
+        store6(a, 6 * i, (spin, linear))
+
+
+@field
+def spatial_motion(t, y, p, out):
+    """The same in spatial velocities: V' = Ad V_b' of the body's, as ad of a twist on itself is zero."""
+    n = as_integer_array(p)[HEAD.n_bodies]
+    v = p[p.shape[0] - 6 * n :]  # room at the end of the parameters
+    from_spatial(y, p, v)
+    for k in range(6 * n):
+        out[k] = y[POSE * n + k]
+    move(t, y, v, p, out)
+    to_spatial(y, p, out[6 * n :])
+
+
+@field
+def spatial_onto_constraints(t, y, p, out):
+    """The projection of a state with spatial velocities."""
+    n = as_integer_array(p)[HEAD.n_bodies]
+    v = p[p.shape[0] - 6 * n :]  # room at the end of the parameters
+    from_spatial(y, p, v)
+    for k in range(y.shape[0]):
+        out[k] = y[k]
+    put_on_constraints(t, y, out[: POSE * n], v, p)
+    to_spatial(out, p, v)
+    for k in range(6 * n):
+        out[POSE * n + k] = v[k]
 
 
 def with_workspace(mechanism: AbsoluteMechanism) -> np.ndarray:
     """The parameters of these fields: the packed mechanism and, at its end, workspace. A run has its own copy."""
     n = mechanism.n
-    size = mechanism.work + MOVING.size * (n + 1) + SCRATCH + 6 * n + 4
+    size = mechanism.work + MOVING.size * (n + 1) + SCRATCH + 12 * n + 4
     return np.concatenate([mechanism.parameters, np.zeros(size)])

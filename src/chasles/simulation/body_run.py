@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
+from chasles.absolute.joints import angles_of, armatures
 from chasles.absolute.mechanism import AbsoluteMechanism
 from chasles.lie import pose as pose_group
 from chasles.screw.representation import convert_twist
@@ -45,6 +47,13 @@ class BodyFrameMotion:
         return convert_twist(body, self.pose, "body", representation)
 
 
+class JointStates(NamedTuple):
+    """Coordinates and velocities of a joint during a run; time is the first axis."""
+
+    q: np.ndarray
+    v: np.ndarray
+
+
 @dataclass(frozen=True)
 class BodyRun(SolvedRun):
     """A motion simulated in absolute coordinates. `t` [s]; at these times `poses` (times, bodies, 7) and body `twists`.
@@ -54,6 +63,7 @@ class BodyRun(SolvedRun):
     """
 
     dynamics: BodyDynamics
+    controls: np.ndarray | None = field(default=None, repr=False)  # forces along the joints' velocities at these times
 
     @property
     def mechanism(self) -> AbsoluteMechanism:
@@ -86,7 +96,36 @@ class BodyRun(SolvedRun):
         """The wrench (torque [N m], force [N]) that a joint exerts on its child body, in the joint's frame on it,
         (times, 6): `AbsoluteMechanism.reactions`."""
         angles = self.dynamics.angles(self.solution.y)
-        return self.mechanism.reactions(joint, *self._states[:2], self.t, angles)
+        return self.mechanism.reactions(joint, *self._states[:2], self.t, angles, self.controls)
+
+    def coordinate_forces(self, constraint: str) -> np.ndarray:
+        """Generalised forces [N m or N] of a coupling on its two coordinates, (times, 2), or of a drive, (times, 1)."""
+        angles = self.dynamics.angles(self.solution.y)
+        return self.mechanism.coordinate_forces(constraint, *self._states[:2], self.t, angles, self.controls)
+
+    @cached_property
+    def _coordinates(self) -> tuple[np.ndarray, np.ndarray]:
+        return self.dynamics.coordinates(self.solution.y)
+
+    def joint(self, name: str) -> JointStates:
+        """Coordinates and velocities of a joint, as joint coordinates have them.
+
+        Angles go on over full turns: counted, if something acts on the joint, else as far as the saved times tell.
+        """
+        joints = self.mechanism.joint_tables
+        if name not in joints.coordinates:
+            self.mechanism.system.joint(name, "run.joint")
+            return JointStates(np.zeros((len(self.t), 0)), np.zeros((len(self.t), 0)))  # a weld
+        q, v = (
+            self._coordinates[0][:, joints.coordinates[name]].copy(),
+            self._coordinates[1][:, joints.velocities[name]],
+        )
+        for k in angles_of(next(joint for joint in joints.order if joint.name == name)):
+            if (name, k) not in self.mechanism.counted:
+                ahead = 0.5 * (v[1:, k] + v[:-1, k]) * np.diff(self.t)  # nearly the angle turned between saved times
+                turns = np.round((ahead - np.diff(q[:, k])) / (2 * np.pi))
+                q[1:, k] += 2 * np.pi * np.cumsum(turns)
+        return JointStates(q, v)
 
     @cached_property
     def energy(self) -> Energies:
@@ -96,8 +135,10 @@ class BodyRun(SolvedRun):
         spin, speed = velocity[..., :3], velocity[..., 3:]
         kinetic = 0.5 * np.einsum("bi,...bi,...bi->...", mechanism.moments, spin, spin)
         kinetic += 0.5 * np.einsum("b,...bi,...bi->...", masses, speed, speed)
+        for name, coordinate, inertia in armatures(mechanism.system.joints):
+            kinetic += 0.5 * inertia * self.joint(name).v[:, coordinate] ** 2
         gravity = -np.einsum("b,...bi,i->...", masses, central[..., 4:], np.array(mechanism.system.gravity))
-        springs = mechanism.applied_forces(central, velocity, self.t)[2]
+        springs = mechanism.applied_forces(central, velocity, self.t, self.dynamics.angles(self.solution.y))[2]
         return Energies(kinetic, gravity, springs, work)
 
     def __str__(self) -> str:

@@ -8,15 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from chasles.integrate.solve import solve
+from chasles.force.build import is_passive
+from chasles.integrate.constrained_method import CONSTRAINED_METHODS
 from chasles.lie import pose as pose_group
 from chasles.model.body import GROUND
 from chasles.model.constraint import CustomConstraint, Drive
 from chasles.model.force import Spring, Wrench
-from chasles.relative.acting import is_passive
+from chasles.relative.loop.closed import ClosedMechanism
 from chasles.relative.mechanism import Mechanism
 from chasles.simulation.body_run import BodyRun
-from chasles.simulation.constrained import solve_bodies
+from chasles.simulation.closed.run import ClosedRun
+from chasles.simulation.constrained import solve_motion
 from chasles.simulation.run import Run
 
 # what a run may be off by; relative to the size of the quantity during the run
@@ -94,6 +96,7 @@ def certify(run: Run | BodyRun, tolerances: Mapping[str, float] | None = None) -
     else:
         findings = [
             _energy(run, limits["energy"]),
+            *(_violations(run, limits) if isinstance(run, ClosedRun) else []),
             *_momenta(run, limits["momentum"]),
             *_group(run, run.mechanism.quaternions, limits["group"]),
             _error(run, limits["error"]),
@@ -115,16 +118,22 @@ def _energy(run: Run | BodyRun, tolerance: float) -> Finding:
     swing = energy.gravity - energy.gravity[0]
     value = _relative(off, energy.kinetic, swing, energy.springs, energy.work)
     moving = [item.name for item in run.mechanism.system.constraints if isinstance(item, Drive | CustomConstraint)]
-    if moving:  # what holds them may do work that is not counted
+    if moving and isinstance(run.solution.method, CONSTRAINED_METHODS):  # which count the work of forces only
         return Finding("energy balance", value, None, f"not judged: {moving[0]!r} may do work that is not counted")
     return Finding("energy balance", value, tolerance, "of the largest energy or work; work is part of the state")
 
 
-def kept_momenta(mechanism: Mechanism) -> np.ndarray:
+def kept_momenta(mechanism: Mechanism | ClosedMechanism) -> np.ndarray:
     """Directions (k, 6) in which the spatial momentum of a system is kept: none if the ground holds or pushes it."""
     system = mechanism.system
     for joint in mechanism.tree.joints:
         if joint.parent == GROUND and (joint.kind != "free" or is_passive(joint)):
+            return np.empty((0, 6))
+    if isinstance(mechanism, ClosedMechanism):
+        held = [joint.parent for joint in mechanism.split.cut]
+        for constraint in system.constraints:
+            held += getattr(constraint, "bodies", ())
+        if GROUND in held:
             return np.empty((0, 6))
     for force in system.forces:
         if isinstance(force, Wrench) or (isinstance(force, Spring) and GROUND in force.bodies):
@@ -156,7 +165,7 @@ def _momentum_of_parts(run: Run) -> np.ndarray:
     return np.abs(pose_group.AdT_apply(pose_group.inverse(poses), own)).sum(axis=-2)
 
 
-def _violations(run: BodyRun, limits: Mapping[str, float]) -> list[Finding]:
+def _violations(run: BodyRun | ClosedRun, limits: Mapping[str, float]) -> list[Finding]:
     """The joint that is violated most, at each level."""
     names = run.mechanism.constraint_names
     if not names:
@@ -182,7 +191,7 @@ def _group(run: Run | BodyRun, starts: np.ndarray, tolerance: float) -> list[Fin
 def _error(run: Run | BodyRun, tolerance: float) -> Finding:
     """Error of the first stretch, by doing it again more accurately."""
     options, solution = run.options, run.solution
-    inputs = run.controls if isinstance(run, Run) else None
+    inputs = run.controls
     if inputs is not None and not (inputs == inputs[0]).all():
         return Finding("error estimate", 0.0, None, "none: the input of a sampled controller jumps")
     last = min(len(run.t) - 1, STRETCH)
@@ -197,11 +206,9 @@ def _error(run: Run | BodyRun, tolerance: float) -> Finding:
     else:
         finer |= {"rtol": options["rtol"] / 100, "atol": options["atol"] / 100}
         factor, note = 1.0, f"over t = {span[0]:g} to {span[1]:g} s, by tolerances 100 times tighter"
-    if isinstance(run, BodyRun):
-        again = solve_bodies(run.dynamics, solution.method, span, solution.y[0], **finer)
-    else:
-        problem = run.dynamics.problem(None if inputs is None else inputs[0])
-        again = solve(problem, solution.method, span, solution.y[0], **finer)
+    again = solve_motion(
+        run.dynamics, solution.method, span, solution.y[0], None if inputs is None else inputs[0], **finer
+    )
     q, v, _ = run.dynamics.split(again.y[-1])
     if isinstance(run, BodyRun):
         poses, velocities, _ = run.dynamics.split(solution.y)

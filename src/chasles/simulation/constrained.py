@@ -15,6 +15,7 @@ from chasles.absolute.implicit.half_explicit import MOST_STAGES
 from chasles.absolute.implicit.layout import COUNTS, DONE, set_weights, total_work
 from chasles.absolute.implicit.loop import TAIL
 from chasles.absolute.mechanism import AbsoluteMechanism
+from chasles.force.build import is_passive
 from chasles.force.table import FORCES
 from chasles.integrate.constrained_method import (
     CONSTRAINED_METHODS,
@@ -28,6 +29,7 @@ from chasles.integrate.fixed_step import FOUND, FixedRun, StepError
 from chasles.integrate.run import Options, check_span
 from chasles.integrate.solution import Solution
 from chasles.integrate.solve import solve
+from chasles.model.force import JointForce
 from chasles.simulation.bodies import BodyDynamics
 from chasles.simulation.starting import algorithmic_start, exact_points, increment, multistep_start, nonholonomic_rows
 
@@ -56,7 +58,7 @@ class ConstrainedRun(FixedRun):
         self.structure = structures.build(mechanism, VECTORS[type(method)], velocities_alone)
         self.counts = np.zeros(COUNTS.size, dtype=np.int64)
         self.packed = self.structure.packed
-        self.p = mechanism.parameters
+        self.p = mechanism.parameters.copy()  # which forces may write to
         self.work = np.zeros(total_work(mechanism, self.structure))
         self.parameters, self.memory = self._prepare(y)
         self.start_with(y, np.empty(0))
@@ -187,11 +189,12 @@ class ConstrainedRun(FixedRun):
         return advice
 
 
-def solve_bodies(
-    problem: BodyDynamics,
+def solve_motion(
+    dynamics: Any,
     method: Any,
     span,
     y0: np.ndarray,
+    u: np.ndarray | None = None,
     *,
     step: float | None = None,
     rtol: float | None = None,
@@ -200,15 +203,32 @@ def solve_bodies(
     events: Sequence[Event] = (),
     progress: bool | None = None,
 ) -> Solution:
-    """The motion of bodies, by a method for constrained systems or by one for the index-1 form."""
-    with problem.laws_may_raise():
-        if not isinstance(method, CONSTRAINED_METHODS):
+    """The motion of a system under constant forces u, by a method for its equations or one for constrained systems."""
+    with dynamics.laws_may_raise():
+        if not (isinstance(dynamics, BodyDynamics) and isinstance(method, CONSTRAINED_METHODS)):
             more: dict[str, Any] = {"step": step, "rtol": rtol, "atol": atol, "save": save, "events": events}
-            return solve(problem.problem(), method, span, y0, **more, progress=progress)
+            return solve(dynamics.problem(u), method, span, y0, **more, progress=progress)
         if step is None:
             raise ValueError(f"simulate: {method} takes fixed steps; give step=... [s]")
+        _refuse_unsupported(dynamics, method, u)
         options = Options(step=step, rtol=rtol, atol=atol, save=save, events=events)
-        return ConstrainedRun(problem, method, span, y0, options).finish(progress=progress)
+        return ConstrainedRun(dynamics, method, span, y0, options).finish(progress=progress)
+
+
+def _refuse_unsupported(dynamics: BodyDynamics, method: Any, u: np.ndarray | None) -> None:
+    """What acts along the coordinates of joints, and spatial velocities, are for the methods of the index-1 form."""
+    system = dynamics.mechanism.system
+    acting = [force.name for force in system.forces if isinstance(force, JointForce)]
+    acting += [joint.name for joint in system.joints if is_passive(joint) or any(joint.armature)]
+    if u is not None or acting:
+        what = f"{acting[0]!r} acts" if acting else "an input acts"
+        raise ValueError(
+            f"simulate: {what} along joint coordinates, which {type(method).__name__} does not know; take springs and "
+            "wrenches between bodies, or a method such as RKMK"
+        )
+    if dynamics.spatial or any(dynamics.mechanism.baumgarte):
+        what = 'trivialization="right"' if dynamics.spatial else 'stabilization="baumgarte"'
+        raise ValueError(f"simulate: {what} is for methods such as RKMK; {type(method).__name__} does without")
 
 
 def _refuse_nonholonomic(mechanism: AbsoluteMechanism, method: Any, rows: np.ndarray) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from chasles.integrate.solution import Solution
+from chasles.relative.loop.closed import ClosedMechanism
 from chasles.relative.mechanism import Mechanism
 from chasles.simulation.dynamics import TreeDynamics
 
@@ -128,7 +129,7 @@ class Run(SolvedRun):
     controls: np.ndarray | None = field(default=None, repr=False)  # generalised forces u at the saved times
 
     @property
-    def mechanism(self) -> Mechanism:
+    def mechanism(self) -> Mechanism | ClosedMechanism:
         return self.dynamics.mechanism
 
     @property

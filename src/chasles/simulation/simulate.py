@@ -16,24 +16,21 @@ from chasles.integrate.method import RKMK
 from chasles.integrate.run import check_span
 from chasles.integrate.solution import Solution
 from chasles.integrate.solve import solve
-from chasles.model.placement import as_numbers
 from chasles.model.system import System
+from chasles.relative.loop.closed import ClosedMechanism
 from chasles.relative.mechanism import Mechanism
-from chasles.simulation.actuation import Actuation
-from chasles.simulation.bodies import BodyDynamics
 from chasles.simulation.body_run import BodyRun
-from chasles.simulation.constrained import solve_bodies
-from chasles.simulation.dynamics import TreeDynamics
+from chasles.simulation.constrained import solve_motion
 from chasles.simulation.run import Run
+from chasles.simulation.start import DEFAULT_BAUMGARTE, prepare
 
-DEFAULT_BAUMGARTE = (20.0, 20.0)  # [1/s]
 DEFAULT_METHOD, DEFAULT_RTOL, DEFAULT_ATOL = RKMK("dopri5"), 1e-8, 1e-10
 Controller = Callable[[float, np.ndarray, np.ndarray], ArrayLike]
 
 
 @overload
 def simulate(
-    system: System | Mechanism | AbsoluteMechanism,
+    system: System | Mechanism | ClosedMechanism | AbsoluteMechanism,
     span: tuple[float, float],
     q: ArrayLike | None = ...,
     v: ArrayLike | None = ...,
@@ -43,7 +40,7 @@ def simulate(
 ) -> BodyRun: ...
 @overload
 def simulate(
-    system: System | Mechanism,
+    system: System | Mechanism | ClosedMechanism,
     span: tuple[float, float],
     q: ArrayLike | None = ...,
     v: ArrayLike | None = ...,
@@ -53,14 +50,14 @@ def simulate(
 ) -> Run: ...
 @overload
 def simulate(
-    system: System | Mechanism | AbsoluteMechanism,
+    system: System | Mechanism | ClosedMechanism | AbsoluteMechanism,
     span: tuple[float, float],
     q: ArrayLike | None = ...,
     v: ArrayLike | None = ...,
     **options: Any,
 ) -> Run | BodyRun: ...
 def simulate(  # type: ignore[misc]  # the overloads sum up what has no part in the type of the result
-    system: System | Mechanism | AbsoluteMechanism,
+    system: System | Mechanism | ClosedMechanism | AbsoluteMechanism,
     span: tuple[float, float],
     q: ArrayLike | None = None,
     v: ArrayLike | None = None,
@@ -81,6 +78,7 @@ def simulate(  # type: ignore[misc]  # the overloads sum up what has no part in 
     poses: ArrayLike | None = None,
     twists: ArrayLike | None = None,
     assemble: bool = False,
+    trivialization: str = "left",
     progress: bool | None = None,
 ) -> Run | BodyRun:
     """Simulate a system over a span [s] from coordinates q and velocities v (default: neutral, at rest).
@@ -88,61 +86,56 @@ def simulate(  # type: ignore[misc]  # the overloads sum up what has no part in 
     Steps are fixed with `step` [s]; else they follow rtol (1e-8) and atol (1e-10). `save` and `events` as in `solve`;
     an event sees the state y, which is (q, v, work) in joint coordinates.
 
-    coordinates="relative" (joint coordinates): `control` is a constant input; `controller(t, q, v)` returns the input
-    at every `period` [s], and it is held until the next: a sampled controller. An input has one number for each
-    actuator of the system, or, if it has none, a generalised force for each velocity.
+    `control` is a constant input; `controller(t, q, v)` returns the input at every `period` [s], and it is held until
+    the next: a sampled controller. An input has one number for each actuator of the system, or, if it has none, a
+    generalised force for each velocity. q and v are joint coordinates and velocities, in both kinds of coordinates;
+    loops and further constraints close the tree of `system.compile()`.
 
-    coordinates="absolute" (the poses of all bodies, joints as constraints, loops welcome): `space` is "SE3", "SO3xR3",
-    a mapping of bodies to these, or "auto"; `stabilization` is "projection" onto the constraints after each step,
+    coordinates="absolute" (the poses of all bodies, joints as constraints): `space` is "SE3", "SO3xR3", a mapping of
+    bodies to these, or "auto". The start is q and v in joint coordinates, or `poses` (bodies, 7) and body `twists`
+    (bodies, 6).
+
+    With constraints, in either coordinates: `stabilization` is "projection" onto the constraints after each step,
     "baumgarte", g'' = -2 alpha g' - beta² g with `baumgarte` = (alpha, beta) [1/s] (constants of the model, default
-    20 1/s each: below a tenth of 1/step, and never tied to it, which would spoil the order), or None. The start is q
-    and v of a tree, or `poses` (bodies, 7) and body `twists` (bodies, 6); with assemble=True it is projected onto
-    the constraints first, else it must satisfy them.
+    20 1/s each: below a tenth of 1/step, and never tied to it, which would spoil the order), or None. With
+    assemble=True the start is projected onto the constraints first, else it must satisfy them. In absolute coordinates
+    trivialization="right" takes spatial velocities in place of those in the bodies, and moves poses by exp on the left.
     """
     start, end = check_span(span)
     if step is None:
         rtol, atol = DEFAULT_RTOL if rtol is None else rtol, DEFAULT_ATOL if atol is None else atol
     options: dict[str, Any] = {"step": step, "rtol": rtol, "atol": atol}
     more = {**options, "save": save, "events": events}
-    if coordinates == "absolute" or isinstance(system, AbsoluteMechanism):
-        if controller is not None or control is not None or period is not None:
-            raise ValueError('simulate: inputs act on joint coordinates; take coordinates="relative"')
-        if isinstance(system, Mechanism):
-            system = system.system
-        if stabilization not in ("projection", "baumgarte", None):
-            raise ValueError(f'simulate: stabilization {stabilization!r}; expected "projection", "baumgarte" or None')
-        feedback = (0.0, 0.0)
-        if stabilization == "baumgarte":
-            feedback = tuple(as_numbers("simulate", "baumgarte", baumgarte, (2,)).tolist())
-            if min(feedback) < 0 or not any(feedback):
-                raise ValueError(f"simulate: baumgarte is {baumgarte!r}; expected two rates [1/s], not negative")
-        bodies = BodyDynamics(system, space, projected=stabilization == "projection", baumgarte=feedback)
-        state = bodies.start(start, q, v, poses, twists, assemble)
-        solution = solve_bodies(bodies, method, (start, end), state, **more, progress=progress)
-        return BodyRun(bodies, solution, options)
-    if coordinates != "relative":
-        raise ValueError(f'simulate: coordinates {coordinates!r}; expected "relative" or "absolute"')
-    if poses is not None or twists is not None:
-        raise ValueError('simulate: poses and twists are for coordinates="absolute"; give q and v')
-    dynamics = TreeDynamics(system)
-    actuation = Actuation(dynamics.mechanism)
-    state = dynamics.state(q, v)
+    dynamics, state, make = prepare(
+        *("simulate", system, start, q, v, coordinates),
+        inputs=controller is not None or control is not None,
+        space=space,
+        stabilization=stabilization,
+        baumgarte=baumgarte,
+        poses=poses,
+        twists=twists,
+        assemble=assemble,
+        trivialization=trivialization,
+    )
+    actuation = dynamics.actuation()
     if controller is None:
         if period is not None:
             raise ValueError("simulate: period is the sampling period of a controller; give controller=... too")
         u = None if control is None else actuation.forces(control)
-        with dynamics.laws_may_raise():
-            solution = solve(dynamics.problem(u), method, (start, end), state, **more, progress=progress)
-        held = None if u is None else np.broadcast_to(u, (len(solution.t), dynamics.nv))
-        return Run(dynamics, solution, options, held)
+        solution = solve_motion(dynamics, method, (start, end), state, u, **more, progress=progress)
+        held = None if u is None else np.broadcast_to(u, (len(solution.t), len(u)))
+        return make(dynamics, dynamics.explained(solution), options, controls=held)
     if control is not None:
         raise ValueError("simulate: give either control=... (constant) or controller=... (sampled)")
     if period is None or not period > 0:
         raise ValueError(f"simulate: period is {period!r}; expected the controller's sampling period [s], positive")
-    return _sampled(dynamics, actuation, controller, period, (start, end), state, method, more, options)
+    pieces = _sampled(dynamics, actuation, controller, period, (start, end), state, method, more)
+    return make(dynamics, dynamics.explained(_joined(pieces[0])), options, controls=_held(*pieces))
 
 
-def _sampled(dynamics, actuation, controller, period, span, state, method, more, options) -> Run:
+def _sampled(
+    dynamics, actuation, controller, period, span, state, method, more
+) -> tuple[list[Solution], list[np.ndarray]]:
     """A run in pieces, each with the input that the controller gave at its begin."""
     start, end = span
     direction = 1.0 if end >= start else -1.0
@@ -155,7 +148,7 @@ def _sampled(dynamics, actuation, controller, period, span, state, method, more,
     pieces: list[Solution] = []
     inputs: list[np.ndarray] = []
     for first, last in itertools.pairwise(edges):
-        q, v, _ = dynamics.split(state)
+        q, v = dynamics.coordinates(state)
         u = actuation.forces(controller(float(first), q.copy(), v.copy()))
         piece = dict(more, step=min(more["step"], last - first) if more["step"] else None)
         with dynamics.laws_may_raise():
@@ -165,7 +158,7 @@ def _sampled(dynamics, actuation, controller, period, span, state, method, more,
         state = solution.y[-1]
         if not solution.success or solution.t[-1] != last:
             break
-    return Run(dynamics, _joined(pieces), options, _held(pieces, inputs))
+    return pieces, inputs
 
 
 def _joined(pieces: list[Solution]) -> Solution:

@@ -7,15 +7,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from chasles.absolute.mechanism import AbsoluteMechanism
 from chasles.integrate import engine
 from chasles.integrate.explicit import ExplicitRun
 from chasles.integrate.explicit_layout import STATE
 from chasles.integrate.method import RKMK
 from chasles.integrate.run import Options
 from chasles.model.system import System
+from chasles.relative.loop.closed import ClosedMechanism
 from chasles.relative.mechanism import Mechanism
-from chasles.simulation.actuation import Actuation
-from chasles.simulation.dynamics import TreeDynamics
+from chasles.simulation.start import prepare
 
 STEPPING_METHOD = RKMK("rk4")
 
@@ -23,32 +24,36 @@ STEPPING_METHOD = RKMK("rk4")
 class Simulation:
     """A system advanced one step of fixed size at a time: `sim.step(u)`, for controllers and co-simulation.
 
-    `t`, `q`, `v` are the present time and state; `work` the work of all forces but gravity and springs.
+    `t`, `q`, `v` are the present time and state; `work` the work of all forces but gravity and springs. With
+    coordinates="absolute" q and v are the joints' as well, found from `poses` and `twists` of the bodies; `options` are
+    space, stabilization, baumgarte, poses, twists, assemble and trivialization of `simulate`.
     """
 
     def __init__(
         self,
-        system: System | Mechanism,
+        system: System | Mechanism | ClosedMechanism | AbsoluteMechanism,
         step: float,
         q: ArrayLike | None = None,
         v: ArrayLike | None = None,
         *,
         start: float = 0.0,
         method: Any = STEPPING_METHOD,
+        coordinates: str = "relative",
+        **options: Any,
     ):
-        self.dynamics = TreeDynamics(system)
-        self.actuation = Actuation(self.dynamics.mechanism)
+        self.dynamics, state, _ = prepare("Simulation", system, start, q, v, coordinates, inputs=True, **options)
+        self.actuation = self.dynamics.actuation()
         self.size = float(step)
         if not (np.isfinite(self.size) and self.size > 0):
             raise ValueError(f"Simulation: step is {step!r}; expected a positive number [s]")
         span = (start, start + 1e9 * self.size)
-        options = Options(step=self.size, save="final")
+        how = Options(step=self.size, save="final")
         with self.dynamics.laws_may_raise():
-            self._run = ExplicitRun(self.dynamics.problem(), method, span, self.dynamics.state(q, v), options)
+            self._run = ExplicitRun(self.dynamics.problem(), method, span, state, how)
         self._control = self._run.p[self.dynamics.control]
 
     @property
-    def mechanism(self) -> Mechanism:
+    def mechanism(self) -> Mechanism | ClosedMechanism | AbsoluteMechanism:
         return self.dynamics.mechanism
 
     @property
@@ -57,11 +62,25 @@ class Simulation:
 
     @property
     def q(self) -> np.ndarray:
-        return self.dynamics.split(self._run.y)[0].copy()
+        return self.dynamics.coordinates(self._run.y)[0].copy()
 
     @property
     def v(self) -> np.ndarray:
-        return self.dynamics.split(self._run.y)[1].copy()
+        return self.dynamics.coordinates(self._run.y)[1].copy()
+
+    @property
+    def poses(self) -> np.ndarray:
+        """Poses of all bodies, (bodies, 7)."""
+        if isinstance(self.mechanism, AbsoluteMechanism):
+            return self.mechanism.poses(self.dynamics.split(self._run.y)[0])
+        return self.mechanism.poses(self.q)
+
+    @property
+    def twists(self) -> np.ndarray:
+        """Body twists of all bodies, (bodies, 6)."""
+        if isinstance(self.mechanism, AbsoluteMechanism):
+            return self.mechanism.twists(*self.dynamics.split(self._run.y)[:2])
+        return self.mechanism.twists(self.q, self.v)
 
     @property
     def work(self) -> float:

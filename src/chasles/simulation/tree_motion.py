@@ -12,6 +12,8 @@ import numpy as np
 from chasles.force.table import SCRATCH
 from chasles.integrate.field import field
 from chasles.kernel.address import as_integer_array, invoke
+from chasles.kernel.lanes import like
+from chasles.kernel.policy import kernel
 from chasles.kernel.workspace import layout
 from chasles.relative.force import act_address
 from chasles.relative.forward import LIMB, forward_dynamics
@@ -27,23 +29,20 @@ PART = layout(
 accelerations = forward_dynamics.kernel
 
 
-@field
-def tree_motion(t, y, p, out):
-    """(v, a, power) of a tree under its forces and the control."""
-    whole = as_integer_array(p)
+@kernel
+def rates(t, whole, tables, space, y, out, z):
+    """(v, a, power) of a tree under its forces and the control, for one state or with derivatives (z: duals).
+
+    whole: the head as integers; tables: topology, numbers, those of the forces, control; space: workspace.
+    """
     nq, nv, links = whole[PART.coordinates], whole[PART.velocities], whole[PART.links]
-    topology = whole[PART.size : whole[PART.numbers]]
-    numbers = p[whole[PART.numbers] : whole[PART.table]]
-    table = whole[whole[PART.table] : whole[PART.values]]
-    values = p[whole[PART.values] : whole[PART.control]]
-    control = p[whole[PART.control] : whole[PART.work]]
+    topology, numbers, table, values, control = tables
     q, v = y[:nq], y[nq : nq + nv]
-    space = p[whole[PART.work] :]
     at = LIMB.size * (links + 1)
     states, wrenches = space[at : at + STATE.size * (links + 1)], space[at + STATE.size * (links + 1) :][: 6 * links]
     at += STATE.size * (links + 1) + 6 * links
     tau, buffer, result = space[at : at + nv], space[at + nv :], space[at + nv + SCRATCH :]
-    power = 0.0
+    power = like(0.0, z)
     for k in range(nv):
         tau[k] = control[k]
         power += control[k] * v[k]
@@ -56,17 +55,40 @@ def tree_motion(t, y, p, out):
             *(tau, wrenches, states, buffer, result, sizes),
         )
         power += result[0]
-    accelerations(topology, numbers, q, v, tau, wrenches if acting else wrenches[0:0], out[nv : 2 * nv], space, 0.0)
+    accelerations(topology, numbers, q, v, tau, wrenches if acting else wrenches[0:0], out[nv : 2 * nv], space, z)
     out[2 * nv] = power
+
+
+@field
+def tree_motion(t, y, p, out):
+    """(v, a, power) of a tree under its forces and the control."""
+    whole = as_integer_array(p)
+    topology = whole[PART.size : whole[PART.numbers]]
+    numbers = p[whole[PART.numbers] : whole[PART.table]]
+    table = whole[whole[PART.table] : whole[PART.values]]
+    values = p[whole[PART.values] : whole[PART.control]]
+    control = p[whole[PART.control] : whole[PART.work]]
+    rates(t, whole, (topology, numbers, table, values, control), p[whole[PART.work] :], y, out, 0.0)
+
+
+def work_size(mechanism: Mechanism) -> int:
+    """Numbers of workspace."""
+    slots, nv = mechanism.links + 1, mechanism.nv
+    return (LIMB.size + STATE.size) * slots + 6 * mechanism.links + nv + SCRATCH + 2
+
+
+def array_sizes(mechanism: Mechanism) -> tuple[int, ...]:
+    """The sizes that `act` asks for."""
+    tables = (mechanism.topology, mechanism.numbers, mechanism.acting.table, mechanism.acting.values)
+    links = mechanism.links
+    return (*map(len, tables), mechanism.nq, mechanism.nv, 6 * links, STATE.size * (links + 1))
 
 
 def parameters(mechanism: Mechanism) -> np.ndarray:
     """The parameters of `tree_motion` for a mechanism, with no control."""
     tables = (mechanism.topology, mechanism.numbers, mechanism.acting.table, mechanism.acting.values)
     links, nq, nv = mechanism.links, mechanism.nq, mechanism.nv
-    work = (LIMB.size + STATE.size) * (links + 1) + 6 * links + nv + SCRATCH + 2
-    parts = (*(part.view(float) for part in tables), np.zeros(nv), np.zeros(work))
+    parts = (*(part.view(float) for part in tables), np.zeros(nv), np.zeros(work_size(mechanism)))
     edges = PART.size + np.cumsum([len(part) for part in parts])
-    sizes = (*map(len, tables), nq, nv, 6 * links, STATE.size * (links + 1))
-    head = np.array([nq, nv, links, *edges[:5], act_address(), *sizes], dtype=np.int64)
+    head = np.array([nq, nv, links, *edges[:5], act_address(), *array_sizes(mechanism)], dtype=np.int64)
     return np.concatenate([head.view(float), *parts])

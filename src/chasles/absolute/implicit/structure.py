@@ -15,7 +15,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from chasles.absolute.mechanism import CONDENSED, AbsoluteMechanism
+from chasles.absolute.mechanism import AbsoluteMechanism
+from chasles.absolute.plan import CONDENSED
 from chasles.absolute.space import SE3_NAME
 from chasles.absolute.symbolic import Elimination, Support, eliminate
 from chasles.constraint.special import CUSTOM, EXTRA, EXTRA_AT, TURN, WITH_PARTNER

@@ -1,0 +1,105 @@
+"""All forces but gravity on the bodies of a packed mechanism, from a table; and its joints at a state."""
+
+from __future__ import annotations
+
+from numba import carray
+
+from chasles.absolute.joint_force import JOINT, SPOT, act_on_joint, spot_joint
+from chasles.absolute.kkt import POSE, TWIST
+from chasles.absolute.tables import BODY, HEAD, SE3, part_of
+from chasles.constraint.rows import IDENTITY
+from chasles.force.table import FORCE, FORCES, MOVING, SCRATCH, SPRING, WRENCH, add_spring, add_wrench
+from chasles.kernel.address import as_integers, invoke
+from chasles.kernel.algebra import mul, mul_t
+from chasles.kernel.policy import kernel, native
+from chasles.kernel.workspace import load3, load9, store3, store6, store9
+from chasles.lie import quaternion
+
+
+@kernel
+def set_states(bodies, n, q, v, states):
+    """Poses and body twists of the ground and all bodies, as forces take them."""
+    store9(states, MOVING.rotation, IDENTITY)
+    for k in range(MOVING.position, MOVING.size):
+        states[k] = 0.0
+    for i in range(n):
+        at = (i + 1) * MOVING.size
+        R = quaternion.to_matrix((q[POSE * i], q[POSE * i + 1], q[POSE * i + 2], q[POSE * i + 3]))
+        linear = load3(v, TWIST * i + 3, 0.0)
+        if bodies[i * BODY.size + BODY.space] != SE3:
+            linear = mul_t(R, linear)
+        store9(states, at + MOVING.rotation, R)
+        store3(states, at + MOVING.position, load3(q, POSE * i + 4, 0.0))
+        store6(states, at + MOVING.twist, (load3(v, TWIST * i, 0.0), linear))
+
+
+@native
+def act(t, p_at, p_size, q_at, v_at, wrenches_at, work_at, result_at):
+    """All forces but gravity as wrenches (torque in the body, force in space); result: (power, stored energy)."""
+    whole, p = carray(as_integers(p_at), (p_size,)), carray(p_at, (p_size,))
+    n = whole[HEAD.n_bodies]
+    bodies = part_of(whole, whole, HEAD.bodies, HEAD.tiles)
+    table, values = part_of(whole, whole, HEAD.table, HEAD.values), part_of(p, whole, HEAD.values, HEAD.joints)
+    joints, numbers = (
+        part_of(whole, whole, HEAD.joints, HEAD.joint_numbers),
+        part_of(p, whole, HEAD.joint_numbers, HEAD.counted),
+    )
+    counted, rates = part_of(p, whole, HEAD.counted, HEAD.rates), part_of(p, whole, HEAD.rates, HEAD.control)
+    control = part_of(p, whole, HEAD.control, HEAD.end)
+    q, v, wrenches = carray(q_at, (POSE * n,)), carray(v_at, (TWIST * n,)), carray(wrenches_at, (6 * n,))
+    work, result = carray(work_at, (MOVING.size * (n + 1) + SCRATCH,)), carray(result_at, (2,))
+    states, room = work[: MOVING.size * (n + 1)], work[MOVING.size * (n + 1) :]
+    set_states(bodies, n, q, v, states)
+    for k in range(6 * n):
+        wrenches[k] = 0.0
+    power, energy = 0.0, 0.0
+    for k in range(table[FORCES.count]):
+        line = FORCES.size + k * FORCE.size
+        at = table[line + FORCE.numbers]
+        if table[line + FORCE.kind] == SPRING:
+            lost, stored = add_spring(table, line, values, at, states, MOVING.size, wrenches)
+            power, energy = power + lost, energy + stored
+        elif table[line + FORCE.kind] == WRENCH:
+            power += add_wrench(t, table, line, values, at, states, MOVING.size, wrenches, room)
+        else:
+            more, stored = act_on_joint(
+                *(t, joints, numbers, table[line + FORCE.first], table, values),
+                *(control, counted, rates, states, wrenches, room),
+            )
+            power, energy = power + more, energy + stored
+    for i in range(n):
+        R = load9(states, (i + 1) * MOVING.size + MOVING.rotation, 0.0)
+        store3(wrenches, 6 * i + 3, mul(R, load3(wrenches, 6 * i + 3, 0.0)))
+    result[0], result[1] = power, energy
+
+
+@kernel(entry=True, allocates=True)
+def joints_of_states(whole, p, angles, q, v, work, coordinates, velocities):
+    """Coordinates and velocities of all joints of a batch of states."""
+    n, states = whole[HEAD.n_bodies], work[: MOVING.size * (whole[HEAD.n_bodies] + 1)]
+    spot = work[MOVING.size * (n + 1) :]
+    bodies = part_of(whole, whole, HEAD.bodies, HEAD.tiles)
+    joints = part_of(whole, whole, HEAD.joints, HEAD.joint_numbers)
+    numbers = part_of(p, whole, HEAD.joint_numbers, HEAD.counted)
+    for k in range(q.shape[0]):
+        set_states(bodies, n, q[k], v[k], states)
+        iq = iv = 0
+        for j in range(whole[HEAD.n_joints]):
+            spot_joint(joints, numbers, j, states, angles[k], spot)
+            for i in range(joints[j * JOINT.size + JOINT.coordinates]):
+                coordinates[k, iq] = spot[SPOT.q + i]
+                iq += 1
+            for i in range(joints[j * JOINT.size + JOINT.velocities]):
+                velocities[k, iv] = spot[SPOT.v + i]
+                iv += 1
+
+
+@kernel(entry=True)
+def forces_on_states(address, whole, times, angles, controls, p, q, v, wrenches, work, results):
+    """All forces on a batch of states; the angles and controls in p are written to."""
+    for k in range(q.shape[0]):
+        for j in range(whole[HEAD.n_angles]):
+            p[whole[HEAD.counted] + j] = angles[k, j]
+        for j in range(controls.shape[1]):
+            p[whole[HEAD.control] + j] = controls[k, j]
+        invoke(address, times[k], p, p.shape[0], q[k], v[k], wrenches[k], work, results[k])

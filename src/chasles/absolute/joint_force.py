@@ -1,0 +1,233 @@
+"""Forces along the coordinates of joints, for bodies in absolute coordinates.
+
+Coordinates and velocities of a joint are found from the poses and twists of its two bodies; what acts along them (the
+joint's own springs, dampers, friction and stops, laws, inputs) goes back to the bodies as a wrench and its opposite.
+With V the twist of the joint's frame on the child relative to the parent, a form of joint has v = P V, and the wrench
+is Pᵀ τ: its power is τ·v, whatever V is, and on the constraint it does along each coordinate what τ says.
+
+An angle is counted over full turns if something needs it: the count is a state of the simulation, and serves only to
+choose among the angles that the poses allow.
+"""
+
+from __future__ import annotations
+
+from chasles.constraint.rows import TURN_ANGLE
+from chasles.constraint.screws import ROOM_OF_SCREWS, screw_coordinates, screw_velocities, screw_wrench
+from chasles.force.passive import PASSIVE, add_displacement, add_one_freedom, add_rotation
+from chasles.force.table import FORCE, FORCES, MOVING, motion_at
+from chasles.kernel.address import invoke
+from chasles.kernel.algebra import add, add_scaled, cross, dot, mat_mul, mul, mul_t, scale, sub, transpose
+from chasles.kernel.functions import atan2
+from chasles.kernel.lanes import rint, sqrt
+from chasles.kernel.policy import kernel
+from chasles.kernel.workspace import add3, layout, load3, load9, store3
+from chasles.lie import quaternion
+
+# forms: axes along and about those of the parent's frame, two axes that cross (universal), a rotation, a pose, screws
+AXES, CROSSED, BALL, LOOSE, SCREWS = range(5)
+# a joint: its form, its bodies (-1: ground), how many coordinates and velocities, its first velocity among all, where
+# its numbers begin, whether it has forces of its own, the first of its laws in the table of forces and how many
+JOINT = layout(
+    "JOINT", form=1, first=1, second=1, coordinates=1, velocities=1, control=1, numbers=1, passive=1, laws=1, count=1
+)
+# its numbers: its frame on each body, for each velocity `PASSIVE`, then for each velocity what it is (of AXES: along
+# x, y, z, or about z) and which counted coordinate is its own or -1, then the axes or screws
+FRAMES = layout("FRAMES", first=9, first_at=3, second=9, second_at=3)
+ALONG_X, ALONG_Y, ALONG_Z, ABOUT_Z = range(4)
+# of a joint at a state: coordinates, velocities, forces, and the result of a law; then what screws need
+SPOT = layout("SPOT", q=7, v=6, tau=6, out=6, screws=ROOM_OF_SCREWS)
+
+
+@kernel
+def places(numbers, at, states, A, B):
+    """Frames of a joint in space (R_A, R_B), d from the parent's to the child's, and the child's relative to the
+    parent: angular velocity and velocity of its origin, in space."""
+    RA, pA, VA = motion_at(states, MOVING.size, A)
+    RB, pB, VB = motion_at(states, MOVING.size, B)
+    on_second = load3(numbers, at + FRAMES.second_at, 0.0)
+    origin = add(pB, mul(RB, on_second))
+    WA = mul(RA, VA[0])
+    turning = sub(mul(RB, VB[0]), WA)
+    moving = mul(RB, add(VB[1], cross(VB[0], on_second)))
+    sliding = sub(moving, add(mul(RA, VA[1]), cross(WA, sub(origin, pA))))
+    d = sub(origin, add(pA, mul(RA, load3(numbers, at + FRAMES.first_at, 0.0))))
+    frames = (
+        mat_mul(RA, load9(numbers, at + FRAMES.first, 0.0)),
+        mat_mul(RB, load9(numbers, at + FRAMES.second, 0.0)),
+    )
+    return frames[0], frames[1], d, turning, sliding
+
+
+@kernel
+def column(R, k):
+    """Axis k of a frame."""
+    if k == 0:
+        return (R[0], R[3], R[6])
+    if k == 1:
+        return (R[1], R[4], R[7])
+    return (R[2], R[5], R[8])
+
+
+@kernel
+def in_turn(angle, counted, own):
+    """The angle in the turn of its count, or within half a turn of zero if it has none."""
+    if own < 0:
+        return angle
+    return angle + TURN_ANGLE * rint((counted[own] - angle) / TURN_ANGLE)
+
+
+@kernel
+def crossed(numbers, at):
+    """Two axes of unit length, their cosine, and the part of each across the other, of unit length."""
+    e, f = load3(numbers, at, 0.0), load3(numbers, at + 3, 0.0)
+    c = dot(e, f)
+    size = 1.0 / sqrt(1.0 - c * c)
+    return e, f, c, scale(size, add_scaled(f, -c, e)), scale(size, add_scaled(e, -c, f))
+
+
+@kernel
+def dual_axes(SA, SB, numbers, at):
+    """Vectors in space on which angular velocities have the rates of the two angles: the dual basis of the axes."""
+    e, f, c, _, _ = crossed(numbers, at)
+    E, F, size = mul(SA, e), mul(SB, f), 1.0 / (1.0 - c * c)
+    return scale(size, add_scaled(E, -c, F)), scale(size, add_scaled(F, -c, E))
+
+
+@kernel(allocates=True)
+def spot_joint(joints, numbers, j, states, counted, spot):
+    """Coordinates and velocities of joint j at the poses and twists of the bodies, to `spot`."""
+    row = j * JOINT.size
+    form, nv, at = joints[row + JOINT.form], joints[row + JOINT.velocities], joints[row + JOINT.numbers]
+    SA, SB, d, turning, sliding = places(numbers, at, states, joints[row + JOINT.first], joints[row + JOINT.second])
+    what = at + FRAMES.size + nv * PASSIVE.size
+    if form == AXES:
+        for k in range(nv):
+            kind, own = int(numbers[what + 2 * k]), int(numbers[what + 2 * k + 1])
+            if kind == ABOUT_Z:
+                mark = column(SB, 0)
+                angle = atan2(dot(column(SA, 1), mark), dot(column(SA, 0), mark))
+                spot[SPOT.q + k] = in_turn(angle, counted, own)
+                spot[SPOT.v + k] = dot(column(SA, 2), turning)
+            else:
+                axis = column(SA, kind)
+                spot[SPOT.q + k], spot[SPOT.v + k] = dot(axis, d), dot(axis, sliding)
+    elif form == CROSSED:
+        e, f, _, x, y = crossed(numbers, what + 2 * nv)
+        ahead, back = mul_t(SA, mul(SB, f)), mul_t(SB, mul(SA, e))
+        first = atan2(dot(cross(e, x), ahead), dot(x, ahead))
+        second = atan2(-dot(cross(f, y), back), dot(y, back))
+        spot[SPOT.q] = in_turn(first, counted, int(numbers[what + 1]))
+        spot[SPOT.q + 1] = in_turn(second, counted, int(numbers[what + 3]))
+        E, F = dual_axes(SA, SB, numbers, what + 2 * nv)
+        spot[SPOT.v], spot[SPOT.v + 1] = dot(E, turning), dot(F, turning)
+    elif form == SCREWS:
+        for k in range(nv):
+            own = int(numbers[what + 2 * k + 1])
+            spot[SPOT.q + k] = counted[own] if own >= 0 else 0.0
+        screws, room = numbers[what + 2 * nv :], spot[SPOT.screws :]
+        q = spot[SPOT.q : SPOT.v]
+        screw_coordinates(screws, nv, mat_mul(transpose(SA), SB), mul_t(SA, d), q, room)
+        screw_velocities(nv, mul_t(SB, turning), mul_t(SB, sliding), room, spot[SPOT.v :])
+    else:
+        unit = quaternion.from_matrix(mat_mul(transpose(SA), SB))
+        spot[SPOT.q], spot[SPOT.q + 1], spot[SPOT.q + 2], spot[SPOT.q + 3] = unit
+        store3(spot, SPOT.v, mul_t(SB, turning))
+        if form == LOOSE:
+            store3(spot, SPOT.q + 4, mul_t(SA, d))
+            store3(spot, SPOT.v + 3, mul_t(SB, sliding))
+
+
+@kernel(allocates=True)
+def push_joint(joints, numbers, j, states, wrenches, spot):
+    """The forces tau in `spot` as a wrench on the child and its opposite on the parent, in the bodies' frames."""
+    row = j * JOINT.size
+    form, nv, at = joints[row + JOINT.form], joints[row + JOINT.velocities], joints[row + JOINT.numbers]
+    A, B = joints[row + JOINT.first], joints[row + JOINT.second]
+    SA, SB, _, _, _ = places(numbers, at, states, A, B)
+    what = at + FRAMES.size + nv * PASSIVE.size
+    torque, force = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)  # in space, at the origin of the child's frame
+    if form == AXES:
+        for k in range(nv):
+            kind, tau = int(numbers[what + 2 * k]), spot[SPOT.tau + k]
+            if kind == ABOUT_Z:
+                torque = add_scaled(torque, tau, column(SA, 2))
+            else:
+                force = add_scaled(force, tau, column(SA, kind))
+    elif form == CROSSED:
+        E, F = dual_axes(SA, SB, numbers, what + 2 * nv)
+        torque = add_scaled(scale(spot[SPOT.tau], E), spot[SPOT.tau + 1], F)
+    elif form == SCREWS:
+        torque, force = screw_wrench(nv, spot[SPOT.tau :], spot[SPOT.screws :])
+        torque, force = mul(SB, torque), mul(SB, force)
+    else:
+        torque = mul(SB, load3(spot, SPOT.tau, 0.0))
+        if form == LOOSE:
+            force = mul(SB, load3(spot, SPOT.tau + 3, 0.0))
+    on_second = load3(numbers, at + FRAMES.second_at, 0.0)
+    R, p, _ = motion_at(states, MOVING.size, B)
+    origin = add(p, mul(R, on_second))
+    if B >= 0:
+        local = mul_t(R, force)
+        add3(wrenches, 6 * B, add(mul_t(R, torque), cross(on_second, local)))
+        add3(wrenches, 6 * B + 3, local)
+    if A >= 0:
+        R, p, _ = motion_at(states, MOVING.size, A)
+        add3(wrenches, 6 * A, mul_t(R, scale(-1.0, add(torque, cross(sub(origin, p), force)))))
+        add3(wrenches, 6 * A + 3, mul_t(R, scale(-1.0, force)))
+
+
+@kernel(allocates=True)
+def own_forces(joints, numbers, j, spot):
+    """Add the joint's own springs, dampers, friction and stops to tau; returns (power, stored energy)."""
+    row = j * JOINT.size
+    form, nv, at = joints[row + JOINT.form], joints[row + JOINT.velocities], joints[row + JOINT.numbers]
+    values, v, tau = numbers[at + FRAMES.size :], spot[SPOT.v : SPOT.tau], spot[SPOT.tau : SPOT.out]
+    power, energy = 0.0, 0.0
+    if form == BALL or form == LOOSE:
+        unit = (spot[SPOT.q], spot[SPOT.q + 1], spot[SPOT.q + 2], spot[SPOT.q + 3])
+        power, energy = add_rotation(values, 0, unit, v, tau)
+        if form == LOOSE:
+            more, stored = add_displacement(values, 3, unit, load3(spot, SPOT.q + 4, 0.0), v, tau)
+            power, energy = power + more, energy + stored
+    else:
+        for k in range(nv):
+            more, stored = add_one_freedom(values, k, spot[SPOT.q + k], v[k], tau)
+            power, energy = power + more, energy + stored
+    return power, energy
+
+
+@kernel(allocates=True)
+def act_on_joint(t, joints, numbers, j, table, values, control, counted, rates, states, wrenches, spot):
+    """All that acts along the coordinates of joint j; returns (power of what is not a spring, stored energy).
+
+    Rates of coordinates that are counted are left in `rates`.
+    """
+    row = j * JOINT.size
+    nq, nv, at = joints[row + JOINT.coordinates], joints[row + JOINT.velocities], joints[row + JOINT.numbers]
+    spot_joint(joints, numbers, j, states, counted, spot)
+    what = at + FRAMES.size + nv * PASSIVE.size
+    power, energy = 0.0, 0.0
+    for k in range(nv):
+        u, own = control[joints[row + JOINT.control] + k], int(numbers[what + 2 * k + 1])
+        spot[SPOT.tau + k] = u
+        power += u * spot[SPOT.v + k]
+        if own >= 0:
+            rates[own] = spot[SPOT.v + k]
+    if joints[row + JOINT.passive] != 0:
+        more, energy = own_forces(joints, numbers, j, spot)
+        power += more
+    for k in range(joints[row + JOINT.count]):
+        line = FORCES.size + (joints[row + JOINT.laws] + k) * FORCE.size
+        law, first, count = table[line + FORCE.law], table[line + FORCE.numbers], table[line + FORCE.parameters]
+        out = spot[SPOT.out : SPOT.out + nv]
+        if law == 0:
+            for i in range(nv):
+                out[i] = values[first + i]
+        else:
+            q, v = spot[SPOT.q : SPOT.v], spot[SPOT.v : SPOT.tau]
+            invoke(law, t, q, v, values[first : first + count], out, nq, nv, count, nv)
+        for i in range(nv):
+            spot[SPOT.tau + i] += out[i]
+            power += out[i] * spot[SPOT.v + i]
+    push_joint(joints, numbers, j, states, wrenches, spot)
+    return power, energy

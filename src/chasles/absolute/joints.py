@@ -1,0 +1,230 @@
+"""The joints of a system as rows for `joint_force`: in which order, with which numbers, and what must be counted."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from chasles.absolute.joint_force import (
+    ABOUT_Z,
+    ALONG_X,
+    ALONG_Y,
+    ALONG_Z,
+    AXES,
+    BALL,
+    CROSSED,
+    FRAMES,
+    JOINT,
+    LOOSE,
+    SCREWS,
+)
+from chasles.constraint.joints import Tile, axis_frame
+from chasles.constraint.rows import TURN
+from chasles.constraint.special import EXTRA, EXTRA_AT
+from chasles.force.build import Acting, body_force_row, finish, is_passive, passive_rows
+from chasles.force.table import FORCE, FORCES
+from chasles.force.table import JOINT as ON_JOINT
+from chasles.lie import pose as pose_group
+from chasles.lie.rotation import matrix_to_quaternion, quaternion_to_matrix
+from chasles.model.body import GROUND
+from chasles.model.constraint import Coupling
+from chasles.model.force import JointForce
+from chasles.model.joint import Joint
+from chasles.model.placement import ORIGIN
+from chasles.model.system import System
+
+Places = Mapping[str, tuple[int, np.ndarray]]  # of each body its index (-1: ground) and its frame's pose in the central
+Counted = tuple[str, int]  # a joint and one of its coordinates
+ELEMENTS = {
+    "revolute": (ABOUT_Z,),
+    "helical": (ABOUT_Z,),
+    "prismatic": (ALONG_Z,),
+    "cylindrical": (ABOUT_Z, ALONG_Z),
+    "planar": (ALONG_X, ALONG_Y, ABOUT_Z),
+}
+FORMS = {"spherical": BALL, "free": LOOSE, "universal": CROSSED, "general": SCREWS}
+
+
+def joint_order(system: System) -> list[Joint]:
+    """All joints with coordinates, in the order of joint coordinates: depth first, bodies without a joint with a free
+    one of their own. Joints that close loops come last, as they were given."""
+    carried: dict[str, Joint] = {}
+    closing: list[Joint] = []
+    for joint in system.joints:
+        if joint.child in carried:
+            closing.append(joint)
+        else:
+            carried[joint.child] = joint
+    taken = {joint.name for joint in system.joints}
+    children: dict[str, list[Joint]] = {}
+    for body in system.bodies:
+        if body.name not in carried:
+            name = f"free {body.name}"
+            while name in taken:
+                name += "'"
+            carried[body.name] = Joint(name, GROUND, body.name, "free")
+        children.setdefault(carried[body.name].parent, []).append(carried[body.name])
+    order: list[Joint] = []
+    stack = children.get(GROUND, [])[::-1]
+    while stack:
+        joint = stack.pop()
+        order.append(joint)
+        stack.extend(reversed(children.get(joint.child, ())))
+    reached = {joint.name for joint in order}
+    apart = [joint for joint in carried.values() if joint.name not in reached]  # loops that do not reach the ground
+    return [joint for joint in (*order, *apart, *closing) if joint.nv]
+
+
+def angles_of(joint: Joint) -> tuple[int, ...]:
+    """Coordinates that poses give only within full turns; of a joint given by screws all, which need a guess."""
+    if joint.kind in ("universal", "general"):
+        return tuple(range(joint.nv))
+    return tuple(k for k, element in enumerate(ELEMENTS.get(joint.kind, ())) if element == ABOUT_Z)
+
+
+@dataclass(frozen=True)
+class Joints:
+    """The tables of all joints with coordinates."""
+
+    order: tuple[Joint, ...]
+    coordinates: dict[str, slice]  # of each joint, in the coordinates of all
+    velocities: dict[str, slice]
+    rows: np.ndarray  # (joints, JOINT.size)
+    numbers: np.ndarray
+    acting: tuple[int, ...]  # those that must be looked at in each evaluation
+
+    @property
+    def nq(self) -> int:
+        return sum(joint.nq for joint in self.order)
+
+    @property
+    def nv(self) -> int:
+        return sum(joint.nv for joint in self.order)
+
+
+def joint_tables(system: System, places: Places, counted: list[Counted], inputs: bool, laws: Collection[str]) -> Joints:
+    """The tables of a system's joints. Angles that must be counted are added to `counted`.
+
+    inputs: whether inputs act on joints, and all coordinates are asked for. laws: the joints with joint forces.
+    """
+    order = joint_order(system)
+    own_count = {item: k for k, item in enumerate(counted)}
+    coordinates, velocities, acting = {}, {}, []
+    rows, numbers = np.zeros((len(order), JOINT.size), dtype=np.int64), []
+    frames = _frames(order, places)
+    iq = iv = size = 0
+    for j, joint in enumerate(order):
+        coordinates[joint.name], velocities[joint.name] = slice(iq, iq + joint.nq), slice(iv, iv + joint.nv)
+        passive = is_passive(joint)
+        asked = inputs or joint.name in laws or joint.kind == "general"
+        if passive or asked:
+            acting.append(j)
+        if asked or any(joint.stiffness) or (passive and joint.stop_stiffness > 0):
+            for k in angles_of(joint):
+                if (joint.name, k) not in own_count:
+                    own_count[(joint.name, k)] = len(counted)
+                    counted.append((joint.name, k))
+        first, second = places[joint.parent][0], places[joint.child][0]
+        own = _numbers(joint, own_count)
+        row = rows[j]
+        row[[JOINT.form, JOINT.first, JOINT.second]] = FORMS.get(joint.kind, AXES), first, second
+        row[[JOINT.coordinates, JOINT.velocities, JOINT.control]] = joint.nq, joint.nv, iv
+        row[[JOINT.numbers, JOINT.passive]] = size, passive
+        numbers += [frames[j], own]
+        iq, iv, size = iq + joint.nq, iv + joint.nv, size + FRAMES.size + len(own)
+    every = np.concatenate(numbers) if numbers else np.zeros(0)
+    return Joints(tuple(order), coordinates, velocities, rows, every, tuple(acting))
+
+
+def _frames(order: Sequence[Joint], places: Places) -> np.ndarray:
+    """Frames of joints on the central frames of both bodies, (joints, FRAMES.size)."""
+    axes, parts = np.array([_axes(joint) for joint in order]).reshape(-1, 7), []
+    for bodies, own in (
+        ([joint.parent for joint in order], [joint.parent_frame for joint in order]),
+        ([joint.child for joint in order], [joint.child_frame for joint in order]),
+    ):
+        on_body = np.array([places[body][1] for body in bodies]).reshape(-1, 7)
+        pose = pose_group.compose(pose_group.compose(on_body, np.array(own).reshape(-1, 7)), axes)
+        parts += [quaternion_to_matrix(pose[:, :4]).reshape(-1, 9), pose[:, 4:]]
+    return np.concatenate(parts, axis=1)
+
+
+def _numbers(joint: Joint, own_count: Mapping[Counted, int]) -> np.ndarray:
+    """Passive forces, what the coordinates are, and axes or screws."""
+    elements = ELEMENTS.get(joint.kind, (0,) * joint.nv)
+    what = [(element, own_count.get((joint.name, k), -1)) for k, element in enumerate(elements)]
+    more = np.array([screw[:3] for screw in joint.screws]) if joint.kind == "universal" else np.zeros(0)
+    if joint.kind == "general":
+        more = np.array(joint.screws)
+    return np.concatenate([passive_rows(joint).ravel(), np.array(what, dtype=float).ravel(), more.ravel()])
+
+
+def _axes(joint: Joint) -> np.ndarray:
+    """Pose, in the joint's frame, of the frame whose axes its coordinates are about and along."""
+    if joint.kind in FORMS:
+        return np.array(ORIGIN)
+    if joint.kind != "planar":
+        return axis_frame(joint)
+    x, y, z = joint.screws[0][3:], joint.screws[1][3:], joint.screws[2][:3]
+    return np.array([*matrix_to_quaternion(np.array([x, y, z]).T), 0.0, 0.0, 0.0])
+
+
+def act_on(system: System, places: Places, counted: list[Counted], inputs: bool) -> tuple[Acting, Joints]:
+    """The tables of all forces, and of the joints that some of them act on.
+
+    In the table are springs and wrenches, then the joints that are looked at, then the laws that these refer to.
+    """
+    rows: list[tuple[np.ndarray, list[float], object]] = [
+        (*body_force_row(force, places), force) for force in system.forces if not isinstance(force, JointForce)
+    ]
+    by_joint: dict[str, list[JointForce]] = {}
+    for force in system.forces:
+        if isinstance(force, JointForce):
+            by_joint.setdefault(force.joint, []).append(force)
+    joints = joint_tables(system, places, counted, inputs, by_joint)
+    for j in joints.acting:
+        row = np.zeros(FORCE.size, dtype=np.int64)
+        row[[FORCE.kind, FORCE.first]] = ON_JOINT, j
+        rows.append((row, [], None))
+    count = len(rows)
+    for j, joint in enumerate(joints.order):
+        own = by_joint.get(joint.name, [])
+        joints.rows[j, [JOINT.laws, JOINT.count]] = len(rows), len(own)
+        rows += [(np.zeros(FORCE.size, dtype=np.int64), [], force) for force in own]
+    acting = finish(rows, [], False, bool(count))
+    acting.table[FORCES.count] = count
+    return acting, joints
+
+
+def settle_couplings(
+    system: System, tiles: Sequence[Tile], joints: Joints, near: np.ndarray, found: np.ndarray
+) -> None:
+    """Put the counted angles of couplings into the turns that satisfy them best; the first stays where it is near zero.
+
+    near: coordinates of all joints with angles within half a turn of zero; found: what is counted.
+    """
+    couplings = {item.name: item for item in system.constraints if isinstance(item, Coupling)}
+    for before, tile in itertools.pairwise(tiles):
+        if tile.joint not in couplings or before.joint != tile.joint:
+            continue
+        coupling = couplings[tile.joint]
+        first, second = (
+            near[..., joints.coordinates[name].start + k]
+            for name, k in zip(coupling.joints, coupling.coordinates, strict=True)
+        )
+        (c1, c2), offset, turn = coupling.ratios, coupling.offset, 2 * np.pi
+        if tile.kind == TURN:
+            second = second + turn * np.round(((offset - c1 * first) / c2 - second) / turn)
+        else:
+            first = first + turn * np.round(((offset - c2 * second) / c1 - first) / turn)
+        for one, value in ((before, first), (tile, second)):
+            if one.kind == TURN:
+                found[..., int(one.numbers[EXTRA_AT + EXTRA.angle])] = value
+
+
+def armatures(joints: Iterable[Joint]) -> list[tuple[str, int, float]]:
+    """Joint, coordinate and inertia of each rotor."""
+    return [(joint.name, k, inertia) for joint in joints for k, inertia in enumerate(joint.armature) if inertia]

@@ -1,0 +1,59 @@
+"""What joints and constraints exert, from the multipliers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from chasles.constraint.rows import NUMBERS
+from chasles.lie import pose as pose_group
+from chasles.lie.rotation import quaternion_to_matrix
+from chasles.model.constraint import Coupling, Drive
+
+if TYPE_CHECKING:
+    from chasles.absolute.mechanism import AbsoluteMechanism
+
+
+def reactions(mechanism: AbsoluteMechanism, joint: str, central: np.ndarray, velocity: np.ndarray, t, angles, inputs):
+    """Wrenches of a joint or constraint on its child: `AbsoluteMechanism.reactions`."""
+    tiles = [k for k, tile in enumerate(mechanism.tiles) if tile.joint == joint]
+    if joint not in mechanism.constraint_names:
+        known = ", ".join(mechanism.constraint_names[:12])
+        raise ValueError(f"reactions: there is no joint or constraint {joint!r}; there are {known}")
+    if len({(mechanism.tiles[k].first, mechanism.tiles[k].second) for k in tiles}) > 1:
+        raise ValueError(
+            f"reactions: {joint!r} couples two joints; its wrenches are not on one body: see coordinate_forces"
+        )
+    batch = central.shape[:-2]
+    if not tiles:  # a free joint
+        return np.zeros((*batch, 6))
+    child = mechanism.tiles[tiles[0]].second
+    multipliers = mechanism.accelerations(central, velocity, t, angles, inputs).multipliers[..., tiles, :]
+    J = mechanism.jacobians(central, velocity, t, angles)[..., tiles, 1, :, :]
+    wrench = -np.einsum("...tki,...tk->...i", J, multipliers)
+    if child < 0:
+        frame, R = pose_group.identity(), np.broadcast_to(np.eye(3), (*batch, 3, 3))
+    else:
+        names = {item.name: item for item in mechanism.system.joints}
+        on_body = names[joint].child_frame if joint in names else pose_group.identity()
+        frame = mechanism._central(mechanism.bodies[child], on_body)
+        R = quaternion_to_matrix(central[..., child, :4])
+    force = np.einsum("...ji,...j->...i", R, wrench[..., 3:])
+    torque = wrench[..., :3] - np.cross(frame[4:], force)
+    turn = quaternion_to_matrix(frame[:4])
+    return np.concatenate([torque @ turn, force @ turn], axis=-1)
+
+
+def coordinate_forces(
+    mechanism: AbsoluteMechanism, constraint: str, central: np.ndarray, velocity: np.ndarray, t, angles, inputs
+) -> np.ndarray:
+    """Forces of a coupling or drive along coordinates: `AbsoluteMechanism.coordinate_forces`."""
+    known = {item.name for item in mechanism.system.constraints if isinstance(item, Coupling | Drive)}
+    if constraint not in known:
+        listed = ", ".join(sorted(known)[:12]) or "none"
+        raise ValueError(f"coordinate_forces: there is no coupling or drive {constraint!r}; there are {listed}")
+    tiles = [k for k, tile in enumerate(mechanism.tiles) if tile.joint == constraint]
+    ratios = np.array([mechanism.tiles[k].numbers[NUMBERS.s] for k in tiles])
+    multipliers = mechanism.accelerations(central, velocity, t, angles, inputs).multipliers
+    return -ratios * multipliers[..., tiles, 0]

@@ -1,0 +1,63 @@
+"""What special tiles share: where their numbers, their laws and the angles of a simulation are."""
+
+from __future__ import annotations
+
+from chasles.constraint.rows import NUMBERS, pose_of, vector
+from chasles.constraint.screws import ROOM_OF_SCREWS
+from chasles.kernel.address import invoke
+from chasles.kernel.algebra import add, mul, sub
+from chasles.kernel.policy import kernel
+from chasles.kernel.workspace import layout
+from chasles.lie import quaternion
+
+ALONE, BEFORE_PARTNER, WITH_PARTNER = range(3)  # how a coordinate is used
+# numbers of a special tile that take the place of w_1 and w_2: the law's address (exact as a float: it is below 2^53)
+# or 0, where its parameters begin among the numbers of all tiles and how many, which angle is its own or -1, its use,
+# and the address of `special`
+EXTRA = layout("EXTRA", law=1, parameters=1, count=1, angle=1, use=1, function=1)
+EXTRA_AT = NUMBERS.w + 3
+# arguments and result of a law: poses and twists of two bodies; residual, rows of both, rate, target (`Custom`); and of
+# a joint given by screws its coordinates, velocities, and what `screws` needs
+ROOM = layout("ROOM", poses=14, twists=12, out=45, q=6, v=6, screws=ROOM_OF_SCREWS)
+OUT = layout("OUT", residual=3, first=18, second=18, rate=3, target=3)
+
+
+@kernel
+def time_of(work):
+    return work[work.shape[0] - 1]
+
+
+@kernel
+def angle_of(work, k):
+    """The k-th angle that is counted over full turns."""
+    return work[work.shape[0] - 2 - ROOM.size - k]
+
+
+@kernel
+def call_law(numbers, n, work):
+    """Evaluate the law of a tile; where its result is in `work`."""
+    at = work.shape[0] - 1 - ROOM.size
+    for k in range(OUT.size):
+        work[at + ROOM.out + k] = 0.0
+    law, first = int(numbers[n + EXTRA_AT + EXTRA.law]), int(numbers[n + EXTRA_AT + EXTRA.parameters])
+    count = int(numbers[n + EXTRA_AT + EXTRA.count])
+    poses, twists = work[at : at + ROOM.twists], work[at + ROOM.twists : at + ROOM.out]
+    out = work[at + ROOM.out : at + ROOM.q]
+    invoke(law, time_of(work), poses, twists, numbers[first : first + count], out, 14, 12, count, OUT.size)
+    return at + ROOM.out
+
+
+@kernel
+def between(numbers, n, motion, A, B):
+    """Rotations of both bodies, d from the point on A to that on B, and both levers in space."""
+    RA, rA = pose_of(motion, A)
+    RB, rB = pose_of(motion, B)
+    alpha, beta = mul(RA, vector(numbers, n + NUMBERS.a)), mul(RB, vector(numbers, n + NUMBERS.b))
+    return RA, RB, sub(add(rB, beta), add(rA, alpha)), alpha, beta
+
+
+@kernel
+def frame_turn(numbers, n, side):
+    """Rotation of the frame that the user gave a body in its central one; its quaternion takes the place of u."""
+    at = n + NUMBERS.u + 4 * side
+    return quaternion.to_matrix((numbers[at], numbers[at + 1], numbers[at + 2], numbers[at + 3]))

@@ -1,0 +1,161 @@
+"""A joint given by screws, seen from outside: its coordinates, found from the relative pose, and what it forbids.
+
+G(q) = exp(Y_1 q_1) ... exp(Y_n q_n) is inverted by Newton's method from a guess: δq = J⁺ log(G(q)⁻¹ G), J the twists
+of the screws in the child's frame. An orthonormal basis whose first n vectors span J and whose others are reciprocal to
+the screws then serves all: velocities q' = J⁺ V, wrenches, and the rows of the constraint N·V = 0. Where the screws
+depend on each other there is no such basis and all becomes NaN: `SingularJointError` says so where Python sees it.
+"""
+
+from __future__ import annotations
+
+from chasles.kernel.algebra import add, cross, mul_t, scale, sub
+from chasles.kernel.lanes import sqrt
+from chasles.kernel.policy import kernel
+from chasles.kernel.workspace import add3, layout, load3, store3, store6
+from chasles.lie import pose, quaternion
+
+MOST = 6  # screws of a joint
+ITERATIONS = 30
+CONVERGED = 1e-13  # of the last step, relative
+DEPENDENT = 1e-10  # of the part of a screw's twist that is across those before it
+# twists of the screws in the child's frame, the basis, the triangle T with J = basis T, coordinates of a vector in it,
+# the error log(G(q)⁻¹ G) and its length before
+SCREW = layout("SCREW", twists=6 * MOST, basis=36, triangle=36, part=6, error=6)
+ROOM_OF_SCREWS = SCREW.size
+NOT_A_NUMBER = float("nan")
+
+
+class SingularJointError(ValueError):
+    """The screws of a joint depend on each other at a state, so that its coordinates have no rates."""
+
+
+@kernel
+def place_screws(screws, n, q, room):
+    """G(q), and the twists of the screws in the child's frame."""
+    g = ((1.0, 0.0, 0.0, 0.0), (0.0, 0.0, 0.0))
+    for k in range(n):
+        w, v = load3(screws, 6 * k, 0.0), load3(screws, 6 * k + 3, 0.0)
+        step = pose.exp((scale(q[k], w), scale(q[k], v)))
+        g = pose.compose(g, step)
+        R = quaternion.to_matrix(step[0])
+        for i in range(k):  # Ad of the step's inverse
+            a, b = load3(room, SCREW.twists + 6 * i, 0.0), load3(room, SCREW.twists + 6 * i + 3, 0.0)
+            store6(room, SCREW.twists + 6 * i, (mul_t(R, a), mul_t(R, sub(b, cross(step[1], a)))))
+        store6(room, SCREW.twists + 6 * k, (w, v))
+    return g
+
+
+@kernel
+def across(room, k, count):
+    """Take out of vector k of the basis what is along the first `count`, twice for the sake of rounding; its length."""
+    for i in range(count):
+        room[SCREW.part + i] = 0.0
+    for _ in range(2):
+        for i in range(count):
+            along = 0.0
+            for c in range(6):
+                along += room[SCREW.basis + 6 * i + c] * room[SCREW.basis + 6 * k + c]
+            for c in range(6):
+                room[SCREW.basis + 6 * k + c] -= along * room[SCREW.basis + 6 * i + c]
+            room[SCREW.part + i] += along
+    square = 0.0
+    for c in range(6):
+        square += room[SCREW.basis + 6 * k + c] ** 2
+    return sqrt(square)
+
+
+@kernel
+def make_basis(n, room):
+    """An orthonormal basis: the first n vectors span the twists (J = basis T), the others are across them."""
+    for k in range(n):
+        for c in range(6):
+            room[SCREW.basis + 6 * k + c] = room[SCREW.twists + 6 * k + c]
+        size = across(room, k, k)
+        for i in range(k):
+            room[SCREW.triangle + 6 * i + k] = room[SCREW.part + i]
+        room[SCREW.triangle + 7 * k] = size
+        for c in range(6):
+            room[SCREW.basis + 6 * k + c] *= 1.0 / size if size > DEPENDENT else NOT_A_NUMBER
+    for k in range(n, 6):
+        best, most = 0, -1.0
+        for c in range(6):  # the axis that is farthest from all so far
+            left = 1.0
+            for i in range(k):
+                left -= room[SCREW.basis + 6 * i + c] ** 2
+            if left > most:
+                best, most = c, left
+        for c in range(6):
+            room[SCREW.basis + 6 * k + c] = 1.0 if c == best else 0.0
+        size = across(room, k, k)
+        for c in range(6):
+            room[SCREW.basis + 6 * k + c] *= 1.0 / size
+
+
+@kernel
+def along_basis(room, k, x):
+    """Vector k of the basis times a twist or wrench."""
+    at = SCREW.basis + 6 * k
+    w, v = x
+    first = room[at] * w[0] + room[at + 1] * w[1] + room[at + 2] * w[2]
+    return first + room[at + 3] * v[0] + room[at + 4] * v[1] + room[at + 5] * v[2]
+
+
+@kernel
+def screw_velocities(n, angular, linear, room, v):
+    """v = J⁺ V of a twist V in the child's frame."""
+    for k in range(n - 1, -1, -1):
+        left = along_basis(room, k, (angular, linear))
+        for i in range(k + 1, n):
+            left -= room[SCREW.triangle + 6 * k + i] * v[i]
+        v[k] = left / room[SCREW.triangle + 7 * k]
+
+
+@kernel
+def screw_wrench(n, tau, room):
+    """The wrench (J⁺)ᵀ τ in the child's frame."""
+    torque, force = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
+    for k in range(n):
+        left = tau[k]
+        for i in range(k):
+            left -= room[SCREW.triangle + 6 * i + k] * room[SCREW.part + i]
+        left /= room[SCREW.triangle + 7 * k]
+        room[SCREW.part + k] = left
+        torque = add(torque, scale(left, load3(room, SCREW.basis + 6 * k, 0.0)))
+        force = add(force, scale(left, load3(room, SCREW.basis + 6 * k + 3, 0.0)))
+    return torque, force
+
+
+@kernel(allocates=True)
+def screw_coordinates(screws, n, R, p, q, room):
+    """Coordinates of the pose (R, p) of the child's frame in the parent's, nearest the guess in q, to q.
+
+    Twists, basis and what is left of the error stay in the room.
+    """
+    given = (quaternion.from_matrix(R), p)
+    for _ in range(ITERATIONS):
+        error = pose.log(pose.compose(pose.inverse(place_screws(screws, n, q, room)), given))
+        make_basis(n, room)
+        store6(room, SCREW.error, error)
+        step = room[SCREW.part : SCREW.part + 6]
+        screw_velocities(n, error[0], error[1], room, step)
+        longest = 0.0
+        for k in range(n):
+            q[k] += step[k]
+            longest = max(longest, abs(step[k]) / (1.0 + abs(q[k])))
+        if not longest > CONVERGED:  # a NaN ends it too
+            break
+
+
+@kernel
+def screw_bend(n, v, room):
+    """J' v: what the twist's derivative has besides J v', in the child's frame."""
+    store3(room, SCREW.part, (0.0, 0.0, 0.0))
+    store3(room, SCREW.part + 3, (0.0, 0.0, 0.0))
+    w, u = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)  # of the screws behind
+    for k in range(n - 1, -1, -1):
+        a = scale(v[k], load3(room, SCREW.twists + 6 * k, 0.0))
+        b = scale(v[k], load3(room, SCREW.twists + 6 * k + 3, 0.0))
+        add3(room, SCREW.part, cross(a, w))
+        add3(room, SCREW.part + 3, sub(cross(b, w), cross(u, a)))
+        w, u = add(w, a), add(u, b)
+    return load3(room, SCREW.part, 0.0), load3(room, SCREW.part + 3, 0.0)

@@ -1,0 +1,74 @@
+"""The steps that a run has taken, taken again on dual numbers: derivatives of the discrete method itself.
+
+The sizes of the steps are those of the run, whatever chose them, and count as constants. So the derivatives are those
+of the numbers that the run computed, not approximations to derivatives of the exact solution.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from chasles.integrate import blocks
+from chasles.integrate import explicit_layout as layout
+from chasles.integrate.engine import last_value
+from chasles.integrate.explicit import ExplicitRun
+from chasles.integrate.explicit_layout import SET, TALLY, scratch
+from chasles.integrate.explicit_step import copy
+from chasles.integrate.field import call
+from chasles.integrate.scalar import DUALS, dual_zero
+from chasles.integrate.step_address import step_address, take_step
+from chasles.kernel.lanes import WIDTH, buffer
+from chasles.kernel.policy import kernel
+
+
+@kernel(entry=True)
+def replay_steps(
+    table, addresses, settings, a, b, c, extra, program, counts, times, rows, y, f0, memory, address, p, points
+):
+    """Steps from each time to the next; the point at time k is saved in row rows[k], unless that is negative."""
+    z = dual_zero()
+    parts = scratch(memory, settings, WIDTH)
+    n, d = settings[SET.point], settings[SET.algebra]
+    call(address, times[0], y, p, f0, 0, n, d, z)
+    for k in range(times.shape[0]):
+        if k > 0:
+            t, target = times[k - 1], times[k]
+            take_step(
+                *(table, addresses, settings, a, b, c, extra, program),
+                *(t, target - t, y, f0, memory, parts, address, p, z),
+            )
+            last_value(settings, target, counts, parts, address, p, z)
+            copy(parts[4], 0, y, 0, n, z)
+            copy(parts[7], 0, f0, 0, d, z)
+        if rows[k] >= 0:
+            copy(y, 0, points, rows[k] * n, n, z)
+
+
+class Replay:
+    """Steps of an explicit method, ready to be taken on duals.
+
+    `address` is that of the field on duals, f(t, y, p, out) with points and results of duals; p is whatever the field
+    reads, in an aligned buffer.
+    """
+
+    def __init__(self, run: ExplicitRun, address: int):
+        self.run, self.address = run, address
+        self.settings = run.settings.copy()
+        self.settings[SET.dense] = 0
+        self.settings[SET.step] = step_address(int(self.settings[SET.family]), DUALS)
+        needed = {blocks.MOVE} | ({blocks.PULLBACK} if self.settings[SET.family] == layout.MUNTHE_KAAS else set())
+        self.addresses = run.operations(*needed, on=DUALS)
+
+    def points(self, times: np.ndarray, rows: np.ndarray, start: np.ndarray, p: np.ndarray) -> np.ndarray:
+        """Points (saved, size, 4), values and tangents, from the start (size, 4), with steps from time to time.
+
+        rows: for each time the row it is saved in, or -1. Not to be called twice at once with the same p.
+        """
+        run, n, d = self.run, self.run.space.size, self.run.space.dimension
+        y, f0, saved = buffer(n), buffer(d), buffer((int(rows.max()) + 1) * n)
+        y.reshape(n, WIDTH)[:] = start
+        memory = buffer(layout.scratch_size(int(self.settings[SET.stages]), n, d))
+        method = (self.settings, run.a, run.b, run.c, run.extra, run.program, np.zeros(TALLY.size, dtype=np.int64))
+        place = (times, rows, y, f0, memory, self.address, p, saved)
+        replay_steps(run.space.table, self.addresses, *method, *place)
+        return saved.reshape(-1, n, WIDTH)

@@ -1,0 +1,32 @@
+"""The scalar types that steps and operations on spaces are compiled for: one state, four states, or one state with its
+derivatives in three directions. The arrays of the last two have four doubles a number."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from chasles.kernel.dual import dual_of
+from chasles.kernel.lanes import WIDTH, lanes_of
+from chasles.kernel.policy import kernel
+
+SCALAR, LANES, DUALS = "scalar", "lanes", "duals"
+WIDTHS = {SCALAR: 1, LANES: WIDTH, DUALS: WIDTH}
+
+
+@kernel
+def scalar_zero():
+    return 0.0
+
+
+@kernel
+def lanes_zero():
+    return lanes_of(0.0)
+
+
+@kernel
+def dual_zero():
+    return dual_of(0.0)
+
+
+# the zero of a type tells a kernel what it runs on
+ZEROS: dict[str, Any] = {SCALAR: scalar_zero, LANES: lanes_zero, DUALS: dual_zero}

@@ -1,0 +1,1 @@
+"""Model files, import of other formats, result files. Loading never runs code."""

@@ -1,0 +1,54 @@
+"""Integrators by name, as files and the command line write them: "rk4", "cf4", { name = "rkmk", tableau = "rk4" }."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from typing import Any
+
+from chasles.integrate import method as explicit
+from chasles.integrate.method import RKMK, CommutatorFree, CrouchGrossman, Exponentials, LowStorage
+from chasles.integrate.tableau import TABLEAUX
+
+# a word alone, and what it makes
+SHORT: dict[str, Callable[[str], Any]] = {
+    **dict.fromkeys(TABLEAUX, RKMK),
+    **dict.fromkeys(explicit.COMMUTATOR_FREE, CommutatorFree),
+    **dict.fromkeys(explicit.CROUCH_GROSSMAN, CrouchGrossman),
+    **dict.fromkeys(explicit.LOW_STORAGE, LowStorage),
+}
+# with options
+LONG: dict[str, type] = {"rkmk": RKMK}
+
+
+def method_from(given: Any) -> Any:
+    """The integrator of a name, or of a table {name, options}."""
+    name, options = (given, {}) if not isinstance(given, Mapping) else (given.get("name"), dict(given))
+    options.pop("name", None)
+    if not options and isinstance(name, str) and name in SHORT:
+        return SHORT[name](name)
+    if not isinstance(name, str) or name not in LONG:
+        raise ValueError(f"is {given!r}; expected one of {', '.join([*LONG, *SHORT])}")
+    known = [field.name for field in fields(LONG[name])]
+    for option in options:
+        if option not in known:
+            raise ValueError(f"{option} is unknown for {name}; expected {', '.join(known)}")
+    return LONG[name](**options)
+
+
+def name_of(method: Any) -> str | dict[str, Any]:
+    """What `method_from` makes the method of."""
+    if isinstance(method, Exponentials) and method.name in SHORT and SHORT[method.name](method.name) == method:
+        return method.name
+    if isinstance(method, RKMK) and isinstance(method.tableau, str) and method == RKMK(method.tableau):
+        return method.tableau
+    for name, make in LONG.items():
+        if type(method) is make:
+            options = {field.name: getattr(method, field.name) for field in fields(make) if field.init}
+            if all(isinstance(value, str | int | float | bool) for value in options.values()):
+                return {"name": name, **{key: value for key, value in options.items() if value != _default(make, key)}}
+    raise ValueError(f"{method} is not one of the methods that have a name: {', '.join([*LONG, *SHORT])}")
+
+
+def _default(make: Any, name: str) -> Any:
+    return next(field.default for field in fields(make) if field.name == name)

@@ -1,0 +1,246 @@
+"""Model files: a system with its start and how to simulate it, in TOML.
+
+study = read_study("pendulum.toml", set={"parameters.length": 0.3})
+run = study.run(span=(0, 5))
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from chasles.io import spec
+from chasles.io.expression import evaluate_all
+from chasles.io.method_name import method_from
+from chasles.io.source import ModelFileError, Source, read
+from chasles.io.values import Reader
+from chasles.model.system import EARTH, System
+
+TOP = ("name", "description", "gravity", "include", "parameters", "initial", "simulation", *spec.SECTIONS)
+
+
+@dataclass(frozen=True)
+class Study:
+    """A system, its start by names of joints and bodies, and the options of `simulate`."""
+
+    system: System
+    initial: Mapping[str, Any] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict)
+    parameters: Mapping[str, float] = field(default_factory=dict)
+    description: str = ""
+
+    def run(self, **changes: Any) -> Any:
+        """Simulate; `changes` are options of `simulate` that replace those of the study."""
+        from chasles.simulation.simulate import simulate
+
+        options = {"span": (0.0, 10.0), **self.options, **changes}
+        if "step" in changes:  # a fixed step replaces tolerances, and the other way round
+            options.pop("rtol", None), options.pop("atol", None)
+        elif "rtol" in changes or "atol" in changes:
+            options.pop("step", None)
+        span = options.pop("span")
+        return simulate(self.system, span, **self.start(options.get("coordinates", "relative")), **options)
+
+    def start(self, coordinates: str) -> dict[str, Any]:
+        """The start as `simulate` takes it."""
+        result: dict[str, Any] = {}
+        if self.initial.get("assemble") and coordinates == "absolute":
+            result["assemble"] = True
+        if "poses" in self.initial or "twists" in self.initial:
+            names = [body.name for body in self.system.bodies]
+            poses, twists = self.initial.get("poses", {}), self.initial.get("twists", {})
+            result["poses"] = np.array([poses.get(name, (1.0, 0, 0, 0, 0, 0, 0)) for name in names])
+            result["twists"] = np.array([twists.get(name, (0.0,) * 6) for name in names])
+        elif "q" in self.initial or "v" in self.initial:
+            mechanism = self.system.compile("relative")
+            q, v = mechanism.neutral(), np.zeros(mechanism.nv)
+            for name, values in self.initial.get("q", {}).items():
+                q[mechanism.tree.coordinates[name]] = values
+            for name, values in self.initial.get("v", {}).items():
+                v[mechanism.tree.velocities[name]] = values
+            result["q"], result["v"] = q, v
+        return result
+
+
+def read_study(
+    file: str | Path, *, set: Mapping[str, Any] | None = None, laws: Mapping[str, Any] | None = None
+) -> Study:
+    """Read a model file. `set` changes values by path, {"bodies.top.mass": 3}; `laws` are the functions it names."""
+    sources = read(Path(file))
+    return _Builder(sources, dict(set or {}), dict(laws or {})).study()
+
+
+class _Builder:
+    """Puts the pieces of a file and its includes together."""
+
+    def __init__(self, sources: list[Source], changes: dict[str, Any], laws: dict[str, Any]):
+        self.sources, self.main = sources, sources[-1]
+        self.changes = changes
+        for source in sources:
+            for key in source.data:
+                if key not in TOP:
+                    raise source.error(key, f"is unknown; expected {', '.join(TOP)}")
+        given: dict[str, Any] = {}
+        for source in sources:
+            table = source.data.get("parameters", {})
+            if not isinstance(table, dict):
+                raise source.error("parameters", "is no table; write [parameters] and then name = value")
+            given |= table
+        for path in list(changes):
+            if path.startswith("parameters."):
+                name = path.removeprefix("parameters.")
+                if name not in given:
+                    raise ValueError(f"--set {path}: there is no parameter {name!r}; known are {', '.join(given)}")
+                given[name] = self.changes.pop(path)
+        try:
+            self.reader = Reader({}, laws)
+            parameters = evaluate_all({name: self._parameter(name, value) for name, value in given.items()})
+        except ModelFileError:
+            raise
+        except ValueError as error:
+            raise self.main.error("parameters", str(error)) from None
+        self.reader = Reader(parameters, laws)
+
+    def _parameter(self, name: str, value: Any) -> float | str:
+        if not name.isidentifier():
+            raise self.main.error(f"parameters.{name}", "is no name for a parameter; expected letters, digits and _")
+        if isinstance(value, str):
+            return value
+        try:
+            return self.reader.number(value, infinite=True)
+        except ValueError as error:
+            raise self.main.error(f"parameters.{name}", str(error)) from None
+
+    def study(self) -> Study:
+        parts = {section: self._section(section) for section in spec.SECTIONS}
+        gravity, name, description = self._last("gravity", "vector"), self._last("name", "name"), ""
+        if isinstance(self.main.data.get("description"), str):
+            description = self.main.data["description"]
+        try:
+            system = System(**parts, gravity=EARTH if gravity is None else gravity, name=name or self.main.file.stem)
+        except ValueError as error:
+            raise self.main.error("", str(error)) from None
+        initial, options = self._table("initial", spec.INITIAL), self._table("simulation", spec.SIMULATION)
+        if self.changes:
+            path = next(iter(self.changes))
+            raise ValueError(f"--set {path}: there is nothing of this name in the model")
+        self._check_start(system, initial)
+        return Study(system, initial, options, self.reader.parameters, description)
+
+    def _last(self, key: str, kind: str) -> Any:
+        """The value of the outermost file that has the key."""
+        if key in self.changes:
+            return self._value(self.main, key, kind, self.changes.pop(key))
+        for source in reversed(self.sources):
+            if key in source.data:
+                return self._value(source, key, kind, source.data[key])
+        return None
+
+    def _value(self, source: Source, path: str, kind: str, given: Any) -> Any:
+        try:
+            if kind == "shapes":
+                return self._shapes(source, path, given)
+            if kind in ("by joint", "by body"):
+                return self._by_name(source, path, given)
+            if kind == "spaces":
+                return dict(given) if isinstance(given, dict) else self.reader.name(given)
+            if kind == "method":
+                return method_from(given)
+            if kind == "save":
+                return given if isinstance(given, int) else self.reader.name(given)
+            return self.reader.read(kind, given)
+        except ModelFileError:
+            raise
+        except ValueError as error:
+            raise source.error(path, str(error)) from None
+
+    def _section(self, section: str) -> list[Any]:
+        made = []
+        for source in self.sources:
+            entries = source.data.get(section, [])
+            if not isinstance(entries, list):
+                raise source.error(section, f"is no list; write [[{section}]] before each of them")
+            for k, entry in enumerate(entries):
+                made.append(self._thing(source, f"{section}[{k}]", section, spec.SECTIONS[section], entry))
+        return made
+
+    def _thing(self, source: Source, path: str, section: str, kinds: Any, entry: Any) -> Any:
+        """One body, joint, shape, ... from its table."""
+        if not isinstance(entry, dict):
+            raise source.error(path, f"is {entry!r}; expected a table")
+        entry = dict(entry)
+        if isinstance(name := entry.get("name"), str):
+            self._put_changes(f"{section}.{name}.", entry)
+        kind = kinds
+        if isinstance(kinds, dict):
+            given = entry.pop("kind", None)
+            if given not in kinds:
+                raise source.error(f"{path}.kind", f"is {given!r}; expected one of {', '.join(kinds)}")
+            kind = kinds[given]
+        values = self._fields(source, path, kind.fields, entry)
+        try:
+            return kind.make(**values)
+        except (ValueError, TypeError) as error:
+            named = next((f for f in values if f != "name" and re.search(rf"\b{f}\b", str(error))), None)
+            raise source.error(f"{path}.{named}" if named else path, str(error)) from None
+
+    def _put_changes(self, prefix: str, entry: dict[str, Any]) -> None:
+        for path in [path for path in self.changes if path.startswith(prefix)]:
+            key = path.removeprefix(prefix)
+            if "." not in key:
+                entry[key] = self.changes.pop(path)
+
+    def _fields(self, source: Source, path: str, fields: Mapping[str, spec.Field], entry: dict) -> dict[str, Any]:
+        for key in entry:
+            if key not in fields:
+                raise source.error(f"{path}.{key}", f"is unknown here; expected {', '.join(fields)}")
+        for key, rule in fields.items():
+            if rule.required and key not in entry:
+                raise source.error(path, f"has no {key}: {rule.what}")
+        return {key: self._value(source, f"{path}.{key}", fields[key].type, entry[key]) for key in entry}
+
+    def _shapes(self, source: Source, path: str, given: Any) -> list[Any]:
+        if not isinstance(given, list):
+            raise source.error(path, "is no list of shapes")
+        return [self._thing(source, f"{path}[{k}]", "shapes", spec.SHAPES, entry) for k, entry in enumerate(given)]
+
+    def _by_name(self, source: Source, path: str, given: Any) -> dict[str, Any]:
+        if not isinstance(given, dict):
+            raise source.error(path, "is no table; write name = value for each")
+        return {name: self._value(source, f"{path}.{name}", "each", value) for name, value in given.items()}
+
+    def _table(self, section: str, fields: Mapping[str, spec.Field]) -> dict[str, Any]:
+        result: dict[str, Any] = {}
+        for source in self.sources:
+            entry = source.data.get(section, {})
+            if not isinstance(entry, dict):
+                raise source.error(section, f"is no table; write [{section}]")
+            entry = dict(entry)
+            if source is self.main:
+                self._put_changes(f"{section}.", entry)
+            result |= self._fields(source, section, fields, entry)
+        if result.get("stabilization") == "none":
+            result["stabilization"] = None
+        return result
+
+    def _check_start(self, system: System, initial: Mapping[str, Any]) -> None:
+        joints = {joint.name: joint for joint in system.joints}
+        bodies = {body.name for body in system.bodies}
+        for key, size in (("q", "nq"), ("v", "nv")):
+            for name, values in initial.get(key, {}).items():
+                if name not in joints:
+                    raise self.main.error(f"initial.{key}.{name}", f"there is no joint {name!r}")
+                count, expected = np.size(values), getattr(joints[name], size)
+                if count != expected:
+                    raise self.main.error(f"initial.{key}.{name}", f"has {count} numbers; expected {expected}")
+        for key, expected in (("poses", 7), ("twists", 6)):
+            for name, values in initial.get(key, {}).items():
+                if name not in bodies:
+                    raise self.main.error(f"initial.{key}.{name}", f"there is no body {name!r}")
+                if (count := np.size(values)) != expected:
+                    raise self.main.error(f"initial.{key}.{name}", f"has {count} numbers; expected {expected}")

@@ -1,0 +1,157 @@
+"""A system, or a whole study, as the text of a model file."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import MISSING, fields
+from typing import Any
+
+import numpy as np
+
+from chasles.io import spec
+from chasles.io.method_name import name_of
+from chasles.io.model_file import Study
+from chasles.model.joint import PER_VELOCITY, Joint
+from chasles.model.law import Law
+from chasles.model.placement import ORIGIN
+from chasles.model.system import EARTH, System
+
+CLASSES = {kind.make: name for table in (spec.SHAPES, spec.FORCES, spec.CONSTRAINTS) for name, kind in table.items()}
+
+
+def model_text(given: System | Study) -> str:
+    """The text of a model file that is read as the same system. Laws are written by name only."""
+    study = given if isinstance(given, Study) else Study(given)
+    system = study.system
+    lines = [f"name = {_text(system.name)}"]
+    if study.description:
+        lines.append(f"description = {_text(study.description)}")
+    if tuple(system.gravity) != EARTH:  # type: ignore[arg-type]
+        lines.append(f"gravity = {_value(system.gravity)}")
+    for body in system.bodies:
+        entry: dict[str, Any] = {"name": body.name}
+        if body.density is not None:
+            entry["density"] = body.density
+        else:
+            entry |= {"mass": body.mass, "com": body.com, "inertia": _inertia(np.array(body.inertia))}
+            entry = {key: value for key, value in entry.items() if key in ("name", "mass") or np.any(value)}
+        if body.shapes:
+            entry["shapes"] = [_thing(shape, CLASSES[type(shape)]) for shape in body.shapes]
+        lines += _entry("bodies", entry)
+    for joint in system.joints:
+        lines += _entry("joints", _joint(joint))
+    for frame in system.frames:
+        lines += _entry("frames", _thing(frame))
+    for force in system.forces:
+        lines += _entry("forces", _thing(force, CLASSES[type(force)]))
+    for actuator in system.actuators:
+        lines += _entry("actuators", _thing(actuator))
+    for constraint in system.constraints:
+        lines += _entry("constraints", _thing(constraint, CLASSES[type(constraint)]))
+    if study.initial:
+        lines += ["", "[initial]"]
+        for key, value in study.initial.items():
+            if isinstance(value, Mapping):
+                lines += [f"{key}.{_text(name)} = {_value(numbers)}" for name, numbers in value.items()]
+            else:
+                lines.append(f"{key} = {_value(value)}")
+    if study.options:
+        lines += ["", "[simulation]"]
+        for key, value in study.options.items():
+            if key == "method":
+                value = name_of(value)
+            elif key == "stabilization" and value is None:
+                value = "none"
+            lines.append(f"{key} = {_value(value)}")
+    return "\n".join(lines) + "\n"
+
+
+def _entry(section: str, values: Mapping[str, Any]) -> list[str]:
+    return ["", f"[[{section}]]", *(f"{key} = {_value(value)}" for key, value in values.items())]
+
+
+def _thing(thing: Any, kind: str | None = None) -> dict[str, Any]:
+    """Fields that are not as by default."""
+    entry: dict[str, Any] = {} if kind is None else {"kind": kind}
+    for item in fields(thing):
+        value = getattr(thing, item.name)
+        if item.init and (item.default is MISSING or value != _settled(item.default)) and value is not None:
+            entry[item.name] = value
+    return entry
+
+
+def _settled(default: Any) -> Any:
+    return float(default) if isinstance(default, int) and not isinstance(default, bool) else default
+
+
+def _joint(joint: Joint) -> dict[str, Any]:
+    entry: dict[str, Any] = {"name": joint.name, "kind": joint.kind, "parent": joint.parent, "child": joint.child}
+    screws = np.array(joint.screws)
+    if joint.kind in ("revolute", "helical", "cylindrical"):
+        entry["axis"] = screws[0, :3]
+    if joint.kind == "helical":
+        entry["pitch"] = _pitch(screws[0])
+    elif joint.kind == "prismatic":
+        entry["axis"] = screws[0, 3:]
+    elif joint.kind == "universal":
+        entry["axes"] = screws[:, :3]
+    elif joint.kind == "planar":
+        entry["normal"] = screws[2, :3]
+    elif joint.kind == "general":
+        entry["screws"] = screws
+    for key, frame in (("at", joint.parent_frame), ("child_at", joint.child_frame)):
+        if frame != ORIGIN:
+            entry[key] = frame[4:] if frame[:4] == ORIGIN[:4] else frame
+    for key in spec.DRIVEN:
+        value = getattr(joint, key)
+        default = next(item.default for item in fields(Joint) if item.name == key)
+        if key in PER_VELOCITY:
+            if value != (default,) * joint.nv:
+                entry[key] = value
+        elif value != default:
+            entry[key] = value
+    return entry
+
+
+def _pitch(screw: np.ndarray) -> float:
+    """The pitch that gives the linear part of a screw to the last bit; a quotient may miss it by one."""
+    k = int(np.argmax(abs(screw[:3])))
+    guess = screw[3 + k] / screw[k]
+    near = (guess, np.nextafter(guess, np.inf), np.nextafter(guess, -np.inf), float(screw[:3] @ screw[3:]))
+    return min((float(h) for h in near), key=lambda h: abs(h * screw[:3] - screw[3:]).sum())
+
+
+def _inertia(matrix: np.ndarray) -> Any:
+    """Three numbers if it is diagonal, else six."""
+    if not np.any(matrix - np.diag(np.diag(matrix))):
+        return np.diag(matrix)
+    return matrix[np.triu_indices(3)]
+
+
+def _value(value: Any) -> str:
+    """A value in TOML; floats so that reading gives the same bits."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return _text(value)
+    if isinstance(value, Law):
+        return f"{{ law = {_text(value.__name__)} }}"
+    if isinstance(value, Mapping):
+        return "{ " + ", ".join(f"{key} = {_value(item)}" for key, item in value.items()) + " }"
+    if isinstance(value, np.ndarray):
+        return _value(value.tolist())
+    if isinstance(value, Iterable):
+        return "[" + ", ".join(_value(item) for item in value) + "]"
+    if isinstance(value, int):
+        return str(value)
+    number = float(value)
+    if math.isinf(number):
+        return "inf" if number > 0 else "-inf"
+    return repr(number)
+
+
+def _text(text: str) -> str:
+    """A string in TOML: what JSON writes, with one more character escaped."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -1,0 +1,113 @@
+"""The JSON Schema of model files, from the table of `spec`, so that editors complete and check them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from chasles.io import spec
+from chasles.io.method_name import LONG, SHORT
+
+_NUMBER: dict[str, Any] = {"type": ["number", "string"]}  # a string is an expression of parameters
+_LAW: dict[str, Any] = {
+    "type": "object",
+    "properties": {"law": {"type": "string"}},
+    "required": ["law"],
+    "additionalProperties": False,
+}
+
+
+def _numbers(*counts: int) -> dict[str, Any]:
+    several: dict[str, Any] = {"type": "array", "items": _NUMBER}
+    if not counts:
+        return several
+    return {"anyOf": [{**several, "minItems": n, "maxItems": n} for n in counts]}
+
+
+_POSE = {
+    "anyOf": [
+        _numbers(3, 7),
+        {
+            "type": "object",
+            "properties": {
+                "position": _numbers(3),
+                "quaternion": _numbers(4),
+                "rotation_vector": _numbers(3),
+                "rpy": _numbers(3),
+            },
+            "additionalProperties": False,
+        },
+    ]
+}
+_EACH = {"anyOf": [_NUMBER, _numbers()]}
+TYPES: dict[str, dict[str, Any]] = {
+    "name": {"type": "string", "minLength": 1},
+    "names": {"type": "array", "items": {"type": "string"}},
+    "number": _NUMBER,
+    "limit": _NUMBER,
+    "numbers": _numbers(),
+    "each": _EACH,
+    "limits": _EACH,
+    "whole": {"type": "integer"},
+    "wholes": {"type": "array", "items": {"type": "integer"}},
+    "flag": {"type": "boolean"},
+    "vector": _numbers(3),
+    "vectors": {"type": "array", "items": _numbers(3), "minItems": 2, "maxItems": 2},
+    "screws": {"type": "array", "items": _numbers(6)},
+    "inertia": {"anyOf": [_numbers(3, 6), {"type": "array", "items": _numbers(3), "minItems": 3, "maxItems": 3}]},
+    "pose": _POSE,
+    "law": _LAW,
+    "number or law": {"anyOf": [_NUMBER, _LAW]},
+    "numbers or law": {"anyOf": [_NUMBER, _numbers(), _LAW]},
+    "by joint": {"type": "object", "additionalProperties": _EACH},
+    "by body": {"type": "object", "additionalProperties": _numbers()},
+    "spaces": {"anyOf": [{"enum": ["SE3", "SO3xR3", "auto"]}, {"type": "object"}]},
+    "method": {
+        "anyOf": [
+            {"enum": [*SHORT, *LONG]},
+            {"type": "object", "properties": {"name": {"enum": [*SHORT, *LONG]}}, "required": ["name"]},
+        ]
+    },
+    "save": {"anyOf": [{"enum": ["all", "final"]}, {"type": "integer", "minimum": 1}]},
+}
+
+
+def _table(fields: Mapping[str, spec.Field], kind: str | None = None) -> dict[str, Any]:
+    properties = {name: {**_type(field.type), "description": field.what} for name, field in fields.items()}
+    required = [name for name, field in fields.items() if field.required]
+    if kind is not None:
+        properties, required = {"kind": {"const": kind}, **properties}, ["kind", *required]
+    return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
+
+
+def _type(name: str) -> dict[str, Any]:
+    if name == "shapes":
+        return {"type": "array", "items": _choice(spec.SHAPES)}
+    return TYPES[name]
+
+
+def _choice(kinds: Mapping[str, spec.Kind]) -> dict[str, Any]:
+    return {"oneOf": [{**_table(kind.fields, name), "description": kind.what} for name, kind in kinds.items()]}
+
+
+def schema() -> dict[str, Any]:
+    """The schema of a model file."""
+    properties: dict[str, Any] = {
+        "name": {"type": "string"},
+        "description": {"type": "string"},
+        "gravity": {**_numbers(3), "description": "[m/s²]"},
+        "include": {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]},
+        "parameters": {"type": "object", "additionalProperties": _NUMBER},
+        "initial": _table(spec.INITIAL),
+        "simulation": _table(spec.SIMULATION),
+    }
+    for section, kinds in spec.SECTIONS.items():
+        items = _choice(kinds) if isinstance(kinds, dict) else _table(kinds.fields)
+        properties[section] = {"type": "array", "items": items}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "chasles model",
+        "type": "object",
+        "properties": properties,
+        "additionalProperties": False,
+    }

@@ -1,0 +1,1 @@
+"""Derivatives of the equations of motion by configurations, velocities and forces, one algorithm a file."""

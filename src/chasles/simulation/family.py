@@ -1,0 +1,132 @@
+"""Systems that depend on parameters, and the derivatives of what is computed from them.
+
+The tables of a mechanism are smooth, closed functions of masses, lengths, axes and stiffnesses. Their derivatives with
+respect to a parameter are taken by central differences of eighth order over one hundredth of it: truncation and
+rounding both stay near 1e-13 of the numbers, far below what a trajectory resolves. Two step sizes must agree, so that a
+dependence that is not smooth is found out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from chasles.force.table import FORCE, FORCES
+from chasles.model.system import System
+from chasles.relative import acting
+from chasles.relative.force import PASSIVE
+from chasles.relative.mechanism import Mechanism
+
+STEP = 1e-2  # relative to the parameter, or absolute where it is zero
+CENTRAL = (4 / 5, -1 / 5, 4 / 105, -1 / 280)  # weights of f(p + k h) - f(p - k h), k = 1 ... 4
+FORWARD = (-761 / 280, 8.0, -14.0, 56 / 3, -35 / 2, 56 / 5, -14 / 3, 8 / 7, -1 / 8)  # of f(p + k h), k = 0 ... 8
+AGREEMENT = 1e-7  # of the results of two steps, relative to the largest derivative
+
+
+class Family:
+    """A system as a function of parameters: `system(**parameters)`. Parameters are numbers or arrays of numbers."""
+
+    def __init__(self, system: Callable[..., System | Mechanism], parameters: Mapping[str, Any]):
+        self.build, self.values = system, {}
+        for name, given in parameters.items():
+            value = np.asarray(given, dtype=float)
+            if not np.isfinite(value).all():
+                raise ValueError(f"sensitivities: parameter {name!r} is {given!r}; expected finite numbers")
+            self.values[name] = value
+        self.base = self.mechanism({})
+
+    def mechanism(self, changed: Mapping[str, np.ndarray]) -> Mechanism:
+        """The mechanism with some parameters changed."""
+        arguments = {name: value if value.ndim else float(value) for name, value in {**self.values, **changed}.items()}
+        made = self.build(**arguments)
+        if not isinstance(made, System | Mechanism):
+            raise TypeError(f"sensitivities: the function of the parameters returned {made!r}; expected a System")
+        mechanism = Mechanism(made if isinstance(made, System) else made.system)
+        mechanism.acting = acting.tables(mechanism.system, mechanism.tree, own=True)  # a damping may come from zero
+        return mechanism
+
+    def derivative(self, name: str, index: int, function: Callable[[Mechanism], np.ndarray]) -> np.ndarray:
+        """Derivative of a function of the mechanism with respect to number `index` of a parameter."""
+        value = self.values[name]
+        size = STEP * (abs(value.flat[index]) or 1.0)
+
+        def at(offset: float) -> np.ndarray:
+            shifted = value.copy()
+            shifted.flat[index] += offset
+            mechanism = self.mechanism({name: shifted})
+            require_same(self.base, mechanism, name)
+            return function(mechanism)
+
+        base = function(self.base)
+        coarse = _difference(at, base, size, name)
+        fine = _difference(at, base, size / 2, name)
+        rounding = 1e-13 * np.abs(np.where(np.isfinite(base), base, 0.0)).max(initial=0.0) / size
+        off = np.abs(coarse - fine).max(initial=0.0)
+        if not off <= AGREEMENT * np.abs(coarse).max(initial=0.0) + rounding:
+            raise ValueError(
+                f"sensitivities: the system does not depend smoothly on parameter {name!r} near {value.flat[index]:g}: "
+                f"derivatives over steps of {size:g} and {size / 2:g} differ by {off:.3g}"
+            )
+        return coarse
+
+    def table_derivative(
+        self, name: str, index: int, control: Callable[[Mechanism], np.ndarray] = lambda mechanism: np.empty(0)
+    ) -> np.ndarray:
+        """Derivative of the numbers of the mechanism, those of its forces, and the generalised forces of `control`."""
+
+        def tables(mechanism: Mechanism) -> np.ndarray:
+            return np.concatenate([mechanism.numbers, mechanism.acting.values, control(mechanism)])
+
+        change = self.derivative(name, index, tables)
+        first, base = len(self.base.numbers), self.base
+        own = slice(first, first + base.nv * PASSIVE.size)
+        now, then = (x[own].reshape(-1, PASSIVE.size) for x in (tables(base), change))
+        for what in ("friction", "stop_stiffness"):  # the force laws leave these out where they are zero
+            column = getattr(PASSIVE, what)
+            lost = (now[:, column] == 0.0) & (then[:, column] != 0.0)
+            if lost.any():
+                joint = base.joint_of_velocity(int(np.argmax(lost)))
+                raise ValueError(
+                    f"sensitivities: parameter {name!r} brings in the {what} of joint {joint!r} from zero, where it is "
+                    "switched off; start from a small positive value"
+                )
+        return change
+
+
+def _difference(at: Callable[[float], np.ndarray], base: np.ndarray, h: float, name: str) -> np.ndarray:
+    """Central difference, or one-sided where the system does not exist on the other side (a damping below zero)."""
+    try:
+        pairs = [_minus(at(k * h), at(-k * h)) for k in range(1, 5)]
+        return np.tensordot(CENTRAL, pairs, 1) / h
+    except ValueError as error:
+        if "sensitivities" in str(error):
+            raise
+        refused = error
+    for side in (h, -h):
+        try:
+            points = [_minus(at(k * side), base) for k in range(1, 9)]
+            return np.tensordot(FORWARD[1:], points, 1) / side
+        except ValueError:
+            continue
+    raise ValueError(f"sensitivities: parameter {name!r} cannot be varied by {h:g}: {refused}") from refused
+
+
+def _minus(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """a - b; limits at infinity do not move."""
+    return np.subtract(a, b, out=np.zeros_like(a), where=a != b)
+
+
+def require_same(base: Mechanism, other: Mechanism, name: str) -> None:
+    """ValueError if a parameter changes what the tables mean, not only their numbers."""
+    forces = [m.acting.table[FORCES.size :].reshape(-1, FORCE.size).copy() for m in (base, other)]
+    for rows in forces:
+        rows[:, FORCE.law] = rows[:, FORCE.law] != 0  # a law may be made anew, at another address
+    same = np.array_equal(base.topology, other.topology) and base.joints == other.joints
+    if not (same and np.array_equal(forces[0], forces[1]) and len(base.acting.values) == len(other.acting.values)):
+        raise ValueError(
+            f"sensitivities: parameter {name!r} changes the structure of the system (its joints, the kinds of their "
+            "axes, or which forces there are), so there is no derivative; keep away from values where something "
+            "appears, such as an armature or a pitch of zero"
+        )

@@ -1,0 +1,82 @@
+"""Derivatives of force laws: the law compiled for dual numbers or, where that cannot be, central differences."""
+
+from __future__ import annotations
+
+import ctypes
+
+import numpy as np
+from numba import carray, types
+from numba.core.errors import NumbaError
+
+from chasles.kernel import numpy_on_duals as numpy_on_duals
+from chasles.kernel.address import address_of
+from chasles.kernel.dual import DUAL, TANGENTS
+from chasles.kernel.face import compile_text
+from chasles.kernel.lanes import WIDTH
+from chasles.kernel.policy import kernel, native
+from chasles.model.law import C_SIGNATURE, LAW_TEXT, Law, PythonLaw
+
+DIFFERENCE = 2.0**-10  # of an argument of size one; the formula is of fourth order: about 1e-12 for smooth laws
+_POINTER = ctypes.POINTER(ctypes.c_double)
+
+
+class LawTangent:
+    """A law on dual numbers, by its address. `note` says so if its derivatives are differences."""
+
+    def __init__(self, law: Law):
+        self.law, self.note = law, ""
+        if not isinstance(law, PythonLaw):
+            try:
+                self.address = _compiled(law)
+                return
+            except NumbaError:
+                self.note = f"law {law.__name__!r} does not compile for dual numbers"
+        else:
+            self.note = f"law {law.__name__!r} is a plain Python function"
+        self.note += ": its derivatives are central differences of fourth order"
+        self._evaluate = C_SIGNATURE(law.address)
+        self._callback = C_SIGNATURE(self._difference)
+        self.address = ctypes.cast(self._callback, ctypes.c_void_p).value or 0
+
+    def _difference(self, t, x, y, p, out, x_size, y_size, p_size, out_size) -> None:
+        """The law at the values, and along each tangent of all its arguments together."""
+        sizes = (x_size, y_size, p_size)
+        given = [
+            np.ctypeslib.as_array(a, (n, WIDTH)) if n else np.empty((0, WIDTH))
+            for a, n in zip((x, y, p), sizes, strict=True)
+        ]
+        arguments = np.concatenate(given)
+        result = np.ctypeslib.as_array(out, (out_size, WIDTH))
+        centre, edges = arguments[:, 0], np.cumsum(sizes)
+
+        def law_at(place: np.ndarray) -> np.ndarray:
+            force = np.zeros(out_size)
+            parts = [np.ascontiguousarray(part) for part in np.split(place, edges[:-1])]
+            pointers = (part.ctypes.data_as(_POINTER) for part in (*parts, force))
+            self._evaluate(t, *pointers, *sizes, out_size)
+            return force
+
+        result[:, 0] = law_at(centre)
+        for k in range(1, TANGENTS + 1):
+            along = arguments[:, k]
+            size = np.abs(along).max(initial=0.0)
+            if not size > 0.0:
+                result[:, k] = 0.0 if size == 0.0 else np.nan
+                continue
+            h = DIFFERENCE / size
+            near = law_at(centre + h * along) - law_at(centre - h * along)
+            far = law_at(centre + 2 * h * along) - law_at(centre - 2 * h * along)
+            result[:, k] = (8 * near - far) / (12 * h)
+
+
+def _compiled(law: Law) -> int:
+    """Address of a compiled law on duals; compiled once."""
+    known = getattr(law, "_dual_address", 0)
+    if not known:
+        scope = {"__name__": law.__module__, "function": kernel(law.function), "carray": carray}
+        name = f"law_{law.__name__}_on_duals" if law.__name__.isidentifier() else "law_on_duals"
+        function = native(compile_text(LAW_TEXT.format(name=name), name, scope))
+        duals = types.CPointer(DUAL)
+        known = address_of(function, types.float64, *(duals,) * 4, *(types.int64,) * 4)
+        law._dual_address, law._dual_native = known, function  # type: ignore[attr-defined]  # kept alive with the law
+    return known

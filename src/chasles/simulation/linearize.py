@@ -1,0 +1,162 @@
+"""The linear system about a state: `linearize(system, q, v)`, with its eigenvalues and modes."""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from chasles.kernel.dual import TANGENTS
+from chasles.kernel.lanes import WIDTH, buffer
+from chasles.model.system import System
+from chasles.relative.mechanism import Mechanism
+from chasles.simulation.actuation import Actuation
+from chasles.simulation.dynamics import TreeDynamics
+from chasles.simulation.tree_tangent import Tables, tangent_address
+
+_POINTER, _INTEGER = ctypes.POINTER(ctypes.c_double), ctypes.c_int64
+_FIELD = ctypes.CFUNCTYPE(None, ctypes.c_double, *(_POINTER,) * 3, *(_INTEGER,) * 3)
+# eigenvalues this near to the imaginary axis, relative to the largest, count as on it: a double eigenvalue at zero, as
+# rigid-body motions have, is computed to half of the digits only
+ON_AXIS = 1e-7
+AT_REST = 1e-8  # acceleration that counts as none, relative to gravity
+
+
+@dataclass(frozen=True)
+class Mode:
+    """A solution exp(λt) of the linear system; a complex one stands for the pair.
+
+    frequency: |λ|/2π [Hz], that without damping; zero for a real eigenvalue. damping: -Re λ/|λ|, 1 for a decay without
+    swinging. shape: of the coordinates (nv), complex, its largest number 1.
+    """
+
+    eigenvalue: complex
+    frequency: float
+    damping: float
+    shape: np.ndarray
+
+
+@dataclass(frozen=True)
+class Linearization:
+    """x' = A x + B u + (0, a) with x = (δ, δv) about (q, v): δ along q exp(δ), u the change of the input.
+
+    A (2 nv, 2 nv), B (2 nv, inputs); acceleration: a, what the motion does about this state to order zero. It vanishes
+    at an equilibrium. About a motion the linear system holds for an instant only.
+    """
+
+    A: np.ndarray
+    B: np.ndarray
+    q: np.ndarray
+    v: np.ndarray
+    acceleration: np.ndarray
+    notes: tuple[str, ...]
+    scale: float  # acceleration to compare with
+
+    @property
+    def at_equilibrium(self) -> bool:
+        """Whether the system stays where it is."""
+        return not self.v.any() and bool(np.abs(self.acceleration).max(initial=0.0) <= AT_REST * self.scale)
+
+    @cached_property
+    def _pairs(self) -> tuple[np.ndarray, np.ndarray]:
+        values, vectors = np.linalg.eig(self.A)
+        order = np.lexsort((-values.imag, np.round(values.real, 12), np.round(np.abs(values), 9)))
+        return values[order], vectors[:, order]
+
+    @property
+    def eigenvalues(self) -> np.ndarray:
+        """Of A [1/s], by increasing size, complex pairs side by side."""
+        return self._pairs[0]
+
+    @property
+    def modes(self) -> list[Mode]:
+        """One for each real eigenvalue and for each complex pair, by increasing size."""
+        found = []
+        largest = np.abs(self.eigenvalues).max(initial=0.0)
+        for value, vector in zip(*self._pairs[:1], self._pairs[1].T, strict=True):
+            swings = abs(value.imag) > ON_AXIS * largest
+            if swings and value.imag < 0:
+                continue
+            size = abs(value)
+            shape = vector[: len(self.v)]
+            pivot = shape[np.argmax(np.abs(shape))] if len(shape) else 1.0
+            shape = shape / pivot if pivot else shape
+            resting = size <= ON_AXIS * largest
+            damping = 0.0 if resting else float(-value.real / size)
+            found.append(Mode(complex(value), float(size / (2 * np.pi)) if swings else 0.0, damping, shape))
+        return found
+
+    @property
+    def stability(self) -> str:
+        """What the eigenvalues say about the equilibrium: "asymptotically stable", "unstable", or "undecided": some
+        are on the imaginary axis, within ON_AXIS, and the linear system cannot tell."""
+        if not self.at_equilibrium:
+            return "not an equilibrium"
+        real, largest = self.eigenvalues.real, np.abs(self.eigenvalues).max(initial=0.0)
+        if real.max(initial=-np.inf) > ON_AXIS * largest:
+            return "unstable"
+        return "asymptotically stable" if real.max(initial=-np.inf) < -ON_AXIS * largest else "undecided"
+
+    def __str__(self) -> str:
+        lines = [f"{len(self.A)} states, {self.B.shape[1]} inputs; {self.stability}"]
+        lines += [" frequency [Hz]  damping  λ [1/s]"]
+        lines += [f" {m.frequency:14.6g}  {m.damping:7.4f}  {m.eigenvalue:.6g}" for m in self.modes]
+        return "\n".join([*lines, *self.notes])
+
+
+def linearize(
+    system: System | Mechanism,
+    q: ArrayLike | None = None,
+    v: ArrayLike | None = None,
+    control: ArrayLike | None = None,
+    t: float = 0.0,
+) -> Linearization:
+    """The linear system about a state (default: neutral, at rest) under a constant input, with all forces.
+
+    δ' = δv - [v, δ] and δv' = ∂a/∂q δ + ∂a/∂v δv + ∂a/∂u δu; the derivatives of the accelerations are exact, by dual
+    numbers (laws that do not compile for them are differenced, and `notes` says so).
+    """
+    dynamics = TreeDynamics(system)
+    mechanism, nq, nv = dynamics.mechanism, dynamics.nq, dynamics.nv
+    assert isinstance(mechanism, Mechanism)  # which refuses what closes a tree
+    actuation = Actuation.of_tree(mechanism)
+    u = np.zeros(actuation.inputs) if control is None else np.atleast_1d(np.asarray(control, dtype=float))
+    forces = actuation.forces(u)
+    state = dynamics.state(q, v)
+    at, speed, _ = dynamics.split(state)
+    tables = Tables(mechanism)
+    constants, inputs = len(tables.constants), actuation.inputs
+    seeds = np.zeros((len(state), 2 * nv + inputs))
+    seeds[:nq, :nv] = mechanism.configuration.lift(at, np.eye(nv)).T
+    seeds[nq : nq + nv, nv : 2 * nv] = np.eye(nv)
+    shifts = np.zeros((constants + nv, 2 * nv + inputs))
+    shifts[constants:, 2 * nv :] = actuation.matrix(u)
+    with dynamics.laws_may_raise():
+        rates = [
+            _field(tables, float(t), state, forces, seeds[:, k : k + TANGENTS], shifts[:, k : k + TANGENTS])
+            for k in range(0, seeds.shape[1], TANGENTS)
+        ]
+    acceleration = rates[0][nv : 2 * nv, 0] if rates else np.zeros(0)
+    slopes = np.concatenate([part[nv : 2 * nv, 1:] for part in rates], axis=1) if rates else np.zeros((0, inputs))
+    A = np.block([[-mechanism.configuration.ad(speed), np.eye(nv)], [slopes[:, : 2 * nv]]])
+    B = np.concatenate([np.zeros((nv, inputs)), slopes[:, 2 * nv : 2 * nv + inputs]])
+    notes = tuple(law.note for law in tables.laws if law.note)
+    scale = max(1.0, float(np.linalg.norm(mechanism.system.gravity)))
+    return Linearization(A, B, at.copy(), speed.copy(), acceleration, notes, scale)
+
+
+def _field(
+    tables: Tables, t: float, state: np.ndarray, forces: np.ndarray, seeds: np.ndarray, shifts: np.ndarray
+) -> np.ndarray:
+    """The field with its derivatives along up to three directions, (size, 1 + directions)."""
+    count = seeds.shape[1]
+    y, out, shift = buffer(len(state)), buffer(len(state)), np.zeros((len(shifts), TANGENTS))
+    y.reshape(-1, WIDTH)[:, 0], y.reshape(-1, WIDTH)[:, 1 : 1 + count] = state, seeds
+    shift[:, :count] = shifts
+    p = tables.packed(forces, shift)
+    pointers = (array.ctypes.data_as(_POINTER) for array in (y, p, out))
+    _FIELD(tangent_address())(t, *pointers, len(state), p.size // WIDTH, len(state))
+    return out.reshape(-1, WIDTH)[:, : 1 + count].copy()

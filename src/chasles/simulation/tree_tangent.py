@@ -1,0 +1,85 @@
+"""The motion of a tree on dual numbers: the same field as `tree_motion`, with derivatives in three directions.
+
+State, numbers of the mechanism, numbers of the forces and control are all duals, so a direction may be any mixture of
+initial state, control and parameters. Laws of forces are compiled for duals where they can be, else differenced.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+from numba import carray, types
+
+from chasles.force.table import FORCE, FORCES
+from chasles.kernel.address import INTEGERS, NUMBERS, address_of, as_integer_array
+from chasles.kernel.dual import DUAL, as_duals, dual_of
+from chasles.kernel.lanes import WIDTH, buffer
+from chasles.kernel.policy import native
+from chasles.relative.force import act
+from chasles.relative.mechanism import Mechanism
+from chasles.simulation.law_tangent import LawTangent
+from chasles.simulation.tree_motion import PART, array_sizes, rates, work_size
+
+DUALS = types.CPointer(DUAL)
+
+
+@native
+def tree_tangent(t, y, p, out, y_size, p_size, out_size):
+    """`tree_motion` on duals; p as `Tables` packs it."""
+    packed = carray(p, WIDTH * p_size)
+    whole = as_integer_array(packed)
+    topology, table = whole[PART.size : whole[PART.table]], whole[whole[PART.table] : whole[PART.numbers]]
+    numbers = as_duals(packed[whole[PART.numbers] : whole[PART.values]])
+    values = as_duals(packed[whole[PART.values] : whole[PART.control]])
+    control = as_duals(packed[whole[PART.control] : whole[PART.work]])
+    space = as_duals(packed[whole[PART.work] :])
+    tables = (topology, numbers, table, values, control)
+    rates(t, whole, tables, space, carray(y, y_size), carray(out, out_size), dual_of(0.0))
+
+
+@cache
+def tangent_address() -> int:
+    """Address of `tree_tangent`, compiled now or loaded from the cache."""
+    return address_of(tree_tangent, types.float64, DUALS, NUMBERS, DUALS, *(types.int64,) * 3)
+
+
+@cache
+def _act_address() -> int:
+    """Address of `act` on duals."""
+    return address_of(act, types.float64, INTEGERS, DUALS, INTEGERS, *(DUALS,) * 8, INTEGERS)
+
+
+class Tables:
+    """The parameters of `tree_tangent` for a mechanism.
+
+    Integers first (head, topology, table of forces), then duals (numbers, values of forces, control, workspace), from
+    an aligned place on. `laws`: the derivatives of the forces' laws, kept alive here.
+    """
+
+    def __init__(self, mechanism: Mechanism):
+        acting, table = mechanism.acting, mechanism.acting.table.copy()
+        self.laws = [LawTangent(law) for law in acting.laws]
+        rows = table[FORCES.size :].reshape(-1, FORCE.size)
+        with_law = rows[:, FORCE.law] != 0
+        rows[with_law, FORCE.law] = [law.address for law in self.laws]
+        whole = np.concatenate([np.zeros(PART.size, dtype=np.int64), mechanism.topology, table])
+        counts = [len(mechanism.numbers), len(acting.values), mechanism.nv, work_size(mechanism)]
+        start = -(-len(whole) // 8) * 8
+        edges = start + WIDTH * np.cumsum([0, *counts])
+        head = {"coordinates": mechanism.nq, "velocities": mechanism.nv, "links": mechanism.links}
+        head |= {"numbers": edges[0], "values": edges[1], "control": edges[2], "work": edges[3]}
+        head |= {"table": PART.size + len(mechanism.topology), "act": _act_address() if table[:2].any() else 0}
+        for name, value in head.items():
+            whole[getattr(PART, name)] = value
+        whole[PART.sizes : PART.size] = array_sizes(mechanism)
+        self.whole, self.start, self.length = whole, start, int(edges[-1])
+        self.constants = np.concatenate([mechanism.numbers, acting.values])
+
+    def packed(self, control: np.ndarray, tangents: np.ndarray) -> np.ndarray:
+        """A buffer with the tables. tangents: of (numbers, values, control), (count, 3)."""
+        p = buffer(-(-self.length // WIDTH))
+        p[: len(self.whole)] = self.whole.view(float)
+        duals = p[self.start : self.start + WIDTH * len(tangents)].reshape(-1, WIDTH)
+        duals[:, 0], duals[:, 1:] = np.concatenate([self.constants, control]), tangents
+        return p
