@@ -22,7 +22,7 @@ def check(
 ) -> None:
     """Read a model and say what it is: bodies, joints, freedoms, dependent constraints, whether it can be assembled.
 
-    chasles check three_bar
+        chasles check three_bar
     """
     console = Console(stderr=json_output)
     with console.status("checking ..."):

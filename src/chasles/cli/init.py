@@ -18,8 +18,8 @@ def init(
 ) -> None:
     """Write a system of the gallery as a commented model file, to be changed and run.
 
-    chasles init heavy_top
-    chasles run heavy_top.toml --set parameters.arm=0.3
+        chasles init heavy_top
+        chasles run heavy_top.toml --set parameters.arm=0.3
     """
     from chasles.gallery import model_files
 

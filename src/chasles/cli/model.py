@@ -11,9 +11,7 @@ from cyclopts import Parameter
 if TYPE_CHECKING:
     from chasles.io.model_file import Study
 
-Model = Annotated[
-    str, Parameter(help="A model file (.toml), or the name of a system of the gallery: see `chasles list`.")
-]
+Model = Annotated[str, Parameter(help="A model file (.toml), or the name of a system of the gallery: see `chasles list`.")]
 Changes = Annotated[
     list[str] | None,
     Parameter(name="--set", negative=(), help="Change a value, such as bodies.top.mass=3; may be given again."),

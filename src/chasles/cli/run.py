@@ -21,9 +21,7 @@ def run(
     /,
     *,
     change: Changes = None,
-    coordinates: Annotated[
-        Literal["relative", "absolute"] | None, Parameter(help="Joints, or poses of bodies.")
-    ] = None,
+    coordinates: Annotated[Literal["relative", "absolute"] | None, Parameter(help="Joints, or poses of bodies.")] = None,
     space: Annotated[
         list[str] | None, Parameter(negative=(), help="SE3, SO3xR3 or auto; given again, the runs are compared.")
     ] = None,

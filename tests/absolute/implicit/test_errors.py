@@ -58,6 +58,22 @@ def test_a_step_too_long_says_where_and_what_to_try():
     assert caught.value.solution.t[0] == 0.0
 
 
+@pytest.mark.parametrize(
+    ("joint", "more", "message"),
+    [
+        ({"damping": 0.1}, {}, "'pivot' acts along joint coordinates, which Rattle does not know"),
+        ({}, {"control": [1.0]}, "an input acts along joint coordinates"),
+        ({}, {"trivialization": "right"}, 'trivialization="right" is for methods such as RKMK'),
+        ({}, {"stabilization": "baumgarte"}, 'stabilization="baumgarte" is for methods such as RKMK'),
+    ],
+)
+def test_what_these_methods_do_not_know(joint, more, message):
+    body = ch.Body("rod", 1.0, (0.5, 0.0, 0.0), (0.01, 0.1, 0.1))
+    system = ch.System([body], [ch.revolute("pivot", "ground", "rod", axis=(0.0, 1.0, 0.0), **joint)])
+    with pytest.raises(ValueError, match=message):
+        run(system, 1.0, "SO3xR3", ch.Rattle(), 0.01, **more)
+
+
 def test_steps_must_be_given():
     with pytest.raises(ValueError, match=r"takes fixed steps; give step="):
         ch.simulate(slow_top(), (0.0, 1.0), SLOW_TURN, SLOW_SPIN, coordinates="absolute", method=ch.Rattle())
