@@ -31,7 +31,7 @@ MODULES = {
     "chasles.integrate": [
         *("space", "problem", "field", "method", "tableau", "solve", "batch", "solution", "event"),
         *("generic", "gauss", "poisson", "cotangent", "theta", "composition", "lie_verlet", "moser_veselov", "magnus"),
-        *("fixed_step", "explicit"),
+        *("fixed_step", "explicit", "constrained_method"),
     ],
     "chasles.model": ["system", "body", "joint", "force", "law", "actuator"],
     "chasles.relative": ["mechanism", "analysis", "configuration", "raw", "reach", "system_level"],

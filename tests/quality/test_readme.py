@@ -12,6 +12,7 @@ PAGES = [
     "docs/absolute.md",
     "docs/derivatives.md",
     "docs/higher_order.md",
+    "docs/implicit.md",
     "docs/integrators.md",
     "docs/mechanisms.md",
     "docs/models.md",
