@@ -15,6 +15,7 @@ PAGES = [
     "docs/implicit.md",
     "docs/integrators.md",
     "docs/mechanisms.md",
+    "docs/model_files.md",
     "docs/models.md",
     "docs/parameters.md",
     "docs/representations.md",
