@@ -118,7 +118,8 @@ def _energy(run: Run | BodyRun, tolerance: float) -> Finding:
     swing = energy.gravity - energy.gravity[0]
     value = _relative(off, energy.kinetic, swing, energy.springs, energy.work)
     moving = [item.name for item in run.mechanism.system.constraints if isinstance(item, Drive | CustomConstraint)]
-    if moving and isinstance(run.solution.method, CONSTRAINED_METHODS):  # which count the work of forces only
+    if moving and (isinstance(run, ClosedRun) or isinstance(run.solution.method, CONSTRAINED_METHODS)):
+        # they count the work of forces only
         return Finding("energy balance", value, None, f"not judged: {moving[0]!r} may do work that is not counted")
     return Finding("energy balance", value, tolerance, "of the largest energy or work; work is part of the state")
 
@@ -150,7 +151,7 @@ def kept_momenta(mechanism: Mechanism | ClosedMechanism) -> np.ndarray:
 
 def _momenta(run: Run, tolerance: float) -> list[Finding]:
     kept = kept_momenta(run.mechanism)
-    if not len(kept) or run.controls is not None:
+    if not len(kept) or run.controls is not None or not run.mechanism.bodies:
         return []
     found = run.mechanism.momentum(run.q, run.v) @ kept.T
     parts = "all six components" if len(kept) == 6 else "about the vertical and along the horizontal"
@@ -175,7 +176,7 @@ def _violations(run: BodyRun | ClosedRun, limits: Mapping[str, float]) -> list[F
     found = []
     for what, rows, limit in (("position", position, limits["position"]), ("velocity", speed, limits["velocity"])):
         worst = rows.max(axis=0)
-        size = 1.0 if what == "position" else 1.0 + float(np.abs(velocities).max())
+        size = 1.0 if what == "position" else 1.0 + float(np.abs(velocities).max(initial=0.0))
         note = f"largest at joint {names[int(np.argmax(worst))]!r}"
         found.append(Finding(f"joints, {what}", float(worst.max()) / size, limit, note))
     return found
