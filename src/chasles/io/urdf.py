@@ -1,0 +1,294 @@
+"""Robots in URDF (the Unified Robot Description Format of ROS)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from chasles.io.markup import Element
+from chasles.io.mesh_path import package_root
+from chasles.io.report import Report
+from chasles.io.source import ModelFileError
+from chasles.io.urdf_shapes import Shapes, origin
+from chasles.lie.rotation import quaternion_to_matrix
+from chasles.model import joint as joints
+from chasles.model.body import GROUND, Body
+from chasles.model.constraint import Constraint, Coupling, Drive
+from chasles.model.joint import Joint
+from chasles.model.system import System
+
+X_AXIS = (1.0, 0.0, 0.0)
+TYPES = ("revolute", "continuous", "prismatic", "fixed", "floating", "planar")
+LINKS = 20_000  # at most
+BASES = ("fixed", "floating")
+ORIGIN_OF = {"xyz", "rpy"}
+# what is read: of each element its attributes and the elements in it; everything else goes to the report
+KNOWN: Mapping[str, tuple[set[str], set[str]]] = {
+    "robot": ({"name", "version"}, {"link", "joint", "material"}),
+    "link": ({"name"}, {"inertial", "visual", "collision"}),
+    "inertial": (set(), {"origin", "mass", "inertia"}),
+    "joint": ({"name", "type"}, {"origin", "parent", "child", "axis", "limit", "dynamics", "mimic"}),
+    "limit": ({"lower", "upper"}, set()),
+    "dynamics": ({"damping", "friction"}, set()),
+    "mimic": ({"joint", "multiplier", "offset"}, set()),
+    "parent": ({"link"}, set()),
+    "child": ({"link"}, set()),
+}
+TRIANGLE = "inertia violates the triangle inequality"
+WHICH = ("negative moments, or moments without mass", "a moment larger than the sum of the others")
+WHY_IGNORED = {
+    "<limit> effort": "no actuators are made; add chasles.Actuator(..., lower=-effort, upper=effort)",
+    "<limit> velocity": "there are no limits of speed",
+    "<transmission>": "no actuators are made; add chasles.Actuator",
+    "<gazebo>": "settings and plugins of a simulator",
+    "<safety_controller>": "soft limits of a controller",
+}
+
+
+def read_urdf(
+    robot: Element, file: Path, report: Report, base: str, root: Path | None, packages: Mapping[str, Path]
+) -> System:
+    """The system of a parsed file; `report` is filled."""
+    if base not in BASES:
+        raise ValueError(f"load: base is {base!r}; expected {' or '.join(BASES)}")
+    for element in robot.below():
+        if element.tag.startswith("xacro:"):
+            raise element.error("", f"is xacro, a language of macros; expand it first: xacro {file.name} > robot.urdf")
+    return _Urdf(robot, file, report, base, root, packages).system()
+
+
+class _Urdf:
+    def __init__(self, robot, file, report, base, root, packages):
+        self.robot, self.report, self.base = robot, report, base
+        self.links = self._by_name("link")
+        self.joints = self._by_name("joint")
+        if not self.links:
+            raise robot.error("", "has no links")
+        if len(self.links) > LINKS:
+            raise robot.error("", f"has {len(self.links)} links; at most {LINKS} are read")
+        self.shapes = Shapes(robot, file, package_root(file) if root is None else root, packages, report)
+        # "ground" is the inertial frame
+        self.bodies = {name: f"{GROUND} link" if name == GROUND else name for name in self.links}
+        if GROUND in self.links:
+            if self.bodies[GROUND] in self.links:
+                raise self.links[GROUND].error(
+                    "name", f"is the name of the inertial frame, and {GROUND!r} link is taken"
+                )
+            report.approximated("names", GROUND, f"called {self.bodies[GROUND]!r} here", moves=False)
+
+    def _by_name(self, tag: str) -> dict[str, Element]:
+        found: dict[str, Element] = {}
+        for element in self.robot.all(tag):
+            if (name := element.name()) in found:
+                raise element.error("name", f"is used twice, first in line {found[name].line}")
+            found[name] = element
+        return found
+
+    def system(self) -> System:
+        self._report_unknown()
+        root = self._root()
+        bodies = [self._body(name, link) for name, link in self.links.items()]
+        made = [self._first_joint(root)]
+        self._report_massless(bodies)
+        constraints: list[Constraint] = []
+        for name, element in self.joints.items():
+            made.append(self._joint(name, element))
+            if (mimic := element.one("mimic")) is not None and (held := self._mimic(name, element, mimic)) is not None:
+                constraints.append(held)
+        name = self.robot.attributes.get("name", "").strip() or "robot"
+        self.report.took("gravity", "", "9.81 m/s² along -z, as no file of this kind says")
+        try:
+            return System(bodies, made, constraints=constraints, name=name)
+        except ValueError as error:
+            raise self.robot.error("", str(error)) from None
+
+    # ------------------------------------------------------------ the tree
+
+    def _root(self) -> str:
+        """The link that no joint carries; errors for loops, several roots and names that are nowhere."""
+        carried: dict[str, str] = {}
+        for name, element in self.joints.items():
+            ends = []
+            for tag in ("parent", "child"):
+                end = element.one(tag)
+                if end is None:
+                    raise element.error("", f"has no <{tag} link=...>")
+                if (link := end.name("link")) not in self.links:
+                    raise end.error("link", f"of joint {name!r} is {link!r}; there is no such link")
+                ends.append(link)
+            parent, child = ends
+            if child in carried:
+                other = self.joints[carried[child]]
+                raise element.error(
+                    "", f"carries link {child!r}, which joint {other.name()!r} (line {other.line}) carries already"
+                )
+            carried[child] = name
+        roots = [name for name in self.links if name not in carried]
+        if len(roots) > 1:
+            listed = ", ".join(map(repr, roots[:6])) + (", ..." if len(roots) > 6 else "")
+            raise self.robot.error(
+                "", f"falls into {len(roots)} parts, whose first links are {listed}; expected one tree"
+            )
+        children: dict[str, list[str]] = {}
+        for child, joint in carried.items():
+            children.setdefault(self._end(self.joints[joint], "parent"), []).append(child)
+        order = list(roots)
+        for link in order:  # grows on the way
+            order += children.get(link, [])
+        if len(order) < len(self.links):
+            lost = sorted(self.links.keys() - set(order))
+            raise self.robot.error(
+                "", f"has links that carry each other in a circle: {', '.join(map(repr, lost[:6]))}; expected a tree"
+            )
+        self.way = [(link, carried.get(link)) for link in order]
+        return roots[0]
+
+    def _report_massless(self, bodies: list[Body]) -> None:
+        """Joints that move nothing with mass: a `Mechanism` refuses them."""
+        carried = {link: body.mass for link, body in zip(self.links, bodies, strict=True)}
+        for link, joint in reversed(self.way):
+            if joint is None:
+                continue
+            element = self.joints[joint]
+            carried[self._end(element, "parent")] += carried[link]
+            if carried[link] == 0.0 and element.attributes["type"] != "fixed":
+                self.report.took("joints that move no mass", joint, "compile() refuses them: give mass, or lock them")
+
+    @staticmethod
+    def _end(element: Element, tag: str) -> str:
+        end = element.one(tag)
+        assert end is not None
+        return end.attributes["link"]
+
+    def _first_joint(self, root: str) -> Joint:
+        name = f"{root} on the ground" if self.base == "fixed" else f"free {root}"
+        while name in self.joints:
+            name += "'"
+        if self.base == "fixed":
+            self.report.took("base", root, 'fixed to the ground; base="floating" frees it')
+            return joints.weld(name, GROUND, self.bodies[root])
+        self.report.took("base", root, "free; it is where the ground is at q = neutral()")
+        return joints.free(name, GROUND, self.bodies[root])
+
+    # ------------------------------------------------------------ links and joints
+
+    def _body(self, name: str, link: Element) -> Body:
+        shapes = self.shapes.of_link(link)
+        inertial = link.one("inertial")
+        if inertial is None:
+            self.report.took("links without mass", name)
+            return Body(self.bodies[name], shapes=shapes)
+        mass, moments = inertial.one("mass"), inertial.one("inertia")
+        if mass is None or moments is None:
+            raise inertial.error("", f"of link {name!r} has no <{'mass' if mass is None else 'inertia'}>")
+        pose = np.array(origin(inertial))
+        xx, xy, xz, yy, yz, zz = (
+            moments.number(key, 0.0 if len(set(key[1:])) == 2 else None)
+            for key in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
+        )
+        turn = quaternion_to_matrix(pose[:4])
+        inertia = turn @ np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]) @ turn.T
+        value = mass.number("value")
+        self.report.took("links with mass" if value else "links without mass", name)
+        numbers = (self.bodies[name], value, pose[4:], (inertia + inertia.T) / 2, shapes)
+        try:
+            return Body(*numbers)
+        except ValueError as error:
+            if value < 0:
+                raise mass.error("value", f"of link {name!r} is {value:g}; expected no negative number") from None
+            why = str(error).partition(": ")[2]
+        self.report.took("inertias", name, f"taken as they are, but NOT PHYSICAL ({WHICH[why.startswith(TRIANGLE)]})")
+        return Body(*numbers, physical=False)
+
+    def _joint(self, name: str, element: Element) -> Joint:
+        kind = element.text("type")
+        if kind not in TYPES:
+            raise element.error("type", f"is {kind!r}; expected one of {', '.join(TYPES)}")
+        ends = (name, *(self.bodies[self._end(element, tag)] for tag in ("parent", "child")))
+        at, given = origin(element), element.one("axis")
+        axis = X_AXIS if given is None else given.numbers("xyz", 3, X_AXIS)
+        self.report.took(f"{kind} joints", name)
+        try:
+            if kind == "fixed":
+                return joints.weld(*ends, at=at)
+            if kind == "floating":
+                return joints.free(*ends, at=at, **self._dynamics(name, element))
+            if kind == "planar":
+                return joints.planar(*ends, normal=axis, at=at, **self._dynamics(name, element))
+            make = joints.prismatic if kind == "prismatic" else joints.revolute
+            return make(*ends, axis=axis, at=at, **self._limits(name, kind, element), **self._dynamics(name, element))
+        except ModelFileError:
+            raise
+        except ValueError as error:
+            raise element.error("", str(error)) from None
+
+    def _limits(self, name: str, kind: str, element: Element) -> dict[str, float]:
+        limit = element.one("limit")
+        if kind == "continuous":
+            return {}
+        if limit is None:
+            advice = "; a joint without limits is of type continuous" if kind == "revolute" else ""
+            raise element.error("", f"has no <limit>, which a {kind} joint must have{advice}")
+        self.report.approximated("limits", name, "data, not stops: set stop_stiffness to make them a force")
+        return {"lower": limit.number("lower", 0.0, infinite=True), "upper": limit.number("upper", 0.0, infinite=True)}
+
+    def _dynamics(self, name: str, element: Element) -> dict[str, Any]:
+        given = element.one("dynamics")
+        if given is None:
+            return {}
+        damping, friction = given.number("damping", 0.0), given.number("friction", 0.0)
+        if damping:
+            self.report.took("damping", name)
+        if friction:
+            self.report.approximated("dry friction", name, "smooth near rest: tanh(speed / friction_speed)")
+        return {"damping": damping, "friction": friction}
+
+    def _mimic(self, name: str, element: Element, mimic: Element) -> Constraint | None:
+        """q = multiplier q_other + offset, a coupling; the joint is held if the multiplier is zero or the other fixed."""
+        other, moving = mimic.name("joint"), ("revolute", "continuous", "prismatic")
+        if other not in self.joints:
+            raise mimic.error("joint", f"of joint {name!r} is {other!r}; there is no such joint")
+        own, others = element.text("type"), self.joints[other].text("type")
+        if own == "fixed":
+            self.report.ignored("mimic", name, "a fixed joint does not move")
+            return None
+        for who, kind in ((name, own), (other, others)):
+            if kind not in moving and kind != "fixed":
+                raise mimic.error("joint", f"of joint {name!r}: joint {who!r} is {kind}; expected {', '.join(moving)}")
+        if other == name:
+            raise mimic.error("joint", f"of joint {name!r} is itself")
+        ratio, offset = mimic.number("multiplier", 1.0), mimic.number("offset", 0.0)
+        title = f"{name} mimics {other}"
+        while title in self.joints:
+            title += "'"
+        if ratio == 0.0 or others == "fixed":
+            self.report.took("mimic", name, "held in its place: what it follows does not move it")
+            return Drive(title, name, offset)
+        self.report.took("mimic", name, "as chasles.Coupling")
+        return Coupling(title, (name, other), (1.0, -ratio), offset)
+
+    # ------------------------------------------------------------ what is not read
+
+    def _report_unknown(self) -> None:
+        """Elements and attributes that nothing reads."""
+        found: Counter[tuple[str, str]] = Counter()
+        stack = [(self.robot, "")]
+        while stack:
+            element, owner = stack.pop()
+            owner = element.attributes.get("name", owner) if element.tag in ("link", "joint") else owner
+            attributes, children = KNOWN[element.tag]
+            for key in element.attributes:
+                if key not in attributes and not key.startswith("xmlns"):
+                    found[f"<{element.tag}> {key}", owner] += 1
+            for child in element.children:
+                if child.tag not in children:
+                    found[f"<{child.tag}>", owner or child.attributes.get("name", "")] += 1
+                elif child.tag in KNOWN:
+                    stack.append((child, owner))
+        for (what, owner), count in sorted(found.items()):
+            for _ in range(count):
+                self.report.ignored(what, owner, WHY_IGNORED.get(what, "not known here"))
