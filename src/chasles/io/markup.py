@@ -1,6 +1,6 @@
 """XML with limits: elements with their attributes and lines, nothing that expands, nothing endless.
 
-Document types and entities are refused, as are files that are large or deep; what is read is bounded in time and memory.
+Document types and entities are refused, as are files that are large or deep; reading is bounded in time and memory.
 """
 
 from __future__ import annotations

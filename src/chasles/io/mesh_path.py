@@ -13,7 +13,7 @@ LONGEST = 1000  # characters
 UPWARDS = 8  # folders above the model in which a package is looked for
 
 
-class Outside(ValueError):
+class OutsideError(ValueError):
     """A path that leads out of the folders of the model."""
 
 
@@ -27,7 +27,7 @@ def package_root(file: Path) -> Path:
 
 
 def mesh_path(name: str, file: Path, root: Path, packages: Mapping[str, Path]) -> Path:
-    """The file that a name means; `Outside` if it leads out of the model's folders, ValueError if it is not there."""
+    """The file that a name means; `OutsideError` if it leads out of the model's folders, ValueError if it is not there."""
     if len(name) > LONGEST or "\0" in name or not name.strip():
         raise ValueError(f"{name[:60]!r} is no file name")
     if name.startswith(PACKAGE):
@@ -45,7 +45,7 @@ def mesh_path(name: str, file: Path, root: Path, packages: Mapping[str, Path]) -
     else:
         path = (file.resolve().parent / name).resolve()
         if not path.is_relative_to(root.resolve()):
-            raise Outside(f"{name!r} leads out of {str(root)!r}; if this is meant, give root=folder")
+            raise OutsideError(f"{name!r} leads out of {str(root)!r}; if this is meant, give root=folder")
     if not path.is_file():
         raise ValueError(f"{name!r} is not there ({path})")
     return path
@@ -69,11 +69,11 @@ def _inside(folder: Path, name: str, given: str) -> Path:
     try:
         return within(folder, name, "mesh")
     except ValueError:
-        raise Outside(f"{given!r} leads out of its package") from None
+        raise OutsideError(f"{given!r} leads out of its package") from None
 
 
 def _absolute(path: Path, root: Path, given: str) -> Path:
     found = path.resolve()
     if not found.is_relative_to(root.resolve()):
-        raise Outside(f"{given!r} leads out of {str(root)!r}; if this is meant, give root=folder")
+        raise OutsideError(f"{given!r} leads out of {str(root)!r}; if this is meant, give root=folder")
     return found

@@ -165,7 +165,10 @@ def _own(view: View, j: int, name: str, kind: int) -> dict[str, Any]:
             own["stiffness"] = stiffness
             own |= {"rest": float(at_rest[0])} if kind in (SLIDE, HINGE) else {}
             report.took("stiffness", name)
-    for what, values in (("dampingpoly", view.part("dof_dampingpoly", iv)), ("stiffnesspoly", view.part("jnt_stiffnesspoly", j))):
+    for what, values in (
+        ("dampingpoly", view.part("dof_dampingpoly", iv)),
+        ("stiffnesspoly", view.part("jnt_stiffnesspoly", j)),
+    ):
         if np.any(values):
             report.ignored(what, name, "springs and dampers are linear here", moves=True)
     if view.part("jnt_plasticadr", j, -1) >= 0:

@@ -106,7 +106,9 @@ def actuators(view: View) -> list[Actuator]:
             forces = sorted(force / gain for force in model.actuator_forcerange[a].tolist())
             low, high = max(low, forces[0]), min(high, forces[1])
         joint = view.joints[model.actuator_trnid[a, 0]]
-        made.append(Actuator(view.unique("actuator", name), joint, coordinate, float(gear[coordinate]) * gain, low, high))
+        made.append(
+            Actuator(view.unique("actuator", name), joint, coordinate, float(gear[coordinate]) * gain, low, high)
+        )
         view.report.took("actuators", name)
     return made
 

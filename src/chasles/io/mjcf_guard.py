@@ -55,7 +55,9 @@ def _inside(element: Element, key: str, folders: list[Path], root: Path) -> Path
     paths = [(folder / name).resolve() for folder in folders]
     for path in paths:
         if not path.is_relative_to(root.resolve()):
-            raise element.error(key, f"is {name!r}, which leads out of {str(root)!r}; if this is meant, give root=folder")
+            raise element.error(
+                key, f"is {name!r}, which leads out of {str(root)!r}; if this is meant, give root=folder"
+            )
     return paths[0]
 
 

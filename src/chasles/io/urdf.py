@@ -14,6 +14,7 @@ from chasles.io.mesh_path import package_root
 from chasles.io.report import Report
 from chasles.io.source import ModelFileError
 from chasles.io.urdf_shapes import Shapes, origin
+from chasles.io.urdf_tree import kinematics
 from chasles.lie.rotation import quaternion_to_matrix
 from chasles.model import joint as joints
 from chasles.model.body import GROUND, Body
@@ -23,9 +24,7 @@ from chasles.model.system import System
 
 X_AXIS = (1.0, 0.0, 0.0)
 TYPES = ("revolute", "continuous", "prismatic", "fixed", "floating", "planar")
-LINKS = 20_000  # at most
 BASES = ("fixed", "floating")
-ORIGIN_OF = {"xyz", "rpy"}
 # what is read: of each element its attributes and the elements in it; everything else goes to the report
 KNOWN: Mapping[str, tuple[set[str], set[str]]] = {
     "robot": ({"name", "version"}, {"link", "joint", "material"}),
@@ -62,37 +61,25 @@ def read_urdf(
 
 
 class _Urdf:
-    def __init__(self, robot, file, report, base, root, packages):
+    def __init__(
+        self, robot: Element, file: Path, report: Report, base: str, root: Path | None, packages: Mapping[str, Path]
+    ):
         self.robot, self.report, self.base = robot, report, base
-        self.links = self._by_name("link")
-        self.joints = self._by_name("joint")
-        if not self.links:
-            raise robot.error("", "has no links")
-        if len(self.links) > LINKS:
-            raise robot.error("", f"has {len(self.links)} links; at most {LINKS} are read")
+        self.tree = kinematics(robot)
+        self.links, self.joints = self.tree.links, self.tree.joints
         self.shapes = Shapes(robot, file, package_root(file) if root is None else root, packages, report)
-        # "ground" is the inertial frame
-        self.bodies = {name: f"{GROUND} link" if name == GROUND else name for name in self.links}
-        if GROUND in self.links:
-            if self.bodies[GROUND] in self.links:
-                raise self.links[GROUND].error(
-                    "name", f"is the name of the inertial frame, and {GROUND!r} link is taken"
-                )
-            report.approximated("names", GROUND, f"called {self.bodies[GROUND]!r} here", moves=False)
-
-    def _by_name(self, tag: str) -> dict[str, Element]:
-        found: dict[str, Element] = {}
-        for element in self.robot.all(tag):
-            if (name := element.name()) in found:
-                raise element.error("name", f"is used twice, first in line {found[name].line}")
-            found[name] = element
-        return found
+        self.bodies = {name: name for name in self.links}
+        if GROUND in self.links:  # the name of the inertial frame
+            other = f"{GROUND} link"
+            while other in self.links:
+                other += "'"
+            self.bodies[GROUND] = other
+            report.approximated("names", GROUND, f"called {other!r} here", moves=False)
 
     def system(self) -> System:
         self._report_unknown()
-        root = self._root()
         bodies = [self._body(name, link) for name, link in self.links.items()]
-        made = [self._first_joint(root)]
+        made = [self._first_joint(self.tree.root)]
         self._report_massless(bodies)
         constraints: list[Constraint] = []
         for name, element in self.joints.items():
@@ -106,63 +93,15 @@ class _Urdf:
         except ValueError as error:
             raise self.robot.error("", str(error)) from None
 
-    # ------------------------------------------------------------ the tree
-
-    def _root(self) -> str:
-        """The link that no joint carries; errors for loops, several roots and names that are nowhere."""
-        carried: dict[str, str] = {}
-        for name, element in self.joints.items():
-            ends = []
-            for tag in ("parent", "child"):
-                end = element.one(tag)
-                if end is None:
-                    raise element.error("", f"has no <{tag} link=...>")
-                if (link := end.name("link")) not in self.links:
-                    raise end.error("link", f"of joint {name!r} is {link!r}; there is no such link")
-                ends.append(link)
-            parent, child = ends
-            if child in carried:
-                other = self.joints[carried[child]]
-                raise element.error(
-                    "", f"carries link {child!r}, which joint {other.name()!r} (line {other.line}) carries already"
-                )
-            carried[child] = name
-        roots = [name for name in self.links if name not in carried]
-        if len(roots) > 1:
-            listed = ", ".join(map(repr, roots[:6])) + (", ..." if len(roots) > 6 else "")
-            raise self.robot.error(
-                "", f"falls into {len(roots)} parts, whose first links are {listed}; expected one tree"
-            )
-        children: dict[str, list[str]] = {}
-        for child, joint in carried.items():
-            children.setdefault(self._end(self.joints[joint], "parent"), []).append(child)
-        order = list(roots)
-        for link in order:  # grows on the way
-            order += children.get(link, [])
-        if len(order) < len(self.links):
-            lost = sorted(self.links.keys() - set(order))
-            raise self.robot.error(
-                "", f"has links that carry each other in a circle: {', '.join(map(repr, lost[:6]))}; expected a tree"
-            )
-        self.way = [(link, carried.get(link)) for link in order]
-        return roots[0]
-
     def _report_massless(self, bodies: list[Body]) -> None:
         """Joints that move nothing with mass: a `Mechanism` refuses them."""
         carried = {link: body.mass for link, body in zip(self.links, bodies, strict=True)}
-        for link, joint in reversed(self.way):
+        for link, joint in reversed(self.tree.way):
             if joint is None:
                 continue
-            element = self.joints[joint]
-            carried[self._end(element, "parent")] += carried[link]
-            if carried[link] == 0.0 and element.attributes["type"] != "fixed":
+            carried[self.tree.end(joint, "parent")] += carried[link]
+            if carried[link] == 0.0 and self.joints[joint].attributes.get("type") != "fixed":
                 self.report.took("joints that move no mass", joint, "compile() refuses them: give mass, or lock them")
-
-    @staticmethod
-    def _end(element: Element, tag: str) -> str:
-        end = element.one(tag)
-        assert end is not None
-        return end.attributes["link"]
 
     def _first_joint(self, root: str) -> Joint:
         name = f"{root} on the ground" if self.base == "fixed" else f"free {root}"
@@ -208,19 +147,27 @@ class _Urdf:
         kind = element.text("type")
         if kind not in TYPES:
             raise element.error("type", f"is {kind!r}; expected one of {', '.join(TYPES)}")
-        ends = (name, *(self.bodies[self._end(element, tag)] for tag in ("parent", "child")))
+        parent, child = (self.bodies[self.tree.end(name, tag)] for tag in ("parent", "child"))
         at, given = origin(element), element.one("axis")
         axis = X_AXIS if given is None else given.numbers("xyz", 3, X_AXIS)
         self.report.took(f"{kind} joints", name)
         try:
             if kind == "fixed":
-                return joints.weld(*ends, at=at)
+                return joints.weld(name, parent, child, at=at)
             if kind == "floating":
-                return joints.free(*ends, at=at, **self._dynamics(name, element))
+                return joints.free(name, parent, child, at=at, **self._dynamics(name, element))
             if kind == "planar":
-                return joints.planar(*ends, normal=axis, at=at, **self._dynamics(name, element))
+                return joints.planar(name, parent, child, normal=axis, at=at, **self._dynamics(name, element))
             make = joints.prismatic if kind == "prismatic" else joints.revolute
-            return make(*ends, axis=axis, at=at, **self._limits(name, kind, element), **self._dynamics(name, element))
+            return make(
+                name,
+                parent,
+                child,
+                axis=axis,
+                at=at,
+                **self._limits(name, kind, element),
+                **self._dynamics(name, element),
+            )
         except ModelFileError:
             raise
         except ValueError as error:
@@ -248,7 +195,7 @@ class _Urdf:
         return {"damping": damping, "friction": friction}
 
     def _mimic(self, name: str, element: Element, mimic: Element) -> Constraint | None:
-        """q = multiplier q_other + offset, a coupling; the joint is held if the multiplier is zero or the other fixed."""
+        """q = multiplier q_other + offset, a coupling; a joint is held that follows none, or one that is fixed."""
         other, moving = mimic.name("joint"), ("revolute", "continuous", "prismatic")
         if other not in self.joints:
             raise mimic.error("joint", f"of joint {name!r} is {other!r}; there is no such joint")

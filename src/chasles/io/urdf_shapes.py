@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from chasles.io.markup import Element
-from chasles.io.mesh_path import Outside, mesh_path
+from chasles.io.mesh_path import OutsideError, mesh_path
 from chasles.io.report import Report
 from chasles.io.values import from_rpy
 from chasles.model.placement import ORIGIN
@@ -31,10 +31,8 @@ class Shapes:
     def __init__(self, robot: Element, file: Path, root: Path, packages: Mapping[str, Path], report: Report):
         self.file, self.root, self.packages, self.report = file, root, packages, report
         self.colours: dict[str, Colour] = {}
-        within_links = (
-            m for link in robot.all("link") for visual in link.all("visual") for m in visual.all("material")
-        )
-        for material in (*robot.all("material"), *within_links):
+        visuals = [visual for link in robot.all("link") for visual in link.all("visual")]
+        for material in (m for owner in (robot, *visuals) for m in owner.all("material")):
             if "name" in material.attributes and (colour := self._colour(material)) is not None:
                 self.colours.setdefault(material.attributes["name"], colour)
 
@@ -67,16 +65,13 @@ class Shapes:
         if min(numbers) <= 0:
             self.report.ignored("shapes", link, "their size is not positive")
             return None
-        shapes: dict[str, Shape] = {}
-        if given.tag == "box":
-            shapes["box"] = Box(numbers, pose=pose, colour=colour)
-        elif given.tag == "sphere":
-            shapes["sphere"] = Sphere(numbers[0], pose=pose, colour=colour)
-        else:
-            make = Cylinder if given.tag == "cylinder" else Capsule
-            shapes[given.tag] = make(*numbers, pose=pose, colour=colour)
         self.report.took("shapes", link, "for drawing")
-        return shapes[given.tag]
+        if given.tag == "box":
+            return Box(numbers, pose=pose, colour=colour)
+        if given.tag == "sphere":
+            return Sphere(numbers[0], pose=pose, colour=colour)
+        make = Cylinder if given.tag == "cylinder" else Capsule
+        return make(*numbers, pose=pose, colour=colour)
 
     def _mesh(self, mesh: Element, link: str, pose: tuple[float, ...], colour: Colour) -> Shape | None:
         scale = mesh.numbers("scale", 3, ONE)
@@ -85,7 +80,7 @@ class Shapes:
             return None
         try:
             path = mesh_path(mesh.text("filename"), self.file, self.root, self.packages)
-        except Outside as error:
+        except OutsideError as error:
             self.report.ignored("meshes", link, f"REFUSED: {error}")
             return None
         except (ValueError, OSError) as error:
