@@ -166,8 +166,8 @@ class MujocoPeer:
                 getattr(model, other)[:] = 0.0
         self.data = mujoco.MjData(model)
         mujoco.mj_setConst(model, self.data)  # it keeps inertias of simple bodies, with their armature
-        carried: set[str] = set()  # a second joint to a body closes a loop
-        self.cut = [joint.name for joint in system.joints if joint.child in carried or carried.add(joint.child)]
+        first = {joint.child: joint.name for joint in reversed(system.joints)}  # a second one closes a loop
+        self.cut = [joint.name for joint in system.joints if joint.name != first[joint.child]]
 
     def rows(self, tree: Any) -> None:
         return None

@@ -27,7 +27,7 @@ def package_root(file: Path) -> Path:
 
 
 def mesh_path(name: str, file: Path, root: Path, packages: Mapping[str, Path]) -> Path:
-    """The file that a name means; `OutsideError` if it leads out of the model's folders, ValueError if it is not there."""
+    """The file that a name means; `OutsideError` if it leads out of those of the model, ValueError if there is none."""
     if len(name) > LONGEST or "\0" in name or not name.strip():
         raise ValueError(f"{name[:60]!r} is no file name")
     if name.startswith(PACKAGE):

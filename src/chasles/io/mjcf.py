@@ -1,8 +1,11 @@
 """Models of MuJoCo (MJCF), as its own compiler understands them. Needs the package `mujoco`.
 
-MuJoCo moves a body by its joints one after the other, each a screw in the body's own frame: X = X_0 exp(S_1 (q_1 - r_1))
-exp(S_2 (q_2 - r_2)) ... with the reference r = qpos0. Here each is a joint of its own, with bodies without mass between
-those of one body, and coordinates q equal to qpos (of a free joint the quaternion stands before the position).
+MuJoCo moves a body by its joints one after the other, each a screw in the body's own frame:
+
+    X = X_0 exp(S_1 (q_1 - r_1)) exp(S_2 (q_2 - r_2)) ...,   r = qpos0
+
+Here each is a joint of its own, with bodies without mass between the joints of one body, and coordinates q equal to
+qpos (of a free joint the quaternion stands before the position).
 """
 
 from __future__ import annotations
@@ -165,12 +168,9 @@ def _own(view: View, j: int, name: str, kind: int) -> dict[str, Any]:
             own["stiffness"] = stiffness
             own |= {"rest": float(at_rest[0])} if kind in (SLIDE, HINGE) else {}
             report.took("stiffness", name)
-    for what, values in (
-        ("dampingpoly", view.part("dof_dampingpoly", iv)),
-        ("stiffnesspoly", view.part("jnt_stiffnesspoly", j)),
-    ):
-        if np.any(values):
-            report.ignored(what, name, "springs and dampers are linear here", moves=True)
+    for what, index in (("dof_dampingpoly", iv), ("jnt_stiffnesspoly", j)):
+        if np.any(view.part(what, index)):
+            report.ignored(what[4:], name, "springs and dampers are linear here", moves=True)
     if view.part("jnt_plasticadr", j, -1) >= 0:
         report.ignored("springyield", name, "springs do not yield here", moves=True)
     if (friction := float(model.dof_frictionloss[iv])) and not view.disabled("FRICTIONLOSS"):

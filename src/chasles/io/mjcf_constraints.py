@@ -106,9 +106,8 @@ def actuators(view: View) -> list[Actuator]:
             forces = sorted(force / gain for force in model.actuator_forcerange[a].tolist())
             low, high = max(low, forces[0]), min(high, forces[1])
         joint = view.joints[model.actuator_trnid[a, 0]]
-        made.append(
-            Actuator(view.unique("actuator", name), joint, coordinate, float(gear[coordinate]) * gain, low, high)
-        )
+        force = float(gear[coordinate]) * gain  # of an input of one
+        made.append(Actuator(view.unique("actuator", name), joint, coordinate, force, low, high))
         view.report.took("actuators", name)
     return made
 

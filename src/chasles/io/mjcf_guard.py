@@ -1,4 +1,4 @@
-"""What a MJCF file and those it includes may not do before MuJoCo compiles them: leave their folder, or grow endless."""
+"""What a MJCF file may not do, looked at before MuJoCo compiles it: leave its folder, or grow without end."""
 
 from __future__ import annotations
 
@@ -55,9 +55,8 @@ def _inside(element: Element, key: str, folders: list[Path], root: Path) -> Path
     paths = [(folder / name).resolve() for folder in folders]
     for path in paths:
         if not path.is_relative_to(root.resolve()):
-            raise element.error(
-                key, f"is {name!r}, which leads out of {str(root)!r}; if this is meant, give root=folder"
-            )
+            where = f"leads out of {str(root)!r}; if this is meant, give root=folder"
+            raise element.error(key, f"is {name!r}, which {where}")
     return paths[0]
 
 
@@ -67,7 +66,7 @@ def _check_files(tops: list[Element], folder: Path, root: Path) -> None:
     stripped = any(compiler.attributes.get("strippath") == "true" for compiler in compilers)
     folders: dict[str, list[Path]] = {}
     for key in ("meshdir", "texturedir"):
-        given = [(c, own if (own := key) in c.attributes else "assetdir") for c in compilers]
+        given = [(c, key if key in c.attributes else "assetdir") for c in compilers]
         found = [_inside(c, name, [folder], root) for c, name in given if name in c.attributes]
         folders[key] = found or [folder]
     for top in tops:

@@ -33,7 +33,6 @@ def _shape(view: View, g: int) -> Shape | None:
         return None
     pose = np.array([*model.geom_quat[g], *model.geom_pos[g]])
     drawn = {"pose": pose.tolist(), "colour": colour.tolist()}
-    report_why = "for drawing"
     shape: Shape
     if kind == MESH:
         return _mesh(view, g, name, pose, colour)
@@ -50,7 +49,7 @@ def _shape(view: View, g: int) -> Shape | None:
     else:
         report.ignored("geoms", name, "planes, fields of height and distance functions are not drawn")
         return None
-    report.took("geoms", name, report_why)
+    report.took("geoms", name, "for drawing")
     return shape
 
 

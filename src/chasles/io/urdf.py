@@ -125,10 +125,7 @@ class _Urdf:
         if mass is None or moments is None:
             raise inertial.error("", f"of link {name!r} has no <{'mass' if mass is None else 'inertia'}>")
         pose = np.array(origin(inertial))
-        xx, xy, xz, yy, yz, zz = (
-            moments.number(key, 0.0 if len(set(key[1:])) == 2 else None)
-            for key in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
-        )
+        xx, xy, xz, yy, yz, zz = (moments.number(key) for key in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz"))
         turn = quaternion_to_matrix(pose[:4])
         inertia = turn @ np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]) @ turn.T
         value = mass.number("value")
@@ -159,15 +156,8 @@ class _Urdf:
             if kind == "planar":
                 return joints.planar(name, parent, child, normal=axis, at=at, **self._dynamics(name, element))
             make = joints.prismatic if kind == "prismatic" else joints.revolute
-            return make(
-                name,
-                parent,
-                child,
-                axis=axis,
-                at=at,
-                **self._limits(name, kind, element),
-                **self._dynamics(name, element),
-            )
+            own = self._limits(name, kind, element) | self._dynamics(name, element)
+            return make(name, parent, child, axis=axis, at=at, **own)
         except ModelFileError:
             raise
         except ValueError as error:
