@@ -56,6 +56,7 @@ MODULES = {
     "chasles.transition": [
         *("problem", "local_model", "descriptor", "second_order", "articulated", "mujoco_model", "pinocchio_model"),
     ],
+    "chasles.io": ["load", "report"],
     "chasles.study": ["compare", "comparison"],
     "chasles.gallery": ["source_000", "rigid_body", "heavy_top_004", "pendulum", "quadrotors"],
 }
