@@ -30,31 +30,35 @@ def files(folder: Path) -> Iterator[Path]:
             yield file
 
 
-def shortened(message: str, folder: Path) -> str:
+def reason(error: ValueError, folder: Path) -> str:
     """A message without the folders of this machine."""
-    return message.replace(str(folder) + "/", "").split(": ", 1)[-1]
+    message = f"{error.path} {error.message}".strip() if isinstance(error, ch.ModelFileError) else str(error)
+    return message.replace(str(folder) + "/", "")
 
 
-def row(file: Path, folder: Path) -> tuple[str, bool | None]:
-    """The line of a file, and whether it agrees; None if it is no model that can be compared."""
+def row(file: Path, folder: Path) -> tuple[str, str]:
+    """The line of a file and what it says: "agrees", "differs", "still" or "refused"."""
     name = cell(str(file.relative_to(folder)).removeprefix(PREFIX))
     try:
         system, report = ch.load_with_report(file, root=folder)
         peer = PinocchioPeer(file) if report.form == "URDF" else MujocoPeer(file, system)
         found = compare(system, peer)
     except ValueError as error:
-        return f"| {name} | | | | | | | {cell(shortened(str(error), folder))} |", None
+        return f"| {name} | | | | | | | {cell(reason(error, folder))} |", "refused"
     notes = [line.what for line in report.lines if line.moves and line.what not in ("contact", "limits")]
     notes += ["inertias not physical"] if any("NOT PHYSICAL" in line.why for line in report.lines) else []
     velocities = system.compile().nv
     if not velocities:
-        return f"| {name} | {len(system.bodies)} | 0 | | | | | nothing moves |", None
+        return f"| {name} | {len(system.bodies)} | 0 | | | | | nothing moves |", "still"
     numbers = [shown(found, key) for key in ("mass", "bias", "passive", "forward")]
     if found.closed is not None:
         numbers[3] += f", closed {found.closed:.0e}"
     agrees = max(value for value in found if value is not None) < AGREES
     note = "; ".join(notes) if agrees else "**does not agree**"
-    return f"| {name} | {len(system.bodies)} | {velocities} | {' | '.join(numbers)} | {cell(note)} |", agrees
+    return (
+        f"| {name} | {len(system.bodies)} | {velocities} | {' | '.join(numbers)} | {cell(note)} |",
+        "agrees" if agrees else "differs",
+    )
 
 
 def shown(found: Agreement, key: str) -> str:
@@ -64,18 +68,19 @@ def shown(found: Agreement, key: str) -> str:
 
 def main(folder: Path) -> None:
     lines = [
-        "| File | Bodies | Velocities | Mass matrix | Bias | Springs, dampers | Forward dynamics | Not as in the file |",
+        "| File | Bodies | Velocities | Mass matrix | Bias | Springs | Forward dynamics | Not as in the file |",
         "|---|---:|---:|---|---|---|---|---|",
     ]
     verdicts = []
     for file in files(folder):
-        line, agrees = row(file, folder)
+        line, verdict = row(file, folder)
         lines.append(line)
-        verdicts.append(agrees)
+        verdicts.append(verdict)
         print(line, flush=True)
     summary = (
-        f"{len(verdicts)} files: {verdicts.count(True)} agree to {AGREES:g} or better, "
-        f"{verdicts.count(False)} do not, {verdicts.count(None)} have nothing that moves or are refused."
+        f"{len(verdicts)} files: {verdicts.count('agrees')} agree to {AGREES:g} or better, "
+        f"{verdicts.count('differs')} do not, {verdicts.count('refused')} are refused for the reason given, "
+        f"{verdicts.count('still')} have nothing that moves."
     )
     text = PAGE.read_text(encoding="utf-8")
     before, rest = text.split(START)

@@ -2,11 +2,14 @@
 
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import mujoco
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 import chasles as ch
 from chasles.lie import pose as pose_group
@@ -274,3 +277,46 @@ def test_names_of_any_script_and_with_slashes(tmp_path):
     system, report = ch.load_with_report(mjcf(tmp_path, world))
     assert [b.name for b in system.bodies] == ["ground'", "链/δ"]
     assert any(line.what == "names" for line in report.those("approximated"))
+
+
+ANY = st.sampled_from(
+    ["0", "1", "-1", "nan", "1e308", "1e-300", "", "a", "0 0 1", "0 0 0", "true", "-1 1", "2 1", "ball"]
+)
+KEYS = (
+    "type",
+    "axis",
+    "pos",
+    "range",
+    "limited",
+    "ref",
+    "springref",
+    "armature",
+    "damping",
+    "stiffness",
+    "frictionloss",
+)
+JOINT = st.dictionaries(st.sampled_from(KEYS), ANY, max_size=3)
+PARTS = st.lists(
+    st.sampled_from(
+        [
+            *('<equality><connect body1="a" anchor="0 0 0"/></equality>', '<equality><weld body1="a"/></equality>'),
+            *('<actuator><motor joint="h"/></actuator>', '<actuator><velocity joint="h"/></actuator>', "<size/>"),
+            *('<include file="none.xml"/>', '<option gravity="nan 0 0"/>', '<compiler angle="radian"/>', "<b/>"),
+            *("<worldbody><replicate count='1e60'/></worldbody>", "<custom><numeric name='a' size='-1'/></custom>"),
+        ]
+    ),
+    max_size=2,
+)
+
+
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(JOINT, JOINT, PARTS)
+def test_any_joints_are_refused_or_read(tmp_path, first, second, parts):
+    """Nothing but a `ModelFileError` may come, and what is read has finite numbers."""
+    joints = "".join(
+        f"<joint {name}{' '.join(f'{key}={value!r}' for key, value in given.items())}/>"
+        for name, given in (("name='h' ", first), ("", second))
+    )
+    with suppress(ch.ModelFileError):
+        system = ch.load(mjcf(tmp_path, f'<body name="a">{joints}{GEOM}</body>', "".join(parts)))
+        assert all(np.isfinite(joint.parent_frame + joint.child_frame).all() for joint in system.joints)

@@ -52,7 +52,7 @@ def mesh_path(name: str, file: Path, root: Path, packages: Mapping[str, Path]) -
 
 
 def _package(name: str, file: Path, packages: Mapping[str, Path]) -> Path | None:
-    """The folder of a package: given, or a folder of this name above the model or beside one above it."""
+    """The folder of a package: given, or one of this name around the model, or a ROS package beside one of these."""
     if name in packages:
         return Path(packages[name])
     if name in ("", ".", "..") or "\\" in name:
@@ -60,7 +60,7 @@ def _package(name: str, file: Path, packages: Mapping[str, Path]) -> Path | None
     for above in list(file.resolve().parents)[:UPWARDS]:
         if above.name == name:
             return above
-        if (above / name).is_dir():
+        if (above / name / "package.xml").is_file():
             return above / name
     return None
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from chasles.io.markup import MOST, Element, read_markup
 from chasles.io.source import INCLUDES
 
+FURTHER = ("include", "model")  # elements that name files of the same kind
 SOFT = ("flexcomp", "flex")
 # numbers that make MuJoCo take memory: at most
 BOUNDS = {
@@ -35,7 +36,7 @@ def check_mjcf(first: Element, file: Path, root: Path) -> list[Element]:
         found.append(top)
         for element in top.below():
             _check_numbers(element)
-            if element.tag == "include":
+            if element.tag in FURTHER and "file" in element.attributes:
                 path = _inside(element, "file", [file.parent], root)
                 if path.is_file() and path not in names:
                     if len(names) >= INCLUDES:
@@ -72,7 +73,7 @@ def _check_files(tops: list[Element], folder: Path, root: Path) -> None:
     for top in tops:
         for element in top.below():
             for key in element.attributes:
-                if not key.startswith("file") or element.tag == "include":
+                if not key.startswith("file") or element.tag in FURTHER:
                     continue
                 if stripped:
                     element.attributes[key] = Path(element.attributes[key]).name
