@@ -186,8 +186,9 @@ class MujocoPeer:
                 rate[iv : iv + 3] = turn @ np.cross(v[iv : iv + 3], v[iv + 3 : iv + 6])
         data.qvel[:] = V @ v
         self.mujoco.mj_forward(model, data)
-        mass = np.zeros((model.nv, model.nv))
-        self.mujoco.mj_fullM(model, data, mass)
+        mass = np.empty((model.nv, model.nv))
+        for row, direction in zip(mass, np.eye(model.nv), strict=True):
+            self.mujoco.mj_mulM(model, data, row, direction)
         bias = data.qfrc_bias.copy()
         force = np.linalg.solve(V.T, tau)
         acceleration = np.empty((1, model.nv))
