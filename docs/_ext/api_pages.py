@@ -31,7 +31,7 @@ MODULES = {
     "chasles.integrate": [
         *("space", "problem", "field", "method", "tableau", "solve", "batch", "solution", "event"),
         *("generic", "gauss", "poisson", "cotangent", "theta", "composition", "lie_verlet", "moser_veselov", "magnus"),
-        *("fixed_step", "explicit"),
+        *("fixed_step", "explicit", "constrained_method"),
     ],
     "chasles.model": ["system", "body", "joint", "force", "law", "actuator"],
     "chasles.relative": ["mechanism", "analysis", "configuration", "raw", "reach", "system_level"],
@@ -56,7 +56,7 @@ MODULES = {
     "chasles.transition": [
         *("problem", "local_model", "descriptor", "second_order", "articulated", "mujoco_model", "pinocchio_model"),
     ],
-    "chasles.io": ["load", "report"],
+    "chasles.io": ["load", "report", "model_file", "model_writer", "schema", "expression"],
     "chasles.study": ["compare", "comparison"],
     "chasles.gallery": ["source_000", "rigid_body", "heavy_top_004", "pendulum", "quadrotors"],
 }

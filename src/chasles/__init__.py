@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from chasles.constraint.screws import SingularJointError as SingularJointError
     from chasles.integrate.batch import solve_batch as solve_batch
     from chasles.integrate.composition import Composition as Composition
+    from chasles.integrate.constrained_method import BLieDF as BLieDF
+    from chasles.integrate.constrained_method import GeneralizedAlpha as GeneralizedAlpha
+    from chasles.integrate.constrained_method import HalfExplicit as HalfExplicit
+    from chasles.integrate.constrained_method import Rattle as Rattle
     from chasles.integrate.cotangent import HamiltonianOnSO3 as HamiltonianOnSO3
     from chasles.integrate.cotangent import RigidBodyOnSO3 as RigidBodyOnSO3
     from chasles.integrate.event import Event as Event
@@ -86,6 +90,7 @@ if TYPE_CHECKING:
     from chasles.screw.shape import Ellipsoid as Ellipsoid
     from chasles.screw.shape import Mesh as Mesh
     from chasles.screw.shape import Sphere as Sphere
+    from chasles.simulation.analyse import analyse as analyse
     from chasles.simulation.certificate import Certificate as Certificate
     from chasles.simulation.certificate import certify as certify
     from chasles.simulation.equilibrium import equilibrium as equilibrium
@@ -113,6 +118,7 @@ _NAMES = {
     "constraint.screws": ("SingularJointError",),
     "integrate.batch": ("solve_batch",),
     "integrate.composition": ("Composition",),
+    "integrate.constrained_method": ("BLieDF", "GeneralizedAlpha", "HalfExplicit", "Rattle"),
     "integrate.cotangent": ("HamiltonianOnSO3", "RigidBodyOnSO3"),
     "integrate.event": ("Event",),
     "integrate.explicit": ("ChartError",),
@@ -166,6 +172,7 @@ _NAMES = {
     "relative.mechanism": ("Mechanism",),
     "relative.parameter.identifiability": ("Identifiability", "identify"),
     "screw.shape": ("Box", "Capsule", "Cylinder", "Ellipsoid", "Mesh", "Sphere"),
+    "simulation.analyse": ("analyse",),
     "simulation.certificate": ("Certificate", "certify"),
     "simulation.equilibrium": ("equilibrium",),
     "simulation.linearize": ("Linearization", "linearize"),

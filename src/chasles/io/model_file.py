@@ -47,10 +47,8 @@ class Study:
         return simulate(self.system, span, **self.start(options.get("coordinates", "relative")), **options)
 
     def start(self, coordinates: str) -> dict[str, Any]:
-        """The start as `simulate` takes it."""
-        result: dict[str, Any] = {}
-        if self.initial.get("assemble") and coordinates == "absolute":
-            result["assemble"] = True
+        """The start as `simulate` takes it: q and v, or poses and twists of the bodies."""
+        result: dict[str, Any] = {"assemble": True} if self.initial.get("assemble") else {}
         if "poses" in self.initial or "twists" in self.initial:
             names = [body.name for body in self.system.bodies]
             poses, twists = self.initial.get("poses", {}), self.initial.get("twists", {})
@@ -58,12 +56,20 @@ class Study:
             result["twists"] = np.array([twists.get(name, (0.0,) * 6) for name in names])
         elif "q" in self.initial or "v" in self.initial:
             mechanism = self.system.compile("relative")
-            q, v = mechanism.neutral(), np.zeros(mechanism.nv)
-            for name, values in self.initial.get("q", {}).items():
-                q[mechanism.tree.coordinates[name]] = values
-            for name, values in self.initial.get("v", {}).items():
-                v[mechanism.tree.velocities[name]] = values
-            result["q"], result["v"] = q, v
+            places = {"q": mechanism.tree.coordinates, "v": mechanism.tree.velocities}
+            found = {"q": mechanism.neutral(), "v": np.zeros(mechanism.nv)}
+            for key, array in found.items():
+                for name, values in self.initial.get(key, {}).items():
+                    if name not in places[key]:
+                        raise ValueError(
+                            f"initial.{key}.{name}: joint {name!r} closes a loop, so its coordinates follow from those "
+                            f"of {', '.join(mechanism.joints)}; give these"
+                        )
+                    array[places[key][name]] = values
+            if coordinates == "relative":
+                result |= found
+            else:
+                result |= {"poses": mechanism.poses(found["q"]), "twists": mechanism.twists(found["q"], found["v"])}
         return result
 
 

@@ -166,6 +166,10 @@ class System:
         module, maker = makers[coordinates]
         return getattr(importlib.import_module(module), maker)(self, **options)
 
+    def analyse(self, q: ArrayLike | None = None, **options: Any) -> Any:
+        """Freedoms and redundant constraints, at a configuration and nearby: see `chasles.analyse`."""
+        return importlib.import_module("chasles.simulation.analyse").analyse(self, q, **options)
+
     # ------------------------------------------------------------ other systems from this one
 
     @classmethod

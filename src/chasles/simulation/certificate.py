@@ -9,14 +9,16 @@ from typing import Any
 import numpy as np
 
 from chasles.force.build import is_passive
-from chasles.integrate.solve import solve
+from chasles.integrate.constrained_method import CONSTRAINED_METHODS
 from chasles.lie import pose as pose_group
 from chasles.model.body import GROUND
+from chasles.model.constraint import CustomConstraint, Drive
 from chasles.model.force import Spring, Wrench
 from chasles.relative.loop.closed import ClosedMechanism
 from chasles.relative.mechanism import Mechanism
 from chasles.simulation.body_run import BodyRun
 from chasles.simulation.closed.run import ClosedRun
+from chasles.simulation.constrained import solve_motion
 from chasles.simulation.run import Run
 
 # what a run may be off by; relative to the size of the quantity during the run
@@ -115,6 +117,9 @@ def _energy(run: Run | BodyRun, tolerance: float) -> Finding:
     off = energy.balance - energy.balance[0]
     swing = energy.gravity - energy.gravity[0]
     value = _relative(off, energy.kinetic, swing, energy.springs, energy.work)
+    moving = [item.name for item in run.mechanism.system.constraints if isinstance(item, Drive | CustomConstraint)]
+    if moving and isinstance(run.solution.method, CONSTRAINED_METHODS):  # which count the work of forces only
+        return Finding("energy balance", value, None, f"not judged: {moving[0]!r} may do work that is not counted")
     return Finding("energy balance", value, tolerance, "of the largest energy or work; work is part of the state")
 
 
@@ -193,7 +198,6 @@ def _error(run: Run | BodyRun, tolerance: float) -> Finding:
     if last < 1:
         return Finding("error estimate", 0.0, None, "none: no step was saved")
     span = (run.t[0], run.t[last])
-    problem = run.dynamics.problem(None if inputs is None else inputs[0])
     finer: dict[str, Any] = {"save": "final", "progress": False}
     if options["step"] is not None:
         finer["step"] = min(options["step"] / 2, abs(span[1] - span[0]))
@@ -202,7 +206,9 @@ def _error(run: Run | BodyRun, tolerance: float) -> Finding:
     else:
         finer |= {"rtol": options["rtol"] / 100, "atol": options["atol"] / 100}
         factor, note = 1.0, f"over t = {span[0]:g} to {span[1]:g} s, by tolerances 100 times tighter"
-    again = solve(problem, solution.method, span, solution.y[0], **finer)
+    again = solve_motion(
+        run.dynamics, solution.method, span, solution.y[0], None if inputs is None else inputs[0], **finer
+    )
     q, v, _ = run.dynamics.split(again.y[-1])
     if isinstance(run, BodyRun):
         poses, velocities, _ = run.dynamics.split(solution.y)

@@ -20,6 +20,7 @@ from chasles.model.system import System
 from chasles.relative.loop.closed import ClosedMechanism
 from chasles.relative.mechanism import Mechanism
 from chasles.simulation.body_run import BodyRun
+from chasles.simulation.constrained import solve_motion
 from chasles.simulation.run import Run
 from chasles.simulation.start import DEFAULT_BAUMGARTE, prepare
 
@@ -121,8 +122,7 @@ def simulate(  # type: ignore[misc]  # the overloads sum up what has no part in 
         if period is not None:
             raise ValueError("simulate: period is the sampling period of a controller; give controller=... too")
         u = None if control is None else actuation.forces(control)
-        with dynamics.laws_may_raise():
-            solution = solve(dynamics.problem(u), method, (start, end), state, **more, progress=progress)
+        solution = solve_motion(dynamics, method, (start, end), state, u, **more, progress=progress)
         held = None if u is None else np.broadcast_to(u, (len(solution.t), len(u)))
         return make(dynamics, dynamics.explained(solution), options, controls=held)
     if control is not None:
