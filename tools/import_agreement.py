@@ -155,6 +155,7 @@ class MujocoPeer:
     def __init__(self, file: Path, system: System):
         import mujoco
 
+        mujoco.set_mju_user_warning(lambda text: None)  # else they go to a file in the working folder
         self.mujoco, self.model = mujoco, mujoco.MjModel.from_xml_path(str(file))
         model = self.model
         for j in range(model.njnt):

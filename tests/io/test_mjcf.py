@@ -106,6 +106,15 @@ def test_what_is_approximated_and_ignored_is_said(tmp_path):
     assert "NONE IS SIMULATED" in str(report)
 
 
+def test_warnings_of_mujoco_are_in_the_report_and_in_no_file(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    world = '<body><freejoint/><geom size="1"/></body>'
+    _, report = ch.load_with_report(mjcf(tmp_path, world, '<compiler settotalmass="2"/>'))
+    if int(mujoco.__version__.split(".")[0]) >= 4:  # from there on it warns of this
+        assert any(line.what == "warnings of MuJoCo" and "settotalmass" in line.why for line in report.lines)
+    assert [path.name for path in tmp_path.iterdir()] == ["model.xml"]
+
+
 def test_limits_of_forces_and_motors_of_ball_joints(tmp_path):
     world = body("a", HINGE.format("h", "")) + body("b", BALL.format("ball", ""))
     motors = '<general name="one" joint="h" gear="2" gainprm="-4" forcelimited="true" forcerange="-8 12"/>'

@@ -38,7 +38,7 @@ Pose = tuple[float, ...]
 def read_mjcf(first: Element, file: Path, report: Report, root: Path | None) -> System:
     """The system of a file; `report` is filled."""
     tops = check_mjcf(first, file, file.resolve().parent if root is None else root)
-    view = View(_compiled(file), report, str(file))
+    view = View(_compiled(file, report), report, str(file))
     try:
         return _system(view, tops)
     except ModelFileError:
@@ -47,18 +47,26 @@ def read_mjcf(first: Element, file: Path, report: Report, root: Path | None) -> 
         raise ModelFileError(str(file), None, "", str(error)) from None
 
 
-def _compiled(file: Path) -> Any:
+def _compiled(file: Path, report: Report) -> Any:
+    """The model that MuJoCo makes of a file. Its warnings go to the report, not to a file in the working folder."""
     try:
         import mujoco
     except ImportError:
         raise ModelFileError(
             str(file), None, "", "is MJCF, which only MuJoCo's compiler understands: pip install mujoco"
         ) from None
+    warnings: list[str] = []
+    before = mujoco.get_mju_user_warning()
+    mujoco.set_mju_user_warning(warnings.append)
     try:
         return mujoco.MjModel.from_xml_path(str(file))
     except (ValueError, MemoryError, mujoco.FatalError, mujoco.UnexpectedError) as error:
         message = " ".join(str(error).split())
         raise ModelFileError(str(file), None, "", f"is refused by MuJoCo: {message}") from None
+    finally:
+        mujoco.set_mju_user_warning(before)
+        for text in dict.fromkeys(warnings):
+            report.took("warnings of MuJoCo", "", " ".join(text.split()))
 
 
 def _system(view: View, tops: list[Element]) -> System:
