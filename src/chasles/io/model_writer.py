@@ -37,6 +37,8 @@ def model_text(given: System | Study) -> str:
         else:
             entry |= {"mass": body.mass, "com": body.com, "inertia": _inertia(np.array(body.inertia))}
             entry = {key: value for key, value in entry.items() if key in ("name", "mass") or np.any(value)}
+        if not body.physical:
+            entry["physical"] = False
         if body.shapes:
             entry["shapes"] = [_thing(shape, CLASSES[type(shape)]) for shape in body.shapes]
         lines += _entry("bodies", entry)
