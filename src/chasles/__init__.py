@@ -44,6 +44,10 @@ if TYPE_CHECKING:
     from chasles.integrate.space import Space as Space
     from chasles.integrate.tableau import Tableau as Tableau
     from chasles.integrate.theta import SymplecticTheta as SymplecticTheta
+    from chasles.io.result.export import export as export
+    from chasles.io.result.layout import ResultFileError as ResultFileError
+    from chasles.io.result.reader import open as open
+    from chasles.io.result.resume import resume as resume
     from chasles.model.actuator import Actuator as Actuator
     from chasles.model.body import Body as Body
     from chasles.model.body import Frame as Frame
@@ -116,6 +120,10 @@ _NAMES = {
     "integrate.space": ("Space",),
     "integrate.tableau": ("Tableau",),
     "integrate.theta": ("SymplecticTheta",),
+    "io.result.export": ("export",),
+    "io.result.layout": ("ResultFileError",),
+    "io.result.reader": ("open",),
+    "io.result.resume": ("resume",),
     "model.actuator": ("Actuator",),
     "model.body": ("Body", "Frame"),
     "model.constraint": (

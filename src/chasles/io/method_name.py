@@ -7,6 +7,7 @@ from dataclasses import fields
 from typing import Any
 
 from chasles.integrate import method as explicit
+from chasles.integrate.gauss import Gauss, LieMidpoint
 from chasles.integrate.method import RKMK, CommutatorFree, CrouchGrossman, Exponentials, LowStorage
 from chasles.integrate.tableau import TABLEAUX
 
@@ -18,7 +19,7 @@ SHORT: dict[str, Callable[[str], Any]] = {
     **dict.fromkeys(explicit.LOW_STORAGE, LowStorage),
 }
 # with options
-LONG: dict[str, type] = {"rkmk": RKMK}
+LONG: dict[str, type] = {"rkmk": RKMK, "gauss": Gauss, "lie_midpoint": LieMidpoint}
 
 
 def method_from(given: Any) -> Any:
