@@ -263,8 +263,8 @@ class FixedRun(Run):
             self.handed = len(self.at_times)
         else:
             new = slice(self.handed, int(self.counts[COUNTS.rows]))
-            t, y = self.saved_t[new, None], self.saved_y[new].reshape(new.stop - new.start, -1)
-            rows = np.concatenate([t, y, self.saved_f[new], self.saved_x[new]], axis=1)
+            t, y = self.saved_t[:, None], self.saved_y.reshape(len(self.saved_t), -1)
+            rows = np.concatenate([x[new] for x in (t, y, self.saved_f, self.saved_x)], axis=1)
             self.handed = new.stop
         if len(rows):
             self.sink.rows(rows)

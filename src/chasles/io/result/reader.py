@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -66,6 +67,11 @@ def task_for(
 
 def run_of(stored: Stored, task: Task) -> Run | BodyRun:
     """The run of a file and its task."""
+    with _damage(stored.file):
+        return _run_of(stored, task)
+
+
+def _run_of(stored: Stored, task: Task) -> Run | BodyRun:
     file, points, ended = stored.file, stored.points, stored.outcome
     curve = not stored.header["no_curve"]
     note = stored.checkpoint.note if stored.checkpoint else {}
@@ -114,19 +120,25 @@ def read(file: Path) -> Stored:
     """Read a result file; ResultFileError if it is none, or damaged."""
     if not file.is_file():
         raise ResultFileError(file, "there is no such file")
+    with _damage(file), h5py.File(file, "r", locking=False) as h5:
+        form, version = h5.attrs.get("format"), h5.attrs.get("version")
+        if form != np.bytes_(FORMAT):
+            raise ResultFileError(file, "is an HDF5 file, but not the result of a run")
+        if version != VERSION:
+            raise ResultFileError(file, f"has version {version} of the format; this chasles reads {VERSION}")
+        return _checked(file, h5)
+
+
+@contextmanager
+def _damage(file: Path) -> Iterator[None]:
+    """What fails while a file is read is its fault, and says so."""
     try:
-        with h5py.File(file, "r", locking=False) as h5:
-            form, version = h5.attrs.get("format"), h5.attrs.get("version")
-            if form != np.bytes_(FORMAT):
-                raise ResultFileError(file, "is an HDF5 file, but not the result of a run")
-            if version != VERSION:
-                raise ResultFileError(file, f"has version {version} of the format; this chasles reads {VERSION}")
-            return _checked(file, h5)
+        yield
     except ResultFileError:
         raise
     except OSError as error:
         raise ResultFileError(file, f"is not a result file, or damaged: {error}") from None
-    except (KeyError, TypeError, ValueError, IndexError, RuntimeError, OverflowError) as error:
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError, RuntimeError, OverflowError) as error:
         raise ResultFileError(file, f"is damaged: {type(error).__name__}: {error}") from error
 
 
