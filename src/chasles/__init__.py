@@ -12,15 +12,20 @@ if TYPE_CHECKING:
     from chasles import gallery as gallery
     from chasles import lie as lie
     from chasles import screw as screw
-    from chasles.absolute.assembly import AssemblyError as AssemblyError
-    from chasles.absolute.assembly import RedundantConstraintsError as RedundantConstraintsError
     from chasles.absolute.mechanism import AbsoluteMechanism as AbsoluteMechanism
+    from chasles.constraint.errors import AssemblyError as AssemblyError
+    from chasles.constraint.errors import RedundantConstraintsError as RedundantConstraintsError
     from chasles.constraint.screws import SingularJointError as SingularJointError
     from chasles.integrate.batch import solve_batch as solve_batch
     from chasles.integrate.composition import Composition as Composition
+    from chasles.integrate.constrained_method import BLieDF as BLieDF
+    from chasles.integrate.constrained_method import GeneralizedAlpha as GeneralizedAlpha
+    from chasles.integrate.constrained_method import HalfExplicit as HalfExplicit
+    from chasles.integrate.constrained_method import Rattle as Rattle
     from chasles.integrate.cotangent import HamiltonianOnSO3 as HamiltonianOnSO3
     from chasles.integrate.cotangent import RigidBodyOnSO3 as RigidBodyOnSO3
     from chasles.integrate.event import Event as Event
+    from chasles.integrate.explicit import ChartError as ChartError
     from chasles.integrate.field import field as field
     from chasles.integrate.fixed_step import StepError as StepError
     from chasles.integrate.gauss import Gauss as Gauss
@@ -75,6 +80,7 @@ if TYPE_CHECKING:
     from chasles.model.joint import weld as weld
     from chasles.model.law import law as law
     from chasles.model.system import System as System
+    from chasles.relative.loop.closed import ClosedMechanism as ClosedMechanism
     from chasles.relative.mechanism import Mechanism as Mechanism
     from chasles.relative.parameter.identifiability import Identifiability as Identifiability
     from chasles.relative.parameter.identifiability import identify as identify
@@ -83,6 +89,7 @@ if TYPE_CHECKING:
     from chasles.screw.shape import Cylinder as Cylinder
     from chasles.screw.shape import Ellipsoid as Ellipsoid
     from chasles.screw.shape import Sphere as Sphere
+    from chasles.simulation.analyse import analyse as analyse
     from chasles.simulation.certificate import Certificate as Certificate
     from chasles.simulation.certificate import certify as certify
     from chasles.simulation.equilibrium import equilibrium as equilibrium
@@ -95,16 +102,25 @@ if TYPE_CHECKING:
     from chasles.simulation.stepping import Simulation as Simulation
     from chasles.study.compare import compare as compare
     from chasles.study.comparison import Comparison as Comparison
+    from chasles.transition.descriptor import descriptor as descriptor
+    from chasles.transition.local_model import LocalModel as LocalModel
+    from chasles.transition.local_model import solve_locally as solve_locally
+    from chasles.transition.mujoco_model import MujocoProblem as MujocoProblem
+    from chasles.transition.pinocchio_model import PinocchioProblem as PinocchioProblem
+    from chasles.transition.problem import LGTProblem as LGTProblem
+    from chasles.transition.second_order import second_order as second_order
 
 __version__ = "0.1.0"
 _NAMES = {
-    "absolute.assembly": ("AssemblyError", "RedundantConstraintsError"),
     "absolute.mechanism": ("AbsoluteMechanism",),
+    "constraint.errors": ("AssemblyError", "RedundantConstraintsError"),
     "constraint.screws": ("SingularJointError",),
     "integrate.batch": ("solve_batch",),
     "integrate.composition": ("Composition",),
+    "integrate.constrained_method": ("BLieDF", "GeneralizedAlpha", "HalfExplicit", "Rattle"),
     "integrate.cotangent": ("HamiltonianOnSO3", "RigidBodyOnSO3"),
     "integrate.event": ("Event",),
+    "integrate.explicit": ("ChartError",),
     "integrate.field": ("field",),
     "integrate.fixed_step": ("StepError",),
     "integrate.gauss": ("Gauss", "LieMidpoint"),
@@ -152,9 +168,11 @@ _NAMES = {
     ),
     "model.law": ("law",),
     "model.system": ("System",),
+    "relative.loop.closed": ("ClosedMechanism",),
     "relative.mechanism": ("Mechanism",),
     "relative.parameter.identifiability": ("Identifiability", "identify"),
     "screw.shape": ("Box", "Capsule", "Cylinder", "Ellipsoid", "Sphere"),
+    "simulation.analyse": ("analyse",),
     "simulation.certificate": ("Certificate", "certify"),
     "simulation.equilibrium": ("equilibrium",),
     "simulation.linearize": ("Linearization", "linearize"),
@@ -164,6 +182,12 @@ _NAMES = {
     "simulation.stepping": ("Simulation",),
     "study.compare": ("compare",),
     "study.comparison": ("Comparison",),
+    "transition.descriptor": ("descriptor",),
+    "transition.local_model": ("LocalModel", "solve_locally"),
+    "transition.mujoco_model": ("MujocoProblem",),
+    "transition.pinocchio_model": ("PinocchioProblem",),
+    "transition.problem": ("LGTProblem",),
+    "transition.second_order": ("second_order",),
 }
 _HOME = {name: module for module, names in _NAMES.items() for name in names}
 _MODULES = ("gallery", "lie", "screw")

@@ -95,6 +95,14 @@ def test_accelerations_of_loops_solve_the_dense_equations(make):
         assert np.abs(pushed - force).max() < 1e-11 * (1.0 + np.abs(force).max())
 
 
+def test_leading_axes_broadcast():
+    mechanism = loops.four_bar().compile("absolute")
+    central, velocity = mechanism.state(loops.four_bar_poses(START), loops.four_bar_twists(START, SPEED))
+    one = mechanism.accelerations(central, velocity).accelerations
+    for many in ((np.tile(central, (4, 1, 1)), velocity), (central, np.tile(velocity, (4, 1, 1)))):
+        assert np.array_equal(mechanism.accelerations(*many).accelerations, np.tile(one, (4, 1, 1)))
+
+
 # ---------------------------------------------------------------- starts
 
 

@@ -25,18 +25,21 @@ LAWS = {"drag": drag}
 EVENTS = [ch.Event(turned)]
 
 
-def arm(*forces):
+def arm(*acting):
+    forces = [item for item in acting if isinstance(item, ch.Wrench)]
+    constraints = [item for item in acting if not isinstance(item, ch.Wrench)]
     return ch.System(
         [
             ch.Body("upper", 2.0, (0, 0, -0.2), (0.03, 0.03, 0.002)),
             ch.Body("lower", 1.0, (0.01, 0, -0.15), (0.012, 0.012, 0.001)),
         ],
         [
-            ch.spherical("shoulder", "ground", "upper", at=(0, 0, 1.0), damping=0.05),
+            ch.spherical("shoulder", "ground", "upper", at=(0, 0, 1.0)),
             ch.revolute("elbow", "upper", "lower", axis=(0, 1, 0.1), at=(0, 0, -0.4)),
         ],
         [ch.Frame("hand", "lower", (0.0, 0.0, -0.35))],
         forces,
+        constraints=constraints,
         name="arm",
     )
 
@@ -46,6 +49,7 @@ def top():
     return ch.System([body], [ch.spherical("pivot", "ground", "top")], name="heavy top")
 
 
+HELD = ch.Drive("bend", "elbow", 0.0)
 V = [3.0, 1.0, -2.0, 4.0]
 AIR = ch.Wrench("air", "lower", drag, parameters=[0.05])
 CASES = {
@@ -63,6 +67,12 @@ CASES = {
     ),
     "implicit": lambda end, **more: ch.simulate(
         arm(), (0, end), v=V, step=1e-3, method=ch.Gauss(2), progress=False, **more
+    ),
+    "alpha": lambda end, **more: ch.simulate(
+        arm(), (0, end), v=V, step=1e-3, coordinates="absolute", method=ch.GeneralizedAlpha(), progress=False, **more
+    ),
+    "closed": lambda end, **more: ch.simulate(
+        arm(HELD), (0, end), v=[0, 2.0, 0, 0], assemble=True, step=1e-3, progress=False, **more
     ),
 }
 RESUME = {"adaptive": {"laws": LAWS, "events": EVENTS}, "sampled": {"controller": balance}}

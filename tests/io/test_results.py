@@ -168,7 +168,7 @@ def test_interrupted_run_keeps_what_it_has(tmp_path, whole):
     run = ch.simulate(models.arm(), (0, 0.5), events=[ch.Event(interrupting)], file=file, **options)
     assert not run.success
     assert "interrupted at t" in run.message
-    assert 'resume(\'run.h5\')' in run.message
+    assert 'resume("run.h5")' in run.message
     assert 10 < len(run) < 400
     with pytest.raises(ch.ResultFileError, match="the source of the event 'interrupting' is not that of the run"):
         ch.resume(file, events=[ch.Event(quiet, name="interrupting")])
@@ -200,8 +200,9 @@ def test_functions_are_needed_again_and_must_be_the_same(tmp_path, monkeypatch):
     with pytest.raises(ch.ResultFileError, match="law 'drag' is not in the file"):
         run.joint("elbow").reaction  # noqa: B018
     assert ch.open(file, laws=models.LAWS).joint("elbow").reaction.shape == (len(run), 6)
-    with h5py.File(file, "r+") as h5:
-        h5["counts"][2] = 0
+    with h5py.File(file, "r+") as h5:  # as if it had been killed before its first step
+        h5["counts"][...] = 1, 0, 0
+        h5["checkpoints"][...] = 0
     with pytest.raises(ch.ResultFileError, match="holds a run that has not ended"):
         CASES["adaptive"](0.1, file=file)
     with pytest.raises(ch.ResultFileError, match=r"needs the law 'drag' again: give laws="):

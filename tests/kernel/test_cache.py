@@ -70,7 +70,7 @@ def test_a_layer_is_stale_with_what_it_stands_on_and_with_nothing_else(tmp_path)
         return {layer for layer, key in before.items() if cache.source_key(layer, package) != key}
 
     assert changed_by("cli/run.py") == {"cli"}
-    inner = {layer for layer in cache.BELOW if layer.startswith("relative.")}
+    inner = {layer for layer in cache.BELOW if layer.startswith(("relative.", "simulation."))}
     assert changed_by("relative/tables.py") == {"relative", *inner, "simulation", "cli"}
     (package / "relative" / "derivative").mkdir(exist_ok=True)
     (package / "relative" / "derivative" / "new.py").write_text("")
@@ -88,6 +88,15 @@ def test_a_layers_key_covers_all_that_its_kernels_can_call():
         if layer in cache.BELOW and re.search(r"^@(kernel|face|field|algorithm)\b", text, re.MULTILINE):
             modules = re.findall(r"^(?:from|import) chasles\.([\w.]+)", text, re.MULTILINE)
             assert {cache.layer_of(module) for module in modules} <= {layer, *cache.BELOW[layer]}, path
+
+
+def test_kernels_that_allocate_say_so_whoever_compiles_them():
+    """Else they take the option of the first caller, and what is in the cache decides who that is."""
+    from chasles.absolute.tables import part_of
+    from chasles.lie.quaternion import product
+
+    assert part_of.targetoptions["_nrt"] is True
+    assert product.targetoptions["_nrt"] is False
 
 
 UNWRITABLE = """

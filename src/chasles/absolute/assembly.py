@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
+from chasles.constraint.errors import AssemblyError, RedundantConstraintsError
 from chasles.constraint.rows import EMPTY, ROTOR, TILE
 from chasles.lie import pose as pose_group
 from chasles.lie.arrays import real_array
@@ -20,14 +21,6 @@ FARTHEST = 0.5  # in one iteration of an assembly [rad, or times the size of the
 ITERATIONS = 200
 ASSEMBLED = 1e-10  # residual of an assembly that succeeded
 NEAR = 1e-6  # from here on the projection of the steps takes over
-
-
-class AssemblyError(ValueError):
-    """No state near the given one satisfies all constraints."""
-
-
-class RedundantConstraintsError(ValueError):
-    """Constraints that depend on each other."""
 
 
 def scaled_jacobian(mechanism: AbsoluteMechanism, central: np.ndarray, t: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
@@ -55,6 +48,26 @@ def inverse_root(body) -> np.ndarray:
     return root
 
 
+def dependence(
+    mechanism: AbsoluteMechanism, central: np.ndarray, t: float = 0.0
+) -> tuple[tuple[int, int], tuple[str, ...], np.ndarray]:
+    """(Equations, their rank), the names of those that depend on others, and the motions (6 n, freedoms) they allow."""
+    if not mechanism.tiles:
+        return (0, 0), (), np.eye(6 * mechanism.n)
+    J, places = scaled_jacobian(mechanism, central, t)
+    lengths = np.linalg.norm(J, axis=1)
+    left, sizes, right = np.linalg.svd(J / np.where(lengths > 0, lengths, 1.0)[:, None])
+    rank = int(np.count_nonzero(sizes > DEPENDENT))
+    share = np.linalg.norm(left[:, rank:], axis=1)
+    names: dict[str, None] = {}
+    for k, tile in enumerate(mechanism.tiles):
+        if share[places[:, 0] == mechanism._node[k]].max(initial=0.0) > 1e-6:
+            names[tile.joint] = None
+    roots = np.array([inverse_root(body) for body in mechanism.system.bodies])
+    free = np.einsum("bij,fbj->bif", roots, right[rank:].reshape(-1, mechanism.n, 6))
+    return (len(J), rank), tuple(names), free.reshape(6 * mechanism.n, -1)
+
+
 def check_independent(mechanism: AbsoluteMechanism, central: np.ndarray, t: float = 0.0) -> None:
     """Raise RedundantConstraintsError with the joints involved if rows depend on each other at this state.
 
@@ -65,20 +78,12 @@ def check_independent(mechanism: AbsoluteMechanism, central: np.ndarray, t: floa
     rows = sum(tile.rows for tile in mechanism.tiles)
     if (len(set(children)) == len(children) and not system.constraints and _acyclic(system)) or rows > DENSE:
         return
-    J, places = scaled_jacobian(mechanism, central, t)
-    lengths = np.linalg.norm(J, axis=1)
-    left, sizes, _ = np.linalg.svd(J / np.where(lengths > 0, lengths, 1.0)[:, None])
-    rank = int(np.count_nonzero(sizes > DEPENDENT))
-    if rank == len(J):
+    (equations, rank), names, _ = dependence(mechanism, central, t)
+    if rank == equations:
         return
-    share = np.linalg.norm(left[:, rank:], axis=1)
-    names: dict[str, None] = {}
-    for k, tile in enumerate(mechanism.tiles):
-        if share[places[:, 0] == mechanism._node[k]].max(initial=0.0) > 1e-6:
-            names[tile.joint] = None
-    listed = ", ".join(map(repr, [*names][:12]))
+    listed = ", ".join(map(repr, names[:12]))
     raise RedundantConstraintsError(
-        f"{system.name!r}: {len(J) - rank} of {len(J)} constraint equations depend on others at this state (a "
+        f"{system.name!r}: {equations - rank} of {equations} constraint equations depend on others at this state (a "
         f"redundant or contradicting constraint, or a singular configuration); involved: {listed}. Redundant "
         "constraints are not supported yet: free a direction, such as a spherical or cylindrical joint in place of a "
         "revolute one"
@@ -116,7 +121,7 @@ def assemble(mechanism: AbsoluteMechanism, poses: ArrayLike, t: float = 0.0) -> 
     central = mechanism.state(np.concatenate([given[:, :4] / lengths, given[:, 4:]], axis=1))[0]
     still = np.zeros((mechanism.n, 6))
     if sum(tile.rows for tile in mechanism.tiles) <= DENSE:
-        central = _iterate(mechanism, central, t)
+        central = iterate(mechanism, central, t)
     amounts = mechanism.residuals(central, still, t)[0]
     if amounts.max(initial=0.0) <= NEAR or sum(tile.rows for tile in mechanism.tiles) > DENSE:  # to rounding
         central = mechanism.project(central, still, t)[0]
@@ -139,14 +144,14 @@ def _residual(mechanism: AbsoluteMechanism, central: np.ndarray, t: float, place
     return nodes[places[:, 0], places[:, 1]]
 
 
-def _iterate(mechanism: AbsoluteMechanism, central: np.ndarray, t: float) -> np.ndarray:
+def iterate(mechanism: AbsoluteMechanism, central: np.ndarray, t: float, goal: float = 0.1 * NEAR) -> np.ndarray:
     """Gauss-Newton steps in the metric of the masses, no longer than `FARTHEST` and shortened until they help."""
     roots = [inverse_root(body) for body in mechanism.system.bodies]
     size = 1.0 + np.abs(central[:, 4:]).max(initial=0.0)
     for _ in range(ITERATIONS):
         J, places = scaled_jacobian(mechanism, central, t)
         g = _residual(mechanism, central, t, places)
-        if np.abs(g).max(initial=0.0) < 0.1 * NEAR:
+        if np.abs(g).max(initial=0.0) < goal:
             return central
         step = np.linalg.lstsq(J, -g, rcond=1e-10)[0].reshape(-1, 6)
         step = np.einsum("bij,bj->bi", np.array(roots), step)

@@ -137,7 +137,8 @@ class AbsoluteMechanism(CentralFrames):
         """Arrays (..., bodies, k) as contiguous rows."""
         batch = np.broadcast_shapes(*(array.shape[:-2] for array in arrays))
         count = math.prod(batch)
-        rows = [np.array(np.broadcast_to(a, batch + a.shape[-2:])).reshape(count, -1) for a in arrays]
+        # in the order of rows: np.array alone would keep the order in memory of what is broadcast
+        rows = [np.array(np.broadcast_to(a, batch + a.shape[-2:]), order="C").reshape(count, -1) for a in arrays]
         return batch, rows
 
     def applied_forces(
@@ -209,7 +210,7 @@ class AbsoluteMechanism(CentralFrames):
         if angles is None:
             return times, self.angles(q.reshape(count, self.n, 7))
         counted = np.broadcast_to(np.asarray(angles, dtype=float), (*batch, self.angles_counted))
-        return times, np.array(counted).reshape(count, self.angles_counted)
+        return times, np.array(counted, order="C").reshape(count, self.angles_counted)
 
     def accelerations(
         self,

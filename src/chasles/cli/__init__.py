@@ -7,8 +7,11 @@ import sys
 import cyclopts
 
 from chasles import __version__
+from chasles.cli.check import check
 from chasles.cli.compare import compare
 from chasles.cli.info import info
+from chasles.cli.init import init
+from chasles.cli.listing import listing
 from chasles.cli.reproduce import reproduce
 from chasles.cli.run import run
 from chasles.cli.warm import warm
@@ -20,6 +23,9 @@ app = cyclopts.App(
     version_flags=["--version"],
 )
 app.command(run)
+app.command(check)
+app.command(init)
+app.command(listing, name="list")
 app.command(compare)
 app.command(reproduce)
 app.command(info)

@@ -9,13 +9,15 @@ from typing import Annotated
 from cyclopts import Parameter
 from rich.console import Console
 
-from chasles.cli.run import Model, waiting
+from chasles.cli.model import Changes, Model, find_study
+from chasles.cli.run import waiting
 
 
 def compare(
     model: Model,
     /,
     *,
+    change: Changes = None,
     end: Annotated[float, Parameter(help="End of the simulation [s].")] = 1.0,
     step: Annotated[float, Parameter(help="Longest step [s].")] = 4e-3,
     halvings: Annotated[int, Parameter(help="How often the step is halved.")] = 4,
@@ -36,22 +38,23 @@ def compare(
         raise ValueError(f"compare: halvings is {halvings}; expected 0 or more")
     console, began = Console(), time.perf_counter()
     with waiting(console, "comparing ...") as status:
-        from chasles.gallery.source_000 import example
         from chasles.study.compare import METHODS
         from chasles.study.compare import compare as run
 
-        chosen = example(model)
+        study = find_study(model, change)
+        start = study.start("absolute")
+        if start.pop("assemble", False):
+            raise ValueError("compare: the start of this model is to be assembled; write assembled poses into its file")
         methods: str | list[str] = list(METHODS) if method is None else "all" if "all" in method else method
         found = run(
-            chosen.system,
+            study.system,
             (0.0, end),
-            poses=chosen.poses,
-            twists=chosen.twists,
+            **start,
             methods=methods,
             steps=[step / 2**k for k in range(halvings + 1)],
             tell=lambda line: status.update(f"comparing: {line}"),
         )
-        folder = Path(f"compare_{model}") if output is None else output
+        folder = Path(f"compare_{Path(model).stem}") if output is None else output
         try:
             files = found.save(folder)
         except OSError as error:

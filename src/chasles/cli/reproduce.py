@@ -11,7 +11,7 @@ from rich.console import Console
 
 
 def reproduce(
-    number: Annotated[str, Parameter(help="Number of the paper: 000 or 004.")],
+    number: Annotated[str, Parameter(help="Number of the paper: 000, 003 or 004.")],
     /,
     *,
     figure: Annotated[list[int] | None, Parameter(negative=(), help="Only this figure; may be given again.")] = None,

@@ -1,58 +1,130 @@
-"""`chasles run`: simulate a system of the gallery."""
+"""`chasles run`: simulate a model."""
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+import json
+import sys
+from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-Model = Literal["heavy_top", "double_pendulum", "floating_bodies", "three_bar"]
+from chasles.cli.model import Changes, Model, find_study
+
+ENDED_EARLY, NOT_PASSED = 1, 3  # exit status: the run did not reach its end; its certificate is not good
 
 
 def run(
-    system: Model,
+    model: Model,
     /,
     *,
-    step: Annotated[float, Parameter(help="Step size [s].")] = 1e-3,
-    end: Annotated[float, Parameter(help="End of the simulation [s].")] = 10.0,
+    change: Changes = None,
+    coordinates: Annotated[
+        Literal["relative", "absolute"] | None, Parameter(help="Joints, or poses of bodies.")
+    ] = None,
+    space: Annotated[
+        list[str] | None, Parameter(negative=(), help="SE3, SO3xR3 or auto; given again, the runs are compared.")
+    ] = None,
+    method: Annotated[str | None, Parameter(help="Integrator, such as rk4, dopri5, cf4: see `chasles list`.")] = None,
+    step: Annotated[float | None, Parameter(help="Fixed step [s].")] = None,
+    rtol: Annotated[float | None, Parameter(help="Relative tolerance of adaptive steps.")] = None,
+    atol: Annotated[float | None, Parameter(help="Absolute tolerance of adaptive steps.")] = None,
+    end: Annotated[float | None, Parameter(help="End of the simulation [s].")] = None,
+    stabilization: Annotated[str | None, Parameter(help="projection, baumgarte or none.")] = None,
+    json_output: Annotated[bool, Parameter(name="--json", negative=(), help="Results as JSON, for programs.")] = False,
 ) -> None:
-    """Simulate a system of the gallery and show how well it did.
+    """Simulate a model and show how good the result is.
 
-    The examples of source 000 in absolute coordinates, with the Munthe-Kaas Runge-Kutta method of order 4 on SE(3) and
-    on SO(3) x R3, not stabilised; the table compares the drift of the joints and of the energy. Best known is
-    heavy_top, a box that turns about a pivot.
+    What is not given is that of the model file. Examples:
+
+        chasles run heavy_top
+        chasles run heavy_top --space SE3 --space SO3xR3 --end 2
+        chasles run pendulum.toml --set bodies.arm.mass=3 --method dopri5 --rtol 1e-10
+
+    The exit status is 0 if the run reached its end and its certificate passed, 1 if it ended early, 2 for wrong input,
+    3 if the certificate did not pass, 130 if it was interrupted.
     """
-    console = Console()
+    console = Console(stderr=json_output)
     with waiting(console, "simulating ..."):
-        from chasles.gallery.source_000 import example
+        from chasles.io.method_name import method_from
 
-        model, runs = example(system), []
-        for space in ("SE3", "SO3xR3"):
-            model.simulate(step, space=space, step=step, stabilization=None, progress=False)  # compiles on first use
-            runs.append(model.simulate(end, space=space, step=step, stabilization=None, progress=False))
-    joints = [joint.name for joint in model.system.joints]
-    title = f"{system} of source 000, RK4 Munthe-Kaas, not stabilised, {end:g} s in steps of {step:g} s"
-    table = Table(title=title)
+        study = find_study(model, change)
+        options: dict[str, Any] = {"coordinates": coordinates, "step": step, "rtol": rtol, "atol": atol}
+        options["stabilization"] = stabilization
+        if method is not None:
+            options["method"] = method_from(method)
+        options = {key: value for key, value in options.items() if value is not None}
+        if stabilization == "none":
+            options["stabilization"] = None
+        if end is not None:
+            options["span"] = (study.options.get("span", (0.0, 0.0))[0], end)
+        chosen: list[dict[str, Any]] = [{"space": one} for one in space or ()] or [{}]
+        runs = [study.run(**options, **one) for one in chosen]
+        certificates = [found.certificate for found in runs]
+    names = space or [options.get("coordinates", study.options.get("coordinates", "relative"))]
+    if json_output:
+        rows = [summary(name, found) for name, found in zip(names, runs, strict=True)]
+        print(json.dumps({"model": study.system.name, "runs": rows}, indent=2))
+    else:
+        for found, certificate in zip(runs, certificates, strict=True):
+            console.print(str(found), markup=False, highlight=False, soft_wrap=True)
+            console.print(str(certificate), markup=False, highlight=False, soft_wrap=True)
+        if len(runs) > 1:
+            console.print(comparison(names, runs))
+    if not all(found.success for found in runs):
+        sys.exit(ENDED_EARLY)
+    if not all(certificate.passed for certificate in certificates):
+        sys.exit(NOT_PASSED)
+
+
+def summary(name: str, found: Any) -> dict[str, Any]:
+    """A run in numbers."""
+    solution, energy = found.solution, found.energy
+    drift = energy.balance - energy.balance[0]
+    return {
+        "name": name,
+        "success": found.success,
+        "message": found.message,
+        "steps": solution.steps,
+        "rejected": solution.rejections,
+        "seconds": solution.seconds,
+        "end": float(found.t[-1]),
+        "kinetic_energy_at_start": float(energy.kinetic[0]),
+        "energy_drift": float(abs(drift).max()),
+        "violations": violations(found),
+        "certificate": {
+            "passed": found.certificate.passed,
+            "findings": {finding.name: finding.value for finding in found.certificate.findings},
+        },
+    }
+
+
+def violations(found: Any) -> dict[str, float]:
+    """Largest violation of each joint and constraint in position, if the run has any."""
+    if not hasattr(found, "violations"):
+        return {}
+    largest = found.violations[0].max(axis=0)
+    return dict(zip(found.mechanism.constraint_names, map(float, largest), strict=True))
+
+
+def comparison(names: list[str], runs: list[Any]) -> Table:
+    """Runs side by side."""
+    rows = [summary(name, found) for name, found in zip(names, runs, strict=True)]
+    joints = list(rows[0]["violations"])
+    table = Table()
     table.add_column("space")
-    drifts = [f"drift of {name} [m]" for name in joints]
-    for column in (*drifts, "energy drift [J]", "the same at the end [J]", "time a step"):
+    for column in (*(f"drift of {joint}" for joint in joints[:6]), "energy drift [J]", "time a step"):
         table.add_column(escape(column), justify="right")
-    for space, found in zip(("SE3", "SO3xR3"), runs, strict=True):
-        gaps = [(model.gaps(found, name) ** 2).sum(axis=1).max() ** 0.5 for name in joints]
-        drift = found.energy.balance - found.energy.balance[0]
+    for row in rows:
         table.add_row(
-            space,
-            *(f"{gap:.3e}" for gap in gaps),
-            f"{abs(drift).max():.3e}",
-            f"{drift[-1]:.3e}",
-            f"{found.solution.seconds / max(found.solution.steps, 1) * 1e6:.2f} us",
+            row["name"],
+            *(f"{row['violations'][joint]:.3e}" for joint in joints[:6]),
+            f"{row['energy_drift']:.3e}",
+            f"{row['seconds'] / max(row['steps'], 1) * 1e6:.2f} us",
         )
-    console.print(table)
-    console.print("Drifts are the largest of the run; a joint drifts by the distance of its two points.")
-    console.print(f"kinetic energy at the start {runs[0].energy.kinetic[0]:.6f} J")
+    return table
 
 
 def waiting(console: Console, what: str):

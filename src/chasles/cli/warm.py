@@ -53,6 +53,7 @@ def _integrator_tasks() -> list[tuple[str, Callable[[], object]]]:
     from chasles.gallery import heavy_top_004, pendulum, quadrotors, rigid_body
     from chasles.integrate import blocks
     from chasles.integrate.field import Field
+    from chasles.transition.motion import motion
 
     at_rest = ch.LieODE(ch.Space("t*so3"), lambda t, y, p: np.zeros(6))
     body = ch.RigidBodyOnSO3((1.0, 1.0, 1.0), lambda t, q, p: np.zeros(3))
@@ -63,8 +64,9 @@ def _integrator_tasks() -> list[tuple[str, Callable[[], object]]]:
     fixed: dict[str, Any] = options | {"step": 0.1}
     tasks: list[tuple[str, Callable[[], object]]] = [
         (f"operations on {name}", partial(ch.Space(name).operations, blocks.MOVE, blocks.PULLBACK, blocks.COMBINE))
-        for name in ("so3", "pose", "se2")
+        for name in ("so3", "pose", "se2", "se3:rotation_vector", "so3xr3:rotation_vector")
     ]
+    tasks.append(("field motion", lambda: motion.address))
     tasks += [
         ("solve, fixed steps", lambda: ch.solve(at_rest, ch.RKMK("rk4"), y0=start, **fixed)(0.1)),
         ("solve, products", lambda: ch.solve(at_rest, ch.CommutatorFree("cf4"), y0=start, **fixed)),
@@ -89,6 +91,7 @@ def _mechanism_tasks() -> list[tuple[str, Callable[[], object]]]:
     from chasles.integrate.field import Field
     from chasles.relative.algorithm import Algorithm
     from chasles.simulation import body_motion, tree_motion
+    from chasles.simulation.closed import motion as closed_motion
 
     names = [module.name for module in pkgutil.walk_packages(relative.__path__, "chasles.relative.")]
     modules = [importlib.import_module(name) for name in names]
@@ -98,7 +101,7 @@ def _mechanism_tasks() -> list[tuple[str, Callable[[], object]]]:
         for name, algorithm in found.items()
         for lanes in (False, True)
     ]
-    for module in (tree_motion, body_motion):
+    for module in (tree_motion, body_motion, closed_motion):
         fields = [value for value in vars(module).values() if isinstance(value, Field)]
         tasks += [(f"field {value.__name__}", partial(getattr, value, "address")) for value in fields]
     solid: dict[str, Any] = {"mass": 1.0, "com": (0.0, 0.0, -0.1), "inertia": (0.1, 0.1, 0.1)}
@@ -108,13 +111,16 @@ def _mechanism_tasks() -> list[tuple[str, Callable[[], object]]]:
         forces=[ch.Spring("spring", ("ground", "two"), stiffness=1.0)],
     )
 
-    def simulated(coordinates: str) -> object:
-        run = ch.simulate(pair, (0.0, 0.02), coordinates=coordinates, progress=False)
+    held = pair.with_constraint(ch.PointOnPlane("plane", ("ground", "two"), ((0.0, 0.0, 0.0), (0.1, 0.0, 0.0))))
+
+    def simulated(system: ch.System, coordinates: str) -> object:
+        run = ch.simulate(system, (0.0, 0.02), coordinates=coordinates, progress=False)
         return run.certificate
 
     tasks += [
-        ("simulate, joint coordinates", partial(simulated, "relative")),
-        ("simulate, absolute coordinates", partial(simulated, "absolute")),
+        ("simulate, joint coordinates", partial(simulated, pair, "relative")),
+        ("simulate, absolute coordinates", partial(simulated, pair, "absolute")),
+        ("simulate, closed mechanism", partial(simulated, held, "relative")),
         ("inverse kinematics", lambda: pair.compile().inverse_kinematics("two", (0.0, 0.0, 0.0), weights=(0.0, 1.0))),
         ("equilibrium", lambda: ch.equilibrium(pair)),
         ("sensitivities", lambda: ch.sensitivities(pair, (0.0, 0.02), step=0.01)),

@@ -15,12 +15,14 @@ import numpy as np
 from numba import carray
 from numba.core import types
 
-from chasles.integrate import planar_blocks, rotation_blocks, spatial_blocks
+from chasles.integrate import chart_blocks, planar_blocks, product_chart_blocks, rotation_blocks, spatial_blocks
 from chasles.integrate.scalar import SCALAR, ZEROS
 from chasles.integrate.table import (
     ABELIAN,
     ALGEBRA,
+    ALGEBRA_CHART,
     ALGEBRA_PLANE,
+    ALGEBRA_PRODUCT,
     ALGEBRA_SE3,
     ALGEBRA_SO3,
     COLUMNS,
@@ -45,6 +47,8 @@ MODULES: dict[int, ModuleType] = {
     ALGEBRA_SO3: rotation_blocks,
     ALGEBRA_SE3: spatial_blocks,
     ALGEBRA_PLANE: planar_blocks,
+    ALGEBRA_CHART: chart_blocks,
+    ALGEBRA_PRODUCT: product_chart_blocks,
 }
 MOVE, PULLBACK, COMBINE, AS_EXPONENTIAL = range(4)
 NAMES = ("move", "pullback", "combine", "as_exponential")
@@ -142,7 +146,7 @@ def bracket(table, x, ix0, y, iy0, out, z):
         if algebra == ALGEBRA_SO3:
             a, b = load3(x, ix0 + ix, z), load3(y, iy0 + ix, z)
             store3(out, ix, scale(sign, cross(a, b)))
-        elif algebra == ALGEBRA_SE3:
+        elif algebra == ALGEBRA_SE3 or algebra == ALGEBRA_CHART:
             u, v = se3.bracket(load6(x, ix0 + ix, z), load6(y, iy0 + ix, z))
             store6(out, ix, (scale(sign, u), scale(sign, v)))
         elif kind == SE2:
@@ -152,6 +156,9 @@ def bracket(table, x, ix0, y, iy0, out, z):
         else:
             for k in range(table[i, COUNT]):
                 store(out, ix + k, like(0.0, z))
+            if algebra == ALGEBRA_PRODUCT:
+                a, b = load3(x, ix0 + ix, z), load3(y, iy0 + ix, z)
+                store3(out, ix, scale(sign, cross(a, b)))
 
 
 @kernel
@@ -161,7 +168,7 @@ def largest_angle(table, x, z):
     for i in range(table.shape[0]):
         kind, ix = table[i, KIND], table[i, ALGEBRA]
         algebra = algebra_of(kind)
-        if algebra == ALGEBRA_SO3 or algebra == ALGEBRA_SE3:
+        if algebra != ABELIAN and algebra != ALGEBRA_PLANE:
             a, b, c = load3(x, ix, z)
             largest = maximum(largest, a * a + b * b + c * c)
         elif kind == SE2:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from chasles.integrate import blocks, engine
 from chasles.integrate import explicit_layout as layout
 from chasles.integrate.explicit_events import Watch
 from chasles.integrate.explicit_layout import REAL, SET, STATE, TALLY
+from chasles.integrate.fixed_step import StepError
 from chasles.integrate.method import COORDINATES, RKMK, Exponentials
 from chasles.integrate.problem import LieODE
 from chasles.integrate.run import Ending, Options, Run, as_field, check_times, raise_errors_of, saving
@@ -19,7 +20,7 @@ from chasles.integrate.scalar import SCALAR
 from chasles.integrate.solution import Solution
 from chasles.integrate.space import Space
 from chasles.integrate.step_address import step_address
-from chasles.integrate.table import EXP, SERIES
+from chasles.integrate.table import ALGEBRA, CAYLEY, CAYLEY2, EXP, KIND, SERIES, VECTOR
 
 ROWS = 1024  # saved points a piece
 REASONS = {
@@ -27,10 +28,26 @@ REASONS = {
     layout.UNDERFLOW: "the step became too small to advance the time; is the field smooth?",
     layout.POLE: "a step turned by more than 6 rad, near the pole of dexpinv at 2 pi; take a smaller step",
 }
+BEYOND = {  # the same for coordinates other than exponential ones
+    CAYLEY: "a step turned by half a turn or nearly, where Rodrigues vectors are infinite; take a smaller step",
+    CAYLEY2: "a step turned by a full turn or nearly, where the coordinates of cay2 are infinite; take a smaller step",
+}
 NO_CURVE = {
     "final": 'save="final" keeps no curve; save every step, or every so many',
     "times": "save=times keeps no curve; save every step instead",
 }
+
+
+class ChartError(StepError):
+    """A step of fixed size left the chart of the local coordinates that the problem asks for.
+
+    `time` and `step` say which, `body` is the one that turns fastest (counted among those that turn freely), `angle`
+    [rad] by how much its velocity turns it in the step, and `solution` holds the points before.
+    """
+
+    def __init__(self, message: str, time: float, step: float, body: int, angle: float, solution: Solution):
+        super().__init__(message, time, step, (), (), solution)
+        self.body, self.angle = body, angle
 
 
 class ExplicitRun(Run):
@@ -78,7 +95,7 @@ class ExplicitRun(Run):
         self.state, self.counts = np.zeros(STATE.size), np.zeros(TALLY.size, dtype=np.int64)
         self.f0, self.x_sum = np.empty(d), np.zeros(d)
         self.memory = np.zeros(layout.scratch_size(int(self.settings[SET.stages]), n, d))
-        self.width = 1 + n + 2 * d
+        self.width, self.row_sizes = 1 + n + 2 * d, (n, d)
         self.rows = int(np.clip(4_000_000 // self.width, 8, ROWS)) if not self.times.size else self.times.size + 2
         self.records = np.empty(self.rows * self.width)
         self.pieces: list[np.ndarray] = []
@@ -121,7 +138,8 @@ class ExplicitRun(Run):
         s = self.settings
         if isinstance(self.method, RKMK):
             table = self.method.table
-            s[SET.family], s[SET.mapping] = layout.MUNTHE_KAAS, COORDINATES[self.method.coordinates]
+            s[SET.family] = layout.MUNTHE_KAAS
+            s[SET.mapping] = COORDINATES[self.problem.coordinates or self.method.coordinates]
             if self.method.terms >= 0:
                 s[SET.mapping] = SERIES
             s[SET.terms], s[SET.stages], s[SET.same_last] = self.method.terms, table.stages, table.first_same_as_last
@@ -229,9 +247,30 @@ class ExplicitRun(Run):
             return None
         if status == layout.DONE:
             return Ending(True, "reached the end")
-        message = f"{REASONS[status]} (t = {self.time:.8g}, step {self.state[STATE.h]:.3g})"
+        if status == layout.POLE and self.problem.coordinates:
+            self._leave_chart()
+        message = f"{self._reason(status)} (t = {self.time:.8g}, step {self.state[STATE.h]:.3g})"
         warnings.warn(f"solve: {message}", RuntimeWarning, stacklevel=5)
         return Ending(False, message)
+
+    def _reason(self, status: int) -> str:
+        """What the status of the loop means."""
+        if status == layout.POLE and int(self.settings[SET.mapping]) in BEYOND:
+            return BEYOND[int(self.settings[SET.mapping])]
+        return REASONS[status]
+
+    def _leave_chart(self) -> NoReturn:
+        """Raise the error of a step that is too long for the local coordinates."""
+        h = float(self.state[STATE.h])
+        places = self.space.table[self.space.table[:, KIND] != VECTOR, ALGEBRA]
+        speeds = np.linalg.norm(self.f0[places[:, None] + np.arange(3)], axis=1)
+        body = int(np.argmax(speeds))
+        angle = float(speeds[body]) * abs(h)
+        message = (
+            f"solve: {self._reason(layout.POLE)} (t = {self.time:.8g}, step {h:.3g}): body {body} turns at "
+            f"{speeds[body]:.4g} rad/s, {angle:.3g} rad in a step"
+        )
+        raise ChartError(message, self.time, h, body, angle, self.solution(False, message))
 
     def _collect(self) -> None:
         """Take what was recorded out of the buffer."""

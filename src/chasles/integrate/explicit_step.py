@@ -11,9 +11,9 @@ A step maps (t, y, f(t, y)) to (t + h, Y) with Y = exp(X) y. Two families:
 from __future__ import annotations
 
 from chasles.integrate import blocks
-from chasles.integrate.explicit_layout import SET
+from chasles.integrate.explicit_layout import LARGEST_ANGLE, SET
 from chasles.integrate.field import call
-from chasles.integrate.table import EXP, SERIES
+from chasles.integrate.table import CAYLEY, CAYLEY2, EXP, SERIES
 from chasles.kernel.lanes import like, load, maximum, store
 from chasles.kernel.policy import kernel
 
@@ -54,13 +54,24 @@ def add_commutators(table, extra, target, h, f, x, work, d, z):
 
 
 @kernel
+def turn_weight(mapping):
+    """What the angle |ω| h of a step counts: LARGEST_ANGLE at the end of the chart, half a turn for Rodrigues vectors
+    and a full one for those of cay2. Their coordinates alone do not tell: at any length they are a smaller turn."""
+    if mapping == CAYLEY:
+        return LARGEST_ANGLE / 3.141592653589793
+    return LARGEST_ANGLE / 6.283185307179586 if mapping == CAYLEY2 else 0.0
+
+
+@kernel
 def munthe_kaas(table, addresses, settings, a, b, c, extra, program, t, h, y, f0, parts, address, p, z):
     """One step; returns the largest angle of a move. f are the field values of the stages, k their pullbacks."""
     f, k, _, x, out, _, work, _, _, _ = parts
     stages, d, n = settings[SET.stages], settings[SET.algebra], settings[SET.point]
     mapping, terms = settings[SET.mapping], settings[SET.terms]
-    angle = like(0.0, z)
+    angle, weight = like(0.0, z), abs(h) * turn_weight(mapping)
     copy(f0, 0, f, 0, d, z)
+    if weight > 0.0:
+        angle = weight * blocks.largest_angle(table, f0, z)
     if mapping == EXP or mapping == SERIES:
         copy(f0, 0, k, 0, d, z)  # dexpinv_0 is the identity
     else:
@@ -78,6 +89,8 @@ def munthe_kaas(table, addresses, settings, a, b, c, extra, program, t, h, y, f0
         if i < stages:
             call(address, t + c[i] * h, out, p, work, 0, n, d, z)
             copy(work, 0, f, i * d, d, z)
+            if weight > 0.0:
+                angle = maximum(angle, weight * blocks.largest_angle(table, work, z))
             blocks.pullback(table, addresses, terms, x, work, k, i * d, z)
     return angle
 

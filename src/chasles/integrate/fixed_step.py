@@ -122,6 +122,7 @@ class FixedRun(Run):
         self.history = np.zeros((2, ITERATIONS))
         self.times = np.array([plan.start, plan.end, plan.step, plan.last, 1.0])
         self.p = np.array(getattr(problem, "parameters", ()), dtype=float).reshape(-1)
+        self.row_sizes = y.size, dimension
         self.handed = 0  # saved points that a sink has
         self.between = 0  # evaluations for points between the steps
 

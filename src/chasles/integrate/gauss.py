@@ -9,7 +9,7 @@ import numpy as np
 from chasles.integrate import blocks
 from chasles.integrate.explicit_step import linear
 from chasles.integrate.field import call
-from chasles.integrate.table import COSCREWED, COUNT, KIND, POINT, POSE, SCREWED, SE2, SE3, VECTOR
+from chasles.integrate.table import CHART, COSCREWED, COUNT, KIND, POINT, POSE, SCREWED, SE2, SE3, VECTOR
 from chasles.kernel.policy import kernel
 from chasles.kernel.workspace import layout
 
@@ -82,7 +82,7 @@ def natural_sizes(table, y, base):
             base[2 * i + 1] = max(abs(y[iy + 3]), abs(y[iy + 7]), abs(y[iy + 11]))
         elif kind == POSE:
             base[2 * i + 1] = largest(y, iy + 4, 3)
-        elif kind == SCREWED:
+        elif kind == SCREWED or kind >= CHART:
             base[2 * i + 1] = largest(y, iy + 3, 3)
         elif kind == COSCREWED:
             force = largest(y, iy + 3, 3)

@@ -10,7 +10,7 @@ import numpy as np
 from chasles.integrate import table
 from chasles.integrate.tableau import TABLEAUX, Tableau
 
-COORDINATES = {"exp": table.EXP, "cay": table.CAYLEY, "second_kind": table.SECOND_KIND}
+COORDINATES = {"exp": table.EXP, "cay": table.CAYLEY, "cay2": table.CAYLEY2, "second_kind": table.SECOND_KIND}
 
 # (target stage or "end", i, j, coefficient of h^2 [f_i, f_j]); stages are counted from 0
 MINIMAL = {
@@ -25,7 +25,7 @@ class RKMK:
 
     `tableau` is a name or a `Tableau` of your own. `dexpinv` is "exact", a number of terms of its series (order p needs
     p - 2), or "minimal": no dexpinv but the fewest commutators, one for "kutta3" and two for "rk4" (004 section 2.2).
-    `coordinates` is "exp", "cay" or "second_kind".
+    `coordinates` is "exp", "cay", "cay2" or "second_kind"; a problem may ask for its own.
     """
 
     tableau: str | Tableau = "rk4"

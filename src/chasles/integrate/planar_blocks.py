@@ -9,6 +9,7 @@ from chasles.integrate.table import (
     ALGEBRA,
     ALGEBRA_PLANE,
     CAYLEY,
+    CAYLEY2,
     COUNT,
     EXP,
     KIND,
@@ -28,7 +29,7 @@ from chasles.kernel.workspace import load3, store3
 from chasles.lie import se2, so2
 
 # one map for all, and no operation asks for it
-MAPS: dict[int, tuple] = dict.fromkeys((EXP, CAYLEY, SECOND_KIND, SERIES), (se2.exp, se2.exp, se2.exp))
+MAPS: dict[int, tuple] = dict.fromkeys((EXP, CAYLEY, SECOND_KIND, SERIES, CAYLEY2), (se2.exp, se2.exp, se2.exp))
 
 
 @kernel

@@ -18,10 +18,12 @@ class LieODE:
     `space` is a `Space`, or a `MatrixGroup` or `FrameSpace`, which are integrated in plain Python. `field` is compiled
     (see `field`), called as f(t, y, p, out), or a plain Python function f(t, y, p) that returns the algebra element.
     `parameters` is the vector p. `correction` is a compiled field that writes to out the point to go on from, given
-    the result y of each accepted step: a projection, say.
+    the result y of each accepted step: a projection, say. `coordinates` is the coordinate map that a problem asks for,
+    one of those of `RKMK`, instead of the method's; a step beyond its chart then raises `ChartError`.
     """
 
     space: Any
     field: Field | Callable
     parameters: Sequence[float] | np.ndarray = ()
     correction: Field | None = None
+    coordinates: str | None = None

@@ -12,6 +12,7 @@ from chasles.integrate.table import (
     ALGEBRA,
     ALGEBRA_SO3,
     CAYLEY,
+    CAYLEY2,
     EXP,
     KIND,
     POINT,
@@ -93,6 +94,11 @@ def pull_cay(x, f, terms):
 
 
 @kernel
+def pull_cay2(x, f, terms):
+    return mul(so3.dcay2inv(x), f)
+
+
+@kernel
 def pull_ccsk(x, f, terms):
     return mul(so3.dccskinv(x), f)
 
@@ -101,6 +107,7 @@ def pull_ccsk(x, f, terms):
 MAPS = {
     EXP: (so3.exp, quaternion.exp, pull_exp),
     CAYLEY: (so3.cay, s3.cay, pull_cay),
+    CAYLEY2: (so3.cay2, s3.cay2, pull_cay2),
     SECOND_KIND: (so3.ccsk, quaternion_ccsk, pull_ccsk),
     SERIES: (so3.exp, quaternion.exp, bernoulli),
 }

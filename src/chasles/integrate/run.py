@@ -137,6 +137,7 @@ class Run(ABC):
     start: float
     end: float
     resumed = False
+    row_sizes: tuple[int, int]  # numbers in a point and in a field value or move, for a sink
     sink: Sink | None = None
 
     def __init__(self, problem: Any, method: Any, span, options: Options):

@@ -13,6 +13,7 @@ from chasles.integrate.explicit import ExplicitRun
 from chasles.integrate.generic import GenericRun
 from chasles.integrate.implicit import ImplicitRun
 from chasles.integrate.magnus import LinearRun
+from chasles.integrate.method import RKMK
 from chasles.integrate.problem import LieODE as LieODE
 from chasles.integrate.run import Options, Run, Sink
 from chasles.integrate.solution import Solution
@@ -62,6 +63,7 @@ def solve(
 
 def start(problem: Any, method: Any, span: tuple[float, float], y0: ArrayLike, options: Options) -> Any:
     """A run of the class that fits the problem and the method."""
+    _check_coordinates(problem, method)
     for run in RUNS:
         if run.fits(problem, method):
             make: Any = run  # each class of runs takes the same arguments
@@ -69,6 +71,23 @@ def start(problem: Any, method: Any, span: tuple[float, float], y0: ArrayLike, o
     if hasattr(problem, "ode"):  # the same problem as a LieODE, for methods that know nothing of its structure
         return start(problem.ode, method, span, y0, options)
     raise TypeError(f"solve: {_mismatch(problem, method)}")
+
+
+def _check_coordinates(problem: Any, method: Any) -> None:
+    """A problem that asks for a coordinate map is for methods that can use it."""
+    wanted = getattr(problem, "coordinates", None)
+    if wanted is None or wanted == getattr(method, "coordinates", "exp"):
+        return
+    if not isinstance(method, RKMK):
+        raise ValueError(
+            f"solve: the problem asks for the coordinate map {wanted!r}, and {method!r} moves along exponentials; take "
+            "RKMK, or local coordinates that are exponential"
+        )
+    if method.coordinates != "exp" or method.dexpinv != "exact":
+        raise ValueError(
+            f"solve: the problem asks for the coordinate map {wanted!r}, the method is {method!r}; leave the choice to "
+            f"the problem: RKMK({method.table.name!r})"
+        )
 
 
 def _mismatch(problem: Any, method: Any) -> str:

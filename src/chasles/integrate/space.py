@@ -12,6 +12,7 @@ from chasles.integrate import blocks, table
 from chasles.integrate.scalar import SCALAR
 from chasles.lie import pose, s3, se2, se3, so2, so3
 from chasles.lie.product import counted, vector_length
+from chasles.lie.transition.coordinates import ABSOLUTE, QUATERNION
 
 TOLERANCE = 1e-8  # how far a starting point may be off the space
 
@@ -67,6 +68,13 @@ KINDS = {
     "so3*": Kind(table.ROTATED, (3,), 3, _any, "vector"),
     "se3*": Kind(table.COSCREWED, (6,), 6, _any, "pair of vectors"),
 }
+# absolute coordinates of a body, moved by one of two groups
+CHARTS = {
+    f"{group}:{chart.name}": Kind(first + chart.code, (6,), 6, _any, "six coordinates of a body")
+    for group, first in (("se3", table.CHART), ("so3xr3", table.PRODUCT_CHART))
+    for chart in ABSOLUTE.values()
+    if chart.code != QUATERNION
+}
 
 
 class Space:
@@ -74,8 +82,10 @@ class Space:
 
     Names: the groups so2, so3, s3, se2, se3, pose acting on themselves; s2 and so3* (rotations), ts2 and t*s2 (SE(3) by
     Ad, 004 section 5.1), se3* (coadjoint), t*so3 (the semidirect product of 004 section 3.1, stored as quaternion and
-    momentum), r1, r2, ... (translations). A number repeats the name before it. `side` is that of the groups' action on
-    themselves: "left" writes exp(x) y (f is a spatial velocity), "right" y exp(x) (f is a body velocity).
+    momentum), r1, r2, ... (translations), and absolute coordinates of a body other than quaternions, moved by SE(3) or
+    SO(3) x R3: se3:rotation_vector, so3xr3:euler:ZYX, ... (names of `lie.transition`).
+    A number repeats the name before it. `side` is that of the groups' action on themselves: "left" writes exp(x) y (f
+    is a spatial velocity), "right" y exp(x) (f is a body velocity).
     Points and algebra vectors are flat arrays, block after block.
     """
 
@@ -86,10 +96,8 @@ class Space:
         self._blocks = tuple(self._parse())
         rows, iy, ix = [], 0, 0
         for _, kind in self._blocks:
-            mirrored = side == "right" and kind.code in (
-                *(table.SO2, table.SO3, table.S3, table.SE2),
-                *(table.SE3, table.POSE),
-            )
+            group = (table.SO2, table.SO3, table.S3, table.SE2, table.SE3, table.POSE)
+            mirrored = side == "right" and (kind.code in group or kind.code >= table.CHART)
             rows.append((kind.code, iy, ix, kind.algebra, -1 if mirrored else 1))
             iy, ix = iy + kind.size, ix + kind.algebra
         self.table = np.array(rows, dtype=np.int64)
@@ -114,10 +122,15 @@ class Space:
         for name, count in counted("Space", self.description):
             if name in KINDS:
                 kind = KINDS[name]
+            elif name in CHARTS:
+                kind = CHARTS[name]
             elif n := vector_length(name):
                 kind = Kind(table.VECTOR, (n,), n, _any, "vector")
             else:
-                raise ValueError(f"Space: {name!r} is unknown; expected one of {', '.join(KINDS)}, r1, r2, ...")
+                raise ValueError(
+                    f"Space: {name!r} is unknown; expected one of {', '.join(KINDS)}, r1, r2, ..., "
+                    "se3:rotation_vector, so3xr3:rotation_vector, ..."
+                )
             for _ in range(count):
                 yield name, kind
 

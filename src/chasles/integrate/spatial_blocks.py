@@ -10,6 +10,7 @@ from chasles.integrate.table import (
     ALGEBRA,
     ALGEBRA_SE3,
     CAYLEY,
+    CAYLEY2,
     EXP,
     KIND,
     POINT,
@@ -148,6 +149,11 @@ def pull_cay(x, f, terms):
 
 
 @kernel
+def pull_cay2(x, f, terms):
+    return blocks_mul(se3.dcay2inv(x), f)
+
+
+@kernel
 def pull_ccsk(x, f, terms):
     return blocks_mul(se3.dccskinv(x), f)
 
@@ -156,6 +162,7 @@ def pull_ccsk(x, f, terms):
 MAPS = {
     EXP: (se3.exp, pose_exp, pull_exp),
     CAYLEY: (se3.cay, pose_cay, pull_cay),
+    CAYLEY2: (se3.cay2, pose.cay2, pull_cay2),
     SECOND_KIND: (se3.ccsk, pose_ccsk, pull_ccsk),
     SERIES: (se3.exp, pose_exp, bernoulli),
 }

@@ -18,7 +18,19 @@ from chasles.integrate.explicit_layout import (
     TALLY,
 )
 from chasles.integrate.explicit_step import linear, second_result
-from chasles.integrate.table import ALGEBRA, ALGEBRA_SE3, COUNT, KIND, POINT, POSE, SCREWED, SE3, VECTOR, algebra_of
+from chasles.integrate.table import (
+    ALGEBRA,
+    ALGEBRA_SE3,
+    CHART,
+    COUNT,
+    KIND,
+    POINT,
+    POSE,
+    SCREWED,
+    SE3,
+    VECTOR,
+    algebra_of,
+)
 from chasles.kernel.lanes import all_true, like, load
 from chasles.kernel.policy import kernel
 
@@ -29,7 +41,7 @@ def scale_of(table, i, m, y, out):
     kind, iy = table[i, KIND], table[i, POINT]
     if kind == VECTOR:
         return max(abs(y[iy + m]), abs(out[iy + m]))
-    if m < 3 or algebra_of(kind) != ALGEBRA_SE3:
+    if m < 3 or (algebra_of(kind) != ALGEBRA_SE3 and kind < CHART):
         return 1.0
     largest = 1e-300
     first, stride = iy, 1
@@ -37,7 +49,7 @@ def scale_of(table, i, m, y, out):
         first, stride = iy + 3, 4
     elif kind == POSE:
         first = iy + 4
-    elif kind == SCREWED:
+    elif kind == SCREWED or kind >= CHART:
         first = iy + 3
     for k in range(3):
         largest = max(largest, max(abs(y[first + stride * k]), abs(out[first + stride * k])))

@@ -10,8 +10,10 @@ from chasles.kernel.policy import kernel
 
 # kinds of blocks, and the algebra that acts
 VECTOR, SO2, SO3, S3, SE2, SE3, POSE, ROTATED, SCREWED, COSCREWED = range(10)
-ABELIAN, ALGEBRA_SO3, ALGEBRA_SE3, ALGEBRA_PLANE = range(4)
-EXP, CAYLEY, SECOND_KIND, SERIES = range(4)  # coordinate maps; SERIES: exp with a truncated inverse differential
+CHART, PRODUCT_CHART = 16, 64  # absolute coordinates of a body, plus their code, moved by SE(3) and by SO(3) x R3
+ABELIAN, ALGEBRA_SO3, ALGEBRA_SE3, ALGEBRA_PLANE, ALGEBRA_CHART, ALGEBRA_PRODUCT = range(6)
+# coordinate maps; SERIES: exp with a truncated inverse differential
+EXP, CAYLEY, SECOND_KIND, SERIES, CAYLEY2 = range(5)
 KIND, POINT, ALGEBRA, COUNT, SIDE = range(5)  # columns of the table
 COLUMNS = 5
 
@@ -21,6 +23,8 @@ def algebra_of(kind):
     """Which algebra acts on a kind of block; rotations of the plane are counted to its motions."""
     if kind == VECTOR:
         return ABELIAN
+    if kind >= CHART:
+        return ALGEBRA_CHART if kind < PRODUCT_CHART else ALGEBRA_PRODUCT
     if kind == SO3 or kind == S3 or kind == ROTATED:
         return ALGEBRA_SO3
     return ALGEBRA_PLANE if kind == SO2 or kind == SE2 else ALGEBRA_SE3

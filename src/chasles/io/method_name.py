@@ -1,4 +1,5 @@
-"""Integrators by name, as files and the command line write them: "rk4", "cf4", { name = "rkmk", tableau = "rk4" }."""
+"""Integrators by name, as files and the command line write them: "rk4", "cf4",
+{ name = "generalized_alpha", rho = 0.9 }."""
 
 from __future__ import annotations
 
@@ -7,6 +8,7 @@ from dataclasses import fields
 from typing import Any
 
 from chasles.integrate import method as explicit
+from chasles.integrate.constrained_method import BLieDF, GeneralizedAlpha, HalfExplicit, Rattle
 from chasles.integrate.gauss import Gauss, LieMidpoint
 from chasles.integrate.method import RKMK, CommutatorFree, CrouchGrossman, Exponentials, LowStorage
 from chasles.integrate.tableau import TABLEAUX
@@ -18,8 +20,16 @@ SHORT: dict[str, Callable[[str], Any]] = {
     **dict.fromkeys(explicit.CROUCH_GROSSMAN, CrouchGrossman),
     **dict.fromkeys(explicit.LOW_STORAGE, LowStorage),
 }
-# with options
-LONG: dict[str, type] = {"rkmk": RKMK, "gauss": Gauss, "lie_midpoint": LieMidpoint}
+# with options; the last four are for constrained systems in absolute coordinates
+LONG: dict[str, type] = {
+    "rkmk": RKMK,
+    "gauss": Gauss,
+    "lie_midpoint": LieMidpoint,
+    "generalized_alpha": GeneralizedAlpha,
+    "bliedf": BLieDF,
+    "rattle": Rattle,
+    "half_explicit": HalfExplicit,
+}
 
 
 def method_from(given: Any) -> Any:

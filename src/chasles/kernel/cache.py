@@ -32,7 +32,8 @@ PACKAGE = Path(__file__).resolve().parents[1]
 BELOW = {
     "kernel": (),
     "lie": ("kernel",),
-    "integrate": ("kernel", "lie"),
+    "lie.transition": ("kernel", "lie"),
+    "integrate": ("kernel", "lie", "lie.transition"),
     "force": ("kernel", "lie"),
     "constraint": ("kernel", "lie"),
     "relative": ("kernel", "lie", "force"),
@@ -42,7 +43,11 @@ BELOW = {
     "relative.parameter": ("kernel", "lie", "force", "relative"),
     "absolute": ("kernel", "lie", "force", "constraint"),
     "absolute.implicit": ("kernel", "lie", "force", "constraint", "absolute"),
-    "simulation": ("kernel", "lie", "force", "constraint", "relative", "absolute", "integrate"),
+    "transition": ("kernel", "lie", "lie.transition", "integrate"),
+    "simulation": ("kernel", "lie", "lie.transition", "force", "constraint", "relative", "absolute", "integrate"),
+    "simulation.closed": (
+        *("kernel", "lie", "lie.transition", "force", "constraint", "relative", "relative.loop", "integrate"),
+    ),
 }
 _KEY = re.compile("[0-9a-f]{16}").fullmatch
 

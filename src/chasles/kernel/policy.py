@@ -73,9 +73,12 @@ def kernel(function: Callable | None = None, *, entry: bool = False, allocates: 
 
 def _counting(function: Callable, allocates: bool) -> dict[str, bool]:
     """The package's kernels, but for a few, allocate nothing, so they need not count references to arrays, which costs
-    time twice: when they are compiled and when they run. The option is Numba's own and may go; then all count."""
-    own = (function.__module__ or "").startswith("chasles.") and not allocates
-    return {"_nrt": False} if own and hasattr(DefaultOptions, "_nrt") else {}
+    time twice: when they are compiled and when they run. The option is Numba's own and may go; then all count.
+
+    Those that do allocate must say so: without a word they take the option of the caller that compiles them first,
+    which depends on what is in the cache."""
+    own = (function.__module__ or "").startswith("chasles.")
+    return {"_nrt": allocates} if own and hasattr(DefaultOptions, "_nrt") else {}
 
 
 def native(function: Callable, keep: bool = True) -> Any:

@@ -1,7 +1,7 @@
 """Constraints beyond joints: rigid links, points on lines and planes, couplings, drives, rolling, and the user's own.
 
-They are part of a `System`, and hold in absolute coordinates: system.compile("absolute"), simulate(...,
-coordinates="absolute").
+They are part of a `System`. In absolute coordinates they stand beside the joints; in joint coordinates they are rows
+that close the tree.
 """
 
 from __future__ import annotations

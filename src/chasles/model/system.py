@@ -154,16 +154,21 @@ class System:
         return float(sum(body.mass for body in self.bodies))
 
     def compile(self, coordinates: str = "relative", **options: Any) -> Any:
-        """The system ready to compute with: in joint coordinates ("relative") a `Mechanism`, in the poses of all bodies
+        """The system ready to compute with: in joint coordinates ("relative") a `Mechanism` or, if it has loops or
+        constraints, a `ClosedMechanism` (with cut=[joints] to name joints that are cut); in the poses of all bodies
         ("absolute", with space="SE3" | "SO3xR3" | "auto" | {body: space}) an `AbsoluteMechanism`."""
         makers = {  # named, not imported: they stand on this layer
-            "relative": ("chasles.relative.mechanism", "Mechanism"),
+            "relative": ("chasles.relative.loop.closed", "compiled"),
             "absolute": ("chasles.absolute.mechanism", "AbsoluteMechanism"),
         }
         if coordinates not in makers:
             raise ValueError(f"System.compile: coordinates {coordinates!r}; expected one of {', '.join(makers)}")
         module, maker = makers[coordinates]
         return getattr(importlib.import_module(module), maker)(self, **options)
+
+    def analyse(self, q: ArrayLike | None = None, **options: Any) -> Any:
+        """Freedoms and redundant constraints, at a configuration and nearby: see `chasles.analyse`."""
+        return importlib.import_module("chasles.simulation.analyse").analyse(self, q, **options)
 
     # ------------------------------------------------------------ other systems from this one
 

@@ -50,14 +50,12 @@ def inbound(system: System) -> dict[str, Joint]:
     carried: dict[str, Joint] = {}
     if system.constraints:
         names = [repr(constraint.name) for constraint in system.constraints]
-        raise ValueError(
-            f"the constraints {', '.join(names[:8])} are not part of joint coordinates; use absolute coordinates"
-        )
+        raise ValueError(f"the constraints {', '.join(names[:8])} are no part of a tree; use system.compile()")
     for joint in system.joints:
         if joint.child in carried:
             raise ValueError(
                 f"body {joint.child!r} is the child of two joints, {carried[joint.child].name!r} and {joint.name!r}: "
-                "in joint coordinates the mechanism must be a tree; if there is a loop, use absolute coordinates"
+                "a `Mechanism` must be a tree; use system.compile(), which closes loops"
             )
         carried[joint.child] = joint
     taken = {joint.name for joint in system.joints}
@@ -87,7 +85,7 @@ def depth_first(system: System) -> list[Joint]:
         lost = [joint.name for joint in carried.values() if joint.name not in seen]
         raise ValueError(
             f"joints {', '.join(map(repr, lost[:6]))} form a loop that does not reach the ground: "
-            "in joint coordinates the mechanism must be a tree"
+            "a `Mechanism` must be a tree; use system.compile(), which closes loops"
         )
     return order
 

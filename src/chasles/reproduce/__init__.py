@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from chasles.reproduce.figure import Figure
 
-PAPERS = ("000", "004")
+PAPERS = ("000", "003", "004")
 
 
 def paper(number: str) -> dict[int, Callable[[], Figure]]:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from chasles.model.system import System
+from chasles.relative.loop.closed import ClosedMechanism
 from chasles.relative.mechanism import Mechanism
 
 
@@ -23,8 +24,8 @@ class Actuation:
         self._limits = np.array([(a.lower, a.upper) for a in self.actuators]).reshape(-1, 2)
 
     @classmethod
-    def of_tree(cls, mechanism: Mechanism) -> Actuation:
-        """Those of a tree in joint coordinates."""
+    def of_tree(cls, mechanism: Mechanism | ClosedMechanism) -> Actuation:
+        """Those of a mechanism in joint coordinates."""
         return cls(mechanism.system, mechanism.tree.velocities, mechanism.nv)
 
     @property

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,9 +12,11 @@ from chasles.absolute.mechanism import AbsoluteMechanism
 from chasles.absolute.space import SE3_NAME
 from chasles.constraint.screws import SingularJointError
 from chasles.integrate.problem import LieODE
+from chasles.integrate.solution import Solution
 from chasles.integrate.space import Space
 from chasles.lie.rotation import quaternion_to_matrix
 from chasles.model.system import System
+from chasles.relative.loop.spanning import span
 from chasles.relative.mechanism import Mechanism
 from chasles.simulation.actuation import Actuation
 from chasles.simulation.body_motion import (
@@ -121,6 +122,10 @@ class BodyDynamics:
     def actuation(self) -> Actuation:
         return Actuation(self.mechanism.system, self.mechanism.joint_tables.velocities, self.mechanism.joint_tables.nv)
 
+    def explained(self, solution: Solution) -> Solution:
+        """A solution, with more to say on how it ended; there is nothing more."""
+        return solution
+
     def laws_may_raise(self):
         return laws_may_raise((*self.mechanism.forces.laws, *self.mechanism.laws))
 
@@ -133,7 +138,7 @@ class BodyDynamics:
         twists: ArrayLike | None,
         assemble: bool,
     ) -> np.ndarray:
-        """The state at the start, at time t: from poses and twists of the bodies, or from q and v of a tree.
+        """The state at the start, at time t: from poses and twists of the bodies, or from q and v of joint coordinates.
 
         A state off the constraints is projected, or refused with the joints and by how much.
         """
@@ -141,10 +146,11 @@ class BodyDynamics:
         if poses is None:
             if twists is not None:
                 raise ValueError("simulate: twists need poses; or give q and v in joint coordinates")
-            tree = Mechanism(replace(self.mechanism.system, constraints=()))
+            tree = Mechanism(span(self.mechanism.system).system)
             at = tree.neutral() if q is None else tree.check_q("simulate", q)
             speed = np.zeros(tree.nv) if v is None else tree.check_v("simulate", "v", v)
-            poses, twists = tree.poses(at), tree.twists(at, speed)
+            bodies = self.mechanism.bodies  # those of the tree may have more parts
+            poses, twists = tree.poses(at, bodies), tree.twists(at, speed, bodies)
             where = tree.tree.coordinates
             angles = np.array([at[where[joint]][k] for joint, k in self.mechanism.counted])
         elif q is not None or v is not None:

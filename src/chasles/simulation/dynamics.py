@@ -6,8 +6,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from chasles.integrate.problem import LieODE
+from chasles.integrate.solution import Solution
 from chasles.integrate.space import Space
 from chasles.model.system import System
+from chasles.relative.loop.closed import ClosedMechanism
 from chasles.relative.mechanism import Mechanism
 from chasles.relative.tables import FREE, LINK, SPHERICAL, link_table
 from chasles.simulation.actuation import Actuation
@@ -18,11 +20,13 @@ from chasles.simulation.tree_motion import PART, parameters, tree_motion
 class TreeDynamics:
     """The motion of a tree on its space: y = (q, v, work), velocities acting from the right (body velocities)."""
 
+    mechanism: Mechanism | ClosedMechanism
+
     def __init__(self, system: System | Mechanism):
-        self.mechanism = system if isinstance(system, Mechanism) else Mechanism(system)
-        self.nq, self.nv = self.mechanism.nq, self.mechanism.nv
-        self.space = Space(*_blocks(self.mechanism.topology), f"r{self.nv + 1}", side="right")
-        self.parameters = parameters(self.mechanism)
+        self.mechanism = mechanism = system if isinstance(system, Mechanism) else Mechanism(system)
+        self.nq, self.nv = mechanism.nq, mechanism.nv
+        self.space = Space(*blocks(mechanism.topology), f"r{self.nv + 1}", side="right")
+        self.parameters = parameters(mechanism)
         whole = self.parameters.view(np.int64)
         self.control = slice(int(whole[PART.control]), int(whole[PART.work]))  # where the input is in the parameters
 
@@ -42,6 +46,14 @@ class TreeDynamics:
             raise ValueError(f"simulate: q and v have shapes {q.shape} and {v.shape}; expected one state")
         return np.concatenate([q, v, [work]])
 
+    def start(self, t: float, q: ArrayLike | None, v: ArrayLike | None, assemble: bool) -> np.ndarray:
+        """The state at the start; a tree has nothing to assemble."""
+        return self.state(q, v)
+
+    def explained(self, solution: Solution) -> Solution:
+        """A solution, with more to say on how it ended; of a tree there is nothing more."""
+        return solution
+
     def split(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """q, v and work of states (..., nq + nv + 1)."""
         return y[..., : self.nq], y[..., self.nq : self.nq + self.nv], y[..., -1]
@@ -54,10 +66,11 @@ class TreeDynamics:
         return Actuation.of_tree(self.mechanism)
 
     def laws_may_raise(self):
+        assert isinstance(self.mechanism, Mechanism)
         return laws_may_raise(self.mechanism.acting.laws)
 
 
-def _blocks(topology: np.ndarray) -> list[str]:
+def blocks(topology: np.ndarray) -> list[str]:
     """The space of q: a pose for each free joint, a quaternion for each spherical one, vectors in between."""
     blocks, plain = [], 0
     for kind in link_table(topology)[:, LINK.kind].tolist():

@@ -121,6 +121,7 @@ def linearize(
     """
     dynamics = TreeDynamics(system)
     mechanism, nq, nv = dynamics.mechanism, dynamics.nq, dynamics.nv
+    assert isinstance(mechanism, Mechanism)  # which refuses what closes a tree
     actuation = Actuation.of_tree(mechanism)
     u = np.zeros(actuation.inputs) if control is None else np.atleast_1d(np.asarray(control, dtype=float))
     forces = actuation.forces(u)

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from chasles.integrate.solution import Solution
+from chasles.relative.loop.closed import ClosedMechanism
 from chasles.relative.mechanism import Mechanism
 from chasles.simulation.dynamics import TreeDynamics
 from chasles.simulation.joint_motion import JointMotion
@@ -203,7 +204,7 @@ class Run(SolvedRun):
     dynamics: TreeDynamics
 
     @property
-    def mechanism(self) -> Mechanism:
+    def mechanism(self) -> Mechanism | ClosedMechanism:
         return self.dynamics.mechanism
 
     @property

@@ -184,6 +184,8 @@ def _columns(
         wrt = (*(("q", "v") if directions is None else ()), *names)
     elif isinstance(wrt, str):
         wrt = (wrt,)
+    tree = dynamics.mechanism
+    assert isinstance(tree, Mechanism)
     columns: dict[str, slice] = {}
     starts: list[np.ndarray] = []
     shifts: list[np.ndarray] = []
@@ -193,7 +195,7 @@ def _columns(
         """Columns that change the initial state (2 nv, m) or the tables (count, m)."""
         nonlocal total
         point = np.zeros((dynamics.space.size, state.shape[1]))
-        point[:nq] = dynamics.mechanism.configuration.lift(q, state[:nv].T).T
+        point[:nq] = tree.configuration.lift(q, state[:nv].T).T
         point[nq : nq + nv] = state[nv:]
         starts.append(point)
         shifts.append(shift)

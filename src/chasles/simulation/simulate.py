@@ -13,6 +13,7 @@ from chasles.integrate.event import Event
 from chasles.integrate.method import RKMK
 from chasles.integrate.run import check_span
 from chasles.model.system import System
+from chasles.relative.loop.closed import ClosedMechanism
 from chasles.relative.mechanism import Mechanism
 from chasles.simulation.body_run import BodyRun
 from chasles.simulation.run import Run
@@ -24,7 +25,7 @@ DEFAULT_METHOD, DEFAULT_RTOL, DEFAULT_ATOL = RKMK("dopri5"), 1e-8, 1e-10
 
 @overload
 def simulate(
-    system: System | Mechanism | AbsoluteMechanism,
+    system: System | Mechanism | ClosedMechanism | AbsoluteMechanism,
     span: tuple[float, float],
     q: ArrayLike | None = ...,
     v: ArrayLike | None = ...,
@@ -34,7 +35,7 @@ def simulate(
 ) -> BodyRun: ...
 @overload
 def simulate(
-    system: System | Mechanism,
+    system: System | Mechanism | ClosedMechanism,
     span: tuple[float, float],
     q: ArrayLike | None = ...,
     v: ArrayLike | None = ...,
@@ -44,14 +45,14 @@ def simulate(
 ) -> Run: ...
 @overload
 def simulate(
-    system: System | Mechanism | AbsoluteMechanism,
+    system: System | Mechanism | ClosedMechanism | AbsoluteMechanism,
     span: tuple[float, float],
     q: ArrayLike | None = ...,
     v: ArrayLike | None = ...,
     **options: Any,
 ) -> Run | BodyRun: ...
 def simulate(  # type: ignore[misc]  # the overloads sum up what has no part in the type of the result
-    system: System | Mechanism | AbsoluteMechanism,
+    system: System | Mechanism | ClosedMechanism | AbsoluteMechanism,
     span: tuple[float, float],
     q: ArrayLike | None = None,
     v: ArrayLike | None = None,
@@ -83,15 +84,18 @@ def simulate(  # type: ignore[misc]  # the overloads sum up what has no part in 
 
     `control` is a constant input; `controller(t, q, v)` returns the input at every `period` [s], and it is held until
     the next: a sampled controller. An input has one number for each actuator of the system, or, if it has none, a
-    generalised force for each velocity. q and v are joint coordinates and velocities, in both kinds of coordinates.
+    generalised force for each velocity. q and v are joint coordinates and velocities, in both kinds of coordinates;
+    loops and further constraints close the tree of `system.compile()`.
 
-    coordinates="absolute" (the poses of all bodies, joints as constraints, loops welcome): `space` is "SE3", "SO3xR3",
-    a mapping of bodies to these, or "auto"; `stabilization` is "projection" onto the constraints after each step,
+    coordinates="absolute" (the poses of all bodies, joints as constraints): `space` is "SE3", "SO3xR3", a mapping of
+    bodies to these, or "auto". The start is q and v in joint coordinates, or `poses` (bodies, 7) and body `twists`
+    (bodies, 6).
+
+    With constraints, in either coordinates: `stabilization` is "projection" onto the constraints after each step,
     "baumgarte", g'' = -2 alpha g' - beta² g with `baumgarte` = (alpha, beta) [1/s] (constants of the model, default
-    20 1/s each: below a tenth of 1/step, and never tied to it, which would spoil the order), or None. The start is q
-    and v of a tree, or `poses` (bodies, 7) and body `twists` (bodies, 6); with assemble=True it is projected onto
-    the constraints first, else it must satisfy them. trivialization="right" takes spatial velocities in place of those
-    in the bodies, and moves poses by exp on the left.
+    20 1/s each: below a tenth of 1/step, and never tied to it, which would spoil the order), or None. With
+    assemble=True the start is projected onto the constraints first, else it must satisfy them. In absolute coordinates
+    trivialization="right" takes spatial velocities in place of those in the bodies, and moves poses by exp on the left.
 
     With `file` the run is written to a result file while it goes on, and comes back as that file opened (`open`);
     ended early, by Ctrl-C or however, `resume` continues it to the same bits.

@@ -11,10 +11,12 @@ from numpy.typing import ArrayLike
 from chasles.absolute.mechanism import AbsoluteMechanism
 from chasles.model.placement import as_numbers
 from chasles.model.system import System
+from chasles.relative.loop.closed import ClosedMechanism
 from chasles.relative.mechanism import Mechanism
 from chasles.simulation.bodies import BodyDynamics
 from chasles.simulation.body_run import BodyRun
-from chasles.simulation.dynamics import TreeDynamics
+from chasles.simulation.closed.dynamics import ClosedDynamics, dynamics_of
+from chasles.simulation.closed.run import ClosedRun
 from chasles.simulation.run import Run
 
 DEFAULT_BAUMGARTE = (20.0, 20.0)  # [1/s]
@@ -22,7 +24,7 @@ DEFAULT_BAUMGARTE = (20.0, 20.0)  # [1/s]
 
 def prepare(
     where: str,
-    system: System | Mechanism | AbsoluteMechanism,
+    system: System | Mechanism | ClosedMechanism | AbsoluteMechanism,
     start: float,
     q: ArrayLike | None,
     v: ArrayLike | None,
@@ -38,21 +40,21 @@ def prepare(
     trivialization: str = "left",
 ) -> tuple[Any, np.ndarray, type]:
     """Dynamics, state at the start, and the kind of run they make. Arguments as in `simulate`."""
+    if stabilization not in ("projection", "baumgarte", None):
+        raise ValueError(f'{where}: stabilization {stabilization!r}; expected "projection", "baumgarte" or None')
+    feedback = (0.0, 0.0)
+    if stabilization == "baumgarte":
+        feedback = tuple(as_numbers(where, "baumgarte", baumgarte, (2,)).tolist())
+        if min(feedback) < 0 or not any(feedback):
+            raise ValueError(f"{where}: baumgarte is {baumgarte!r}; expected two rates [1/s], not negative")
     if coordinates == "absolute" or isinstance(system, AbsoluteMechanism):
-        if isinstance(system, Mechanism):
+        if isinstance(system, Mechanism | ClosedMechanism):
             system = system.system
-        if stabilization not in ("projection", "baumgarte", None):
-            raise ValueError(f'{where}: stabilization {stabilization!r}; expected "projection", "baumgarte" or None')
-        feedback = (0.0, 0.0)
-        if stabilization == "baumgarte":
-            feedback = tuple(as_numbers(where, "baumgarte", baumgarte, (2,)).tolist())
-            if min(feedback) < 0 or not any(feedback):
-                raise ValueError(f"{where}: baumgarte is {baumgarte!r}; expected two rates [1/s], not negative")
         bodies = BodyDynamics(system, space, stabilization == "projection", feedback, inputs, trivialization)
         return bodies, bodies.start(start, q, v, poses, twists, assemble), BodyRun
     if coordinates != "relative":
         raise ValueError(f'{where}: coordinates {coordinates!r}; expected "relative" or "absolute"')
     if poses is not None or twists is not None:
         raise ValueError(f'{where}: poses and twists are for coordinates="absolute"; give q and v')
-    tree = TreeDynamics(system)
-    return tree, tree.state(q, v), Run
+    tree = dynamics_of(system, stabilization == "projection", feedback)
+    return tree, tree.start(start, q, v, assemble), ClosedRun if isinstance(tree, ClosedDynamics) else Run

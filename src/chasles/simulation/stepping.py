@@ -14,6 +14,7 @@ from chasles.integrate.explicit_layout import STATE
 from chasles.integrate.method import RKMK
 from chasles.integrate.run import Options
 from chasles.model.system import System
+from chasles.relative.loop.closed import ClosedMechanism
 from chasles.relative.mechanism import Mechanism
 from chasles.simulation.start import prepare
 
@@ -30,7 +31,7 @@ class Simulation:
 
     def __init__(
         self,
-        system: System | Mechanism | AbsoluteMechanism,
+        system: System | Mechanism | ClosedMechanism | AbsoluteMechanism,
         step: float,
         q: ArrayLike | None = None,
         v: ArrayLike | None = None,
@@ -52,7 +53,7 @@ class Simulation:
         self._control = self._run.p[self.dynamics.control]
 
     @property
-    def mechanism(self) -> Mechanism | AbsoluteMechanism:
+    def mechanism(self) -> Mechanism | ClosedMechanism | AbsoluteMechanism:
         return self.dynamics.mechanism
 
     @property

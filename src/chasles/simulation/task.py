@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 from chasles.integrate.run import Sink
 from chasles.integrate.solution import Solution
 from chasles.integrate.solve import solve
+from chasles.simulation.constrained import solve_motion
 
 Controller = Callable[[float, np.ndarray, np.ndarray], ArrayLike]
 JUMPS = "the input of a sampled controller jumps between the points"
@@ -68,22 +69,21 @@ class Task:
         then."""
         try:
             if self.controller is None:
-                with self.dynamics.laws_may_raise():
-                    solution = solve(
-                        *(self.dynamics.problem(self.u), self.method, self.span, self.state),
-                        **self.more,
-                        resume=resume,
-                        progress=progress,
-                        sink=recorder,
-                    )
+                solution = solve_motion(
+                    *(self.dynamics, self.method, self.span, self.state, self.u),
+                    **self.more,
+                    resume=resume,
+                    progress=progress,
+                    sink=recorder,
+                )
                 if recorder is None:
                     held = None if self.u is None else np.broadcast_to(self.u, (len(solution.t), len(self.u)))
-                    return self.make(self.dynamics, solution, self.options, controls=held, task=self)
+                    return self.make(self.dynamics, self.dynamics.explained(solution), self.options, controls=held, task=self)
             else:
                 pieces, inputs = self._sampled(recorder, *(after or (0, self.state)))
                 if recorder is None:
-                    held = _held(pieces, inputs)
-                    return self.make(self.dynamics, _joined(pieces), self.options, controls=held, task=self)
+                    held, solution = _held(pieces, inputs), self.dynamics.explained(_joined(pieces))
+                    return self.make(self.dynamics, solution, self.options, controls=held, task=self)
                 solution = pieces[-1]
         except Exception as error:
             if recorder is not None:

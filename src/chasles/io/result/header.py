@@ -25,8 +25,12 @@ from chasles.io.model_writer import model_text
 from chasles.io.result.layout import ResultFileError
 from chasles.model.law import Law, PythonLaw
 from chasles.model.system import System
+from chasles.relative.loop.closed import ClosedMechanism
+from chasles.relative.loop.tables import HEAD
 from chasles.simulation.bodies import BodyDynamics
 from chasles.simulation.body_run import BodyRun
+from chasles.simulation.closed.dynamics import ClosedDynamics
+from chasles.simulation.closed.run import ClosedRun
 from chasles.simulation.dynamics import TreeDynamics
 from chasles.simulation.run import Run
 from chasles.simulation.task import Task
@@ -128,6 +132,8 @@ def task_of(
     try:
         system = study_of_text(model, f"{file}, model", given).system
         dynamics, make = _dynamics_of_text(header["dynamics"], system)
+        if needed and isinstance(dynamics, ClosedDynamics):  # which finds out how many constraints are independent
+            dynamics.start(float(header["span"][0]), *dynamics.split(start)[:2], assemble=False)
         more = {**header["options"], "events": found}
         if isinstance(more["save"], list):
             more["save"] = np.array(more["save"])
@@ -152,6 +158,16 @@ def _dynamics_as_text(dynamics: Any) -> dict[str, Any]:
             "inputs": mechanism.inputs,
             "trivialization": "right" if dynamics.spatial else "left",
         }
+    if isinstance(dynamics, ClosedDynamics):
+        split, own = dynamics.mechanism.split, {joint.name: joint for joint in dynamics.mechanism.system.joints}
+        parts = [joint for joint in split.system.joints if joint.name in own and joint.child != own[joint.name].child]
+        feedback = int(dynamics.parameters.view(np.int64)[HEAD.feedback])
+        return {
+            "kind": "closed",
+            "cut": [joint.name for joint in (*split.cut, *parts)],
+            "projected": dynamics.projected,
+            "baumgarte": dynamics.parameters[feedback : feedback + 2].tolist(),
+        }
     return {"kind": "tree"}
 
 
@@ -161,6 +177,8 @@ def _dynamics_of_text(given: Mapping[str, Any], system: System) -> tuple[Any, ty
     if kind == "bodies":
         first, second = options.pop("baumgarte")
         return BodyDynamics(system, baumgarte=(first, second), **options), BodyRun
+    if kind == "closed":
+        return ClosedDynamics(ClosedMechanism(system, options.pop("cut")), **options), ClosedRun
     if kind == "tree":
         return TreeDynamics(system), Run
     raise ValueError(f"dynamics of kind {kind!r}")

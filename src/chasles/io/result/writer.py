@@ -72,9 +72,8 @@ class ResultWriter:
     # ------------------------------------------------------------ what a run calls
 
     def begin(self, run: integration.Run) -> None:
-        any_run: Any = run  # runs of `simulate` are on a space
         if self.descriptor < 0:
-            self.make(any_run.space.size, any_run.space.dimension, 0, run.checkpoint(), run.no_curve())
+            self.make(*run.row_sizes, 0, run.checkpoint(), run.no_curve())
         run.hand_over()
         self.passed(run, last=True)
 
@@ -115,23 +114,21 @@ class ResultWriter:
         if self.task.controller is None:
             self.work |= {name: getattr(solution, name) for name in WORK if name != "seconds"}
             self.work["seconds"] += solution.seconds
-        message = solution.message
-        if not solution.success:
-            message += (
-                f"; the points up to there are in {self.file}, and resume({self.file.name!r}) continues the run"
-            )
-        outcome = {"success": solution.success, "message": message, **self.work, "energy": False}
+        outcome = {"success": solution.success, "message": solution.message, **self.work, "energy": False}
         if self.room != (self.rows_done, self.events_done):
             self._resize(self.rows_done, self.events_done)
         self._end(outcome)
         if self.rows_done:
             run = run_of(read(self.file), self.task)
+            outcome["message"] = self.task.dynamics.explained(run.solution).message
             at = 0
             for part in run.parts():
                 energy = part.energy
                 values = np.stack([energy.kinetic, energy.gravity, energy.springs, energy.work], axis=1)
                 self._put("energy", np.ascontiguousarray(values), at)
                 at += values.nbytes
+            if not solution.success and solution.checkpoint:
+                outcome["message"] += f'; resume("{self.file.name}") continues it'
             found = run.certificate
             findings = [asdict(finding) for finding in found.findings]
             stored = {"title": found.title, "ended": found.ended, "success": found.success, "findings": findings}
@@ -237,13 +234,13 @@ def save_run(run: Any, file: Path, quantities: str | Iterable[str] = "all") -> N
         sampled = task.controller is not None
         inputs = run.controls.shape[1] if sampled else 0
         arrays = {} if sampled else solution.checkpoint
-        point = run.dynamics.space.size
-        algebra = 0 if sampled else run.dynamics.space.dimension
+        point = solution.y.shape[1]
+        algebra = 0 if solution.slopes is None else solution.slopes.shape[1]
         writer.make(point, algebra, inputs, arrays, solution.no_curve)
         for part in run.parts():
-            s, none = part.solution, np.zeros((len(part), algebra))
-            moved = [none if x is None else x for x in (s.slopes, s.moves)]
-            writer.rows(np.concatenate([s.t[:, None], s.y, *moved, *([part.controls] if sampled else [])], axis=1))
+            s = part.solution
+            more = [x for x in (s.slopes, s.moves, part.controls if sampled else None) if x is not None]
+            writer.rows(np.concatenate([s.t[:, None], s.y, *more], axis=1))
         writer._happened(solution.events)
         if sampled:
             writer.pieces = int(np.searchsorted(task.edges(), solution.t[-1]))

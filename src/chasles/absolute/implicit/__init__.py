@@ -1,0 +1,1 @@
+"""Implicit and structure-preserving methods for constrained systems in absolute coordinates."""

@@ -1,0 +1,77 @@
+"""Steps of bodies in the coordinates x of their groups, q = q_n exp(x), and their velocities.
+
+A body's six numbers are (angular, linear) in the algebra of its space: of SE(3), or of SO(3) and R3, where the linear
+part is a displacement in space and brackets are those of the angular parts.
+"""
+
+from __future__ import annotations
+
+from chasles.kernel.algebra import add, add_scaled, cross, motion_cross, mul, neg, sub
+from chasles.kernel.policy import kernel
+from chasles.kernel.workspace import load3, store3
+from chasles.lie import quaternion, se3, so3
+
+POSE = 7
+
+
+@kernel
+def move_body(on_se3, q, i, x, out):
+    """The pose of body i moved by x, to `out`."""
+    at = POSE * i
+    unit = (q[at], q[at + 1], q[at + 2], q[at + 3])
+    shift = x[1]
+    if on_se3:
+        shift = mul(quaternion.to_matrix(unit), so3.dexp_apply(x[0], x[1]))
+    new = quaternion.keep_unit(quaternion.product(unit, quaternion.exp(x[0])))
+    position = add(load3(q, at + 4, 0.0), shift)
+    out[at], out[at + 1], out[at + 2], out[at + 3] = new
+    store3(out, at + 4, position)
+
+
+@kernel
+def bracket(on_se3, x, y):
+    """[x, y] in the algebra of a body's space."""
+    if on_se3:
+        return motion_cross(x, y)
+    return cross(x[0], y[0]), (0.0, 0.0, 0.0)
+
+
+@kernel
+def onward(on_se3, x, y):
+    """dexp_{-x} y: how a change of the coordinates moves the body, seen from where it ends."""
+    if on_se3:
+        return se3.dexp_apply((neg(x[0]), neg(x[1])), y)
+    return so3.dexp_apply(neg(x[0]), y[0]), y[1]
+
+
+@kernel
+def onward_inverse(on_se3, x, y):
+    """dexpinv_{-x} y."""
+    if on_se3:
+        return se3.dexpinv_apply((neg(x[0]), neg(x[1])), y)
+    return so3.dexpinv_apply(neg(x[0]), y[0]), y[1]
+
+
+@kernel
+def plus(a, s, b):
+    """a + s b of pairs of vectors."""
+    return add_scaled(a[0], s, b[0]), add_scaled(a[1], s, b[1])
+
+
+@kernel
+def minus(a, b):
+    return sub(a[0], b[0]), sub(a[1], b[1])
+
+
+@kernel
+def lift(on_se3, x, dx):
+    """dexp_{-x} dx to the order that methods of order 2 need: dx - [x, dx]/2 + [x, [x, dx]]/6."""
+    one = bracket(on_se3, x, dx)
+    return plus(plus(dx, -0.5, one), 1 / 6, bracket(on_se3, x, one))
+
+
+@kernel
+def lift_rate(on_se3, x, dx, ddx):
+    """The derivative of `lift` in time: ddx - [x, ddx]/2 + ([dx, [x, dx]] + [x, [x, ddx]])/6."""
+    last = bracket(on_se3, dx, bracket(on_se3, x, dx))
+    return plus(lift(on_se3, x, ddx), 1 / 6, last)

@@ -1,0 +1,59 @@
+"""LU on 3x3 tiles by the operation list of `symbolic`, for a matrix whose tiles come with their mirror images.
+
+Tiles: n diagonal ones in elimination order, the lower ones column by column, then the upper ones in the same order.
+No tile is exchanged with another: the order sees to it that pivots are regular (`symbolic.Support`).
+"""
+
+from __future__ import annotations
+
+from chasles.kernel.algebra import cross, dot, mat_mul, mat_neg, mul, scale, sub
+from chasles.kernel.policy import kernel
+from chasles.kernel.workspace import add9, load3, load9, store3, store9
+
+
+@kernel
+def inverse(m):
+    """Inverse of a 3x3 matrix, by cofactors."""
+    a, b, c = (m[0], m[1], m[2]), (m[3], m[4], m[5]), (m[6], m[7], m[8])
+    bc, ca, ab = cross(b, c), cross(c, a), cross(a, b)
+    r = 1.0 / dot(a, bc)
+    x, y, z = scale(r, bc), scale(r, ca), scale(r, ab)
+    return (x[0], y[0], z[0], x[1], y[1], z[1], x[2], y[2], z[2])
+
+
+@kernel
+def factorise_lu(n, lower, column, row, first, operations, tiles, factors):
+    """factors: inverse pivots of the nodes, then L; U stays in the upper tiles, the rest of the tiles is used up."""
+    for k in range(n):
+        pivot = inverse(load9(tiles, 9 * k, 0.0))
+        store9(factors, 9 * k, pivot)
+        start, end = column[k], column[k + 1]
+        if end == start + 1:  # a column of a tree: all of it in registers
+            L = mat_mul(load9(tiles, 9 * (n + start), 0.0), pivot)
+            store9(factors, 9 * (n + start), L)
+            add9(tiles, 9 * row[start], mat_neg(mat_mul(L, load9(tiles, 9 * (n + lower + start), 0.0))))
+        else:
+            for e in range(start, end):
+                store9(factors, 9 * (n + e), mat_mul(load9(tiles, 9 * (n + e), 0.0), pivot))
+            for o in range(first[k], first[k + 1]):
+                a, b, target = operations[3 * o], operations[3 * o + 1], operations[3 * o + 2]
+                L, U = load9(factors, 9 * (n + a), 0.0), load9(tiles, 9 * (n + lower + b), 0.0)
+                add9(tiles, 9 * target, mat_neg(mat_mul(L, U)))
+                if a != b:
+                    L, U = load9(factors, 9 * (n + b), 0.0), load9(tiles, 9 * (n + lower + a), 0.0)
+                    add9(tiles, 9 * (target + lower), mat_neg(mat_mul(L, U)))
+
+
+@kernel
+def solve_lu(n, lower, column, row, tiles, factors, x):
+    """x (three numbers a node, in elimination order) becomes the solution."""
+    for k in range(n):
+        b = load3(x, 3 * k, 0.0)
+        for e in range(column[k], column[k + 1]):
+            at = 3 * row[e]
+            store3(x, at, sub(load3(x, at, 0.0), mul(load9(factors, 9 * (n + e), 0.0), b)))
+    for k in range(n - 1, -1, -1):
+        b = load3(x, 3 * k, 0.0)
+        for e in range(column[k], column[k + 1]):
+            b = sub(b, mul(load9(tiles, 9 * (n + lower + e), 0.0), load3(x, 3 * row[e], 0.0)))
+        store3(x, 3 * k, mul(load9(factors, 9 * k, 0.0), b))

@@ -1,0 +1,205 @@
+"""The equations of an implicit step, K d + Rᵀ μ = f and L d = g, by one factorisation (see `structure`).
+
+d has six numbers a body: a rotation in the body and a displacement in space, so that rows and Jacobians are the same
+for both groups. A block of K has four tiles (angular or linear row, angular or linear column); of condensed bodies its
+inverse is kept. Points have linear rows -I and I, which are not stored.
+"""
+
+from __future__ import annotations
+
+from chasles.absolute.implicit.lu import factorise_lu, inverse, solve_lu
+from chasles.absolute.implicit.structure import FULL, PLACE, SEPARATE
+from chasles.absolute.kkt import angular_of, is_point, linear_of, times
+from chasles.absolute.tables import BODY, PAIR
+from chasles.constraint.rows import EMPTY, IDENTITY, TILE
+from chasles.kernel.algebra import (
+    add,
+    add_scaled,
+    mat_add,
+    mat_mul,
+    mat_mul_t,
+    mat_neg,
+    mat_scale,
+    mul,
+    mul_t,
+    scale,
+    sub,
+    transpose,
+)
+from chasles.kernel.policy import kernel
+from chasles.kernel.workspace import add3, add9, layout, load3, load9, store3, store9
+
+BLOCK = layout("BLOCK", aa=9, al=9, la=9, ll=9)
+
+
+@kernel
+def invert_block(blocks, at, kind):
+    """A body's block becomes its inverse."""
+    aa = inverse(load9(blocks, at + BLOCK.aa, 0.0))
+    if kind == SEPARATE:
+        store9(blocks, at + BLOCK.aa, aa)
+        blocks[at + BLOCK.ll] = 1.0 / blocks[at + BLOCK.ll]
+        return
+    la = mat_mul(load9(blocks, at + BLOCK.la, 0.0), aa)
+    ll = load9(blocks, at + BLOCK.ll, 0.0)
+    if kind == FULL:
+        al = load9(blocks, at + BLOCK.al, 0.0)
+        ll = inverse(mat_add(ll, mat_neg(mat_mul(la, al))))
+        al = mat_neg(mat_mul(mat_mul(aa, al), ll))
+        store9(blocks, at + BLOCK.al, al)
+        aa = mat_add(aa, mat_neg(mat_mul(al, la)))
+    else:
+        ll = inverse(ll)
+    store9(blocks, at + BLOCK.aa, aa)
+    store9(blocks, at + BLOCK.la, mat_neg(mat_mul(ll, la)))
+    store9(blocks, at + BLOCK.ll, ll)
+
+
+@kernel
+def plus_diagonal(m, s):
+    return (m[0] + s, m[1], m[2], m[3], m[4] + s, m[5], m[6], m[7], m[8] + s)
+
+
+@kernel
+def condense(tiles, incidences, slots, first, count, at, kind, left, right, blocks, block, matrix):
+    """Subtract L K⁻¹ Rᵀ of a body from the tiles of its joints."""
+    aa = load9(blocks, block + BLOCK.aa, 0.0)
+    for y in range(first, first + count):
+        tile, side = incidences[PAIR * y], incidences[PAIR * y + 1]
+        A, point, sign = angular_of(right, tile, side), is_point(tiles, tile), 2.0 * side - 1.0
+        turned = mat_mul_t(aa, A)
+        if kind == SEPARATE:
+            light = blocks[block + BLOCK.ll]
+            moved = mat_scale(light * sign, IDENTITY)
+            if not point:
+                moved = mat_scale(light, transpose(linear_of(right, tile, side)))
+        else:
+            ll = load9(blocks, block + BLOCK.ll, 0.0)
+            moved = mat_scale(sign, ll) if point else mat_mul_t(ll, linear_of(right, tile, side))
+            moved = mat_add(moved, mat_mul_t(load9(blocks, block + BLOCK.la, 0.0), A))
+            if kind == FULL:
+                al = load9(blocks, block + BLOCK.al, 0.0)
+                turned = mat_add(turned, mat_scale(sign, al) if point else mat_mul_t(al, linear_of(right, tile, side)))
+        for x in range(first, first + count):
+            other, its = incidences[PAIR * x], incidences[PAIR * x + 1]
+            total = mat_mul(angular_of(left, other, its), turned)
+            if is_point(tiles, other):
+                total = mat_add(total, mat_scale(2.0 * its - 1.0, moved))
+            else:
+                total = mat_add(total, mat_mul(linear_of(left, other, its), moved))
+            add9(matrix, 9 * slots[at], mat_neg(total))
+            at += 1
+
+
+@kernel
+def place_explicit(
+    tiles, incidences, slots, first, count, at, angular, linear, kind, left, right, blocks, block, matrix
+):
+    """Block and rows of a body that stays in the matrix."""
+    add9(matrix, 9 * angular, load9(blocks, block + BLOCK.aa, 0.0))
+    if kind == SEPARATE:
+        add9(matrix, 9 * linear, mat_scale(blocks[block + BLOCK.ll], IDENTITY))
+    else:
+        add9(matrix, 9 * linear, load9(blocks, block + BLOCK.ll, 0.0))
+        add9(matrix, 9 * slots[at + 1], load9(blocks, block + BLOCK.la, 0.0))
+        if kind == FULL:
+            add9(matrix, 9 * slots[at], load9(blocks, block + BLOCK.al, 0.0))
+    at += 2
+    for e in range(first, first + count):
+        tile, side = incidences[PAIR * e], incidences[PAIR * e + 1]
+        add9(matrix, 9 * slots[at], angular_of(left, tile, side))
+        add9(matrix, 9 * slots[at + 2], transpose(angular_of(right, tile, side)))
+        if is_point(tiles, tile):
+            add9(matrix, 9 * slots[at + 1], mat_scale(2.0 * side - 1.0, IDENTITY))
+            add9(matrix, 9 * slots[at + 3], mat_scale(2.0 * side - 1.0, IDENTITY))
+        else:
+            add9(matrix, 9 * slots[at + 1], linear_of(left, tile, side))
+            add9(matrix, 9 * slots[at + 3], transpose(linear_of(right, tile, side)))
+        at += 4
+
+
+@kernel
+def clear_matrix(tiles, nodes, n_tiles, n_matrix, matrix):
+    """Nothing but -1 for rows that are empty."""
+    for k in range(9 * n_matrix):
+        matrix[k] = 0.0
+    for t in range(n_tiles):
+        for k in range(3):
+            if tiles[t * TILE.size + TILE.kinds + k] == EMPTY:
+                matrix[9 * nodes[t] + 4 * k] = -1.0
+
+
+@kernel
+def factorise_saddle(bodies, tiles, incidences, structure, n_bodies, left, right, blocks, matrix, factors):
+    """Factors of the equations, to couplings already in `matrix`; blocks of condensed bodies are inverted."""
+    places, _, slots, column, row, first, operations, _, _, n_nodes, n_lower = structure
+    for i in range(n_bodies):
+        begin, count = bodies[i * BODY.size + BODY.first], bodies[i * BODY.size + BODY.count]
+        at, kind, block = places[i * PLACE.size + PLACE.slots], places[i * PLACE.size + PLACE.kind], i * BLOCK.size
+        if places[i * PLACE.size + PLACE.explicit] != 0:
+            angular, linear = places[i * PLACE.size + PLACE.angular], places[i * PLACE.size + PLACE.linear]
+            place_explicit(
+                tiles, incidences, slots, begin, count, at, angular, linear, kind, left, right, blocks, block, matrix
+            )
+        else:
+            invert_block(blocks, block, kind)
+            condense(tiles, incidences, slots, begin, count, at, kind, left, right, blocks, block, matrix)
+    factorise_lu(n_nodes, n_lower, column, row, first, operations, matrix, factors)
+
+
+@kernel
+def times_inverse(blocks, block, kind, angular, linear):
+    """K⁻¹ f of a condensed body."""
+    turned = mul(load9(blocks, block + BLOCK.aa, 0.0), angular)
+    if kind == SEPARATE:
+        return turned, scale(blocks[block + BLOCK.ll], linear)
+    moved = add(mul(load9(blocks, block + BLOCK.ll, 0.0), linear), mul(load9(blocks, block + BLOCK.la, 0.0), angular))
+    if kind == FULL:
+        turned = add(turned, mul(load9(blocks, block + BLOCK.al, 0.0), linear))
+    return turned, moved
+
+
+@kernel
+def pushed_by(bodies, tiles, nodes, incidences, i, rows, x):
+    """Rᵀ μ on body i: (torque in the body, force in space)."""
+    torque, force = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
+    first = bodies[i * BODY.size + BODY.first]
+    for e in range(first, first + bodies[i * BODY.size + BODY.count]):
+        tile, side = incidences[PAIR * e], incidences[PAIR * e + 1]
+        multiplier = load3(x, 3 * nodes[tile], 0.0)
+        torque = add(torque, mul_t(angular_of(rows, tile, side), multiplier))
+        if is_point(tiles, tile):
+            force = add_scaled(force, 2.0 * side - 1.0, multiplier)
+        else:
+            force = add(force, mul_t(linear_of(rows, tile, side), multiplier))
+    return torque, force
+
+
+@kernel
+def solve_saddle(bodies, tiles, incidences, structure, n_bodies, left, right, blocks, matrix, factors, f, x, d):
+    """d and, in x, μ; x has g when it comes. f: six numbers a body."""
+    places, nodes, _, column, row, _, _, _, _, n_nodes, n_lower = structure
+    for i in range(n_bodies):
+        at, turn, push = i * PLACE.size, load3(f, 6 * i, 0.0), load3(f, 6 * i + 3, 0.0)
+        if places[at + PLACE.explicit] != 0:
+            store3(x, 3 * places[at + PLACE.angular], turn)
+            store3(x, 3 * places[at + PLACE.linear], push)
+        else:
+            angular, linear = times_inverse(blocks, i * BLOCK.size, places[at + PLACE.kind], turn, push)
+            first = bodies[i * BODY.size + BODY.first]
+            for e in range(first, first + bodies[i * BODY.size + BODY.count]):
+                tile = incidences[PAIR * e]
+                there = times(tiles, left, tile, incidences[PAIR * e + 1], angular, linear)
+                add3(x, 3 * nodes[tile], scale(-1.0, there))
+    solve_lu(n_nodes, n_lower, column, row, matrix, factors, x)
+    for i in range(n_bodies):
+        at = i * PLACE.size
+        if places[at + PLACE.explicit] != 0:
+            store3(d, 6 * i, load3(x, 3 * places[at + PLACE.angular], 0.0))
+            store3(d, 6 * i + 3, load3(x, 3 * places[at + PLACE.linear], 0.0))
+        else:
+            torque, force = pushed_by(bodies, tiles, nodes, incidences, i, right, x)
+            torque, force = sub(load3(f, 6 * i, 0.0), torque), sub(load3(f, 6 * i + 3, 0.0), force)
+            angular, linear = times_inverse(blocks, i * BLOCK.size, places[at + PLACE.kind], torque, force)
+            store3(d, 6 * i, angular)
+            store3(d, 6 * i + 3, linear)

@@ -1,0 +1,165 @@
+"""What the equations of implicit steps look like: elimination order and places of all tiles, once for a mechanism.
+
+The equations of a step are
+
+    K d + Rᵀ μ = f,    L d = g
+
+with a block of K for each body and rows L, R of each constraint, which need not be the same. Bodies with few joints are
+condensed; others, and bodies that springs couple, are explicit: two nodes each, angular and linear. The matrix is not
+symmetric, but where it has tiles it has their mirror images.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from chasles.absolute.mechanism import AbsoluteMechanism
+from chasles.absolute.plan import CONDENSED
+from chasles.absolute.space import SE3_NAME
+from chasles.absolute.symbolic import Elimination, Support, eliminate
+from chasles.constraint.special import CUSTOM, EXTRA, EXTRA_AT, TURN, WITH_PARTNER
+from chasles.force.table import FORCE, FORCES, SPRING, WRENCH
+from chasles.kernel.policy import kernel
+from chasles.kernel.workspace import layout
+
+# a body: whether it is explicit, then its nodes; its first place in the table of slots; what its block looks like
+PLACE = layout("PLACE", explicit=1, angular=1, linear=1, slots=1, kind=1)
+# blocks: angular and linear part do not meet and the linear one is a number; the angular motion pushes the linear one;
+# anything
+SEPARATE, LOWER, FULL = range(3)
+PARTS = ("places", "nodes", "slots", "column", "row", "first", "operations", "coupled", "unmeasured")
+HEAD = layout(
+    "HEAD", **dict.fromkeys((*PARTS, "end", "n_nodes", "n_lower", "vectors"), 1)
+)  # vectors: how many the method's loop has, of six numbers a body
+
+
+@dataclass(frozen=True)
+class Structure:
+    """Packed integers for the kernels, and where the multipliers of each tile are."""
+
+    packed: np.ndarray
+    nodes: np.ndarray  # (tiles,): node of each tile in elimination order
+    n_nodes: int
+    n_lower: int
+    vectors: int
+
+    @property
+    def tiles(self) -> int:
+        """3x3 tiles of the matrix: diagonal, lower, upper."""
+        return self.n_nodes + 2 * self.n_lower
+
+
+def springs_between(mechanism: AbsoluteMechanism) -> list[tuple[int, int, int]]:
+    """(force, body, body) of the springs between two different bodies that move."""
+    table = mechanism.forces.table
+    found = []
+    for k in range(int(table[FORCES.count])):
+        row = table[FORCES.size + k * FORCE.size :]
+        i, j = int(row[FORCE.first]), int(row[FORCE.second])
+        if row[FORCE.kind] == SPRING and i >= 0 and j >= 0 and i != j:
+            found.append((k, i, j))
+    return found
+
+
+def build(mechanism: AbsoluteMechanism, vectors: int, unmeasured: np.ndarray) -> Structure:
+    """The structure of a mechanism; `unmeasured` (tiles, 3) marks rows of velocities alone."""
+    tiles, n = mechanism.tiles, mechanism.n
+    incident: list[list[int]] = [[] for _ in range(n)]
+    for t, tile in enumerate(tiles):
+        for body in (tile.first, tile.second):
+            if body >= 0:
+                incident[body].append(t)
+    shares = [tile.kind >= TURN and tile.numbers[EXTRA_AT + EXTRA.use] == WITH_PARTNER for tile in tiles]
+    node = (np.cumsum(~np.array(shares, dtype=bool)) - 1).astype(int).tolist()
+    springs = springs_between(mechanism)
+    pulled = {body for _, i, j in springs for body in (i, j)}
+    explicit = [
+        i
+        for i, some in enumerate(incident)
+        if i in pulled or len(some) > CONDENSED or len({node[t] for t in some}) < len(some)
+    ]
+    first = node[-1] + 1 if tiles else 0
+    place = {body: first + 2 * k for k, body in enumerate(explicit)}
+    couplings = [(place[i] + a, place[j] + b) for _, i, j in springs for a in (0, 1) for b in (0, 1)]
+    for i, some in enumerate(incident):
+        own = [node[t] for t in some]
+        if i in place:
+            couplings += [(t, place[i] + k) for t in own for k in (0, 1)]
+            couplings.append((place[i], place[i] + 1))
+        else:
+            couplings += [(a, b) for k, a in enumerate(own) for b in own[:k]]
+    elimination = eliminate(first + 2 * len(explicit), couplings, _support(mechanism, node, first, explicit), first)
+    return _pack(mechanism, elimination, node, incident, place, springs, vectors, unmeasured)
+
+
+def _support(mechanism: AbsoluteMechanism, node: list[int], first: int, explicit: list[int]) -> Support:
+    joint_of = [""] * first
+    bodies_of: dict[str, list[int]] = {}
+    for t, tile in enumerate(mechanism.tiles):
+        joint_of[node[t]] = tile.joint
+        # of a user's equations one cannot know whether they move one body alone: they wait for all
+        moved = () if tile.kind == CUSTOM else (tile.second, tile.first)
+        bodies_of.setdefault(tile.joint, []).extend(b for b in moved if b >= 0)
+    return Support(first, joint_of, bodies_of, explicit)
+
+
+def _pack(mechanism, e: Elimination, node, incident, place, springs, vectors, unmeasured) -> Structure:
+    lower = len(e.row)
+
+    def slot(i: int, j: int) -> int:
+        """Tile of row i and column j: diagonal tiles, then the lower, then the upper ones."""
+        tile, mirrored = e.slot(i, j)
+        return tile + lower if mirrored else tile
+
+    table = mechanism.forces.table
+    rows = [table[FORCES.size + k * FORCE.size :] for k in range(int(table[FORCES.count]))]
+    pushed = {int(row[FORCE.first]) for row in rows if row[FORCE.kind] == WRENCH and row[FORCE.law] != 0}
+    pushed |= {int(body) for row in rows if row[FORCE.kind] == SPRING for body in row[[FORCE.first, FORCE.second]]}
+    places = np.zeros((mechanism.n, PLACE.size), dtype=np.int64)
+    slots: list[int] = []
+    for i, name in enumerate(mechanism.bodies):
+        some = [node[t] for t in incident[i]]
+        turning = mechanism.spaces[name] == SE3_NAME
+        places[i, [PLACE.slots, PLACE.kind]] = len(slots), FULL if i in pushed else LOWER if turning else SEPARATE
+        if i in place:
+            a, b = place[i], place[i] + 1
+            places[i, [PLACE.explicit, PLACE.angular, PLACE.linear]] = 1, e.order[a], e.order[b]
+            slots += [slot(a, b), slot(b, a)]
+            for t in some:
+                slots += [slot(t, a), slot(t, b), slot(a, t), slot(b, t)]
+        else:
+            slots += [slot(x, y) for y in some for x in some]
+    coupled = np.full(max(len(rows), 1), -1, dtype=np.int64)
+    for k, i, j in springs:
+        coupled[k] = len(slots)
+        for a, b in ((place[i], place[j]), (place[j], place[i])):
+            slots += [slot(a, b), slot(a, b + 1), slot(a + 1, b), slot(a + 1, b + 1)]
+    nodes = e.order[node].astype(np.int64) if node else np.empty(0, dtype=np.int64)
+    parts = (
+        *(places, nodes, np.array(slots, dtype=np.int64), e.column, e.row, e.first, e.operations, coupled),
+        unmeasured,
+    )
+    arrays = [np.ascontiguousarray(part, dtype=np.int64).reshape(-1) for part in parts]
+    edges = HEAD.size + np.concatenate([[0], np.cumsum([len(array) for array in arrays])])
+    head = np.array([*edges, e.nodes, lower, vectors], dtype=np.int64)
+    return Structure(np.concatenate([head, *arrays]), nodes, e.nodes, lower, vectors)
+
+
+@kernel(allocates=True)
+def structure_of(packed):
+    """places, nodes, slots, column, row, first, operations, coupled, unmeasured, nodes in all, lower tiles."""
+    return (
+        packed[packed[HEAD.places] : packed[HEAD.nodes]],
+        packed[packed[HEAD.nodes] : packed[HEAD.slots]],
+        packed[packed[HEAD.slots] : packed[HEAD.column]],
+        packed[packed[HEAD.column] : packed[HEAD.row]],
+        packed[packed[HEAD.row] : packed[HEAD.first]],
+        packed[packed[HEAD.first] : packed[HEAD.operations]],
+        packed[packed[HEAD.operations] : packed[HEAD.coupled]],
+        packed[packed[HEAD.coupled] : packed[HEAD.unmeasured]],
+        packed[packed[HEAD.unmeasured] : packed[HEAD.end]],
+        packed[HEAD.n_nodes],
+        packed[HEAD.n_lower],
+    )

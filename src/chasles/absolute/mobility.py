@@ -1,0 +1,89 @@
+"""Freedoms of a mechanism, and constraint equations that depend on each other: at a configuration, and nearby.
+
+An equation can depend on others everywhere (a redundant constraint, as in a planar linkage with revolute joints), or at
+single configurations only (a singular one, where the mechanism has more instantaneous freedoms than it can use). So
+the rank is taken at the configuration and at ones nearby, reached along motions that the constraints allow.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from chasles.absolute.assembly import DENSE, dependence, iterate, moved
+from chasles.absolute.mechanism import AbsoluteMechanism
+from chasles.model.system import System
+
+REACHED = 1e-13  # residual of configurations nearby: equations that depend on each other do so to this
+NEARBY = (0.03, 0.1)  # [rad or m], by which the mechanism is moved to look at its neighbourhood
+
+
+@dataclass(frozen=True)
+class Mobility:
+    """What the constraints leave. `dependent` names the joints and constraints whose equations depend on each other."""
+
+    bodies: int
+    equations: int
+    rank: int
+    generic_rank: int  # the largest found nearby
+    dependent: tuple[str, ...]
+    always_dependent: tuple[str, ...]  # nearby, too
+
+    @property
+    def freedoms(self) -> int:
+        """Instantaneous freedoms at the configuration."""
+        return 6 * self.bodies - self.rank
+
+    @property
+    def generic_freedoms(self) -> int:
+        """Freedoms at configurations nearby."""
+        return 6 * self.bodies - self.generic_rank
+
+    @property
+    def redundant(self) -> int:
+        """Equations that can be left out without a change of the motion."""
+        return self.equations - self.generic_rank
+
+    @property
+    def singular(self) -> bool:
+        """Whether more equations are dependent here than nearby."""
+        return self.rank < self.generic_rank
+
+    def __str__(self) -> str:
+        lines = [f"{self.generic_freedoms} freedoms: {self.bodies} bodies, {self.equations} constraint equations"]
+        if self.redundant:
+            lines.append(f"{self.redundant} of them are redundant; involved: {_names(self.always_dependent)}")
+        if self.singular:
+            lines.append(
+                f"this configuration is singular: {self.freedoms} instantaneous freedoms; involved: "
+                f"{_names(self.dependent)}"
+            )
+        return "\n".join(lines)
+
+
+def _names(names: tuple[str, ...]) -> str:
+    return ", ".join([*map(repr, names[:12]), *(["..."] if len(names) > 12 else [])])
+
+
+def mobility(system: System, poses: ArrayLike, t: float = 0.0, seed: int = 0) -> Mobility:
+    """Freedoms and dependent equations at poses (bodies, 7) that satisfy the constraints, and nearby."""
+    mechanism = AbsoluteMechanism(system, "SO3xR3")
+    central = mechanism.state(np.asarray(poses, dtype=float))[0]
+    if (equations := sum(tile.rows for tile in mechanism.tiles)) > DENSE:
+        raise ValueError(f"analyse: {system.name!r} has {equations} constraint equations; up to {DENSE} are analysed")
+    rows, dependent, free = dependence(mechanism, central, t)
+    equations, rank = rows
+    best, always = rank, dependent
+    rng = np.random.default_rng(seed)
+    for size in NEARBY if free.shape[1] else ():
+        step = free @ rng.normal(size=free.shape[1])
+        near = moved(central, (step * (size / np.abs(step).max())).reshape(-1, 6))
+        near = iterate(mechanism, near, t, REACHED)
+        if mechanism.residuals(near, np.zeros((mechanism.n, 6)), t)[0].max(initial=0.0) > 10 * REACHED:
+            continue  # the motion ends before it is there
+        (_, other), names, _ = dependence(mechanism, near, t)
+        if other > best or (other == best and len(names) < len(always)):
+            best, always = other, names
+    return Mobility(mechanism.n, equations, rank, best, dependent, always)

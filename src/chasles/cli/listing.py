@@ -1,0 +1,62 @@
+"""`chasles list`: what there is to choose from."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Literal
+
+from cyclopts import Parameter
+from rich.console import Console
+from rich.table import Table
+
+
+def listing(
+    what: Annotated[Literal["gallery", "methods", "spaces", "all"], Parameter(help="One of these lists.")] = "all",
+    /,
+    *,
+    json_output: Annotated[bool, Parameter(name="--json", negative=(), help="As JSON, for programs.")] = False,
+) -> None:
+    """Systems of the gallery, integrators and configuration spaces by name."""
+    found = {name: make() for name, make in LISTS.items() if what in (name, "all")}
+    if json_output:
+        print(json.dumps(found, indent=2))
+        return
+    console = Console()
+    for name, entries in found.items():
+        table = Table(title=name, title_justify="left", show_header=False, box=None)
+        table.add_column(no_wrap=True)
+        table.add_column()
+        for entry, description in entries.items():
+            table.add_row(entry, description)
+        console.print(table)
+
+
+def _gallery() -> dict[str, str]:
+    from chasles.gallery import model_files
+    from chasles.io.source import Source
+
+    return {name: Source(path).data.get("description", "") for name, path in model_files().items()}
+
+
+def _methods() -> dict[str, str]:
+    from chasles.io.method_name import LONG, SHORT, method_from
+
+    result = {}
+    for name in SHORT:
+        method = method_from(name)
+        embedded = f", error estimate of order {method.embedded_order}" if method.embedded_order else ""
+        result[name] = f"order {method.order}{embedded}; {SHORT[name].__name__}"
+    for name, make in LONG.items():
+        result[name] = (make.__doc__ or "").split("\n", 1)[0].rstrip(".")
+    return result
+
+
+def _spaces() -> dict[str, str]:
+    return {
+        "SE3": "poses as one group: joints to ground hold to rounding without stabilisation",
+        "SO3xR3": "rotation and position apart: smaller errors of fast motions",
+        "auto": "one of them for each body, by its joints and the stabilisation",
+    }
+
+
+LISTS = {"gallery": _gallery, "methods": _methods, "spaces": _spaces}

@@ -1,0 +1,154 @@
+"""The transition map τ and its differential, on arrays: (..., 7) or (..., 6) absolute, (..., 6) local coordinates.
+
+The compiled form, for integrators, is the move of blocks of coordinates in `integrate.chart_blocks`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from chasles.lie import pose, rotation, s3, s3xr3, se3, so3
+from chasles.lie.arrays import real_array
+from chasles.lie.transition.coordinates import (
+    EULER,
+    QUATERNION,
+    ROTATION_VECTOR,
+    ROTATION_VECTOR_2PI,
+    SCREW,
+    SE3,
+    Absolute,
+    Local,
+    absolute_of,
+    local_of,
+)
+from chasles.lie.transition.kinematics import rate
+
+_ROTATION: dict[int, tuple[Callable, Callable]] = {
+    ROTATION_VECTOR: (s3.exp, rotation.quaternion_to_rotation_vector),
+    ROTATION_VECTOR_2PI: (s3.exp, s3.log),
+}
+_MOTION: dict[tuple[str, str], Callable] = {
+    (SE3, "exp"): pose.exp,
+    (SE3, "cay"): pose.cay,
+    (SE3, "cay2"): pose.cay2,
+}
+_TURN: dict[str, Callable] = {"exp": s3.exp, "cay": s3.cay, "cay2": s3.cay2}
+_DIFFERENTIAL: dict[str, tuple[Callable, Callable]] = {
+    "exp": (so3.dexp, se3.dexp),
+    "cay": (so3.dcay, se3.dcay),
+    "cay2": (so3.dcay2, se3.dcay2),
+}
+_INVERSE: dict[str, tuple[Callable, Callable]] = {
+    "exp": (so3.dexpinv, se3.dexpinv),
+    "cay": (so3.dcayinv, se3.dcayinv),
+    "cay2": (so3.dcay2inv, se3.dcay2inv),
+}
+
+
+def to_pose(q: ArrayLike, absolute: str | Absolute = "quaternion") -> np.ndarray:
+    """Poses (..., 7) of absolute coordinates. Source: 003 eq. (9)."""
+    chart = absolute_of("transition.to_pose", absolute)
+    numbers = real_array("transition.to_pose", "q", q, (chart.size,))
+    if chart.code == QUATERNION:
+        return pose.compose(numbers, pose.identity())  # checks the norm
+    if chart.code == SCREW:
+        return pose.exp(numbers)
+    if chart.code >= EULER:
+        turned = rotation.euler_to_quaternion(numbers[..., :3], chart.sequence)
+    else:
+        turned = _ROTATION[chart.code][0](numbers[..., :3])
+    return np.concatenate([turned, numbers[..., 3:]], axis=-1)
+
+
+def from_pose(g: ArrayLike, absolute: str | Absolute = "quaternion") -> np.ndarray:
+    """Absolute coordinates of poses (..., 7).
+
+    At gimbal lock the last angle (about the moving axes) is zero; at |ρ| = π, where both signs are right, one is given.
+    """
+    chart = absolute_of("transition.from_pose", absolute)
+    numbers = real_array("transition.from_pose", "g", g, (7,))
+    if chart.code == QUATERNION:
+        return pose.compose(numbers, pose.identity())
+    if chart.code == SCREW:
+        return pose.log(numbers)
+    if chart.code >= EULER:
+        angles = rotation.quaternion_to_euler(numbers[..., :4], chart.sequence)
+    else:
+        angles = _ROTATION[chart.code][1](numbers[..., :4])
+    return np.concatenate([angles, numbers[..., 4:]], axis=-1)
+
+
+def motion(x: ArrayLike, local: str | Local = "screw") -> np.ndarray:
+    """The motion ψ(x), as a pose: quaternion and displacement."""
+    chosen = local_of("transition.motion", local)
+    numbers = real_array("transition.motion", "x", x, (6,))
+    if chosen.group == SE3:
+        return _MOTION[SE3, chosen.map](numbers)
+    return np.concatenate([_TURN[chosen.map](numbers[..., :3]), numbers[..., 3:]], axis=-1)
+
+
+def tau(
+    q: ArrayLike,
+    x: ArrayLike,
+    absolute: str | Absolute = "quaternion",
+    local: str | Local = "screw",
+    side: str = "right",
+) -> np.ndarray:
+    """Local-global transition map: absolute coordinates q' with α(q') = α(q) ψ(x), or ψ(x) α(q) with side="left".
+
+    Arrays broadcast over leading axes. "right" goes with velocities in the body (body and mixed twists), "left" with
+    those in space (spatial and hybrid ones, 003 remark 1).
+    Source: 003 eqs. (50), (59)-(71); (62), (66), (70) and the map of Rodrigues vectors corrected.
+    """
+    chosen, chart = local_of("transition.tau", local), absolute_of("transition.tau", absolute)
+    if side not in ("right", "left"):
+        raise ValueError(f'transition.tau: side {side!r}; expected "right" or "left"')
+    before, step = to_pose(q, chart), motion(x, chosen)
+    compose = pose.compose if chosen.group == SE3 else s3xr3.compose
+    return from_pose(compose(before, step) if side == "right" else compose(step, before), chart)
+
+
+def dtau(
+    q: ArrayLike, x: ArrayLike, absolute: str | Absolute = "quaternion", local: str | Local = "screw"
+) -> np.ndarray:
+    """Derivative of τ with respect to x, (..., 7 or 6, 6): H⁻¹(q') dψ_{-x}, for implicit methods.
+
+    ValueError where the absolute coordinates are singular: at gimbal lock, at |ρ| = 2π.
+    """
+    chosen, chart = local_of("transition.dtau", local), absolute_of("transition.dtau", absolute)
+    after = tau(q, x, chart, chosen)
+    twist = differential(-np.asarray(x, dtype=float), chosen)
+    columns = np.broadcast_to(np.swapaxes(twist, -1, -2), (*after.shape[:-1], 6, 6))
+    if chosen.group == SE3:  # body twists: to (ω_b, r')
+        turned = pose.to_matrix(to_pose(after, chart))[..., :3, :3]
+        columns = np.concatenate([columns[..., :3], columns[..., 3:] @ np.swapaxes(turned, -1, -2)], axis=-1)
+    return np.swapaxes(rate(after[..., None, :], columns, chart), -1, -2)
+
+
+def differential(x: ArrayLike, local: str | Local = "screw") -> np.ndarray:
+    """Right-trivialised differential dψ_x, (..., 6, 6): the velocity in the body is dψ_{-x} x'. Source: 003 (19)."""
+    return _matrix("differential", _DIFFERENTIAL, x, local)
+
+
+def local_rate(x: ArrayLike, velocity: ArrayLike, local: str | Local = "screw", side: str = "right") -> np.ndarray:
+    """x' = dψ⁻¹_{-x} V, or dψ⁻¹_x V with side="left": the local kinematics. Source: 003 eq. (53).
+
+    V is the velocity of the group: on SE(3) a body (left: spatial) twist, on SO(3)xR3 a mixed (left: hybrid) one.
+    """
+    numbers = np.asarray(x, dtype=float)
+    inverse = _matrix("local_rate", _INVERSE, -numbers if side == "right" else numbers, local)
+    return (inverse @ real_array("transition.local_rate", "velocity", velocity, (6,))[..., None])[..., 0]
+
+
+def _matrix(function: str, table: dict[str, tuple[Callable, Callable]], x: ArrayLike, local: str | Local) -> np.ndarray:
+    chosen = local_of(f"transition.{function}", local)
+    numbers = real_array(f"transition.{function}", "x", x, (6,))
+    rotations, motions = table[chosen.map]
+    if chosen.group == SE3:
+        return motions(numbers)
+    result = np.zeros((*numbers.shape[:-1], 6, 6))
+    result[..., :3, :3], result[..., 3:, 3:] = rotations(numbers[..., :3]), np.eye(3)
+    return result

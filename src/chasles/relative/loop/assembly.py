@@ -1,0 +1,227 @@
+"""What is done once for a state of a closed mechanism, dense and careful: assembly, rank, inverse dynamics."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from chasles.constraint.errors import AssemblyError, RedundantConstraintsError
+from chasles.relative import inverse
+from chasles.relative.loop.triangle import DEPENDENT
+
+if TYPE_CHECKING:
+    from chasles.relative.loop.closed import ClosedMechanism, Closure
+
+FARTHEST = 0.5  # in one iteration of an assembly [rad, or times the size of the mechanism]
+ITERATIONS = 200
+ASSEMBLED = 1e-10  # residual of an assembly that succeeded
+SMALL = 1e-13  # residual at which the projection of the steps takes over
+CUT_OFF = 1e-8  # of singular values in an assembly: on the way there dependent rows are not quite dependent
+NUDGE = 1e-3  # displacement by which a configuration is told from a singular one
+CONSISTENT = 1e-7  # of accelerations that must satisfy the constraints, relative
+
+
+def scaled(mechanism: ClosedMechanism, q: np.ndarray, J: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """F = J L⁻ᵀ with M = L Lᵀ, and L⁻ᵀ: in the velocities Lᵀ v kinetic energy is half a sum of squares."""
+    root = np.linalg.inv(np.linalg.cholesky(mechanism.mass_matrix(q))).T
+    return J @ root, root
+
+
+def decomposed(F: np.ndarray, tolerance: float = DEPENDENT) -> tuple[np.ndarray, np.ndarray, int, np.ndarray]:
+    """Singular vectors of F with rows of length one (left, right), the rank, and the rows' lengths."""
+    lengths = np.linalg.norm(F, axis=1)
+    left, sizes, right = np.linalg.svd(F / np.where(lengths > 0, lengths, 1.0)[:, None])
+    return left, right, int(np.count_nonzero(sizes > tolerance)), lengths
+
+
+def closure(mechanism: ClosedMechanism, q: np.ndarray, t: float, tolerance: float = DEPENDENT) -> Closure:
+    """Rank, mobility, and what depends on each other: `ClosedMechanism.closure`."""
+    from chasles.relative.loop.closed import Closure  # which uses this module
+
+    F, _ = scaled(mechanism, q, mechanism.linearise(q, None, t).jacobian)
+    left, _, rank, _ = decomposed(F, tolerance)
+    share = np.linalg.norm(left[:, rank:], axis=1)
+    involved = {mechanism.constraint_names[k]: None for k in mechanism.constraint_of_row[share > 1e-6]}
+    return Closure(mechanism.rows, rank, mechanism.nv - rank, tuple(involved))
+
+
+def smallest(mechanism: ClosedMechanism, function: str, q, v, a, multipliers, t: float) -> np.ndarray:
+    """The smallest multipliers that push as these do; an error if dependent rows ask for different accelerations."""
+    found = mechanism.linearise(q, v, t)
+    off = np.abs(found.jacobian @ a - found.right)
+    limit = CONSISTENT * (1.0 + np.abs(a).max(initial=0.0) + np.abs(found.right).max(initial=0.0))
+    left, _, rank, lengths = decomposed(scaled(mechanism, q, found.jacobian)[0])
+    if not off.max(initial=0.0) <= limit:
+        raise RedundantConstraintsError(
+            f"{function}: {mechanism.rows - rank} of {mechanism.rows} constraint equations depend on others and "
+            f"contradict them: {violated(mechanism, mechanism.largest(off), limit, '[m/s² or rad/s²]')} cannot be "
+            "satisfied. Remove a constraint, or look whether the state satisfies all of them"
+        )
+    weighted = multipliers * lengths
+    weighted = weighted - left[:, rank:] @ (left[:, rank:].T @ weighted)
+    return np.where(lengths > 0, weighted / np.where(lengths > 0, lengths, 1.0), 0.0)
+
+
+def violated(mechanism: ClosedMechanism, amounts: np.ndarray, limit: float, unit: str) -> str:
+    """The constraints that are off by more than a limit, worst first."""
+    order = np.argsort(-np.nan_to_num(amounts, nan=np.inf))
+    found = [f"{mechanism.constraint_names[k]!r} by {amounts[k]:.3g}" for k in order if not amounts[k] <= limit]
+    return f"{'; '.join([*found[:8], '...'][: len(found)])} {unit}"
+
+
+def assemble(mechanism: ClosedMechanism, q: np.ndarray, t: float) -> np.ndarray:
+    """Coordinates on the constraints, from rough ones: `ClosedMechanism.assemble`."""
+    found = _iterate(mechanism, q, t)
+    amounts = mechanism.violation(found, t=t).position
+    if amounts.max(initial=0.0) <= ASSEMBLED:  # to rounding
+        rank = closure(mechanism, found, t).rank
+        nearer = mechanism.project(found, np.zeros(mechanism.nv), t, rank)[0]
+        better = mechanism.violation(nearer, t=t).position
+        if better.max(initial=0.0) <= amounts.max(initial=0.0):
+            return nearer
+    if not amounts.max(initial=0.0) <= ASSEMBLED:
+        raise AssemblyError(
+            f"assemble: no coordinates near the given ones satisfy all constraints; the nearest found violate "
+            f"{violated(mechanism, amounts, ASSEMBLED, '[m or rad]')}. Start from other coordinates, or look for "
+            "joints that contradict each other"
+        )
+    return found
+
+
+def _iterate(mechanism: ClosedMechanism, q: np.ndarray, t: float) -> np.ndarray:
+    """Gauss-Newton steps in the metric of the masses, no longer than `FARTHEST` and shortened until they help."""
+    size = 1.0 + np.abs(mechanism.poses(q)[:, 4:]).max(initial=0.0)
+    for _ in range(ITERATIONS):
+        rows = mechanism.linearise(q, None, t)
+        if np.abs(rows.residual).max(initial=0.0) < SMALL * size:
+            return q
+        F, root = scaled(mechanism, q, rows.jacobian)
+        step = root @ np.linalg.lstsq(F, -rows.residual, rcond=CUT_OFF)[0]
+        longest, before = np.abs(step).max(initial=0.0), np.linalg.norm(rows.residual)
+        scale = min(1.0, FARTHEST * size / longest) if longest > 0 else 1.0
+        while True:
+            trial = mechanism.retract(q, scale * step)
+            after = np.linalg.norm(mechanism.linearise(trial, None, t).residual)
+            if after < (1.0 - 1e-4 * scale) * before:
+                break
+            scale *= 0.5
+            if scale < 1e-6:
+                return q  # no direction helps
+        q = trial
+    return q
+
+
+def consistent_velocities(mechanism: ClosedMechanism, q: np.ndarray, v: np.ndarray, t: float) -> np.ndarray:
+    """Velocities on the constraints: `ClosedMechanism.consistent_velocities`."""
+    rows = mechanism.linearise(q, v, t)
+    amounts = mechanism.largest(rows.residual)
+    if not amounts.max(initial=0.0) <= 1e-8:
+        raise AssemblyError(
+            f"consistent_velocities: the coordinates violate {violated(mechanism, amounts, 1e-8, '[m or rad]')}; "
+            "assemble them first"
+        )
+    F, root = scaled(mechanism, q, rows.jacobian)
+    lengths = np.where((size := np.linalg.norm(F, axis=1)) > 0, size, 1.0)
+    for _ in range(2):  # the second takes away the rounding of the first
+        v = v - root @ np.linalg.lstsq(F / lengths[:, None], rows.speed / lengths, rcond=DEPENDENT)[0]
+        rows = mechanism.linearise(q, v, t)
+    speed = mechanism.largest(rows.speed)
+    limit = 1e-10 * (1.0 + np.abs(v).max(initial=0.0))
+    if not speed.max(initial=0.0) <= limit:
+        raise AssemblyError(
+            f"consistent_velocities: no velocities satisfy {violated(mechanism, speed, limit, '[m/s or rad/s]')}"
+        )
+    return v
+
+
+def check_regular(mechanism: ClosedMechanism, q: np.ndarray, t: float) -> int:
+    """The rank at a configuration on the constraints; RedundantConstraintsError if it is larger nearby.
+
+    There the mechanism could move on in several ways, or in none that its velocities promise.
+    """
+    here = closure(mechanism, q, t)
+    if here.mobility == 0 or here.rank == here.rows:
+        return here.rank
+    F, root = scaled(mechanism, q, mechanism.linearise(q, None, t).jacobian)
+    free = root @ decomposed(F)[1][here.rank :].T
+    for direction in free.T[: 2 * mechanism.nv]:
+        step = NUDGE * direction / np.abs(direction).max()
+        for sign in (1.0, -1.0):
+            moved = _iterate(mechanism, mechanism.retract(q, sign * step), t)
+            if mechanism.violation(moved, t=t).position.max(initial=0.0) > ASSEMBLED:
+                continue
+            nearby = closure(mechanism, moved, t)
+            if nearby.rank > here.rank:
+                raise RedundantConstraintsError(
+                    f"{mechanism.system.name!r} is in a singular configuration: {here.rank} of {here.rows} constraint "
+                    f"equations are independent here and {nearby.rank} nearby; involved: "
+                    f"{', '.join(map(repr, here.involved[:12]))}. Where it goes from here is not determined; start "
+                    "from another configuration"
+                )
+    return here.rank
+
+
+def inverse_dynamics(
+    mechanism: ClosedMechanism, q, v, a, on_links: np.ndarray, actuated: Iterable[str] | None, t: float
+) -> np.ndarray:
+    """Forces in actuated joints: `ClosedMechanism.inverse_dynamics`.
+
+    The motion takes the tree's forces τ; the constraints give what has no power in motions N that they allow, so that
+    Nᵀ B u = Nᵀ τ for forces u in the actuated freedoms, B their columns of the identity.
+    """
+    name, where = "inverse_dynamics", _actuated(mechanism, actuated)
+    rows = mechanism.linearise(q, v, t)
+    limit = CONSISTENT * (1.0 + np.abs(a).max(initial=0.0) + np.abs(rows.right).max(initial=0.0))
+    off = mechanism.largest(rows.jacobian @ a - rows.right)
+    if not off.max(initial=0.0) <= limit:
+        raise ValueError(
+            f"{name}: the accelerations violate {violated(mechanism, off, limit, '[m/s² or rad/s²]')}; take those of "
+            "a motion on the constraints"
+        )
+    arrays = {"q": q, "v": v, "a": a, "wrenches": on_links}
+    (tau,), _ = mechanism.spanning._run(name, inverse.inverse_dynamics, arrays)
+    F, root = scaled(mechanism, q, rows.jacobian)
+    _, right, rank, _ = decomposed(F)
+    free = root @ right[rank:].T
+    mobility = free.shape[1]
+    joints = ", ".join(dict.fromkeys(mechanism.spanning.joint_of_velocity(int(k)) for k in where))
+    if len(where) < mobility:
+        raise ValueError(
+            f"{name}: the mechanism has mobility {mobility}, the actuated joints ({joints or 'none'}) have "
+            f"{len(where)} freedoms; name more of them: {', '.join(mechanism.joints[:12])}"
+        )
+    # rows of length one: what a force in each actuated freedom can do, in the metric of the masses
+    reach = free.T[:, where]
+    lengths = np.linalg.norm(root[where], axis=1)
+    if mobility and np.linalg.svd(reach / lengths, compute_uv=False).min() <= DEPENDENT:
+        raise ValueError(
+            f"{name}: the actuated joints ({joints}) cannot control the motion here: there is a motion on the "
+            "constraints in which none of them moves; actuate other joints, or leave this singular configuration"
+        )
+    forces = np.zeros(mechanism.nv)
+    if mobility:
+        forces[where] = np.linalg.lstsq(reach, free.T @ tau.reshape(-1), rcond=None)[0]
+    return forces
+
+
+def _actuated(mechanism: ClosedMechanism, names: Iterable[str] | None) -> np.ndarray:
+    """The velocities of the actuated joints."""
+    if names is None:
+        actuators = mechanism.system.actuators
+        if not actuators:
+            return np.arange(mechanism.nv)
+        velocities = mechanism.tree.velocities
+        return np.unique([velocities[actuator.joint].start + actuator.coordinate for actuator in actuators])
+    found: list[int] = []
+    for name in (names,) if isinstance(names, str) else names:
+        if name not in mechanism.tree.velocities:
+            mechanism.system.joint(name, "inverse_dynamics: actuated")
+            raise ValueError(
+                f"inverse_dynamics: actuated: joint {name!r} is cut and has no coordinates; cut another one "
+                f"(compile(cut=[...])), or name joints of the tree: {', '.join(mechanism.joints[:12])}"
+            )
+        part = mechanism.tree.velocities[name]
+        found += range(part.start, part.stop)
+    return np.unique(np.array(found, dtype=int))

@@ -1,0 +1,131 @@
+"""The rows that close a tree, and the packed array of both."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from chasles.constraint.joints import Tile, joint_tiles
+from chasles.constraint.rows import EMPTY, MOTION, ROWS, TILE
+from chasles.constraint.special import EXTRA, EXTRA_AT, ROOM, TURN, WITH_PARTNER
+from chasles.constraint.tiles import TileBuilder
+from chasles.force.table import SCRATCH
+from chasles.lie import pose as pose_group
+from chasles.model.body import GROUND
+from chasles.model.constraint import Constraint
+from chasles.model.law import Law
+from chasles.relative.forward import LIMB
+from chasles.relative.kinematics import STATE
+from chasles.relative.loop.entry import addresses
+from chasles.relative.loop.spanning import Spanning
+from chasles.relative.loop.tables import pack
+from chasles.relative.mechanism import Mechanism
+from chasles.relative.tables import LINK, link_table
+
+Places = dict[str, tuple[int, np.ndarray]]  # of each body its link (-1: ground) and its pose on it
+
+
+@dataclass
+class Closing:
+    """The tiles that close a tree, the groups of those that share their row, and the rows: (group, row of its tile)."""
+
+    names: tuple[str, ...]  # of cut joints, of joints for which a body was split, and of constraints
+    places: Places
+    tiles: list[Tile]
+    laws: tuple[Law, ...]
+    counted: list[int]  # where the angles of coupled joints are in q
+    constants: np.ndarray
+    groups: list[list[int]] = field(default_factory=list)
+    rows: list[tuple[int, int]] = field(default_factory=list)
+
+    def __post_init__(self):
+        for t, tile in enumerate(self.tiles):
+            if tile.kind >= TURN and tile.numbers[EXTRA_AT + EXTRA.use] == WITH_PARTNER:
+                self.groups[-1].append(t)
+            else:
+                self.groups.append([t])
+        for g, group in enumerate(self.groups):
+            kinds = self.tiles[group[-1]].integers[TILE.kinds : TILE.kinds + 3]
+            self.rows += [(g, k) for k in range(3) if kinds[k] != EMPTY]
+
+    @property
+    def name_of_row(self) -> np.ndarray:
+        """Of each row, which of the names it belongs to."""
+        order = {name: k for k, name in enumerate(self.names)}
+        return np.array([order[self.tiles[self.groups[g][0]].joint] for g, _ in self.rows], dtype=int)
+
+
+def close(spanning: Spanning, constraints: Sequence[Constraint], mechanism: Mechanism) -> Closing:
+    """The tiles of a spanning tree: cut joints, welds of split bodies, constraints."""
+    tree = mechanism.tree
+    places: Places = {GROUND: (-1, pose_group.identity())}
+    for k, body in enumerate(spanning.system.bodies):
+        places[body.name] = int(tree.link_of_body[k]), tree.body_in_link[k]
+    tiles: list[Tile] = []
+    for joint in (*spanning.cut, *spanning.welds):
+        (first, on_first), (second, on_second) = places[joint.parent], places[joint.child]
+        at = pose_group.compose(on_first, np.array(joint.parent_frame))
+        child_at = pose_group.compose(on_second, np.array(joint.child_frame))
+        tiles += joint_tiles(joint, first, second, at, child_at, special=False)
+    builder = TileBuilder(spanning.system, places)
+    for constraint in constraints:
+        tiles += builder.build(constraint)
+    names = [item.name for item in (*spanning.cut, *spanning.welds, *constraints)]
+    counted = [tree.coordinates[joint].start + k for joint, k in builder.counted]
+    return Closing(tuple(names), places, tiles, tuple(builder.laws), counted, builder.numbers(tiles))
+
+
+@dataclass(frozen=True)
+class Packed:
+    """The packed array of a closed mechanism, and what its workspace needs: where rows and multipliers are in it."""
+
+    parameters: np.ndarray
+    work: int
+    rows_at: int
+    multipliers_at: int
+
+
+def packed(mechanism: Mechanism, closing: Closing) -> Packed:
+    """A tree and the rows that close it as one array (`tables`)."""
+    parents = link_table(mechanism.topology)[:, LINK.parent]
+    touched = sorted({link for tile in closing.tiles for link in (tile.first, tile.second) if link >= 0})
+    place = {link: c for c, link in enumerate(touched)} | {-1: -1}
+    tiles = np.array([tile.integers for tile in closing.tiles], dtype=np.int64).reshape(-1, TILE.size)
+    groups: list[tuple[int, int, int, int]] = []
+    visits: list[int] = []
+    for group in closing.groups:
+        met: set[int] = set()
+        for t in group:
+            ends = closing.tiles[t].first, closing.tiles[t].second
+            tiles[t, [TILE.first, TILE.second]] = [place[link] for link in ends]
+            for link in ends:
+                while link >= 0 and link not in met:
+                    met.add(link)
+                    link = int(parents[link])
+        groups.append((group[0], len(group), len(visits), len(met)))
+        visits += sorted(met, reverse=True)
+    whole: dict[str, list] = {"groups": groups, "rows": closing.rows, "visits": visits, "touched": touched}
+    acting, links, nv, m = mechanism.acting, mechanism.links, mechanism.nv, len(closing.rows)
+    parts = {
+        "topology": mechanism.topology,
+        "tiles": tiles,
+        **{name: np.array(value, dtype=np.int64) for name, value in whole.items()},
+        "counted": np.array(closing.counted, dtype=np.int64),
+        "table": acting.table,
+        "numbers": mechanism.numbers,
+        "constants": closing.constants,
+        "feedback": np.zeros(2),
+        "values": acting.values,
+        "control": np.zeros(nv),
+    }
+    counts = {"n_q": mechanism.nq, "n_v": nv, "n_links": links, "n_tiles": len(tiles), "n_rows": m}
+    counts |= {"n_touched": len(touched), "n_counted": len(closing.counted), "rank": -1, **addresses()}
+    tables = (mechanism.topology, mechanism.numbers, acting.table, acting.values)
+    sizes = (*map(len, tables), mechanism.nq, nv, 6 * links, STATE.size * (links + 1))
+    rows_at = (LIMB.size + STATE.size) * (links + 1) + MOTION.size * len(touched)
+    matrix_at = rows_at + ROWS.size * len(tiles) + len(closing.counted) + ROOM.size + 1
+    multipliers_at = matrix_at + m * nv + 3 * m
+    work = multipliers_at + 2 * m + 12 * links + 3 * nv + SCRATCH + 4
+    return Packed(pack(parts, counts, sizes), work, rows_at, multipliers_at)

@@ -1,0 +1,310 @@
+"""A mechanism with loops in joint coordinates, ready to compute with: `system.compile("relative")`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from chasles.constraint.rows import ROWS
+from chasles.model.law import PythonLaw
+from chasles.model.system import System
+from chasles.relative.loop import assembly, entry, reaction
+from chasles.relative.loop.build import close, packed
+from chasles.relative.loop.spanning import closing_joints, span
+from chasles.relative.loop.tables import HEAD
+from chasles.relative.loop.triangle import DEPENDENT
+from chasles.relative.mechanism import Mechanism
+
+
+class ClosedAccelerations(NamedTuple):
+    """Accelerations (..., nv) of the joints of the tree, multipliers (..., rows), and how many rows are independent.
+
+    The rows push with -Jᵀ λ. Where rows depend on each other, λ is the smallest that gives the motion, each row
+    measured by the length of its J M^(-1/2): the motion is the same for all.
+    """
+
+    accelerations: np.ndarray
+    multipliers: np.ndarray
+    rank: np.ndarray
+
+
+class Violation(NamedTuple):
+    """How far each constraint is off, its largest row, (..., `constraint_names`); None where it was not asked for."""
+
+    position: np.ndarray
+    velocity: np.ndarray | None = None
+    acceleration: np.ndarray | None = None
+
+
+class Linearised(NamedTuple):
+    """Of all rows g, g' = J v - target, the right side of J a = c, and J: (..., rows) each, J (..., rows, nv)."""
+
+    residual: np.ndarray
+    speed: np.ndarray
+    right: np.ndarray
+    jacobian: np.ndarray
+    tiles: np.ndarray  # (..., tiles, 42): what `constraint.rows` computes
+
+
+class Closure(NamedTuple):
+    """The rows of a closed mechanism at a configuration: how many, how many independent, the freedoms that are left,
+    and the constraints involved in a dependence."""
+
+    rows: int
+    rank: int
+    mobility: int
+    involved: tuple[str, ...]
+
+    def __str__(self) -> str:
+        text = f"{self.rows} constraint equations, {self.rank} independent, mobility {self.mobility}"
+        return f"{text}; dependent: {', '.join(map(repr, self.involved))}" if self.involved else text
+
+
+class ClosedMechanism:
+    """A mechanism with loops or further constraints: a spanning tree in joint coordinates q and velocities v, closed by
+    rows of equations.
+
+    The tree, `spanning`, is a `Mechanism`; which joints it has is the rule of `relative.loop.spanning`, or the user's
+    who names joints to cut. q and v are those of the tree, in the order of `joints`. `constraint_names` are the cut
+    joints, those for which a body was split, and the constraints of the system.
+    """
+
+    def __init__(self, system: System, cut: Iterable[str] = (), threads: int = 1):
+        self.system, self.split = system, span(system, cut)
+        self.spanning = tree = Mechanism(self.split.system, threads)
+        self.tree, self.joints, self.nq, self.nv = tree.tree, tree.joints, tree.nq, tree.nv
+        self.topology, self.quaternions = tree.topology, tree.quaternions
+        self.bodies = tuple(body.name for body in system.bodies)
+        self.neutral, self.random, self.retract = tree.neutral, tree.random, tree.retract
+        self.difference, self.interpolate = tree.difference, tree.interpolate
+        self.check_q, self.check_v = tree.check_q, tree.check_v
+        self.energy, self.momentum, self.mass_matrix = tree.energy, tree.momentum, tree.mass_matrix
+        self.centre_of_mass, self.applied_forces = tree.centre_of_mass, tree.applied_forces
+        self.closing = close(self.split, system.constraints, tree)
+        self.constraint_names, self.constraint_of_row = self.closing.names, self.closing.name_of_row
+        self.laws, self.rows = self.closing.laws, len(self.closing.rows)
+        self.packed = packed(tree, self.closing)
+
+    def __repr__(self) -> str:
+        return (
+            f"<ClosedMechanism {self.system.name!r}: {len(self.bodies)} bodies, {self.nv} velocities, "
+            f"{self.rows} constraint equations>"
+        )
+
+    def with_rank(self, rank: int) -> np.ndarray:
+        """The packed mechanism for states where so many rows are independent (-1: as many as are found)."""
+        found = self.packed.parameters.copy()
+        found.view(np.int64)[HEAD.rank] = rank
+        return found
+
+    # ------------------------------------------------------------ kinematics
+
+    def poses(self, q: ArrayLike, frames: Iterable[str] | str | None = None) -> np.ndarray:
+        """Poses in space as in `Mechanism.poses`; on the constraints they are those of the closed mechanism."""
+        return self.spanning.poses(q, self.bodies if frames is None else frames)
+
+    def twists(self, q: ArrayLike, v: ArrayLike, frames: Iterable[str] | str | None = None, **how: Any) -> np.ndarray:
+        """Twists as in `Mechanism.twists`."""
+        return self.spanning.twists(q, v, self.bodies if frames is None else frames, **how)
+
+    def accelerations(
+        self, q: ArrayLike, v: ArrayLike, a: ArrayLike, frames: Iterable[str] | str | None = None, **how: Any
+    ) -> np.ndarray:
+        """Time derivatives of the twists as in `Mechanism.accelerations`."""
+        return self.spanning.accelerations(q, v, a, self.bodies if frames is None else frames, **how)
+
+    def jacobian(self, q: ArrayLike, frames: Iterable[str] | str | None = None, **how: Any) -> np.ndarray:
+        """Jacobians of frames as in `Mechanism.jacobian`, in the velocities of the tree."""
+        return self.spanning.jacobian(q, self.bodies if frames is None else frames, **how)
+
+    # ------------------------------------------------------------ constraints
+
+    def _states(self, function: str, t: ArrayLike, **arrays: np.ndarray) -> tuple[tuple[int, ...], list[np.ndarray]]:
+        """Arrays (..., k) and times as contiguous rows of a batch."""
+        times = np.asarray(t, dtype=float)[..., None]
+        given = {**arrays, "t": times}
+        try:
+            batch = np.broadcast_shapes(*(array.shape[:-1] for array in given.values()))
+        except ValueError:
+            listing = ", ".join(f"{name} {array.shape[:-1]}" for name, array in given.items())
+            raise ValueError(f"{function}: leading axes do not broadcast: {listing}") from None
+        count = math.prod(batch)
+        every = [_copy(np.broadcast_to(a, batch + a.shape[-1:])).reshape(count, a.shape[-1]) for a in given.values()]
+        return batch, [*every[:-1], every[-1].reshape(-1)]
+
+    def linearise(self, q: ArrayLike, v: ArrayLike | None = None, t: ArrayLike = 0.0) -> Linearised:
+        """The rows at states (..., nq), (..., nv) and times t [s]."""
+        name = "linearise"
+        speeds = np.zeros(self.nv) if v is None else self.check_v(name, "v", v)
+        batch, (q, v, times) = self._states(name, t, q=self.check_q(name, q), v=speeds)
+        count, m = len(q), self.rows
+        g, rate, right, J = (np.empty((count, size)) for size in (m, m, m, m * self.nv))
+        tiles = np.empty((count, ROWS.size * len(self.closing.tiles)))
+        p, work, at = self.packed.parameters, np.empty(self.packed.work), self.packed.rows_at
+        entry.rows_of_states(p.view(np.int64), p, times, q, v, work, at, g, rate, right, J, tiles)
+        self._raise_of_laws()
+        shapes = ((m,), (m,), (m,), (m, self.nv), (len(self.closing.tiles), ROWS.size))
+        found = zip((g, rate, right, J, tiles), shapes, strict=True)
+        return Linearised(*(array.reshape(*batch, *shape) for array, shape in found))
+
+    def _raise_of_laws(self) -> None:
+        for law in self.laws:
+            if isinstance(law, PythonLaw) and law.error is not None:
+                error, law.error = law.error, None
+                raise error
+
+    def constraint_jacobian(self, q: ArrayLike, t: ArrayLike = 0.0) -> np.ndarray:
+        """J of all rows in the velocities of the tree, (..., rows, nv)."""
+        return self.linearise(q, None, t).jacobian
+
+    def largest(self, rows: np.ndarray) -> np.ndarray:
+        """The largest of each constraint's rows, (..., constraints), of numbers (..., rows)."""
+        each = np.zeros((*rows.shape[:-1], len(self.constraint_names)))
+        for k in range(len(self.constraint_names)):
+            own = rows[..., self.constraint_of_row == k]
+            each[..., k] = np.abs(own).max(axis=-1, initial=0.0)
+        return each
+
+    def violation(
+        self, q: ArrayLike, v: ArrayLike | None = None, a: ArrayLike | None = None, t: ArrayLike = 0.0
+    ) -> Violation:
+        """How far each constraint is off at q and, with v and a, in velocity and acceleration."""
+        if a is not None and v is None:
+            raise ValueError("violation: accelerations need velocities; give v too")
+        found = self.linearise(q, v, t)
+        velocity = None if v is None else self.largest(found.speed)
+        if a is None:
+            return Violation(self.largest(found.residual), velocity)
+        rates = np.einsum("...ij,...j->...i", found.jacobian, self.check_v("violation", "a", a))
+        return Violation(self.largest(found.residual), velocity, self.largest(rates - found.right))
+
+    def closure(self, q: ArrayLike, t: float = 0.0, tolerance: float = DEPENDENT) -> Closure:
+        """Rows, rank and mobility at a configuration, and the constraints that depend on each other there.
+
+        tolerance: of the singular values of J M^(-1/2) with rows of length one.
+        """
+        return assembly.closure(self, self.check_q("closure", q), t, tolerance)
+
+    def mobility(self, q: ArrayLike, t: float = 0.0) -> int:
+        """Freedoms that the constraints leave at a configuration: velocities minus independent rows."""
+        return self.closure(q, t).mobility
+
+    def project(self, q: ArrayLike, v: ArrayLike, t: float = 0.0, rank: int = -1) -> tuple[np.ndarray, np.ndarray]:
+        """The nearest state (in the metric of the masses) on the constraints, for one that is near."""
+        coordinates, velocities = np.array(q, dtype=float), np.array(v, dtype=float)
+        parameters, work, report = self.with_rank(rank), np.empty(self.packed.work), np.zeros(4)
+        entry.project_state(parameters.view(np.int64), parameters, float(t), coordinates, velocities, work, report)
+        self._raise_of_laws()
+        return coordinates, velocities
+
+    def assemble(self, q: ArrayLike | None = None, t: float = 0.0) -> np.ndarray:
+        """Coordinates that satisfy all constraints, near rough ones (default: neutral); AssemblyError if none.
+
+        The steps are the shortest in the metric of the masses and are damped.
+        """
+        return assembly.assemble(self, self.neutral() if q is None else self.check_q("assemble", q), t)
+
+    def consistent_velocities(self, q: ArrayLike, v: ArrayLike, t: float = 0.0) -> np.ndarray:
+        """The velocities that satisfy all constraints at q, nearest in the kinetic energy of the difference;
+        AssemblyError if there are none."""
+        name = "consistent_velocities"
+        return assembly.consistent_velocities(self, self.check_q(name, q), self.check_v(name, "v", v), t)
+
+    # ------------------------------------------------------------ dynamics
+
+    def forward_dynamics(
+        self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, wrenches: ArrayLike | None = None, t: ArrayLike = 0.0
+    ) -> ClosedAccelerations:
+        """Accelerations and multipliers under generalised forces (..., nv) and wrenches on the bodies, as in
+        `Mechanism.forward_dynamics`: M a + Jᵀ λ = tau - C v - g + Σ Jᵀ W, J a = c."""
+        name = "forward_dynamics"
+        arrays = {"q": self.check_q(name, q), "v": self.check_v(name, "v", v), "tau": self.check_v(name, "tau", tau)}
+        return self._forward(name, arrays, self._on_links(name, wrenches), t)
+
+    def _on_links(self, name: str, wrenches: ArrayLike | None) -> np.ndarray:
+        """Wrenches on bodies as wrenches on links; those on a split body act on its first part."""
+        if wrenches is None:
+            return np.zeros(6 * self.spanning.links)
+        given = np.asarray(wrenches, dtype=float)
+        parts = len(self.spanning.bodies) - len(self.bodies)
+        if given.ndim >= 2 and parts:
+            given = np.concatenate([given, np.zeros((*given.shape[:-2], parts, 6))], axis=-2)
+        return self.spanning._wrenches(name, given)
+
+    def _forward(self, name: str, arrays: dict[str, np.ndarray], on_links: np.ndarray, t: ArrayLike):
+        batch, (q, v, tau, w, times) = self._states(name, t, **arrays, wrenches=on_links)
+        a, multipliers, ranks = np.empty((len(q), self.nv)), np.empty((len(q), self.rows)), np.empty(len(q))
+        whole, work = self.packed.parameters.view(np.int64), np.empty(self.packed.work)
+        entry.accelerations_of_states(
+            whole, self.packed.parameters, times, q, v, tau, w, work, self.packed.multipliers_at, a, multipliers, ranks
+        )
+        self._raise_of_laws()
+        if not np.isfinite(a).all():
+            rows = {"q": q, "v": v, "tau": tau, "wrenches": w}
+            raise ValueError(self.spanning._why_not_finite(name, a, (len(q),), rows))
+        for k in np.flatnonzero(ranks < self.rows):
+            multipliers[k] = assembly.smallest(self, name, q[k], v[k], a[k], multipliers[k], times[k])
+        return ClosedAccelerations(
+            a.reshape(*batch, self.nv), multipliers.reshape(*batch, self.rows), ranks.astype(int).reshape(batch)
+        )
+
+    def accelerations_under(self, q: ArrayLike, v: ArrayLike, u: ArrayLike = 0.0, t: ArrayLike = 0.0) -> np.ndarray:
+        """Joint accelerations (..., nv) under gravity, the system's forces and generalised forces u."""
+        return self.motion_under(q, v, u, t).accelerations
+
+    def motion_under(self, q: ArrayLike, v: ArrayLike, u: ArrayLike = 0.0, t: ArrayLike = 0.0) -> ClosedAccelerations:
+        """Accelerations and multipliers under gravity, the system's forces and generalised forces u."""
+        forces = self.applied_forces(q, v, t)
+        name = "motion_under"
+        arrays = {"q": self.check_q(name, q), "v": self.check_v(name, "v", v)}
+        arrays["tau"] = forces.tau + np.asarray(u, dtype=float)
+        return self._forward(name, arrays, forces.wrenches, t)
+
+    def inverse_dynamics(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        a: ArrayLike,
+        wrenches: ArrayLike | None = None,
+        *,
+        actuated: Iterable[str] | None = None,
+        t: float = 0.0,
+    ) -> np.ndarray:
+        """Generalised forces (nv) in the actuated joints, zero elsewhere, that give a motion.
+
+        actuated: names of joints of the tree; default: those of the system's actuators or, if it has none, all. They
+        are unique if there are as many actuated freedoms as the mobility; with more, those of least norm. ValueError if
+        the motion violates the constraints, or the actuated joints cannot bring it about.
+        """
+        name = "inverse_dynamics"
+        state = self.check_q(name, q), self.check_v(name, "v", v), self.check_v(name, "a", a)
+        if any(array.ndim != 1 for array in state):
+            raise ValueError(f"{name}: of a closed mechanism one state at a time; q has shape {state[0].shape}")
+        return assembly.inverse_dynamics(self, *state, self._on_links(name, wrenches), actuated, t)
+
+    def reactions(self, joint: str, q: ArrayLike, v: ArrayLike, u: ArrayLike = 0.0, t: ArrayLike = 0.0) -> np.ndarray:
+        """The wrench (torque [N m], force [N]), (..., 6), that a cut joint or constraint exerts on its child body,
+        under gravity, the system's forces and generalised forces u.
+
+        The child gets this wrench, the parent its opposite. It is given in the joint's frame on the child: its axes,
+        torque about its origin. For a constraint the child is its second body and the frame that body's own; if the
+        second body is the ground, the axes and origin of space. As in `AbsoluteMechanism.reactions`.
+        """
+        return reaction.reactions(self, joint, q, v, u, t)
+
+
+def _copy(array: np.ndarray) -> np.ndarray:
+    """A copy in the order of rows; np.array alone would keep the order in memory of what is broadcast."""
+    return np.array(array, order="C")
+
+
+def compiled(system: System, cut: Iterable[str] = (), **options: Any) -> Mechanism | ClosedMechanism:
+    """A system in joint coordinates: a `Mechanism` if it is a tree, else a `ClosedMechanism`."""
+    cut = (cut,) if isinstance(cut, str) else tuple(cut)
+    if system.constraints or closing_joints(system, cut):
+        return ClosedMechanism(system, cut, **options)
+    return Mechanism(system, **options)

@@ -1,0 +1,263 @@
+"""What loops and Python call: accelerations, projections and rows of a packed closed mechanism."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+from numba import carray, types
+
+from chasles.constraint.rows import MOTION, ROWS
+from chasles.constraint.special import evaluate_rate
+from chasles.force.table import FORCES
+from chasles.kernel.address import NUMBERS, address_of, as_integers, invoke
+from chasles.kernel.denormals import flush_denormals, restore_denormals
+from chasles.kernel.policy import kernel, native
+from chasles.relative.force import act_address
+from chasles.relative.forward import LIMB
+from chasles.relative.kinematics import STATE, move_links
+from chasles.relative.loop import steps
+from chasles.relative.loop.rows import push, speed_of, times_accelerations, value_of
+from chasles.relative.loop.steps import retract, row_of_jacobian
+from chasles.relative.loop.tables import GROUP, HEAD, ROW, part, rooms, work_size
+from chasles.relative.loop.triangle import solve
+from chasles.relative.tables import GRAVITY
+
+SWEEPS = 20  # of a projection, at most
+ROUNDING = 4e-16  # of positions: residuals this small are as good as none
+
+
+@native
+def accelerations(p_at, p_size, t, q_at, v_at, tau_at, wrenches_at, work_at, a_at):
+    """Accelerations a of the joints under generalised forces and wrenches on the links: M a + Jᵀ λ = f, J a = c.
+
+    The multipliers λ stay in the workspace, the rank in its report. If fewer rows are independent than must be, a is
+    NaN: what follows would be decided by rounding.
+    """
+    whole, p = carray(as_integers(p_at), (p_size,)), carray(p_at, (p_size,))
+    work = carray(work_at, (work_size(whole),))
+    limbs, _, motion, rows, F, scales, order, x, _, _, change, _, _, _, report = rooms(whole, work)
+    nv, m, nt = whole[HEAD.n_v], whole[HEAD.n_rows], whole[HEAD.n_tiles]
+    q, v, tau = carray(q_at, (whole[HEAD.n_q],)), carray(v_at, (nv,)), carray(tau_at, (nv,))
+    wrenches, a = carray(wrenches_at, (6 * whole[HEAD.n_links],)), carray(a_at, (nv,))
+    tiles, groups = part(whole, whole, HEAD.tiles), part(whole, whole, HEAD.groups)
+    equations, touched = part(whole, whole, HEAD.rows), part(whole, whole, HEAD.touched)
+    numbers, constants = part(p, whole, HEAD.numbers), part(p, whole, HEAD.constants)
+    alpha, beta = p[whole[HEAD.feedback]], p[whole[HEAD.feedback] + 1]
+    invoke(whole[HEAD.articulate], p, p_size, q, v, tau, wrenches, work, a)
+    invoke(whole[HEAD.evaluate], p, p_size, t, q, v, work)
+    for j in range(nt):
+        evaluate_rate(tiles, constants, j, motion, rows)
+    # the tree is computed in a frame that falls with gravity
+    fall = (numbers[GRAVITY.vector], numbers[GRAVITY.vector + 1], numbers[GRAVITY.vector + 2])
+    found = limbs[LIMB.motion :]
+    for r in range(m):
+        x[r] = times_accelerations(tiles, groups, equations, touched, rows, r, motion, found, LIMB.size, fall)
+        x[r] -= value_of(groups, equations, rows, r, ROWS.rate)
+        if alpha != 0.0:
+            x[r] += 2.0 * alpha * speed_of(tiles, groups, equations, constants, rows, r, motion)
+        if beta != 0.0:
+            x[r] += beta * beta * value_of(groups, equations, rows, r, ROWS.residual)
+    # of dependent rows, those that the last projection chose: a step that goes off the constraints by its error sees
+    # rows that are not quite dependent, and other rows would be other equations
+    free = 1 if whole[HEAD.rank] < 0 or whole[HEAD.rank] == m else 0
+    invoke(whole[HEAD.factor], p, p_size, whole[HEAD.rank], free, work)
+    if report[0] < 0.0 and free == 0:
+        invoke(whole[HEAD.factor], p, p_size, whole[HEAD.rank], 1, work)
+    rank = int(report[0])
+    if rank < 0:
+        for k in range(nv):
+            a[k] = np.nan
+        return
+    solve(F, scales, order, rank, m, nv, x)
+    invoke(whole[HEAD.respond], p, p_size, -1.0, work)
+    for k in range(nv):
+        a[k] += change[k]
+
+
+@native
+def derivative(t, p_at, p_size, y_at, work_at, out_at):
+    """(v, a, power) of a state y = (q, v, work) under the system's forces and the control."""
+    whole, p = carray(as_integers(p_at), (p_size,)), carray(p_at, (p_size,))
+    nq, nv, work = whole[HEAD.n_q], whole[HEAD.n_v], carray(work_at, (work_size(whole),))
+    y, out = carray(y_at, (nq + nv,)), carray(out_at, (2 * nv + 1,))
+    q, v = y[:nq], y[nq:]
+    _, states, _, _, _, _, _, _, _, wrenches, _, tau, _, scratch, report = rooms(whole, work)
+    control, table = part(p, whole, HEAD.control), part(whole, whole, HEAD.table)
+    power = 0.0
+    for k in range(nv):
+        tau[k] = control[k]
+        power += control[k] * v[k]
+        out[k] = v[k]
+    if table[FORCES.count] + table[FORCES.passive] != 0:
+        topology, numbers = part(whole, whole, HEAD.topology), part(p, whole, HEAD.numbers)
+        values, sizes = part(p, whole, HEAD.values), whole[HEAD.sizes : HEAD.sizes + 8]
+        invoke(
+            *(whole[HEAD.act], t, topology, numbers, table, values, q, v),
+            *(tau, wrenches, states, scratch, report, sizes),
+        )
+        power += report[0]
+    else:
+        for k in range(6 * whole[HEAD.n_links]):
+            wrenches[k] = 0.0
+    before = flush_denormals()
+    invoke(whole[HEAD.accelerations], p, p_size, t, q, v, tau, wrenches, work, out[nv : 2 * nv])
+    restore_denormals(before)
+    out[2 * nv] = power
+
+
+@native
+def project(p_at, p_size, t, q_at, v_at, work_at, report_at):
+    """Bring a state back onto the constraints, mass-orthogonally: positions first, then velocities.
+
+    Positions are iterated to rounding with one factor, unless that converges slowly. report: the largest residual
+    before and after, the largest |J v - target| after, sweeps. With too few independent rows v becomes NaN.
+    """
+    whole, p = carray(as_integers(p_at), (p_size,)), carray(p_at, (p_size,))
+    work, report = carray(work_at, (work_size(whole),)), carray(report_at, (4,))
+    _, states, motion, rows, F, scales, order, x, _, wrenches, change, tau, still, _, found = rooms(whole, work)
+    nv, m, links = whole[HEAD.n_v], whole[HEAD.n_rows], whole[HEAD.n_links]
+    q, v = carray(q_at, (whole[HEAD.n_q],)), carray(v_at, (nv,))
+    tiles, groups = part(whole, whole, HEAD.tiles), part(whole, whole, HEAD.groups)
+    equations, constants = part(whole, whole, HEAD.rows), part(p, whole, HEAD.constants)
+    topology = part(whole, whole, HEAD.topology)
+    for k in range(nv):
+        tau[k] = still[k] = 0.0
+    for k in range(6 * links):
+        wrenches[k] = 0.0
+    invoke(whole[HEAD.evaluate], p, p_size, t, q, v, work)
+    far, off, sweeps, stale = 1.0, 0.0, 0, True
+    for i in range(1, links + 1):
+        for k in range(3):
+            far = max(far, abs(states[i * STATE.size + STATE.position + k]))
+    for r in range(m):
+        size = abs(value_of(groups, equations, rows, r, ROWS.residual))
+        if not size <= off:
+            off = size
+    report[0] = off
+    while True:
+        if stale:
+            invoke(whole[HEAD.articulate], p, p_size, q, still, tau, wrenches, work, change)
+            invoke(whole[HEAD.factor], p, p_size, whole[HEAD.rank], 1, work)
+            if found[0] < 0.0:
+                for k in range(nv):
+                    v[k] = np.nan
+                report[1], report[2], report[3] = np.nan, np.nan, sweeps
+                return
+        if not off > ROUNDING * far or sweeps == SWEEPS:  # a NaN ends it too
+            break
+        for r in range(m):
+            x[r] = value_of(groups, equations, rows, r, ROWS.residual)
+        solve(F, scales, order, int(found[0]), m, nv, x)
+        invoke(whole[HEAD.respond], p, p_size, -1.0, work)
+        retract(topology, q, change)
+        invoke(whole[HEAD.evaluate], p, p_size, t, q, v, work)
+        sweeps += 1
+        before, off = off, 0.0
+        for r in range(m):
+            size = abs(value_of(groups, equations, rows, r, ROWS.residual))
+            if not size <= off:
+                off = size
+        stale = off > 0.1 * before
+        if off > 0.5 * before and sweeps > 2:  # rounding, or no solution nearby
+            break
+    report[1], report[3] = off, sweeps
+    for _ in range(4):
+        speed, fastest = 0.0, 0.0
+        for r in range(m):
+            x[r] = speed_of(tiles, groups, equations, constants, rows, r, motion)
+            if not abs(x[r]) <= speed:
+                speed = abs(x[r])
+        for k in range(motion.shape[0] // MOTION.size):
+            for j in range(6):
+                fastest = max(fastest, abs(motion[k * MOTION.size + MOTION.spin + j]))
+        report[2] = speed
+        if not speed > 4.0 * ROUNDING * fastest:  # a NaN ends it too
+            break
+        solve(F, scales, order, int(found[0]), m, nv, x)
+        invoke(whole[HEAD.respond], p, p_size, -1.0, work)
+        for k in range(nv):
+            v[k] += change[k]
+        invoke(whole[HEAD.evaluate], p, p_size, t, q, v, work)
+
+
+@native
+def linearise(p_at, p_size, t, q_at, v_at, work_at, residual_at, speed_at, right_at, jacobian_at):
+    """Of all rows g, g' = J v - target, c of J a = c, and J (rows, nv)."""
+    whole, p = carray(as_integers(p_at), (p_size,)), carray(p_at, (p_size,))
+    work = carray(work_at, (work_size(whole),))
+    _, states, motion, rows, _, _, _, _, wrenches, _, _, _, still, _, _ = rooms(whole, work)
+    nv, m = whole[HEAD.n_v], whole[HEAD.n_rows]
+    q, v = carray(q_at, (whole[HEAD.n_q],)), carray(v_at, (nv,))
+    residual, speed, right = carray(residual_at, (m,)), carray(speed_at, (m,)), carray(right_at, (m,))
+    J = carray(jacobian_at, (m * nv,))
+    topology, numbers = part(whole, whole, HEAD.topology), part(p, whole, HEAD.numbers)
+    tiles, groups = part(whole, whole, HEAD.tiles), part(whole, whole, HEAD.groups)
+    equations, visits = part(whole, whole, HEAD.rows), part(whole, whole, HEAD.visits)
+    touched, constants = part(whole, whole, HEAD.touched), part(p, whole, HEAD.constants)
+    invoke(whole[HEAD.evaluate], p, p_size, t, q, v, work)
+    for k in range(nv):
+        still[k] = 0.0
+    move_links(topology, numbers, q, v, still, states, 0.0)  # accelerations too, of joints that do not accelerate
+    for j in range(whole[HEAD.n_tiles]):
+        evaluate_rate(tiles, constants, j, motion, rows)
+    for k in range(6 * whole[HEAD.n_links]):
+        wrenches[k] = 0.0
+    for k in range(m * nv):
+        J[k] = 0.0
+    drift, none = states[STATE.acceleration :], (0.0, 0.0, 0.0)
+    for r in range(m):
+        residual[r] = value_of(groups, equations, rows, r, ROWS.residual)
+        speed[r] = speed_of(tiles, groups, equations, constants, rows, r, motion)
+        right[r] = value_of(groups, equations, rows, r, ROWS.rate)
+        right[r] -= times_accelerations(tiles, groups, equations, touched, rows, r, motion, drift, STATE.size, none)
+        group = equations[r * ROW.size + ROW.group] * GROUP.size
+        first, count = groups[group + GROUP.visit], groups[group + GROUP.visits]
+        push(tiles, groups, equations, touched, rows, r, motion, 1.0, wrenches)
+        row_of_jacobian(topology, numbers, visits, first, count, states, wrenches, J, r * nv)
+
+
+@functools.cache
+def addresses() -> dict[str, int]:
+    """Addresses of all that a packed mechanism names, compiled now or loaded from the cache."""
+    size, real, n = types.int64, types.float64, NUMBERS
+    return {
+        "articulate": address_of(steps.articulate, n, size, *(n,) * 6),
+        "evaluate": address_of(steps.evaluate, n, size, real, *(n,) * 3),
+        "factor": address_of(steps.factor, n, size, size, size, n),
+        "respond": address_of(steps.respond, n, size, real, n),
+        "accelerations": address_of(accelerations, n, size, real, *(n,) * 6),
+        "derivative": address_of(derivative, real, n, size, *(n,) * 3),
+        "project": address_of(project, n, size, real, *(n,) * 4),
+        "linearise": address_of(linearise, n, size, real, *(n,) * 7),
+        "act": act_address(),
+    }
+
+
+@kernel(entry=True)
+def accelerations_of_states(whole, p, times, q, v, tau, wrenches, work, first, a, multipliers, ranks):
+    """Accelerations, multipliers and ranks of a batch of states, by rows; x of the workspace is at `first`."""
+    for k in range(q.shape[0]):
+        at = whole[HEAD.accelerations]
+        invoke(at, p, p.shape[0], times[k], q[k], v[k], tau[k], wrenches[k], work, a[k])
+        for j in range(multipliers.shape[1]):
+            multipliers[k, j] = work[first + j]
+        ranks[k] = work[work.shape[0] - 4]
+
+
+@kernel(entry=True)
+def project_state(whole, p, t, q, v, work, report):
+    invoke(whole[HEAD.project], p, p.shape[0], t, q, v, work, report)
+
+
+@kernel(entry=True)
+def rows_of_states(whole, p, times, q, v, work, first, residuals, speeds, rights, jacobians, tiles):
+    """What `linearise` gives for a batch of states, and the rows of the tiles, which begin at `first`."""
+    for k in range(q.shape[0]):
+        at = whole[HEAD.linearise]
+        invoke(
+            *(at, p, p.shape[0], times[k], q[k], v[k], work),
+            *(residuals[k], speeds[k], rights[k], jacobians[k]),
+        )
+        for j in range(tiles.shape[1]):
+            tiles[k, j] = work[first + j]

@@ -1,0 +1,129 @@
+"""The rows of `constraint` on the links of a tree: their motion as the rows see it, and the rows' wrenches on them.
+
+A link is a body on SE(3) to the rows: ω and the derivatives of its velocity in its own frame, linear parts turned to
+the axes of space.
+"""
+
+from __future__ import annotations
+
+from chasles.constraint.rows import MOTION, POINT, ROWS, TILE
+from chasles.constraint.special import ROOM, TARGET, TURN, call_special, evaluate
+from chasles.kernel.algebra import add, cross, dot, mul, mul_t, scale
+from chasles.kernel.policy import kernel
+from chasles.kernel.workspace import add3, load3, load6, load9, store3, store9
+from chasles.relative.kinematics import STATE
+from chasles.relative.loop.tables import GROUP, ROW
+
+
+@kernel
+def set_motion(touched, n_touched, states, motion):
+    """Motion of the links that are held, from poses and body twists of all links."""
+    for c in range(n_touched):
+        at, here = (touched[c] + 1) * STATE.size, c * MOTION.size
+        R, (w, u) = load9(states, at + STATE.rotation, 0.0), load6(states, at + STATE.twist, 0.0)
+        store9(motion, here + MOTION.rotation, R)
+        store3(motion, here + MOTION.position, load3(states, at + STATE.position, 0.0))
+        store3(motion, here + MOTION.spin, w)
+        store3(motion, here + MOTION.velocity, mul(R, u))
+        store3(motion, here + MOTION.transport, mul(R, cross(w, u)))
+
+
+@kernel
+def set_clock(t, counted, n_counted, q, rows):
+    """The time, and the angles of coupled joints, which as coordinates of the tree know their full turns."""
+    end = rows.shape[0]
+    rows[end - 1] = t
+    for k in range(n_counted):
+        rows[end - 2 - ROOM.size - k] = q[counted[k]]
+
+
+@kernel
+def evaluate_tiles(tiles, constants, n_tiles, motion, rows):
+    """Residuals and Jacobians of all tiles."""
+    for j in range(n_tiles):
+        evaluate(tiles, constants, j, motion, rows)
+
+
+@kernel
+def unit(k):
+    return (1.0 if k == 0 else 0.0, 1.0 if k == 1 else 0.0, 1.0 if k == 2 else 0.0)
+
+
+@kernel
+def side_of(tiles, rows, t, side, k):
+    """Row k of one side of tile t: angular (in the link) and linear part (in space)."""
+    at = t * ROWS.size + ROWS.first_angular + 18 * side + 3 * k
+    if tiles[t * TILE.size + TILE.kinds] == POINT:  # not stored
+        return load3(rows, at, 0.0), scale(2.0 * side - 1.0, unit(k))
+    return load3(rows, at, 0.0), load3(rows, at + 9, 0.0)
+
+
+@kernel
+def last_tile(groups, group):
+    """The tile of a group that has the residual, the acceleration term and the kinds of its rows."""
+    return groups[group * GROUP.size + GROUP.tile] + groups[group * GROUP.size + GROUP.count] - 1
+
+
+@kernel
+def value_of(groups, equations, rows, r, what):
+    """Residual or acceleration term of row r."""
+    group, k = equations[r * ROW.size + ROW.group], equations[r * ROW.size + ROW.place]
+    return rows[last_tile(groups, group) * ROWS.size + what + k]
+
+
+@kernel
+def times_velocities(tiles, groups, equations, rows, r, motion):
+    """J V of row r."""
+    group, k = equations[r * ROW.size + ROW.group], equations[r * ROW.size + ROW.place]
+    first, total = groups[group * GROUP.size + GROUP.tile], 0.0
+    for t in range(first, first + groups[group * GROUP.size + GROUP.count]):
+        for side in range(2):
+            c = tiles[t * TILE.size + TILE.first + side]
+            if c >= 0:
+                angular, linear = side_of(tiles, rows, t, side, k)
+                at = c * MOTION.size
+                total += dot(angular, load3(motion, at + MOTION.spin, 0.0))
+                total += dot(linear, load3(motion, at + MOTION.velocity, 0.0))
+    return total
+
+
+@kernel
+def speed_of(tiles, groups, equations, constants, rows, r, motion):
+    """J V of row r minus what it must be: zero, but for constraints that depend on time."""
+    group, k = equations[r * ROW.size + ROW.group], equations[r * ROW.size + ROW.place]
+    t, target = last_tile(groups, group), 0.0
+    if tiles[t * TILE.size + TILE.kinds] >= TURN:
+        call_special(TARGET, tiles, constants, t, motion, rows)
+        target = rows[rows.shape[0] - 1 - ROOM.size + k]
+    return times_velocities(tiles, groups, equations, rows, r, motion) - target
+
+
+@kernel
+def times_accelerations(tiles, groups, equations, touched, rows, r, motion, accelerations, stride, fall):
+    """J A of row r: A of link i is at accelerations[(i + 1) stride], its linear part is short of `fall` (in space)."""
+    group, k = equations[r * ROW.size + ROW.group], equations[r * ROW.size + ROW.place]
+    first, total = groups[group * GROUP.size + GROUP.tile], 0.0
+    for t in range(first, first + groups[group * GROUP.size + GROUP.count]):
+        for side in range(2):
+            c = tiles[t * TILE.size + TILE.first + side]
+            if c >= 0:
+                angular, linear = side_of(tiles, rows, t, side, k)
+                A = load6(accelerations, (touched[c] + 1) * stride, 0.0)
+                R = load9(motion, c * MOTION.size + MOTION.rotation, 0.0)
+                total += dot(angular, A[0]) + dot(linear, add(mul(R, A[1]), fall))
+    return total
+
+
+@kernel
+def push(tiles, groups, equations, touched, rows, r, motion, weight, wrenches):
+    """Add weight Jᵀ of row r to the wrenches on the links, in their frames."""
+    group, k = equations[r * ROW.size + ROW.group], equations[r * ROW.size + ROW.place]
+    first = groups[group * GROUP.size + GROUP.tile]
+    for t in range(first, first + groups[group * GROUP.size + GROUP.count]):
+        for side in range(2):
+            c = tiles[t * TILE.size + TILE.first + side]
+            if c >= 0:
+                angular, linear = side_of(tiles, rows, t, side, k)
+                R = load9(motion, c * MOTION.size + MOTION.rotation, 0.0)
+                add3(wrenches, 6 * touched[c], scale(weight, angular))
+                add3(wrenches, 6 * touched[c] + 3, scale(weight, mul_t(R, linear)))

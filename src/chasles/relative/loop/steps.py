@@ -1,0 +1,133 @@
+"""The parts of all computations on a closed mechanism, each compiled alone and called through its address.
+
+p is the packed mechanism (`tables`), which has the addresses; work the workspace, in which the parts leave what those
+after them need.
+"""
+
+from __future__ import annotations
+
+from numba import carray
+
+from chasles.kernel.address import as_integers
+from chasles.kernel.algebra import add, cross, mul, mul_t, scale, sub
+from chasles.kernel.policy import kernel, native
+from chasles.kernel.workspace import add3, load3, load6, load9, store3
+from chasles.lie import quaternion
+from chasles.relative.forward import forward_dynamics
+from chasles.relative.joint import load_quaternion, store_felt
+from chasles.relative.kinematics import STATE, move_links
+from chasles.relative.loop.response import respond_to, row_of_factor
+from chasles.relative.loop.rows import evaluate_tiles, push, set_clock, set_motion
+from chasles.relative.loop.tables import GROUP, HEAD, ROW, part, rooms, work_size
+from chasles.relative.loop.triangle import normalise, triangle
+from chasles.relative.tables import FREE, SPHERICAL, constants_of, link, links_of
+
+tree_accelerations = forward_dynamics.kernel
+
+
+@native
+def articulate(p_at, p_size, q_at, v_at, tau_at, wrenches_at, work_at, a_at):
+    """Accelerations of the tree without its constraints; the articulated-body inertias stay in the workspace."""
+    whole, p = carray(as_integers(p_at), (p_size,)), carray(p_at, (p_size,))
+    nq, nv, links = whole[HEAD.n_q], whole[HEAD.n_v], whole[HEAD.n_links]
+    limbs = rooms(whole, carray(work_at, (work_size(whole),)))[0]
+    q, v, tau = carray(q_at, (nq,)), carray(v_at, (nv,)), carray(tau_at, (nv,))
+    wrenches, a = carray(wrenches_at, (6 * links,)), carray(a_at, (nv,))
+    topology, numbers = part(whole, whole, HEAD.topology), part(p, whole, HEAD.numbers)
+    tree_accelerations(topology, numbers, q, v, tau, wrenches, a, limbs, 0.0)
+
+
+@native
+def evaluate(p_at, p_size, t, q_at, v_at, work_at):
+    """Motion of the links, residuals and Jacobians of all tiles."""
+    whole, p = carray(as_integers(p_at), (p_size,)), carray(p_at, (p_size,))
+    q, v = carray(q_at, (whole[HEAD.n_q],)), carray(v_at, (whole[HEAD.n_v],))
+    _, states, motion, rows, _, _, _, _, _, _, _, _, _, _, _ = rooms(whole, carray(work_at, (work_size(whole),)))
+    move_links(part(whole, whole, HEAD.topology), part(p, whole, HEAD.numbers), q, v, q[0:0], states, 0.0)
+    set_motion(part(whole, whole, HEAD.touched), whole[HEAD.n_touched], states, motion)
+    set_clock(t, part(whole, whole, HEAD.counted), whole[HEAD.n_counted], q, rows)
+    tiles, constants = part(whole, whole, HEAD.tiles), part(p, whole, HEAD.constants)
+    evaluate_tiles(tiles, constants, whole[HEAD.n_tiles], motion, rows)
+
+
+@native
+def factor(p_at, p_size, wanted, free, work_at):
+    """The triangle of the rows, after `articulate` and `evaluate`; its rank, or -1, is left in the report."""
+    whole, p = carray(as_integers(p_at), (p_size,)), carray(p_at, (p_size,))
+    limbs, _, motion, rows, F, scales, order, x, wrenches, _, _, _, _, _, report = rooms(
+        whole, carray(work_at, (work_size(whole),))
+    )
+    topology, numbers = part(whole, whole, HEAD.topology), part(p, whole, HEAD.numbers)
+    tiles, groups = part(whole, whole, HEAD.tiles), part(whole, whole, HEAD.groups)
+    equations, visits = part(whole, whole, HEAD.rows), part(whole, whole, HEAD.visits)
+    touched = part(whole, whole, HEAD.touched)
+    m, nv = whole[HEAD.n_rows], whole[HEAD.n_v]
+    for k in range(6 * whole[HEAD.n_links]):
+        wrenches[k] = 0.0
+    for k in range(m * nv):
+        F[k] = 0.0
+    for r in range(m):
+        group = equations[r * ROW.size + ROW.group] * GROUP.size
+        first, count = groups[group + GROUP.visit], groups[group + GROUP.visits]
+        push(tiles, groups, equations, touched, rows, r, motion, 1.0, wrenches)
+        row_of_factor(topology, numbers, visits, first, count, limbs, wrenches, F, r * nv)
+    left = x[m:]
+    normalise(F, scales, left, m, nv)
+    report[0] = triangle(F, order, left, m, nv, wanted, free)
+
+
+@native
+def respond(p_at, p_size, weight, work_at):
+    """change = M⁻¹ Jᵀ x weight."""
+    whole, p = carray(as_integers(p_at), (p_size,)), carray(p_at, (p_size,))
+    limbs, _, motion, rows, _, _, _, x, wrenches, _, change, _, still, _, _ = rooms(
+        whole, carray(work_at, (work_size(whole),))
+    )
+    tiles, groups = part(whole, whole, HEAD.tiles), part(whole, whole, HEAD.groups)
+    equations, touched = part(whole, whole, HEAD.rows), part(whole, whole, HEAD.touched)
+    for k in range(6 * whole[HEAD.n_links]):
+        wrenches[k] = 0.0
+    for k in range(whole[HEAD.n_v]):
+        still[k] = 0.0
+    for r in range(whole[HEAD.n_rows]):
+        if x[r] != 0.0:
+            push(tiles, groups, equations, touched, rows, r, motion, weight * x[r], wrenches)
+    topology, numbers = part(whole, whole, HEAD.topology), part(p, whole, HEAD.numbers)
+    respond_to(topology, numbers, limbs, wrenches, still, change)
+
+
+@kernel
+def retract(topology, q, change):
+    """q exp(change), with Cayley's map for rotations: as good as exp for an iteration."""
+    for i in range(links_of(topology)):
+        _, kind, iq, iv = link(topology, i)
+        if kind == SPHERICAL or kind == FREE:
+            old = load_quaternion(q, iq, 0.0)
+            half = scale(0.5, load3(change, iv, 0.0))
+            unit = quaternion.normalize(quaternion.product(old, (1.0, half[0], half[1], half[2])))
+            q[iq], q[iq + 1], q[iq + 2], q[iq + 3] = unit
+            if kind == FREE:
+                moved = mul(quaternion.to_matrix(old), load3(change, iv + 3, 0.0))
+                store3(q, iq + 4, add(load3(q, iq + 4, 0.0), moved))
+        else:
+            q[iq] += change[iv]
+
+
+@kernel
+def row_of_jacobian(topology, numbers, visits, first, count, states, wrenches, J, at):
+    """A row of J: the generalised forces of wrenches on some links, handed to the ground; these become zero."""
+    for k in range(first, first + count):
+        i = visits[k]
+        parent, kind, _, iv = link(topology, i)
+        here, base = (i + 1) * STATE.size, (parent + 1) * STATE.size
+        torque, force = load6(wrenches, 6 * i, 0.0)
+        store3(wrenches, 6 * i, (0.0, 0.0, 0.0))
+        store3(wrenches, 6 * i + 3, (0.0, 0.0, 0.0))
+        store_felt(numbers, constants_of(i), kind, (torque, force), J, at + iv, 0.0)
+        if parent >= 0:
+            R, S = load9(states, here + STATE.rotation, 0.0), load9(states, base + STATE.rotation, 0.0)
+            arm = sub(load3(states, here + STATE.position, 0.0), load3(states, base + STATE.position, 0.0))
+            push_in_space = mul(R, force)
+            turn = add(mul(R, torque), cross(arm, push_in_space))
+            add3(wrenches, 6 * parent, mul_t(S, turn))
+            add3(wrenches, 6 * parent + 3, mul_t(S, push_in_space))

@@ -1,0 +1,33 @@
+"""`analyse`: the freedoms of a system and its redundant constraints."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from chasles.absolute.mechanism import AbsoluteMechanism
+from chasles.absolute.mobility import Mobility, mobility
+from chasles.model.system import System
+from chasles.relative.loop.closed import ClosedMechanism, compiled
+
+
+def analyse(
+    system: System, q: ArrayLike | None = None, *, poses: ArrayLike | None = None, t: float = 0.0, seed: int = 0
+) -> Mobility:
+    """Freedoms, redundant constraint equations and the joints they belong to, and whether a configuration is singular.
+
+    At joint coordinates q of `system.compile()` (default: neutral) or at `poses` (bodies, 7), which are assembled
+    first, and at configurations nearby, where what holds only at single configurations does not: printed, or as
+    numbers. seed: of the directions in which they are looked for.
+    """
+    if poses is None:
+        mechanism = compiled(system)
+        place = mechanism.neutral() if q is None else mechanism.check_q("analyse", q)
+        if isinstance(mechanism, ClosedMechanism):
+            place = mechanism.assemble(place, t)
+        found = mechanism.poses(place)
+    elif q is not None:
+        raise ValueError("analyse: give q or poses, not both")
+    else:
+        found = AbsoluteMechanism(system, "SO3xR3").assemble(poses, t)
+    return mobility(system, np.asarray(found), t, seed)

@@ -1,0 +1,1 @@
+"""Closed mechanisms in joint coordinates: their vector field, dynamics and runs."""

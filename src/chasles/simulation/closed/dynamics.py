@@ -1,0 +1,102 @@
+"""A closed mechanism in joint coordinates as a problem for the integrators."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from chasles.integrate.problem import LieODE
+from chasles.integrate.solution import Solution
+from chasles.integrate.space import Space
+from chasles.model.system import System
+from chasles.relative.loop.assembly import check_regular
+from chasles.relative.loop.closed import ClosedMechanism, compiled
+from chasles.relative.loop.tables import HEAD
+from chasles.relative.mechanism import Mechanism
+from chasles.simulation.closed.motion import closed_motion, onto_loops, with_workspace
+from chasles.simulation.dynamics import TreeDynamics, blocks
+from chasles.simulation.laws import laws_may_raise
+
+START_TOLERANCE = 1e-8  # how far a start may be off the constraints [m or rad, and per second]
+NEARLY_SINGULAR = 1e-3  # of the pivots of rows of length one, in the search for why a run ended
+
+
+class ClosedDynamics(TreeDynamics):
+    """The motion of a closed mechanism on the space of its tree: y = (q, v, work), held on the constraints."""
+
+    mechanism: ClosedMechanism
+
+    def __init__(self, mechanism: ClosedMechanism, projected: bool = True, baumgarte: Iterable[float] = (0.0, 0.0)):
+        self.mechanism, self.projected = mechanism, projected
+        self.nq, self.nv = mechanism.nq, mechanism.nv
+        self.space = Space(*blocks(mechanism.topology), f"r{self.nv + 1}", side="right")
+        self.parameters = with_workspace(mechanism)
+        whole = self.parameters.view(np.int64)
+        self.control = slice(int(whole[HEAD.control]), int(whole[HEAD.end]))
+        self.parameters[whole[HEAD.feedback] : whole[HEAD.feedback] + 2] = tuple(baumgarte)
+
+    def problem(self, u: ArrayLike | None = None) -> LieODE:
+        p = self.parameters.copy()
+        if u is not None:
+            p[self.control] = u
+        return LieODE(self.space, closed_motion, p, onto_loops if self.projected else None)
+
+    def start(self, t: float, q: ArrayLike | None, v: ArrayLike | None, assemble: bool) -> np.ndarray:
+        """The state at the start, on the constraints: projected there, or refused with what it violates."""
+        state = self.state(q, v)
+        at, speed, _ = self.split(state)
+        if assemble:
+            at = self.mechanism.assemble(at, t)
+            speed = self.mechanism.consistent_velocities(at, speed, t)
+        self._refuse(at, speed, t)
+        self.parameters.view(np.int64)[HEAD.rank] = check_regular(self.mechanism, at, t)
+        self.mechanism.motion_under(at, speed, t=t)  # constraints that contradict each other are named
+        return np.concatenate([at, speed, [0.0]])
+
+    def _refuse(self, q: np.ndarray, v: np.ndarray, t: float) -> None:
+        off = self.mechanism.violation(q, v, t=t)
+        size = 1.0 + np.abs(v).max(initial=0.0)
+        assert off.velocity is not None
+        names = self.mechanism.constraint_names
+        bad = [
+            f"{name!r} by {g:.3g} in position and {r:.3g} in velocity"
+            for name, g, r in zip(names, off.position, off.velocity, strict=True)
+            if not (g <= START_TOLERANCE and r <= START_TOLERANCE * size)
+        ]
+        if bad:
+            raise ValueError(
+                f"simulate: the start violates {len(bad)} joints or constraints: "
+                f"{'; '.join([*bad[:8], '...'][: len(bad)])}. Correct it, or let it be projected with assemble=True"
+            )
+
+    def explained(self, solution: Solution) -> Solution:
+        """A solution that ended early, with the singular configuration it met in its message."""
+        if solution.success:
+            return solution
+        t, (q, v, _) = float(solution.t[-1]), self.split(solution.y[-1])
+        near = self.mechanism.closure(q, t, NEARLY_SINGULAR)
+        wanted = int(self.parameters.view(np.int64)[HEAD.rank])
+        if not np.isfinite(v).all() or near.rank >= wanted:
+            return solution
+        return replace(
+            solution,
+            message=f"{solution.message}. At t = {t:.6g} s the mechanism is near a singular configuration: {near.rank} "
+            f"of its {wanted} independent constraint equations are left (involved: "
+            f"{', '.join(map(repr, near.involved[:8]))})",
+        )
+
+    def laws_may_raise(self):
+        return laws_may_raise((*self.mechanism.spanning.acting.laws, *self.mechanism.laws))
+
+
+def dynamics_of(
+    system: System | Mechanism | ClosedMechanism, projected: bool = True, baumgarte: Iterable[float] = (0.0, 0.0)
+) -> TreeDynamics:
+    """The dynamics of a system in joint coordinates, of a tree or closed."""
+    mechanism = compiled(system) if isinstance(system, System) else system
+    if isinstance(mechanism, ClosedMechanism):
+        return ClosedDynamics(mechanism, projected, baumgarte)
+    return TreeDynamics(mechanism)

@@ -1,0 +1,43 @@
+"""The motion of a closed mechanism in joint coordinates as a vector field: index 1, the rows solved for accelerations.
+
+y = (q, v, work), f = (v, accelerations, power), as for a tree. The mechanism is in the parameters, so the field is
+compiled once for every mechanism. With the correction, each step ends with a projection onto the constraints.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from chasles.integrate.field import field
+from chasles.kernel.address import as_integer_array, invoke
+from chasles.kernel.denormals import flush_denormals, restore_denormals
+from chasles.relative.loop.closed import ClosedMechanism
+from chasles.relative.loop.tables import HEAD, work_size
+
+
+@field
+def closed_motion(t, y, p, out):
+    """(v, a, power) of a closed mechanism under its forces and the control."""
+    whole = as_integer_array(p)
+    invoke(whole[HEAD.derivative], t, p, p.shape[0], y, p[whole[HEAD.end] :], out)
+
+
+@field
+def onto_loops(t, y, p, out):
+    """The state projected onto the constraints."""
+    whole = as_integer_array(p)
+    nq, nv, size = whole[HEAD.n_q], whole[HEAD.n_v], work_size(whole)
+    for k in range(y.shape[0]):
+        out[k] = y[k]
+    space = p[whole[HEAD.end] :]
+    before = flush_denormals()
+    invoke(
+        *(whole[HEAD.project], p, p.shape[0], t, out[:nq], out[nq : nq + nv]),
+        *(space[:size], space[size : size + 4]),
+    )
+    restore_denormals(before)
+
+
+def with_workspace(mechanism: ClosedMechanism) -> np.ndarray:
+    """The parameters of these fields: the packed mechanism and, at its end, workspace. A run has its own copy."""
+    return np.concatenate([mechanism.packed.parameters, np.zeros(mechanism.packed.work + 4)])

@@ -1,0 +1,250 @@
+"""Runs of the methods for constrained systems: from a mechanism and a method to the arrays of their loops."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+
+from chasles.absolute.implicit import structure as structures
+from chasles.absolute.implicit.address import loop_address, run_loop
+from chasles.absolute.implicit.bliedf import MOST
+from chasles.absolute.implicit.force_stiffness import stiffen_address
+from chasles.absolute.implicit.half_explicit import MOST_STAGES
+from chasles.absolute.implicit.layout import COUNTS, DONE, set_weights, total_work
+from chasles.absolute.implicit.loop import TAIL
+from chasles.absolute.mechanism import AbsoluteMechanism
+from chasles.force.build import is_passive
+from chasles.force.table import FORCES
+from chasles.integrate.constrained_method import (
+    CONSTRAINED_METHODS,
+    BLieDF,
+    GeneralizedAlpha,
+    HalfExplicit,
+    Rattle,
+)
+from chasles.integrate.event import Event
+from chasles.integrate.fixed_step import FOUND, FixedRun, StepError
+from chasles.integrate.run import Options, Sink, check_span
+from chasles.integrate.solution import Solution
+from chasles.integrate.solve import solve
+from chasles.model.force import JointForce
+from chasles.simulation.bodies import BodyDynamics
+from chasles.simulation.starting import algorithmic_start, exact_points, increment, multistep_start, nonholonomic_rows
+
+LOOPS = {
+    GeneralizedAlpha: "generalized_alpha",
+    BLieDF: "bliedf",
+    Rattle: "rattle",
+    HalfExplicit: "half_explicit",
+}
+VECTORS = {GeneralizedAlpha: 7, BLieDF: 4, Rattle: 4, HalfExplicit: 2 + 2 * MOST_STAGES}  # that the loops work with
+
+
+class ConstrainedRun(FixedRun):
+    """A run of a method for constrained systems, with fixed steps."""
+
+    problems = (BodyDynamics,)
+    methods = CONSTRAINED_METHODS
+    memory_names = ("memory", "counts")
+
+    def __init__(self, problem: BodyDynamics, method: Any, span, y0: np.ndarray, options: Options):
+        y = np.array(y0, dtype=float)
+        super().__init__(problem, method, span, options, y, 0)
+        self._first = y.copy()
+        mechanism = self.mechanism = problem.mechanism
+        velocities_alone = nonholonomic_rows(problem, y, check_span(span)[0])
+        _refuse_nonholonomic(mechanism, method, velocities_alone)
+        self.structure = structures.build(mechanism, VECTORS[type(method)], velocities_alone)
+        self.counts = np.zeros(COUNTS.size, dtype=np.int64)
+        self.packed = self.structure.packed
+        self.p = mechanism.parameters.copy()  # which forces may write to
+        self.work = np.zeros(total_work(mechanism, self.structure))
+        self.parameters, self.memory = self._prepare(y)
+        self.start_with(y, np.empty(0))
+
+    def _prepare(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Parameters of the loop and its memory at the start."""
+        method, mechanism, name = self.method, self.mechanism, LOOPS[type(self.method)]
+        self.address = loop_address(name)
+        if hasattr(method, "metric"):
+            set_weights(mechanism, self.structure, self.work, method.metric == "unit")
+        stiffen = float(stiffen_address()) if mechanism.forces.table[FORCES.count] else 0.0
+        q, v, _ = self.problem.split(y)
+        tail = np.zeros(TAIL + mechanism.angles_counted)
+        tail[:3] = mechanism.applied_forces(q, v, self.start)[1], self.plan.step, 1.0
+        parameters: tuple[float, ...]
+        parts: tuple[np.ndarray, ...]
+        corrections = np.zeros(3 * mechanism.elimination.nodes)
+        if isinstance(method, GeneralizedAlpha):
+            start = algorithmic_start(self.problem, method, self.start, self.plan.step, y)
+            parameters = (method.rho, method.index, method.local, method.tolerance, stiffen)
+            multipliers = self._at_nodes(start.multipliers)
+            parts = (start.y, start.rates, start.algorithmic, multipliers, corrections, corrections, start.change, tail)
+        elif isinstance(method, HalfExplicit):
+            rows, nodes = method.table
+            table = np.zeros((MOST_STAGES, MOST_STAGES))
+            for k, row in enumerate(rows):
+                table[k, : len(row)] = row
+            parameters = (len(rows), method.project, *table.ravel(), *nodes, *[1.0] * (MOST_STAGES + 1 - len(nodes)))
+            parts = (y, tail)
+        else:
+            multipliers = self._at_nodes(mechanism.accelerations(q, v, self.start, self.problem.angles(y)).multipliers)
+            if isinstance(method, Rattle):
+                parameters, parts = (method.tolerance,), (y, multipliers, tail)
+            else:
+                self._steps_before = multistep_start(self.problem, method, self.start, self.plan, y)
+                alpha = np.zeros(MOST + 1)
+                alpha[: method.k + 1] = method.alpha
+                gamma = np.cumsum(alpha)[:MOST]
+                gamma[method.k :] = 0.0
+                parameters = (method.k, method.exact, method.tolerance, stiffen, *alpha, *gamma)
+                parts = (y, multipliers, corrections, np.zeros(12 * mechanism.n * MOST + MOST), tail)
+        return np.array(parameters, dtype=float), np.concatenate([np.ravel(part) for part in parts])
+
+    def _at_nodes(self, multipliers: np.ndarray) -> np.ndarray:
+        """Multipliers of tiles in the order of the elimination."""
+        found = np.zeros((self.structure.n_nodes, 3))
+        found[self.structure.nodes] = multipliers
+        return found
+
+    def take(self, limit: int) -> None:
+        if isinstance(self.method, BLieDF):
+            limit = self._take_beside(limit)
+            if limit <= 0:
+                return
+        run_loop(
+            self.address, limit, self.p, self.packed, self.parameters, self.memory, self.work, self.counts,
+            self.history.reshape(-1), self.times, self.plan.steps, self.every, self.saved_t, self.saved_y.reshape(-1),
+        )  # fmt: skip
+
+    def _take_beside(self, limit: int) -> int:
+        """The first steps of a multistep method, and a shorter last one, by an explicit method; what is left to do."""
+        plan, k = self.plan, self.method.k
+        size = self.saved_y.shape[1]
+        while limit > 0 and self.steps < min(k - 1, plan.steps):
+            self.memory[:size] = self._steps_before[self.steps]
+            self.save_step()
+            limit -= 1
+            if self.steps == k - 1:
+                self._fill_history()
+        regular = plan.steps - (plan.last != plan.step)
+        if limit > 0 and self.steps == regular < plan.steps:
+            self.memory[:size] = exact_points(self.problem, self.time, [plan.end], self.point())[0]
+            self.save_step()
+            self.counts[COUNTS.status] = DONE
+            return 0
+        return min(limit, regular - self.steps)
+
+    def _fill_history(self) -> None:
+        """Increments, velocities and works of the first steps, newest first."""
+        mechanism, k, n = self.mechanism, self.method.k, self.mechanism.n
+        points = np.array([self._first, *self._steps_before[: k - 1]])[::-1]
+        q, v, work = self.problem.split(points)
+        end = len(self.memory) - TAIL - mechanism.angles_counted - MOST
+        past = self.memory[end - 12 * n * MOST : end].reshape(2, MOST, n, 6)
+        for m in range(k - 1):
+            past[0, m] = increment(mechanism, q[m + 1], q[m])
+        past[1, :k] = v
+        self.memory[end : end + k - 1] = work[1:]
+
+    def point(self) -> np.ndarray:
+        return self.memory[: self.saved_y.shape[1]].copy()
+
+    @property
+    def multipliers(self) -> np.ndarray:
+        """Multipliers of the method at the point reached, (tiles, 3): of generalized alpha and BLieDF."""
+        at = self.saved_y.shape[1] + (12 * self.mechanism.n if isinstance(self.method, GeneralizedAlpha) else 0)
+        return self.memory[at : at + 3 * self.structure.n_nodes].reshape(-1, 3)[self.structure.nodes]
+
+    def evaluations(self) -> int:
+        return int(self.counts[COUNTS.iterations])
+
+    def no_curve(self) -> str:
+        return "points of methods for constrained systems have none through them; ask for the times you want in save"
+
+    def _fail(self, status: int) -> NoReturn:
+        k, plan = self.steps, self.plan
+        h = plan.last if k + 1 == plan.steps else plan.step
+        corrections, residuals = self.history[:, : self.counts[COUNTS.tried]]
+        tile = self.mechanism.tiles[self.counts[COUNTS.worst]].joint if self.mechanism.tiles else ""
+        level = "velocity" if self.counts[COUNTS.level] else "position"
+        at = f"; the largest {level} residual is at {tile!r}" if tile else ""
+        shown = [f"{x:.2g}" for x in corrections]
+        if len(shown) > 6:
+            shown[3:-3] = ["..."]
+        message = (
+            f"simulate: {FOUND[status]} in step {k + 1} of {plan.steps}, t = {self.time:.8g}, h = {h:.3g}, "
+            f"{self.method}; corrections of velocities {', '.join(shown)}{at}; {self._advice()}"
+        )
+        raise StepError(message, self.time, h, residuals, corrections, self.solution(False, message))
+
+    def _advice(self) -> str:
+        advice = "try a shorter step"
+        if isinstance(self.method, GeneralizedAlpha):
+            if self.method.rho > 0.6:
+                advice += ", or more damping (rho = 0.5)"
+            if self.method.index == 3:
+                advice += ", or index=2, which is the more robust form"
+        return advice
+
+
+def solve_motion(
+    dynamics: Any,
+    method: Any,
+    span,
+    y0: np.ndarray,
+    u: np.ndarray | None = None,
+    *,
+    step: float | None = None,
+    rtol: float | None = None,
+    atol: float | None = None,
+    save: Any = "all",
+    events: Sequence[Event] = (),
+    progress: bool | None = None,
+    resume: dict[str, np.ndarray] | None = None,
+    sink: Sink | None = None,
+) -> Solution:
+    """The motion of a system under constant forces u, by a method for its equations or one for constrained systems."""
+    with dynamics.laws_may_raise():
+        if not (isinstance(dynamics, BodyDynamics) and isinstance(method, CONSTRAINED_METHODS)):
+            more: dict[str, Any] = {"step": step, "rtol": rtol, "atol": atol, "save": save, "events": events}
+            more |= {"progress": progress, "resume": resume, "sink": sink}
+            return solve(dynamics.problem(u), method, span, y0, **more)
+        if step is None:
+            raise ValueError(f"simulate: {method} takes fixed steps; give step=... [s]")
+        _refuse_unsupported(dynamics, method, u)
+        options = Options(step=step, rtol=rtol, atol=atol, save=save, events=events)
+        run = ConstrainedRun(dynamics, method, span, y0, options)
+        if resume is not None:
+            run.restore(resume)
+        return run.finish(progress=progress, sink=sink)
+
+
+def _refuse_unsupported(dynamics: BodyDynamics, method: Any, u: np.ndarray | None) -> None:
+    """What acts along the coordinates of joints, and spatial velocities, are for the methods of the index-1 form."""
+    system = dynamics.mechanism.system
+    acting = [force.name for force in system.forces if isinstance(force, JointForce)]
+    acting += [joint.name for joint in system.joints if is_passive(joint) or any(joint.armature)]
+    if u is not None or acting:
+        what = f"{acting[0]!r} acts" if acting else "an input acts"
+        raise ValueError(
+            f"simulate: {what} along joint coordinates, which {type(method).__name__} does not know; take springs and "
+            "wrenches between bodies, or a method such as RKMK"
+        )
+    if dynamics.spatial or any(dynamics.mechanism.baumgarte):
+        what = 'trivialization="right"' if dynamics.spatial else 'stabilization="baumgarte"'
+        raise ValueError(f"simulate: {what} is for methods such as RKMK; {type(method).__name__} does without")
+
+
+def _refuse_nonholonomic(mechanism: AbsoluteMechanism, method: Any, rows: np.ndarray) -> None:
+    """Equations between velocities alone cannot be solved for positions."""
+    by_position = isinstance(method, Rattle) or (isinstance(method, GeneralizedAlpha) and method.index == 3)
+    if by_position and rows.any():
+        name = mechanism.tiles[int(np.argmax(rows.any(axis=1)))].joint
+        raise ValueError(
+            f"simulate: {name!r} is nonholonomic: it restricts velocities, and no equation of positions says the same. "
+            f"{method} solves for positions alone; take GeneralizedAlpha(index=2), BLieDF or HalfExplicit, which "
+            "hold velocities too"
+        )

@@ -1,0 +1,130 @@
+"""Consistent start values of the implicit methods: derivatives at the start from the index-1 equations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from chasles.absolute.mechanism import AbsoluteMechanism
+from chasles.absolute.space import SE3_NAME
+from chasles.constraint.special import CUSTOM, ROLL
+from chasles.integrate.constrained_method import BLieDF, GeneralizedAlpha
+from chasles.integrate.fixed_step import Schedule
+from chasles.integrate.method import RKMK
+from chasles.integrate.problem import LieODE
+from chasles.integrate.solve import solve
+from chasles.lie import pose as pose_group
+from chasles.lie import se3, so3
+from chasles.simulation.bodies import BodyDynamics
+from chasles.simulation.body_motion import body_motion, onto_constraints, with_workspace
+
+
+class Start(NamedTuple):
+    """What generalized alpha begins with: the point, V', h V'' (of the coordinates), a, multipliers of the tiles."""
+
+    y: np.ndarray
+    rates: np.ndarray
+    change: np.ndarray
+    algorithmic: np.ndarray
+    multipliers: np.ndarray
+
+
+def on_se3(mechanism: AbsoluteMechanism) -> np.ndarray:
+    """Which bodies are on SE(3)."""
+    return np.array([mechanism.spaces[name] == SE3_NAME for name in mechanism.bodies], dtype=bool)
+
+
+def bracket(mechanism: AbsoluteMechanism, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """[x, y] in the algebra of each body's space, (bodies, 6)."""
+    turning = on_se3(mechanism)
+    out = np.zeros_like(x)
+    out[:, :3] = so3.bracket(x[:, :3], y[:, :3])
+    if turning.any():
+        out[turning] = se3.bracket(x[turning], y[turning])
+    return out
+
+
+def moved(mechanism: AbsoluteMechanism, q: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """q exp(x) of each body in its space, (bodies, 7)."""
+    turn = np.concatenate([x[:, :3], np.zeros_like(x[:, :3])], axis=1)
+    at = np.concatenate([q[:, :4], np.zeros_like(q[:, 4:])], axis=1)
+    out = np.concatenate([pose_group.compose(at, pose_group.exp(turn))[:, :4], q[:, 4:] + x[:, 3:]], axis=1)
+    turning = on_se3(mechanism)
+    if turning.any():
+        out[turning] = pose_group.compose(q[turning], pose_group.exp(x[turning]))
+    return out
+
+
+def algorithmic_start(problem: BodyDynamics, method: GeneralizedAlpha, t: float, h: float, y: np.ndarray) -> Start:
+    """Order 2 in positions, velocities and multipliers from the first step on.
+
+    a = V' + (αm - αf) h V''; with index 3 the velocity is also moved off the constraints, mass-orthogonally, by as much
+    as the method would: without this the multipliers oscillate, with an error of order 1 (Arnold, Brüls, Cardona 2015).
+    """
+    mechanism = problem.mechanism
+    q, v, _ = problem.split(y)
+    angles = problem.angles(y)
+    rates, multipliers = mechanism.accelerations(q, v, t, angles)
+
+    def beside(step: float) -> np.ndarray:
+        there = moved(mechanism, q, step * v + 0.5 * step * step * rates)
+        turned = mechanism.angles(there)
+        turned = turned + 2 * np.pi * np.round((angles - turned) / (2 * np.pi))
+        return mechanism.accelerations(there, v + step * rates, t + step, turned).accelerations
+
+    change = 0.5 * (beside(h) - beside(-h))  # h V''
+    twist = h * bracket(mechanism, v, rates)
+    if method.local:  # derivatives of the coordinates, not of the velocity
+        change, twist = change + 0.5 * twist, 0.0 * twist
+    algorithmic = rates + method.shift * change
+    start = y.copy()
+    if method.index == 3 and mechanism.tiles:
+        off = h * ((1 - 6 * method.beta - 3 * method.shift) / 6 * change + twist / 12)
+        tangent = mechanism.project(q, v + off, t, angles)[1] - v
+        n = mechanism.n
+        start[7 * n : 13 * n] = (v + off - tangent).ravel()
+    return Start(start, rates, change, algorithmic, multipliers)
+
+
+def increment(mechanism: AbsoluteMechanism, start: np.ndarray, end: np.ndarray) -> np.ndarray:
+    """x with start exp(x) = end of each body in its space, (bodies, 6)."""
+    between = pose_group.log(pose_group.compose(pose_group.inverse(start), end))
+    direct = ~on_se3(mechanism)
+    between[direct, 3:] = end[direct, 4:] - start[direct, 4:]
+    return between
+
+
+def exact_points(problem: BodyDynamics, t: float, times: Sequence[float], y: np.ndarray) -> np.ndarray:
+    """Points at some times after t, by an explicit method of order 8 on the index-1 form with projection."""
+    projected = LieODE(problem.space, body_motion, with_workspace(problem.mechanism), onto_constraints)
+    points = []
+    for end in times:  # each the end of a run: in between, the curve would be of order 4 only
+        tight: dict[str, Any] = {"rtol": 1e-13, "atol": 1e-13, "save": "final", "progress": False}
+        y = solve(projected, RKMK("dop853"), (t, end), y, **tight).y[-1]
+        points.append(y)
+        t = end
+    return np.array(points)
+
+
+def multistep_start(problem: BodyDynamics, method: BLieDF, t: float, plan: Schedule, y: np.ndarray) -> np.ndarray:
+    """The points of the first k - 1 steps."""
+    count = min(method.k - 1, plan.steps)
+    times = [plan.end if k == plan.steps else t + k * plan.step for k in range(1, count + 1)]
+    return exact_points(problem, t, times, y)
+
+
+def nonholonomic_rows(problem: BodyDynamics, y: np.ndarray, t: float) -> np.ndarray:
+    """Which rows (tiles, 3) are equations between velocities alone: their residual does not follow the poses."""
+    mechanism = problem.mechanism
+    found = np.zeros((len(mechanism.tiles), 3), dtype=np.int64)
+    some = [k for k, tile in enumerate(mechanism.tiles) if tile.kind in (CUSTOM, ROLL)]
+    if some:
+        q, v, _ = problem.split(y)
+        aside = 1e-5 * np.random.default_rng(1).normal(size=(mechanism.n, 6))
+        there = moved(mechanism, q, aside)
+        residual = mechanism.rows(there, v, t)[0] - mechanism.rows(q, v, t)[0]
+        expected = mechanism.rows(q, aside, t)[1] - mechanism.rows(q, 0 * aside, t)[1]
+        found[some] = (np.abs(residual) <= 1e-2 * np.abs(expected))[some] & (np.abs(expected) > 0)[some]
+    return found
