@@ -200,6 +200,8 @@ class Run(ABC):
             sink.begin(self)
         if self.start == self.end:
             return self._ended(True, "the span is empty")
+        if self.resumed and self.time == self.end:
+            return self._ended(True, "reached the end")
         limit = 64
         with Progress(self.start, self.end, progress) as line:
             while True:

@@ -18,6 +18,7 @@ from chasles.integrate.solve import solve
 from chasles.simulation.constrained import solve_motion
 
 Controller = Callable[[float, np.ndarray, np.ndarray], ArrayLike]
+THE_END = "reached the end"
 JUMPS = "the input of a sampled controller jumps between the points"
 
 
@@ -84,7 +85,8 @@ class Task:
                 if recorder is None:
                     held, solution = _held(pieces, inputs), self.dynamics.explained(_joined(pieces))
                     return self.make(self.dynamics, solution, self.options, controls=held, task=self)
-                solution = pieces[-1]
+                space = self.dynamics.space
+                solution = pieces[-1] if pieces else Solution(space, self.method, *[np.empty(0)] * 2, True, THE_END)
         except Exception as error:
             if recorder is not None:
                 recorder.fail(error)

@@ -44,8 +44,6 @@ def resume(
     if task.controller is None:
         return task.carry_out(progress, writer, resume=checkpoint.arrays)
     done, rows = checkpoint.note["pieces"], checkpoint.note["rows"]
-    if done >= len(task.edges()) - 1:
-        raise ResultFileError(file, "its last sampling period was not completed: it cannot be continued")
     return task.carry_out(progress, writer, after=(done, np.array(stored.points["state"][rows - 1])))
 
 

@@ -89,7 +89,8 @@ class ResultWriter:
         self._happened(run.occurrences[self.seen :])
         self.seen = len(run.occurrences)
         now = time.perf_counter()
-        if not last and now - self.saved < EVERY:
+        over = bool(run.occurrences) and run.occurrences[-1].event.terminal  # nothing to go on from
+        if over or (not last and now - self.saved < EVERY):
             return
         work = {"steps": run.steps, "seconds": self.work["seconds"] + now - run.began}
         self.mark(work, run.checkpoint())
@@ -107,7 +108,8 @@ class ResultWriter:
         self.pieces += 1
         for name in WORK:
             self.work[name] += getattr(solution, name)
-        self.mark(self.work, {})
+        if solution.success and solution.t[-1] == self.task.edges()[self.pieces]:  # else it is done again
+            self.mark(self.work, {})
 
     def finish(self, solution: Solution) -> Any:
         """Complete the file with energies and certificate; the run that is in it."""
@@ -150,7 +152,7 @@ class ResultWriter:
         shapes = memory_of(memory)
         self.sizes = Sizes(point, algebra, inputs, slot_size(shapes))
         self.header |= {"sizes": asdict(self.sizes), "memory": shapes, "no_curve": no_curve}
-        rows = self._expected() or max(1024, FIRST // self.sizes.row.itemsize)
+        rows = self._expected() or max(64, FIRST // self.sizes.row.itemsize)
         try:
             self._resize(rows, EVENTS if self.task.more["events"] else 0)
         except OSError as error:
@@ -243,7 +245,7 @@ def save_run(run: Any, file: Path, quantities: str | Iterable[str] = "all") -> N
             writer.rows(np.concatenate([s.t[:, None], s.y, *more], axis=1))
         writer._happened(solution.events)
         if sampled:
-            writer.pieces = int(np.searchsorted(task.edges(), solution.t[-1]))
+            writer.pieces = int(np.searchsorted(task.edges(), solution.t[-1], side="right")) - 1
         writer.work |= {name: getattr(solution, name) for name in WORK}
         if arrays or sampled:
             writer.mark(writer.work, arrays)
