@@ -31,7 +31,9 @@ def chain(kind):
         ],
         [ch.Frame("hand", "three", (*turned, 0.0, 0.1, -0.2))],
         [
-            ch.Spring("cord", ("ground", "three"), ((0.5, 0, 1), (0, 0, -0.1)), stiffness=30.0, damping=0.5, length=0.2),
+            ch.Spring(
+                "cord", ("ground", "three"), ((0.5, 0, 1), (0, 0, -0.1)), stiffness=30.0, damping=0.5, length=0.2
+            ),
             ch.Wrench("load", "two", (0.1, 0.2, 0, 1.0, 0, -2.0)),
         ],
     )
@@ -62,7 +64,9 @@ def test_reaction_holds_a_pendulum_at_rest():
     )
     run = ch.simulate(system, (0, 1e-3), step=1e-3, q=[0.0])
     weight = 9.81 * run.mechanism.system.bodies[1].mass
-    np.testing.assert_allclose(run.joint("glue").reaction[0, 3:], (run.a[0, 0] * 0, 0, weight + -0.3 * run.a[0, 0]), atol=1e-12)
+    np.testing.assert_allclose(
+        run.joint("glue").reaction[0, 3:], (run.a[0, 0] * 0, 0, weight + -0.3 * run.a[0, 0]), atol=1e-12
+    )
     assert run.joint("glue").q.shape == (len(run), 0)
     assert run.joint("glue").a.shape == (len(run), 0)
     assert run.joint("pin").angle.shape == (len(run),)

@@ -187,9 +187,7 @@ class Run(ABC):
 
     # ------------------------------------------------------------ going
 
-    def finish(
-        self, max_steps: int | None = None, progress: bool | None = None, sink: Sink | None = None
-    ) -> Solution:
+    def finish(self, max_steps: int | None = None, progress: bool | None = None, sink: Sink | None = None) -> Solution:
         """Go to the end, or until `max_steps` steps are taken in all. Ctrl-C returns what there is.
 
         The loop advances in pieces of about a tenth of a second, so that Ctrl-C and progress are attended to, and the

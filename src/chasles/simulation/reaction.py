@@ -75,7 +75,7 @@ def _needed(run: Run, bodies: list[int], poses: np.ndarray) -> np.ndarray:
 def _applied(run: Run, joint: Joint, bodies: list[int], poses: np.ndarray) -> np.ndarray:
     """The sum of the wrenches that the system's forces exert on bodies, in space."""
     mechanism, tree = run.mechanism, run.mechanism.tree
-    wrenches = mechanism.applied_forces(run.q, run.v, run.t).wrenches.reshape(len(run), mechanism.links, 6)
+    wrenches = mechanism.applied_forces(run.q, run.v, run.t).wrenches.reshape(len(run), -1, 6)
     total = np.zeros((len(run), 6))
     for link in {int(tree.link_of_body[k]) for k in bodies} - {-1}:
         members = np.flatnonzero(tree.link_of_body == link)

@@ -128,7 +128,7 @@ class SolvedRun:
     def part(self, rows: slice) -> Self:
         """The run at some of its saved times only, in memory."""
         s = self.solution
-        cut = {name: _cut(getattr(s, name), rows) for name in ("t", "y", "slopes", "moves")}
+        cut: dict[str, Any] = {name: _cut(getattr(s, name), rows) for name in ("t", "y", "slopes", "moves")}
         return replace(
             self,
             solution=replace(s, **cut),

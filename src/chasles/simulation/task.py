@@ -18,7 +18,6 @@ from chasles.integrate.solve import solve
 from chasles.simulation.constrained import solve_motion
 
 Controller = Callable[[float, np.ndarray, np.ndarray], ArrayLike]
-THE_END = "reached the end"
 JUMPS = "the input of a sampled controller jumps between the points"
 
 
@@ -79,14 +78,16 @@ class Task:
                 )
                 if recorder is None:
                     held = None if self.u is None else np.broadcast_to(self.u, (len(solution.t), len(self.u)))
-                    return self.make(self.dynamics, self.dynamics.explained(solution), self.options, controls=held, task=self)
+                    return self.make(
+                        self.dynamics, self.dynamics.explained(solution), self.options, controls=held, task=self
+                    )
             else:
                 pieces, inputs = self._sampled(recorder, *(after or (0, self.state)))
                 if recorder is None:
                     held, solution = _held(pieces, inputs), self.dynamics.explained(_joined(pieces))
                     return self.make(self.dynamics, solution, self.options, controls=held, task=self)
-                space = self.dynamics.space
-                solution = pieces[-1] if pieces else Solution(space, self.method, *[np.empty(0)] * 2, True, THE_END)
+                nothing = Solution(self.dynamics.space, self.method, np.empty(0), np.empty(0), True, "reached the end")
+                solution = pieces[-1] if pieces else nothing  # if all periods were done before
         except Exception as error:
             if recorder is not None:
                 recorder.fail(error)

@@ -52,7 +52,7 @@ def laws_of(system: System) -> dict[str, Law]:
     """The laws of a system by name."""
     laws: dict[str, Law] = {}
     for item in (*system.forces, *system.constraints):
-        for value in (getattr(item, field.name) for field in fields(item)):  # type: ignore[arg-type]
+        for value in (getattr(item, field.name) for field in fields(item)):
             if isinstance(value, Law) and laws.setdefault(value.__name__, value) is not value:
                 raise ValueError(
                     f"results: two laws are called {value.__name__!r}; a file knows them by name: give them names"
@@ -89,7 +89,12 @@ def describe(task: Task) -> tuple[dict[str, Any], str]:
         "controller": None if task.controller is None else fingerprint(task.controller),
         "laws": [fingerprint(law) for law in laws_of(system).values()],
         "events": [
-            {**fingerprint(event.function), "name": event.name, "direction": event.direction, "terminal": event.terminal}
+            {
+                **fingerprint(event.function),
+                "name": event.name,
+                "direction": event.direction,
+                "terminal": event.terminal,
+            }
             for event in more["events"]
         ],
     }
@@ -187,7 +192,12 @@ def _dynamics_of_text(given: Mapping[str, Any], system: System) -> tuple[Any, ty
 def _events(file: Path, stored: Sequence[Mapping], given: Sequence[Event] | None, needed: bool) -> tuple[Event, ...]:
     if given is None and (not needed or not stored):
         return tuple(
-            Event(_missing(file, "event", e["name"], "resume(..., events=[...])"), e["direction"], e["terminal"], e["name"])
+            Event(
+                _missing(file, "event", e["name"], "resume(..., events=[...])"),
+                e["direction"],
+                e["terminal"],
+                e["name"],
+            )
             for e in stored
         )
     names = ", ".join(repr(event["name"]) for event in stored) or "none"

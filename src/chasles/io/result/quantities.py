@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -29,10 +29,19 @@ def of_bodies(part: Any, name: str) -> np.ndarray:
     """Poses, body twists or their rates of all bodies, (times, bodies, 6 or 7)."""
     if isinstance(part, BodyRun):
         return getattr(part, name)
-    arguments = {"poses": (part.q,), "twists": (part.q, part.v), "accelerations": (part.q, part.v, part.a)}
-    if name == "accelerations":
-        return part.mechanism.accelerations(part.q, part.v, part.a)
-    return getattr(part.mechanism, name)(*arguments[name])
+    if name == "poses":
+        return part.mechanism.poses(part.q)
+    if name == "twists":
+        return part.mechanism.twists(part.q, part.v)
+    return part.mechanism.accelerations(part.q, part.v, part.a)
+
+
+def of_joints(part: Any, names: tuple[str, ...]) -> np.ndarray:
+    """Reactions of joints, (times, joints, 6)."""
+    found = np.empty((len(part), len(names), 6))
+    for k, name in enumerate(names):
+        found[:, k] = part.reactions(name)
+    return found
 
 
 def joints_with_reactions(run: Any) -> tuple[str, ...]:
@@ -54,17 +63,11 @@ def add(file: Path, run: Any, wanted: tuple[str, ...]) -> None:
     with h5py.File(file, "r+") as h5:
         group = h5.create_group("derived")
         for name in wanted:
-            if name == "reactions":
-                names = joints_with_reactions(run) if len(run) else ()
-                compute: Callable[[Any], np.ndarray] = lambda part, names=names: np.stack(
-                    [part.reactions(joint) for joint in names] or [np.zeros((len(part), 0, 6))], axis=1
-                ).reshape(len(part), len(names), 6)
-            else:
-                names = tuple(run.mechanism.bodies)
-                compute = lambda part, name=name: of_bodies(part, name)
+            forces = name == "reactions"
+            names = joints_with_reactions(run) if forces and len(run) else () if forces else tuple(run.mechanism.bodies)
             data = group.create_dataset(name, (len(run), len(names), WIDTH[name]), "<f8")
             data.attrs["names"] = np.bytes_(json.dumps(names))
             at = 0
             for part in run.parts():
-                data[at : at + len(part)] = compute(part)
+                data[at : at + len(part)] = of_joints(part, names) if forces else of_bodies(part, name)
                 at += len(part)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -191,6 +190,6 @@ def _mapped(file: Path, dataset: h5py.Dataset, rows: int) -> np.ndarray:
     offset = dataset.id.get_offset()
     if not rows or offset is None or dataset.external:
         return dataset[:rows]
-    if offset + rows * dataset.dtype.itemsize > os.stat(file).st_size:
+    if offset + rows * dataset.dtype.itemsize > file.stat().st_size:
         raise ResultFileError(file, f"is damaged: it ends before the {rows} rows of {dataset.name}")
     return np.asarray(np.memmap(file, dataset.dtype, "r", offset, (rows,)))

@@ -59,5 +59,5 @@ def _check_same(stored: Stored, task: Task) -> None:
             stored.file,
             "the start moves off differently than it did in the run, by up to "
             f"{np.abs(rate - stored.points['rate'][0]).max():.3g}: another version of chasles "
-            f"({stored.header['versions']['chasles']} wrote it), another machine, or laws that depend on something else",
+            f"({stored.header['versions']['chasles']} wrote it), another machine, or laws that depend on more",
         )

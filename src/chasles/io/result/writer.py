@@ -116,7 +116,12 @@ class ResultWriter:
         if self.task.controller is None:
             self.work |= {name: getattr(solution, name) for name in WORK if name != "seconds"}
             self.work["seconds"] += solution.seconds
-        outcome = {"success": solution.success, "message": solution.message, **self.work, "energy": False}
+        outcome: dict[str, Any] = {
+            "success": solution.success,
+            "message": solution.message,
+            **self.work,
+            "energy": False,
+        }
         if self.room != (self.rows_done, self.events_done):
             self._resize(self.rows_done, self.events_done)
         self._end(outcome)
@@ -157,7 +162,6 @@ class ResultWriter:
             self._resize(rows, EVENTS if self.task.more["events"] else 0)
         except OSError as error:
             raise ResultFileError(self.file, f"cannot be written: {error}") from None
-        self._put("start", np.ascontiguousarray(self.task.state, dtype="<f8"))
 
     def _expected(self) -> int:
         """Rows of a run with fixed steps; 0 if it is not known."""
@@ -214,6 +218,7 @@ class ResultWriter:
             descriptor = os.open(new, os.O_RDWR)
             if self.descriptor < 0:
                 put(descriptor, bytes(8 * len(COUNTS)), offsets["counts"])
+                put(descriptor, np.ascontiguousarray(self.task.state, dtype="<f8"), offsets["start"])
             else:
                 for name, (dtype, shape) in tables.items():
                     size = dtype.itemsize * used.get(name, int(np.prod(shape, dtype=np.int64)))
