@@ -28,10 +28,10 @@ class Clock:
         self.spent, self.depth = 0.0, 0
 
     def timed(self, function: Callable) -> Callable:
-        def wrapped(*arguments: Any) -> Any:
+        def wrapped(*arguments: Any, **named: Any) -> Any:
             began, self.depth = time.process_time(), self.depth + 1
             try:
-                return function(*arguments)
+                return function(*arguments, **named)
             finally:
                 self.depth -= 1
                 self.spent += (time.process_time() - began) if not self.depth else 0.0

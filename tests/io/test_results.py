@@ -145,7 +145,7 @@ def test_killed_and_resumed(tmp_path):
 @pytest.mark.parametrize("case", ["fixed", "adaptive"])
 def test_killed_at_random_moments(case, tmp_path):
     """Twenty times in all; `pytest -m study tests/io/test_results.py -s` shows how far each came."""
-    end = {"fixed": 1500.0, "adaptive": 150.0}[case]
+    end = {"fixed": 500.0, "adaptive": 60.0}[case]
     whole, rng, unfinished = CASES[case](end), np.random.default_rng(0), 0
     for rows, success, run in killed_runs(case, end, rng.uniform(0, 2.0, 10), tmp_path):
         print(f"{case}: {rows} of {len(whole)} rows when killed, {'ended' if success else 'not ended'}")

@@ -17,7 +17,6 @@ import h5py
 import numba
 import numpy as np
 
-import chasles
 from chasles.integrate.event import Event
 from chasles.io.method_name import method_from, name_of
 from chasles.io.model_file import study_of_text
@@ -68,7 +67,7 @@ def describe(task: Task) -> tuple[dict[str, Any], str]:
         "created": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "command": sys.argv,
         "versions": {
-            "chasles": chasles.__version__,
+            "chasles": sys.modules["chasles"].__version__,
             "python": platform.python_version(),
             "numpy": np.__version__,
             "numba": numba.__version__,
