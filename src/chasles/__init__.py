@@ -52,6 +52,10 @@ if TYPE_CHECKING:
     from chasles.io.load import load as load
     from chasles.io.load import load_with_report as load_with_report
     from chasles.io.report import Report as Report
+    from chasles.io.result.export import export as export
+    from chasles.io.result.layout import ResultFileError as ResultFileError
+    from chasles.io.result.reader import open as open
+    from chasles.io.result.resume import resume as resume
     from chasles.io.source import ModelFileError as ModelFileError
     from chasles.model.actuator import Actuator as Actuator
     from chasles.model.body import Body as Body
@@ -140,6 +144,10 @@ _NAMES = {
     "io.load": ("load", "load_with_report"),
     "io.report": ("Report",),
     "io.source": ("ModelFileError",),
+    "io.result.export": ("export",),
+    "io.result.layout": ("ResultFileError",),
+    "io.result.reader": ("open",),
+    "io.result.resume": ("resume",),
     "model.actuator": ("Actuator",),
     "model.body": ("Body", "Frame"),
     "model.constraint": (

@@ -99,6 +99,11 @@ def read_study(
     return _Builder(sources, dict(set or {}), dict(laws or {})).study()
 
 
+def study_of_text(text: str, where: str, laws: Mapping[str, Any] | None = None) -> Study:
+    """The study that a text holds, as `model_text` writes it; `where` it is from. It includes nothing."""
+    return _Builder([Source(Path(where), text)], {}, dict(laws or {})).study()
+
+
 class _Builder:
     """Puts the pieces of a file and its includes together."""
 
