@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import ArrayLike
 
-from chasles.absolute.assembly import check_independent
+from chasles.absolute.assembly import examine, refuse_contradictions
 from chasles.absolute.mechanism import AbsoluteMechanism
 from chasles.absolute.space import SE3_NAME
 from chasles.constraint.screws import SingularJointError
@@ -157,7 +157,6 @@ class BodyDynamics:
             raise ValueError("simulate: give either poses and twists, or q and v in joint coordinates")
         if assemble:
             assembled = self.mechanism.assemble(poses, t)
-            self.mechanism.check_independent(assembled, t)
             given = np.zeros((self.n, 6)) if twists is None else twists
             poses, twists = assembled, self.mechanism.consistent_velocities(assembled, given, t)
         central, velocity = self.mechanism.state(poses, twists)
@@ -168,7 +167,8 @@ class BodyDynamics:
         if angles is None:
             angles = self.mechanism.angles(central)
         self._refuse(central, velocity, t, angles)
-        check_independent(self.mechanism, central, t)
+        if examine(self.mechanism, central, t):
+            refuse_contradictions(self.mechanism, central, velocity, t, angles)
         return self.state(central, velocity, angles)
 
     def _refuse(self, central: np.ndarray, velocity: np.ndarray, t: float, angles: np.ndarray) -> None:

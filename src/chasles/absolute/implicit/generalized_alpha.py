@@ -41,7 +41,7 @@ from chasles.absolute.implicit.newton import IN_POSITION, IN_VELOCITY, KEPT, LIN
 from chasles.absolute.implicit.position import correct_position, displacement, keep_rows
 from chasles.absolute.implicit.structure import structure_of
 from chasles.absolute.kkt import POSE, TWIST, prepare, set_motion
-from chasles.absolute.tables import BODY, HEAD, SE3
+from chasles.absolute.tables import BODY, FIELD, HEAD, SE3
 from chasles.kernel.address import as_integers
 from chasles.kernel.denormals import flush_denormals, restore_denormals
 from chasles.kernel.policy import kernel, native
@@ -113,6 +113,7 @@ def generalized_alpha(
     am, af, gamma, beta = coefficients(parameters[ALPHA.rho])
     form = IN_POSITION if index == 3 and not local else IN_VELOCITY if index == 2 and local else LINEAR
     carried = index == 3 or local
+    redundant = tables[11][FIELD.regularisation] > 0.0
     before = flush_denormals()
     counts[COUNTS.status] = RUNNING
     for _ in range(limit):
@@ -143,7 +144,7 @@ def generalized_alpha(
             keep_rows(tables, rows, old, weights, kept_matrix, kept_factors)
             for k in range(3 * nn):  # predicted as x'' is; from here on `drift` has where ζ was
                 before_step = zeta[k]
-                zeta[k] += drift[k]
+                zeta[k] = 0.0 if redundant else zeta[k] + drift[k]  # what dependent rows leave open must not add up
                 drift[k] = before_step
             displacement(tables, old, weights, q, zeta, a)
             for k in range(6 * n):

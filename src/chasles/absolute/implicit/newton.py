@@ -12,7 +12,8 @@ from chasles.absolute.implicit.saddle import clear_matrix, factorise_saddle, plu
 from chasles.absolute.implicit.stiffness import body_block
 from chasles.absolute.implicit.velocity_rows import velocity_rows
 from chasles.absolute.kkt import each, times
-from chasles.absolute.tables import BODY, MASS, PAIR, SE3
+from chasles.absolute.redundant import regularise
+from chasles.absolute.tables import BODY, FIELD, MASS, PAIR, SE3
 from chasles.constraint.rows import IDENTITY, MOTION, ROWS
 from chasles.constraint.special import add_target_speeds
 from chasles.kernel.address import invoke
@@ -85,11 +86,14 @@ def correction(
     """
     bodies, tiles, _, incidences, _, _, _, _, _, masses, constants, gravity, n, nt, _, _ = tables
     places, nodes, n_nodes, n_lower = structure[0], structure[1], structure[9], structure[10]
-    worst = 0.0
+    worst, regular = 0.0, gravity[FIELD.regularisation]
+    fresh = fresh or regular > 0.0  # rows that depend on others need factors of their own
     for k in range(3 * n_nodes):
         g[k] = 0.0
     if fresh:
         clear_matrix(tiles, nodes, nt, n_nodes + 2 * n_lower, matrix)
+        if regular > 0.0:  # the iterations, which sum up λ, are the refinement
+            regularise(bodies, tiles, incidences, nodes, masses, n, rows, regular / cm, matrix)
     for i in range(n):
         on_se3 = bodies[i * BODY.size + BODY.space] == SE3
         torque, force = motion_residual(

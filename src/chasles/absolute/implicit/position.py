@@ -6,9 +6,10 @@ solved with the factor of J_n W J_nᵀ, again and again if the step turns the bo
 
 from __future__ import annotations
 
-from chasles.absolute.factor import factorise, solve
+from chasles.absolute.factor import solve
 from chasles.absolute.implicit.chart import onward
-from chasles.absolute.kkt import POSE, add_jacobian_times, assemble, respond
+from chasles.absolute.kkt import POSE, add_jacobian_times, respond
+from chasles.absolute.redundant import factorise_rows
 from chasles.absolute.tables import BODY, SE3
 from chasles.constraint.rows import MOTION, ROWS
 from chasles.kernel.algebra import mul, mul_t
@@ -20,11 +21,10 @@ from chasles.lie import quaternion
 @kernel
 def keep_rows(tables, rows, old, weights, matrix, factors):
     """Rows and factor of the begin of a step."""
-    bodies, tiles, nodes, incidences, slots, column, row, first, operations, _, _, _, n, nt, nn, nm = tables
+    nt = tables[13]
     for k in range(nt * ROWS.size):
         old[k] = rows[k]
-    assemble(bodies, tiles, nodes, incidences, slots, weights, n, nt, nm, rows, matrix)
-    factorise(nn, column, row, first, operations, matrix, factors)
+    factorise_rows(tables, weights, rows, matrix, factors)
 
 
 @kernel
