@@ -265,10 +265,12 @@ class AbsoluteMechanism(CentralFrames):
             if k + 1 == len(self.tiles) or node[k + 1] != node[k]:
                 off[node[k]] -= rate[k, ROWS.rate : ROWS.rate + 3]
         rotors = {k for k, tile in enumerate(self.tiles) if tile.kind == ROTOR}  # which ask for nothing
-        return np.array([
-            max((np.abs(off[node[k]]).max() for k in self._tiles_of.get(name, ()) if k not in rotors), default=0.0)
-            for name in self.constraint_names
-        ])
+        return np.array(
+            [
+                max((np.abs(off[node[k]]).max() for k in self._tiles_of.get(name, ()) if k not in rotors), default=0.0)
+                for name in self.constraint_names
+            ]
+        )
 
     def residuals(
         self, central: ArrayLike, velocity: ArrayLike, t: ArrayLike = 0.0, angles: ArrayLike | None = None

@@ -33,7 +33,9 @@ from chasles.kernel.policy import kernel
 from chasles.kernel.workspace import load3, store3
 
 REGULARISATION = 1e-8  # ε
-REFINEMENTS = 2  # after the first solution
+REFINEMENTS = 2  # after the first solution, at least
+MOST = 20  # near singular configurations, where rows with almost no effect converge slowly
+REFINED = 1e-12  # residual of J a, relative to what it was
 
 
 @kernel
@@ -74,7 +76,8 @@ def solve_refined(tables, rows, factors, room, x, a):
     bodies, tiles, nodes, incidences, _, column, row, _, _, masses, _, _, n, nt, nn, _ = tables
     for k in range(3 * nn):
         room[k], room[3 * nn + k] = x[k], 0.0
-    for _ in range(1 + REFINEMENTS):
+    before, size = 0.0, 0.0
+    for sweep in range(1 + MOST):
         for k in range(3 * nn):
             x[k] = room[k]
         for t in range(nt):
@@ -82,6 +85,12 @@ def solve_refined(tables, rows, factors, room, x, a):
                 if tiles[t * TILE.size + TILE.kinds + k - 3 * nodes[t]] == ROTOR:  # J a - λ = 0
                     x[k] = room[k] + room[3 * nn + k]
         add_jacobian_times(bodies, tiles, nodes, incidences, n, rows, a, x, -1.0, True)
+        previous, size = size, 0.0
+        for k in range(3 * nn):
+            size = max(size, abs(x[k]))
+        before = max(before, size)
+        if sweep > REFINEMENTS and (size <= REFINED * before or size > 0.9 * previous):
+            break
         solve(nn, column, row, factors, x)
         for k in range(3 * nn):
             room[3 * nn + k] += x[k]

@@ -9,9 +9,10 @@ from __future__ import annotations
 from chasles.absolute.factor import solve
 from chasles.absolute.implicit.chart import onward
 from chasles.absolute.kkt import POSE, add_jacobian_times, respond
-from chasles.absolute.redundant import factorise_rows
-from chasles.absolute.tables import BODY, SE3
+from chasles.absolute.redundant import factorise_rows, solve_refined
+from chasles.absolute.tables import BODY, FIELD, SE3
 from chasles.constraint.rows import MOTION, ROWS
+from chasles.constraint.special import add_target_speeds
 from chasles.kernel.algebra import mul, mul_t
 from chasles.kernel.policy import kernel
 from chasles.kernel.workspace import load3, load9, store3, store6
@@ -95,3 +96,26 @@ def solve_kept(tables, factors, b, spare, zeta, again, old, weights, q, x, motio
         for k in range(3 * nn):
             b[k] = spare[k]
         add_jacobian_times(bodies, tiles, nodes, incidences, n, rows, a, b, -1.0, True)
+
+
+@kernel
+def onto_velocities(tables, motion, rows, room, factors, velocity, b, a):
+    """Velocities (ω in the body, r' in space) onto J V = target, mass-orthogonally, twice for rounding.
+
+    The factor is of the rows and masses at hand; room: six numbers a node.
+    """
+    bodies, tiles, nodes, incidences, _, column, row, _, _, masses, constants, gravity, n, nt, nn, _ = tables
+    for _ in range(2):
+        for k in range(3 * nn):
+            b[k] = 0.0
+        for k in range(6 * n):
+            a[k] = 0.0
+        add_jacobian_times(bodies, tiles, nodes, incidences, n, rows, velocity, b, -1.0, True)
+        add_target_speeds(tiles, constants, nodes, nt, motion, rows, b, 1.0)
+        if gravity[FIELD.regularisation] > 0.0:
+            solve_refined(tables, rows, factors, room, b, a)
+        else:
+            solve(nn, column, row, factors, b)
+            respond(bodies, tiles, nodes, incidences, masses, n, rows, b, a)
+        for k in range(6 * n):
+            velocity[k] += a[k]

@@ -12,7 +12,6 @@ from __future__ import annotations
 from numba import carray
 
 from chasles.absolute.entry import mechanism, set_clock, work_parts
-from chasles.absolute.factor import solve
 from chasles.absolute.implicit.chart import move_body, onward_inverse
 from chasles.absolute.implicit.layout import (
     COUNTS,
@@ -38,13 +37,13 @@ from chasles.absolute.implicit.loop import (
     total_size,
     worst_tile,
 )
+from chasles.absolute.implicit.position import onto_velocities
 from chasles.absolute.implicit.saddle import BLOCK, clear_matrix, factorise_saddle, pushed_by, solve_saddle
 from chasles.absolute.implicit.structure import PLACE, SEPARATE, structure_of
-from chasles.absolute.kkt import POSE, TWIST, add_jacobian_times, each, prepare, respond, set_motion
-from chasles.absolute.redundant import REFINEMENTS, factorise_rows, regularise
+from chasles.absolute.kkt import POSE, TWIST, each, prepare, set_motion
+from chasles.absolute.redundant import factorise_rows, regularise
 from chasles.absolute.tables import BODY, FIELD, HEAD, MASS, SE3
 from chasles.constraint.rows import IDENTITY, ROWS
-from chasles.constraint.special import add_target_speeds
 from chasles.kernel.address import as_integers
 from chasles.kernel.algebra import add, add_scaled, mat_add, mat_scale, mul, mul_t, neg, scale, skew, sub
 from chasles.kernel.denormals import flush_denormals, restore_denormals
@@ -99,23 +98,6 @@ def half_step_block(places, masses, i, x, blocks):
         store9(blocks, at + BLOCK.ll, mat_scale(mass, IDENTITY))
         store9(blocks, at + BLOCK.la, mat_scale(0.0, IDENTITY))
         store9(blocks, at + BLOCK.al, mat_scale(0.0, IDENTITY))
-
-
-@kernel
-def onto_velocities(tables, motion, rows, factors, velocity, b, a):
-    """Velocities (ω in the body, r' in space) onto J V = target, mass-orthogonally, twice for rounding, or refined."""
-    bodies, tiles, nodes, incidences, _, column, row, _, _, masses, constants, gravity, n, nt, nn, _ = tables
-    for _ in range(2 + REFINEMENTS if gravity[FIELD.regularisation] > 0.0 else 2):
-        for k in range(3 * nn):
-            b[k] = 0.0
-        for k in range(6 * n):
-            a[k] = 0.0
-        add_jacobian_times(bodies, tiles, nodes, incidences, n, rows, velocity, b, -1.0, True)
-        add_target_speeds(tiles, constants, nodes, nt, motion, rows, b, 1.0)
-        solve(nn, column, row, factors, b)
-        respond(bodies, tiles, nodes, incidences, masses, n, rows, b, a)
-        for k in range(6 * n):
-            velocity[k] += a[k]
 
 
 @native
@@ -247,7 +229,7 @@ def rattle(
                 fall = add_scaled(down, light, load3(wrenches, 6 * i + 3, 0.0))
                 store3(velocity, 6 * i, add_scaled(load3(half, 6 * i, 0.0), 0.5 * h, spin))
                 store3(velocity, 6 * i + 3, add_scaled(load3(half, 6 * i + 3, 0.0), 0.5 * h, fall))
-            onto_velocities(tables, motion, rows, kept_factors, velocity, b, a)
+            onto_velocities(tables, motion, rows, kept_matrix, kept_factors, velocity, b, a)
             change = 0.0
             for i in range(n):
                 now = to_chart(bodies, i, motion, load6(velocity, 6 * i, 0.0))
