@@ -53,7 +53,7 @@ def inverse_root(body) -> np.ndarray:
 
 
 def dependence(
-    mechanism: AbsoluteMechanism, central: np.ndarray, t: float = 0.0
+    mechanism: AbsoluteMechanism, central: np.ndarray, t: float = 0.0, below: float = DEPENDENT
 ) -> tuple[tuple[int, int], tuple[str, ...], np.ndarray]:
     """(Equations, their rank), the names of those that depend on others, and the motions (6 n, freedoms) they allow."""
     if not mechanism.tiles:
@@ -61,7 +61,7 @@ def dependence(
     J, places = scaled_jacobian(mechanism, central, t)
     lengths = np.linalg.norm(J, axis=1)
     left, sizes, right = np.linalg.svd(J / np.where(lengths > 0, lengths, 1.0)[:, None])
-    rank = int(np.count_nonzero(sizes > DEPENDENT))
+    rank = int(np.count_nonzero(sizes > below))
     share = np.linalg.norm(left[:, rank:], axis=1)
     names: dict[str, None] = {}
     for k, tile in enumerate(mechanism.tiles):
@@ -97,7 +97,7 @@ def find_redundant(mechanism: AbsoluteMechanism, central: np.ndarray, t: float =
     if not may_depend(mechanism):
         return (0, 0), (), np.empty((6 * mechanism.n, 0))
     rows, names, free = dependence(mechanism, central, t)
-    mechanism.set_redundant(names)
+    mechanism.set_redundant(names, rows[0] - rows[1])
     return rows, names, free
 
 

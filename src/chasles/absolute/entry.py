@@ -177,8 +177,9 @@ def project(p_at, p_size, q_at, v_at, work_at, report_at):
     """Bring a state back onto the constraints, mass-orthogonally: positions first, then velocities.
 
     Both are iterated to rounding with one factor, unless that converges slowly: the factor only says how far to go, the
-    direction is that of the state at hand. If rows depend on others, every sweep has its own factor. report: the largest residual before and after, the largest |J V - target|
-    after, sweeps. If report[3] is not zero at the start, the factor of a state nearby is in the workspace.
+    direction is that of the state at hand. If rows depend on others, every sweep has its own factor. report: the
+    largest residual before and after, the largest |J V - target| after, sweeps. If report[3] is not zero at the start,
+    the factor of a state nearby is in the workspace.
     """
     whole, p = carray(as_integers(p_at), (p_size,)), carray(p_at, (p_size,))
     tables = mechanism(whole, p)

@@ -70,6 +70,7 @@ class AbsoluteMechanism(CentralFrames):
         self.angles_counted = len(self.counted)
         self.parameters = self._pack()
         self._redundant: tuple[str, ...] = ()
+        self.redundant_equations = 0
         whole = self.parameters.view(np.int64)
         self.control = slice(int(whole[HEAD.control]), int(whole[HEAD.end]))  # where the input is in the parameters
         nt, nm, nn = len(self.tiles), self.elimination.tiles, self.elimination.nodes
@@ -366,9 +367,9 @@ class AbsoluteMechanism(CentralFrames):
         unique."""
         return self._redundant
 
-    def set_redundant(self, names: tuple[str, ...]) -> None:
-        """Whose equations depend on others; with none, equations are solved as they are."""
-        self._redundant = names
+    def set_redundant(self, names: tuple[str, ...], equations: int) -> None:
+        """Whose equations depend on others, and how many do; with none, equations are solved as they are."""
+        self._redundant, self.redundant_equations = names, equations
         at = int(self.parameters.view(np.int64)[HEAD.gravity])
         self.parameters[at + FIELD.regularisation] = REGULARISATION if names else 0.0
 

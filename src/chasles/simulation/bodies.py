@@ -123,8 +123,12 @@ class BodyDynamics:
         return Actuation(self.mechanism.system, self.mechanism.joint_tables.velocities, self.mechanism.joint_tables.nv)
 
     def explained(self, solution: Solution) -> Solution:
-        """A solution, with more to say on how it ended; there is nothing more."""
-        return solution
+        """A solution; with redundant constraints, one that lost its way in a singular configuration says so."""
+        if not self.mechanism.redundant:
+            return solution
+        from chasles.simulation.jumps import without_jumps  # which looks at runs
+
+        return without_jumps(self, solution)
 
     def laws_may_raise(self):
         return laws_may_raise((*self.mechanism.forces.laws, *self.mechanism.laws))
