@@ -21,6 +21,10 @@ FARTHEST = 0.5  # in one iteration of an assembly [rad, or times the size of the
 ITERATIONS = 200
 ASSEMBLED = 1e-10  # residual of an assembly that succeeded
 NEAR = 1e-6  # from here on the projection of the steps takes over
+REACHED = 1e-13  # residual of configurations nearby: equations that depend on each other do so to this
+NEARBY = (0.03, 0.1)  # [rad or m], by which the mechanism is moved to look at its neighbourhood
+SATISFIED = 1e-8  # residual of poses on the constraints
+CONTRADICTING = 1e-6  # of accelerations, relative to squares of velocities
 
 
 def scaled_jacobian(mechanism: AbsoluteMechanism, central: np.ndarray, t: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
@@ -49,7 +53,7 @@ def inverse_root(body) -> np.ndarray:
 
 
 def dependence(
-    mechanism: AbsoluteMechanism, central: np.ndarray, t: float = 0.0
+    mechanism: AbsoluteMechanism, central: np.ndarray, t: float = 0.0, below: float = DEPENDENT
 ) -> tuple[tuple[int, int], tuple[str, ...], np.ndarray]:
     """(Equations, their rank), the names of those that depend on others, and the motions (6 n, freedoms) they allow."""
     if not mechanism.tiles:
@@ -57,7 +61,7 @@ def dependence(
     J, places = scaled_jacobian(mechanism, central, t)
     lengths = np.linalg.norm(J, axis=1)
     left, sizes, right = np.linalg.svd(J / np.where(lengths > 0, lengths, 1.0)[:, None])
-    rank = int(np.count_nonzero(sizes > DEPENDENT))
+    rank = int(np.count_nonzero(sizes > below))
     share = np.linalg.norm(left[:, rank:], axis=1)
     names: dict[str, None] = {}
     for k, tile in enumerate(mechanism.tiles):
@@ -68,26 +72,69 @@ def dependence(
     return (len(J), rank), tuple(names), free.reshape(6 * mechanism.n, -1)
 
 
-def check_independent(mechanism: AbsoluteMechanism, central: np.ndarray, t: float = 0.0) -> None:
-    """Raise RedundantConstraintsError with the joints involved if rows depend on each other at this state.
+def nearby(mechanism: AbsoluteMechanism, central: np.ndarray, t: float, free: np.ndarray, seed: int = 0):
+    """((equations, rank), names) of configurations nearby, reached along random motions that the constraints allow."""
+    rng = np.random.default_rng(seed)
+    for size in NEARBY if free.shape[1] else ():
+        step = free @ rng.normal(size=free.shape[1])
+        near = moved(central, (step * (size / np.abs(step).max())).reshape(-1, 6))
+        near = iterate(mechanism, near, t, REACHED)
+        if mechanism.residuals(near, np.zeros((mechanism.n, 6)), t)[0].max(initial=0.0) > 10 * REACHED:
+            continue  # the motion ends before it is there
+        yield dependence(mechanism, near, t)[:2]
 
-    A tree of joints never does; mechanisms with more than `DENSE` equations are not looked at.
-    """
+
+def may_depend(mechanism: AbsoluteMechanism) -> bool:
+    """Whether rows can depend on each other: never those of a tree; more than `DENSE` are not looked at."""
     system = mechanism.system
     children = [joint.child for joint in system.joints if joint.kind != "free"]
-    rows = sum(tile.rows for tile in mechanism.tiles)
-    if (len(set(children)) == len(children) and not system.constraints and _acyclic(system)) or rows > DENSE:
-        return
-    (equations, rank), names, _ = dependence(mechanism, central, t)
+    tree = len(set(children)) == len(children) and not system.constraints and _acyclic(system)
+    return not tree and sum(tile.rows for tile in mechanism.tiles) <= DENSE
+
+
+def find_redundant(mechanism: AbsoluteMechanism, central: np.ndarray, t: float = 0.0):
+    """Whose rows depend on others here, which the mechanism is told; and the motions that are free."""
+    if not may_depend(mechanism):
+        return (0, 0), (), np.empty((6 * mechanism.n, 0))
+    rows, names, free = dependence(mechanism, central, t)
+    mechanism.set_redundant(names, rows[0] - rows[1])
+    return rows, names, free
+
+
+def examine(mechanism: AbsoluteMechanism, central: np.ndarray, t: float = 0.0) -> tuple[str, ...]:
+    """Whose rows depend on others, at a configuration: `AbsoluteMechanism.examine`."""
+    (equations, rank), names, free = find_redundant(mechanism, central, t)
     if rank == equations:
-        return
+        return names
+    what = f"{mechanism.system.name!r}: {equations - rank} of {equations} constraint equations depend on others"
     listed = ", ".join(map(repr, names[:12]))
-    raise RedundantConstraintsError(
-        f"{system.name!r}: {equations - rank} of {equations} constraint equations depend on others at this state (a "
-        f"redundant or contradicting constraint, or a singular configuration); involved: {listed}. Redundant "
-        "constraints are not supported yet: free a direction, such as a spherical or cylindrical joint in place of a "
-        "revolute one"
-    )
+    amounts = mechanism.residuals(central, np.zeros((mechanism.n, 6)), t)[0]
+    if not amounts.max(initial=0.0) <= SATISFIED:
+        raise RedundantConstraintsError(
+            f"{what}, and contradict each other: involved: {listed}; at these poses the violation is "
+            f"{violated(mechanism, amounts, SATISFIED, '[m or rad]')}"
+        )
+    best = max((other for (_, other), _ in nearby(mechanism, central, t, free)), default=rank)
+    if best > rank:
+        raise RedundantConstraintsError(
+            f"{what}, but {equations - best} nearby: the configuration is singular, with {6 * mechanism.n - rank} "
+            f"instantaneous freedoms instead of {6 * mechanism.n - best}, so that the motion from here is not "
+            f"determined; involved: {listed}. Start beside it"
+        )
+    return names
+
+
+def refuse_contradictions(
+    mechanism: AbsoluteMechanism, central: np.ndarray, velocity: np.ndarray, t: float, angles: np.ndarray
+) -> None:
+    """RedundantConstraintsError if no accelerations satisfy rows that depend on each other."""
+    off = mechanism.contradictions(central, velocity, t, angles)
+    scale = 1.0 + float(np.abs(velocity).max(initial=0.0)) ** 2
+    if not off.max(initial=0.0) <= CONTRADICTING * scale:
+        raise RedundantConstraintsError(
+            f"{mechanism.system.name!r}: constraint equations that depend on each other contradict each other: no "
+            f"accelerations satisfy {violated(mechanism, off, CONTRADICTING * scale, '[m/s² or rad/s²]')}"
+        )
 
 
 def _acyclic(system) -> bool:
@@ -122,6 +169,7 @@ def assemble(mechanism: AbsoluteMechanism, poses: ArrayLike, t: float = 0.0) -> 
     still = np.zeros((mechanism.n, 6))
     if sum(tile.rows for tile in mechanism.tiles) <= DENSE:
         central = iterate(mechanism, central, t)
+    find_redundant(mechanism, central, t)
     amounts = mechanism.residuals(central, still, t)[0]
     if amounts.max(initial=0.0) <= NEAR or sum(tile.rows for tile in mechanism.tiles) > DENSE:  # to rounding
         central = mechanism.project(central, still, t)[0]
@@ -187,11 +235,11 @@ def consistent_velocities(
             f"consistent_velocities: the poses violate {violated(mechanism, amounts, 1e-8, '[m or rad]')}; "
             "assemble them first"
         )
+    find_redundant(mechanism, central, t)
     at, velocity, _ = mechanism.project(central, velocity, t)
     speed = mechanism.residuals(at, velocity, t)[1]
     limit = 1e-10 * (1.0 + np.abs(velocity).max(initial=0.0))
     if not speed.max(initial=0.0) <= limit:
-        check_independent(mechanism, central, t)
         raise AssemblyError(
             f"consistent_velocities: no velocities satisfy {violated(mechanism, speed, limit, '[m/s or rad/s]')}"
         )

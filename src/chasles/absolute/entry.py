@@ -6,7 +6,7 @@ import functools
 
 from numba import carray, types
 
-from chasles.absolute.factor import factorise, solve
+from chasles.absolute.factor import solve
 from chasles.absolute.forces import act
 from chasles.absolute.kkt import (
     POSE,
@@ -14,14 +14,14 @@ from chasles.absolute.kkt import (
     accelerate,
     add_jacobian_times,
     angular_of,
-    assemble,
     is_point,
     linear_of,
     prepare,
     respond,
     set_motion,
 )
-from chasles.absolute.tables import BODY, HEAD, SE3, part_of
+from chasles.absolute.redundant import accelerate_refined, factorise_rows, solve_refined
+from chasles.absolute.tables import BODY, FIELD, HEAD, SE3, part_of
 from chasles.constraint.rows import CUSTOM, IDENTITY, MOTION, ROTOR, ROWS, TILE, TRAVEL, TURN, within_subgroup
 from chasles.constraint.special import ROOM, TARGET, add_target_speeds, angle_rates, call_special
 from chasles.kernel.address import NUMBERS, address_of, as_integers, invoke
@@ -113,7 +113,10 @@ def accelerations(p_at, p_size, q_at, v_at, wrenches_at, work_at, a_at):
     out = carray(a_at, (6 * n + whole[HEAD.n_angles],))
     bodies = tables[0]
     set_motion(bodies, n, q, v, motion)
-    accelerate(*tables, motion, wrenches, rows, matrix, factors, x, a)
+    if tables[11][FIELD.regularisation] > 0.0:
+        accelerate_refined(tables, motion, wrenches, rows, matrix, factors, x, a)
+    else:
+        accelerate(*tables, motion, wrenches, rows, matrix, factors, x, a)
     for i in range(n):
         angular, linear = load3(a, 6 * i, 0.0), load3(a, 6 * i + 3, 0.0)
         if bodies[i * BODY.size + BODY.space] == SE3:
@@ -174,13 +177,14 @@ def project(p_at, p_size, q_at, v_at, work_at, report_at):
     """Bring a state back onto the constraints, mass-orthogonally: positions first, then velocities.
 
     Both are iterated to rounding with one factor, unless that converges slowly: the factor only says how far to go, the
-    direction is that of the state at hand. report: the largest residual before and after, the largest |J V - target|
-    after, sweeps. If report[3] is not zero at the start, the factor of a state nearby is in the workspace.
+    direction is that of the state at hand. If rows depend on others, every sweep has its own factor. report: the
+    largest residual before and after, the largest |J V - target| after, sweeps. If report[3] is not zero at the start,
+    the factor of a state nearby is in the workspace.
     """
     whole, p = carray(as_integers(p_at), (p_size,)), carray(p_at, (p_size,))
-    bodies, tiles, nodes, incidences, slots, column, row, first, operations, masses, constants, _, n, nt, nn, nm = (
-        mechanism(whole, p)
-    )
+    tables = mechanism(whole, p)
+    bodies, tiles, nodes, incidences, _, column, row, _, _, masses, constants, gravity, n, nt, nn, _ = tables
+    redundant = gravity[FIELD.regularisation] > 0.0
     q, v, report = carray(q_at, (POSE * n,)), carray(v_at, (TWIST * n,)), carray(report_at, (4,))
     motion, rows, matrix, factors, x, a, velocity = work_parts(whole, carray(work_at, (work_size(whole),)))
     set_motion(bodies, n, q, v, motion)
@@ -190,11 +194,11 @@ def project(p_at, p_size, q_at, v_at, work_at, report_at):
         for k in range(3):
             far = max(far, abs(q[POSE * i + 4 + k]))
     report[0] = off
-    sweeps, stale = 0, report[3] == 0.0
+    sweeps, stale = 0, report[3] == 0.0 or redundant
     while True:
         if stale:
-            assemble(bodies, tiles, nodes, incidences, slots, masses, n, nt, nm, rows, matrix)
-            factorise(nn, column, row, first, operations, matrix, factors)
+            factorise_rows(tables, masses, rows, matrix, factors)
+            stale = False
         if not off > ROUNDING * far or sweeps == SWEEPS:  # a NaN ends it too
             break
         for k in range(3 * nn):
@@ -204,16 +208,21 @@ def project(p_at, p_size, q_at, v_at, work_at, report_at):
         for t in range(nt):
             for k in range(3):
                 x[3 * nodes[t] + k] = -rows[t * ROWS.size + ROWS.residual + k]
-        solve(nn, column, row, factors, x)
-        respond(bodies, tiles, nodes, incidences, masses, n, rows, x, a)
+        if redundant:
+            solve_refined(tables, rows, factors, matrix, x, a)
+        else:
+            solve(nn, column, row, factors, x)
+            respond(bodies, tiles, nodes, incidences, masses, n, rows, x, a)
         displace(n, q, a, motion)
         prepare(tiles, constants, nt, motion, rows)
         sweeps += 1
         before, off = off, largest(rows, nt)
-        stale = off > 0.1 * before
+        stale = off > 0.1 * before or redundant
         if off > 0.5 * before and sweeps > 2:  # rounding, or no solution nearby
             break
     report[1], report[3] = off, sweeps
+    if stale and redundant:
+        factorise_rows(tables, masses, rows, matrix, factors)
     for i in range(n):  # velocities as the rows take them: ω in the body, r' in space
         at = i * MOTION.size
         linear = load3(v, TWIST * i + 3, 0.0)
@@ -238,13 +247,15 @@ def project(p_at, p_size, q_at, v_at, work_at, report_at):
                     speed = size
         if not speed > 4.0 * ROUNDING * fastest:  # a NaN ends it too
             break
-        if sweep == 1 and speed > 1e-3 * slower:
-            assemble(bodies, tiles, nodes, incidences, slots, masses, n, nt, nm, rows, matrix)
-            factorise(nn, column, row, first, operations, matrix, factors)
+        if sweep == 1 and speed > 1e-3 * slower and not redundant:
+            factorise_rows(tables, masses, rows, matrix, factors)
         for k in range(6 * n):
             a[k] = 0.0
-        solve(nn, column, row, factors, x)
-        respond(bodies, tiles, nodes, incidences, masses, n, rows, x, a)
+        if redundant:
+            solve_refined(tables, rows, factors, matrix, x, a)
+        else:
+            solve(nn, column, row, factors, x)
+            respond(bodies, tiles, nodes, incidences, masses, n, rows, x, a)
         for k in range(6 * n):
             velocity[k] += a[k]
     report[2] = speed

@@ -11,7 +11,7 @@ a body is -Jᵀ λ.
 from __future__ import annotations
 
 from chasles.absolute.factor import factorise, solve
-from chasles.absolute.tables import BODY, MASS, PAIR, SE3
+from chasles.absolute.tables import BODY, FIELD, MASS, PAIR, SE3
 from chasles.constraint.rows import (
     EMPTY,
     IDENTITY,
@@ -296,8 +296,8 @@ def accelerate(
     for t in range(n_tiles):
         evaluate_rate(tiles, constants, t, motion, rows)
         store3(x, 3 * nodes[t], load3(rows, t * ROWS.size + ROWS.rate, 0.0))
-    if gravity[3] != 0.0 or gravity[4] != 0.0:
-        alpha, beta = gravity[3], gravity[4]
+    alpha, beta = gravity[FIELD.alpha], gravity[FIELD.beta]
+    if alpha != 0.0 or beta != 0.0:
         add_feedback(bodies, tiles, nodes, incidences, constants, alpha, beta, n_bodies, n_tiles, motion, rows, x)
     add_jacobian_times(bodies, tiles, nodes, incidences, n_bodies, rows, a, x, -1.0, False)
     solve(n_nodes, column, row, factors, x)

@@ -16,13 +16,15 @@ from chasles.absolute.frames import CentralFrames
 from chasles.absolute.joints import act_on, settle_couplings
 from chasles.absolute.plan import make_plan, plan_tables
 from chasles.absolute.reactions import coordinate_forces, reactions
+from chasles.absolute.redundant import REGULARISATION
 from chasles.absolute.space import SE3_NAME, choose_spaces
-from chasles.absolute.tables import HEAD, pack
+from chasles.absolute.tables import FIELD, HEAD, pack
 from chasles.constraint.joints import Tile, joint_tiles
-from chasles.constraint.rows import MOTION, ROWS
+from chasles.constraint.rows import MOTION, ROTOR, ROWS
 from chasles.constraint.special import ROOM
 from chasles.constraint.tiles import TileBuilder
 from chasles.force.table import MOVING, SCRATCH
+from chasles.lie.rotation import quaternion_to_matrix
 from chasles.model.constraint import CustomConstraint, Drive
 from chasles.model.law import Law, PythonLaw
 from chasles.model.system import System
@@ -67,6 +69,8 @@ class AbsoluteMechanism(CentralFrames):
         self.joints = tuple(joint.name for joint in self.joint_tables.order)
         self.angles_counted = len(self.counted)
         self.parameters = self._pack()
+        self._redundant: tuple[str, ...] = ()
+        self.redundant_equations = 0
         whole = self.parameters.view(np.int64)
         self.control = slice(int(whole[HEAD.control]), int(whole[HEAD.end]))  # where the input is in the parameters
         nt, nm, nn = len(self.tiles), self.elimination.tiles, self.elimination.nodes
@@ -108,7 +112,7 @@ class AbsoluteMechanism(CentralFrames):
             {
                 **plan_tables(self._plan, self.tiles, ~self._mixed, masses, self.moments),
                 "constants": self._builder.numbers(self.tiles),
-                "gravity": np.array((*map(float, np.array(self.system.gravity)), *self.baumgarte)),
+                "gravity": np.array((*map(float, np.array(self.system.gravity)), *self.baumgarte, 0.0)),
                 "table": self.forces.table,
                 "values": self.forces.values,
                 "joints": self.joint_tables.rows,
@@ -221,6 +225,10 @@ class AbsoluteMechanism(CentralFrames):
         inputs: ArrayLike | None = None,
     ) -> BodyAccelerations:
         """Accelerations and multipliers of states under gravity, the system's forces and inputs along the joints."""
+        return self._solved(central, velocity, t, angles, inputs)[0]
+
+    def _solved(self, central, velocity, t, angles, inputs=None) -> tuple[BodyAccelerations, np.ndarray]:
+        """Accelerations, and what the last state left in the workspace."""
         wrenches = self.applied_forces(central, velocity, t, angles, inputs)[0]
         batch, (q, v, w) = self._rows(np.asarray(central, dtype=float), np.asarray(velocity, dtype=float), wrenches)
         times, counted = self._clock(batch, len(q), q, t, angles)
@@ -237,12 +245,33 @@ class AbsoluteMechanism(CentralFrames):
         if not np.isfinite(a).all():
             raise ArithmeticError(self._singular())
         found = multipliers.reshape(len(q), -1, 3)[:, self.elimination.order[self._node]]
-        return BodyAccelerations(
-            a[:, : 6 * self.n].reshape(*batch, self.n, 6), found.reshape(*batch, len(self.tiles), 3)
-        )
+        accelerations = a[:, : 6 * self.n].reshape(*batch, self.n, 6)
+        return BodyAccelerations(accelerations, found.reshape(*batch, len(self.tiles), 3)), work
 
     def _singular(self) -> str:
         return "the equations are singular: constraints that depend on each other, or contradict each other"
+
+    def contradictions(self, central: np.ndarray, velocity: np.ndarray, t: float, angles: np.ndarray) -> np.ndarray:
+        """By how much each joint's and constraint's accelerations miss J a = rate at a state, as `residuals`."""
+        (a, _), work = self._solved(central, velocity, t, angles)
+        rate = work[MOTION.size * self.n :][: ROWS.size * len(self.tiles)].reshape(-1, ROWS.size)
+        moved = a.copy()  # in the axes of space, as the rows take them
+        turn = np.where(self._mixed[:, None, None], np.eye(3), quaternion_to_matrix(central[:, :4]))
+        moved[:, 3:] = np.einsum("bij,bj->bi", turn, a[:, 3:])
+        J, node = self.jacobians(central, velocity, t, angles), np.array(self._node, dtype=int)
+        off = np.zeros((node.max(initial=-1) + 1, 3))
+        for k, tile in enumerate(self.tiles):
+            off[node[k]] += sum(J[k, side] @ moved[b] for side, b in enumerate((tile.first, tile.second)) if b >= 0)
+        for k in range(len(self.tiles)):  # of tiles that share a node, the later has the rate
+            if k + 1 == len(self.tiles) or node[k + 1] != node[k]:
+                off[node[k]] -= rate[k, ROWS.rate : ROWS.rate + 3]
+        rotors = {k for k, tile in enumerate(self.tiles) if tile.kind == ROTOR}  # which ask for nothing
+        return np.array(
+            [
+                max((np.abs(off[node[k]]).max() for k in self._tiles_of.get(name, ()) if k not in rotors), default=0.0)
+                for name in self.constraint_names
+            ]
+        )
 
     def residuals(
         self, central: ArrayLike, velocity: ArrayLike, t: ArrayLike = 0.0, angles: ArrayLike | None = None
@@ -323,9 +352,26 @@ class AbsoluteMechanism(CentralFrames):
         difference; AssemblyError if there are none."""
         return assembly.consistent_velocities(self, poses, twists, t)
 
-    def check_independent(self, poses: ArrayLike, t: float = 0.0) -> None:
-        """RedundantConstraintsError, with the joints involved, if constraints depend on each other at these poses."""
-        assembly.check_independent(self, self.state(poses)[0], t)
+    def examine(self, poses: ArrayLike, t: float = 0.0) -> tuple[str, ...]:
+        """Names of the joints and constraints with equations that depend on others, at poses on the constraints.
+
+        From then on the mechanism computes with dependent equations (`redundant`): motions are what they are without
+        the surplus ones, multipliers are the smallest that give them. A simulation does this at its start.
+        RedundantConstraintsError if equations contradict each other, or the configuration is singular.
+        """
+        return assembly.examine(self, self.state(poses)[0], t)
+
+    @property
+    def redundant(self) -> tuple[str, ...]:
+        """Joints and constraints whose equations depend on others, as found by `examine`: their reactions are not
+        unique."""
+        return self._redundant
+
+    def set_redundant(self, names: tuple[str, ...], equations: int) -> None:
+        """Whose equations depend on others, and how many do; with none, equations are solved as they are."""
+        self._redundant, self.redundant_equations = names, equations
+        at = int(self.parameters.view(np.int64)[HEAD.gravity])
+        self.parameters[at + FIELD.regularisation] = REGULARISATION if names else 0.0
 
     def reactions(
         self,

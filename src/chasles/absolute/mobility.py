@@ -12,12 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from chasles.absolute.assembly import DENSE, dependence, iterate, moved
+from chasles.absolute.assembly import DENSE, dependence, nearby
 from chasles.absolute.mechanism import AbsoluteMechanism
 from chasles.model.system import System
-
-REACHED = 1e-13  # residual of configurations nearby: equations that depend on each other do so to this
-NEARBY = (0.03, 0.1)  # [rad or m], by which the mechanism is moved to look at its neighbourhood
 
 
 @dataclass(frozen=True)
@@ -76,14 +73,7 @@ def mobility(system: System, poses: ArrayLike, t: float = 0.0, seed: int = 0) ->
     rows, dependent, free = dependence(mechanism, central, t)
     equations, rank = rows
     best, always = rank, dependent
-    rng = np.random.default_rng(seed)
-    for size in NEARBY if free.shape[1] else ():
-        step = free @ rng.normal(size=free.shape[1])
-        near = moved(central, (step * (size / np.abs(step).max())).reshape(-1, 6))
-        near = iterate(mechanism, near, t, REACHED)
-        if mechanism.residuals(near, np.zeros((mechanism.n, 6)), t)[0].max(initial=0.0) > 10 * REACHED:
-            continue  # the motion ends before it is there
-        (_, other), names, _ = dependence(mechanism, near, t)
+    for (_, other), names in nearby(mechanism, central, t, free, seed):
         if other > best or (other == best and len(names) < len(always)):
             best, always = other, names
     return Mobility(mechanism.n, equations, rank, best, dependent, always)

@@ -28,7 +28,9 @@ PARTS = (
     *("joints", "joint_numbers"),  # what acts along coordinates (`joint_force`): integers and numbers
     *("counted", "rates", "control"),  # of a simulation: angles over full turns, their rates, inputs along coordinates
 )
-# n_angles: angles that are counted over full turns; gravity is followed by the two constants of Baumgarte
+# what "gravity" has: gravity, the two constants of Baumgarte, and ε of `redundant` or 0 if all rows are independent
+FIELD = layout("FIELD", gravity=3, alpha=1, beta=1, regularisation=1)
+# n_angles: angles that are counted over full turns
 # n_moving: tiles that may depend on time and so do work
 COUNTS = (
     *("n_bodies", "n_tiles", "n_nodes", "n_matrix", "n_angles", "accelerations", "project", "act"),

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import ArrayLike
 
-from chasles.absolute.assembly import check_independent
+from chasles.absolute.assembly import examine, refuse_contradictions
 from chasles.absolute.mechanism import AbsoluteMechanism
 from chasles.absolute.space import SE3_NAME
 from chasles.constraint.screws import SingularJointError
@@ -123,8 +123,12 @@ class BodyDynamics:
         return Actuation(self.mechanism.system, self.mechanism.joint_tables.velocities, self.mechanism.joint_tables.nv)
 
     def explained(self, solution: Solution) -> Solution:
-        """A solution, with more to say on how it ended; there is nothing more."""
-        return solution
+        """A solution; with redundant constraints, one that lost its way in a singular configuration says so."""
+        if not self.mechanism.redundant:
+            return solution
+        from chasles.simulation.jumps import without_jumps  # which looks at runs
+
+        return without_jumps(self, solution)
 
     def laws_may_raise(self):
         return laws_may_raise((*self.mechanism.forces.laws, *self.mechanism.laws))
@@ -157,7 +161,6 @@ class BodyDynamics:
             raise ValueError("simulate: give either poses and twists, or q and v in joint coordinates")
         if assemble:
             assembled = self.mechanism.assemble(poses, t)
-            self.mechanism.check_independent(assembled, t)
             given = np.zeros((self.n, 6)) if twists is None else twists
             poses, twists = assembled, self.mechanism.consistent_velocities(assembled, given, t)
         central, velocity = self.mechanism.state(poses, twists)
@@ -168,7 +171,8 @@ class BodyDynamics:
         if angles is None:
             angles = self.mechanism.angles(central)
         self._refuse(central, velocity, t, angles)
-        check_independent(self.mechanism, central, t)
+        if examine(self.mechanism, central, t):
+            refuse_contradictions(self.mechanism, central, velocity, t, angles)
         return self.state(central, velocity, angles)
 
     def _refuse(self, central: np.ndarray, velocity: np.ndarray, t: float, angles: np.ndarray) -> None:

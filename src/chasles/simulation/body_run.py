@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -109,15 +110,28 @@ class BodyRun(SolvedRun):
 
     def reactions(self, joint: str) -> np.ndarray:
         """The wrench (torque [N m], force [N]) that a joint exerts on its child body, in the joint's frame on it,
-        (times, 6): `AbsoluteMechanism.reactions`."""
+        (times, 6): `AbsoluteMechanism.reactions`. Those of redundant constraints are not unique, which a warning says;
+        they are the smallest that give the motion."""
+        self._warn_if_open("reactions", joint)
         return self.collected(lambda part: [part._wrenches(part.mechanism.reactions, joint)])[0]
 
     def coordinate_forces(self, constraint: str) -> np.ndarray:
         """Generalised forces [N m or N] of a coupling on its two coordinates, (times, 2), or of a drive, (times, 1)."""
+        self._warn_if_open("coordinate_forces", constraint)
         return self.collected(lambda part: [part._wrenches(part.mechanism.coordinate_forces, constraint)])[0]
 
     def _wrenches(self, function: Callable[..., np.ndarray], name: str) -> np.ndarray:
         return function(name, *self._states[:2], self.t, self.dynamics.angles(self.solution.y), self.controls)
+
+    def _warn_if_open(self, what: str, name: str) -> None:
+        """Warn if the multipliers of a joint or constraint are not unique."""
+        among = self.mechanism.redundant
+        if name in among:
+            warnings.warn(
+                f"{what} of {name!r} are not unique: equations of {', '.join(map(repr, among[:12]))} depend on each "
+                "other, and rigid bodies do not tell how they share the load. Given are the smallest",
+                stacklevel=3,
+            )
 
     @cached_property
     def _coordinates(self) -> list[np.ndarray]:

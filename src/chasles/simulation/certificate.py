@@ -90,6 +90,7 @@ def certify(run: Run | BodyRun, tolerances: Mapping[str, float] | None = None) -
         findings = [
             _energy(run, limits["energy"]),
             *_violations(run, limits),
+            *_redundant(run),
             *_group(run, np.arange(0, 7 * run.dynamics.n, 7), limits["group"]),
             _error(run, limits["error"]),
         ]
@@ -198,6 +199,15 @@ def _violations(run: BodyRun | ClosedRun, limits: Mapping[str, float]) -> list[F
         note = f"largest at joint {names[int(np.argmax(worst))]!r}"
         found.append(Finding(f"joints, {what}", float(worst.max()) / size, limit, note))
     return found
+
+
+def _redundant(run: BodyRun) -> list[Finding]:
+    """Constraint equations that depend on others."""
+    names = run.mechanism.redundant
+    if not names:
+        return []
+    note = f"reactions are not unique: {', '.join(map(repr, names[:4]))}{', ...' if len(names) > 4 else ''}"
+    return [Finding("redundant equations", float(run.mechanism.redundant_equations), None, note)]
 
 
 def _group(run: Run | BodyRun, starts: np.ndarray, tolerance: float) -> list[Finding]:

@@ -43,7 +43,7 @@ from chasles.absolute.implicit.newton import KEPT, LINEAR, SLOW, correction
 from chasles.absolute.implicit.position import correct_position, displacement, keep_rows
 from chasles.absolute.implicit.structure import structure_of
 from chasles.absolute.kkt import POSE, TWIST, prepare, set_motion
-from chasles.absolute.tables import BODY, HEAD, SE3
+from chasles.absolute.tables import BODY, FIELD, HEAD, SE3
 from chasles.kernel.address import as_integers
 from chasles.kernel.algebra import add, neg, scale
 from chasles.kernel.denormals import flush_denormals, restore_denormals
@@ -149,6 +149,7 @@ def bliedf(
         vectors[12 * n : 18 * n],
         vectors[18 * n : 24 * n],
     )
+    redundant = tables[11][FIELD.regularisation] > 0.0
     before = flush_denormals()
     counts[COUNTS.status] = RUNNING
     for _ in range(limit):
@@ -168,6 +169,9 @@ def bliedf(
         set_motion(bodies, n, q, v, motion)
         prepare(tiles, constants, nt, motion, rows)
         keep_rows(tables, rows, old, weights, kept_matrix, kept_factors)
+        if redundant:  # what dependent rows leave open must not add up
+            for k in range(3 * nn):
+                zeta[k] = 0.0
         displacement(tables, old, weights, q, zeta, a)
         for k in range(6 * n):
             star[k] -= a[k]

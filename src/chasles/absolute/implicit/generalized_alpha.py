@@ -38,10 +38,11 @@ from chasles.absolute.implicit.loop import (
     worst_tile,
 )
 from chasles.absolute.implicit.newton import IN_POSITION, IN_VELOCITY, KEPT, LINEAR, SLOW, correction
-from chasles.absolute.implicit.position import correct_position, displacement, keep_rows
+from chasles.absolute.implicit.position import correct_position, displacement, keep_rows, onto_velocities
 from chasles.absolute.implicit.structure import structure_of
 from chasles.absolute.kkt import POSE, TWIST, prepare, set_motion
-from chasles.absolute.tables import BODY, HEAD, SE3
+from chasles.absolute.redundant import factorise_rows
+from chasles.absolute.tables import BODY, FIELD, HEAD, SE3
 from chasles.kernel.address import as_integers
 from chasles.kernel.denormals import flush_denormals, restore_denormals
 from chasles.kernel.policy import kernel, native
@@ -111,6 +112,9 @@ def generalized_alpha(
     index, local, tolerance = int(parameters[ALPHA.index]), parameters[ALPHA.local] != 0.0, parameters[ALPHA.tolerance]
     stiffen = int(parameters[ALPHA.stiffen])
     am, af, gamma, beta = coefficients(parameters[ALPHA.rho])
+    onto = index == 2 and tables[11][FIELD.regularisation] > 0.0
+    if onto:  # rows that depend on others: index 3, whose matrix is symmetric, and velocities are projected
+        index = 3
     form = IN_POSITION if index == 3 and not local else IN_VELOCITY if index == 2 and local else LINEAR
     carried = index == 3 or local
     before = flush_denormals()
@@ -233,6 +237,15 @@ def generalized_alpha(
                 store6(a_n, 6 * i, plus(load6(new_rate, 6 * i, 0.0), 1.0, ahead))
         for k in range(6 * n):
             rate_n[k] = new_rate[k]
+        if onto:
+            set_motion(bodies, n, new_q, new_v, motion)
+            prepare(tiles, constants, nt, motion, rows)
+            factorise_rows(tables, tables[9], rows, kept_matrix, kept_factors)
+            for i in range(n):
+                store6(step, 6 * i, from_chart(bodies, i, motion, load6(new_v, 6 * i, 0.0)))
+            onto_velocities(tables, motion, rows, kept_matrix, kept_factors, step, b, a)
+            for i in range(n):
+                store6(new_v, 6 * i, to_chart(bodies, i, motion, load6(step, 6 * i, 0.0)))
         if index == 2:
             for k in range(3 * nn):
                 drift[k] = zeta[k] - drift[k]

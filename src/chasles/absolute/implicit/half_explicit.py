@@ -32,13 +32,14 @@ from chasles.absolute.implicit.newton import velocity_residual
 from chasles.absolute.implicit.saddle import BLOCK, clear_matrix, factorise_saddle, solve_saddle
 from chasles.absolute.implicit.structure import PLACE, SEPARATE, structure_of
 from chasles.absolute.kkt import POSE, TWIST, each, prepare, set_motion
-from chasles.absolute.tables import BODY, HEAD, MASS, SE3
+from chasles.absolute.redundant import REFINEMENTS, regularise
+from chasles.absolute.tables import BODY, FIELD, HEAD, MASS, SE3
 from chasles.constraint.rows import IDENTITY, MOTION, ROWS
 from chasles.kernel.address import as_integers, invoke
-from chasles.kernel.algebra import add_scaled, cross, mat_mul_t, mat_scale, sub
+from chasles.kernel.algebra import add_scaled, cross, mat_mul_t, mat_scale, scale, sub
 from chasles.kernel.denormals import flush_denormals, restore_denormals
 from chasles.kernel.policy import kernel, native
-from chasles.kernel.workspace import layout, load3, load6, load9, store3, store6, store9
+from chasles.kernel.workspace import add3, layout, load3, load6, load9, store3, store6, store9
 
 MOST_STAGES = 8
 # parameters: stages, whether to project; then rows of the tableau below the first and the weights, then nodes and 1
@@ -109,6 +110,7 @@ def half_explicit(
     q, v = y[: POSE * n], y[POSE * n : (POSE + TWIST) * n]
     stage_v, x = vectors[: 6 * n], vectors[6 * n : 12 * n]
     slopes, rates = vectors[12 * n : 12 * n + 6 * n * MOST_STAGES], vectors[12 * n + 6 * n * MOST_STAGES :]
+    regular = gravity[FIELD.regularisation]
     before = flush_denormals()
     counts[COUNTS.status] = RUNNING
     for _ in range(limit):
@@ -152,8 +154,11 @@ def half_explicit(
             prepare(tiles, constants, nt, motion, rows)
             for k in range(3 * n_nodes):
                 g[k] = 0.0
-            velocity_residual(bodies, tiles, constants, nodes, incidences, n, nt, motion, rows, -1.0 / (h * weight), g)
+            back = -1.0 / (h * weight)
+            velocity_residual(bodies, tiles, constants, nodes, incidences, n, nt, motion, rows, back, g)
             clear_matrix(tiles, nodes, nt, n_nodes + 2 * n_lower, matrix)
+            if regular > 0.0:
+                regularise(bodies, tiles, incidences, nodes, masses, n, rows, regular, matrix)
             inertia_blocks(bodies, places, masses, n, motion, blocks)
             factorise_saddle(bodies, tiles, incidences, structure, n, rows, old, blocks, matrix, factors)
             solve_saddle(bodies, tiles, incidences, structure, n, rows, old, blocks, matrix, factors, f, g, d)
@@ -163,6 +168,20 @@ def half_explicit(
             for k in range(6 * n):
                 stage_v[k] += h * weight * rates[6 * n * i + k]
             set_motion(bodies, n, new_q, stage_v, motion)
+            for _ in range(REFINEMENTS if regular > 0.0 else 0):
+                for k in range(3 * n_nodes):
+                    g[k] = 0.0
+                for k in range(6 * n):
+                    f[k] = 0.0
+                velocity_residual(bodies, tiles, constants, nodes, incidences, n, nt, motion, rows, back, g)
+                solve_saddle(bodies, tiles, incidences, structure, n, rows, old, blocks, matrix, factors, f, g, d)
+                for body in range(n):
+                    rate = to_chart(bodies, body, motion, load6(d, 6 * body, 0.0))
+                    add3(rates, 6 * (i * n + body), rate[0])
+                    add3(rates, 6 * (i * n + body) + 3, rate[1])
+                    add3(stage_v, 6 * body, scale(h * weight, rate[0]))
+                    add3(stage_v, 6 * body + 3, scale(h * weight, rate[1]))
+                set_motion(bodies, n, new_q, stage_v, motion)
             counts[COUNTS.evaluations] += 1
         finite = 0.0
         for k in range(6 * n):

@@ -11,8 +11,9 @@ from __future__ import annotations
 from chasles.absolute.implicit.saddle import clear_matrix, factorise_saddle, plus_diagonal, pushed_by, solve_saddle
 from chasles.absolute.implicit.stiffness import body_block
 from chasles.absolute.implicit.velocity_rows import velocity_rows
-from chasles.absolute.kkt import each, times
-from chasles.absolute.tables import BODY, MASS, PAIR, SE3
+from chasles.absolute.kkt import add_jacobian_times, each, times
+from chasles.absolute.redundant import MOST, regularise
+from chasles.absolute.tables import BODY, FIELD, MASS, PAIR, SE3
 from chasles.constraint.rows import IDENTITY, MOTION, ROWS
 from chasles.constraint.special import add_target_speeds
 from chasles.kernel.address import invoke
@@ -22,6 +23,7 @@ from chasles.kernel.workspace import add3, load3, load6, load9, store3
 from chasles.lie import se3, so3
 
 LINEAR, IN_POSITION, IN_VELOCITY = range(3)
+ENOUGH = 1e-3  # of the residual, when rows that depend on others are refined
 SLOW = 0.03  # a correction that is not smaller than the one before it by this factor asks for new factors
 KEPT = 0.01  # how much smaller a correction with kept factors is than the one before it, at best
 
@@ -75,6 +77,36 @@ def velocity_residual(bodies, tiles, constants, nodes, incidences, n, nt, motion
 
 
 @kernel
+def refine(tables, structure, s, first, rows, blocks, matrix, factors, f, g, d, lam):
+    """Sweeps against the equations that are not regularised, until the rows near singular ones have converged, too.
+
+    λ gets what g has when a sweep begins. f is used up.
+    """
+    bodies, tiles, incidences, n, nt = tables[0], tables[1], tables[3], tables[12], tables[13]
+    nodes, n_nodes, before = structure[1], structure[9], 1e300
+    for _ in range(MOST):
+        for k in range(3 * n_nodes):
+            lam[k] += g[k] / s
+            g[k] = 0.0
+        for j in range(nt):
+            store3(g, 3 * nodes[j], scale(-1.0, load3(rows, j * ROWS.size + ROWS.residual, 0.0)))
+        add_jacobian_times(bodies, tiles, nodes, incidences, n, rows, d, g, -1.0, True)
+        left = 0.0
+        for k in range(3 * n_nodes):
+            left = max(left, abs(g[k]))
+        if left <= ENOUGH * first or left > 0.9 * before:
+            for k in range(3 * n_nodes):
+                g[k] = 0.0
+            return
+        before = left
+        for k in range(6 * n):
+            f[k] = 0.0
+        solve_saddle(bodies, tiles, incidences, structure, n, rows, rows, blocks, matrix, factors, f, g, f)
+        for k in range(6 * n):
+            d[k] += f[k]
+
+
+@kernel
 def correction(
     t, tables, structure, whole, p, packed, stiffen, fresh, index, form, s, cm, cc, kappa, x, rate, lam, q, v,
     motion, rows, left, blocks, matrix, factors, f, d, g, wrenches, room,
@@ -85,11 +117,14 @@ def correction(
     """
     bodies, tiles, _, incidences, _, _, _, _, _, masses, constants, gravity, n, nt, _, _ = tables
     places, nodes, n_nodes, n_lower = structure[0], structure[1], structure[9], structure[10]
-    worst = 0.0
+    worst, regular = 0.0, gravity[FIELD.regularisation]
+    fresh = fresh or regular > 0.0  # rows that depend on others need factors of their own
     for k in range(3 * n_nodes):
         g[k] = 0.0
     if fresh:
         clear_matrix(tiles, nodes, nt, n_nodes + 2 * n_lower, matrix)
+        if regular > 0.0:  # the iterations, which sum up λ, are the refinement
+            regularise(bodies, tiles, incidences, nodes, masses, n, rows, regular / cm, matrix)
     for i in range(n):
         on_se3 = bodies[i * BODY.size + BODY.space] == SE3
         torque, force = motion_residual(
@@ -119,4 +154,6 @@ def correction(
     if fresh:
         factorise_saddle(bodies, tiles, incidences, structure, n, used, rows, blocks, matrix, factors)
     solve_saddle(bodies, tiles, incidences, structure, n, used, rows, blocks, matrix, factors, f, g, d)
+    if regular > 0.0 and index == 3:
+        refine(tables, structure, s, worst, rows, blocks, matrix, factors, f, g, d, lam)
     return worst

@@ -6,11 +6,13 @@ solved with the factor of J_n W J_nᵀ, again and again if the step turns the bo
 
 from __future__ import annotations
 
-from chasles.absolute.factor import factorise, solve
+from chasles.absolute.factor import solve
 from chasles.absolute.implicit.chart import onward
-from chasles.absolute.kkt import POSE, add_jacobian_times, assemble, respond
-from chasles.absolute.tables import BODY, SE3
+from chasles.absolute.kkt import POSE, add_jacobian_times, respond
+from chasles.absolute.redundant import factorise_rows, solve_refined
+from chasles.absolute.tables import BODY, FIELD, SE3
 from chasles.constraint.rows import MOTION, ROWS
+from chasles.constraint.special import add_target_speeds
 from chasles.kernel.algebra import mul, mul_t
 from chasles.kernel.policy import kernel
 from chasles.kernel.workspace import load3, load9, store3, store6
@@ -20,11 +22,10 @@ from chasles.lie import quaternion
 @kernel
 def keep_rows(tables, rows, old, weights, matrix, factors):
     """Rows and factor of the begin of a step."""
-    bodies, tiles, nodes, incidences, slots, column, row, first, operations, _, _, _, n, nt, nn, nm = tables
+    nt = tables[13]
     for k in range(nt * ROWS.size):
         old[k] = rows[k]
-    assemble(bodies, tiles, nodes, incidences, slots, weights, n, nt, nm, rows, matrix)
-    factorise(nn, column, row, first, operations, matrix, factors)
+    factorise_rows(tables, weights, rows, matrix, factors)
 
 
 @kernel
@@ -95,3 +96,26 @@ def solve_kept(tables, factors, b, spare, zeta, again, old, weights, q, x, motio
         for k in range(3 * nn):
             b[k] = spare[k]
         add_jacobian_times(bodies, tiles, nodes, incidences, n, rows, a, b, -1.0, True)
+
+
+@kernel
+def onto_velocities(tables, motion, rows, room, factors, velocity, b, a):
+    """Velocities (ω in the body, r' in space) onto J V = target, mass-orthogonally, twice for rounding.
+
+    The factor is of the rows and masses at hand; room: six numbers a node.
+    """
+    bodies, tiles, nodes, incidences, _, column, row, _, _, masses, constants, gravity, n, nt, nn, _ = tables
+    for _ in range(2):
+        for k in range(3 * nn):
+            b[k] = 0.0
+        for k in range(6 * n):
+            a[k] = 0.0
+        add_jacobian_times(bodies, tiles, nodes, incidences, n, rows, velocity, b, -1.0, True)
+        add_target_speeds(tiles, constants, nodes, nt, motion, rows, b, 1.0)
+        if gravity[FIELD.regularisation] > 0.0:
+            solve_refined(tables, rows, factors, room, b, a)
+        else:
+            solve(nn, column, row, factors, b)
+            respond(bodies, tiles, nodes, incidences, masses, n, rows, b, a)
+        for k in range(6 * n):
+            velocity[k] += a[k]

@@ -12,7 +12,6 @@ from __future__ import annotations
 from numba import carray
 
 from chasles.absolute.entry import mechanism, set_clock, work_parts
-from chasles.absolute.factor import factorise, solve
 from chasles.absolute.implicit.chart import move_body, onward_inverse
 from chasles.absolute.implicit.layout import (
     COUNTS,
@@ -38,12 +37,13 @@ from chasles.absolute.implicit.loop import (
     total_size,
     worst_tile,
 )
+from chasles.absolute.implicit.position import onto_velocities
 from chasles.absolute.implicit.saddle import BLOCK, clear_matrix, factorise_saddle, pushed_by, solve_saddle
 from chasles.absolute.implicit.structure import PLACE, SEPARATE, structure_of
-from chasles.absolute.kkt import POSE, TWIST, add_jacobian_times, assemble, each, prepare, respond, set_motion
-from chasles.absolute.tables import BODY, HEAD, MASS, SE3
+from chasles.absolute.kkt import POSE, TWIST, each, prepare, set_motion
+from chasles.absolute.redundant import factorise_rows, regularise
+from chasles.absolute.tables import BODY, FIELD, HEAD, MASS, SE3
 from chasles.constraint.rows import IDENTITY, ROWS
-from chasles.constraint.special import add_target_speeds
 from chasles.kernel.address import as_integers
 from chasles.kernel.algebra import add, add_scaled, mat_add, mat_scale, mul, mul_t, neg, scale, skew, sub
 from chasles.kernel.denormals import flush_denormals, restore_denormals
@@ -100,23 +100,6 @@ def half_step_block(places, masses, i, x, blocks):
         store9(blocks, at + BLOCK.al, mat_scale(0.0, IDENTITY))
 
 
-@kernel
-def onto_velocities(tables, motion, rows, factors, velocity, b, a):
-    """Velocities (ω in the body, r' in space) onto J V = target, mass-orthogonally, twice for rounding."""
-    bodies, tiles, nodes, incidences, _, column, row, _, _, masses, constants, _, n, nt, nn, _ = tables
-    for _ in range(2):
-        for k in range(3 * nn):
-            b[k] = 0.0
-        for k in range(6 * n):
-            a[k] = 0.0
-        add_jacobian_times(bodies, tiles, nodes, incidences, n, rows, velocity, b, -1.0, True)
-        add_target_speeds(tiles, constants, nodes, nt, motion, rows, b, 1.0)
-        solve(nn, column, row, factors, b)
-        respond(bodies, tiles, nodes, incidences, masses, n, rows, b, a)
-        for k in range(6 * n):
-            velocity[k] += a[k]
-
-
 @native
 def rattle(
     limit, p_at, p_size, e_at, e_size, parameters_at, memory_at, work_at, counts_at, history_at, times_at, total,
@@ -125,10 +108,7 @@ def rattle(
     """Take up to `limit` steps. Memory: the point y, λ⁺, the tail."""
     whole, p, packed = carray(as_integers(p_at), (p_size,)), carray(p_at, (p_size,)), carray(e_at, (e_size,))
     tables, structure = mechanism(whole, p), structure_of(packed)
-    bodies, tiles, kept_nodes, incidences, slots, column, row, first, operations, masses, constants, gravity = tables[
-        :12
-    ]
-    n, nt, nn, nm = tables[12], tables[13], tables[14], tables[15]
+    bodies, tiles, _, incidences, _, _, _, _, _, masses, constants, gravity, n, nt, _, _ = tables
     places, nodes, n_nodes, n_lower = structure[0], structure[1], structure[9], structure[10]
     size = point_size(whole)
     end = size + 3 * n_nodes
@@ -143,7 +123,7 @@ def rattle(
     y, lam, tail = memory[:size], memory[size:end], memory[end:]
     q, v = y[: POSE * n], y[POSE * n : (POSE + TWIST) * n]
     x, new_v, push, half = vectors[: 6 * n], vectors[6 * n : 12 * n], vectors[12 * n : 18 * n], vectors[18 * n : 24 * n]
-    down = (gravity[0], gravity[1], gravity[2])
+    down, regular = (gravity[0], gravity[1], gravity[2]), gravity[FIELD.regularisation]
     before = flush_denormals()
     counts[COUNTS.status] = RUNNING
     for _ in range(limit):
@@ -177,6 +157,8 @@ def rattle(
             set_motion(bodies, n, new_q, v, motion)
             prepare(tiles, constants, nt, motion, rows)
             clear_matrix(tiles, nodes, nt, n_nodes + 2 * n_lower, matrix)
+            if regular > 0.0:  # the iterations, which sum up λ, are the refinement
+                regularise(bodies, tiles, incidences, nodes, masses, n, rows, regular, matrix)
             for i in range(n):
                 on_se3, at = bodies[i * BODY.size + BODY.space] == SE3, load6(x, 6 * i, 0.0)
                 torque, force = pulled_back(on_se3, at, momentum(masses, i, at))
@@ -230,8 +212,7 @@ def rattle(
             move_body(bodies[i * BODY.size + BODY.space] == SE3, q, i, load6(x, 6 * i, 0.0), new_q)
         set_motion(bodies, n, new_q, v, motion)
         prepare(tiles, constants, nt, motion, rows)
-        assemble(bodies, tiles, kept_nodes, incidences, slots, masses, n, nt, nm, rows, kept_matrix)
-        factorise(nn, column, row, first, operations, kept_matrix, kept_factors)
+        factorise_rows(tables, masses, rows, kept_matrix, kept_factors)
         for i in range(n):  # M⁻¹ dexpinv_{-x}ᵀ M x / h: (ω in the body, velocity in space)
             on_se3, at = bodies[i * BODY.size + BODY.space] == SE3, load6(x, 6 * i, 0.0)
             turn, shift = pulled_back(on_se3, (neg(at[0]), neg(at[1])), momentum(masses, i, at))
@@ -248,7 +229,7 @@ def rattle(
                 fall = add_scaled(down, light, load3(wrenches, 6 * i + 3, 0.0))
                 store3(velocity, 6 * i, add_scaled(load3(half, 6 * i, 0.0), 0.5 * h, spin))
                 store3(velocity, 6 * i + 3, add_scaled(load3(half, 6 * i + 3, 0.0), 0.5 * h, fall))
-            onto_velocities(tables, motion, rows, kept_factors, velocity, b, a)
+            onto_velocities(tables, motion, rows, kept_matrix, kept_factors, velocity, b, a)
             change = 0.0
             for i in range(n):
                 now = to_chart(bodies, i, motion, load6(velocity, 6 * i, 0.0))

@@ -1,0 +1,128 @@
+"""Equations that depend on each other: regularised, and refined against the equations themselves.
+
+The multipliers of dependent rows are not unique and the matrix is singular. With -ε s on the diagonal of each joint
+tile, where s is the mean of the diagonal of J M⁻¹ Jᵀ there, it is regular whatever the order of elimination, and
+
+    (J M⁻¹ Jᵀ + ε s) dλ = J a - rate,   λ += dλ,   a -= M⁻¹ Jᵀ dλ
+
+is the method of multipliers: a converges to the accelerations, which are unique, and λ from zero to the multipliers of
+the smallest Σ s |λ|². A factor of another state must not be used: what its rows allow, those at hand do not quite, and
+1/ε makes much of the difference. Systems with independent rows do not come here.
+"""
+
+from __future__ import annotations
+
+from chasles.absolute.factor import factorise, solve
+from chasles.absolute.kkt import (
+    add_feedback,
+    add_jacobian_times,
+    angular_of,
+    assemble,
+    columns_scaled,
+    each,
+    free_accelerations,
+    own,
+    prepare,
+    reaction,
+)
+from chasles.absolute.tables import BODY, FIELD, MASS, PAIR
+from chasles.constraint.rows import EMPTY, ROTOR, ROWS, TILE
+from chasles.constraint.special import evaluate_rate
+from chasles.kernel.algebra import add_scaled, scale, sub
+from chasles.kernel.policy import kernel
+from chasles.kernel.workspace import load3, store3
+
+REGULARISATION = 1e-8  # ε
+REFINEMENTS = 2  # after the first solution, at least
+MOST = 20  # near singular configurations, where rows with almost no effect converge slowly
+REFINED = 1e-12  # residual of J a, relative to what it was
+
+
+@kernel
+def regularise(bodies, tiles, incidences, nodes, masses, n_bodies, rows, weight, matrix):
+    """Subtract weight s from the diagonals of joint tiles; rows that are empty or of rotors are regular as they are."""
+    for i in range(n_bodies):
+        row, m = i * BODY.size, i * MASS.size
+        inverse, light = load3(masses, m + MASS.inverse, 0.0), 1.0 / masses[m + MASS.mass]
+        for e in range(bodies[row + BODY.first], bodies[row + BODY.first] + bodies[row + BODY.count]):
+            tile, side = incidences[PAIR * e], incidences[PAIR * e + 1]
+            S = own(tiles, rows, tile, side, columns_scaled(angular_of(rows, tile, side), inverse), light)
+            used = 0
+            for k in range(3):
+                kind = tiles[tile * TILE.size + TILE.kinds + k]
+                used += 1 if kind != EMPTY and kind != ROTOR else 0
+            for k in range(3):
+                kind = tiles[tile * TILE.size + TILE.kinds + k]
+                if kind != EMPTY and kind != ROTOR:
+                    matrix[9 * nodes[tile] + 4 * k] -= weight * (S[0] + S[4] + S[8]) / used
+
+
+@kernel
+def factorise_rows(tables, masses, rows, matrix, factors):
+    """The factor of the rows at hand, regularised if some depend on others."""
+    bodies, tiles, nodes, incidences, slots, column, row, first, operations, _, _, gravity, n, nt, nn, nm = tables
+    assemble(bodies, tiles, nodes, incidences, slots, masses, n, nt, nm, rows, matrix)
+    if gravity[FIELD.regularisation] > 0.0:
+        regularise(bodies, tiles, incidences, nodes, masses, n, rows, gravity[FIELD.regularisation], matrix)
+    factorise(nn, column, row, first, operations, matrix, factors)
+
+
+@kernel
+def solve_refined(tables, rows, factors, room, x, a):
+    """a becomes the nearest, in the metric of the masses, with J a = x; x becomes the multipliers that change it so.
+
+    The entries of hubs in x are zero when they come. room: six numbers a node.
+    """
+    bodies, tiles, nodes, incidences, _, column, row, _, _, masses, _, _, n, nt, nn, _ = tables
+    for k in range(3 * nn):
+        room[k], room[3 * nn + k] = x[k], 0.0
+    before, size = 0.0, 0.0
+    for sweep in range(1 + MOST):
+        for k in range(3 * nn):
+            x[k] = room[k]
+        for t in range(nt):
+            for k in range(3 * nodes[t], 3 * nodes[t] + 3):
+                if tiles[t * TILE.size + TILE.kinds + k - 3 * nodes[t]] == ROTOR:  # J a - λ = 0
+                    x[k] = room[k] + room[3 * nn + k]
+        add_jacobian_times(bodies, tiles, nodes, incidences, n, rows, a, x, -1.0, True)
+        previous, size = size, 0.0
+        for k in range(3 * nn):
+            size = max(size, abs(x[k]))
+        before = max(before, size)
+        if sweep > REFINEMENTS and (size <= REFINED * before or size > 0.9 * previous):
+            break
+        solve(nn, column, row, factors, x)
+        for k in range(3 * nn):
+            room[3 * nn + k] += x[k]
+        for i in range(n):
+            m = i * MASS.size
+            torque, force = reaction(bodies, tiles, nodes, incidences, i, rows, x)
+            turned = each(load3(masses, m + MASS.inverse, 0.0), torque)
+            store3(a, 6 * i, sub(load3(a, 6 * i, 0.0), turned))
+            store3(a, 6 * i + 3, add_scaled(load3(a, 6 * i + 3, 0.0), -1.0 / masses[m + MASS.mass], force))
+    for k in range(3 * nn):
+        x[k] = room[3 * nn + k]
+
+
+@kernel
+def accelerate_refined(tables, motion, wrenches, rows, matrix, factors, x, a):
+    """`kkt.accelerate` of a system some of whose rows depend on others."""
+    bodies, tiles, nodes, incidences, _, _, _, _, _, masses, constants, gravity, n, nt, _, _ = tables
+    prepare(tiles, constants, nt, motion, rows)
+    factorise_rows(tables, masses, rows, matrix, factors)
+    free_accelerations(bodies, masses, gravity, n, motion, wrenches, x, a)
+    for i in range(n):
+        row, m = i * BODY.size, i * MASS.size
+        if bodies[row + BODY.hub] != 0:
+            angular, linear = 3 * bodies[row + BODY.angular], 3 * bodies[row + BODY.linear]
+            store3(a, 6 * i, each(load3(masses, m + MASS.inverse, 0.0), load3(x, angular, 0.0)))
+            store3(a, 6 * i + 3, scale(1.0 / masses[m + MASS.mass], load3(x, linear, 0.0)))
+            store3(x, angular, (0.0, 0.0, 0.0))
+            store3(x, linear, (0.0, 0.0, 0.0))
+    for t in range(nt):
+        evaluate_rate(tiles, constants, t, motion, rows)
+        store3(x, 3 * nodes[t], load3(rows, t * ROWS.size + ROWS.rate, 0.0))
+    alpha, beta = gravity[FIELD.alpha], gravity[FIELD.beta]
+    if alpha != 0.0 or beta != 0.0:
+        add_feedback(bodies, tiles, nodes, incidences, constants, alpha, beta, n, nt, motion, rows, x)
+    solve_refined(tables, rows, factors, matrix, x, a)

@@ -1,0 +1,48 @@
+"""Whether a motion with redundant constraints came through its singular configurations: its energy tells.
+
+There a method that takes reactions from one configuration and constraints from the next can get any reaction. So the
+balance of the energy is looked at between saved points: an error that is far larger than those around it is a jump.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from chasles.absolute.assembly import dependence
+from chasles.integrate.solution import Solution
+from chasles.model.constraint import CustomConstraint, Drive
+from chasles.simulation.bodies import BodyDynamics
+from chasles.simulation.body_run import BodyRun
+
+LARGEST = 1e-6  # change of the balance between saved points, of the largest kinetic energy, that is not looked into
+SUDDEN = 100.0  # times larger than around it
+AROUND = 12  # saved points on each side
+NEARLY_SINGULAR = 3e-2  # of singular values of rows of length one
+
+
+def without_jumps(dynamics: BodyDynamics, solution: Solution) -> Solution:
+    """The solution, or one without success that says when the energy jumped and which joints were near singular."""
+    constraints = dynamics.mechanism.system.constraints
+    if len(solution.t) <= 2 * AROUND or any(isinstance(item, Drive | CustomConstraint) for item in constraints):
+        return solution  # too few to compare, or work that is not counted
+    energy = BodyRun(dynamics, solution, {}).energy
+    change = np.abs(np.diff(energy.balance))
+    for k in np.flatnonzero(~(change <= LARGEST * energy.kinetic.max())):
+        near = np.concatenate([change[max(k - AROUND, 0) : max(k - 2, 0)], change[k + 3 : k + 1 + AROUND]])
+        if not change[k] <= SUDDEN * np.median(near):
+            return _jumped(dynamics, solution, int(k), change[k] / energy.kinetic.max())
+    return solution
+
+
+def _jumped(dynamics: BodyDynamics, solution: Solution, k: int, size: float) -> Solution:
+    t, central = float(solution.t[k]), dynamics.split(solution.y[k])[0]
+    names = dependence(dynamics.mechanism, central, t, NEARLY_SINGULAR)[1]
+    return replace(
+        solution,
+        success=False,
+        message=f"{solution.message}, but at t = {t:.6g} s the energy jumps by {size:.1e} of the largest kinetic energy: "
+        f"a singular configuration was not passed well (involved: {', '.join(map(repr, names[:8]))}). The motion from "
+        "there on is not to be trusted; take RKMK with projection or Rattle, or other steps",
+    )

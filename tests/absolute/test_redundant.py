@@ -1,0 +1,224 @@
+"""Constraints that depend on each other: the motion is right, the multipliers are the smallest, and nothing is hidden."""
+
+import numpy as np
+import pytest
+from scipy.integrate import solve_ivp
+
+import chasles as ch
+from chasles.absolute.assembly import moved
+from chasles.absolute.tables import FIELD, HEAD
+from chasles.gallery import andrews, overconstrained
+from chasles.lie import pose as pose_group
+
+G = 9.81
+RK4 = ch.RKMK("rk4")
+LINKAGES = {
+    "four-bars": overconstrained.four_bars,
+    "parallelogram": overconstrained.parallelogram,
+    "Bricard": overconstrained.bricard,
+    "Bennett": overconstrained.bennett,
+}
+# B0 at 10 s with all cranks parallel, from the exact equation of the one freedom
+EXACT = {2: (0.328458111540, 0.944518538179), 40: (0.180512226686, 0.983572740582)}
+
+
+def simulate(linkage, end, method, step, **more):
+    return ch.simulate(
+        linkage.system, (0.0, end), poses=linkage.poses, twists=linkage.twists, coordinates="absolute", method=method,
+        step=step, **more,
+    )  # fmt: skip
+
+
+def crank_end(run):
+    """B0, (times, 2)."""
+    angle = 2.0 * np.arctan2(run.poses[:, 0, 3], run.poses[:, 0, 0])
+    return np.stack([-np.sin(angle), np.cos(angle)], axis=-1)
+
+
+def exact_end(loops, end):
+    """B0 of cranks that stay parallel."""
+    rate = ((loops + 1) / 2 + loops) * G / ((loops + 1) / 3 + loops)
+    found = solve_ivp(
+        lambda _, y: (y[1], rate * np.sin(y[0])), (0.0, end), (0.0, 1.0), "DOP853", rtol=1e-13, atol=1e-13
+    ).y[0, -1]
+    return np.array([np.sin(found), np.cos(found)])
+
+
+def quality(run):
+    """(Largest error of the energy over the largest kinetic energy, largest violation in position)."""
+    balance = run.energy.balance
+    return np.abs(balance - balance[0]).max() / run.energy.kinetic.max(), run.violations[0].max()
+
+
+# ---------------------------------------------------------------- the equations
+
+
+def dense(mechanism, central, velocity):
+    """J (rows, 6 n), J' V by differences, rows' tiles; in (ω in the body, r' in space)."""
+
+    def rows(at):
+        blocks = mechanism.jacobians(at)
+        J = np.zeros((len(mechanism.tiles), 3, 6 * mechanism.n))
+        for k, tile in enumerate(mechanism.tiles):
+            for side, body in enumerate((tile.first, tile.second)):
+                if body >= 0:
+                    J[k, :, 6 * body : 6 * body + 6] += blocks[k, side]
+        return J.reshape(-1, 6 * mechanism.n)
+
+    h = 1e-5
+    ahead, back = (rows(moved(central, sign * h * velocity)) for sign in (1, -1))
+    return rows(central), (ahead - back) @ velocity.ravel() / (2 * h)
+
+
+@pytest.mark.parametrize("name", LINKAGES)
+def test_accelerations_and_the_smallest_multipliers(name):
+    """Against a dense solution by the pseudo-inverse, in motion."""
+    linkage = LINKAGES[name]()
+    mechanism = linkage.system.compile("absolute", space="SO3xR3")
+    names = mechanism.examine(linkage.poses)
+    assert set(names) == {joint.name for joint in linkage.system.joints}
+    twists = mechanism.consistent_velocities(linkage.poses, np.random.default_rng(1).normal(size=linkage.twists.shape))
+    central, velocity = mechanism.state(linkage.poses, twists)
+    assert np.abs(velocity).max() > 0.1
+    J, drift = dense(mechanism, central, velocity)
+    M = np.concatenate([np.r_[m, [body.mass] * 3] for m, body in zip(mechanism.moments, linkage.system.bodies)])
+    spin = velocity[:, :3]
+    f = np.tile((0.0, 0.0, 0.0, *linkage.system.gravity), (mechanism.n, 1)) * M.reshape(-1, 6)
+    f[:, :3] -= np.cross(spin, mechanism.moments * spin)
+    S = (J / M) @ J.T
+    used = np.abs(J).max(axis=1).reshape(-1, 3) > 0
+    size = np.repeat(np.diag(S).reshape(-1, 3).sum(axis=1) / used.sum(axis=1), 3)  # of each tile
+    root = 1.0 / np.sqrt(size)
+    free = f.ravel() / M
+    multipliers = root * (np.linalg.pinv(root[:, None] * S * root, rcond=1e-11) @ (root * (J @ free + drift)))
+    expected = free - (J.T @ multipliers) / M
+    assert np.abs(J @ expected + drift).max() < 1e-8  # the equations can be satisfied
+    found = mechanism.accelerations(central, velocity)
+    assert np.abs(found.accelerations.ravel() - expected).max() < 1e-8 * np.abs(expected).max()
+    assert np.abs(found.multipliers.ravel() - multipliers).max() < 1e-6 * np.abs(multipliers).max()
+
+
+def test_independent_equations_are_solved_as_they_are():
+    mechanism = andrews.system().compile("absolute")
+    assert mechanism.examine(andrews.poses()) == () == mechanism.redundant
+    at = mechanism.parameters.view(np.int64)[HEAD.gravity]
+    assert mechanism.parameters[at + FIELD.regularisation] == 0.0
+
+
+# ---------------------------------------------------------------- motions
+
+
+def test_a_parallelogram_moves_as_a_pendulum():
+    """Two cranks m l²/3 and a coupler m l²: 5/3 l θ'' = -2 g cos θ, through its singular configuration."""
+    rate = -2 * G / (5 / 3)
+    exact = solve_ivp(
+        lambda _, y: (y[1], rate * np.cos(y[0])), (0.0, 1.0), (1.0, 0.0), "DOP853", rtol=1e-13, atol=1e-13
+    ).y[0, -1]
+    assert exact < 0  # it went through
+    linkage = overconstrained.parallelogram()
+    errors = []
+    for step in (0.02, 0.01):
+        run = simulate(linkage, 1.0, RK4, step)
+        pose = run.poses[-1, 0]
+        errors.append(abs(2 * np.arctan2(pose[3], pose[0]) - exact))
+        assert max(run.violations[0].max(), run.violations[1].max()) < 1e-13
+    assert errors[1] < 1e-6
+    assert errors[0] / errors[1] > 12
+
+
+@pytest.mark.parametrize(
+    ("method", "order", "most"),
+    [(RK4, 4, 1e-7), (ch.GeneralizedAlpha(0.9), 2, 1e-3), (ch.Rattle(), 2, 1e-3)],
+    ids=["RKMK", "GeneralizedAlpha", "Rattle"],
+)
+def test_four_bars_through_a_singular_configuration(method, order, most):
+    """At 0.71 s all rods lie on a line, with three instantaneous freedoms."""
+    exact, linkage = exact_end(2, 1.2), overconstrained.four_bars(2)
+    runs = [simulate(linkage, 1.2, method, step) for step in (8e-3, 4e-3)]
+    errors = [np.abs(crank_end(run)[-1] - exact).max() for run in runs]
+    assert runs[1].success
+    assert errors[1] < most
+    assert 0.75 * 2**order < errors[0] / errors[1] < 1.6 * 2**order
+    assert quality(runs[1])[1] < 1e-12
+
+
+@pytest.mark.parametrize("name", ["Bricard", "Bennett"])
+def test_spatial_linkages_move_as_in_joint_coordinates(name):
+    linkage = LINKAGES[name]()
+    reference = ch.simulate(linkage.system, (0.0, 0.5), method=ch.RKMK("dop853"), rtol=1e-12, atol=1e-12, save="final")
+    expected = reference.mechanism.poses(reference.q[-1])
+    for method, step, most in (
+        *((RK4, 2.5e-3, 1e-7), (ch.HalfExplicit(5), 5e-3, 1e-7)),
+        *((ch.GeneralizedAlpha(0.9), 2.5e-3, 3e-4), (ch.Rattle(), 2.5e-3, 3e-4)),
+    ):
+        run = simulate(linkage, 0.5, method, step)
+        off = pose_group.log(pose_group.compose(pose_group.inverse(expected), run.poses[-1]))
+        assert np.abs(off).max() < most, method
+        assert max(run.violations[0].max(), run.violations[1].max()) < 1e-9, method
+
+
+@pytest.mark.study
+@pytest.mark.parametrize("loops", [2, 40])
+def test_the_benchmark_of_four_bars(loops):
+    """IFToMM A02 for 10 s."""
+    assert np.abs(exact_end(loops, 10.0) - EXACT[loops]).max() < 1e-9
+    linkage = overconstrained.four_bars(loops)
+    errors = []
+    for step in (4e-3, 2e-3, 1e-3):
+        run = simulate(linkage, 10.0, ch.Rattle(), step)
+        errors.append(np.abs(crank_end(run)[-1] - EXACT[loops]).max())
+        print(f"N = {loops}, h = {step}: error {errors[-1]:.2e}, energy and violation {quality(run)}")
+    assert errors[2] < 1e-4
+    assert errors[0] / errors[1] == pytest.approx(4, rel=0.1)
+    assert errors[1] / errors[2] == pytest.approx(4, rel=0.1)
+
+
+@pytest.mark.study
+@pytest.mark.parametrize("name", LINKAGES)
+def test_ten_seconds(name):
+    run = simulate(LINKAGES[name](), 10.0, RK4, 5e-4)
+    energy, violation = quality(run)
+    print(f"{name}: energy {energy:.2e}, violation {violation:.2e}")
+    assert energy < 1e-6
+    assert violation < 1e-10
+    assert run.success
+
+
+# ---------------------------------------------------------------- what is said, and what is refused
+
+
+def test_reactions_are_marked_as_not_unique():
+    run = simulate(overconstrained.parallelogram(), 0.1, RK4, 0.01)
+    assert run.mechanism.redundant == ("A", "D", "B", "C")
+    with pytest.warns(UserWarning, match="reactions of 'A' are not unique: .*'A', 'D', 'B', 'C'"):
+        found = run.reactions("A")
+    assert np.isfinite(found).all()
+    line = run.certificate["redundant equations"]
+    assert line.value == 3
+    assert "not unique" in line.note
+    assert run.certificate.passed
+
+
+def test_a_start_in_a_singular_configuration_is_refused():
+    flat = overconstrained.parallelogram(angle=0.0)
+    with pytest.raises(ch.RedundantConstraintsError, match=r"4 of 20 .* but 3 nearby: the configuration is singular"):
+        simulate(flat, 1.0, RK4, 0.01)
+
+
+def test_drives_that_contradict_each_other():
+    @ch.law
+    def rest(t, q, v, p, out):
+        out[0] = out[1] = out[2] = 0.0
+
+    @ch.law
+    def leave(t, q, v, p, out):
+        out[0], out[1], out[2] = t * t, 2.0 * t, 2.0
+
+    rod = overconstrained.rod("rod", (1.0, 0.0, 0.0))
+    hinge = ch.revolute("hinge", "ground", "rod", axis=(0, 0, 1))
+    system = ch.System([rod], [hinge], constraints=[ch.Drive("rest", "hinge", rest), ch.Drive("leave", "hinge", leave)])
+    with pytest.raises(ch.RedundantConstraintsError, match=r"contradict each other: .*'leave' by 1"):
+        ch.simulate(system, (0.0, 1.0), [0.0], [0.0], coordinates="absolute", method=RK4, step=0.01)
+    twice = ch.System([rod], [hinge], constraints=[ch.Drive("one", "hinge", leave), ch.Drive("two", "hinge", leave)])
+    run = ch.simulate(twice, (0.0, 1.0), [0.0], [0.0], coordinates="absolute", method=RK4, step=0.01)
+    assert run.joint("hinge").q[-1, 0] == pytest.approx(1.0, abs=1e-12)
