@@ -1,4 +1,4 @@
-"""Constraints that depend on each other: the motion is right, the multipliers are the smallest, and nothing is hidden."""
+"""Constraints that depend on each other: the motion is right, multipliers are the smallest, nothing is hidden."""
 
 import numpy as np
 import pytest
@@ -81,7 +81,9 @@ def test_accelerations_and_the_smallest_multipliers(name):
     central, velocity = mechanism.state(linkage.poses, twists)
     assert np.abs(velocity).max() > 0.1
     J, drift = dense(mechanism, central, velocity)
-    M = np.concatenate([np.r_[m, [body.mass] * 3] for m, body in zip(mechanism.moments, linkage.system.bodies)])
+    M = np.concatenate(
+        [np.r_[m, [body.mass] * 3] for m, body in zip(mechanism.moments, linkage.system.bodies, strict=True)]
+    )
     spin = velocity[:, :3]
     f = np.tile((0.0, 0.0, 0.0, *linkage.system.gravity), (mechanism.n, 1)) * M.reshape(-1, 6)
     f[:, :3] -= np.cross(spin, mechanism.moments * spin)
