@@ -346,7 +346,8 @@ def test_ctrl_c_returns_what_there_is():
             raise KeyboardInterrupt
         return np.zeros(3)
 
-    run = solve(plain(interrupts), RKMK("rk4"), (0, 100), EAST, step=0.1)
+    with pytest.warns(RuntimeWarning, match="interrupted at t = .*; what there is so far is returned"):
+        run = solve(plain(interrupts), RKMK("rk4"), (0, 100), EAST, step=0.1)
     assert "interrupted at t = " in run.message
     assert not run.success
     assert 5 < len(run.t) < 20

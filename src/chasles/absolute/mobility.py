@@ -49,7 +49,8 @@ class Mobility:
         return self.rank < self.generic_rank
 
     def __str__(self) -> str:
-        lines = [f"{self.generic_freedoms} freedoms: {self.bodies} bodies, {self.equations} constraint equations"]
+        freedoms, bodies = _count(self.generic_freedoms, "freedom", "s"), _count(self.bodies, "bod", "ies", "y")
+        lines = [f"{freedoms}: {bodies}, {_count(self.equations, 'constraint equation', 's')}"]
         if self.redundant:
             lines.append(f"{self.redundant} of them are redundant; involved: {_names(self.always_dependent)}")
         if self.singular:
@@ -58,6 +59,10 @@ class Mobility:
                 f"{_names(self.dependent)}"
             )
         return "\n".join(lines)
+
+
+def _count(number: int, what: str, many: str, one: str = "") -> str:
+    return f"{number} {what}{one if number == 1 else many}"
 
 
 def _names(names: tuple[str, ...]) -> str:

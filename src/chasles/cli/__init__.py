@@ -9,6 +9,8 @@ import cyclopts
 from chasles import __version__
 from chasles.cli.check import check
 from chasles.cli.compare import compare
+from chasles.cli.convert import convert
+from chasles.cli.export import export
 from chasles.cli.info import info
 from chasles.cli.init import init
 from chasles.cli.listing import listing
@@ -26,6 +28,8 @@ app.command(run)
 app.command(check)
 app.command(init)
 app.command(listing, name="list")
+app.command(convert)
+app.command(export)
 app.command(compare)
 app.command(reproduce)
 app.command(info)

@@ -39,7 +39,7 @@ def _gallery() -> dict[str, str]:
 
 
 def _methods() -> dict[str, str]:
-    from chasles.io.method_name import LONG, SHORT, method_from
+    from chasles.integrate.method_name import LONG, SHORT, method_from
 
     result = {}
     for name in SHORT:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,7 +13,8 @@ if TYPE_CHECKING:
     from chasles.io.model_file import Study
 
 Model = Annotated[
-    str, Parameter(help="A model file (.toml), or the name of a system of the gallery: see `chasles list`.")
+    str,
+    Parameter(help="A model file (.toml, .urdf, MJCF), or the name of a system of the gallery: see `chasles list`."),
 ]
 Changes = Annotated[
     list[str] | None,
@@ -49,7 +51,16 @@ def find_file(model: str) -> Path:
 
 
 def find_study(model: str, given: list[str] | None = None) -> Study:
-    """The study of a model with its changes."""
-    from chasles.io.model_file import read_study
+    """The study of a model with its changes; what an import leaves out is said on standard error."""
+    from chasles.io.model_file import Study, read_study
 
-    return read_study(find_file(model), set=changes(given))
+    file = find_file(model)
+    if file.suffix.lower() in (".urdf", ".xml", ".mjcf"):
+        from chasles.io.load import load_with_report
+
+        if given:
+            raise ValueError(f"--set changes model files of chasles; convert first: chasles convert {model} model.toml")
+        system, report = load_with_report(file)
+        print(report, file=sys.stderr)
+        return Study(system)
+    return read_study(file, set=changes(given))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
+import warnings
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
@@ -13,7 +15,7 @@ from rich.table import Table
 
 from chasles.cli.model import Changes, Model, find_study
 
-ENDED_EARLY, NOT_PASSED = 1, 3  # exit status: the run did not reach its end; its certificate is not good
+ENDED_EARLY, NOT_PASSED, INTERRUPTED = 1, 3, 130  # exit status
 
 
 def run(
@@ -33,6 +35,8 @@ def run(
     atol: Annotated[float | None, Parameter(help="Absolute tolerance of adaptive steps.")] = None,
     end: Annotated[float | None, Parameter(help="End of the simulation [s].")] = None,
     stabilization: Annotated[str | None, Parameter(help="projection, baumgarte or none.")] = None,
+    output: Annotated[Path | None, Parameter(name=["--output", "-o"], help="Result file (.h5) to write.")] = None,
+    resume: Annotated[bool, Parameter(negative=(), help="MODEL is a result file that was interrupted: go on.")] = False,
     json_output: Annotated[bool, Parameter(name="--json", negative=(), help="Results as JSON, for programs.")] = False,
 ) -> None:
     """Simulate a model and show how good the result is.
@@ -42,37 +46,53 @@ def run(
         chasles run heavy_top
         chasles run heavy_top --space SE3 --space SO3xR3 --end 2
         chasles run pendulum.toml --set bodies.arm.mass=3 --method dopri5 --rtol 1e-10
+        chasles run robot.urdf --end 2 -o run.h5
+        chasles run --resume run.h5
 
     The exit status is 0 if the run reached its end and its certificate passed, 1 if it ended early, 2 for wrong input,
     3 if the certificate did not pass, 130 if it was interrupted.
     """
     console = Console(stderr=json_output)
-    with waiting(console, "simulating ..."):
-        from chasles.io.method_name import method_from
+    say_if_compiling(console)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # how a run ended is said below
+        from chasles.integrate.method_name import named_method
 
-        study = find_study(model, change)
-        options: dict[str, Any] = {"coordinates": coordinates, "step": step, "rtol": rtol, "atol": atol}
-        options["stabilization"] = stabilization
-        if method is not None:
-            options["method"] = method_from(method)
-        options = {key: value for key, value in options.items() if value is not None}
-        if stabilization == "none":
-            options["stabilization"] = None
-        if end is not None:
-            options["span"] = (study.options.get("span", (0.0, 0.0))[0], end)
-        chosen: list[dict[str, Any]] = [{"space": one} for one in space or ()] or [{}]
-        runs = [study.run(**options, **one) for one in chosen]
+        given: dict[str, Any] = {"coordinates": coordinates, "step": step, "rtol": rtol, "atol": atol, "file": output}
+        given["method"] = None if method is None else named_method("--method", method)
+        options = {key: value for key, value in given.items() if value is not None}
+        if stabilization is not None:
+            options["stabilization"] = None if stabilization == "none" else stabilization
+        if resume:
+            if options or change or space or end is not None:
+                raise ValueError("run: --resume goes on with the options of the run; give no others")
+            from chasles.io.result.resume import resume as go_on
+
+            runs, names = [go_on(model)], [model]
+        else:
+            study = find_study(model, change)
+            if end is not None:
+                options["span"] = (study.options.get("span", (0.0, 0.0))[0], end)
+            if output is not None and len(space or ()) > 1:
+                raise ValueError("run: --output is for one run; give one --space")
+            chosen: list[dict[str, Any]] = [{"space": one} for one in space or ()] or [{}]
+            runs = [study.run(**options, **one) for one in chosen]
+            names = space or [options.get("coordinates", study.options.get("coordinates", "relative"))]
+        interrupted = any("interrupted at" in found.message for found in runs)
+        if interrupted:
+            print("interrupted; looking at what there is (Ctrl-C again to quit)", file=sys.stderr)
         certificates = [found.certificate for found in runs]
-    names = space or [options.get("coordinates", study.options.get("coordinates", "relative"))]
     if json_output:
         rows = [summary(name, found) for name, found in zip(names, runs, strict=True)]
-        print(json.dumps({"model": study.system.name, "runs": rows}, indent=2))
+        print(json.dumps({"model": runs[0].mechanism.system.name, "runs": rows}, indent=2))
     else:
         for found, certificate in zip(runs, certificates, strict=True):
             console.print(str(found), markup=False, highlight=False, soft_wrap=True)
             console.print(str(certificate), markup=False, highlight=False, soft_wrap=True)
         if len(runs) > 1:
             console.print(comparison(names, runs))
+    if interrupted:
+        sys.exit(INTERRUPTED)
     if not all(found.success for found in runs):
         sys.exit(ENDED_EARLY)
     if not all(certificate.passed for certificate in certificates):
@@ -96,7 +116,8 @@ def summary(name: str, found: Any) -> dict[str, Any]:
         "violations": violations(found),
         "certificate": {
             "passed": found.certificate.passed,
-            "findings": {finding.name: finding.value for finding in found.certificate.findings},
+            "findings": {f.name: f.value if f.value == f.value else None for f in found.certificate.findings},
+            "tolerances": {f.name: f.tolerance for f in found.certificate.findings},
         },
     }
 
@@ -129,8 +150,12 @@ def comparison(names: list[str], runs: list[Any]) -> Table:
 
 def waiting(console: Console, what: str):
     """A line that turns while something is done; if it has to be compiled first, a line that stays says so."""
+    say_if_compiling(console)
+    return console.status(what)
+
+
+def say_if_compiling(console: Console) -> None:
     from chasles.kernel import cache
 
     if not any(cache.folder("simulation").glob("*.nbc")):
         console.print("compiling the simulation for the first time, about half a minute; it is kept for later")
-    return console.status(what)

@@ -10,6 +10,7 @@ import logging
 import signal
 import threading
 import time
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -211,7 +212,9 @@ class Run(ABC):
                     self._pass_on(last=False)
                     line.show(self.time)
                 except KeyboardInterrupt:
-                    return self._ended(False, f"interrupted at t = {self.time:.8g}, after {self.steps} steps")
+                    message = f"interrupted at t = {self.time:.8g}, after {self.steps} steps"
+                    warnings.warn(f"solve: {message}; what there is so far is returned", RuntimeWarning, stacklevel=4)
+                    return self._ended(False, message)
                 except Exception:
                     self._pass_on(last=True)
                     raise

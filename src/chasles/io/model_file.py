@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from chasles.integrate.method_name import method_from
 from chasles.io import spec
 from chasles.io.expression import evaluate_all
-from chasles.io.method_name import method_from
 from chasles.io.source import ModelFileError, Source, read
 from chasles.io.values import Reader
 from chasles.model.system import EARTH, System

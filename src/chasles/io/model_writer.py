@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from chasles.integrate.method_name import name_of
 from chasles.io import spec
-from chasles.io.method_name import name_of
 from chasles.io.model_file import Study
 from chasles.model.joint import PER_VELOCITY, Joint
 from chasles.model.law import Law

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from chasles.integrate.method_name import LONG, SHORT
 from chasles.io import spec
-from chasles.io.method_name import LONG, SHORT
 
 _NUMBER: dict[str, Any] = {"type": ["number", "string"]}  # a string is an expression of parameters
 _LAW: dict[str, Any] = {

@@ -21,7 +21,7 @@ IDENTITY = (1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 
 @dataclass(frozen=True)
 class Shape(ABC):
-    """A solid of uniform density. pose: of the shape on the body, seven numbers `wxyz_xyz`.
+    """A solid of uniform density. pose: of the shape on the body, seven numbers `wxyz_xyz` or a position.
 
     colour: red, green, blue and optionally opacity, each in [0, 1], for drawing.
     """
@@ -30,7 +30,8 @@ class Shape(ABC):
     colour: Sequence[float] | None = field(default=None, kw_only=True)
 
     def __post_init__(self):
-        _set(self, "pose", _numbers(self, "pose", self.pose, (7,)))
+        pose = _numbers(self, "pose", self.pose, (3, 7))  # a position alone, or quaternion and position
+        _set(self, "pose", pose if len(pose) == 7 else (*IDENTITY[:4], *pose))
         rotation_and_position(type(self).__name__, self.pose)
         if self.colour is not None:
             colour = _numbers(self, "colour", self.colour, (3, 4))

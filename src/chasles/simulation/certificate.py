@@ -43,6 +43,11 @@ class Finding:
     note: str = ""
 
     @property
+    def shown(self) -> str:
+        """The value in print; a dash for one that there is not."""
+        return f"{self.value:.2e}" if self.tolerance is not None or self.value == self.value else "-"
+
+    @property
     def passed(self) -> bool:
         return self.tolerance is None or bool(self.value <= self.tolerance)  # a NaN does not pass
 
@@ -72,9 +77,7 @@ class Certificate:
         for finding in self.findings:
             limit = "" if finding.tolerance is None else f"<= {finding.tolerance:.0e}"
             mark = "" if finding.tolerance is None else "ok" if finding.passed else "FAILED"
-            lines.append(
-                f"  {finding.name:<{width}}  {finding.value:9.2e}  {limit:9} {mark:6}  {finding.note}".rstrip()
-            )
+            lines.append(f"  {finding.name:<{width}}  {finding.shown:>9}  {limit:9} {mark:6}  {finding.note}".rstrip())
         verdict = "passed" if self.passed else "NOT passed"
         return "\n".join([*lines, f"  {self.ended}", f"  verdict: {verdict}"])
 
@@ -227,10 +230,10 @@ def _error(run: Run | BodyRun, tolerance: float) -> Finding:
     options, solution = run.options, run.solution
     inputs = run.controls
     if inputs is not None and _largest(run, lambda part: (part.controls - inputs[0],))[0].any():
-        return Finding("error estimate", 0.0, None, "none: the input of a sampled controller jumps")
+        return Finding("error estimate", np.nan, None, "none: the input of a sampled controller jumps")
     last = min(len(run.t) - 1, STRETCH)
     if last < 1:
-        return Finding("error estimate", 0.0, None, "none: no step was saved")
+        return Finding("error estimate", np.nan, None, "none: no step was saved")
     span = (run.t[0], run.t[last])
     finer: dict[str, Any] = {"save": "final", "progress": False}
     if options["step"] is not None:

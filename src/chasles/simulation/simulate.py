@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from chasles.absolute.mechanism import AbsoluteMechanism
 from chasles.integrate.event import Event
 from chasles.integrate.method import RKMK
+from chasles.integrate.method_name import named_method
 from chasles.integrate.run import check_span
 from chasles.model.system import System
 from chasles.relative.loop.closed import ClosedMechanism
@@ -101,6 +102,8 @@ def simulate(  # type: ignore[misc]  # the overloads sum up what has no part in 
     ended early, by Ctrl-C or however, `resume` continues it to the same bits.
     """
     start, end = check_span(span)
+    if isinstance(method, str | Mapping):
+        method = named_method("simulate", method)
     if step is None:
         rtol, atol = DEFAULT_RTOL if rtol is None else rtol, DEFAULT_ATOL if atol is None else atol
     more: dict[str, Any] = {"step": step, "rtol": rtol, "atol": atol, "save": save, "events": events}

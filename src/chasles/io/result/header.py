@@ -18,7 +18,7 @@ import numba
 import numpy as np
 
 from chasles.integrate.event import Event
-from chasles.io.method_name import method_from, name_of
+from chasles.integrate.method_name import method_from, name_of
 from chasles.io.model_file import study_of_text
 from chasles.io.model_writer import model_text
 from chasles.io.result.layout import ResultFileError

@@ -47,6 +47,14 @@ def method_from(given: Any) -> Any:
     return LONG[name](**options)
 
 
+def named_method(where: str, given: Any) -> Any:
+    """`method_from` for arguments: the error says whose."""
+    try:
+        return method_from(given)
+    except ValueError as error:
+        raise ValueError(f"{where}: method {error}") from None
+
+
 def name_of(method: Any) -> str | dict[str, Any]:
     """What `method_from` makes the method of."""
     if isinstance(method, Exponentials) and method.name in SHORT and SHORT[method.name](method.name) == method:

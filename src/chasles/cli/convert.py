@@ -1,0 +1,38 @@
+"""`chasles convert`: URDF and MJCF as model files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from cyclopts import Parameter
+from rich.console import Console
+
+
+def convert(
+    model: Annotated[Path, Parameter(help="A URDF, MJCF or model file.")],
+    file: Annotated[Path, Parameter(help="The model file (.toml) to write.")],
+    /,
+    *,
+    base: Annotated[
+        Literal["fixed", "floating"], Parameter(help="Whether the first link of a URDF stands or floats.")
+    ] = "fixed",
+    force: Annotated[bool, Parameter(negative=(), help="Write over a file that is there.")] = False,
+) -> None:
+    """Read a model, say what was taken and what not, and write it as a model file of chasles.
+
+    chasles convert robot.urdf robot.toml
+    """
+    from chasles.io.load import load_with_report
+    from chasles.io.model_writer import model_text
+
+    if file.exists() and not force:
+        raise ValueError(f"convert: {file} is there already; give another name, or --force")
+    system, report = load_with_report(model, base=base)
+    try:
+        file.write_text(model_text(system), encoding="utf-8")
+    except OSError as error:
+        raise ValueError(f"convert: {file} cannot be written: {error.strerror}") from None
+    console = Console()
+    console.print(str(report), markup=False, highlight=False, soft_wrap=True)
+    console.print(f"wrote {file}", markup=False, highlight=False)

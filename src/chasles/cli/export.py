@@ -1,0 +1,29 @@
+"""`chasles export`: a result file as a table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+from rich.console import Console
+
+
+def export(
+    run: Annotated[Path, Parameter(help="A result file (.h5).")],
+    file: Annotated[Path, Parameter(help="The file to write, .csv or .npz.")],
+    /,
+) -> None:
+    """Write times, joints, poses, twists and energies of a run as CSV or for NumPy.
+
+    chasles run heavy_top --end 1 -o top.h5
+    chasles export top.h5 top.csv
+    """
+    from chasles.io.result.export import export as write
+    from chasles.io.result.reader import open as open_run
+
+    try:
+        write(open_run(run), file)
+    except OSError as error:
+        raise ValueError(f"export: {error.filename or file}: {error.strerror}") from None
+    Console().print(f"wrote {file}", markup=False, highlight=False)
