@@ -209,3 +209,30 @@ def test_warm_compiles_everything_and_cleans_up():
         assert list(cache.folder("lie").glob("*se3_dexpinv*.nbc"))
     finally:
         other.rmdir()
+
+
+URDF = """<robot name="arm"><link name="base"/><link name="upper"><inertial><mass value="1"/><origin xyz="0 0 -0.25"/>
+<inertia ixx="0.02" iyy="0.02" izz="0.001" ixy="0" ixz="0" iyz="0"/></inertial></link>
+<joint name="shoulder" type="continuous"><parent link="base"/><child link="upper"/><axis xyz="0 1 0"/></joint></robot>"""
+
+
+def test_from_urdf_to_a_table(tmp_path):
+    model, file, run_file, table = (tmp_path / name for name in ("arm.urdf", "arm.toml", "run.h5", "run.csv"))
+    model.write_text(URDF)
+    converted = run("convert", str(model), str(file))
+    assert converted.returncode == 0, converted.stderr
+    assert "base on the ground" in file.read_text()
+    changed = ("--set", "initial.q.shoulder=0.5", "--end", "0.1", "--step", "0.01", "--method", "rk4")
+    done = run("run", str(file), *changed, "-o", str(run_file), "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["runs"][0]["steps"] == 10
+    exported = run("export", str(run_file), str(table))
+    assert exported.returncode == 0, exported.stderr
+    lines = table.read_text().splitlines()
+    assert len(lines) == 12
+    assert lines[0].startswith("t,")
+    again = run("run", "--resume", str(run_file), "--json")  # at its end already
+    assert json.loads(again.stdout)["runs"][0]["end"] == 0.1
+    wrong = run("run", str(model), "--set", "gravity=[0, 0, 0]")
+    assert wrong.returncode == 2
+    assert "convert first" in wrong.stderr
