@@ -58,7 +58,7 @@ MODULES = {
     ],
     "chasles.io": ["model_file", "model_writer", "schema", "expression"],
     "chasles.study": ["compare", "comparison"],
-    "chasles.gallery": ["source_000", "rigid_body", "heavy_top_004", "pendulum", "quadrotors"],
+    "chasles.gallery": ["source_000", "rigid_body", "heavy_top_004", "pendulum", "quadrotors", "overconstrained"],
 }
 
 

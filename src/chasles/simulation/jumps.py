@@ -42,7 +42,7 @@ def _jumped(dynamics: BodyDynamics, solution: Solution, k: int, size: float) -> 
     return replace(
         solution,
         success=False,
-        message=f"{solution.message}, but at t = {t:.6g} s the energy jumps by {size:.1e} of the largest kinetic energy: "
+        message=f"{solution.message}, but at t = {t:.6g} s the energy jumps by {size:.1e} of the largest kinetic one: "
         f"a singular configuration was not passed well (involved: {', '.join(map(repr, names[:8]))}). The motion from "
         "there on is not to be trusted; take RKMK with projection or Rattle, or other steps",
     )
