@@ -26,7 +26,7 @@ from chasles.integrate.constrained_method import (
 )
 from chasles.integrate.event import Event
 from chasles.integrate.fixed_step import FOUND, FixedRun, StepError
-from chasles.integrate.run import Options, check_span
+from chasles.integrate.run import Options, Sink, check_span
 from chasles.integrate.solution import Solution
 from chasles.integrate.solve import solve
 from chasles.model.force import JointForce
@@ -52,6 +52,7 @@ class ConstrainedRun(FixedRun):
     def __init__(self, problem: BodyDynamics, method: Any, span, y0: np.ndarray, options: Options):
         y = np.array(y0, dtype=float)
         super().__init__(problem, method, span, options, y, 0)
+        self._first = y.copy()
         mechanism = self.mechanism = problem.mechanism
         velocities_alone = nonholonomic_rows(problem, y, check_span(span)[0])
         _refuse_nonholonomic(mechanism, method, velocities_alone)
@@ -139,7 +140,7 @@ class ConstrainedRun(FixedRun):
     def _fill_history(self) -> None:
         """Increments, velocities and works of the first steps, newest first."""
         mechanism, k, n = self.mechanism, self.method.k, self.mechanism.n
-        points = np.array([self.saved_y[0], *self._steps_before[: k - 1]])[::-1]
+        points = np.array([self._first, *self._steps_before[: k - 1]])[::-1]
         q, v, work = self.problem.split(points)
         end = len(self.memory) - TAIL - mechanism.angles_counted - MOST
         past = self.memory[end - 12 * n * MOST : end].reshape(2, MOST, n, 6)
@@ -202,17 +203,23 @@ def solve_motion(
     save: Any = "all",
     events: Sequence[Event] = (),
     progress: bool | None = None,
+    resume: dict[str, np.ndarray] | None = None,
+    sink: Sink | None = None,
 ) -> Solution:
     """The motion of a system under constant forces u, by a method for its equations or one for constrained systems."""
     with dynamics.laws_may_raise():
         if not (isinstance(dynamics, BodyDynamics) and isinstance(method, CONSTRAINED_METHODS)):
             more: dict[str, Any] = {"step": step, "rtol": rtol, "atol": atol, "save": save, "events": events}
-            return solve(dynamics.problem(u), method, span, y0, **more, progress=progress)
+            more |= {"progress": progress, "resume": resume, "sink": sink}
+            return solve(dynamics.problem(u), method, span, y0, **more)
         if step is None:
             raise ValueError(f"simulate: {method} takes fixed steps; give step=... [s]")
         _refuse_unsupported(dynamics, method, u)
         options = Options(step=step, rtol=rtol, atol=atol, save=save, events=events)
-        return ConstrainedRun(dynamics, method, span, y0, options).finish(progress=progress)
+        run = ConstrainedRun(dynamics, method, span, y0, options)
+        if resume is not None:
+            run.restore(resume)
+        return run.finish(progress=progress, sink=sink)
 
 
 def _refuse_unsupported(dynamics: BodyDynamics, method: Any, u: np.ndarray | None) -> None:
