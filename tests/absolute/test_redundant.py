@@ -162,7 +162,7 @@ def test_spatial_linkages_move_as_in_joint_coordinates(name):
 @pytest.mark.parametrize(
     ("loops", "method", "ratio"),
     [(2, RK4, 14), (2, ch.Rattle(), 3.8), (40, RK4, 6)],
-    ids=["RKMK", "Rattle", "RKMK, 40"],
+    ids=["RKMK", "Rattle", "40"],
 )
 def test_the_benchmark_of_four_bars(loops, method, ratio):
     """IFToMM A02 for 10 s. With 40 loops 40 rows have almost no effect next to the singular configuration, which costs
