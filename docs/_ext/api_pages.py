@@ -59,7 +59,7 @@ MODULES = {
     "chasles.io": ["load", "report", "model_file", "model_writer", "schema", "expression"],
     "chasles.io.result": ["reader", "resume", "export", "layout"],
     "chasles.study": ["compare", "comparison"],
-    "chasles.gallery": ["source_000", "rigid_body", "heavy_top_004", "pendulum", "quadrotors"],
+    "chasles.gallery": ["source_000", "rigid_body", "heavy_top_004", "pendulum", "quadrotors", "overconstrained"],
 }
 
 

@@ -181,14 +181,15 @@ def test_what_cannot_be_assembled_is_refused():
 
 
 def test_redundant_constraints_are_named_and_move_as_the_others():
-    """The axes of the loop are parallel: one equation too many, which a spherical joint in place of one has not."""
+    """The axes of the loop are parallel: one equation too many, which a universal joint in place of one has not."""
     poses, twists = loops.four_bar_poses(START), loops.four_bar_twists(START, SPEED)
     system = loops.four_bar("revolute")
     assert set(system.compile("absolute").examine(poses)) >= set("ACD")
-    more = {"coordinates": "absolute", "method": ch.RKMK("rk4"), "step": 0.01}
+    more = {"coordinates": "absolute", "method": ch.RKMK("rk4"), "step": 0.0025}
     run = ch.simulate(system, (0.0, 1.0), poses=poses, twists=twists, **more)
     again = ch.simulate(system, (0.0, 1.0), poses=poses, twists=twists, assemble=True, **more)
-    same = ch.simulate(loops.four_bar("spherical"), (0.0, 1.0), poses=poses, twists=twists, **more)
+    same = ch.simulate(loops.four_bar(), (0.0, 1.0), poses=poses, twists=twists, **more)
+    assert run.success
     assert run.mechanism.redundant_equations == 1
     assert same.mechanism.redundant == ()
     assert np.abs(run.poses - same.poses).max() < 1e-10
@@ -218,5 +219,4 @@ def test_joints_in_a_circle_without_the_ground_are_a_loop():
     turns = [[np.cos(a / 2), 0.0, 0.0, np.sin(a / 2)] for a in (0.0, 2 * np.pi / 3, 4 * np.pi / 3)]
     corners = [(0.0, 0.0, 0.0), (1.0, 0.0, 0.0), (0.5, np.sqrt(0.75), 0.0)]
     poses = np.array([[*turn, *at] for turn, at in zip(turns, corners, strict=True)])
-    with pytest.raises(ch.RedundantConstraintsError, match="contradict each other: involved: 'to b', 'to c', 'to a'"):
-        ch.System(rods, joints).compile("absolute").examine(poses)
+    assert ch.System(rods, joints).compile("absolute").examine(poses) == ("to b", "to c", "to a")

@@ -78,8 +78,7 @@ def test_accelerations_and_the_smallest_multipliers(name):
     names = mechanism.examine(linkage.poses)
     assert set(names) == {joint.name for joint in linkage.system.joints}
     twists = mechanism.consistent_velocities(linkage.poses, np.random.default_rng(1).normal(size=linkage.twists.shape))
-    central, velocity = mechanism.state(linkage.poses, twists)
-    assert np.abs(velocity).max() > 0.1
+    central, velocity = mechanism.state(linkage.poses, 3.0 * twists / np.abs(twists).max())
     J, drift = dense(mechanism, central, velocity)
     M = np.concatenate(
         [np.r_[m, [body.mass] * 3] for m, body in zip(mechanism.moments, linkage.system.bodies, strict=True)]
@@ -160,19 +159,24 @@ def test_spatial_linkages_move_as_in_joint_coordinates(name):
 
 
 @pytest.mark.study
-@pytest.mark.parametrize("loops", [2, 40])
-def test_the_benchmark_of_four_bars(loops):
-    """IFToMM A02 for 10 s."""
+@pytest.mark.parametrize(
+    ("loops", "method", "ratio"),
+    [(2, RK4, 14), (2, ch.Rattle(), 3.8), (40, RK4, 6)],
+    ids=["RKMK", "Rattle", "40"],
+)
+def test_the_benchmark_of_four_bars(loops, method, ratio):
+    """IFToMM A02 for 10 s. With 40 loops 40 rows have almost no effect next to the singular configuration, which costs
+    RKMK some of its order."""
     assert np.abs(exact_end(loops, 10.0) - EXACT[loops]).max() < 1e-9
     linkage = overconstrained.four_bars(loops)
     errors = []
     for step in (4e-3, 2e-3, 1e-3):
-        run = simulate(linkage, 10.0, ch.Rattle(), step)
+        run = simulate(linkage, 10.0, method, step)
         errors.append(np.abs(crank_end(run)[-1] - EXACT[loops]).max())
-        print(f"N = {loops}, h = {step}: error {errors[-1]:.2e}, energy and violation {quality(run)}")
+        print(f"N = {loops}, {method}, h = {step}: error {errors[-1]:.2e}, energy and violation {quality(run)}")
+        assert run.success
     assert errors[2] < 1e-4
-    assert errors[0] / errors[1] == pytest.approx(4, rel=0.1)
-    assert errors[1] / errors[2] == pytest.approx(4, rel=0.1)
+    assert min(errors[0] / errors[1], errors[1] / errors[2]) > ratio
 
 
 @pytest.mark.study
@@ -199,6 +203,15 @@ def test_reactions_are_marked_as_not_unique():
     assert line.value == 3
     assert "not unique" in line.note
     assert run.certificate.passed
+
+
+def test_a_singular_configuration_that_was_not_passed_is_reported():
+    """Half-explicit methods take reactions along the rows of one stage to satisfy those of the next."""
+    run = simulate(overconstrained.four_bars(2), 10.0, ch.HalfExplicit(5), 4e-3)
+    assert not run.success
+    assert not run.certificate.passed
+    assert "at t = 8.48" in run.message
+    assert "'A0', 'A1', 'A2'" in run.message
 
 
 def test_a_start_in_a_singular_configuration_is_refused():
