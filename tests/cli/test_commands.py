@@ -112,7 +112,7 @@ def test_a_first_run_says_that_it_compiles(tmp_path, monkeypatch):
     ("arguments", "message"),
     [
         (("run", "heavy_top", "--step", "-1"), "step"),
-        (("run", "unknown"), "no such system in the gallery: double_pendulum, floating_bodies, heavy_top"),
+        (("run", "unknown"), "no such system in the gallery: andrews, double_pendulum, floating_bodies, heavy_top"),
         (("run", "heavy_top", "--set", "mass"), "expected path=value"),
         (("run", "heavy_top", "--step", "abc"), "abc"),
         (("reproduce", "005"), "no paper '005'; there is 000, 003, 004"),
@@ -213,7 +213,8 @@ def test_warm_compiles_everything_and_cleans_up():
 
 URDF = """<robot name="arm"><link name="base"/><link name="upper"><inertial><mass value="1"/><origin xyz="0 0 -0.25"/>
 <inertia ixx="0.02" iyy="0.02" izz="0.001" ixy="0" ixz="0" iyz="0"/></inertial></link>
-<joint name="shoulder" type="continuous"><parent link="base"/><child link="upper"/><axis xyz="0 1 0"/></joint></robot>"""
+<joint name="shoulder" type="continuous"><parent link="base"/><child link="upper"/><axis xyz="0 1 0"/></joint>
+</robot>"""
 
 
 def test_from_urdf_to_a_table(tmp_path):

@@ -53,7 +53,6 @@ def run(
     3 if the certificate did not pass, 130 if it was interrupted.
     """
     console = Console(stderr=json_output)
-    say_if_compiling(console)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # how a run ended is said below
         from chasles.integrate.method_name import named_method
@@ -76,6 +75,7 @@ def run(
             if output is not None and len(space or ()) > 1:
                 raise ValueError("run: --output is for one run; give one --space")
             chosen: list[dict[str, Any]] = [{"space": one} for one in space or ()] or [{}]
+            say_if_compiling(console)
             runs = [study.run(**options, **one) for one in chosen]
             names = space or [options.get("coordinates", study.options.get("coordinates", "relative"))]
         interrupted = any("interrupted at" in found.message for found in runs)
