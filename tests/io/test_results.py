@@ -154,7 +154,15 @@ def test_killed_at_random_moments(case, tmp_path):
     assert unfinished >= 5
 
 
-def test_interrupted_run_keeps_what_it_has(tmp_path, whole):
+@pytest.fixture
+def listening():
+    """Ctrl-C raises KeyboardInterrupt, as it does for users; test processes may ignore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def test_interrupted_run_keeps_what_it_has(tmp_path, whole, listening):
     file, calls = tmp_path / "run.h5", [0]
 
     def interrupting(t, y, p):
@@ -167,7 +175,8 @@ def test_interrupted_run_keeps_what_it_has(tmp_path, whole):
         return 1.0
 
     options = {"v": models.V, "step": 1e-3, "method": ch.Gauss(2), "progress": False}
-    run = ch.simulate(models.arm(), (0, 0.5), events=[ch.Event(interrupting)], file=file, **options)
+    with pytest.warns(RuntimeWarning, match="interrupted at t = .* what there is so far is returned"):
+        run = ch.simulate(models.arm(), (0, 0.5), events=[ch.Event(interrupting)], file=file, **options)
     assert not run.success
     assert "interrupted at t" in run.message
     assert 'resume("run.h5")' in run.message

@@ -82,5 +82,5 @@ def test_table_and_notes():
 
 
 def test_an_unknown_paper_is_refused():
-    with pytest.raises(ValueError, match="no paper '005'; there is 000, 004"):
+    with pytest.raises(ValueError, match="no paper '005'; there is 000, 003, 004"):
         reproduce.paper("005")

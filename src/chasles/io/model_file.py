@@ -220,9 +220,11 @@ class _Builder:
 
     def _put_changes(self, prefix: str, entry: dict[str, Any]) -> None:
         for path in [path for path in self.changes if path.startswith(prefix)]:
-            key = path.removeprefix(prefix)
-            if "." not in key:
+            key, _, name = path.removeprefix(prefix).partition(".")
+            if not name:
                 entry[key] = self.changes.pop(path)
+            elif prefix == "initial.":  # by joint or body
+                entry[key] = {**entry.get(key, {}), name: self.changes.pop(path)}
 
     def _fields(self, source: Source, path: str, fields: Mapping[str, spec.Field], entry: dict) -> dict[str, Any]:
         for key in entry:
