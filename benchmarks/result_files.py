@@ -64,11 +64,12 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=1_000_000)
     steps = parser.parse_args().steps
     measure(1000)  # compiles
-    found = [measure(steps) for _ in range(3)]
-    for without, with_file, writing in found:
+    for _ in range(3):
+        without, with_file, writing = measure(steps)
         print(
             f"{steps} steps: {without:.2f} s without a file, {with_file:.2f} s with one, of which {writing:.3f} s "
-            f"writing: {100 * writing / with_file:.1f} %"
+            f"writing: {100 * writing / with_file:.1f} %",
+            flush=True,
         )
 
 
