@@ -258,3 +258,21 @@ def test_two_drives_that_contradict_each_other():
     run = ch.simulate(mechanism, (0.0, 1.0), q, v, **TIGHT)
     assert not run.certificate.passed
     assert not run.certificate["joints, position"].passed
+
+
+def test_a_cut_joint_says_so():
+    mechanism = closed.four_bar().compile()
+    (cut,) = mechanism.split.cut
+    run = ch.simulate(mechanism, (0, 0.01), *closed.four_bar_state(mechanism, START, SPEED), step=0.01)
+    with pytest.raises(ValueError, match=f"{cut.name!r} is cut to open a loop.*cut another one"):
+        _ = run.joint(cut.name).q
+
+
+def test_methods_for_constrained_systems_are_for_absolute_coordinates():
+    mechanism = closed.four_bar().compile()
+    state = closed.four_bar_state(mechanism, START, SPEED)
+    for options in ({}, {"controller": lambda t, q, v: np.zeros_like(v), "period": 0.01}):
+        with pytest.raises(ValueError, match=r'GeneralizedAlpha\(.*\) is for coordinates="absolute"'):
+            ch.simulate(mechanism, (0, 0.1), *state, method=ch.GeneralizedAlpha(), step=0.01, **options)
+    with pytest.raises(ValueError, match=r"Simulation: Gauss\(.*cannot be stepped from outside; expected one of RKMK"):
+        ch.Simulation(mechanism, 0.01, *state, method=ch.Gauss())

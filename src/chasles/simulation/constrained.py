@@ -207,8 +207,13 @@ def solve_motion(
     sink: Sink | None = None,
 ) -> Solution:
     """The motion of a system under constant forces u, by a method for its equations or one for constrained systems."""
+    constrained = isinstance(method, CONSTRAINED_METHODS)
+    if constrained and not isinstance(dynamics, BodyDynamics):
+        raise ValueError(
+            f'simulate: {method} is for coordinates="absolute"; in joint coordinates take a method such as RKMK'
+        )
     with dynamics.laws_may_raise():
-        if not (isinstance(dynamics, BodyDynamics) and isinstance(method, CONSTRAINED_METHODS)):
+        if not constrained:
             more: dict[str, Any] = {"step": step, "rtol": rtol, "atol": atol, "save": save, "events": events}
             more |= {"progress": progress, "resume": resume, "sink": sink}
             return solve(dynamics.problem(u), method, span, y0, **more)

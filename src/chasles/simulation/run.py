@@ -241,7 +241,13 @@ class Run(SolvedRun):
     def joint_states(self, name: str) -> tuple[np.ndarray, np.ndarray]:
         """Coordinates and velocities of a joint."""
         tree = self.mechanism.tree
-        if name not in tree.coordinates:  # a weld
+        if name not in tree.coordinates:
+            if self.mechanism.system.joint(name, "run.joint").nv:
+                raise ValueError(
+                    f"run.joint: {name!r} is cut to open a loop, so it has no coordinates in the tree, whose joints "
+                    f"are {', '.join(map(repr, self.mechanism.joints))}; cut another one, system.compile(cut=[...]), "
+                    'or take coordinates="absolute"'
+                )
             return np.zeros((len(self), 0)), np.zeros((len(self), 0))
         return self.q[:, tree.coordinates[name]], self.v[:, tree.velocities[name]]
 

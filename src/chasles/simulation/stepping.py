@@ -41,6 +41,9 @@ class Simulation:
         coordinates: str = "relative",
         **options: Any,
     ):
+        if not isinstance(method, ExplicitRun.methods):
+            known = ", ".join(kind.__name__ for kind in ExplicitRun.methods)
+            raise ValueError(f"Simulation: {method!r} cannot be stepped from outside; expected one of {known}")
         self.dynamics, state, _ = prepare("Simulation", system, start, q, v, coordinates, inputs=True, **options)
         self.actuation = self.dynamics.actuation()
         self.size = float(step)

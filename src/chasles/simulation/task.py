@@ -14,7 +14,6 @@ from numpy.typing import ArrayLike
 
 from chasles.integrate.run import Sink
 from chasles.integrate.solution import Solution
-from chasles.integrate.solve import solve
 from chasles.simulation.constrained import solve_motion
 
 Controller = Callable[[float, np.ndarray, np.ndarray], ArrayLike]
@@ -115,8 +114,7 @@ class Task:
             q, v = dynamics.coordinates(state)
             u = actuation.forces(self.controller(float(first), q.copy(), v.copy()))
             piece = dict(more, step=min(more["step"], last - first) if more["step"] else None)
-            with dynamics.laws_may_raise():
-                solution = solve(dynamics.problem(u), self.method, (first, last), state, **piece, progress=False)
+            solution = solve_motion(dynamics, self.method, (first, last), state, u, **piece, progress=False)
             if recorder is not None:
                 recorder.piece(solution, u)
                 pieces = [solution]
