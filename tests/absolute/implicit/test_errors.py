@@ -80,7 +80,7 @@ def test_steps_must_be_given():
 
 
 def test_methods_are_for_absolute_coordinates():
-    with pytest.raises(TypeError, match="not a method"):
+    with pytest.raises(ValueError, match="is for coordinates="):
         ch.simulate(slow_top(), (0.0, 1.0), SLOW_TURN, SLOW_SPIN, method=ch.Rattle(), step=0.1)
 
 
