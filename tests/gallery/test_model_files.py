@@ -3,24 +3,99 @@
 import numpy as np
 import pytest
 
-from chasles.gallery import andrews, model_files, source_000
+import chasles as ch
+from chasles.gallery import andrews, model_files, overconstrained, source_000
+from chasles.gallery.heavy_top_004 import HeavyTop004
+from chasles.gallery.pendulum import Pendulum
+from chasles.gallery.quadrotors import Quadrotors
+from chasles.gallery.rigid_body import RigidBody
 from chasles.io.model_file import read_study
+from chasles.lie.rotation import quaternion_to_matrix
+
+LINKAGES = ("four_bars", "parallelogram", "bricard", "bennett")
+EQUATIONS = ("rigid_body", "heavy_top_004", "chain", "quadrotors")
 
 
-@pytest.mark.parametrize("name", source_000.EXAMPLES)
-def test_examples_of_source_000(name):
-    study, example = read_study(model_files()[name]), source_000.EXAMPLES[name]()
+def study_of(name):
+    return read_study(model_files()[name])
+
+
+def test_every_file_is_compared():
+    assert set(model_files()) == {*source_000.EXAMPLES, "andrews", *LINKAGES, *EQUATIONS}
+    for name in model_files():
+        assert study_of(name).description, name
+        assert model_files()[name].read_text().startswith("#"), name
+
+
+@pytest.mark.parametrize("name", [*source_000.EXAMPLES, *LINKAGES])
+def test_the_same_system_and_start(name):
+    make = getattr(overconstrained, name) if name in LINKAGES else source_000.EXAMPLES[name]
+    study, expected = study_of(name), make()
     poses, twists = study.poses()
-    assert study.system == example.system
-    np.testing.assert_allclose(poses, example.poses, rtol=0, atol=3e-16)
-    np.testing.assert_allclose(twists, example.twists, rtol=0, atol=1e-14)
-    assert study.description
+    assert study.system == expected.system
+    np.testing.assert_allclose(poses, expected.poses, rtol=0, atol=3e-16)
+    np.testing.assert_allclose(twists, expected.twists, rtol=0, atol=1e-14)
 
 
 def test_andrews_squeezer():
-    study = read_study(model_files()["andrews"])
+    study = study_of("andrews")
     poses, twists = study.poses()
     assert study.system == andrews.system()
     np.testing.assert_allclose(poses, andrews.poses(), rtol=0, atol=1e-15)
     assert not twists.any()
     assert study.options["span"] == (0.0, andrews.END)
+
+
+def test_parameters_of_the_parallelogram():
+    changed = {f"parameters.{key}": value for key, value in {"crank": 0.7, "base": 1.1, "angle": -0.4}.items()}
+    study = read_study(model_files()["parallelogram"], set={**changed, "parameters.speed": 2.0})
+    expected = overconstrained.parallelogram(0.7, 1.1, -0.4, 2.0)
+    poses, twists = study.poses()
+    np.testing.assert_allclose(poses, expected.poses, rtol=0, atol=3e-16)
+    np.testing.assert_allclose(twists, expected.twists, rtol=0, atol=1e-15)
+    for one, other in zip(study.system.bodies, expected.system.bodies, strict=True):
+        np.testing.assert_allclose(one.spatial, other.spatial, rtol=1e-15, atol=1e-17)
+
+
+# ---------------------------------------------------------------- systems that Python has as equations only
+
+TIGHT = {"rtol": 1e-11, "atol": 1e-12, "progress": False}
+
+
+def moved(name, end, equations):
+    """The run of a file, and the solution of the equations at its end."""
+    run = study_of(name).run(span=(0.0, end), **TIGHT)
+    problem, start = equations.problem(), equations.initial()
+    return run, ch.solve(problem, ch.RKMK("dopri5"), (0.0, end), start, save="final", **TIGHT).y[-1]
+
+
+def test_rigid_body():
+    run = study_of("rigid_body").run(span=(0.0, 5.0), **TIGHT)
+    expected = RigidBody().reference(5.0)
+    np.testing.assert_allclose(run.v[-1] * np.array(RigidBody().inertia), expected, rtol=0, atol=2e-10)
+
+
+def test_heavy_top_004():
+    run, y = moved("heavy_top_004", 0.1, HeavyTop004())
+    np.testing.assert_allclose(quaternion_to_matrix(run.q[-1]), quaternion_to_matrix(y[:4]), rtol=0, atol=1e-8)
+
+
+def test_chain():
+    chain = Pendulum.uniform(2, gravity=9.81, directions=(1.0, 0.0, 0.0), velocities=(0.0, 0.0, 1.0))
+    run, y = moved("chain", 1.0, chain)
+    np.testing.assert_allclose(run.poses[-1, :, 4:], chain.positions(y), rtol=0, atol=1e-8)
+
+
+def test_quadrotors():
+    flying = Quadrotors(
+        controlled=False,
+        velocity=(0.0, 0.0, -6.0),
+        angular_velocities=((0.0, 2.0, 0.0), (0.0, -2.0, 0.0)),
+        rates=((1.0, 2.0, 0.0), (0.0, 2.0, 1.0)),
+    )
+    run, y = moved("quadrotors", 1.0, flying)
+    np.testing.assert_allclose(run["load"].position[-1], y[:3], rtol=0, atol=1e-8)
+    np.testing.assert_allclose(run.poses[-1, 1:, 4:], flying.rotor_positions(y), rtol=0, atol=1e-8)
+    for k, at in ((1, 6), (2, 13)):
+        turned = quaternion_to_matrix(run.poses[-1, k, :4])
+        np.testing.assert_allclose(turned, quaternion_to_matrix(y[at : at + 4]), rtol=0, atol=1e-8)

@@ -11,19 +11,19 @@ from rich.table import Table
 
 
 def listing(
-    what: Annotated[Literal["gallery", "methods", "spaces", "all"], Parameter(help="One of these lists.")] = "all",
+    what: Annotated[Literal["gallery", "python", "methods", "spaces", "all"], Parameter(help="One of these lists.")] = "all",
     /,
     *,
     json_output: Annotated[bool, Parameter(name="--json", negative=(), help="As JSON, for programs.")] = False,
 ) -> None:
-    """Systems of the gallery, integrators and configuration spaces by name."""
+    """Systems of the gallery (as model files, and those in Python only), integrators and configuration spaces by name."""
     found = {name: make() for name, make in LISTS.items() if what in (name, "all")}
     if json_output:
         print(json.dumps(found, indent=2))
         return
     console = Console()
     for name, entries in found.items():
-        table = Table(title=name, title_justify="left", show_header=False, box=None)
+        table = Table(title=TITLES.get(name, name), title_justify="left", show_header=False, box=None)
         table.add_column(no_wrap=True)
         table.add_column()
         for entry, description in entries.items():
@@ -36,6 +36,12 @@ def _gallery() -> dict[str, str]:
     from chasles.io.source import Source
 
     return {name: Source(path).data.get("description", "") for name, path in model_files().items()}
+
+
+def _python() -> dict[str, str]:
+    from chasles.gallery import IN_PYTHON_ONLY
+
+    return {f"chasles.gallery.{name}": why for name, why in IN_PYTHON_ONLY.items()}
 
 
 def _methods() -> dict[str, str]:
@@ -59,4 +65,5 @@ def _spaces() -> dict[str, str]:
     }
 
 
-LISTS = {"gallery": _gallery, "methods": _methods, "spaces": _spaces}
+TITLES = {"gallery": "gallery: chasles run NAME, chasles init NAME", "python": "gallery, in Python only"}
+LISTS = {"gallery": _gallery, "python": _python, "methods": _methods, "spaces": _spaces}

@@ -1,9 +1,19 @@
-"""Canonical systems with their published data; some also as model files, in `models/`."""
+"""Canonical systems with their published data; those that a file can hold are model files too, in `models/`."""
 
 from __future__ import annotations
 
 from importlib.resources import files
 from pathlib import Path
+
+# what a model file cannot hold, and why
+IN_PYTHON_ONLY = {
+    "rigid_body.RigidBody": "the free body as equations on so(3)* and T*SO(3), with its exact solution",
+    "heavy_top_004.HeavyTop004": "the top as equations on T*SO(3), se(3)* and in the Kaluza-Klein form; its data as "
+    "printed, an inertia about the pivot that no body has",
+    "pendulum.Pendulum": "the chain of any number of masses, on (TS²)^N and (T*S²)^N",
+    "quadrotors.Quadrotors": "the quadrotors with their control, which is a program",
+    "overconstrained": "the linkages of any number of loops, lengths and angles",
+}
 
 
 def model_files() -> dict[str, Path]:

@@ -174,8 +174,8 @@ class _Builder:
         try:
             if kind == "shapes":
                 return self._shapes(source, path, given)
-            if kind in ("by joint", "by body"):
-                return self._by_name(source, path, given)
+            if kind in ("by joint", "by body", "poses by body"):
+                return self._by_name(source, path, given, "pose" if kind == "poses by body" else "each")
             if kind == "spaces":
                 return dict(given) if isinstance(given, dict) else self.reader.name(given)
             if kind == "method":
@@ -240,10 +240,10 @@ class _Builder:
             raise source.error(path, "is no list of shapes")
         return [self._thing(source, f"{path}[{k}]", "shapes", spec.SHAPES, entry) for k, entry in enumerate(given)]
 
-    def _by_name(self, source: Source, path: str, given: Any) -> dict[str, Any]:
+    def _by_name(self, source: Source, path: str, given: Any, kind: str) -> dict[str, Any]:
         if not isinstance(given, dict):
             raise source.error(path, "is no table; write name = value for each")
-        return {name: self._value(source, f"{path}.{name}", "each", value) for name, value in given.items()}
+        return {name: self._value(source, f"{path}.{name}", kind, value) for name, value in given.items()}
 
     def _table(self, section: str, fields: Mapping[str, spec.Field]) -> dict[str, Any]:
         result: dict[str, Any] = {}

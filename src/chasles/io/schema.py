@@ -62,6 +62,7 @@ TYPES: dict[str, dict[str, Any]] = {
     "numbers or law": {"anyOf": [_NUMBER, _numbers(), _LAW]},
     "by joint": {"type": "object", "additionalProperties": _EACH},
     "by body": {"type": "object", "additionalProperties": _numbers()},
+    "poses by body": {"type": "object", "additionalProperties": _POSE},
     "spaces": {"anyOf": [{"enum": ["SE3", "SO3xR3", "auto"]}, {"type": "object"}]},
     "method": {
         "anyOf": [

@@ -244,7 +244,7 @@ SECTIONS: dict[str, dict[str, Kind] | Kind] = {
 INITIAL = {
     "q": Field("by joint", "coordinates of joints by name; a quaternion (w, x, y, z) or a pose where it has one"),
     "v": Field("by joint", "velocities of joints by name"),
-    "poses": Field("by body", "poses of bodies by name, for absolute coordinates"),
+    "poses": Field("poses by body", "poses of bodies by name, for absolute coordinates"),
     "twists": Field("by body", "body twists by name"),
     "assemble": Field("flag", "whether the start is projected onto the constraints"),
 }
