@@ -50,11 +50,11 @@ def test_results_for_programs():
     assert only["certificate"]["passed"]
 
 
-@pytest.mark.parametrize("model", ["double_pendulum", "floating_bodies", "three_bar"])
-def test_every_example_of_source_000_runs(model):
+@pytest.mark.parametrize("model", ["double_pendulum", "four_bars"])
+def test_systems_of_the_gallery_run(model):
     result = run("run", model, "--end", "0.1")
-    assert result.returncode in (0, 3), result.stderr
-    assert f"certificate of '{model}'" in result.stdout
+    assert result.returncode == 0, result.stderr
+    assert "verdict: passed" in result.stdout
 
 
 def test_from_the_gallery_to_a_file_of_ones_own(tmp_path):
@@ -112,7 +112,7 @@ def test_a_first_run_says_that_it_compiles(tmp_path, monkeypatch):
     ("arguments", "message"),
     [
         (("run", "heavy_top", "--step", "-1"), "step"),
-        (("run", "unknown"), "no such system in the gallery: andrews, double_pendulum, floating_bodies, heavy_top"),
+        (("run", "unknown"), "no such system in the gallery: andrews, bennett, bricard, chain, double_pendulum"),
         (("run", "heavy_top", "--set", "mass"), "expected path=value"),
         (("run", "heavy_top", "--step", "abc"), "abc"),
         (("reproduce", "005"), "no paper '005'; there is 000, 003, 004"),

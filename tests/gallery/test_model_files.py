@@ -27,6 +27,12 @@ def test_every_file_is_compared():
         assert model_files()[name].read_text().startswith("#"), name
 
 
+@pytest.mark.parametrize("name", sorted(model_files()))
+def test_every_file_runs_to_its_end_and_passes(name):
+    certificate = study_of(name).run(progress=False).certificate
+    assert certificate.passed, certificate
+
+
 @pytest.mark.parametrize("name", [*source_000.EXAMPLES, *LINKAGES])
 def test_the_same_system_and_start(name):
     make = getattr(overconstrained, name) if name in LINKAGES else source_000.EXAMPLES[name]

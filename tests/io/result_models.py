@@ -62,6 +62,9 @@ CASES = {
     "absolute": lambda end, **more: ch.simulate(
         arm(), (0, end), v=V, step=1e-3, coordinates="absolute", save=3, progress=False, **more
     ),
+    "absolute adaptive": lambda end, **more: ch.simulate(
+        arm(), (0, end), v=V, rtol=1e-9, atol=1e-11, coordinates="absolute", progress=False, **more
+    ),
     "sampled": lambda end, **more: ch.simulate(
         arm(), (0, end), v=V, step=1e-3, controller=balance, period=0.01, progress=False, **more
     ),

@@ -134,24 +134,30 @@ def killed_runs(case, end, times, tmp_path):
         file.unlink()
 
 
-def test_killed_and_resumed(tmp_path):
-    whole = CASES["fixed"](100.0)
-    for rows, success, run in killed_runs("fixed", 100.0, (0.0, 0.1), tmp_path):
+@pytest.mark.parametrize(("case", "end"), [("fixed", 100.0), ("absolute adaptive", 60.0)])
+def test_killed_and_resumed(case, end, tmp_path):
+    whole = CASES[case](end)
+    for rows, success, run in killed_runs(case, end, (0.0, 0.1), tmp_path):
         assert success or rows < len(whole)
         same(whole, run)
 
 
+KILLS = {"fixed": 800.0, "adaptive": 600.0, "absolute": 160.0, "absolute adaptive": 400.0, "sampled": 40.0}  # ends [s]
+
+
 @pytest.mark.study
-@pytest.mark.parametrize("case", ["fixed", "adaptive"])
+@pytest.mark.parametrize("case", KILLS)
 def test_killed_at_random_moments(case, tmp_path):
-    """Twenty times in all; `pytest -m study tests/io/test_results.py -s` shows how far each came."""
-    end = {"fixed": 500.0, "adaptive": 60.0}[case]
-    whole, rng, unfinished = CASES[case](end), np.random.default_rng(0), 0
-    for rows, success, run in killed_runs(case, end, rng.uniform(0, 2.0, 10), tmp_path):
+    """Twenty times each; `pytest -s -m study tests/io/test_results.py` shows how far they came."""
+    CASES[case](0.1)  # compiles
+    began = time.perf_counter()
+    whole = CASES[case](KILLS[case], file=tmp_path / "whole.h5")
+    spent, rng, unfinished = time.perf_counter() - began, np.random.default_rng(0), 0
+    for rows, success, run in killed_runs(case, KILLS[case], rng.uniform(0, spent, 20), tmp_path):
         print(f"{case}: {rows} of {len(whole)} rows when killed, {'ended' if success else 'not ended'}")
         unfinished += not success
         same(whole, run)
-    assert unfinished >= 5
+    assert unfinished >= 10
 
 
 @pytest.fixture

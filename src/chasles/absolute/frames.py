@@ -27,7 +27,8 @@ class CentralFrames:
             if not (body.mass > 0 and np.linalg.eigvalsh(np.array(body.inertia)).min() > 0):
                 raise ValueError(
                     f"body {body.name!r} has mass {body.mass:g} and inertia {body.inertia}: in absolute coordinates "
-                    "every body needs a mass and a positive inertia; weld it to another, or use joint coordinates"
+                    "every body needs a mass and a positive inertia; a point mass can be a small ball, "
+                    "inertia=(1e-6, 1e-6, 1e-6); else weld it to another body, or use joint coordinates"
                 )
         self.moments, self.central = _central_frames(system)
 

@@ -25,6 +25,7 @@ from chasles.constraint.special import ROOM
 from chasles.constraint.tiles import TileBuilder
 from chasles.force.table import MOVING, SCRATCH
 from chasles.lie.rotation import quaternion_to_matrix
+from chasles.model import shown
 from chasles.model.constraint import CustomConstraint, Drive
 from chasles.model.law import Law, PythonLaw
 from chasles.model.system import System
@@ -81,6 +82,10 @@ class AbsoluteMechanism(CentralFrames):
     def __repr__(self) -> str:
         rows = sum(tile.rows for tile in self.tiles)
         return f"<AbsoluteMechanism {self.system.name!r}: {self.n} bodies, {rows} constraint equations>"
+
+    def _repr_html_(self) -> str:
+        rows = [(name, *self.explain_spaces()[name].split(": ", 1)) for name in self.bodies]
+        return shown.page(repr(self)[1:-1], shown.table(("body", "space", "why"), rows))
 
     def explain_spaces(self) -> dict[str, str]:
         """For each body its space and why."""

@@ -10,6 +10,7 @@ from chasles.constraint.rows import NUMBERS
 from chasles.lie import pose as pose_group
 from chasles.lie.rotation import quaternion_to_matrix
 from chasles.model.constraint import Coupling, Drive
+from chasles.model.names import meant
 
 if TYPE_CHECKING:
     from chasles.absolute.mechanism import AbsoluteMechanism
@@ -19,8 +20,9 @@ def reactions(mechanism: AbsoluteMechanism, joint: str, central: np.ndarray, vel
     """Wrenches of a joint or constraint on its child: `AbsoluteMechanism.reactions`."""
     tiles = [k for k, tile in enumerate(mechanism.tiles) if tile.joint == joint]
     if joint not in mechanism.constraint_names:
+        near = meant(joint, mechanism.constraint_names)
         known = ", ".join(mechanism.constraint_names[:12])
-        raise ValueError(f"reactions: there is no joint or constraint {joint!r}; there are {known}")
+        raise ValueError(f"reactions: there is no joint or constraint {joint!r}; {near}there are {known}")
     if len({(mechanism.tiles[k].first, mechanism.tiles[k].second) for k in tiles}) > 1:
         raise ValueError(
             f"reactions: {joint!r} couples two joints; its wrenches are not on one body: see coordinate_forces"
@@ -52,7 +54,8 @@ def coordinate_forces(
     known = {item.name for item in mechanism.system.constraints if isinstance(item, Coupling | Drive)}
     if constraint not in known:
         listed = ", ".join(sorted(known)[:12]) or "none"
-        raise ValueError(f"coordinate_forces: there is no coupling or drive {constraint!r}; there are {listed}")
+        near = meant(constraint, known)
+        raise ValueError(f"coordinate_forces: there is no coupling or drive {constraint!r}; {near}there are {listed}")
     tiles = [k for k, tile in enumerate(mechanism.tiles) if tile.joint == constraint]
     ratios = np.array([mechanism.tiles[k].numbers[NUMBERS.s] for k in tiles])
     multipliers = mechanism.accelerations(central, velocity, t, angles, inputs).multipliers

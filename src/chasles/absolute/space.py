@@ -12,6 +12,7 @@ from collections.abc import Mapping
 
 from chasles.constraint.joints import SUBGROUPS
 from chasles.model.body import GROUND
+from chasles.model.names import meant
 from chasles.model.system import System
 
 SE3_NAME, SO3XR3_NAME = "SE3", "SO3xR3"
@@ -26,7 +27,8 @@ def choose_spaces(
     if isinstance(space, Mapping):
         unknown = [name for name in space if name not in names]
         if unknown:
-            raise ValueError(f"space: there is no body {unknown[0]!r}; bodies: {', '.join(names[:12])}")
+            near = meant(unknown[0], names)
+            raise ValueError(f"space: there is no body {unknown[0]!r}; {near}bodies: {', '.join(names[:12])}")
         chosen = {name: space.get(name, SO3XR3_NAME) for name in names}
         reasons = {name: "as asked" if name in space else "not mentioned, so the default" for name in names}
     elif space == "auto":

@@ -11,12 +11,14 @@ from rich.table import Table
 
 
 def listing(
-    what: Annotated[Literal["gallery", "python", "methods", "spaces", "all"], Parameter(help="One of these lists.")] = "all",
+    what: Annotated[
+        Literal["gallery", "python", "methods", "spaces", "all"], Parameter(help="One of these lists.")
+    ] = "all",
     /,
     *,
     json_output: Annotated[bool, Parameter(name="--json", negative=(), help="As JSON, for programs.")] = False,
 ) -> None:
-    """Systems of the gallery (as model files, and those in Python only), integrators and configuration spaces by name."""
+    """Systems of the gallery, as files and in Python only, integrators and configuration spaces by name."""
     found = {name: make() for name, make in LISTS.items() if what in (name, "all")}
     if json_output:
         print(json.dumps(found, indent=2))

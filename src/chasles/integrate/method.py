@@ -9,6 +9,7 @@ import numpy as np
 
 from chasles.integrate import table
 from chasles.integrate.tableau import TABLEAUX, Tableau
+from chasles.model.names import meant
 
 COORDINATES = {"exp": table.EXP, "cay": table.CAYLEY, "cay2": table.CAYLEY2, "second_kind": table.SECOND_KIND}
 
@@ -52,7 +53,8 @@ class RKMK:
             return self.tableau
         if self.tableau not in TABLEAUX:
             raise ValueError(
-                f"RKMK: unknown tableau {self.tableau!r}; expected a Tableau or one of {', '.join(TABLEAUX)}"
+                f"RKMK: unknown tableau {self.tableau!r}; {meant(self.tableau, TABLEAUX)}expected a Tableau or one of "
+                f"{', '.join(TABLEAUX)}"
             )
         return TABLEAUX[self.tableau]
 
@@ -241,7 +243,7 @@ LOW_STORAGE = {
 
 def _named(family: str, table: dict[str, Exponentials], name: str) -> Exponentials:
     if name not in table:
-        raise ValueError(f"{family}: unknown method {name!r}; expected one of {', '.join(table)}")
+        raise ValueError(f"{family}: unknown method {name!r}; {meant(name, table)}expected one of {', '.join(table)}")
     return table[name]
 
 

@@ -12,6 +12,7 @@ from chasles.integrate.constrained_method import BLieDF, GeneralizedAlpha, HalfE
 from chasles.integrate.gauss import Gauss, LieMidpoint
 from chasles.integrate.method import RKMK, CommutatorFree, CrouchGrossman, Exponentials, LowStorage
 from chasles.integrate.tableau import TABLEAUX
+from chasles.model.names import meant
 
 # a word alone, and what it makes
 SHORT: dict[str, Callable[[str], Any]] = {
@@ -39,11 +40,12 @@ def method_from(given: Any) -> Any:
     if not options and isinstance(name, str) and name in SHORT:
         return SHORT[name](name)
     if not isinstance(name, str) or name not in LONG:
-        raise ValueError(f"is {given!r}; expected one of {', '.join([*LONG, *SHORT])}")
+        known = [*LONG, *SHORT]
+        raise ValueError(f"is {given!r}; {meant(name, known)}expected one of {', '.join(known)}")
     known = [field.name for field in fields(LONG[name])]
     for option in options:
         if option not in known:
-            raise ValueError(f"{option} is unknown for {name}; expected {', '.join(known)}")
+            raise ValueError(f"{option} is unknown for {name}; {meant(option, known)}expected {', '.join(known)}")
     return LONG[name](**options)
 
 

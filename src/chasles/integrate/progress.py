@@ -1,34 +1,92 @@
-"""A progress line for long runs: simulated time, rate, time left."""
+"""The one progress line of all that takes long: how far, at which rate, time left."""
 
 from __future__ import annotations
 
 import sys
+import threading
 import time
+
+PATIENCE = 1.0  # seconds before anything is shown
+RENEWED = 0.2  # seconds between two lines
+WIDTH = 78
 
 
 class Progress:
-    """Shows nothing for the first second; then one line on standard error, renewed a few times a second."""
+    """Shows nothing for the first second; then one line on standard error, renewed a few times a second.
 
-    def __init__(self, start: float, end: float, wanted: bool | None):
-        self.start, self.end = start, end
+    From `start` to `end`, of which `at` is reached already: simulated time in `unit`, or so many things, `what`. By
+    default only on a terminal. With steady=True the line is renewed also while nothing is told, by a thread.
+    """
+
+    def __init__(
+        self,
+        start: float,
+        end: float,
+        wanted: bool | None = None,
+        *,
+        at: float | None = None,
+        what: str = "t =",
+        unit: str = " s",
+        steady: bool = False,
+    ):
+        self.start, self.end, self.what, self.unit = start, end, what, unit
+        self.first = self.at = start if at is None else at
         self.enabled = sys.stderr.isatty() if wanted is None else wanted
         self.began = self.last = time.perf_counter()
-        self.shown = False
+        self.shown, self.note = False, ""
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._renew, daemon=True) if steady and self.enabled else None
 
-    def __enter__(self):
+    def __enter__(self) -> Progress:
+        if self._thread is not None:
+            self._thread.start()
         return self
 
-    def __exit__(self, *exception):
+    def __exit__(self, *exception: object) -> None:
+        self._over.set()
+        if self._thread is not None:
+            self._thread.join()
         if self.shown:
-            print(file=sys.stderr)
+            print(f"\r{'':{WIDTH}}\r", end="", file=sys.stderr, flush=True)
 
-    def show(self, t: float) -> None:
+    def _renew(self) -> None:
+        while not self._over.wait(RENEWED):
+            self._print()
+
+    def show(self, at: float, note: str = "") -> None:
+        """Where it is now, and what is done next."""
+        self.at, self.note = at, note
+        if self._thread is None:
+            self._print()
+
+    def say(self, text: str) -> None:
+        """A line that stays."""
+        if self.enabled:
+            print(f"\r{text:<{WIDTH}}", file=sys.stderr, flush=True)
+            self.shown = False
+
+    def line(self, now: float) -> str:
+        """What is shown."""
+        whole, passed = self.end - self.start, now - self.began
+        done = (self.at - self.start) / whole if whole else 1.0
+        text = f"{self.what} {self.at:.4g} of {self.end:.4g}{self.unit}, {100 * done:.0f} %, "
+        rate = abs(self.at - self.first) / passed if passed > 0 else 0.0
+        if rate > 0:
+            text += f"{rate:.3g}{self.unit}/s, {duration(abs(self.end - self.at) / rate)} left"
+        else:
+            text += f"{duration(passed)} passed"
+        return f"{text}: {self.note}" if self.note else text
+
+    def _print(self) -> None:
         now = time.perf_counter()
-        if not self.enabled or now - self.began < 1.0 or now - self.last < 0.2:
+        if not self.enabled or now - self.began < PATIENCE or now - self.last < 0.9 * RENEWED:
             return
         self.last, self.shown = now, True
-        done = (t - self.start) / (self.end - self.start)
-        rate = abs(t - self.start) / (now - self.began)
-        left = abs(self.end - t) / rate if rate > 0 else float("inf")
-        line = f"t = {t:.4g} of {self.end:.4g} s, {100 * done:3.0f} %, {rate:.3g} s/s, {left:.0f} s left"
-        print(f"\r{line:<70}", end="", file=sys.stderr, flush=True)
+        print(f"\r{self.line(now)[:WIDTH]:<{WIDTH}}", end="", file=sys.stderr, flush=True)
+
+
+def duration(seconds: float) -> str:
+    """Seconds, minutes or hours."""
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"

@@ -25,6 +25,7 @@ from chasles.integrate.progress import Progress
 from chasles.integrate.solution import Solution
 
 LOG = logging.getLogger("chasles")
+PIECE = 0.1  # seconds that a piece of a run is to take, after which it looks up: Ctrl-C, progress, files
 PATIENCE = 1.0  # seconds after which a plain Python field is worth a hint
 
 
@@ -119,6 +120,39 @@ def undisturbed() -> Iterator[None]:
         before(*came[0])
 
 
+class Attention:
+    """Ctrl-C, noticed and acted on when it suits: `called` says whether it came. A second one interrupts at once.
+
+    Inside a compiled loop that calls Python functions it would break off one of these, with the state in between.
+    Handlers of the user's own stay as they are.
+    """
+
+    def __init__(self) -> None:
+        self.called = False
+        self._own = False
+
+    def _note(self, number: int, frame: Any) -> None:
+        if self.called:
+            raise KeyboardInterrupt
+        self.called = True
+
+    def __enter__(self) -> Attention:
+        if threading.current_thread() is threading.main_thread():
+            before = signal.getsignal(signal.SIGINT)
+            outer = getattr(before, "__self__", None)
+            if before is signal.default_int_handler or isinstance(outer, Attention):
+                self._before, self._own = before, True
+                signal.signal(signal.SIGINT, self._note)
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        if self._own:
+            signal.signal(signal.SIGINT, self._before)
+            outer = getattr(self._before, "__self__", None)
+            if self.called and isinstance(outer, Attention):
+                outer.called = True
+
+
 MOST_STEPS = 10**9  # in a piece; a full buffer ends a piece early, so a count of steps alone knows no bound
 
 
@@ -201,8 +235,8 @@ class Run(ABC):
             return self._ended(True, "the span is empty")
         if self.resumed and self.time == self.end:
             return self._ended(True, "reached the end")
-        limit = 64
-        with Progress(self.start, self.end, progress) as line:
+        limit = 1  # a step may take long
+        with Attention() as attention, Progress(self.start, self.end, progress, at=self.time) as line:
             while True:
                 if max_steps is not None and (limit := min(limit, max_steps - self.steps)) <= 0:
                     return self._ended(False, f"stopped after {self.steps} steps")
@@ -212,16 +246,22 @@ class Run(ABC):
                     self._pass_on(last=False)
                     line.show(self.time)
                 except KeyboardInterrupt:
-                    message = f"interrupted at t = {self.time:.8g}, after {self.steps} steps"
-                    warnings.warn(f"solve: {message}; what there is so far is returned", RuntimeWarning, stacklevel=4)
-                    return self._ended(False, message)
+                    return self._interrupted(line)
                 except Exception:
                     self._pass_on(last=True)
                     raise
                 if ending:
                     return self._ended(*ending)
+                if attention.called:
+                    return self._interrupted(line)
                 spent = time.perf_counter() - began
-                limit = int(np.clip(limit * 0.1 / max(spent, 1e-6), 16, min(16 * limit, MOST_STEPS)))
+                limit = int(np.clip(limit * PIECE / max(spent, 1e-6), 1, min(16 * limit, MOST_STEPS)))
+
+    def _interrupted(self, line: Progress) -> Solution:
+        message = f"interrupted at t = {self.time:.8g}, after {self.steps} steps"
+        line.say(f"{message}; what there is so far is kept (Ctrl-C again to quit at once)")
+        warnings.warn(f"solve: {message}; what there is so far is returned", RuntimeWarning, stacklevel=5)
+        return self._ended(False, message)
 
     def _pass_on(self, last: bool) -> None:
         if self.sink is not None:

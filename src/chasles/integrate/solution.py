@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -50,9 +51,8 @@ class Solution:
         low, high = min(self.t[0], self.t[-1]), max(self.t[0], self.t[-1])
         if not ((wanted >= low) & (wanted <= high)).all():
             raise ValueError(f"Solution: times must lie in [{low:.6g}, {high:.6g}]")
-        sign = 1.0 if self.t[-1] >= self.t[0] else -1.0
         flat = wanted.reshape(-1)
-        index = np.clip(np.searchsorted(sign * self.t, sign * flat, "right") - 1, 0, len(self.t) - 2)
+        index = np.clip(self._before(flat), 0, len(self.t) - 2)
         if not np.isfinite(self.moves[index + 1]).all():
             raise ValueError(
                 "Solution: the motion between two saved points turns by more than half a turn, so there is no unique "
@@ -67,3 +67,12 @@ class Solution:
             theta = (when - self.t[i]) / h
             dense_output.interpolate(self.space.table, addresses, theta, h, *ends, result[row], u, work)
         return result.reshape(*wanted.shape, n)
+
+    def _before(self, times: np.ndarray) -> np.ndarray:
+        """For each time the last saved point that is not after it; a few are looked up without touching all points,
+        which may be more than memory holds."""
+        sign = 1.0 if self.t[-1] >= self.t[0] else -1.0
+        if 64 * len(times) < len(self.t):
+            found = [bisect.bisect_right(self.t, sign * x, key=lambda t: sign * t) for x in times]
+            return np.array(found, dtype=np.int64) - 1
+        return np.searchsorted(sign * self.t, sign * times, "right") - 1

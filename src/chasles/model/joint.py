@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from chasles.lie import pose as pose_group
+from chasles.model.names import meant
 from chasles.model.placement import LAST_BITS, ORIGIN, Pose, as_numbers, as_pose, check_name, frame_with_z, unit_vector
 
 # kind: numbers in q and in v (None: as many as screws)
@@ -70,7 +71,8 @@ class Joint:
         check_name("Joint", self.name)
         where = f"joint {self.name!r}"
         if self.kind not in KINDS:
-            raise ValueError(f"{where}: kind {self.kind!r} is unknown; expected one of {', '.join(KINDS)}")
+            near = meant(self.kind, KINDS)
+            raise ValueError(f"{where}: kind {self.kind!r} is unknown; {near}expected one of {', '.join(KINDS)}")
         if self.parent == self.child:
             raise ValueError(f"{where}: joins body {self.parent!r} to itself")
         screws = np.zeros((0, 6)) if self.kind in ("spherical", "free", "weld") else _screws(where, self.screws)

@@ -13,11 +13,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from chasles.lie import pose as pose_group
+from chasles.model import summary
 from chasles.model.actuator import Actuator
 from chasles.model.body import GROUND, Body, Frame
 from chasles.model.constraint import Constraint, Coupling, Drive
 from chasles.model.force import Force, JointForce, Spring, Wrench
 from chasles.model.joint import Joint
+from chasles.model.names import meant
 from chasles.model.placement import ORIGIN, Pose, as_numbers, as_pose
 
 EARTH = (0.0, 0.0, -9.81)
@@ -111,7 +113,7 @@ class System:
     def _require(self, where: str, *bodies: str) -> None:
         for body in bodies:
             if body != GROUND and body not in self._index["body"]:
-                raise ValueError(f"{where}: there is no body {body!r}; {_known(self._index['body'], 'bodies')}")
+                raise ValueError(f"{where}: there is no body {body!r}; {_known(body, self._index['body'], 'bodies')}")
 
     def _check_force(self, force: Force) -> None:
         if isinstance(force, Spring):
@@ -136,7 +138,7 @@ class System:
 
     def joint(self, name: str, where: str = "System") -> Joint:
         if name not in self._index["joint"]:
-            raise ValueError(f"{where}: there is no joint {name!r}; {_known(self._index['joint'], 'joints')}")
+            raise ValueError(f"{where}: there is no joint {name!r}; {_known(name, self._index['joint'], 'joints')}")
         return self._index["joint"][name]
 
     def frame(self, name: str) -> Frame:
@@ -145,13 +147,22 @@ class System:
             return self._index["frame"][name]
         if name != GROUND and name not in self._index["body"]:
             known = {**self._index["body"], **self._index["frame"]}
-            raise ValueError(f"System: there is no body or frame {name!r}; {_known(known, 'bodies and frames')}")
+            raise ValueError(f"System: there is no body or frame {name!r}; {_known(name, known, 'bodies and frames')}")
         return Frame(name, name)
 
     @cached_property
     def mass(self) -> float:
         """Total mass [kg]."""
         return float(sum(body.mass for body in self.bodies))
+
+    def __repr__(self) -> str:
+        return f"<System {self.name!r}: {len(self.bodies)} bodies, {len(self.joints)} joints, {self.mass:.4g} kg>"
+
+    def __str__(self) -> str:
+        return summary.as_text(self)
+
+    def _repr_html_(self) -> str:
+        return summary.as_html(self)
 
     def compile(self, coordinates: str = "relative", **options: Any) -> Any:
         """The system ready to compute with: in joint coordinates ("relative") a `Mechanism` or, if it has loops or
@@ -327,6 +338,6 @@ def _unique(what: str, names: list[str]) -> None:
         raise ValueError(f"System: {what}: the name {twice[0]!r} is used {names.count(twice[0])} times")
 
 
-def _known(names: Mapping[str, Any], what: str) -> str:
+def _known(name: object, names: Mapping[str, Any], what: str) -> str:
     listed = list(names)[:12]
-    return f"{what}: {', '.join(listed) or 'none'}{', ...' if len(names) > 12 else ''}"
+    return f"{meant(name, names)}{what}: {', '.join(listed) or 'none'}{', ...' if len(names) > 12 else ''}"

@@ -16,6 +16,7 @@ from chasles.lie import pose as pose_group
 from chasles.lie.arrays import real_array
 from chasles.lie.rotation import quaternion_to_matrix
 from chasles.model.law import PythonLaw
+from chasles.model.summary import joints_as_html
 from chasles.model.system import System
 from chasles.relative import (
     acting,
@@ -103,6 +104,9 @@ class Mechanism(ParameterAnalysis, Derivatives, HigherOrder):
         return (
             f"<Mechanism {self.system.name!r}: {len(self.bodies)} bodies, {self.nq} coordinates, {self.nv} velocities>"
         )
+
+    def _repr_html_(self) -> str:
+        return joints_as_html(repr(self)[1:-1], self)
 
     # ------------------------------------------------------------ running algorithms
 
@@ -286,6 +290,12 @@ class Mechanism(ParameterAnalysis, Derivatives, HigherOrder):
         if (link := next(found, None)) is not None:
             joint = next(joint for joint in self.tree.joints if joint.name == self.tree.joint_of_link[link])
             or_rotor = ", or the joint an armature" if joint.screws else ""
+            if joint.kind in ("spherical", "free"):
+                or_rotor = (
+                    ": it has none about the line through its centre of mass, as a point mass or a thin rod, and the "
+                    "joint lets it spin about that line; a little will do, inertia=(1e-6, 1e-6, 1e-6), or take a "
+                    "universal joint, which does not let it"
+                )
             return (
                 f"{function}{where}: the inertia that joint {joint.name!r} moves is singular, so its acceleration is "
                 f"not determined; give body {joint.child!r} inertia about the joint{or_rotor}"

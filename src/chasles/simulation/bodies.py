@@ -130,6 +130,9 @@ class BodyDynamics:
 
         return without_jumps(self, solution)
 
+    def explain_start(self, state: np.ndarray, u: np.ndarray | None) -> None:
+        """Accelerations that are not finite at the start have no further explanation here: the start is examined."""
+
     def laws_may_raise(self):
         return laws_may_raise((*self.mechanism.forces.laws, *self.mechanism.laws))
 

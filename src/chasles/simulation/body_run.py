@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from chasles.absolute.joints import angles_of, armatures
 from chasles.absolute.mechanism import AbsoluteMechanism
@@ -58,8 +59,8 @@ class BodyFrameMotion:
 class BodyRun(SolvedRun):
     """A motion simulated in absolute coordinates. `t` [s]; at these times `poses` (times, bodies, 7) and body `twists`.
 
-    run["name"] is the motion of a body or frame; `reactions` are the joints' forces; `energy`, `violations` and
-    `certificate` say how good it is.
+    run["name"] is the motion of a body or frame, run(times) the poses and twists in between; `reactions` are those of
+    the joints; `energy`, `violations` and `certificate` say how good it is.
     """
 
     dynamics: BodyDynamics
@@ -99,6 +100,12 @@ class BodyRun(SolvedRun):
     def frame(self, name: str) -> BodyFrameMotion:
         """The motion of a body or frame, as run[name]."""
         return BodyFrameMotion(self, name)
+
+    def __call__(self, times: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+        """Poses (..., bodies, 7) and body twists (..., bodies, 6) of the bodies' frames at any times in the span, on
+        the curve through the saved points."""
+        central, velocity, _ = self.dynamics.split(self.solution(times))
+        return self.mechanism.poses(central), self.mechanism.twists(central, velocity)
 
     @cached_property
     def violations(self) -> tuple[np.ndarray, np.ndarray]:
@@ -149,19 +156,26 @@ class BodyRun(SolvedRun):
 
         Angles go on over full turns: counted, if something acts on the joint, else as far as the saved times tell.
         """
+        q, v, turns = self.turned_states(name)
+        return q + 2 * np.pi * turns, v
+
+    def turned_states(self, name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Coordinates of a joint with angles as the poses tell them, velocities, and full turns since the first saved
+        time that are to be added."""
         joints = self.mechanism.joint_tables
         if name not in joints.coordinates:
-            return np.zeros((len(self.t), 0)), np.zeros((len(self.t), 0))  # a weld
+            none = np.zeros((len(self.t), 0))  # a weld
+            return none, none, none
         q, v = (
-            self._coordinates[0][:, joints.coordinates[name]].copy(),
+            self._coordinates[0][:, joints.coordinates[name]],
             self._coordinates[1][:, joints.velocities[name]],
         )
+        turns = np.zeros_like(q)
         for k in angles_of(next(joint for joint in joints.order if joint.name == name)):
             if (name, k) not in self.mechanism.counted:
                 ahead = 0.5 * (v[1:, k] + v[:-1, k]) * np.diff(self.t)  # nearly the angle turned between saved times
-                turns = np.round((ahead - np.diff(q[:, k])) / (2 * np.pi))
-                q[1:, k] += 2 * np.pi * np.cumsum(turns)
-        return q, v
+                turns[1:, k] = np.cumsum(np.round((ahead - np.diff(q[:, k])) / (2 * np.pi)))
+        return q, v, turns
 
     def _energies(self) -> Energies:
         mechanism, (central, velocity, work) = self.mechanism, self._states

@@ -11,6 +11,7 @@ import numpy as np
 from chasles.force.build import is_passive
 from chasles.integrate.constrained_method import CONSTRAINED_METHODS
 from chasles.lie import pose as pose_group
+from chasles.model import shown
 from chasles.model.body import GROUND
 from chasles.model.constraint import CustomConstraint, Drive
 from chasles.model.force import Spring, Wrench
@@ -76,10 +77,24 @@ class Certificate:
         lines = [self.title]
         for finding in self.findings:
             limit = "" if finding.tolerance is None else f"<= {finding.tolerance:.0e}"
-            mark = "" if finding.tolerance is None else "ok" if finding.passed else "FAILED"
-            lines.append(f"  {finding.name:<{width}}  {finding.shown:>9}  {limit:9} {mark:6}  {finding.note}".rstrip())
+            line = f"  {finding.name:<{width}}  {finding.shown:>9}  {limit:9} {_mark(finding):6}  {finding.note}"
+            lines.append(line.rstrip())
         verdict = "passed" if self.passed else "NOT passed"
         return "\n".join([*lines, f"  {self.ended}", f"  verdict: {verdict}"])
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (f.name, f.shown, "" if f.tolerance is None else f"{f.tolerance:.0e}", _mark(f), f.note)
+            for f in self.findings
+        ]
+        colours = ["" if finding.passed else "#b00020" for finding in self.findings]
+        verdict = f"verdict: {'passed' if self.passed else 'NOT passed'}"
+        head = ("", "found", "allowed", "", "")
+        return shown.page(self.title, shown.table(head, rows, colours), shown.lines([self.ended, verdict]))
+
+
+def _mark(finding: Finding) -> str:
+    return "" if finding.tolerance is None else "ok" if finding.passed else "FAILED"
 
 
 def certify(run: Run | BodyRun, tolerances: Mapping[str, float] | None = None) -> Certificate:
@@ -246,6 +261,8 @@ def _error(run: Run | BodyRun, tolerance: float) -> Finding:
     again = solve_motion(
         run.dynamics, solution.method, span, solution.y[0], None if inputs is None else inputs[0], **finer
     )
+    if not again.success:
+        return Finding("error estimate", np.nan, None, f"none: {again.message}")
     q, v, _ = run.dynamics.split(again.y[-1])
     there, speed, _ = run.dynamics.split(np.array(solution.y[last]))
     if isinstance(run, BodyRun):

@@ -54,6 +54,12 @@ class TreeDynamics:
         """A solution, with more to say on how it ended; of a tree there is nothing more."""
         return solution
 
+    def explain_start(self, state: np.ndarray, u: np.ndarray | None) -> None:
+        """Raise what the equations of motion say of a state at which accelerations are not finite, if they do."""
+        if isinstance(self.mechanism, Mechanism):
+            q, v, _ = self.split(state)
+            self.mechanism.forward_dynamics(q, v, np.zeros(self.nv) if u is None else u)
+
     def split(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """q, v and work of states (..., nq + nv + 1)."""
         return y[..., : self.nq], y[..., self.nq : self.nq + self.nv], y[..., -1]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import importlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
@@ -14,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from chasles.integrate.solution import Solution
+from chasles.model import shown
 from chasles.relative.loop.closed import ClosedMechanism
 from chasles.relative.mechanism import Mechanism
 from chasles.simulation.dynamics import TreeDynamics
@@ -173,7 +173,9 @@ class SolvedRun:
 
     def _repr_html_(self) -> str:
         title, *lines = str(self).splitlines()
-        return f"<b>{html.escape(title)}</b><br>" + "<br>".join(map(html.escape, lines))
+        verdict = self.__dict__.get("certificate")  # if it was asked for
+        told = "certificate: not asked for yet, run.certificate" if verdict is None else ""
+        return shown.page(title, shown.lines([*lines, told]), "" if verdict is None else verdict._repr_html_())
 
     def _described(self, what: str) -> str:
         s = self.solution

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import itertools
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,7 +13,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from chasles.integrate.run import Sink
+from chasles.integrate.progress import Progress
+from chasles.integrate.run import Attention, Sink
 from chasles.integrate.solution import Solution
 from chasles.simulation.constrained import solve_motion
 
@@ -26,7 +28,7 @@ class Recorder(Sink, Protocol):
     def piece(self, solution: Solution, u: np.ndarray) -> None:
         """Take the points of a sampling period, with the input held in it."""
 
-    def finish(self, solution: Solution) -> Any:
+    def finish(self, solution: Solution, progress: bool | None) -> Any:
         """Complete the file; the run that is in it."""
 
     def fail(self, error: BaseException) -> None:
@@ -81,7 +83,7 @@ class Task:
                         self.dynamics, self.dynamics.explained(solution), self.options, controls=held, task=self
                     )
             else:
-                pieces, inputs = self._sampled(recorder, *(after or (0, self.state)))
+                pieces, inputs = self._sampled(recorder, progress, *(after or (0, self.state)))
                 if recorder is None:
                     held, solution = _held(pieces, inputs), self.dynamics.explained(_joined(pieces))
                     return self.make(self.dynamics, solution, self.options, controls=held, task=self)
@@ -90,8 +92,10 @@ class Task:
         except Exception as error:
             if recorder is not None:
                 recorder.fail(error)
+            if isinstance(error, ValueError) and "not finite at the start" in str(error):
+                self.dynamics.explain_start(self.state, self.u)
             raise
-        return recorder.finish(solution)
+        return recorder.finish(solution, progress)
 
     def edges(self) -> np.ndarray:
         """The times at which a controller is asked, and the end."""
@@ -100,7 +104,7 @@ class Task:
         count = max(1, int(np.ceil((end - start) / self.period * (1 - 1e-12))))
         return np.minimum(start + self.period * np.arange(count + 1), end)
 
-    def _sampled(self, recorder: Recorder | None, done: int, state: np.ndarray):
+    def _sampled(self, recorder: Recorder | None, progress: bool | None, done: int, state: np.ndarray):
         """A run in pieces, each with the input that the controller gave at its begin."""
         dynamics, more, actuation = self.dynamics, self.more, self.dynamics.actuation()
         assert self.controller is not None
@@ -110,20 +114,29 @@ class Task:
             raise ValueError('simulate: with a controller, save is "all", "final" or a number of steps')
         pieces: list[Solution] = []
         inputs: list[np.ndarray] = []
-        for first, last in list(itertools.pairwise(self.edges()))[done:]:
-            q, v = dynamics.coordinates(state)
-            u = actuation.forces(self.controller(float(first), q.copy(), v.copy()))
-            piece = dict(more, step=min(more["step"], last - first) if more["step"] else None)
-            solution = solve_motion(dynamics, self.method, (first, last), state, u, **piece, progress=False)
-            if recorder is not None:
-                recorder.piece(solution, u)
-                pieces = [solution]
-            else:
-                pieces.append(solution)
-                inputs.append(u)
-            state = solution.y[-1]
-            if not solution.success or solution.t[-1] != last:
-                break
+        edges = self.edges()
+        with Attention() as attention, Progress(*self.span, progress, at=float(edges[done])) as line:
+            for first, last in list(itertools.pairwise(edges))[done:]:
+                q, v = dynamics.coordinates(state)
+                u = actuation.forces(self.controller(float(first), q.copy(), v.copy()))
+                piece = dict(more, step=min(more["step"], last - first) if more["step"] else None)
+                solution = solve_motion(dynamics, self.method, (first, last), state, u, **piece, progress=False)
+                if attention.called and solution.success and last != edges[-1]:
+                    message = f"interrupted at t = {solution.t[-1]:.8g}"
+                    warnings.warn(
+                        f"simulate: {message}; what there is so far is returned", RuntimeWarning, stacklevel=4
+                    )
+                    solution = replace(solution, success=False, message=message)
+                if recorder is not None:
+                    recorder.piece(solution, u)
+                    pieces = [solution]
+                else:
+                    pieces.append(solution)
+                    inputs.append(u)
+                state = solution.y[-1]
+                line.show(float(last))
+                if not solution.success or solution.t[-1] != last:
+                    break
         return pieces, inputs
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator
+import zipfile
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,45 +12,72 @@ import numpy as np
 
 from chasles.io.result.layout import replacing
 from chasles.io.result.quantities import of_bodies
+from chasles.simulation import run as run_module
 from chasles.simulation.body_run import BodyRun
 from chasles.simulation.run import Run
 
 POSE = ("qw", "qx", "qy", "qz", "x", "y", "z")
 TWIST = ("wx", "wy", "wz", "vx", "vy", "vz")
+Tell = Callable[[float], None]
 ENERGIES = ("kinetic", "gravity", "springs", "work")
+ARRAYS = ("t", "q", "v", "poses", "twists", *ENERGIES)
 
 
-def export(run: Run | BodyRun, file: str | Path) -> None:
+def export(run: Run | BodyRun, file: str | Path, *, every: int = 1, tell: Tell | None = None) -> None:
     """Write a run as a table: .csv with a line for each saved time, or .npz with arrays, by the ending of the file.
 
-    Joint coordinates q and velocities v, poses (quaternion and position) and body twists of all bodies, energies.
+    Joint coordinates q and velocities v, poses (quaternion and position) and body twists of all bodies, energies; of
+    `every` so many saved times one. The run is gone through in parts, so it may be larger than memory. `tell` is called
+    with the share that is done.
     """
     path = Path(file)
+    if every < 1:
+        raise ValueError(f"export: every is {every}; expected 1 or more")
     if path.suffix == ".csv":
         with replacing(path) as new, new.open("w", newline="") as stream:
             writer = csv.writer(stream)
             writer.writerow(_names(run))
-            for rows in _rows(run):
+            for share, rows in _rows(run, every):
                 writer.writerows([[repr(x) for x in row] for row in rows.tolist()])
+                if tell is not None:
+                    tell(share)
     elif path.suffix == ".npz":
-        with replacing(path) as new, new.open("wb") as stream:
-            np.savez(stream, allow_pickle=False, **_arrays(run))
+        with replacing(path) as new:
+            _write_arrays(run, new, every, tell)
     else:
         raise ValueError(f"export: {path.name!r}; expected a name that ends in .csv or .npz")
+
+
+def _write_arrays(run: Run | BodyRun, file: Path, every: int, tell: Tell | None) -> None:
+    """An .npz file, its arrays written one after the other and each in parts."""
+    count = len(run.t[::every])
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+        with archive.open("bodies.npy", "w") as stream:
+            np.lib.format.write_array(stream, np.array(run.mechanism.bodies, dtype=str), allow_pickle=False)
+        for k, name in enumerate(ARRAYS):
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as stream:
+                for share, values in _in_parts(run, (name,), every):
+                    if stream.tell() == 0:
+                        header = {"descr": "<f8", "fortran_order": False, "shape": (count, *values[0].shape[1:])}
+                        np.lib.format.write_array_header_2_0(stream, header)
+                    stream.write(np.ascontiguousarray(values[0], dtype="<f8").tobytes())
+                    if tell is not None:
+                        tell((k + share) / len(ARRAYS))
 
 
 def to_pandas(run: Run | BodyRun) -> Any:
     """A DataFrame with time as its index and the columns of the CSV file."""
     pandas = _needed("pandas")
-    table = np.concatenate(list(_rows(run)))
+    table = np.concatenate([rows for _, rows in _rows(run)])
     return pandas.DataFrame(table[:, 1:], index=pandas.Index(table[:, 0], name="t"), columns=_names(run)[1:])
 
 
 def to_xarray(run: Run | BodyRun) -> Any:
     """A Dataset with the arrays of the .npz file, along time, body and their components."""
     xarray = _needed("xarray")
-    arrays = _arrays(run)
-    bodies = {"t": arrays["t"], "body": list(map(str, arrays["bodies"]))}
+    whole = [values for _, values in _in_parts(run, ARRAYS)]
+    arrays = {name: np.concatenate(column) for name, *column in zip(ARRAYS, *whole, strict=True)}
+    bodies = {"t": arrays["t"], "body": list(run.mechanism.bodies)}
     data: dict[str, Any] = {
         "pose": (("t", "body", "pose_component"), arrays["poses"]),
         "twist": (("t", "body", "twist_component"), arrays["twists"]),
@@ -90,27 +118,50 @@ def _names(run: Run | BodyRun) -> list[str]:
     return ["t", *q, *v, *bodies, *ENERGIES]
 
 
-def _joint_values(run: Run | BodyRun) -> list[np.ndarray]:
-    states = [run.joint_states(joint.name) for joint in _joints(run)]
-    none = np.zeros((len(run), 0))
-    return [np.concatenate([none, *(state[k] for state in states)], axis=1) for k in (0, 1)]
+def _rows(run: Run | BodyRun, every: int = 1) -> Iterator[tuple[float, np.ndarray]]:
+    """The table, a part of the run at a time, with the share that is done then."""
+    names = ("t", "q", "v", "bodies", *ENERGIES)
+    for share, values in _in_parts(run, names, every):
+        yield share, np.concatenate([x.reshape(len(x), -1) for x in values], axis=1)
 
 
-def _rows(run: Run | BodyRun) -> Iterator[np.ndarray]:
-    """The table, a part of the run at a time."""
-    whole = _joint_values(run) if isinstance(run, BodyRun) else None  # angles go on over turns from part to part
-    at = 0
-    for part in run.parts():
-        q, v = _joint_values(part) if whole is None else (x[at : at + len(part)] for x in whole)
-        bodies = np.concatenate([of_bodies(part, "poses"), of_bodies(part, "twists")], axis=-1).reshape(len(part), -1)
-        energies = [getattr(part.energy, name)[:, None] for name in ENERGIES]
-        yield np.concatenate([part.t[:, None], q, v, bodies, *energies], axis=1)
-        at += len(part)
+def _in_parts(run: Run | BodyRun, names: Sequence[str], every: int = 1) -> Iterator[tuple[float, Sequence[np.ndarray]]]:
+    """Quantities by name, a part of the run at a time, with the share that is done then."""
+    at, turns = 0, {}
+    rows = run_module.PART
+    for first in range(0, max(len(run), 1), rows):
+        overlap = min(first, 1) if isinstance(run, BodyRun) else 0  # angles go on over turns from part to part
+        part = run.part(slice(first - overlap, min(first + rows, len(run))))
+        keep = slice(overlap + (at - first), None, every)
+        values: list[np.ndarray] = []
+        joints: tuple[np.ndarray, np.ndarray] | None = None
+        for name in names:
+            if name in ("q", "v"):
+                joints = joints or _joint_values(part, turns)
+                found = joints[0 if name == "q" else 1]
+            elif name == "bodies":
+                found = np.concatenate([of_bodies(part, "poses"), of_bodies(part, "twists")], axis=-1)
+            elif name in ENERGIES:
+                found = getattr(part.energy, name)
+            else:
+                found = part.t if name == "t" else of_bodies(part, name)
+            values.append(np.asarray(found)[keep])
+        at += every * len(values[0])
+        yield min(first + rows, len(run)) / max(len(run), 1), values
 
 
-def _arrays(run: Run | BodyRun) -> dict[str, np.ndarray]:
-    q, v = _joint_values(run)
-    poses, twists = run.collected(lambda part: [of_bodies(part, "poses"), of_bodies(part, "twists")])
-    energies = {name: np.array(getattr(run.energy, name)) for name in ENERGIES}
-    bodies = np.array(run.mechanism.bodies, dtype=str)
-    return {"t": np.array(run.t), "q": q, "v": v, "poses": poses, "twists": twists, "bodies": bodies, **energies}
+def _joint_values(part: Run | BodyRun, turns: dict[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """Coordinates and velocities of all joints. `turns` are those of the angles up to the first time of this part, and
+    become those up to its last."""
+    q, v = [np.zeros((len(part), 0))], [np.zeros((len(part), 0))]
+    for joint in _joints(part):
+        if isinstance(part, BodyRun):
+            at, speed, turned = part.turned_states(joint.name)
+            turned = turned + turns.get(joint.name, 0.0)
+            turns[joint.name] = turned[-1:]
+            q.append(at + 2 * np.pi * turned)
+        else:
+            at, speed = part.joint_states(joint.name)
+            q.append(at)
+        v.append(speed)
+    return np.concatenate(q, axis=1), np.concatenate(v, axis=1)

@@ -14,6 +14,7 @@ import numpy as np
 
 from chasles.integrate import run as integration
 from chasles.integrate.fixed_step import schedule
+from chasles.integrate.progress import Progress
 from chasles.integrate.run import saving
 from chasles.integrate.solution import Solution
 from chasles.io.result import quantities as derived
@@ -111,7 +112,7 @@ class ResultWriter:
         if solution.success and solution.t[-1] == self.task.edges()[self.pieces]:  # else it is done again
             self.mark(self.work, {})
 
-    def finish(self, solution: Solution) -> Any:
+    def finish(self, solution: Solution, progress: bool | None = None) -> Any:
         """Complete the file with energies and certificate; the run that is in it."""
         if self.task.controller is None:
             self.work |= {name: getattr(solution, name) for name in WORK if name != "seconds"}
@@ -127,13 +128,16 @@ class ResultWriter:
         self._end(outcome)
         if self.rows_done:
             run = run_of(read(self.file), self.task)
-            outcome["message"] = self.task.dynamics.explained(run.solution).message
-            at = 0
-            for part in run.parts():
-                energy = part.energy
-                values = np.stack([energy.kinetic, energy.gravity, energy.springs, energy.work], axis=1)
-                self._put("energy", np.ascontiguousarray(values), at)
-                at += values.nbytes
+            explained = self.task.dynamics.explained(run.solution)
+            outcome |= {"success": explained.success, "message": explained.message}
+            at = rows = 0
+            with Progress(0, len(run), progress, what="energies:", unit=" points") as line:
+                for part in run.parts():
+                    energy = part.energy
+                    values = np.stack([energy.kinetic, energy.gravity, energy.springs, energy.work], axis=1)
+                    self._put("energy", np.ascontiguousarray(values), at)
+                    at, rows = at + values.nbytes, rows + len(part)
+                    line.show(rows)
             if not solution.success and solution.checkpoint:
                 outcome["message"] += f'; resume("{self.file.name}") continues it'
             found = run.certificate

@@ -113,26 +113,33 @@ def _iterate(mechanism: ClosedMechanism, q: np.ndarray, t: float) -> np.ndarray:
     return q
 
 
-def consistent_velocities(mechanism: ClosedMechanism, q: np.ndarray, v: np.ndarray, t: float) -> np.ndarray:
+def consistent_velocities(
+    mechanism: ClosedMechanism, q: np.ndarray, v: np.ndarray, t: float, held: Iterable[str]
+) -> np.ndarray:
     """Velocities on the constraints: `ClosedMechanism.consistent_velocities`."""
-    rows = mechanism.linearise(q, v, t)
+    rows, given = mechanism.linearise(q, v, t), v
+    held = (held,) if isinstance(held, str) else tuple(held)
+    fixed = _velocities(mechanism, "consistent_velocities: held", held)
     amounts = mechanism.largest(rows.residual)
     if not amounts.max(initial=0.0) <= 1e-8:
         raise AssemblyError(
             f"consistent_velocities: the coordinates violate {violated(mechanism, amounts, 1e-8, '[m or rad]')}; "
             "assemble them first"
         )
-    F, root = scaled(mechanism, q, rows.jacobian)
+    F, root = scaled(mechanism, q, np.concatenate([rows.jacobian, np.eye(mechanism.nv)[fixed]]))
     lengths = np.where((size := np.linalg.norm(F, axis=1)) > 0, size, 1.0)
     for _ in range(2):  # the second takes away the rounding of the first
-        v = v - root @ np.linalg.lstsq(F / lengths[:, None], rows.speed / lengths, rcond=DEPENDENT)[0]
+        off = np.concatenate([rows.speed, (v - given)[fixed]])
+        v = v - root @ np.linalg.lstsq(F / lengths[:, None], off / lengths, rcond=DEPENDENT)[0]
         rows = mechanism.linearise(q, v, t)
     speed = mechanism.largest(rows.speed)
-    limit = 1e-10 * (1.0 + np.abs(v).max(initial=0.0))
-    if not speed.max(initial=0.0) <= limit:
-        raise AssemblyError(
-            f"consistent_velocities: no velocities satisfy {violated(mechanism, speed, limit, '[m/s or rad/s]')}"
-        )
+    limit = 1e-10 * (1.0 + max(np.abs(v).max(initial=0.0), np.abs(given).max(initial=0.0)))
+    if not speed.max(initial=0.0) <= limit or not np.abs(v - given)[fixed].max(initial=0.0) <= limit:
+        kept = f" with {', '.join(map(repr, held))} as given" if len(fixed) else ""
+        found = violated(mechanism, speed, limit, "[m/s or rad/s]")
+        bad = "all constraints" if speed.max(initial=0.0) <= limit else found
+        raise AssemblyError(f"consistent_velocities: no velocities{kept} satisfy {bad}")
+    v[fixed] = given[fixed]
     return v
 
 
@@ -214,12 +221,17 @@ def _actuated(mechanism: ClosedMechanism, names: Iterable[str] | None) -> np.nda
             return np.arange(mechanism.nv)
         velocities = mechanism.tree.velocities
         return np.unique([velocities[actuator.joint].start + actuator.coordinate for actuator in actuators])
+    return _velocities(mechanism, "inverse_dynamics: actuated", names)
+
+
+def _velocities(mechanism: ClosedMechanism, where: str, names: Iterable[str]) -> np.ndarray:
+    """Which velocities are those of the named joints."""
     found: list[int] = []
     for name in (names,) if isinstance(names, str) else names:
         if name not in mechanism.tree.velocities:
-            mechanism.system.joint(name, "inverse_dynamics: actuated")
+            mechanism.system.joint(name, where)
             raise ValueError(
-                f"inverse_dynamics: actuated: joint {name!r} is cut and has no coordinates; cut another one "
+                f"{where}: joint {name!r} is cut and has no coordinates; cut another one "
                 f"(compile(cut=[...])), or name joints of the tree: {', '.join(mechanism.joints[:12])}"
             )
         part = mechanism.tree.velocities[name]

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from chasles.constraint.rows import ROWS
 from chasles.model.law import PythonLaw
+from chasles.model.summary import joints_as_html
 from chasles.model.system import System
 from chasles.relative.loop import assembly, entry, reaction
 from chasles.relative.loop.build import close, packed
@@ -94,6 +95,9 @@ class ClosedMechanism:
             f"<ClosedMechanism {self.system.name!r}: {len(self.bodies)} bodies, {self.nv} velocities, "
             f"{self.rows} constraint equations>"
         )
+
+    def _repr_html_(self) -> str:
+        return joints_as_html(repr(self)[1:-1], self)
 
     def with_rank(self, rank: int) -> np.ndarray:
         """The packed mechanism for states where so many rows are independent (-1: as many as are found)."""
@@ -208,14 +212,14 @@ class ClosedMechanism:
         """
         return assembly.assemble(self, self.neutral() if q is None else self._one("assemble", q), t)
 
-    def consistent_velocities(self, q: ArrayLike, v: ArrayLike, t: float = 0.0) -> np.ndarray:
+    def consistent_velocities(self, q: ArrayLike, v: ArrayLike, t: float = 0.0, held: Iterable[str] = ()) -> np.ndarray:
         """The velocities that satisfy all constraints at q, nearest in the kinetic energy of the difference;
-        AssemblyError if there are none."""
+        AssemblyError if there are none. Velocities of the joints named in `held` stay as given."""
         name = "consistent_velocities"
         velocities = self.check_v(name, "v", v)
         if velocities.ndim != 1:
             raise ValueError(f"{name}: v has shape {velocities.shape}; one state at a time")
-        return assembly.consistent_velocities(self, self._one(name, q), velocities, t)
+        return assembly.consistent_velocities(self, self._one(name, q), velocities, t, held)
 
     def _one(self, function: str, q: ArrayLike) -> np.ndarray:
         """Coordinates of one state."""

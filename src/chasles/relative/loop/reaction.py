@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from chasles.constraint.rows import POINT, ROWS
 from chasles.lie import pose as pose_group
 from chasles.lie.rotation import quaternion_to_matrix
+from chasles.model.names import meant
 
 if TYPE_CHECKING:
     from chasles.relative.loop.closed import ClosedMechanism
@@ -71,4 +72,5 @@ def _closing(mechanism: ClosedMechanism, name: str):
             f"reactions: {name!r} is a joint of the tree; cut it, compile(cut=[{name!r}]), or use absolute coordinates"
         )
     known = ", ".join([*found][:12])
-    raise ValueError(f"reactions: there is no cut joint or constraint {name!r}; there are {known or 'none'}")
+    near = meant(name, found)
+    raise ValueError(f"reactions: there is no cut joint or constraint {name!r}; {near}there are {known or 'none'}")

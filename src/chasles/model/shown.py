@@ -1,0 +1,50 @@
+"""Models and results as people see them: aligned text, and HTML for notebooks."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+CELL = "text-align:left;padding:1px 10px 1px 0"
+MOST = 40  # rows of a table in a notebook
+
+
+def number(value: float) -> str:
+    return f"{value:.4g}"
+
+
+def numbers(values: Iterable[float]) -> str:
+    return "(" + ", ".join(number(value) for value in values) + ")"
+
+
+def columns(rows: Sequence[Sequence[str]], indent: str = "  ") -> list[str]:
+    """Lines with aligned columns."""
+    widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))] if rows else []
+    return [
+        indent + "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
+    ]
+
+
+def page(title: str, *parts: str) -> str:
+    """A title with what is below it, for a notebook."""
+    return f"<div><b>{html.escape(title)}</b>{''.join(parts)}</div>"
+
+
+def lines(texts: Iterable[str]) -> str:
+    """Lines of text for a notebook."""
+    return "".join(f"<div>{html.escape(text)}</div>" for text in texts)
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[Any]], colours: Sequence[str] | None = None) -> str:
+    """A table for a notebook; `colours` are those of the text of its rows."""
+    if not rows:
+        return ""
+    top = "".join(f'<th style="{CELL}">{html.escape(cell)}</th>' for cell in head)
+    body = []
+    for k, row in enumerate(rows[:MOST]):
+        colour = f";color:{colours[k]}" if colours and colours[k] else ""
+        body.append("".join(f'<td style="{CELL}{colour}">{html.escape(str(cell))}</td>' for cell in row))
+    if len(rows) > MOST:
+        body.append(f'<td style="{CELL}" colspan="{len(head)}">... and {len(rows) - MOST} more</td>')
+    return f"<table><tr>{top}</tr>{''.join(f'<tr>{row}</tr>' for row in body)}</table>"
