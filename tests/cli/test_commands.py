@@ -93,18 +93,16 @@ def test_check_and_list():
 def test_a_first_run_says_that_it_compiles(tmp_path, monkeypatch):
     from rich.console import Console
 
-    from chasles.cli.run import waiting
+    from chasles.cli.run import say_if_compiling
     from chasles.kernel import cache
 
     monkeypatch.setattr(cache, "folder", lambda layer: tmp_path)
     console = Console(file=io.StringIO(), width=120)
-    with waiting(console, "simulating ..."):
-        pass
+    say_if_compiling(console)
     assert "compiling the simulation for the first time" in console.file.getvalue()
     (tmp_path / "body_motion.nbc").write_bytes(b"")
     console = Console(file=io.StringIO(), width=120)
-    with waiting(console, "simulating ..."):
-        pass
+    say_if_compiling(console)
     assert console.file.getvalue() == ""
 
 
@@ -112,7 +110,7 @@ def test_a_first_run_says_that_it_compiles(tmp_path, monkeypatch):
     ("arguments", "message"),
     [
         (("run", "heavy_top", "--step", "-1"), "step"),
-        (("run", "unknown"), "no such system in the gallery: andrews, bennett, bricard, chain, double_pendulum"),
+        (("run", "unknown"), "no such system in the gallery; andrews, bennett, bricard, chain, double_pendulum"),
         (("run", "heavy_top", "--set", "mass"), "expected path=value"),
         (("run", "heavy_top", "--step", "abc"), "abc"),
         (("reproduce", "005"), "no paper '005'; there is 000, 003, 004"),

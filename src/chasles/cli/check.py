@@ -25,14 +25,16 @@ def check(
     chasles check three_bar
     """
     console = Console(stderr=json_output)
-    with console.status("checking ..."):
+    from chasles.integrate.progress import Progress
+
+    with Progress(0, 0, what="checking ...", steady=True):
         found = report(find_study(model, change))
     if json_output:
         print(json.dumps(found, indent=2))
         return
     console.print(f"{found['name']}: {found['mass']:.6g} kg", markup=False, highlight=False)
-    for title, rows in (("bodies", found["bodies"]), ("joints", found["joints"]), ("frames", found["frames"])):
-        if rows:
+    for title in ("bodies", "joints", "frames", "start"):
+        if rows := found[title]:
             table = Table(title=title, title_justify="left", box=None)
             for column in rows[0]:
                 table.add_column(escape(column))
@@ -64,12 +66,30 @@ def report(study: Any) -> dict[str, Any]:
             for body in system.bodies
         ],
         "joints": [
-            {"joint": joint.name, "kind": joint.kind, "from": joint.parent, "to": joint.child, "freedoms": joint.nv}
+            {
+                "joint": joint.name,
+                "kind": joint.kind,
+                "from": joint.parent,
+                "to": joint.child,
+                "freedoms": joint.nv,
+                "limits": _limits(joint),
+            }
             for joint in system.joints
         ],
         "frames": [{"frame": f.name, "body": f.body, "position [m]": _numbers(f.pose[4:])} for f in system.frames],
     }
-    found = analyse(system, poses=study.poses()[0])
+    poses, twists = study.poses()
+    result["start"] = [
+        {
+            "body": body.name,
+            "position [m]": _numbers(pose[4:]),
+            "quaternion": _numbers(pose[:4]),
+            "angular velocity [rad/s]": _numbers(twist[:3]),
+            "velocity [m/s]": _numbers(twist[3:]),
+        }
+        for body, pose, twist in zip(system.bodies, poses, twists, strict=True)
+    ]
+    found = analyse(system, poses=poses)
     result |= {
         "freedoms": found.generic_freedoms,
         "equations": found.equations,
@@ -79,6 +99,17 @@ def report(study: Any) -> dict[str, Any]:
     }
     result["lines"] = str(found).split("\n")
     return result
+
+
+def _limits(joint: Any) -> str:
+    """The limits of a joint's coordinates that has any."""
+    import math
+
+    pairs = list(zip(joint.lower, joint.upper, strict=True))
+    if not any(math.isfinite(value) for pair in pairs for value in pair):
+        return ""
+    stops = "" if joint.stop_stiffness else ", data only"
+    return "; ".join(f"{low:.4g} to {high:.4g}" for low, high in pairs) + stops
 
 
 def _numbers(values: Any) -> str:

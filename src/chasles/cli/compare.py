@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from pathlib import Path
 from typing import Annotated
@@ -10,7 +11,7 @@ from cyclopts import Parameter
 from rich.console import Console
 
 from chasles.cli.model import Changes, Model, find_study
-from chasles.cli.run import waiting
+from chasles.cli.run import INTERRUPTED, say_if_compiling
 
 
 def compare(
@@ -37,7 +38,15 @@ def compare(
     if halvings < 0:
         raise ValueError(f"compare: halvings is {halvings}; expected 0 or more")
     console, began = Console(), time.perf_counter()
-    with waiting(console, "comparing ...") as status:
+    say_if_compiling(console)
+    from chasles.integrate.progress import Progress
+
+    with Progress(0, 1, what="groups of runs:", unit="", steady=True) as line:
+
+        def told(done: int, total: int, next_one: str) -> None:
+            line.end = total
+            line.show(done, next_one)
+
         from chasles.study.compare import METHODS
         from chasles.study.compare import compare as run
 
@@ -52,7 +61,7 @@ def compare(
             **start,
             methods=methods,
             steps=[step / 2**k for k in range(halvings + 1)],
-            tell=lambda line: status.update(f"comparing: {line}"),
+            tell=told,
         )
         folder = Path(f"compare_{Path(model).stem}") if output is None else output
         try:
@@ -69,3 +78,6 @@ def compare(
     console.print(notes, markup=False, highlight=False)
     spent = time.perf_counter() - began
     console.print(f"{len(found.rows)} runs; {spent:.0f} s; {', '.join(map(str, files))}")
+    if not found.complete:
+        print("interrupted; the runs that were done are above and in the files", file=sys.stderr)
+        sys.exit(INTERRUPTED)

@@ -13,17 +13,21 @@ def export(
     run: Annotated[Path, Parameter(help="A result file (.h5).")],
     file: Annotated[Path, Parameter(help="The file to write, .csv or .npz.")],
     /,
+    *,
+    every: Annotated[int, Parameter(help="Of every so many saved times one.")] = 1,
 ) -> None:
     """Write times, joints, poses, twists and energies of a run as CSV or for NumPy.
 
     chasles run heavy_top --end 1 -o top.h5
     chasles export top.h5 top.csv
     """
+    from chasles.integrate.progress import Progress
     from chasles.io.result.export import export as write
     from chasles.io.result.reader import open as open_run
 
     try:
-        write(open_run(run), file)
+        with Progress(0, 100, what="written", unit=" %") as line:
+            write(open_run(run), file, every=every, tell=lambda share: line.show(100 * share))
     except OSError as error:
         raise ValueError(f"export: {error.filename or file}: {error.strerror}") from None
     Console().print(f"wrote {file}", markup=False, highlight=False)

@@ -22,10 +22,12 @@ def init(
     chasles run heavy_top.toml --set parameters.arm=0.3
     """
     from chasles.gallery import model_files
+    from chasles.model.names import meant
 
     gallery = model_files()
     if name not in gallery:
-        raise ValueError(f"init: there is no system {name!r} in the gallery: {', '.join(gallery)}")
+        near = meant(name, gallery)
+        raise ValueError(f"init: there is no system {name!r} in the gallery; {near}there are {', '.join(gallery)}")
     target = Path(f"{name}.toml") if file is None else file
     if target.exists() and not force:
         raise ValueError(f"init: {target} is there already; give another name, or --force")

@@ -40,6 +40,7 @@ def changes(given: list[str] | None) -> dict[str, Any]:
 def find_file(model: str) -> Path:
     """The file of a model, given as a path or as a name of the gallery."""
     from chasles.gallery import model_files
+    from chasles.model.names import meant
 
     gallery = model_files()
     if model in gallery:
@@ -47,7 +48,8 @@ def find_file(model: str) -> Path:
     path = Path(model)
     if path.is_file():
         return path
-    raise ValueError(f"there is no file {model!r}, and no such system in the gallery: {', '.join(gallery)}")
+    near = meant(model, [*gallery, *(file.name for file in Path().glob("*.toml"))])
+    raise ValueError(f"there is no file {model!r}, and no such system in the gallery; {near}{', '.join(gallery)}")
 
 
 def find_study(model: str, given: list[str] | None = None) -> Study:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from pathlib import Path
 from typing import Annotated
@@ -27,29 +28,43 @@ def reproduce(
 
     folder = Path(f"reproduce_{number}") if output is None else output
     console = Console()
-    with console.status("loading, and compiling what is not in the cache ..."):
-        figures = paper(number)
-        wanted = list(figures) if figure is None else figure
-        if unknown := [k for k in wanted if k not in figures]:
-            known = ", ".join(map(str, figures))
-            raise ValueError(f"reproduce: paper {number} has no numerical figure {unknown[0]}; it has {known}")
-        from chasles.reproduce.figure import notes, save, table
+    figures = paper(number)
+    wanted = list(figures) if figure is None else figure
+    if unknown := [k for k in wanted if k not in figures]:
+        known = ", ".join(map(str, figures))
+        raise ValueError(f"reproduce: paper {number} has no numerical figure {unknown[0]}; it has {known}")
+    from chasles.integrate.progress import Progress
+    from chasles.integrate.run import whole_or_nothing
+    from chasles.reproduce.figure import notes, save, table
+
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise ValueError(f"reproduce: no folder {folder} ({error.strerror}); give another with --output") from None
 
     done, start = [], time.perf_counter()
-    for count, k in enumerate(wanted, 1):
-        began = time.perf_counter()
-        with console.status(f"figure {k} ({count} of {len(wanted)}): {figures[k].__doc__}"):
-            done.append(figures[k]())
-            files = save(done[-1], folder, number)
-        spent = time.perf_counter() - began
-        console.print(f"figure {k:2d}  {spent:5.1f} s  {files[0]} and {len(files) - 1} files of data")
+    interrupted = False
+    with Progress(0, len(wanted), what="figures:", unit="", steady=True) as line, whole_or_nothing():
+        for count, k in enumerate(wanted):
+            began = time.perf_counter()
+            line.show(count, f"figure {k}, {figures[k].__doc__}")
+            try:
+                done.append(figures[k]())
+                files = save(done[-1], folder, number)
+            except KeyboardInterrupt:
+                interrupted = True
+                break
+            spent = time.perf_counter() - began
+            with line.aside():
+                console.print(f"figure {k:2d}  {spent:5.1f} s  {files[0]} and {len(files) - 1} files of data")
+    if interrupted and not done:
+        raise KeyboardInterrupt
     console.print(table(done))
     for note, mark in notes(done).items():
         console.print(f"({mark}) {note}", highlight=False)
     claims = [claim for one in done for claim in one.claims]
     agreed = sum(claim.agrees for claim in claims)
     console.print(f"{agreed} of {len(claims)} statements agree; {time.perf_counter() - start:.0f} s; files in {folder}")
+    if interrupted:
+        print(f"interrupted; {len(done)} of {len(wanted)} figures are done and kept", file=sys.stderr)
+        sys.exit(130)

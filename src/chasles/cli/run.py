@@ -80,7 +80,8 @@ def run(
             names = space or [options.get("coordinates", study.options.get("coordinates", "relative"))]
         interrupted = any("interrupted at" in found.message for found in runs)
         if interrupted:
-            print("interrupted; looking at what there is (Ctrl-C again to quit)", file=sys.stderr)
+            kept = f"; it is in {output or model}" if output or resume else ""
+            print(f"interrupted; what was computed is below{kept} (Ctrl-C again to quit)", file=sys.stderr)
         certificates = [found.certificate for found in runs]
     if json_output:
         rows = [summary(name, found) for name, found in zip(names, runs, strict=True)]
@@ -101,8 +102,9 @@ def run(
 
 def summary(name: str, found: Any) -> dict[str, Any]:
     """A run in numbers."""
-    solution, energy = found.solution, found.energy
-    drift = energy.balance - energy.balance[0]
+    solution, start, drift = found.solution, found.part(slice(0, 1)).energy, 0.0
+    for part in found.parts():
+        drift = max(drift, float(abs(part.energy.balance - start.balance[0]).max()))
     return {
         "name": name,
         "success": found.success,
@@ -111,8 +113,8 @@ def summary(name: str, found: Any) -> dict[str, Any]:
         "rejected": solution.rejections,
         "seconds": solution.seconds,
         "end": float(found.t[-1]),
-        "kinetic_energy_at_start": float(energy.kinetic[0]),
-        "energy_drift": float(abs(drift).max()),
+        "kinetic_energy_at_start": float(start.kinetic[0]),
+        "energy_drift": drift,
         "violations": violations(found),
         "certificate": {
             "passed": found.certificate.passed,
@@ -124,9 +126,11 @@ def summary(name: str, found: Any) -> dict[str, Any]:
 
 def violations(found: Any) -> dict[str, float]:
     """Largest violation of each joint and constraint in position, if the run has any."""
+    import numpy as np
+
     if not hasattr(found, "violations"):
         return {}
-    largest = found.violations[0].max(axis=0)
+    largest = np.max([part.violations[0].max(axis=0) for part in found.parts()], axis=0)
     return dict(zip(found.mechanism.constraint_names, map(float, largest), strict=True))
 
 
@@ -146,12 +150,6 @@ def comparison(names: list[str], runs: list[Any]) -> Table:
             f"{row['seconds'] / max(row['steps'], 1) * 1e6:.2f} us",
         )
     return table
-
-
-def waiting(console: Console, what: str):
-    """A line that turns while something is done; if it has to be compiled first, a line that stays says so."""
-    say_if_compiling(console)
-    return console.status(what)
 
 
 def say_if_compiling(console: Console) -> None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import shutil
+import time
 from collections.abc import Callable
 from functools import partial
 from typing import Annotated, Any
 
 from cyclopts import Parameter
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 
 def warm(
@@ -18,6 +18,7 @@ def warm(
 ) -> None:
     """Compile all functions into the cache, so that nothing waits for the compiler later."""
     from chasles.gallery import source_000
+    from chasles.integrate.progress import Progress, duration
     from chasles.kernel import cache
     from chasles.kernel.face import faces
     from chasles.lie import analytic, pose, rotation, s3, s3xr3, se2, se3, so2, so3, so3xr3
@@ -33,15 +34,12 @@ def warm(
     for space in ("SE3", "SO3xR3"):
         tasks.append((f"heavy_top on {space}", partial(top.simulate, 2e-3, space=space, progress=False)))
     tasks += [*_integrator_tasks(), *_mechanism_tasks()]
-    columns = (TextColumn("{task.description:31}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console) as progress:
-        bar = progress.add_task("", total=len(tasks))
-        for label, compile_it in tasks:
-            progress.update(bar, description=label)
+    began = time.perf_counter()
+    with Progress(0, len(tasks), what="compiled", unit="", steady=True) as line:
+        for count, (label, compile_it) in enumerate(tasks):
+            line.show(count, label)
             compile_it()
-            progress.advance(bar)
-        progress.update(bar, description="done")
-    console.print(f"compiled code is in {cache.root()}")
+    console.print(f"{len(tasks)} tasks, {duration(time.perf_counter() - began)}; compiled code is in {cache.root()}")
 
 
 def _integrator_tasks() -> list[tuple[str, Callable[[], object]]]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 PATIENCE = 1.0  # seconds before anything is shown
 RENEWED = 0.2  # seconds between two lines
@@ -14,8 +16,9 @@ WIDTH = 78
 class Progress:
     """Shows nothing for the first second; then one line on standard error, renewed a few times a second.
 
-    From `start` to `end`, of which `at` is reached already: simulated time in `unit`, or so many things, `what`. By
-    default only on a terminal. With steady=True the line is renewed also while nothing is told, by a thread.
+    From `start` to `end`, of which `at` is reached already: simulated time in `unit`, or so many things, `what`. If the
+    end is the start, only the time that has passed is known. By default only on a terminal. With steady=True the line
+    is renewed also while nothing is told, by a thread.
     """
 
     def __init__(
@@ -34,7 +37,7 @@ class Progress:
         self.enabled = sys.stderr.isatty() if wanted is None else wanted
         self.began = self.last = time.perf_counter()
         self.shown, self.note = False, ""
-        self._over = threading.Event()
+        self._over, self._mine = threading.Event(), threading.RLock()
         self._thread = threading.Thread(target=self._renew, daemon=True) if steady and self.enabled else None
 
     def __enter__(self) -> Progress:
@@ -46,8 +49,19 @@ class Progress:
         self._over.set()
         if self._thread is not None:
             self._thread.join()
+        self._clear()
+
+    def _clear(self) -> None:
         if self.shown:
             print(f"\r{'':{WIDTH}}\r", end="", file=sys.stderr, flush=True)
+            self.shown = False
+
+    @contextmanager
+    def aside(self) -> Iterator[None]:
+        """Room for others to print."""
+        with self._mine:
+            self._clear()
+            yield
 
     def _renew(self) -> None:
         while not self._over.wait(RENEWED):
@@ -62,14 +76,15 @@ class Progress:
     def say(self, text: str) -> None:
         """A line that stays."""
         if self.enabled:
-            print(f"\r{text:<{WIDTH}}", file=sys.stderr, flush=True)
-            self.shown = False
+            with self.aside():
+                print(text, file=sys.stderr, flush=True)
 
     def line(self, now: float) -> str:
         """What is shown."""
         whole, passed = self.end - self.start, now - self.began
-        done = (self.at - self.start) / whole if whole else 1.0
-        text = f"{self.what} {self.at:.4g} of {self.end:.4g}{self.unit}, {100 * done:.0f} %, "
+        if not whole:
+            return f"{self.what} {duration(passed)}"
+        text = f"{self.what} {self.at:.4g} of {self.end:.4g}{self.unit}, {100 * (self.at - self.start) / whole:.0f} %, "
         rate = abs(self.at - self.first) / passed if passed > 0 else 0.0
         if rate > 0:
             text += f"{rate:.3g}{self.unit}/s, {duration(abs(self.end - self.at) / rate)} left"
@@ -81,8 +96,9 @@ class Progress:
         now = time.perf_counter()
         if not self.enabled or now - self.began < PATIENCE or now - self.last < 0.9 * RENEWED:
             return
-        self.last, self.shown = now, True
-        print(f"\r{self.line(now)[:WIDTH]:<{WIDTH}}", end="", file=sys.stderr, flush=True)
+        with self._mine:
+            self.last, self.shown = now, True
+            print(f"\r{self.line(now)[:WIDTH]:<{WIDTH}}", end="", file=sys.stderr, flush=True)
 
 
 def duration(seconds: float) -> str:

@@ -153,6 +153,19 @@ class Attention:
                 outer.called = True
 
 
+_whole = [0]  # how many of those who run something want the whole of it
+
+
+@contextmanager
+def whole_or_nothing() -> Iterator[None]:
+    """Runs inside the block are not returned in part: Ctrl-C ends them, and goes on as KeyboardInterrupt."""
+    _whole[0] += 1
+    try:
+        yield
+    finally:
+        _whole[0] -= 1
+
+
 MOST_STEPS = 10**9  # in a piece; a full buffer ends a piece early, so a count of steps alone knows no bound
 
 
@@ -258,6 +271,8 @@ class Run(ABC):
                 limit = int(np.clip(limit * PIECE / max(spent, 1e-6), 1, min(16 * limit, MOST_STEPS)))
 
     def _interrupted(self, line: Progress) -> Solution:
+        if _whole[0]:
+            raise KeyboardInterrupt
         message = f"interrupted at t = {self.time:.8g}, after {self.steps} steps"
         line.say(f"{message}; what there is so far is kept (Ctrl-C again to quit at once)")
         warnings.warn(f"solve: {message}; what there is so far is returned", RuntimeWarning, stacklevel=5)

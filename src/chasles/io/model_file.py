@@ -7,7 +7,7 @@ run = study.run(span=(0, 5))
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from chasles.io import spec
 from chasles.io.expression import evaluate_all
 from chasles.io.source import ModelFileError, Source, read
 from chasles.io.values import Reader
+from chasles.model.names import meant
 from chasles.model.system import EARTH, System
 
 TOP = ("name", "description", "gravity", "include", "parameters", "initial", "simulation", *spec.SECTIONS)
@@ -113,7 +114,7 @@ class _Builder:
         for source in sources:
             for key in source.data:
                 if key not in TOP:
-                    raise source.error(key, f"is unknown; expected {', '.join(TOP)}")
+                    raise source.error(key, f"is unknown; {meant(key, TOP)}expected {', '.join(TOP)}")
         given: dict[str, Any] = {}
         for source in sources:
             table = source.data.get("parameters", {})
@@ -124,7 +125,10 @@ class _Builder:
             if path.startswith("parameters."):
                 name = path.removeprefix("parameters.")
                 if name not in given:
-                    raise ValueError(f"--set {path}: there is no parameter {name!r}; known are {', '.join(given)}")
+                    near = meant(name, given)
+                    raise ValueError(
+                        f"--set {path}: there is no parameter {name!r}; {near}known are {', '.join(given)}"
+                    )
                 given[name] = self.changes.pop(path)
         try:
             self.reader = Reader({}, laws)
@@ -157,9 +161,19 @@ class _Builder:
         initial, options = self._table("initial", spec.INITIAL), self._table("simulation", spec.SIMULATION)
         if self.changes:
             path = next(iter(self.changes))
-            raise ValueError(f"--set {path}: there is nothing of this name in the model")
+            raise ValueError(f"--set {path}: there is nothing of this name in the model{self._nearest(parts, path)}")
         self._check_start(system, initial)
         return Study(system, initial, options, self.reader.parameters, description)
+
+    def _nearest(self, parts: Mapping[str, list[Any]], path: str) -> str:
+        """What may have been meant by a path that is not in the model."""
+        known = [
+            f"{section}.{thing.name}" for section, things in parts.items() for thing in things if hasattr(thing, "name")
+        ]
+        section, _, rest = path.partition(".")
+        wanted = next((w for w in (path, f"{section}.{rest.partition('.')[0]}") if meant(w, known)), path)
+        near = meant(wanted, [*known, *TOP, *(f"simulation.{key}" for key in spec.SIMULATION)])
+        return f"; {near}" if near else ""
 
     def _last(self, key: str, kind: str) -> Any:
         """The value of the outermost file that has the key."""
@@ -209,7 +223,8 @@ class _Builder:
         if isinstance(kinds, dict):
             given = entry.pop("kind", None)
             if not isinstance(given, str) or given not in kinds:
-                raise source.error(f"{path}.kind", f"is {given!r}; expected one of {', '.join(kinds)}")
+                near = meant(given, kinds)
+                raise source.error(f"{path}.kind", f"is {given!r}; {near}expected one of {', '.join(kinds)}")
             kind = kinds[given]
         values = self._fields(source, path, kind.fields, entry)
         try:
@@ -229,7 +244,8 @@ class _Builder:
     def _fields(self, source: Source, path: str, fields: Mapping[str, spec.Field], entry: dict) -> dict[str, Any]:
         for key in entry:
             if key not in fields:
-                raise source.error(f"{path}.{key}", f"is unknown here; expected {', '.join(fields)}")
+                near = meant(key, fields)
+                raise source.error(f"{path}.{key}", f"is unknown here; {near}expected {', '.join(fields)}")
         for key, rule in fields.items():
             if rule.required and key not in entry:
                 raise source.error(path, f"has no {key}: {rule.what}")
@@ -273,15 +289,23 @@ class _Builder:
                 if name not in joints:
                     if name.startswith("free "):  # the joint of a body that floats, which the compiled tree has
                         continue
-                    raise self.main.error(f"initial.{key}.{name}", f"there is no joint {name!r}")
+                    where = f"initial.{key}.{name}"
+                    raise self.main.error(where, f"there is no joint {name!r}; {meant(name, joints)}{_some(joints)}")
                 count, expected = np.size(values), getattr(joints[name], size)
                 if count != expected:
                     raise self.main.error(f"initial.{key}.{name}", f"has {count} numbers; expected {expected}")
         for key, expected in (("poses", 7), ("twists", 6)):
             for name, values in initial.get(key, {}).items():
                 if name not in bodies:
-                    raise self.main.error(f"initial.{key}.{name}", f"there is no body {name!r}")
+                    where = f"initial.{key}.{name}"
+                    raise self.main.error(where, f"there is no body {name!r}; {meant(name, bodies)}{_some(bodies)}")
                 if (count := np.size(values)) != expected:
                     raise self.main.error(f"initial.{key}.{name}", f"has {count} numbers; expected {expected}")
         if missing := [name for name in bodies if "poses" in initial and name not in initial["poses"]]:
             raise self.main.error("initial.poses", f"has no pose for {', '.join(map(repr, missing[:8]))}")
+
+
+def _some(names: Iterable[str]) -> str:
+    """The first of some names."""
+    found = list(names)
+    return f"there are {', '.join(found[:12])}{', ...' if len(found) > 12 else ''}" if found else "there are none"

@@ -10,6 +10,7 @@ import numpy as np
 
 from chasles.force.build import is_passive
 from chasles.integrate.constrained_method import CONSTRAINED_METHODS
+from chasles.integrate.run import whole_or_nothing
 from chasles.lie import pose as pose_group
 from chasles.model import shown
 from chasles.model.body import GROUND
@@ -258,9 +259,10 @@ def _error(run: Run | BodyRun, tolerance: float) -> Finding:
     else:
         finer |= {"rtol": options["rtol"] / 100, "atol": options["atol"] / 100}
         factor, note = 1.0, f"over t = {span[0]:g} to {span[1]:g} s, by tolerances 100 times tighter"
-    again = solve_motion(
-        run.dynamics, solution.method, span, solution.y[0], None if inputs is None else inputs[0], **finer
-    )
+    with whole_or_nothing():
+        again = solve_motion(
+            run.dynamics, solution.method, span, solution.y[0], None if inputs is None else inputs[0], **finer
+        )
     if not again.success:
         return Finding("error estimate", np.nan, None, f"none: {again.message}")
     q, v, _ = run.dynamics.split(again.y[-1])

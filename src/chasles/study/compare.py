@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from chasles.absolute.mechanism import AbsoluteMechanism
 from chasles.absolute.space import NAMES, SE3_NAME, SO3XR3_NAME
 from chasles.integrate.method import COMMUTATOR_FREE, CROUCH_GROSSMAN, LOW_STORAGE, RKMK
-from chasles.integrate.run import check_span
+from chasles.integrate.run import check_span, whole_or_nothing
 from chasles.integrate.tableau import TABLEAUX
 from chasles.model.system import System
 from chasles.simulation.body_run import BodyRun
@@ -84,7 +84,7 @@ def compare(
     spaces: Sequence[Any] = (SE3_NAME, SO3XR3_NAME, AUTO),
     stabilizations: Sequence[str | None] = STABILIZATIONS,
     steps: Sequence[float] | None = None,
-    tell: Callable[[str], None] | None = None,
+    tell: Callable[[int, int, str], None] | None = None,
 ) -> Comparison:
     """Run methods, spaces and stabilisations against each other on one mechanism in absolute coordinates.
 
@@ -92,7 +92,8 @@ def compare(
     ...), methods, or "all" explicit ones; `spaces` are "SE3", "SO3xR3", mappings of bodies, and "auto", which is left
     out where it takes the same space for all bodies; `stabilizations` are None and "projection". `steps` [s] are fixed
     steps, by default five, each half of the one before. Errors are against order 8 at tolerance 1e-13. `tell` is called
-    with a line of text before each group of runs.
+    before each group of runs, with how many are done, how many there are, and a line of text on the next. Ctrl-C ends
+    it with the runs that are done (`complete` is False).
     """
     start, end = check_span(span)
     if steps is None:
@@ -106,7 +107,7 @@ def compare(
             raise ValueError(f'compare: stabilization {stabilization!r}; expected "projection" or None')
 
     def go(space: Any, stabilization: str | None, method: Any, **options: Any) -> BodyRun:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), whole_or_nothing():
             warnings.simplefilter("ignore", RuntimeWarning)  # a run that cannot go on; its row says so
             run = simulate(
                 system,
@@ -124,31 +125,41 @@ def compare(
         assert isinstance(run, BodyRun)
         return run
 
-    say = tell or (lambda line: None)
-    say("reference")
+    groups = [
+        (name, method, stabilization, label, space)
+        for name, method in chosen.items()
+        for stabilization in stabilizations
+        for label, space in _spaces(system, spaces, stabilization).items()
+    ]
+    say = tell or (lambda done, total, next_one: None)
+    say(0, len(groups), "reference")
     truth, second = (
         go(space, "projection", RKMK("dop853"), save="final", **TIGHT) for space in (SO3XR3_NAME, SE3_NAME)
     )
     if not (truth.success and second.success):
         raise ArithmeticError(f"compare: the reference could not be computed: {truth.message}")
-    rows = []
-    for name, method in chosen.items():
-        for stabilization in stabilizations:
-            for label, space in _spaces(system, spaces, stabilization).items():
-                say(f"{name} on {label}, {stabilization or 'not stabilised'}")
-                once = (start, start + np.sign(end - start) * min(sizes[-1], abs(end - start)))
-                go(space, stabilization, method, step=sizes[-1], span=once)  # compiles on first use
-                for h in sizes:
-                    run = go(space, stabilization, method, step=h)
-                    again = (go(space, stabilization, method, step=h, save="final") for _ in range(REPEATS))
-                    seconds = min(one.solution.seconds for one in again)
-                    rows.append(_row(run, truth, (name, method.order, label, stabilization or "none", h), seconds))
+    rows, complete = [], True
+    try:
+        for done, (name, method, stabilization, label, space) in enumerate(groups):
+            say(done, len(groups), f"{name} on {label}, {stabilization or 'not stabilised'}")
+            once = (start, start + np.sign(end - start) * min(sizes[-1], abs(end - start)))
+            go(space, stabilization, method, step=sizes[-1], span=once)  # compiles on first use
+            for h in sizes:
+                run = go(space, stabilization, method, step=h)
+                again = (go(space, stabilization, method, step=h, save="final") for _ in range(REPEATS))
+                seconds = min(one.solution.seconds for one in again)
+                rows.append(_row(run, truth, (name, method.order, label, stabilization or "none", h), seconds))
+    except KeyboardInterrupt:
+        if not rows:
+            raise
+        complete = False
     return Comparison(
         system.name,
         (start, end),
         tuple(joint.name for joint in system.joints),
         tuple(rows),
         _errors(second, truth)[0],
+        complete,
     )
 
 

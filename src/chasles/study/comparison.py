@@ -70,6 +70,7 @@ class Comparison:
     joint_names: tuple[str, ...]
     rows: tuple[Row, ...]
     reference_error: float
+    complete: bool = True  # or interrupted
 
     @property
     def methods(self) -> tuple[str, ...]:

@@ -34,7 +34,7 @@ def export(run: Run | BodyRun, file: str | Path, *, every: int = 1, tell: Tell |
     if every < 1:
         raise ValueError(f"export: every is {every}; expected 1 or more")
     if path.suffix == ".csv":
-        with replacing(path) as new, new.open("w", newline="") as stream:
+        with replacing(path) as new, new.open("w", newline="", encoding="utf-8") as stream:
             writer = csv.writer(stream)
             writer.writerow(_names(run))
             for share, rows in _rows(run, every):
@@ -56,10 +56,12 @@ def _write_arrays(run: Run | BodyRun, file: Path, every: int, tell: Tell | None)
             np.lib.format.write_array(stream, np.array(run.mechanism.bodies, dtype=str), allow_pickle=False)
         for k, name in enumerate(ARRAYS):
             with archive.open(f"{name}.npy", "w", force_zip64=True) as stream:
+                begun = False
                 for share, values in _in_parts(run, (name,), every):
-                    if stream.tell() == 0:
+                    if not begun:
                         header = {"descr": "<f8", "fortran_order": False, "shape": (count, *values[0].shape[1:])}
                         np.lib.format.write_array_header_2_0(stream, header)
+                        begun = True
                     stream.write(np.ascontiguousarray(values[0], dtype="<f8").tobytes())
                     if tell is not None:
                         tell((k + share) / len(ARRAYS))

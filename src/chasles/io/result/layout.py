@@ -9,6 +9,7 @@ copied to a larger one, which takes its name when it is complete.
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -89,26 +90,58 @@ def replacing(file: Path) -> Iterator[Path]:
     new = file.with_name(f".{file.name}.{os.getpid()}.new")
     try:
         yield new
-        with new.open("rb") as done:
+        with new.open("r+b") as done:
             os.fsync(done.fileno())
-        new.replace(file)
+        try:
+            new.replace(file)
+        except PermissionError as error:  # Windows, if it is open or mapped somewhere
+            raise ResultFileError(file, f"cannot be replaced while it is in use ({error.strerror})") from None
     finally:
         new.unlink(missing_ok=True)
+
+
+def open_file(file: Path) -> int:
+    """A descriptor to read and write."""
+    return os.open(file, os.O_RDWR | getattr(os, "O_BINARY", 0))  # without, Windows would change line ends
+
+
+def keep(descriptor: int) -> None:
+    """Tell the disk to keep what was written."""
+    getattr(os, "fdatasync", os.fsync)(descriptor)  # Windows and macOS have but the stronger one
 
 
 def put(descriptor: int, data: Any, at: int) -> None:
     """Write all bytes of an array or of bytes."""
     rest = memoryview(data).cast("B") if not isinstance(data, bytes) else memoryview(data)
     while rest:
-        done = os.pwrite(descriptor, rest, at)
+        done = _write_at(descriptor, rest, at)
         rest, at = rest[done:], at + done
 
 
 def copy(source: int, begin: int, target: int, at: int, size: int) -> None:
     """Copy bytes from file to file."""
     while size > 0:
-        data = os.pread(source, min(size, PIECE), begin)
+        data = _read_at(source, min(size, PIECE), begin)
         if not data:
             return  # room at the end that was never written
         put(target, data, at)
         begin, at, size = begin + len(data), at + len(data), size - len(data)
+
+
+_PLACE = threading.Lock()  # a descriptor has one place to read and write at
+
+
+def _write_at(descriptor: int, data: memoryview, at: int) -> int:
+    if hasattr(os, "pwrite"):
+        return os.pwrite(descriptor, data, at)
+    with _PLACE:  # Windows
+        os.lseek(descriptor, at, os.SEEK_SET)
+        return os.write(descriptor, data)
+
+
+def _read_at(descriptor: int, size: int, at: int) -> bytes:
+    if hasattr(os, "pread"):
+        return os.pread(descriptor, size, at)
+    with _PLACE:
+        os.lseek(descriptor, at, os.SEEK_SET)
+        return os.read(descriptor, size)

@@ -10,6 +10,7 @@ from typing import Any
 import h5py
 import numpy as np
 
+from chasles.model.names import meant
 from chasles.simulation.body_run import BodyRun
 
 KNOWN = ("poses", "twists", "accelerations", "reactions")
@@ -21,7 +22,7 @@ def check(wanted: str | Iterable[str]) -> tuple[str, ...]:
     names = KNOWN if wanted == "all" else (wanted,) if isinstance(wanted, str) else tuple(wanted)
     for name in names:
         if name not in KNOWN:
-            raise ValueError(f"save: there is no quantity {name!r}; there are {', '.join(KNOWN)}")
+            raise ValueError(f"save: there is no quantity {name!r}; {meant(name, KNOWN)}there are {', '.join(KNOWN)}")
     return names
 
 

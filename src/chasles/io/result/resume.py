@@ -39,12 +39,14 @@ def resume(
         _check_same(stored, task)
     checkpoint = stored.checkpoint
     writer = ResultWriter.again(stored, task)
-    if checkpoint is None:
-        return task.carry_out(progress, writer)
-    if task.controller is None:
-        return task.carry_out(progress, writer, resume=checkpoint.arrays)
-    done, rows = checkpoint.note["pieces"], checkpoint.note["rows"]
-    return task.carry_out(progress, writer, after=(done, np.array(stored.points["state"][rows - 1])))
+    how: dict[str, Any] = {}
+    if checkpoint is not None and task.controller is None:
+        how["resume"] = checkpoint.arrays
+    elif checkpoint is not None:
+        done, rows = checkpoint.note["pieces"], checkpoint.note["rows"]
+        how["after"] = (done, np.array(stored.points["state"][rows - 1]))
+    del stored  # its tables are mapped, and Windows replaces no file that is
+    return task.carry_out(progress, writer, **how)
 
 
 def _check_same(stored: Stored, task: Task) -> None:

@@ -20,7 +20,18 @@ from chasles.integrate.solution import Solution
 from chasles.io.result import quantities as derived
 from chasles.io.result.checkpoint import Checkpoint, memory_of, packed, slot_size
 from chasles.io.result.header import describe
-from chasles.io.result.layout import COUNTS, OUTCOME, ResultFileError, Sizes, copy, lay_out, put, replacing
+from chasles.io.result.layout import (
+    COUNTS,
+    OUTCOME,
+    ResultFileError,
+    Sizes,
+    copy,
+    keep,
+    lay_out,
+    open_file,
+    put,
+    replacing,
+)
 from chasles.io.result.reader import WORK, Stored, read, run_of
 from chasles.simulation.task import JUMPS, Task
 
@@ -58,7 +69,7 @@ class ResultWriter:
         """The file of a run that is continued from its checkpoint."""
         writer = cls(stored.file, task, stored.header, stored.model)
         writer.sizes, writer.room, writer.offsets = stored.sizes, stored.room, stored.offsets
-        writer.descriptor = os.open(stored.file, os.O_RDWR)
+        writer.descriptor = open_file(stored.file)
         writer._count("ended", 0)
         if stored.checkpoint:
             note = stored.checkpoint.note
@@ -96,7 +107,7 @@ class ResultWriter:
         work = {"steps": run.steps, "seconds": self.work["seconds"] + now - run.began}
         self.mark(work, run.checkpoint())
         if now - self.synced > SAFE:
-            os.fdatasync(self.descriptor)
+            keep(self.descriptor)
             self.synced = time.perf_counter()
 
     def piece(self, solution: Solution, u: np.ndarray) -> None:
@@ -219,17 +230,21 @@ class ResultWriter:
         texts = {"header": json.dumps(self.header, indent=1), "model": self.model}
         with replacing(self.file) as new:
             offsets = lay_out(new, texts, tables)
-            descriptor = os.open(new, os.O_RDWR)
-            if self.descriptor < 0:
-                put(descriptor, bytes(8 * len(COUNTS)), offsets["counts"])
-                put(descriptor, np.ascontiguousarray(self.task.state, dtype="<f8"), offsets["start"])
-            else:
-                for name, (dtype, shape) in tables.items():
-                    size = dtype.itemsize * used.get(name, int(np.prod(shape, dtype=np.int64)))
-                    copy(self.descriptor, self.offsets[name], descriptor, offsets[name], size)
-        if self.descriptor >= 0:
-            os.close(self.descriptor)
-        self.descriptor, self.offsets, self.room = descriptor, offsets, (rows, events)
+            descriptor = open_file(new)
+            try:
+                if self.descriptor < 0:
+                    put(descriptor, bytes(8 * len(COUNTS)), offsets["counts"])
+                    put(descriptor, np.ascontiguousarray(self.task.state, dtype="<f8"), offsets["start"])
+                else:
+                    for name, (dtype, shape) in tables.items():
+                        size = dtype.itemsize * used.get(name, int(np.prod(shape, dtype=np.int64)))
+                        copy(self.descriptor, self.offsets[name], descriptor, offsets[name], size)
+            finally:
+                os.close(descriptor)
+            if self.descriptor >= 0:
+                os.close(self.descriptor)  # Windows replaces no file that is open
+                self.descriptor = -1
+        self.descriptor, self.offsets, self.room = open_file(self.file), offsets, (rows, events)
 
 
 def save_run(run: Any, file: Path, quantities: str | Iterable[str] = "all") -> None:
