@@ -100,7 +100,7 @@ SYSTEMS = {
     "unknown body of a spring": (lambda: System([A], forces=[Spring("s", ("a", "x"))]), "spring 's': there is no body"),
     "unknown joint": (
         lambda: System([A], [HINGE], forces=[JointForce("motor", "hinges", [1.0])]),
-        "joint force 'motor': there is no joint 'hinges'; joints: hinge",
+        r"joint force 'motor': there is no joint 'hinges'; did you mean 'hinge'\? joints: hinge",
     ),
     "too many numbers": (
         lambda: System([A], [HINGE], forces=[JointForce("motor", "hinge", [1.0, 2.0])]),

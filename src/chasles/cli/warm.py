@@ -11,29 +11,23 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 from rich.console import Console
 
+Task = tuple[str, Callable[[], object]]
+
 
 def warm(
     *,
     clean: Annotated[bool, Parameter(negative=(), help="First remove the compiled code of other versions.")] = False,
 ) -> None:
     """Compile all functions into the cache, so that nothing waits for the compiler later."""
-    from chasles.gallery import source_000
     from chasles.integrate.progress import Progress, duration
     from chasles.kernel import cache
-    from chasles.kernel.face import faces
-    from chasles.lie import analytic, pose, rotation, s3, s3xr3, se2, se3, so2, so3, so3xr3
 
     console = Console()
     if clean:
         for folder in cache.outdated():
             shutil.rmtree(folder)
             console.print(f"removed {folder}")
-    modules = (so2, so3, s3, se2, se3, pose, so3xr3, s3xr3, rotation, analytic)
-    tasks: list[tuple[str, Callable[[], object]]] = [(face.label, face.compile) for face in faces(*modules)]
-    top = source_000.heavy_top()
-    for space in ("SE3", "SO3xR3"):
-        tasks.append((f"heavy_top on {space}", partial(top.simulate, 2e-3, space=space, progress=False)))
-    tasks += [*_integrator_tasks(), *_mechanism_tasks()]
+    tasks = all_tasks()
     began = time.perf_counter()
     with Progress(0, len(tasks), what="compiled", unit="", steady=True) as line:
         for count, (label, compile_it) in enumerate(tasks):
@@ -42,7 +36,21 @@ def warm(
     console.print(f"{len(tasks)} tasks, {duration(time.perf_counter() - began)}; compiled code is in {cache.root()}")
 
 
-def _integrator_tasks() -> list[tuple[str, Callable[[], object]]]:
+def all_tasks() -> list[Task]:
+    """What is to be compiled, with a name for each."""
+    from chasles.gallery import source_000
+    from chasles.kernel.face import faces
+    from chasles.lie import analytic, pose, rotation, s3, s3xr3, se2, se3, so2, so3, so3xr3
+
+    modules = (so2, so3, s3, se2, se3, pose, so3xr3, s3xr3, rotation, analytic)
+    tasks: list[Task] = [(face.label, face.compile) for face in faces(*modules)]
+    top = source_000.heavy_top()
+    for space in ("SE3", "SO3xR3"):
+        tasks.append((f"heavy_top on {space}", partial(top.simulate, 2e-3, space=space, progress=False)))
+    return [*tasks, *_integrator_tasks(), *_mechanism_tasks()]
+
+
+def _integrator_tasks() -> list[Task]:
     """The stepping loops, by short runs of a body that does not move (plain Python fields need no compiler), the
     operations on spaces, and the fields of the gallery."""
     import numpy as np
@@ -60,7 +68,7 @@ def _integrator_tasks() -> list[tuple[str, Callable[[], object]]]:
     never = ch.Event(lambda t, y, p: t - 0.15)
     options: dict[str, Any] = {"span": (0.0, 0.2), "progress": False}
     fixed: dict[str, Any] = options | {"step": 0.1}
-    tasks: list[tuple[str, Callable[[], object]]] = [
+    tasks: list[Task] = [
         (f"operations on {name}", partial(ch.Space(name).operations, blocks.MOVE, blocks.PULLBACK, blocks.COMBINE))
         for name in ("so3", "pose", "se2", "se3:rotation_vector", "so3xr3:rotation_vector")
     ]
@@ -79,12 +87,11 @@ def _integrator_tasks() -> list[tuple[str, Callable[[], object]]]:
     return tasks
 
 
-def _mechanism_tasks() -> list[tuple[str, Callable[[], object]]]:
+def _mechanism_tasks() -> list[Task]:
     """The algorithms on trees, for one state and on lanes, and what simulations need, by short runs of a system."""
     import importlib
     import pkgutil
 
-    import chasles as ch
     from chasles import relative
     from chasles.integrate.field import Field
     from chasles.relative.algorithm import Algorithm
@@ -94,7 +101,7 @@ def _mechanism_tasks() -> list[tuple[str, Callable[[], object]]]:
     names = [module.name for module in pkgutil.walk_packages(relative.__path__, "chasles.relative.")]
     modules = [importlib.import_module(name) for name in names]
     found = {value.__name__: value for module in modules for value in vars(module).values() if type(value) is Algorithm}
-    tasks: list[tuple[str, Callable[[], object]]] = [
+    tasks: list[Task] = [
         (f"{name}{', lanes' if lanes else ''}", partial(algorithm.compile, lanes))
         for name, algorithm in found.items()
         for lanes in (False, True)
@@ -102,25 +109,60 @@ def _mechanism_tasks() -> list[tuple[str, Callable[[], object]]]:
     for module in (tree_motion, body_motion, closed_motion):
         fields = [value for value in vars(module).values() if isinstance(value, Field)]
         tasks += [(f"field {value.__name__}", partial(getattr, value, "address")) for value in fields]
+    return [*tasks, *_simulation_tasks()]
+
+
+def _simulation_tasks() -> list[Task]:
+    """What simulations need, by short ones of a system with a spring, in both kinds of coordinates, by each family of
+    methods; closed and overconstrained mechanisms, joints of all kinds, and what is asked of a system and its runs."""
+    import chasles as ch
+    from chasles.gallery.overconstrained import parallelogram
+    from chasles.integrate.constrained_method import CONSTRAINED_METHODS
+    from chasles.integrate.method_name import LONG, SHORT, method_from
+    from chasles.simulation.simulate import simulate
+
     solid: dict[str, Any] = {"mass": 1.0, "com": (0.0, 0.0, -0.1), "inertia": (0.1, 0.1, 0.1)}
+    screws = ((0.0, 0.0, 1.0, 0.0, 0.0, 0.1), (1.0, 0.0, 0.0, 0.0, 0.0, 0.0))
     pair = ch.System(
         [ch.Body("one", **solid), ch.Body("two", **solid)],
         [ch.spherical("first", "ground", "one"), ch.revolute("second", "one", "two", axis=(0.0, 1.0, 0.0))],
         forces=[ch.Spring("spring", ("ground", "two"), stiffness=1.0)],
     )
-
     held = pair.with_constraint(ch.PointOnPlane("plane", ("ground", "two"), ((0.0, 0.0, 0.0), (0.1, 0.0, 0.0))))
+    general = ch.System([ch.Body("one", **solid)], [ch.general("first", "ground", "one", screws=screws)])
+    driven = ch.System(
+        [ch.Body("one", **solid)], [ch.revolute("first", "ground", "one", axis=(0.0, 1.0, 0.0), damping=0.1)]
+    )
+    linkage = parallelogram()
+    families = {SHORT[name]: name for name in reversed(SHORT)}  # those of a family share their loops
+    methods = {name: method_from(name) for name in (*families.values(), *LONG)}
 
-    def simulated(system: ch.System, coordinates: str) -> object:
-        run = ch.simulate(system, (0.0, 0.02), coordinates=coordinates, progress=False)
-        return run.certificate
+    def simulated(system: ch.System, **options: Any) -> object:
+        run = simulate(system, (0.0, 0.02), progress=False, **options)
+        return run.certificate, run.energy, run[system.bodies[0].name].acceleration()
 
+    tasks: list[Task] = []
+    for coordinates in ("relative", "absolute"):
+        for what, system in (("", pair), (", plane", held), (", screws", general), (", damping", driven)):
+            for how, options in (("adaptive", {}), ("fixed", {"step": 0.01})):
+                given: dict[str, Any] = {"coordinates": coordinates, **options}
+                if system is general:
+                    given |= {"q": [0.1, 0.2]}
+                tasks.append((f"{coordinates}{what}, {how}", partial(simulated, system, **given)))
+    for name, method in methods.items():
+        absolute: dict[str, Any] = {"coordinates": "absolute", "method": method, "step": 0.01}
+        tasks.append((f"{name}, absolute", partial(simulated, pair, **absolute)))
+        start = {"poses": linkage.poses, "twists": linkage.twists}
+        tasks.append((f"{name}, redundant", partial(simulated, linkage.system, **absolute, **start)))
+        if not isinstance(method, CONSTRAINED_METHODS):
+            tasks.append((f"{name}, relative", partial(simulated, pair, method=method, step=0.01)))
     tasks += [
-        ("simulate, joint coordinates", partial(simulated, pair, "relative")),
-        ("simulate, absolute coordinates", partial(simulated, pair, "absolute")),
-        ("simulate, closed mechanism", partial(simulated, held, "relative")),
+        ("reactions", lambda: simulate(pair, (0.0, 0.02), step=0.01, progress=False).joint("second").reaction),
+        ("analyse", lambda: ch.analyse(linkage.system, poses=linkage.poses)),
         ("inverse kinematics", lambda: pair.compile().inverse_kinematics("two", (0.0, 0.0, 0.0), weights=(0.0, 1.0))),
         ("equilibrium", lambda: ch.equilibrium(pair)),
+        ("linearize", lambda: ch.linearize(pair)),
         ("sensitivities", lambda: ch.sensitivities(pair, (0.0, 0.02), step=0.01)),
+        ("sensitivities, adaptive", lambda: ch.sensitivities(pair, (0.0, 0.02))),
     ]
     return tasks

@@ -290,7 +290,7 @@ class Mechanism(ParameterAnalysis, Derivatives, HigherOrder):
         if (link := next(found, None)) is not None:
             joint = next(joint for joint in self.tree.joints if joint.name == self.tree.joint_of_link[link])
             or_rotor = ", or the joint an armature" if joint.screws else ""
-            if joint.kind in ("spherical", "free"):
+            if joint.kind == "spherical":
                 or_rotor = (
                     ": it has none about the line through its centre of mass, as a point mass or a thin rod, and the "
                     "joint lets it spin about that line; a little will do, inertia=(1e-6, 1e-6, 1e-6), or take a "

@@ -129,12 +129,16 @@ def _rows(run: Run | BodyRun, every: int = 1) -> Iterator[tuple[float, np.ndarra
 
 def _in_parts(run: Run | BodyRun, names: Sequence[str], every: int = 1) -> Iterator[tuple[float, Sequence[np.ndarray]]]:
     """Quantities by name, a part of the run at a time, with the share that is done then."""
-    at, turns = 0, {}
+    at: int = 0  # the next saved time to keep
+    turns: dict[str, np.ndarray] = {}
     rows = run_module.PART
     for first in range(0, max(len(run), 1), rows):
-        overlap = min(first, 1) if isinstance(run, BodyRun) else 0  # angles go on over turns from part to part
-        part = run.part(slice(first - overlap, min(first + rows, len(run))))
-        keep = slice(overlap + (at - first), None, every)
+        last = min(first + rows, len(run))
+        if isinstance(run, BodyRun) and ("q" in names):  # angles go on over turns, from each time to the next
+            begin = max(first - 1, 0)
+            part, keep = run.part(slice(begin, last)), slice(at - begin, None, every)
+        else:
+            part, keep = run.part(slice(at, last, every)), slice(None)
         values: list[np.ndarray] = []
         joints: tuple[np.ndarray, np.ndarray] | None = None
         for name in names:
@@ -149,7 +153,7 @@ def _in_parts(run: Run | BodyRun, names: Sequence[str], every: int = 1) -> Itera
                 found = part.t if name == "t" else of_bodies(part, name)
             values.append(np.asarray(found)[keep])
         at += every * len(values[0])
-        yield min(first + rows, len(run)) / max(len(run), 1), values
+        yield last / max(len(run), 1), values
 
 
 def _joint_values(part: Run | BodyRun, turns: dict[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
