@@ -15,7 +15,7 @@ from chasles.absolute.implicit.half_explicit import MOST_STAGES
 from chasles.absolute.implicit.layout import COUNTS, DONE, set_weights, total_work
 from chasles.absolute.implicit.loop import TAIL
 from chasles.absolute.mechanism import AbsoluteMechanism
-from chasles.force.build import is_passive
+from chasles.constraint.rows import ROTOR
 from chasles.force.table import FORCES
 from chasles.integrate.constrained_method import (
     CONSTRAINED_METHODS,
@@ -29,9 +29,16 @@ from chasles.integrate.fixed_step import FOUND, FixedRun, StepError
 from chasles.integrate.run import Options, check_span
 from chasles.integrate.solution import Solution
 from chasles.integrate.solve import solve
-from chasles.model.force import JointForce
 from chasles.simulation.bodies import BodyDynamics
-from chasles.simulation.starting import algorithmic_start, exact_points, increment, multistep_start, nonholonomic_rows
+from chasles.simulation.starting import (
+    algorithmic_start,
+    exact_points,
+    increment,
+    multistep_start,
+    nonholonomic_rows,
+    power_at_start,
+    rates_of_angles,
+)
 
 LOOPS = {
     GeneralizedAlpha: "generalized_alpha",
@@ -55,10 +62,14 @@ class ConstrainedRun(FixedRun):
         mechanism = self.mechanism = problem.mechanism
         velocities_alone = nonholonomic_rows(problem, y, check_span(span)[0])
         _refuse_nonholonomic(mechanism, method, velocities_alone)
-        self.structure = structures.build(mechanism, VECTORS[type(method)], velocities_alone)
+        rotors = np.array([tile.kind == ROTOR for tile in mechanism.tiles], dtype=bool)
+        unmeasured = velocities_alone | rotors[:, None] if mechanism.tiles else velocities_alone
+        self.structure = structures.build(mechanism, VECTORS[type(method)], unmeasured)
         self.counts = np.zeros(COUNTS.size, dtype=np.int64)
         self.packed = self.structure.packed
         self.p = mechanism.parameters.copy()  # which forces may write to
+        if problem.held is not None:
+            self.p[mechanism.control] = problem.held
         self.work = np.zeros(total_work(mechanism, self.structure))
         self.parameters, self.memory = self._prepare(y)
         self.start_with(y, np.empty(0))
@@ -72,7 +83,8 @@ class ConstrainedRun(FixedRun):
         stiffen = float(stiffen_address()) if mechanism.forces.table[FORCES.count] else 0.0
         q, v, _ = self.problem.split(y)
         tail = np.zeros(TAIL + mechanism.angles_counted)
-        tail[:3] = mechanism.applied_forces(q, v, self.start)[1], self.plan.step, 1.0
+        tail[:3] = power_at_start(self.problem, self.start, y), self.plan.step, 1.0
+        tail[TAIL:] = rates_of_angles(self.problem, y)
         parameters: tuple[float, ...]
         parts: tuple[np.ndarray, ...]
         corrections = np.zeros(3 * mechanism.elimination.nodes)
@@ -89,7 +101,8 @@ class ConstrainedRun(FixedRun):
             parameters = (len(rows), method.project, *table.ravel(), *nodes, *[1.0] * (MOST_STAGES + 1 - len(nodes)))
             parts = (y, tail)
         else:
-            multipliers = self._at_nodes(mechanism.accelerations(q, v, self.start, self.problem.angles(y)).multipliers)
+            angles, held = self.problem.angles(y), self.problem.held
+            multipliers = self._at_nodes(mechanism.accelerations(q, v, self.start, angles, held).multipliers)
             if isinstance(method, Rattle):
                 parameters, parts = (method.tolerance,), (y, multipliers, tail)
             else:
@@ -210,22 +223,19 @@ def solve_motion(
             return solve(dynamics.problem(u), method, span, y0, **more, progress=progress)
         if step is None:
             raise ValueError(f"simulate: {method} takes fixed steps; give step=... [s]")
-        _refuse_unsupported(dynamics, method, u)
+        _refuse_unsupported(dynamics, method)
         options = Options(step=step, rtol=rtol, atol=atol, save=save, events=events)
-        return ConstrainedRun(dynamics, method, span, y0, options).finish(progress=progress)
+        return ConstrainedRun(dynamics.under(u), method, span, y0, options).finish(progress=progress)
 
 
-def _refuse_unsupported(dynamics: BodyDynamics, method: Any, u: np.ndarray | None) -> None:
-    """What acts along the coordinates of joints, and spatial velocities, are for the methods of the index-1 form."""
-    system = dynamics.mechanism.system
-    acting = [force.name for force in system.forces if isinstance(force, JointForce)]
-    acting += [joint.name for joint in system.joints if is_passive(joint) or any(joint.armature)]
-    if u is not None or acting:
-        what = f"{acting[0]!r} acts" if acting else "an input acts"
-        raise ValueError(
-            f"simulate: {what} along joint coordinates, which {type(method).__name__} does not know; take springs and "
-            "wrenches between bodies, or a method such as RKMK"
-        )
+def _refuse_unsupported(dynamics: BodyDynamics, method: Any) -> None:
+    """Spatial velocities and feedback of violations are for the methods of the index-1 form."""
+    for joint in dynamics.mechanism.system.joints:
+        if isinstance(method, Rattle) and any(joint.armature):
+            raise ValueError(
+                f"simulate: joint {joint.name!r} has an armature, an inertia that depends on the poses, which "
+                f"{type(method).__name__} does not know; take GeneralizedAlpha, or make the rotor a body of its own"
+            )
     if dynamics.spatial or any(dynamics.mechanism.baumgarte):
         what = 'trivialization="right"' if dynamics.spatial else 'stabilization="baumgarte"'
         raise ValueError(f"simulate: {what} is for methods such as RKMK; {type(method).__name__} does without")

@@ -15,7 +15,6 @@ from chasles.integrate.event import Event
 from chasles.integrate.method import RKMK
 from chasles.integrate.run import check_span
 from chasles.integrate.solution import Solution
-from chasles.integrate.solve import solve
 from chasles.model.system import System
 from chasles.relative.loop.closed import ClosedMechanism
 from chasles.relative.mechanism import Mechanism
@@ -151,8 +150,7 @@ def _sampled(
         q, v = dynamics.coordinates(state)
         u = actuation.forces(controller(float(first), q.copy(), v.copy()))
         piece = dict(more, step=min(more["step"], last - first) if more["step"] else None)
-        with dynamics.laws_may_raise():
-            solution = solve(dynamics.problem(u), method, (first, last), state, **piece, progress=False)
+        solution = solve_motion(dynamics, method, (first, last), state, u, **piece, progress=False)
         pieces.append(solution)
         inputs.append(u)
         state = solution.y[-1]

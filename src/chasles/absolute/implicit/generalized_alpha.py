@@ -29,7 +29,9 @@ from chasles.absolute.implicit.loop import (
     apply_forces,
     finish_step,
     from_chart,
+    keep_targets,
     point_size,
+    power_to_keep,
     predict_angles,
     save_point,
     start_step,
@@ -148,7 +150,7 @@ def generalized_alpha(
             displacement(tables, old, weights, q, zeta, a)
             for k in range(6 * n):
                 x[k] += a[k]
-        predict_angles(whole, tables, own, t, h, y, motion, tail)
+        predict_angles(whole, p, tables, own, t, h, y, motion, tail)
         turned = abs(h) * spin
         sweeps = 1 if turned < 0.01 else 2 if turned < 0.1 else 3
         goal, previous, found, power = max(tolerance * abs(h) * fastest, 4e-15 * far), 1e300, False, 0.0
@@ -221,6 +223,8 @@ def generalized_alpha(
             counts[COUNTS.worst] = worst_tile(tiles, nt, nodes, g)
             counts[COUNTS.level] = 1 if index == 2 else 0
             break
+        keep_targets(whole, tables, motion, rows, left)
+        power += power_to_keep(whole, tables, nodes, lam, left)
         trial_state(bodies, n, local, q, x, star, rate, second, new_q, new_v, new_rate)
         for i in range(n):
             on_se3 = bodies[i * BODY.size + BODY.space] == SE3
@@ -236,7 +240,7 @@ def generalized_alpha(
         if index == 2:
             for k in range(3 * nn):
                 drift[k] = zeta[k] - drift[k]
-        finish_step(whole, tables, 0.5 * h * (tail[0] + power), new_q, new_v, y, motion, rows)
+        finish_step(whole, p, tables, 0.5 * h * (tail[0] + power), new_q, new_v, y, motion, rows, tail)
         tail[0] = power
         counts[COUNTS.step] += 1
         save_point(counts, times, total, every, y, saved_t_at, saved_y_at)

@@ -20,8 +20,11 @@ from chasles.absolute.implicit.layout import COUNTS, DONE, ITERATIONS, NOT_FINIT
 from chasles.absolute.implicit.loop import (
     TAIL,
     apply_forces,
+    count_from,
     finish_step,
+    keep_targets,
     point_size,
+    power_to_keep,
     predict_angles,
     save_point,
     start_step,
@@ -33,9 +36,10 @@ from chasles.absolute.implicit.saddle import BLOCK, clear_matrix, factorise_sadd
 from chasles.absolute.implicit.structure import PLACE, SEPARATE, structure_of
 from chasles.absolute.kkt import POSE, TWIST, each, prepare, set_motion
 from chasles.absolute.tables import BODY, HEAD, MASS, SE3
-from chasles.constraint.rows import IDENTITY, MOTION, ROWS
+from chasles.constraint.rows import IDENTITY, MOTION, ROTOR, ROWS, TILE
+from chasles.constraint.special import evaluate_rate
 from chasles.kernel.address import as_integers, invoke
-from chasles.kernel.algebra import add_scaled, cross, mat_mul_t, mat_scale, sub
+from chasles.kernel.algebra import add_scaled, cross, mat_mul_t, mat_scale, mul_t, scale, sub
 from chasles.kernel.denormals import flush_denormals, restore_denormals
 from chasles.kernel.policy import kernel, native
 from chasles.kernel.workspace import layout, load3, load6, load9, store3, store6, store9
@@ -84,6 +88,23 @@ def inertia_blocks(bodies, places, masses, n, motion, blocks):
             store9(blocks, at + BLOCK.al, mat_scale(0.0, IDENTITY))
 
 
+@kernel
+def rotor_equations(bodies, tiles, masses, nodes, nt, blocks, old, rows, g):
+    """Rotors: J V' - λ = rate, all of this stage; what turned to the next is in the blocks."""
+    for j in range(nt):
+        if tiles[j * TILE.size + TILE.kinds] == ROTOR:
+            at = j * ROWS.size
+            for side in range(2):
+                i, place = tiles[j * TILE.size + TILE.first + side], at + ROWS.first_angular + 18 * side
+                store3(rows, place, load3(old, place, 0.0))
+                linear = load3(old, place + 9, 0.0)
+                if i >= 0 and bodies[i * BODY.size + BODY.space] == SE3:
+                    turned = load9(blocks, i * BLOCK.size + BLOCK.ll, 0.0)
+                    linear = scale(1.0 / masses[i * MASS.size + MASS.mass], mul_t(turned, linear))
+                store3(rows, place + 9, linear)
+            g[3 * nodes[j]] = old[at + ROWS.rate]
+
+
 @native
 def half_explicit(
     limit, p_at, p_size, e_at, e_size, parameters_at, memory_at, work_at, counts_at, history_at, times_at, total,
@@ -101,7 +122,7 @@ def half_explicit(
     stages, table = int(parameters[HALF.stages]), parameters[HALF.table : HALF.nodes]
     counts, times = carray(counts_at, (COUNTS.size,)), carray(times_at, (TIMES.size,))
     history = carray(history_at, (2 * ITERATIONS,))
-    own, old, _, blocks, matrix, factors, f, d, g, new_q, wrenches, room, _, vectors = work_of(
+    own, old, targets, blocks, matrix, factors, f, d, g, new_q, wrenches, room, _, vectors = work_of(
         whole, packed, carray(work_at, (total_size(whole, packed),))
     )
     motion, rows, _, _, _, a, _ = work_parts(whole, own)
@@ -113,8 +134,9 @@ def half_explicit(
     counts[COUNTS.status] = RUNNING
     for _ in range(limit):
         t, h, last = start_step(counts, times, total)
-        predict_angles(whole, tables, own, t, h, y, motion, tail)
+        predict_angles(whole, p, tables, own, t, h, y, motion, tail)
         set_clock(whole, own, t, y, (POSE + TWIST) * n)
+        count_from(whole, p, y, (POSE + TWIST) * n)
         work, power = 0.0, 0.0
         for k in range(6 * n):
             stage_v[k], x[k] = v[k], 0.0
@@ -125,11 +147,15 @@ def half_explicit(
         for i in range(stages):
             weight = table[i * MOST_STAGES + i]
             power = apply_forces(whole, p, t + parameters[HALF.nodes + i] * h, new_q, stage_v, wrenches, room)
-            work += h * table[(stages - 1) * MOST_STAGES + i] * power
             forces_on(bodies, masses, gravity, n, motion, wrenches, f)
             keep_rotations(bodies, n, motion, blocks)
+            keep_targets(whole, tables, motion, rows, targets)
             for k in range(nt * ROWS.size):
                 old[k] = rows[k]
+            for j in range(nt):
+                if tiles[j * TILE.size + TILE.kinds] == ROTOR:
+                    evaluate_rate(tiles, constants, j, motion, rows)
+                    old[j * ROWS.size + ROWS.rate] = rows[j * ROWS.size + ROWS.rate]
             for body in range(n):
                 on_se3 = bodies[body * BODY.size + BODY.space] == SE3
                 slope = onward_inverse(on_se3, load6(x, 6 * body, 0.0), load6(stage_v, 6 * body, 0.0))
@@ -148,6 +174,7 @@ def half_explicit(
                     tail[TAIL + k] - y[(POSE + TWIST) * n + k]
                 )
             set_clock(whole, own, t + parameters[HALF.nodes + i + 1] * h, a, 0)
+            count_from(whole, p, a, 0)
             set_motion(bodies, n, new_q, stage_v, motion)
             prepare(tiles, constants, nt, motion, rows)
             for k in range(3 * n_nodes):
@@ -155,8 +182,11 @@ def half_explicit(
             velocity_residual(bodies, tiles, constants, nodes, incidences, n, nt, motion, rows, -1.0 / (h * weight), g)
             clear_matrix(tiles, nodes, nt, n_nodes + 2 * n_lower, matrix)
             inertia_blocks(bodies, places, masses, n, motion, blocks)
+            rotor_equations(bodies, tiles, masses, nodes, nt, blocks, old, rows, g)
             factorise_saddle(bodies, tiles, incidences, structure, n, rows, old, blocks, matrix, factors)
             solve_saddle(bodies, tiles, incidences, structure, n, rows, old, blocks, matrix, factors, f, g, d)
+            power += power_to_keep(whole, tables, nodes, g, targets)
+            work += h * table[(stages - 1) * MOST_STAGES + i] * power
             for body in range(n):
                 rate = to_chart(bodies, body, motion, load6(d, 6 * body, 0.0))
                 store6(rates, 6 * (i * n + body), rate)
@@ -172,7 +202,7 @@ def half_explicit(
             break
         if parameters[HALF.project] != 0.0 and nt > 0:
             invoke(whole[HEAD.project], p, p.shape[0], new_q, stage_v, own, history)
-        finish_step(whole, tables, work, new_q, stage_v, y, motion, rows)
+        finish_step(whole, p, tables, work, new_q, stage_v, y, motion, rows, tail)
         counts[COUNTS.step] += 1
         save_point(counts, times, total, every, y, saved_t_at, saved_y_at)
         if last:

@@ -13,8 +13,8 @@ from chasles.absolute.implicit.stiffness import body_block
 from chasles.absolute.implicit.velocity_rows import velocity_rows
 from chasles.absolute.kkt import each, times
 from chasles.absolute.tables import BODY, MASS, PAIR, SE3
-from chasles.constraint.rows import IDENTITY, MOTION, ROWS
-from chasles.constraint.special import add_target_speeds
+from chasles.constraint.rows import IDENTITY, MOTION, ROTOR, ROWS, TILE
+from chasles.constraint.special import add_target_speeds, evaluate_rate
 from chasles.kernel.address import invoke
 from chasles.kernel.algebra import add, add_scaled, cross, mat_scale, mul, scale, skew, sub
 from chasles.kernel.policy import kernel
@@ -75,6 +75,37 @@ def velocity_residual(bodies, tiles, constants, nodes, incidences, n, nt, motion
 
 
 @kernel
+def rotor_residual(bodies, tiles, constants, nodes, nt, motion, rate, rows, lam, s, g):
+    """Of rotors g = s (λ - J V' + rate); returns how many there are."""
+    count = 0
+    for j in range(nt):
+        if tiles[j * TILE.size + TILE.kinds] == ROTOR:
+            count += 1
+            evaluate_rate(tiles, constants, j, motion, rows)
+            value = lam[3 * nodes[j]] + rows[j * ROWS.size + ROWS.rate]
+            for side in range(2):
+                i = tiles[j * TILE.size + TILE.first + side]
+                if i >= 0:
+                    linear = load3(rate, 6 * i + 3, 0.0)
+                    if bodies[i * BODY.size + BODY.space] == SE3:
+                        linear = mul(load9(motion, i * MOTION.size + MOTION.rotation, 0.0), linear)
+                    value -= times(tiles, rows, j, side, load3(rate, 6 * i, 0.0), linear)[0]
+            g[3 * nodes[j]] = s * value
+    return count
+
+
+@kernel
+def rotor_rows(tiles, nt, rows, factor, copied, left):
+    """Left rows of rotors, whose equations are of accelerations; the others are those of positions, or `left` has
+    them."""
+    for j in range(nt):
+        rotor = tiles[j * TILE.size + TILE.kinds] == ROTOR
+        if rotor or not copied:
+            for k in range(j * ROWS.size + ROWS.first_angular, (j + 1) * ROWS.size):
+                left[k] = factor * rows[k] if rotor else rows[k]
+
+
+@kernel
 def correction(
     t, tables, structure, whole, p, packed, stiffen, fresh, index, form, s, cm, cc, kappa, x, rate, lam, q, v,
     motion, rows, left, blocks, matrix, factors, f, d, g, wrenches, room,
@@ -115,7 +146,10 @@ def correction(
             store3(g, 3 * nodes[j], scale(-1.0, load3(rows, j * ROWS.size + ROWS.residual, 0.0)))
     for k in range(3 * n_nodes):
         worst = max(worst, abs(g[k]))
-    used = left if index == 2 else rows
+    rotors = rotor_residual(bodies, tiles, constants, nodes, nt, motion, rate, rows, lam, s, g)
+    if fresh and rotors > 0:
+        rotor_rows(tiles, nt, rows, cm, index == 2, left)
+    used = left if index == 2 or rotors > 0 else rows
     if fresh:
         factorise_saddle(bodies, tiles, incidences, structure, n, used, rows, blocks, matrix, factors)
     solve_saddle(bodies, tiles, incidences, structure, n, used, rows, blocks, matrix, factors, f, g, d)
