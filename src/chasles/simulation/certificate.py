@@ -16,7 +16,7 @@ from chasles.relative.loop.closed import ClosedMechanism
 from chasles.relative.mechanism import Mechanism
 from chasles.simulation.body_run import BodyRun
 from chasles.simulation.closed.run import ClosedRun
-from chasles.simulation.constrained import solve_motion
+from chasles.simulation.motion import solve_motion
 from chasles.simulation.run import Run
 
 # what a run may be off by; relative to the size of the quantity during the run

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, NoReturn
 
 import numpy as np
@@ -20,15 +19,13 @@ from chasles.force.table import FORCES
 from chasles.integrate.constrained_method import (
     CONSTRAINED_METHODS,
     BLieDF,
+    EnergyMomentum,
     GeneralizedAlpha,
     HalfExplicit,
     Rattle,
 )
-from chasles.integrate.event import Event
 from chasles.integrate.fixed_step import FOUND, FixedRun, StepError
 from chasles.integrate.run import Options, check_span
-from chasles.integrate.solution import Solution
-from chasles.integrate.solve import solve
 from chasles.simulation.bodies import BodyDynamics
 from chasles.simulation.starting import (
     algorithmic_start,
@@ -45,8 +42,16 @@ LOOPS = {
     BLieDF: "bliedf",
     Rattle: "rattle",
     HalfExplicit: "half_explicit",
+    EnergyMomentum: "energy_momentum",
 }
-VECTORS = {GeneralizedAlpha: 7, BLieDF: 4, Rattle: 4, HalfExplicit: 2 + 2 * MOST_STAGES}  # that the loops work with
+# vectors that the loops work with
+VECTORS = {GeneralizedAlpha: 7, BLieDF: 4, Rattle: 4, HalfExplicit: 4 + 2 * MOST_STAGES, EnergyMomentum: 7}
+    GeneralizedAlpha: 7,
+    BLieDF: 4,
+    Rattle: 4,
+    HalfExplicit: 4 + 2 * MOST_STAGES,
+    EnergyMomentum: 7,
+}  # that the loops work with
 
 
 class ConstrainedRun(FixedRun):
@@ -55,6 +60,7 @@ class ConstrainedRun(FixedRun):
     problems = (BodyDynamics,)
     methods = CONSTRAINED_METHODS
     memory_names = ("memory", "counts")
+    tolerances = (0.0, 0.0)  # rtol and atol of an adaptive run
 
     def __init__(self, problem: BodyDynamics, method: Any, span, y0: np.ndarray, options: Options):
         y = np.array(y0, dtype=float)
@@ -90,7 +96,8 @@ class ConstrainedRun(FixedRun):
         corrections = np.zeros(3 * mechanism.elimination.nodes)
         if isinstance(method, GeneralizedAlpha):
             start = algorithmic_start(self.problem, method, self.start, self.plan.step, y)
-            parameters = (method.rho, method.index, method.local, method.tolerance, stiffen)
+            parameters = (method.rho, method.index, method.local, method.tolerance, stiffen, method.project_velocity)
+            parameters += self.tolerances
             multipliers = self._at_nodes(start.multipliers)
             parts = (start.y, start.rates, start.algorithmic, multipliers, corrections, corrections, start.change, tail)
         elif isinstance(method, HalfExplicit):
@@ -98,12 +105,19 @@ class ConstrainedRun(FixedRun):
             table = np.zeros((MOST_STAGES, MOST_STAGES))
             for k, row in enumerate(rows):
                 table[k, : len(row)] = row
-            parameters = (len(rows), method.project, *table.ravel(), *nodes, *[1.0] * (MOST_STAGES + 1 - len(nodes)))
+            parameters = (
+                len(rows),
+                method.project,
+                *self.tolerances,
+                *table.ravel(),
+                *nodes,
+                *[1.0] * (MOST_STAGES + 1 - len(nodes)),
+            )
             parts = (y, tail)
         else:
             angles, held = self.problem.angles(y), self.problem.held
             multipliers = self._at_nodes(mechanism.accelerations(q, v, self.start, angles, held).multipliers)
-            if isinstance(method, Rattle):
+            if isinstance(method, Rattle | EnergyMomentum):
                 parameters, parts = (method.tolerance,), (y, multipliers, tail)
             else:
                 self._steps_before = multistep_start(self.problem, method, self.start, self.plan, y)
@@ -202,48 +216,11 @@ class ConstrainedRun(FixedRun):
         return advice
 
 
-def solve_motion(
-    dynamics: Any,
-    method: Any,
-    span,
-    y0: np.ndarray,
-    u: np.ndarray | None = None,
-    *,
-    step: float | None = None,
-    rtol: float | None = None,
-    atol: float | None = None,
-    save: Any = "all",
-    events: Sequence[Event] = (),
-    progress: bool | None = None,
-) -> Solution:
-    """The motion of a system under constant forces u, by a method for its equations or one for constrained systems."""
-    with dynamics.laws_may_raise():
-        if not (isinstance(dynamics, BodyDynamics) and isinstance(method, CONSTRAINED_METHODS)):
-            more: dict[str, Any] = {"step": step, "rtol": rtol, "atol": atol, "save": save, "events": events}
-            return solve(dynamics.problem(u), method, span, y0, **more, progress=progress)
-        if step is None:
-            raise ValueError(f"simulate: {method} takes fixed steps; give step=... [s]")
-        _refuse_unsupported(dynamics, method)
-        options = Options(step=step, rtol=rtol, atol=atol, save=save, events=events)
-        return ConstrainedRun(dynamics.under(u), method, span, y0, options).finish(progress=progress)
-
-
-def _refuse_unsupported(dynamics: BodyDynamics, method: Any) -> None:
-    """Spatial velocities and feedback of violations are for the methods of the index-1 form."""
-    for joint in dynamics.mechanism.system.joints:
-        if isinstance(method, Rattle) and any(joint.armature):
-            raise ValueError(
-                f"simulate: joint {joint.name!r} has an armature, an inertia that depends on the poses, which "
-                f"{type(method).__name__} does not know; take GeneralizedAlpha, or make the rotor a body of its own"
-            )
-    if dynamics.spatial or any(dynamics.mechanism.baumgarte):
-        what = 'trivialization="right"' if dynamics.spatial else 'stabilization="baumgarte"'
-        raise ValueError(f"simulate: {what} is for methods such as RKMK; {type(method).__name__} does without")
-
-
 def _refuse_nonholonomic(mechanism: AbsoluteMechanism, method: Any, rows: np.ndarray) -> None:
     """Equations between velocities alone cannot be solved for positions."""
-    by_position = isinstance(method, Rattle) or (isinstance(method, GeneralizedAlpha) and method.index == 3)
+    by_position = isinstance(method, Rattle | EnergyMomentum) or (
+        isinstance(method, GeneralizedAlpha) and method.index == 3
+    )
     if by_position and rows.any():
         name = mechanism.tiles[int(np.argmax(rows.any(axis=1)))].joint
         raise ValueError(

@@ -19,7 +19,7 @@ from chasles.model.system import System
 from chasles.relative.loop.closed import ClosedMechanism
 from chasles.relative.mechanism import Mechanism
 from chasles.simulation.body_run import BodyRun
-from chasles.simulation.constrained import solve_motion
+from chasles.simulation.motion import solve_motion
 from chasles.simulation.run import Run
 from chasles.simulation.start import DEFAULT_BAUMGARTE, prepare
 

@@ -14,6 +14,7 @@ from numba import carray
 
 from chasles.absolute.entry import mechanism, set_clock, work_parts
 from chasles.absolute.implicit.chart import bracket, lift, lift_rate, minus, move_body, onward, onward_inverse, plus
+from chasles.absolute.implicit.estimate import project_velocity, relative_size, sizes, tangent_part
 from chasles.absolute.implicit.layout import (
     COUNTS,
     DONE,
@@ -50,8 +51,9 @@ from chasles.kernel.policy import kernel, native
 from chasles.kernel.workspace import layout, load6, store6
 
 TRUSTED = 8.0  # steps for which the convergence of Newton's method is taken to be what it was
-# parameters: spectral radius, index, whether in local coordinates, tolerance, address of the forces' derivatives
-ALPHA = layout("ALPHA", rho=1, index=1, local=1, tolerance=1, stiffen=1)
+# parameters: spectral radius, index, whether in local coordinates, tolerance, address of the forces' derivatives,
+# whether to project velocities, tolerances of the error (zero: no estimate)
+ALPHA = layout("ALPHA", rho=1, index=1, local=1, tolerance=1, stiffen=1, project=1, rtol=1, atol=1)
 
 
 @kernel
@@ -119,6 +121,7 @@ def generalized_alpha(
     counts[COUNTS.status] = RUNNING
     for _ in range(limit):
         t, h, last = start_step(counts, times, total)
+        h_before = tail[1]
         if h != tail[1]:  # a belongs to a time off t_n by so much of the step
             for k in range(6 * n):
                 a_n[k] = rate_n[k] + h / tail[1] * (a_n[k] - rate_n[k])
@@ -226,6 +229,25 @@ def generalized_alpha(
         keep_targets(whole, tables, motion, rows, left)
         power += power_to_keep(whole, tables, nodes, lam, left)
         trial_state(bodies, n, local, q, x, star, rate, second, new_q, new_v, new_rate)
+        if parameters[ALPHA.atol] + parameters[ALPHA.rtol] > 0.0:
+            for k in range(6 * n):  # of coordinates and velocities
+                ahead = ((1.0 - af) * second[k] + af * rate_n[k] - am * a_n[k]) / (1.0 - am)
+                x[k] = h * h * (1 / 6 - beta - 0.5 * (am - af)) * (ahead - a_n[k])
+                bend = 2.0 * (second[k] - rate_n[k] - growth[k]) / (h * (h + h_before))
+                moved[k] = h * h * h * (-1 / 12 + (am - af) * (0.5 - af)) * bend
+            if not local:
+                for i in range(n):
+                    on_se3 = bodies[i * BODY.size + BODY.space] == SE3
+                    twist = bracket(on_se3, load6(v, 6 * i, 0.0), load6(rate_n, 6 * i, 0.0))
+                    store6(x, 6 * i, plus(load6(x, 6 * i, 0.0), h * h * h / 12, twist))
+            if nt > 0:
+                tangent_part(tables, old, weights, kept_factors, q, b, a, x)
+                tangent_part(tables, old, weights, kept_factors, q, b, a, moved)
+            far, turning, speed = sizes(n, q, new_v)
+            rtol, atol = parameters[ALPHA.rtol], parameters[ALPHA.atol]
+            tail[4] = max(
+                relative_size(n, x, 1.0, far, rtol, atol), relative_size(n, moved, turning, speed, rtol, atol)
+            )
         for i in range(n):
             on_se3 = bodies[i * BODY.size + BODY.space] == SE3
             acceleration, at = load6(second, 6 * i, 0.0), load6(star, 6 * i, 0.0)
@@ -240,6 +262,10 @@ def generalized_alpha(
         if index == 2:
             for k in range(3 * nn):
                 drift[k] = zeta[k] - drift[k]
+        if parameters[ALPHA.project] != 0.0 and nt > 0:
+            set_motion(bodies, n, new_q, new_v, motion)
+            prepare(tiles, constants, nt, motion, rows)
+            project_velocity(tables, motion, rows, weights, kept_factors, b, a, new_q, new_v)
         finish_step(whole, p, tables, 0.5 * h * (tail[0] + power), new_q, new_v, y, motion, rows, tail)
         tail[0] = power
         counts[COUNTS.step] += 1

@@ -16,6 +16,7 @@ from numba import carray
 
 from chasles.absolute.entry import mechanism, set_clock, work_parts
 from chasles.absolute.implicit.chart import move_body, onward_inverse
+from chasles.absolute.implicit.estimate import relative_size, sizes
 from chasles.absolute.implicit.layout import COUNTS, DONE, ITERATIONS, NOT_FINITE, RUNNING, TIMES, work_of
 from chasles.absolute.implicit.loop import (
     TAIL,
@@ -37,7 +38,7 @@ from chasles.absolute.implicit.structure import PLACE, SEPARATE, structure_of
 from chasles.absolute.kkt import POSE, TWIST, each, prepare, set_motion
 from chasles.absolute.tables import BODY, HEAD, MASS, SE3
 from chasles.constraint.rows import IDENTITY, MOTION, ROTOR, ROWS, TILE
-from chasles.constraint.special import evaluate_rate
+from chasles.constraint.special import evaluate, evaluate_rate
 from chasles.kernel.address import as_integers, invoke
 from chasles.kernel.algebra import add_scaled, cross, mat_mul_t, mat_scale, mul_t, scale, sub
 from chasles.kernel.denormals import flush_denormals, restore_denormals
@@ -45,8 +46,9 @@ from chasles.kernel.policy import kernel, native
 from chasles.kernel.workspace import layout, load3, load6, load9, store3, store6, store9
 
 MOST_STAGES = 8
-# parameters: stages, whether to project; then rows of the tableau below the first and the weights, then nodes and 1
-HALF = layout("HALF", stages=1, project=1, table=MOST_STAGES * MOST_STAGES, nodes=MOST_STAGES + 1)
+# parameters: stages, whether to project, tolerances of the error (zero: no estimate); then rows of the tableau below
+# the first and the weights, then nodes and 1
+HALF = layout("HALF", stages=1, project=1, rtol=1, atol=1, table=MOST_STAGES * MOST_STAGES, nodes=MOST_STAGES + 1)
 
 
 @kernel
@@ -105,6 +107,24 @@ def rotor_equations(bodies, tiles, masses, nodes, nt, blocks, old, rows, g):
             g[3 * nodes[j]] = old[at + ROWS.rate]
 
 
+@kernel
+def errors(n, stages, h, rtol, atol, q, v, x, new_v, last_x, last_v, slopes, rates):
+    """Two estimates of the error of the step relative to the tolerance: the last stage against the result, and, of
+    HEM5, that of a combination of the last two stages, of one order less (Brasey's)."""
+    far, spin, speed = sizes(n, q, new_v)
+    for k in range(6 * n):
+        last_x[k] -= x[k]
+        last_v[k] -= new_v[k]
+    first = max(relative_size(n, last_x, 1.0, far, rtol, atol), relative_size(n, last_v, spin, speed, rtol, atol))
+    if stages < MOST_STAGES:
+        return first, 0.0
+    one, two = 6 * n * (stages - 2), 6 * n * (stages - 1)
+    for k in range(6 * n):
+        last_x[k] = h * (2.5 * slopes[one + k] - 1.5 * slopes[two + k]) - x[k]
+        last_v[k] = v[k] + h * (2.5 * rates[one + k] - 1.5 * rates[two + k]) - new_v[k]
+    return first, max(relative_size(n, last_x, 1.0, far, rtol, atol), relative_size(n, last_v, spin, speed, rtol, atol))
+
+
 @native
 def half_explicit(
     limit, p_at, p_size, e_at, e_size, parameters_at, memory_at, work_at, counts_at, history_at, times_at, total,
@@ -129,7 +149,12 @@ def half_explicit(
     y, tail = memory[:size], memory[size:]
     q, v = y[: POSE * n], y[POSE * n : (POSE + TWIST) * n]
     stage_v, x = vectors[: 6 * n], vectors[6 * n : 12 * n]
-    slopes, rates = vectors[12 * n : 12 * n + 6 * n * MOST_STAGES], vectors[12 * n + 6 * n * MOST_STAGES :]
+    slopes, rates = (
+        vectors[12 * n : 12 * n + 6 * n * MOST_STAGES],
+        vectors[12 * n + 6 * n * MOST_STAGES : 12 * n + 12 * n * MOST_STAGES],
+    )
+    last_x = vectors[12 * n + 12 * n * MOST_STAGES : 18 * n + 12 * n * MOST_STAGES]
+    last_v = vectors[18 * n + 12 * n * MOST_STAGES :]
     before = flush_denormals()
     counts[COUNTS.status] = RUNNING
     for _ in range(limit):
@@ -146,16 +171,19 @@ def half_explicit(
         prepare(tiles, constants, nt, motion, rows)
         for i in range(stages):
             weight = table[i * MOST_STAGES + i]
+            if i + 1 == stages:
+                for k in range(6 * n):
+                    last_x[k], last_v[k] = x[k], stage_v[k]
             power = apply_forces(whole, p, t + parameters[HALF.nodes + i] * h, new_q, stage_v, wrenches, room)
             forces_on(bodies, masses, gravity, n, motion, wrenches, f)
             keep_rotations(bodies, n, motion, blocks)
             keep_targets(whole, tables, motion, rows, targets)
+            for j in range(nt):
+                if tiles[j * TILE.size + TILE.kinds] == ROTOR:  # its rows were those of the stage before
+                    evaluate(tiles, constants, j, motion, rows)
+                    evaluate_rate(tiles, constants, j, motion, rows)
             for k in range(nt * ROWS.size):
                 old[k] = rows[k]
-            for j in range(nt):
-                if tiles[j * TILE.size + TILE.kinds] == ROTOR:
-                    evaluate_rate(tiles, constants, j, motion, rows)
-                    old[j * ROWS.size + ROWS.rate] = rows[j * ROWS.size + ROWS.rate]
             for body in range(n):
                 on_se3 = bodies[body * BODY.size + BODY.space] == SE3
                 slope = onward_inverse(on_se3, load6(x, 6 * body, 0.0), load6(stage_v, 6 * body, 0.0))
@@ -200,6 +228,9 @@ def half_explicit(
         if not abs(finite) < 1e300:
             counts[COUNTS.status], counts[COUNTS.tried] = NOT_FINITE, 0
             break
+        if parameters[HALF.atol] + parameters[HALF.rtol] > 0.0:
+            rtol, atol = parameters[HALF.rtol], parameters[HALF.atol]
+            tail[4], tail[5] = errors(n, stages, h, rtol, atol, q, v, x, stage_v, last_x, last_v, slopes, rates)
         if parameters[HALF.project] != 0.0 and nt > 0:
             invoke(whole[HEAD.project], p, p.shape[0], new_q, stage_v, own, history)
         finish_step(whole, p, tables, work, new_q, stage_v, y, motion, rows, tail)

@@ -2,7 +2,8 @@
 
 A point y is (central poses, velocities, counted angles, work of the forces). The memory of a loop begins with it and
 ends with the tail: power of the forces, the step before, how fast Newton's method converged and steps since that was
-seen (of generalized alpha), and of the counted angles their rates, or during a step the angles predicted for its end.
+seen (of generalized alpha), one or two estimates of the error of the step relative to the tolerance; and of the counted
+angles their rates, or during a step the angles predicted for its end.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from chasles.kernel.algebra import dot, mul, mul_t
 from chasles.kernel.policy import kernel
 from chasles.kernel.workspace import load3, load9, store3
 
-TAIL = 4  # numbers of the tail before the angles
+TAIL = 6  # numbers of the tail before the angles
 
 
 @kernel

@@ -5,8 +5,8 @@ The equations of a step are
     K d + Rᵀ μ = f,    L d = g
 
 with a block of K for each body and rows L, R of each constraint, which need not be the same. Bodies with few joints are
-condensed; others, and bodies that springs or forces of joints couple, are explicit: two nodes each, angular and linear. The matrix is not
-symmetric, but where it has tiles it has their mirror images.
+condensed; others, and bodies that springs or forces of joints couple, are explicit: two nodes each, angular and linear.
+The matrix is not symmetric, but where it has tiles it has their mirror images.
 """
 
 from __future__ import annotations
