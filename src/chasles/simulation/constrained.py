@@ -46,12 +46,6 @@ LOOPS = {
 }
 # vectors that the loops work with
 VECTORS = {GeneralizedAlpha: 7, BLieDF: 4, Rattle: 4, HalfExplicit: 4 + 2 * MOST_STAGES, EnergyMomentum: 7}
-    GeneralizedAlpha: 7,
-    BLieDF: 4,
-    Rattle: 4,
-    HalfExplicit: 4 + 2 * MOST_STAGES,
-    EnergyMomentum: 7,
-}  # that the loops work with
 
 
 class ConstrainedRun(FixedRun):

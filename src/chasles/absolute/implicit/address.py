@@ -26,12 +26,6 @@ LOOPS = {
     "half_explicit": half_explicit,
     "energy_momentum": energy_momentum,
 }
-    "generalized_alpha": generalized_alpha,
-    "bliedf": bliedf,
-    "rattle": rattle,
-    "half_explicit": half_explicit,
-    "energy_momentum": energy_momentum,
-}
 
 
 @functools.cache
