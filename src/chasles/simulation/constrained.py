@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 
@@ -53,7 +53,7 @@ class ConstrainedRun(FixedRun):
 
     problems = (BodyDynamics,)
     methods = CONSTRAINED_METHODS
-    memory_names = ("memory", "counts")
+    memory_names: ClassVar[tuple[str, ...]] = ("memory", "counts")
     tolerances = (0.0, 0.0)  # rtol and atol of an adaptive run
 
     def __init__(self, problem: BodyDynamics, method: Any, span, y0: np.ndarray, options: Options):
@@ -179,7 +179,7 @@ class ConstrainedRun(FixedRun):
         return self.memory[at : at + 3 * self.structure.n_nodes].reshape(-1, 3)[self.structure.nodes]
 
     def evaluations(self) -> int:
-        return int(self.counts[COUNTS.iterations])
+        return int(self.counts[COUNTS.iterations] + self.counts[COUNTS.evaluations])
 
     def no_curve(self) -> str:
         return "points of methods for constrained systems have none through them; ask for the times you want in save"
