@@ -207,14 +207,18 @@ def _errors(run: BodyRun, truth: BodyRun) -> tuple[float, float]:
     return float(max(turned.max(), moved.max())), float(abs(run.twists[-1] - truth.twists[-1]).max())
 
 
-def _failed(key: Any, system: System, solution: Solution, seconds: float, message: str, index: int) -> Row:
+Key = tuple[str, int, str, str, float]  # method, order, space, stabilisation, step
+
+
+def _failed(key: Key, system: System, solution: Solution, seconds: float, message: str, index: int) -> Row:
+    """The row of a run that could not go on."""
     nothing = (np.nan,) * len(system.joints)
     numbers: dict[str, Any] = dict.fromkeys(("position", "velocity", "energy", "error", "velocity_error"), np.nan)
-    counts = solution.steps, solution.evaluations, seconds
-    return Row(*key, *counts, joints=nothing, **numbers, message=message, index=index)
+    numbers |= {"joints": nothing, "message": message, "index": index}
+    return Row(*key, solution.steps, solution.evaluations, seconds, **numbers)
 
 
-def _row(run: BodyRun, truth: BodyRun, key: tuple[str, int, str, str, float], seconds: float) -> Row:
+def _row(run: BodyRun, truth: BodyRun, key: Key, seconds: float) -> Row:
     solution = run.solution
     if not solution.success:
         return _failed(key, run.mechanism.system, solution, seconds, run.message, index_of(solution.method))
