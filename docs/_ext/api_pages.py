@@ -56,7 +56,8 @@ MODULES = {
     "chasles.transition": [
         *("problem", "local_model", "descriptor", "second_order", "articulated", "mujoco_model", "pinocchio_model"),
     ],
-    "chasles.io": ["model_file", "model_writer", "schema", "expression"],
+    "chasles.io": ["load", "report", "model_file", "model_writer", "schema", "expression"],
+    "chasles.io.result": ["reader", "resume", "export", "layout"],
     "chasles.study": ["compare", "comparison"],
     "chasles.gallery": ["source_000", "rigid_body", "heavy_top_004", "pendulum", "quadrotors"],
 }

@@ -50,6 +50,14 @@ if TYPE_CHECKING:
     from chasles.integrate.space import Space as Space
     from chasles.integrate.tableau import Tableau as Tableau
     from chasles.integrate.theta import SymplecticTheta as SymplecticTheta
+    from chasles.io.load import load as load
+    from chasles.io.load import load_with_report as load_with_report
+    from chasles.io.report import Report as Report
+    from chasles.io.result.export import export as export
+    from chasles.io.result.layout import ResultFileError as ResultFileError
+    from chasles.io.result.reader import open as open
+    from chasles.io.result.resume import resume as resume
+    from chasles.io.source import ModelFileError as ModelFileError
     from chasles.model.actuator import Actuator as Actuator
     from chasles.model.body import Body as Body
     from chasles.model.body import Frame as Frame
@@ -85,6 +93,7 @@ if TYPE_CHECKING:
     from chasles.screw.shape import Capsule as Capsule
     from chasles.screw.shape import Cylinder as Cylinder
     from chasles.screw.shape import Ellipsoid as Ellipsoid
+    from chasles.screw.shape import Mesh as Mesh
     from chasles.screw.shape import Sphere as Sphere
     from chasles.simulation.analyse import analyse as analyse
     from chasles.simulation.certificate import Certificate as Certificate
@@ -133,6 +142,13 @@ _NAMES = {
     "integrate.space": ("Space",),
     "integrate.tableau": ("Tableau",),
     "integrate.theta": ("SymplecticTheta",),
+    "io.load": ("load", "load_with_report"),
+    "io.report": ("Report",),
+    "io.source": ("ModelFileError",),
+    "io.result.export": ("export",),
+    "io.result.layout": ("ResultFileError",),
+    "io.result.reader": ("open",),
+    "io.result.resume": ("resume",),
     "model.actuator": ("Actuator",),
     "model.body": ("Body", "Frame"),
     "model.constraint": (
@@ -164,7 +180,7 @@ _NAMES = {
     "relative.loop.closed": ("ClosedMechanism",),
     "relative.mechanism": ("Mechanism",),
     "relative.parameter.identifiability": ("Identifiability", "identify"),
-    "screw.shape": ("Box", "Capsule", "Cylinder", "Ellipsoid", "Sphere"),
+    "screw.shape": ("Box", "Capsule", "Cylinder", "Ellipsoid", "Mesh", "Sphere"),
     "simulation.analyse": ("analyse",),
     "simulation.certificate": ("Certificate", "certify"),
     "simulation.equilibrium": ("equilibrium",),

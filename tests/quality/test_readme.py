@@ -19,6 +19,7 @@ PAGES = [
     "docs/models.md",
     "docs/parameters.md",
     "docs/representations.md",
+    "docs/results.md",
     "docs/screws.md",
     "docs/sensitivities.md",
     "docs/simulation.md",

@@ -76,6 +76,14 @@ class CentralFrames:
         body[..., self._mixed, 3:] = back[..., self._mixed, :]
         return convert_twist(pose_group.Ad_apply(self.central, body), self.poses(q), "body", representation)
 
+    def twist_rates(self, central: ArrayLike, velocity: ArrayLike, rate: ArrayLike) -> np.ndarray:
+        """Time derivatives of the body twists of the users' body frames, (..., bodies, 6), from those of velocities."""
+        q, v, body = (np.array(x, dtype=float) for x in (central, velocity, rate))
+        rotation, mixed = quaternion_to_matrix(q[..., :4]), self._mixed
+        speed, back = (np.einsum("...ji,...j->...i", rotation, x[..., 3:]) for x in (v, body))
+        body[..., mixed, 3:] = (back - np.cross(v[..., :3], speed))[..., mixed, :]
+        return pose_group.Ad_apply(self.central, body)
+
 
 def _central_frames(system: System) -> tuple[np.ndarray, np.ndarray]:
     """Principal moments (bodies, 3) and poses (bodies, 7) of the central frames on the bodies' own."""

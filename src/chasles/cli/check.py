@@ -69,8 +69,7 @@ def report(study: Any) -> dict[str, Any]:
         ],
         "frames": [{"frame": f.name, "body": f.body, "position [m]": _numbers(f.pose[4:])} for f in system.frames],
     }
-    start = study.start("absolute")
-    found = analyse(system, start.get("q"), poses=start.get("poses"))
+    found = analyse(system, poses=study.poses()[0])
     result |= {
         "freedoms": found.generic_freedoms,
         "equations": found.equations,

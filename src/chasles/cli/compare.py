@@ -45,7 +45,7 @@ def compare(
         from chasles.study.compare import compare as run
 
         study = find_study(model, change)
-        start = study.start("absolute")
+        start = study.start()
         if start.pop("assemble", False):
             raise ValueError("compare: the start of this model is to be assembled; write assembled poses into its file")
         methods: str | list[str] = list(METHODS) if method is None else "all" if "all" in method else method

@@ -54,7 +54,7 @@ def _methods() -> dict[str, str]:
 def _spaces() -> dict[str, str]:
     return {
         "SE3": "poses as one group: joints to ground hold to rounding without stabilisation",
-        "SO3xR3": "rotation and position apart: smaller errors of fast motions",
+        "SO3xR3": "rotation and position apart; which has the smaller error depends on the motion",
         "auto": "one of them for each body, by its joints and the stabilisation",
     }
 

@@ -19,8 +19,8 @@ ITERATIONS = 30
 CONVERGED = 1e-13  # of the last step, relative
 DEPENDENT = 1e-10  # of the part of a screw's twist that is across those before it
 # twists of the screws in the child's frame, the basis, the triangle T with J = basis T, coordinates of a vector in it,
-# the error log(G(q)⁻¹ G) and its length before
-SCREW = layout("SCREW", twists=6 * MOST, basis=36, triangle=36, part=6, error=6)
+# the error log(G(q)⁻¹ G), and the axes that the basis was completed from
+SCREW = layout("SCREW", twists=6 * MOST, basis=36, triangle=36, part=6, error=6, axes=6)
 ROOM_OF_SCREWS = SCREW.size
 NOT_A_NUMBER = float("nan")
 
@@ -65,8 +65,12 @@ def across(room, k, count):
 
 
 @kernel
-def make_basis(n, room):
-    """An orthonormal basis: the first n vectors span the twists (J = basis T), the others are across them."""
+def make_basis(n, room, choose):
+    """An orthonormal basis: the first n vectors span the twists (J = basis T), the others are across them.
+
+    They are completed from axes that are chosen anew, or from those chosen before: a choice that followed the pose
+    would exchange rows while Newton's method of a step looks for their multipliers.
+    """
     for k in range(n):
         for c in range(6):
             room[SCREW.basis + 6 * k + c] = room[SCREW.twists + 6 * k + c]
@@ -77,15 +81,16 @@ def make_basis(n, room):
         for c in range(6):
             room[SCREW.basis + 6 * k + c] *= 1.0 / size if size > DEPENDENT else NOT_A_NUMBER
     for k in range(n, 6):
-        best, most = 0, -1.0
-        for c in range(6):  # the axis that is farthest from all so far
-            left = 1.0
-            for i in range(k):
-                left -= room[SCREW.basis + 6 * i + c] ** 2
-            if left > most:
-                best, most = c, left
+        if choose:
+            most = -1.0
+            for c in range(6):  # the axis that is farthest from all so far
+                left = 1.0
+                for i in range(k):
+                    left -= room[SCREW.basis + 6 * i + c] ** 2
+                if left > most:
+                    room[SCREW.axes + k], most = c, left
         for c in range(6):
-            room[SCREW.basis + 6 * k + c] = 1.0 if c == best else 0.0
+            room[SCREW.basis + 6 * k + c] = 1.0 if c == int(room[SCREW.axes + k]) else 0.0
         size = across(room, k, k)
         for c in range(6):
             room[SCREW.basis + 6 * k + c] *= 1.0 / size
@@ -132,9 +137,9 @@ def screw_coordinates(screws, n, R, p, q, room):
     Twists, basis and what is left of the error stay in the room.
     """
     given = (quaternion.from_matrix(R), p)
-    for _ in range(ITERATIONS):
+    for sweep in range(ITERATIONS):
         error = pose.log(pose.compose(pose.inverse(place_screws(screws, n, q, room)), given))
-        make_basis(n, room)
+        make_basis(n, room, sweep == 0)  # by the guess, which is that of the step
         store6(room, SCREW.error, error)
         step = room[SCREW.part : SCREW.part + 6]
         screw_velocities(n, error[0], error[1], room, step)

@@ -95,10 +95,11 @@ class ExplicitRun(Run):
         self.state, self.counts = np.zeros(STATE.size), np.zeros(TALLY.size, dtype=np.int64)
         self.f0, self.x_sum = np.empty(d), np.zeros(d)
         self.memory = np.zeros(layout.scratch_size(int(self.settings[SET.stages]), n, d))
-        self.width = 1 + n + 2 * d
+        self.width, self.row_sizes = 1 + n + 2 * d, (n, d)
         self.rows = int(np.clip(4_000_000 // self.width, 8, ROWS)) if not self.times.size else self.times.size + 2
         self.records = np.empty(self.rows * self.width)
         self.pieces: list[np.ndarray] = []
+        self.handed = False  # the first point, to a sink
         self.addresses = self.operations(*self.needed())
         self._evaluate_start()
         self.first_record = np.concatenate([[self.start], self.y, self.f0, np.zeros(d)])[None]
@@ -277,15 +278,32 @@ class ExplicitRun(Run):
             self.pieces.append(self.records.reshape(self.rows, self.width)[:rows].copy())
             self.counts[TALLY.records] = 0
 
+    def hand_over(self) -> None:
+        assert self.sink is not None
+        self._collect()
+        if not self.handed:
+            self.handed = True
+            if self._has_first():
+                self.sink.rows(self.first_record)
+        for piece in self.pieces:
+            self.sink.rows(piece)
+        self.pieces.clear()
+
+    def _has_first(self) -> bool:
+        """Whether the start is one of the saved points."""
+        return not self.resumed and (not self.times.size or self.start == self.end)
+
+    def no_curve(self) -> str:
+        return NO_CURVE["times"] if self.times.size else "" if self.settings[SET.dense] else NO_CURVE["final"]
+
     def solution(self, success: bool, message: str) -> Solution:
         n, d = self.space.size, self.space.dimension
         self._collect()
-        first = not self.resumed and (not self.times.size or self.start == self.end)
-        pieces = ([self.first_record] if first else []) + self.pieces
+        pieces = ([self.first_record] if self._has_first() and not self.handed else []) + self.pieces
         rows = np.concatenate(pieces) if pieces else np.empty((0, self.width))
         tried = int(self.counts[TALLY.accepted] + self.counts[TALLY.rejected])
         moves, brackets = self._work_per_step()
-        missing = "times" if self.times.size else "" if self.settings[SET.dense] else "final"
+        missing = self.no_curve()
         return Solution(
             self.space,
             self.method,
@@ -304,7 +322,7 @@ class ExplicitRun(Run):
             checkpoint=self.checkpoint(),
             slopes=None if missing else rows[:, 1 + n : 1 + n + d].copy(),
             moves=None if missing else rows[:, 1 + n + d :].copy(),
-            no_curve=NO_CURVE.get(missing, ""),
+            no_curve=missing,
         )
 
     def restore(self, checkpoint: dict[str, np.ndarray]) -> None:

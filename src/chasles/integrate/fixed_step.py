@@ -122,6 +122,8 @@ class FixedRun(Run):
         self.history = np.zeros((2, ITERATIONS))
         self.times = np.array([plan.start, plan.end, plan.step, plan.last, 1.0])
         self.p = np.array(getattr(problem, "parameters", ()), dtype=float).reshape(-1)
+        self.row_sizes = y.size, dimension
+        self.handed = 0  # saved points that a sink has
         self.between = 0  # evaluations for points between the steps
 
     # ------------------------------------------------------------ what derived classes do
@@ -252,6 +254,21 @@ class FixedRun(Run):
         self.counts[COUNTS.rows] = 0
         sign = 1.0 if self.end >= self.start else -1.0
         self.wanted, self.at_times = self.wanted[sign * (self.wanted - self.time) > 0], []
+
+    def hand_over(self) -> None:
+        assert self.sink is not None
+        if self.by_time:
+            nothing = np.zeros(2 * self.saved_f.shape[1])
+            points = self.at_times[self.handed :]
+            rows = np.array([np.concatenate([[t], y.ravel(), nothing]) for t, y in points])
+            self.handed = len(self.at_times)
+        else:
+            new = slice(self.handed, int(self.counts[COUNTS.rows]))
+            t, y = self.saved_t[:, None], self.saved_y.reshape(len(self.saved_t), -1)
+            rows = np.concatenate([x[new] for x in (t, y, self.saved_f, self.saved_x)], axis=1)
+            self.handed = new.stop
+        if len(rows):
+            self.sink.rows(rows)
 
     def solution(self, success: bool, message: str) -> Solution:
         rows = slice(int(self.counts[COUNTS.rows]))

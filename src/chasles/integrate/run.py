@@ -7,11 +7,14 @@ methods it is for; `solve` takes the first one that fits.
 from __future__ import annotations
 
 import logging
+import signal
+import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
@@ -42,6 +45,22 @@ class Ending(NamedTuple):
 
     success: bool
     message: str
+
+
+class Sink(Protocol):
+    """Takes saved points out of a run while it goes on, to a file say; the run then keeps none of them.
+
+    A row of points is (time, point, field value, move since the point before).
+    """
+
+    def begin(self, run: Run) -> None:
+        """Called once, before the first step."""
+
+    def rows(self, rows: np.ndarray) -> None:
+        """Take rows; the array is used again afterwards."""
+
+    def passed(self, run: Run, last: bool) -> None:
+        """Called after the rows of a piece, when the run can be continued from its checkpoint."""
 
 
 def check_span(span) -> tuple[float, float]:
@@ -83,6 +102,22 @@ def saving(save: Any) -> int | None:
     return None
 
 
+@contextmanager
+def undisturbed() -> Iterator[None]:
+    """Put Ctrl-C off until the end of the block."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    came: list[tuple] = []
+    before = signal.signal(signal.SIGINT, lambda *arguments: came.append(arguments))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if came and callable(before):
+        before(*came[0])
+
+
 MOST_STEPS = 10**9  # in a piece; a full buffer ends a piece early, so a count of steps alone knows no bound
 
 
@@ -102,6 +137,8 @@ class Run(ABC):
     start: float
     end: float
     resumed = False
+    row_sizes: tuple[int, int]  # numbers in a point and in a field value or move, for a sink
+    sink: Sink | None = None
 
     def __init__(self, problem: Any, method: Any, span, options: Options):
         self.problem, self.method = problem, method
@@ -138,32 +175,60 @@ class Run(ABC):
 
     @abstractmethod
     def solution(self, success: bool, message: str) -> Solution:
-        """What there is so far."""
+        """What there is so far; without the points that a sink took."""
+
+    @abstractmethod
+    def no_curve(self) -> str:
+        """Why the saved points cannot be interpolated, if so."""
+
+    def hand_over(self) -> None:
+        """Give saved points to the sink that it does not have."""
+        raise TypeError(f"solve: points of {self.method} cannot be taken out while it runs")
 
     # ------------------------------------------------------------ going
 
-    def finish(self, max_steps: int | None = None, progress: bool | None = None) -> Solution:
+    def finish(self, max_steps: int | None = None, progress: bool | None = None, sink: Sink | None = None) -> Solution:
         """Go to the end, or until `max_steps` steps are taken in all. Ctrl-C returns what there is.
 
-        The loop advances in pieces of about a tenth of a second, so that Ctrl-C and progress are attended to.
+        The loop advances in pieces of about a tenth of a second, so that Ctrl-C and progress are attended to, and the
+        sink gets the points.
         """
+        self.sink = sink
+        if sink is not None:
+            sink.begin(self)
         if self.start == self.end:
-            return self.solution(True, "the span is empty")
+            return self._ended(True, "the span is empty")
+        if self.resumed and self.time == self.end:
+            return self._ended(True, "reached the end")
         limit = 64
         with Progress(self.start, self.end, progress) as line:
             while True:
                 if max_steps is not None and (limit := min(limit, max_steps - self.steps)) <= 0:
-                    return self.solution(False, f"stopped after {self.steps} steps")
+                    return self._ended(False, f"stopped after {self.steps} steps")
                 began = time.perf_counter()
                 try:
                     ending = self.advance(limit)
+                    self._pass_on(last=False)
                     line.show(self.time)
                 except KeyboardInterrupt:
-                    return self.solution(False, f"interrupted at t = {self.time:.8g}, after {self.steps} steps")
+                    return self._ended(False, f"interrupted at t = {self.time:.8g}, after {self.steps} steps")
+                except Exception:
+                    self._pass_on(last=True)
+                    raise
                 if ending:
-                    return self.solution(*ending)
+                    return self._ended(*ending)
                 spent = time.perf_counter() - began
                 limit = int(np.clip(limit * 0.1 / max(spent, 1e-6), 16, min(16 * limit, MOST_STEPS)))
+
+    def _pass_on(self, last: bool) -> None:
+        if self.sink is not None:
+            with undisturbed():  # else Ctrl-C could come between giving points away and forgetting them
+                self.hand_over()
+                self.sink.passed(self, last)
+
+    def _ended(self, success: bool, message: str) -> Solution:
+        self._pass_on(last=True)
+        return self.solution(success, message)
 
     def hints(self) -> tuple[str, ...]:
         """How a run that took long could be faster; also logged."""

@@ -15,7 +15,7 @@ from chasles.integrate.implicit import ImplicitRun
 from chasles.integrate.magnus import LinearRun
 from chasles.integrate.method import RKMK
 from chasles.integrate.problem import LieODE as LieODE
-from chasles.integrate.run import Options, Run
+from chasles.integrate.run import Options, Run, Sink
 from chasles.integrate.solution import Solution
 from chasles.integrate.symplectic import SymplecticRun
 
@@ -38,6 +38,7 @@ def solve(
     max_steps: int | None = None,
     resume: dict[str, np.ndarray] | None = None,
     progress: bool | None = None,
+    sink: Sink | None = None,
 ) -> Solution:
     """Integrate a problem from y0 over the span; backwards if the end is before the start.
 
@@ -48,6 +49,7 @@ def solve(
     004 section 4 (absolute tolerance atol, error measured in the algebra, first step T/100). `max_steps` stops early;
     the `checkpoint` of the solution given as `resume`, with everything else unchanged, continues to the same bits.
     `progress` shows a line for long runs; by default on a terminal, after a second. Ctrl-C returns what there is.
+    `sink` takes the saved points while the run goes on, which then keeps none of them.
 
     A run of an explicit method that cannot go on warns, and returns what there is. One of a method that solves
     equations in each step raises `StepError`, whose `solution` has the points before.
@@ -56,7 +58,7 @@ def solve(
     run = start(problem, method, span, y0, options)
     if resume is not None:
         run.restore(resume)
-    return run.finish(max_steps, progress)
+    return run.finish(max_steps, progress, sink)
 
 
 def start(problem: Any, method: Any, span: tuple[float, float], y0: ArrayLike, options: Options) -> Any:

@@ -29,7 +29,7 @@ from chasles.integrate.cotangent import (
 )
 from chasles.integrate.fixed_step import TIMES, FixedRun, clock, record
 from chasles.integrate.newton import COUNTS, DONE, RUNNING
-from chasles.integrate.run import Options, as_field
+from chasles.integrate.run import Options, Run, as_field
 from chasles.integrate.solution import Solution
 from chasles.integrate.theta import SymplecticTheta, theta_step
 from chasles.integrate.variational import (
@@ -180,6 +180,8 @@ class SymplecticRun(FixedRun):
         if self.code != THETA:  # these methods work with the momentum in body axes
             self.y[4:] = s3.AdT_apply(start[:4], start[4:])
         self.start_with(start, f)
+
+    hand_over = Run.hand_over  # the moves between the points are found at the end only
 
     def point(self) -> np.ndarray:
         point = self.y.copy()

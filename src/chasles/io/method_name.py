@@ -9,6 +9,7 @@ from typing import Any
 
 from chasles.integrate import method as explicit
 from chasles.integrate.constrained_method import BLieDF, EnergyMomentum, GeneralizedAlpha, HalfExplicit, Rattle
+from chasles.integrate.gauss import Gauss, LieMidpoint
 from chasles.integrate.method import RKMK, CommutatorFree, CrouchGrossman, Exponentials, LowStorage
 from chasles.integrate.tableau import TABLEAUX
 
@@ -22,6 +23,8 @@ SHORT: dict[str, Callable[[str], Any]] = {
 # with options; the last five are for constrained systems in absolute coordinates
 LONG: dict[str, type] = {
     "rkmk": RKMK,
+    "gauss": Gauss,
+    "lie_midpoint": LieMidpoint,
     "generalized_alpha": GeneralizedAlpha,
     "bliedf": BLieDF,
     "rattle": Rattle,

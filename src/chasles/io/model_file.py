@@ -38,33 +38,57 @@ class Study:
         """Simulate; `changes` are options of `simulate` that replace those of the study."""
         from chasles.simulation.simulate import simulate
 
-        options = {"span": (0.0, 10.0), **self.options, **changes}
+        own = dict(self.options)
         if "step" in changes:  # a fixed step replaces tolerances, and the other way round
-            options.pop("rtol", None), options.pop("atol", None)
+            own = {key: value for key, value in own.items() if key not in ("rtol", "atol")}
         elif "rtol" in changes or "atol" in changes:
-            options.pop("step", None)
+            own.pop("step", None)
+        options = {"span": (0.0, 10.0), **own, **changes}
+        if options.get("coordinates", "relative") == "relative" and "space" not in changes:
+            options.pop("space", None)
         span = options.pop("span")
-        return simulate(self.system, span, **self.start(options.get("coordinates", "relative")), **options)
+        return simulate(self.system, span, **self.start(), **options)
 
-    def start(self, coordinates: str) -> dict[str, Any]:
-        """The start as `simulate` takes it."""
-        result: dict[str, Any] = {}
-        if self.initial.get("assemble") and coordinates == "absolute":
-            result["assemble"] = True
+    def start(self) -> dict[str, Any]:
+        """The start as `simulate` takes it: q and v of the joints, or poses and twists of the bodies."""
+        result: dict[str, Any] = {"assemble": True} if self.initial.get("assemble") else {}
         if "poses" in self.initial or "twists" in self.initial:
             names = [body.name for body in self.system.bodies]
-            poses, twists = self.initial.get("poses", {}), self.initial.get("twists", {})
-            result["poses"] = np.array([poses.get(name, (1.0, 0, 0, 0, 0, 0, 0)) for name in names])
+            poses, twists = self.initial.get("poses"), self.initial.get("twists", {})
+            if poses is None:
+                mechanism = self.system.compile("relative")
+                poses = dict(zip(names, mechanism.poses(mechanism.neutral()), strict=True))
+            result["poses"] = np.array([poses[name] for name in names])
             result["twists"] = np.array([twists.get(name, (0.0,) * 6) for name in names])
         elif "q" in self.initial or "v" in self.initial:
             mechanism = self.system.compile("relative")
-            q, v = mechanism.neutral(), np.zeros(mechanism.nv)
-            for name, values in self.initial.get("q", {}).items():
-                q[mechanism.tree.coordinates[name]] = values
-            for name, values in self.initial.get("v", {}).items():
-                v[mechanism.tree.velocities[name]] = values
-            result["q"], result["v"] = q, v
+            places = {"q": mechanism.tree.coordinates, "v": mechanism.tree.velocities}
+            found = {"q": mechanism.neutral(), "v": np.zeros(mechanism.nv)}
+            for key, array in found.items():
+                for name, values in self.initial.get(key, {}).items():
+                    if name not in places[key]:
+                        raise ValueError(
+                            f"initial.{key}.{name}: there is no joint {name!r} in the tree, whose joints are "
+                            f"{', '.join(map(repr, mechanism.joints))}; coordinates of one that closes a loop follow "
+                            "from those of the others"
+                        )
+                    part = places[key][name]
+                    if np.size(values) != part.stop - part.start:
+                        raise ValueError(
+                            f"initial.{key}.{name}: has {np.size(values)} numbers; expected {part.stop - part.start}"
+                        )
+                    array[part] = values
+            result |= found
         return result
+
+    def poses(self) -> tuple[np.ndarray, np.ndarray]:
+        """Poses and twists of all bodies at the start."""
+        start = self.start()
+        if "poses" in start:
+            return start["poses"], start["twists"]
+        mechanism = self.system.compile("relative")
+        q, v = start.get("q", mechanism.neutral()), start.get("v", np.zeros(mechanism.nv))
+        return mechanism.poses(q), mechanism.twists(q, v)
 
 
 def read_study(
@@ -73,6 +97,11 @@ def read_study(
     """Read a model file. `set` changes values by path, {"bodies.top.mass": 3}; `laws` are the functions it names."""
     sources = read(Path(file))
     return _Builder(sources, dict(set or {}), dict(laws or {})).study()
+
+
+def study_of_text(text: str, where: str, laws: Mapping[str, Any] | None = None) -> Study:
+    """The study that a text holds, as `model_text` writes it; `where` it is from. It includes nothing."""
+    return _Builder([Source(Path(where), text)], {}, dict(laws or {})).study()
 
 
 class _Builder:
@@ -152,7 +181,7 @@ class _Builder:
             if kind == "method":
                 return method_from(given)
             if kind == "save":
-                return given if isinstance(given, int) else self.reader.name(given)
+                return self.reader.whole(given) if not isinstance(given, str) else self.reader.name(given)
             return self.reader.read(kind, given)
         except ModelFileError:
             raise
@@ -179,7 +208,7 @@ class _Builder:
         kind = kinds
         if isinstance(kinds, dict):
             given = entry.pop("kind", None)
-            if given not in kinds:
+            if not isinstance(given, str) or given not in kinds:
                 raise source.error(f"{path}.kind", f"is {given!r}; expected one of {', '.join(kinds)}")
             kind = kinds[given]
         values = self._fields(source, path, kind.fields, entry)
@@ -230,10 +259,18 @@ class _Builder:
 
     def _check_start(self, system: System, initial: Mapping[str, Any]) -> None:
         joints = {joint.name: joint for joint in system.joints}
-        bodies = {body.name for body in system.bodies}
+        bodies = [body.name for body in system.bodies]
+        by_joint, by_body = (
+            [key for key in ("q", "v") if key in initial],
+            [k for k in ("poses", "twists") if k in initial],
+        )
+        if by_joint and by_body:
+            raise self.main.error("initial", f"has {by_joint[0]} and {by_body[0]}; give joints or bodies, not both")
         for key, size in (("q", "nq"), ("v", "nv")):
             for name, values in initial.get(key, {}).items():
                 if name not in joints:
+                    if name.startswith("free "):  # the joint of a body that floats, which the compiled tree has
+                        continue
                     raise self.main.error(f"initial.{key}.{name}", f"there is no joint {name!r}")
                 count, expected = np.size(values), getattr(joints[name], size)
                 if count != expected:
@@ -244,3 +281,5 @@ class _Builder:
                     raise self.main.error(f"initial.{key}.{name}", f"there is no body {name!r}")
                 if (count := np.size(values)) != expected:
                     raise self.main.error(f"initial.{key}.{name}", f"has {count} numbers; expected {expected}")
+        if missing := [name for name in bodies if "poses" in initial and name not in initial["poses"]]:
+            raise self.main.error("initial.poses", f"has no pose for {', '.join(map(repr, missing[:8]))}")

@@ -37,6 +37,8 @@ def model_text(given: System | Study) -> str:
         else:
             entry |= {"mass": body.mass, "com": body.com, "inertia": _inertia(np.array(body.inertia))}
             entry = {key: value for key, value in entry.items() if key in ("name", "mass") or np.any(value)}
+        if not body.physical:
+            entry["physical"] = False
         if body.shapes:
             entry["shapes"] = [_thing(shape, CLASSES[type(shape)]) for shape in body.shapes]
         lines += _entry("bodies", entry)
@@ -139,7 +141,7 @@ def _value(value: Any) -> str:
     if isinstance(value, Law):
         return f"{{ law = {_text(value.__name__)} }}"
     if isinstance(value, Mapping):
-        return "{ " + ", ".join(f"{key} = {_value(item)}" for key, item in value.items()) + " }"
+        return "{ " + ", ".join(f"{_key(key)} = {_value(item)}" for key, item in value.items()) + " }"
     if isinstance(value, np.ndarray):
         return _value(value.tolist())
     if isinstance(value, Iterable):
@@ -150,6 +152,10 @@ def _value(value: Any) -> str:
     if math.isinf(number):
         return "inf" if number > 0 else "-inf"
     return repr(number)
+
+
+def _key(text: str) -> str:
+    return text if text.isascii() and text.isidentifier() else _text(text)
 
 
 def _text(text: str) -> str:

@@ -42,6 +42,7 @@ _POSE = {
 _EACH = {"anyOf": [_NUMBER, _numbers()]}
 TYPES: dict[str, dict[str, Any]] = {
     "name": {"type": "string", "minLength": 1},
+    "path": {"type": "string", "minLength": 1},
     "names": {"type": "array", "items": {"type": "string"}},
     "number": _NUMBER,
     "limit": _NUMBER,

@@ -26,8 +26,12 @@ class ModelFileError(ValueError):
 class Source:
     """A parsed file: its data, and its text for saying where something stands."""
 
-    def __init__(self, file: Path):
+    def __init__(self, file: Path, text: str | None = None):
         self.file = file
+        if text is not None:  # from elsewhere than a file of its own
+            self.text = text
+            self.data = self._parsed()
+            return
         try:
             if file.stat().st_size > LARGEST:
                 raise ModelFileError(str(file), None, "", f"is larger than {LARGEST // 1_000_000} MB")

@@ -99,6 +99,7 @@ BODIES = {
     "inertia": Field("inertia", "about the centre of mass, in the body's axes [kg m²]: 3, 6 (xx, xy, xz, ...) or 3x3"),
     "density": Field("number", "[kg/m³]: mass, centre and inertia then follow from the shapes"),
     "shapes": Field("shapes", "solids, for drawing and for mass properties with a density"),
+    "physical": Field("flag", "false: the numbers are taken though no distribution of mass has them"),
 }
 DRAWN = {"pose": Field("pose", "of the shape on the body"), "colour": Field("numbers", "red, green, blue, opacity")}
 SHAPES = {
@@ -115,6 +116,11 @@ SHAPES = {
         {"radius": Field("number", "[m]", True), "length": Field("number", "without the caps [m]", True), **DRAWN},
     ),
     "ellipsoid": Kind(shape.Ellipsoid, "an ellipsoid", {"radii": Field("vector", "semi-axes [m]", True), **DRAWN}),
+    "mesh": Kind(
+        shape.Mesh,
+        "a surface in a file, for drawing only",
+        {"path": Field("path", "of the file", True), "scale": Field("vector", "along x, y and z"), **DRAWN},
+    ),
 }
 FRAMES = {
     "name": NAME,

@@ -9,6 +9,7 @@ from typing import Any
 from chasles.io.expression import evaluate
 
 LARGEST = 1e60  # numbers beyond this are no quantities of a mechanism
+LONGEST_NAME, LONGEST_PATH = 200, 4000  # characters
 TURNS = ("quaternion", "rotation_vector", "rpy")
 
 
@@ -20,6 +21,7 @@ class Reader:
         self._types: dict[str, Callable[[Any], Any]] = {
             "name": self.name,
             "names": self.names,
+            "path": lambda given: self.name(given, LONGEST_PATH),
             "number": self.number,
             "numbers": self.numbers,
             "each": self.each,
@@ -42,14 +44,8 @@ class Reader:
         """The value of a field of a type; a ValueError says what is wrong."""
         return self._types[kind](given)
 
-    def name(self, given: Any) -> str:
-        if not isinstance(given, str) or not given.strip():
-            raise ValueError(f"is {given!r}; expected a name")
-        if any(ord(c) < 32 or ord(c) == 127 for c in given):
-            raise ValueError(f"is {given!r}; expected a name without control characters")
-        if len(given) > 200:
-            raise ValueError(f"has {len(given)} characters; expected a name of at most 200")
-        return given
+    def name(self, given: Any, longest: int = LONGEST_NAME) -> str:
+        return checked_name(given, longest)
 
     def names(self, given: Any) -> tuple[str, ...]:
         return tuple(self.name(item) for item in _list(given))
@@ -126,6 +122,17 @@ class Reader:
                 f"needs the law {name!r}, which a file cannot hold: give laws={{{name!r}: function}} ({known} given)"
             )
         return self.laws[name]
+
+
+def checked_name(given: Any, longest: int = LONGEST_NAME) -> str:
+    """A name, or a ValueError that says what is wrong with it."""
+    if not isinstance(given, str) or not given.strip():
+        raise ValueError(f"is {given!r}; expected a name")
+    if any(ord(c) < 32 or ord(c) == 127 for c in given):
+        raise ValueError(f"is {given[:longest]!r}; expected a name without control characters")
+    if len(given) > longest:
+        raise ValueError(f"has {len(given)} characters; expected a name of at most {longest}")
+    return given
 
 
 def from_rotation_vector(x: tuple[float, ...]) -> tuple[float, ...]:

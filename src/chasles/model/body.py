@@ -23,6 +23,7 @@ class Body:
     mass [kg]; com: centre of mass in the body's frame [m]; inertia: about the centre of mass, in the axes of the body's
     frame [kg m²], as a 3x3 matrix, six numbers (xx, xy, xz, yy, yz, zz) or three principal moments. With `density`
     [kg/m³] instead, all three follow from the shapes; shapes without density are for drawing only.
+    physical=False takes numbers as they are that no distribution of mass has, as files of robots often hold.
     """
 
     name: str
@@ -31,6 +32,7 @@ class Body:
     inertia: ArrayLike = (0.0, 0.0, 0.0)
     shapes: Sequence[Shape] = ()
     density: float | None = None
+    physical: bool = True
     spatial: np.ndarray = field(init=False, repr=False, compare=False)  # 6x6, in the body's frame
 
     def __post_init__(self):
@@ -44,7 +46,8 @@ class Body:
                 raise ValueError(f"{where}: shapes holds {shape!r}; expected shapes such as chasles.Box(...)")
         matrix = self._from_shapes(where) if self.density is not None else self._from_numbers(where)
         try:
-            spatial.check(matrix, strict=False, name="inertia")
+            if self.physical:
+                spatial.check(matrix, strict=False, name="inertia")
         except ValueError as error:
             raise ValueError(f"{where}: {error}") from None
         matrix.flags.writeable = False
@@ -53,6 +56,8 @@ class Body:
     def _from_numbers(self, where: str) -> np.ndarray:
         mass = as_numbers(where, "mass", self.mass, ())
         com = as_numbers(where, "com", self.com, (3,))
+        if mass < 0:
+            raise ValueError(f"{where}: inertia has negative mass: {mass:.6g}")
         rotational = as_numbers(where, "inertia", self.inertia, (3,), (6,), (3, 3))
         if rotational.shape == (6,):
             rotational = rotational[[[0, 1, 2], [1, 3, 4], [2, 4, 5]]]
@@ -72,7 +77,10 @@ class Body:
         density = float(as_numbers(where, "density", self.density, ()))
         if not density > 0:
             raise ValueError(f"{where}: density is {density:g}; expected a positive number [kg/m³]")
-        matrix = spatial.combine([shape.inertia(density=density) for shape in self.shapes])
+        try:
+            matrix = spatial.combine([shape.inertia(density=density) for shape in self.shapes])
+        except ValueError as error:
+            raise ValueError(f"{where}: {error}") from None
         mass = matrix[5, 5]
         com = np.array([matrix[2, 4], matrix[0, 5], matrix[1, 3]]) / mass
         self._set(mass, com, matrix[:3, :3] - mass * _steiner(com))

@@ -136,7 +136,7 @@ class Analysis:
     def _totals(self, function: str, q: ArrayLike, v: ArrayLike | None) -> list[np.ndarray]:
         arrays = {"q": self.check_q(function, q), "v": EMPTY if v is None else self.check_v(function, "v", v)}
         results, batch = self._run(function, momentum.totals, arrays)
-        return [result.reshape(*batch, -1) for result in results]
+        return [result.reshape(*batch, result.shape[-1]) for result in results]
 
     def _check_mass(self, function: str) -> None:
         if not self.numbers[GRAVITY.size :].reshape(-1, CONSTANT.size)[:, CONSTANT.mass].any():

@@ -312,7 +312,8 @@ class Mechanism(ParameterAnalysis, Derivatives, HigherOrder):
         batch = np.broadcast_shapes(*(array.shape[:-1] for array in given))
         count = math.prod(batch)
         q, v, t = (
-            np.ascontiguousarray(np.broadcast_to(array, batch + array.shape[-1:])).reshape(count, -1) for array in given
+            np.ascontiguousarray(np.broadcast_to(array, batch + array.shape[-1:])).reshape(count, array.shape[-1])
+            for array in given
         )
         tau, wrenches, results = np.empty((count, self.nv)), np.empty((count, 6 * self.links)), np.empty((count, 2))
         states = np.empty(kinematics.STATE.size * (self.links + 1))

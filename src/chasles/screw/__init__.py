@@ -22,7 +22,7 @@ if TYPE_CHECKING:
         convert_twist,
         convert_wrench,
     )
-    from chasles.screw.shape import Box, Capsule, Cylinder, Ellipsoid, Sphere
+    from chasles.screw.shape import Box, Capsule, Cylinder, Ellipsoid, Mesh, Sphere
 
 _NAMES = {
     "axis": ("CentralAxis", "Screw", "ScrewMotion", "central_axis", "screw_motion"),
@@ -30,7 +30,7 @@ _NAMES = {
     "newton_euler": ("wrench_in_frame", "wrench_of_motion"),
     "reciprocity": ("power", "reciprocal", "reciprocal_product", "screw_rate", "wrench_rate"),
     "representation": ("REPRESENTATIONS", "convert_acceleration", "convert_twist", "convert_wrench"),
-    "shape": ("Box", "Capsule", "Cylinder", "Ellipsoid", "Sphere"),
+    "shape": ("Box", "Capsule", "Cylinder", "Ellipsoid", "Mesh", "Sphere"),
 }
 _HOME = {name: module for module, names in _NAMES.items() for name in names}
 
@@ -41,6 +41,7 @@ __all__ = [
     "CentralAxis",
     "Cylinder",
     "Ellipsoid",
+    "Mesh",
     "Screw",
     "ScrewMotion",
     "Sphere",

@@ -1,7 +1,7 @@
 """Solid shapes of uniform density: volume, mass and inertia, in closed form.
 
 A shape is centred at the origin of its own frame, with the axis of a cylinder or capsule along z, and placed on a body
-by a pose.
+by a pose. A `Mesh` is for drawing only: it has no volume, mass or inertia here.
 """
 
 from __future__ import annotations
@@ -166,6 +166,30 @@ class Ellipsoid(Shape):
     def _squared_radii(self):
         a, b, c = (radius * radius / 5.0 for radius in self.radii)
         return b + c, a + c, a + b
+
+
+@dataclass(frozen=True)
+class Mesh(Shape):
+    """A surface in a file, for drawing only. path: of the file, which nothing opens here; scale: along x, y and z."""
+
+    path: str
+    scale: Sequence[float] = (1.0, 1.0, 1.0)
+
+    def __post_init__(self):
+        super().__post_init__()
+        if not isinstance(self.path, str) or not self.path or "\0" in self.path:
+            raise ValueError(f"Mesh: path is {self.path!r}; expected the path of a file")
+        _set(self, "scale", _numbers(self, "scale", self.scale, (3,)))
+        if not all(self.scale):
+            raise ValueError(f"Mesh: scale is {self.scale}; expected numbers that are not zero")
+
+    @property
+    def volume(self) -> float:
+        """None: a ValueError says what to do instead."""
+        raise ValueError(f"Mesh {self.path!r} is for drawing only; give the body mass, com and inertia")
+
+    def _squared_radii(self):
+        return (self.volume,) * 3
 
 
 def _set(shape, name, value):

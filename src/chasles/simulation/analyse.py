@@ -9,10 +9,16 @@ from chasles.absolute.mechanism import AbsoluteMechanism
 from chasles.absolute.mobility import Mobility, mobility
 from chasles.model.system import System
 from chasles.relative.loop.closed import ClosedMechanism, compiled
+from chasles.relative.mechanism import Mechanism
 
 
 def analyse(
-    system: System, q: ArrayLike | None = None, *, poses: ArrayLike | None = None, t: float = 0.0, seed: int = 0
+    system: System | Mechanism | ClosedMechanism | AbsoluteMechanism,
+    q: ArrayLike | None = None,
+    *,
+    poses: ArrayLike | None = None,
+    t: float = 0.0,
+    seed: int = 0,
 ) -> Mobility:
     """Freedoms, redundant constraint equations and the joints they belong to, and whether a configuration is singular.
 
@@ -20,6 +26,8 @@ def analyse(
     first, and at configurations nearby, where what holds only at single configurations does not: printed, or as
     numbers. seed: of the directions in which they are looked for.
     """
+    if not isinstance(system, System):
+        system = system.system
     if poses is None:
         mechanism = compiled(system)
         place = mechanism.neutral() if q is None else mechanism.check_q("analyse", q)

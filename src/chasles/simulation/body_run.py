@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 
 from chasles.absolute.joints import angles_of, armatures
 from chasles.absolute.mechanism import AbsoluteMechanism
 from chasles.lie import pose as pose_group
-from chasles.screw.representation import convert_twist
+from chasles.screw.representation import convert_acceleration, convert_twist
 from chasles.simulation.bodies import BodyDynamics
+from chasles.simulation.joint_motion import JointMotion
 from chasles.simulation.run import Energies, SolvedRun
 
 
@@ -46,15 +47,13 @@ class BodyFrameMotion:
         body = pose_group.Ad_apply(pose_group.inverse(self._frame), self._run.twists[:, self._body])
         return convert_twist(body, self.pose, "body", representation)
 
-
-class JointStates(NamedTuple):
-    """Coordinates and velocities of a joint during a run; time is the first axis."""
-
-    q: np.ndarray
-    v: np.ndarray
+    def acceleration(self, representation: str = "body") -> np.ndarray:
+        """Time derivative of the twist, (times, 6) [rad/s², m/s²]."""
+        body = pose_group.Ad_apply(pose_group.inverse(self._frame), self._run.accelerations[:, self._body])
+        return convert_acceleration(body, self.twist(), self.pose, "body", representation)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class BodyRun(SolvedRun):
     """A motion simulated in absolute coordinates. `t` [s]; at these times `poses` (times, bodies, 7) and body `twists`.
 
@@ -63,7 +62,6 @@ class BodyRun(SolvedRun):
     """
 
     dynamics: BodyDynamics
-    controls: np.ndarray | None = field(default=None, repr=False)  # forces along the joints' velocities at these times
 
     @property
     def mechanism(self) -> AbsoluteMechanism:
@@ -76,46 +74,70 @@ class BodyRun(SolvedRun):
     @cached_property
     def poses(self) -> np.ndarray:
         """Poses of the bodies' frames, (times, bodies, 7)."""
-        return self.mechanism.poses(self._states[0])
+        return self.collected(lambda part: [part.mechanism.poses(part._states[0])])[0]
 
     @cached_property
     def twists(self) -> np.ndarray:
         """Body twists of the bodies' frames, (times, bodies, 6)."""
-        return self.mechanism.twists(*self._states[:2])
+        return self.collected(lambda part: [part.mechanism.twists(*part._states[:2])])[0]
+
+    @cached_property
+    def accelerations(self) -> np.ndarray:
+        """Time derivatives of the body twists of the bodies' frames, (times, bodies, 6)."""
+        return self.collected(lambda part: [part._accelerations()])[0]
+
+    def _accelerations(self) -> np.ndarray:
+        mechanism, (central, velocity, _) = self.mechanism, self._states
+        angles = self.dynamics.angles(self.solution.y)
+        rate = mechanism.accelerations(central, velocity, self.t, angles, self.controls).accelerations
+        return mechanism.twist_rates(central, velocity, rate)
 
     def __getitem__(self, name: str) -> BodyFrameMotion:
+        return BodyFrameMotion(self, name)
+
+    def frame(self, name: str) -> BodyFrameMotion:
+        """The motion of a body or frame, as run[name]."""
         return BodyFrameMotion(self, name)
 
     @cached_property
     def violations(self) -> tuple[np.ndarray, np.ndarray]:
         """Position and velocity violation of each joint and constraint, (times, `mechanism.constraint_names`)."""
-        angles = self.dynamics.angles(self.solution.y)
-        return self.mechanism.residuals(*self._states[:2], self.t, angles)
+        return tuple(self.collected(lambda part: part._violations()))  # type: ignore[return-value]
+
+    def _violations(self) -> tuple[np.ndarray, np.ndarray]:
+        return self.mechanism.residuals(*self._states[:2], self.t, self.dynamics.angles(self.solution.y))
 
     def reactions(self, joint: str) -> np.ndarray:
         """The wrench (torque [N m], force [N]) that a joint exerts on its child body, in the joint's frame on it,
         (times, 6): `AbsoluteMechanism.reactions`."""
-        angles = self.dynamics.angles(self.solution.y)
-        return self.mechanism.reactions(joint, *self._states[:2], self.t, angles, self.controls)
+        return self.collected(lambda part: [part._wrenches(part.mechanism.reactions, joint)])[0]
 
     def coordinate_forces(self, constraint: str) -> np.ndarray:
         """Generalised forces [N m or N] of a coupling on its two coordinates, (times, 2), or of a drive, (times, 1)."""
-        angles = self.dynamics.angles(self.solution.y)
-        return self.mechanism.coordinate_forces(constraint, *self._states[:2], self.t, angles, self.controls)
+        return self.collected(lambda part: [part._wrenches(part.mechanism.coordinate_forces, constraint)])[0]
+
+    def _wrenches(self, function: Callable[..., np.ndarray], name: str) -> np.ndarray:
+        return function(name, *self._states[:2], self.t, self.dynamics.angles(self.solution.y), self.controls)
 
     @cached_property
-    def _coordinates(self) -> tuple[np.ndarray, np.ndarray]:
-        return self.dynamics.coordinates(self.solution.y)
+    def _coordinates(self) -> list[np.ndarray]:
+        return self.collected(lambda part: part.dynamics.coordinates(part.solution.y))
 
-    def joint(self, name: str) -> JointStates:
+    def joint(self, name: str) -> JointMotion:
+        """The motion of a joint."""
+        return JointMotion(self, self.mechanism.system.joint(name, "run.joint"))
+
+    def joint_accelerations(self, name: str) -> np.ndarray:
+        raise ValueError("run: accelerations of joints are those of joint coordinates; see run[name].acceleration()")
+
+    def joint_states(self, name: str) -> tuple[np.ndarray, np.ndarray]:
         """Coordinates and velocities of a joint, as joint coordinates have them.
 
         Angles go on over full turns: counted, if something acts on the joint, else as far as the saved times tell.
         """
         joints = self.mechanism.joint_tables
         if name not in joints.coordinates:
-            self.mechanism.system.joint(name, "run.joint")
-            return JointStates(np.zeros((len(self.t), 0)), np.zeros((len(self.t), 0)))  # a weld
+            return np.zeros((len(self.t), 0)), np.zeros((len(self.t), 0))  # a weld
         q, v = (
             self._coordinates[0][:, joints.coordinates[name]].copy(),
             self._coordinates[1][:, joints.velocities[name]],
@@ -125,18 +147,16 @@ class BodyRun(SolvedRun):
                 ahead = 0.5 * (v[1:, k] + v[:-1, k]) * np.diff(self.t)  # nearly the angle turned between saved times
                 turns = np.round((ahead - np.diff(q[:, k])) / (2 * np.pi))
                 q[1:, k] += 2 * np.pi * np.cumsum(turns)
-        return JointStates(q, v)
+        return q, v
 
-    @cached_property
-    def energy(self) -> Energies:
-        """Energies at the saved times."""
+    def _energies(self) -> Energies:
         mechanism, (central, velocity, work) = self.mechanism, self._states
         masses = np.array([body.mass for body in mechanism.system.bodies])
         spin, speed = velocity[..., :3], velocity[..., 3:]
         kinetic = 0.5 * np.einsum("bi,...bi,...bi->...", mechanism.moments, spin, spin)
         kinetic += 0.5 * np.einsum("b,...bi,...bi->...", masses, speed, speed)
         for name, coordinate, inertia in armatures(mechanism.system.joints):
-            kinetic += 0.5 * inertia * self.joint(name).v[:, coordinate] ** 2
+            kinetic += 0.5 * inertia * self.joint_states(name)[1][:, coordinate] ** 2
         gravity = -np.einsum("b,...bi,i->...", masses, central[..., 4:], np.array(mechanism.system.gravity))
         springs = mechanism.applied_forces(central, velocity, self.t, self.dynamics.angles(self.solution.y))[2]
         return Energies(kinetic, gravity, springs, work)

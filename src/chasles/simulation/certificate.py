@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -103,6 +103,15 @@ def certify(run: Run | BodyRun, tolerances: Mapping[str, float] | None = None) -
     return Certificate(f"certificate of {run.mechanism.system.name!r}", tuple(findings), ended, solution.success)
 
 
+def _largest(run: Run | BodyRun, quantities: Callable[[Any], Iterable[np.ndarray]]) -> list[np.ndarray]:
+    """The largest sizes during the run of quantities (times, ...) that are computed a part of the run at a time."""
+    found: list[np.ndarray] = []
+    for part in run.parts():
+        here = [np.abs(values).max(axis=0) for values in quantities(part)]
+        found = [np.maximum(*pair) for pair in zip(found, here, strict=True)] if found else here
+    return found
+
+
 def _relative(deviation: np.ndarray, *sizes: np.ndarray) -> float:
     """Largest deviation over the largest size."""
     scale = max(float(np.abs(size).max(initial=0.0)) for size in sizes)
@@ -111,10 +120,17 @@ def _relative(deviation: np.ndarray, *sizes: np.ndarray) -> float:
 
 
 def _energy(run: Run | BodyRun, tolerance: float) -> Finding:
-    energy = run.energy
-    off = energy.balance - energy.balance[0]
-    swing = energy.gravity - energy.gravity[0]
-    value = _relative(off, energy.kinetic, swing, energy.springs, energy.work)
+    start = run.part(slice(0, 1)).energy
+
+    def quantities(part: Run | BodyRun) -> Iterable[np.ndarray]:
+        energy = part.energy
+        swing = energy.gravity - start.gravity[0]
+        return energy.balance - start.balance[0], energy.kinetic, swing, energy.springs, energy.work
+
+    value = _relative(*_largest(run, quantities))
+    moving = [item.name for item in run.mechanism.system.constraints if isinstance(item, Drive | CustomConstraint)]
+    if moving and isinstance(run, ClosedRun):  # which counts the work of forces only
+        return Finding("energy balance", value, None, f"not judged: {moving[0]!r} may do work that is not counted")
     return Finding("energy balance", value, tolerance, "of the largest energy or work; work is part of the state")
 
 
@@ -145,11 +161,16 @@ def kept_momenta(mechanism: Mechanism | ClosedMechanism) -> np.ndarray:
 
 def _momenta(run: Run, tolerance: float) -> list[Finding]:
     kept = kept_momenta(run.mechanism)
-    if not len(kept) or run.controls is not None:
+    if not len(kept) or run.controls is not None or not run.mechanism.bodies:
         return []
-    found = run.mechanism.momentum(run.q, run.v) @ kept.T
+
+    def momenta(part: Run) -> np.ndarray:
+        return part.mechanism.momentum(part.q, part.v) @ kept.T
+
+    start = momenta(run.part(slice(0, 1)))[0]
+    off, size = _largest(run, lambda part: (momenta(part) - start, _momentum_of_parts(part)))
     parts = "all six components" if len(kept) == 6 else "about the vertical and along the horizontal"
-    return [Finding("momentum", _relative(found - found[0], _momentum_of_parts(run)), tolerance, parts)]
+    return [Finding("momentum", _relative(off, size), tolerance, parts)]
 
 
 def _momentum_of_parts(run: Run) -> np.ndarray:
@@ -165,12 +186,12 @@ def _violations(run: BodyRun | ClosedRun, limits: Mapping[str, float]) -> list[F
     names = run.mechanism.constraint_names
     if not names:
         return []
-    velocities = run.dynamics.split(run.solution.y)[1]
-    position, speed = run.violations
+    position, speed, velocities = _largest(
+        run, lambda part: (*part.violations, part.dynamics.split(part.solution.y)[1])
+    )
     found = []
-    for what, rows, limit in (("position", position, limits["position"]), ("velocity", speed, limits["velocity"])):
-        worst = rows.max(axis=0)
-        size = 1.0 if what == "position" else 1.0 + float(np.abs(velocities).max())
+    for what, worst, limit in (("position", position, limits["position"]), ("velocity", speed, limits["velocity"])):
+        size = 1.0 if what == "position" else 1.0 + float(velocities.max(initial=0.0))
         note = f"largest at joint {names[int(np.argmax(worst))]!r}"
         found.append(Finding(f"joints, {what}", float(worst.max()) / size, limit, note))
     return found
@@ -179,15 +200,20 @@ def _violations(run: BodyRun | ClosedRun, limits: Mapping[str, float]) -> list[F
 def _group(run: Run | BodyRun, starts: np.ndarray, tolerance: float) -> list[Finding]:
     if not len(starts):
         return []
-    squares = np.sum([run.solution.y[:, starts + k] ** 2 for k in range(4)], axis=0)
-    return [Finding("distance from group", float(np.abs(np.sqrt(squares) - 1).max()), tolerance, "quaternions")]
+
+    def off(part: Run | BodyRun) -> np.ndarray:
+        squares = np.sum([part.solution.y[:, starts + k] ** 2 for k in range(4)], axis=0)
+        return np.sqrt(squares) - 1
+
+    worst = _largest(run, lambda part: (off(part),))[0]
+    return [Finding("distance from group", float(worst.max()), tolerance, "quaternions")]
 
 
 def _error(run: Run | BodyRun, tolerance: float) -> Finding:
     """Error of the first stretch, by doing it again more accurately."""
     options, solution = run.options, run.solution
     inputs = run.controls
-    if inputs is not None and not (inputs == inputs[0]).all():
+    if inputs is not None and _largest(run, lambda part: (part.controls - inputs[0],))[0].any():
         return Finding("error estimate", 0.0, None, "none: the input of a sampled controller jumps")
     last = min(len(run.t) - 1, STRETCH)
     if last < 1:
@@ -205,10 +231,11 @@ def _error(run: Run | BodyRun, tolerance: float) -> Finding:
         run.dynamics, solution.method, span, solution.y[0], None if inputs is None else inputs[0], **finer
     )
     q, v, _ = run.dynamics.split(again.y[-1])
+    there, speed, _ = run.dynamics.split(np.array(solution.y[last]))
     if isinstance(run, BodyRun):
-        poses, velocities, _ = run.dynamics.split(solution.y)
-        position = pose_group.log(pose_group.compose(pose_group.inverse(q), poses[last]))
+        position = pose_group.log(pose_group.compose(pose_group.inverse(q), there))
     else:
-        position, velocities = run.mechanism.difference(run.q[last], q), run.v
-    value = factor * max(_relative(position, np.ones(1)), _relative(velocities[last] - v, velocities, np.ones(1)))
+        position = run.mechanism.difference(there, q)
+    largest = _largest(run, lambda part: (part.dynamics.split(part.solution.y)[1],))[0]
+    value = factor * max(_relative(position, np.ones(1)), _relative(speed - v, largest, np.ones(1)))
     return Finding("error estimate", value, tolerance, note)

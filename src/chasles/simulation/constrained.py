@@ -59,6 +59,7 @@ class ConstrainedRun(FixedRun):
     def __init__(self, problem: BodyDynamics, method: Any, span, y0: np.ndarray, options: Options):
         y = np.array(y0, dtype=float)
         super().__init__(problem, method, span, options, y, 0)
+        self._first = y.copy()
         mechanism = self.mechanism = problem.mechanism
         velocities_alone = nonholonomic_rows(problem, y, check_span(span)[0])
         _refuse_nonholonomic(mechanism, method, velocities_alone)
@@ -160,7 +161,7 @@ class ConstrainedRun(FixedRun):
     def _fill_history(self) -> None:
         """Increments, velocities and works of the first steps, newest first."""
         mechanism, k, n = self.mechanism, self.method.k, self.mechanism.n
-        points = np.array([self.saved_y[0], *self._steps_before[: k - 1]])[::-1]
+        points = np.array([self._first, *self._steps_before[: k - 1]])[::-1]
         q, v, work = self.problem.split(points)
         end = len(self.memory) - TAIL - mechanism.angles_counted - MOST
         past = self.memory[end - 12 * n * MOST : end].reshape(2, MOST, n, 6)

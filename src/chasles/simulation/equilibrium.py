@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from chasles.model.system import System
-from chasles.relative.loop.closed import compiled
+from chasles.relative.loop.closed import tree_of
 from chasles.relative.mechanism import Mechanism
 from chasles.simulation.actuation import Actuation
 
@@ -49,10 +49,7 @@ def equilibrium(
     tolerance: of the largest generalised force, relative to the weight and springs in play. RuntimeError with what is
     left if it is not reached.
     """
-    mechanism = system if isinstance(system, Mechanism) else compiled(system)
-    if not isinstance(mechanism, Mechanism):
-        names = ", ".join(map(repr, mechanism.constraint_names[:8]))
-        raise ValueError(f"equilibrium: for trees only yet; {mechanism.system.name!r} is closed by {names}")
+    mechanism = tree_of("equilibrium", system)
     u = np.zeros(mechanism.nv) if control is None else Actuation.of_tree(mechanism).forces(control)
     place = mechanism.neutral() if q is None else mechanism.check_q("equilibrium", q)
     still = np.zeros(mechanism.nv)

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from chasles.kernel.dual import TANGENTS
 from chasles.kernel.lanes import WIDTH, buffer
 from chasles.model.system import System
+from chasles.relative.loop.closed import tree_of
 from chasles.relative.mechanism import Mechanism
 from chasles.simulation.actuation import Actuation
 from chasles.simulation.dynamics import TreeDynamics
@@ -119,9 +120,9 @@ def linearize(
     δ' = δv - [v, δ] and δv' = ∂a/∂q δ + ∂a/∂v δv + ∂a/∂u δu; the derivatives of the accelerations are exact, by dual
     numbers (laws that do not compile for them are differenced, and `notes` says so).
     """
-    dynamics = TreeDynamics(system)
-    mechanism, nq, nv = dynamics.mechanism, dynamics.nq, dynamics.nv
-    assert isinstance(mechanism, Mechanism)  # which refuses what closes a tree
+    mechanism = tree_of("linearize", system)
+    dynamics = TreeDynamics(mechanism)
+    nq, nv = dynamics.nq, dynamics.nv
     actuation = Actuation.of_tree(mechanism)
     u = np.zeros(actuation.inputs) if control is None else np.atleast_1d(np.asarray(control, dtype=float))
     forces = actuation.forces(u)

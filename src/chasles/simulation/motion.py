@@ -12,7 +12,7 @@ from chasles.absolute.space import SE3_NAME
 from chasles.constraint.rows import HELIX, TILE
 from chasles.integrate.constrained_method import CONSTRAINED_METHODS, EnergyMomentum, Rattle
 from chasles.integrate.event import Event
-from chasles.integrate.run import Options
+from chasles.integrate.run import Options, Sink
 from chasles.integrate.solution import Solution
 from chasles.integrate.solve import solve
 from chasles.simulation.adaptive import AdaptiveRun
@@ -33,16 +33,22 @@ def solve_motion(
     save: Any = "all",
     events: Sequence[Event] = (),
     progress: bool | None = None,
+    resume: dict[str, np.ndarray] | None = None,
+    sink: Sink | None = None,
 ) -> Solution:
     """The motion of a system under constant forces u, by a method for its equations or one for constrained systems."""
     with dynamics.laws_may_raise():
         if not (isinstance(dynamics, BodyDynamics) and isinstance(method, CONSTRAINED_METHODS)):
             more: dict[str, Any] = {"step": step, "rtol": rtol, "atol": atol, "save": save, "events": events}
-            return solve(dynamics.problem(u), method, span, y0, **more, progress=progress)
+            more |= {"progress": progress, "resume": resume, "sink": sink}
+            return solve(dynamics.problem(u), method, span, y0, **more)
         _refuse_unsupported(dynamics, method)
         options = Options(step=step, rtol=rtol, atol=atol, save=save, events=events)
-        run = AdaptiveRun if step is None else ConstrainedRun
-        return run(dynamics.under(u), method, span, y0, options).finish(progress=progress)
+        make = AdaptiveRun if step is None else ConstrainedRun
+        run = make(dynamics.under(u), method, span, y0, options)
+        if resume is not None:
+            run.restore(resume)
+        return run.finish(progress=progress, sink=sink)
 
 
 def _refuse_unsupported(dynamics: BodyDynamics, method: Any) -> None:

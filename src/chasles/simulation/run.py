@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import html
+import importlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any
+from pathlib import Path
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,6 +17,10 @@ from chasles.integrate.solution import Solution
 from chasles.relative.loop.closed import ClosedMechanism
 from chasles.relative.mechanism import Mechanism
 from chasles.simulation.dynamics import TreeDynamics
+from chasles.simulation.joint_motion import JointMotion
+from chasles.simulation.reaction import tree_reactions
+
+PART = 1 << 16  # saved times that are worked on at once
 
 
 @dataclass(frozen=True)
@@ -46,7 +54,7 @@ class FrameMotion:
     @cached_property
     def pose(self) -> np.ndarray:
         """Poses in space, (times, 7)."""
-        return self._run.mechanism.poses(self._run.q, self.name)
+        return self._run.collected(lambda part: [part.mechanism.poses(part.q, self.name)])[0]
 
     @property
     def position(self) -> np.ndarray:
@@ -60,31 +68,27 @@ class FrameMotion:
 
     def twist(self, representation: str = "body") -> np.ndarray:
         """(times, 6) [rad/s, m/s]."""
-        run = self._run
-        return run.mechanism.twists(run.q, run.v, self.name, representation=representation)
+        return self._run.collected(
+            lambda run: [run.mechanism.twists(run.q, run.v, self.name, representation=representation)]
+        )[0]
 
     def acceleration(self, representation: str = "body") -> np.ndarray:
         """Time derivative of the twist, (times, 6) [rad/s², m/s²]."""
-        run = self._run
-        return run.mechanism.accelerations(run.q, run.v, run.a, self.name, representation=representation)
+        return self._run.collected(
+            lambda run: [run.mechanism.accelerations(run.q, run.v, run.a, self.name, representation=representation)]
+        )[0]
 
 
-@dataclass(frozen=True)
-class JointMotion:
-    """Coordinates, velocities and accelerations of a joint during a run; time is the first axis."""
-
-    q: np.ndarray
-    v: np.ndarray
-    a: np.ndarray
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class SolvedRun:
     """What every run has: the solution and how it ended, and its certificate."""
 
     dynamics: Any
     solution: Solution
-    options: dict[str, Any] = field(repr=False)
+    options: dict[str, Any]
+    controls: np.ndarray | None = None  # generalised forces u at the saved times
+    stored: np.ndarray | None = None  # energies that a file has, with a field for each kind
+    task: Any = None  # what `simulate` was asked for
 
     @property
     def t(self) -> np.ndarray:
@@ -109,15 +113,87 @@ class SolvedRun:
         this: Any = self  # one of the two kinds of runs
         return certify(this)
 
+    @cached_property
+    def energy(self) -> Energies:
+        """Energies at the saved times."""
+        if self.stored is not None:
+            return Energies(*(self.stored[item.name] for item in fields(Energies)))
+        return Energies(*self.collected(lambda part: [getattr(part._energies(), f.name) for f in fields(Energies)]))
+
+    def _energies(self) -> Energies:
+        raise NotImplementedError
+
+    # ------------------------------------------------------------ in parts, for runs larger than memory
+
+    def part(self, rows: slice) -> Self:
+        """The run at some of its saved times only, in memory."""
+        s = self.solution
+        cut: dict[str, Any] = {name: _cut(getattr(s, name), rows) for name in ("t", "y", "slopes", "moves")}
+        return replace(
+            self,
+            solution=replace(s, **cut),
+            controls=_cut(self.controls, rows),
+            stored=_cut(self.stored, rows),
+        )
+
+    def parts(self, rows: int = PART) -> Iterator[Self]:
+        """The run in parts of so many saved times, one after the other."""
+        for first in range(0, len(self), rows):
+            yield self.part(slice(first, min(first + rows, len(self))))
+
+    def collected(self, function: Callable[[Self], Sequence[np.ndarray]]) -> list[np.ndarray]:
+        """Arrays of the whole run, time first, from a function that is called with a part at a time."""
+        if len(self) <= PART:
+            return list(function(self))
+        columns = zip(*(function(part) for part in self.parts()), strict=True)
+        return [np.concatenate(column) for column in columns]
+
+    # ------------------------------------------------------------ to other forms
+
+    def save(self, file: str | Path, quantities: str | Iterable[str] = "all") -> None:
+        """Write the run to a result file, with what can be computed from it, for other programs: see `save_run`."""
+        _files("writer").save_run(self, Path(file), quantities)
+
+    def export(self, file: str | Path) -> None:
+        """Write the run as a table, by the ending of the file: .csv or .npz."""
+        _files("export").export(self, file)
+
+    def to_pandas(self):
+        """A pandas.DataFrame with time as its index and the columns of `export`."""
+        return _files("export").to_pandas(self)
+
+    def to_xarray(self):
+        """An xarray.Dataset with dimensions time, body and joint."""
+        return _files("export").to_xarray(self)
+
+    # ------------------------------------------------------------ shown
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        title, *lines = str(self).splitlines()
+        return f"<b>{html.escape(title)}</b><br>" + "<br>".join(map(html.escape, lines))
+
     def _described(self, what: str) -> str:
         s = self.solution
+        times = f"t = {self.t[0]:g} to {self.t[-1]:g} s, {len(self)} points" if len(self) else "no point"
         return (
-            f"{what}, t = {self.t[0]:g} to {self.t[-1]:g} s\n{s.method}: {s.steps} steps, {s.rejections} rejected, "
+            f"{what}, {times}\n{s.method}: {s.steps} steps, {s.rejections} rejected, "
             f"{s.evaluations} evaluations, {s.seconds:.3g} s\n{s.message}"
         )
 
 
-@dataclass(frozen=True)
+def _cut(array: np.ndarray | None, rows: slice) -> np.ndarray | None:
+    return None if array is None else np.array(array[rows])
+
+
+def _files(module: str) -> Any:
+    """Files are a layer above this one, loaded only if one is wanted."""
+    return importlib.import_module(f"chasles.io.result.{module}")
+
+
+@dataclass(frozen=True, repr=False)
 class Run(SolvedRun):
     """A simulated motion. `t` [s], and at these times `q`, `v`, `a` in joint coordinates.
 
@@ -126,7 +202,6 @@ class Run(SolvedRun):
     """
 
     dynamics: TreeDynamics
-    controls: np.ndarray | None = field(default=None, repr=False)  # generalised forces u at the saved times
 
     @property
     def mechanism(self) -> Mechanism | ClosedMechanism:
@@ -143,27 +218,49 @@ class Run(SolvedRun):
     @cached_property
     def a(self) -> np.ndarray:
         """Joint accelerations, from the equations of motion at the saved states."""
+        if self.solution.slopes is not None:  # (v, a, power) there
+            return self.solution.slopes[:, self.dynamics.nv : 2 * self.dynamics.nv]
+        return self.collected(lambda part: [part._accelerations()])[0]
+
+    def _accelerations(self) -> np.ndarray:
         u = 0.0 if self.controls is None else self.controls
         return self.mechanism.accelerations_under(self.q, self.v, u, self.t)
 
     def __getitem__(self, name: str) -> FrameMotion:
         return FrameMotion(self, name)
 
+    def frame(self, name: str) -> FrameMotion:
+        """The motion of a body or frame, as run[name]."""
+        return FrameMotion(self, name)
+
     def joint(self, name: str) -> JointMotion:
         """The motion of a joint."""
-        if name not in self.mechanism.tree.coordinates:
-            self.mechanism.system.joint(name, "run.joint")
-        iq, iv = self.mechanism.tree.coordinates[name], self.mechanism.tree.velocities[name]
-        return JointMotion(self.q[:, iq], self.v[:, iv], self.a[:, iv])
+        found = next((joint for joint in self.mechanism.tree.joints if joint.name == name), None)
+        return JointMotion(self, found or self.mechanism.system.joint(name, "run.joint"))
+
+    def joint_states(self, name: str) -> tuple[np.ndarray, np.ndarray]:
+        """Coordinates and velocities of a joint."""
+        tree = self.mechanism.tree
+        if name not in tree.coordinates:  # a weld
+            return np.zeros((len(self), 0)), np.zeros((len(self), 0))
+        return self.q[:, tree.coordinates[name]], self.v[:, tree.velocities[name]]
+
+    def joint_accelerations(self, name: str) -> np.ndarray:
+        """Time derivatives of the velocities of a joint."""
+        velocities = self.mechanism.tree.velocities
+        return self.a[:, velocities[name]] if name in velocities else np.zeros((len(self), 0))
+
+    def reactions(self, joint: str) -> np.ndarray:
+        """The wrench (torque [N m], force [N]) that a joint exerts on its child body, in the joint's frame on it,
+        (times, 6); forces along its coordinates are not part of it."""
+        return self.collected(lambda part: [tree_reactions(part, joint)])[0]
 
     def __call__(self, times: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
         """q and v at any times in the span, on the curve through the saved points."""
         q, v, _ = self.dynamics.split(self.solution(times))
         return q, v
 
-    @cached_property
-    def energy(self) -> Energies:
-        """Energies at the saved times."""
+    def _energies(self) -> Energies:
         kinetic, gravity = self.mechanism.energy(self.q, self.v)
         springs = self.mechanism.applied_forces(self.q, self.v, self.t).stored
         return Energies(kinetic, gravity, springs, self.dynamics.split(self.solution.y)[2])

@@ -18,6 +18,7 @@ from chasles.kernel.lanes import WIDTH
 from chasles.lie import pose as pose_group
 from chasles.lie.arrays import real_array
 from chasles.model.system import System
+from chasles.relative.loop.closed import ClosedMechanism, tree_of
 from chasles.relative.mechanism import Mechanism
 from chasles.simulation.actuation import Actuation
 from chasles.simulation.dynamics import TreeDynamics
@@ -118,10 +119,12 @@ def sensitivities(
     a number of steps. Three directions are taken at once, on `threads` threads (default: one for each processor).
     """
     family = None
-    if isinstance(system, System | Mechanism):
+    if taken := [name for name in parameters or {} if name in ("q", "v", "control", "directions")]:
+        raise ValueError(f"sensitivities: {taken[0]!r} names other derivatives; give the parameter another name")
+    if isinstance(system, System | Mechanism | ClosedMechanism):
         if parameters:
             raise ValueError("sensitivities: with parameters, system must be a function of them that returns a System")
-        mechanism = system if isinstance(system, Mechanism) else Mechanism(system)
+        mechanism = tree_of("sensitivities", system)
     elif callable(system):
         family = Family(system, parameters or {})
         mechanism = family.base

@@ -56,5 +56,7 @@ def prepare(
         raise ValueError(f'{where}: coordinates {coordinates!r}; expected "relative" or "absolute"')
     if poses is not None or twists is not None:
         raise ValueError(f'{where}: poses and twists are for coordinates="absolute"; give q and v')
+    if space != "auto" or trivialization != "left":
+        raise ValueError(f'{where}: space and trivialization are for coordinates="absolute"')
     tree = dynamics_of(system, stabilization == "projection", feedback)
     return tree, tree.start(start, q, v, assemble), ClosedRun if isinstance(tree, ClosedDynamics) else Run

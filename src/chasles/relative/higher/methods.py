@@ -206,7 +206,7 @@ class HigherOrder:
         sizes = {"results": results, "orders": results + 1, "loads": len(loads)}
         algorithm = inverse_series.inverse_series if hybrid else inverse_rates.inverse_rates
         (tau,), batch = self._run(name, algorithm, arrays, sizes)
-        tau = tau.reshape(*batch, -1)[..., : results * self.nv]
+        tau = tau.reshape(*batch, tau.shape[-1])[..., : results * self.nv]
         return _by_order(tau, batch, results, (self.nv,), scaled=hybrid)
 
     def forward_dynamics_rates(

@@ -187,7 +187,7 @@ class ClosedMechanism:
 
         tolerance: of the singular values of J M^(-1/2) with rows of length one.
         """
-        return assembly.closure(self, self.check_q("closure", q), t, tolerance)
+        return assembly.closure(self, self._one("closure", q), t, tolerance)
 
     def mobility(self, q: ArrayLike, t: float = 0.0) -> int:
         """Freedoms that the constraints leave at a configuration: velocities minus independent rows."""
@@ -206,13 +206,23 @@ class ClosedMechanism:
 
         The steps are the shortest in the metric of the masses and are damped.
         """
-        return assembly.assemble(self, self.neutral() if q is None else self.check_q("assemble", q), t)
+        return assembly.assemble(self, self.neutral() if q is None else self._one("assemble", q), t)
 
     def consistent_velocities(self, q: ArrayLike, v: ArrayLike, t: float = 0.0) -> np.ndarray:
         """The velocities that satisfy all constraints at q, nearest in the kinetic energy of the difference;
         AssemblyError if there are none."""
         name = "consistent_velocities"
-        return assembly.consistent_velocities(self, self.check_q(name, q), self.check_v(name, "v", v), t)
+        velocities = self.check_v(name, "v", v)
+        if velocities.ndim != 1:
+            raise ValueError(f"{name}: v has shape {velocities.shape}; one state at a time")
+        return assembly.consistent_velocities(self, self._one(name, q), velocities, t)
+
+    def _one(self, function: str, q: ArrayLike) -> np.ndarray:
+        """Coordinates of one state."""
+        found = self.check_q(function, q)
+        if found.ndim != 1:
+            raise ValueError(f"{function}: q has shape {found.shape}; one state at a time")
+        return found
 
     # ------------------------------------------------------------ dynamics
 
@@ -300,6 +310,17 @@ class ClosedMechanism:
 def _copy(array: np.ndarray) -> np.ndarray:
     """A copy in the order of rows; np.array alone would keep the order in memory of what is broadcast."""
     return np.array(array, order="C")
+
+
+def tree_of(function: str, system: System | Mechanism | ClosedMechanism) -> Mechanism:
+    """The mechanism of a tree, for functions that serve no others yet: these get a ValueError that says so."""
+    mechanism = compiled(system) if isinstance(system, System) else system
+    if isinstance(mechanism, ClosedMechanism):
+        names = ", ".join(map(repr, mechanism.constraint_names[:8]))
+        raise ValueError(f"{function}: for trees only yet; {mechanism.system.name!r} is closed by {names}")
+    if not isinstance(mechanism, Mechanism):
+        raise ValueError(f"{function}: is given {mechanism!r}; expected a System or a Mechanism")
+    return mechanism
 
 
 def compiled(system: System, cut: Iterable[str] = (), **options: Any) -> Mechanism | ClosedMechanism:

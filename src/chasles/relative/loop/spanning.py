@@ -130,4 +130,5 @@ def _share(body: Body, name: str, parts: int) -> Body:
     if parts == 1:
         return body
     inertia = np.array(body.inertia) / parts
-    return Body(name, body.mass / parts, body.com, inertia, body.shapes if name == body.name else ())
+    shapes = body.shapes if name == body.name else ()
+    return Body(name, body.mass / parts, body.com, inertia, shapes, physical=body.physical)

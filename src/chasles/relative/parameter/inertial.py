@@ -66,14 +66,15 @@ def names_of(system: System, tree: Tree, terms: tuple[str, ...]) -> tuple[str, .
 def body_with(body: Body, ten: np.ndarray) -> Body:
     """The body with ten parameters; ValueError that names it if no distribution of mass has them."""
     try:
-        spatial.check(spatial.from_parameters(ten), strict=False)
+        if body.physical:
+            spatial.check(spatial.from_parameters(ten), strict=False)
     except ValueError as error:
         raise ValueError(f"body {body.name!r}: {error}") from None
     mass = float(ten[0])
     com = ten[1:4] / mass if mass else np.zeros(3)
     steiner = (com @ com) * np.eye(3) - np.outer(com, com)
     central = ten[[[4, 5, 6], [5, 7, 8], [6, 8, 9]]] - mass * steiner
-    return Body(body.name, mass, com, central, body.shapes)
+    return Body(body.name, mass, com, central, body.shapes, physical=body.physical)
 
 
 def system_with(system: System, tree: Tree, parameters: np.ndarray, terms: tuple[str, ...]) -> System:

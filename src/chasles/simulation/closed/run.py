@@ -12,7 +12,7 @@ from chasles.simulation.closed.dynamics import ClosedDynamics
 from chasles.simulation.run import Run
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ClosedRun(Run):
     """A `Run` of a closed mechanism, in the coordinates of its tree; `violations` and `reactions` are those of what
     closes it."""
@@ -26,6 +26,9 @@ class ClosedRun(Run):
     @cached_property
     def violations(self) -> tuple[np.ndarray, np.ndarray]:
         """Position and velocity violation of each constraint, (times, `mechanism.constraint_names`)."""
+        return tuple(self.collected(lambda part: part._violations()))  # type: ignore[return-value]
+
+    def _violations(self) -> tuple[np.ndarray, np.ndarray]:
         found = self.mechanism.violation(self.q, self.v, t=self.t)
         assert found.velocity is not None
         return found.position, found.velocity
@@ -33,5 +36,8 @@ class ClosedRun(Run):
     def reactions(self, joint: str) -> np.ndarray:
         """The wrench (torque [N m], force [N]) that a cut joint or constraint exerts on its child body, in the joint's
         frame on it, (times, 6): `ClosedMechanism.reactions`."""
+        return self.collected(lambda part: [part._wrenches(joint)])[0]
+
+    def _wrenches(self, joint: str) -> np.ndarray:
         u = 0.0 if self.controls is None else self.controls
         return self.mechanism.reactions(joint, self.q, self.v, u, self.t)

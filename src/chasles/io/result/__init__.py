@@ -1,0 +1,1 @@
+"""Result files: a run in one HDF5 file."""

@@ -1,0 +1,224 @@
+"""What a result file says of how its run came about, enough to do it again: as text, and back to a task."""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import inspect
+import json
+import platform
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numba
+import numpy as np
+
+from chasles.integrate.event import Event
+from chasles.io.method_name import method_from, name_of
+from chasles.io.model_file import study_of_text
+from chasles.io.model_writer import model_text
+from chasles.io.result.layout import ResultFileError
+from chasles.model.law import Law, PythonLaw
+from chasles.model.system import System
+from chasles.relative.loop.closed import ClosedMechanism
+from chasles.relative.loop.tables import HEAD
+from chasles.simulation.bodies import BodyDynamics
+from chasles.simulation.body_run import BodyRun
+from chasles.simulation.closed.dynamics import ClosedDynamics
+from chasles.simulation.closed.run import ClosedRun
+from chasles.simulation.dynamics import TreeDynamics
+from chasles.simulation.run import Run
+from chasles.simulation.task import Task
+
+
+def fingerprint(function: Any) -> dict[str, str]:
+    """Name and hash of the source of a user's function; of its code where there is no source."""
+    name = getattr(function, "__name__", type(function).__name__)
+    plain = getattr(function, "function", function)  # of a law or field
+    try:
+        source = inspect.getsource(plain)
+    except (OSError, TypeError):
+        code = getattr(plain, "__code__", None)
+        source = repr(None if code is None else (code.co_code, code.co_names, repr(code.co_consts)))
+    return {"name": name, "hash": hashlib.sha256(source.encode()).hexdigest()}
+
+
+def laws_of(system: System) -> dict[str, Law]:
+    """The laws of a system by name."""
+    laws: dict[str, Law] = {}
+    for item in (*system.forces, *system.constraints):
+        for value in (getattr(item, field.name) for field in fields(item)):
+            if isinstance(value, Law) and laws.setdefault(value.__name__, value) is not value:
+                raise ValueError(
+                    f"results: two laws are called {value.__name__!r}; a file knows them by name: give them names"
+                )
+    return laws
+
+
+def describe(task: Task) -> tuple[dict[str, Any], str]:
+    """The header of a task, and its model as the text of a model file."""
+    system, more = task.dynamics.mechanism.system, task.more
+    save = more["save"]
+    header = {
+        "created": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "command": sys.argv,
+        "versions": {
+            "chasles": sys.modules["chasles"].__version__,
+            "python": platform.python_version(),
+            "numpy": np.__version__,
+            "numba": numba.__version__,
+            "h5py": h5py.__version__,
+            "hdf5": h5py.version.hdf5_version,
+            "machine": f"{platform.system()} {platform.machine()}",
+        },
+        "system": system.name,
+        "dynamics": _dynamics_as_text(task.dynamics),
+        "span": list(task.span),
+        "method": name_of(task.method),
+        "options": {
+            **task.options,
+            "save": save if isinstance(save, str | int) else np.asarray(save, dtype=float).tolist(),
+        },
+        "control": None if task.u is None else task.u.tolist(),
+        "period": task.period,
+        "controller": None if task.controller is None else fingerprint(task.controller),
+        "laws": [fingerprint(law) for law in laws_of(system).values()],
+        "events": [
+            {
+                **fingerprint(event.function),
+                "name": event.name,
+                "direction": event.direction,
+                "terminal": event.terminal,
+            }
+            for event in more["events"]
+        ],
+    }
+    return json.loads(json.dumps(header)), model_text(system)
+
+
+def task_of(
+    file: Path,
+    header: Mapping[str, Any],
+    model: str,
+    start: np.ndarray,
+    laws: Mapping[str, Any] | None,
+    events: Sequence[Event] | None,
+    controller: Callable | None,
+    needed: bool,
+) -> Task:
+    """The task of a header. If they are `needed`, the user's functions must be given again and be the same; else the
+    missing ones are replaced by functions that say so when they are called."""
+    given = dict(laws or {})
+    for law in header["laws"]:
+        name = law["name"]
+        if name in given:
+            _check(file, "law", law, given[name], f"laws={{{name!r}: function}}")
+        elif needed:
+            raise ResultFileError(file, f"needs the law {name!r} again: give laws={{{name!r}: function}}")
+        else:
+            given[name] = PythonLaw(_missing(file, "law", name, f"open(..., laws={{{name!r}: function}})"))
+    for name in given:
+        if name not in [law["name"] for law in header["laws"]]:
+            raise ResultFileError(file, f"has no law {name!r}")
+    found = _events(file, header["events"], events, needed)
+    if header["controller"] is not None:
+        name = header["controller"]["name"]
+        if controller is not None:
+            _check(file, "controller", header["controller"], controller, "controller=function")
+        elif needed:
+            raise ResultFileError(file, f"needs its controller {name!r} again: give controller=function")
+        else:
+            controller = _missing(file, "controller", name, "resume(..., controller=function)")
+    try:
+        system = study_of_text(model, f"{file}, model", given).system
+        dynamics, make = _dynamics_of_text(header["dynamics"], system)
+        if needed and isinstance(dynamics, ClosedDynamics):  # which finds out how many constraints are independent
+            dynamics.start(float(header["span"][0]), *dynamics.split(start)[:2], assemble=False)
+        more = {**header["options"], "events": found}
+        if isinstance(more["save"], list):
+            more["save"] = np.array(more["save"])
+        u = None if header["control"] is None else np.array(header["control"])
+        first, last = map(float, header["span"])
+        return Task(
+            *(dynamics, make, method_from(header["method"]), (first, last), start, more, u, controller),
+            period=header["period"],
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise ResultFileError(file, f"its model or options cannot be read: {error}") from error
+
+
+def _dynamics_as_text(dynamics: Any) -> dict[str, Any]:
+    if isinstance(dynamics, BodyDynamics):
+        mechanism = dynamics.mechanism
+        return {
+            "kind": "bodies",
+            "space": mechanism.spaces,
+            "projected": dynamics.projected,
+            "baumgarte": list(mechanism.baumgarte),
+            "inputs": mechanism.inputs,
+            "trivialization": "right" if dynamics.spatial else "left",
+        }
+    if isinstance(dynamics, ClosedDynamics):
+        split, own = dynamics.mechanism.split, {joint.name: joint for joint in dynamics.mechanism.system.joints}
+        parts = [joint for joint in split.system.joints if joint.name in own and joint.child != own[joint.name].child]
+        feedback = int(dynamics.parameters.view(np.int64)[HEAD.feedback])
+        return {
+            "kind": "closed",
+            "cut": [joint.name for joint in (*split.cut, *parts)],
+            "projected": dynamics.projected,
+            "baumgarte": dynamics.parameters[feedback : feedback + 2].tolist(),
+        }
+    return {"kind": "tree"}
+
+
+def _dynamics_of_text(given: Mapping[str, Any], system: System) -> tuple[Any, type]:
+    options = dict(given)
+    kind = options.pop("kind")
+    if kind == "bodies":
+        first, second = options.pop("baumgarte")
+        return BodyDynamics(system, baumgarte=(first, second), **options), BodyRun
+    if kind == "closed":
+        return ClosedDynamics(ClosedMechanism(system, options.pop("cut")), **options), ClosedRun
+    if kind == "tree":
+        return TreeDynamics(system), Run
+    raise ValueError(f"dynamics of kind {kind!r}")
+
+
+def _events(file: Path, stored: Sequence[Mapping], given: Sequence[Event] | None, needed: bool) -> tuple[Event, ...]:
+    if given is None and (not needed or not stored):
+        return tuple(
+            Event(
+                _missing(file, "event", e["name"], "resume(..., events=[...])"),
+                e["direction"],
+                e["terminal"],
+                e["name"],
+            )
+            for e in stored
+        )
+    names = ", ".join(repr(event["name"]) for event in stored) or "none"
+    if given is None or [event.name for event in given] != [event["name"] for event in stored]:
+        raise ResultFileError(file, f"needs its events again, events=[...], in their order: {names}")
+    for event, before in zip(given, stored, strict=True):
+        _check(file, "event", before, event.function, "events=[...]")
+        if (event.direction, event.terminal) != (before["direction"], before["terminal"]):
+            raise ResultFileError(file, f"direction or terminal of the event {event.name!r} are not those of the run")
+    return tuple(given)
+
+
+def _check(file: Path, what: str, stored: Mapping[str, str], function: Any, how: str) -> None:
+    if fingerprint(function)["hash"] != stored["hash"]:
+        raise ResultFileError(
+            file, f"the source of the {what} {stored['name']!r} is not that of the run; give the same, {how}"
+        )
+
+
+def _missing(file: Path, what: str, name: str, how: str) -> Callable:
+    def missing(*arguments: Any) -> Any:
+        raise ResultFileError(file, f"the {what} {name!r} is not in the file; to compute with it, {how}")
+
+    missing.__name__ = name
+    return missing

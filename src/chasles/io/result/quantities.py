@@ -1,0 +1,73 @@
+"""Quantities that follow from the states of a run, written into its file for programs that do not know the model."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+
+from chasles.simulation.body_run import BodyRun
+
+KNOWN = ("poses", "twists", "accelerations", "reactions")
+WIDTH = {"poses": 7, "twists": 6, "accelerations": 6, "reactions": 6}
+
+
+def check(wanted: str | Iterable[str]) -> tuple[str, ...]:
+    """The names of quantities; "all" are all."""
+    names = KNOWN if wanted == "all" else (wanted,) if isinstance(wanted, str) else tuple(wanted)
+    for name in names:
+        if name not in KNOWN:
+            raise ValueError(f"save: there is no quantity {name!r}; there are {', '.join(KNOWN)}")
+    return names
+
+
+def of_bodies(part: Any, name: str) -> np.ndarray:
+    """Poses, body twists or their rates of all bodies, (times, bodies, 6 or 7)."""
+    if isinstance(part, BodyRun):
+        return getattr(part, name)
+    if name == "poses":
+        return part.mechanism.poses(part.q)
+    if name == "twists":
+        return part.mechanism.twists(part.q, part.v)
+    return part.mechanism.accelerations(part.q, part.v, part.a)
+
+
+def of_joints(part: Any, names: tuple[str, ...]) -> np.ndarray:
+    """Reactions of joints, (times, joints, 6)."""
+    found = np.empty((len(part), len(names), 6))
+    for k, name in enumerate(names):
+        found[:, k] = part.reactions(name)
+    return found
+
+
+def joints_with_reactions(run: Any) -> tuple[str, ...]:
+    """The joints whose reactions are known."""
+    found, first = [], run.part(slice(0, 1))
+    for joint in run.mechanism.system.joints:
+        try:
+            first.reactions(joint.name)
+        except ValueError:
+            continue
+        found.append(joint.name)
+    return tuple(found)
+
+
+def add(file: Path, run: Any, wanted: tuple[str, ...]) -> None:
+    """Write quantities, (times, bodies or joints, ...), into the group `derived`, a part of the run at a time."""
+    if not wanted:
+        return
+    with h5py.File(file, "r+") as h5:
+        group = h5.create_group("derived")
+        for name in wanted:
+            forces = name == "reactions"
+            names = joints_with_reactions(run) if forces and len(run) else () if forces else tuple(run.mechanism.bodies)
+            data = group.create_dataset(name, (len(run), len(names), WIDTH[name]), "<f8")
+            data.attrs["names"] = np.bytes_(json.dumps(names))
+            at = 0
+            for part in run.parts():
+                data[at : at + len(part)] = of_joints(part, names) if forces else of_bodies(part, name)
+                at += len(part)

@@ -1,0 +1,259 @@
+"""Writing a result file while a run goes on; killed at any moment, it leaves a file that opens."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from chasles.integrate import run as integration
+from chasles.integrate.fixed_step import schedule
+from chasles.integrate.run import saving
+from chasles.integrate.solution import Solution
+from chasles.io.result import quantities as derived
+from chasles.io.result.checkpoint import Checkpoint, memory_of, packed, slot_size
+from chasles.io.result.header import describe
+from chasles.io.result.layout import COUNTS, OUTCOME, ResultFileError, Sizes, copy, lay_out, put, replacing
+from chasles.io.result.reader import WORK, Stored, read, run_of
+from chasles.simulation.task import JUMPS, Task
+
+EVERY = 0.25  # seconds between checkpoints
+SAFE = 30.0  # seconds after which the disk is told to keep what it has
+FIRST = 1 << 26  # bytes of room at first, where the number of rows is not known before
+EVENTS = 64  # room for events at first
+
+
+class ResultWriter:
+    """A `Recorder` of `simulate`, see `Task`."""
+
+    def __init__(self, file: Path, task: Task, header: dict[str, Any], model: str):
+        self.file, self.task, self.header, self.model = file, task, header, model
+        self.descriptor = -1
+        self.sizes = Sizes(0, 0, 0, 0)
+        self.rows_done = self.events_done = self.seen = self.sequence = self.pieces = 0
+        self.room = (0, 0)
+        self.offsets: dict[str, int] = {}
+        self.saved = self.synced = time.perf_counter()
+        self.work: dict[str, float] = dict.fromkeys(WORK, 0)  # of the pieces before
+        self.stopped = ""
+
+    @classmethod
+    def start(cls, file: Path, task: Task) -> ResultWriter:
+        """A new file. One that is there is replaced if it is the result of a run that has ended."""
+        if file.exists() and read(file).outcome is None:
+            raise ResultFileError(
+                file, f"holds a run that has not ended; continue it with resume({file.name!r}), or delete the file"
+            )
+        return cls(file, task, *describe(task))
+
+    @classmethod
+    def again(cls, stored: Stored, task: Task) -> ResultWriter:
+        """The file of a run that is continued from its checkpoint."""
+        writer = cls(stored.file, task, stored.header, stored.model)
+        writer.sizes, writer.room, writer.offsets = stored.sizes, stored.room, stored.offsets
+        writer.descriptor = os.open(stored.file, os.O_RDWR)
+        writer._count("ended", 0)
+        if stored.checkpoint:
+            note = stored.checkpoint.note
+            writer.rows_done, writer.events_done = note["rows"], note["events"]
+            writer.sequence, writer.pieces = stored.checkpoint.sequence, note["pieces"]
+            before = note["work"]
+            writer.work |= before if task.controller is not None else {"seconds": before["seconds"]}
+        writer._count("rows", writer.rows_done)
+        writer._count("events", writer.events_done)
+        return writer
+
+    # ------------------------------------------------------------ what a run calls
+
+    def begin(self, run: integration.Run) -> None:
+        if self.descriptor < 0:
+            self.make(*run.row_sizes, 0, run.checkpoint(), run.no_curve())
+        run.hand_over()
+        self.passed(run, last=True)
+
+    def rows(self, rows: np.ndarray) -> None:
+        if self.rows_done + len(rows) > self.room[0]:
+            self._resize(max(self._expected(), 2 * (self.rows_done + len(rows))), self.room[1])
+        data = np.ascontiguousarray(rows, dtype="<f8")
+        self._put("points", data, self.rows_done * self.sizes.row.itemsize)
+        self.rows_done += len(rows)
+        self._count("rows", self.rows_done)
+
+    def passed(self, run: integration.Run, last: bool) -> None:
+        self._happened(run.occurrences[self.seen :])
+        self.seen = len(run.occurrences)
+        now = time.perf_counter()
+        over = bool(run.occurrences) and run.occurrences[-1].event.terminal  # nothing to go on from
+        if over or (not last and now - self.saved < EVERY):
+            return
+        work = {"steps": run.steps, "seconds": self.work["seconds"] + now - run.began}
+        self.mark(work, run.checkpoint())
+        if now - self.synced > SAFE:
+            os.fdatasync(self.descriptor)
+            self.synced = time.perf_counter()
+
+    def piece(self, solution: Solution, u: np.ndarray) -> None:
+        if self.descriptor < 0:
+            self.make(solution.y.shape[1], 0, len(u), {}, JUMPS)
+        new = slice(1 if self.rows_done else 0, None)
+        t, y = solution.t[new, None], solution.y[new]
+        self._happened(solution.events)
+        self.rows(np.concatenate([t, y, np.broadcast_to(u, (len(t), len(u)))], axis=1))
+        self.pieces += 1
+        for name in WORK:
+            self.work[name] += getattr(solution, name)
+        if solution.success and solution.t[-1] == self.task.edges()[self.pieces]:  # else it is done again
+            self.mark(self.work, {})
+
+    def finish(self, solution: Solution) -> Any:
+        """Complete the file with energies and certificate; the run that is in it."""
+        if self.task.controller is None:
+            self.work |= {name: getattr(solution, name) for name in WORK if name != "seconds"}
+            self.work["seconds"] += solution.seconds
+        outcome: dict[str, Any] = {
+            "success": solution.success,
+            "message": solution.message,
+            **self.work,
+            "energy": False,
+        }
+        if self.room != (self.rows_done, self.events_done):
+            self._resize(self.rows_done, self.events_done)
+        self._end(outcome)
+        if self.rows_done:
+            run = run_of(read(self.file), self.task)
+            outcome["message"] = self.task.dynamics.explained(run.solution).message
+            at = 0
+            for part in run.parts():
+                energy = part.energy
+                values = np.stack([energy.kinetic, energy.gravity, energy.springs, energy.work], axis=1)
+                self._put("energy", np.ascontiguousarray(values), at)
+                at += values.nbytes
+            if not solution.success and solution.checkpoint:
+                outcome["message"] += f'; resume("{self.file.name}") continues it'
+            found = run.certificate
+            findings = [asdict(finding) for finding in found.findings]
+            stored = {"title": found.title, "ended": found.ended, "success": found.success, "findings": findings}
+            self._end({**outcome, "energy": True, "certificate": stored})
+        os.fsync(self.descriptor)
+        os.close(self.descriptor)
+        return run_of(read(self.file), self.task)
+
+    def fail(self, error: BaseException) -> None:
+        if self.descriptor >= 0:
+            self._end({"success": False, "message": str(error), **self.work, "energy": False})
+            os.close(self.descriptor)
+            self.descriptor = -1
+
+    # ------------------------------------------------------------ the file
+
+    def make(self, point: int, algebra: int, inputs: int, memory: Mapping[str, np.ndarray], no_curve: str) -> None:
+        """Make the file, complete with room for what will come."""
+        shapes = memory_of(memory)
+        self.sizes = Sizes(point, algebra, inputs, slot_size(shapes))
+        self.header |= {"sizes": asdict(self.sizes), "memory": shapes, "no_curve": no_curve}
+        rows = self._expected() or max(64, FIRST // self.sizes.row.itemsize)
+        try:
+            self._resize(rows, EVENTS if self.task.more["events"] else 0)
+        except OSError as error:
+            raise ResultFileError(self.file, f"cannot be written: {error}") from None
+
+    def _expected(self) -> int:
+        """Rows of a run with fixed steps; 0 if it is not known."""
+        step, save = self.task.more["step"], self.task.more["save"]
+        every = saving(save)
+        if every is None:
+            return len(np.atleast_1d(save))
+        if every == 0:
+            return 2
+        if step is None or self.task.controller is not None:
+            return 0
+        return 1 - (-schedule(self.task.span, step).steps // every)
+
+    def mark(self, work: Mapping[str, float], arrays: dict[str, np.ndarray]) -> None:
+        """A checkpoint, into the slot that has the older one."""
+        self.sequence += 1
+        note = {"rows": self.rows_done, "events": self.events_done, "pieces": self.pieces, "work": dict(work)}
+        data = packed(Checkpoint(self.sequence, note, arrays))
+        self._put("checkpoints", data, self.sequence % 2 * self.sizes.checkpoint)
+        self.saved = time.perf_counter()
+
+    def _happened(self, occurrences: list) -> None:
+        watched = list(self.task.more["events"])
+        for occurrence in occurrences:
+            if self.events_done == self.room[1]:
+                self._resize(self.room[0], 2 * self.room[1] + EVENTS)
+            dtype = self.sizes.tables(0, 0)["events"][0]
+            row = np.array((watched.index(occurrence.event), occurrence.t, occurrence.y), dtype)
+            self._put("events", row.tobytes(), self.events_done * dtype.itemsize)
+            self.events_done += 1
+            self._count("events", self.events_done)
+
+    def _end(self, outcome: Mapping[str, Any]) -> None:
+        text = json.dumps(outcome).encode()
+        if len(text) >= OUTCOME:  # names without end: the certificate can be found again
+            text = json.dumps({**outcome, "message": outcome["message"][:4096], "certificate": None}).encode()
+        self._count("ended", 0)
+        self._put("outcome", text.ljust(OUTCOME, b"\0"))
+        self._count("ended", 1)
+
+    def _count(self, name: str, value: int) -> None:
+        self._put("counts", np.array(value, "<i8").tobytes(), 8 * COUNTS.index(name))
+
+    def _put(self, table: str, data: Any, at: int = 0) -> None:
+        put(self.descriptor, data, self.offsets[table] + at)
+
+    def _resize(self, rows: int, events: int) -> None:
+        """Put all into a file with room for so many rows and events, which then takes the name of this one."""
+        tables = self.sizes.tables(rows, events)
+        used = {"points": self.rows_done, "events": self.events_done, "energy": 0}
+        texts = {"header": json.dumps(self.header, indent=1), "model": self.model}
+        with replacing(self.file) as new:
+            offsets = lay_out(new, texts, tables)
+            descriptor = os.open(new, os.O_RDWR)
+            if self.descriptor < 0:
+                put(descriptor, bytes(8 * len(COUNTS)), offsets["counts"])
+                put(descriptor, np.ascontiguousarray(self.task.state, dtype="<f8"), offsets["start"])
+            else:
+                for name, (dtype, shape) in tables.items():
+                    size = dtype.itemsize * used.get(name, int(np.prod(shape, dtype=np.int64)))
+                    copy(self.descriptor, self.offsets[name], descriptor, offsets[name], size)
+        if self.descriptor >= 0:
+            os.close(self.descriptor)
+        self.descriptor, self.offsets, self.room = descriptor, offsets, (rows, events)
+
+
+def save_run(run: Any, file: Path, quantities: str | Iterable[str] = "all") -> None:
+    """Write a run to a result file, and with it, for other programs, `quantities` that follow from its states: some of
+    "poses", "twists", "accelerations" (of the bodies' frames) and "reactions" (of the joints), "all", or none, ()."""
+    task, solution = run.task, run.solution
+    if task is None:
+        raise ValueError("save: this run is not from `simulate`, so how to repeat it is not known")
+    wanted = derived.check(quantities)
+    ResultWriter.start(file, task)  # may it be replaced?
+    with replacing(file) as new:
+        writer = ResultWriter(new, task, *describe(task))
+        sampled = task.controller is not None
+        inputs = run.controls.shape[1] if sampled else 0
+        arrays = {} if sampled else solution.checkpoint
+        point = solution.y.shape[1]
+        algebra = 0 if solution.slopes is None else solution.slopes.shape[1]
+        writer.make(point, algebra, inputs, arrays, solution.no_curve)
+        for part in run.parts():
+            s = part.solution
+            more = [x for x in (s.slopes, s.moves, part.controls if sampled else None) if x is not None]
+            writer.rows(np.concatenate([s.t[:, None], s.y, *more], axis=1))
+        writer._happened(solution.events)
+        if sampled:
+            writer.pieces = int(np.searchsorted(task.edges(), solution.t[-1], side="right")) - 1
+        writer.work |= {name: getattr(solution, name) for name in WORK}
+        if arrays or sampled:
+            writer.mark(writer.work, arrays)
+        writer.work["seconds"] = 0 if not sampled else solution.seconds
+        writer.finish(solution)
+        derived.add(new, run, wanted)

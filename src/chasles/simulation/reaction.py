@@ -1,0 +1,100 @@
+"""What joints of a tree exert: the wrench that the bodies beyond a joint need, without what acts along its freedoms."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from chasles.lie import pose as pose_group
+from chasles.lie.rotation import quaternion_to_matrix
+from chasles.model.joint import Joint
+
+if TYPE_CHECKING:
+    from chasles.simulation.run import Run
+
+
+def tree_reactions(run: Run, name: str) -> np.ndarray:
+    """The wrench that a joint exerts on its child, in the joint's frame on it, (times, 6).
+
+    Newton's and Euler's equations of all bodies that the joint carries, summed in space, give the wrench through it.
+    What is left after taking away the part along the joint's screws is reciprocal to them: it does no work.
+    """
+    mechanism = run.mechanism
+    joint = next((joint for joint in mechanism.tree.joints if joint.name == name), None)
+    if joint is None:
+        joint = mechanism.system.joint(name, "run.reactions")
+    if joint.kind == "free":
+        return np.zeros((len(run), 6))
+    carried = _carried(mechanism.tree.joints, joint.child)
+    bodies = [k for k, body in enumerate(mechanism.system.bodies) if body.name in carried]
+    poses = mechanism.poses(run.q)
+    total = _needed(run, bodies, poses) - _applied(run, joint, bodies, poses)
+    frame = pose_group.compose(poses[:, mechanism.bodies.index(joint.child)], np.array(joint.child_frame))
+    wrench = pose_group.AdT_apply(frame, total)  # in the joint's frame
+    if joint.kind == "spherical":
+        wrench[:, :3] = 0.0
+        return wrench
+    screws = _screws(joint, run.joint_states(name)[0])
+    return wrench - np.einsum("...ik,...k->...i", screws, _least(screws, wrench))
+
+
+def _least(screws: np.ndarray, wrench: np.ndarray) -> np.ndarray:
+    """Coefficients of the part of wrenches along screws (..., 6, k)."""
+    if not screws.shape[-1]:
+        return np.zeros((len(wrench), 0))
+    gram = np.einsum("...ik,...il->...kl", screws, screws)
+    return np.linalg.solve(gram, np.einsum("...ik,...i->...k", screws, wrench)[..., None])[..., 0]
+
+
+def _carried(joints: tuple[Joint, ...], first: str) -> set[str]:
+    """A body and all that it carries; joints are in the order of the tree."""
+    carried = {first}
+    for joint in joints:
+        if joint.parent in carried:
+            carried.add(joint.child)
+    return carried
+
+
+def _needed(run: Run, bodies: list[int], poses: np.ndarray) -> np.ndarray:
+    """The sum of the wrenches that bodies need for their motion besides gravity, in space."""
+    mechanism = run.mechanism
+    inertia = np.array([mechanism.system.bodies[k].spatial for k in bodies])
+    where = poses[:, bodies]
+    twist = mechanism.twists(run.q, run.v)[:, bodies]
+    rate = mechanism.accelerations(run.q, run.v, run.a)[:, bodies]
+    down = np.einsum("...ji,j->...i", quaternion_to_matrix(where[..., :4]), np.array(mechanism.system.gravity))
+    rate = np.concatenate([rate[..., :3], rate[..., 3:] - down], axis=-1)
+    momentum = np.einsum("bij,...bj->...bi", inertia, twist)
+    wrench = np.einsum("bij,...bj->...bi", inertia, rate)
+    wrench[..., :3] += np.cross(twist[..., :3], momentum[..., :3]) + np.cross(twist[..., 3:], momentum[..., 3:])
+    wrench[..., 3:] += np.cross(twist[..., :3], momentum[..., 3:])
+    return pose_group.AdT_apply(pose_group.inverse(where), wrench).sum(axis=-2)
+
+
+def _applied(run: Run, joint: Joint, bodies: list[int], poses: np.ndarray) -> np.ndarray:
+    """The sum of the wrenches that the system's forces exert on bodies, in space."""
+    mechanism, tree = run.mechanism, run.mechanism.tree
+    wrenches = mechanism.applied_forces(run.q, run.v, run.t).wrenches.reshape(len(run), -1, 6)
+    total = np.zeros((len(run), 6))
+    for link in {int(tree.link_of_body[k]) for k in bodies} - {-1}:
+        members = np.flatnonzero(tree.link_of_body == link)
+        if wrenches[:, link].any() and not set(members.tolist()) <= set(bodies):
+            raise ValueError(
+                f"reactions: the weld {joint.name!r} holds bodies together as one link, and forces act on that link; "
+                "take absolute coordinates, where each body has its own forces"
+            )
+        place = pose_group.compose(poses[:, members[0]], pose_group.inverse(tree.body_in_link[members[0]]))
+        total += pose_group.AdT_apply(pose_group.inverse(place), wrenches[:, link])
+    return total
+
+
+def _screws(joint: Joint, q: np.ndarray) -> np.ndarray:
+    """The screws of a joint in its frame on the child, (times, 6, nv)."""
+    result = np.empty((len(q), 6, len(joint.screws)))
+    after = np.broadcast_to(pose_group.identity(), (len(q), 7))
+    for k in reversed(range(len(joint.screws))):
+        screw = np.array(joint.screws[k])
+        result[..., k] = pose_group.Ad_apply(pose_group.inverse(after), screw)
+        after = pose_group.compose(pose_group.exp(q[:, k : k + 1] * screw), after)
+    return result

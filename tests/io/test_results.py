@@ -1,0 +1,392 @@
+"""Result files: what is opened is what was computed, whatever happened to the process that wrote it."""
+
+import contextlib
+import signal
+import subprocess
+import sys
+import time
+
+import h5py
+import numpy as np
+import pytest
+
+import chasles as ch
+from chasles.integrate import run as integration
+from chasles.io.result import checkpoint, layout, reader, writer
+from chasles.simulation import run as run_module
+from tests.io import result_models as models
+from tests.io.result_models import CASES, RESUME
+
+
+def same(one, two):
+    """Two runs have the same bits."""
+    np.testing.assert_array_equal(one.t, two.t)
+    np.testing.assert_array_equal(one.solution.y, two.solution.y)
+    assert (one.solution.slopes is None) == (two.solution.slopes is None)
+    if one.solution.slopes is not None:
+        np.testing.assert_array_equal(one.solution.slopes, two.solution.slopes)
+        np.testing.assert_array_equal(one.solution.moves, two.solution.moves)
+    if one.controls is not None or two.controls is not None:
+        np.testing.assert_array_equal(one.controls, two.controls)
+    assert [(e.event.name, e.t) for e in one.solution.events] == [(e.event.name, e.t) for e in two.solution.events]
+    for name in ("steps", "rejections", "evaluations", "success"):
+        assert getattr(one.solution, name) == getattr(two.solution, name), name
+
+
+@pytest.fixture(scope="module")
+def whole():
+    return {case: simulate(0.5) for case, simulate in CASES.items()}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_run_with_a_file_is_the_run_without(case, whole, tmp_path):
+    file = tmp_path / "run.h5"
+    live, written = whole[case], CASES[case](0.5, file=file)
+    assert [path.name for path in tmp_path.iterdir()] == ["run.h5"]
+    for run in (written, ch.open(file)):
+        same(live, run)
+        assert str(run.certificate) == str(live.certificate)
+        assert run.message == live.message == "reached the end"
+        for name in ("kinetic", "gravity", "springs", "work"):
+            np.testing.assert_array_equal(getattr(run.energy, name), getattr(live.energy, name))
+        frame = "top" if case == "fixed" else "hand"
+        np.testing.assert_array_equal(run[frame].pose, live.frame(frame).pose)
+    if case == "adaptive":
+        assert len(live.solution.events) > 1
+        np.testing.assert_array_equal(ch.open(file).solution.events[1].y, live.solution.events[1].y)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_saving_and_opening_changes_nothing(case, whole, tmp_path):
+    file = tmp_path / "run.h5"
+    live = whole[case]
+    live.save(file)
+    run = ch.open(file, laws=RESUME.get(case, {}).get("laws"))
+    same(live, run)
+    assert str(run.certificate) == str(live.certificate)
+    with h5py.File(file) as h5:  # what another program reads
+        np.testing.assert_array_equal(h5["points"]["t"], live.t)
+        np.testing.assert_array_equal(h5["derived/poses"][:, -1], live[live.mechanism.bodies[-1]].pose)
+        np.testing.assert_array_equal(h5["derived/twists"][:, -1], live[live.mechanism.bodies[-1]].twist())
+        joints = 0 if case == "closed" else len(live.mechanism.system.joints)  # those of its tree are not known
+        assert h5["derived/reactions"].shape == (len(live), joints, 6)
+    run.save(file, quantities="poses")  # over itself
+    same(live, ch.open(file))
+
+
+class Died(BaseException):
+    """Stands for the end of a process."""
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_stopped_at_any_write_the_rest_has_the_same_bits(case, whole, tmp_path, monkeypatch):
+    """The process "dies" in one of its first writes, half way, and again after it was resumed."""
+    file = tmp_path / "run.h5"
+    monkeypatch.setattr(writer, "EVERY", 0.0)
+    monkeypatch.setattr(writer, "FIRST", 1)
+    monkeypatch.setattr(integration, "MOST_STEPS", 16)
+    put, left = layout.put, [0]
+
+    def dying(descriptor, data, at):
+        data = memoryview(data).cast("B").tobytes()
+        left[0] -= 1
+        put(descriptor, data if left[0] >= 0 else data[: len(data) // 2], at)
+        if left[0] < 0:
+            raise Died
+
+    monkeypatch.setattr(writer, "put", dying)
+    monkeypatch.setattr(layout, "put", dying)
+    functions, deaths = RESUME.get(case, {}), 0
+    for first in (*range(9), 17, 27, 40, 64, 101):
+        file.unlink(missing_ok=True)
+        for writes in (first, first % 13, 10**9):
+            left[0] = writes
+            try:
+                if file.exists():
+                    opened = ch.open(file)
+                    assert np.array_equal(opened.t, whole[case].t[: len(opened)])
+                    run = ch.resume(file, **functions)
+                else:
+                    run = CASES[case](0.5, file=file)
+                break
+            except Died:
+                deaths += 1
+        same(whole[case], run)
+        assert [path.name for path in tmp_path.iterdir()] == ["run.h5"]
+    assert deaths > 15
+
+
+def killed_runs(case, end, times, tmp_path):
+    """Kill processes that simulate, after times [s] from when their file is there; resume each to the end."""
+    for k, wait in enumerate(times):
+        file = tmp_path / f"{case}{k}.h5"
+        process = subprocess.Popen([sys.executable, "-m", "tests.io.result_models", case, str(end), str(file)])
+        try:
+            while not file.exists():
+                assert process.poll() is None
+                time.sleep(0.001)
+            time.sleep(wait)
+        finally:
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+        opened = ch.open(file)
+        yield len(opened), opened.success, ch.resume(file, **RESUME.get(case, {}), progress=False)
+        file.unlink()
+
+
+def test_killed_and_resumed(tmp_path):
+    whole = CASES["fixed"](100.0)
+    for rows, success, run in killed_runs("fixed", 100.0, (0.0, 0.1), tmp_path):
+        assert success or rows < len(whole)
+        same(whole, run)
+
+
+@pytest.mark.study
+@pytest.mark.parametrize("case", ["fixed", "adaptive"])
+def test_killed_at_random_moments(case, tmp_path):
+    """Twenty times in all; `pytest -m study tests/io/test_results.py -s` shows how far each came."""
+    end = {"fixed": 500.0, "adaptive": 60.0}[case]
+    whole, rng, unfinished = CASES[case](end), np.random.default_rng(0), 0
+    for rows, success, run in killed_runs(case, end, rng.uniform(0, 2.0, 10), tmp_path):
+        print(f"{case}: {rows} of {len(whole)} rows when killed, {'ended' if success else 'not ended'}")
+        unfinished += not success
+        same(whole, run)
+    assert unfinished >= 5
+
+
+def test_interrupted_run_keeps_what_it_has(tmp_path, whole):
+    file, calls = tmp_path / "run.h5", [0]
+
+    def interrupting(t, y, p):
+        calls[0] += 1
+        if calls[0] == 120:
+            signal.raise_signal(signal.SIGINT)
+        return 1.0
+
+    def quiet(t, y, p):
+        return 1.0
+
+    options = {"v": models.V, "step": 1e-3, "method": ch.Gauss(2), "progress": False}
+    run = ch.simulate(models.arm(), (0, 0.5), events=[ch.Event(interrupting)], file=file, **options)
+    assert not run.success
+    assert "interrupted at t" in run.message
+    assert 'resume("run.h5")' in run.message
+    assert 10 < len(run) < 400
+    with pytest.raises(ch.ResultFileError, match="the source of the event 'interrupting' is not that of the run"):
+        ch.resume(file, events=[ch.Event(quiet, name="interrupting")])
+    rest = ch.resume(file, events=[ch.Event(interrupting)])
+    np.testing.assert_array_equal(rest.solution.y, whole["implicit"].solution.y)
+
+
+def test_an_error_in_a_law_is_noted(tmp_path):
+    file = tmp_path / "run.h5"
+
+    def breaks(t, pose, twist, parameters, out):
+        if t > 0.2:
+            raise ZeroDivisionError("the law broke")
+
+    system = models.arm(ch.Wrench("bad", "lower", breaks))
+    with pytest.raises(ZeroDivisionError):
+        ch.simulate(system, (0, 1), v=models.V, step=1e-3, file=file)
+    opened = ch.open(file)
+    assert not opened.success
+    assert 0.15 < opened.t[-1] <= 0.2
+
+
+def test_functions_are_needed_again_and_must_be_the_same(tmp_path, monkeypatch):
+    file = tmp_path / "run.h5"
+    CASES["adaptive"](0.1, file=file)
+    run = ch.open(file)
+    assert np.isfinite(run.a).all()  # known without the law, from the file
+    assert np.isfinite(run.energy.kinetic).all()
+    with pytest.raises(ch.ResultFileError, match="law 'drag' is not in the file"):
+        run.joint("elbow").reaction  # noqa: B018
+    assert ch.open(file, laws=models.LAWS).joint("elbow").reaction.shape == (len(run), 6)
+    with h5py.File(file, "r+") as h5:  # as if it had been killed before its first step
+        h5["counts"][...] = 1, 0, 0
+        h5["checkpoints"][...] = 0
+    with pytest.raises(ch.ResultFileError, match="holds a run that has not ended"):
+        CASES["adaptive"](0.1, file=file)
+    with pytest.raises(ch.ResultFileError, match=r"needs the law 'drag' again: give laws="):
+        ch.resume(file)
+    with pytest.raises(ch.ResultFileError, match="needs its events again"):
+        ch.resume(file, laws=models.LAWS)
+
+    @ch.law
+    def drag(t, pose, twist, parameters, out):
+        for k in range(6):
+            out[k] = -2 * parameters[0] * twist[k]
+
+    with pytest.raises(ch.ResultFileError, match="source of the law 'drag'"):
+        ch.resume(file, laws={"drag": drag}, events=models.EVENTS)
+    with pytest.raises(ch.ResultFileError, match="no law 'lift'"):
+        ch.open(file, laws={"lift": drag})
+    ch.resume(file, laws=models.LAWS, events=models.EVENTS)
+
+
+def test_damaged_and_foreign_files(tmp_path, whole):
+    file, good = tmp_path / "run.h5", tmp_path / "good.h5"
+    whole["fixed"].save(good, quantities=())
+    data = good.read_bytes()
+    with pytest.raises(ch.ResultFileError, match="there is no such file"):
+        ch.open(file)
+    file.write_bytes(b"")
+    with pytest.raises(ch.ResultFileError, match="not a result file, or damaged"):
+        ch.open(file)
+    with pytest.raises(ch.ResultFileError):  # something else is not replaced by a result
+        CASES["fixed"](0.1, file=file)
+    with h5py.File(file, "w") as h5:
+        h5["x"] = 1
+    with pytest.raises(ch.ResultFileError, match="an HDF5 file, but not the result of a run"):
+        ch.open(file)
+    rng = np.random.default_rng(3)
+    for length in [*rng.integers(1, len(data), 20).tolist(), len(data) - 1]:
+        file.write_bytes(data[:length])
+        with contextlib.suppress(ch.ResultFileError):
+            assert len(ch.open(file)) == len(whole["fixed"])  # nothing of importance was at the end
+    for name, value, found in (
+        ("counts", [10**9, 0, 1], "rows and 0 events in tables"),
+        ("counts", [-1, 0, 1], "rows and 0 events in tables"),
+        ("header", b"{}", "damaged"),
+        ("model", b"bodies = 3", "model or options cannot be read"),
+        ("outcome", b"[", "damaged"),
+    ):
+        file.write_bytes(data)
+        with h5py.File(file, "r+") as h5:
+            h5[name][...] = value
+        with pytest.raises(ch.ResultFileError, match=found):
+            ch.open(file)
+    file.write_bytes(data)
+    with h5py.File(file, "r+") as h5:
+        del h5["header"]
+        h5.create_dataset("header", data="{}")  # of variable length: an object to NumPy
+    with pytest.raises(ch.ResultFileError, match="header is no text"):
+        ch.open(file)
+
+
+def test_random_bytes_changed_give_a_named_error_or_a_run(tmp_path, whole):
+    """In what HDF5 does not keep itself: the texts, counts, checkpoints and outcome."""
+    file, rng = tmp_path / "run.h5", np.random.default_rng(5)
+    whole["fixed"].save(file, quantities=())
+    data = bytearray(file.read_bytes())
+    stored = reader.read(file)
+    places = [stored.offsets[name] for name in ("counts", "checkpoints", "outcome")]
+    with h5py.File(file) as h5:
+        places += [h5[name].id.get_offset() for name in ("header", "model")]
+    named = 0
+    for _ in range(80):
+        changed = bytearray(data)
+        changed[rng.choice(places) + int(rng.integers(0, 400))] = int(rng.integers(0, 256))
+        file.write_bytes(changed)
+        try:
+            ch.open(file)
+        except ch.ResultFileError:
+            named += 1
+    assert 5 < named < 80
+
+
+def test_checkpoints_that_are_not_whole_are_not_taken():
+    arrays = {"y": np.arange(5.0), "counts": np.arange(3)}
+    memory = checkpoint.memory_of(arrays)
+    slots = np.zeros((2, checkpoint.slot_size(memory)), np.uint8)
+    assert checkpoint.newest(slots, memory) is None
+    for sequence in (1, 2, 3):
+        packed = checkpoint.packed(checkpoint.Checkpoint(sequence, {"rows": sequence}, arrays))
+        slots[sequence % 2] = np.frombuffer(packed, np.uint8)
+    found = checkpoint.newest(slots, memory)
+    assert found.note == {"rows": 3}
+    np.testing.assert_array_equal(found.arrays["y"], arrays["y"])
+    for at in (0, 8, 16, 30, slots.shape[1] - 1):  # a byte of the newer one is not there yet
+        broken = slots.copy()
+        broken[1, at] ^= 1
+        assert checkpoint.newest(broken, memory).note == {"rows": 2}, at
+
+
+def test_in_parts_is_as_at_once(whole, monkeypatch, tmp_path):
+    runs = {case: whole[case] for case in ("adaptive", "absolute", "sampled")}
+    for case, run in runs.items():
+        file = tmp_path / f"{case}.h5"
+        run.save(file)
+        opened = ch.open(file, laws=RESUME.get(case, {}).get("laws"))
+        monkeypatch.setattr(run_module, "PART", 50)
+        monkeypatch.setattr(type(run).parts, "__defaults__", (50,))
+        opened.__dict__.pop("certificate")
+        assert str(opened.certificate) == str(run.certificate)
+        for found, expected in (
+            (opened["hand"].twist("hybrid"), run["hand"].twist("hybrid")),
+            (opened["hand"].acceleration("spatial"), run["hand"].acceleration("spatial")),
+            (opened.joint("elbow").angle, run.joint("elbow").angle),
+            (opened.joint("elbow").reaction, run.joint("elbow").reaction),
+        ):
+            monkeypatch.undo()
+            assert len(found) == len(run)
+            np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
+        assert sum(map(len, opened.parts(7))) == len(run)
+
+
+def test_export(whole, tmp_path):
+    run = whole["adaptive"]
+    run.export(tmp_path / "run.csv")
+    ch.export(run, tmp_path / "run.npz")
+    lines = (tmp_path / "run.csv").read_text().splitlines()
+    table = np.loadtxt(lines[1:], delimiter=",")
+    column = {name: k for k, name in enumerate(lines[0].split(","))}
+    np.testing.assert_array_equal(table[:, 0], run.t)
+    np.testing.assert_array_equal(table[:, column["elbow.q0"]], run.joint("elbow").angle)
+    np.testing.assert_array_equal(table[:, column["lower.x"] : column["lower.z"] + 1], run["lower"].position)
+    with np.load(tmp_path / "run.npz", allow_pickle=False) as arrays:
+        np.testing.assert_array_equal(arrays["poses"][:, 1], run["lower"].pose)
+        np.testing.assert_array_equal(arrays["kinetic"], run.energy.kinetic)
+        assert arrays["bodies"].tolist() == ["upper", "lower"]
+    with pytest.raises(ValueError, match=r"ends in \.csv or \.npz"):
+        ch.export(run, "run.xls")
+
+
+def test_frames_of_other_libraries(whole):
+    run = whole["absolute"]
+    for name, convert in (("pandas", run.to_pandas), ("xarray", run.to_xarray)):
+        try:
+            __import__(name)
+        except ImportError:
+            with pytest.raises(ImportError, match=f"to_{name}: {name} is not installed; pip install"):
+                convert()
+            continue
+        table = convert()
+        found = table["elbow.q0"] if name == "pandas" else table["q"].sel(coordinate="elbow.q0")
+        np.testing.assert_array_equal(found.to_numpy(), run.joint("elbow").angle)
+
+
+def test_shown(whole):
+    text = repr(whole["fixed"])
+    assert text.startswith("heavy top: 1 bodies, 3 velocities, t = 0 to 0.5 s, 501 points")
+    assert "<b>heavy top" in whole["fixed"]._repr_html_()
+    assert repr(whole["adaptive"].joint("elbow")).startswith("<motion of revolute joint 'elbow'")
+    with pytest.raises(ValueError, match="'shoulder' is a spherical joint, which has no angle"):
+        whole["adaptive"].joint("shoulder").angle  # noqa: B018
+
+
+def test_the_file_says_how_it_came_about(whole, tmp_path):
+    file = tmp_path / "run.h5"
+    CASES["absolute"](0.01, file=file)
+    stored = reader.read(file)
+    assert stored.header["command"] == sys.argv
+    assert stored.header["versions"]["chasles"] == ch.__version__
+    assert stored.header["dynamics"]["kind"] == "bodies"
+    assert stored.header["options"] == {"step": 1e-3, "rtol": None, "atol": None, "save": 3}
+    assert 'name = "elbow"' in stored.model
+
+
+def test_times_to_save_and_empty_spans(tmp_path):
+    file = tmp_path / "run.h5"
+    times = np.array([0.011, 0.05, 0.0999])
+    for options in ({"step": 1e-3}, {}, {"step": 1e-3, "method": ch.Gauss(1)}):
+        run = ch.simulate(models.arm(), (0, 0.1), v=models.V, save=times, file=file, **options)
+        live = ch.simulate(models.arm(), (0, 0.1), v=models.V, save=times, **options)
+        same(live, run)
+        last = ch.simulate(models.arm(), (0, 0.1), v=models.V, save="final", file=file, **options)
+        same(ch.simulate(models.arm(), (0, 0.1), v=models.V, save="final", **options), last)
+        with pytest.raises(ValueError, match="cannot be interpolated"):
+            last(0.05)
+    empty = ch.simulate(models.arm(), (0.3, 0.3), v=models.V, file=file)
+    assert len(empty) == 1
+    assert ch.open(file).message == "the span is empty"
