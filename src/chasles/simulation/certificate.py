@@ -11,6 +11,7 @@ import numpy as np
 from chasles.force.build import is_passive
 from chasles.lie import pose as pose_group
 from chasles.model.body import GROUND
+from chasles.model.constraint import CustomConstraint, Drive
 from chasles.model.force import Spring, Wrench
 from chasles.relative.loop.closed import ClosedMechanism
 from chasles.relative.mechanism import Mechanism
