@@ -16,7 +16,7 @@ from chasles.absolute.implicit.saddle import BLOCK
 from chasles.absolute.implicit.structure import HEAD as PLAN
 from chasles.absolute.kkt import POSE, TWIST, set_motion
 from chasles.absolute.tables import BODY, HEAD, MASS, SE3
-from chasles.constraint.rows import CUSTOM, MOTION, NUMBERS, ROWS, TILE, TRAVEL
+from chasles.constraint.rows import CUSTOM, MOTION, NUMBERS, ROWS, SCREWS, TILE, TRAVEL
 from chasles.constraint.special import EXTRA, EXTRA_AT, ROOM, TARGET, TURN, angle_rates, call_special, coordinate
 from chasles.force.table import FORCES, MOVING, SCRATCH
 from chasles.kernel.address import invoke
@@ -83,6 +83,18 @@ def count_from(whole, p, angles, at):
         p[whole[HEAD.counted] + k] = angles[at + k]
 
 
+@kernel
+def keep_choice(tiles, constants, nt, y, at, tail):
+    """Coordinates of joints given by screws are guessed to stay: by the guess their rows are chosen, and those of both
+    ends of a step must be the same."""
+    for j in range(nt):
+        if tiles[j * TILE.size + TILE.kinds] == SCREWS:
+            place = j * NUMBERS.size + EXTRA_AT
+            own, count = int(constants[place + EXTRA.angle]), int(constants[place + EXTRA.count]) // 6
+            for k in range(own, own + count):
+                tail[TAIL + k] = y[at + k]
+
+
 @kernel(allocates=True)
 def predict_angles(whole, p, tables, own, t, h, y, motion, tail):
     """Counted angles at the end of the step, near enough to know their turns, and the clock of its end."""
@@ -92,6 +104,7 @@ def predict_angles(whole, p, tables, own, t, h, y, motion, tail):
         angle_rates(tables[1], tables[10], tables[13], motion, tail[TAIL:])
         for k in range(count):
             tail[TAIL + k] = y[(POSE + TWIST) * n + k] + h * tail[TAIL + k]
+        keep_choice(tables[1], tables[10], tables[13], y, (POSE + TWIST) * n, tail)
         count_from(whole, p, tail, TAIL)
     set_clock(whole, own, t + h, tail, TAIL)
 
