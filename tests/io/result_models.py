@@ -74,6 +74,16 @@ CASES = {
     "alpha": lambda end, **more: ch.simulate(
         arm(), (0, end), v=V, step=1e-3, coordinates="absolute", method=ch.GeneralizedAlpha(), progress=False, **more
     ),
+    "alpha adaptive": lambda end, **more: ch.simulate(
+        *(arm(), (0, end)),
+        v=V,
+        rtol=1e-4,
+        atol=1e-4,
+        coordinates="absolute",
+        method=ch.GeneralizedAlpha(),
+        progress=False,
+        **more,
+    ),
     "closed": lambda end, **more: ch.simulate(
         arm(HELD), (0, end), v=[0, 2.0, 0, 0], assemble=True, step=1e-3, progress=False, **more
     ),
