@@ -1,6 +1,7 @@
 """Result files: what is opened is what was computed, whatever happened to the process that wrote it."""
 
 import contextlib
+import os
 import signal
 import subprocess
 import sys
@@ -72,6 +73,20 @@ def test_saving_and_opening_changes_nothing(case, whole, tmp_path):
         assert h5["derived/reactions"].shape == (len(live), joints, 6)
     run.save(file, quantities="poses")  # over itself
     same(live, ch.open(file))
+
+
+def test_where_the_system_cannot_write_at_a_place(whole, tmp_path, monkeypatch):
+    """As on Windows."""
+    for name in ("pwrite", "pread", "fdatasync"):
+        monkeypatch.delattr(os, name, raising=False)
+    monkeypatch.setattr(writer, "FIRST", 1)
+    monkeypatch.setattr(writer, "SAFE", 0.0)
+    monkeypatch.setattr(writer, "EVERY", 0.0)
+    monkeypatch.setattr(integration, "MOST_STEPS", 16)
+    file = tmp_path / "run.h5"
+    same(whole["adaptive"], CASES["adaptive"](0.5, file=file))
+    same(whole["adaptive"], ch.open(file))
+    assert [path.name for path in tmp_path.iterdir()] == ["run.h5"]
 
 
 class Died(BaseException):
@@ -191,6 +206,46 @@ def test_interrupted_run_keeps_what_it_has(tmp_path, whole, listening):
         ch.resume(file, events=[ch.Event(quiet, name="interrupting")])
     rest = ch.resume(file, events=[ch.Event(interrupting)])
     np.testing.assert_array_equal(rest.solution.y, whole["implicit"].solution.y)
+
+
+def interrupted_at(call, function):
+    """The function, which at its call of this number raises the signal of Ctrl-C."""
+    calls = [0]
+
+    def wrapped(*arguments):
+        calls[0] += 1
+        if calls[0] == call:
+            signal.raise_signal(signal.SIGINT)
+        return function(*arguments)
+
+    return wrapped
+
+
+def test_interrupted_in_a_law_and_in_a_controller(listening):
+    """Python functions that a compiled loop calls are not broken off, and nothing is lost."""
+    air = interrupted_at(700, lambda t, pose, twist, parameters, out: None)
+    with pytest.warns(RuntimeWarning, match="interrupted at t = "):
+        run = ch.simulate(models.arm(ch.Wrench("air", "lower", air)), (0, 5.0), v=models.V, step=1e-3, progress=False)
+    assert not run.success
+    assert 0.1 < run.t[-1] < 4.0
+    assert np.isfinite(run.q).all()
+    assert np.isfinite(run.energy.kinetic).all()
+    options = {"v": models.V, "step": 1e-3, "controller": interrupted_at(20, models.balance), "period": 0.01}
+    with pytest.warns(RuntimeWarning, match="interrupted at t = "):
+        run = ch.simulate(models.arm(), (0, 5.0), progress=False, **options)
+    assert "interrupted at t = 0.2" in run.message
+    np.testing.assert_array_equal(run.solution.y, CASES["sampled"](0.2).solution.y)
+
+
+def test_a_second_time_interrupts_at_once(listening):
+    def impatient(t, y, p):
+        signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(signal.SIGINT)
+        return 1.0
+
+    with pytest.warns(RuntimeWarning, match="interrupted at t = "), contextlib.suppress(KeyboardInterrupt):
+        ch.simulate(models.top(), (0, 1.0), step=1e-3, events=[ch.Event(impatient)], progress=False)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 def test_an_error_in_a_law_is_noted(tmp_path):
@@ -357,24 +412,59 @@ def test_export(whole, tmp_path):
         ch.export(run, "run.xls")
 
 
-def test_frames_of_other_libraries(whole):
+def test_export_in_parts_is_that_of_the_whole(whole, tmp_path, monkeypatch):
+    """Angles go on over full turns from part to part, and every so many times are those."""
     run = whole["absolute"]
-    for name, convert in (("pandas", run.to_pandas), ("xarray", run.to_xarray)):
-        try:
-            __import__(name)
-        except ImportError:
-            with pytest.raises(ImportError, match=f"to_{name}: {name} is not installed; pip install"):
-                convert()
-            continue
-        table = convert()
-        found = table["elbow.q0"] if name == "pandas" else table["q"].sel(coordinate="elbow.q0")
-        np.testing.assert_array_equal(found.to_numpy(), run.joint("elbow").angle)
+    fast = ch.simulate(models.arm(), (0, 0.3), v=[0, 0, 0, 60.0], step=1e-3, coordinates="absolute", progress=False)
+    assert abs(fast.joint("elbow").angle).max() > 7
+    for k, one in enumerate((run, fast, whole["fixed"])):
+        for every in (1, 7):
+            files = [tmp_path / f"{k}{every}{name}" for name in ("a.npz", "b.npz", "a.csv", "b.csv")]
+            ch.export(one, files[0], every=every)
+            ch.export(one, files[2], every=every)
+            monkeypatch.setattr(run_module, "PART", 50)
+            ch.export(one, files[1], every=every)
+            ch.export(one, files[3], every=every)
+            monkeypatch.undo()
+            assert files[2].read_text() == files[3].read_text()
+            with np.load(files[0], allow_pickle=False) as a, np.load(files[1], allow_pickle=False) as b:
+                assert list(a) == list(b)
+                np.testing.assert_array_equal(a["t"], one.t[::every])
+                for name in a:
+                    np.testing.assert_array_equal(a[name], b[name])
+
+
+def test_frames_of_other_libraries(whole):
+    pytest.importorskip("pandas")
+    pytest.importorskip("xarray")
+    for case, frame in (("absolute", "lower"), ("adaptive", "lower"), ("fixed", "top")):
+        run = whole[case]
+        table, data = run.to_pandas(), run.to_xarray()
+        assert table.index.name == "t"
+        np.testing.assert_array_equal(table.index.to_numpy(), run.t)
+        np.testing.assert_array_equal(table[[f"{frame}.{x}" for x in "xyz"]].to_numpy(), run[frame].position)
+        np.testing.assert_array_equal(table["kinetic"].to_numpy(), run.energy.kinetic)
+        np.testing.assert_array_equal(data["pose"].sel(body=frame).to_numpy(), run[frame].pose)
+        np.testing.assert_array_equal(data["twist"].sel(body=frame).to_numpy(), run[frame].twist())
+        assert data["work"].dims == ("t",)
+        if case != "fixed":
+            np.testing.assert_array_equal(table["elbow.q0"].to_numpy(), run.joint("elbow").angle)
+            np.testing.assert_array_equal(data["q"].sel(coordinate="elbow.q0").to_numpy(), run.joint("elbow").angle)
+
+
+def test_libraries_that_are_not_there(whole, monkeypatch):
+    for name, convert in (("pandas", whole["fixed"].to_pandas), ("xarray", whole["fixed"].to_xarray)):
+        monkeypatch.setitem(sys.modules, name, None)
+        with pytest.raises(ImportError, match=f"to_{name}: {name} is not installed; pip install"):
+            convert()
 
 
 def test_shown(whole):
     text = repr(whole["fixed"])
     assert text.startswith("heavy top: 1 bodies, 3 velocities, t = 0 to 0.5 s, 501 points")
     assert "<b>heavy top" in whole["fixed"]._repr_html_()
+    assert "energy balance" in whole["fixed"].certificate._repr_html_()
+    assert "energy balance" in whole["fixed"]._repr_html_()  # now that it was asked for
     assert repr(whole["adaptive"].joint("elbow")).startswith("<motion of revolute joint 'elbow'")
     with pytest.raises(ValueError, match="'shoulder' is a spherical joint, which has no angle"):
         whole["adaptive"].joint("shoulder").angle  # noqa: B018

@@ -155,6 +155,25 @@ def test_results_can_be_looked_up():
     assert "arm: 2 bodies" in str(run)
 
 
+def test_in_between_in_absolute_coordinates():
+    run = ch.simulate(arm(), (0.0, 0.2), v=[1.0, 2.0, 0.5, -1.0], coordinates="absolute", step=1e-3)
+    poses, twists = run(run.t[[3, 70]])
+    np.testing.assert_allclose(poses, run.poses[[3, 70]], rtol=0, atol=1e-14)
+    np.testing.assert_allclose(twists, run.twists[[3, 70]], rtol=0, atol=1e-13)
+    poses, twists = run(0.0555)
+    other = ch.simulate(arm(), (0.0, 0.0555), v=[1.0, 2.0, 0.5, -1.0], coordinates="absolute", step=5e-4)
+    np.testing.assert_allclose(poses, other.poses[-1], rtol=0, atol=1e-9)
+    np.testing.assert_allclose(twists, other.twists[-1], rtol=0, atol=1e-7)
+
+
+def test_a_point_mass_that_could_spin():
+    mass = ch.System([ch.Body("bob", 1.0, (0, 0, -1.0))], [ch.spherical("pivot", "ground", "bob")])
+    with pytest.raises(ValueError, match="about the line through its centre of mass.*universal joint"):
+        ch.simulate(mass, (0.0, 1.0))
+    with pytest.raises(ValueError, match="a point mass can be a small ball"):
+        ch.simulate(mass, (0.0, 1.0), coordinates="absolute")
+
+
 def test_bad_input():
     with pytest.raises(ValueError, match="quaternion of joint 'shoulder' has length 2"):
         ch.simulate(arm(), (0.0, 1.0), q=[2.0, 0.0, 0.0, 0.0, 0.0])

@@ -1,0 +1,68 @@
+"""The progress line, and Ctrl-C."""
+
+import signal
+import time
+
+import pytest
+
+from chasles.integrate.progress import Progress, duration
+from chasles.integrate.run import Attention
+
+
+def passed(line, seconds):
+    line.began -= seconds
+    line.last -= seconds
+
+
+def test_rate_and_time_left(capsys):
+    with Progress(0.0, 10.0, True) as line:
+        line.show(1.0)
+        assert capsys.readouterr().err == ""  # not in the first second
+        passed(line, 5.0)
+        line.show(5.0)
+        assert "t = 5 of 10 s, 50 %, 1 s/s, 5 s left" in capsys.readouterr().err
+        line.say("interrupted")
+        assert capsys.readouterr().err.endswith("\rinterrupted\n")
+    with Progress(0.0, 10.0, True, at=5.0) as line:  # resumed at 5 s: the rate is that of what is done now
+        passed(line, 2.0)
+        line.show(6.0)
+        assert "t = 6 of 10 s, 60 %, 0.5 s/s, 8 s left" in capsys.readouterr().err
+    assert capsys.readouterr().err.endswith("\r")  # and is gone
+    with Progress(0.0, 10.0) as line:
+        passed(line, 5.0)
+        line.show(5.0)
+    assert capsys.readouterr().err == ""  # no terminal
+
+
+def test_things_that_take_long_each(capsys):
+    with Progress(0, 4, True, what="figures:", unit="", steady=True) as line:
+        line.show(1, "figure 7")
+        passed(line, 10.0)
+        time.sleep(0.5)
+        with line.aside():
+            print("done")
+    shown = capsys.readouterr()
+    assert "figures: 1 of 4, 25 %, 0.09" in shown.err
+    assert "s left: figure 7" in shown.err
+    assert shown.out == "done\n"
+    assert [duration(x) for x in (3.2, 150, 9000)] == ["3 s", "2 min", "2.5 h"]
+
+
+def test_attention_is_paid_once_and_passed_on(monkeypatch):
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with Attention() as outer:
+            with Attention() as inner:
+                signal.raise_signal(signal.SIGINT)
+                assert inner.called
+            assert outer.called
+            with pytest.raises(KeyboardInterrupt):
+                signal.raise_signal(signal.SIGINT)
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+        own = signal.signal(signal.SIGINT, lambda *arguments: None)
+        with Attention() as attention:  # a handler of the user's own is left alone
+            signal.raise_signal(signal.SIGINT)
+        assert not attention.called
+        signal.signal(signal.SIGINT, own)
+    finally:
+        signal.signal(signal.SIGINT, before)
