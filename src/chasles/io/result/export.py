@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import math
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -124,7 +125,8 @@ def _rows(run: Run | BodyRun, every: int = 1) -> Iterator[tuple[float, np.ndarra
     """The table, a part of the run at a time, with the share that is done then."""
     names = ("t", "q", "v", "bodies", *ENERGIES)
     for share, values in _in_parts(run, names, every):
-        yield share, np.concatenate([x.reshape(len(x), -1) for x in values], axis=1)
+        flat = [x.reshape(len(x), math.prod(x.shape[1:])) for x in values]  # of none of them too
+        yield share, np.concatenate(flat, axis=1)
 
 
 def _in_parts(run: Run | BodyRun, names: Sequence[str], every: int = 1) -> Iterator[tuple[float, Sequence[np.ndarray]]]:
@@ -137,6 +139,8 @@ def _in_parts(run: Run | BodyRun, names: Sequence[str], every: int = 1) -> Itera
         if isinstance(run, BodyRun) and ("q" in names):  # angles go on over turns, from each time to the next
             begin = max(first - 1, 0)
             part, keep = run.part(slice(begin, last)), slice(at - begin, None, every)
+        elif at >= last > 0:
+            continue
         else:
             part, keep = run.part(slice(at, last, every)), slice(None)
         values: list[np.ndarray] = []
