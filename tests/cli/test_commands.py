@@ -4,8 +4,10 @@ import io
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -106,11 +108,39 @@ def test_a_first_run_says_that_it_compiles(tmp_path, monkeypatch):
     assert console.file.getvalue() == ""
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="signals of Unix")
+def test_ctrl_c_keeps_what_was_computed(tmp_path):
+    file = tmp_path / "run.h5"
+    process = subprocess.Popen(
+        [sys.executable, "-m", "chasles", "run", "heavy_top", "--end", "3000", "-o", str(file)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # pytest's may ignore it
+    )
+    while not file.exists():
+        assert process.poll() is None
+        time.sleep(0.01)
+    time.sleep(0.3)
+    process.send_signal(signal.SIGINT)
+    out, said = process.communicate(timeout=120)
+    assert process.returncode == 130, said
+    assert "interrupted at t = " in said.splitlines()[0]
+    assert f"what was computed is above, and in {file}" in said
+    assert "certificate of 'heavy_top'" in out
+    opened = chasles.open(file)
+    assert not opened.success
+    assert 1 < len(opened) < 3_000_000
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (("run", "heavy_top", "--step", "-1"), "step"),
         (("run", "unknown"), "no such system in the gallery; andrews, bennett, bricard, chain, double_pendulum"),
+        (("run", "heavy-top"), "did you mean 'heavy_top'?"),
+        (("run", "heavy_top", "--method", "rk5"), "did you mean 'rk4'?"),
+        (("run", "heavy_top", "--set", "bodies.tops.mass=3"), "did you mean 'bodies.top'?"),
         (("run", "heavy_top", "--set", "mass"), "expected path=value"),
         (("run", "heavy_top", "--step", "abc"), "abc"),
         (("reproduce", "005"), "no paper '005'; there is 000, 003, 004"),

@@ -23,6 +23,7 @@ app = cyclopts.App(
     help="The dynamics of mechanisms on Lie groups.",
     version=__version__,
     version_flags=["--version"],
+    suppress_keyboard_interrupt=False,  # `main` has an answer to it
 )
 app.command(run)
 app.command(check)

@@ -54,7 +54,8 @@ def run(
     """
     console = Console(stderr=json_output)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # how a run ended is said below
+        warnings.simplefilter("always", RuntimeWarning)
+        warnings.showwarning = say_if_interrupted
         from chasles.integrate.method_name import named_method
 
         given: dict[str, Any] = {"coordinates": coordinates, "step": step, "rtol": rtol, "atol": atol, "file": output}
@@ -79,9 +80,6 @@ def run(
             runs = [study.run(**options, **one) for one in chosen]
             names = space or [options.get("coordinates", study.options.get("coordinates", "relative"))]
         interrupted = any("interrupted at" in found.message for found in runs)
-        if interrupted:
-            kept = f"; it is in {output or model}" if output or resume else ""
-            print(f"interrupted; what was computed is below{kept} (Ctrl-C again to quit)", file=sys.stderr)
         certificates = [found.certificate for found in runs]
     if json_output:
         rows = [summary(name, found) for name, found in zip(names, runs, strict=True)]
@@ -93,6 +91,8 @@ def run(
         if len(runs) > 1:
             console.print(comparison(names, runs))
     if interrupted:
+        kept = f", and in {output or model}" if output or resume else "; with -o FILE it could have been continued"
+        print(f"interrupted; what was computed is above{kept}", file=sys.stderr)
         sys.exit(INTERRUPTED)
     if not all(found.success for found in runs):
         sys.exit(ENDED_EARLY)
@@ -150,6 +150,12 @@ def comparison(names: list[str], runs: list[Any]) -> Table:
             f"{row['seconds'] / max(row['steps'], 1) * 1e6:.2f} us",
         )
     return table
+
+
+def say_if_interrupted(message: Warning | str, category: Any, *where: Any, **more: Any) -> None:
+    """How a run ended is said when it is shown, but an interruption at once; on a terminal its progress line does."""
+    if "interrupted at" in str(message) and not sys.stderr.isatty():
+        print(f"{message} (Ctrl-C again to quit at once)", file=sys.stderr, flush=True)
 
 
 def say_if_compiling(console: Console) -> None:
