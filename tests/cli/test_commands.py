@@ -252,27 +252,33 @@ print("looked for:", *looked, file=sys.stderr)
 """
 
 
-def test_warm_compiles_everything_and_cleans_up():
+def test_warm_compiles_everything_and_cleans_up(tmp_path):
     """After `chasles warm` no model of the gallery needs a function that was not compiled, with any method.
 
-    Uses the ordinary cache, so it costs little when the other tests ran; a folder of another version is removed."""
+    The folder has links to those of the ordinary cache, so it costs little when the other tests ran, and code of other
+    versions is left alone; a folder of another version in it is removed."""
     from chasles.kernel import cache
 
-    stale = cache.root() / ("0" * 16)
+    tmp_path.chmod(0o700)
+    for folder in cache.current():
+        (tmp_path / folder.name).symlink_to(folder, target_is_directory=True)
+    stale, other = tmp_path / ("0" * 16), tmp_path / "not-ours"
     stale.mkdir()
-    other = cache.root() / "not-ours"
-    other.mkdir(exist_ok=True)
-    try:
-        command = [sys.executable, "-c", LOOKED_FOR]
-        result = subprocess.run(command, capture_output=True, text=True, timeout=900, check=False)
-        assert result.returncode == 0, result.stderr
-        assert "removed" in result.stdout
-        assert result.stderr.rstrip().endswith("looked for:"), result.stderr
-        assert not stale.exists()
-        assert other.exists()
-        assert list(cache.folder("lie").glob("*se3_dexpinv*.nbc"))
-    finally:
-        other.rmdir()
+    other.mkdir()
+    result = subprocess.run(
+        [sys.executable, "-c", LOOKED_FOR],
+        env=os.environ | {"CHASLES_CACHE_DIR": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=900,
+        check=False,
+    )
+    assert result.returncode == 0, result.stderr
+    assert "removed" in result.stdout
+    assert result.stderr.rstrip().endswith("looked for:"), result.stderr
+    assert not stale.exists()
+    assert other.exists()
+    assert list(cache.folder("lie").glob("*se3_dexpinv*.nbc"))
 
 
 URDF = """<robot name="arm"><link name="base"/><link name="upper"><inertial><mass value="1"/><origin xyz="0 0 -0.25"/>
