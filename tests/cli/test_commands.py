@@ -137,7 +137,10 @@ def test_ctrl_c_keeps_what_was_computed(tmp_path):
     ("arguments", "message"),
     [
         (("run", "heavy_top", "--step", "-1"), "step"),
-        (("run", "unknown"), "no such system in the gallery; andrews, bennett, bricard, chain, double_pendulum"),
+        (
+            ("run", "unknown"),
+            "no such system in the gallery; there are andrews, bennett, bricard, chain, double_pendulum",
+        ),
         (("run", "heavy-top"), "did you mean 'heavy_top'?"),
         (("run", "heavy_top", "--method", "rk5"), "did you mean 'rk4'?"),
         (("run", "heavy_top", "--set", "bodies.tops.mass=3"), "did you mean 'bodies.top'?"),

@@ -305,6 +305,8 @@ def test_damaged_and_foreign_files(tmp_path, whole):
     data = good.read_bytes()
     with pytest.raises(ch.ResultFileError, match="there is no such file"):
         ch.open(file)
+    with pytest.raises(ch.ResultFileError, match="there is no folder"):
+        CASES["fixed"](0.1, file=tmp_path / "nowhere" / "run.h5")
     file.write_bytes(b"")
     with pytest.raises(ch.ResultFileError, match="not a result file, or damaged"):
         ch.open(file)

@@ -49,7 +49,9 @@ def find_file(model: str) -> Path:
     if path.is_file():
         return path
     near = meant(model, [*gallery, *(file.name for file in Path().glob("*.toml"))])
-    raise ValueError(f"there is no file {model!r}, and no such system in the gallery; {near}{', '.join(gallery)}")
+    raise ValueError(
+        f"there is no file {model!r}, and no such system in the gallery; {near}there are {', '.join(gallery)}"
+    )
 
 
 def find_study(model: str, given: list[str] | None = None) -> Study:
@@ -57,6 +59,10 @@ def find_study(model: str, given: list[str] | None = None) -> Study:
     from chasles.io.model_file import Study, read_study
 
     file = find_file(model)
+    if file.suffix.lower() in (".h5", ".hdf5"):
+        raise ValueError(
+            f"{model} is a result, not a model: chasles run --resume {model}, or chasles export {model} ..."
+        )
     if file.suffix.lower() in (".urdf", ".xml", ".mjcf"):
         from chasles.io.load import load_with_report
 

@@ -173,6 +173,8 @@ class ResultWriter:
         self.sizes = Sizes(point, algebra, inputs, slot_size(shapes))
         self.header |= {"sizes": asdict(self.sizes), "memory": shapes, "no_curve": no_curve}
         rows = self._expected() or max(64, FIRST // self.sizes.row.itemsize)
+        if not self.file.parent.is_dir():
+            raise ResultFileError(self.file, f"cannot be written: there is no folder {self.file.parent}")
         try:
             self._resize(rows, EVENTS if self.task.more["events"] else 0)
         except OSError as error:
