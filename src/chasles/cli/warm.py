@@ -150,10 +150,13 @@ def _simulation_tasks() -> list[Task]:
                     given |= {"q": [0.1, 0.2]}
                 tasks.append((f"{coordinates}{what}, {how}", partial(simulated, system, **given)))
     for name, method in methods.items():
-        absolute: dict[str, Any] = {"coordinates": "absolute", "method": method, "step": 0.01}
+        absolute: dict[str, Any] = {"coordinates": "absolute", "method": method, "step": 0.01, "space": "SO3xR3"}
+        if isinstance(method, ch.Gauss | ch.LieMidpoint):
+            absolute["stabilization"] = None  # they have none
+        else:
+            start = {"poses": linkage.poses, "twists": linkage.twists}
+            tasks.append((f"{name}, redundant", partial(simulated, linkage.system, **absolute, **start)))
         tasks.append((f"{name}, absolute", partial(simulated, pair, **absolute)))
-        start = {"poses": linkage.poses, "twists": linkage.twists}
-        tasks.append((f"{name}, redundant", partial(simulated, linkage.system, **absolute, **start)))
         if not isinstance(method, CONSTRAINED_METHODS):
             tasks.append((f"{name}, relative", partial(simulated, pair, method=method, step=0.01)))
     tasks += [

@@ -82,4 +82,4 @@ def _about(item: Any) -> str:
     if places is None:
         places = (getattr(item, "body", None) or getattr(item, "joint", ""),)
     kind = re.sub(r"(?<!^)(?=[A-Z])", " ", type(item).__name__).lower()
-    return f"{'' if isinstance(item, Frame) else kind + ' '}on {' and '.join(places)}"
+    return f"{'' if isinstance(item, Frame) else kind + ' '}on {' and '.join(map(str, places))}"

@@ -136,6 +136,7 @@ def _in_parts(run: Run | BodyRun, names: Sequence[str], every: int = 1) -> Itera
     rows = run_module.PART
     for first in range(0, max(len(run), 1), rows):
         last = min(first + rows, len(run))
+        part: Run | BodyRun
         if isinstance(run, BodyRun) and ("q" in names):  # angles go on over turns, from each time to the next
             begin = max(first - 1, 0)
             part, keep = run.part(slice(begin, last)), slice(at - begin, None, every)
