@@ -243,7 +243,7 @@ from chasles.simulation.analyse import analyse
 
 for name, file in model_files().items():
     study = read_study(file)
-    study.run(span=(0, 1e-3), progress=False).certificate
+    study.run(span=(0, 4e-3), progress=False).certificate
     analyse(study.system, poses=study.poses()[0])
     for method in (*SHORT, *LONG):
         try:
