@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
@@ -23,9 +23,10 @@ from chasles.integrate.constrained_method import (
     GeneralizedAlpha,
     HalfExplicit,
     Rattle,
+    less_demanding,
 )
 from chasles.integrate.event import Event
-from chasles.integrate.fixed_step import FOUND, FixedRun, StepError
+from chasles.integrate.fixed_step import FixedRun, shortened
 from chasles.integrate.run import Options, Sink, check_span
 from chasles.integrate.solution import Solution
 from chasles.integrate.solve import solve
@@ -48,6 +49,7 @@ class ConstrainedRun(FixedRun):
     problems = (BodyDynamics,)
     methods = CONSTRAINED_METHODS
     memory_names = ("memory", "counts")
+    caller = "simulate"
 
     def __init__(self, problem: BodyDynamics, method: Any, span, y0: np.ndarray, options: Options):
         y = np.array(y0, dtype=float)
@@ -164,30 +166,15 @@ class ConstrainedRun(FixedRun):
     def no_curve(self) -> str:
         return "points of methods for constrained systems have none through them; ask for the times you want in save"
 
-    def _fail(self, status: int) -> NoReturn:
-        k, plan = self.steps, self.plan
-        h = plan.last if k + 1 == plan.steps else plan.step
+    def tried(self) -> tuple[Sequence[float], Sequence[float], str]:
         corrections, residuals = self.history[:, : self.counts[COUNTS.tried]]
         tile = self.mechanism.tiles[self.counts[COUNTS.worst]].joint if self.mechanism.tiles else ""
         level = "velocity" if self.counts[COUNTS.level] else "position"
         at = f"; the largest {level} residual is at {tile!r}" if tile else ""
-        shown = [f"{x:.2g}" for x in corrections]
-        if len(shown) > 6:
-            shown[3:-3] = ["..."]
-        message = (
-            f"simulate: {FOUND[status]} in step {k + 1} of {plan.steps}, t = {self.time:.8g}, h = {h:.3g}, "
-            f"{self.method}; corrections of velocities {', '.join(shown)}{at}; {self._advice()}"
-        )
-        raise StepError(message, self.time, h, residuals, corrections, self.solution(False, message))
+        return residuals, corrections, f"; corrections of velocities {shortened(corrections)}{at}"
 
-    def _advice(self) -> str:
-        advice = "try a shorter step"
-        if isinstance(self.method, GeneralizedAlpha):
-            if self.method.rho > 0.6:
-                advice += ", or more damping (rho = 0.5)"
-            if self.method.index == 3:
-                advice += ", or index=2, which is the more robust form"
-        return advice
+    def advice(self, status: int) -> str:
+        return less_demanding(self.method)
 
 
 def solve_motion(
