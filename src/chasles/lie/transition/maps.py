@@ -58,7 +58,8 @@ def to_pose(q: ArrayLike, absolute: str | Absolute = "quaternion") -> np.ndarray
     chart = absolute_of("transition.to_pose", absolute)
     numbers = real_array("transition.to_pose", "q", q, (chart.size,))
     if chart.code == QUATERNION:
-        return pose.compose(numbers, pose.identity())  # checks the norm
+        pose.inverse(numbers)  # checks the norm
+        return numbers.copy()
     if chart.code == SCREW:
         return pose.exp(numbers)
     if chart.code >= EULER:
@@ -76,7 +77,8 @@ def from_pose(g: ArrayLike, absolute: str | Absolute = "quaternion") -> np.ndarr
     chart = absolute_of("transition.from_pose", absolute)
     numbers = real_array("transition.from_pose", "g", g, (7,))
     if chart.code == QUATERNION:
-        return pose.compose(numbers, pose.identity())
+        pose.inverse(numbers)  # checks the norm
+        return numbers.copy()
     if chart.code == SCREW:
         return pose.log(numbers)
     if chart.code >= EULER:
@@ -122,9 +124,11 @@ def tau(
     chosen, chart = local_of("transition.tau", local), absolute_of("transition.tau", absolute)
     if side not in ("right", "left"):
         raise ValueError(f'transition.tau: side {side!r}; expected "right" or "left"')
-    before, step = to_pose(q, chart), motion(x, chosen)
-    compose = pose.compose if chosen.group == SE3 else s3xr3.compose
-    return from_pose(compose(before, step) if side == "right" else compose(step, before), chart)
+    quaternion = chart.code == QUATERNION  # poses already; the product checks the norm
+    before = real_array("transition.tau", "q", q, (7,)) if quaternion else to_pose(q, chart)
+    compose, step = pose.compose if chosen.group == SE3 else s3xr3.compose, motion(x, chosen)
+    after = compose(before, step) if side == "right" else compose(step, before)
+    return after if quaternion else from_pose(after, chart)
 
 
 def dtau(

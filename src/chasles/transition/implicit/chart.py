@@ -1,23 +1,25 @@
 """The chart of a step, q = τ(q_n, x), with coordinates x of all bodies as velocities measure them.
 
-The local coordinates of cay and cay2 begin as a half and a quarter of a twist; here x is the multiple that begins as a
-twist, so that the methods need not know. Brackets have the sign of the side on which the group acts, so that one
+The local coordinates of cay and cay2 begin as a half and a quarter of a twist (of the rotation only, on SO(3) x R3);
+here x is the multiple that begins as a twist, so that the methods need not know. Brackets have the sign of the side on which the group acts, so that one
 formula serves both. Arrays are (..., bodies, 6).
 """
 
 from __future__ import annotations
 
+from functools import cache
+from itertools import permutations
 from typing import Any
 
 import numpy as np
 
-from chasles.lie import pose, s3xr3, se3, so3
+from chasles.lie import pose, s3xr3, se3
 from chasles.lie.transition.coordinates import SE3
 from chasles.lie.transition.maps import differential, from_motion, motion, tau, to_pose
 from chasles.screw.representation import convert_acceleration, convert_twist
 from chasles.transition.problem import LGTProblem
 
-SCALE = {"exp": 1.0, "cay": 2.0, "cay2": 4.0}
+SCALE = {"exp": 1.0, "cay": 2.0, "cay2": 4.0}  # x over the local coordinates
 CUBE = {"exp": 0.0, "cay": 1 / 12, "cay2": 1 / 48}  # log ψ(x) = x + CUBE x̂³ + ...: of 2 artanh(x/2), 4 artanh(x/4)
 _GROUPS: dict[bool, Any] = {True: pose, False: s3xr3}
 
@@ -29,7 +31,10 @@ class Chart:
         self.problem, self.local = problem, problem.motion
         self.on_se3 = self.local.group == SE3
         self.sign = 1.0 if problem.side == "right" else -1.0
-        self.scale, self.cubic = SCALE[self.local.map], CUBE[self.local.map]
+        self.cubic, self.scale = CUBE[self.local.map], np.full(6, SCALE[self.local.map])
+        if not self.on_se3:
+            self.scale[3:] = 1.0
+        self._brackets, self._cubes = _products(self.on_se3, self.sign)
         self.own, self.group = problem.representation, problem.group_representation
 
     # ------------------------------------------------------------ positions
@@ -39,7 +44,7 @@ class Chart:
 
     def onward(self, x: np.ndarray) -> np.ndarray:
         """dψ_{-x}, (..., 6, 6): the displacement on the group that a change of x makes."""
-        return differential(-self.sign / self.scale * x, self.local) / self.scale
+        return differential(-self.sign * x / self.scale, self.local) / self.scale
 
     def back(self, increments: list[np.ndarray]) -> list[np.ndarray]:
         """Coordinates, seen from the newest point, of the points before it; increments newest first.
@@ -66,23 +71,11 @@ class Chart:
     # ------------------------------------------------------------ the algebra
 
     def bracket(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-        if self.on_se3:
-            return self.sign * se3.bracket(x, y)
-        result = np.zeros(np.broadcast_shapes(x.shape, y.shape))
-        result[..., :3] = self.sign * so3.bracket(x[..., :3], y[..., :3])
-        return result
+        return _outer(x, y) @ self._brackets
 
     def cube(self, a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
-        """The sum of the products â b̂ ĉ in all orders, an element of the algebra; x̂³ is a sixth of cube(x, x, x)."""
-        result = np.zeros(np.broadcast_shapes(a.shape, b.shape, c.shape))
-        for u, v, w in ((a, b, c), (b, c, a), (c, a, b)):
-            # x̂³ = (-|x|² x, x × (x × y)) of x̂ = (x, y), polarised
-            inner = (u[..., :3] * v[..., :3]).sum(axis=-1, keepdims=True)
-            result[..., :3] -= 2 * inner * w[..., :3]
-            if self.on_se3:
-                result[..., 3:] += so3.bracket(u[..., :3], so3.bracket(v[..., :3], w[..., 3:]))
-                result[..., 3:] += so3.bracket(v[..., :3], so3.bracket(u[..., :3], w[..., 3:]))
-        return result
+        """The sum of the products â b̂ ĉ in all orders, which is in the algebra; x̂³ is a sixth of cube(x, x, x)."""
+        return _outer(_outer(a, b), c) @ self._cubes
 
     def lift(self, x: np.ndarray, dx: np.ndarray) -> np.ndarray:
         """dψ_{-x} dx to the order that methods of order 2 need: dx - [x, dx]/2 + [x, [x, dx]]/6, and for cay and cay2
@@ -114,3 +107,20 @@ class Chart:
 
     def _poses(self, q: np.ndarray) -> np.ndarray:
         return to_pose(q, self.problem.chart)
+
+
+def _outer(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    product = x[..., :, None] * y[..., None, :]
+    return product.reshape(*product.shape[:-2], -1)
+
+
+@cache
+def _products(on_se3: bool, sign: float) -> tuple[np.ndarray, np.ndarray]:
+    """Brackets (36, 6) and cubes (216, 6) of the algebra, as linear maps of products of components."""
+    basis = se3.hat(np.eye(6))
+    if not on_se3:
+        basis[3:] = 0.0  # displacements commute with all
+    two = np.einsum("iab,jbc->ijac", basis, basis)
+    three = np.einsum("ijab,kbc->ijkac", two, basis)
+    orders = sum((three.transpose(*order, 3, 4) for order in permutations(range(3))), np.zeros_like(three))
+    return sign * se3.vee(two - two.swapaxes(0, 1)).reshape(36, 6), se3.vee(orders).reshape(216, 6)

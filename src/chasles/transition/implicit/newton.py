@@ -1,8 +1,8 @@
 """Newton's method for the equations of an implicit step, with a matrix that is kept as long as it converges fast.
 
 A method says what the state (q, V, V') at the end of a step is, V and V' on the group, of two displacements: d from the
-predicted state, which V and V' follow, and a shift of the positions alone. The unknowns are d, the multipliers λ, and ζ of the
-stabilised form, in which the positions are shifted by -G ζ, to hold g = 0 beside A V = 0:
+predicted state, which V and V' follow, and a shift of the positions alone. The unknowns are d, the multipliers λ, and ζ
+of the stabilised form, in which the positions are shifted by -G ζ, to hold g = 0 beside A V = 0:
 
     s (M V' + Aᵀ λ - Q) = 0,   g = 0,   κ A V = 0     (the last, and ζ, with index 2 only)
 
@@ -18,11 +18,13 @@ import numpy as np
 
 from chasles.integrate.newton import DONE, EPS, NO_CONVERGENCE, NOT_FINITE, SINGULAR
 from chasles.transition.implicit.chart import Chart
-from chasles.transition.implicit.equations import Equations, Residual
+from chasles.transition.implicit.equations import Equations, Residual, Slopes
 
+GOOD, MATRIX, DERIVATIVES = 0.0, 1.0, 2.0  # what must be found anew: nothing, the matrix, that and derivatives in it
 ITERATIONS = 20
-PATIENCE = 3.0  # iterations that a kept matrix may still need before a new one is made
-SAFE = 0.1  # of the tolerance: what may be left by the estimate of the error
+PATIENCE = {MATRIX: 2, DERIVATIVES: 5}  # iterations that are still waited for rather than find something anew
+SAFE = 0.1  # of the tolerance, which the estimate of the error must be below
+FINEST = 16.0  # units of rounding of positions that a tolerance can ask for
 LEAST = 0.01  # what a kept matrix is trusted to leave of an error, at best
 STUCK = 1e-11  # corrections below this, relative to positions, that stop shrinking are rounding
 DIFFERENCE = 1e-6  # central, of the state at the end of a step
@@ -47,74 +49,87 @@ class Unknowns:
     d: np.ndarray  # (n, 6)
     multipliers: np.ndarray
     zeta: np.ndarray
+    shifts: np.ndarray  # G, (6 n, m); not an unknown
+
+    @property
+    def shift(self) -> np.ndarray:
+        return -(self.shifts @ self.zeta).reshape(-1, 6)
 
 
 class Newton:
-    """The solver of the steps of a run. `inverse` and `state` (whether there is a matrix, and how fast the iteration
-    converges with it) are all that it remembers."""
+    """The solver of the steps of a run.
+
+    All that it remembers: the inverse of the matrix, the derivatives of the model, and the `state`: what must be found
+    anew, and how much of an error one iteration leaves.
+    """
 
     def __init__(self, equations: Equations, chart: Chart, index: int, tolerance: float, rows: int):
         self.equations, self.chart, self.tolerance = equations, chart, tolerance
         self.stabilized = index == 2 and rows > 0
         self.size, self.rows = equations.size, rows
         total = self.size + rows * (2 if self.stabilized else 1)
-        self.inverse, self.state = np.zeros((total, total)), np.array([0.0, 1.0])
+        self.inverse, self.state = np.zeros((total, total)), np.array([DERIVATIVES, 1.0])
+        self.slopes = Slopes(
+            np.zeros((self.size, self.size)), np.zeros((self.size, self.size)), np.zeros((rows, self.size))
+        )
         self.corrections: list[float] = []
         self.residuals: list[float] = []
         self.worst = -1  # constraint with the largest residual
 
-    def solve(self, step: Step, t: float, h: float, shifts: np.ndarray, z: Unknowns) -> int:
-        """Solve for the unknowns from their predicted values; DONE, or how it failed. `shifts` is G, (6 n, m)."""
+    def solve(self, step: Step, t: float, h: float, z: Unknowns) -> int:
+        """Solve for the unknowns from their predicted values; DONE, or how it failed. t is the end of the step."""
         self.corrections, self.residuals = [], []
-        previous, fresh = np.inf, False
-        goal, far = 0.0, 1.0
+        previous, goal, far, newest = np.inf, 0.0, 1.0, GOOD
         for iteration in range(ITERATIONS):
-            q, v, rate = self._model(step, z, shifts)
+            state = q, v, rate = self._model(step, z)
             found = self.equations.residual(q, v, rate, z.multipliers, t)
+            if not np.isfinite(found.motion).all():
+                return NOT_FINITE
             if iteration == 0:
                 far = max(1.0, float(np.abs(q).max()))
                 fastest = max(float(np.abs(v).max()), abs(h) * float(np.abs(rate).max()))
-                goal = max(self.tolerance * abs(h) * fastest, 16 * EPS * far)
-            if not np.isfinite(found.motion).all():
-                return NOT_FINITE
-            if not self.state[0]:
-                fresh = True
-                if not self._new_matrix(step, t, shifts, z, (q, v, rate), found):
+                goal = SAFE * max(self.tolerance * abs(h) * fastest, FINEST * EPS * far)
+            if self.state[0] != GOOD:
+                newest = max(newest, self.state[0])
+                if not self._new_matrix(step, t, z, state, found):
                     return SINGULAR
-            size = self._correct(step, shifts, z, found, abs(h))
+            size = self._correct(step, z, found, abs(h))
             if not np.isfinite(size):
                 return NOT_FINITE
             contraction = size / previous if iteration else self.state[1]
-            if iteration == 1 and not fresh:  # with a matrix of an earlier step, as it may be in the next one, too
+            if iteration == 1 and newest == GOOD:  # with a matrix of an earlier step, as it will be in the next one
                 self.state[1] = min(max(2 * contraction, LEAST), 1.0)
-            left = size * contraction / max(1.0 - contraction, 0.1)
-            if size < SAFE * goal or left < SAFE * goal:
+            if size < goal or size * contraction < goal * max(1.0 - contraction, 0.0):
                 return DONE
             if iteration > 1 and contraction > 0.5 and size < STUCK * far:
                 return DONE
-            if iteration and (contraction > 0.9 or np.log(SAFE * goal / size) < PATIENCE * np.log(contraction)):
-                if fresh and contraction > 2.0 and iteration > 3:
-                    return NO_CONVERGENCE
-                self.state[:] = 0.0, 1.0
+            for anew, patience in PATIENCE.items():
+                if newest < anew and iteration and (contraction > 0.9 or size * contraction**patience > goal):
+                    self.state[:] = anew, 1.0
+                    break
             previous = size
         return NO_CONVERGENCE
 
-    def _model(self, step: Step, z: Unknowns, shifts: np.ndarray):
+    def _model(self, step: Step, z: Unknowns):
         """The trial state in the twists of the model."""
-        q, w, rate = step.state(z.d, -(shifts @ z.zeta).reshape(-1, 6))
+        q, w, rate = step.state(z.d, z.shift)
         return q, self.chart.from_group(q, w), self.chart.rate_from_group(q, w, rate)
 
-    def _correct(self, step: Step, shifts: np.ndarray, z: Unknowns, found: Residual, h: float) -> float:
-        """Correct the unknowns; the largest displacement."""
+    def _correct(self, step: Step, z: Unknowns, found: Residual, h: float) -> float:
+        """Correct the unknowns; the largest displacement, with those that corrections of λ would make of free bodies:
+        d alone would not tell whether λ has converged, as it is held by the constraints."""
         parts = [step.s * found.motion, found.position, step.kappa * found.velocity]
         change = -self.inverse @ np.concatenate(parts if self.stabilized else parts[:2])
         n, m = self.size, self.rows
         z.d += change[:n].reshape(-1, 6)
         z.multipliers += change[n : n + m] / step.s
-        size = float(np.abs(change[:n]).max())
+        sizes = [change[:n]]
+        if m:
+            sizes.append(np.linalg.solve(found.mass, found.rows.T @ change[n : n + m]))
         if self.stabilized:
             z.zeta += change[n + m :]
-            size = max(size, float(np.abs(shifts @ change[n + m :]).max()))
+            sizes.append(z.shifts @ change[n + m :])
+        size = float(np.abs(sizes).max())
         constraints = np.abs(found.velocity if self.stabilized else found.position)
         self.worst = int(np.argmax(constraints)) if m else -1
         self.corrections.append(size / h)
@@ -123,11 +138,14 @@ class Newton:
 
     # ------------------------------------------------------------ the matrix
 
-    def _new_matrix(self, step: Step, t: float, shifts: np.ndarray, z: Unknowns, state, found: Residual) -> bool:
-        """Make the inverse of Newton's matrix anew; False if there is none."""
+    def _new_matrix(self, step: Step, t: float, z: Unknowns, state, found: Residual) -> bool:
+        """Find the inverse of Newton's matrix, and the derivatives of the model if need be; False if there is none."""
         q, v, rate = state
-        K, C, turning = self.equations.slopes(q, v, rate, z.multipliers, t)
-        moved, by_d, by_shift = self._state_slopes(step, z, -(shifts @ z.zeta).reshape(-1, 6), q)
+        if self.state[0] == DERIVATIVES:
+            for kept, new in zip(self.slopes, self.equations.slopes(q, v, rate, z.multipliers, t), strict=True):
+                kept[...] = new
+        K, C, turning = self.slopes
+        moved, by_d, by_shift = self._state_slopes(step, z, q)
         M, A, n, m = found.mass, found.rows, self.size, self.rows
         motion = [step.s * (K @ moved + C @ v_slope + M @ rate_slope) for v_slope, rate_slope in (by_d, by_shift)]
         speed = [step.kappa * (A @ v_slope + turning @ moved) for v_slope, _ in (by_d, by_shift)]
@@ -135,24 +153,24 @@ class Newton:
         matrix[:n, :n], matrix[:n, n : n + m], matrix[n : n + m, :n] = motion[0], A.T, A @ moved
         if self.stabilized:
             matrix[n + m :, :n] = speed[0]
-            matrix[:, n + m :] = -np.concatenate([motion[1], A @ moved, speed[1]]) @ shifts
+            matrix[:, n + m :] = -np.concatenate([motion[1], A @ moved, speed[1]]) @ z.shifts
         try:
             self.inverse[...] = np.linalg.inv(matrix)
         except np.linalg.LinAlgError:
             return False
-        self.state[:] = 1.0, 1.0
+        self.state[:] = GOOD, 1.0
         return bool(np.isfinite(self.inverse).all())
 
-    def _state_slopes(self, step: Step, z: Unknowns, shift: np.ndarray, q: np.ndarray):
+    def _state_slopes(self, step: Step, z: Unknowns, q: np.ndarray):
         """Twists by a displacement; V and V' by d, and by the shift: all block-diagonal (6 n, 6 n), in the twists of
         the model. Each body moves by itself, so that one difference serves all of them at once."""
         aside = DIFFERENCE * np.concatenate([np.eye(6), -np.eye(6)])[:, None]
         slopes = []
-        for d, moved in ((z.d + aside, shift + 0 * aside), (z.d + 0 * aside, shift + aside)):
+        for d, moved in ((z.d + aside, z.shift + 0 * aside), (z.d + 0 * aside, z.shift + aside)):
             there, w, rate = step.state(d, moved)
             both = self.chart.from_group(there, w), self.chart.rate_from_group(there, w, rate)
             slopes.append([_blocks((x[:6] - x[6:]) / (2 * DIFFERENCE)) for x in both])
-        onward = self.chart.onward(step.predicted + z.d + shift)
+        onward = self.chart.onward(step.predicted + z.d + z.shift)
         return _blocks(self.chart.from_group(q, np.moveaxis(onward, -1, 0))), *slopes
 
 

@@ -20,10 +20,11 @@ from chasles.transition.implicit.bliedf import BackwardStep
 from chasles.transition.implicit.chart import Chart
 from chasles.transition.implicit.equations import Equations
 from chasles.transition.implicit.generalized_alpha import AlphaStep, algorithmic_start
-from chasles.transition.implicit.newton import Newton, Unknowns
+from chasles.transition.implicit.newton import MATRIX, Newton, Unknowns
 from chasles.transition.local_model import END_OF_CHART
 from chasles.transition.problem import LGTProblem
 
+KEPT = ("inverse", "convergence", "stiffness", "damping", "turning")  # of Newton's method
 CURVELESS = "points of implicit methods have none through them; ask for the times you want in save"
 
 
@@ -47,6 +48,7 @@ class ModelRun(FixedRun):
         self.zeta = np.zeros(rows)
         self.newton = Newton(self.equations, self.chart, getattr(method, "index", 2), method.tolerance, rows)
         self.inverse, self.convergence = self.newton.inverse, self.newton.state
+        self.stiffness, self.damping, self.turning = self.newton.slopes
         self.begin(twists)
         self.start_with(y, np.empty(0))
 
@@ -85,9 +87,11 @@ class ModelRun(FixedRun):
 
     def shifts(self) -> np.ndarray:
         """G = W Aᵀ on the group, (6 n, m), by which positions are corrected; W is the metric of the method."""
+        if not self.newton.stabilized:
+            return np.zeros((self.v.size, self.zeta.size))
         parts = self.equations.parts
         columns = parts.rows_at(self.q).T
-        if self.method.metric == "mass" and columns.size:
+        if self.method.metric == "mass":
             columns = np.linalg.solve(parts.mass_at(self.q), columns)
         found = self.chart.to_group(self.q, columns.T.reshape(-1, *self.v.shape))
         return found.reshape(len(found), -1).T
@@ -119,7 +123,7 @@ class AlphaRun(ModelRun):
     methods = (GeneralizedAlpha,)
     memory_names = (
         *("counts", "q", "v", "rate", "algorithmic", "growth", "multipliers", "zeta", "drift", "before"),
-        *("inverse", "convergence"),
+        *KEPT,
     )
 
     def begin(self, twists: np.ndarray) -> None:
@@ -134,14 +138,13 @@ class AlphaRun(ModelRun):
             ratio = h / self.before[0]
             self.algorithmic[...] = self.rate + ratio * (self.algorithmic - self.rate)
             self.growth *= ratio
-            self.before[0], self.convergence[0] = h, 0.0
+            self.before[0], self.convergence[0] = h, MATRIX
         step = AlphaStep(self.chart, self.method, h, self.q, self.v, self.rate, self.algorithmic, self.growth)
-        z = Unknowns(np.zeros_like(self.v), self.multipliers.copy(), self.zeta + self.drift)
-        shifts = self.shifts() if self.newton.stabilized else np.zeros((self.v.size, self.zeta.size))
-        status = self.newton.solve(step, self.time + h, h, shifts, z)
+        z = Unknowns(np.zeros_like(self.v), self.multipliers.copy(), self.zeta + self.drift, self.shifts())
+        status = self.newton.solve(step, self.time + h, h, z)
         if status != DONE:
             return status
-        q, v, rate = step.state(z.d, -(shifts @ z.zeta).reshape(-1, 6))
+        q, v, rate = step.state(z.d, z.shift)
         algorithmic, second = step.next_algorithmic(z.d, rate)
         self.growth[...] = second - self.rate
         self.q[...], self.v[...], self.rate[...], self.algorithmic[...] = q, v, rate, algorithmic
@@ -158,7 +161,7 @@ class BackwardRun(ModelRun):
     """A run of BLieDF. Its first steps, and a shorter last one, are those of an explicit method of order 8."""
 
     methods = (BLieDF,)
-    memory_names = ("counts", "q", "v", "multipliers", "zeta", "past", "velocities", "inverse", "convergence")
+    memory_names = ("counts", "q", "v", "multipliers", "zeta", "past", "velocities", *KEPT)
 
     def begin(self, twists: np.ndarray) -> None:
         if self.method.logarithms == "first" and self.chart.cubic > 0:
@@ -174,17 +177,14 @@ class BackwardRun(ModelRun):
         if self.steps < self.method.k - 1 or h != self.plan.step:
             self._explicit(h)
             return DONE
-        shifts = self.shifts()
-        z = Unknowns(np.zeros_like(self.v), self.multipliers.copy(), self.zeta.copy())
-        shift = -(shifts @ z.zeta).reshape(-1, 6)
-        step = BackwardStep(self.chart, self.method, h, self.q, self.past, self.velocities, shift)
-        status = self.newton.solve(step, self.time + h, h, shifts, z)
+        z = Unknowns(np.zeros_like(self.v), self.multipliers.copy(), self.zeta.copy(), self.shifts())
+        step = BackwardStep(self.chart, self.method, h, self.q, self.past, self.velocities, z.shift)
+        status = self.newton.solve(step, self.time + h, h, z)
         if status != DONE:
             return status
-        shift = -(shifts @ z.zeta).reshape(-1, 6)
-        q, v, _ = step.state(z.d, shift)
+        q, v, _ = step.state(z.d, z.shift)
         self.zeta[...], self.multipliers[...] = z.zeta, z.multipliers
-        self._remember(q, v, step.predicted + z.d + shift)
+        self._remember(q, v, step.predicted + z.d + z.shift)
         return DONE
 
     def _explicit(self, h: float) -> None:
