@@ -1,8 +1,8 @@
 """The chart of a step, q = τ(q_n, x), with coordinates x of all bodies as velocities measure them.
 
 The local coordinates of cay and cay2 begin as a half and a quarter of a twist (of the rotation only, on SO(3) x R3);
-here x is the multiple that begins as a twist, so that the methods need not know. Brackets have the sign of the side on which the group acts, so that one
-formula serves both. Arrays are (..., bodies, 6).
+here x is the multiple that begins as a twist, so that the methods need not know. Brackets have the sign of the side on
+which the group acts, so that one formula serves both. Arrays are (..., bodies, 6).
 """
 
 from __future__ import annotations

@@ -152,8 +152,8 @@ class Equations:
         if not off[row] <= SLOPE * (1.0 + np.abs(expected).max()):
             raise ValueError(
                 f"solve: jacobian and constraint do not belong together: along a twist V row {row} of A V is "
-                f"{expected[row]:.6g}, and g changes at {found[row]:.6g}; A must be the derivative of g along twists in "
-                f"the representation of the model, {self.problem.representation!r}"
+                f"{expected[row]:.6g}, and g changes at {found[row]:.6g}; A must be the derivative of g along twists "
+                f"in the representation of the model, {self.problem.representation!r}"
             )
 
 

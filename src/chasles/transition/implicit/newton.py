@@ -1,4 +1,7 @@
-"""Newton's method for the equations of an implicit step, with a matrix that is kept as long as it converges fast.
+"""Newton's method for the equations of an implicit step.
+
+The matrix is made once a step, with derivatives of the model that are kept from step to step as long as it converges
+fast: they are what costs evaluations of the model.
 
 A method says what the state (q, V, V') at the end of a step is, V and V' on the group, of two displacements: d from the
 predicted state, which V and V' follow, and a shift of the positions alone. The unknowns are d, the multipliers λ, and ζ
@@ -20,12 +23,11 @@ from chasles.integrate.newton import DONE, EPS, NO_CONVERGENCE, NOT_FINITE, SING
 from chasles.transition.implicit.chart import Chart
 from chasles.transition.implicit.equations import Equations, Residual, Slopes
 
-GOOD, MATRIX, DERIVATIVES = 0.0, 1.0, 2.0  # what must be found anew: nothing, the matrix, that and derivatives in it
 ITERATIONS = 20
-PATIENCE = {MATRIX: 2, DERIVATIVES: 5}  # iterations that are still waited for rather than find something anew
+PATIENCE = 5  # iterations that may still come before new derivatives are worth their price
 SAFE = 0.1  # of the tolerance, which the estimate of the error must be below
 FINEST = 16.0  # units of rounding of positions that a tolerance can ask for
-LEAST = 0.01  # what a kept matrix is trusted to leave of an error, at best
+LEAST = 0.1  # what an iteration is trusted to leave of an error, at best: some parts converge more slowly than others
 STUCK = 1e-11  # corrections below this, relative to positions, that stop shrinking are rounding
 DIFFERENCE = 1e-6  # central, of the state at the end of a step
 
@@ -57,18 +59,14 @@ class Unknowns:
 
 
 class Newton:
-    """The solver of the steps of a run.
-
-    All that it remembers: the inverse of the matrix, the derivatives of the model, and the `state`: what must be found
-    anew, and how much of an error one iteration leaves.
-    """
+    """The solver of the steps of a run. It remembers the derivatives of the model, and whether they are `stale`."""
 
     def __init__(self, equations: Equations, chart: Chart, index: int, tolerance: float, rows: int):
         self.equations, self.chart, self.tolerance = equations, chart, tolerance
         self.stabilized = index == 2 and rows > 0
         self.size, self.rows = equations.size, rows
         total = self.size + rows * (2 if self.stabilized else 1)
-        self.inverse, self.state = np.zeros((total, total)), np.array([DERIVATIVES, 1.0])
+        self.inverse, self.stale = np.zeros((total, total)), np.ones(1, dtype=np.int64)
         self.slopes = Slopes(
             np.zeros((self.size, self.size)), np.zeros((self.size, self.size)), np.zeros((rows, self.size))
         )
@@ -79,7 +77,7 @@ class Newton:
     def solve(self, step: Step, t: float, h: float, z: Unknowns) -> int:
         """Solve for the unknowns from their predicted values; DONE, or how it failed. t is the end of the step."""
         self.corrections, self.residuals = [], []
-        previous, goal, far, newest = np.inf, 0.0, 1.0, GOOD
+        previous, goal, far, fresh = np.inf, 0.0, 1.0, False
         for iteration in range(ITERATIONS):
             state = q, v, rate = self._model(step, z)
             found = self.equations.residual(q, v, rate, z.multipliers, t)
@@ -89,25 +87,26 @@ class Newton:
                 far = max(1.0, float(np.abs(q).max()))
                 fastest = max(float(np.abs(v).max()), abs(h) * float(np.abs(rate).max()))
                 goal = SAFE * max(self.tolerance * abs(h) * fastest, FINEST * EPS * far)
-            if self.state[0] != GOOD:
-                newest = max(newest, self.state[0])
-                if not self._new_matrix(step, t, z, state, found):
+            if self.stale[0]:
+                fresh = True
+                for kept, new in zip(self.slopes, self.equations.slopes(*state, z.multipliers, t), strict=True):
+                    kept[...] = new
+            if iteration == 0 or self.stale[0]:
+                self.stale[0] = 0
+                if not self._new_matrix(step, z, q, found):
                     return SINGULAR
             size = self._correct(step, z, found, abs(h))
             if not np.isfinite(size):
                 return NOT_FINITE
-            contraction = size / previous if iteration else self.state[1]
-            if iteration == 1 and newest == GOOD:  # with a matrix of an earlier step, as it will be in the next one
-                self.state[1] = min(max(2 * contraction, LEAST), 1.0)
-            if size < goal or size * contraction < goal * max(1.0 - contraction, 0.0):
+            contraction = size / previous if iteration else 1.0
+            if size < goal or size * max(contraction, LEAST) < goal * (1.0 - contraction):
                 return DONE
             if iteration > 1 and contraction > 0.5 and size < STUCK * far:
                 return DONE
-            for anew, patience in PATIENCE.items():
-                if newest < anew and iteration and (contraction > 0.9 or size * contraction**patience > goal):
-                    self.state[:] = anew, 1.0
-                    break
+            if iteration and not fresh and (contraction > 0.9 or size * contraction**PATIENCE > goal):
+                self.stale[0] = 1
             previous = size
+        self.stale[0] = 1
         return NO_CONVERGENCE
 
     def _model(self, step: Step, z: Unknowns):
@@ -138,12 +137,8 @@ class Newton:
 
     # ------------------------------------------------------------ the matrix
 
-    def _new_matrix(self, step: Step, t: float, z: Unknowns, state, found: Residual) -> bool:
-        """Find the inverse of Newton's matrix, and the derivatives of the model if need be; False if there is none."""
-        q, v, rate = state
-        if self.state[0] == DERIVATIVES:
-            for kept, new in zip(self.slopes, self.equations.slopes(q, v, rate, z.multipliers, t), strict=True):
-                kept[...] = new
+    def _new_matrix(self, step: Step, z: Unknowns, q: np.ndarray, found: Residual) -> bool:
+        """Find the inverse of Newton's matrix with the derivatives at hand; False if there is none."""
         K, C, turning = self.slopes
         moved, by_d, by_shift = self._state_slopes(step, z, q)
         M, A, n, m = found.mass, found.rows, self.size, self.rows
@@ -158,7 +153,6 @@ class Newton:
             self.inverse[...] = np.linalg.inv(matrix)
         except np.linalg.LinAlgError:
             return False
-        self.state[:] = GOOD, 1.0
         return bool(np.isfinite(self.inverse).all())
 
     def _state_slopes(self, step: Step, z: Unknowns, q: np.ndarray):

@@ -20,11 +20,11 @@ from chasles.transition.implicit.bliedf import BackwardStep
 from chasles.transition.implicit.chart import Chart
 from chasles.transition.implicit.equations import Equations
 from chasles.transition.implicit.generalized_alpha import AlphaStep, algorithmic_start
-from chasles.transition.implicit.newton import MATRIX, Newton, Unknowns
+from chasles.transition.implicit.newton import Newton, Unknowns
 from chasles.transition.local_model import END_OF_CHART
 from chasles.transition.problem import LGTProblem
 
-KEPT = ("inverse", "convergence", "stiffness", "damping", "turning")  # of Newton's method
+KEPT = ("stiffness", "damping", "turning", "stale")  # of Newton's method
 CURVELESS = "points of implicit methods have none through them; ask for the times you want in save"
 
 
@@ -47,8 +47,8 @@ class ModelRun(FixedRun):
         rows = self.multipliers.size
         self.zeta = np.zeros(rows)
         self.newton = Newton(self.equations, self.chart, getattr(method, "index", 2), method.tolerance, rows)
-        self.inverse, self.convergence = self.newton.inverse, self.newton.state
         self.stiffness, self.damping, self.turning = self.newton.slopes
+        self.stale = self.newton.stale
         self.begin(twists)
         self.start_with(y, np.empty(0))
 
@@ -138,7 +138,7 @@ class AlphaRun(ModelRun):
             ratio = h / self.before[0]
             self.algorithmic[...] = self.rate + ratio * (self.algorithmic - self.rate)
             self.growth *= ratio
-            self.before[0], self.convergence[0] = h, MATRIX
+            self.before[0] = h
         step = AlphaStep(self.chart, self.method, h, self.q, self.v, self.rate, self.algorithmic, self.growth)
         z = Unknowns(np.zeros_like(self.v), self.multipliers.copy(), self.zeta + self.drift, self.shifts())
         status = self.newton.solve(step, self.time + h, h, z)
