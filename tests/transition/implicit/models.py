@@ -1,4 +1,4 @@
-"""Tops as users write them: M, Q, A, -A' V and g by hand in body twists, and the same in any representation."""
+"""Tops as users write them: M, Q, A, -A' V and g by hand in body and mixed twists, and the same in the others."""
 
 import functools
 
@@ -36,7 +36,7 @@ def place(q, absolute):
     return np.eye(3) + 2 * (q[0, 0] * turn + turn @ turn), q[0, 4:]
 
 
-def body_parts(name, absolute):
+def parts_of(name, absolute, mixed):
     moments, pivot, *_ = TOPS[name]
     inertia, pivot = np.diag(moments), np.array(pivot)
     mass = np.zeros((6, 6))
@@ -44,16 +44,16 @@ def body_parts(name, absolute):
 
     def forces(q, twists, t):
         w, v = twists[0, :3], twists[0, 3:]
-        turn = place(q, absolute)[0]
-        return np.concatenate([cross(inertia @ w, w), MASS * (turn.T @ GRAVITY - cross(w, v))])
+        linear = GRAVITY if mixed else place(q, absolute)[0].T @ GRAVITY - cross(w, v)
+        return np.concatenate([cross(inertia @ w, w), MASS * linear])
 
     def jacobian(q):
         turn = place(q, absolute)[0]
-        return np.concatenate([-turn @ tilde(pivot), turn], axis=1)
+        return np.concatenate([-turn @ tilde(pivot), np.eye(3) if mixed else turn], axis=1)
 
     def bias(q, twists):
         w, v = twists[0, :3], twists[0, 3:]
-        return -place(q, absolute)[0] @ cross(w, v + cross(w, pivot))
+        return -place(q, absolute)[0] @ cross(w, cross(w, pivot) + (0.0 if mixed else v))
 
     def constraint(q):
         turn, position = place(q, absolute)
@@ -63,10 +63,8 @@ def body_parts(name, absolute):
 
 
 def in_representation(parts, absolute, representation):
-    """The same model with other twists, V_b = S(q) V; then the mass matrix depends on q."""
+    """A model in body twists with other ones, V_b = S(q) V; then the mass matrix depends on q."""
     mass, forces, jacobian, bias, constraint = parts
-    if representation == "body":
-        return parts
 
     def to_body(q):
         return convert_twist(np.eye(6), transition.to_pose(q, absolute), representation, "body").T
@@ -88,7 +86,9 @@ def in_representation(parts, absolute, representation):
 
 
 def top(name, absolute="quaternion", local="screw", representation="body"):
-    parts = in_representation(body_parts(name, absolute), absolute, representation)
+    parts = parts_of(name, absolute, representation == "mixed")
+    if representation in ("spatial", "hybrid"):
+        parts = in_representation(parts, absolute, representation)
     return ch.LGTProblem(ch.descriptor(*parts), absolute, local, 1, representation)
 
 
@@ -108,9 +108,9 @@ def final(problem, y):
     return pose.to_matrix(g), convert_twist(problem.split(y)[1][0], g, problem.representation, "body")
 
 
-def run(problem, name, method, steps):
+def run(problem, name, method, steps, end=None):
     """A run that is done, to see what the method itself has."""
-    end = TOPS[name][-1]
+    end = end or TOPS[name][-1]
     options = Options(step=end / steps)
     going = start_run(problem, method, (0.0, end), initial(problem, name), options)
     going.finish(progress=False)
@@ -118,16 +118,16 @@ def run(problem, name, method, steps):
 
 
 @functools.cache
-def exact(name):
+def exact(name, end):
     problem = top(name)
     tight = {"rtol": 1e-13, "atol": 1e-13, "save": "final"}
-    sol = ch.solve(problem, ch.RKMK("dop853"), (0.0, TOPS[name][-1]), initial(problem, name), **tight)
+    sol = ch.solve(problem, ch.RKMK("dop853"), (0.0, end), initial(problem, name), **tight)
     return final(problem, sol.y[-1])
 
 
 def errors(going, name):
     """Largest errors of pose and twist at the end, and of the multipliers against those of the index-1 equations."""
-    found, truth = final(going.problem, going.point()), exact(name)
+    found, truth = final(going.problem, going.point()), exact(name, going.end)
     q, twists = going.problem.split(going.point())
     best = going.problem.acceleration.accelerations(q, twists, going.end)[1]
     off = np.abs(going.multipliers - best).max() / np.abs(best).max()

@@ -22,24 +22,23 @@ class BackwardStep:
         self.chart, self.alpha, self.q, self.h = chart, method.alpha, q, h
         self.gamma = np.cumsum(method.alpha)[:-1]
         self.exact = method.exact or chart.cubic > 0
-        k = method.k
-        self.past, self.velocities = past[: k - 1], velocities[:k]
+        self.past = past
+        self.returns = chart.returns(past) if self.exact else past
+        self.fixed = np.tensordot(self.alpha[1:], velocities, axes=1)  # what h V' has of the points before
         self.kappa = h / self.gamma[0]
         self.s = self.kappa * self.kappa
-        ahead = 2 * past[0] - past[1] if k > 2 else past[0] + h * (velocities[0] - velocities[1])
+        ahead = 2 * past[0] - past[1] if method.k > 2 else past[0] + h * (velocities[0] - velocities[1])
         self.predicted = ahead - shift  # what is predicted has the shift of the positions in it
 
     def state(self, d: np.ndarray, shift: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         x = self.predicted + d + shift
         moved = self._exact(x) if self.exact else self._first_commutators(x)
         v = (moved - self.gamma[0] * shift) / self.h
-        rate = self.alpha[0] * v + sum(a * w for a, w in zip(self.alpha[1:], self.velocities, strict=True))
-        return self.chart.move(self.q, x), v, rate / self.h
+        return self.chart.move(self.q, x), v, (self.alpha[0] * v + self.fixed) / self.h
 
     def _exact(self, x: np.ndarray) -> np.ndarray:
         """h V without ζ."""
-        before = self.chart.back([x, *self.past])
-        return sum((a * y for a, y in zip(self.alpha[1:], before, strict=True)), np.zeros(1))
+        return np.tensordot(self.alpha[2:], self.chart.back(x, self.returns), axes=1) - self.alpha[1] * x
 
     def _first_commutators(self, x: np.ndarray) -> np.ndarray:
         total, newer = self.gamma[0] * x, x

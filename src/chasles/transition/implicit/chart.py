@@ -46,27 +46,30 @@ class Chart:
         """dψ_{-x}, (..., 6, 6): the displacement on the group that a change of x makes."""
         return differential(-self.sign * x / self.scale, self.local) / self.scale
 
-    def back(self, increments: list[np.ndarray]) -> list[np.ndarray]:
-        """Coordinates, seen from the newest point, of the points before it; increments newest first.
+    def returns(self, increments: np.ndarray) -> np.ndarray:
+        """Motions from a point to those before it, (k, n, 7), of the steps (k, n, 6) that led to it, newest first.
 
-        As products of small motions, not of poses, so that small coordinates stay accurate.
+        Products of small motions, not of poses, so that small coordinates stay accurate.
         """
-        found, total = [-increments[0]], motion(-increments[0] / self.scale, self.local)
-        for x in increments[1:]:
-            older = motion(-x / self.scale, self.local)
-            total = self._product(total, older) if self.sign > 0 else self._product(older, total)
-            found.append(self.scale * from_motion(total, self.local))
-        return found
+        found = list(motion(-increments / self.scale, self.local))
+        for k in range(1, len(found)):
+            found[k] = self._product(found[k - 1], found[k])
+        return np.array(found)
+
+    def back(self, x: np.ndarray, returns: np.ndarray) -> np.ndarray:
+        """Coordinates (k, ..., n, 6), seen from the point that a step x leads to, of the points before its start."""
+        spread = returns.reshape(len(returns), *(1,) * (x.ndim - 2), *returns.shape[1:])
+        return self.scale * from_motion(self._product(motion(-x / self.scale, self.local), spread), self.local)
 
     def between(self, start: np.ndarray, end: np.ndarray) -> np.ndarray:
         """x of the move from absolute coordinates q to others."""
         p, r = to_pose(start, self.problem.chart), to_pose(end, self.problem.chart)
         inverse = _GROUPS[self.on_se3].inverse(p)
-        moved = self._product(inverse, r) if self.sign > 0 else self._product(r, inverse)
-        return self.scale * from_motion(moved, self.local)
+        return self.scale * from_motion(self._product(inverse, r), self.local)
 
     def _product(self, g: np.ndarray, h: np.ndarray) -> np.ndarray:
-        return _GROUPS[self.on_se3].compose(g, h)
+        """g h, or h g if the group acts from the left."""
+        return _GROUPS[self.on_se3].compose(*((g, h) if self.sign > 0 else (h, g)))
 
     # ------------------------------------------------------------ the algebra
 
@@ -98,12 +101,16 @@ class Chart:
     def from_group(self, q: np.ndarray, w: np.ndarray) -> np.ndarray:
         return w if self.own == self.group else convert_twist(w, self._poses(q), self.group, self.own)
 
+    def both_from_group(self, q: np.ndarray, w: np.ndarray, rate: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Twists of the model and their derivatives."""
+        if self.own == self.group:
+            return w, rate
+        g = self._poses(q)
+        return convert_twist(w, g, self.group, self.own), convert_acceleration(rate, w, g, self.group, self.own)
+
     def rate_to_group(self, q: np.ndarray, v: np.ndarray, rate: np.ndarray) -> np.ndarray:
         """Derivatives of the twists of the model as those of velocities on the group."""
         return rate if self.own == self.group else convert_acceleration(rate, v, self._poses(q), self.own, self.group)
-
-    def rate_from_group(self, q: np.ndarray, w: np.ndarray, rate: np.ndarray) -> np.ndarray:
-        return rate if self.own == self.group else convert_acceleration(rate, w, self._poses(q), self.group, self.own)
 
     def _poses(self, q: np.ndarray) -> np.ndarray:
         return to_pose(q, self.problem.chart)

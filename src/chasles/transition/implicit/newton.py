@@ -112,7 +112,7 @@ class Newton:
     def _model(self, step: Step, z: Unknowns):
         """The trial state in the twists of the model."""
         q, w, rate = step.state(z.d, z.shift)
-        return q, self.chart.from_group(q, w), self.chart.rate_from_group(q, w, rate)
+        return q, *self.chart.both_from_group(q, w, rate)
 
     def _correct(self, step: Step, z: Unknowns, found: Residual, h: float) -> float:
         """Correct the unknowns; the largest displacement, with those that corrections of λ would make of free bodies:
@@ -162,7 +162,7 @@ class Newton:
         slopes = []
         for d, moved in ((z.d + aside, z.shift + 0 * aside), (z.d + 0 * aside, z.shift + aside)):
             there, w, rate = step.state(d, moved)
-            both = self.chart.from_group(there, w), self.chart.rate_from_group(there, w, rate)
+            both = self.chart.both_from_group(there, w, rate)
             slopes.append([_blocks((x[:6] - x[6:]) / (2 * DIFFERENCE)) for x in both])
         onward = self.chart.onward(step.predicted + z.d + z.shift)
         return _blocks(self.chart.from_group(q, np.moveaxis(onward, -1, 0))), *slopes
