@@ -32,6 +32,15 @@ def test_a_top(method, space):
     assert np.abs(found[1] - peer.twists[-1, 0]).max() < 1e-9
 
 
+@pytest.mark.parametrize(("method", "most"), [(ch.GeneralizedAlpha(), 4.5), (ch.BLieDF(3), 6.5)], ids=str)
+def test_evaluations_are_few_and_quaternions_keep_their_norm(method, most):
+    """Derivatives by differences, 14 evaluations each, are kept from step to step."""
+    case = top("slow", "quaternion", *SPACES["SE3"])
+    going = run(case, "slow", method, 100)
+    assert going.evaluations() / going.steps < most
+    assert np.abs(np.linalg.norm(case.split(going.saved_y)[0][..., :4], axis=-1) - 1).max() < 4e-16
+
+
 # ---------------------------------------------------------------- two bodies
 
 

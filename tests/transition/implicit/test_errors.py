@@ -17,7 +17,10 @@ def changed(**parts):
     return ch.LGTProblem(ch.descriptor(**given))
 
 
-def solve(case, method=ch.GeneralizedAlpha(), y0=None, **options):
+DEFAULT = ch.GeneralizedAlpha()
+
+
+def solve(case, method=DEFAULT, y0=None, **options):
     return ch.solve(case, method, (0.0, 0.1), initial(case, "slow") if y0 is None else y0, **({"step": 0.01} | options))
 
 
@@ -68,7 +71,7 @@ def test_options_and_methods_that_do_not_fit():
             call()
     with pytest.raises(TypeError, match=r"Rattle needs masses and constraints.*also for an LGTProblem"):
         solve(top("slow"), ch.Rattle())
-    with pytest.raises(ValueError, match="no curve|have none through them"):
+    with pytest.raises(ValueError, match="have none through them"):
         solve(case)(0.05)
 
 
@@ -88,7 +91,9 @@ def test_a_step_too_long_says_where_and_what_to_try():
 def test_a_step_beyond_the_chart():
     case = ch.LGTProblem(lambda q, v, t: np.zeros((2, 6)), local="rodrigues", bodies=2)
     y0 = case.state([[1.0, 0, 0, 0, 0, 0, 0]] * 2, [[0.1, 0, 0, 0, 0, 0], [0, 0, 40.0, 0, 0, 0]])
-    with pytest.raises(ch.ChartError, match=r"body 1 turns by 4 rad .* of 'rodrigues' coordinates ends at 3.14") as caught:
+    with pytest.raises(
+        ch.ChartError, match=r"body 1 turns by 4 rad .* of 'rodrigues' coordinates ends at 3.14"
+    ) as caught:
         ch.solve(case, ch.GeneralizedAlpha(), (0.0, 1.0), y0, step=0.1)
     assert caught.value.body == 1
 

@@ -128,7 +128,11 @@ def tau(
     before = real_array("transition.tau", "q", q, (7,)) if quaternion else to_pose(q, chart)
     compose, step = pose.compose if chosen.group == SE3 else s3xr3.compose, motion(x, chosen)
     after = compose(before, step) if side == "right" else compose(step, before)
-    return after if quaternion else from_pose(after, chart)
+    if not quaternion:
+        return from_pose(after, chart)
+    turned = after[..., :4]
+    turned *= 1.5 - 0.5 * (turned * turned).sum(axis=-1, keepdims=True)  # else rounding adds up over many steps
+    return after
 
 
 def dtau(

@@ -73,26 +73,28 @@ class Equations:
 
     def slopes(self, q: np.ndarray, v: np.ndarray, rate: np.ndarray, multipliers: np.ndarray, t: float) -> Slopes:
         """By differences, but for the derivatives of the forces if the user gives them."""
-        parts, flat, n = self.parts, rate.reshape(-1), self.size
-        given = None if parts.derivatives is None else _checked(parts.derivatives(q, v, t), n, t)
-        varies = callable(parts.mass) or self.constrained
-        stiffness, turning = np.zeros((n, n)), np.zeros((len(multipliers), n))
-        small = DIFFERENCE * max(1.0, float(np.abs(q).max()))
-        beside = self.moved(q, small * np.eye(6)[:, None]) if varies or given is None else None
-        here = self._pushes(q, v, flat, multipliers, t, given is None)
-        for k in range(n if beside is not None else 0):
-            there = q.copy()
-            there[k // 6] = beside[k % 6, k // 6]
-            motion, speed = self._pushes(there, v, flat, multipliers, t, given is None)
-            stiffness[:, k], turning[:, k] = (motion - here[0]) / small, (speed - here[1]) / small
-        if given is not None:
-            return Slopes(stiffness - given[0], -given[1], turning)
-        force, damping = self.forces(q, v, t), np.empty((n, n))
-        fast = DIFFERENCE * max(1.0, float(np.abs(v).max()))
-        for k in range(n):
-            faster = v.reshape(-1).copy()
-            faster[k] += fast
-            damping[:, k] = (force - self.forces(q, faster, t)) / fast
+        parts, n = self.parts, self.size
+        stiffness, damping, turning = np.zeros((n, n)), np.zeros((n, n)), np.zeros((len(multipliers), n))
+        if parts.derivatives is not None:
+            by_q, by_v = _checked(parts.derivatives(q, v, t), n, t)
+            stiffness, damping = -by_q, -by_v
+        with_forces = parts.derivatives is None
+        if with_forces:
+            force, small = self.forces(q, v, t), DIFFERENCE * max(1.0, float(np.abs(v).max()))
+            for k in range(n):
+                faster = v.reshape(-1).copy()
+                faster[k] += small
+                damping[:, k] = (force - self.forces(q, faster, t)) / small
+        if with_forces or self.constrained or callable(parts.mass):
+            small = DIFFERENCE * max(1.0, float(np.abs(q).max()))
+            aside = self.moved(q, small * np.eye(6)[:, None])
+            here = self._pushes(q, v, rate.reshape(-1), multipliers, t, with_forces)
+            for k in range(n):
+                there = q.copy()
+                there[k // 6] = aside[k % 6, k // 6]
+                motion, speed = self._pushes(there, v, rate.reshape(-1), multipliers, t, with_forces)
+                stiffness[:, k] += (motion - here[0]) / small
+                turning[:, k] = (speed - here[1]) / small
         return Slopes(stiffness, damping, turning)
 
     def _pushes(self, q, v, rate, multipliers, t, with_forces):

@@ -79,7 +79,7 @@ class Newton:
         self.corrections, self.residuals = [], []
         previous, goal, far, fresh = np.inf, 0.0, 1.0, False
         for iteration in range(ITERATIONS):
-            state = q, v, rate = self._model(step, z)
+            q, v, rate = self._model(step, z)
             found = self.equations.residual(q, v, rate, z.multipliers, t)
             if not np.isfinite(found.motion).all():
                 return NOT_FINITE
@@ -89,8 +89,9 @@ class Newton:
                 goal = SAFE * max(self.tolerance * abs(h) * fastest, FINEST * EPS * far)
             if self.stale[0]:
                 fresh = True
-                for kept, new in zip(self.slopes, self.equations.slopes(*state, z.multipliers, t), strict=True):
-                    kept[...] = new
+                new = self.equations.slopes(q, v, rate, z.multipliers, t)
+                for kept, values in zip(self.slopes, new, strict=True):
+                    kept[...] = values
             if iteration == 0 or self.stale[0]:
                 self.stale[0] = 0
                 if not self._new_matrix(step, z, q, found):

@@ -153,7 +153,8 @@ class AlphaRun(ModelRun):
 
     def _shorter(self, t: float, y: np.ndarray, end: float) -> FixedRun:
         """With index 3 velocities are off the constraints as the method wants them; another start needs them on it."""
-        q, twists = self.equations.project(*self.problem.split(y), t)
+        q, twists = self.problem.split(y)
+        q, twists = self.equations.project(q, twists, t)
         return super()._shorter(t, np.concatenate([q, twists], axis=None), end)
 
 
@@ -194,7 +195,8 @@ class BackwardRun(ModelRun):
         if not sol.success:
             raise RuntimeError(f"solve: {self.method} cannot start: {sol.message}")
         self.equations.evaluations += sol.evaluations
-        q, twists = self.equations.project(*self.problem.split(sol.y[-1]), end)
+        q, twists = self.problem.split(sol.y[-1])
+        q, twists = self.equations.project(q, twists, end)
         self.multipliers[...] = self.equations.solve(q, twists, end)[1]
         self._remember(q, self.chart.to_group(q, twists), self.chart.between(self.q, q))
 
