@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from chasles.integrate.batch import solve_batch as solve_batch
     from chasles.integrate.composition import Composition as Composition
     from chasles.integrate.constrained_method import BLieDF as BLieDF
+    from chasles.integrate.constrained_method import EnergyMomentum as EnergyMomentum
     from chasles.integrate.constrained_method import GeneralizedAlpha as GeneralizedAlpha
     from chasles.integrate.constrained_method import HalfExplicit as HalfExplicit
     from chasles.integrate.constrained_method import Rattle as Rattle
@@ -122,7 +123,7 @@ _NAMES = {
     "constraint.screws": ("SingularJointError",),
     "integrate.batch": ("solve_batch",),
     "integrate.composition": ("Composition",),
-    "integrate.constrained_method": ("BLieDF", "GeneralizedAlpha", "HalfExplicit", "Rattle"),
+    "integrate.constrained_method": ("BLieDF", "EnergyMomentum", "GeneralizedAlpha", "HalfExplicit", "Rattle"),
     "integrate.cotangent": ("HamiltonianOnSO3", "RigidBodyOnSO3"),
     "integrate.event": ("Event",),
     "integrate.explicit": ("ChartError",),

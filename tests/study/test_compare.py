@@ -121,3 +121,18 @@ def test_all_explicit_methods_are_known():
     names = explicit_methods()
     for name in ("rk4", "dopri5", "dop853", "cf4", "cg3", "carpenter_kennedy"):
         assert name in names
+
+
+def test_methods_for_constrained_systems_are_compared_too():
+    found = study(
+        "double_pendulum", methods=["rk4", "hem5", "rattle", "energy_momentum"], stabilizations=["projection"]
+    )
+    assert [found.select(method=name)[0].index for name in found.methods] == [1, 2, 3, 3]
+    assert {row.space for row in found.select(method="energy_momentum")} == {"SO3xR3"}
+    assert {row.stabilization for row in found.select(method="hem5")} == {"own"}
+    for name, order in (("hem5", 5), ("rattle", 2), ("energy_momentum", 2)):
+        assert found.order(name, "SO3xR3", "own") > order - 0.3
+    lines = found.recommendation(1e-3).splitlines()
+    assert lines[0].startswith("fastest to an error below 1.0e-03: ")
+    assert lines[1].startswith("smallest energy error: energy_momentum (index 3) on SO3xR3")
+    assert "none of these runs" in found.recommendation(1e-30)

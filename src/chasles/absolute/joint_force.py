@@ -6,7 +6,7 @@ With V the twist of the joint's frame on the child relative to the parent, a for
 is Pᵀ τ: its power is τ·v, whatever V is, and on the constraint it does along each coordinate what τ says.
 
 An angle is counted over full turns if something needs it: the count is a state of the simulation, and serves only to
-choose among the angles that the poses allow.
+choose among the angles that the poses allow. `act_on_joint` leaves the angle of the state there.
 """
 
 from __future__ import annotations
@@ -197,25 +197,10 @@ def own_forces(joints, numbers, j, spot):
 
 
 @kernel(allocates=True)
-def act_on_joint(t, joints, numbers, j, table, values, control, counted, rates, states, wrenches, spot):
-    """All that acts along the coordinates of joint j; returns (power of what is not a spring, stored energy).
-
-    Rates of coordinates that are counted are left in `rates`.
-    """
+def add_laws(t, joints, j, table, values, spot):
+    """Add the forces of a joint's laws, and constant ones, to tau; returns their power."""
     row = j * JOINT.size
-    nq, nv, at = joints[row + JOINT.coordinates], joints[row + JOINT.velocities], joints[row + JOINT.numbers]
-    spot_joint(joints, numbers, j, states, counted, spot)
-    what = at + FRAMES.size + nv * PASSIVE.size
-    power, energy = 0.0, 0.0
-    for k in range(nv):
-        u, own = control[joints[row + JOINT.control] + k], int(numbers[what + 2 * k + 1])
-        spot[SPOT.tau + k] = u
-        power += u * spot[SPOT.v + k]
-        if own >= 0:
-            rates[own] = spot[SPOT.v + k]
-    if joints[row + JOINT.passive] != 0:
-        more, energy = own_forces(joints, numbers, j, spot)
-        power += more
+    nq, nv, power = joints[row + JOINT.coordinates], joints[row + JOINT.velocities], 0.0
     for k in range(joints[row + JOINT.count]):
         line = FORCES.size + (joints[row + JOINT.laws] + k) * FORCE.size
         law, first, count = table[line + FORCE.law], table[line + FORCE.numbers], table[line + FORCE.parameters]
@@ -229,5 +214,29 @@ def act_on_joint(t, joints, numbers, j, table, values, control, counted, rates, 
         for i in range(nv):
             spot[SPOT.tau + i] += out[i]
             power += out[i] * spot[SPOT.v + i]
+    return power
+
+
+@kernel(allocates=True)
+def act_on_joint(t, joints, numbers, j, table, values, control, counted, rates, states, wrenches, spot):
+    """All that acts along the coordinates of joint j; returns (power of what is not a spring, stored energy).
+
+    Coordinates that are counted and their rates are left in `counted` and `rates`.
+    """
+    row = j * JOINT.size
+    nv, at = joints[row + JOINT.velocities], joints[row + JOINT.numbers]
+    spot_joint(joints, numbers, j, states, counted, spot)
+    what = at + FRAMES.size + nv * PASSIVE.size
+    power, energy = 0.0, 0.0
+    for k in range(nv):
+        u, own = control[joints[row + JOINT.control] + k], int(numbers[what + 2 * k + 1])
+        spot[SPOT.tau + k] = u
+        power += u * spot[SPOT.v + k]
+        if own >= 0:
+            counted[own], rates[own] = spot[SPOT.q + k], spot[SPOT.v + k]
+    if joints[row + JOINT.passive] != 0:
+        more, energy = own_forces(joints, numbers, j, spot)
+        power += more
+    power += add_laws(t, joints, j, table, values, spot)
     push_joint(joints, numbers, j, states, wrenches, spot)
     return power, energy

@@ -23,13 +23,16 @@ def compare(
     halvings: Annotated[int, Parameter(help="How often the step is halved.")] = 4,
     method: Annotated[
         list[str] | None,
-        Parameter(negative=(), help="Only this method, such as rk4 or cf4; may be given again; all for every one."),
+        Parameter(
+            negative=(),
+            help="Only this method, such as rk4, cf4 or hem5; may be given again; all for every explicit one.",
+        ),
     ] = None,
     output: Annotated[
         Path | None, Parameter(help="Folder for the files; by default compare_heavy_top for heavy_top.")
     ] = None,
 ) -> None:
-    """Run explicit integrators on SE(3), SO(3) x R3 and a space for each body, with and without stabilisation.
+    """Run integrators on SE(3), SO(3) x R3 and a space for each body, with and without stabilisation.
 
     For every run: violation of the joints, energy error, error at the end against a tight reference, evaluations and
     time. The table has the middle step; a file (CSV) has all runs, and a picture (PNG) shows work and precision.
@@ -61,6 +64,7 @@ def compare(
             raise ValueError(f"compare: no folder {folder} ({error.strerror}); give another with --output") from None
     console.print(found.table())
     console.print(found.summary())
+    console.print(found.recommendation(), markup=False, highlight=False)
     notes = (
         "Violations of the joints and the energy error are the largest of the run. Errors are of positions [m] or "
         "rotations [rad] at the end, against order 8 at 1e-13, which is itself good to "

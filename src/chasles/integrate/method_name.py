@@ -8,7 +8,7 @@ from dataclasses import fields
 from typing import Any
 
 from chasles.integrate import method as explicit
-from chasles.integrate.constrained_method import BLieDF, GeneralizedAlpha, HalfExplicit, Rattle
+from chasles.integrate.constrained_method import BLieDF, EnergyMomentum, GeneralizedAlpha, HalfExplicit, Rattle
 from chasles.integrate.gauss import Gauss, LieMidpoint
 from chasles.integrate.method import RKMK, CommutatorFree, CrouchGrossman, Exponentials, LowStorage
 from chasles.integrate.tableau import TABLEAUX
@@ -20,7 +20,7 @@ SHORT: dict[str, Callable[[str], Any]] = {
     **dict.fromkeys(explicit.CROUCH_GROSSMAN, CrouchGrossman),
     **dict.fromkeys(explicit.LOW_STORAGE, LowStorage),
 }
-# with options; the last four are for constrained systems in absolute coordinates
+# with options; the last five are for constrained systems in absolute coordinates
 LONG: dict[str, type] = {
     "rkmk": RKMK,
     "gauss": Gauss,
@@ -29,6 +29,7 @@ LONG: dict[str, type] = {
     "bliedf": BLieDF,
     "rattle": Rattle,
     "half_explicit": HalfExplicit,
+    "energy_momentum": EnergyMomentum,
 }
 
 

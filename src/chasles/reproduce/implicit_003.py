@@ -19,7 +19,7 @@ from chasles.reproduce.study_003 import ABSOLUTE, case_of
 from chasles.study.style import COLOURS, INK, MARKERS
 
 END, STEPS = 0.025, (30, 60)  # [s]; 0.06 and 0.03 rad a step
-METHODS = {"generalized alpha": ch.GeneralizedAlpha(0.8), "BLieDF3": ch.BLieDF(3)}
+METHODS: dict[str, Any] = {"generalized alpha": ch.GeneralizedAlpha(0.8), "BLieDF3": ch.BLieDF(3)}
 PAIRS = [("quaternion", local) for local in LOCAL] + [(name, "rotation_vector") for name in ABSOLUTE[1:]]
 
 
@@ -92,7 +92,7 @@ def measured(absolute: str, local: str, name: str) -> Run:
     norms = np.linalg.norm(problem.poses(sol.y)[..., :4], axis=-1)
     model: Any = problem.acceleration
     held = max(float(abs(model.constraint(at)).max()) for at in q)
-    orders = np.log(np.divide(*errors)) / np.log(STEPS[1] / STEPS[0])
+    orders = np.log(np.divide(errors[0], errors[1])) / np.log(STEPS[1] / STEPS[0])
     counts = abs(norms - 1).max(), held, sol.evaluations / sol.steps
     return Run(absolute, local, name, *errors[1], *map(float, orders), *map(float, counts))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping
 
 import numpy as np
@@ -63,6 +64,7 @@ class BodyDynamics:
             )
         self.mechanism: AbsoluteMechanism = system
         self.projected = projected
+        self.held: np.ndarray | None = None  # inputs along the joints' velocities, of `under`
         blocks: list[str] = []
         for name in self.mechanism.bodies:
             blocks += ["pose"] if self.mechanism.spaces[name] == SE3_NAME else ["s3", "r3"]
@@ -75,6 +77,12 @@ class BodyDynamics:
     def control(self) -> slice:
         """Where the input is in the parameters of the problem."""
         return self.mechanism.control
+
+    def under(self, u: ArrayLike | None) -> BodyDynamics:
+        """The same under constant forces u along the velocities of the joints."""
+        other = copy.copy(self)
+        other.held = None if u is None else np.asarray(u, dtype=float)
+        return other
 
     def problem(self, u: ArrayLike | None = None) -> LieODE:
         """The problem under constant forces u along the velocities of the joints."""

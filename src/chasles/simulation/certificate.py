@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from chasles.force.build import is_passive
-from chasles.integrate.constrained_method import CONSTRAINED_METHODS
 from chasles.lie import pose as pose_group
 from chasles.model.body import GROUND
 from chasles.model.constraint import CustomConstraint, Drive
@@ -18,7 +17,7 @@ from chasles.relative.loop.closed import ClosedMechanism
 from chasles.relative.mechanism import Mechanism
 from chasles.simulation.body_run import BodyRun
 from chasles.simulation.closed.run import ClosedRun
-from chasles.simulation.constrained import solve_motion
+from chasles.simulation.motion import solve_motion
 from chasles.simulation.run import Run
 
 # what a run may be off by; relative to the size of the quantity during the run
@@ -135,8 +134,7 @@ def _energy(run: Run | BodyRun, tolerance: float) -> Finding:
 
     value = _relative(*_largest(run, quantities))
     moving = [item.name for item in run.mechanism.system.constraints if isinstance(item, Drive | CustomConstraint)]
-    if moving and (isinstance(run, ClosedRun) or isinstance(run.solution.method, CONSTRAINED_METHODS)):
-        # they count the work of forces only
+    if moving and isinstance(run, ClosedRun):  # which counts the work of forces only
         return Finding("energy balance", value, None, f"not judged: {moving[0]!r} may do work that is not counted")
     return Finding("energy balance", value, tolerance, "of the largest energy or work; work is part of the state")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -15,32 +15,39 @@ from chasles.absolute.implicit.half_explicit import MOST_STAGES
 from chasles.absolute.implicit.layout import COUNTS, DONE, set_weights, total_work
 from chasles.absolute.implicit.loop import TAIL
 from chasles.absolute.mechanism import AbsoluteMechanism
-from chasles.force.build import is_passive
+from chasles.constraint.rows import ROTOR
 from chasles.force.table import FORCES
 from chasles.integrate.constrained_method import (
     CONSTRAINED_METHODS,
     BLieDF,
+    EnergyMomentum,
     GeneralizedAlpha,
     HalfExplicit,
     Rattle,
     less_demanding,
 )
-from chasles.integrate.event import Event
 from chasles.integrate.fixed_step import FixedRun, shortened
-from chasles.integrate.run import Options, Sink, check_span
-from chasles.integrate.solution import Solution
-from chasles.integrate.solve import solve
-from chasles.model.force import JointForce
+from chasles.integrate.run import Options, check_span
 from chasles.simulation.bodies import BodyDynamics
-from chasles.simulation.starting import algorithmic_start, exact_points, increment, multistep_start, nonholonomic_rows
+from chasles.simulation.starting import (
+    algorithmic_start,
+    exact_points,
+    increment,
+    multistep_start,
+    nonholonomic_rows,
+    power_at_start,
+    rates_of_angles,
+)
 
 LOOPS = {
     GeneralizedAlpha: "generalized_alpha",
     BLieDF: "bliedf",
     Rattle: "rattle",
     HalfExplicit: "half_explicit",
+    EnergyMomentum: "energy_momentum",
 }
-VECTORS = {GeneralizedAlpha: 7, BLieDF: 4, Rattle: 4, HalfExplicit: 2 + 2 * MOST_STAGES}  # that the loops work with
+# vectors that the loops work with
+VECTORS = {GeneralizedAlpha: 7, BLieDF: 4, Rattle: 4, HalfExplicit: 4 + 2 * MOST_STAGES, EnergyMomentum: 7}
 
 
 class ConstrainedRun(FixedRun):
@@ -48,8 +55,9 @@ class ConstrainedRun(FixedRun):
 
     problems = (BodyDynamics,)
     methods = CONSTRAINED_METHODS
-    memory_names = ("memory", "counts")
+    memory_names: ClassVar[tuple[str, ...]] = ("memory", "counts")
     caller = "simulate"
+    tolerances = (0.0, 0.0)  # rtol and atol of an adaptive run
 
     def __init__(self, problem: BodyDynamics, method: Any, span, y0: np.ndarray, options: Options):
         y = np.array(y0, dtype=float)
@@ -58,10 +66,14 @@ class ConstrainedRun(FixedRun):
         mechanism = self.mechanism = problem.mechanism
         velocities_alone = nonholonomic_rows(problem, y, check_span(span)[0])
         _refuse_nonholonomic(mechanism, method, velocities_alone)
-        self.structure = structures.build(mechanism, VECTORS[type(method)], velocities_alone)
+        rotors = np.array([tile.kind == ROTOR for tile in mechanism.tiles], dtype=bool)
+        unmeasured = velocities_alone | rotors[:, None] if mechanism.tiles else velocities_alone
+        self.structure = structures.build(mechanism, VECTORS[type(method)], unmeasured)
         self.counts = np.zeros(COUNTS.size, dtype=np.int64)
         self.packed = self.structure.packed
         self.p = mechanism.parameters.copy()  # which forces may write to
+        if problem.held is not None:
+            self.p[mechanism.control] = problem.held
         self.work = np.zeros(total_work(mechanism, self.structure))
         self.parameters, self.memory = self._prepare(y)
         self.start_with(y, np.empty(0))
@@ -75,13 +87,15 @@ class ConstrainedRun(FixedRun):
         stiffen = float(stiffen_address()) if mechanism.forces.table[FORCES.count] else 0.0
         q, v, _ = self.problem.split(y)
         tail = np.zeros(TAIL + mechanism.angles_counted)
-        tail[:3] = mechanism.applied_forces(q, v, self.start)[1], self.plan.step, 1.0
+        tail[:3] = power_at_start(self.problem, self.start, y), self.plan.step, 1.0
+        tail[TAIL:] = rates_of_angles(self.problem, y)
         parameters: tuple[float, ...]
         parts: tuple[np.ndarray, ...]
         corrections = np.zeros(3 * mechanism.elimination.nodes)
         if isinstance(method, GeneralizedAlpha):
             start = algorithmic_start(self.problem, method, self.start, self.plan.step, y)
-            parameters = (method.rho, method.index, method.local, method.tolerance, stiffen)
+            parameters = (method.rho, method.index, method.local, method.tolerance, stiffen, method.project_velocity)
+            parameters += self.tolerances
             multipliers = self._at_nodes(start.multipliers)
             parts = (start.y, start.rates, start.algorithmic, multipliers, corrections, corrections, start.change, tail)
         elif isinstance(method, HalfExplicit):
@@ -89,11 +103,19 @@ class ConstrainedRun(FixedRun):
             table = np.zeros((MOST_STAGES, MOST_STAGES))
             for k, row in enumerate(rows):
                 table[k, : len(row)] = row
-            parameters = (len(rows), method.project, *table.ravel(), *nodes, *[1.0] * (MOST_STAGES + 1 - len(nodes)))
+            parameters = (
+                len(rows),
+                method.project,
+                *self.tolerances,
+                *table.ravel(),
+                *nodes,
+                *[1.0] * (MOST_STAGES + 1 - len(nodes)),
+            )
             parts = (y, tail)
         else:
-            multipliers = self._at_nodes(mechanism.accelerations(q, v, self.start, self.problem.angles(y)).multipliers)
-            if isinstance(method, Rattle):
+            angles, held = self.problem.angles(y), self.problem.held
+            multipliers = self._at_nodes(mechanism.accelerations(q, v, self.start, angles, held).multipliers)
+            if isinstance(method, Rattle | EnergyMomentum):
                 parameters, parts = (method.tolerance,), (y, multipliers, tail)
             else:
                 self._steps_before = multistep_start(self.problem, method, self.start, self.plan, y)
@@ -161,7 +183,7 @@ class ConstrainedRun(FixedRun):
         return self.memory[at : at + 3 * self.structure.n_nodes].reshape(-1, 3)[self.structure.nodes]
 
     def evaluations(self) -> int:
-        return int(self.counts[COUNTS.iterations])
+        return int(self.counts[COUNTS.iterations] + self.counts[COUNTS.evaluations])
 
     def no_curve(self) -> str:
         return "points of methods for constrained systems have none through them; ask for the times you want in save"
@@ -177,62 +199,11 @@ class ConstrainedRun(FixedRun):
         return less_demanding(self.method)
 
 
-def solve_motion(
-    dynamics: Any,
-    method: Any,
-    span,
-    y0: np.ndarray,
-    u: np.ndarray | None = None,
-    *,
-    step: float | None = None,
-    rtol: float | None = None,
-    atol: float | None = None,
-    save: Any = "all",
-    events: Sequence[Event] = (),
-    progress: bool | None = None,
-    resume: dict[str, np.ndarray] | None = None,
-    sink: Sink | None = None,
-) -> Solution:
-    """The motion of a system under constant forces u, by a method for its equations or one for constrained systems."""
-    constrained = isinstance(method, CONSTRAINED_METHODS)
-    if constrained and not isinstance(dynamics, BodyDynamics):
-        raise ValueError(
-            f'simulate: {method} is for coordinates="absolute"; in joint coordinates take a method such as RKMK'
-        )
-    with dynamics.laws_may_raise():
-        if not constrained:
-            more: dict[str, Any] = {"step": step, "rtol": rtol, "atol": atol, "save": save, "events": events}
-            more |= {"progress": progress, "resume": resume, "sink": sink}
-            return solve(dynamics.problem(u), method, span, y0, **more)
-        if step is None:
-            raise ValueError(f"simulate: {method} takes fixed steps; give step=... [s]")
-        _refuse_unsupported(dynamics, method, u)
-        options = Options(step=step, rtol=rtol, atol=atol, save=save, events=events)
-        run = ConstrainedRun(dynamics, method, span, y0, options)
-        if resume is not None:
-            run.restore(resume)
-        return run.finish(progress=progress, sink=sink)
-
-
-def _refuse_unsupported(dynamics: BodyDynamics, method: Any, u: np.ndarray | None) -> None:
-    """What acts along the coordinates of joints, and spatial velocities, are for the methods of the index-1 form."""
-    system = dynamics.mechanism.system
-    acting = [force.name for force in system.forces if isinstance(force, JointForce)]
-    acting += [joint.name for joint in system.joints if is_passive(joint) or any(joint.armature)]
-    if u is not None or acting:
-        what = f"{acting[0]!r} acts" if acting else "an input acts"
-        raise ValueError(
-            f"simulate: {what} along joint coordinates, which {type(method).__name__} does not know; take springs and "
-            "wrenches between bodies, or a method such as RKMK"
-        )
-    if dynamics.spatial or any(dynamics.mechanism.baumgarte):
-        what = 'trivialization="right"' if dynamics.spatial else 'stabilization="baumgarte"'
-        raise ValueError(f"simulate: {what} is for methods such as RKMK; {type(method).__name__} does without")
-
-
 def _refuse_nonholonomic(mechanism: AbsoluteMechanism, method: Any, rows: np.ndarray) -> None:
     """Equations between velocities alone cannot be solved for positions."""
-    by_position = isinstance(method, Rattle) or (isinstance(method, GeneralizedAlpha) and method.index == 3)
+    by_position = isinstance(method, Rattle | EnergyMomentum) or (
+        isinstance(method, GeneralizedAlpha) and method.index == 3
+    )
     if by_position and rows.any():
         name = mechanism.tiles[int(np.argmax(rows.any(axis=1)))].joint
         raise ValueError(

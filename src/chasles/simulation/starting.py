@@ -66,13 +66,13 @@ def algorithmic_start(problem: BodyDynamics, method: GeneralizedAlpha, t: float,
     mechanism = problem.mechanism
     q, v, _ = problem.split(y)
     angles = problem.angles(y)
-    rates, multipliers = mechanism.accelerations(q, v, t, angles)
+    rates, multipliers = mechanism.accelerations(q, v, t, angles, problem.held)
 
     def beside(step: float) -> np.ndarray:
         there = moved(mechanism, q, step * v + 0.5 * step * step * rates)
         turned = mechanism.angles(there)
         turned = turned + 2 * np.pi * np.round((angles - turned) / (2 * np.pi))
-        return mechanism.accelerations(there, v + step * rates, t + step, turned).accelerations
+        return mechanism.accelerations(there, v + step * rates, t + step, turned, problem.held).accelerations
 
     change = 0.5 * (beside(h) - beside(-h))  # h V''
     twist = h * bracket(mechanism, v, rates)
@@ -98,7 +98,10 @@ def increment(mechanism: AbsoluteMechanism, start: np.ndarray, end: np.ndarray) 
 
 def exact_points(problem: BodyDynamics, t: float, times: Sequence[float], y: np.ndarray) -> np.ndarray:
     """Points at some times after t, by an explicit method of order 8 on the index-1 form with projection."""
-    projected = LieODE(problem.space, body_motion, with_workspace(problem.mechanism), onto_constraints)
+    p = with_workspace(problem.mechanism)
+    if problem.held is not None:
+        p[problem.control] = problem.held
+    projected = LieODE(problem.space, body_motion, p, onto_constraints)
     points = []
     for end in times:  # each the end of a run: in between, the curve would be of order 4 only
         tight: dict[str, Any] = {"rtol": 1e-13, "atol": 1e-13, "save": "final", "progress": False}
@@ -113,6 +116,25 @@ def multistep_start(problem: BodyDynamics, method: BLieDF, t: float, plan: Sched
     count = min(method.k - 1, plan.steps)
     times = [plan.end if k == plan.steps else t + k * plan.step for k in range(1, count + 1)]
     return exact_points(problem, t, times, y)
+
+
+def power_at_start(problem: BodyDynamics, t: float, y: np.ndarray) -> float:
+    """Power of all forces but gravity and springs, and of constraints that depend on time."""
+    mechanism, (q, v, _), angles = problem.mechanism, problem.split(y), problem.angles(y)
+    power = mechanism.applied_forces(q, v, t, angles, problem.held)[1]
+    if mechanism.tiles:
+        multipliers = mechanism.accelerations(q, v, t, angles, problem.held).multipliers
+        power = power + np.sum(multipliers * mechanism.rows(q, np.zeros_like(v), t, angles)[1])  # minus J V asked for
+    return float(power)
+
+
+def rates_of_angles(problem: BodyDynamics, y: np.ndarray) -> np.ndarray:
+    """Rates of what is counted over full turns."""
+    mechanism, (q, v, _) = problem.mechanism, problem.split(y)
+    if not mechanism.counted:
+        return np.zeros(0)
+    speeds, where = mechanism.joint_states(q, v, problem.angles(y))[1], mechanism.joint_tables.velocities
+    return np.array([speeds[where[joint].start + coordinate] for joint, coordinate in mechanism.counted])
 
 
 def nonholonomic_rows(problem: BodyDynamics, y: np.ndarray, t: float) -> np.ndarray:

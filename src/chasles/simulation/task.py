@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from chasles.integrate.run import Sink
 from chasles.integrate.solution import Solution
-from chasles.simulation.constrained import solve_motion
+from chasles.simulation.motion import solve_motion
 
 Controller = Callable[[float, np.ndarray, np.ndarray], ArrayLike]
 JUMPS = "the input of a sampled controller jumps between the points"

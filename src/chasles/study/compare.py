@@ -1,4 +1,4 @@
-"""`compare`: every explicit integrator x configuration space x stabilisation on one mechanism.
+"""`compare`: integrators x configuration space x stabilisation on one mechanism.
 
 This is the study that source 000 announces in its section 6: how the choice of the group acts with other Lie group
 methods than Munthe-Kaas', and with a group chosen for each body.
@@ -15,13 +15,25 @@ from numpy.typing import ArrayLike
 
 from chasles.absolute.mechanism import AbsoluteMechanism
 from chasles.absolute.space import NAMES, SE3_NAME, SO3XR3_NAME
+from chasles.integrate.constrained_method import (
+    BACKWARD,
+    CONSTRAINED_METHODS,
+    HALF_EXPLICIT,
+    BLieDF,
+    EnergyMomentum,
+    GeneralizedAlpha,
+    HalfExplicit,
+    Rattle,
+)
+from chasles.integrate.fixed_step import StepError
 from chasles.integrate.method import COMMUTATOR_FREE, CROUCH_GROSSMAN, LOW_STORAGE, RKMK
 from chasles.integrate.run import check_span
+from chasles.integrate.solution import Solution
 from chasles.integrate.tableau import TABLEAUX
 from chasles.model.system import System
 from chasles.simulation.body_run import BodyRun
 from chasles.simulation.simulate import simulate
-from chasles.study.comparison import AUTO, Comparison, Row
+from chasles.study.comparison import AUTO, OWN, Comparison, Row
 
 METHODS = ("rk4", "dopri5", "dop853", "cf4", "cg3")
 STABILIZATIONS = (None, "projection")
@@ -38,15 +50,40 @@ def explicit_methods() -> dict[str, Any]:
     return {**tableaux, **COMMUTATOR_FREE, **CROUCH_GROSSMAN, **LOW_STORAGE}
 
 
+def constrained_methods() -> dict[str, Any]:
+    """Methods for constrained systems by their names: they solve the constrained equations themselves."""
+    return {
+        "generalized_alpha": GeneralizedAlpha(),
+        "generalized_alpha_index3": GeneralizedAlpha(index=3),
+        **{f"bliedf{k}": BLieDF(k) for k in BACKWARD},
+        "rattle": Rattle(),
+        **{f"hem{k}": HalfExplicit(k) for k in HALF_EXPLICIT},
+        "energy_momentum": EnergyMomentum(),
+    }
+
+
+def index_of(method: Any) -> int:
+    """Of the equations that a method solves: 1 accelerations, 2 velocities, 3 positions."""
+    if isinstance(method, Rattle | EnergyMomentum):
+        return 3
+    if isinstance(method, GeneralizedAlpha):
+        return method.index
+    return 2 if isinstance(method, BLieDF | HalfExplicit) else 1
+
+
 def _methods(wanted: str | Iterable[Any]) -> dict[str, Any]:
-    known = explicit_methods()
+    explicit, constrained = explicit_methods(), constrained_methods()
+    known = {**explicit, **constrained}
     if isinstance(wanted, str):
-        wanted = known if wanted == "all" else [wanted]
+        wanted = explicit if wanted == "all" else [wanted]
     found: dict[str, Any] = {}
     for method in wanted:
         if isinstance(method, str):
             if method not in known:
-                raise ValueError(f'compare: no explicit method {method!r}; there is "all", {", ".join(known)}')
+                raise ValueError(
+                    f'compare: no explicit method {method!r}; there is "all", {", ".join(explicit)}, and for '
+                    f"constrained systems {', '.join(constrained)}"
+                )
             found[method] = known[method]
         else:
             found[getattr(method, "name", None) or str(method)] = method
@@ -88,11 +125,12 @@ def compare(
 ) -> Comparison:
     """Run methods, spaces and stabilisations against each other on one mechanism in absolute coordinates.
 
-    The start is as in `simulate`. `methods` are names ("rk4" is Munthe-Kaas' method on that tableau, "cf4", "cg3",
-    ...), methods, or "all" explicit ones; `spaces` are "SE3", "SO3xR3", mappings of bodies, and "auto", which is left
-    out where it takes the same space for all bodies; `stabilizations` are None and "projection". `steps` [s] are fixed
-    steps, by default five, each half of the one before. Errors are against order 8 at tolerance 1e-13. `tell` is called
-    with a line of text before each group of runs.
+    The start is as in `simulate`. `methods` are names ("rk4" is Munthe-Kaas' method on that tableau, "cf4", "cg3", ...,
+    and for constrained systems "generalized_alpha", "bliedf3", "rattle", "hem5", "energy_momentum", ...), methods, or
+    "all" explicit ones; those for constrained systems need no stabilisation and run once. `spaces` are "SE3", "SO3xR3",
+    mappings of bodies, and "auto", which is left out where it takes the same space for all bodies; `stabilizations` are
+    None and "projection". `steps` [s] are fixed steps, by default five, each half of the one before. Errors are against
+    order 8 at tolerance 1e-13. `tell` is called with a line of text before each group of runs.
     """
     start, end = check_span(span)
     if steps is None:
@@ -133,16 +171,24 @@ def compare(
         raise ArithmeticError(f"compare: the reference could not be computed: {truth.message}")
     rows = []
     for name, method in chosen.items():
-        for stabilization in stabilizations:
+        constrained = isinstance(method, CONSTRAINED_METHODS)
+        for stabilization in ("projection",) if constrained else stabilizations:
             for label, space in _spaces(system, spaces, stabilization).items():
-                say(f"{name} on {label}, {stabilization or 'not stabilised'}")
+                if isinstance(method, EnergyMomentum) and space != SO3XR3_NAME:
+                    continue
+                say(f"{name} on {label}, {OWN if constrained else stabilization or 'not stabilised'}")
                 once = (start, start + np.sign(end - start) * min(sizes[-1], abs(end - start)))
                 go(space, stabilization, method, step=sizes[-1], span=once)  # compiles on first use
                 for h in sizes:
-                    run = go(space, stabilization, method, step=h)
+                    key = (name, method.order, label, OWN if constrained else stabilization or "none", h)
+                    try:
+                        run = go(space, stabilization, method, step=h)
+                    except StepError as error:
+                        rows.append(_failed(key, system, error.solution, 0.0, str(error), index_of(method)))
+                        continue
                     again = (go(space, stabilization, method, step=h, save="final") for _ in range(REPEATS))
                     seconds = min(one.solution.seconds for one in again)
-                    rows.append(_row(run, truth, (name, method.order, label, stabilization or "none", h), seconds))
+                    rows.append(_row(run, truth, key, seconds))
     return Comparison(
         system.name,
         (start, end),
@@ -161,12 +207,21 @@ def _errors(run: BodyRun, truth: BodyRun) -> tuple[float, float]:
     return float(max(turned.max(), moved.max())), float(abs(run.twists[-1] - truth.twists[-1]).max())
 
 
-def _row(run: BodyRun, truth: BodyRun, key: tuple[str, int, str, str, float], seconds: float) -> Row:
+Key = tuple[str, int, str, str, float]  # method, order, space, stabilisation, step
+
+
+def _failed(key: Key, system: System, solution: Solution, seconds: float, message: str, index: int) -> Row:
+    """The row of a run that could not go on."""
+    nothing = (np.nan,) * len(system.joints)
+    numbers: dict[str, Any] = dict.fromkeys(("position", "velocity", "energy", "error", "velocity_error"), np.nan)
+    numbers |= {"joints": nothing, "message": message, "index": index}
+    return Row(*key, solution.steps, solution.evaluations, seconds, **numbers)
+
+
+def _row(run: BodyRun, truth: BodyRun, key: Key, seconds: float) -> Row:
     solution = run.solution
     if not solution.success:
-        nothing = (np.nan,) * len(run.mechanism.system.joints)
-        numbers: dict[str, Any] = dict.fromkeys(("position", "velocity", "energy", "error", "velocity_error"), np.nan)
-        return Row(*key, solution.steps, solution.evaluations, seconds, joints=nothing, **numbers, message=run.message)
+        return _failed(key, run.mechanism.system, solution, seconds, run.message, index_of(solution.method))
     position, velocity = run.violations
     balance = run.energy.balance
     error, velocity_error = _errors(run, truth)
@@ -181,4 +236,5 @@ def _row(run: BodyRun, truth: BodyRun, key: tuple[str, int, str, str, float], se
         error=error,
         velocity_error=velocity_error,
         joints=tuple(float(x) for x in position.max(axis=0)),
+        index=index_of(solution.method),
     )

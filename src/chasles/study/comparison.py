@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
 
 AUTO = "auto"
+OWN = "own"  # of methods that solve the constrained equations themselves
 SHOWN_JOINTS = 8  # joints with lines of their own in a summary
 SMALL = 1e-12  # a picture of rounding errors alone does not magnify them
 NOISE = 10.0  # errors within this factor of the reference's own are not compared
@@ -48,6 +49,7 @@ class Row:
     velocity_error: float  # of a body twist [rad/s, m/s]
     joints: tuple[float, ...]  # position violation of each joint
     message: str = ""  # why there are no numbers
+    index: int = 1  # of the equations that the method solves
 
 
 @dataclass(frozen=True)
@@ -152,7 +154,7 @@ class Comparison:
         start, end = self.span
         title = f"{self.name}, t = {start:g} to {end:g} s in steps of {step:.4g} s"
         table = Table(title=title, box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
-        for name in ("method", "space", "stabilised"):
+        for name in ("method", "index", "space", "stabilised"):
             table.add_column(name, no_wrap=True)
         columns = ("joints [m]", "joints [m/s]", "energy [J]", "error", "order")
         for name in (*columns, "calls", "time [ms]"):
@@ -178,6 +180,32 @@ class Comparison:
             table.add_row(found.stabilization, escape(found.quantity), *numbers, end_section=last)
         return table
 
+    def recommendation(self, error: float | None = None) -> str:
+        """What the rows say: the fastest run with an error at the end below `error` (by default the geometric mean of
+        all), the one that keeps the energy best, and the fastest that holds the joints to rounding."""
+        rows = [row for row in self.rows if np.isfinite(row.error)]
+        if not rows:
+            return "no run succeeded: try shorter steps"
+        if error is None:
+            error = float(np.exp(np.mean([np.log(max(row.error, 1e-16)) for row in rows])))
+        wanted = {
+            f"fastest to an error below {error:.1e}": ([row for row in rows if row.error <= error], "seconds"),
+            "smallest energy error": (rows, "energy"),
+            "fastest with joints closed to 1e-12": ([row for row in rows if row.position < 1e-12], "seconds"),
+        }
+        lines = []
+        for what, (found, quantity) in wanted.items():
+            if not found:
+                lines.append(f"{what}: none of these runs")
+                continue
+            best = min(found, key=lambda row: getattr(row, quantity))
+            lines.append(
+                f"{what}: {best.method} (index {best.index}) on {best.space}, stabilised: {best.stabilization}, "
+                f"step {best.step:.3g} s: error {best.error:.1e}, energy error {best.energy:.1e} J, "
+                f"{1e3 * best.seconds:.2f} ms"
+            )
+        return "\n".join(lines)
+
     def csv(self) -> str:
         """All rows as comma-separated values."""
         text = io.StringIO()
@@ -187,13 +215,13 @@ class Comparison:
                 *("method", "order", "space", "stabilization", "step [s]", "steps", "evaluations", "time [s]"),
                 *("position violation", "velocity violation", "energy error [J]", "error", "velocity error"),
                 *(f"position violation of {name}" for name in self.joint_names),
-                "message",
+                *("index", "message"),
             ]
         )
         for row in self.rows:
             numbers = (row.position, row.velocity, row.energy, row.error, row.velocity_error, *row.joints)
             key = (row.method, row.order, row.space, row.stabilization, f"{row.step:.17g}", row.steps, row.evaluations)
-            writer.writerow([*key, f"{row.seconds:.6g}", *(f"{x:.6g}" for x in numbers), row.message])
+            writer.writerow([*key, f"{row.seconds:.6g}", *(f"{x:.6g}" for x in numbers), row.index, row.message])
         return text.getvalue()
 
     def plot(self) -> Canvas:
@@ -220,7 +248,9 @@ class Comparison:
                     title = {"error": "error", "position": "violation of the joints", "energy": "energy error"}[
                         quantity
                     ]
-                    state = "not stabilised" if stabilization == "none" else f"with {stabilization}"
+                    state = {"none": "not stabilised", OWN: "constrained equations"}.get(
+                        stabilization, f"with {stabilization}"
+                    )
                     axes.set(xlabel="evaluations", ylabel=label)
                     axes.set_title(f"{self.name}: {title}, {state}")
             self._legend(canvas)
@@ -275,6 +305,7 @@ def _cells(row: Row, order: float) -> list[str]:
     observed = f"{order:.1f} ({row.order})" if np.isfinite(order) else f"({row.order})"
     return [
         row.method,
+        str(row.index),
         row.space,
         row.stabilization,
         *cells,

@@ -61,8 +61,7 @@ def test_a_step_too_long_says_where_and_what_to_try():
 @pytest.mark.parametrize(
     ("joint", "more", "message"),
     [
-        ({"damping": 0.1}, {}, "'pivot' acts along joint coordinates, which Rattle does not know"),
-        ({}, {"control": [1.0]}, "an input acts along joint coordinates"),
+        ({"armature": 0.1}, {}, "'pivot' has an armature"),
         ({}, {"trivialization": "right"}, 'trivialization="right" is for methods such as RKMK'),
         ({}, {"stabilization": "baumgarte"}, 'stabilization="baumgarte" is for methods such as RKMK'),
     ],

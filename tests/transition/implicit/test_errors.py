@@ -134,6 +134,17 @@ def test_ends_times_events_and_resuming(method):
     assert np.array_equal(ch.solve(*start, step=0.005, resume=part.checkpoint).y[-1], every.y[-1])
 
 
+def test_velocities_onto_the_constraints():
+    case = top("slow", "quaternion", "rotation_vector", "mixed")
+    loose = ch.solve(case, ch.GeneralizedAlpha(tolerance=1e-4), (0.0, 0.05), initial(case, "slow"), step=0.005)
+    method = ch.GeneralizedAlpha(tolerance=1e-4, project_velocity=True)
+    found = ch.solve(case, method, (0.0, 0.05), initial(case, "slow"), step=0.005)
+    rows = case.acceleration.rows_at
+    off = [[np.abs(rows(q) @ v[0]).max() for q, v in zip(*case.split(sol.y), strict=True)] for sol in (loose, found)]
+    assert max(off[0]) > 1e-9
+    assert max(off[1]) < 1e-14
+
+
 def test_batches():
     case = top("slow", "quaternion", "rotation_vector", "mixed")
     starts = np.stack([initial(case, "slow")] * 2)

@@ -7,6 +7,7 @@ import functools
 from numba import types
 
 from chasles.absolute.implicit.bliedf import bliedf
+from chasles.absolute.implicit.energy_momentum import energy_momentum
 from chasles.absolute.implicit.generalized_alpha import generalized_alpha
 from chasles.absolute.implicit.half_explicit import half_explicit
 from chasles.absolute.implicit.rattle import rattle
@@ -18,7 +19,13 @@ SIGNATURE = (
     *(size, NUMBERS, size, INTEGERS, size, NUMBERS, NUMBERS, NUMBERS, INTEGERS, NUMBERS, NUMBERS, size, size),
     *(NUMBERS, NUMBERS),
 )
-LOOPS = {"generalized_alpha": generalized_alpha, "bliedf": bliedf, "rattle": rattle, "half_explicit": half_explicit}
+LOOPS = {
+    "generalized_alpha": generalized_alpha,
+    "bliedf": bliedf,
+    "rattle": rattle,
+    "half_explicit": half_explicit,
+    "energy_momentum": energy_momentum,
+}
 
 
 @functools.cache

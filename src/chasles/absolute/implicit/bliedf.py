@@ -31,7 +31,9 @@ from chasles.absolute.implicit.loop import (
     apply_forces,
     finish_step,
     from_chart,
+    keep_targets,
     point_size,
+    power_to_keep,
     predict_angles,
     save_point,
     start_step,
@@ -175,7 +177,7 @@ def bliedf(
         displacement(tables, old, weights, q, zeta, a)
         for k in range(6 * n):
             star[k] -= a[k]
-        predict_angles(whole, tables, own, t, h, y, motion, tail)
+        predict_angles(whole, p, tables, own, t, h, y, motion, tail)
         turned = abs(h) * spin
         sweeps = 1 if turned < 0.01 else 2 if turned < 0.1 else 3
         goal, previous, found, power = max(tolerance * abs(h) * fastest, 4e-15 * far), 1e300, False, 0.0
@@ -231,6 +233,8 @@ def bliedf(
                 counts[COUNTS.status] = NO_CONVERGENCE
             counts[COUNTS.worst], counts[COUNTS.level] = worst_tile(tiles, nt, nodes, g), 1
             break
+        keep_targets(whole, tables, motion, rows, left)
+        power += power_to_keep(whole, tables, nodes, lam, left)
         trial_state(bodies, n, steps, exact, h, alpha, gamma, q, x, star, past, velocities, new_q, new_v, new_rate)
         for m in range(MOST - 1, 0, -1):
             works[m] = works[m - 1]
@@ -243,7 +247,7 @@ def bliedf(
         total_work = h * power
         for m in range(steps):
             total_work -= alpha[m + 1] * works[m]
-        finish_step(whole, tables, total_work / alpha[0] - y[size - 1], new_q, new_v, y, motion, rows)
+        finish_step(whole, p, tables, total_work / alpha[0] - y[size - 1], new_q, new_v, y, motion, rows, tail)
         counts[COUNTS.step] += 1
         save_point(counts, times, total, every, y, saved_t_at, saved_y_at)
         if last:

@@ -1,7 +1,7 @@
 """Derivatives of forces for Newton's matrix: springs with dampers by formula, wrenches of laws by differences.
 
-Along an unknown d of a body its velocity changes by `ratio` d, so one derivative along both is enough. Springs between
-two bodies couple them; both are explicit in the matrix. Constant wrenches are left out.
+Along an unknown d of a body its velocity changes by `ratio` d, so one derivative along both is enough. Springs and
+joints with forces couple two bodies; both are explicit in the matrix. Constant wrenches are left out.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import functools
 
 from numba import carray, types
 
+from chasles.absolute.implicit.joint_stiffness import gives_way, stiffen_joint
 from chasles.absolute.implicit.saddle import BLOCK
 from chasles.absolute.implicit.stiffness import twice_crossed
 from chasles.absolute.implicit.structure import HEAD as PLAN
@@ -17,7 +18,18 @@ from chasles.absolute.implicit.structure import structure_of
 from chasles.absolute.kkt import POSE, TWIST
 from chasles.absolute.tables import BODY, HEAD, SE3, part_of
 from chasles.constraint.rows import IDENTITY
-from chasles.force.table import FORCE, FORCES, MOVING, SCRATCH, SPRING, WRENCH, add_wrench, motion_at, vector_at
+from chasles.force.table import (
+    FORCE,
+    FORCES,
+    JOINT,
+    MOVING,
+    SCRATCH,
+    SPRING,
+    WRENCH,
+    add_wrench,
+    motion_at,
+    vector_at,
+)
 from chasles.kernel.address import INTEGERS, NUMBERS, address_of, as_integers
 from chasles.kernel.algebra import (
     add,
@@ -157,7 +169,9 @@ def stiffen(t, s, ratio, p_at, p_size, e_at, e_size, q_at, v_at, blocks_at, matr
     slots, coupled = structure[2], structure[7]
     n = whole[HEAD.n_bodies]
     bodies = part_of(whole, whole, HEAD.bodies, HEAD.tiles)
-    table, values = part_of(whole, whole, HEAD.table, HEAD.values), part_of(p, whole, HEAD.values, HEAD.end)
+    table, values = part_of(whole, whole, HEAD.table, HEAD.values), part_of(p, whole, HEAD.values, HEAD.joints)
+    joints = part_of(whole, whole, HEAD.joints, HEAD.joint_numbers)
+    numbers, counted = part_of(p, whole, HEAD.joint_numbers, HEAD.counted), part_of(p, whole, HEAD.counted, HEAD.rates)
     q, v = carray(q_at, (POSE * n,)), carray(v_at, (TWIST * n,))
     blocks = carray(blocks_at, (BLOCK.size * n,))
     matrix = carray(matrix_at, (9 * (packed[PLAN.n_nodes] + 2 * packed[PLAN.n_lower]),))
@@ -180,6 +194,11 @@ def stiffen(t, s, ratio, p_at, p_size, e_at, e_size, q_at, v_at, blocks_at, matr
         elif table[line + FORCE.kind] == WRENCH and table[line + FORCE.law] != 0:
             on_se3 = bodies[table[line + FORCE.first] * BODY.size + BODY.space] == SE3
             stiffen_law(t, table, line, values, states, spare, room, on_se3, s, ratio, blocks)
+        elif table[line + FORCE.kind] == JOINT and gives_way(joints, table[line + FORCE.first]):
+            stiffen_joint(
+                t, joints, numbers, table[line + FORCE.first], table, values, counted, states, slots, coupled[k], s,
+                ratio, blocks, matrix, spare, room,
+            )  # fmt: skip
 
 
 @functools.cache

@@ -14,6 +14,7 @@ from numba import carray
 
 from chasles.absolute.entry import mechanism, set_clock, work_parts
 from chasles.absolute.implicit.chart import bracket, lift, lift_rate, minus, move_body, onward, onward_inverse, plus
+from chasles.absolute.implicit.estimate import project_velocity, relative_size, sizes, tangent_part
 from chasles.absolute.implicit.layout import (
     COUNTS,
     DONE,
@@ -29,7 +30,9 @@ from chasles.absolute.implicit.loop import (
     apply_forces,
     finish_step,
     from_chart,
+    keep_targets,
     point_size,
+    power_to_keep,
     predict_angles,
     save_point,
     start_step,
@@ -49,8 +52,9 @@ from chasles.kernel.policy import kernel, native
 from chasles.kernel.workspace import layout, load6, store6
 
 TRUSTED = 8.0  # steps for which the convergence of Newton's method is taken to be what it was
-# parameters: spectral radius, index, whether in local coordinates, tolerance, address of the forces' derivatives
-ALPHA = layout("ALPHA", rho=1, index=1, local=1, tolerance=1, stiffen=1)
+# parameters: spectral radius, index, whether in local coordinates, tolerance, address of the forces' derivatives,
+# whether to project velocities, tolerances of the error (zero: no estimate)
+ALPHA = layout("ALPHA", rho=1, index=1, local=1, tolerance=1, stiffen=1, project=1, rtol=1, atol=1)
 
 
 @kernel
@@ -112,6 +116,7 @@ def generalized_alpha(
     index, local, tolerance = int(parameters[ALPHA.index]), parameters[ALPHA.local] != 0.0, parameters[ALPHA.tolerance]
     stiffen = int(parameters[ALPHA.stiffen])
     am, af, gamma, beta = coefficients(parameters[ALPHA.rho])
+    estimating = parameters[ALPHA.atol] + parameters[ALPHA.rtol] > 0.0
     onto = index == 2 and tables[11][FIELD.regularisation] > 0.0
     if onto:  # rows that depend on others: index 3, whose matrix is symmetric, and velocities are projected
         index = 3
@@ -121,6 +126,7 @@ def generalized_alpha(
     counts[COUNTS.status] = RUNNING
     for _ in range(limit):
         t, h, last = start_step(counts, times, total)
+        h_before = tail[1]
         if h != tail[1]:  # a belongs to a time off t_n by so much of the step
             for k in range(6 * n):
                 a_n[k] = rate_n[k] + h / tail[1] * (a_n[k] - rate_n[k])
@@ -140,11 +146,12 @@ def generalized_alpha(
             star[k] = h * (v[k] + h * ((0.5 - beta) * a_n[k] + beta * end))
             x[k] = star[k]
             fastest = max(fastest, max(abs(v[k]), abs(h * rate_n[k])))
-        if index == 2:
+        if index == 2 or estimating:
             set_clock(whole, own, t, y, (POSE + TWIST) * n)
             set_motion(bodies, n, q, v, motion)
             prepare(tiles, constants, nt, motion, rows)
             keep_rows(tables, rows, old, weights, kept_matrix, kept_factors)
+        if index == 2:
             for k in range(3 * nn):  # predicted as x'' is; from here on `drift` has where ζ was
                 before_step = zeta[k]
                 zeta[k] += drift[k]
@@ -152,7 +159,7 @@ def generalized_alpha(
             displacement(tables, old, weights, q, zeta, a)
             for k in range(6 * n):
                 x[k] += a[k]
-        predict_angles(whole, tables, own, t, h, y, motion, tail)
+        predict_angles(whole, p, tables, own, t, h, y, motion, tail)
         turned = abs(h) * spin
         sweeps = 1 if turned < 0.01 else 2 if turned < 0.1 else 3
         goal, previous, found, power = max(tolerance * abs(h) * fastest, 4e-15 * far), 1e300, False, 0.0
@@ -225,7 +232,28 @@ def generalized_alpha(
             counts[COUNTS.worst] = worst_tile(tiles, nt, nodes, g)
             counts[COUNTS.level] = 1 if index == 2 else 0
             break
+        keep_targets(whole, tables, motion, rows, left)
+        power += power_to_keep(whole, tables, nodes, lam, left)
         trial_state(bodies, n, local, q, x, star, rate, second, new_q, new_v, new_rate)
+        if estimating:
+            for k in range(6 * n):  # of coordinates and velocities
+                ahead = ((1.0 - af) * second[k] + af * rate_n[k] - am * a_n[k]) / (1.0 - am)
+                x[k] = h * h * (1 / 6 - beta - 0.5 * (am - af)) * (ahead - a_n[k])
+                bend = 2.0 * (second[k] - rate_n[k] - growth[k]) / (h * (h + h_before))
+                moved[k] = h * h * h * (-1 / 12 + (am - af) * (0.5 - af)) * bend
+            if not local:
+                for i in range(n):
+                    on_se3 = bodies[i * BODY.size + BODY.space] == SE3
+                    twist = bracket(on_se3, load6(v, 6 * i, 0.0), load6(rate_n, 6 * i, 0.0))
+                    store6(x, 6 * i, plus(load6(x, 6 * i, 0.0), h * h * h / 12, twist))
+            if nt > 0:
+                tangent_part(tables, old, weights, kept_factors, q, b, a, x)
+                tangent_part(tables, old, weights, kept_factors, q, b, a, moved)
+            far, turning, speed = sizes(n, q, new_v)
+            rtol, atol = parameters[ALPHA.rtol], parameters[ALPHA.atol]
+            tail[4] = max(
+                relative_size(n, x, 1.0, far, rtol, atol), relative_size(n, moved, turning, speed, rtol, atol)
+            )
         for i in range(n):
             on_se3 = bodies[i * BODY.size + BODY.space] == SE3
             acceleration, at = load6(second, 6 * i, 0.0), load6(star, 6 * i, 0.0)
@@ -237,19 +265,24 @@ def generalized_alpha(
                 store6(a_n, 6 * i, plus(load6(new_rate, 6 * i, 0.0), 1.0, ahead))
         for k in range(6 * n):
             rate_n[k] = new_rate[k]
+        impulse = 0.0
         if onto:
             set_motion(bodies, n, new_q, new_v, motion)
             prepare(tiles, constants, nt, motion, rows)
             factorise_rows(tables, tables[9], rows, kept_matrix, kept_factors)
             for i in range(n):
                 store6(step, 6 * i, from_chart(bodies, i, motion, load6(new_v, 6 * i, 0.0)))
-            onto_velocities(tables, motion, rows, kept_matrix, kept_factors, step, b, a)
+            impulse = onto_velocities(whole, tables, motion, rows, kept_matrix, kept_factors, left, step, b, a)
             for i in range(n):
                 store6(new_v, 6 * i, to_chart(bodies, i, motion, load6(step, 6 * i, 0.0)))
         if index == 2:
             for k in range(3 * nn):
                 drift[k] = zeta[k] - drift[k]
-        finish_step(whole, tables, 0.5 * h * (tail[0] + power), new_q, new_v, y, motion, rows)
+        if parameters[ALPHA.project] != 0.0 and nt > 0 and not onto:
+            set_motion(bodies, n, new_q, new_v, motion)
+            prepare(tiles, constants, nt, motion, rows)
+            project_velocity(tables, motion, rows, weights, kept_factors, b, a, new_q, new_v)
+        finish_step(whole, p, tables, impulse + 0.5 * h * (tail[0] + power), new_q, new_v, y, motion, rows, tail)
         tail[0] = power
         counts[COUNTS.step] += 1
         save_point(counts, times, total, every, y, saved_t_at, saved_y_at)

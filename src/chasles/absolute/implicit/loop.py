@@ -2,7 +2,8 @@
 
 A point y is (central poses, velocities, counted angles, work of the forces). The memory of a loop begins with it and
 ends with the tail: power of the forces, the step before, how fast Newton's method converged and steps since that was
-seen (of generalized alpha), angles predicted for the end of the step.
+seen (of generalized alpha), one or two estimates of the error of the step relative to the tolerance; and of the counted
+angles their rates, or during a step the angles predicted for its end.
 """
 
 from __future__ import annotations
@@ -15,15 +16,15 @@ from chasles.absolute.implicit.saddle import BLOCK
 from chasles.absolute.implicit.structure import HEAD as PLAN
 from chasles.absolute.kkt import POSE, TWIST, set_motion
 from chasles.absolute.tables import BODY, HEAD, MASS, SE3
-from chasles.constraint.rows import MOTION, NUMBERS, ROWS, TILE
-from chasles.constraint.special import EXTRA, EXTRA_AT, TURN, angle_rates, coordinate
+from chasles.constraint.rows import CUSTOM, MOTION, NUMBERS, ROWS, SCREWS, TILE, TRAVEL
+from chasles.constraint.special import EXTRA, EXTRA_AT, ROOM, TARGET, TURN, angle_rates, call_special, coordinate
 from chasles.force.table import FORCES, MOVING, SCRATCH
 from chasles.kernel.address import invoke
-from chasles.kernel.algebra import mul, mul_t
+from chasles.kernel.algebra import dot, mul, mul_t
 from chasles.kernel.policy import kernel
-from chasles.kernel.workspace import load9
+from chasles.kernel.workspace import load3, load9, store3
 
-TAIL = 4  # numbers of the tail before the angles
+TAIL = 6  # numbers of the tail before the angles
 
 
 @kernel
@@ -75,8 +76,27 @@ def apply_forces(whole, p, t, q, v, wrenches, room):
     return result[0]
 
 
+@kernel
+def count_from(whole, p, angles, at):
+    """Let forces along joints count their angles from those in an array, from `at` on."""
+    for k in range(whole[HEAD.n_angles]):
+        p[whole[HEAD.counted] + k] = angles[at + k]
+
+
+@kernel
+def keep_choice(tiles, constants, nt, y, at, tail):
+    """Coordinates of joints given by screws are guessed to stay: by the guess their rows are chosen, and those of both
+    ends of a step must be the same."""
+    for j in range(nt):
+        if tiles[j * TILE.size + TILE.kinds] == SCREWS:
+            place = j * NUMBERS.size + EXTRA_AT
+            own, count = int(constants[place + EXTRA.angle]), int(constants[place + EXTRA.count]) // 6
+            for k in range(own, own + count):
+                tail[TAIL + k] = y[at + k]
+
+
 @kernel(allocates=True)
-def predict_angles(whole, tables, own, t, h, y, motion, tail):
+def predict_angles(whole, p, tables, own, t, h, y, motion, tail):
     """Counted angles at the end of the step, near enough to know their turns, and the clock of its end."""
     n, count = tables[12], whole[HEAD.n_angles]
     if count > 0:
@@ -84,11 +104,13 @@ def predict_angles(whole, tables, own, t, h, y, motion, tail):
         angle_rates(tables[1], tables[10], tables[13], motion, tail[TAIL:])
         for k in range(count):
             tail[TAIL + k] = y[(POSE + TWIST) * n + k] + h * tail[TAIL + k]
+        keep_choice(tables[1], tables[10], tables[13], y, (POSE + TWIST) * n, tail)
+        count_from(whole, p, tail, TAIL)
     set_clock(whole, own, t + h, tail, TAIL)
 
 
 @kernel
-def finish_step(whole, tables, work, new_q, new_v, y, motion, rows):
+def finish_step(whole, p, tables, work, new_q, new_v, y, motion, rows, tail):
     """The new point: poses, velocities, angles in their turns, and the work of the step."""
     bodies, tiles, constants, n, nt = tables[0], tables[1], tables[10], tables[12], tables[13]
     for k in range(POSE * n):
@@ -96,6 +118,9 @@ def finish_step(whole, tables, work, new_q, new_v, y, motion, rows):
     for k in range(TWIST * n):
         y[POSE * n + k] = new_v[k]
     if whole[HEAD.n_angles] > 0:
+        for k in range(whole[HEAD.n_angles]):  # of joints on which something acts, as `act` left them
+            y[(POSE + TWIST) * n + k] = p[whole[HEAD.counted] + k]
+            tail[TAIL + k] = p[whole[HEAD.rates] + k]
         set_motion(bodies, n, new_q, new_v, motion)
         for j in range(nt):
             if tiles[j * TILE.size + TILE.kinds] == TURN:
@@ -105,6 +130,31 @@ def finish_step(whole, tables, work, new_q, new_v, y, motion, rows):
                     value = coordinate(tiles, constants, j, motion, rows, 0.0)
                     y[(POSE + TWIST) * n + own] = value / constants[at + NUMBERS.s]
     y[y.shape[0] - 1] += work
+
+
+@kernel
+def keep_targets(whole, tables, motion, rows, targets):
+    """What J V of each tile must be, three numbers a tile: not zero where a constraint depends on time."""
+    tiles, constants, nt = tables[1], tables[10], tables[13]
+    if whole[HEAD.n_moving] == 0:
+        return
+    for j in range(nt):
+        kind = tiles[j * TILE.size + TILE.kinds]
+        target = (0.0, 0.0, 0.0)
+        if kind == CUSTOM or kind == TURN or kind == TRAVEL:
+            call_special(TARGET, tiles, constants, j, motion, rows)
+            target = load3(rows, rows.shape[0] - 1 - ROOM.size, 0.0)
+        store3(targets, 3 * j, target)
+
+
+@kernel
+def power_to_keep(whole, tables, nodes, lam, targets):
+    """Power of constraints that depend on time: -λ·(J V), where J V is what they ask for."""
+    power = 0.0
+    if whole[HEAD.n_moving] != 0:
+        for j in range(tables[13]):
+            power -= dot(load3(lam, 3 * nodes[j], 0.0), load3(targets, 3 * j, 0.0))
+    return power
 
 
 @kernel

@@ -8,14 +8,15 @@ The constraints are those of positions (index 3) or of velocities (stabilised in
 
 from __future__ import annotations
 
+from chasles.absolute.implicit.position import release_rotors
 from chasles.absolute.implicit.saddle import clear_matrix, factorise_saddle, plus_diagonal, pushed_by, solve_saddle
 from chasles.absolute.implicit.stiffness import body_block
 from chasles.absolute.implicit.velocity_rows import velocity_rows
 from chasles.absolute.kkt import add_jacobian_times, each, times
 from chasles.absolute.redundant import MOST, regularise
 from chasles.absolute.tables import BODY, FIELD, MASS, PAIR, SE3
-from chasles.constraint.rows import IDENTITY, MOTION, ROWS
-from chasles.constraint.special import add_target_speeds
+from chasles.constraint.rows import IDENTITY, MOTION, ROTOR, ROWS, TILE
+from chasles.constraint.special import add_target_speeds, evaluate_rate
 from chasles.kernel.address import invoke
 from chasles.kernel.algebra import add, add_scaled, cross, mat_scale, mul, scale, skew, sub
 from chasles.kernel.policy import kernel
@@ -77,7 +78,7 @@ def velocity_residual(bodies, tiles, constants, nodes, incidences, n, nt, motion
 
 
 @kernel
-def refine(tables, structure, s, first, rows, blocks, matrix, factors, f, g, d, lam):
+def refine(tables, structure, s, first, rows, left, blocks, matrix, factors, f, g, d, lam):
     """Sweeps against the equations that are not regularised, until the rows near singular ones have converged, too.
 
     λ gets what g has when a sweep begins. f is used up.
@@ -91,19 +92,51 @@ def refine(tables, structure, s, first, rows, blocks, matrix, factors, f, g, d, 
         for j in range(nt):
             store3(g, 3 * nodes[j], scale(-1.0, load3(rows, j * ROWS.size + ROWS.residual, 0.0)))
         add_jacobian_times(bodies, tiles, nodes, incidences, n, rows, d, g, -1.0, True)
-        left = 0.0
+        release_rotors(tiles, nodes, nt, g)  # which are not regularised
+        off = 0.0
         for k in range(3 * n_nodes):
-            left = max(left, abs(g[k]))
-        if left <= ENOUGH * first or left > 0.9 * before:
+            off = max(off, abs(g[k]))
+        if off <= ENOUGH * first or off > 0.9 * before:
             for k in range(3 * n_nodes):
                 g[k] = 0.0
             return
-        before = left
+        before = off
         for k in range(6 * n):
             f[k] = 0.0
-        solve_saddle(bodies, tiles, incidences, structure, n, rows, rows, blocks, matrix, factors, f, g, f)
+        solve_saddle(bodies, tiles, incidences, structure, n, left, rows, blocks, matrix, factors, f, g, f)
         for k in range(6 * n):
             d[k] += f[k]
+
+
+@kernel
+def rotor_residual(bodies, tiles, constants, nodes, nt, motion, rate, rows, lam, s, g):
+    """Of rotors g = s (λ - J V' + rate); returns how many there are."""
+    count = 0
+    for j in range(nt):
+        if tiles[j * TILE.size + TILE.kinds] == ROTOR:
+            count += 1
+            evaluate_rate(tiles, constants, j, motion, rows)
+            value = lam[3 * nodes[j]] + rows[j * ROWS.size + ROWS.rate]
+            for side in range(2):
+                i = tiles[j * TILE.size + TILE.first + side]
+                if i >= 0:
+                    linear = load3(rate, 6 * i + 3, 0.0)
+                    if bodies[i * BODY.size + BODY.space] == SE3:
+                        linear = mul(load9(motion, i * MOTION.size + MOTION.rotation, 0.0), linear)
+                    value -= times(tiles, rows, j, side, load3(rate, 6 * i, 0.0), linear)[0]
+            g[3 * nodes[j]] = s * value
+    return count
+
+
+@kernel
+def rotor_rows(tiles, nt, rows, factor, copied, left):
+    """Left rows of rotors, whose equations are of accelerations; the others are those of positions, or `left` has
+    them."""
+    for j in range(nt):
+        rotor = tiles[j * TILE.size + TILE.kinds] == ROTOR
+        if rotor or not copied:
+            for k in range(j * ROWS.size + ROWS.first_angular, (j + 1) * ROWS.size):
+                left[k] = factor * rows[k] if rotor else rows[k]
 
 
 @kernel
@@ -150,10 +183,13 @@ def correction(
             store3(g, 3 * nodes[j], scale(-1.0, load3(rows, j * ROWS.size + ROWS.residual, 0.0)))
     for k in range(3 * n_nodes):
         worst = max(worst, abs(g[k]))
-    used = left if index == 2 else rows
+    rotors = rotor_residual(bodies, tiles, constants, nodes, nt, motion, rate, rows, lam, s, g)
+    if fresh and rotors > 0:
+        rotor_rows(tiles, nt, rows, cm, index == 2, left)
+    used = left if index == 2 or rotors > 0 else rows
     if fresh:
         factorise_saddle(bodies, tiles, incidences, structure, n, used, rows, blocks, matrix, factors)
     solve_saddle(bodies, tiles, incidences, structure, n, used, rows, blocks, matrix, factors, f, g, d)
     if regular > 0.0 and index == 3:
-        refine(tables, structure, s, worst, rows, blocks, matrix, factors, f, g, d, lam)
+        refine(tables, structure, s, worst, rows, used, blocks, matrix, factors, f, g, d, lam)
     return worst

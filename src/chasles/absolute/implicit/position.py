@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from chasles.absolute.factor import solve
 from chasles.absolute.implicit.chart import onward
+from chasles.absolute.implicit.loop import power_to_keep
 from chasles.absolute.kkt import POSE, add_jacobian_times, respond
 from chasles.absolute.redundant import factorise_rows, solve_refined
 from chasles.absolute.tables import BODY, FIELD, SE3
-from chasles.constraint.rows import MOTION, ROWS
+from chasles.constraint.rows import MOTION, ROTOR, ROWS, TILE
 from chasles.constraint.special import add_target_speeds
 from chasles.kernel.algebra import mul, mul_t
 from chasles.kernel.policy import kernel
@@ -99,11 +100,21 @@ def solve_kept(tables, factors, b, spare, zeta, again, old, weights, q, x, motio
 
 
 @kernel
-def onto_velocities(tables, motion, rows, room, factors, velocity, b, a):
+def release_rotors(tiles, nodes, nt, b):
+    """Rotors hold nothing."""
+    for j in range(nt):
+        if tiles[j * TILE.size + TILE.kinds] == ROTOR:
+            b[3 * nodes[j]] = 0.0
+
+
+@kernel
+def onto_velocities(whole, tables, motion, rows, room, factors, targets, velocity, b, a):
     """Velocities (ω in the body, r' in space) onto J V = target, mass-orthogonally, twice for rounding.
 
-    The factor is of the rows and masses at hand; room: six numbers a node.
+    The factor is of the rows and masses at hand; room: six numbers a node. Returns the work of constraints that depend
+    on time.
     """
+    work = 0.0
     bodies, tiles, nodes, incidences, _, column, row, _, _, masses, constants, gravity, n, nt, nn, _ = tables
     for _ in range(2):
         for k in range(3 * nn):
@@ -112,6 +123,7 @@ def onto_velocities(tables, motion, rows, room, factors, velocity, b, a):
             a[k] = 0.0
         add_jacobian_times(bodies, tiles, nodes, incidences, n, rows, velocity, b, -1.0, True)
         add_target_speeds(tiles, constants, nodes, nt, motion, rows, b, 1.0)
+        release_rotors(tiles, nodes, nt, b)
         if gravity[FIELD.regularisation] > 0.0:
             solve_refined(tables, rows, factors, room, b, a)
         else:
@@ -119,3 +131,5 @@ def onto_velocities(tables, motion, rows, room, factors, velocity, b, a):
             respond(bodies, tiles, nodes, incidences, masses, n, rows, b, a)
         for k in range(6 * n):
             velocity[k] += a[k]
+        work += power_to_keep(whole, tables, nodes, b, targets)
+    return work

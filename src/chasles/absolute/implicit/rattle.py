@@ -26,10 +26,13 @@ from chasles.absolute.implicit.layout import (
 from chasles.absolute.implicit.loop import (
     TAIL,
     apply_forces,
+    count_from,
     finish_step,
     from_chart,
     has_forces,
+    keep_targets,
     point_size,
+    power_to_keep,
     predict_angles,
     save_point,
     start_step,
@@ -116,7 +119,7 @@ def rattle(
     tolerance = carray(parameters_at, (RATTLE.size,))[RATTLE.tolerance]
     counts, history = carray(counts_at, (COUNTS.size,)), carray(history_at, (2 * ITERATIONS,))
     times = carray(times_at, (TIMES.size,))
-    own, old, _, blocks, matrix, factors, f, d, g, new_q, wrenches, room, _, vectors = work_of(
+    own, old, targets, blocks, matrix, factors, f, d, g, new_q, wrenches, room, _, vectors = work_of(
         whole, packed, carray(work_at, (total_size(whole, packed),))
     )
     motion, rows, kept_matrix, kept_factors, b, a, velocity = work_parts(whole, own)
@@ -133,6 +136,8 @@ def rattle(
         prepare(tiles, constants, nt, motion, rows)
         for k in range(nt * ROWS.size):
             old[k] = rows[k]
+        keep_targets(whole, tables, motion, rows, targets)
+        count_from(whole, p, y, (POSE + TWIST) * n)
         apply_forces(whole, p, t, q, v, wrenches, room)
         far, fastest = 1.0, 0.0
         for i in range(n):  # h p_n + h²/2 F_n: torque in the body, force in space
@@ -148,7 +153,7 @@ def rattle(
                 fastest = max(fastest, abs(v[6 * i + k]))
             for k in range(3):
                 far = max(far, abs(q[POSE * i + 4 + k]))
-        predict_angles(whole, tables, own, t, h, y, motion, tail)
+        predict_angles(whole, p, tables, own, t, h, y, motion, tail)
         goal, previous, found = max(tolerance * abs(h) * fastest, 1e-15 * far), 1e300, False
         scaled = 0.5 * h * h
         for iteration in range(ITERATIONS):
@@ -208,10 +213,12 @@ def rattle(
                 counts[COUNTS.status] = NO_CONVERGENCE
             counts[COUNTS.worst], counts[COUNTS.level] = worst_tile(tiles, nt, nodes, g), 0
             break
+        work = 0.5 * h * power_to_keep(whole, tables, nodes, lam, targets)
         for i in range(n):
             move_body(bodies[i * BODY.size + BODY.space] == SE3, q, i, load6(x, 6 * i, 0.0), new_q)
         set_motion(bodies, n, new_q, v, motion)
         prepare(tiles, constants, nt, motion, rows)
+        keep_targets(whole, tables, motion, rows, targets)
         factorise_rows(tables, masses, rows, kept_matrix, kept_factors)
         for i in range(n):  # M⁻¹ dexpinv_{-x}ᵀ M x / h: (ω in the body, velocity in space)
             on_se3, at = bodies[i * BODY.size + BODY.space] == SE3, load6(x, 6 * i, 0.0)
@@ -220,7 +227,7 @@ def rattle(
             shift = scale(1.0 / (h * masses[i * MASS.size + MASS.mass]), shift)
             store6(half, 6 * i, from_chart(bodies, i, motion, (turn, shift)))
             store6(new_v, 6 * i, (turn, shift))
-        power, sweeps = 0.0, VELOCITY_SWEEPS if has_forces(whole) else 1
+        power, impulse, sweeps = 0.0, 0.0, VELOCITY_SWEEPS if has_forces(whole) else 1
         for _ in range(sweeps):
             power = apply_forces(whole, p, t + h, new_q, new_v, wrenches, room)
             for i in range(n):
@@ -229,7 +236,7 @@ def rattle(
                 fall = add_scaled(down, light, load3(wrenches, 6 * i + 3, 0.0))
                 store3(velocity, 6 * i, add_scaled(load3(half, 6 * i, 0.0), 0.5 * h, spin))
                 store3(velocity, 6 * i + 3, add_scaled(load3(half, 6 * i + 3, 0.0), 0.5 * h, fall))
-            onto_velocities(tables, motion, rows, kept_matrix, kept_factors, velocity, b, a)
+            impulse = onto_velocities(whole, tables, motion, rows, kept_matrix, kept_factors, targets, velocity, b, a)
             change = 0.0
             for i in range(n):
                 now = to_chart(bodies, i, motion, load6(velocity, 6 * i, 0.0))
@@ -242,7 +249,7 @@ def rattle(
                 store6(new_v, 6 * i, now)
             if not change > 1e-15 * fastest:
                 break
-        finish_step(whole, tables, 0.5 * h * (tail[0] + power), new_q, new_v, y, motion, rows)
+        finish_step(whole, p, tables, work + impulse + 0.5 * h * (tail[0] + power), new_q, new_v, y, motion, rows, tail)
         tail[0] = power
         counts[COUNTS.step] += 1
         save_point(counts, times, total, every, y, saved_t_at, saved_y_at)

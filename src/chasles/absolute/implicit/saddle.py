@@ -11,7 +11,7 @@ from chasles.absolute.implicit.lu import factorise_lu, inverse, solve_lu
 from chasles.absolute.implicit.structure import FULL, PLACE, SEPARATE
 from chasles.absolute.kkt import angular_of, is_point, linear_of, times
 from chasles.absolute.tables import BODY, PAIR
-from chasles.constraint.rows import EMPTY, IDENTITY, TILE
+from chasles.constraint.rows import EMPTY, IDENTITY, ROTOR, TILE
 from chasles.kernel.algebra import (
     add,
     add_scaled,
@@ -120,12 +120,13 @@ def place_explicit(
 
 @kernel
 def clear_matrix(tiles, nodes, n_tiles, n_matrix, matrix):
-    """Nothing but -1 for rows that are empty."""
+    """Nothing but -1 for rows that are empty and those of rotors."""
     for k in range(9 * n_matrix):
         matrix[k] = 0.0
     for t in range(n_tiles):
         for k in range(3):
-            if tiles[t * TILE.size + TILE.kinds + k] == EMPTY:
+            kind = tiles[t * TILE.size + TILE.kinds + k]
+            if kind == EMPTY or kind == ROTOR:
                 matrix[9 * nodes[t] + 4 * k] = -1.0
 
 

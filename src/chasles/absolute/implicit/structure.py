@@ -5,8 +5,8 @@ The equations of a step are
     K d + Rᵀ μ = f,    L d = g
 
 with a block of K for each body and rows L, R of each constraint, which need not be the same. Bodies with few joints are
-condensed; others, and bodies that springs couple, are explicit: two nodes each, angular and linear. The matrix is not
-symmetric, but where it has tiles it has their mirror images.
+condensed; others, and bodies that springs or forces of joints couple, are explicit: two nodes each, angular and linear.
+The matrix is not symmetric, but where it has tiles it has their mirror images.
 """
 
 from __future__ import annotations
@@ -15,12 +15,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from chasles.absolute.joint_force import JOINT
 from chasles.absolute.mechanism import AbsoluteMechanism
 from chasles.absolute.plan import CONDENSED
 from chasles.absolute.space import SE3_NAME
 from chasles.absolute.symbolic import Elimination, Support, eliminate
 from chasles.constraint.special import CUSTOM, EXTRA, EXTRA_AT, TURN, WITH_PARTNER
 from chasles.force.table import FORCE, FORCES, SPRING, WRENCH
+from chasles.force.table import JOINT as ON_JOINT
 from chasles.kernel.policy import kernel
 from chasles.kernel.workspace import layout
 
@@ -51,15 +53,18 @@ class Structure:
         return self.n_nodes + 2 * self.n_lower
 
 
-def springs_between(mechanism: AbsoluteMechanism) -> list[tuple[int, int, int]]:
-    """(force, body, body) of the springs between two different bodies that move."""
-    table = mechanism.forces.table
+def pulled_bodies(mechanism: AbsoluteMechanism) -> list[tuple[int, int, int]]:
+    """(force, body, body) of springs, and of joints with forces that depend on their coordinates; -1 is the ground."""
+    table, joints = mechanism.forces.table, mechanism.joint_tables.rows
     found = []
     for k in range(int(table[FORCES.count])):
         row = table[FORCES.size + k * FORCE.size :]
-        i, j = int(row[FORCE.first]), int(row[FORCE.second])
-        if row[FORCE.kind] == SPRING and i >= 0 and j >= 0 and i != j:
-            found.append((k, i, j))
+        if row[FORCE.kind] == SPRING:
+            found.append((k, int(row[FORCE.first]), int(row[FORCE.second])))
+        elif row[FORCE.kind] == ON_JOINT:
+            joint = joints[row[FORCE.first]]
+            if joint[JOINT.passive] or joint[JOINT.count]:
+                found.append((k, int(joint[JOINT.first]), int(joint[JOINT.second])))
     return found
 
 
@@ -73,7 +78,8 @@ def build(mechanism: AbsoluteMechanism, vectors: int, unmeasured: np.ndarray) ->
                 incident[body].append(t)
     shares = [tile.kind >= TURN and tile.numbers[EXTRA_AT + EXTRA.use] == WITH_PARTNER for tile in tiles]
     node = (np.cumsum(~np.array(shares, dtype=bool)) - 1).astype(int).tolist()
-    springs = springs_between(mechanism)
+    pulled_by = pulled_bodies(mechanism)
+    springs = [(k, i, j) for k, i, j in pulled_by if i >= 0 and j >= 0 and i != j]
     pulled = {body for _, i, j in springs for body in (i, j)}
     explicit = [
         i
@@ -91,7 +97,8 @@ def build(mechanism: AbsoluteMechanism, vectors: int, unmeasured: np.ndarray) ->
         else:
             couplings += [(a, b) for k, a in enumerate(own) for b in own[:k]]
     elimination = eliminate(first + 2 * len(explicit), couplings, _support(mechanism, node, first, explicit), first)
-    return _pack(mechanism, elimination, node, incident, place, springs, vectors, unmeasured)
+    alone = {body for _, i, j in pulled_by for body in (i, j)}
+    return _pack(mechanism, elimination, node, incident, place, springs, alone, vectors, unmeasured)
 
 
 def _support(mechanism: AbsoluteMechanism, node: list[int], first: int, explicit: list[int]) -> Support:
@@ -105,7 +112,7 @@ def _support(mechanism: AbsoluteMechanism, node: list[int], first: int, explicit
     return Support(first, joint_of, bodies_of, explicit)
 
 
-def _pack(mechanism, e: Elimination, node, incident, place, springs, vectors, unmeasured) -> Structure:
+def _pack(mechanism, e: Elimination, node, incident, place, springs, pulled, vectors, unmeasured) -> Structure:
     lower = len(e.row)
 
     def slot(i: int, j: int) -> int:
@@ -115,8 +122,7 @@ def _pack(mechanism, e: Elimination, node, incident, place, springs, vectors, un
 
     table = mechanism.forces.table
     rows = [table[FORCES.size + k * FORCE.size :] for k in range(int(table[FORCES.count]))]
-    pushed = {int(row[FORCE.first]) for row in rows if row[FORCE.kind] == WRENCH and row[FORCE.law] != 0}
-    pushed |= {int(body) for row in rows if row[FORCE.kind] == SPRING for body in row[[FORCE.first, FORCE.second]]}
+    pushed = {int(row[FORCE.first]) for row in rows if row[FORCE.kind] == WRENCH and row[FORCE.law] != 0} | pulled
     places = np.zeros((mechanism.n, PLACE.size), dtype=np.int64)
     slots: list[int] = []
     for i, name in enumerate(mechanism.bodies):

@@ -111,7 +111,10 @@ class Equations:
             return q, v
         for _ in range(3):
             q = self.moved(q, -self.normal(q, self.parts.constraint_at(q, len(self.parts.rows_at(q))), t))
-        return q, v - self.normal(q, self.parts.rows_at(q) @ v.reshape(-1), t)
+        return q, self.project_velocities(q, v, t)
+
+    def project_velocities(self, q: np.ndarray, v: np.ndarray, t: float) -> np.ndarray:
+        return v - self.normal(q, self.parts.rows_at(q) @ v.reshape(-1), t)
 
     def normal(self, q: np.ndarray, residual: np.ndarray, t: float) -> np.ndarray:
         return self.parts.normal_part(q, residual, t).reshape(-1, 6)

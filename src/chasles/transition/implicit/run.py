@@ -146,6 +146,9 @@ class AlphaRun(ModelRun):
             return status
         q, v, rate = step.state(z.d, z.shift)
         algorithmic, second = step.next_algorithmic(z.d, rate)
+        if self.method.project_velocity and self.equations.constrained:
+            twists = self.equations.project_velocities(q, self.chart.from_group(q, v), self.time + h)
+            v = self.chart.to_group(q, twists)
         self.growth[...] = second - self.rate
         self.q[...], self.v[...], self.rate[...], self.algorithmic[...] = q, v, rate, algorithmic
         self.drift[...], self.zeta[...], self.multipliers[...] = z.zeta - self.zeta, z.zeta, z.multipliers

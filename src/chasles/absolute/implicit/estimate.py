@@ -1,0 +1,99 @@
+"""Sizes of errors of a step relative to the tolerance, and projections onto the constraints with a factor at hand."""
+
+from __future__ import annotations
+
+from chasles.absolute.factor import solve
+from chasles.absolute.implicit.position import release_rotors
+from chasles.absolute.kkt import POSE, add_jacobian_times, respond
+from chasles.absolute.tables import BODY, SE3
+from chasles.constraint.rows import MOTION
+from chasles.constraint.special import add_target_speeds
+from chasles.kernel.algebra import mul, mul_t
+from chasles.kernel.lanes import sqrt
+from chasles.kernel.policy import kernel
+from chasles.kernel.workspace import load3, store3
+from chasles.lie import quaternion
+
+SWEEPS = 4  # of a projection of velocities, at most
+
+
+@kernel
+def sizes(n, q, v):
+    """How large positions, angular velocities and velocities are."""
+    far, spin, speed = 0.0, 0.0, 0.0
+    for i in range(n):
+        for k in range(3):
+            far = max(far, abs(q[POSE * i + 4 + k]))
+            spin, speed = max(spin, abs(v[6 * i + k])), max(speed, abs(v[6 * i + 3 + k]))
+    return far, spin, speed
+
+
+@kernel
+def relative_size(n, e, angular, linear, rtol, atol):
+    """Root of the mean square of e, six numbers a body, each relative to atol + rtol times its size."""
+    turn, move, total = 1.0 / (atol + rtol * angular), 1.0 / (atol + rtol * linear), 0.0
+    for i in range(n):
+        for k in range(3):
+            a, b = turn * e[6 * i + k], move * e[6 * i + 3 + k]
+            total += a * a + b * b
+    return sqrt(total / (6.0 * n))
+
+
+@kernel
+def into_space(bodies, n, q, e, back):
+    """Linear parts from the bodies' spaces to space, or back."""
+    for i in range(n):
+        if bodies[i * BODY.size + BODY.space] == SE3:
+            at = POSE * i
+            R = quaternion.to_matrix((q[at], q[at + 1], q[at + 2], q[at + 3]))
+            linear = load3(e, 6 * i + 3, 0.0)
+            store3(e, 6 * i + 3, mul_t(R, linear) if back else mul(R, linear))
+
+
+@kernel
+def tangent_part(tables, rows, weights, factors, q, b, a, e):
+    """Remove from e (in the algebra, at the poses q) what the constraints would, in the metric of the factor."""
+    bodies, tiles, nodes, incidences, _, column, row, _, _, _, _, _, n, nt, nn, _ = tables
+    into_space(bodies, n, q, e, False)
+    for k in range(3 * nn):
+        b[k] = 0.0
+    for k in range(6 * n):
+        a[k] = 0.0
+    add_jacobian_times(bodies, tiles, nodes, incidences, n, rows, e, b, -1.0, True)
+    release_rotors(tiles, nodes, nt, b)
+    solve(nn, column, row, factors, b)
+    respond(bodies, tiles, nodes, incidences, weights, n, rows, b, a)
+    for k in range(6 * n):
+        e[k] += a[k]
+    into_space(bodies, n, q, e, True)
+
+
+@kernel
+def project_velocity(tables, motion, rows, weights, factors, b, a, q, v):
+    """Velocities onto J V = target at the poses q, whose rows are at hand, with a factor of poses nearby."""
+    bodies, tiles, nodes, incidences, _, column, row, _, _, _, constants, _, n, nt, nn, _ = tables
+    into_space(bodies, n, q, v, False)
+    fastest = 0.0
+    for k in range(6 * n):
+        fastest = max(fastest, abs(v[k]))
+    for _ in range(SWEEPS):
+        for i in range(n):  # what rotors ask for is how they move
+            store3(motion, i * MOTION.size + MOTION.spin, load3(v, 6 * i, 0.0))
+            store3(motion, i * MOTION.size + MOTION.velocity, load3(v, 6 * i + 3, 0.0))
+        for k in range(3 * nn):
+            b[k] = 0.0
+        for k in range(6 * n):
+            a[k] = 0.0
+        add_jacobian_times(bodies, tiles, nodes, incidences, n, rows, v, b, -1.0, True)
+        add_target_speeds(tiles, constants, nodes, nt, motion, rows, b, 1.0)
+        release_rotors(tiles, nodes, nt, b)
+        off = 0.0
+        for k in range(3 * nn):
+            off = max(off, abs(b[k]))
+        if not off > 1e-15 * fastest:
+            break
+        solve(nn, column, row, factors, b)
+        respond(bodies, tiles, nodes, incidences, weights, n, rows, b, a)
+        for k in range(6 * n):
+            v[k] += a[k]
+    into_space(bodies, n, q, v, True)

@@ -1,0 +1,157 @@
+"""Runs of the methods for constrained systems whose steps follow the estimated error."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from chasles.absolute.implicit.address import run_loop
+from chasles.absolute.implicit.layout import COUNTS, NO_CONVERGENCE, RUNNING, TIMES
+from chasles.absolute.implicit.loop import TAIL
+from chasles.integrate.constrained_method import GeneralizedAlpha, HalfExplicit
+from chasles.integrate.fixed_step import FixedRun
+from chasles.integrate.run import Ending, Options, check_span
+from chasles.integrate.solution import Solution
+from chasles.kernel.workspace import layout
+from chasles.simulation.bodies import BodyDynamics
+from chasles.simulation.constrained import ConstrainedRun
+
+# of an adaptive method: order of the estimate, safety, least and largest factor of the step
+CONTROL = {3: (2, 0.9, 0.2, 5.0), 4: (3, 0.9, 0.2, 5.0), 5: (5, 0.9, 0.2, 5.0), "alpha": (3, 0.85, 0.3, 2.0)}
+KEEP = (0.95, 1.15)  # generalized alpha keeps its step if the factor is between: each change of it costs accuracy
+AFTER_FAILURE = 0.3  # factor of the step if Newton's method failed
+SHORTEST = 1e-13  # step, of the span
+NEVER = 1 << 40  # a number of steps
+CLOCK = layout("CLOCK", time=1, step=1, taken=1, rejected=1)
+
+
+class AdaptiveRun(ConstrainedRun):
+    """A run whose steps follow the estimated error of each: of half-explicit methods and generalized alpha, index 2.
+
+    Each step is a piece of one step of the fixed loop; what it changed is kept, or put back if the step is rejected.
+    """
+
+    takes = frozenset({"step", "save", "events", "rtol", "atol"})
+    memory_names = ("memory", "counts", "clock")
+
+    def __init__(self, problem: BodyDynamics, method: Any, span, y0: np.ndarray, options: Options):
+        _refuse_adaptive(method)
+        start, end = check_span(span)
+        self.tolerances = (float(options.rtol or 0.0), float(options.atol or 0.0))
+        if not (min(self.tolerances) >= 0 and sum(self.tolerances) > 0):
+            raise ValueError(f"simulate: rtol={options.rtol!r}, atol={options.atol!r}; expected numbers, not both zero")
+        kind = "alpha" if isinstance(method, GeneralizedAlpha) else method.order
+        self.control = CONTROL[kind]
+        first = first_step(problem, start, end, np.asarray(y0, dtype=float), sum(self.tolerances), method.order)
+        self.clock = np.array([start, np.copysign(first, end - start), 0.0, 0.0])
+        super().__init__(problem, method, span, y0, replace(options, step=first or 1.0))
+        # pieces never end: the loop itself saves nothing
+        self.times[:] = start, end, self.plan.step, self.plan.step, 1.0
+
+    @property
+    def steps(self) -> int:
+        return int(self.clock[CLOCK.taken])
+
+    @property
+    def time(self) -> float:
+        return float(self.clock[CLOCK.time])
+
+    def advance(self, limit: int) -> Ending | None:
+        for _ in range(limit):
+            before, y = self.time, self.point()
+            self._take(1)
+            if occurrences := self._events_between(before, y):
+                self.occurrences += occurrences
+                if occurrences[-1].event.terminal:
+                    self._save_until(occurrences[-1].t, before, y)
+                    self._end_at(occurrences[-1], before, y)
+                    return Ending(True, f"ended by the event {occurrences[-1].event.name!r}")
+            self._save_until(self.time, before, y)
+            if self.time == self.end:
+                return Ending(True, "reached the end")
+        return None
+
+    def take(self, limit: int) -> None:
+        """One step, tried until its error is small enough."""
+        kept = self.memory.copy()
+        while True:
+            t, h = self.time, float(self.clock[CLOCK.step])
+            left = self.end - t
+            last = abs(h) >= abs(left) * (1 - 1e-10)
+            used = left if last else min(abs(h), max(0.5 * abs(left), abs(left) - abs(h))) * np.sign(left)
+            self.times[TIMES.start], self.times[TIMES.step], self.counts[COUNTS.step] = t, used, 0
+            run_loop(
+                self.address, 1, self.p, self.packed, self.parameters, self.memory, self.work, self.counts,
+                self.history.reshape(-1), self.times, NEVER, 0, self.saved_t, self.saved_y.reshape(-1),
+            )  # fmt: skip
+            if self.counts[COUNTS.status] == RUNNING:
+                error = self._error()
+                factor = self._factor(error)
+                if error <= 1.0:
+                    break
+            else:
+                factor = AFTER_FAILURE
+            self.clock[CLOCK.rejected] += 1
+            self.clock[CLOCK.step] = used * min(factor, 1.0)
+            if not abs(self.clock[CLOCK.step]) > SHORTEST * abs(self.end - self.start):
+                self.counts[COUNTS.status] = max(int(self.counts[COUNTS.status]), NO_CONVERGENCE)
+                return
+            self.memory[:] = kept
+        self.clock[CLOCK.time], self.clock[CLOCK.taken] = self.end if last else t + used, self.steps + 1
+        if not last:
+            self.clock[CLOCK.step] = used * factor
+        self._save()
+
+    def _error(self) -> float:
+        """The estimate relative to the tolerance."""
+        at = len(self.memory) - TAIL - self.mechanism.angles_counted
+        one, two = self.memory[at + 4 : at + 6]
+        if not two > 0:
+            return float(one)
+        return float(one * one / (one + 0.01 * two))  # Brasey's for HEM5
+
+    def _factor(self, error: float) -> float:
+        order, safety, low, high = self.control
+        factor = float(np.clip(safety * max(error, 1e-12) ** (-1 / order), low, high))
+        steady = isinstance(self.method, GeneralizedAlpha) and KEEP[0] < factor < KEEP[1] and error <= 1
+        return 1.0 if steady else factor
+
+    def _save(self) -> None:
+        if self.time != self.end and not (self.every and self.steps % self.every == 0):
+            return
+        row = int(self.counts[COUNTS.rows])
+        if row == len(self.saved_t):
+            for name in ("saved_t", "saved_y", "saved_f", "saved_x"):
+                array = getattr(self, name)
+                setattr(self, name, np.concatenate([array, np.zeros_like(array)]))
+        self.saved_t[row], self.saved_y[row] = self.time, self.point()
+        self.counts[COUNTS.rows] += 1
+
+    def _shorter(self, t: float, y: np.ndarray, end: float) -> FixedRun:
+        run = ConstrainedRun(self.problem, self.method, (t, end), y, Options(step=abs(end - t)))
+        run._take(1)
+        self.between += run.evaluations()
+        return run
+
+    def solution(self, success: bool, message: str) -> Solution:
+        return replace(super().solution(success, message), rejections=int(self.clock[CLOCK.rejected]))
+
+
+def first_step(problem: BodyDynamics, start: float, end: float, y: np.ndarray, tolerance: float, order: int) -> float:
+    """A step to begin with, rather short."""
+    q, v, _ = problem.split(y)
+    rates = problem.mechanism.accelerations(q, v, start, problem.angles(y), problem.held).accelerations
+    pace = np.abs(v).max(initial=0.0) + np.sqrt(np.abs(rates).max(initial=0.0))
+    return float(min(0.1 * abs(end - start), 0.5 * tolerance ** (1 / (order + 1)) / max(pace, 1e-300)))
+
+
+def _refuse_adaptive(method: Any) -> None:
+    if isinstance(method, GeneralizedAlpha) and method.index == 3:
+        raise ValueError(
+            f"simulate: {method} takes fixed steps, since changes of the step would let its multipliers oscillate; "
+            "give step=... [s], or take index=2"
+        )
+    if not isinstance(method, GeneralizedAlpha | HalfExplicit):
+        raise ValueError(f"simulate: {method} takes fixed steps; give step=... [s]")

@@ -1,0 +1,86 @@
+"""The motion of a system by any method: one for its equations, or one for constrained systems."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from chasles.absolute.mechanism import AbsoluteMechanism
+from chasles.absolute.space import SE3_NAME
+from chasles.constraint.rows import HELIX, TILE
+from chasles.integrate.constrained_method import CONSTRAINED_METHODS, EnergyMomentum, Rattle
+from chasles.integrate.event import Event
+from chasles.integrate.run import Options, Sink
+from chasles.integrate.solution import Solution
+from chasles.integrate.solve import solve
+from chasles.simulation.adaptive import AdaptiveRun
+from chasles.simulation.bodies import BodyDynamics
+from chasles.simulation.constrained import ConstrainedRun
+
+
+def solve_motion(
+    dynamics: Any,
+    method: Any,
+    span,
+    y0: np.ndarray,
+    u: np.ndarray | None = None,
+    *,
+    step: float | None = None,
+    rtol: float | None = None,
+    atol: float | None = None,
+    save: Any = "all",
+    events: Sequence[Event] = (),
+    progress: bool | None = None,
+    resume: dict[str, np.ndarray] | None = None,
+    sink: Sink | None = None,
+) -> Solution:
+    """The motion of a system under constant forces u, by a method for its equations or one for constrained systems."""
+    constrained = isinstance(method, CONSTRAINED_METHODS)
+    if constrained and not isinstance(dynamics, BodyDynamics):
+        raise ValueError(
+            f'simulate: {method} is for coordinates="absolute"; in joint coordinates take a method such as RKMK'
+        )
+    with dynamics.laws_may_raise():
+        if not constrained:
+            more: dict[str, Any] = {"step": step, "rtol": rtol, "atol": atol, "save": save, "events": events}
+            more |= {"progress": progress, "resume": resume, "sink": sink}
+            return solve(dynamics.problem(u), method, span, y0, **more)
+        _refuse_unsupported(dynamics, method)
+        options = Options(step=step, rtol=rtol, atol=atol, save=save, events=events)
+        make = AdaptiveRun if step is None else ConstrainedRun
+        run = make(dynamics.under(u), method, span, y0, options)
+        if resume is not None:
+            run.restore(resume)
+        return run.finish(progress=progress, sink=sink)
+
+
+def _refuse_unsupported(dynamics: BodyDynamics, method: Any) -> None:
+    """Spatial velocities and feedback of violations are for the methods of the index-1 form."""
+    for joint in dynamics.mechanism.system.joints:
+        if isinstance(method, Rattle | EnergyMomentum) and any(joint.armature):
+            raise ValueError(
+                f"simulate: joint {joint.name!r} has an armature, an inertia that depends on the poses, which "
+                f"{type(method).__name__} does not know; take GeneralizedAlpha, or make the rotor a body of its own"
+            )
+    if isinstance(method, EnergyMomentum):
+        _refuse_energy_momentum(dynamics.mechanism)
+    if dynamics.spatial or any(dynamics.mechanism.baumgarte):
+        what = 'trivialization="right"' if dynamics.spatial else 'stabilization="baumgarte"'
+        raise ValueError(f"simulate: {what} is for methods such as RKMK; {type(method).__name__} does without")
+
+
+def _refuse_energy_momentum(mechanism: AbsoluteMechanism) -> None:
+    """It is for rotations and positions, and equations that are at most bilinear in them."""
+    on_se3 = [name for name, space in mechanism.spaces.items() if space == SE3_NAME]
+    if on_se3:
+        raise ValueError(
+            f'simulate: EnergyMomentum is for SO(3) x R3, and body {on_se3[0]!r} is on SE(3); give space="SO3xR3"'
+        )
+    for tile in mechanism.tiles:
+        if max(tile.integers[TILE.kinds : TILE.kinds + 3]) >= HELIX:
+            raise ValueError(
+                f"simulate: EnergyMomentum takes joints and constraints whose equations are at most bilinear in "
+                f"rotations and positions; {tile.joint!r} is not; take Rattle"
+            )
