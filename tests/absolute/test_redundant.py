@@ -158,33 +158,37 @@ def test_spatial_linkages_move_as_in_joint_coordinates(name):
         assert max(run.violations[0].max(), run.violations[1].max()) < 1e-9, method
 
 
+BENCHMARKED = {  # observed order and error at h = 1e-3
+    "RKMK": (RK4, 4, 1e-9),
+    "Rattle": (ch.Rattle(), 2, 1e-4),
+    "EnergyMomentum": (ch.EnergyMomentum(), 2, 1e-4),
+    "GeneralizedAlpha": (ch.GeneralizedAlpha(0.9), 2, 1e-4),
+}
+
+
 @pytest.mark.study
-@pytest.mark.parametrize(
-    ("loops", "method", "ratio"),
-    [(2, RK4, 14), (2, ch.Rattle(), 3.8), (40, RK4, 6)],
-    ids=["RKMK", "Rattle", "40"],
-)
-def test_the_benchmark_of_four_bars(loops, method, ratio):
-    """IFToMM A02 for 10 s. With 40 loops 40 rows have almost no effect next to the singular configuration, which costs
-    RKMK some of its order."""
+@pytest.mark.parametrize("loops", [2, 40])
+@pytest.mark.parametrize("name", BENCHMARKED)
+def test_the_benchmark_of_four_bars(loops, name):
+    """IFToMM A02 for 10 s, through its singular configurations: with 40 loops 40 rows then have almost no effect."""
+    method, order, most = BENCHMARKED[name]
     assert np.abs(exact_end(loops, 10.0) - EXACT[loops]).max() < 1e-9
     linkage = overconstrained.four_bars(loops)
     errors = []
     for step in (4e-3, 2e-3, 1e-3):
-        run = simulate(linkage, 10.0, method, step)
+        run = simulate(linkage, 10.0, method, step, space="SO3xR3")
         errors.append(np.abs(crank_end(run)[-1] - EXACT[loops]).max())
         print(f"N = {loops}, {method}, h = {step}: error {errors[-1]:.2e}, energy and violation {quality(run)}")
         assert run.success
-    assert errors[2] < 1e-4
-    assert min(errors[0] / errors[1], errors[1] / errors[2]) > ratio
+    assert errors[2] < most
+    assert np.log2(errors[0] / errors[2]) / 2 > order - 0.2
 
 
-@pytest.mark.study
+@pytest.mark.parametrize("method", [RK4, ch.EnergyMomentum()], ids=["RKMK", "EnergyMomentum"])
 @pytest.mark.parametrize("name", LINKAGES)
-def test_ten_seconds(name):
-    run = simulate(LINKAGES[name](), 10.0, RK4, 5e-4)
+def test_ten_seconds(name, method):
+    run = simulate(LINKAGES[name](), 10.0, method, 5e-3, space="SO3xR3")
     energy, violation = quality(run)
-    print(f"{name}: energy {energy:.2e}, violation {violation:.2e}")
     assert energy < 1e-6
     assert violation < 1e-10
     assert run.success

@@ -208,6 +208,11 @@ class ConstrainedRun(FixedRun):
                 advice += ", or more damping (rho = 0.5)"
             if self.method.index == 3:
                 advice += ", or index=2, which is the more robust form"
+        if self.mechanism.redundant and isinstance(self.method, BLieDF | HalfExplicit):
+            advice += (
+                "; some constraint equations depend on others, and if this is a singular configuration, GeneralizedAlpha, "
+                "Rattle, EnergyMomentum or RKMK may pass it"
+            )
         return advice
 
 
