@@ -157,4 +157,4 @@ def with_workspace(mechanism: AbsoluteMechanism) -> np.ndarray:
     n = mechanism.n
     spare = (POSE + TWIST) * n if mechanism.redundant else 0
     size = mechanism.work + MOVING.size * (n + 1) + SCRATCH + 6 * n + 4 + spare + TWIST * n
-    return np.concatenate([mechanism.parameters, np.zeros(size)])
+    return np.concatenate([mechanism.parameters_of_run(), np.zeros(size)])

@@ -68,7 +68,7 @@ class ConstrainedRun(FixedRun):
         self.structure = structures.build(mechanism, VECTORS[type(method)], unmeasured)
         self.counts = np.zeros(COUNTS.size, dtype=np.int64)
         self.packed = self.structure.packed
-        self.p = mechanism.parameters.copy()  # which forces may write to
+        self.p = mechanism.parameters_of_run()
         if problem.held is not None:
             self.p[mechanism.control] = problem.held
         self.work = np.zeros(total_work(mechanism, self.structure))
@@ -210,8 +210,8 @@ class ConstrainedRun(FixedRun):
                 advice += ", or index=2, which is the more robust form"
         if self.mechanism.redundant and isinstance(self.method, BLieDF | HalfExplicit):
             advice += (
-                "; some constraint equations depend on others, and if this is a singular configuration, GeneralizedAlpha, "
-                "Rattle, EnergyMomentum or RKMK may pass it"
+                "; some constraint equations depend on others, and if this is a singular configuration, "
+                "GeneralizedAlpha, Rattle, EnergyMomentum or RKMK may pass it"
             )
         return advice
 

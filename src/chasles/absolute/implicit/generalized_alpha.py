@@ -42,7 +42,7 @@ from chasles.absolute.implicit.loop import (
 )
 from chasles.absolute.implicit.newton import IN_POSITION, IN_VELOCITY, KEPT, LINEAR, SLOW, correction
 from chasles.absolute.implicit.position import correct_position, displacement, keep_rows, onto_velocities
-from chasles.absolute.implicit.retry import settled
+from chasles.absolute.implicit.retry import SHARPER, TRIES, settled
 from chasles.absolute.implicit.structure import structure_of
 from chasles.absolute.kkt import POSE, TWIST, prepare, set_motion
 from chasles.absolute.redundant import factorise_rows
@@ -170,13 +170,14 @@ def generalized_alpha(
         goal, previous, found, power = max(tolerance * abs(h) * fastest, 4e-15 * far), 1e300, False, 0.0
         fresh = True
         for iteration in range(ITERATIONS):
+            weight = regular if iteration < TRIES else SHARPER * regular
             trial_state(bodies, n, local, q, x, star, rate, second, new_q, new_v, new_rate)
             power = apply_forces(whole, p, t + h, new_q, new_v, wrenches, room)
             set_motion(bodies, n, new_q, new_v, motion)
             prepare(tiles, constants, nt, motion, rows)
             off = correction(
                 t + h, tables, structure, whole, p, packed, stiffen, fresh, index, form, s, cm, cc, kappa, x, new_rate,
-                lam, new_q, new_v, motion, rows, left, blocks, matrix, factors, f, d, g, wrenches, room,
+                lam, new_q, new_v, motion, rows, left, blocks, matrix, factors, f, d, g, wrenches, room, weight,
             )  # fmt: skip
             largest, total_sum = 0.0, 0.0
             for i in range(n):

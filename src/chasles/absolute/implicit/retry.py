@@ -1,8 +1,9 @@
 """Newton's method where equations depend on each other, next to singular configurations.
 
 There J M⁻¹ Jᵀ has eigenvalues of any size, and negative ones if its two rows are of both ends of a step. One that is
-near -ε spoils the regularised step: so it is tried again with another ε. Along what is hardly held the iteration may
-go on for long, though all equations hold to rounding: then it has settled.
+near -ε spoils the regularised step: so it is tried again with another ε. Positive ones near ε only slow it down: then
+it goes on with a smaller ε. Along what is hardly held the iteration may go on for long, though all equations hold to
+rounding: then it has settled.
 """
 
 from __future__ import annotations
@@ -10,7 +11,8 @@ from __future__ import annotations
 from chasles.absolute.implicit.layout import ITERATIONS
 from chasles.kernel.policy import kernel
 
-RATIOS = (1.0, 1e-2, 1e2, 1e-1)  # of the regularisation
+SHARPER = 1e-2
+RATIOS = (1.0, SHARPER, 1e2, 1e-1)  # of the regularisation
 TRIES = ITERATIONS // len(RATIOS)  # iterations with each
 
 
