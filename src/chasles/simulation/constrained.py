@@ -71,7 +71,7 @@ class ConstrainedRun(FixedRun):
         self.structure = structures.build(mechanism, VECTORS[type(method)], unmeasured)
         self.counts = np.zeros(COUNTS.size, dtype=np.int64)
         self.packed = self.structure.packed
-        self.p = mechanism.parameters.copy()  # which forces may write to
+        self.p = mechanism.parameters_of_run()
         if problem.held is not None:
             self.p[mechanism.control] = problem.held
         self.work = np.zeros(total_work(mechanism, self.structure))
@@ -196,7 +196,13 @@ class ConstrainedRun(FixedRun):
         return residuals, corrections, f"; corrections of velocities {shortened(corrections)}{at}"
 
     def advice(self, status: int) -> str:
-        return less_demanding(self.method)
+        advice = less_demanding(self.method)
+        if self.mechanism.redundant and isinstance(self.method, BLieDF | HalfExplicit):
+            advice += (
+                "; some constraint equations depend on others, and if this is a singular configuration, "
+                "GeneralizedAlpha, Rattle, EnergyMomentum or RKMK may pass it"
+            )
+        return advice
 
 
 def _refuse_nonholonomic(mechanism: AbsoluteMechanism, method: Any, rows: np.ndarray) -> None:
