@@ -23,6 +23,7 @@ PAGES = [
     "docs/screws.md",
     "docs/sensitivities.md",
     "docs/simulation.md",
+    "docs/transition.md",
 ]
 
 

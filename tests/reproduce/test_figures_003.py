@@ -37,6 +37,13 @@ def test_verdicts_of_the_tumbling_body():
 
 
 @pytest.mark.study
+def test_verdicts_of_implicit_methods():
+    figure = FIGURES[5]()
+    assert all(claim.agrees for claim in figure.claims), figure.claims
+    assert {len(values) for values in figure.data["runs"].values()} == {2 * (6 + 3)}
+
+
+@pytest.mark.study
 @pytest.mark.parametrize("number", [1, 2, 4])
 def test_verdicts(number):
     check(number)

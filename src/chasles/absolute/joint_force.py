@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from chasles.constraint.rows import TURN_ANGLE
 from chasles.constraint.screws import ROOM_OF_SCREWS, screw_coordinates, screw_velocities, screw_wrench
-from chasles.force.passive import PASSIVE, add_displacement, add_one_freedom, add_rotation
+from chasles.force.passive import add_displacement, add_one_freedom, add_rotation
 from chasles.force.table import FORCE, FORCES, MOVING, motion_at
 from chasles.kernel.address import invoke
 from chasles.kernel.algebra import add, add_scaled, cross, dot, mat_mul, mul, mul_t, scale, sub, transpose
@@ -26,12 +26,12 @@ from chasles.lie import quaternion
 # forms: axes along and about those of the parent's frame, two axes that cross (universal), a rotation, a pose, screws
 AXES, CROSSED, BALL, LOOSE, SCREWS = range(5)
 # a joint: its form, its bodies (-1: ground), how many coordinates and velocities, its first velocity among all, where
-# its numbers begin, whether it has forces of its own, the first of its laws in the table of forces and how many
+# its numbers begin and where those of its own forces or 0, the first of its laws in the table of forces and how many
 JOINT = layout(
     "JOINT", form=1, first=1, second=1, coordinates=1, velocities=1, control=1, numbers=1, passive=1, laws=1, count=1
 )
-# its numbers: its frame on each body, for each velocity `PASSIVE`, then for each velocity what it is (of AXES: along
-# x, y, z, or about z) and which counted coordinate is its own or -1, then the axes or screws
+# its numbers: its frame on each body, for each velocity what it is (of AXES: along x, y, z, or about z) and which
+# counted coordinate is its own or -1, then the axes or screws; and if it has forces of its own, `PASSIVE` for each
 FRAMES = layout("FRAMES", first=9, first_at=3, second=9, second_at=3)
 ALONG_X, ALONG_Y, ALONG_Z, ABOUT_Z = range(4)
 # of a joint at a state: coordinates, velocities, forces, and the result of a law; then what screws need
@@ -99,7 +99,7 @@ def spot_joint(joints, numbers, j, states, counted, spot):
     row = j * JOINT.size
     form, nv, at = joints[row + JOINT.form], joints[row + JOINT.velocities], joints[row + JOINT.numbers]
     SA, SB, d, turning, sliding = places(numbers, at, states, joints[row + JOINT.first], joints[row + JOINT.second])
-    what = at + FRAMES.size + nv * PASSIVE.size
+    what = at + FRAMES.size
     if form == AXES:
         for k in range(nv):
             kind, own = int(numbers[what + 2 * k]), int(numbers[what + 2 * k + 1])
@@ -144,7 +144,7 @@ def push_joint(joints, numbers, j, states, wrenches, spot):
     form, nv, at = joints[row + JOINT.form], joints[row + JOINT.velocities], joints[row + JOINT.numbers]
     A, B = joints[row + JOINT.first], joints[row + JOINT.second]
     SA, SB, _, _, _ = places(numbers, at, states, A, B)
-    what = at + FRAMES.size + nv * PASSIVE.size
+    what = at + FRAMES.size
     torque, force = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)  # in space, at the origin of the child's frame
     if form == AXES:
         for k in range(nv):
@@ -180,8 +180,8 @@ def push_joint(joints, numbers, j, states, wrenches, spot):
 def own_forces(joints, numbers, j, spot):
     """Add the joint's own springs, dampers, friction and stops to tau; returns (power, stored energy)."""
     row = j * JOINT.size
-    form, nv, at = joints[row + JOINT.form], joints[row + JOINT.velocities], joints[row + JOINT.numbers]
-    values, v, tau = numbers[at + FRAMES.size :], spot[SPOT.v : SPOT.tau], spot[SPOT.tau : SPOT.out]
+    form, nv = joints[row + JOINT.form], joints[row + JOINT.velocities]
+    values, v, tau = numbers[joints[row + JOINT.passive] :], spot[SPOT.v : SPOT.tau], spot[SPOT.tau : SPOT.out]
     power, energy = 0.0, 0.0
     if form == BALL or form == LOOSE:
         unit = (spot[SPOT.q], spot[SPOT.q + 1], spot[SPOT.q + 2], spot[SPOT.q + 3])
@@ -226,7 +226,7 @@ def act_on_joint(t, joints, numbers, j, table, values, control, counted, rates, 
     row = j * JOINT.size
     nv, at = joints[row + JOINT.velocities], joints[row + JOINT.numbers]
     spot_joint(joints, numbers, j, states, counted, spot)
-    what = at + FRAMES.size + nv * PASSIVE.size
+    what = at + FRAMES.size
     power, energy = 0.0, 0.0
     for k in range(nv):
         u, own = control[joints[row + JOINT.control] + k], int(numbers[what + 2 * k + 1])

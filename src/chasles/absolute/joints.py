@@ -132,9 +132,12 @@ def joint_tables(system: System, places: Places, counted: list[Counted], inputs:
         row = rows[j]
         row[[JOINT.form, JOINT.first, JOINT.second]] = FORMS.get(joint.kind, AXES), first, second
         row[[JOINT.coordinates, JOINT.velocities, JOINT.control]] = joint.nq, joint.nv, iv
-        row[[JOINT.numbers, JOINT.passive]] = size, passive
+        row[JOINT.numbers] = size
         numbers += [frames[j], own]
         iq, iv, size = iq + joint.nq, iv + joint.nv, size + FRAMES.size + len(own)
+        if passive:
+            numbers.append(passive_rows(joint).ravel())
+            row[JOINT.passive], size = size, size + len(numbers[-1])
     every = np.concatenate(numbers) if numbers else np.zeros(0)
     return Joints(tuple(order), coordinates, velocities, rows, every, tuple(acting))
 
@@ -153,13 +156,13 @@ def _frames(order: Sequence[Joint], places: Places) -> np.ndarray:
 
 
 def _numbers(joint: Joint, own_count: Mapping[Counted, int]) -> np.ndarray:
-    """Passive forces, what the coordinates are, and axes or screws."""
+    """What the coordinates are, and axes or screws."""
     elements = ELEMENTS.get(joint.kind, (0,) * joint.nv)
     what = [(element, own_count.get((joint.name, k), -1)) for k, element in enumerate(elements)]
     more = np.array([screw[:3] for screw in joint.screws]) if joint.kind == "universal" else np.zeros(0)
     if joint.kind == "general":
         more = np.array(joint.screws)
-    return np.concatenate([passive_rows(joint).ravel(), np.array(what, dtype=float).ravel(), more.ravel()])
+    return np.concatenate([np.array(what, dtype=float).ravel(), more.ravel()])
 
 
 def _axes(joint: Joint) -> np.ndarray:

@@ -16,7 +16,7 @@ from chasles.absolute.frames import CentralFrames
 from chasles.absolute.joints import act_on, settle_couplings
 from chasles.absolute.plan import make_plan, plan_tables
 from chasles.absolute.reactions import coordinate_forces, reactions
-from chasles.absolute.redundant import REGULARISATION
+from chasles.absolute.redundant import IN_MOTION, REGULARISATION
 from chasles.absolute.space import SE3_NAME, choose_spaces
 from chasles.absolute.tables import FIELD, HEAD, pack
 from chasles.constraint.joints import Tile, joint_tiles
@@ -377,6 +377,13 @@ class AbsoluteMechanism(CentralFrames):
         self._redundant, self.redundant_equations = names, equations
         at = int(self.parameters.view(np.int64)[HEAD.gravity])
         self.parameters[at + FIELD.regularisation] = REGULARISATION if names else 0.0
+
+    def parameters_of_run(self) -> np.ndarray:
+        """A copy of the packed mechanism for a simulation, whose forces may write to it."""
+        own = self.parameters.copy()
+        if self._redundant:
+            own[int(own.view(np.int64)[HEAD.gravity]) + FIELD.regularisation] = IN_MOTION
+        return own
 
     def reactions(
         self,

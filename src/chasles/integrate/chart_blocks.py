@@ -7,11 +7,11 @@ The operations have the same arguments as those of `rotation_blocks`.
 from __future__ import annotations
 
 from chasles.integrate.spatial_blocks import MAPS as MAPS
-from chasles.integrate.spatial_blocks import scaled
+from chasles.integrate.spatial_blocks import motion_operations
 from chasles.integrate.table import ALGEBRA, ALGEBRA_CHART, CHART, KIND, POINT, SIDE, algebra_of
 from chasles.kernel.policy import kernel
 from chasles.kernel.workspace import load6, store6
-from chasles.lie import pose, se3
+from chasles.lie import pose
 from chasles.lie.transition.charts import numbers_of, pose_of
 
 
@@ -30,33 +30,4 @@ def move(table, motion_of, local_pose_of, pull, terms, y, x, out, iout, z):
             store6(out, iout + iy, numbers_of(chart, moved))
 
 
-@kernel
-def pullback(table, motion_of, local_pose_of, pull, terms, x, f, out, iout, z):
-    """out = dexpinv_{side x} f for the coordinate map in use."""
-    for i in range(table.shape[0]):
-        if algebra_of(table[i, KIND]) == ALGEBRA_CHART:
-            ix = table[i, ALGEBRA]
-            a = scaled(float(table[i, SIDE]), load6(x, ix, z))
-            store6(out, iout + ix, pull(a, load6(f, ix, z), terms))
-
-
-@kernel
-def combine(table, motion_of, local_pose_of, pull, terms, x, y, out, iout, z):
-    """out = log(exp(x) exp(y)), or log(exp(y) exp(x)) on the right: the move y followed by the move x."""
-    for i in range(table.shape[0]):
-        if algebra_of(table[i, KIND]) == ALGEBRA_CHART:
-            ix = table[i, ALGEBRA]
-            a, b = load6(x, ix, z), load6(y, ix, z)
-            if table[i, SIDE] > 0:
-                store6(out, iout + ix, se3.bch(a, b))
-            else:
-                store6(out, iout + ix, se3.bch(b, a))
-
-
-@kernel
-def as_exponential(table, motion_of, local_pose_of, pull, terms, x, y, out, iout, z):
-    """out = exponential coordinates of the move whose coordinates in another map are x; y is not used."""
-    for i in range(table.shape[0]):
-        if algebra_of(table[i, KIND]) == ALGEBRA_CHART:
-            ix = table[i, ALGEBRA]
-            store6(out, iout + ix, se3.log(motion_of(load6(x, ix, z))))
+pullback, combine, as_exponential = motion_operations(ALGEBRA_CHART)

@@ -195,3 +195,14 @@ class HalfExplicit:
 
 
 CONSTRAINED_METHODS = (GeneralizedAlpha, BLieDF, Rattle, HalfExplicit, EnergyMomentum)
+
+
+def less_demanding(method: object) -> str:
+    """What to try when a step of a method fails."""
+    advice = "try a shorter step"
+    if isinstance(method, GeneralizedAlpha):
+        if method.rho > 0.6:
+            advice += ", or more damping (rho = 0.5)"
+        if method.index == 3:
+            advice += ", or index=2, which is the more robust form"
+    return advice

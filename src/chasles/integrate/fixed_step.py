@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from abc import abstractmethod
+from collections.abc import Sequence
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
@@ -105,6 +106,8 @@ class FixedRun(Run):
 
     Points between the steps, for events and at given times, are those of one shorter step from the point before them.
     """
+
+    caller = "solve"  # the function that messages name
 
     def __init__(self, problem: Any, method: Any, span, options: Options, y: np.ndarray, dimension: int):
         super().__init__(problem, method, span, options)
@@ -299,16 +302,29 @@ class FixedRun(Run):
         """Exponentials computed in the steps; 0 where they are not counted."""
         return 0
 
+    def tried(self) -> tuple[Sequence[float], Sequence[float], str]:
+        """Residuals and corrections of the iteration that failed, and what to say of it."""
+        residuals, corrections = self.history[:, : self.counts[COUNTS.tried]]
+        return residuals, corrections, f"; relative residuals {shortened(residuals)}" if residuals.size else ""
+
+    def advice(self, status: int) -> str:
+        """What to try after a failure."""
+        return ADVICE[status]
+
     def _fail(self, status: int) -> NoReturn:
         k, plan = self.steps, self.plan
         h = plan.last if k + 1 == plan.steps else plan.step
-        residuals, corrections = self.history[:, : self.counts[COUNTS.tried]]
-        shown = [f"{x:.2g}" for x in residuals]
-        if len(shown) > 6:
-            shown[3:-3] = ["..."]
-        tried = f"; relative residuals {', '.join(shown)}" if shown else ""
+        residuals, corrections, said = self.tried()
         message = (
-            f"solve: {FOUND[status]} in step {k + 1} of {plan.steps}, t = {self.time:.8g}, h = {h:.3g}, "
-            f"{self.method}{tried}; {ADVICE[status]}"
+            f"{self.caller}: {FOUND[status]} in step {k + 1} of {plan.steps}, t = {self.time:.8g}, h = {h:.3g}, "
+            f"{self.method}{said}; {self.advice(status)}"
         )
         raise StepError(message, self.time, h, residuals, corrections, self.solution(False, message))
+
+
+def shortened(values: Sequence[float]) -> str:
+    """Numbers for a message; of many the first and last ones."""
+    shown = [f"{x:.2g}" for x in values]
+    if len(shown) > 6:
+        shown[3:-3] = ["..."]
+    return ", ".join(shown)

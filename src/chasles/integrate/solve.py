@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from chasles.integrate.constrained_method import CONSTRAINED_METHODS
 from chasles.integrate.event import Event
 from chasles.integrate.explicit import ExplicitRun
 from chasles.integrate.generic import GenericRun
@@ -62,9 +63,9 @@ def solve(
 
 
 def start(problem: Any, method: Any, span: tuple[float, float], y0: ArrayLike, options: Options) -> Any:
-    """A run of the class that fits the problem and the method."""
+    """A run of the class that fits the problem and the method: one of the problem's own (`runs`), or of `RUNS`."""
     _check_coordinates(problem, method)
-    for run in RUNS:
+    for run in (*getattr(problem, "runs", ()), *RUNS):
         if run.fits(problem, method):
             make: Any = run  # each class of runs takes the same arguments
             return make(problem, method, span, y0, options)
@@ -99,6 +100,11 @@ def _mismatch(problem: Any, method: Any) -> str:
         known = sorted({p.__name__ for run in RUNS for p in run.problems})
         return f"{name} is not a problem; expected one of {', '.join(known)}"
     fitting = f"a {name} is solved by {_listed(methods)}"
+    if isinstance(method, CONSTRAINED_METHODS):
+        return (
+            f"{type(method).__name__} needs masses and constraints: it is for a System in absolute coordinates "
+            f"(simulate), GeneralizedAlpha and BLieDF also for an LGTProblem; {fitting}"
+        )
     if not problems:
         return f"{method!r} is not a method; {fitting}"
     return f"{type(method).__name__} solves {_listed(problems)}, not this {name}; {fitting}"

@@ -168,33 +168,39 @@ MAPS = {
 }
 
 
-@kernel
-def pullback(table, motion_of, pose_of, pull, terms, x, f, out, iout, z):
-    """out = dexpinv_{side x} f for the coordinate map in use."""
-    for i in range(table.shape[0]):
-        if algebra_of(table[i, KIND]) == ALGEBRA_SE3:
-            ix = table[i, ALGEBRA]
-            a = scaled(float(table[i, SIDE]), load6(x, ix, z))
-            store6(out, iout + ix, pull(a, load6(f, ix, z), terms))
+def motion_operations(algebra):
+    """`pullback`, `combine` and `as_exponential` on the blocks of an algebra whose elements are twists."""
+
+    @kernel
+    def pullback(table, motion_of, pose_of, pull, terms, x, f, out, iout, z):
+        """out = dexpinv_{side x} f for the coordinate map in use."""
+        for i in range(table.shape[0]):
+            if algebra_of(table[i, KIND]) == algebra:
+                ix = table[i, ALGEBRA]
+                a = scaled(float(table[i, SIDE]), load6(x, ix, z))
+                store6(out, iout + ix, pull(a, load6(f, ix, z), terms))
+
+    @kernel
+    def combine(table, motion_of, pose_of, pull, terms, x, y, out, iout, z):
+        """out = log(exp(x) exp(y)), or log(exp(y) exp(x)) on the right: the move y followed by the move x."""
+        for i in range(table.shape[0]):
+            if algebra_of(table[i, KIND]) == algebra:
+                ix = table[i, ALGEBRA]
+                a, b = load6(x, ix, z), load6(y, ix, z)
+                if table[i, SIDE] > 0:
+                    store6(out, iout + ix, se3.bch(a, b))
+                else:
+                    store6(out, iout + ix, se3.bch(b, a))
+
+    @kernel
+    def as_exponential(table, motion_of, pose_of, pull, terms, x, y, out, iout, z):
+        """out = exponential coordinates of the move whose coordinates in another map are x; y is not used."""
+        for i in range(table.shape[0]):
+            if algebra_of(table[i, KIND]) == algebra:
+                ix = table[i, ALGEBRA]
+                store6(out, iout + ix, se3.log(motion_of(load6(x, ix, z))))
+
+    return pullback, combine, as_exponential
 
 
-@kernel
-def combine(table, motion_of, pose_of, pull, terms, x, y, out, iout, z):
-    """out = log(exp(x) exp(y)), or log(exp(y) exp(x)) on the right: the move y followed by the move x."""
-    for i in range(table.shape[0]):
-        if algebra_of(table[i, KIND]) == ALGEBRA_SE3:
-            ix = table[i, ALGEBRA]
-            a, b = load6(x, ix, z), load6(y, ix, z)
-            if table[i, SIDE] > 0:
-                store6(out, iout + ix, se3.bch(a, b))
-            else:
-                store6(out, iout + ix, se3.bch(b, a))
-
-
-@kernel
-def as_exponential(table, motion_of, pose_of, pull, terms, x, y, out, iout, z):
-    """out = exponential coordinates of the move whose coordinates in another map are x; y is not used."""
-    for i in range(table.shape[0]):
-        if algebra_of(table[i, KIND]) == ALGEBRA_SE3:
-            ix = table[i, ALGEBRA]
-            store6(out, iout + ix, se3.log(motion_of(load6(x, ix, z))))
+pullback, combine, as_exponential = motion_operations(ALGEBRA_SE3)

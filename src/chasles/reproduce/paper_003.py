@@ -7,5 +7,6 @@ The paper has one figure, a scheme, and announces experiments as future work. Th
 from __future__ import annotations
 
 from chasles.reproduce.figures_003 import figure_1, figure_2, figure_3, figure_4
+from chasles.reproduce.implicit_003 import figure_5
 
-FIGURES = {1: figure_1, 2: figure_2, 3: figure_3, 4: figure_4}
+FIGURES = {1: figure_1, 2: figure_2, 3: figure_3, 4: figure_4, 5: figure_5}

@@ -4,6 +4,9 @@ y = (central poses, velocities, angles counted over full turns, work); f = (velo
 angles, power). The mechanism is in the parameters, so the field is compiled once for every mechanism. With the
 correction, each step ends with a projection onto the constraints.
 
+If rows depend on others, the stages of a step, which are off the constraints, would contradict each other a little, and
+the regularised solution makes much of it: the field is then that of the nearest state on the constraints.
+
 The velocities are those of the bodies' spaces, with angular velocities in the bodies: poses move by exp on the right
 (left-trivialised). `spatial_motion` has spatial ones, and poses move by exp on the left (right-trivialised).
 """
@@ -15,7 +18,7 @@ import numpy as np
 from chasles.absolute.entry import power_of_drives, set_clock, work_size
 from chasles.absolute.kkt import POSE, TWIST
 from chasles.absolute.mechanism import AbsoluteMechanism
-from chasles.absolute.tables import BODY, HEAD, SE3, part_of
+from chasles.absolute.tables import BODY, FIELD, HEAD, SE3, part_of
 from chasles.force.table import FORCES, MOVING, SCRATCH
 from chasles.integrate.field import field
 from chasles.kernel.address import as_integer_array, invoke
@@ -27,11 +30,33 @@ from chasles.lie import quaternion
 
 
 @kernel(allocates=True)
+def put_on_constraints(t, y, q, v, p):
+    """Project poses and velocities, these as the bodies' spaces have them, onto the constraints."""
+    whole = as_integer_array(p)
+    if whole[HEAD.n_tiles] > 0:
+        size, space = work_size(whole), p[whole[HEAD.end] :]
+        before = flush_denormals()
+        set_clock(whole, space, t, y, (POSE + TWIST) * whole[HEAD.n_bodies])
+        space[size + 3] = 1.0  # the last stage left the factor of its state
+        invoke(whole[HEAD.project], p, p.shape[0], q, v, space[:size], space[size : size + 4])
+        restore_denormals(before)
+
+
+@kernel(allocates=True)
 def move(t, y, v, p, out):
     """Accelerations, rates of the angles and power at the poses of y; velocities v as the bodies' spaces have them."""
     whole = as_integer_array(p)
     n = whole[HEAD.n_bodies]
     q = y[: POSE * n]
+    at = whole[HEAD.gravity]
+    if p[at + FIELD.regularisation] > 0.0 and p[at + FIELD.alpha] == 0.0 and p[at + FIELD.beta] == 0.0:
+        spare = p[p.shape[0] - (POSE + 2 * TWIST) * n : p.shape[0] - TWIST * n]
+        for k in range(POSE * n):
+            spare[k] = q[k]
+        for k in range(TWIST * n):
+            spare[POSE * n + k] = v[k]
+        q, v = spare[: POSE * n], spare[POSE * n :]
+        put_on_constraints(t, y, q, v, p)
     size, forces = work_size(whole), MOVING.size * (n + 1) + SCRATCH
     space = p[whole[HEAD.end] :]
     work, room = space[:size], space[size : size + forces]
@@ -52,19 +77,6 @@ def move(t, y, v, p, out):
         power += power_of_drives(whole, p, work)
     restore_denormals(before)
     out[12 * n + whole[HEAD.n_angles]] = power
-
-
-@kernel(allocates=True)
-def put_on_constraints(t, y, q, v, p):
-    """Project poses and velocities, these as the bodies' spaces have them, onto the constraints."""
-    whole = as_integer_array(p)
-    if whole[HEAD.n_tiles] > 0:
-        size, space = work_size(whole), p[whole[HEAD.end] :]
-        before = flush_denormals()
-        set_clock(whole, space, t, y, (POSE + TWIST) * whole[HEAD.n_bodies])
-        space[size + 3] = 1.0  # the last stage left the factor of its state
-        invoke(whole[HEAD.project], p, p.shape[0], q, v, space[:size], space[size : size + 4])
-        restore_denormals(before)
 
 
 @field
@@ -143,5 +155,6 @@ def spatial_onto_constraints(t, y, p, out):
 def with_workspace(mechanism: AbsoluteMechanism) -> np.ndarray:
     """The parameters of these fields: the packed mechanism and, at its end, workspace. A run has its own copy."""
     n = mechanism.n
-    size = mechanism.work + MOVING.size * (n + 1) + SCRATCH + 12 * n + 4
-    return np.concatenate([mechanism.parameters, np.zeros(size)])
+    spare = (POSE + TWIST) * n if mechanism.redundant else 0
+    size = mechanism.work + MOVING.size * (n + 1) + SCRATCH + 6 * n + 4 + spare + TWIST * n
+    return np.concatenate([mechanism.parameters_of_run(), np.zeros(size)])

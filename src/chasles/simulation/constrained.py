@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, NoReturn
+from collections.abc import Sequence
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -23,8 +24,9 @@ from chasles.integrate.constrained_method import (
     GeneralizedAlpha,
     HalfExplicit,
     Rattle,
+    less_demanding,
 )
-from chasles.integrate.fixed_step import FOUND, FixedRun, StepError
+from chasles.integrate.fixed_step import FixedRun, shortened
 from chasles.integrate.run import Options, check_span
 from chasles.simulation.bodies import BodyDynamics
 from chasles.simulation.starting import (
@@ -54,6 +56,7 @@ class ConstrainedRun(FixedRun):
     problems = (BodyDynamics,)
     methods = CONSTRAINED_METHODS
     memory_names: ClassVar[tuple[str, ...]] = ("memory", "counts")
+    caller = "simulate"
     tolerances = (0.0, 0.0)  # rtol and atol of an adaptive run
 
     def __init__(self, problem: BodyDynamics, method: Any, span, y0: np.ndarray, options: Options):
@@ -68,7 +71,7 @@ class ConstrainedRun(FixedRun):
         self.structure = structures.build(mechanism, VECTORS[type(method)], unmeasured)
         self.counts = np.zeros(COUNTS.size, dtype=np.int64)
         self.packed = self.structure.packed
-        self.p = mechanism.parameters.copy()  # which forces may write to
+        self.p = mechanism.parameters_of_run()
         if problem.held is not None:
             self.p[mechanism.control] = problem.held
         self.work = np.zeros(total_work(mechanism, self.structure))
@@ -185,29 +188,20 @@ class ConstrainedRun(FixedRun):
     def no_curve(self) -> str:
         return "points of methods for constrained systems have none through them; ask for the times you want in save"
 
-    def _fail(self, status: int) -> NoReturn:
-        k, plan = self.steps, self.plan
-        h = plan.last if k + 1 == plan.steps else plan.step
+    def tried(self) -> tuple[Sequence[float], Sequence[float], str]:
         corrections, residuals = self.history[:, : self.counts[COUNTS.tried]]
         tile = self.mechanism.tiles[self.counts[COUNTS.worst]].joint if self.mechanism.tiles else ""
         level = "velocity" if self.counts[COUNTS.level] else "position"
         at = f"; the largest {level} residual is at {tile!r}" if tile else ""
-        shown = [f"{x:.2g}" for x in corrections]
-        if len(shown) > 6:
-            shown[3:-3] = ["..."]
-        message = (
-            f"simulate: {FOUND[status]} in step {k + 1} of {plan.steps}, t = {self.time:.8g}, h = {h:.3g}, "
-            f"{self.method}; corrections of velocities {', '.join(shown)}{at}; {self._advice()}"
-        )
-        raise StepError(message, self.time, h, residuals, corrections, self.solution(False, message))
+        return residuals, corrections, f"; corrections of velocities {shortened(corrections)}{at}"
 
-    def _advice(self) -> str:
-        advice = "try a shorter step"
-        if isinstance(self.method, GeneralizedAlpha):
-            if self.method.rho > 0.6:
-                advice += ", or more damping (rho = 0.5)"
-            if self.method.index == 3:
-                advice += ", or index=2, which is the more robust form"
+    def advice(self, status: int) -> str:
+        advice = less_demanding(self.method)
+        if self.mechanism.redundant and isinstance(self.method, BLieDF | HalfExplicit):
+            advice += (
+                "; some constraint equations depend on others, and if this is a singular configuration, "
+                "GeneralizedAlpha, Rattle, EnergyMomentum or RKMK may pass it"
+            )
         return advice
 
 

@@ -12,7 +12,6 @@ import numpy as np
 
 from chasles.absolute.assembly import dependence
 from chasles.integrate.solution import Solution
-from chasles.model.constraint import CustomConstraint, Drive
 from chasles.simulation.bodies import BodyDynamics
 from chasles.simulation.body_run import BodyRun
 
@@ -24,9 +23,8 @@ NEARLY_SINGULAR = 1e-2  # of singular values of rows of length one
 
 def without_jumps(dynamics: BodyDynamics, solution: Solution) -> Solution:
     """The solution, or one without success that says when the energy jumped and which joints were near singular."""
-    constraints = dynamics.mechanism.system.constraints
-    if len(solution.t) <= 2 * AROUND or any(isinstance(item, Drive | CustomConstraint) for item in constraints):
-        return solution  # too few to compare, or work that is not counted
+    if len(solution.t) <= 2 * AROUND:
+        return solution  # too few to compare
     energy = BodyRun(dynamics, solution, {}).energy
     change = np.abs(np.diff(energy.balance))
     for k in np.flatnonzero(~(change <= LARGEST * energy.kinetic.max())):

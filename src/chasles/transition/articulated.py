@@ -6,6 +6,7 @@ in the order of this library; velocities and further states stay as they are.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,7 +31,7 @@ class JointBlock:
     v: tuple[int, ...]
 
 
-class ArticulatedProblem:
+class ArticulatedProblem(ABC):
     """A model of another library as a problem for `solve`; derived classes evaluate the accelerations.
 
     `linear` says how velocities of free joints are given: "mixed" (ω_b, r') or "body".
@@ -81,9 +82,9 @@ class ArticulatedProblem:
 
     # ------------------------------------------------------------ for the integrators
 
+    @abstractmethod
     def accelerate(self, t: float, q: np.ndarray, v: np.ndarray, others: np.ndarray) -> tuple[ArrayLike, ArrayLike]:
         """Accelerations, and the rates of further states."""
-        raise NotImplementedError
 
     @property
     def ode(self) -> LieODE:

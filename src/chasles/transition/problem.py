@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from chasles.integrate.field import Field
 from chasles.integrate.problem import LieODE
+from chasles.integrate.run import Run
 from chasles.integrate.space import Space
 from chasles.lie.arrays import real_array
 from chasles.lie.transition.coordinates import QUATERNION, SE3, Absolute, Local, absolute_of, local_of
@@ -152,6 +153,13 @@ class LGTProblem:
         head[HEAD.address] = self.acceleration.address
         p = np.concatenate([head.view(float), np.asarray(self.parameters, dtype=float).reshape(-1)])
         return LGTField(self.space, motion, p, None, self.motion.map, self.acceleration)
+
+    @property
+    def runs(self) -> tuple[type[Run], ...]:
+        """Runs of the methods that need the model itself, and not a vector field only."""
+        from chasles.transition.implicit.run import RUNS
+
+        return RUNS
 
     def group_velocity(self, q: np.ndarray, twists: np.ndarray) -> np.ndarray:
         """Twists (bodies, 6) of the model in the representation of the group."""

@@ -151,7 +151,7 @@ def bliedf(
         vectors[12 * n : 18 * n],
         vectors[18 * n : 24 * n],
     )
-    redundant = tables[11][FIELD.regularisation] > 0.0
+    regular = tables[11][FIELD.regularisation]
     before = flush_denormals()
     counts[COUNTS.status] = RUNNING
     for _ in range(limit):
@@ -171,7 +171,7 @@ def bliedf(
         set_motion(bodies, n, q, v, motion)
         prepare(tiles, constants, nt, motion, rows)
         keep_rows(tables, rows, old, weights, kept_matrix, kept_factors)
-        if redundant:  # what dependent rows leave open must not add up
+        if regular > 0.0:  # what dependent rows leave open must not add up
             for k in range(3 * nn):
                 zeta[k] = 0.0
         displacement(tables, old, weights, q, zeta, a)
@@ -190,6 +190,7 @@ def bliedf(
             off = correction(
                 t + h, tables, structure, whole, p, packed, stiffen, fresh, 2, LINEAR, s, 1.0, kappa, kappa, x,
                 new_rate, lam, new_q, new_v, motion, rows, left, blocks, matrix, factors, f, d, g, wrenches, room,
+                regular,
             )  # fmt: skip
             largest, total_sum = 0.0, 0.0
             for i in range(n):

@@ -39,6 +39,7 @@ from chasles.absolute.implicit.loop import (
     worst_tile,
 )
 from chasles.absolute.implicit.rattle import rotation_at
+from chasles.absolute.implicit.retry import RATIOS, TRIES, again, settled
 from chasles.absolute.implicit.saddle import BLOCK, clear_matrix, factorise_saddle, pushed_by, solve_saddle
 from chasles.absolute.implicit.stiffness import rotational, turned_reaction
 from chasles.absolute.implicit.structure import PLACE, SEPARATE, structure_of
@@ -199,6 +200,7 @@ def energy_momentum(
     q, v = y[: POSE * n], y[POSE * n : (POSE + TWIST) * n]
     x, new_v, push, mid = vectors[: 6 * n], vectors[6 * n : 12 * n], vectors[12 * n : 18 * n], vectors[18 * n :]
     down, regular = (gravity[0], gravity[1], gravity[2]), gravity[FIELD.regularisation]
+    weight = regular
     before = flush_denormals()
     counts[COUNTS.status] = RUNNING
     for _ in range(limit):
@@ -221,6 +223,9 @@ def energy_momentum(
         predict_angles(whole, p, tables, own, t, h, y, motion, tail)
         goal, previous, found, power = max(tolerance * abs(h) * fastest, 1e-16 * far), 1e300, False, 0.0
         for iteration in range(ITERATIONS):
+            if regular > 0.0 and iteration % TRIES == 0:
+                again(n, n_nodes, h, v, x, lam)
+                weight = regular * RATIOS[iteration // TRIES]
             move_bodies(n, q, x, new_q, mid)
             for k in range(6 * n):
                 new_v[k] = 2.0 / h * x[k] - v[k]
@@ -230,7 +235,7 @@ def energy_momentum(
             power = apply_forces(whole, p, t + h, new_q, new_v, wrenches, room)
             clear_matrix(tiles, nodes, nt, n_nodes + 2 * n_lower, matrix)
             if regular > 0.0:  # the iterations, which sum up λ, are the refinement
-                regularise(bodies, tiles, incidences, nodes, masses, n, rows, regular, matrix)
+                regularise(bodies, tiles, incidences, nodes, masses, n, rows, weight, matrix)
             for i in range(n):
                 mass, theta = masses[i * MASS.size + MASS.mass], load3(masses, i * MASS.size + MASS.moments, 0.0)
                 at = load3(x, 6 * i, 0.0)
@@ -274,6 +279,9 @@ def energy_momentum(
                 found = True
                 break
             if iteration > 1 and contraction > 0.5 and largest < 1e-12 * far:  # rounding of absolute positions
+                found = True
+                break
+            if regular > 0.0 and settled(iteration % TRIES, contraction, largest, off, h * fastest, far):
                 found = True
                 break
         if not found:

@@ -42,6 +42,7 @@ from chasles.absolute.implicit.loop import (
 )
 from chasles.absolute.implicit.newton import IN_POSITION, IN_VELOCITY, KEPT, LINEAR, SLOW, correction
 from chasles.absolute.implicit.position import correct_position, displacement, keep_rows, onto_velocities
+from chasles.absolute.implicit.retry import SHARPER, TRIES, settled
 from chasles.absolute.implicit.structure import structure_of
 from chasles.absolute.kkt import POSE, TWIST, prepare, set_motion
 from chasles.absolute.redundant import factorise_rows
@@ -117,7 +118,8 @@ def generalized_alpha(
     stiffen = int(parameters[ALPHA.stiffen])
     am, af, gamma, beta = coefficients(parameters[ALPHA.rho])
     estimating = parameters[ALPHA.atol] + parameters[ALPHA.rtol] > 0.0
-    onto = index == 2 and tables[11][FIELD.regularisation] > 0.0
+    regular = tables[11][FIELD.regularisation]
+    onto = index == 2 and regular > 0.0
     if onto:  # rows that depend on others: index 3, whose matrix is symmetric, and velocities are projected
         index = 3
     form = IN_POSITION if index == 3 and not local else IN_VELOCITY if index == 2 and local else LINEAR
@@ -162,16 +164,20 @@ def generalized_alpha(
         predict_angles(whole, p, tables, own, t, h, y, motion, tail)
         turned = abs(h) * spin
         sweeps = 1 if turned < 0.01 else 2 if turned < 0.1 else 3
+        if regular > 0.0:  # what dependent rows leave open must not be carried on
+            for k in range(3 * n_nodes):
+                lam[k] = 0.0
         goal, previous, found, power = max(tolerance * abs(h) * fastest, 4e-15 * far), 1e300, False, 0.0
         fresh = True
         for iteration in range(ITERATIONS):
+            weight = regular if iteration < TRIES else SHARPER * regular
             trial_state(bodies, n, local, q, x, star, rate, second, new_q, new_v, new_rate)
             power = apply_forces(whole, p, t + h, new_q, new_v, wrenches, room)
             set_motion(bodies, n, new_q, new_v, motion)
             prepare(tiles, constants, nt, motion, rows)
             off = correction(
                 t + h, tables, structure, whole, p, packed, stiffen, fresh, index, form, s, cm, cc, kappa, x, new_rate,
-                lam, new_q, new_v, motion, rows, left, blocks, matrix, factors, f, d, g, wrenches, room,
+                lam, new_q, new_v, motion, rows, left, blocks, matrix, factors, f, d, g, wrenches, room, weight,
             )  # fmt: skip
             largest, total_sum = 0.0, 0.0
             for i in range(n):
@@ -224,6 +230,9 @@ def generalized_alpha(
                 found = True
                 break
             if iteration > 1 and contraction > 0.5 and largest < 1e-11 * far:  # rounding of absolute positions
+                found = True
+                break
+            if regular > 0.0 and settled(iteration, contraction, largest, off, h * fastest, far):
                 found = True
                 break
         if not found:

@@ -11,7 +11,7 @@ from chasles.absolute.implicit.structure import Structure
 from chasles.absolute.mechanism import AbsoluteMechanism
 from chasles.absolute.tables import HEAD, MASS
 from chasles.constraint.rows import ROWS
-from chasles.force.table import MOVING, SCRATCH
+from chasles.force.table import FORCES, MOVING, SCRATCH
 from chasles.kernel.policy import kernel
 from chasles.kernel.workspace import layout
 
@@ -21,6 +21,18 @@ COUNTS = layout("COUNTS", step=1, rows=1, status=1, evaluations=1, iterations=1,
 RUNNING, DONE, NOT_FINITE, NO_CONVERGENCE = range(4)
 ITERATIONS = 40  # in a step, at most
 TIMES = layout("TIMES", start=1, end=1, step=1, last=1)
+
+
+@kernel
+def has_forces(whole):
+    """Whether there are forces but gravity."""
+    return whole[whole[HEAD.table] + FORCES.count] != 0
+
+
+@kernel
+def room_of_forces(whole):
+    """Numbers that forces need."""
+    return MOVING.size * (whole[HEAD.n_bodies] + 1) + SCRATCH + 2 if has_forces(whole) else 0
 
 
 @kernel(allocates=True)
@@ -40,7 +52,7 @@ def work_of(whole, packed, work):
     i = h + 3 * nn
     j = i + 7 * n
     k = j + 6 * n
-    m = k + MOVING.size * (n + 1) + SCRATCH + 2
+    m = k + room_of_forces(whole)
     o = m + MASS.size * n
     return (
         *(work[:a], work[a:b], work[b:c], work[c:d], work[d:e], work[e:f], work[f:g], work[g:h], work[h:i]),
@@ -52,8 +64,9 @@ def total_work(mechanism: AbsoluteMechanism, structure: Structure) -> int:
     """Numbers in the workspace."""
     n, nt, nn, lower = mechanism.n, len(mechanism.tiles), structure.n_nodes, structure.n_lower
     rows = 2 * ROWS.size * nt + BLOCK.size * n + 9 * (2 * nn + 3 * lower)
-    vectors = 12 * n + 3 * nn + 13 * n + MOVING.size * (n + 1) + SCRATCH + 2 + MASS.size * n + 6 * n * structure.vectors
-    return mechanism.work + rows + vectors
+    own = (25 + MASS.size + 6 * structure.vectors) * n
+    forces = MOVING.size * (n + 1) + SCRATCH + 2 if mechanism.forces.table[FORCES.count] else 0
+    return mechanism.work + rows + own + 3 * nn + forces
 
 
 def set_weights(mechanism: AbsoluteMechanism, structure: Structure, work: np.ndarray, unit: bool) -> None:

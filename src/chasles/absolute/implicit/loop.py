@@ -11,14 +11,13 @@ from __future__ import annotations
 from numba import carray
 
 from chasles.absolute.entry import set_clock, work_size
-from chasles.absolute.implicit.layout import COUNTS, TIMES
+from chasles.absolute.implicit.layout import COUNTS, TIMES, has_forces, room_of_forces
 from chasles.absolute.implicit.saddle import BLOCK
 from chasles.absolute.implicit.structure import HEAD as PLAN
 from chasles.absolute.kkt import POSE, TWIST, set_motion
 from chasles.absolute.tables import BODY, HEAD, MASS, SE3
 from chasles.constraint.rows import CUSTOM, MOTION, NUMBERS, ROWS, SCREWS, TILE, TRAVEL
 from chasles.constraint.special import EXTRA, EXTRA_AT, ROOM, TARGET, TURN, angle_rates, call_special, coordinate
-from chasles.force.table import FORCES, MOVING, SCRATCH
 from chasles.kernel.address import invoke
 from chasles.kernel.algebra import dot, mul, mul_t
 from chasles.kernel.policy import kernel
@@ -38,16 +37,8 @@ def total_size(whole, packed):
     """Numbers in the workspace: `layout.total_work`."""
     n, nt, nn, lower = whole[HEAD.n_bodies], whole[HEAD.n_tiles], packed[PLAN.n_nodes], packed[PLAN.n_lower]
     rows = 2 * ROWS.size * nt + BLOCK.size * n + 9 * (2 * nn + 3 * lower)
-    return (
-        work_size(whole)
-        + rows
-        + 25 * n
-        + 3 * nn
-        + MOVING.size * (n + 1)
-        + SCRATCH
-        + 2
-        + (MASS.size + 6 * packed[PLAN.vectors]) * n
-    )
+    own = (25 + MASS.size + 6 * packed[PLAN.vectors]) * n
+    return work_size(whole) + rows + own + 3 * nn + room_of_forces(whole)
 
 
 @kernel
@@ -56,12 +47,6 @@ def start_step(counts, times, total):
     k = counts[COUNTS.step]
     last = k + 1 == total
     return times[TIMES.start] + k * times[TIMES.step], times[TIMES.last] if last else times[TIMES.step], last
-
-
-@kernel
-def has_forces(whole):
-    """Whether there are forces but gravity."""
-    return whole[whole[HEAD.table] + FORCES.count] != 0
 
 
 @kernel(allocates=True)

@@ -14,7 +14,7 @@ from chasles.absolute.implicit.stiffness import body_block
 from chasles.absolute.implicit.velocity_rows import velocity_rows
 from chasles.absolute.kkt import add_jacobian_times, each, times
 from chasles.absolute.redundant import MOST, regularise
-from chasles.absolute.tables import BODY, FIELD, MASS, PAIR, SE3
+from chasles.absolute.tables import BODY, MASS, PAIR, SE3
 from chasles.constraint.rows import IDENTITY, MOTION, ROTOR, ROWS, TILE
 from chasles.constraint.special import add_target_speeds, evaluate_rate
 from chasles.kernel.address import invoke
@@ -142,15 +142,16 @@ def rotor_rows(tiles, nt, rows, factor, copied, left):
 @kernel
 def correction(
     t, tables, structure, whole, p, packed, stiffen, fresh, index, form, s, cm, cc, kappa, x, rate, lam, q, v,
-    motion, rows, left, blocks, matrix, factors, f, d, g, wrenches, room,
+    motion, rows, left, blocks, matrix, factors, f, d, g, wrenches, room, regular,
 ):  # fmt: skip
     """d and, in g, s times the correction of λ, with rows at hand; returns the size of the constraints' residual.
+    regular: weight of the regularisation, zero if no rows depend on others.
 
     If not `fresh`, with the factors of the iteration before: within a step they hardly change.
     """
     bodies, tiles, _, incidences, _, _, _, _, _, masses, constants, gravity, n, nt, _, _ = tables
     places, nodes, n_nodes, n_lower = structure[0], structure[1], structure[9], structure[10]
-    worst, regular = 0.0, gravity[FIELD.regularisation]
+    worst = 0.0
     fresh = fresh or regular > 0.0  # rows that depend on others need factors of their own
     for k in range(3 * n_nodes):
         g[k] = 0.0

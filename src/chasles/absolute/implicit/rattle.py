@@ -41,6 +41,7 @@ from chasles.absolute.implicit.loop import (
     worst_tile,
 )
 from chasles.absolute.implicit.position import onto_velocities
+from chasles.absolute.implicit.retry import RATIOS, TRIES, again, settled
 from chasles.absolute.implicit.saddle import BLOCK, clear_matrix, factorise_saddle, pushed_by, solve_saddle
 from chasles.absolute.implicit.structure import PLACE, SEPARATE, structure_of
 from chasles.absolute.kkt import POSE, TWIST, each, prepare, set_motion
@@ -127,6 +128,7 @@ def rattle(
     q, v = y[: POSE * n], y[POSE * n : (POSE + TWIST) * n]
     x, new_v, push, half = vectors[: 6 * n], vectors[6 * n : 12 * n], vectors[12 * n : 18 * n], vectors[18 * n : 24 * n]
     down, regular = (gravity[0], gravity[1], gravity[2]), gravity[FIELD.regularisation]
+    weight = regular
     before = flush_denormals()
     counts[COUNTS.status] = RUNNING
     for _ in range(limit):
@@ -157,13 +159,16 @@ def rattle(
         goal, previous, found = max(tolerance * abs(h) * fastest, 1e-15 * far), 1e300, False
         scaled = 0.5 * h * h
         for iteration in range(ITERATIONS):
+            if regular > 0.0 and iteration % TRIES == 0:
+                again(n, n_nodes, h, v, x, lam)
+                weight = regular * RATIOS[iteration // TRIES]
             for i in range(n):
                 move_body(bodies[i * BODY.size + BODY.space] == SE3, q, i, load6(x, 6 * i, 0.0), new_q)
             set_motion(bodies, n, new_q, v, motion)
             prepare(tiles, constants, nt, motion, rows)
             clear_matrix(tiles, nodes, nt, n_nodes + 2 * n_lower, matrix)
             if regular > 0.0:  # the iterations, which sum up λ, are the refinement
-                regularise(bodies, tiles, incidences, nodes, masses, n, rows, regular, matrix)
+                regularise(bodies, tiles, incidences, nodes, masses, n, rows, weight, matrix)
             for i in range(n):
                 on_se3, at = bodies[i * BODY.size + BODY.space] == SE3, load6(x, 6 * i, 0.0)
                 torque, force = pulled_back(on_se3, at, momentum(masses, i, at))
@@ -206,6 +211,9 @@ def rattle(
                 found = True
                 break
             if iteration > 1 and contraction > 0.5 and largest < 1e-11 * far:  # rounding of absolute positions
+                found = True
+                break
+            if regular > 0.0 and settled(iteration % TRIES, contraction, largest, off, h * fastest, far):
                 found = True
                 break
         if not found:

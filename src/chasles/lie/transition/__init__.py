@@ -9,17 +9,20 @@ from __future__ import annotations
 
 from chasles.lie.transition.coordinates import Absolute, Local, absolute_names, local_names
 from chasles.lie.transition.kinematics import clearance, rate, velocity
-from chasles.lie.transition.maps import dtau, from_pose, local_rate, tau, to_pose
+from chasles.lie.transition.maps import differential, dtau, from_motion, from_pose, local_rate, motion, tau, to_pose
 
 __all__ = [
     "Absolute",
     "Local",
     "absolute_names",
     "clearance",
+    "differential",
     "dtau",
+    "from_motion",
     "from_pose",
     "local_names",
     "local_rate",
+    "motion",
     "rate",
     "tau",
     "to_pose",

@@ -36,6 +36,11 @@ _MOTION: dict[tuple[str, str], Callable] = {
     (SE3, "cay2"): pose.cay2,
 }
 _TURN: dict[str, Callable] = {"exp": s3.exp, "cay": s3.cay, "cay2": s3.cay2}
+_BACK: dict[str, tuple[Callable, Callable]] = {
+    "exp": (s3.log, pose.log),
+    "cay": (s3.cayinv, pose.cayinv),
+    "cay2": (s3.cay2inv, pose.cay2inv),
+}
 _DIFFERENTIAL: dict[str, tuple[Callable, Callable]] = {
     "exp": (so3.dexp, se3.dexp),
     "cay": (so3.dcay, se3.dcay),
@@ -53,7 +58,8 @@ def to_pose(q: ArrayLike, absolute: str | Absolute = "quaternion") -> np.ndarray
     chart = absolute_of("transition.to_pose", absolute)
     numbers = real_array("transition.to_pose", "q", q, (chart.size,))
     if chart.code == QUATERNION:
-        return pose.compose(numbers, pose.identity())  # checks the norm
+        pose.inverse(numbers)  # checks the norm
+        return numbers.copy()
     if chart.code == SCREW:
         return pose.exp(numbers)
     if chart.code >= EULER:
@@ -71,7 +77,8 @@ def from_pose(g: ArrayLike, absolute: str | Absolute = "quaternion") -> np.ndarr
     chart = absolute_of("transition.from_pose", absolute)
     numbers = real_array("transition.from_pose", "g", g, (7,))
     if chart.code == QUATERNION:
-        return pose.compose(numbers, pose.identity())
+        pose.inverse(numbers)  # checks the norm
+        return numbers.copy()
     if chart.code == SCREW:
         return pose.log(numbers)
     if chart.code >= EULER:
@@ -90,6 +97,17 @@ def motion(x: ArrayLike, local: str | Local = "screw") -> np.ndarray:
     return np.concatenate([_TURN[chosen.map](numbers[..., :3]), numbers[..., 3:]], axis=-1)
 
 
+def from_motion(g: ArrayLike, local: str | Local = "screw") -> np.ndarray:
+    """Local coordinates x (..., 6) of motions ψ(x) that turn by at most π (less for Rodrigues vectors), as poses."""
+    chosen = local_of("transition.from_motion", local)
+    numbers = real_array("transition.from_motion", "g", g, (7,))
+    rotations, motions = _BACK[chosen.map]
+    if chosen.group == SE3:
+        return motions(numbers)
+    turn = numbers[..., :4]
+    return np.concatenate([rotations(np.where(turn[..., :1] < 0, -turn, turn)), numbers[..., 4:]], axis=-1)
+
+
 def tau(
     q: ArrayLike,
     x: ArrayLike,
@@ -106,26 +124,43 @@ def tau(
     chosen, chart = local_of("transition.tau", local), absolute_of("transition.tau", absolute)
     if side not in ("right", "left"):
         raise ValueError(f'transition.tau: side {side!r}; expected "right" or "left"')
-    before, step = to_pose(q, chart), motion(x, chosen)
-    compose = pose.compose if chosen.group == SE3 else s3xr3.compose
-    return from_pose(compose(before, step) if side == "right" else compose(step, before), chart)
+    quaternion = chart.code == QUATERNION  # poses already; the product checks the norm
+    before = real_array("transition.tau", "q", q, (7,)) if quaternion else to_pose(q, chart)
+    compose, step = pose.compose if chosen.group == SE3 else s3xr3.compose, motion(x, chosen)
+    after = compose(before, step) if side == "right" else compose(step, before)
+    if not quaternion:
+        return from_pose(after, chart)
+    turned = after[..., :4]
+    turned *= 1.5 - 0.5 * (turned * turned).sum(axis=-1, keepdims=True)  # else rounding adds up over many steps
+    return after
 
 
 def dtau(
-    q: ArrayLike, x: ArrayLike, absolute: str | Absolute = "quaternion", local: str | Local = "screw"
+    q: ArrayLike,
+    x: ArrayLike,
+    absolute: str | Absolute = "quaternion",
+    local: str | Local = "screw",
+    side: str = "right",
 ) -> np.ndarray:
-    """Derivative of τ with respect to x, (..., 7 or 6, 6): H⁻¹(q') dψ_{-x}, for implicit methods.
+    """Derivative of τ with respect to x, (..., 7 or 6, 6): H⁻¹(q') dψ_{-x}, or dψ_x on the left, for implicit methods.
 
     ValueError where the absolute coordinates are singular: at gimbal lock, at |ρ| = 2π.
     """
     chosen, chart = local_of("transition.dtau", local), absolute_of("transition.dtau", absolute)
-    after = tau(q, x, chart, chosen)
-    twist = differential(-np.asarray(x, dtype=float), chosen)
+    after = tau(q, x, chart, chosen, side)
+    numbers = np.asarray(x, dtype=float)
+    twist = differential(-numbers if side == "right" else numbers, chosen)
     columns = np.broadcast_to(np.swapaxes(twist, -1, -2), (*after.shape[:-1], 6, 6))
-    if chosen.group == SE3:  # body twists: to (ω_b, r')
-        turned = pose.to_matrix(to_pose(after, chart))[..., :3, :3]
-        columns = np.concatenate([columns[..., :3], columns[..., 3:] @ np.swapaxes(turned, -1, -2)], axis=-1)
-    return np.swapaxes(rate(after[..., None, :], columns, chart), -1, -2)
+    angular, linear = columns[..., :3], columns[..., 3:]
+    matrix = pose.to_matrix(to_pose(after, chart))
+    turned = matrix[..., :3, :3]
+    if chosen.group == SE3 and side == "right":  # body twists: to (ω_b, r')
+        linear = linear @ np.swapaxes(turned, -1, -2)
+    elif chosen.group == SE3:  # spatial ones
+        linear = linear + np.cross(angular, matrix[..., None, :3, 3])
+    if side == "left":
+        angular = angular @ turned
+    return np.swapaxes(rate(after[..., None, :], np.concatenate([angular, linear], axis=-1), chart), -1, -2)
 
 
 def differential(x: ArrayLike, local: str | Local = "screw") -> np.ndarray:
