@@ -59,6 +59,7 @@ MODULES = {
     "chasles.io": ["load", "report", "model_file", "model_writer", "schema", "expression"],
     "chasles.io.result": ["reader", "resume", "export", "layout"],
     "chasles.study": ["compare", "comparison"],
+    "chasles.view": ["page", "scene", "plot", "plot_work", "picture", "animation", "mesh"],
     "chasles.gallery": ["source_000", "rigid_body", "heavy_top_004", "pendulum", "quadrotors", "overconstrained"],
 }
 

@@ -52,6 +52,8 @@ if TYPE_CHECKING:
     from chasles.integrate.theta import SymplecticTheta as SymplecticTheta
     from chasles.io.load import load as load
     from chasles.io.load import load_with_report as load_with_report
+    from chasles.io.model_file import Study as Study
+    from chasles.io.model_file import read_study as read_study
     from chasles.io.report import Report as Report
     from chasles.io.result.export import export as export
     from chasles.io.result.layout import ResultFileError as ResultFileError
@@ -115,6 +117,9 @@ if TYPE_CHECKING:
     from chasles.transition.pinocchio_model import PinocchioProblem as PinocchioProblem
     from chasles.transition.problem import LGTProblem as LGTProblem
     from chasles.transition.second_order import second_order as second_order
+    from chasles.view.page import show as show
+    from chasles.view.plot import plot as plot
+    from chasles.view.plot_work import work_precision as work_precision
 
 __version__ = "0.1.0"
 _NAMES = {
@@ -143,6 +148,7 @@ _NAMES = {
     "integrate.tableau": ("Tableau",),
     "integrate.theta": ("SymplecticTheta",),
     "io.load": ("load", "load_with_report"),
+    "io.model_file": ("Study", "read_study"),
     "io.report": ("Report",),
     "io.source": ("ModelFileError",),
     "io.result.export": ("export",),
@@ -197,6 +203,9 @@ _NAMES = {
     "transition.pinocchio_model": ("PinocchioProblem",),
     "transition.problem": ("LGTProblem",),
     "transition.second_order": ("second_order",),
+    "view.page": ("show",),
+    "view.plot": ("plot",),
+    "view.plot_work": ("work_precision",),
 }
 _HOME = {name: module for module, names in _NAMES.items() for name in names}
 _MODULES = ("gallery", "lie", "screw")

@@ -18,6 +18,7 @@ PAGES = [
     "docs/model_files.md",
     "docs/models.md",
     "docs/parameters.md",
+    "docs/pictures.md",
     "docs/representations.md",
     "docs/results.md",
     "docs/screws.md",

@@ -7,6 +7,7 @@ import sys
 import cyclopts
 
 from chasles import __version__
+from chasles.cli.animate import animate
 from chasles.cli.check import check
 from chasles.cli.compare import compare
 from chasles.cli.convert import convert
@@ -14,8 +15,11 @@ from chasles.cli.export import export
 from chasles.cli.info import info
 from chasles.cli.init import init
 from chasles.cli.listing import listing
+from chasles.cli.plot import plot
+from chasles.cli.report import report
 from chasles.cli.reproduce import reproduce
 from chasles.cli.run import run
+from chasles.cli.view import view
 from chasles.cli.warm import warm
 
 app = cyclopts.App(
@@ -26,11 +30,15 @@ app = cyclopts.App(
     suppress_keyboard_interrupt=False,  # `main` has an answer to it
 )
 app.command(run)
+app.command(view)
 app.command(check)
 app.command(init)
 app.command(listing, name="list")
 app.command(convert)
 app.command(export)
+app.command(plot)
+app.command(animate)
+app.command(report)
 app.command(compare)
 app.command(reproduce)
 app.command(info)

@@ -13,6 +13,7 @@ FOUNDATIONS = ("numpy", "numba", "llvmlite", "cyclopts", "rich", "matplotlib")
 OPTIONAL = {
     "docs": ("sphinx", "myst_parser", "furo", "latex2mathml"),
     "peers": ("exudyn", "jaxlie"),
+    "video": ("imageio_ffmpeg",),
     "test": ("pytest", "hypothesis", "mpmath", "scipy", "pinocchio", "mujoco", "pandas", "xarray"),
 }
 

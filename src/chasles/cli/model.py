@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import tomllib
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -72,3 +73,35 @@ def find_study(model: str, given: list[str] | None = None) -> Study:
         print(report, file=sys.stderr)
         return Study(system)
     return read_study(file, set=changes(given))
+
+
+def find_run(name: str, given: list[str] | None = None, end: float | None = None) -> Any:
+    """The run of a result file, or of a model, which is run now, as by `chasles run`, up to `end` [s]."""
+    path = Path(name)
+    if path.is_file() and is_result(path):
+        from chasles.io.result.reader import open as open_run
+
+        if given:
+            raise ValueError(f"--set changes models; {name} is a run that was done")
+        return open_run(path)
+    if path.suffix.lower() in (".h5", ".hdf5"):
+        raise ValueError(f"there is no result file {name!r}" if not path.exists() else f"{name!r} is no result file")
+    study = find_study(name, given)
+    options = {} if end is None else {"span": (study.options.get("span", (0.0, 0.0))[0], end)}
+    from rich.console import Console
+
+    from chasles.cli.run import say_if_compiling
+
+    say_if_compiling(Console(stderr=True))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        run = study.run(**options)
+    if not run.success:
+        print(run.message, file=sys.stderr)
+    return run
+
+
+def is_result(path: Path) -> bool:
+    """Whether a file is in the format of result files."""
+    with path.open("rb") as stream:
+        return stream.read(8) == b"\x89HDF\r\n\x1a\n"

@@ -81,6 +81,10 @@ def run(
             names = space or [options.get("coordinates", study.options.get("coordinates", "relative"))]
         interrupted = any("interrupted at" in found.message for found in runs)
         certificates = [found.certificate for found in runs]
+        if output is not None or resume:
+            from chasles.view.kept import prepare
+
+            prepare(output or Path(model), runs[0])  # for `chasles view`
     if json_output:
         rows = [summary(name, found) for name, found in zip(names, runs, strict=True)]
         print(json.dumps({"model": runs[0].mechanism.system.name, "runs": rows}, indent=2))

@@ -160,6 +160,7 @@ def _simulation_tasks() -> list[Task]:
         if not isinstance(method, CONSTRAINED_METHODS):
             tasks.append((f"{name}, relative", partial(simulated, pair, method=method, step=0.01)))
     tasks += [
+        ("pictures", lambda: simulate(pair, (0.0, 0.02), progress=False).picture(size=(32, 32))),
         ("reactions", lambda: simulate(pair, (0.0, 0.02), step=0.01, progress=False).joint("second").reaction),
         ("analyse", lambda: ch.analyse(linkage.system, poses=linkage.poses)),
         ("inverse kinematics", lambda: pair.compile().inverse_kinematics("two", (0.0, 0.0, 0.0), weights=(0.0, 1.0))),

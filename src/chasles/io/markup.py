@@ -6,7 +6,7 @@ Document types and entities are refused, as are files that are large or deep; re
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -34,6 +34,7 @@ class Element:
     line: int
     file: str
     children: list[Element] = field(default_factory=list)
+    content: str = ""  # its text, of tags for which it was asked
 
     def all(self, tag: str) -> Iterator[Element]:
         return (child for child in self.children if child.tag == tag)
@@ -115,12 +116,13 @@ def read_markup(file: Path) -> Element:
     return parse_markup(content, name)
 
 
-def parse_markup(content: bytes, name: str) -> Element:
-    """The root element of the content of a file."""
+def parse_markup(content: bytes, name: str, with_text: Collection[str] = ()) -> Element:
+    """The root element of the content of a file; `with_text` are tags of which the text is kept too."""
     parser = expat.ParserCreate()
-    parser.buffer_text = False
+    parser.buffer_text = bool(with_text)
     roots: list[Element] = []
     path: list[Element] = []
+    pieces: list[str] = []  # of the text of the last element of the path
     count = 0
 
     def refuse(message: str) -> ModelFileError:
@@ -139,14 +141,19 @@ def parse_markup(content: bytes, name: str) -> Element:
         element = Element(tag, attributes, parser.CurrentLineNumber, name)
         (path[-1].children if path else roots).append(element)
         path.append(element)
+        pieces.clear()
 
-    def end(_: str) -> None:
-        path.pop()
+    def end(tag: str) -> None:
+        element = path.pop()
+        if tag in with_text:
+            element.content = "".join(pieces)
 
     def doctype(*_: Any) -> None:
         raise refuse("has a document type (<!DOCTYPE ...>), which could define entities; remove it")
 
     parser.StartElementHandler, parser.EndElementHandler = start, end
+    if with_text:
+        parser.CharacterDataHandler = pieces.append
     parser.StartDoctypeDeclHandler = parser.EntityDeclHandler = doctype
     try:
         parser.Parse(content, True)

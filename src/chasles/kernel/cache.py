@@ -44,6 +44,7 @@ BELOW = {
     "absolute": ("kernel", "lie", "force", "constraint"),
     "absolute.implicit": ("kernel", "lie", "force", "constraint", "absolute"),
     "transition": ("kernel", "lie", "lie.transition", "integrate"),
+    "view.raster": ("kernel",),
     "simulation": ("kernel", "lie", "lie.transition", "force", "constraint", "relative", "absolute", "integrate"),
     "simulation.closed": (
         *("kernel", "lie", "lie.transition", "force", "constraint", "relative", "relative.loop", "integrate"),

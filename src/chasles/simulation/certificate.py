@@ -73,7 +73,7 @@ class Certificate:
         raise KeyError(f"certificate: no finding {name!r}; there are {', '.join(f.name for f in self.findings)}")
 
     def __str__(self) -> str:
-        width = max(len(finding.name) for finding in self.findings)
+        width = max((len(finding.name) for finding in self.findings), default=0)
         lines = [self.title]
         for finding in self.findings:
             limit = "" if finding.tolerance is None else f"<= {finding.tolerance:.0e}"
@@ -104,6 +104,10 @@ def certify(run: Run | BodyRun, tolerances: Mapping[str, float] | None = None) -
         raise ValueError(f"certify: unknown tolerance {sorted(unknown)[0]!r}; there are {', '.join(TOLERANCES)}")
     limits = {**TOLERANCES, **(tolerances or {})}
     solution = run.solution
+    ended = f"{solution.message}; {solution.steps} steps, {solution.rejections} rejected"
+    title = f"certificate of {run.mechanism.system.name!r}"
+    if not len(run):
+        return Certificate(title, (), f"no point was saved: {ended}", False)
     if isinstance(run, BodyRun):
         findings = [
             _energy(run, limits["energy"]),
@@ -120,8 +124,7 @@ def certify(run: Run | BodyRun, tolerances: Mapping[str, float] | None = None) -
             *_group(run, run.mechanism.quaternions, limits["group"]),
             _error(run, limits["error"]),
         ]
-    ended = f"{solution.message}; {solution.steps} steps, {solution.rejections} rejected"
-    return Certificate(f"certificate of {run.mechanism.system.name!r}", tuple(findings), ended, solution.success)
+    return Certificate(title, tuple(findings), ended, solution.success)
 
 
 def _largest(run: Run | BodyRun, quantities: Callable[[Any], Iterable[np.ndarray]]) -> list[np.ndarray]:

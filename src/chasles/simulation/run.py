@@ -151,8 +151,12 @@ class SolvedRun:
     # ------------------------------------------------------------ to other forms
 
     def save(self, file: str | Path, quantities: str | Iterable[str] = "all") -> None:
-        """Write the run to a result file, with what can be computed from it, for other programs: see `save_run`."""
-        _files("writer").save_run(self, Path(file), quantities)
+        """Write the run to a result file, with what can be computed from it, for other programs: see `save_run`. A name
+        that ends in .html makes its 3D page instead, which opens in a browser and needs nothing else."""
+        if Path(file).suffix.lower() == ".html":
+            _view("page").save_page(self, file)
+        else:
+            _files("writer").save_run(self, Path(file), quantities)
 
     def export(self, file: str | Path) -> None:
         """Write the run as a table, by the ending of the file: .csv or .npz."""
@@ -165,6 +169,29 @@ class SolvedRun:
     def to_xarray(self):
         """An xarray.Dataset with dimensions time, body and joint."""
         return _files("export").to_xarray(self)
+
+    # ------------------------------------------------------------ pictures
+
+    def plot(self, *names: str, file: str | Path | None = None):
+        """Draw quantities by name, "energy", "joints.elbow", ..., or an overview, as a matplotlib figure, and write it
+        to a file if one is given: see `chasles.plot`."""
+        return _view("plot").plot(self, *names, file=file)
+
+    def picture(self, t: float | None = None, file: str | Path | None = None, **options: Any):
+        """The mechanism at a time [s], by default the end, as an image, and in a file: see `chasles.view.picture`."""
+        return _view("picture").picture(self, t, file, **options)
+
+    def animate(self, file: str | Path, **options: Any) -> Path:
+        """Write the motion as .gif or .mp4; options such as fps, speed, size: see `chasles.view.animation`."""
+        return _view("animation").animate(self, file, **options)
+
+    def show(self) -> None:
+        """Show the run in 3D: inline in a notebook, else in the browser; see `chasles.show`."""
+        _view("page").show(self)
+
+    def report(self, file: str | Path) -> None:
+        """Write a report as one HTML file: model, method, certificate, figures, 3D page, how to do it again."""
+        _view("report").report(self, file)
 
     # ------------------------------------------------------------ shown
 
@@ -193,6 +220,11 @@ def _cut(array: np.ndarray | None, rows: slice) -> np.ndarray | None:
 def _files(module: str) -> Any:
     """Files are a layer above this one, loaded only if one is wanted."""
     return importlib.import_module(f"chasles.io.result.{module}")
+
+
+def _view(module: str) -> Any:
+    """So are pictures."""
+    return importlib.import_module(f"chasles.view.{module}")
 
 
 @dataclass(frozen=True, repr=False)

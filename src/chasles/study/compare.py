@@ -210,11 +210,15 @@ def compare(
 
 def _errors(run: BodyRun, truth: BodyRun) -> tuple[float, float]:
     """Largest error at the end: of a position [m] or a rotation [rad], and of a body twist [rad/s, m/s]."""
-    got, wanted = run.poses[-1], truth.poses[-1]
+    return pose_error(run.poses[-1], truth.poses[-1]), float(abs(run.twists[-1] - truth.twists[-1]).max())
+
+
+def pose_error(got: np.ndarray, wanted: np.ndarray) -> float:
+    """Largest error of a position [m] or a small rotation [rad] of poses (bodies, 7)."""
     sign = np.where(np.sum(got[:, :4] * wanted[:, :4], axis=1, keepdims=True) < 0, -1.0, 1.0)
     turned = 2 * np.linalg.norm(sign * got[:, :4] - wanted[:, :4], axis=1)
     moved = np.linalg.norm(got[:, 4:] - wanted[:, 4:], axis=1)
-    return float(max(turned.max(), moved.max())), float(abs(run.twists[-1] - truth.twists[-1]).max())
+    return float(max(turned.max(initial=0.0), moved.max(initial=0.0)))
 
 
 Key = tuple[str, int, str, str, float]  # method, order, space, stabilisation, step

@@ -16,6 +16,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from chasles.absolute.space import SE3_NAME, SO3XR3_NAME
+from chasles.study import style
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
@@ -25,6 +26,7 @@ OWN = "own"  # of methods that solve the constrained equations themselves
 SHOWN_JOINTS = 8  # joints with lines of their own in a summary
 SMALL = 1e-12  # a picture of rounding errors alone does not magnify them
 NOISE = 10.0  # errors within this factor of the reference's own are not compared
+WORK = {"evaluations": "evaluations", "steps": "steps", "seconds": "time [s]", "step": "step size $h$ [s]"}
 LINES: dict[str, Any] = {SE3_NAME: "-", SO3XR3_NAME: "--", AUTO: ":"}
 SHOWN = {SE3_NAME: "SE(3)", SO3XR3_NAME: "SO(3) × ℝ³", AUTO: "auto"}
 
@@ -225,17 +227,17 @@ class Comparison:
             writer.writerow([*key, f"{row.seconds:.6g}", *(f"{x:.6g}" for x in numbers), row.index, row.message])
         return text.getvalue()
 
-    def plot(self) -> Canvas:
-        """Error, violation and energy error against evaluations, which unlike times are the same on every machine; one
-        row of pictures for each stabilisation."""
-        from matplotlib import rc_context
-        from matplotlib.figure import Figure as Canvas
+    def plot(self, file: str | Path | None = None, *, against: str = "evaluations") -> Canvas:
+        """Error, violation and energy error against work; one row of pictures for each stabilisation.
 
-        from chasles.study.style import SETTINGS
-
-        with rc_context(dict(SETTINGS)):
+        against: "evaluations", which unlike times are the same on every machine, "steps", "seconds" or "step" (size).
+        The ending of `file` says in which form it is written: .pdf, .svg, .png, ...
+        """
+        if against not in WORK:
+            raise ValueError(f"Comparison.plot: against {against!r}; expected {', '.join(WORK)}")
+        with style.drawing():
             count = len(self.stabilizations)
-            canvas = Canvas(figsize=(12.5, 3.6 * count + 0.5), dpi=150, layout="constrained")
+            canvas = style.picture(12.5, 3.6 * count + 0.5)
             for k, stabilization in enumerate(self.stabilizations):
                 for column, (quantity, label) in enumerate(
                     (
@@ -245,27 +247,27 @@ class Comparison:
                     )
                 ):
                     axes = canvas.add_subplot(count, 3, 3 * k + column + 1)
-                    self._draw(axes, stabilization, quantity)
+                    self._draw(axes, stabilization, quantity, against)
                     title = {"error": "error", "position": "violation of the joints", "energy": "energy error"}[
                         quantity
                     ]
                     state = {"none": "not stabilised", OWN: "constrained equations"}.get(
                         stabilization, f"with {stabilization}"
                     )
-                    axes.set(xlabel="evaluations", ylabel=label)
+                    axes.set(xlabel=WORK[against], ylabel=label)
                     axes.set_title(f"{self.name}: {title}, {state}")
             self._legend(canvas)
+        if file is not None:
+            style.write(canvas, file)
         return canvas
 
-    def _draw(self, axes: Any, stabilization: str, quantity: str) -> None:
-        for method, colour, marker in zip(self.methods, _colours(), _markers(), strict=False):
+    def _draw(self, axes: Any, stabilization: str, quantity: str, against: str) -> None:
+        for k, method in enumerate(self.methods):
             for space in self.spaces:
                 rows = self.select(method=method, space=space, stabilization=stabilization)
                 if rows:
-                    work = [row.evaluations for row in rows]
-                    size = [max(getattr(row, quantity), 1e-17) for row in rows]
-                    style: Any = {"color": colour, "marker": marker, "markerfacecolor": "none"}
-                    axes.loglog(work, size, linestyle=LINES.get(space, "-."), **style)
+                    work, size = ([getattr(row, name) for row in rows] for name in (against, quantity))
+                    style.work_line(axes, work, size, k, LINES.get(space, "-."))
         low, high = axes.get_ylim()
         axes.set_ylim(min(low, 1e-17) if high < SMALL else low, max(high, SMALL))
         if quantity == "error" and low <= self.reference_error <= high:
@@ -277,8 +279,8 @@ class Comparison:
         from matplotlib.lines import Line2D
 
         handles = [
-            Line2D([], [], color=colour, marker=marker, markerfacecolor="none", label=method)
-            for method, colour, marker in zip(self.methods, _colours(), _markers(), strict=False)
+            Line2D([], [], **style.marked(k), markerfacecolor="none", label=method)
+            for k, method in enumerate(self.methods)
         ]
         handles += [
             Line2D([], [], color="#33373d", linestyle=LINES.get(space, "-."), label=SHOWN.get(space, space))
@@ -290,14 +292,9 @@ class Comparison:
         """Write the rows (CSV) and the picture (PNG); returns the files."""
         place = Path(folder)
         place.mkdir(parents=True, exist_ok=True)
-        picture = io.BytesIO()
-        self.plot().savefig(picture, format="png")
-        files = {place / "comparison.csv": self.csv().encode(), place / "comparison.png": picture.getvalue()}
-        for path, content in files.items():
-            part = path.with_name(path.name + ".part")
-            part.write_bytes(content)
-            part.replace(path)  # a reader sees the old file or the new one, never half of it
-        return list(files)
+        table = style.put(self.csv().encode(), place / "comparison.csv")
+        self.plot(place / "comparison.png")
+        return [table, place / "comparison.png"]
 
 
 def _cells(row: Row, order: float) -> list[str]:
@@ -314,16 +311,3 @@ def _cells(row: Row, order: float) -> list[str]:
         str(row.evaluations),
         f"{1e3 * row.seconds:.2f}",
     ]
-
-
-def _colours() -> list[str]:
-    """More than a picture can show well, for studies of all methods."""
-    from chasles.study.style import COLOURS
-
-    return list(COLOURS) * 8
-
-
-def _markers() -> list[str]:
-    from chasles.study.style import MARKERS
-
-    return [MARKERS[(k + k // len(MARKERS)) % len(MARKERS)] for k in range(8 * len(MARKERS))]

@@ -2,19 +2,33 @@
 
 from __future__ import annotations
 
-from typing import Any
+import functools
+import io
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+# at least 16 apart in CIELAB, also for people who do not see red and green as others do: tests/view/test_plot.py
 INK, BLUE, ORANGE, GREEN, RED, PURPLE, BROWN = (
-    *("#33373d", "#2f6db5", "#d9722e", "#3a8f4d"),
-    *("#b8393d", "#7b5aa6", "#8a6d3b"),
+    *("#33373d", "#2666b0", "#e0782a", "#45a884"),
+    *("#ab2346", "#a48ad6", "#54400f"),
 )
 COLOURS = (BLUE, ORANGE, GREEN, RED, PURPLE, BROWN)
 MARKERS = ("o", "s", "^", "x", "v", "D")
+LINES = ("-", "--", ":", "-.")
+ENDINGS = ("pdf", "svg", "eps", "png", "jpg", "webp")
 SETTINGS: Any = {
-    "font.size": 9,
-    "axes.titlesize": 9.5,
+    "font.family": ["STIXGeneral", "DejaVu Sans"],  # they come with matplotlib: the same look everywhere
+    "font.size": 10.5,
+    "mathtext.fontset": "stix",
+    "axes.formatter.use_mathtext": True,
+    "axes.formatter.limits": (-4, 5),
+    "axes.titlesize": 11,
     "axes.labelcolor": INK,
     "axes.edgecolor": INK,
     "axes.spines.top": False,
@@ -25,9 +39,79 @@ SETTINGS: Any = {
     "lines.linewidth": 1.3,
     "lines.markersize": 4,
     "legend.frameon": False,
-    "legend.fontsize": 8,
+    "legend.fontsize": 9.5,
     "text.color": INK,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "pdf.fonttype": 42,  # text stays text
+    "svg.hashsalt": "chasles",
 }
+
+
+@functools.cache
+def _look() -> Any:
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
+    class Picture(Figure):
+        """A figure that keeps its look whenever it is drawn, and shows itself in notebooks."""
+
+        def draw(self, renderer: Any) -> None:
+            with rc_context(dict(SETTINGS)):
+                super().draw(renderer)
+
+        def savefig(self, fname: Any, **options: Any) -> None:
+            with rc_context(dict(SETTINGS)):
+                super().savefig(fname, **options)
+
+        def _repr_png_(self) -> bytes:
+            buffer = io.BytesIO()
+            self.savefig(buffer, format="png")
+            return buffer.getvalue()
+
+    return Picture
+
+
+def picture(width: float, height: float) -> Figure:
+    """An empty figure [inches] in this look; nothing of matplotlib's global state is touched."""
+    return _look()(figsize=(width, height), dpi=150, layout="constrained")
+
+
+def drawing() -> Any:
+    """A context in which axes, lines and texts are made in this look."""
+    from matplotlib import rc_context
+
+    return rc_context(dict(SETTINGS))
+
+
+def write(figure: Figure, file: str | Path) -> Path:
+    """Write a figure in the form that the ending of the file says: pdf, svg, eps, png, jpg, webp."""
+    path = Path(file)
+    kind = path.suffix.lower().removeprefix(".")
+    if kind not in ENDINGS:
+        raise ValueError(f"{path.name!r}: expected a name that ends in .{', .'.join(ENDINGS)}")
+    buffer = io.BytesIO()
+    undated: Mapping[str, Any] = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}.get(
+        kind, {}
+    )  # same bytes again
+    figure.savefig(buffer, format=kind, metadata=undated)
+    return put(buffer.getvalue(), path)
+
+
+def put(content: bytes, path: Path) -> Path:
+    """Write a file at once: a reader sees the old one or the new one, never half of it."""
+    part = path.with_name(path.name + ".part")
+    try:
+        part.write_bytes(content)
+        part.replace(path)
+    except OSError as error:
+        raise ValueError(f"{path}: cannot be written: {error.strerror}") from None
+    return path
+
+
+def plain(text: str) -> str:
+    """A name for a label, without what would be read as mathematics or as hidden."""
+    return (" " if text.startswith("_") else "") + text.replace("\\", "\u2216").replace("$", r"\$")
 
 
 def order_plot(
@@ -49,6 +133,17 @@ def order_plot(
     axes.margins(y=0.1)
     axes.set(xlabel="step size $h$ [s]")
     axes.legend()
+
+
+def marked(k: int) -> dict[str, Any]:
+    """Colour and mark of the k-th of many lines, more than a picture can show well."""
+    return {"color": COLOURS[k % len(COLOURS)], "marker": MARKERS[(k + k // len(MARKERS)) % len(MARKERS)]}
+
+
+def work_line(axes: Any, work: Any, error: Any, k: int, line: str = "-", label: str | None = None) -> None:
+    """Errors against work on logarithmic axes."""
+    sizes = on_log_scale(np.asarray(error), 1e-17)
+    axes.loglog(work, sizes, linestyle=line, markerfacecolor="none", label=label, **marked(k))
 
 
 def space_curve(axes: Any, points: np.ndarray, colour: str, label: str) -> None:

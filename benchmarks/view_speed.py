@@ -1,0 +1,133 @@
+"""How quick and how small the 3D page is. Run: python -m benchmarks.view_speed (needs Chromium).
+
+Measured are the time from the start of `chasles view` to the first picture, where the command itself starts the
+browser, of a run that was not shown before and again; the time of a picture with 100 bodies; the size of the page of
+ten minutes of 30 bodies. Pictures are drawn in software here (SwiftShader): a graphics card is faster.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+import chasles as ch
+from chasles.view.page import Page
+from tools.chromium import Browser
+
+# what `chasles view` is told to use as the browser: waits for the first picture and writes when it was
+WAIT = """
+import sys, time
+from pathlib import Path
+from tools.chromium import Browser
+began = time.time()
+with Browser(1280, 800) as browser:
+    browser.open(sys.argv[2], wait="window.chasles?.frames")
+    Path(sys.argv[1]).write_text(f"{browser.evaluate('chasles.first / 1000')} {began}")
+"""
+
+
+def chain(n: int, name: str) -> ch.System:
+    """Rods in a row, which turn in all directions."""
+    rod = [ch.Capsule(0.02, 0.2, pose=(1, 0, 0, 0, 0, 0, -0.12))]
+    joints = [
+        ch.spherical(
+            f"joint {k}",
+            "ground" if k == 0 else f"rod {k - 1}",
+            f"rod {k}",
+            at=(0, 0, 0 if k == 0 else -0.24),
+            damping=1e-3,
+        )
+        for k in range(n)
+    ]
+    return ch.System([ch.Body(f"rod {k}", shapes=rod, density=1000.0) for k in range(n)], joints, name=name)
+
+
+def first_picture(folder: Path, repeats: int = 5) -> tuple[list[float], list[float]]:
+    """Seconds from the start of the process to the first picture: of a new file, and of one that was shown before."""
+    file = folder / "top.h5"
+    top = ch.System(
+        [ch.Body("top", 1.0, (0, 0, 0.3), (0.1, 0.1, 0.02))], [ch.spherical("pivot", "ground", "top")], name="heavy top"
+    )
+    ch.simulate(top, (0, 10), v=[1, 0, 30.0], method=ch.RKMK("rk4"), step=1e-3, progress=False, file=file)
+    script = folder / "wait.py"
+    script.write_text(WAIT)
+    found = []
+    for k in range(2 * repeats + 1):
+        if k > repeats:
+            file.touch()  # is new
+        note = folder / "note"
+        note.unlink(missing_ok=True)
+        browser = f"{sys.executable} {script} {note} %s"
+        began = time.time()
+        process = subprocess.Popen(
+            [sys.executable, "-m", "chasles", "view", str(file)],
+            env=os.environ | {"BROWSER": browser, "PYTHONPATH": os.pathsep.join(sys.path)},
+            stdout=subprocess.DEVNULL,
+        )
+        while not (note.exists() and note.read_text()):
+            time.sleep(0.02)
+        process.send_signal(2)
+        process.wait()
+        found.append(float(note.read_text().split()[0]) - began)
+    return found[repeats + 1 :], found[1 : repeats + 1]
+
+
+def frame_time(folder: Path) -> tuple[float, float, float]:
+    """Milliseconds of a picture with 100 bodies: in JavaScript, between pictures, and its number of draw calls."""
+    system = chain(100, "chain of 100")
+    rng = np.random.default_rng(1)
+    run: Any = ch.simulate(system, (0, 3), v=0.3 * rng.normal(size=300), rtol=1e-6, atol=1e-8, progress=False)
+    run.save(folder / "chain.html")
+    with Browser(1280, 800) as browser:
+        browser.open(folder / "chain.html")
+        browser.evaluate("chasles.transport.play(), 0")
+        browser.until("chasles.frames > 5")
+        before, began = browser.evaluate("chasles.frames"), time.perf_counter()
+        browser.until(f"chasles.frames > {before + 40}", timeout=120)
+        spent, done = time.perf_counter() - began, browser.evaluate("chasles.frames") - before
+        own = browser.evaluate("chasles.drawn.slice(-30)")
+        return median(own), 1e3 * spent / done, browser.evaluate("chasles.stage.renderer.info.render.calls")
+
+
+def long_run(folder: Path) -> tuple[float, float, Any]:
+    """Megabytes of the page of ten minutes of a chain of 30, seconds to make it, and what it says of its exactness."""
+    rng = np.random.default_rng(2)
+    run: Any = ch.simulate(
+        chain(30, "chain of 30"), (0, 600), v=0.5 * rng.normal(size=90), rtol=1e-6, atol=1e-8, file=folder / "long.h5"
+    )
+    began = time.perf_counter()
+    page = Page(run)
+    page.save(folder / "long.html")
+    spent = time.perf_counter() - began
+    motion = page.data["runs"][0]["motion"]
+    says = {name: motion[name] for name in ("tolerance", "error", "checked", "saved")}
+    return (folder / "long.html").stat().st_size / 1e6, spent, says
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        if "long" in sys.argv[1:] or len(sys.argv) == 1:
+            size, spent, says = long_run(folder)
+            print(f"ten minutes of 30 bodies: {size:.2f} MB of HTML, made in {spent:.1f} s; {says}")
+        if "frame" in sys.argv[1:] or len(sys.argv) == 1:
+            own, between, calls = frame_time(folder)
+            print(
+                f"100 bodies: {own:.1f} ms of script, {between:.0f} ms between pictures in software, {calls} draw calls"
+            )
+        if "first" in sys.argv[1:] or len(sys.argv) == 1:
+            for what, times in zip(("a new run", "a run shown before"), first_picture(folder), strict=True):
+                each = ", ".join(f"{t:.2f}" for t in times)
+                print(f"first picture of {what} after {median(times):.2f} s (median of {each})")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,45 @@
+"""`chasles animate`: the motion of a run as a film."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+from rich.console import Console
+
+from chasles.cli.model import Changes, find_run
+from chasles.cli.plot import pixels
+
+
+def animate(
+    run: Annotated[str, Parameter(help="A result file (.h5), a model file or a name of the gallery.")],
+    /,
+    *,
+    output: Annotated[
+        Path | None, Parameter(name=["--output", "-o"], help="File to write: .gif or .mp4; by default RUN.gif.")
+    ] = None,
+    fps: Annotated[float, Parameter(help="Frames a second.")] = 25.0,
+    speed: Annotated[float, Parameter(help="Seconds of the run in a second of the film.")] = 1.0,
+    size: Annotated[str | None, Parameter(help="Pixels, such as 800x600.")] = None,
+    start: Annotated[float | None, Parameter(help="First moment [s].")] = None,
+    end: Annotated[float | None, Parameter(help="Last moment [s]; of the simulation, if a model is run first.")] = None,
+    azimuth: Annotated[float | None, Parameter(help="Where it is seen from, around [degrees].")] = None,
+    elevation: Annotated[float | None, Parameter(help="Where it is seen from, above [degrees].")] = None,
+    trail: Annotated[float | None, Parameter(help="Seconds of the paths; 0 for none.")] = None,
+    change: Changes = None,
+) -> None:
+    """Write the motion of a run as GIF or MP4; no screen is needed. A model is run first, as by `chasles run`.
+
+    Examples:
+
+        chasles animate run.h5 -o run.gif --speed 0.5
+        chasles animate double_pendulum --end 4 -o pendulum.mp4 --size 1280x720
+    """
+    found = find_run(run, change, end)
+    file = output or Path(f"{Path(run).stem}.gif")
+    options: dict[str, Any] = {} if size is None else {"size": pixels(size)}
+    if (start is not None or end is not None) and len(found):
+        options["span"] = (found.t[0] if start is None else start, found.t[-1] if end is None else end)
+    found.animate(file, fps=fps, speed=speed, azimuth=azimuth, elevation=elevation, trail=trail, **options)
+    Console().print(f"wrote {file}", markup=False, highlight=False)

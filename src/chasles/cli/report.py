@@ -1,0 +1,39 @@
+"""`chasles report`: a run on one page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+from rich.console import Console
+
+from chasles.cli.model import Changes, find_run, is_result
+
+
+def report(
+    run: Annotated[str, Parameter(help="A result file (.h5), a model file or a name of the gallery.")],
+    /,
+    *,
+    output: Annotated[
+        Path | None, Parameter(name=["--output", "-o"], help="File to write; by default RUN_report.html.")
+    ] = None,
+    end: Annotated[float | None, Parameter(help="End of the simulation [s], if a model is run first.")] = None,
+    change: Changes = None,
+) -> None:
+    """Write a report: model, method, certificate with verdict, figures, the 3D page, how to do it again, what to cite.
+
+    It is one HTML file, which opens without a network. A model is run first, as by `chasles run`. Examples:
+
+        chasles report run.h5
+        chasles report heavy_top --end 2 -o top.html
+    """
+    found = find_run(run, change, end)
+    from chasles.io.result.reader import read
+    from chasles.view.report import report as written
+
+    path = Path(run)
+    header = read(path).header if path.is_file() and is_result(path) else None
+    file = output or Path(f"{path.stem}_report.html")
+    written(found, file, header=header)
+    Console().print(f"wrote {file}, {file.stat().st_size / 1e6:.1f} MB", markup=False, highlight=False)

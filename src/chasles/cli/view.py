@@ -1,0 +1,79 @@
+"""`chasles view`: runs in 3D, in the browser."""
+
+from __future__ import annotations
+
+import threading
+import webbrowser
+from pathlib import Path
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+
+
+def view(
+    runs: Annotated[list[str], Parameter(negative=(), help="Result files (.h5), or models, which are run first.")],
+    /,
+    *,
+    output: Annotated[
+        Path | None, Parameter(name=["--output", "-o"], help="Write the page (.html) instead of showing it.")
+    ] = None,
+    port: Annotated[int, Parameter(help="Port of 127.0.0.1; 0 takes a free one.")] = 0,
+    browser: Annotated[bool, Parameter(help="Open the page in the browser.")] = True,
+) -> None:
+    """Show a run in 3D, or several side by side, with energies, drift and certificate.
+
+    The page is served on this machine only, and follows a run that still goes on. Examples:
+
+        chasles view heavy_top
+        chasles run heavy_top -o top.h5
+        chasles view top.h5
+        chasles view se3.h5 so3xr3.h5
+        chasles view top.h5 -o top.html
+    """
+    if output is not None:
+        write(runs, output)
+        return
+    from chasles.view.server import Viewer
+
+    server = Viewer([source(name) for name in runs], port)
+    print(f"{server.address} shows {', '.join(runs)}; Ctrl-C ends", flush=True)
+    # the browser starts while the run is read
+    threading.Thread(target=prepare, args=(server,), daemon=True).start()
+    if browser:
+        threading.Thread(target=webbrowser.open, args=(server.address,), daemon=True).start()
+    try:
+        server.serve_forever()
+    except KeyboardInterrupt:
+        print()
+    finally:
+        server.server_close()
+
+
+def source(name: str) -> Any:
+    """A result file as it is, which may still grow; the run of a model."""
+    from chasles.cli.model import find_run, is_result
+
+    path = Path(name)
+    return path if path.is_file() and is_result(path) else find_run(name)
+
+
+def prepare(server: Any) -> None:
+    """Read the runs before the page asks for them; what is wrong with them, the page says too."""
+    try:
+        server.data()
+    except (ValueError, ArithmeticError) as error:
+        print(f"chasles: {error}", flush=True)
+
+
+def write(runs: list[str], output: Path) -> None:
+    """The page as a file."""
+    from chasles.cli.model import find_run
+    from chasles.view.page import Page
+
+    labels = tuple(Path(name).stem for name in runs) if len(runs) > 1 else ()
+    page = Page(*map(find_run, runs), labels=labels)
+    try:
+        page.save(output)
+    except OSError as error:
+        raise ValueError(f"view: {error.filename or output}: {error.strerror}") from None
+    print(f"wrote {output}, {output.stat().st_size / 1e6:.1f} MB")

@@ -1,0 +1,1 @@
+"""Pictures, the 3D page and the report of a run."""

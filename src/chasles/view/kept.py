@@ -1,0 +1,77 @@
+"""Data of pages that were shown are kept, so that a run is shown again at once, before anything compiled is loaded.
+
+They lie in the user's cache folder under a hash of the file's path, size and time and of the package's sources.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+PACKAGE = Path(__file__).resolve().parents[1]
+FILES, BYTES = 64, 300_000_000  # at most; the oldest go
+LONG = 50_000  # poses of a run that is not prepared, as that would take more than a moment
+
+
+def folder() -> Path:
+    """That of `kernel.cache`, which is not asked because it loads the compiler."""
+    if custom := os.environ.get("CHASLES_CACHE_DIR"):
+        return Path(custom) / "pages"
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData/Local")) / "chasles" / "cache" / "pages"
+    if sys.platform == "darwin":
+        return Path.home() / "Library/Caches/chasles/pages"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "chasles" / "pages"
+
+
+def place(file: Path) -> Path:
+    """Where the data of a result file are kept."""
+    digest = hashlib.sha256()
+    for path in (file.resolve(), *sorted(PACKAGE.rglob("*.py"))):
+        found = path.stat()
+        digest.update(f"{path} {found.st_size} {found.st_mtime_ns}\n".encode())
+    return folder() / f"{digest.hexdigest()[:32]}.json"
+
+
+def find(file: Path) -> dict[str, Any] | None:
+    """The data of a run that was shown before and whose file did not change since."""
+    try:
+        return json.loads(place(file).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+
+
+def keep(file: Path, data: dict[str, Any]) -> None:
+    """Keep the data of a run that has ended. Those of meshes, which are in files of their own, are not kept."""
+    if any(part["kind"] == "mesh" for body in data["scene"]["bodies"] for part in body["parts"]):
+        return
+    with suppress(OSError):  # a folder that cannot be written is no reason to fail
+        target = place(file)
+        target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        new = target.with_suffix(f".{os.getpid()}.new")
+        new.write_text(json.dumps(data), encoding="utf-8")
+        new.replace(target)
+        _tidy(target.parent)
+
+
+def prepare(file: Path, run: Any) -> None:
+    """Keep the data of a run that has just ended, unless it is a long one."""
+    from chasles.view.data import run_data
+
+    if len(run) and len(run) * len(run.mechanism.bodies) <= LONG:
+        with suppress(ValueError, ArithmeticError):  # what is wrong with it, `chasles view` says
+            keep(file, run_data(run))
+
+
+def _tidy(pages: Path) -> None:
+    total = 0
+    kept = sorted(pages.glob("*.json"), key=lambda path: path.stat().st_mtime, reverse=True)
+    for k, path in enumerate(kept):
+        total += path.stat().st_size
+        if k and (k >= FILES or total > BYTES):
+            path.unlink()

@@ -1,0 +1,127 @@
+"""`plot`: quantities of one or several runs, by name, as a figure of matplotlib."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from chasles.integrate.method_name import name_of
+from chasles.simulation.body_run import BodyRun
+from chasles.study import style
+from chasles.view.plot_axes import bars, curve, over_time, path
+from chasles.view.plot_panel import BARS, CURVE, SPACE, TIME, Panel
+from chasles.view.plot_quantities import panels
+from chasles.view.reduce import gather
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+WIDTH, ROW = 6.4, 2.1  # inches: of a column, and the height of a panel over time
+
+
+def plot(runs: Any, *names: str, file: str | Path | None = None) -> Figure:
+    """Draw quantities of a run, or of several in the same axes, and write the figure if a `file` is given.
+
+    `runs`: a run, runs, or a mapping of labels to runs. `names`: "energy", "balance" (the error of the energy), "drift"
+    (violation of the joints), "steps", "certificate", "joints", "joints.NAME", "joints.NAME.velocity" or
+    ".acceleration", "phase.NAME", "reactions.NAME", "bodies.NAME.position", ".orientation", ".twist" or ".path" (bodies
+    and frames), "controls"; none: an overview. The ending of `file` says which form it gets: .pdf, .svg, .png, ...
+    Runs of any length are drawn, a part at a time, with the extremes of each piece of time.
+    """
+    labelled = labelled_runs(runs)
+    if not names:
+        from chasles.view.plot_overview import overview
+
+        figure = overview(labelled)
+    else:
+        figure = _figure(labelled, names)
+    if file is not None:
+        style.write(figure, file)
+    return figure
+
+
+def labelled_runs(runs: Any) -> dict[str, Any]:
+    """Runs by label; those without one are described."""
+    if isinstance(runs, Mapping):
+        found = {str(label): run for label, run in runs.items()}
+    elif isinstance(runs, Iterable):
+        several = list(runs)
+        described = [describe(run) for run in several]
+        numbered = [f"{text} ({k})" if described.count(text) > 1 else text for k, text in enumerate(described, 1)]
+        found = dict(zip(numbered, several, strict=True))
+    else:
+        found = {describe(runs): runs}
+    if not found:
+        raise ValueError("plot: no run is given")
+    return found
+
+
+def describe(run: Any) -> str:
+    """Method, step or tolerance, and space of a run."""
+    try:
+        name = name_of(run.solution.method)
+    except ValueError:
+        name = str(run.solution.method)
+    words = [name if isinstance(name, str) else str(name["name"])]
+    if isinstance(run, BodyRun):
+        used = sorted({str(space) for space in run.mechanism.spaces.values()})
+        words.append(used[0] if len(used) == 1 else "mixed")
+    step, rtol = run.options.get("step"), run.options.get("rtol")
+    words.append(f"h = {step:g} s" if step is not None else f"rtol = {rtol:g}" if rtol is not None else "")
+    return ", ".join(filter(None, words))
+
+
+def _figure(labelled: dict[str, Any], names: Sequence[str]) -> Figure:
+    first = next(iter(labelled.values()))
+    wanted = [panel for name in names for panel in panels(first, name)]
+    others = [[panel for name in names for panel in panels(run, name)] for run in list(labelled.values())[1:]]
+    for label, made in zip(list(labelled)[1:], others, strict=True):
+        if [(p.label, p.series) for p in made] != [(p.label, p.series) for p in wanted]:
+            raise ValueError(f"plot: {label!r} is another system than the first run, or in other coordinates")
+    columns = 1 if len(wanted) <= 4 else 2
+    rows = -(-len(wanted) // columns)
+    heights = [max(_height(panel) for panel in wanted[k * columns : (k + 1) * columns]) for k in range(rows)]
+    with style.drawing():
+        figure = style.picture(WIDTH * (1 if columns == 1 else 1.7), sum(heights) + 0.35)
+        grid = figure.add_gridspec(rows, columns, height_ratios=heights)
+        axes = [add_axes(figure, grid[k // columns, k % columns], panel) for k, panel in enumerate(wanted)]
+        draw(axes, wanted, labelled, others)
+        for k, (one, panel) in enumerate(zip(axes, wanted, strict=True)):
+            above = wanted[k - columns] if k >= columns else None
+            if above is not None and above.title == panel.title:
+                one.set_title("", loc="left")
+            below = wanted[k + columns] if k + columns < len(wanted) else None
+            if below is not None and below.kind == panel.kind == TIME:
+                one.set_xlabel("")
+                one.tick_params(labelbottom=False)
+    return figure
+
+
+def _height(panel: Panel) -> float:
+    return {TIME: ROW, CURVE: 1.8 * ROW, SPACE: 2.2 * ROW, BARS: 0.7 + 0.28 * len(panel.series)}[panel.kind]
+
+
+def add_axes(figure: Any, place: Any, panel: Panel) -> Any:
+    """Axes for a panel."""
+    return figure.add_subplot(place, projection="3d" if panel.kind == SPACE else None)
+
+
+def draw(
+    axes: Sequence[Any], wanted: Sequence[Panel], labelled: Mapping[str, Any], others: Sequence[Sequence[Panel]]
+) -> None:
+    """Draw panels of all runs into their axes, in one pass through each run; `others` are those of the other runs."""
+    runs = list(labelled.values())
+    found = []
+    for run, made in zip(runs, [wanted, *others], strict=True):
+        curves = iter(gather(run, [(p.values, p.angles, p.kind != TIME) for p in made if p.kind != BARS]))
+        found.append([[] if p.kind == BARS else next(curves) for p in made])
+    for k, (one, panel) in enumerate(zip(axes, wanted, strict=True)):
+        one.set_title(panel.title, loc="left")
+        if panel.kind == BARS:
+            values = [made[k].values(run) for run, made in zip(runs, [wanted, *others], strict=True)]
+            bars(one, panel, values, list(labelled))
+            continue
+        {TIME: over_time, CURVE: curve, SPACE: path}[panel.kind](one, panel, [f[k] for f in found], list(labelled))
+        if not any(len(run) for run in runs):
+            one.annotate("no points", (0.5, 0.5), xycoords="axes fraction", ha="center")

@@ -1,0 +1,32 @@
+"""A pair of axes with what is drawn in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+TIME, CURVE, SPACE, BARS = "time", "curve", "space", "bars"  # what kind of axes
+LINES, SIZES, STAIRS = "lines", "sizes", "stairs"  # over time: values, sizes of errors, values that hold from then on
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One pair of axes. `values` makes (times, series) of a part of the run, or the coordinates of a curve.
+
+    `angles`: columns that go on over full turns. `optional`: series that are left out if they are zero throughout.
+    `compared`: the label if several runs are drawn, by the sizes of their values.
+    """
+
+    title: str
+    label: str  # of the values, with unit
+    series: tuple[str, ...]
+    values: Callable[[Any], np.ndarray]
+    kind: str = TIME
+    drawn: str = LINES
+    across: str = "time $t$ [s]"
+    compared: str = ""
+    angles: tuple[int, ...] = ()
+    optional: tuple[int, ...] = ()

@@ -1,0 +1,165 @@
+"""Panels of single joints, bodies and frames, with the units of their coordinates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from chasles.io.result.quantities import joints_with_reactions
+from chasles.model.joint import Joint
+from chasles.simulation.body_run import BodyRun
+from chasles.study.style import plain
+from chasles.view.plot_panel import CURVE, SPACE, TIME, Panel
+
+UNITS = {"rad": ("rad", "rad/s", "rad/s²"), "m": ("m", "m/s", "m/s²"), "": ("", "rad/s", "rad/s²")}
+WORDS = {
+    "rad": ("angle", "angular velocity", "angular acceleration"),
+    "m": ("displacement", "velocity", "acceleration"),
+    "": ("quaternion", "angular velocity", "angular acceleration"),
+}
+SYMBOLS = ("q", r"\dot q", r"\ddot q")
+XYZ = ("$x$", "$y$", "$z$")
+LEVELS = {"": 0, "velocity": 1, "acceleration": 2}
+MOTIONS = ("position", "orientation", "twist", "path")
+
+
+def joints_of(run: Any) -> list[Joint]:
+    """The joints that have coordinates in this run."""
+    return list(run.mechanism.system.joints if isinstance(run, BodyRun) else run.mechanism.tree.joints)
+
+
+def frames_of(run: Any) -> list[str]:
+    """Bodies, and frames on them."""
+    system = run.mechanism.system
+    return [*run.mechanism.bodies, *(frame.name for frame in system.frames if frame.body in run.mechanism.bodies)]
+
+
+def coordinates(joint: Joint, level: int) -> list[tuple[str, str]]:
+    """Symbol and kind of unit ("rad", "m", "" for quaternions) of each coordinate, velocity or acceleration."""
+    symbol = SYMBOLS[level]
+    if joint.kind in ("spherical", "free"):
+        turns = [(f"$\\omega_{a}$", "rad") for a in "xyz"] if level else [(f"$q_{a}$", "") for a in "wxyz"]
+        moves = [(f"$v_{a}$", "m") for a in "xyz"] if level else [(f"${a}$", "m") for a in "xyz"]
+        if level == 2:
+            turns, moves = ([(s.replace("$", r"$\dot ", 1), u) for s, u in group] for group in (turns, moves))
+        return turns + (moves if joint.kind == "free" else [])
+    units = ["rad" if any(screw[:3]) else "m" for screw in joint.screws]
+    if len(units) == 1:
+        return [(f"${symbol}$", units[0])]
+    return [(f"${symbol}_{k + 1}$", unit) for k, unit in enumerate(units)]
+
+
+def joint_panels(run: Any, rest: str) -> list[Panel]:
+    """Coordinates, velocities or accelerations of a joint, or of all; none if there is no such joint."""
+    name, level = _split(rest, LEVELS, [joint.name for joint in joints_of(run)])
+    if rest in LEVELS and name is None:
+        return all_joints(run, LEVELS[rest])
+    joint = next((joint for joint in joints_of(run) if joint.name == name and joint.nv), None)
+    if joint is None:
+        return []
+    return _by_unit(run, [joint], LEVELS[level], f"joint {plain(joint.name)}")
+
+
+def all_joints(run: Any, level: int = 0) -> list[Panel]:
+    """The coordinates of all joints, or their velocities or accelerations."""
+    moving = [joint for joint in joints_of(run) if joint.nv]
+    if not moving:
+        raise ValueError("plot: joints: no joint of this run moves")
+    return _by_unit(run, moving, level, "joints")
+
+
+def _by_unit(run: Any, joints: Sequence[Joint], level: int, title: str) -> list[Panel]:
+    """A panel for the coordinates of each unit."""
+    columns = [(joint, k, *item) for joint in joints for k, item in enumerate(coordinates(joint, level))]
+    made = []
+    for unit in dict.fromkeys(item[3] for item in columns):
+        mine = [(joint, k, symbol) for joint, k, symbol, u in columns if u == unit]
+        several = len(joints) > 1
+        series = tuple(f"{plain(joint.name)}, {symbol}" if several else symbol for joint, _, symbol in mine)
+        shown = UNITS[unit][level]
+        symbols = f" ${SYMBOLS[level]}$" if len(mine) == 1 and not several else ""
+        label = f"{WORDS[unit][level]}{symbols}" + (f" [{shown}]" if shown else "")
+        turning = tuple(range(len(mine))) if unit == "rad" and not level and isinstance(run, BodyRun) else ()
+        made.append(Panel(title, label, series, _columns(mine, level), angles=turning))
+    return made
+
+
+def _columns(wanted: Sequence[tuple[Joint, int, str]], level: int) -> Callable[[Any], np.ndarray]:
+    def values(part: Any) -> np.ndarray:
+        found = {joint.name: state(part, joint.name, level) for joint, _, _ in wanted}
+        return np.stack([found[joint.name][:, k] for joint, k, _ in wanted], axis=1)
+
+    return values
+
+
+def state(part: Any, joint: str, level: int) -> np.ndarray:
+    """Coordinates, velocities or accelerations of a joint."""
+    return part.joint_accelerations(joint) if level == 2 else part.joint_states(joint)[level]
+
+
+def phase_panels(run: Any, rest: str) -> list[Panel]:
+    """Velocity against coordinate, for each coordinate of a joint."""
+    joint = next((joint for joint in joints_of(run) if joint.name == rest and joint.nv), None)
+    if joint is None:
+        return []
+    if joint.nq != joint.nv:
+        raise ValueError(f"plot: phase.{rest}: a {joint.kind} joint has a quaternion, whose phase plane is no plane")
+    made = []
+    for k, (symbol, unit) in enumerate(coordinates(joint, 0)):
+        rate = coordinates(joint, 1)[k][0]
+        across, label = f"{WORDS[unit][0]} {symbol} [{unit}]", f"{WORDS[unit][1]} {rate} [{UNITS[unit][1]}]"
+        turning = (0,) if unit == "rad" and isinstance(run, BodyRun) else ()
+
+        def values(part: Any, k: int = k) -> np.ndarray:
+            q, v = part.joint_states(rest)
+            return np.stack([q[:, k], v[:, k]], axis=1)
+
+        title = f"phase of {plain(rest)}"
+        made.append(Panel(title, label, (plain(rest),), values, CURVE, across=across, angles=turning))
+    return made
+
+
+def reaction_panels(run: Any, rest: str) -> list[Panel]:
+    """Torque and force of a joint, if they are known."""
+    if not len(run) or rest not in joints_with_reactions(run):
+        return []
+    title = f"reaction of {plain(rest)}"
+    torque = Panel(title, "torque [N m]", XYZ, lambda part: part.reactions(rest)[:, :3])
+    return [torque, Panel(title, "force [N]", XYZ, lambda part: part.reactions(rest)[:, 3:])]
+
+
+# ------------------------------------------------------------ of a body or frame
+
+
+def body_panels(run: Any, rest: str) -> list[Panel]:
+    """The motion of a body or frame."""
+    name, what = _split(rest, MOTIONS, frames_of(run))
+    if name is None:
+        return []
+    shown = plain(name)
+    if what == "twist":
+        turning = Panel(
+            f"twist of {shown} in its frame",
+            "angular velocity [rad/s]",
+            tuple(f"$\\omega_{a}$" for a in "xyz"),
+            lambda part: part.frame(name).twist()[:, :3],
+        )
+        moving = tuple(f"$v_{a}$" for a in "xyz")
+        speed = Panel(turning.title, "velocity [m/s]", moving, lambda part: part.frame(name).twist()[:, 3:])
+        return [turning, speed]
+    if what == "orientation":
+        series = tuple(f"$q_{a}$" for a in "wxyz")
+        return [Panel(f"orientation of {shown}", "quaternion", series, lambda part: part.frame(name).orientation)]
+    kind = SPACE if what == "path" else TIME
+    title = f"{what or 'position'} of {shown}"
+    return [Panel(title, "position [m]", XYZ, lambda part: part.frame(name).position, kind)]
+
+
+def _split(rest: str, endings: Any, known: Sequence[str]) -> tuple[str | None, str]:
+    """A name and what of it; names may have dots of their own."""
+    if rest in known:
+        return rest, ""
+    name, _, ending = rest.rpartition(".")
+    return (name, ending) if name in known and ending in endings else (None, "")

@@ -1,0 +1,147 @@
+"""What of a run can be drawn, by name: `energy`, `joints.elbow.velocity`, `bodies.arm.path`, ... and in which units."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from chasles.io.result.quantities import joints_with_reactions
+from chasles.simulation.body_run import BodyRun
+from chasles.study.style import plain
+from chasles.view.plot_panel import BARS, SIZES, STAIRS, Panel
+from chasles.view.plot_parts import (
+    MOTIONS,
+    all_joints,
+    body_panels,
+    frames_of,
+    joint_panels,
+    joints_of,
+    phase_panels,
+    reaction_panels,
+)
+
+LISTED = 24  # names in an error message
+ENERGIES = ("kinetic $T$", "gravity $V_g$", "springs $V_s$", "work $W$", "balance $T + V - W$")
+
+
+def panels(run: Any, name: str) -> list[Panel]:
+    """The panels that a name stands for; a ValueError with the names that there are, if it is none."""
+    kind, _, rest = name.partition(".")
+    if name in SIMPLE:
+        return SIMPLE[name](run)
+    if kind in NAMED and rest:
+        made = NAMED[kind](run, rest)
+        if made:
+            return made
+    known = list(names(run))
+    close = difflib.get_close_matches(name, known, 3, 0.5)
+    advice = f"; did you mean {' or '.join(map(repr, close))}?" if close else "."
+    listed = ", ".join(known[:LISTED]) + (f", ... ({len(known)} in all)" if len(known) > LISTED else "")
+    raise ValueError(f"plot: there is no {name!r} in this run{advice} There are: {listed}")
+
+
+def names(run: Any) -> Iterator[str]:
+    """All names for a run."""
+    yield from ("energy", "balance", "steps", "certificate")
+    if hasattr(type(run), "violations") and run.mechanism.constraint_names:
+        yield from ("drift", "drift.velocity")
+    moving = [joint for joint in joints_of(run) if joint.nv]
+    if moving:
+        yield from ("joints", "joints.velocity")
+    for joint in moving:
+        yield from (f"joints.{joint.name}", f"joints.{joint.name}.velocity")
+        if not isinstance(run, BodyRun):
+            yield f"joints.{joint.name}.acceleration"
+        if joint.nq == joint.nv:
+            yield f"phase.{joint.name}"
+    if len(run):
+        yield from (f"reactions.{name}" for name in joints_with_reactions(run))
+    for frame in frames_of(run):
+        yield from (f"bodies.{frame}.{what}" for what in MOTIONS)
+    if run.controls is not None:
+        yield "controls"
+
+
+# ------------------------------------------------------------ of the whole system
+
+
+def _energy(run: Any) -> list[Panel]:
+    def values(part: Any) -> np.ndarray:
+        e = part.energy
+        return np.stack([e.kinetic, e.gravity, e.springs, e.work, e.balance], axis=1)
+
+    return [Panel("energy", "energy [J]", ENERGIES, values, optional=(2, 3))]
+
+
+def _balance(run: Any) -> list[Panel]:
+    start = float(run.part(slice(0, 1)).energy.balance[0]) if len(run) else 0.0
+
+    def values(part: Any) -> np.ndarray:
+        return part.energy.balance[:, None] - start
+
+    labels = "$E(t) - E(0)$ [J]", "$|E(t) - E(0)|$ [J]"
+    return [Panel("energy error", labels[0], ("$E = T + V - W$",), values, compared=labels[1])]
+
+
+def _drift(run: Any, level: str = "") -> list[Panel]:
+    if not hasattr(type(run), "violations") or level not in ("", "velocity"):
+        return []
+    which = ("", "velocity").index(level)
+    title = ("violation of the joints", "violation of the joints, velocities")[which]
+    label = ("violation [m, rad]", "violation [m/s, rad/s]")[which]
+    series = tuple(plain(name) for name in run.mechanism.constraint_names)
+    return [Panel(title, label, series, lambda part: part.violations[which], drawn=SIZES)] if series else []
+
+
+def _drifts(run: Any) -> list[Panel]:
+    if made := _drift(run):
+        return made
+    raise ValueError(
+        "plot: drift is the violation of constraints, and this run has none: its joint coordinates cannot violate the "
+        'joints of a tree. With coordinates="absolute" they can'
+    )
+
+
+def _steps(run: Any) -> list[Panel]:
+    def values(part: Any) -> np.ndarray:
+        return np.abs(np.diff(part.t, prepend=np.nan))[:, None]
+
+    each = len(run) - 1 == run.solution.steps
+    label, title = ("step size $h$ [s]", "steps") if each else ("time between points [s]", "saved times")
+    return [Panel(title, label, ("$h$",), values, drawn=STAIRS)]
+
+
+def _certificate(run: Any) -> list[Panel]:
+    found = run.certificate
+    judged = [finding for finding in found.findings if finding.tolerance is not None]
+    shown = np.array([finding.value / finding.tolerance for finding in judged])
+    verdict = "certificate: " + ("passed" if found.passed else "NOT passed")
+    return [Panel(verdict, "value / tolerance", tuple(f.name for f in judged), lambda part: shown, BARS)]
+
+
+def _controls(run: Any) -> list[Panel]:
+    if run.controls is None:
+        raise ValueError("plot: controls: this run has no inputs")
+    series = tuple(f"$u_{{{k + 1}}}$" for k in range(run.controls.shape[1]))
+    return [Panel("inputs", "generalised force [N m, N]", series, lambda part: part.controls)]
+
+
+SIMPLE: dict[str, Callable[[Any], list[Panel]]] = {
+    "energy": _energy,
+    "balance": _balance,
+    "drift": _drifts,
+    "steps": _steps,
+    "certificate": _certificate,
+    "controls": _controls,
+    "joints": all_joints,
+}
+NAMED: dict[str, Callable[[Any, str], list[Panel]]] = {
+    "joints": joint_panels,
+    "phase": phase_panels,
+    "reactions": reaction_panels,
+    "bodies": body_panels,
+    "drift": _drift,
+}

@@ -1,0 +1,1 @@
+"""Drawing solids into an image, in software: triangles, light, shadow and ground."""

@@ -1,0 +1,92 @@
+"""Curves of long runs with few points: first, last, lowest and highest of each piece of time, so that no peak is lost.
+
+A picture of so many pieces is wide; drawn with all points it would look the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from chasles.simulation.run import PART
+
+PIECES = 2000  # of the time of a run
+FEW = 4 * PIECES  # points that are drawn as they are
+
+
+def kept(pieces: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    """Indices of the rows to keep, of rows that lie in growing `pieces`: extremes of each column, first and last."""
+    n = len(pieces)
+    if not n:
+        return np.empty(0, dtype=np.int64)
+    starts = np.concatenate([[0], np.flatnonzero(np.diff(pieces)) + 1])
+    ends = np.concatenate([starts[1:], [n]]) - 1
+    chosen = [starts, ends]
+    for values in columns.T:
+        order = np.lexsort((values, pieces))
+        chosen += [order[starts], order[ends]]
+    return np.unique(np.concatenate(chosen))
+
+
+def pieces_of(t: np.ndarray, first: float, last: float) -> np.ndarray:
+    """The number of the piece of time of each row; each row its own if the run has no extent in time."""
+    if first == last:
+        return np.arange(len(t))
+    return np.minimum((np.asarray(t) - first) * (PIECES / (last - first)), PIECES - 1).astype(np.int64)
+
+
+def blocks(run: Any) -> Iterator[tuple[Any, bool]]:
+    """The run in parts that begin with the last row of the part before, and whether there is one."""
+    for first in range(0, len(run), PART):
+        overlap = first > 0
+        yield run.part(slice(first - overlap, min(first + PART, len(run)))), overlap
+
+
+class Collector:
+    """Gathers the rows of one panel from part to part: (times, columns), or all columns together as a curve."""
+
+    def __init__(
+        self, values: Callable[[Any], np.ndarray], angles: Sequence[int], together: bool, span: tuple[float, float]
+    ):
+        self.values, self.angles, self.together, self.span = values, list(angles), together, span
+        self.curves: list[list[tuple[np.ndarray, np.ndarray]]] = []
+        self.last: np.ndarray | None = None
+
+    def add(self, part: Any, overlap: bool, reduce: bool) -> None:
+        t, values = np.asarray(part.t), np.asarray(self.values(part), dtype=float)
+        if overlap and self.angles:  # each part counts turns from its own start
+            assert self.last is not None
+            turns = np.round((self.last[self.angles] - values[0, self.angles]) / (2 * np.pi))
+            values[:, self.angles] += 2 * np.pi * turns
+        t, values = t[overlap:], values[overlap:]
+        self.last = values[-1] if len(values) else None
+        groups = [values] if self.together else [values[:, k : k + 1] for k in range(values.shape[1])]
+        pieces = pieces_of(t, *self.span) if reduce else None
+        for k, columns in enumerate(groups):
+            rows: Any = slice(None) if pieces is None else kept(pieces, columns)
+            if k == len(self.curves):
+                self.curves.append([])
+            self.curves[k].append((t[rows], columns[rows]))
+
+    def result(self) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Times and values (times, columns) of each curve."""
+        return [
+            (np.concatenate([t for t, _ in pieces]), np.concatenate([v for _, v in pieces])) for pieces in self.curves
+        ]
+
+
+def gather(
+    run: Any, wanted: Sequence[tuple[Callable[[Any], np.ndarray], Sequence[int], bool]]
+) -> list[list[tuple[np.ndarray, np.ndarray]]]:
+    """Curves of several quantities in one pass through a run; each is a function of a part, the columns that are
+    angles, and whether its columns belong together."""
+    if not len(run):
+        return [[] for _ in wanted]
+    span = float(run.t[0]), float(run.t[-1])
+    collectors = [Collector(*item, span) for item in wanted]
+    for part, overlap in blocks(run):
+        for collector in collectors:
+            collector.add(part, overlap, len(run) > FEW)
+    return [collector.result() for collector in collectors]

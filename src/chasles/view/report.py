@@ -1,0 +1,235 @@
+"""The report of a run: model, method, certificate, figures, 3D page and how to do it again, in one HTML file.
+
+It needs nothing else and no network. All text of a model is escaped, and a security policy lets only the style and the
+script of the 3D page run.
+"""
+
+from __future__ import annotations
+
+import base64
+import html
+import io
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from chasles.io.result.header import describe as header_of
+from chasles.simulation.body_run import BodyRun
+from chasles.study import style
+from chasles.view.citations import citations
+from chasles.view.page import Page
+from chasles.view.plot import describe, plot
+from chasles.view.plot_quantities import panels
+from chasles.view.repeat import repeated
+from chasles.view.text import digest, page_text, read
+
+LISTED = 60  # rows of a table of the model; longer ones are cut, and say so
+JOINTS = 6  # panels of joints
+PICTURE = (900, 660)  # pixels
+
+
+def report(run: Any, file: str | Path | None = None, *, header: Mapping[str, Any] | None = None) -> str:
+    """The report of a run as HTML, written to a `file` if one is given. header: of the result file it was read from,
+    which says when and by which command it was made."""
+    if run.task is None:
+        raise ValueError("report: this run does not know how it was made; take what `simulate` or `open` gives")
+    known = header_of(run.task)[0] | ({} if header is None else dict(header))
+    if header is None:
+        known.pop("command")  # that of the program which makes the report
+    body = "".join(
+        [
+            _head(run),
+            _section("Model", _model(run)),
+            _section("Method", _method(run, known)),
+            _section("Certificate", _certificate(run)),
+            _section("Figures", _figures(run)),
+            _section("In motion", _page(run)) if len(run) else "",
+            _section("To do it again", _again(run, known)),
+            _section("To cite", "<ol>" + "".join(f"<li>{_text(item)}</li>" for item in _cited(run, known)) + "</ol>"),
+        ]
+    )
+    sheet = read("report.css")
+    inside = (
+        f"'{digest(read('page.js'))}'",
+        f"'{digest(read('page.css'))}'",
+    )  # of the 3D page, which inherits the policy
+    policy = (
+        f"default-src 'none'; script-src {inside[0]}; style-src '{digest(sheet)}' {inside[1]}; img-src data:; "
+        "frame-src 'self'; base-uri 'none'; form-action 'none'"
+    )
+    text = (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>Report of {_text(run.mechanism.system.name)}</title><style>{sheet}</style></head>"
+        f"<body><main>{body}</main></body></html>\n"
+    )
+    if file is not None:
+        style.put(text.encode(), Path(file))
+    return text
+
+
+# ------------------------------------------------------------ sections
+
+
+def _head(run: Any) -> str:
+    passed = run.certificate.passed
+    verdict = f'<span class="verdict {"good" if passed else "bad"}">'
+    verdict += f"{'✓ certificate passed' if passed else '✗ certificate NOT passed'}</span>"
+    times = f"t = {run.t[0]:g} to {run.t[-1]:g} s, {len(run)} points" if len(run) else "no point"
+    return (
+        f'<h1>{_text(run.mechanism.system.name)}</h1><p class="soft">{_text(describe(run))}; {times}; '
+        f"{_text(run.message)}</p>{verdict}"
+    )
+
+
+def _model(run: Any) -> str:
+    system = run.mechanism.system
+    bodies = [
+        (body.name, _number(body.mass), _numbers(body.com), _numbers([body.inertia[k][k] for k in range(3)]))
+        for body in system.bodies
+    ]
+    joints = [(joint.name, joint.kind, joint.parent, joint.child) for joint in system.joints]
+    more = [(item.name, type(item).__name__) for item in (*system.forces, *system.actuators, *system.constraints)]
+    counts = [
+        _count(system.bodies, "body", "bodies"),
+        _count(system.joints, "joint", "joints"),
+        _count(system.forces, "force", "forces"),
+        _count(system.constraints, "further constraint", "further constraints"),
+    ]
+    says = f"<p>{', '.join(filter(None, counts))}; gravity {_numbers(system.gravity)} m/s².</p>"
+    drawn = ""
+    if len(run):
+        middle = 0.5 * (run.t[0] + run.t[-1])
+        alt = f"The mechanism at t = {middle:.4g} s"
+        drawn = f'<figure><img alt="{alt}" src="{_image(run.picture(middle, size=PICTURE))}">'
+        drawn += f'<figcaption class="soft">{alt}</figcaption></figure>'
+    tables = [
+        _table(("body", "mass [kg]", "centre of mass [m]", "moments of inertia [kg m²]"), bodies, numbers=(1,)),
+        _table(("joint", "kind", "parent", "child"), joints),
+        _table(("force, actuator or constraint", "kind"), more),
+    ]
+    return f'<div class="side"><div>{drawn}</div><div>{says}{tables[1]}{tables[2]}</div></div>{tables[0]}'
+
+
+def _method(run: Any, header: Mapping[str, Any]) -> str:
+    solution, how = run.solution, header["dynamics"]
+    rows = [("method", str(solution.method))]
+    if isinstance(run, BodyRun):
+        spaces = sorted(set(run.mechanism.spaces.values()))
+        rows.append(("coordinates", f"absolute, on {' and '.join(spaces)}"))
+    else:
+        rows.append(("coordinates", "of the joints" + (", loops closed by constraints" if "cut" in how else "")))
+    rows += [(name, f"{value:g}") for name, value in run.options.items() if value is not None]
+    work = f"{solution.steps} taken, {solution.rejections} rejected; {solution.evaluations} evaluations"
+    rows += [("steps", work), ("time", f"{solution.seconds:.3g} s")]
+    rows.append(("made", header["created"]) if "command" in header else ("reported", header["created"]))
+    rows.append(("versions", ", ".join(f"{name} {value}" for name, value in header["versions"].items())))
+    return _table((), rows)
+
+
+def _certificate(run: Any) -> str:
+    certificate = run.certificate
+    rows = [
+        (
+            finding.name,
+            finding.shown,
+            "" if finding.tolerance is None else f"≤ {finding.tolerance:.0e}",
+            "" if finding.tolerance is None else "ok" if finding.passed else "FAILED",
+            finding.note,
+        )
+        for finding in certificate.findings
+    ]
+    verdict = "passed" if certificate.passed else "NOT passed"
+    table = _table(("", "value", "at most", "", ""), rows, numbers=(1, 2))
+    return f"{table}<p>{_text(certificate.ended)}. Verdict: <b>{verdict}</b>.</p>"
+
+
+def _figures(run: Any) -> str:
+    if not len(run):
+        return "<p>There is no point to draw.</p>"
+    names = ["energy", "balance"]
+    if hasattr(type(run), "violations") and run.mechanism.constraint_names:
+        names.append("drift")
+    if run.options.get("step") is None:
+        names.append("steps")
+    if run.controls is not None:
+        names.append("controls")
+    moving = [joint for joint in run.mechanism.system.joints if joint.nv]
+    if 0 < len(moving) <= JOINTS:
+        names += [f"joints.{joint.name}" for joint in moving if panels(run, f"joints.{joint.name}")]
+    buffer = io.BytesIO()
+    plot(run, *names).savefig(buffer, format="svg", metadata={"Date": None})
+    source = "data:image/svg+xml;base64," + base64.b64encode(buffer.getvalue()).decode()
+    return f'<figure><img alt="{_text(", ".join(names))} over time" src="{source}"></figure>'
+
+
+def _page(run: Any) -> str:
+    page = html.escape(page_text(Page(run).data), quote=True)
+    return f'<iframe title="The run in 3D" loading="lazy" sandbox="allow-scripts" srcdoc="{page}"></iframe>'
+
+
+def _again(run: Any, header: Mapping[str, Any]) -> str:
+    text, missing = repeated(run)
+    parts = []
+    if command := header.get("command"):
+        words = [Path(command[0]).name, *command[1:]]
+        parts.append(f"<p>It was made by</p><pre>{_text(shlex.join(words))}</pre>")
+    parts.append("<p>The model below, kept as <code>model.toml</code>, is simulated again by</p>")
+    parts.append("<pre>chasles run model.toml</pre><p>or in Python by</p>")
+    parts.append('<pre>import chasles as ch\n\nrun = ch.read_study("model.toml").run()</pre>')
+    if missing:
+        parts.append(f"<p>A file cannot say all of it: {_text('; '.join(missing))}.</p>")
+    parts.append(f"<details><summary>model.toml</summary><pre>{_text(text)}</pre></details>")
+    return "".join(parts)
+
+
+def _cited(run: Any, header: Mapping[str, Any]) -> list[str]:
+    return citations(run, header["versions"]["chasles"])
+
+
+# ------------------------------------------------------------ pieces
+
+
+def _section(title: str, content: str) -> str:
+    return f"<section><h2>{title}</h2>{content}</section>"
+
+
+def _text(given: Any) -> str:
+    return html.escape(str(given), quote=True)
+
+
+def _number(value: float) -> str:
+    return f"{value:.6g}"
+
+
+def _numbers(values: Iterable[float]) -> str:
+    return ", ".join(_number(value) for value in values)
+
+
+def _count(items: Sequence[Any], one: str, several: str) -> str:
+    return f"{len(items)} {one if len(items) == 1 else several}" if items else ""
+
+
+def _table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]], numbers: tuple[int, ...] = ()) -> str:
+    if not rows:
+        return ""
+    shown = list(rows[:LISTED])
+    top = f"<thead><tr>{''.join(f'<th>{_text(cell)}</th>' for cell in head)}</tr></thead>" if head else ""
+    lines = []
+    for row in shown:
+        cells = [
+            f'<td class="number">{_text(x)}</td>' if k in numbers else f"<td>{_text(x)}</td>" for k, x in enumerate(row)
+        ]
+        if not head:
+            cells[0] = f'<th scope="row">{_text(row[0])}</th>'
+        lines.append(f"<tr>{''.join(cells)}</tr>")
+    rest = f'<p class="soft">and {len(rows) - LISTED} more</p>' if len(rows) > LISTED else ""
+    return f'<div class="scroll"><table>{top}<tbody>{"".join(lines)}</tbody></table></div>{rest}'
+
+
+def _image(image: Any) -> str:
+    buffer = io.BytesIO()
+    image.save(buffer, "WEBP", quality=90)
+    return "data:image/webp;base64," + base64.b64encode(buffer.getvalue()).decode()

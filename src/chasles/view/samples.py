@@ -1,0 +1,105 @@
+"""A run as samples for the page: poses at the saved times, and on the curve between them where they are far apart."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from chasles.view.curve import Curve, Hinge, Samples, fitted, quanta
+from chasles.view.scene import Scene, poses_at, poses_of_states
+
+NUMBERS = 40_000_000  # of poses that are looked at; of a longer run, only every so many saved times
+INSIDE = (0.05, 0.2, 0.6)  # motion [rad, sizes] between saved times from which more points between them are looked at
+HINGED = ("revolute", "spherical", "universal", "weld")  # joints that hold a point
+MOST = 15  # points between two saved times
+
+
+def stride_of(run: Any, rows: int) -> int:
+    """Every how many saved times are looked at."""
+    bodies = max(len(run.mechanism.bodies), 1)
+    return max(1, -(-rows * bodies * 7 // NUMBERS))
+
+
+def rows_of(run: Any, first: int, last: int, stride: int) -> np.ndarray:
+    """Rows first ... last that are looked at, both included, in rising time, up to numbers that are not finite."""
+    rows = np.unique(np.append(np.arange(first, last, stride), last))
+    rows = rows[np.concatenate([[True], np.diff(np.asarray(run.t)[rows]) != 0])]
+    finite = np.isfinite(run.solution.y[rows]).all(axis=1)
+    rows = rows if finite.all() else rows[: int(np.argmin(finite))]
+    return rows[::-1] if len(rows) > 1 and run.t[rows[0]] > run.t[rows[-1]] else rows
+
+
+def curve_of(run: Any, scene: Scene, rows: np.ndarray, extent: float, dense: bool) -> tuple[Curve, int]:
+    """The curve of the motion at rows of a run and, if `dense`, between them; at how many times it was checked."""
+    t = np.asarray(run.t)[rows]
+    saved = poses_of_states(run, run.solution.y[rows])
+    inside = _inside(scene, saved) if dense else np.zeros(len(rows) - 1, dtype=int)
+    samples = _sampled(run, t, saved, inside)
+    hinges, order = hinges_of(scene)
+    curve = fitted(samples, quanta(extent), hinges, order)
+    if dense:
+        # a piece through all its samples was not checked between them: look closer there
+        closer = np.zeros(len(inside), dtype=bool)
+        for first, last in curve.unchecked:
+            closer[np.searchsorted(t, first, "right") - 1 : np.searchsorted(t, last, "left")] = True
+        if (closer & (inside < MOST)).any():
+            samples = _sampled(run, t, saved, np.where(closer, MOST, inside))
+            curve = fitted(samples, quanta(extent), hinges, order)
+    return curve, len(samples.t)
+
+
+def hinges_of(scene: Scene) -> tuple[list[Hinge | None], list[int]]:
+    """For each body a joint that gives its position, if there is one, and the bodies in an order with parents first."""
+    hinges: list[Hinge | None] = [None] * len(scene.bodies)
+    for joint in scene.joints:
+        if joint.kind in HINGED and hinges[joint.child] is None and not _carries(hinges, joint.child, joint.parent):
+            hinges[joint.child] = Hinge(joint.parent, np.array(joint.parent_frame[4:]), np.array(joint.child_frame[4:]))
+    order: list[int] = []
+    seen: set[int] = set()
+    for k in range(len(hinges)):
+        way = []
+        while k >= 0 and k not in seen:
+            way.append(k)
+            seen.add(k)
+            hinge = hinges[k]
+            k = -1 if hinge is None else hinge.parent
+        order += reversed(way)
+    return hinges, order
+
+
+def _carries(hinges: list[Hinge | None], body: int, other: int) -> bool:
+    """Whether a body carries another: hinges would go round in a circle."""
+    while other >= 0:
+        if other == body:
+            return True
+        hinge = hinges[other]
+        other = -1 if hinge is None else hinge.parent
+    return False
+
+
+def _inside(scene: Scene, saved: np.ndarray) -> np.ndarray:
+    """How many points between saved times are looked at: 1, 3, 7 or 15."""
+    alike = np.abs(np.einsum("tbc,tbc->tb", saved[1:, :, :4], saved[:-1, :, :4])).clip(max=1.0)
+    turned = 2 * np.arccos(alike)
+    moved = np.linalg.norm(np.diff(saved[..., 4:], axis=0), axis=-1) / scene.size
+    motion = np.maximum(turned, moved).max(axis=1, initial=0.0)
+    return 2 ** (1 + np.searchsorted(INSIDE, motion)) - 1
+
+
+def _sampled(run: Any, t: np.ndarray, saved: np.ndarray, inside: np.ndarray) -> Samples:
+    counts = inside + 1
+    first = np.concatenate([[0], np.cumsum(counts)])  # where the saved ones are
+    total = int(first[-1]) + 1
+    breaks = np.zeros(total, dtype=bool)
+    breaks[first] = True
+    step = np.concatenate([np.arange(total - 1) - np.repeat(first[:-1], counts), [0]])
+    interval = np.concatenate([np.repeat(np.arange(len(inside)), counts), [len(inside)]])
+    length = np.append(np.diff(t) / counts, 0.0)
+    times = t[interval] + step * length[interval]
+    poses = np.empty((total, *saved.shape[1:]))
+    poses[first] = saved
+    between = ~breaks
+    if between.any():
+        poses[between] = poses_at(run, times[between])
+    return Samples(times, poses, breaks)

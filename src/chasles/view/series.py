@@ -1,0 +1,135 @@
+"""Curves under the scene: energies, drift, violations and the motion of joints, thinned out for the screen."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from chasles.view.reduce import kept
+
+NUMBERS = 300_000  # of all curves together
+POINTS = (200, 1500)  # of one curve
+WHOLE = 5_000_000  # numbers up to which a quantity is computed at all saved times
+JOINTS = 40  # so many joints have reactions in the page; each takes a walk over all bodies
+ARROWS = 240  # times at which reactions are known
+
+
+@dataclass(frozen=True)
+class Series:
+    """A curve of a chart: values (points,) at times; the names of joint and chart say where it belongs."""
+
+    chart: str
+    name: str
+    unit: str
+    t: np.ndarray
+    values: np.ndarray
+    joint: str = ""
+
+
+def series_of(run: Any) -> list[Series]:
+    """All curves of a run."""
+    joints = [joint for joint in run.mechanism.system.joints if joint.nv and joint.name in _known(run)]
+    count = 6 + sum(joint.nq + joint.nv for joint in joints)
+    points = int(np.clip(NUMBERS // count, *POINTS))
+    found = _energies(run, points) + _violations(run, points)
+    whole = run if len(run) * max(1, len(joints)) <= WHOLE else thinned(run, points)
+    for joint in joints:
+        q, v = whole.joint_states(joint.name)
+        for what, values in (("position", q), ("velocity", v)):
+            names, unit = _coordinates(joint, what)
+            for k, column in enumerate(values.T):
+                found.append(Series(what, names[k], unit[k], *envelope(whole.t, column, points), joint.name))
+    return found
+
+
+def _known(run: Any) -> Sequence[str]:
+    """Names of joints that have coordinates in a run."""
+    tree = getattr(run.mechanism, "tree", None)
+    return tree.coordinates if tree is not None else run.mechanism.joint_tables.coordinates
+
+
+def _coordinates(joint: Any, what: str) -> tuple[list[str], list[str]]:
+    """Names and units of the coordinates or velocities of a joint."""
+    rate = "/s" if what == "velocity" else ""
+    if joint.kind in ("spherical", "free") and what == "position":
+        names = ["w", "x", "y", "z", "px", "py", "pz"][: joint.nq]
+        return names, ["", "", "", "", "m", "m", "m"][: joint.nq]
+    if joint.kind in ("spherical", "free"):
+        return ["ωx", "ωy", "ωz", "vx", "vy", "vz"][: joint.nv], [*["rad/s"] * 3, *["m/s"] * 3][: joint.nv]
+    letter = "q" if what == "position" else "v"
+    names = [letter if joint.nv == 1 else f"{letter}{'₁₂₃₄₅₆'[k] if k < 6 else k}" for k in range(joint.nv)]
+    return names, [("rad" if any(screw[:3]) else "m") + rate for screw in joint.screws]
+
+
+def _energies(run: Any, points: int) -> list[Series]:
+    part = run if run.stored is not None or len(run) * len(run.mechanism.bodies) <= WHOLE else thinned(run, points)
+    try:
+        energy = part.energy
+    except (ValueError, ArithmeticError):  # such as a law that is not in the file
+        return []
+    parts = {"kinetic": energy.kinetic, "gravity": energy.gravity, "springs": energy.springs, "work": -energy.work}
+    found = [
+        Series("energy", name, "J", *envelope(part.t, values, points))
+        for name, values in parts.items()
+        if np.any(values != 0)
+    ]
+    found.append(Series("energy", "balance", "J", *envelope(part.t, energy.balance, points)))
+    drift = np.abs(energy.balance - energy.balance[0])
+    return [*found, Series("drift", "energy balance", "J", *envelope(part.t, drift, points))]
+
+
+def _violations(run: Any, points: int) -> list[Series]:
+    if not hasattr(run, "violations") or not run.mechanism.constraint_names:
+        return []
+    names = run.mechanism.constraint_names
+    part = run if len(run) * len(names) <= WHOLE else thinned(run, points)
+    try:
+        position = part.violations[0]
+    except (ValueError, ArithmeticError):
+        return []
+    largest = [Series("drift", "joints, largest", "m, rad", *envelope(part.t, position.max(axis=1), points))]
+    return largest + [
+        Series("violation", "violation", "m, rad", *envelope(part.t, column, points), name)
+        for name, column in zip(names, position.T, strict=True)
+        if len(names) <= JOINTS
+    ]
+
+
+def reactions_of(run: Any) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    """Times, and for each joint the wrench on its child in the joint's frame there, (times, 6)."""
+    joints = [joint for joint in run.mechanism.system.joints if joint.kind != "free"]
+    if len(joints) > JOINTS or not len(run):
+        return np.empty(0), {}
+    part = thinned(run, ARROWS)
+    found = {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # redundant constraints: the certificate says so
+        for joint in joints:
+            try:
+                wrench = part.reactions(joint.name)
+            except (ValueError, ArithmeticError, KeyError, NotImplementedError):
+                continue  # not known for this kind of run
+            if np.isfinite(wrench).all():
+                found[joint.name] = wrench
+    rising = slice(None) if part.t[0] <= part.t[-1] else slice(None, None, -1)
+    return np.asarray(part.t)[rising], {name: wrench[rising] for name, wrench in found.items()}
+
+
+def thinned(run: Any, points: int) -> Any:
+    """The run at every so many of its saved times, in memory."""
+    return run.part(slice(None, None, max(1, -(-len(run) // points))))
+
+
+def envelope(t: np.ndarray, values: np.ndarray, points: int) -> tuple[np.ndarray, np.ndarray]:
+    """A curve with about so many points, which keeps the highest and lowest value of each stretch."""
+    t, values = np.asarray(t, dtype=float), np.asarray(values, dtype=float)
+    if len(t) and t[0] > t[-1]:  # a run backwards in time
+        t, values = t[::-1], values[::-1]
+    if len(t) <= points:
+        return t, values
+    at = kept(np.arange(len(t)) * (points // 4) // len(t), values[:, None])
+    return t[at], values[at]

@@ -1,0 +1,153 @@
+"""`chasles view`: the page on 127.0.0.1, with the runs read from their files, also while these still grow.
+
+The page is served at once and asks for its data, so a browser starts while the run is read.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Sequence
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+from chasles.view import kept
+from chasles.view.text import as_json, page_data, page_text
+
+ADDRESS = "127.0.0.1"
+PAUSE = 0.5  # seconds between two looks at a file
+
+
+class NotYetError(ValueError):
+    """A run that has only just begun."""
+
+
+class Watched:
+    """A run that is shown: a result file, and how much of it is known, or a run in memory."""
+
+    def __init__(self, source: Any, label: str):
+        self.source, self.label = source, label
+        self.data: dict[str, Any] = {}
+        self.motion: Any = None
+        self.looked, self.rows = 0.0, 0
+        self.lock = threading.Lock()
+
+    @property
+    def ended(self) -> bool:
+        return bool(self.data) and self.data["ended"]
+
+    def look(self) -> dict[str, Any]:
+        """The data of the run as far as it is in the file now."""
+        with self.lock:
+            if self.ended or (self.data and time.monotonic() - self.looked < PAUSE):
+                return self.data
+            self._read()
+            self.looked = time.monotonic()
+            return self.data
+
+    def _read(self) -> None:
+        if not self.data and isinstance(self.source, Path) and (known := kept.find(self.source)):
+            self.data = known | {"label": self.label or known["method"]}
+            return
+        from chasles.io.result.reader import read, run_of, task_for
+        from chasles.view.data import Motion, run_data
+        from chasles.view.scene import scene_of
+
+        if not isinstance(self.source, Path):
+            self.data = run_data(self.source, self.label)
+            return
+        stored = read(self.source)
+        run = run_of(stored, task_for(stored))
+        ended = stored.outcome is not None
+        if not len(run) and not ended:
+            raise NotYetError(f"{self.source} has no saved point yet")
+        if self.data and len(run) == self.rows and not ended:
+            return
+        self.motion = self.motion or Motion(scene_of(run))
+        self.data, self.rows = run_data(run, self.label, self.motion, ended), len(run)
+        if ended:
+            kept.keep(self.source, self.data)
+
+
+class Viewer(ThreadingHTTPServer):
+    """Serves the page of result files, or of runs in memory, on this machine only."""
+
+    daemon_threads = True
+
+    def __init__(self, runs: Sequence[Any], port: int = 0):
+        several = len(runs) > 1
+        self.watched = [Watched(run, run.stem if several and isinstance(run, Path) else "") for run in runs]
+        try:
+            super().__init__((ADDRESS, port), Handler)
+        except OSError as error:
+            raise ValueError(f"view: port {port} of {ADDRESS} cannot be used: {error.strerror}; give another") from None
+        self.hosts = {f"{name}:{self.server_port}" for name in (ADDRESS, "localhost")}
+
+    @property
+    def address(self) -> str:
+        return f"http://{ADDRESS}:{self.server_port}/"
+
+    def data(self) -> dict[str, Any]:
+        """All of the page."""
+        runs = [watched.look() for watched in self.watched]
+        return page_data(runs, live=not all(run["ended"] for run in runs))
+
+    def news(self, have: list[int]) -> dict[str, Any]:
+        """What is new for a page that has so many blocks of each run."""
+        runs = []
+        for watched, count in zip(self.watched, have, strict=True):
+            run = watched.look()
+            keys = ("span", "ended", "success", "message", "summary", "series", "certificate")
+            new = {"blocks": run["motion"]["blocks"][count:], "hull": run["scene"]["hull"]}
+            runs.append(new | {key: run[key] for key in keys})
+        return {"runs": runs, "live": not all(watched.ended for watched in self.watched)}
+
+
+class Handler(BaseHTTPRequestHandler):
+    server: Viewer
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self) -> None:
+        if self.headers.get("Host") not in self.server.hosts:  # a name that another site made point here
+            self.answer(HTTPStatus.FORBIDDEN, "text/plain", f"this page is {self.server.address} only")
+            return
+        parts = urlsplit(self.path)
+        try:
+            if parts.path == "/":
+                self.answer(HTTPStatus.OK, "text/html", page_text(None, served=True))
+            elif parts.path == "/data":
+                self.answer(HTTPStatus.OK, "application/json", as_json(self.server.data()))
+            elif parts.path == "/news":
+                have = [int(text) for text in parse_qs(parts.query).get("have", [""])[0].split(",")]
+                self.answer(HTTPStatus.OK, "application/json", as_json(self.server.news(have)))
+            else:
+                self.answer(HTTPStatus.NOT_FOUND, "text/plain", "there is nothing here")
+        except NotYetError as error:
+            self.answer(HTTPStatus.SERVICE_UNAVAILABLE, "text/plain", str(error))
+        except (ValueError, ArithmeticError) as error:
+            self.answer(HTTPStatus.BAD_REQUEST, "text/plain", str(error))
+        except ConnectionError:
+            pass  # the page was closed
+
+    def answer(self, status: HTTPStatus, kind: str, text: str) -> None:
+        data = text.encode()
+        self.send_response(status)
+        headers = {
+            "Content-Type": f"{kind}; charset=utf-8",
+            "Content-Length": str(len(data)),
+            "Cache-Control": "no-store",
+            "X-Content-Type-Options": "nosniff",
+            "X-Frame-Options": "DENY",
+            "Cross-Origin-Resource-Policy": "same-origin",
+            "Referrer-Policy": "no-referrer",
+        }
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(data)
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Say nothing."""

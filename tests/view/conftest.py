@@ -1,0 +1,26 @@
+"""A browser for all tests of the page, and runs that other tests compile too."""
+
+import pytest
+
+from tests.io.result_models import CASES
+from tools.chromium import Browser, executable
+
+
+@pytest.fixture(scope="session")
+def browser():
+    if executable() is None:
+        pytest.skip("Chromium is not installed (Debian: apt-get install chromium), so the page is not drawn")
+    with Browser(800, 500) as made:
+        yield made
+
+
+@pytest.fixture(scope="session")
+def runs():
+    """An adaptive run with few saved points, and one in absolute coordinates."""
+    return {case: CASES[case](2.0) for case in ("adaptive", "absolute", "sampled")}
+
+
+@pytest.fixture(autouse=True)
+def kept_pages(tmp_path, monkeypatch):
+    """Pages are kept in a folder of the test."""
+    monkeypatch.setattr("chasles.view.kept.folder", lambda: tmp_path / "pages")

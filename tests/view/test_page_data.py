@@ -1,0 +1,152 @@
+"""What goes into the page: scenes, motions as polynomials, curves."""
+
+import dataclasses
+import hashlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import chasles as ch
+from chasles.view.curve import Samples, fitted, quanta
+from chasles.view.data import Motion, run_data
+from chasles.view.samples import curve_of, rows_of
+from chasles.view.scene import ON_GROUND, extremes, poses_at, scene_of
+from chasles.view.series import envelope
+from chasles.view.text import as_json, page_text, read
+
+
+def same_sign(poses, like):
+    turned = poses.copy()
+    turned[..., :4] *= np.sign((poses[..., :4] * like[..., :4]).sum(axis=-1, keepdims=True))
+    return turned
+
+
+@pytest.mark.parametrize("case", ["adaptive", "absolute"])
+def test_the_curve_is_that_of_the_run_between_its_points_too(case, runs):
+    run, scene = runs[case], scene_of(runs[case])
+    curve, checked = curve_of(run, scene, rows_of(run, 0, len(run) - 1, 1), 1.0, dense=True)
+    assert curve.positions == [None, None]  # both hang on joints
+    assert checked > 1.9 * len(run)
+    times = np.random.default_rng(3).uniform(0.0, 2.0, 400)
+    wanted = poses_at(run, times)
+    off = np.abs(same_sign(curve(times), wanted) - wanted)
+    assert off[..., :4].max() < 2.5e-7
+    assert off[..., 4:].max() < 1e-6
+    assert max(curve.error) < 1e-6
+
+
+def test_kinks_and_jumps_are_kept():
+    """A path with kinks at saved points, and quaternions given with changing signs."""
+    t = np.linspace(0.0, 3.0, 301)
+    angle = np.abs(np.sin(2 * t)) + 20 * t
+    poses = np.zeros((301, 2, 7))
+    poses[:, 0, 0], poses[:, 0, 3] = np.cos(angle / 2), np.sin(angle / 2)
+    poses[:, 1, 0] = 1.0
+    poses[:, 0, 4], poses[:, 1, 5] = np.abs(t - 1.0), 1000.0 * np.round(t)
+    poses[::7, 0, :4] *= -1
+    curve = fitted(Samples(t, poses, np.ones(301, dtype=bool)), quanta(1.0), [None, None], [0, 1])
+    off = np.abs(same_sign(curve(t), poses) - poses)
+    assert off[:, 0].max() < 1e-6
+    assert off[:, 1, 4:].max() < 1e-6
+    assert len(curve.orientations[0].edges) > 10
+    assert len(curve.orientations[1].edges) == 2
+
+
+def test_a_motion_grows_with_its_run(runs):
+    run = runs["adaptive"]
+    motion = Motion(scene_of(run))
+    for rows in (1, 40, 41, len(run)):
+        motion.extend(run.part(slice(0, rows)))
+        assert motion.rows == (rows if rows > 1 else 0)
+    assert len(motion.blocks) == 3
+    assert max(motion.error) < 1e-6
+
+
+def test_a_run_that_went_astray_is_shown_up_to_there(runs):
+    run = runs["absolute"]
+    y = np.array(run.solution.y)
+    y[400:] = np.nan
+    broken = dataclasses.replace(run, solution=dataclasses.replace(run.solution, y=y))
+    motion = Motion(scene_of(run)).extend(broken)
+    assert len(motion.blocks) == 1
+    assert np.isfinite(motion.hull).all()
+
+
+def test_scene_of_bodies_without_shapes(runs):
+    scene = scene_of(runs["absolute"])
+    upper, lower = scene.bodies
+    assert [part.kind for part in upper.parts] == ["capsule", "capsule", "box"]
+    rod = upper.parts[1]
+    ends = np.array([0, 0, rod.size[1] / 2])
+    assert rod.size[1] == pytest.approx(0.2)
+    assert np.allclose(rod.pose[4:], (0, 0, -0.1))
+    assert np.allclose(np.sort([rod.pose[6] - ends[2], rod.pose[6] + ends[2]]), (-0.2, 0.0))
+    assert upper.colour != lower.colour
+    shoulder, elbow = scene.joints
+    assert (shoulder.parent, shoulder.child, elbow.parent, elbow.child) == (ON_GROUND, 0, 0, 1)
+    (axis,) = elbow.axes
+    assert axis.turns
+    assert not axis.slides
+    np.testing.assert_allclose(axis.point, (0, 0, -0.4))
+    np.testing.assert_allclose(axis.direction, np.array([0, 1, 0.1]) / np.hypot(1, 0.1))
+    assert scene.up == (0.0, 0.0, 1.0)
+
+
+def test_shapes_are_drawn_as_they_are_and_reach_their_joints():
+    box = ch.Box((0.2, 0.1, 0.1), pose=(0.5, 0, 0), colour=(1, 0, 0))
+    body = ch.Body("b", shapes=[box, ch.Mesh("none.stl")], mass=1.0, inertia=(1, 1, 1))
+    scene = scene_of(ch.System([body], [ch.helical("h", "ground", "b", axis=(0, 0, 1), pitch=0.1)]))
+    first, stalk = scene.bodies[0].parts
+    assert (first.kind, first.size, first.colour) == ("box", (0.2, 0.1, 0.1), (1.0, 0.0, 0.0, 1.0))
+    assert stalk.kind == "capsule"
+    np.testing.assert_allclose(sorted(np.abs(stalk.points()[:, 0]))[-1], 0.5, atol=0.02)
+    assert scene.joints[0].axes[0].slides
+    assert "none.stl" in scene.notes[0]
+    low, high = scene.bounds(np.array([[[1.0, 0, 0, 0, 0, 0, 2.0]]]))
+    np.testing.assert_allclose(high, (0.6, 0.05, 2.05), atol=0.02)
+    assert low[2] == 0.0  # the joint on the ground
+
+
+def test_extremes_are_the_corners():
+    cube = np.array([(x, y, z) for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)], dtype=float)
+    inside = np.random.default_rng(0).uniform(-0.9, 0.9, (500, 3))
+    assert len(extremes(np.concatenate([cube, inside]))) == 8
+
+
+def test_curves_keep_their_peaks():
+    values = np.zeros(100_000)
+    values[54_321], values[7] = 5.0, -3.0
+    t, v = envelope(np.arange(100_000), values, 400)
+    assert len(t) <= 400
+    assert (v.max(), v.min()) == (5.0, -3.0)
+    assert 54_321 in t
+
+
+def test_text_of_a_model_stays_text(runs):
+    data = {"runs": [{"name": "</script><script>"}]}
+    assert "<" not in as_json(data)
+    text = page_text(data)
+    assert "&lt;/script&gt;" in text
+    assert text.count("</script>") == 2
+    assert "connect-src 'none'" in text
+    assert "connect-src 'self'" in page_text(None, served=True)
+
+
+def test_all_curves_and_the_certificate_are_in_the_data(runs):
+    data = run_data(runs["absolute"])
+    charts = {(s["chart"], s["joint"]) for s in data["series"]}
+    assert {("energy", ""), ("drift", ""), ("position", "elbow"), ("velocity", "shoulder")} <= charts
+    assert set(data["reactions"]["joints"]) == {"shoulder", "elbow"}
+    assert data["certificate"]["passed"] == runs["absolute"].certificate.passed
+    assert data["label"] == "SE(3) · rk4 · h = 0.001 s" or "h = 0.001 s" in data["label"]
+
+
+def test_the_built_page_is_that_of_the_sources():
+    viewer = Path(__file__).parents[2] / "viewer"
+    digest = hashlib.sha256()
+    for file in (*sorted((viewer / "src").iterdir()), viewer / "package-lock.json"):
+        digest.update(file.read_bytes())
+    assert digest.hexdigest() in read("page.js")[:200], "run `npm ci && npm run build` in viewer/"
+    lock = (viewer / "package-lock.json").read_text()
+    assert "resolved" not in lock

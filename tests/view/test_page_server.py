@@ -1,0 +1,159 @@
+"""`chasles view`: the page on this machine only, of runs that have ended and of those that still go on."""
+
+import http.client
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+from chasles.cli.view import view
+from chasles.io.result import layout, reader
+from chasles.lie import pose as pose_group
+from chasles.view import kept
+from chasles.view.scene import poses_at
+from chasles.view.server import Viewer
+from tests.view.test_page import drawn_pose, rest
+
+
+@pytest.fixture
+def serve():
+    started = []
+
+    def start(*runs, port=0):
+        server = Viewer(runs, port)
+        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
+        started.append(server)
+        return server
+
+    yield start
+    for server in started:
+        server.shutdown()
+        server.server_close()
+
+
+def get(server, path="/", host=None):
+    connection = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=30)
+    connection.putrequest("GET", path, skip_host=True)
+    connection.putheader("Host", host or f"127.0.0.1:{server.server_port}")
+    connection.endheaders()
+    answer = connection.getresponse()
+    text = answer.read().decode()
+    connection.close()
+    return answer, text
+
+
+def test_it_answers_this_machine_only(serve, runs):
+    server = serve(runs["absolute"])
+    assert server.socket.getsockname()[0] == "127.0.0.1"
+    with pytest.raises(OSError, match="refused"):
+        socket.create_connection(("127.0.0.2", server.server_port), timeout=5)
+    for host in ("evil.example", f"evil.example:{server.server_port}", "127.0.0.1", "127.0.0.1:1"):
+        answer, text = get(server, host=host)
+        assert answer.status == 403
+        assert "<script" not in text
+    answer, text = get(server, host=f"localhost:{server.server_port}")
+    assert answer.status == 200
+    assert "connect-src 'self'" in text
+    assert answer.headers["X-Frame-Options"] == "DENY"
+    assert get(server, "/../../etc/passwd")[0].status == 404
+    assert get(server, "/news?have=x")[0].status == 400
+    with pytest.raises(ValueError, match="cannot be used"):
+        serve(runs["absolute"], port=server.server_port)
+
+
+def test_the_page_follows_a_run_that_still_goes_on(serve, runs, browser, tmp_path):
+    """A file as a killed or running process leaves it: fewer rows count, and the run has not ended."""
+    file = tmp_path / "run.h5"
+    run = runs["absolute"]
+    run.save(file, quantities=())
+    stored = reader.read(file)
+
+    def count(name, value):
+        with file.open("r+b") as stream:
+            data = np.array(value, "<i8").tobytes()
+            layout.put(stream.fileno(), data, stored.offsets["counts"] + 8 * layout.COUNTS.index(name))
+
+    def compare(t):
+        for body, pose in zip(run.mechanism.bodies, poses_at(run, np.array([t]))[0], strict=True):
+            np.testing.assert_allclose(drawn_pose(browser, body), pose_group.to_matrix(pose), rtol=0, atol=1e-6)
+
+    count("rows", 200)
+    count("ended", 0)
+    server = serve(file)
+    browser.open(server.address)
+    assert browser.evaluate("chasles.data.live")
+    assert browser.evaluate("chasles.span()") == [0, run.t[199]]
+    assert not kept.folder().exists()
+    count("rows", 500)
+    browser.until(f"chasles.span()[1] === {float(run.t[499])!r} && chasles.transport.time === chasles.span()[1]")
+    rest(browser)
+    compare(run.t[499])
+    assert not browser.evaluate("document.getElementById('live').hidden")
+    count("rows", len(run))
+    count("ended", 1)
+    browser.until("!chasles.data.live")
+    browser.evaluate(
+        "chasles.transport.go(0.7771), new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
+    )
+    compare(0.7771)
+    browser.until("document.getElementById('live').hidden && !document.getElementById('certificate-section').hidden")
+    assert browser.complaints() == []
+    assert all(address.startswith(server.address) for address in browser.requests() if not address.startswith("data:"))
+    # the next time nothing is computed
+    assert kept.find(file)["motion"]["blocks"]
+    again = serve(file)
+    assert again.data()["runs"][0]["label"] == server.data()["runs"][0]["label"]
+    assert again.watched[0].motion is None
+    file.touch()
+    assert kept.find(file) is None
+    kept.prepare(file, run)  # as `chasles run` does
+    assert kept.find(file)["motion"]["blocks"]
+
+
+def test_what_is_wrong_with_a_file_is_said_in_the_page(serve, browser, tmp_path):
+    file = tmp_path / "run.h5"
+    file.write_bytes(b"no result")
+    server = serve(file)
+    browser.open(server.address, wait="document.getElementById('message').textContent.includes('result file')")
+    assert str(file) in browser.evaluate("document.getElementById('message').textContent")
+
+
+def test_a_run_that_has_only_just_begun_is_waited_for(serve, runs, tmp_path):
+    file = tmp_path / "run.h5"
+    runs["absolute"].save(file, quantities=())
+    stored = reader.read(file)
+    with file.open("r+b") as stream:
+        layout.put(stream.fileno(), bytes(8 * len(layout.COUNTS)), stored.offsets["counts"])
+    assert get(serve(file), "/data")[0].status == 503
+
+
+def test_the_command_ends_with_ctrl_c(runs, tmp_path, capsys):
+    file, page = tmp_path / "run.h5", tmp_path / "run.html"
+    runs["absolute"].save(file, quantities=())
+    view([str(file), str(file)], output=page)
+    assert "wrote" in capsys.readouterr().out
+    assert page.read_text().startswith("<!doctype html>")
+    with pytest.raises(ValueError, match=r"no result file 'none.h5'"):
+        view(["none.h5"], browser=False)
+    with pytest.raises(ValueError, match="nowhere"):
+        view([str(file)], output=tmp_path / "nowhere" / "page.html")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "chasles", "view", str(file), "--no-browser"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    line = process.stdout.readline()
+    port = int(re.search(r"http://127.0.0.1:(\d+)/", line).group(1))
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    connection.request("GET", "/")
+    assert b"<!doctype html>" in connection.getresponse().read()
+    connection.close()
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert (process.returncode, errors) == (0, "")

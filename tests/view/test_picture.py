@@ -1,0 +1,137 @@
+"""Pictures and animations of runs."""
+
+import stat
+import sys
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import chasles as ch
+from chasles.cli.animate import animate as command
+from chasles.kernel.policy import COMPILED
+from chasles.view import animation
+from chasles.view.picture import Film
+from chasles.view.scene import poses_at
+from tests.io.result_models import CASES
+
+pytestmark = pytest.mark.skipif(not COMPILED, reason="a loop over pixels")
+
+
+def pendulum(**options):
+    ball = ch.Sphere(0.1, pose=(1, 0, 0, 0, 0, 0, -0.5), colour=(1, 0, 0))
+    body = ch.Body("bob", 1.0, (0, 0, -0.5), (0.1, 0.1, 0.1), shapes=[ball])
+    system = ch.System([body], [ch.revolute("hinge", "ground", "bob", axis=(0, 1, 0))], name="pendulum")
+    return ch.simulate(system, (0.0, 1.0), q=[1.0], v=[2.0], progress=False, **options)
+
+
+@pytest.fixture(scope="module")
+def run():
+    return pendulum()
+
+
+def test_the_mechanism_is_drawn_where_it_is(run):
+    film = Film(run, (320, 240), trail=0.0)
+    for t in (0.0, 0.37, float(run.t[7]), 1.0):
+        angle = run(t)[0][0]
+        place = np.array([[-0.5 * np.sin(angle), 0.0, -0.5 * np.cos(angle)]])  # turned about y
+        np.testing.assert_allclose(
+            poses_at(run, np.array([t]))[0, 0, :4], [np.cos(angle / 2), 0, np.sin(angle / 2), 0], atol=1e-12
+        )
+        column, row, _ = film.camera.project(place, 320, 240)[0]
+        image = film.image(t).astype(int)
+        rows, columns = np.nonzero(image[..., 0] - image[..., 1] > 70)
+        assert abs(columns.mean() - column) < 1.5
+        assert abs(rows.mean() - row) < 1.5
+
+
+def test_a_picture_of_each_kind_of_run(tmp_path):
+    for case in ("fixed", "absolute", "sampled", "closed"):
+        run = CASES[case](0.2)
+        image = run.picture(0.1, tmp_path / f"{case}.png", size=(96, 64))
+        assert (image.size, image.mode) == ((96, 64), "RGB")
+        with Image.open(tmp_path / f"{case}.png") as written:
+            np.testing.assert_array_equal(np.array(written), np.array(image))
+        assert np.array(image).std() > 5  # something is there
+    first = run.part(slice(0, 1))
+    assert first.picture(size=(32, 32)).size == (32, 32)
+    with pytest.raises(ValueError, match="no point to draw"):
+        run.part(slice(0, 0)).picture()
+
+
+def test_options_of_pictures(run, tmp_path):
+    plain, other = (np.array(run.picture(0.5, size=(64, 64), azimuth=a, trail=0)) for a in (None, 10.0))
+    assert (plain != other).any()
+    trailed = np.array(run.picture(0.5, size=(64, 64), trail=0.5))
+    assert (plain != trailed).any()
+    for options, message in (
+        ({"t": 1.1}, r"t = 1.1 s is not in the run, which goes from 0 to 1 s"),
+        ({"t": np.nan}, "is not in the run"),
+        ({"size": (5, 5)}, "expected width and height, 16 to 8192"),
+        ({"size": (100_000, 100)}, "expected width and height"),
+        ({"size": "big"}, "expected width and height"),
+        ({"trail": -1.0}, "expected seconds, 0 or more"),
+        ({"file": tmp_path / "a.bmp"}, "expected a name that ends in .png"),
+        ({"file": tmp_path / "none" / "a.png"}, "cannot be written"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            run.picture(**{"size": (32, 32), **options})
+
+
+def test_gif(run, tmp_path):
+    file = run.animate(tmp_path / "run.gif", size=(48, 40), fps=25, speed=2.0, progress=False)
+    exact = Film(run, (48, 40)).image(0.8).astype(float)
+    with Image.open(file) as film:
+        told = (film.size, film.n_frames, film.info["duration"], film.info["loop"])
+        assert told == ((48, 40), 13, 40, 0)  # 0 to 0.96 s
+        film.seek(10)
+        assert np.abs(np.array(film.convert("RGB")) - exact).mean() < 4.0  # 256 colours
+    assert [path.name for path in tmp_path.iterdir()] == ["run.gif"]
+    part = animation.moments(Film(run, (48, 40)), 0.04, (0.5, 0.25))  # backwards
+    np.testing.assert_allclose(part, 0.5 - 0.04 * np.arange(7))
+
+
+def test_what_animate_refuses(run, tmp_path, monkeypatch):
+    monkeypatch.setattr(animation.shutil, "which", lambda name: None)
+    monkeypatch.setitem(sys.modules, "imageio_ffmpeg", None)
+    for options, message in (
+        ({"file": "a.avi"}, "expected a name that ends in .gif or .mp4"),
+        ({"file": "a.mp4"}, r"needs the program ffmpeg; install it, or pip install chasles\[video\], or write a .gif"),
+        ({"fps": 0.0}, "fps is 0.0; expected a positive number"),
+        ({"speed": -1.0}, "speed is -1.0"),
+        ({"speed": 1e-9}, "at most 20000"),
+        ({"span": (0.0, 3.0)}, "the span 0 to 3 s is not in the run, 0 to 1 s"),
+        ({"file": tmp_path / "none" / "a.gif", "speed": 20.0}, "cannot be written"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            run.animate(**{"file": tmp_path / "a.gif", "size": (32, 32), "progress": False, **options})
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a script stands in for the program")
+def test_mp4_gets_all_frames(run, tmp_path, monkeypatch):
+    """A stand-in for ffmpeg writes down what it is given."""
+    program = tmp_path / "ffmpeg"
+    program.write_text(
+        f"#!{sys.executable}\nimport sys\ndata = sys.stdin.buffer.read()\n"
+        "open(sys.argv[-1], 'w').write(f'{len(data)} ' + ' '.join(sys.argv[1:-1]))\n"
+    )
+    program.chmod(program.stat().st_mode | stat.S_IEXEC)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    file = run.animate(tmp_path / "run.mp4", size=(33, 31), fps=10, progress=False)
+    count, *words = file.read_text().split()
+    assert int(count) == 11 * 34 * 32 * 3  # sides are even
+    assert words[words.index("-s") + 1] == "34x32"
+    assert words[words.index("-r") + 1] == "10"
+    program.write_text("#!/bin/sh\necho no such codec >&2\nexit 3\n")
+    with pytest.raises(ValueError, match="failed: no such codec"):
+        run.animate(tmp_path / "run.mp4", size=(32, 32), fps=5, progress=False)
+
+
+def test_the_command(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    CASES["fixed"](0.2, file="run.h5")
+    command("run.h5", size="40x32", fps=50.0, start=0.1)
+    with Image.open("run.gif") as film:
+        assert film.n_frames == 6
+    assert capsys.readouterr().out == "wrote run.gif\n"

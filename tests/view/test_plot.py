@@ -1,0 +1,319 @@
+"""Figures of runs: what is drawn is what was computed."""
+
+import os
+import subprocess
+import sys
+
+import h5py
+import matplotlib as mpl
+import numpy as np
+import pytest
+
+import chasles as ch
+from chasles.cli.plot import plot as command
+from chasles.io.result import layout
+from chasles.study import style
+from chasles.study.style import plain
+from chasles.view import reduce
+from chasles.view.plot import describe
+from chasles.view.plot_panel import BARS
+from chasles.view.plot_quantities import names, panels
+from chasles.view.reduce import gather, kept, pieces_of
+from tests.io.result_models import CASES, top
+
+
+@pytest.fixture(scope="module")
+def runs():
+    return {case: CASES[case](0.5) for case in ("fixed", "adaptive", "absolute", "sampled", "closed")}
+
+
+def lines(axes):
+    return [np.array(line.get_data()) for line in axes.lines if len(line.get_xdata())]
+
+
+def legend(axes):
+    return [text.get_text() for text in axes.get_legend().get_texts()]
+
+
+def test_energies_are_those_of_the_run(runs):
+    run = runs["adaptive"]  # with drag, so with work
+    (axes,) = run.plot("energy").axes
+    expected = [run.energy.kinetic, run.energy.gravity, run.energy.work, run.energy.balance]
+    for (t, drawn), values in zip(lines(axes), expected, strict=True):  # no springs, so no line of them
+        np.testing.assert_array_equal(t, run.t)
+        np.testing.assert_array_equal(drawn, values)
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("time $t$ [s]", "energy [J]")
+    assert legend(axes) == ["kinetic $T$", "gravity $V_g$", "work $W$", "balance $T + V - W$"]
+
+
+def test_each_quantity_is_that_of_the_run(runs):
+    run = runs["absolute"]
+    figure = run.plot("balance", "drift", "phase.elbow", "bodies.hand.path")
+    balance, drift, phase, path = figure.axes
+    np.testing.assert_array_equal(lines(balance)[0][1], run.energy.balance - run.energy.balance[0])
+    violations = run.violations[0]
+    for k in range(violations.shape[1]):
+        sizes, largest = (one[1] for one in lines(drift)[2 * k : 2 * k + 2])
+        seen = violations[:, k] > 0
+        np.testing.assert_array_equal(sizes[seen], violations[seen, k])
+        np.testing.assert_array_equal(largest[-1], violations[:, k].max())
+    np.testing.assert_array_equal(lines(phase)[0], np.stack([run.joint("elbow").angle, run.joint("elbow").v[:, 0]]))
+    np.testing.assert_array_equal(np.array(path.lines[0].get_data_3d()).T, run["hand"].position)
+    assert phase.get_xlabel() == "angle $q$ [rad]"
+    assert phase.get_ylabel() == r"angular velocity $\dot q$ [rad/s]"
+
+
+@pytest.mark.parametrize("case", ["fixed", "adaptive", "absolute", "sampled", "closed"])
+def test_all_that_is_offered_can_be_drawn(runs, case):
+    run = runs[case]
+    offered = list(names(run))
+    assert len(set(offered)) == len(offered)
+    for name in offered:
+        for panel in panels(run, name):
+            assert "[" in panel.label or panel.label in ("quaternion", "value / tolerance")
+            values = panel.values(run)
+            if panel.kind != BARS:
+                assert values.shape == (len(run), len(panel.series) + (panel.kind == "curve"))
+                if name != "steps":
+                    assert np.isfinite(values).all()
+    named = {joint.name for joint in run.mechanism.system.joints}
+    assert {f"joints.{name}" for name in named} <= set(offered)
+
+
+def test_units_of_joints_with_several_coordinates():
+    joints = [
+        ch.cylindrical("slide", "ground", "a", axis=(0, 0, 1)),
+        ch.planar("table", "ground", "b", normal=(0, 0, 1)),
+        ch.free("loose", "ground", "c"),
+    ]
+    bodies = [ch.Body(name, 1.0, (0.1, 0, 0), (0.1, 0.1, 0.1)) for name in "abc"]
+    run = ch.simulate(ch.System(bodies, joints), (0.0, 0.05), v=np.linspace(0.1, 1, 11), progress=False)
+    figure = run.plot("joints.slide", "joints.table.velocity", "joints.loose")
+    labels = [axes.get_ylabel() for axes in figure.axes]
+    assert labels[:2] == ["angle $q$ [rad]", "displacement $q$ [m]"]
+    assert labels[2:4] == ["velocity [m/s]", r"angular velocity $\dot q$ [rad/s]"]
+    assert labels[4:] == ["quaternion", "displacement [m]"]
+    np.testing.assert_array_equal(lines(figure.axes[4])[2][1], run.joint("loose").q[:, 2])
+    with pytest.raises(ValueError, match="phase plane is no plane"):
+        run.plot("phase.loose")
+
+
+def test_names_that_there_are_not_are_said_with_near_ones(runs):
+    with pytest.raises(
+        ValueError, match=r"no 'joints.elbwo' in this run; did you mean 'joints.elbow'.*There are: energy"
+    ):
+        runs["absolute"].plot("joints.elbwo")
+    for name in ("", "joints.", "bodies.upper.colour", "reactions", "phase.", "energy.kinetic"):
+        with pytest.raises(ValueError, match="There are: energy"):
+            runs["absolute"].plot(name)
+    with pytest.raises(ValueError, match="cannot violate the joints of a tree"):
+        runs["fixed"].plot("drift")
+
+
+# ------------------------------------------------------------ long runs
+
+
+def test_few_points_keep_all_extremes():
+    rng = np.random.default_rng(3)
+    t = np.sort(rng.uniform(0, 10, 200_000))
+    values = rng.standard_normal((len(t), 2))
+    values[12345, 0], values[54321, 1] = 80.0, -70.0
+    pieces = pieces_of(t, 0.0, 10.0)
+    chosen = kept(pieces, values)
+    assert len(chosen) <= 6 * reduce.PIECES
+    for k in (0, 1):
+        for piece in (0, 17, 1234, reduce.PIECES - 1):
+            inside = pieces == piece
+            left = chosen[inside[chosen]]
+            assert values[left, k].max() == values[inside, k].max()
+            assert values[left, k].min() == values[inside, k].min()
+    assert {0, len(t) - 1, 12345, 54321} <= set(chosen.tolist())
+    np.testing.assert_array_equal(chosen, np.unique(chosen))
+
+
+@pytest.mark.parametrize("part", [7, 100])
+def test_parts_of_a_run_give_the_curve_of_the_whole(runs, monkeypatch, part):
+    system = ch.System(
+        [ch.Body("wheel", 1.0, (0.1, 0, 0), (0.1, 0.1, 0.1))], [ch.revolute("hub", "ground", "wheel", axis=(0, 1, 0))]
+    )
+    run = ch.simulate(system, (0.0, 0.5), v=[60.0], step=1e-3, coordinates="absolute", progress=False)
+    assert run.joint("hub").angle[-1] > 8 * np.pi  # turns that each part counts from its own start
+    monkeypatch.setattr(reduce, "PART", part)
+    wanted = [(p.values, p.angles, p.kind != "time") for name in ("joints.hub", "steps") for p in panels(run, name)]
+    (angle,), (steps,) = gather(run, wanted)
+    np.testing.assert_allclose(angle[1][:, 0], run.joint("hub").angle, rtol=0, atol=1e-12)
+    np.testing.assert_array_equal(steps[1][1:, 0], np.diff(run.t))
+    monkeypatch.setattr(reduce, "FEW", 10)
+    monkeypatch.setattr(reduce, "PIECES", 20)
+    ((t, values),) = gather(run, wanted[:1])[0]
+    assert len(t) < 20 * 4 + 2 * len(run) / part + 4
+    assert values.max() == pytest.approx(run.joint("hub").angle.max(), abs=1e-12)
+
+
+# ------------------------------------------------------------ files, several runs, odd runs
+
+
+def test_files_by_their_ending(runs, tmp_path):
+    heads = {"a.pdf": b"%PDF", "a.svg": b"<?xml", "a.png": b"\x89PNG"}
+    figure = runs["fixed"].plot("balance")
+    for name, head in heads.items():
+        style.write(figure, tmp_path / name)
+        assert (tmp_path / name).read_bytes().startswith(head)
+    first = (tmp_path / "a.svg").read_bytes()
+    runs["fixed"].plot("balance", file=str(tmp_path / "a.svg"))
+    assert (tmp_path / "a.svg").read_bytes() == first
+    with pytest.raises(ValueError, match=r"'a.txt': expected a name that ends in .pdf"):
+        runs["fixed"].plot("energy", file=tmp_path / "a.txt")
+    with pytest.raises(ValueError, match="cannot be written"):
+        runs["fixed"].plot("energy", file=tmp_path / "no folder" / "a.png")
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(heads)
+
+
+def test_nothing_global_is_touched(runs):
+    before = dict(mpl.rcParams)
+    figure = runs["fixed"].plot("energy")
+    assert figure._repr_png_().startswith(b"\x89PNG")
+    assert dict(mpl.rcParams) == before
+    assert figure.axes[0].get_title("left") == "energy"  # an ordinary figure to go on with
+
+
+# red, green, blue as they are seen by most, in deuteranopia and in protanopia: Machado, Oliveira, Fernandes 2009
+SIGHT = (
+    np.eye(3),
+    [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]],
+    [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
+)
+XYZ = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]])
+
+
+@pytest.mark.parametrize("sight", SIGHT)
+def test_colours_can_be_told_apart(sight):
+    shown = np.array([[int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5)] for colour in style.COLOURS])
+    linear = np.where(shown <= 0.04045, shown / 12.92, ((shown + 0.055) / 1.055) ** 2.4)
+    x, y, z = np.cbrt(np.clip(linear @ np.transpose(sight), 1e-3, 1) @ XYZ.T / [0.9505, 1.0, 1.089]).T
+    lab = np.stack([116 * y - 16, 500 * (x - y), 200 * (y - z)], axis=1)
+    apart = np.linalg.norm(lab[:, None] - lab, axis=2)[np.triu_indices(len(lab), 1)]
+    assert apart.min() > 16
+
+
+def test_several_runs_share_axes(runs):
+    other = CASES["absolute"](0.5)
+    figure = ch.plot({"one": runs["absolute"], "two $x$": other}, "balance", "energy", "certificate")
+    balance, energy, _ = figure.axes
+    assert balance.get_ylabel() == "$|E(t) - E(0)|$ [J]"
+    assert legend(balance) == ["one", r"two \$x\$"]
+    assert [line.get_linestyle() for line in energy.lines[:6]] == ["-"] * 3 + ["--"] * 3
+    figure.savefig(os.devnull, format="png")
+    both = ch.plot([runs["absolute"], other], "drift")
+    assert legend(both.axes[0])[-2:] == [f"{describe(other)} (1)", f"{describe(other)} (2)"]
+    assert "h = 0.001 s" in describe(other)
+    with pytest.raises(ValueError, match="another system than the first run"):
+        ch.plot([runs["absolute"], runs["fixed"]], "joints")
+    with pytest.raises(ValueError, match="no run is given"):
+        ch.plot([], "energy")
+
+
+def test_names_with_signs_of_mathematics():
+    assert plain("_x") == " _x"
+    assert plain("a$b_$") == r"a\$b_\$"
+    system = ch.System([ch.Body("_a$\\frac{$", 1.0, (0.1, 0, 0), (0.1, 0.1, 0.1))], [])
+    run = ch.simulate(system, (0.0, 0.02), progress=False)
+    run.plot("bodies._a$\\frac{$.position", "joints").savefig(os.devnull, format="png")
+
+
+def test_overview(runs):
+    for case, last in (("absolute", "violation of the joints"), ("adaptive", "steps")):
+        figure = runs[case].plot()
+        titles = [axes.get_title("left") for axes in figure.axes]
+        assert titles[0].startswith("arm at $t = 0.25$ s")
+        assert titles[1:] == ["energy", "energy error", last]
+        assert figure.axes[0].images[0].get_array().shape == (750, 780, 3)
+
+
+@pytest.mark.parametrize("rows", [0, 1, 2])
+@pytest.mark.parametrize("case", ["fixed", "absolute"])
+def test_runs_with_hardly_a_point(runs, case, rows):
+    run = runs[case].part(slice(0, rows))
+    figure = run.plot("energy", "balance", "joints", "steps", "bodies.top.path" if case == "fixed" else "drift")
+    assert [len(line[0]) for line in lines(figure.axes[0])] == [rows] * 3 * (rows > 0)
+    if rows < 2 and case == "fixed":
+        figure._repr_png_()
+    if rows == 0:
+        assert run.plot().axes[0].get_title("left").startswith("heavy top" if case == "fixed" else "arm")
+
+
+def test_a_run_that_was_killed(tmp_path):
+    file = tmp_path / "run.h5"
+    whole = CASES["absolute"](0.5, file=file)
+    with h5py.File(file, "r+") as h5:
+        counts = h5["counts"][()]
+        counts[layout.COUNTS.index("rows")], counts[layout.COUNTS.index("ended")] = 60, 0
+        h5["counts"][()] = counts
+    run = ch.open(file)
+    assert len(run) == 60
+    (axes,) = run.plot("energy", file=tmp_path / "a.svg").axes
+    np.testing.assert_allclose(lines(axes)[0][1], whole.energy.kinetic[:60], rtol=1e-14)
+
+
+# ------------------------------------------------------------ work and precision
+
+
+def test_work_precision(tmp_path):
+    def run(step):
+        return ch.simulate(top(), (0, 0.2), v=[1, 0, 30.0], method=ch.RKMK("rk4"), step=step, progress=False)
+
+    runs = {f"{step:g}": run(step) for step in (4e-3, 2e-3, 1e-3, 1e-4)}
+    figure = ch.work_precision(runs, file=tmp_path / "w.pdf")
+    ((work, error),) = lines(figure.axes[0])
+    assert work.tolist() == [one.solution.evaluations for one in list(runs.values())[:3]]  # the finest is exact
+    order = np.log2(error[:-1] / error[1:])
+    assert (abs(order - 4) < 0.6).all()
+    same = ch.work_precision({"a": runs["0.001"]}, runs["0.0001"], against="steps")
+    assert lines(same.axes[0])[0].tolist() == [[200.0], [error.min()]]
+    with pytest.raises(ValueError, match="one run alone"):
+        ch.work_precision(runs["0.001"])
+    with pytest.raises(ValueError, match=r"ends at t = 0.1 s, not as the reference at 0.2 s"):
+        ch.work_precision({"short": runs["0.001"].part(slice(0, 101))}, runs["0.0001"])
+    with pytest.raises(ValueError, match="against 'money'"):
+        ch.work_precision(runs, against="money")
+
+
+# ------------------------------------------------------------ the command
+
+
+def test_the_command_without_a_screen(tmp_path):
+    file = tmp_path / "run.h5"
+    CASES["absolute"](0.2, file=file)
+    code = (
+        "import sys\nfrom chasles.cli import app\n"
+        "app('plot run.h5 energy joints.elbow -o a.pdf', result_action='return_value')\n"
+        "app('plot run.h5 --frame 0.1 --size 64x48', result_action='return_value')\n"
+        "assert 'matplotlib.pyplot' not in sys.modules\n"
+    )
+    environment = {key: value for key, value in os.environ.items() if key not in ("DISPLAY", "MPLBACKEND")}
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == ["wrote", "a.pdf", "wrote", "run.png"]
+    assert (tmp_path / "a.pdf").read_bytes().startswith(b"%PDF")
+
+
+def test_what_the_command_refuses(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    CASES["fixed"](0.1, file="run.h5")
+    for words, message in (
+        (["none.h5"], "there is no result file 'none.h5'"),
+        (["run.h5", "energy", "run.h5"], "give runs before what to draw"),
+        (["run.h5", "other.h5"], "and there is no such file"),
+        (["run.h5", "work-precision", "energy"], "a figure of its own"),
+        (["nothing"], "no file 'nothing', and no such system in the gallery"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            command(words)
+    with pytest.raises(ValueError, match="--size 10: expected pixels"):
+        command(["run.h5"], frame=0.0, size="10")
+    with pytest.raises(ValueError, match="--frame draws the mechanism of one run"):
+        command(["run.h5", "energy"], frame=0.0)
+    with pytest.raises(ValueError, match="--set changes models"):
+        command(["run.h5"], change=["a=1"])
+    command(["run.h5", "run.h5", "balance"])
+    assert (tmp_path / "run.png").is_file()

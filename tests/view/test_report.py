@@ -1,0 +1,89 @@
+"""The report: all of a run on one page, nothing of a model runs in it, and what it says repeats the run."""
+
+import html
+import re
+from dataclasses import fields, is_dataclass
+
+import numpy as np
+import pytest
+
+import chasles as ch
+from chasles.integrate import constrained_method, method
+from chasles.view.citations import METHODS, OVERVIEW, citations
+from chasles.view.repeat import repeated
+from chasles.view.report import report
+from tests.io.result_models import LAWS
+
+HOSTILE = "<script>alert(1)</script>\"'&"
+
+
+@pytest.mark.parametrize("case", ["adaptive", "absolute"])
+def test_the_model_in_the_report_repeats_the_run_to_the_last_bit(case, runs, tmp_path):
+    run = runs[case]
+    text = report(run)
+    shown = html.unescape(re.search(r"<summary>model.toml</summary><pre>(.*?)</pre>", text, re.DOTALL)[1])
+    (tmp_path / "model.toml").write_text(shown, encoding="utf-8")
+    again = ch.read_study(tmp_path / "model.toml", laws=LAWS).run()
+    assert np.array_equal(again.t, run.t)
+    assert np.array_equal(again.solution.y, run.solution.y)
+
+
+def test_what_a_file_cannot_say_is_said(runs):
+    text, missing = repeated(runs["sampled"])
+    assert "[simulation]" in text
+    assert any("controller" in item for item in missing)
+    assert "A file cannot say all of it: a controller, asked every" in report(runs["sampled"])
+
+
+def test_it_has_the_verdict_and_every_finding(runs):
+    run = runs["absolute"]
+    text = report(run)
+    verdict = "certificate passed" if run.certificate.passed else "certificate NOT passed"
+    assert verdict in text
+    for finding in run.certificate.findings:
+        assert f"<td>{html.escape(finding.name)}</td>" in text
+        assert finding.shown in text
+    for body in run.mechanism.system.bodies:
+        assert f"<td>{html.escape(body.name)}</td>" in text
+
+
+def test_nothing_of_a_model_runs_in_it_and_nothing_is_asked_of_the_network(tmp_path, browser):
+    system = ch.System(
+        [ch.Body(HOSTILE, 1.0, (0.3, 0.0, 0.0), (0.1, 0.2, 0.2))],
+        [ch.revolute(f"hinge {HOSTILE}", "ground", HOSTILE, axis=(0, 0, 1))],
+        name=HOSTILE,
+    )
+    file = tmp_path / "report.html"
+    ch.simulate(system, (0.0, 0.5)).report(file)
+    browser.open(file, wait="document.readyState == 'complete'")
+    assert browser.evaluate("document.querySelector('h1').textContent") == HOSTILE
+    assert browser.evaluate("document.querySelectorAll('h2').length") == 7
+    assert browser.evaluate("[...document.images].every(image => image.complete && image.naturalWidth > 100)")
+    browser.evaluate("document.querySelector('iframe').scrollIntoView(), 0")
+    browser.evaluate("new Promise(done => setTimeout(done, 500))")
+    assert browser.complaints() == []
+    assert {url.split(":")[0] for url in browser.requests()} <= {"file", "data", "about"}
+
+
+def test_a_run_without_points_has_a_report():
+    system = ch.System(
+        [ch.Body("rod", 1.0, (0.3, 0.0, 0.0), (0.1, 0.2, 0.2))], [ch.revolute("a", "ground", "rod", axis=(0, 0, 1))]
+    )
+    run = ch.simulate(system, (0.0, 0.1))
+    empty = run.part(slice(0, 0))
+    text = report(empty)
+    assert "There is no point to draw" in text
+    assert "certificate NOT passed" in text
+
+
+def test_every_method_for_mechanisms_is_cited():
+    known = [*vars(constrained_method).values(), *vars(method).values()]
+    kinds = {kind for kind in known if isinstance(kind, type) and is_dataclass(kind) and hasattr(kind, "order")}
+    assert {kind for kind in kinds if any(f.name == "tolerance" for f in fields(kind))} <= set(METHODS)
+    assert all(re.search(r"\b(19|20)\d\d\b", text) for text in (*METHODS.values(), OVERVIEW))
+
+
+def test_the_program_comes_first(runs):
+    found = citations(runs["absolute"], "9.9")
+    assert found[0].startswith("chasles 9.9")
+    assert len(found) == 3

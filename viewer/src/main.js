@@ -1,0 +1,148 @@
+// The page: reads its data, builds the views, and keeps time.
+import * as THREE from "three";
+import { Charts } from "./curves.js";
+import { followRun } from "./live.js";
+import { Panel } from "./panel.js";
+import { Stage, rendererOf } from "./stage.js";
+import { Transport } from "./transport.js";
+import { View } from "./view.js";
+
+const $ = (id) => document.getElementById(id);
+
+async function load() {
+  const inside = JSON.parse($("data").textContent);
+  if (inside) return inside;
+  $("message").textContent = "reading the run…";
+  for (;;) {
+    const answer = await fetch("data");
+    if (answer.ok) return answer.json();
+    if (answer.status !== 503) throw new Error(await answer.text());
+    $("message").textContent = await answer.text(); // it will come
+    await new Promise((resolve) => setTimeout(resolve, 500));
+  }
+}
+
+function theme(choice) {
+  document.documentElement.dataset.theme = choice;
+  return choice === "dark";
+}
+
+function startTheme(query) {
+  const asked = query.get("theme");
+  const dark = window.matchMedia("(prefers-color-scheme: dark)");
+  let kept = null;
+  try {
+    kept = localStorage.getItem("chasles-theme"); // not there in a sandbox
+  } catch {}
+  const choice = ["light", "dark"].includes(asked) ? asked : kept;
+  return { dark: theme(choice ?? (dark.matches ? "dark" : "light")), system: dark, chosen: Boolean(choice) };
+}
+
+async function start() {
+  const query = new URLSearchParams(location.search);
+  const look = startTheme(query);
+  const loading = load();
+  const renderer = rendererOf($("scene"));
+  const data = await loading;
+  const views = data.runs.map((run) => new View(run));
+  const page = (window.chasles = { data, views, query, dark: look.dark, trails: 0, selected: null, frames: 0, drawn: [], ready: false });
+
+  await Promise.all(
+    views.map(async (view) => {
+      await view.build();
+      const [first, ...rest] = view.run.motion.blocks;
+      if (first) await view.motion.add(first);
+      view.later = (async () => {
+        for (const block of rest) await view.motion.add(block);
+      })();
+    }),
+  );
+
+  let asked = true; // not before all is there
+  page.redraw = () => {
+    if (asked) return;
+    asked = true;
+    requestAnimationFrame(tick);
+  };
+
+  page.span = () => [
+    Math.min(...views.map(({ run }) => run.span[0])),
+    Math.max(...views.map(({ run }) => run.span[1])),
+  ];
+  page.transport = new Transport(page);
+  page.stage = new Stage(renderer, views, page.redraw);
+  page.charts = new Charts(page);
+  page.panel = new Panel(page);
+  await page.charts.load();
+
+  page.paint = (dark) => {
+    page.dark = dark;
+    theme(dark ? "dark" : "light");
+    for (const view of views) view.paint(dark);
+    page.charts.render();
+    page.redraw();
+  };
+  look.system.addEventListener("change", (event) => {
+    if (!look.chosen) page.paint(event.matches);
+  });
+  page.turnLights = () => {
+    look.chosen = true;
+    page.paint(!page.dark);
+    try {
+      localStorage.setItem("chasles-theme", page.dark ? "dark" : "light");
+    } catch {}
+  };
+
+  const screen = new THREE.Vector2();
+  page.seek = (time) => {
+    for (const view of views) {
+      view.seek(Math.min(Math.max(time, view.run.span[0]), view.run.span[1]));
+    }
+  };
+
+  function tick(now) {
+    asked = false;
+    const began = performance.now();
+    const playing = page.transport.advance(now);
+    const { time } = page.transport;
+    page.stage.adapt(now, playing);
+    page.seek(time);
+    const [, , width, height] = page.stage.region(0);
+    screen.set(width, height);
+    const [first, last] = page.span();
+    for (const view of views) view.drawTrails(Math.min(time, view.run.span[1]), page.trails * (last - first), screen);
+    const moving = page.stage.draw();
+    page.panel.place();
+    page.charts.cursor(time);
+    page.frames += 1;
+    page.drawn.push(performance.now() - began);
+    if (page.drawn.length > 600) page.drawn.shift();
+    if (page.frames === 1) page.first = performance.timeOrigin + performance.now();
+    if (playing || moving) page.redraw();
+  }
+
+  const at = Number.parseFloat(query.get("t") ?? "");
+  page.transport.set(Number.isFinite(at) ? at : page.span()[0]);
+  page.paint(page.dark);
+  const calm = window.matchMedia("(prefers-reduced-motion: reduce)").matches;
+  if (!Number.isFinite(at) && !calm && !data.live && query.get("play") !== "0") page.transport.play();
+  $("message").textContent = "";
+  asked = false;
+  page.redraw();
+  await Promise.all(views.map((view) => view.later));
+  page.redraw();
+  if (data.live) followRun(page);
+
+  // for tests and for the curious: what is drawn
+  page.ready = true;
+  page.pose = (run, name) => {
+    const body = views[run].bodies.find((one) => one.data.name === name);
+    body.group.updateWorldMatrix(true, false);
+    return body.group.matrixWorld.elements.slice();
+  };
+}
+
+start().catch((error) => {
+  $("message").textContent = `The page cannot be shown: ${error.message}`;
+  console.error(error);
+});

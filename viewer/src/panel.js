@@ -1,0 +1,394 @@
+// The list of bodies, what is shown, the certificate, labels over the scene, and the keyboard.
+import * as THREE from "three";
+
+const $ = (id) => document.getElementById(id);
+const LAYERS = [
+  ["joints", "Joints", "J", true],
+  ["axes", "Axes", "A", false],
+  ["frames", "Frames", "E", false],
+  ["reactions", "Reactions", "R", false],
+  ["gravity", "Weights", "G", false],
+  ["labels", "Names", "N", false],
+  ["ground", "Ground", "B", true],
+];
+const HELP = [
+  ["Space", "play, pause"],
+  ["← →", "step; with Shift ten steps"],
+  ["Home, End", "first, last time"],
+  ["[ ]", "slower, faster"],
+  ["L", "loop"],
+  ["C", "frame the whole motion"],
+  ["X Y Z", "look along an axis"],
+  ["↑ ↓", "choose a body in the list"],
+  ["F, H", "follow or hide the chosen body"],
+  ["T", "trails"],
+  ...LAYERS.map(([, name, key]) => [key, name.toLowerCase()]),
+  ["P", "panel"],
+  ["D", "light or dark"],
+];
+const point = new THREE.Vector3();
+
+export class Panel {
+  constructor(page) {
+    this.page = page;
+    this.shown = Object.fromEntries(LAYERS.map(([id, , , on]) => [id, on]));
+    this.names = [...new Set(page.views.flatMap((view) => view.bodies.map((body) => body.data.name)))];
+    this.labels = new Map();
+    this.head();
+    this.list();
+    this.layers();
+    this.certificate();
+    this.exactness();
+    this.trails();
+    this.keys();
+    $("toggle-panel").addEventListener("click", () => this.toggle());
+    $("reset").addEventListener("click", () => this.frame());
+    $("theme-button").addEventListener("click", () => page.turnLights());
+    $("help-button").addEventListener("click", () => $("help").showModal());
+    $("help-close").addEventListener("click", () => $("help").close());
+    $("verdict").addEventListener("click", () => {
+      this.toggle(true);
+      $("certificate-section").scrollIntoView();
+    });
+    if (window.innerWidth <= 760) this.toggle(false);
+    const canvas = $("scene");
+    let down = null;
+    canvas.addEventListener("pointerdown", (event) => (down = [event.clientX, event.clientY]));
+    canvas.addEventListener("pointerup", (event) => {
+      if (!down || Math.hypot(event.clientX - down[0], event.clientY - down[1]) > 4) return;
+      const hit = page.stage.pick(event.clientX, event.clientY);
+      this.select(hit ? hit[1].data.name : null);
+    });
+  }
+
+  head() {
+    const { runs } = this.page.data;
+    $("name").textContent = [...new Set(runs.map((run) => run.name))].join(" | ");
+    $("method").textContent = runs.length === 1 ? runs[0].label : "";
+    if (runs.length > 1) {
+      $("captions").replaceChildren(
+        ...runs.map((run, k) => {
+          const box = document.createElement("div");
+          const text = document.createElement("span");
+          const dash = ["solid", "dashed", "dotted", "dash-dotted"][k] ?? "";
+          text.textContent = run.label;
+          text.title = `${dash} lines in the charts`;
+          const line = document.createElement("i");
+          line.className = dash;
+          text.prepend(line);
+          box.append(text);
+          return box;
+        }),
+      );
+    }
+    this.verdict();
+  }
+
+  verdict() {
+    const { runs } = this.page.data;
+    const judged = runs.map((run) => run.certificate).filter(Boolean);
+    $("verdict").hidden = !judged.length;
+    const good = judged.every((certificate) => certificate.passed);
+    $("verdict").classList.toggle("bad", !good);
+    const what = document.createElement("span");
+    what.textContent = "certificate ";
+    $("verdict").replaceChildren(good ? "✓ " : "✗ ", what, good ? "passed" : "not passed");
+    $("live").hidden = runs.every((run) => run.ended);
+  }
+
+  // ------------------------------------------------------------ bodies
+
+  list() {
+    $("filter").hidden = this.names.length < 12;
+    $("filter").addEventListener("input", () => {
+      const wanted = $("filter").value.toLowerCase();
+      for (const item of this.items.values()) item.row.hidden = !item.name.toLowerCase().includes(wanted);
+    });
+    this.items = new Map();
+    for (const name of this.names) {
+      const body = this.find(name);
+      const row = document.createElement("li");
+      const pick = document.createElement("button");
+      pick.className = "pick";
+      const swatch = document.createElement("i");
+      swatch.className = "swatch";
+      swatch.style.background = `#${new THREE.Color().setRGB(...body.data.colour.slice(0, 3), THREE.SRGBColorSpace).getHexString()}`;
+      const text = document.createElement("span");
+      text.textContent = name;
+      pick.title = name;
+      pick.append(swatch, text);
+      pick.addEventListener("click", () => this.select(this.page.selected === name ? null : name));
+      const follow = icon("target", `Follow ${name}`, () => this.follow(name));
+      const hide = icon("eye", `Hide ${name}`, () => this.hide(name));
+      row.append(pick, follow, hide);
+      $("bodies").append(row);
+      this.items.set(name, { name, row, pick, follow, hide });
+    }
+  }
+
+  find(name) {
+    for (const view of this.page.views) {
+      const body = view.bodies.find((one) => one.data.name === name);
+      if (body) return body;
+    }
+    return null;
+  }
+
+  select(name) {
+    this.page.selected = name;
+    for (const item of this.items.values()) {
+      item.row.classList.toggle("selected", item.name === name);
+      item.pick.setAttribute("aria-pressed", String(item.name === name));
+    }
+    for (const view of this.page.views) view.highlight(name);
+    if (name !== null) {
+      this.items.get(name).row.scrollIntoView({ block: "nearest" });
+      const { scene } = this.page.data.runs[0];
+      const index = scene.bodies.findIndex((body) => body.name === name);
+      const joint = scene.joints.find((one) => one.child === index);
+      if (joint) this.page.charts.chooseJoint(joint.name);
+    }
+    this.chooseTrails();
+    this.page.redraw();
+  }
+
+  hide(name) {
+    let off = false;
+    for (const view of this.page.views) {
+      for (const body of view.bodies) {
+        if (body.data.name !== name) continue;
+        body.shown = !body.shown;
+        body.group.visible = body.shown;
+        off = !body.shown;
+      }
+    }
+    const { row, hide } = this.items.get(name);
+    row.classList.toggle("off", off);
+    hide.setAttribute("aria-pressed", String(off));
+    hide.querySelector("use").setAttribute("href", off ? "#i-hidden" : "#i-eye");
+    this.page.redraw();
+  }
+
+  follow(name) {
+    const [view] = this.page.views;
+    const index = view.bodies.findIndex((body) => body.data.name === name);
+    const { stage } = this.page;
+    const on = index >= 0 && !(stage.followed && stage.followed.body === index);
+    stage.follow(view, on ? index : null);
+    for (const item of this.items.values()) item.follow.setAttribute("aria-pressed", String(on && item.name === name));
+    this.page.redraw();
+  }
+
+  // ------------------------------------------------------------ what is shown
+
+  layers() {
+    this.switches = new Map();
+    for (const [id, text, key] of LAYERS) {
+      const has = id === "labels" || this.page.views.some((view) => view.layers[id].length);
+      if (!has) continue;
+      const button = document.createElement("button");
+      button.textContent = text;
+      button.title = `${text} (${key})`;
+      button.addEventListener("click", () => this.layer(id, !this.shown[id]));
+      $("layers").append(button);
+      this.switches.set(id, button);
+      this.layer(id, this.shown[id]);
+    }
+  }
+
+  layer(id, on) {
+    if (!this.switches.has(id)) return;
+    this.shown[id] = on;
+    this.switches.get(id).setAttribute("aria-pressed", String(on));
+    if (id !== "labels") for (const view of this.page.views) view.show(id, on);
+    this.page.redraw();
+  }
+
+  trails() {
+    const [first, last] = this.page.span();
+    const start = last - first <= 12 ? "1" : last - first <= 60 ? "0.25" : "0.05";
+    $("trails").value = start;
+    this.page.trails = Number(start);
+    $("trails").addEventListener("change", () => {
+      this.page.trails = Number($("trails").value);
+      this.page.redraw();
+    });
+    this.chooseTrails();
+  }
+
+  chooseTrails() {
+    for (const view of this.page.views) {
+      const chosen = view.bodies.findIndex((body) => body.data.name === this.page.selected);
+      view.setTrails(new Set(chosen >= 0 ? [chosen] : view.leaves()));
+    }
+  }
+
+  frame() {
+    this.page.stage.followed = null;
+    for (const item of this.items.values()) item.follow.setAttribute("aria-pressed", "false");
+    this.page.stage.frame();
+    this.page.redraw();
+  }
+
+  toggle(open = document.body.classList.contains("closed")) {
+    document.body.classList.toggle("closed", !open);
+    $("side").hidden = !open;
+    $("toggle-panel").setAttribute("aria-expanded", String(open));
+  }
+
+  // ------------------------------------------------------------ texts
+
+  certificate() {
+    const { runs } = this.page.data;
+    const tables = runs.filter((run) => run.certificate).map((run) => {
+      const table = document.createElement("table");
+      if (runs.length > 1) table.createCaption().textContent = run.label;
+      for (const { name, shown, tolerance, passed, note } of run.certificate.findings) {
+        const row = table.insertRow();
+        const what = row.insertCell();
+        what.textContent = name;
+        const more = document.createElement("span");
+        more.className = "note";
+        more.textContent = note;
+        what.append(more);
+        const value = row.insertCell();
+        value.className = `value ${tolerance === null ? "" : passed ? "good" : "bad"}`;
+        value.textContent = tolerance === null ? shown : `${passed ? "✓" : "✗"} ${shown}`;
+        if (tolerance !== null) value.title = `at most ${tolerance.toExponential(0)}`;
+      }
+      const row = table.insertRow();
+      const cell = row.insertCell();
+      cell.colSpan = 2;
+      cell.textContent = run.certificate.ended;
+      return table;
+    });
+    $("certificate").replaceChildren(...tables);
+    $("certificate-section").hidden = !tables.length;
+  }
+
+  exactness() {
+    const lines = this.page.data.runs.map((run) => {
+      const { motion, scene } = run;
+      if (!motion.blocks.length) return "One saved time.";
+      const curve = motion.curve ? "the saved poses and the curve of the integrator between them" : "the saved poses; the file has no curve between them";
+      const error = `${motion.error[0].toExponential(1)} (orientation) and ${motion.error[1].toExponential(1)} m (position)`;
+      return `Drawn are polynomials through ${curve}: largest difference ${error} at ${motion.checked} times. ${scene.notes.join(". ")}`;
+    });
+    $("exactness").textContent = lines.join(" ");
+  }
+
+  // names over the bodies
+  place() {
+    const { stage, views, selected } = this.page;
+    const wanted = new Map();
+    views.forEach((view, k) => {
+      view.bodies.forEach((body) => {
+        const { name, com } = body.data;
+        if (!body.shown || !(this.shown.labels || name === selected)) return;
+        point.set(...com).applyMatrix4(body.group.matrix);
+        const at = stage.onScreen(k, point);
+        if (at) wanted.set(`${k} ${name}`, [name, at]);
+      });
+    });
+    for (const [key, span] of this.labels) {
+      if (wanted.has(key)) continue;
+      span.remove();
+      this.labels.delete(key);
+    }
+    for (const [key, [name, [x, y]]] of wanted) {
+      if (!this.labels.has(key)) {
+        const span = document.createElement("span");
+        span.textContent = name;
+        $("labels").append(span);
+        this.labels.set(key, span);
+      }
+      this.labels.get(key).style.transform = `translate(${x + 12}px, ${y - 26}px)`;
+    }
+  }
+
+  // ------------------------------------------------------------ keyboard
+
+  keys() {
+    const list = document.querySelector("#help dl");
+    for (const [key, what] of HELP) {
+      const term = document.createElement("dt");
+      term.textContent = key;
+      const text = document.createElement("dd");
+      text.textContent = what;
+      list.append(term, text);
+    }
+    document.addEventListener("keydown", (event) => {
+      if (event.ctrlKey || event.metaKey || event.altKey || $("help").open) return;
+      const typing = event.target.closest?.("input[type=search], select");
+      const onButton = event.target.closest?.("button");
+      if (typing || (onButton && (event.key === " " || event.key === "Enter"))) return;
+      if (event.target.id === "scrub" && event.key.startsWith("Arrow")) event.preventDefault();
+      if (this.key(event)) event.preventDefault();
+    });
+  }
+
+  key({ key, shiftKey }) {
+    const { transport } = this.page;
+    const [first, last] = this.page.span();
+    const action = {
+      " ": () => transport.toggle(),
+      ArrowLeft: () => transport.step(shiftKey ? -10 : -1),
+      ArrowRight: () => transport.step(shiftKey ? 10 : 1),
+      ArrowUp: () => this.next(-1),
+      ArrowDown: () => this.next(1),
+      Home: () => transport.go(first),
+      End: () => transport.go(last),
+      "[": () => transport.changeSpeed(-1),
+      "]": () => transport.changeSpeed(1),
+      l: () => transport.setLoop(!transport.loop),
+      c: () => this.frame(),
+      d: () => this.page.turnLights(),
+      p: () => this.toggle(),
+      f: () => this.page.selected !== null && this.follow(this.page.selected),
+      h: () => this.page.selected !== null && this.hide(this.page.selected),
+      t: () => {
+        $("trails").value = this.page.trails ? "0" : "1";
+        $("trails").dispatchEvent(new Event("change"));
+      },
+      x: () => this.look(0),
+      y: () => this.look(1),
+      z: () => this.look(2),
+      "?": () => $("help").showModal(),
+      Escape: () => this.select(null),
+      ...Object.fromEntries(LAYERS.map(([id, , letter]) => [letter.toLowerCase(), () => this.layer(id, !this.shown[id])])),
+    }[key.length === 1 ? key.toLowerCase() : key];
+    action?.();
+    return Boolean(action);
+  }
+
+  next(by) {
+    const at = this.names.indexOf(this.page.selected);
+    const index = at < 0 ? (by > 0 ? 0 : this.names.length - 1) : (at + by + this.names.length) % this.names.length;
+    this.select(this.names[index] ?? null);
+  }
+
+  look(axis) {
+    const { stage } = this.page;
+    const direction = new THREE.Vector3().setComponent(axis, 1);
+    if (Math.abs(direction.dot(stage.camera.up)) > 0.9) direction.addScaledVector(new THREE.Vector3(0.003, -0.003, 0.003), 1);
+    if (axis === 1 && Math.abs(stage.camera.up.y) < 0.9) direction.negate();
+    const distance = stage.camera.position.distanceTo(stage.controls.target);
+    stage.camera.position.copy(stage.controls.target).addScaledVector(direction.normalize(), distance);
+    this.page.redraw();
+  }
+}
+
+function icon(name, label, action) {
+  const button = document.createElement("button");
+  button.className = "icon";
+  button.setAttribute("aria-label", label);
+  button.title = label;
+  button.setAttribute("aria-pressed", "false");
+  const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+  const use = document.createElementNS("http://www.w3.org/2000/svg", "use");
+  use.setAttribute("href", `#i-${name}`);
+  svg.append(use);
+  button.append(svg);
+  button.addEventListener("click", action);
+  return button;
+}
