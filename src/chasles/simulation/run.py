@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
@@ -80,7 +81,7 @@ class FrameMotion:
 
 
 @dataclass(frozen=True, repr=False)
-class SolvedRun:
+class SolvedRun(ABC):
     """What every run has: the solution and how it ended, and its certificate."""
 
     dynamics: Any
@@ -120,8 +121,9 @@ class SolvedRun:
             return Energies(*(self.stored[item.name] for item in fields(Energies)))
         return Energies(*self.collected(lambda part: [getattr(part._energies(), f.name) for f in fields(Energies)]))
 
+    @abstractmethod
     def _energies(self) -> Energies:
-        raise NotImplementedError
+        """Energies of a run, or part of one, that fits into memory."""
 
     # ------------------------------------------------------------ in parts, for runs larger than memory
 

@@ -14,6 +14,7 @@ from chasles.integrate.constrained_method import BLieDF, GeneralizedAlpha
 from chasles.integrate.fixed_step import Schedule
 from chasles.integrate.method import RKMK
 from chasles.integrate.problem import LieODE
+from chasles.integrate.run import whole_or_nothing
 from chasles.integrate.solve import solve
 from chasles.lie import pose as pose_group
 from chasles.lie import se3, so3
@@ -105,7 +106,8 @@ def exact_points(problem: BodyDynamics, t: float, times: Sequence[float], y: np.
     points = []
     for end in times:  # each the end of a run: in between, the curve would be of order 4 only
         tight: dict[str, Any] = {"rtol": 1e-13, "atol": 1e-13, "save": "final", "progress": False}
-        y = solve(projected, RKMK("dop853"), (t, end), y, **tight).y[-1]
+        with whole_or_nothing():
+            y = solve(projected, RKMK("dop853"), (t, end), y, **tight).y[-1]
         points.append(y)
         t = end
     return np.array(points)

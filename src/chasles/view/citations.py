@@ -6,7 +6,7 @@ from typing import Any
 
 from chasles.integrate.constrained_method import BLieDF, EnergyMomentum, GeneralizedAlpha, HalfExplicit, Rattle
 from chasles.integrate.gauss import Gauss, LieMidpoint
-from chasles.integrate.method import RKMK, CommutatorFree, CrouchGrossman, LowStorage
+from chasles.integrate.method import COMMUTATOR_FREE, CROUCH_GROSSMAN, RKMK, Exponentials
 from chasles.simulation.body_run import BodyRun
 
 TREES = (
@@ -21,14 +21,17 @@ OVERVIEW = (
     "E. Celledoni, E. Çokaj, A. Leone, D. Murari, B. Owren, Lie group integrators for mechanical systems. "
     "International Journal of Computer Mathematics 99(1), 2022."
 )
+FREE = (
+    "E. Celledoni, A. Marthinsen, B. Owren, Commutator-free Lie group methods. Future Generation Computer Systems 19, "
+    "341–352, 2003."
+)
+EXPONENTIALS = (
+    "P. E. Crouch, R. Grossman, Numerical integration of ordinary differential equations on manifolds. Journal of "
+    "Nonlinear Science 3, 1–33, 1993."
+)
 METHODS: dict[type, str] = {
     RKMK: "H. Munthe-Kaas, High order Runge-Kutta methods on manifolds. Applied Numerical Mathematics 29, 115–127, "
     "1999.",
-    CommutatorFree: "E. Celledoni, A. Marthinsen, B. Owren, Commutator-free Lie group methods. Future Generation "
-    "Computer Systems 19, 341–352, 2003.",
-    CrouchGrossman: "P. E. Crouch, R. Grossman, Numerical integration of ordinary differential equations on manifolds. "
-    "Journal of Nonlinear Science 3, 1–33, 1993.",
-    LowStorage: OVERVIEW,
     Gauss: OVERVIEW,
     LieMidpoint: OVERVIEW,
     GeneralizedAlpha: "O. Brüls, A. Cardona, M. Arnold, Lie group generalized-α time integration of constrained "
@@ -44,9 +47,16 @@ METHODS: dict[type, str] = {
 }
 
 
+def published(method: Any) -> str:
+    """Where a method was published."""
+    if isinstance(method, Exponentials):
+        return FREE if method.name in COMMUTATOR_FREE else EXPONENTIALS if method.name in CROUCH_GROSSMAN else OVERVIEW
+    return METHODS.get(type(method), OVERVIEW)
+
+
 def citations(run: Any, version: str) -> list[str]:
     """What to cite if a run is published: the program, the formulation, the method."""
     program = f"chasles {version}, The chasles developers: the dynamics of mechanisms on Lie groups. Computer program."
     formulation = SPACES if isinstance(run, BodyRun) else TREES
-    found = [program, formulation, METHODS.get(type(run.solution.method), OVERVIEW)]
+    found = [program, formulation, published(run.solution.method)]
     return list(dict.fromkeys(found))
