@@ -185,7 +185,7 @@ def test_redundant_constraints_are_named_and_move_as_the_others():
     poses, twists = loops.four_bar_poses(START), loops.four_bar_twists(START, SPEED)
     system = loops.four_bar("revolute")
     assert set(system.compile("absolute").examine(poses)) >= set("ACD")
-    more = {"coordinates": "absolute", "method": ch.RKMK("rk4"), "step": 0.0025}
+    more = {"coordinates": "absolute", "method": ch.RKMK("dop853"), "step": 0.0025}
     run = ch.simulate(system, (0.0, 1.0), poses=poses, twists=twists, **more)
     again = ch.simulate(system, (0.0, 1.0), poses=poses, twists=twists, assemble=True, **more)
     same = ch.simulate(loops.four_bar(), (0.0, 1.0), poses=poses, twists=twists, **more)

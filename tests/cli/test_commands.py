@@ -256,7 +256,22 @@ print("looked for:", *looked, file=sys.stderr)
 """
 
 
-def test_warm_compiles_everything_and_cleans_up(tmp_path):
+def test_warm_cleans_up_and_says_where_code_is(tmp_path, monkeypatch, capsys):
+    from chasles.cli import warm
+    from chasles.kernel import cache
+
+    stale, done = tmp_path / ("0" * 16), []
+    stale.mkdir()
+    monkeypatch.setattr(cache, "outdated", lambda: [stale])
+    monkeypatch.setattr(warm, "all_tasks", lambda: [("one", lambda: done.append(1)), ("two", lambda: done.append(2))])
+    warm.warm(clean=True)
+    assert done == [1, 2]
+    assert not stale.exists()
+    assert "2 tasks" in capsys.readouterr().out
+
+
+@pytest.mark.study
+def test_warm_compiles_everything(tmp_path):
     """After `chasles warm` no model of the gallery needs a function that was not compiled, with any method.
 
     The folder has links to those of the ordinary cache, so it costs little when the other tests ran, and code of other

@@ -208,3 +208,9 @@ def test_nothing_is_left_of_a_file_without_triangles(tmp_path):
         vertices, triangles = read_mesh(written(tmp_path, name, content))
         assert (vertices.shape, triangles.shape) == ((0, 3), (0, 3))
     assert collada.INSTANCES == 10_000
+
+
+def test_lines_that_go_on_for_ever_and_points_placed_often_are_refused(tmp_path, monkeypatch):
+    endless = written(tmp_path, "a.obj", b"f 1 \\\n" * 300_000 + b"2 3\n")
+    with pytest.raises(ModelFileError, match="longer than 1000000 bytes"):
+        read_mesh(endless)

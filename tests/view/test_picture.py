@@ -40,7 +40,7 @@ def test_the_mechanism_is_drawn_where_it_is(run):
         )
         column, row, _ = film.camera.project(place, 320, 240)[0]
         image = film.image(t).astype(int)
-        rows, columns = np.nonzero(image[..., 0] - image[..., 1] > 70)
+        rows, columns = np.nonzero((image[..., 0] > 80) & (image[..., 1] < 0.25 * image[..., 0]))  # the rod is paler
         assert abs(columns.mean() - column) < 1.5
         assert abs(rows.mean() - row) < 1.5
 
@@ -135,3 +135,20 @@ def test_the_command(tmp_path, monkeypatch, capsys):
     with Image.open("run.gif") as film:
         assert film.n_frames == 6
     assert capsys.readouterr().out == "wrote run.gif\n"
+
+
+def test_the_last_frame_of_a_film_is_in_the_run(run):
+    """0.1 · 3 is more than 0.3."""
+    film = Film(run.part(slice(None)), (32, 32))
+    film.first, film.last = 0.0, 0.3
+    assert animation.moments(film, 0.1, None)[-1] == 0.3
+
+
+def test_a_run_with_points_too_far_apart_for_a_curve_is_drawn():
+    """Its top turns by several turns between saved points."""
+    sparse = CASES["fixed"](1.0, save=250)
+    with pytest.raises(ValueError, match="half a turn"):
+        sparse.solution(0.3)
+    saved = sparse.mechanism.poses(sparse.q)
+    np.testing.assert_allclose(poses_at(sparse, sparse.t), saved, atol=1e-12)
+    assert sparse.picture(0.3, size=(48, 48)).size == (48, 48)

@@ -317,3 +317,15 @@ def test_what_the_command_refuses(tmp_path, monkeypatch):
         command(["run.h5"], change=["a=1"])
     command(["run.h5", "run.h5", "balance"])
     assert (tmp_path / "run.png").is_file()
+
+
+def test_curves_in_a_plane_keep_their_shape():
+    """A circle that is gone round many times: no chord cuts through it."""
+    angle = np.linspace(0.0, 400.0, 200_001)
+    circle = np.stack([np.cos(angle), 3.0 * np.sin(angle)], axis=1)
+    rows = reduce.apart(circle)
+    kept_part = circle[rows] / [1.0, 3.0]
+    middles = 0.5 * (kept_part[1:] + kept_part[:-1])
+    assert len(rows) < len(circle)
+    assert np.linalg.norm(middles, axis=1).min() > 1 - 1e-4
+    assert (rows[0], rows[-1]) == (0, len(circle) - 1)

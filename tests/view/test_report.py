@@ -95,3 +95,11 @@ def test_the_program_comes_first(runs):
     found = citations(runs["absolute"], "9.9")
     assert found[0].startswith("chasles 9.9")
     assert len(found) == 3
+
+
+def test_saved_times_are_not_in_a_model_file():
+    system = ch.System(
+        [ch.Body("rod", 1.0, (0.3, 0, 0), (0.1, 0.2, 0.2))], [ch.revolute("a", "ground", "rod", axis=(0, 0, 1))]
+    )
+    run = ch.simulate(system, (0.0, 0.3), save=np.linspace(0.0, 0.3, 7))
+    assert repeated(run)[1] == ["the 7 times that were saved"]

@@ -262,6 +262,12 @@ export class Panel {
       cell.textContent = run.certificate.ended;
       return table;
     });
+    for (const run of runs.filter((run) => !run.certificate && run.message)) {
+      const said = document.createElement("p"); // it goes on, was killed, or failed
+      said.className = "note";
+      said.textContent = run.message;
+      tables.push(said);
+    }
     $("certificate").replaceChildren(...tables);
     $("certificate-section").hidden = !tables.length;
   }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import warnings
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -81,10 +82,6 @@ def run(
             names = space or [options.get("coordinates", study.options.get("coordinates", "relative"))]
         interrupted = any("interrupted at" in found.message for found in runs)
         certificates = [found.certificate for found in runs]
-        if output is not None or resume:
-            from chasles.view.kept import prepare
-
-            prepare(output or Path(model), runs[0])  # for `chasles view`
     if json_output:
         rows = [summary(name, found) for name, found in zip(names, runs, strict=True)]
         print(json.dumps({"model": runs[0].mechanism.system.name, "runs": rows}, indent=2))
@@ -94,6 +91,11 @@ def run(
             console.print(str(certificate), markup=False, highlight=False, soft_wrap=True)
         if len(runs) > 1:
             console.print(comparison(names, runs))
+    if (output is not None or resume) and not interrupted:
+        from chasles.view.kept import prepare
+
+        with suppress(KeyboardInterrupt):  # all is done; this is for the first `chasles view`
+            prepare(output or Path(model), runs[0])
     if interrupted:
         kept = f", and in {output or model}" if output or resume else "; with -o FILE it could have been continued"
         print(f"interrupted; what was computed is above{kept}", file=sys.stderr)

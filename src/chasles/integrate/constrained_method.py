@@ -25,7 +25,8 @@ class GeneralizedAlpha:
     of constraints would oscillate without bound. `index` 2 (stabilised: position and velocity constraints both hold) or
     3 (positions only; velocities are off by O(h²)). `local`: velocities from the coordinates of the step, which makes
     the error several times smaller at no cost; False is the form of Brüls, Cardona and Arnold. `metric`: in which
-    positions are corrected with index 2: "mass" (which does not depend on units and frames), or "unit", of the papers.
+    positions are corrected with index 2: "mass" (which does not depend on units and frames), or "unit", of the papers;
+    redundant constraints make index 2 to index 3 with velocities projected, where it has no part.
     `tolerance` of Newton's method, of the velocities. `project_velocity`, with index 2: bring velocities onto the
     constraints to rounding, where they hold to the tolerance else.
     """

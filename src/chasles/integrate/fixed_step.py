@@ -120,7 +120,7 @@ class FixedRun(Run):
         self.saved_t, self.saved_y = np.empty(rows), np.empty((rows, *y.shape), dtype=y.dtype)
         self.saved_f, self.saved_x = np.empty((rows, dimension)), np.zeros((rows, dimension))
         self.by_time, self.at_times = every is None, list[tuple[float, np.ndarray]]()
-        self.ended_early = False  # by an event
+        self.ended_early, self.resumed = False, False  # ended by an event; begun by a checkpoint
         self.counts = np.zeros(COUNTS.size, dtype=np.int64)
         self.history = np.zeros((2, ITERATIONS))
         self.times = np.array([plan.start, plan.end, plan.step, plan.last, 1.0])
@@ -157,6 +157,13 @@ class FixedRun(Run):
         self.saved_t[0], self.saved_y[0], self.saved_f[0] = self.start, y, f
         self.counts[COUNTS.rows], self.counts[COUNTS.evaluations] = 1, 1
         self._save_until(self.start)
+
+    def make_room(self, row: int) -> None:
+        """Room for a row that is saved."""
+        while row >= len(self.saved_t):
+            for name in ("saved_t", "saved_y", "saved_f", "saved_x"):
+                array = getattr(self, name)
+                setattr(self, name, np.concatenate([array, np.zeros_like(array)]))
 
     def save_step(self) -> None:
         """Count a step that a loop in Python has taken, and save its point if it is its turn."""
@@ -239,7 +246,9 @@ class FixedRun(Run):
     def _end_at(self, occurrence: Occurrence, t: float, y: np.ndarray) -> None:
         """Make a terminal event the last saved point, in place of the end of the step if that was saved."""
         rows = int(self.counts[COUNTS.rows])
-        row = rows - 1 if self.saved_t[rows - 1] == self.time and rows > 1 else rows
+        replaces = rows > (0 if self.resumed else 1) and self.saved_t[rows - 1] == self.time
+        row = rows - 1 if replaces else rows
+        self.make_room(row)
         if occurrence.t != t:
             shorter = self._shorter(t, y, occurrence.t)
             for name in ("saved_t", "saved_y", "saved_f", "saved_x"):
@@ -254,7 +263,7 @@ class FixedRun(Run):
 
     def restore(self, checkpoint: dict[str, np.ndarray]) -> None:
         super().restore(checkpoint)
-        self.counts[COUNTS.rows] = 0
+        self.counts[COUNTS.rows], self.resumed = 0, True
         sign = 1.0 if self.end >= self.start else -1.0
         self.wanted, self.at_times = self.wanted[sign * (self.wanted - self.time) > 0], []
 
@@ -311,12 +320,16 @@ class FixedRun(Run):
         """What to try after a failure."""
         return ADVICE[status]
 
-    def _fail(self, status: int) -> NoReturn:
+    def step_at_hand(self) -> tuple[str, float]:
+        """Which step is taken, and how long it is."""
         k, plan = self.steps, self.plan
-        h = plan.last if k + 1 == plan.steps else plan.step
+        return f"step {k + 1} of {plan.steps}", plan.last if k + 1 == plan.steps else plan.step
+
+    def _fail(self, status: int) -> NoReturn:
+        which, h = self.step_at_hand()
         residuals, corrections, said = self.tried()
         message = (
-            f"{self.caller}: {FOUND[status]} in step {k + 1} of {plan.steps}, t = {self.time:.8g}, h = {h:.3g}, "
+            f"{self.caller}: {FOUND[status]} in {which}, t = {self.time:.8g}, h = {h:.3g}, "
             f"{self.method}{said}; {self.advice(status)}"
         )
         raise StepError(message, self.time, h, residuals, corrections, self.solution(False, message))

@@ -18,7 +18,7 @@ from chasles.io.values import LARGEST as LARGEST_NUMBER
 from chasles.io.values import checked_name
 
 DEEPEST = 200  # elements within each other
-MOST = 50_000  # elements of a file
+MOST = 30_000  # elements of a file
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", re.ASCII)
 _INFINITE = {"inf": float("inf"), "+inf": float("inf"), "-inf": float("-inf")}
 LONGEST_NUMBER = 100  # characters

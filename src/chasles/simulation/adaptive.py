@@ -46,9 +46,9 @@ class AdaptiveRun(ConstrainedRun):
         self.control = CONTROL[kind]
         first = first_step(problem, start, end, np.asarray(y0, dtype=float), sum(self.tolerances), method.order)
         self.clock = np.array([start, np.copysign(first, end - start), 0.0, 0.0])
-        super().__init__(problem, method, span, y0, replace(options, step=first or 1.0))
-        # pieces never end: the loop itself saves nothing
-        self.times[:] = start, end, self.plan.step, self.plan.step, 1.0
+        # one step of the loop in all, to begin with: steps are counted and saved here, and rows are added
+        super().__init__(problem, method, span, y0, replace(options, step=abs(end - start) or 1.0), first or 1.0)
+        self.times[:] = start, end, self.first, self.first, 1.0
 
     @property
     def steps(self) -> int:
@@ -86,19 +86,20 @@ class AdaptiveRun(ConstrainedRun):
                 self.address, 1, self.p, self.packed, self.parameters, self.memory, self.work, self.counts,
                 self.history.reshape(-1), self.times, NEVER, 0, self.saved_t, self.saved_y.reshape(-1),
             )  # fmt: skip
-            if self.counts[COUNTS.status] == RUNNING:
+            status, factor = int(self.counts[COUNTS.status]), AFTER_FAILURE
+            if status == RUNNING:
                 error = self._error()
-                factor = self._factor(error)
                 if error <= 1.0:
+                    factor = self._factor(error)
                     break
-            else:
-                factor = AFTER_FAILURE
-            self.clock[CLOCK.rejected] += 1
-            self.clock[CLOCK.step] = used * min(factor, 1.0)
-            if not abs(self.clock[CLOCK.step]) > SHORTEST * abs(self.end - self.start):
-                self.counts[COUNTS.status] = max(int(self.counts[COUNTS.status]), NO_CONVERGENCE)
-                return
+                if np.isfinite(error):
+                    factor = min(self._factor(error), 1.0)
             self.memory[:] = kept
+            self.clock[CLOCK.rejected] += 1
+            self.clock[CLOCK.step] = used * factor
+            if not abs(self.clock[CLOCK.step]) > SHORTEST * abs(self.end - self.start):
+                self.counts[COUNTS.status] = NO_CONVERGENCE if status == RUNNING else status
+                return
         self.clock[CLOCK.time], self.clock[CLOCK.taken] = self.end if last else t + used, self.steps + 1
         if not last:
             self.clock[CLOCK.step] = used * factor
@@ -122,10 +123,7 @@ class AdaptiveRun(ConstrainedRun):
         if self.time != self.end and not (self.every and self.steps % self.every == 0):
             return
         row = int(self.counts[COUNTS.rows])
-        if row == len(self.saved_t):
-            for name in ("saved_t", "saved_y", "saved_f", "saved_x"):
-                array = getattr(self, name)
-                setattr(self, name, np.concatenate([array, np.zeros_like(array)]))
+        self.make_room(row)
         self.saved_t[row], self.saved_y[row] = self.time, self.point()
         self.counts[COUNTS.rows] += 1
 
@@ -134,6 +132,12 @@ class AdaptiveRun(ConstrainedRun):
         run._take(1)
         self.between += run.evaluations()
         return run
+
+    def step_at_hand(self) -> tuple[str, float]:
+        return f"step {self.steps + 1}", float(self.clock[CLOCK.step])
+
+    def advice(self, status: int) -> str:
+        return "however short the step; look at the forces and constraints there, or loosen rtol and atol"
 
     def solution(self, success: bool, message: str) -> Solution:
         return replace(super().solution(success, message), rejections=int(self.clock[CLOCK.rejected]))

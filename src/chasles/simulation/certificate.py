@@ -260,10 +260,13 @@ def _error(run: Run | BodyRun, tolerance: float) -> Finding:
     else:
         finer |= {"rtol": options["rtol"] / 100, "atol": options["atol"] / 100}
         factor, note = 1.0, f"over t = {span[0]:g} to {span[1]:g} s, by tolerances 100 times tighter"
-    with whole_or_nothing():
-        again = solve_motion(
-            run.dynamics, solution.method, span, solution.y[0], None if inputs is None else inputs[0], **finer
-        )
+    try:
+        with whole_or_nothing():
+            again = solve_motion(
+                run.dynamics, solution.method, span, solution.y[0], None if inputs is None else inputs[0], **finer
+            )
+    except ArithmeticError as error:
+        return Finding("error estimate", np.nan, tolerance, f"none: the repetition failed: {error}")
     if not again.success:
         return Finding("error estimate", np.nan, tolerance, f"none: the repetition {again.message}")
     q, v, _ = run.dynamics.split(again.y[-1])

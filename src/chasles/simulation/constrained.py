@@ -59,10 +59,14 @@ class ConstrainedRun(FixedRun):
     caller = "simulate"
     tolerances = (0.0, 0.0)  # rtol and atol of an adaptive run
 
-    def __init__(self, problem: BodyDynamics, method: Any, span, y0: np.ndarray, options: Options):
+    def __init__(
+        self, problem: BodyDynamics, method: Any, span, y0: np.ndarray, options: Options, first: float | None = None
+    ):
+        """first: the first step [s], if steps change."""
         y = np.array(y0, dtype=float)
         super().__init__(problem, method, span, options, y, 0)
-        self._first = y.copy()
+        self.first = self.plan.step if first is None else float(np.copysign(first, self.plan.step))
+        self._begin = y.copy()
         mechanism = self.mechanism = problem.mechanism
         velocities_alone = nonholonomic_rows(problem, y, check_span(span)[0])
         _refuse_nonholonomic(mechanism, method, velocities_alone)
@@ -87,13 +91,13 @@ class ConstrainedRun(FixedRun):
         stiffen = float(stiffen_address()) if mechanism.forces.table[FORCES.count] else 0.0
         q, v, _ = self.problem.split(y)
         tail = np.zeros(TAIL + mechanism.angles_counted)
-        tail[:3] = power_at_start(self.problem, self.start, y), self.plan.step, 1.0
+        tail[:3] = power_at_start(self.problem, self.start, y), self.first, 1.0
         tail[TAIL:] = rates_of_angles(self.problem, y)
         parameters: tuple[float, ...]
         parts: tuple[np.ndarray, ...]
         corrections = np.zeros(3 * mechanism.elimination.nodes)
         if isinstance(method, GeneralizedAlpha):
-            start = algorithmic_start(self.problem, method, self.start, self.plan.step, y)
+            start = algorithmic_start(self.problem, method, self.start, self.first, y)
             parameters = (method.rho, method.index, method.local, method.tolerance, stiffen, method.project_velocity)
             parameters += self.tolerances
             multipliers = self._at_nodes(start.multipliers)
@@ -164,7 +168,7 @@ class ConstrainedRun(FixedRun):
     def _fill_history(self) -> None:
         """Increments, velocities and works of the first steps, newest first."""
         mechanism, k, n = self.mechanism, self.method.k, self.mechanism.n
-        points = np.array([self._first, *self._steps_before[: k - 1]])[::-1]
+        points = np.array([self._begin, *self._steps_before[: k - 1]])[::-1]
         q, v, work = self.problem.split(points)
         end = len(self.memory) - TAIL - mechanism.angles_counted - MOST
         past = self.memory[end - 12 * n * MOST : end].reshape(2, MOST, n, 6)
@@ -193,7 +197,8 @@ class ConstrainedRun(FixedRun):
         tile = self.mechanism.tiles[self.counts[COUNTS.worst]].joint if self.mechanism.tiles else ""
         level = "velocity" if self.counts[COUNTS.level] else "position"
         at = f"; the largest {level} residual is at {tile!r}" if tile else ""
-        return residuals, corrections, f"; corrections of velocities {shortened(corrections)}{at}"
+        said = f"; corrections of velocities {shortened(corrections)}" if corrections.size else ""
+        return residuals, corrections, said + at
 
     def advice(self, status: int) -> str:
         advice = less_demanding(self.method)

@@ -67,6 +67,8 @@ def algorithmic_start(problem: BodyDynamics, method: GeneralizedAlpha, t: float,
     mechanism = problem.mechanism
     q, v, _ = problem.split(y)
     angles = problem.angles(y)
+    if method.index == 3 and mechanism.tiles:  # a step of this method before may have left them off
+        v = mechanism.project(q, v, t, angles)[1]
     rates, multipliers = mechanism.accelerations(q, v, t, angles, problem.held)
 
     def beside(step: float) -> np.ndarray:

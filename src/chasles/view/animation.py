@@ -86,7 +86,8 @@ def moments(film: Film, step: float, span: tuple[float, float] | None) -> np.nda
     if count > MOST:
         advice = f"a speed above {abs(last - first) / step / MOST:.3g} times this one"
         raise ValueError(f"animate: {count} frames; at most {MOST}: give {advice}, a span or fewer frames a second")
-    return first + math.copysign(step, last - first) * np.arange(count)
+    times = first + math.copysign(step, last - first) * np.arange(count)
+    return np.clip(times, min(first, last), max(first, last))  # the last may be beyond by rounding
 
 
 def _images(film: Film, times: np.ndarray, progress: Progress) -> Iterator[np.ndarray]:

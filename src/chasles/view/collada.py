@@ -38,7 +38,7 @@ def read_collada(content: bytes, name: str) -> Surface:
         if key not in known:
             known[key] = _surface(geometry, ids)
         points, faces = known[key]
-        if total + len(faces) > mesh.TRIANGLES:
+        if total + len(faces) > mesh.TRIANGLES or placed + len(points) > 3 * mesh.TRIANGLES:
             raise geometry.error("", f"brings more than {mesh.TRIANGLES} triangles")
         vertices.append(points @ place[:3, :3].T + place[:3, 3])
         triangles.append(faces + placed)

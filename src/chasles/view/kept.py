@@ -15,7 +15,7 @@ from typing import Any
 
 PACKAGE = Path(__file__).resolve().parents[1]
 FILES, BYTES = 64, 300_000_000  # at most; the oldest go
-LONG = 50_000  # poses of a run that is not prepared, as that would take more than a moment
+LONG = 3000  # poses of a run that is not prepared, as that would take more than a moment
 
 
 def folder() -> Path:
@@ -46,12 +46,13 @@ def find(file: Path) -> dict[str, Any] | None:
         return None
 
 
-def keep(file: Path, data: dict[str, Any]) -> None:
-    """Keep the data of a run that has ended. Those of meshes, which are in files of their own, are not kept."""
+def keep(target: Path, data: dict[str, Any]) -> None:
+    """Keep the data of a run that has ended, at the `place` that its file had when it was read.
+
+    Those of meshes, which are in files of their own, are not kept."""
     if any(part["kind"] == "mesh" for body in data["scene"]["bodies"] for part in body["parts"]):
         return
     with suppress(OSError):  # a folder that cannot be written is no reason to fail
-        target = place(file)
         target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         new = target.with_suffix(f".{os.getpid()}.new")
         new.write_text(json.dumps(data), encoding="utf-8")
@@ -65,12 +66,12 @@ def prepare(file: Path, run: Any) -> None:
 
     if len(run) and len(run) * len(run.mechanism.bodies) <= LONG:
         with suppress(ValueError, ArithmeticError):  # what is wrong with it, `chasles view` says
-            keep(file, run_data(run))
+            keep(place(file), run_data(run))
 
 
 def _tidy(pages: Path) -> None:
     total = 0
-    kept = sorted(pages.glob("*.json"), key=lambda path: path.stat().st_mtime, reverse=True)
+    kept = sorted((*pages.glob("*.json"), *pages.glob("*.new")), key=lambda path: path.stat().st_mtime, reverse=True)
     for k, path in enumerate(kept):
         total += path.stat().st_size
         if k and (k >= FILES or total > BYTES):

@@ -17,6 +17,7 @@ from chasles.io.source import ModelFileError
 
 LARGEST = 256_000_000  # bytes of a file
 TRIANGLES = 4_000_000  # of a surface
+LINE = 1_000_000  # bytes of a line of OBJ
 FARTHEST = 1e9  # coordinates beyond this are no drawing
 LONGEST, LINE = 100, 1000  # characters of a number, and of a line of numbers
 HEAD, COUNT = 80, 4  # bytes before the triangles of a binary STL file
@@ -125,13 +126,17 @@ def joined(corners: np.ndarray, name: str) -> tuple[np.ndarray, np.ndarray]:
 def read_obj(content: bytes, name: str) -> tuple[np.ndarray, np.ndarray]:
     """An OBJ file: its vertices and its faces, polygons as fans; all other lines are passed over."""
     places, triangles = array("d"), array("q")
-    before = b""
+    before: list[bytes] = []
+    length = 0
     for number, line in enumerate(io.BytesIO(content), 1):
         if line.rstrip(b"\r\n").endswith(b"\\"):  # it goes on in the next one
-            before += line.rstrip(b"\r\n")[:-1] + b" "
+            before.append(line.rstrip(b"\r\n")[:-1])
+            length += len(line)
             continue
-        words = (before + line).split()
-        before = b""
+        if length + len(line) > LINE:
+            raise _wrong(name, f"is longer than {LINE} bytes", number, "the line")
+        words = b" ".join([*before, line]).split()
+        before, length = [], 0
         if not words:
             continue
         if words[0] == b"v":

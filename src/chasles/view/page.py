@@ -9,6 +9,7 @@ import webbrowser
 from pathlib import Path
 from typing import Any
 
+from chasles.study import style
 from chasles.view.data import run_data
 from chasles.view.text import page_data, page_text
 
@@ -33,7 +34,7 @@ class Page:
 
     def save(self, file: str | Path) -> None:
         """Write the page."""
-        Path(file).write_text(self.html, encoding="utf-8")
+        style.put(self.html.encode(), Path(file))
 
     def open(self) -> Path:
         """Write the page to a temporary file and open it in the browser."""

@@ -1,4 +1,5 @@
-"""Curves of long runs with few points: first, last, lowest and highest of each piece of time, so that no peak is lost.
+"""Curves of long runs with few points. Over time: first, last, lowest and highest of each piece of time, so that no
+peak is lost. In a plane or in space: points that are far enough from the one before.
 
 A picture of so many pieces is wide; drawn with all points it would look the same.
 """
@@ -14,6 +15,7 @@ from chasles.simulation.run import PART
 
 PIECES = 2000  # of the time of a run
 FEW = 4 * PIECES  # points that are drawn as they are
+NEAR = 1e-3  # of the extent of a curve in a plane or in space
 
 
 def kept(pieces: np.ndarray, columns: np.ndarray) -> np.ndarray:
@@ -28,6 +30,16 @@ def kept(pieces: np.ndarray, columns: np.ndarray) -> np.ndarray:
         order = np.lexsort((values, pieces))
         chosen += [order[starts], order[ends]]
     return np.unique(np.concatenate(chosen))
+
+
+def apart(values: np.ndarray) -> np.ndarray:
+    """Indices of the rows of a curve to keep: each a thousandth of its extent from the last one kept, and the ends.
+    One that goes round and round keeps what its length asks for."""
+    extent = np.ptp(values, axis=0)
+    scaled = values / np.where(extent > 0, extent, 1.0)
+    along = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(scaled, axis=0), axis=1))])
+    rows = np.flatnonzero(np.diff(np.floor(along / NEAR))) + 1
+    return np.unique(np.concatenate([[0], rows, [len(values) - 1]]))
 
 
 def pieces_of(t: np.ndarray, first: float, last: float) -> np.ndarray:
@@ -65,7 +77,9 @@ class Collector:
         groups = [values] if self.together else [values[:, k : k + 1] for k in range(values.shape[1])]
         pieces = pieces_of(t, *self.span) if reduce else None
         for k, columns in enumerate(groups):
-            rows: Any = slice(None) if pieces is None else kept(pieces, columns)
+            rows: Any = slice(None)
+            if pieces is not None and len(columns):
+                rows = apart(columns) if self.together else kept(pieces, columns)
             if k == len(self.curves):
                 self.curves.append([])
             self.curves[k].append((t[rows], columns[rows]))

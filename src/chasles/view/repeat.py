@@ -56,6 +56,8 @@ def _left_out(run: Any) -> list[str]:
     found = []
     if task.controller is not None:
         found.append(f"a controller, asked every {task.period:g} s")
+    if not isinstance(task.more["save"], str | int):
+        found.append(f"the {np.size(task.more['save'])} times that were saved")
     found += [f"the event {event.name!r}" for event in task.more["events"]]
     found += [f"the function of the law {name!r}" for name in laws_of(system)]
     if getattr(task.dynamics, "spatial", False):

@@ -200,12 +200,18 @@ def scene_of(what: Any) -> Scene:
 
 def poses_at(run: Any, times: np.ndarray) -> np.ndarray:
     """Poses of all bodies (times, bodies, 7) at times in the span of a run: those of the saved points, and in between
-    those of the curve through them. Without a curve, bodies move from saved pose to saved pose by screw motions."""
+    those of the curve through them. Without a curve, or if saved points are too far apart to have one, bodies move from
+    saved pose to saved pose by screw motions."""
     wanted = np.asarray(times, dtype=float)
-    if run.solution.slopes is not None and len(run) > 1:
-        return poses_of_states(run, run.solution(wanted))
     t = np.asarray(run.t)
-    after = np.clip(np.searchsorted(t, wanted, "right"), 1, max(len(t) - 1, 1))
+    if run.solution.slopes is not None and len(run) > 1:
+        try:
+            return poses_of_states(run, run.solution(wanted))
+        except ValueError:
+            if ((wanted - t[0]) * (wanted - t[-1]) > 0).any():  # not in the span
+                raise
+    forward = 1.0 if t[-1] >= t[0] else -1.0
+    after = np.clip(np.searchsorted(forward * t, forward * wanted, "right"), 1, max(len(t) - 1, 1))
     before = after - 1
     if len(t) == 1:
         after = before

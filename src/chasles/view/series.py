@@ -71,7 +71,7 @@ def _energies(run: Any, points: int) -> list[Series]:
         energy = part.energy
     except (ValueError, ArithmeticError):  # such as a law that is not in the file
         return []
-    parts = {"kinetic": energy.kinetic, "gravity": energy.gravity, "springs": energy.springs, "work": -energy.work}
+    parts = {"kinetic": energy.kinetic, "gravity": energy.gravity, "springs": energy.springs, "work": energy.work}
     found = [
         Series("energy", name, "J", *envelope(part.t, values, points))
         for name, values in parts.items()

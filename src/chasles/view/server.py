@@ -33,6 +33,7 @@ class Watched:
         self.data: dict[str, Any] = {}
         self.motion: Any = None
         self.looked, self.rows = 0.0, 0
+        self.state: Any = ()
         self.lock = threading.Lock()
 
     @property
@@ -42,11 +43,26 @@ class Watched:
     def look(self) -> dict[str, Any]:
         """The data of the run as far as it is in the file now."""
         with self.lock:
-            if self.ended or (self.data and time.monotonic() - self.looked < PAUSE):
+            if self.data and time.monotonic() - self.looked < PAUSE:
                 return self.data
-            self._read()
+            state = self._state()
+            if state != self.state:
+                if self.ended:  # another run has taken the file's place
+                    self.data, self.motion, self.rows = {}, None, 0
+                self._read()
+                self.state = state
             self.looked = time.monotonic()
             return self.data
+
+    def _state(self) -> Any:
+        """What changes if the file does; always the same of a run in memory."""
+        if not isinstance(self.source, Path):
+            return None
+        try:
+            found = self.source.stat()
+        except OSError:
+            return self.state or None  # it is gone: what was read is still shown
+        return found.st_ino, found.st_size, found.st_mtime_ns
 
     def _read(self) -> None:
         if not self.data and isinstance(self.source, Path) and (known := kept.find(self.source)):
@@ -59,6 +75,7 @@ class Watched:
         if not isinstance(self.source, Path):
             self.data = run_data(self.source, self.label)
             return
+        target = kept.place(self.source)
         stored = read(self.source)
         run = run_of(stored, task_for(stored))
         ended = stored.outcome is not None
@@ -66,10 +83,12 @@ class Watched:
             raise NotYetError(f"{self.source} has no saved point yet")
         if self.data and len(run) == self.rows and not ended:
             return
+        if len(run) < self.rows:  # begun anew
+            self.motion = None
         self.motion = self.motion or Motion(scene_of(run))
         self.data, self.rows = run_data(run, self.label, self.motion, ended), len(run)
         if ended:
-            kept.keep(self.source, self.data)
+            kept.keep(target, self.data)
 
 
 class Viewer(ThreadingHTTPServer):
@@ -82,8 +101,9 @@ class Viewer(ThreadingHTTPServer):
         self.watched = [Watched(run, run.stem if several and isinstance(run, Path) else "") for run in runs]
         try:
             super().__init__((ADDRESS, port), Handler)
-        except OSError as error:
-            raise ValueError(f"view: port {port} of {ADDRESS} cannot be used: {error.strerror}; give another") from None
+        except (OSError, OverflowError) as error:
+            why = getattr(error, "strerror", None) or error
+            raise ValueError(f"view: port {port} of {ADDRESS} cannot be used: {why}; give another") from None
         self.hosts = {f"{name}:{self.server_port}" for name in (ADDRESS, "localhost")}
 
     @property

@@ -15,6 +15,7 @@ from chasles.kernel.workspace import load3, store3
 from chasles.lie import quaternion
 
 SWEEPS = 4  # of a projection of velocities, at most
+TINY = 1e-300  # what is zero must not be compared with zero
 
 
 @kernel
@@ -31,7 +32,9 @@ def sizes(n, q, v):
 @kernel
 def relative_size(n, e, angular, linear, rtol, atol):
     """Root of the mean square of e, six numbers a body, each relative to atol + rtol times its size."""
-    turn, move, total = 1.0 / (atol + rtol * angular), 1.0 / (atol + rtol * linear), 0.0
+    if n == 0:
+        return 0.0
+    turn, move, total = 1.0 / max(atol + rtol * angular, TINY), 1.0 / max(atol + rtol * linear, TINY), 0.0
     for i in range(n):
         for k in range(3):
             a, b = turn * e[6 * i + k], move * e[6 * i + 3 + k]

@@ -254,7 +254,11 @@ def half_explicit(
             rtol, atol = parameters[HALF.rtol], parameters[HALF.atol]
             tail[4], tail[5] = errors(n, stages, h, rtol, atol, q, v, x, stage_v, last_x, last_v, slopes, rates)
         if parameters[HALF.project] != 0.0 and nt > 0:
+            history[3] = 0.0  # no factor at hand: a run that is resumed has none either
             invoke(whole[HEAD.project], p, p.shape[0], new_q, stage_v, own, history)
+        if whole[HEAD.n_angles] > 0:  # those at the end of the step: the last stage's were predicted
+            count_from(whole, p, tail, TAIL)
+            apply_forces(whole, p, t + h, new_q, stage_v, wrenches, room)
         finish_step(whole, p, tables, work, new_q, stage_v, y, motion, rows, tail)
         counts[COUNTS.step] += 1
         save_point(counts, times, total, every, y, saved_t_at, saved_y_at)

@@ -56,6 +56,7 @@ from chasles.kernel.workspace import layout, load3, load6, store3, store6, store
 from chasles.lie import quaternion, se3, so3
 
 VELOCITY_SWEEPS = 30  # for forces that depend on velocities
+ENOUGH = 1e-10  # change of velocities in the last of them, of the largest
 # parameters: tolerance of Newton's method, of the velocities
 RATTLE = layout("RATTLE", tolerance=1)
 
@@ -235,7 +236,7 @@ def rattle(
             shift = scale(1.0 / (h * masses[i * MASS.size + MASS.mass]), shift)
             store6(half, 6 * i, from_chart(bodies, i, motion, (turn, shift)))
             store6(new_v, 6 * i, (turn, shift))
-        power, impulse, sweeps = 0.0, 0.0, VELOCITY_SWEEPS if has_forces(whole) else 1
+        power, impulse, change, sweeps = 0.0, 0.0, 0.0, VELOCITY_SWEEPS if has_forces(whole) else 1
         for _ in range(sweeps):
             power = apply_forces(whole, p, t + h, new_q, new_v, wrenches, room)
             for i in range(n):
@@ -257,6 +258,12 @@ def rattle(
                 store6(new_v, 6 * i, now)
             if not change > 1e-15 * fastest:
                 break
+        for k in range(6 * n):
+            fastest = max(fastest, abs(new_v[k]))
+        if sweeps > 1 and not change <= ENOUGH * fastest:
+            counts[COUNTS.status], counts[COUNTS.tried] = NO_CONVERGENCE, 0
+            counts[COUNTS.worst], counts[COUNTS.level] = worst_tile(tiles, nt, nodes, g), 1
+            break
         finish_step(whole, p, tables, work + impulse + 0.5 * h * (tail[0] + power), new_q, new_v, y, motion, rows, tail)
         tail[0] = power
         counts[COUNTS.step] += 1

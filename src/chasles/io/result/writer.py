@@ -6,7 +6,7 @@ import json
 import os
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -141,6 +141,7 @@ class ResultWriter:
             run = run_of(read(self.file), self.task)
             explained = self.task.dynamics.explained(run.solution)
             outcome |= {"success": explained.success, "message": explained.message}
+            run = replace(run, solution=explained)
             at = rows = 0
             with Progress(0, len(run), progress, what="energies:", unit=" points") as line:
                 for part in run.parts():

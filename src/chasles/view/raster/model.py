@@ -17,8 +17,7 @@ from chasles.view.scene import ON_GROUND, Part, Scene, SceneJoint
 from chasles.view.tessellate import Surface, surface, tube
 
 STEEL = (0.36, 0.38, 0.42, 1.0)
-PIN, PIN_LENGTH, BALL, RAIL, LINK, ARM = 0.032, 0.13, 0.045, 0.012, 0.014, 0.012  # of the typical length of a body
-OUTSIDE = 0.1  # of a part's size: a joint that is farther from all parts gets an arm to them
+PIN, PIN_LENGTH, BALL, RAIL, LINK = 0.032, 0.13, 0.045, 0.012, 0.014  # of the typical length of a body
 COILS, TURN = 9, 14  # of a spring, and points of each
 PALE = 0.80  # how far a trail has gone to white at its end
 
@@ -69,7 +68,7 @@ class Solids:
         large = 0.25 * max((body.reach for body in scene.bodies), default=0.0)
         for body in range(ON_GROUND, len(scene.bodies)):
             start = built.count
-            own = (*scene.bodies[body].parts, *_arms(scene, body)) if body != ON_GROUND else ()
+            own = scene.bodies[body].parts if body != ON_GROUND else ()
             parts = (*own, *joints.get(body, ()))
             for part in parts:
                 piece = surface(part, large)
@@ -111,26 +110,6 @@ def _joint_parts(scene: Scene) -> dict[int, list[Part]]:
             long = (PIN * size, PIN_LENGTH * size) if axis.turns else (RAIL * size, 1.2 * size)
             found.setdefault(axis.body, []).append(Part("cylinder", long, pose, STEEL))
     return found
-
-
-def _arms(scene: Scene, body: int) -> list[Part]:
-    """Thin rods from joints that lie outside of all parts of a body to the nearest part."""
-    parts, arms = scene.bodies[body].parts, []
-    for joint in scene.joints:
-        for on, frame in ((joint.parent, joint.parent_frame), (joint.child, joint.child_frame)):
-            if on != body or joint.kind == "free" or not parts:
-                continue
-            place = np.array(frame[4:])
-            boxes = [(part.points().min(axis=0), part.points().max(axis=0)) for part in parts]
-            gaps = [float(np.linalg.norm(np.maximum(0.0, np.maximum(a - place, place - b)))) for a, b in boxes]
-            near = int(np.argmin(gaps))
-            low, high = boxes[near]
-            if gaps[near] > OUTSIDE * float(np.linalg.norm(high - low)):
-                way = (low + high) / 2 - place
-                length = float(np.linalg.norm(way))
-                pose = (*frame_with_z(way / length).tolist(), *(place + way / 2).tolist())
-                arms.append(Part("capsule", (ARM * scene.size, length), pose, STEEL))
-    return arms
 
 
 def _drawn_axes(joint: SceneJoint) -> Sequence[Any]:

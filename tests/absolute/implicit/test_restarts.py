@@ -1,0 +1,88 @@
+"""What runs carry from step to step: angles over full turns, starts in the middle, checkpoints, events, tolerances."""
+
+import numpy as np
+import pytest
+
+import chasles as ch
+from tests.absolute.systems import double_pendulum
+
+DOUBLE, DOUBLE_V = double_pendulum(), [3.0, 0.0, 0.0, 2.0, 1.0, -1.0]
+HALF = [ch.HalfExplicit(3), ch.HalfExplicit(5)]
+
+
+def shaft(**more):
+    body = ch.Body("shaft", 1.0, (0.0, 0.0, 0.0), (0.1, 0.1, 0.2))
+    return ch.System([body], [ch.revolute("axle", "ground", "shaft", axis=(0.0, 0.0, 1.0), **more)])
+
+
+def slider(damping):
+    body = ch.Body("slider", 1.0, inertia=(0.1, 0.1, 0.1))
+    return ch.System([body], [ch.prismatic("rail", "ground", "slider", axis=(1.0, 0.0, 0.0), damping=damping)])
+
+
+@pytest.mark.parametrize("method", HALF, ids=str)
+def test_angles_of_half_explicit_methods_do_not_drift_from_the_poses(method):
+    """Each step ends with the angle of its pose, not with the one that was predicted."""
+    run = ch.simulate(
+        shaft(stiffness=2.0), (0.0, 20.0), v=[9.0], coordinates="absolute", method=method, rtol=1e-5, atol=1e-5
+    )
+    counted = run.dynamics.angles(run.solution.y)[:, 0]
+    pose = run.poses[:, 0]
+    turned = 2.0 * np.arctan2(pose[:, 3], pose[:, 0])
+    off = (counted - turned + np.pi) % (2 * np.pi) - np.pi
+    assert np.abs(counted).max() > 2.0
+    assert np.abs(off).max() < 1e-12
+    exact = 9.0 / np.sqrt(10.0) * np.sin(np.sqrt(10.0) * run.t)
+    assert np.abs(run.joint("axle").q[:, 0] - exact).max() < 0.05
+
+
+@pytest.mark.parametrize("period", [0.01, 0.02, 0.05])
+def test_index_3_starts_again_in_each_sampling_period(period):
+    """Its velocities are off the constraints by O(h²); a start must not add to that."""
+    run = ch.simulate(
+        DOUBLE, (0.0, 1.0), v=DOUBLE_V, coordinates="absolute", space="SO3xR3", method=ch.GeneralizedAlpha(index=3),
+        step=0.01, controller=lambda t, q, v: np.zeros(len(v)), period=period, progress=False,
+    )  # fmt: skip
+    plain = ch.simulate(
+        DOUBLE, (0.0, 1.0), v=DOUBLE_V, coordinates="absolute", space="SO3xR3", method=ch.GeneralizedAlpha(index=3),
+        step=0.01, progress=False,
+    )  # fmt: skip
+    assert run.success
+    assert run.violations[1].max() < 2.0 * plain.violations[1].max()
+
+
+@pytest.mark.parametrize("options", [{"step": 0.01}, {"rtol": 1e-6, "atol": 1e-8}], ids=["fixed", "adaptive"])
+def test_half_explicit_methods_are_resumed_to_the_same_bits(options, tmp_path):
+    more = {"v": DOUBLE_V, "coordinates": "absolute", "method": ch.HalfExplicit(5), "progress": False, **options}
+    whole = ch.simulate(DOUBLE, (0.0, 0.5), **more)
+    half = whole.t[len(whole) // 3]
+    stop = ch.Event(lambda t, y, p: t - half, terminal=True)
+    part = ch.simulate(DOUBLE, (0.0, 0.5), save=1, **more)
+    assert np.array_equal(part.solution.y, whole.solution.y)
+    ended = ch.simulate(DOUBLE, (0.0, 0.5), events=[stop], **more)
+    assert ended.t[-1] == pytest.approx(half, abs=1e-9)
+
+
+def test_a_damper_too_strong_for_rattle_is_an_error():
+    """Its sweeps over velocities diverge if c h / 2 m > 1; they must not be taken for a result."""
+    calm = ch.simulate(slider(20.0), (0.0, 0.2), v=[1.0], coordinates="absolute", method=ch.Rattle(), step=0.01)
+    assert np.abs(calm.joint("rail").v[-1, 0] - np.exp(-20.0 * 0.2)) < 2e-3
+    with pytest.raises(ch.StepError, match="did not converge in step 1"):
+        ch.simulate(slider(240.0), (0.0, 0.2), v=[1.0], coordinates="absolute", method=ch.Rattle(), step=0.01)
+
+
+@pytest.mark.parametrize("method", [ch.HalfExplicit(5), ch.GeneralizedAlpha()], ids=str)
+def test_adaptive_runs_of_all_kinds_end(method):
+    """Without an absolute tolerance, with an event when the room for points is full, and of nothing at all."""
+    more = {"coordinates": "absolute", "method": method, "progress": False}
+    still = ch.simulate(slider(0.0), (0.0, 1.0), v=[1.0], rtol=1e-6, atol=0.0, **more)
+    assert still.joint("rail").q[-1, 0] == pytest.approx(1.0, abs=1e-9)
+    for when in np.linspace(0.3, 0.34, 9):
+        stop = ch.Event(lambda t, y, p, when=when: t - when, terminal=True)
+        run = ch.simulate(DOUBLE, (0.0, 1.0), v=DOUBLE_V, rtol=1e-6, atol=1e-8, save=3, events=[stop], **more)
+        assert run.t[-1] == pytest.approx(when, abs=1e-9)
+        assert (np.diff(run.t) > 0).all()
+    spin = ch.System([ch.Body("top", 1.0, inertia=(0.1, 0.2, 0.3))])
+    begun = ch.simulate(spin, (0.0, 1e6), twists=[[1e4, 0.0, 0.0, 0.0, 0.0, 0.0]], poses=[[1, 0, 0, 0, 0, 0, 0]],
+                        events=[ch.Event(lambda t, y, p: t - 1e-3, terminal=True)], **more)  # fmt: skip
+    assert begun.t[-1] == pytest.approx(1e-3, abs=1e-9)
