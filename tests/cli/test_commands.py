@@ -1,5 +1,6 @@
 """The commands, run as a user runs them."""
 
+import importlib
 import io
 import json
 import os
@@ -257,9 +258,9 @@ print("looked for:", *looked, file=sys.stderr)
 
 
 def test_warm_cleans_up_and_says_where_code_is(tmp_path, monkeypatch, capsys):
-    from chasles.cli import warm
     from chasles.kernel import cache
 
+    warm = importlib.import_module("chasles.cli.warm")  # the package has the command by that name
     stale, done = tmp_path / ("0" * 16), []
     stale.mkdir()
     monkeypatch.setattr(cache, "outdated", lambda: [stale])

@@ -42,6 +42,7 @@ def measure(cache, code: str = CODE) -> dict[str, float]:
     return json.loads(result.stdout)
 
 
+@pytest.mark.study
 @pytest.mark.skipif(not COMPILED, reason="nothing is compiled")
 def test_cold_start_keeps_its_budget(tmp_path):
     cold, warm = measure(tmp_path), measure(tmp_path)

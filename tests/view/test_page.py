@@ -50,6 +50,7 @@ def test_pose_at_a_time_in_the_address_is_that_of_the_run(case, runs, pages, bro
     for k, t in enumerate([*saved, *between]):
         if k == 0:
             browser.open(pages[case], f"?t={t!r}")
+            rest(browser)
             assert not browser.evaluate("chasles.transport.playing")
         else:
             browser.evaluate(f"chasles.transport.go({t!r}), 0")

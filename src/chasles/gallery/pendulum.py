@@ -244,7 +244,7 @@ class Pendulum:
             return x
         problem = self.problem()
         parameters, rows = np.array(problem.parameters), np.asarray(y, dtype=float).reshape(-1, 6 * self.number)
-        found = np.empty_like(rows)
+        found = np.empty(rows.shape)  # not `empty_like`, which follows the strides of a broadcast array
         for row, result in zip(rows, found, strict=True):
             evaluate(momentum_field.address, 0.0, np.ascontiguousarray(row), parameters, result)
         return found.reshape(*q.shape[:-1], 6)[..., :3]

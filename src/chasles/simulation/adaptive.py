@@ -111,7 +111,7 @@ class AdaptiveRun(ConstrainedRun):
         one, two = self.memory[at + 4 : at + 6]
         if not two > 0:
             return float(one)
-        return float(one * one / (one + 0.01 * two))  # Brasey's for HEM5
+        return float(one / (one + 0.01 * two) * one)  # Brasey's for HEM5
 
     def _factor(self, error: float) -> float:
         order, safety, low, high = self.control

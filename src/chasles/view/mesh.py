@@ -17,7 +17,7 @@ from chasles.io.source import ModelFileError
 
 LARGEST = 256_000_000  # bytes of a file
 TRIANGLES = 4_000_000  # of a surface
-LINE = 1_000_000  # bytes of a line of OBJ
+WHOLE_LINE = 1_000_000  # bytes of a line of OBJ with those that it goes on in
 FARTHEST = 1e9  # coordinates beyond this are no drawing
 LONGEST, LINE = 100, 1000  # characters of a number, and of a line of numbers
 HEAD, COUNT = 80, 4  # bytes before the triangles of a binary STL file
@@ -133,8 +133,8 @@ def read_obj(content: bytes, name: str) -> tuple[np.ndarray, np.ndarray]:
             before.append(line.rstrip(b"\r\n")[:-1])
             length += len(line)
             continue
-        if length + len(line) > LINE:
-            raise _wrong(name, f"is longer than {LINE} bytes", number, "the line")
+        if length + len(line) > WHOLE_LINE:
+            raise _wrong(name, f"is longer than {WHOLE_LINE} bytes", number, "the line")
         words = b" ".join([*before, line]).split()
         before, length = [], 0
         if not words:
