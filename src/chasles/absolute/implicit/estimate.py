@@ -15,7 +15,7 @@ from chasles.kernel.workspace import load3, store3
 from chasles.lie import quaternion
 
 SWEEPS = 4  # of a projection of velocities, at most
-TINY = 1e-300  # what is zero must not be compared with zero
+TINY = 1e-14  # the least tolerance: what is zero but for rounding must not be compared with zero
 
 
 @kernel
