@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import h5py
 import numpy as np
@@ -15,6 +16,7 @@ import chasles as ch
 from chasles.integrate import run as integration
 from chasles.io.result import checkpoint, layout, reader, writer
 from chasles.simulation import run as run_module
+from chasles.simulation.bodies import BodyDynamics
 from tests.io import result_models as models
 from tests.io.result_models import CASES, RESUME
 
@@ -506,3 +508,14 @@ def test_times_to_save_and_empty_spans(tmp_path):
     empty = ch.simulate(models.arm(), (0.3, 0.3), v=models.V, file=file)
     assert len(empty) == 1
     assert ch.open(file).message == "the span is empty"
+
+
+def test_the_certificate_in_a_file_is_that_of_the_run_as_explained(tmp_path, monkeypatch):
+    """A run that ended well but jumped on its way is neither a success nor certified, in memory and in its file."""
+    monkeypatch.setattr(
+        BodyDynamics, "explained", lambda self, solution: replace(solution, success=False, message="it jumped")
+    )
+    run = CASES["absolute"](0.05, file=tmp_path / "run.h5")
+    for found in (run, ch.open(tmp_path / "run.h5")):
+        assert not found.success
+        assert not found.certificate.passed
