@@ -43,14 +43,13 @@ def test_angles_of_half_explicit_methods_do_not_drift_from_the_poses(method):
 @pytest.mark.parametrize("period", [0.01, 0.02, 0.05])
 def test_index_3_starts_again_in_each_sampling_period(period):
     """Its velocities are off the constraints by O(h²); a start must not add to that."""
-    run = ch.simulate(
-        DOUBLE, (0.0, 1.0), v=DOUBLE_V, coordinates="absolute", space="SO3xR3", method=ch.GeneralizedAlpha(index=3),
-        step=0.01, controller=lambda t, q, v: np.zeros(len(v)), period=period, progress=False,
-    )  # fmt: skip
-    plain = ch.simulate(
-        DOUBLE, (0.0, 1.0), v=DOUBLE_V, coordinates="absolute", space="SO3xR3", method=ch.GeneralizedAlpha(index=3),
-        step=0.01, progress=False,
-    )  # fmt: skip
+    rods = [ch.Body(f"rod {k}", 1.0 + k, (0.5, 0.1, 0.0), (0.06, 0.1, 0.15)) for k in range(2)]
+    balls = [ch.spherical("a", "ground", "rod 0"), ch.spherical("b", "rod 0", "rod 1", at=(1.0, 0.0, 0.0))]
+    more = {"coordinates": "absolute", "space": "SO3xR3", "method": ch.GeneralizedAlpha(index=3), "step": 0.01}
+    more |= {"v": [1.0, 2.0, -1.0, 0.5, -3.0, 2.0], "progress": False}
+    plain = ch.simulate(ch.System(rods, balls), (0.0, 0.5), **more)
+    sampled = {"controller": lambda t, q, v: np.zeros(len(v)), "period": period}
+    run = ch.simulate(ch.System(rods, balls), (0.0, 0.5), **more, **sampled)
     assert run.success
     assert run.violations[1].max() < 2.0 * plain.violations[1].max()
 
