@@ -25,7 +25,7 @@ def serve():
     started = []
 
     def start(*runs, port=0):
-        server = Viewer(runs, port)
+        server = Viewer({f"run {k}" if len(runs) > 1 else "": run for k, run in enumerate(runs)}, port)
         threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
         started.append(server)
         return server

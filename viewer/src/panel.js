@@ -34,6 +34,7 @@ export class Panel {
     this.shown = Object.fromEntries(LAYERS.map(([id, , , on]) => [id, on]));
     this.names = [...new Set(page.views.flatMap((view) => view.bodies.map((body) => body.data.name)))];
     this.labels = new Map();
+    this.switches = new Map();
     this.head();
     this.list();
     this.layers();
@@ -94,6 +95,21 @@ export class Panel {
     what.textContent = "certificate ";
     $("verdict").replaceChildren(good ? "✓ " : "✗ ", what, good ? "passed" : "not passed");
     $("live").hidden = runs.every((run) => run.ended);
+  }
+
+  // after news of the runs
+  update() {
+    this.verdict();
+    this.certificate();
+    this.exactness();
+    this.layers();
+  }
+
+  // whether the server of a run that goes on does not answer any more
+  lost(gone) {
+    $("live").classList.toggle("lost", gone);
+    $("live").textContent = gone ? "no answer" : "live";
+    $("live").title = gone ? "chasles view was ended, or does not answer: this is what was known then" : "";
   }
 
   // ------------------------------------------------------------ bodies
@@ -181,16 +197,22 @@ export class Panel {
 
   // ------------------------------------------------------------ what is shown
 
+  // switches of all that there is
   layers() {
-    this.switches = new Map();
     for (const [id, text, key] of LAYERS) {
       const has = id === "labels" || this.page.views.some((view) => view.layers[id].length);
       if (!has) continue;
+      if (this.switches.has(id)) {
+        this.layer(id, this.shown[id]);
+        continue;
+      }
       const button = document.createElement("button");
       button.textContent = text;
       button.title = `${text} (${key})`;
       button.addEventListener("click", () => this.layer(id, !this.shown[id]));
-      $("layers").append(button);
+      const order = LAYERS.slice(LAYERS.findIndex(([name]) => name === id) + 1);
+      const after = order.map(([name]) => this.switches.get(name)).find(Boolean);
+      $("layers").insertBefore(button, after ?? null);
       this.switches.set(id, button);
       this.layer(id, this.shown[id]);
     }
@@ -275,7 +297,8 @@ export class Panel {
   exactness() {
     const lines = this.page.data.runs.map((run) => {
       const { motion, scene } = run;
-      if (!motion.blocks.length) return "One saved time.";
+      if (run.reading) return "";
+      if (!motion.checked) return "One saved time.";
       const curve = motion.curve ? "the saved poses and the curve of the integrator between them" : "the saved poses; the file has no curve between them";
       const error = `${motion.error[0].toExponential(1)} (orientation) and ${motion.error[1].toExponential(1)} m (position)`;
       return `Drawn are polynomials through ${curve}: largest difference ${error} at ${motion.checked} times. ${scene.notes.join(". ")}`;

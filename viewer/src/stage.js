@@ -4,6 +4,9 @@ import { OrbitControls } from "three/addons/controls/OrbitControls.js";
 
 // made before the data are there, as it takes a while
 export function rendererOf(canvas) {
+  const { clientWidth: width, clientHeight: height } = canvas.parentElement;
+  const ratio = Math.min(window.devicePixelRatio, 2);
+  Object.assign(canvas, { width: Math.floor(width * ratio), height: Math.floor(height * ratio) }); // to change it later takes a while too
   const renderer = new THREE.WebGLRenderer({ canvas, antialias: true, alpha: true });
   renderer.shadowMap.enabled = true;
   renderer.shadowMap.type = THREE.PCFShadowMap;
@@ -39,8 +42,10 @@ export class Stage {
 
   resize() {
     const { clientWidth: width, clientHeight: height } = this.canvas.parentElement;
-    this.renderer.setPixelRatio(Math.min(window.devicePixelRatio, 2) * this.quality);
-    this.renderer.setSize(Math.max(width, 1), Math.max(height, 1), false);
+    const ratio = Math.min(window.devicePixelRatio, 2) * this.quality;
+    const size = [Math.max(width, 1), Math.max(height, 1), ratio];
+    if (size.join() !== this.size?.join()) this.renderer.setDrawingBufferSize(...size);
+    this.size = size;
     this.stacked = width < height && this.views.length > 1; // on a narrow screen one above the other
     this.width = width;
     this.height = height;

@@ -65,7 +65,8 @@ export class View {
     this.attach("frames", -1, triad(0.45 * size));
     for (const frame of scene.frames) this.attach("frames", frame.body, place(triad(0.22 * size), frame.pose));
     this.links = scene.links.map((link) => this.link(link, size));
-    await this.forces(size);
+    this.forces(size);
+    await this.setReactions(this.run.reactions);
     this.lights();
   }
 
@@ -130,12 +131,13 @@ export class View {
     return { ...link, mesh };
   }
 
-  async forces(size) {
+  forces(size) {
+    const { scene } = this.run;
     const looks = {
       reactions: new THREE.MeshStandardMaterial({ color: "#b8393d", emissive: "#b8393d", emissiveIntensity: 0.35 }),
       gravity: new THREE.MeshStandardMaterial({ color: "#3a8f4d", emissive: "#3a8f4d", emissiveIntensity: 0.35 }),
     };
-    const arrow = (layer) => {
+    this.arrow = (layer) => {
       const made = new Arrow(0.014 * size, looks[layer]);
       const holder = new THREE.Group(); // its visibility is that of the layer
       this.world.add(holder);
@@ -143,19 +145,23 @@ export class View {
       this.layers[layer].push(holder);
       return made;
     };
-    const { reactions, scene } = this.run;
-    this.times = await arrayOf(reactions.t, "f8");
-    this.reactions = [];
-    for (const joint of scene.joints) {
-      if (!Object.hasOwn(reactions.joints, joint.name)) continue;
-      const wrench = await arrayOf(reactions.joints[joint.name], "f4");
-      this.reactions.push({ joint, wrench, arrow: arrow("reactions") });
-    }
-    this.newton = (0.8 * size) / (reactions.typical || 1); // metres of arrow for a newton
     const heaviest = Math.max(...scene.bodies.map((body) => body.mass), 0);
     const g = Math.hypot(...scene.gravity);
-    this.weights = g && heaviest ? this.bodies.map((body) => ({ body, arrow: arrow("gravity") })) : [];
+    this.weights = g && heaviest ? this.bodies.map((body) => ({ body, arrow: this.arrow("gravity") })) : [];
     this.weightScale = g && heaviest ? (0.6 * size) / heaviest / g : 0;
+  }
+
+  async setReactions({ t, joints, typical }) {
+    const { scene } = this.run;
+    this.times = await arrayOf(t, "f8");
+    const known = new Map(this.reactions.map(({ joint, arrow }) => [joint.name, arrow]));
+    this.reactions = [];
+    for (const joint of scene.joints) {
+      if (!Object.hasOwn(joints, joint.name)) continue;
+      const wrench = await arrayOf(joints[joint.name], "f4");
+      this.reactions.push({ joint, wrench, arrow: known.get(joint.name) ?? this.arrow("reactions") });
+    }
+    this.newton = (0.8 * scene.size) / (typical || 1); // metres of arrow for a newton
   }
 
   // ------------------------------------------------------------ at a time
@@ -271,6 +277,12 @@ export class View {
   show(layer, visible) {
     for (const object of this.layers[layer]) object.visible = visible;
     if (layer === "ground") this.groundShown = visible;
+  }
+
+  // the first picture: without what the panel switches on
+  dress(dark) {
+    for (const layer of ["axes", "frames", "reactions", "gravity"]) this.show(layer, false);
+    this.paint(dark);
   }
 
   paint(dark) {

@@ -105,3 +105,9 @@ def is_result(path: Path) -> bool:
     """Whether a file is in the format of result files."""
     with path.open("rb") as stream:
         return stream.read(8) == b"\x89HDF\r\n\x1a\n"
+
+
+def labelled(names: list[str]) -> dict[str, str]:
+    """Runs by short names, by the names as given if those are the same."""
+    short = [Path(name).stem if Path(name).suffix else name for name in names]
+    return dict(zip(short if len(set(short)) == len(set(names)) else names, names, strict=True))

@@ -30,15 +30,20 @@ def view(
         chasles view se3.h5 so3xr3.h5
         chasles view top.h5 -o top.html
     """
+    from chasles.cli.model import labelled
+
+    named = labelled(runs)
     if output is not None:
-        write(runs, output)
+        write(named, output)
         return
     from chasles.view.server import Viewer
 
-    server = Viewer([source(name) for name in runs], port)
+    several = len(named) > 1
+    server = Viewer({label if several else "": source(name) for label, name in named.items()}, port)
     print(f"{server.address} shows {', '.join(runs)}; Ctrl-C ends", flush=True)
     # the browser starts while the run is read
-    threading.Thread(target=prepare, args=(server,), daemon=True).start()
+    reader = threading.Thread(target=prepare, args=(server,), daemon=True)
+    reader.start()
     if browser:
         threading.Thread(target=webbrowser.open, args=(server.address,), daemon=True).start()
     try:
@@ -47,6 +52,8 @@ def view(
         print()
     finally:
         server.server_close()
+    if server.failure:
+        raise server.failure
 
 
 def source(name: str) -> Any:
@@ -58,20 +65,24 @@ def source(name: str) -> Any:
 
 
 def prepare(server: Any) -> None:
-    """Read the runs before the page asks for them; what is wrong with them, the page says too."""
+    """Read the runs before the page asks for them. If one of them cannot be shown, there is nothing to serve."""
+    from chasles.view.server import NotYetError
+
     try:
         server.data()
-    except (ValueError, ArithmeticError) as error:
+    except NotYetError as error:
         print(f"chasles: {error}", flush=True)
+    except (ValueError, ArithmeticError) as error:
+        server.failure = error
+        server.shutdown()
 
 
-def write(runs: list[str], output: Path) -> None:
+def write(named: dict[str, str], output: Path) -> None:
     """The page as a file."""
     from chasles.cli.model import find_run
     from chasles.view.page import Page
 
-    labels = tuple(Path(name).stem for name in runs) if len(runs) > 1 else ()
-    page = Page(*map(find_run, runs), labels=labels)
+    page = Page(*map(find_run, named.values()), labels=tuple(named) if len(named) > 1 else ())
     try:
         page.save(output)
     except OSError as error:
