@@ -151,11 +151,15 @@ class _Builder:
 
     def study(self) -> Study:
         parts = {section: self._section(section) for section in spec.SECTIONS}
-        gravity, name, description = self._last("gravity", "vector"), self._last("name", "name"), ""
+        gravity, name, description = self._last("gravity", "vector"), self._last("name", "title"), ""
         if isinstance(self.main.data.get("description"), str):
             description = self.main.data["description"]
         try:
-            system = System(**parts, gravity=EARTH if gravity is None else gravity, name=name or self.main.file.stem)
+            system = System(
+                **parts,
+                gravity=EARTH if gravity is None else gravity,
+                name=self.main.file.stem if name is None else name,
+            )
         except ValueError as error:
             raise self.main.error("", str(error)) from None
         initial, options = self._table("initial", spec.INITIAL), self._table("simulation", spec.SIMULATION)

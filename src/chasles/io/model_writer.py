@@ -18,7 +18,13 @@ from chasles.model.law import Law
 from chasles.model.placement import ORIGIN
 from chasles.model.system import EARTH, System
 
-CLASSES = {kind.make: name for table in (spec.SHAPES, spec.FORCES, spec.CONSTRAINTS) for name, kind in table.items()}
+# by class: the name of its kind, and the fields that a file must have
+CLASSES = {
+    kind.make: (name, {key for key, field in kind.fields.items() if field.required})
+    for table in (spec.SHAPES, spec.FORCES, spec.CONSTRAINTS)
+    for name, kind in table.items()
+}
+SAME = 1e-12  # screws that count as equal
 
 
 def model_text(given: System | Study) -> str:
@@ -40,18 +46,18 @@ def model_text(given: System | Study) -> str:
         if not body.physical:
             entry["physical"] = False
         if body.shapes:
-            entry["shapes"] = [_thing(shape, CLASSES[type(shape)]) for shape in body.shapes]
+            entry["shapes"] = [_thing(shape) for shape in body.shapes]
         lines += _entry("bodies", entry)
     for joint in system.joints:
         lines += _entry("joints", _joint(joint))
     for frame in system.frames:
         lines += _entry("frames", _thing(frame))
     for force in system.forces:
-        lines += _entry("forces", _thing(force, CLASSES[type(force)]))
+        lines += _entry("forces", _thing(force))
     for actuator in system.actuators:
         lines += _entry("actuators", _thing(actuator))
     for constraint in system.constraints:
-        lines += _entry("constraints", _thing(constraint, CLASSES[type(constraint)]))
+        lines += _entry("constraints", _thing(constraint))
     if study.initial:
         lines += ["", "[initial]"]
         for key, value in study.initial.items():
@@ -66,6 +72,8 @@ def model_text(given: System | Study) -> str:
                 value = name_of(value)
             elif key == "stabilization" and value is None:
                 value = "none"
+            elif value is None:
+                continue
             lines.append(f"{key} = {_value(value)}")
     return "\n".join(lines) + "\n"
 
@@ -74,12 +82,14 @@ def _entry(section: str, values: Mapping[str, Any]) -> list[str]:
     return ["", f"[[{section}]]", *(f"{key} = {_value(value)}" for key, value in values.items())]
 
 
-def _thing(thing: Any, kind: str | None = None) -> dict[str, Any]:
-    """Fields that are not as by default."""
+def _thing(thing: Any) -> dict[str, Any]:
+    """Fields that are not as by default, or that a file must have."""
+    kind, required = CLASSES.get(type(thing), (None, set()))
     entry: dict[str, Any] = {} if kind is None else {"kind": kind}
     for item in fields(thing):
         value = getattr(thing, item.name)
-        if item.init and (item.default is MISSING or value != _settled(item.default)) and value is not None:
+        usual = item.default is not MISSING and value == _settled(item.default)
+        if item.init and value is not None and (not usual or item.name in required):
             entry[item.name] = value
     return entry
 
@@ -103,10 +113,21 @@ def _joint(joint: Joint) -> dict[str, Any]:
         entry["normal"] = screws[2, :3]
     elif joint.kind == "general":
         entry["screws"] = screws
+    if (
+        abs(
+            np.array(
+                spec.JOINTS[joint.kind].make(**{key: value for key, value in entry.items() if key != "kind"}).screws
+            )
+            - screws
+        ).max(initial=0.0)
+        > SAME
+    ):
+        # a `Joint` made by hand, such as one whose axis misses the origin of its frame
+        entry = {"name": joint.name, "kind": "general", "parent": joint.parent, "child": joint.child, "screws": screws}
     for key, frame in (("at", joint.parent_frame), ("child_at", joint.child_frame)):
         if frame != ORIGIN:
             entry[key] = frame[4:] if frame[:4] == ORIGIN[:4] else frame
-    for key in spec.DRIVEN:
+    for key in spec.DRIVEN if joint.kind != "weld" else ():
         value = getattr(joint, key)
         default = next(item.default for item in fields(Joint) if item.name == key)
         if key in PER_VELOCITY:
@@ -126,9 +147,11 @@ def _pitch(screw: np.ndarray) -> float:
 
 
 def _inertia(matrix: np.ndarray) -> Any:
-    """Three numbers if it is diagonal, else six."""
+    """Three numbers if it is diagonal, six if it is symmetric to the last bit, else all."""
     if not np.any(matrix - np.diag(np.diag(matrix))):
         return np.diag(matrix)
+    if np.any(matrix != matrix.T):
+        return matrix
     return matrix[np.triu_indices(3)]
 
 

@@ -7,9 +7,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from chasles.io.expression import evaluate
+from chasles.model.placement import LONGEST_NAME
 
 LARGEST = 1e60  # numbers beyond this are no quantities of a mechanism
-LONGEST_NAME, LONGEST_PATH = 200, 4000  # characters
+LONGEST_PATH = 4000  # characters
 TURNS = ("quaternion", "rotation_vector", "rpy")
 
 
@@ -21,6 +22,7 @@ class Reader:
         self._types: dict[str, Callable[[Any], Any]] = {
             "name": self.name,
             "names": self.names,
+            "title": lambda given: given if given == "" else self.name(given),
             "path": lambda given: self.name(given, LONGEST_PATH),
             "number": self.number,
             "numbers": self.numbers,

@@ -12,12 +12,18 @@ from chasles.lie import pose as pose_group
 Pose = Any  # seven numbers wxyz_xyz, a 4x4 matrix, or a position
 ORIGIN = (1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 LAST_BITS = 1e-15  # a length off 1 by this is left alone, so that what was made unit once stays the same
+LONGEST_NAME = 200  # characters
 UNIT_TOLERANCE = 1e-6  # by how much the length of a quaternion in a model may be off; it is then made unit
 
 
 def check_name(what: str, name: Any) -> None:
-    if not isinstance(name, str) or not name:
+    """A name that a file and a terminal can show; the rules are those of model files."""
+    if not isinstance(name, str) or not name.strip():
         raise ValueError(f"{what}: name is {name!r}; expected a string that is not empty")
+    if not name.isprintable() and any(ord(c) < 32 or ord(c) == 127 or 0xD800 <= ord(c) < 0xE000 for c in name):
+        raise ValueError(f"{what}: name is {name[:LONGEST_NAME]!r}; expected no control characters")
+    if len(name) > LONGEST_NAME:
+        raise ValueError(f"{what}: name has {len(name)} characters; expected at most {LONGEST_NAME}")
 
 
 def as_numbers(where: str, what: str, value: Any, *shapes: tuple[int, ...]) -> np.ndarray:

@@ -20,7 +20,7 @@ from chasles.model.constraint import Constraint, Coupling, Drive
 from chasles.model.force import Force, JointForce, Spring, Wrench
 from chasles.model.joint import Joint
 from chasles.model.names import meant
-from chasles.model.placement import ORIGIN, Pose, as_numbers, as_pose
+from chasles.model.placement import ORIGIN, Pose, as_numbers, as_pose, check_name
 
 EARTH = (0.0, 0.0, -9.81)
 
@@ -57,6 +57,8 @@ class System:
                 if not isinstance(item, kind):
                     raise ValueError(f"System: {what} holds {item!r}, a {type(item).__name__}")
             object.__setattr__(self, what, items)
+        if self.name != "":
+            check_name("System", self.name)
         gravity = as_numbers("System", "gravity", self.gravity, (3,))
         object.__setattr__(self, "gravity", tuple(gravity.tolist()))
         _unique("bodies and frames", [GROUND, *(b.name for b in self.bodies), *(f.name for f in self.frames)])
