@@ -93,6 +93,20 @@ def test_check_and_list():
     assert names["methods"]["dopri5"].startswith("order 5, error estimate of order 4")
 
 
+def test_check_of_a_robot_that_stands_on_a_link_without_mass(tmp_path):
+    inertial = '<inertial><mass value="1"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>'
+    (tmp_path / "arm.urdf").write_text(
+        f'<robot name="arm"><link name="world"/><link name="base">{inertial}</link><link name="arm">{inertial}</link>'
+        '<joint name="fix" type="fixed"><parent link="world"/><child link="base"/></joint>'
+        '<joint name="turn" type="continuous"><parent link="base"/><child link="arm"/><axis xyz="0 1 0"/></joint></robot>'
+    )
+    result = run("check", str(tmp_path / "arm.urdf"), "--json")
+    assert result.returncode == 0, result.stderr
+    found = json.loads(result.stdout)
+    assert (found["freedoms"], found["redundant"]) == (1, 0)
+    assert found["lines"][-1].startswith("absolute coordinates: not possible, because body 'world' has mass 0")
+
+
 def test_a_first_run_says_that_it_compiles(tmp_path, monkeypatch):
     from rich.console import Console
 

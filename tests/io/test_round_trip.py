@@ -1,4 +1,4 @@
-"""What a model file or result file holds is read as what was written: every kind of thing, at the edges of its values."""
+"""What a model file or result file holds is read as what was written: every kind, at the edges of its values."""
 
 import numpy as np
 import pytest
@@ -165,5 +165,5 @@ def test_options_that_are_not_given_are_not_written():
 @pytest.mark.parametrize("name", ["a\nb", "a\x7f", "\ud800", "x" * 201, "  "])
 def test_a_name_that_no_file_can_hold_is_refused_at_once(name):
     for make in (lambda: ch.Body(name, 1.0), lambda: ch.System([], name=name)):
-        with pytest.raises(ValueError, match="expected a string that is not|expected no control|expected at most 200"):
+        with pytest.raises(ValueError, match=r"expected a string that is not|expected no control|expected at most 200"):
             make()

@@ -213,6 +213,12 @@ def test_several_runs_share_axes(runs):
         ch.plot([], "energy")
 
 
+def test_runs_of_different_systems_are_refused(runs):
+    for names in ((), ("drift",)):
+        with pytest.raises(ValueError, match="'closed' is another system than the first run, or in other coordinates"):
+            ch.plot({"absolute": runs["absolute"], "closed": runs["closed"]}, *names)
+
+
 def test_names_with_signs_of_mathematics():
     assert plain("_x") == " _x"
     assert plain("a$b_$") == r"a\$b_\$"

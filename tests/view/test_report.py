@@ -2,6 +2,7 @@
 
 import html
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from chasles.integrate.method_name import method_from
 from chasles.view.citations import citations, published
 from chasles.view.repeat import repeated
 from chasles.view.report import report
+from tests.absolute.test_mobility import four_bar
 from tests.io.result_models import LAWS
 
 HOSTILE = "<script>alert(1)</script>\"'&"
@@ -103,3 +105,14 @@ def test_saved_times_are_not_in_a_model_file():
     )
     run = ch.simulate(system, (0.0, 0.3), save=np.linspace(0.0, 0.3, 7))
     assert repeated(run)[1] == ["the 7 times that were saved"]
+
+
+def test_a_failed_run_of_a_loop_has_a_report():
+    run = ch.simulate(four_bar(1.3), (0.0, 0.05), q=[1.4, -1.3, 1.2], assemble=True, step=1e-3, progress=False)
+    assert len(run.mechanism.joints) < len(run.mechanism.system.joints)  # one that is cut has no coordinates
+    solution = replace(run.solution, success=False, message="stopped at t = 0.05: no solution was found")
+    text = report(replace(run, solution=solution))
+    assert "certificate NOT passed" in text
+    assert "no solution was found" in text
+    shown = re.search(r'alt="([^"]*) over time"', text)[1]
+    assert all(f"joints.{name}" in shown for name in run.mechanism.joints)

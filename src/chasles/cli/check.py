@@ -98,6 +98,10 @@ def report(study: Any) -> dict[str, Any]:
         "singular": found.singular,
     }
     result["lines"] = str(found).split("\n")
+    try:
+        system.compile("absolute")
+    except ValueError as error:
+        result["lines"].append(f"absolute coordinates: not possible, because {error}")
     return result
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -37,5 +39,16 @@ def analyse(
     elif q is not None:
         raise ValueError("analyse: give q or poses, not both")
     else:
-        found = AbsoluteMechanism(system, "SO3xR3").assemble(poses, t)
-    return mobility(system, np.asarray(found), t, seed)
+        found = AbsoluteMechanism(_with_masses(system), "SO3xR3").assemble(poses, t)
+    return mobility(_with_masses(system), np.asarray(found), t, seed)
+
+
+def _with_masses(system: System) -> System:
+    """The system with a unit mass and inertia for each body that has none: freedoms do not depend on them."""
+    bodies = [
+        body
+        if body.mass > 0 and np.linalg.eigvalsh(np.array(body.inertia)).min() > 0
+        else replace(body, mass=1.0, com=(0.0, 0.0, 0.0), inertia=(1.0, 1.0, 1.0), density=None)
+        for body in system.bodies
+    ]
+    return replace(system, bodies=bodies)

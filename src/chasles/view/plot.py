@@ -57,12 +57,7 @@ def labelled_runs(runs: Any) -> dict[str, Any]:
 
 
 def _figure(labelled: dict[str, Any], names: Sequence[str]) -> Figure:
-    first = next(iter(labelled.values()))
-    wanted = [panel for name in names for panel in panels(first, name)]
-    others = [[panel for name in names for panel in panels(run, name)] for run in list(labelled.values())[1:]]
-    for label, made in zip(list(labelled)[1:], others, strict=True):
-        if [(p.label, p.series) for p in made] != [(p.label, p.series) for p in wanted]:
-            raise ValueError(f"plot: {label!r} is another system than the first run, or in other coordinates")
+    wanted, *others = same_panels({label: _panels(run, names) for label, run in labelled.items()})
     columns = 1 if len(wanted) <= 4 else 2
     rows = -(-len(wanted) // columns)
     heights = [max(_height(panel) for panel in wanted[k * columns : (k + 1) * columns]) for k in range(rows)]
@@ -80,6 +75,22 @@ def _figure(labelled: dict[str, Any], names: Sequence[str]) -> Figure:
                 one.set_xlabel("")
                 one.tick_params(labelbottom=False)
     return figure
+
+
+def _panels(run: Any, names: Sequence[str]) -> list[Panel]:
+    return [panel for name in names for panel in panels(run, name)]
+
+
+def same_panels(made: Mapping[str, list[Panel]]) -> list[list[Panel]]:
+    """Panels of runs by label, if they show the same of each."""
+    first, *others = ([(panel.label, panel.series) for panel in one] for one in made.values())
+    for label, shown in zip(list(made)[1:], others, strict=True):
+        if shown != first:
+            raise ValueError(
+                f"plot: {label!r} is another system than the first run, or in other coordinates; name what both have, "
+                "such as energy or bodies.NAME.position"
+            )
+    return list(made.values())
 
 
 def _height(panel: Panel) -> float:

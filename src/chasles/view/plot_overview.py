@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from chasles.study import style
-from chasles.view.plot import add_axes, draw
+from chasles.view.plot import add_axes, draw, same_panels
 from chasles.view.plot_axes import name_lines
 from chasles.view.plot_panel import Panel
 from chasles.view.plot_quantities import panels
@@ -25,10 +25,7 @@ def overview(labelled: Mapping[str, Any]) -> Figure:
     axes."""
     runs = list(labelled.values())
     first = runs[0]
-    wanted = _panels(first)
-    others = [_panels(run) for run in runs[1:]]
-    if any([p.label for p in made] != [p.label for p in wanted] for made in others):
-        raise ValueError("plot: these runs are in different coordinates; name what to draw, such as energy")
+    wanted, *others = same_panels({label: _panels(run) for label, run in labelled.items()})
     with style.drawing():
         figure = style.picture(10.4, 5.2)
         grid = figure.add_gridspec(3, 2, width_ratios=(1.0, 1.15))

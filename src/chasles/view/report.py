@@ -20,7 +20,7 @@ from chasles.study import style
 from chasles.view.citations import citations
 from chasles.view.page import Page
 from chasles.view.plot import plot
-from chasles.view.plot_quantities import panels
+from chasles.view.plot_parts import joints_of
 from chasles.view.repeat import repeated
 from chasles.view.text import digest, page_text, read
 from chasles.view.words import described
@@ -157,9 +157,9 @@ def _figures(run: Any) -> str:
         names.append("steps")
     if run.controls is not None:
         names.append("controls")
-    moving = [joint for joint in run.mechanism.system.joints if joint.nv]
-    if 0 < len(moving) <= JOINTS:
-        names += [f"joints.{joint.name}" for joint in moving if panels(run, f"joints.{joint.name}")]
+    moving = [joint for joint in joints_of(run) if joint.nv]  # one that closes a loop has no coordinates
+    if len(moving) <= JOINTS:
+        names += [f"joints.{joint.name}" for joint in moving]
     buffer = io.BytesIO()
     plot(run, *names).savefig(buffer, format="svg", metadata={"Date": None})
     source = "data:image/svg+xml;base64," + base64.b64encode(buffer.getvalue()).decode()
