@@ -98,7 +98,8 @@ def test_check_of_a_robot_that_stands_on_a_link_without_mass(tmp_path):
     (tmp_path / "arm.urdf").write_text(
         f'<robot name="arm"><link name="world"/><link name="base">{inertial}</link><link name="arm">{inertial}</link>'
         '<joint name="fix" type="fixed"><parent link="world"/><child link="base"/></joint>'
-        '<joint name="turn" type="continuous"><parent link="base"/><child link="arm"/><axis xyz="0 1 0"/></joint></robot>'
+        '<joint name="turn" type="continuous"><parent link="base"/><child link="arm"/><axis xyz="0 1 0"/></joint>'
+        "</robot>"
     )
     result = run("check", str(tmp_path / "arm.urdf"), "--json")
     assert result.returncode == 0, result.stderr

@@ -9,10 +9,11 @@ from PIL import Image
 
 import chasles as ch
 from chasles.cli.animate import animate as command
+from chasles.cli.plot import plot as plot_command
 from chasles.kernel.policy import COMPILED
 from chasles.view import animation
 from chasles.view.picture import Film
-from chasles.view.scene import poses_at
+from chasles.view.scene import poses_at, scene_of
 from tests.io.result_models import CASES
 
 pytestmark = pytest.mark.skipif(not COMPILED, reason="a loop over pixels")
@@ -109,6 +110,37 @@ def test_what_animate_refuses(run, tmp_path, monkeypatch):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="a script stands in for the program")
+def test_a_film_faster_than_a_gif_can_be_says_so(run, tmp_path):
+    with pytest.warns(UserWarning, match="a GIF has at most 50 frames a second, so not 1000"):
+        run.animate(tmp_path / "a.gif", fps=1000, span=(0.0, 0.1), size=(32, 24))
+    with Image.open(tmp_path / "a.gif") as film:
+        assert (film.n_frames, film.info["duration"]) == (6, 20)
+
+
+def test_what_is_not_drawn_is_said_and_stays_small(tmp_path, capsys):
+    (tmp_path / "damaged.stl").write_bytes(b"x" * 200)
+    rod = ch.Cylinder(0.05, 1.0, pose=(1, 0, 0, 0, 0, 0, -0.5))
+    wide = {"mass": 1.0, "inertia": (0.5, 0.5, 0.1)}  # as of a box of 2.3 m
+    system = ch.System(
+        [
+            ch.Body("rod", 1.0, (0, 0, -0.5), (0.1, 0.1, 0.1), shapes=[rod]),
+            ch.Body("wheel", **wide, shapes=[ch.Mesh(str(tmp_path / "damaged.stl"))]),
+        ],
+        [
+            ch.revolute("hinge", "ground", "rod", axis=(0, 1, 0)),
+            ch.revolute("axle", "rod", "wheel", axis=(0, 1, 0), at=(0, 0, -1)),
+        ],
+    )
+    made = ch.simulate(system, (0.0, 0.1), file=tmp_path / "run.h5", progress=False)
+    assert scene_of(made).bodies[1].reach < 0.4
+    plot_command(str(tmp_path / "run.h5"), frame=0.1, size="64x48")
+    said = capsys.readouterr().err
+    assert said.startswith("the mesh damaged.stl of body 'wheel' is not drawn: damaged.stl")
+    made.report(tmp_path / "report.html")
+    assert str(tmp_path) not in (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "the meshes damaged.stl" in (tmp_path / "report.html").read_text(encoding="utf-8")
+
+
 def test_mp4_gets_all_frames(run, tmp_path, monkeypatch):
     """A stand-in for ffmpeg writes down what it is given."""
     program = tmp_path / "ffmpeg"
@@ -135,6 +167,10 @@ def test_the_command(tmp_path, monkeypatch, capsys):
     with Image.open("run.gif") as film:
         assert film.n_frames == 6
     assert capsys.readouterr().out == "wrote run.gif\n"
+    with pytest.raises(ValueError, match=r"from 0.15 to 0.1 s the film would run backwards"):
+        command("run.h5", start=0.15, end=0.1)
+    command("run.h5", size="40x32", fps=1000.0, start=0.1)
+    assert capsys.readouterr().err == "a frame of a GIF lasts at least 0.02 s, so it has 50 a second\n"
 
 
 def test_the_last_frame_of_a_film_is_in_the_run(run):

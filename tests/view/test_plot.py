@@ -8,6 +8,7 @@ import h5py
 import matplotlib as mpl
 import numpy as np
 import pytest
+from PIL import Image
 
 import chasles as ch
 from chasles.cli.plot import plot as command
@@ -214,9 +215,9 @@ def test_several_runs_share_axes(runs):
 
 
 def test_runs_of_different_systems_are_refused(runs):
-    for names in ((), ("drift",)):
+    for wanted in ((), ("drift",)):
         with pytest.raises(ValueError, match="'closed' is another system than the first run, or in other coordinates"):
-            ch.plot({"absolute": runs["absolute"], "closed": runs["closed"]}, *names)
+            ch.plot({"absolute": runs["absolute"], "closed": runs["closed"]}, *wanted)
 
 
 def test_names_with_signs_of_mathematics():
@@ -292,7 +293,7 @@ def test_the_command_without_a_screen(tmp_path):
     CASES["absolute"](0.2, file=file)
     code = (
         "import sys\nfrom chasles.cli import app\n"
-        "app('plot run.h5 energy joints.elbow -o a.pdf', result_action='return_value')\n"
+        "app('plot run.h5 energy -o a.pdf joints.elbow', result_action='return_value')\n"
         "app('plot run.h5 --frame 0.1 --size 64x48', result_action='return_value')\n"
         "assert 'matplotlib.pyplot' not in sys.modules\n"
     )
@@ -301,6 +302,17 @@ def test_the_command_without_a_screen(tmp_path):
     assert done.returncode == 0, done.stderr
     assert done.stdout.split() == ["wrote", "a.pdf", "wrote", "run.png"]
     assert (tmp_path / "a.pdf").read_bytes().startswith(b"%PDF")
+
+
+def test_figures_of_a_size(runs, tmp_path, monkeypatch):
+    assert tuple(runs["fixed"].plot("energy", size=(4, 3)).get_size_inches()) == (4, 3)
+    assert tuple(runs["fixed"].plot(size=(12, 7)).get_size_inches()) == (12, 7)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "folder").mkdir()
+    CASES["fixed"](0.1, file="folder/run.h5")
+    command("folder/run.h5", "energy", size="600x300")
+    with Image.open(tmp_path / "folder/run.png") as image:  # beside the run that it shows
+        assert image.size == (600, 300)
 
 
 def test_what_the_command_refuses(tmp_path, monkeypatch):
@@ -312,16 +324,24 @@ def test_what_the_command_refuses(tmp_path, monkeypatch):
         (["run.h5", "other.h5"], "and there is no such file"),
         (["run.h5", "work-precision", "energy"], "a figure of its own"),
         (["nothing"], "no file 'nothing', and no such system in the gallery"),
+        ([], "no run is given"),
     ):
         with pytest.raises(ValueError, match=message):
-            command(words)
+            command(*words)
     with pytest.raises(ValueError, match="--size 10: expected pixels"):
-        command(["run.h5"], frame=0.0, size="10")
+        command("run.h5", frame=0.0, size="10")
     with pytest.raises(ValueError, match="--frame draws the mechanism of one run"):
-        command(["run.h5", "energy"], frame=0.0)
+        command("run.h5", "energy", frame=0.0)
+    for options, message in (
+        ({"azimuth": 3.0}, "--azimuth is for --frame"),
+        ({"reference": "run.h5"}, "--reference is for work-precision"),
+        ({"size": "100x100"}, r"size is 0.667 x 0.667; .* 1.5 to 60 inches \(225 to 9000 pixels\)"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            command("run.h5", "energy", **options)
     with pytest.raises(ValueError, match="--set changes models"):
-        command(["run.h5"], change=["a=1"])
-    command(["run.h5", "run.h5", "balance"])
+        command("run.h5", change=["a=1"])
+    command("run.h5", "run.h5", "balance")
     assert (tmp_path / "run.png").is_file()
 
 

@@ -8,12 +8,14 @@ import numpy as np
 import pytest
 
 import chasles as ch
+from chasles.cli.report import report as command
 from chasles.integrate.method_name import method_from
 from chasles.view.citations import citations, published
+from chasles.view.page import Page
 from chasles.view.repeat import repeated
 from chasles.view.report import report
 from tests.absolute.test_mobility import four_bar
-from tests.io.result_models import LAWS
+from tests.io.result_models import CASES, LAWS
 
 HOSTILE = "<script>alert(1)</script>\"'&"
 
@@ -116,3 +118,32 @@ def test_a_failed_run_of_a_loop_has_a_report():
     assert "no solution was found" in text
     shown = re.search(r'alt="([^"]*) over time"', text)[1]
     assert all(f"joints.{name}" in shown for name in run.mechanism.joints)
+
+
+def test_names_of_files_end_as_what_is_in_them(runs, tmp_path, monkeypatch, capsys):
+    run = runs["absolute"]
+    for write, name, endings in (
+        (run.report, "a.pdf", ".html, .htm"),
+        (run.save, "a.txt", ".h5, .hdf5, .html"),
+        (run.save, "none", ".h5, .hdf5, .html"),
+        (Page(run).save, "a.png", ".html, .htm"),
+        (lambda file: CASES["fixed"](0.1, file=file), "a.txt", ".h5 or .hdf5"),
+    ):
+        with pytest.raises(ValueError, match=f"expected a name that ends in {endings}"):
+            write(tmp_path / name)
+    assert not list(tmp_path.iterdir())
+    monkeypatch.setattr("webbrowser.open", lambda address: False)
+    page = Page(run).open()
+    assert capsys.readouterr().out == f"no browser could be opened; the page is {page}\n"
+    page.unlink()
+
+
+def test_a_report_lies_beside_its_run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        CASES["fixed"](0.1, file=f"{folder}/run.h5")
+        command(f"{folder}/run.h5")
+    assert sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*.html")) == [
+        *("a/run_report.html", "b/run_report.html")
+    ]

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated, Any
 
 from cyclopts import Parameter
 from rich.console import Console
 
-from chasles.cli.model import Changes, find_run
+from chasles.cli.model import Changes, default_output, find_run, say_what_is_not_drawn
 from chasles.cli.plot import pixels
+
+FASTEST_GIF = 50  # frames a second
 
 
 def animate(
@@ -17,9 +20,10 @@ def animate(
     /,
     *,
     output: Annotated[
-        Path | None, Parameter(name=["--output", "-o"], help="File to write: .gif or .mp4; by default RUN.gif.")
+        Path | None,
+        Parameter(name=["--output", "-o"], help="File to write: .gif or .mp4; by default RUN.gif beside RUN."),
     ] = None,
-    fps: Annotated[float, Parameter(help="Frames a second.")] = 25.0,
+    fps: Annotated[float, Parameter(help="Frames a second; 50 at most in a GIF.")] = 25.0,
     speed: Annotated[float, Parameter(help="Seconds of the run in a second of the film.")] = 1.0,
     size: Annotated[str | None, Parameter(help="Pixels, such as 800x600.")] = None,
     start: Annotated[float | None, Parameter(help="First moment [s].")] = None,
@@ -36,10 +40,17 @@ def animate(
         chasles animate run.h5 -o run.gif --speed 0.5
         chasles animate double_pendulum --end 4 -o pendulum.mp4 --size 1280x720
     """
+    file = output or default_output(run, ".gif")
     found = find_run(run, change, end)
-    file = output or Path(f"{Path(run).stem}.gif")
     options: dict[str, Any] = {} if size is None else {"size": pixels(size)}
     if (start is not None or end is not None) and len(found):
-        options["span"] = (found.t[0] if start is None else start, found.t[-1] if end is None else end)
+        first, last = found.t[0] if start is None else start, found.t[-1] if end is None else end
+        if (last - first) * (found.t[-1] - found.t[0]) < 0:
+            raise ValueError(f"animate: from {first:g} to {last:g} s the film would run backwards")
+        options["span"] = (first, last)
+    if file.suffix.lower() == ".gif" and fps > FASTEST_GIF:
+        print(f"a frame of a GIF lasts at least 0.02 s, so it has {FASTEST_GIF} a second", file=sys.stderr)
+        fps = FASTEST_GIF
+    say_what_is_not_drawn(found)
     found.animate(file, fps=fps, speed=speed, azimuth=azimuth, elevation=elevation, trail=trail, **options)
     Console().print(f"wrote {file}", markup=False, highlight=False)

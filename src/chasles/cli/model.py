@@ -107,6 +107,24 @@ def is_result(path: Path) -> bool:
         return stream.read(8) == b"\x89HDF\r\n\x1a\n"
 
 
+def default_output(run: str, ending: str) -> Path:
+    """The file that a command writes if none is given: beside a result file and named after it; what is made of a model
+    goes to the current folder."""
+    path = Path(run)
+    folder = path.parent if path.is_file() and is_result(path) else Path()
+    return folder / f"{path.stem}{ending}"
+
+
+def say_what_is_not_drawn(run: Any) -> None:
+    """Meshes that could not be read, or are too large, on standard error."""
+    from chasles.screw.shape import Mesh
+    from chasles.view.scene import scene_of
+
+    if any(isinstance(shape, Mesh) for body in run.mechanism.system.bodies for shape in body.shapes):
+        for note in scene_of(run).notes:
+            print(note, file=sys.stderr)
+
+
 def labelled(names: list[str]) -> dict[str, str]:
     """Runs by short names, by the names as given if those are the same."""
     short = [Path(name).stem if Path(name).suffix else name for name in names]

@@ -8,27 +8,26 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 from rich.console import Console
 
-from chasles.cli.model import Changes, find_run, labelled
+from chasles.cli.model import Changes, default_output, find_run, labelled, say_what_is_not_drawn
 
 WORK = "work-precision"
 
 
 def plot(
-    runs: Annotated[
-        list[str],
+    *runs: Annotated[
+        str,
         Parameter(
             help="Result files (.h5), model files or names of the gallery; then what to draw: energy, balance, drift, "
             "steps, certificate, joints, joints.NAME, joints.NAME.velocity, phase.NAME, reactions.NAME, "
             "bodies.NAME.position, .twist, .path, work-precision; without names an overview."
         ),
     ],
-    /,
-    *,
     output: Annotated[
-        Path | None, Parameter(name=["--output", "-o"], help="File to write: .pdf, .svg, .png; by default RUN.png.")
+        Path | None,
+        Parameter(name=["--output", "-o"], help="File to write: .pdf, .svg, .png; by default RUN.png beside RUN."),
     ] = None,
     frame: Annotated[float | None, Parameter(help="Draw the mechanism at this time [s] instead.")] = None,
-    size: Annotated[str | None, Parameter(help="Of --frame in pixels, such as 1200x900.")] = None,
+    size: Annotated[str | None, Parameter(help="In pixels, such as 1200x900; 150 to the inch in a figure.")] = None,
     azimuth: Annotated[float | None, Parameter(help="Where --frame is seen from, around [degrees].")] = None,
     elevation: Annotated[float | None, Parameter(help="Where --frame is seen from, above [degrees].")] = None,
     trail: Annotated[float | None, Parameter(help="Seconds of the paths in --frame; 0 for none.")] = None,
@@ -46,16 +45,27 @@ def plot(
         chasles plot run.h5 --frame 2.1 -o frame.png
         chasles plot h1.h5 h2.h5 h3.h5 work-precision --reference exact.h5
     """
+    from chasles.study import style
     from chasles.view.plot import plot as draw
 
-    given, names = _told_apart(runs)
+    if not runs:
+        raise ValueError("plot: no run is given; expected a result file (.h5), a model file or a name of the gallery")
+    given, names = _told_apart(list(runs))
+    seen = {"--azimuth": azimuth, "--elevation": elevation, "--trail": trail}
+    if frame is None and (unused := [option for option, value in seen.items() if value is not None]):
+        raise ValueError(f"plot: {unused[0]} is for --frame, the mechanism at a time")
+    if reference is not None and WORK not in names:
+        raise ValueError(f"plot: --reference is for {WORK}")
     opened = {label: find_run(name, change, end) for label, name in labelled(given).items()}
-    file = output or Path(f"{Path(given[0]).stem}.png")
+    file = output or default_output(given[0], ".png")
+    wide = None if size is None else pixels(size)
+    inches = None if wide is None else (wide[0] / style.DPI, wide[1] / style.DPI)
     if frame is not None:
         if len(given) > 1 or names:
             raise ValueError("plot: --frame draws the mechanism of one run, and nothing else")
-        options: dict[str, Any] = {} if size is None else {"size": pixels(size)}
+        options: dict[str, Any] = {} if wide is None else {"size": wide}
         run = next(iter(opened.values()))
+        say_what_is_not_drawn(run)
         run.picture(frame, file, azimuth=azimuth, elevation=elevation, trail=trail, **options)
     elif WORK in names:
         if len(names) > 1:
@@ -63,9 +73,11 @@ def plot(
         from chasles.view.plot_work import work_precision
 
         exact = None if reference is None else find_run(reference, change, end)
-        work_precision(opened, exact, file=file)
+        work_precision(opened, exact, file=file, size=inches)
     else:
-        draw(opened if len(opened) > 1 else next(iter(opened.values())), *names, file=file)
+        if not names:
+            say_what_is_not_drawn(next(iter(opened.values())))
+        draw(opened if len(opened) > 1 else next(iter(opened.values())), *names, file=file, size=inches)
     Console().print(f"wrote {file}", markup=False, highlight=False)
 
 

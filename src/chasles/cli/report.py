@@ -8,7 +8,7 @@ from typing import Annotated
 from cyclopts import Parameter
 from rich.console import Console
 
-from chasles.cli.model import Changes, find_run, is_result
+from chasles.cli.model import Changes, default_output, find_run, is_result, say_what_is_not_drawn
 
 
 def report(
@@ -16,7 +16,8 @@ def report(
     /,
     *,
     output: Annotated[
-        Path | None, Parameter(name=["--output", "-o"], help="File to write; by default RUN_report.html.")
+        Path | None,
+        Parameter(name=["--output", "-o"], help="File to write (.html); by default RUN_report.html beside RUN."),
     ] = None,
     end: Annotated[float | None, Parameter(help="End of the simulation [s], if a model is run first.")] = None,
     change: Changes = None,
@@ -34,6 +35,7 @@ def report(
 
     path = Path(run)
     header = read(path).header if path.is_file() and is_result(path) else None
-    file = output or Path(f"{path.stem}_report.html")
+    file = output or default_output(run, "_report.html")
     written(found, file, header=header)
+    say_what_is_not_drawn(found)
     Console().print(f"wrote {file}, {file.stat().st_size / 1e6:.1f} MB", markup=False, highlight=False)

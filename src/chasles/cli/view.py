@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import webbrowser
 from pathlib import Path
@@ -83,6 +84,8 @@ def write(named: dict[str, str], output: Path) -> None:
     from chasles.view.page import Page
 
     page = Page(*map(find_run, named.values()), labels=tuple(named) if len(named) > 1 else ())
+    for note in (note for run in page.data["runs"] for note in run["scene"]["notes"]):
+        print(note, file=sys.stderr)  # what is not drawn
     try:
         page.save(output)
     except OSError as error:

@@ -36,16 +36,20 @@ STRETCH = 200  # steps that are repeated for the estimate of the error
 
 @dataclass(frozen=True)
 class Finding:
-    """One line of a certificate. `value` is relative to `scale`; without a tolerance it is for information only."""
+    """One line of a certificate. `value` is relative to a size that `note` tells, or a `count`; without a tolerance it
+    is for information only."""
 
     name: str
     value: float
     tolerance: float | None
     note: str = ""
+    count: bool = False
 
     @property
     def shown(self) -> str:
         """The value in print; a dash for one that there is not."""
+        if self.count:
+            return f"{self.value:.0f}"
         return f"{self.value:.2e}" if self.tolerance is not None or self.value == self.value else "-"
 
     @property
@@ -227,7 +231,7 @@ def _redundant(run: BodyRun) -> list[Finding]:
     if not names:
         return []
     note = f"reactions are not unique: {', '.join(map(repr, names[:4]))}{', ...' if len(names) > 4 else ''}"
-    return [Finding("redundant equations", float(run.mechanism.redundant_equations), None, note)]
+    return [Finding("redundant equations", float(run.mechanism.redundant_equations), None, note, count=True)]
 
 
 def _group(run: Run | BodyRun, starts: np.ndarray, tolerance: float) -> list[Finding]:

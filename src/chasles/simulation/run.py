@@ -153,12 +153,16 @@ class SolvedRun(ABC):
     # ------------------------------------------------------------ to other forms
 
     def save(self, file: str | Path, quantities: str | Iterable[str] = "all") -> None:
-        """Write the run to a result file, with what can be computed from it, for other programs: see `save_run`. A name
-        that ends in .html makes its 3D page instead, which opens in a browser and needs nothing else."""
-        if Path(file).suffix.lower() == ".html":
+        """Write the run to a result file (.h5), with what can be computed from it, for other programs: see `save_run`.
+        A name that ends in .html makes its 3D page instead, which opens in a browser and needs nothing else."""
+        if Path(file).suffix.lower() in (".html", ".htm"):
             _view("page").save_page(self, file)
-        else:
-            _files("writer").save_run(self, Path(file), quantities)
+            return
+        writer = _files("writer")
+        if Path(file).suffix.lower() not in writer.ENDINGS:
+            expected = ", ".join((*writer.ENDINGS, ".html"))
+            raise ValueError(f"save: {Path(file).name!r}; expected a name that ends in {expected}")
+        writer.save_run(self, Path(file), quantities)
 
     def export(self, file: str | Path) -> None:
         """Write the run as a table, by the ending of the file: .csv or .npz."""
@@ -174,10 +178,10 @@ class SolvedRun(ABC):
 
     # ------------------------------------------------------------ pictures
 
-    def plot(self, *names: str, file: str | Path | None = None):
-        """Draw quantities by name, "energy", "joints.elbow", ..., or an overview, as a matplotlib figure, and write it
-        to a file if one is given: see `chasles.plot`."""
-        return _view("plot").plot(self, *names, file=file)
+    def plot(self, *names: str, file: str | Path | None = None, size: tuple[float, float] | None = None):
+        """Draw quantities by name, "energy", "joints.elbow", ..., or an overview, as a matplotlib figure of a size
+        [inches], and write it to a file if one is given: see `chasles.plot`."""
+        return _view("plot").plot(self, *names, file=file, size=size)
 
     def picture(self, t: float | None = None, file: str | Path | None = None, **options: Any):
         """The mechanism at a time [s], by default the end, as an image, and in a file: see `chasles.view.picture`."""

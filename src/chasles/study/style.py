@@ -21,6 +21,9 @@ INK, BLUE, ORANGE, GREEN, RED, PURPLE, BROWN = (
 COLOURS = (BLUE, ORANGE, GREEN, RED, PURPLE, BROWN)
 MARKERS = ("o", "s", "^", "x", "v", "D")
 LINES = ("-", "--", ":", "-.")
+DPI = 150  # pixels to the inch
+SIDES = 1.5, 60.0  # inches of a figure
+PAGES = (".html", ".htm")
 ENDINGS = ("pdf", "svg", "eps", "png", "jpg", "webp")
 SETTINGS: Any = {
     "font.family": ["STIXGeneral", "DejaVu Sans"],  # they come with matplotlib: the same look everywhere
@@ -74,7 +77,23 @@ def _look() -> Any:
 
 def picture(width: float, height: float) -> Figure:
     """An empty figure [inches] in this look; nothing of matplotlib's global state is touched."""
-    return _look()(figsize=(width, height), dpi=150, layout="constrained")
+    return _look()(figsize=(width, height), dpi=DPI, layout="constrained")
+
+
+def inches(given: tuple[float, float] | None, usual: tuple[float, float]) -> tuple[float, float]:
+    """The size of a figure: as given, or as usual."""
+    if given is None:
+        return usual
+    try:
+        width, height = (float(side) for side in given)
+    except (TypeError, ValueError):
+        width = height = 0.0
+    if not (SIDES[0] <= width <= SIDES[1] and SIDES[0] <= height <= SIDES[1]):
+        pixels = " to ".join(f"{side * DPI:g}" for side in SIDES)
+        shown = f"{width:.3g} x {height:.3g}" if width else f"{given!r}"
+        sides = f"{SIDES[0]:g} to {SIDES[1]:g} inches ({pixels} pixels)"
+        raise ValueError(f"plot: size is {shown}; expected width and height, {sides} each")
+    return width, height
 
 
 def drawing() -> Any:
@@ -86,16 +105,22 @@ def drawing() -> Any:
 
 def write(figure: Figure, file: str | Path) -> Path:
     """Write a figure in the form that the ending of the file says: pdf, svg, eps, png, jpg, webp."""
-    path = Path(file)
+    path = with_ending(file, *(f".{kind}" for kind in ENDINGS))
     kind = path.suffix.lower().removeprefix(".")
-    if kind not in ENDINGS:
-        raise ValueError(f"{path.name!r}: expected a name that ends in .{', .'.join(ENDINGS)}")
     buffer = io.BytesIO()
     undated: Mapping[str, Any] = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}.get(
         kind, {}
     )  # same bytes again
     figure.savefig(buffer, format=kind, metadata=undated)
     return put(buffer.getvalue(), path)
+
+
+def with_ending(file: str | Path, *endings: str) -> Path:
+    """The path of a file to write, whose name ends as what will be in it."""
+    path = Path(file)
+    if path.suffix.lower() not in endings:
+        raise ValueError(f"{path.name!r}: expected a name that ends in {', '.join(endings)}")
+    return path
 
 
 def put(content: bytes, path: Path) -> Path:

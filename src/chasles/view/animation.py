@@ -6,6 +6,7 @@ import math
 import os
 import shutil
 import subprocess
+import warnings
 from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -22,6 +23,7 @@ from chasles.view.picture import Film
 SIZE = (800, 600)  # pixels
 FPS = 25.0
 MOST = 20_000  # frames
+SHORTEST = 2  # hundredths of a second that viewers show a frame of a GIF
 SEEN = 10  # frames of which the colours of a GIF are taken
 WORKERS = min(4, os.cpu_count() or 1)
 
@@ -41,9 +43,10 @@ def animate(
 ) -> Path:
     """Write the motion of a run as .gif or .mp4, by the ending of the file; returns its path.
 
-    fps: frames a second; in a GIF they last whole hundredths of a second. speed: seconds of the run in a second of the
-    film. span: part of the run [s]. For size, azimuth, elevation and trail see `picture`. MP4 needs the program ffmpeg,
-    or `pip install chasles[video]`. `progress` shows how far it is; by default if a terminal is watching.
+    fps: frames a second; in a GIF they last whole hundredths of a second, two at least. speed: seconds of the run in
+    a second of the film. span: part of the run [s], backwards if its end is before its start. For size,
+    azimuth, elevation and trail see `picture`. MP4 needs the program ffmpeg, or `pip install chasles[video]`.
+    `progress` shows how far it is; by default if a terminal is watching.
     """
     path = Path(file)
     kind = path.suffix.lower()
@@ -55,7 +58,10 @@ def animate(
     program = _ffmpeg() if kind == ".mp4" else ""
     if kind == ".mp4":  # whose pixels go in pairs
         size = (size[0] + size[0] % 2, size[1] + size[1] % 2)
-    hold = max(2, round(100 / fps)) / 100 if kind == ".gif" else 1 / fps  # seconds that a frame lasts
+    if kind == ".gif" and fps > 100 / SHORTEST:
+        most = 100 / SHORTEST
+        warnings.warn(f"animate: a GIF has at most {most:g} frames a second, so not {fps:g}", stacklevel=3)
+    hold = max(SHORTEST, round(100 / fps)) / 100 if kind == ".gif" else 1 / fps  # seconds that a frame lasts
     film = Film(run, size, azimuth, elevation, trail)
     times = moments(film, hold * speed, span)
     part = path.with_name(path.name + ".part")

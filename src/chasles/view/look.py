@@ -92,7 +92,8 @@ def _drawn_shapes(system: System, notes: list[str]) -> list[tuple[Part, ...]]:
                 if len(triangles) > room:
                     raise ValueError(f"{len(triangles)} triangles are more than the {room} that are left for the page")
             except (ValueError, OSError) as error:
-                notes.append(f"the mesh {Path(shape.path).name} of body {body.name!r} is not drawn: {error}")
+                said = str(error).replace(shape.path, Path(shape.path).name)  # pages are sent to others
+                notes.append(f"the mesh {Path(shape.path).name} of body {body.name!r} is not drawn: {said}")
                 continue
             room -= len(triangles)
             parts.append(Part("mesh", (), tuple(shape.pose), colour, vertices * np.array(shape.scale), triangles))
@@ -183,10 +184,12 @@ def _own_look(body: Body, places: np.ndarray, size: float, colour: Colour) -> tu
     thin = 0.022 * size
     parts = [_rod(p, hub, thin, _pale(colour)) for p in places if np.linalg.norm(hub - p) > 2 * thin]
     longest = max((float(np.linalg.norm(hub - place)) for place in places), default=0.0)
-    limit = 0.25 * longest if longest > 2 * thin else 1.2 * size
+    # a body whose mesh is not drawn stays small: what it is like is known of the others only
+    limit = 0.25 * longest if longest > 2 * thin else 0.4 * size if body.shapes else 1.2 * size
     box = _equal_box(body)
     if box is None:
-        parts.append(Part("sphere", (max(2.5 * thin, 0.15 * limit),), (*ORIGIN[:4], *hub.tolist()), colour))
+        radius = max(2.5 * thin, 0.15 * limit if body.mass > 0 else 0.0)
+        parts.append(Part("sphere", (radius,), (*ORIGIN[:4], *hub.tolist()), colour))
         return tuple(parts)
     pose, edges = box
     edges = edges * min(1.0, limit / edges.max())

@@ -33,17 +33,19 @@ class Page:
         return page_text(self.data)
 
     def save(self, file: str | Path) -> None:
-        """Write the page."""
-        style.put(self.html.encode(), Path(file))
+        """Write the page; the name of the file ends in .html."""
+        style.put(self.html.encode(), style.with_ending(file, *style.PAGES))
 
     def open(self) -> Path:
-        """Write the page to a temporary file and open it in the browser."""
+        """Write the page to a temporary file, open it in the browser, and say where it is."""
         with tempfile.NamedTemporaryFile(
             "w", suffix=".html", prefix="chasles-", delete=False, encoding="utf-8"
         ) as file:
             file.write(self.html)
-        webbrowser.open(Path(file.name).as_uri())
-        return Path(file.name)
+        path = Path(file.name)
+        opened = webbrowser.open(path.as_uri())
+        print(f"opened {path} in the browser" if opened else f"no browser could be opened; the page is {path}")
+        return path
 
     def _repr_html_(self) -> str:
         text = html.escape(self.html, quote=True)
@@ -63,7 +65,7 @@ def show(*runs: Any, labels: tuple[str, ...] = ()) -> None:
     if in_notebook():
         sys.modules["IPython"].display.display(page)
         return
-    print(f"opened {page.open()} in the browser")
+    page.open()
 
 
 def in_notebook() -> bool:

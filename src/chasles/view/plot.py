@@ -19,22 +19,23 @@ if TYPE_CHECKING:
 WIDTH, ROW = 6.4, 2.1  # inches: of a column, and the height of a panel over time
 
 
-def plot(runs: Any, *names: str, file: str | Path | None = None) -> Figure:
+def plot(runs: Any, *names: str, file: str | Path | None = None, size: tuple[float, float] | None = None) -> Figure:
     """Draw quantities of a run, or of several in the same axes, and write the figure if a `file` is given.
 
     `runs`: a run, runs, or a mapping of labels to runs. `names`: "energy", "balance" (the error of the energy), "drift"
     (violation of the joints), "steps", "certificate", "joints", "joints.NAME", "joints.NAME.velocity" or
     ".acceleration", "phase.NAME", "reactions.NAME", "bodies.NAME.position", ".orientation", ".twist" or ".path" (bodies
     and frames), "controls"; none: an overview. The ending of `file` says which form it gets: .pdf, .svg, .png, ...
+    size: width and height [inches].
     Runs of any length are drawn, a part at a time, with the extremes of each piece of time.
     """
     labelled = labelled_runs(runs)
     if not names:
         from chasles.view.plot_overview import overview
 
-        figure = overview(labelled)
+        figure = overview(labelled, size)
     else:
-        figure = _figure(labelled, names)
+        figure = _figure(labelled, names, size)
     if file is not None:
         style.write(figure, file)
     return figure
@@ -56,13 +57,13 @@ def labelled_runs(runs: Any) -> dict[str, Any]:
     return found
 
 
-def _figure(labelled: dict[str, Any], names: Sequence[str]) -> Figure:
+def _figure(labelled: dict[str, Any], names: Sequence[str], size: tuple[float, float] | None) -> Figure:
     wanted, *others = same_panels({label: _panels(run, names) for label, run in labelled.items()})
     columns = 1 if len(wanted) <= 4 else 2
     rows = -(-len(wanted) // columns)
     heights = [max(_height(panel) for panel in wanted[k * columns : (k + 1) * columns]) for k in range(rows)]
     with style.drawing():
-        figure = style.picture(WIDTH * (1 if columns == 1 else 1.7), sum(heights) + 0.35)
+        figure = style.picture(*style.inches(size, (WIDTH * (1 if columns == 1 else 1.7), sum(heights) + 0.35)))
         grid = figure.add_gridspec(rows, columns, height_ratios=heights)
         axes = [add_axes(figure, grid[k // columns, k % columns], panel) for k, panel in enumerate(wanted)]
         draw(axes, wanted, labelled, others)

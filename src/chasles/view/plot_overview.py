@@ -17,17 +17,18 @@ from chasles.view.words import described
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+SIZE = 10.4, 5.2  # inches
 LEFT = (780, 750)  # pixels of the picture
 
 
-def overview(labelled: Mapping[str, Any]) -> Figure:
+def overview(labelled: Mapping[str, Any], size: tuple[float, float] | None = None) -> Figure:
     """The mechanism with its trail, energy, its error, violation of the joints (or steps); runs side by side share
     axes."""
     runs = list(labelled.values())
     first = runs[0]
     wanted, *others = same_panels({label: _panels(run) for label, run in labelled.items()})
     with style.drawing():
-        figure = style.picture(10.4, 5.2)
+        figure = style.picture(*style.inches(size, SIZE))
         grid = figure.add_gridspec(3, 2, width_ratios=(1.0, 1.15))
         drawn = figure.add_subplot(grid[:, 0])
         drawn.set_axis_off()

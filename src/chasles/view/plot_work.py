@@ -21,12 +21,17 @@ SAME = 1e-9  # ends of runs that count as equal, relative to the span
 
 
 def work_precision(
-    runs: Any, reference: Any = None, *, against: str = "evaluations", file: str | Path | None = None
+    runs: Any,
+    reference: Any = None,
+    *,
+    against: str = "evaluations",
+    file: str | Path | None = None,
+    size: tuple[float, float] | None = None,
 ) -> Figure:
     """Error at the end (of a position [m] or rotation [rad] of a body, the largest) against the work of runs.
 
     Runs of the same method are joined by a line. reference: the run that counts as exact; by default the one with most
-    evaluations, which is then not drawn. against: "evaluations", "steps" or "seconds".
+    evaluations, which is then not drawn. against: "evaluations", "steps" or "seconds". size [inches].
     """
     if against not in AGAINST:
         raise ValueError(f"work_precision: against {against!r}; expected {', '.join(AGAINST)}")
@@ -41,7 +46,7 @@ def work_precision(
     if not groups:
         raise ValueError("work_precision: one run alone has nothing to be compared with")
     with style.drawing():
-        figure = style.picture(5.2, 4.0)
+        figure = style.picture(*style.inches(size, (5.2, 4.0)))
         axes = figure.add_subplot()
         for k, (name, points) in enumerate(groups.items()):
             work, error = np.array(sorted(points)).T

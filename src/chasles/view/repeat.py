@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import PurePosixPath, PureWindowsPath
 from typing import Any
 
 import numpy as np
@@ -9,6 +11,8 @@ import numpy as np
 from chasles.io.model_file import Study
 from chasles.io.model_writer import model_text
 from chasles.io.result.header import laws_of
+from chasles.model.system import System
+from chasles.screw.shape import Mesh
 from chasles.simulation.body_run import BodyRun
 
 
@@ -47,7 +51,20 @@ def _study(run: Any) -> Study:
             "q": {name: q[at] for name, at in mechanism.tree.coordinates.items() if q[at].size},
             "v": {name: v[at] for name, at in mechanism.tree.velocities.items() if v[at].size},
         }
-    return Study(mechanism.system, initial, options)
+    return Study(_without_folders(mechanism.system), initial, options)
+
+
+def _without_folders(system: System) -> System:
+    """Meshes by the names of their files: where they are is the user's own affair."""
+    bodies = []
+    for body in system.bodies:
+        shapes = [replace(shape, path=_name(shape.path)) if isinstance(shape, Mesh) else shape for shape in body.shapes]
+        bodies.append(body if shapes == list(body.shapes) else replace(body, shapes=shapes))
+    return replace(system, bodies=bodies)
+
+
+def _name(path: str) -> str:
+    return PureWindowsPath(path).name if "\\" in path else PurePosixPath(path).name
 
 
 def _left_out(run: Any) -> list[str]:
@@ -58,6 +75,8 @@ def _left_out(run: Any) -> list[str]:
         found.append(f"a controller, asked every {task.period:g} s")
     if not isinstance(task.more["save"], str | int):
         found.append(f"the {np.size(task.more['save'])} times that were saved")
+    if meshes := {_name(shape.path) for body in system.bodies for shape in body.shapes if isinstance(shape, Mesh)}:
+        found.append(f"the meshes {', '.join(sorted(meshes))}, which it looks for in the current folder")
     found += [f"the event {event.name!r}" for event in task.more["events"]]
     found += [f"the function of the law {name!r}" for name in laws_of(system)]
     if getattr(task.dynamics, "spatial", False):

@@ -33,6 +33,7 @@ PICTURE = (900, 660)  # pixels
 def report(run: Any, file: str | Path | None = None, *, header: Mapping[str, Any] | None = None) -> str:
     """The report of a run as HTML, written to a `file` if one is given. header: of the result file it was read from,
     which says when and by which command it was made."""
+    path = None if file is None else style.with_ending(file, *style.PAGES)
     if run.task is None:
         raise ValueError("report: this run does not know how it was made; take what `simulate` or `open` gives")
     known = header_of(run.task)[0] | ({} if header is None else dict(header))
@@ -66,8 +67,8 @@ def report(run: Any, file: str | Path | None = None, *, header: Mapping[str, Any
         f"<title>Report of {_text(run.mechanism.system.name)}</title><style>{sheet}</style></head>"
         f"<body><main>{body}</main></body></html>\n"
     )
-    if file is not None:
-        style.put(text.encode(), Path(file))
+    if path is not None:
+        style.put(text.encode(), path)
     return text
 
 
@@ -175,7 +176,7 @@ def _again(run: Any, header: Mapping[str, Any]) -> str:
     text, missing = repeated(run)
     parts = []
     if command := header.get("command"):
-        words = [Path(command[0]).name, *command[1:]]
+        words = [Path(command[0]).name, *map(_without_folder, command[1:])]
         parts.append(f"<p>It was made by</p><pre>{_text(shlex.join(words))}</pre>")
     parts.append("<p>The model below, kept as <code>model.toml</code>, is simulated again by</p>")
     parts.append("<pre>chasles run model.toml</pre><p>or in Python by</p>")
@@ -184,6 +185,12 @@ def _again(run: Any, header: Mapping[str, Any]) -> str:
         parts.append(f"<p>A file cannot say all of it: {_text('; '.join(missing))}.</p>")
     parts.append(f"<details><summary>model.toml</summary><pre>{_text(text)}</pre></details>")
     return "".join(parts)
+
+
+def _without_folder(word: str) -> str:
+    """A word of a command, with the name alone of a file that was given with all its folders."""
+    option, equals, value = word.rpartition("=")
+    return f"{option}{equals}{Path(value).name}" if Path(value).is_absolute() else word
 
 
 def _cited(run: Any, header: Mapping[str, Any]) -> list[str]:

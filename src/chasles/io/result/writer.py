@@ -40,6 +40,7 @@ from chasles.simulation.task import JUMPS, Task
 EVERY = 0.25  # seconds between checkpoints
 SAFE = 30.0  # seconds after which the disk is told to keep what it has
 FIRST = 1 << 26  # bytes of room at first, where the number of rows is not known before
+ENDINGS = (".h5", ".hdf5")
 EVENTS = 64  # room for events at first
 
 
@@ -61,6 +62,8 @@ class ResultWriter:
     @classmethod
     def start(cls, file: Path, task: Task) -> ResultWriter:
         """A new file. One that is there is replaced if it is the result of a run that has ended."""
+        if file.suffix.lower() not in ENDINGS:
+            raise ResultFileError(file, f"is to hold a run; expected a name that ends in {' or '.join(ENDINGS)}")
         if file.exists() and read(file).outcome is None:
             raise ResultFileError(
                 file, f"holds a run that has not ended; continue it with resume({file.name!r}), or delete the file"
