@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from dataclasses import replace
 
 import h5py
 import matplotlib as mpl
@@ -44,12 +45,12 @@ def test_energies_are_those_of_the_run(runs):
         np.testing.assert_array_equal(t, run.t)
         np.testing.assert_array_equal(drawn, values)
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("time $t$ [s]", "energy [J]")
-    assert legend(axes) == ["kinetic $T$", "gravity $V_g$", "work $W$", "balance $T + V - W$"]
+    assert legend(axes) == ["kinetic $T$", "gravity $V_g$", "work $W$", "balance $E = T + V - W$"]
 
 
 def test_each_quantity_is_that_of_the_run(runs):
     run = runs["absolute"]
-    figure = run.plot("balance", "drift", "phase.elbow", "bodies.hand.path")
+    figure = run.plot("energy.drift", "drift", "phase.elbow", "bodies.hand.path")
     balance, drift, phase, path = figure.axes
     np.testing.assert_array_equal(lines(balance)[0][1], run.energy.balance - run.energy.balance[0])
     violations = run.violations[0]
@@ -93,7 +94,7 @@ def test_units_of_joints_with_several_coordinates():
     labels = [axes.get_ylabel() for axes in figure.axes]
     assert labels[:2] == ["angle $q$ [rad]", "displacement $q$ [m]"]
     assert labels[2:4] == ["velocity [m/s]", r"angular velocity $\dot q$ [rad/s]"]
-    assert labels[4:] == ["quaternion", "displacement [m]"]
+    assert labels[4:] == ["quaternion [1]", "displacement [m]"]
     np.testing.assert_array_equal(lines(figure.axes[4])[2][1], run.joint("loose").q[:, 2])
     with pytest.raises(ValueError, match="phase plane is no plane"):
         run.plot("phase.loose")
@@ -156,12 +157,12 @@ def test_parts_of_a_run_give_the_curve_of_the_whole(runs, monkeypatch, part):
 
 def test_files_by_their_ending(runs, tmp_path):
     heads = {"a.pdf": b"%PDF", "a.svg": b"<?xml", "a.png": b"\x89PNG"}
-    figure = runs["fixed"].plot("balance")
+    figure = runs["fixed"].plot("energy.drift")
     for name, head in heads.items():
         style.write(figure, tmp_path / name)
         assert (tmp_path / name).read_bytes().startswith(head)
     first = (tmp_path / "a.svg").read_bytes()
-    runs["fixed"].plot("balance", file=str(tmp_path / "a.svg"))
+    runs["fixed"].plot("energy.drift", file=str(tmp_path / "a.svg"))
     assert (tmp_path / "a.svg").read_bytes() == first
     with pytest.raises(ValueError, match=r"'a.txt': expected a name that ends in .pdf"):
         runs["fixed"].plot("energy", file=tmp_path / "a.txt")
@@ -199,7 +200,7 @@ def test_colours_can_be_told_apart(sight):
 
 def test_several_runs_share_axes(runs):
     other = CASES["absolute"](0.5)
-    figure = ch.plot({"one": runs["absolute"], "two $x$": other}, "balance", "energy", "certificate")
+    figure = ch.plot({"one": runs["absolute"], "two $x$": other}, "energy.drift", "energy", "certificate")
     balance, energy, _ = figure.axes
     assert balance.get_ylabel() == "$|E(t) - E(0)|$ [J]"
     assert legend(balance) == ["one", r"two \$x\$"]
@@ -232,21 +233,50 @@ def test_overview(runs):
     for case, last in (("absolute", "violation of the joints"), ("adaptive", "steps")):
         figure = runs[case].plot()
         titles = [axes.get_title("left") for axes in figure.axes]
-        assert titles[0].startswith("arm at $t = 0.25$ s")
-        assert titles[1:] == ["energy", "energy error", last]
+        assert titles == ["$t = 0.25$ s", "energy", "drift of the energy balance", last]
+        assert figure.get_suptitle().startswith("arm: dopri5")
         assert figure.axes[0].images[0].get_array().shape == (750, 780, 3)
+
+
+def test_the_overview_says_which_run_is_dashed_and_why_one_failed(runs):
+    run = runs["absolute"]
+    why = "the step became too small to advance the time; is the field smooth? " * 3
+    failed = replace(run, solution=replace(run.solution, success=False, message=why))
+    heading = ch.plot({"one": run, "two": failed}).get_suptitle()
+    assert heading.startswith("arm; energies: one solid, two dashed\ntwo: the step became")
+    assert heading.replace("\n", " ").endswith(why.strip())
+    assert max(map(len, heading.splitlines())) <= 140
+
+
+def test_long_names_are_shortened_unless_they_would_be_the_same():
+    assert plain("x" * 70) == "x" * 30 + "…" + "x" * 30
+    assert style.shortened(["a" * 50, "b"], 20) == ["a" * 10 + "…" + "a" * 10, "b"]
+    alike = ["left " + "x" * 40 + " end", "left " + "y" * 40 + " end"]
+    assert len(set(style.shortened(alike, 10))) == 2
+    assert plain("\u202eabc") == "[U+202E]abc"
+
+
+def test_an_energy_that_is_zero_throughout_is_not_drawn_and_none_is_hidden():
+    system = ch.System([ch.Body("b", 1.0, inertia=(0.1, 0.2, 0.3))], gravity=(0, 0, 0))
+    run = ch.simulate(system, (0.0, 0.02), v=[1, 2, 3, 0, 0, 0], progress=False)
+    (axes,) = run.plot("energy").axes
+    kinetic, balance = axes.lines
+    assert legend(axes) == ["kinetic $T$", "balance $E = T + V - W$"]
+    assert kinetic.get_zorder() > balance.get_zorder()
+    assert kinetic.get_linewidth() < balance.get_linewidth()
+    assert axes.get_ylim()[0] <= 0
 
 
 @pytest.mark.parametrize("rows", [0, 1, 2])
 @pytest.mark.parametrize("case", ["fixed", "absolute"])
 def test_runs_with_hardly_a_point(runs, case, rows):
     run = runs[case].part(slice(0, rows))
-    figure = run.plot("energy", "balance", "joints", "steps", "bodies.top.path" if case == "fixed" else "drift")
+    figure = run.plot("energy", "energy.drift", "joints", "steps", "bodies.top.path" if case == "fixed" else "drift")
     assert [len(line[0]) for line in lines(figure.axes[0])] == [rows] * 3 * (rows > 0)
     if rows < 2 and case == "fixed":
         figure._repr_png_()
     if rows == 0:
-        assert run.plot().axes[0].get_title("left").startswith("heavy top" if case == "fixed" else "arm")
+        assert run.plot().get_suptitle().startswith("heavy top: " if case == "fixed" else "arm: ")
 
 
 def test_a_run_that_was_killed(tmp_path):
@@ -341,7 +371,7 @@ def test_what_the_command_refuses(tmp_path, monkeypatch):
             command("run.h5", "energy", **options)
     with pytest.raises(ValueError, match="--set changes models"):
         command("run.h5", change=["a=1"])
-    command("run.h5", "run.h5", "balance")
+    command("run.h5", "run.h5", "energy.drift")
     assert (tmp_path / "run.png").is_file()
 
 

@@ -17,8 +17,8 @@ def plot(
     *runs: Annotated[
         str,
         Parameter(
-            help="Result files (.h5), model files or names of the gallery; then what to draw: energy, balance, drift, "
-            "steps, certificate, joints, joints.NAME, joints.NAME.velocity, phase.NAME, reactions.NAME, "
+            help="Result files (.h5), model files or names of the gallery; then what to draw: energy, energy.drift, "
+            "drift, steps, certificate, joints, joints.NAME, joints.NAME.velocity, phase.NAME, reactions.NAME, "
             "bodies.NAME.position, .twist, .path, work-precision; without names an overview."
         ),
     ],
@@ -40,7 +40,7 @@ def plot(
     Examples:
 
         chasles plot run.h5 energy joints.elbow -o run.pdf
-        chasles plot a.h5 b.h5 balance drift
+        chasles plot a.h5 b.h5 energy.drift drift
         chasles plot heavy_top --end 2
         chasles plot run.h5 --frame 2.1 -o frame.png
         chasles plot h1.h5 h2.h5 h3.h5 work-precision --reference exact.h5

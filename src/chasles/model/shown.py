@@ -8,6 +8,13 @@ from typing import Any
 
 CELL = "text-align:left;padding:1px 10px 1px 0"
 MOST = 40  # rows of a table in a notebook
+# characters that change the direction of the text around them, or end a line
+DIRECTIONS = dict.fromkeys([*range(0x202A, 0x202F), *range(0x2066, 0x206A), 0x200E, 0x200F, 0x061C, 0x2028, 0x2029])
+
+
+def visible(text: str) -> str:
+    """A text in which nothing turns what stands around it: such characters are written as [U+202E]."""
+    return text.translate({code: f"[U+{code:04X}]" for code in DIRECTIONS}) if not text.isascii() else text
 
 
 def number(value: float) -> str:

@@ -159,7 +159,9 @@ def _energy(run: Run | BodyRun, tolerance: float) -> Finding:
     moving = [item.name for item in run.mechanism.system.constraints if isinstance(item, Drive | CustomConstraint)]
     if moving and isinstance(run, ClosedRun):  # which counts the work of forces only
         return Finding("energy balance", value, None, f"not judged: {moving[0]!r} may do work that is not counted")
-    return Finding("energy balance", value, tolerance, "of the largest energy or work; work is part of the state")
+    return Finding(
+        "energy balance", value, tolerance, "largest change, of the largest energy or work; work is part of the state"
+    )
 
 
 def kept_momenta(mechanism: Mechanism | ClosedMechanism) -> np.ndarray:

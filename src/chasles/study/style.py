@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import functools
 import io
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from chasles.model.shown import visible
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -134,9 +136,19 @@ def put(content: bytes, path: Path) -> Path:
     return path
 
 
-def plain(text: str) -> str:
-    """A name for a label, without what would be read as mathematics or as hidden."""
+def plain(text: str, longest: int = 60) -> str:
+    """A name for a label, shortened in its middle, without what would be read as mathematics or as hidden."""
+    text = visible(text)
+    if len(text) > longest:
+        text = f"{text[: longest // 2]}…{text[-(longest - 1) // 2 :]}"
     return (" " if text.startswith("_") else "") + text.replace("\\", "\u2216").replace("$", r"\$")
+
+
+def shortened(names: Iterable[str], longest: int) -> list[str]:
+    """Names for a legend, shortened if they can still be told apart."""
+    given = list(names)
+    short = [plain(name, longest) for name in given]
+    return short if len(set(short)) == len(set(given)) else [plain(name, 1000) for name in given]
 
 
 def order_plot(

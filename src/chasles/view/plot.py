@@ -17,15 +17,17 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 WIDTH, ROW = 6.4, 2.1  # inches: of a column, and the height of a panel over time
+LABEL = 40  # characters of a label of a run
 
 
 def plot(runs: Any, *names: str, file: str | Path | None = None, size: tuple[float, float] | None = None) -> Figure:
     """Draw quantities of a run, or of several in the same axes, and write the figure if a `file` is given.
 
-    `runs`: a run, runs, or a mapping of labels to runs. `names`: "energy", "balance" (the error of the energy), "drift"
-    (violation of the joints), "steps", "certificate", "joints", "joints.NAME", "joints.NAME.velocity" or
-    ".acceleration", "phase.NAME", "reactions.NAME", "bodies.NAME.position", ".orientation", ".twist" or ".path" (bodies
-    and frames), "controls"; none: an overview. The ending of `file` says which form it gets: .pdf, .svg, .png, ...
+    `runs`: a run, runs, or a mapping of labels to runs. `names`: "energy", "energy.drift" (of its balance
+    T + V - W), "drift" (violation of the joints), "steps", "certificate", "joints", "joints.NAME",
+    "joints.NAME.velocity" or ".acceleration", "phase.NAME", "reactions.NAME", "bodies.NAME.position", ".orientation",
+    ".twist" or ".path" (bodies and frames), "controls"; none: an overview. The ending of `file` says which form it
+    gets: .pdf, .svg, .png, ...
     size: width and height [inches].
     Runs of any length are drawn, a part at a time, with the extremes of each piece of time.
     """
@@ -107,7 +109,7 @@ def draw(
     axes: Sequence[Any], wanted: Sequence[Panel], labelled: Mapping[str, Any], others: Sequence[Sequence[Panel]]
 ) -> None:
     """Draw panels of all runs into their axes, in one pass through each run; `others` are those of the other runs."""
-    runs = list(labelled.values())
+    runs, labels = list(labelled.values()), style.shortened(labelled, LABEL)
     found = []
     for run, made in zip(runs, [wanted, *others], strict=True):
         curves = iter(gather(run, [(p.values, p.angles, p.kind != TIME) for p in made if p.kind != BARS]))
@@ -116,8 +118,8 @@ def draw(
         one.set_title(panel.title, loc="left")
         if panel.kind == BARS:
             values = [made[k].values(run) for run, made in zip(runs, [wanted, *others], strict=True)]
-            bars(one, panel, values, list(labelled))
+            bars(one, panel, values, labels)
             continue
-        {TIME: over_time, CURVE: curve, SPACE: path}[panel.kind](one, panel, [f[k] for f in found], list(labelled))
+        {TIME: over_time, CURVE: curve, SPACE: path}[panel.kind](one, panel, [f[k] for f in found], labels)
         if not any(len(run) for run in runs):
             one.annotate("no points", (0.5, 0.5), xycoords="axes fraction", ha="center")

@@ -32,16 +32,16 @@ def over_time(axes: Any, panel: Panel, found: Sequence[Curves], labels: Sequence
             looks: dict[str, Any] = {"color": _colour(r if by_run else place), "linestyle": style.LINES[r % 4]}
             if by_run:
                 looks["linestyle"] = "-"
-            if panel.optional and k == len(panel.series) - 1:  # the sum of the others
-                looks["color"] = style.INK
+            if panel.optional and k == len(panel.series) - 1:  # the sum of the others, which may hide one of them
+                looks |= {"color": style.INK, "linewidth": 2.4, "alpha": 0.45, "zorder": 1.5}
             if len(t) == 1:
                 looks["marker"] = "o"
             ends += [t[0], t[-1]]
             line = _line(axes, t, values, drawn, looks)
-            handles.setdefault(style.plain(labels[r]) if by_run else panel.series[k], line)
+            handles.setdefault(labels[r] if by_run else panel.series[k], line)
     if len(found) > 1 and not by_run:
         for r, label in enumerate(labels):
-            handles[style.plain(label)] = axes.plot([], [], color=style.INK, linestyle=style.LINES[r % 4])[0]
+            handles[label] = axes.plot([], [], color=style.INK, linestyle=style.LINES[r % 4])[0]
     axes.set(xlabel=panel.across, ylabel=panel.compared if compared else panel.label)
     if ends and min(ends) < max(ends):
         axes.set_xlim(min(ends), max(ends))
@@ -50,6 +50,9 @@ def over_time(axes: Any, panel: Panel, found: Sequence[Curves], labels: Sequence
         _decades(axes)
     elif all(np.abs(curves[k][1]).max(initial=0.0) < ROUNDING for curves in found for k in (used if curves else ())):
         axes.set_ylim(-ROUNDING, ROUNDING)
+    elif panel.optional:  # parts of a sum, which is judged against zero
+        axes.update_datalim([(t, 0.0) for t in ends[:1]])
+        axes.autoscale_view(scalex=False)
     name_lines(axes, handles, alone=len(used) == 1 and len(found) == 1)
 
 
@@ -80,7 +83,7 @@ def curve(axes: Any, panel: Panel, found: Sequence[Curves], labels: Sequence[str
     for r, curves in enumerate(found):
         for _, values in curves:
             colour = _colour(r)
-            handles[style.plain(labels[r])] = axes.plot(*values.T, color=colour, linewidth=1.0)[0]
+            handles[labels[r]] = axes.plot(*values.T, color=colour, linewidth=1.0)[0]
             axes.plot(*values[:1].T, "o", color=colour, markersize=4.5)
     axes.set(xlabel=panel.across, ylabel=panel.label)
     name_lines(axes, handles, alone=len(found) == 1)
@@ -88,11 +91,13 @@ def curve(axes: Any, panel: Panel, found: Sequence[Curves], labels: Sequence[str
 
 def path(axes: Any, panel: Panel, found: Sequence[Curves], labels: Sequence[str]) -> None:
     """A path in space, to the same scale in all directions."""
+    from matplotlib.ticker import MaxNLocator
+
     handles, points = {}, []
     for r, curves in enumerate(found):
         for _, values in curves:
             colour = _colour(r)
-            handles[style.plain(labels[r])] = axes.plot(*values.T, color=colour, linewidth=0.9)[0]
+            handles[labels[r]] = axes.plot(*values.T, color=colour, linewidth=0.9)[0]
             axes.plot(*values[:1].T, "o", color=colour, markersize=4.5)
             points.append(values)
     if points:
@@ -101,13 +106,15 @@ def path(axes: Any, panel: Panel, found: Sequence[Curves], labels: Sequence[str]
         extents = np.maximum(high - low, 0.3 * (2 * half)) / 2
         axes.set(**{f"{a}lim": (m - e, m + e) for a, m, e in zip("xyz", middle, extents, strict=True)})
         axes.set_box_aspect(extents, zoom=0.95)
+        for a, extent in zip("xyz", extents, strict=True):  # few numbers along a short side, none in corners
+            count = 3 if extent < 0.5 * extents.max() else 6
+            getattr(axes, f"{a}axis").set_major_locator(MaxNLocator(count, prune="both"))
     for a in "xyz":
         getattr(axes, f"set_{a}label")(f"${a}$ [m]")
         axis = getattr(axes, f"{a}axis")
         axis.set_pane_color((0.97, 0.975, 0.98, 1.0))
         axis.line.set_color("#b9bec6")
     axes.tick_params(labelsize=8.5, pad=0)
-    axes.locator_params(nbins=5)
     name_lines(axes, handles, alone=len(found) == 1)
 
 
@@ -129,9 +136,7 @@ def bars(axes: Any, panel: Panel, values: Sequence[np.ndarray], labels: Sequence
     if len(values) > 1:
         from matplotlib.patches import Patch
 
-        handles = {
-            style.plain(label): Patch(color=style.GREEN, alpha=1.0 - 0.35 * (r % 2)) for r, label in enumerate(labels)
-        }
+        handles = {label: Patch(color=style.GREEN, alpha=1.0 - 0.35 * (r % 2)) for r, label in enumerate(labels)}
         axes.set_title("certificates", loc="left")
         name_lines(axes, handles, alone=False)
 

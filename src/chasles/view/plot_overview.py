@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 SIZE = 10.4, 5.2  # inches
+STROKES = ("solid", "dashed", "dotted", "dash-dotted")  # as style.LINES
+ACROSS, ROWS = 140, 4  # characters and lines of the heading
 LEFT = (780, 750)  # pixels of the picture
 
 
@@ -29,16 +32,17 @@ def overview(labelled: Mapping[str, Any], size: tuple[float, float] | None = Non
     wanted, *others = same_panels({label: _panels(run) for label, run in labelled.items()})
     with style.drawing():
         figure = style.picture(*style.inches(size, SIZE))
+        figure.suptitle(_heading(labelled), x=0.005, ha="left", fontsize=11)
         grid = figure.add_gridspec(3, 2, width_ratios=(1.0, 1.15))
         drawn = figure.add_subplot(grid[:, 0])
         drawn.set_axis_off()
-        drawn.set_anchor("N")
-        drawn.set_title(_title(first, several=len(runs) > 1), loc="left")
+        drawn.set_anchor("NW")
         if len(first):
+            drawn.set_title(f"$t = {(first.t[0] + first.t[-1]) / 2:.4g}$ s", loc="left")
             drawn.imshow(_still(first), interpolation="lanczos")
         axes = [add_axes(figure, grid[k, 1], panel) for k, panel in enumerate(wanted)]
         draw(axes, wanted, labelled, others)
-        if len(runs) > 1 and (legend := axes[0].get_legend()):  # the axes below name the runs
+        if len(runs) > 1 and (legend := axes[0].get_legend()):  # the heading tells the lines of the runs
             named = zip(legend.get_texts(), legend.legend_handles, strict=True)
             lines = {text.get_text(): handle for text, handle in named}
             name_lines(axes[0], dict(list(lines.items())[: -len(runs)]), alone=False)
@@ -51,7 +55,7 @@ def overview(labelled: Mapping[str, Any], size: tuple[float, float] | None = Non
 
 def _panels(run: Any) -> list[Panel]:
     holds = hasattr(type(run), "violations") and run.mechanism.constraint_names
-    names = ("energy", "balance", "drift" if holds else "steps")
+    names = ("energy", "energy.drift", "drift" if holds else "steps")
     return [panel for name in names for panel in panels(run, name)]
 
 
@@ -63,13 +67,16 @@ def _still(run: Any) -> np.ndarray:
     return film.image((film.first + film.last) / 2, FINE)
 
 
-def _title(run: Any, several: bool) -> str:
-    name = style.plain(run.mechanism.system.name or "run")
-    when = f" at $t = {(run.t[0] + run.t[-1]) / 2:.4g}$ s" if len(run) else ""
-    return f"{name}{when}" + ("" if several else f"\n{style.plain(described(run))}: {style.plain(_ended(run))}")
-
-
-def _ended(run: Any) -> str:
-    message = run.message
-    steps = f"{run.solution.steps} steps"
-    return f"{steps}, {message if len(message) < 44 else message[:40] + ' ...'}"
+def _heading(labelled: Mapping[str, Any]) -> str:
+    """What was run and how it ended; of several runs, how their lines differ, and which of them failed."""
+    first = next(iter(labelled.values()))
+    name = first.mechanism.system.name or "run"
+    if len(labelled) == 1:
+        said = [f"{name}: {described(first)}; {first.solution.steps} steps, {first.message}"]
+    else:
+        drawn = ", ".join(f"{label} {line}" for label, line in zip(labelled, STROKES, strict=False))
+        said = [f"{name}; energies: {drawn}"]
+        said += [f"{label}: {run.message}" for label, run in labelled.items() if not run.success]
+    rows = [row for text in said for row in textwrap.wrap(text, ACROSS)]
+    shown = rows if len(rows) <= ROWS else [*rows[:ROWS], "…"]
+    return "\n".join(style.plain(row, ACROSS) for row in shown)

@@ -10,10 +10,10 @@ import numpy as np
 from chasles.io.result.quantities import joints_with_reactions
 from chasles.model.joint import Joint
 from chasles.simulation.body_run import BodyRun
-from chasles.study.style import plain
+from chasles.study.style import plain, shortened
 from chasles.view.plot_panel import CURVE, SPACE, TIME, Panel
 
-UNITS = {"rad": ("rad", "rad/s", "rad/s²"), "m": ("m", "m/s", "m/s²"), "": ("", "rad/s", "rad/s²")}
+UNITS = {"rad": ("rad", "rad/s", "rad/s²"), "m": ("m", "m/s", "m/s²"), "": ("1", "rad/s", "rad/s²")}
 WORDS = {
     "rad": ("angle", "angular velocity", "angular acceleration"),
     "m": ("displacement", "velocity", "acceleration"),
@@ -22,6 +22,7 @@ WORDS = {
 SYMBOLS = ("q", r"\dot q", r"\ddot q")
 XYZ = ("$x$", "$y$", "$z$")
 LEVELS = {"": 0, "velocity": 1, "acceleration": 2}
+NAMED = 26  # characters of a name in a legend
 MOTIONS = ("position", "orientation", "twist", "path")
 
 
@@ -77,10 +78,12 @@ def _by_unit(run: Any, joints: Sequence[Joint], level: int, title: str) -> list[
     for unit in dict.fromkeys(item[3] for item in columns):
         mine = [(joint, k, symbol) for joint, k, symbol, u in columns if u == unit]
         several = len(joints) > 1
-        series = tuple(f"{plain(joint.name)}, {symbol}" if several else symbol for joint, _, symbol in mine)
+        names = shortened((joint.name for joint, _, _ in mine), NAMED)
+        pairs = zip(names, (item[2] for item in mine), strict=True)
+        series = tuple(f"{name}, {symbol}" if several else symbol for name, symbol in pairs)
         shown = UNITS[unit][level]
-        symbols = f" ${SYMBOLS[level]}$" if len(mine) == 1 and not several else ""
-        label = f"{WORDS[unit][level]}{symbols}" + (f" [{shown}]" if shown else "")
+        single = f" ${SYMBOLS[level]}$" if len(mine) == 1 and not several else ""
+        label = f"{WORDS[unit][level]}{single} [{shown}]"
         turning = tuple(range(len(mine))) if unit == "rad" and not level and isinstance(run, BodyRun) else ()
         made.append(Panel(title, label, series, _columns(mine, level), angles=turning))
     return made
@@ -151,7 +154,7 @@ def body_panels(run: Any, rest: str) -> list[Panel]:
         return [turning, speed]
     if what == "orientation":
         series = tuple(f"$q_{a}$" for a in "wxyz")
-        return [Panel(f"orientation of {shown}", "quaternion", series, lambda part: part.frame(name).orientation)]
+        return [Panel(f"orientation of {shown}", "quaternion [1]", series, lambda part: part.frame(name).orientation)]
     kind = SPACE if what == "path" else TIME
     title = f"{what or 'position'} of {shown}"
     return [Panel(title, "position [m]", XYZ, lambda part: part.frame(name).position, kind)]

@@ -10,10 +10,11 @@ import numpy as np
 
 from chasles.io.result.quantities import joints_with_reactions
 from chasles.simulation.body_run import BodyRun
-from chasles.study.style import plain
+from chasles.study.style import shortened
 from chasles.view.plot_panel import BARS, SIZES, STAIRS, Panel
 from chasles.view.plot_parts import (
     MOTIONS,
+    NAMED,
     all_joints,
     body_panels,
     frames_of,
@@ -24,7 +25,7 @@ from chasles.view.plot_parts import (
 )
 
 LISTED = 24  # names in an error message
-ENERGIES = ("kinetic $T$", "gravity $V_g$", "springs $V_s$", "work $W$", "balance $T + V - W$")
+ENERGIES = ("kinetic $T$", "gravity $V_g$", "springs $V_s$", "work $W$", "balance $E = T + V - W$")
 
 
 def panels(run: Any, name: str) -> list[Panel]:
@@ -32,8 +33,8 @@ def panels(run: Any, name: str) -> list[Panel]:
     kind, _, rest = name.partition(".")
     if name in SIMPLE:
         return SIMPLE[name](run)
-    if kind in NAMED and rest:
-        made = NAMED[kind](run, rest)
+    if kind in BY_NAME and rest:
+        made = BY_NAME[kind](run, rest)
         if made:
             return made
     known = list(names(run))
@@ -45,7 +46,7 @@ def panels(run: Any, name: str) -> list[Panel]:
 
 def names(run: Any) -> Iterator[str]:
     """All names for a run."""
-    yield from ("energy", "balance", "steps", "certificate")
+    yield from ("energy", "energy.drift", "steps", "certificate")
     if hasattr(type(run), "violations") and run.mechanism.constraint_names:
         yield from ("drift", "drift.velocity")
     moving = [joint for joint in joints_of(run) if joint.nv]
@@ -73,17 +74,20 @@ def _energy(run: Any) -> list[Panel]:
         e = part.energy
         return np.stack([e.kinetic, e.gravity, e.springs, e.work, e.balance], axis=1)
 
-    return [Panel("energy", "energy [J]", ENERGIES, values, optional=(2, 3))]
+    return [Panel("energy", "energy [J]", ENERGIES, values, optional=(1, 2, 3))]
 
 
-def _balance(run: Any) -> list[Panel]:
+def _energy_drift(run: Any, level: str = "drift") -> list[Panel]:
+    """How far the balance, which an exact motion keeps, is from its start."""
+    if level != "drift":
+        return []
     start = float(run.part(slice(0, 1)).energy.balance[0]) if len(run) else 0.0
 
     def values(part: Any) -> np.ndarray:
         return part.energy.balance[:, None] - start
 
     labels = "$E(t) - E(0)$ [J]", "$|E(t) - E(0)|$ [J]"
-    return [Panel("energy error", labels[0], ("$E = T + V - W$",), values, compared=labels[1])]
+    return [Panel("drift of the energy balance", labels[0], ("$E = T + V - W$",), values, compared=labels[1])]
 
 
 def _drift(run: Any, level: str = "") -> list[Panel]:
@@ -92,7 +96,7 @@ def _drift(run: Any, level: str = "") -> list[Panel]:
     which = ("", "velocity").index(level)
     title = ("violation of the joints", "violation of the joints, velocities")[which]
     label = ("violation [m, rad]", "violation [m/s, rad/s]")[which]
-    series = tuple(plain(name) for name in run.mechanism.constraint_names)
+    series = tuple(shortened(run.mechanism.constraint_names, NAMED))
     return [Panel(title, label, series, lambda part: part.violations[which], drawn=SIZES)] if series else []
 
 
@@ -131,17 +135,17 @@ def _controls(run: Any) -> list[Panel]:
 
 SIMPLE: dict[str, Callable[[Any], list[Panel]]] = {
     "energy": _energy,
-    "balance": _balance,
     "drift": _drifts,
     "steps": _steps,
     "certificate": _certificate,
     "controls": _controls,
     "joints": all_joints,
 }
-NAMED: dict[str, Callable[[Any, str], list[Panel]]] = {
+BY_NAME: dict[str, Callable[[Any, str], list[Panel]]] = {
     "joints": joint_panels,
     "phase": phase_panels,
     "reactions": reaction_panels,
     "bodies": body_panels,
     "drift": _drift,
+    "energy": _energy_drift,
 }

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from chasles.io.result.header import describe as header_of
+from chasles.model.shown import visible
 from chasles.simulation.body_run import BodyRun
 from chasles.study import style
 from chasles.view.citations import citations
@@ -151,7 +152,7 @@ def _certificate(run: Any) -> str:
 def _figures(run: Any) -> str:
     if not len(run):
         return "<p>There is no point to draw.</p>"
-    names = ["energy", "balance"]
+    names = ["energy", "energy.drift"]
     if hasattr(type(run), "violations") and run.mechanism.constraint_names:
         names.append("drift")
     if run.options.get("step") is None:
@@ -205,7 +206,7 @@ def _section(title: str, content: str) -> str:
 
 
 def _text(given: Any) -> str:
-    return html.escape(str(given), quote=True)
+    return html.escape(visible(str(given)), quote=True)
 
 
 def _number(value: float) -> str:

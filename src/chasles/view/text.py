@@ -13,6 +13,8 @@ import sys
 from importlib.resources import files
 from typing import Any
 
+from chasles.model.shown import visible
+
 FORMAT = 1  # of the data
 FILES = ("page.html", "page.css", "page.js")
 
@@ -43,7 +45,9 @@ def page_text(data: Any, served: bool = False) -> str:
     )
     parts = {
         "policy": policy,
-        "title": html.escape(" | ".join(run["name"] for run in data["runs"]) or "chasles") if data else "chasles",
+        "title": html.escape(visible(" | ".join(run["name"] for run in data["runs"])) or "chasles")
+        if data
+        else "chasles",
         "style": style,
         "data": as_json(data),
         "script": script,

@@ -9,7 +9,7 @@ from chasles.view.raster.look import LOOK
 
 PAPER, FLOOR, LINE = 1.0, 0.955, 0.76  # brightness
 SHADE = 0.40  # that a full shadow takes from it
-BORDER = 0.10  # of the height of the image, in which the ground fades too
+BORDER = 0.18  # of the height of the image, in which the ground fades too
 
 
 @kernel(entry=True)
@@ -58,8 +58,8 @@ def ground(look, seen, soft, first, last, image):
                     a = a_eye + way * (a0 + a1 * x + a2 * y)
                     b = b_eye + way * (b0 + b1 * x + b2 * y)
                     floor = (FLOOR + (LINE - FLOOR) * line) * (1.0 - SHADE * _between(soft, 0.5 * a, 0.5 * b))
-                    inwards = min(j + 0.5, columns - j - 0.5, i + 0.5, rows - i - 0.5) / (BORDER * rows)
-                    bright = PAPER + (floor - PAPER) * rest * rest * min(1.0, inwards)
+                    inwards = min(1.0, min(j + 0.5, columns - j - 0.5, i + 0.5, rows - i - 0.5) / (BORDER * rows))
+                    bright = PAPER + (floor - PAPER) * rest * rest * inwards * inwards * (3.0 - 2.0 * inwards)
             image[i, j, 0] = image[i, j, 1] = image[i, j, 2] = bright
 
 
