@@ -14,6 +14,7 @@ from chasles.view.citations import citations, published
 from chasles.view.page import Page
 from chasles.view.repeat import repeated
 from chasles.view.report import report
+from chasles.view.series import reactions_of
 from tests.absolute.test_mobility import four_bar
 from tests.io.result_models import CASES, LAWS
 
@@ -147,3 +148,40 @@ def test_a_report_lies_beside_its_run(tmp_path, monkeypatch):
     assert sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*.html")) == [
         *("a/run_report.html", "b/run_report.html")
     ]
+
+
+def test_joints_and_their_reactions_are_in_it(runs):
+    run = runs["absolute"]
+    text = report(run)
+    axis = ", ".join(f"{x:.6g}" for x in np.array([0, 1, 0.1]) / np.hypot(1, 0.1))
+    assert f"<td>elbow</td><td>revolute</td><td>upper</td><td>lower</td><td>0, 0, -0.4</td><td>{axis}</td>" in text
+    times, wrenches = reactions_of(run)
+    force = np.linalg.norm(wrenches["elbow"][:, 3:], axis=1)
+    row = re.search(r"largest torque.*?<td>elbow</td>(.*?)</tr>", text)[1]
+    shown = [float(cell) for cell in re.findall(r'<td class="number">([^<]*)</td>', row)]
+    np.testing.assert_allclose(shown[:2], [force.max(), times[force.argmax()]], rtol=1e-3)
+
+
+def test_names_cannot_turn_the_text_around_them(tmp_path):
+    name = "\u202eabc"
+    system = ch.System([ch.Body(name, 1.0, (0.3, 0, 0), (0.1, 0.2, 0.2))], name=name)
+    run = ch.simulate(system, (0.0, 0.05), progress=False)
+    run.report(tmp_path / "report.html")
+    shown = re.sub(r'srcdoc="[^"]*"|<details>.*?</details>', "", (tmp_path / "report.html").read_text(encoding="utf-8"))
+    assert "[U+202E]abc" in shown
+    assert "\u202e" not in shown
+
+
+def test_a_narrow_screen_and_a_dark_one(runs, tmp_path, browser):
+    runs["absolute"].report(tmp_path / "report.html")
+    try:
+        browser.scheme("dark")
+        browser.resize(390, 760)
+        browser.open(tmp_path / "report.html", wait="document.readyState == 'complete'")
+        assert browser.evaluate("document.documentElement.scrollWidth") == 390
+        bodies = "[...document.querySelectorAll('.scroll')].find(e => e.textContent.includes('centre of mass'))"
+        assert browser.evaluate(f"{bodies}.scrollWidth <= {bodies}.clientWidth")
+        assert browser.evaluate("getComputedStyle(document.querySelector('img.chart')).filter").startswith("invert")
+    finally:
+        browser.scheme("light")
+        browser.resize(800, 500)

@@ -14,7 +14,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from chasles.io.result.header import describe as header_of
+from chasles.lie.rotation import quaternion_to_matrix
+from chasles.model.joint import Joint
 from chasles.model.shown import visible
 from chasles.simulation.body_run import BodyRun
 from chasles.study import style
@@ -23,6 +27,7 @@ from chasles.view.page import Page
 from chasles.view.plot import plot
 from chasles.view.plot_parts import joints_of
 from chasles.view.repeat import repeated
+from chasles.view.series import reactions_of
 from chasles.view.text import digest, page_text, read
 from chasles.view.words import described
 
@@ -46,7 +51,7 @@ def report(run: Any, file: str | Path | None = None, *, header: Mapping[str, Any
             _section("Model", _model(run)),
             _section("Method", _method(run, known)),
             _section("Certificate", _certificate(run)),
-            _section("Figures", _figures(run)),
+            _section("Figures", _figures(run) + _reactions(run)),
             _section("In motion", _page(run)) if len(run) else "",
             _section("To do it again", _again(run, known)),
             _section("To cite", "<ol>" + "".join(f"<li>{_text(item)}</li>" for item in _cited(run, known)) + "</ol>"),
@@ -93,7 +98,10 @@ def _model(run: Any) -> str:
         (body.name, _number(body.mass), _numbers(body.com), _numbers([body.inertia[k][k] for k in range(3)]))
         for body in system.bodies
     ]
-    joints = [(joint.name, joint.kind, joint.parent, joint.child) for joint in system.joints]
+    joints = [
+        (joint.name, joint.kind, joint.parent, joint.child, _numbers(joint.parent_frame[4:]), _axes(joint))
+        for joint in system.joints
+    ]
     more = [(item.name, type(item).__name__) for item in (*system.forces, *system.actuators, *system.constraints)]
     counts = [
         _count(system.bodies, "body", "bodies"),
@@ -106,14 +114,15 @@ def _model(run: Any) -> str:
     if len(run):
         middle = 0.5 * (run.t[0] + run.t[-1])
         alt = f"The mechanism at t = {middle:.4g} s"
-        drawn = f'<figure><img alt="{alt}" src="{_image(run.picture(middle, size=PICTURE))}">'
+        drawn = f'<figure><img class="picture" alt="{alt}" src="{_image(run.picture(middle, size=PICTURE))}">'
         drawn += f'<figcaption class="soft">{alt}</figcaption></figure>'
     tables = [
         _table(("body", "mass [kg]", "centre of mass [m]", "moments of inertia [kg m²]"), bodies, numbers=(1,)),
-        _table(("joint", "kind", "parent", "child"), joints),
+        _table(("joint", "kind", "parent", "child", "place on the parent [m]", "axis there"), joints),
         _table(("force, actuator or constraint", "kind"), more),
     ]
-    return f'<div class="side"><div>{drawn}</div><div>{says}{tables[1]}{tables[2]}</div></div>{tables[0]}'
+    top = f'<div class="side"><div>{drawn}</div>{tables[2]}</div>' if tables[2] else f'<div class="alone">{drawn}</div>'
+    return f"{says}{top}{tables[1]}{tables[0]}"
 
 
 def _method(run: Any, header: Mapping[str, Any]) -> str:
@@ -165,7 +174,21 @@ def _figures(run: Any) -> str:
     buffer = io.BytesIO()
     plot(run, *names).savefig(buffer, format="svg", metadata={"Date": None})
     source = "data:image/svg+xml;base64," + base64.b64encode(buffer.getvalue()).decode()
-    return f'<figure><img alt="{_text(", ".join(names))} over time" src="{source}"></figure>'
+    return f'<figure><img class="chart" alt="{_text(", ".join(names))} over time" src="{source}"></figure>'
+
+
+def _reactions(run: Any) -> str:
+    """The largest force and torque of each joint whose reactions are known."""
+    t, wrenches = reactions_of(run)
+    rows = []
+    for name, wrench in wrenches.items():
+        sizes = [np.linalg.norm(wrench[:, part], axis=1) for part in (slice(3, 6), slice(0, 3))]
+        rows.append((name, *(text for size in sizes for text in (_number(size.max()), f"{t[size.argmax()]:.4g}"))))
+    if not rows:
+        return ""
+    head = ("reaction of", "largest force [N]", "at t [s]", "largest torque [N m]", "at t [s]")
+    often = "all saved times" if len(t) == len(run) else f"{len(t)} of the saved times"
+    return f'{_table(head, rows, numbers=(1, 2, 3, 4))}<p class="soft">Looked at {often}.</p>'
 
 
 def _page(run: Any) -> str:
@@ -211,6 +234,13 @@ def _text(given: Any) -> str:
 
 def _number(value: float) -> str:
     return f"{value:.6g}"
+
+
+def _axes(joint: Joint) -> str:
+    """The axes of a joint in the frame of its parent, before it moves."""
+    turn = quaternion_to_matrix(np.array(joint.parent_frame[:4]))
+    found = [turn @ np.array(screw[:3] if any(screw[:3]) else screw[3:]) for screw in joint.screws]
+    return "; ".join(dict.fromkeys(_numbers(np.round(axis, 9) + 0.0) for axis in found))
 
 
 def _numbers(values: Iterable[float]) -> str:
