@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import chasles as ch
-from chasles.view.curve import Samples, fitted, quanta
+from chasles.view.curve import QUATERNION, TOLERANCE, Samples, fitted, quanta
 from chasles.view.data import Motion, run_data
 from chasles.view.samples import curve_of, rows_of
 from chasles.view.scene import ON_GROUND, extremes, poses_at, scene_of
@@ -51,6 +51,28 @@ def test_kinks_and_jumps_are_kept():
     assert off[:, 1, 4:].max() < 1e-6
     assert len(curve.orientations[0].edges) > 10
     assert len(curve.orientations[1].edges) == 2
+
+
+@pytest.mark.parametrize("uneven", [0.0, 1e-13, 1e-6, 1e-2])
+def test_samples_that_are_nearly_at_equal_distances(uneven):
+    """They share polynomials only if nothing is lost by it."""
+    t = 1000.0 + 1e-3 * (np.arange(2001) + uneven * np.sin(np.arange(2001)))
+    poses = np.zeros((len(t), 1, 7))
+    poses[:, 0, 0], poses[:, 0, 3] = np.cos(30 * t), np.sin(30 * t)
+    poses[:, 0, 4] = np.sin(9 * t)
+    curve = fitted(Samples(t, poses, np.ones(len(t), dtype=bool)), quanta(1.0), [None], [0])
+    off = np.abs(same_sign(curve(t), poses) - poses)
+    assert off[..., :4].max() <= QUATERNION * 1.01
+    assert off[..., 4:].max() <= TOLERANCE * 1.01
+    assert curve.error == pytest.approx([off[..., :4].max(), off[..., 4:].max()], rel=1e-3)
+
+
+def test_a_terminal_sees_how_far_it_is(runs, monkeypatch, capsys):
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    monkeypatch.setattr("chasles.integrate.progress.PATIENCE", 0.0)
+    monkeypatch.setattr("chasles.integrate.progress.RENEWED", 0.0)
+    Motion(scene_of(runs["absolute"])).extend(runs["absolute"])
+    assert "motion, t = 2 of 2 s, 100 %" in capsys.readouterr().err
 
 
 def test_a_motion_grows_with_its_run(runs):

@@ -27,6 +27,10 @@ QUATERNION = TOLERANCE / 4  # an error e of each component of p turns by at most
 PARTS = 4.0  # quanta in a tolerance
 STRAIGHT = 1e-6  # cosine of half the angle between samples beyond which they are taken as nearer
 WIDEST = 0.6  # tangent of half the angle that a piece may turn
+EVEN = 1e-11  # by how much of a piece samples may be off equal distances to share the polynomials of these
+# the matrix of the product with a quaternion from the left: its entries and their signs
+PRODUCT = np.array([[0, 1, 2, 3], [1, 0, 3, 2], [2, 3, 0, 1], [3, 2, 1, 0]])
+SIGNS = np.array([[1.0, -1.0, -1.0, -1.0], [1.0, 1.0, -1.0, 1.0], [1.0, 1.0, 1.0, -1.0], [1.0, -1.0, 1.0, 1.0]])
 HEAD = "<IIIdd"  # edges, bodies, terms, quantum of quaternions, quantum of positions
 
 
@@ -48,49 +52,52 @@ class Hinge(NamedTuple):
 
 @dataclass
 class Track:
-    """Pieces of the orientation or position of a body: what it begins with, where pieces begin and end among the
-    samples, and whole coefficients (terms, 3) of each."""
+    """Pieces of the orientation or position of a body: what each begins with (a quaternion or a position; one more
+    than there are pieces), where they begin and end among the samples, and whole coefficients (terms, 3) of each."""
 
-    start: np.ndarray  # a quaternion or a position
+    begins: list[np.ndarray]
     edges: list[int]
     whole: list[np.ndarray]
 
     def __call__(self, times: np.ndarray, edge_times: np.ndarray, quantum: float) -> np.ndarray:
         """Quaternions or positions at times."""
         edges, whole = edge_times[self.edges], np.stack(self.whole) * quantum
-        begins = [self.start]
-        for piece in whole[:-1]:
-            begins.append(moved(begins[-1], piece.sum(axis=0)))
         at = np.clip(np.searchsorted(edges, times, "right") - 1, 0, len(edges) - 2)
         first, last = edges[at], edges[at + 1]
         basis = chebyshev((2 * times - first - last) / (last - first), TERMS)
-        return moved(np.stack(begins)[at], np.einsum("tk,tkc->tc", basis, whole[at]))
+        return moved(np.stack(self.begins)[at], np.einsum("tk,tkc->tc", basis, whole[at]))
 
 
 def moved(begin: np.ndarray, p: np.ndarray) -> np.ndarray:
     """Where a piece that begins with a quaternion (..., 4) or position (..., 3) is, p (..., 3) further."""
     if begin.shape[-1] == 3:
         return begin + p
-    w, a, b, c = np.moveaxis(begin, -1, 0)
-    x, y, z = np.moveaxis(p, -1, 0)
-    turned = (
-        w - a * x - b * y - c * z,
-        a + w * x + b * z - c * y,
-        b + w * y + c * x - a * z,
-        c + w * z + a * y - b * x,
-    )
-    return unit(np.stack(turned, axis=-1))
+    w, a, b, c = (begin[..., k] for k in range(4))
+    x, y, z = (p[..., k] for k in range(3))
+    turned = np.empty((*np.broadcast_shapes(begin.shape[:-1], p.shape[:-1]), 4))
+    turned[..., 0] = w - a * x - b * y - c * z
+    turned[..., 1] = a + w * x + b * z - c * y
+    turned[..., 2] = b + w * y + c * x - a * z
+    turned[..., 3] = c + w * z + a * y - b * x
+    return unit(turned)
 
 
 def move(begin: np.ndarray, there: np.ndarray) -> np.ndarray:
-    """The p that leads from one to another quaternion, less than half a turn away, or position."""
+    """The p (tracks, times, 3) that lead from quaternions (tracks, 4) to others (tracks, times, 4), less than half a
+    turn away, or from positions to others."""
     if begin.shape[-1] == 3:
-        return there - begin
-    w, a, b, c = np.moveaxis(begin, -1, 0)
-    h, x, y, z = np.moveaxis(there, -1, 0)
-    cosine = np.maximum(w * h + a * x + b * y + c * z, STRAIGHT)
-    sines = (w * x - h * a - b * z + c * y, w * y - h * b - c * x + a * z, w * z - h * c - a * y + b * x)
-    return np.stack([sine / cosine for sine in sines], axis=-1)
+        return there - begin[:, None]
+    turned = there @ (begin[:, PRODUCT] * SIGNS)  # by the inverse of where it begins
+    return turned[..., 1:] / np.maximum(turned[..., :1], STRAIGHT)
+
+
+def ahead(begin: np.ndarray, p: np.ndarray) -> np.ndarray:
+    """As `moved`, of a few tracks (tracks, 4 or 3), in few operations."""
+    if begin.shape[-1] == 3:
+        return begin + p
+    product = begin[:, PRODUCT] * SIGNS
+    turned = product[:, :, 0] + (product[:, :, 1:] @ p[:, :, None])[:, :, 0]
+    return turned / np.sqrt((turned * turned).sum(axis=1, keepdims=True))
 
 
 @dataclass(frozen=True)
@@ -130,7 +137,7 @@ class Curve:
             np.array([track is not None for track in self.positions], dtype=np.uint8).tobytes(),
         ]
         for tracks in (self.orientations, own):
-            parts += [track.start.astype("<f8").tobytes() for track in tracks]
+            parts += [track.begins[0].astype("<f8").tobytes() for track in tracks]
             parts.append(np.array([len(track.whole) for track in tracks], "<u4").tobytes())
             places = [np.searchsorted(used, track.edges) for track in tracks]
             parts += [np.diff(place, prepend=0).astype("<u2").tobytes() for place in places]
@@ -192,8 +199,9 @@ class Fit:
     """Fits of columns of samples; polynomials over a piece are made once for all of them."""
 
     def __init__(self, samples: Samples):
-        self.t, self.breaks = samples.t, samples.breaks
+        self.t, self.breaks = samples.t, np.flatnonzero(samples.breaks)
         self.known: dict[tuple[int, int], tuple[np.ndarray, np.ndarray]] = {}
+        self.even: dict[int, tuple[np.ndarray, np.ndarray, np.ndarray]] = {}
 
     def tracks(
         self, values: np.ndarray, quantum: float, drawn: np.ndarray | None = None, bodies: list[int] | None = None
@@ -201,63 +209,82 @@ class Fit:
         """Tracks of quaternions (times, tracks, 4) or positions (times, tracks, 3), and what they give at the samples;
         positions are written to `drawn` for these bodies."""
         count = values.shape[1]
-        tracks = [Track(values[0, k], [0], []) for k in range(count)]
-        begins = values[0].copy()
-        again = np.empty_like(values)
+        tracks = [Track([values[0, k]], [0], []) for k in range(count)]
+        begins, by_track = values[0].copy(), np.ascontiguousarray(values.transpose(1, 0, 2))
+        everything, turning = np.arange(count), values.shape[-1] == 4
         last, begin, length = len(self.t) - 1, 0, LONGEST
         while begin < last:
             end, longest = min(begin + length, last), 0
-            waiting = [(begin, end, np.arange(count))]
+            waiting = [(begin, end, everything)]
             while waiting:  # from left to right
                 first, stop, active = waiting.pop()
-                p = move(begins[active], values[first : stop + 1, active])
-                whole, here, good = self._piece(first, stop, p, quantum)
-                if stop - first > 1 and values.shape[-1] == 4:
-                    good &= np.abs(p).max(axis=(0, 2)) < WIDEST
-                for k in np.flatnonzero(good):
-                    tracks[active[k]].edges.append(stop)
-                    tracks[active[k]].whole.append(whole[:, k])
+                there = by_track[:, first : stop + 1] if active is everything else by_track[active, first : stop + 1]
+                p = move(begins[active], there)
+                whole, good = self._piece(first, stop, p, quantum, WIDEST if turning and stop - first > 1 else np.inf)
                 done = active[good]
-                again[first : stop + 1, done] = moved(begins[done], here[:, good])
-                begins[done] = moved(begins[done], whole[:, good].sum(axis=0) * quantum)
-                if good.any():
+                if len(done):
                     longest = max(longest, stop - first)
-                if not good.all():
+                    found = whole[good]
+                    begins[done] = reached = ahead(begins[done], found.sum(axis=1) * quantum)
+                    for k, piece, ends in zip(done.tolist(), found, reached, strict=True):
+                        tracks[k].edges.append(stop)
+                        tracks[k].whole.append(piece)
+                        tracks[k].begins.append(ends)
+                if len(done) < len(active):
                     middle = self._middle(first, stop)
                     waiting += [(middle, stop, active[~good]), (first, middle, active[~good])]
             begin, length = end, min(max(2 * longest, SHORTEST), LONGEST)
+        again = np.stack([track(self.t, self.t, quantum) for track in tracks], axis=1)
         if drawn is not None:
             drawn[:, bodies, 4:] = again
         return tracks, again
 
-    def _piece(self, first: int, stop: int, p: np.ndarray, quantum: float):
-        """Whole coefficients (terms, tracks, 3) of p (times, tracks, 3), what they give, and which tracks suffice."""
+    def _piece(
+        self, first: int, stop: int, p: np.ndarray, quantum: float, widest: float
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Whole coefficients (tracks, terms, 3) of p (tracks, times, 3), and which tracks they suffice for."""
         basis, solver = self._polynomials(first, stop)
-        flat = p.reshape(len(p), -1)
-        whole = np.zeros((TERMS, flat.shape[1]), dtype=np.int64)
-        whole[: basis.shape[1]] = np.rint(solver @ flat / quantum)
-        again = (basis @ (whole[: basis.shape[1]] * quantum)).reshape(p.shape)
-        good = np.abs(again - p).max(axis=(0, 2)) <= PARTS * quantum * (1 - 1e-9)
+        terms = basis.shape[1]
+        rounded = np.rint(solver @ p / quantum)
+        whole = np.zeros((len(p), TERMS, 3), dtype=np.int64)
+        whole[:, :terms] = rounded
         if stop - first == 1:
-            good[:] = True
-        return whole.reshape(TERMS, *p.shape[1:]), again, good
+            return whole, np.ones(len(p), dtype=bool)
+        off = np.abs(basis @ (rounded * quantum) - p).max(axis=(1, 2))
+        good = off <= PARTS * quantum * (1 - 1e-9)
+        if widest < np.inf:
+            good &= np.abs(p).max(axis=(1, 2)) < widest
+        return whole, good
 
     def _polynomials(self, first: int, stop: int) -> tuple[np.ndarray, np.ndarray]:
-        """The polynomials at the samples of a piece, and the matrix that fits them."""
-        if (first, stop) not in self.known:
-            t, n = self.t[first : stop + 1], stop - first
-            degree = n if n <= EXACT else min(TERMS - 1, 4 + n // 3)
-            basis = chebyshev((2 * t - t[0] - t[-1]) / (t[-1] - t[0]), degree + 1)
-            self.known[first, stop] = basis, np.linalg.solve(basis.T @ basis, basis.T)
-        return self.known[first, stop]
+        """The polynomials at the samples of a piece, and the matrix that fits them. Samples at equal distances, but for
+        the rounding of times, share those of their number."""
+        if (first, stop) in self.known:
+            return self.known[first, stop]
+        t, n = self.t[first : stop + 1], stop - first
+        x = (t - 0.5 * (t[0] + t[-1])) * (2 / (t[-1] - t[0]))
+        if n not in self.even:
+            even = np.linspace(-1.0, 1.0, n + 1)
+            self.even[n] = even, *_solved(even)
+        even, basis, solver = self.even[n]
+        if abs(x - even).max() > EVEN:
+            basis, solver = _solved(x)
+        self.known[first, stop] = basis, solver
+        return basis, solver
 
     def _middle(self, first: int, stop: int) -> int:
         """Where a piece is cut: at the break next to its middle, if there is one inside."""
-        inside = np.flatnonzero(self.breaks[first + 1 : stop])
-        middle = (stop - first) // 2
-        if not len(inside):
-            return first + middle
-        return first + 1 + int(inside[np.argmin(np.abs(inside + 1 - middle))])
+        middle = first + (stop - first) // 2
+        at = int(np.searchsorted(self.breaks, middle))
+        near = [int(k) for k in self.breaks[max(at - 1, 0) : at + 1] if first < k < stop]
+        return min(near, key=lambda k: abs(k - middle), default=middle)
+
+
+def _solved(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The polynomials at places x from -1 to 1, and the matrix that fits them."""
+    n = len(x) - 1
+    basis = chebyshev(x, 1 + (n if n <= EXACT else min(TERMS - 1, 4 + n // 3)))
+    return basis, np.linalg.solve(basis.T @ basis, basis.T)
 
 
 def hung(hinge: Hinge, poses: np.ndarray, body: int) -> np.ndarray:

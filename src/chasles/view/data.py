@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import math
+import threading
 import zlib
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -14,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from chasles.integrate.progress import Progress
 from chasles.view.curve import PARTS, quanta
 from chasles.view.look import Part
 from chasles.view.samples import curve_of, hinges_of, rows_of, stride_of
@@ -41,20 +43,25 @@ class Motion:
         self.hull = np.empty((0, 3))
 
     def extend(self, run: Any) -> Motion:
-        """Add what the run has beyond that which is done."""
+        """Add what the run has beyond that which is done. On a terminal it says how far it is; a server does not."""
         last = len(run) - 1
         stride = stride_of(run, len(run))
         step = max(16, BLOCK // max(1, 7 * len(self.scene.bodies))) * stride
         first = max(self.rows - 1, 0)
-        while first < last:
-            end = min(first + step, last)
-            rows = rows_of(run, first, end, stride)
-            if len(rows) > 1:
-                self._add(run, rows, stride == 1 and run.solution.slopes is not None)
-            self.rows = end + 1
-            if len(rows) < 2 or end not in rows:
-                break  # numbers that are not finite
-            first = end
+        if first >= last:
+            return self
+        watched = None if threading.current_thread() is threading.main_thread() else False
+        with Progress(float(run.t[0]), float(run.t[last]), watched, at=float(run.t[first]), what="motion, t =") as line:
+            while first < last:
+                end = min(first + step, last)
+                rows = rows_of(run, first, end, stride)
+                if len(rows) > 1:
+                    self._add(run, rows, stride == 1 and run.solution.slopes is not None)
+                self.rows = end + 1
+                if len(rows) < 2 or end not in rows:
+                    break  # numbers that are not finite
+                first = end
+                line.show(float(run.t[first]))
         return self
 
     def _add(self, run: Any, rows: np.ndarray, dense: bool) -> None:

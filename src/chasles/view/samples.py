@@ -32,6 +32,9 @@ def rows_of(run: Any, first: int, last: int, stride: int) -> np.ndarray:
 
 def curve_of(run: Any, scene: Scene, rows: np.ndarray, extent: float, dense: bool) -> tuple[Curve, int]:
     """The curve of the motion at rows of a run and, if `dense`, between them; at how many times it was checked."""
+    if dense:  # only what is near is looked at, in memory
+        first = int(rows.min())
+        run, rows = run.part(slice(first, int(rows.max()) + 1)), rows - first
     t = np.asarray(run.t)[rows]
     saved = poses_of_states(run, run.solution.y[rows])
     inside = _inside(scene, saved) if dense else np.zeros(len(rows) - 1, dtype=int)
