@@ -14,7 +14,7 @@ if COMPILED:
     from chasles.gallery import source_000
     from chasles.study.compare import explicit_methods
 else:
-    pytest.skip("the integrators need the compiler", allow_module_level=True)
+    pytest.skip(reason="the integrators need the compiler", allow_module_level=True)
 
 
 def study(name, **options):

@@ -333,3 +333,22 @@ def test_small_meshes_are_smooth(tmp_path, browser):
     radial = position * [1, 1, 0]
     radial /= np.linalg.norm(radial, axis=1, keepdims=True)
     assert np.abs(np.einsum("ij,ij->i", radial, normal)).min() > 0.999
+
+
+def test_the_picture_can_be_saved(pages, browser):
+    browser.open(pages["adaptive"], "?t=0.3")
+    browser.evaluate(
+        "URL.createObjectURL = (blob) => (window.made = blob, 'data:,'),"
+        "HTMLAnchorElement.prototype.click = function () { window.named = this.download; }, 0"
+    )
+    browser.press("s")
+    browser.until("window.named")
+    assert browser.evaluate("made.type") == "image/png"
+    assert browser.evaluate("named").endswith(" 0.3000 s.png")
+    data = bytes(browser.evaluate("made.arrayBuffer().then(b => [...new Uint8Array(b)])"))
+    drawn = matplotlib.image.imread(io.BytesIO(data), format="png")
+    width, height = browser.evaluate("[chasles.stage.width, chasles.stage.height]")
+    assert drawn.shape == (2 * height, 2 * width, 4)
+    assert drawn[0, 0, 3] == 0  # no background
+    assert (drawn[..., 3] == 1).mean() > 0.001
+    assert browser.complaints() == []

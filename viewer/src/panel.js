@@ -26,6 +26,7 @@ const HELP = [
   ["F, H", "follow or hide the chosen body"],
   ["T", "trails"],
   ...LAYERS.map(([, name, key]) => [key, name.toLowerCase()]),
+  ["S", "save the picture as PNG, without background"],
   ["P", "panel"],
   ["D", "light or dark"],
 ];
@@ -50,6 +51,7 @@ export class Panel {
     this.keys();
     $("toggle-panel").addEventListener("click", () => this.toggle());
     $("reset").addEventListener("click", () => this.frame());
+    $("shot-button").addEventListener("click", () => this.save());
     $("theme-button").addEventListener("click", () => page.turnLights());
     $("help-button").addEventListener("click", () => $("help").showModal());
     $("help-close").addEventListener("click", () => $("help").close());
@@ -264,6 +266,16 @@ export class Panel {
     this.page.redraw();
   }
 
+  // the scene as it is, at twice the size of the screen
+  async save() {
+    const { stage, transport, data } = this.page;
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(await stage.picture(2));
+    link.download = `${data.runs[0].name} ${transport.time.toPrecision(4)} s.png`.replaceAll(/[\\/:*?"<>|\p{Cc}\p{Cf}]/gu, "_");
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+  }
+
   toggle(open = document.body.classList.contains("closed")) {
     document.body.classList.toggle("closed", !open);
     $("side").hidden = !open;
@@ -394,6 +406,7 @@ export class Panel {
       c: () => this.frame(),
       d: () => this.page.turnLights(),
       p: () => this.toggle(),
+      s: () => this.save(),
       f: () => this.page.selected !== null && this.follow(this.page.selected),
       h: () => this.page.selected !== null && this.hide(this.page.selected),
       t: () => {

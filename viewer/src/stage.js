@@ -191,6 +191,17 @@ export class Stage {
     return moving;
   }
 
+  // the scene as a PNG with so many pixels for one of the screen
+  picture(scale) {
+    const [width, height, ratio] = this.size;
+    this.renderer.setDrawingBufferSize(width, height, scale);
+    this.draw();
+    const made = new Promise((done) => this.canvas.toBlob(done, "image/png"));
+    this.renderer.setDrawingBufferSize(width, height, ratio);
+    this.changed();
+    return made;
+  }
+
   // the body at a point of the page, as [view, body]
   pick(x, y) {
     const rect = this.canvas.getBoundingClientRect();
