@@ -11,6 +11,7 @@ from chasles.absolute.implicit import structure as structures
 from chasles.absolute.implicit.address import loop_address, run_loop
 from chasles.absolute.implicit.bliedf import MOST
 from chasles.absolute.implicit.force_stiffness import stiffen_address
+from chasles.absolute.implicit.group import increment
 from chasles.absolute.implicit.half_explicit import MOST_STAGES
 from chasles.absolute.implicit.layout import COUNTS, DONE, set_weights, total_work
 from chasles.absolute.implicit.loop import TAIL
@@ -32,7 +33,6 @@ from chasles.simulation.bodies import BodyDynamics
 from chasles.simulation.starting import (
     algorithmic_start,
     exact_points,
-    increment,
     multistep_start,
     nonholonomic_rows,
     power_at_start,
@@ -98,8 +98,8 @@ class ConstrainedRun(FixedRun):
         corrections = np.zeros(3 * mechanism.elimination.nodes)
         if isinstance(method, GeneralizedAlpha):
             start = algorithmic_start(self.problem, method, self.start, self.first, y)
-            parameters = (method.rho, method.index, method.local, method.tolerance, stiffen, method.project_velocity)
-            parameters += self.tolerances
+            parameters = (*method.coefficients, method.index, method.local, method.tolerance, stiffen)
+            parameters += (method.project_velocity, *self.tolerances)
             multipliers = self._at_nodes(start.multipliers)
             parts = (start.y, start.rates, start.algorithmic, multipliers, corrections, corrections, start.change, tail)
         elif isinstance(method, HalfExplicit):
