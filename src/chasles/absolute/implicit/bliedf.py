@@ -62,8 +62,6 @@ class Backward(NamedTuple):
     exact: bool
     tolerance: float
     stiffen: int
-    index: int
-    form: int
     alpha: Any
     gamma: Any
     lam: Any
@@ -156,7 +154,10 @@ def correct(desk, own, step, iteration, fresh):
     trial_state(desk, own, step.h)
     power = apply_forces(desk, step.t + step.h, desk.new_q, own.new_v)
     set_state(desk, desk.new_q, own.new_v)
-    off = correction(desk, own, step, desk.tables.gravity[FIELD.regularisation], fresh)
+    off = correction(
+        desk, step, 2, LINEAR, own.stiffen, x, own.new_v, own.new_rate, own.lam,
+        desk.tables.gravity[FIELD.regularisation], fresh,
+    )  # fmt: skip
     largest, total = size_of_correction(desk)
     for i in range(n):
         on_se3, at = desk.tables.bodies[i * BODY.size + BODY.space] == SE3, load6(x, 6 * i, 0.0)
@@ -229,7 +230,7 @@ def bliedf(
     memory = carray(memory_at, (f + TAIL + desk.whole[HEAD.n_angles],))
     own = Backward(
         *(int(parameters[BDF.steps]), parameters[BDF.exact] != 0.0, parameters[BDF.tolerance]),
-        *(int(parameters[BDF.stiffen]), 2, LINEAR, parameters[BDF.alpha : BDF.gamma], parameters[BDF.gamma :]),
+        *(int(parameters[BDF.stiffen]), parameters[BDF.alpha : BDF.gamma], parameters[BDF.gamma :]),
         *(memory[a:b], memory[b:c], memory[c:d], memory[d:e], memory[e:f], memory[f:]),
         *(vector_of(desk, 0), vector_of(desk, 1), vector_of(desk, 2), vector_of(desk, 3)),
     )

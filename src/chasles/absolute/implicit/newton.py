@@ -161,43 +161,41 @@ def rotor_rows(desk, factor, copied):
 
 
 @kernel
-def motion_equations(desk, own, step, fresh):
+def motion_equations(desk, step, form, stiffen, x, v, rate, lam, fresh):
     """f and, if `fresh`, the blocks of all bodies and what forces add to them."""
     tables, s = desk.tables, step.s
     for i in range(tables.n):
-        torque, force = motion_residual(desk, i, own.new_rate, own.lam)
+        torque, force = motion_residual(desk, i, rate, lam)
         store3(desk.f, 6 * i, scale(-s, torque))
         store3(desk.f, 6 * i + 3, scale(-s, force))
         if fresh:
             on_se3 = tables.bodies[i * BODY.size + BODY.space] == SE3
-            A, B = chart_block(on_se3, load6(own.x, 6 * i, 0.0), load6(own.new_v, 6 * i, 0.0), own.form, step.kappa)
+            A, B = chart_block(on_se3, load6(x, 6 * i, 0.0), load6(v, 6 * i, 0.0), form, step.kappa)
             body_block(
                 tables.bodies, desk.plan.places, tables.tiles, tables.constants, desk.plan.nodes, tables.incidences,
-                tables.masses, i, desk.motion, load3(own.new_rate, 6 * i + 3, 0.0), own.lam, step.cm, step.cc, s, A, B,
-                desk.blocks,
+                tables.masses, i, desk.motion, load3(rate, 6 * i + 3, 0.0), lam, step.cm, step.cc, s, A, B, desk.blocks,
             )  # fmt: skip
-    if fresh and own.stiffen != 0:
+    if fresh and stiffen != 0:
         p, packed = desk.p, desk.packed
         invoke(
-            own.stiffen, step.t + step.h, s, 1.0 / step.kappa, p, p.shape[0], packed, packed.shape[0], desk.new_q,
-            own.new_v, desk.blocks, desk.matrix, desk.d, desk.room,
+            stiffen, step.t + step.h, s, 1.0 / step.kappa, p, p.shape[0], packed, packed.shape[0], desk.new_q, v,
+            desk.blocks, desk.matrix, desk.d, desk.room,
         )  # fmt: skip
 
 
 @kernel
-def correction(desk, own, step, weight, fresh):
+def correction(desk, step, index, form, stiffen, x, v, rate, lam, weight, fresh):
     """d and, in g, s times the correction of λ, with rows at hand; returns the size of the constraints' residual.
 
-    own: of the method, with x, V, V', λ, its index and form. step: t, h, s, cm, cc and κ. weight: of the
-    regularisation, zero if no rows depend on others. If not `fresh`, with the factors of the iteration before: within a
-    step they hardly change.
+    stiffen: address of the forces' derivatives, or 0. weight: of the regularisation, zero if no rows depend on others.
+    If not `fresh`, with the factors of the iteration before: within a step they hardly change.
     """
     tables, rows = desk.tables, desk.rows
     fresh = fresh or weight > 0.0  # rows that depend on others need factors of their own
     if fresh:
         clear_matrix(desk, weight / step.cm)
-    motion_equations(desk, own, step, fresh)
-    if own.index == 2:
+    motion_equations(desk, step, form, stiffen, x, v, rate, lam, fresh)
+    if index == 2:
         velocity_residual(desk, -step.kappa)
         if fresh:
             velocity_rows(
@@ -206,13 +204,13 @@ def correction(desk, own, step, weight, fresh):
     else:
         position_residual(desk)
     off = size_of_residual(desk)
-    rotors = rotor_residual(desk, own.new_rate, own.lam, step.s)
+    rotors = rotor_residual(desk, rate, lam, step.s)
     if fresh and rotors > 0:
-        rotor_rows(desk, step.cm, own.index == 2)
-    used = desk.left if own.index == 2 or rotors > 0 else rows
+        rotor_rows(desk, step.cm, index == 2)
+    used = desk.left if index == 2 or rotors > 0 else rows
     if fresh:
         factorise_saddle(desk, used, rows)
     solve_saddle(desk, used, rows, desk.d)
-    if weight > 0.0 and own.index == 3:
-        refine(desk, step.s, off, used, own.lam)
+    if weight > 0.0 and index == 3:
+        refine(desk, step.s, off, used, lam)
     return off

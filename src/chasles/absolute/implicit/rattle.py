@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from numba import carray
 
-from chasles.absolute.implicit.chart import onward_inverse
+from chasles.absolute.implicit.chart import onward_inverse, pulled_back, rotation_at
 from chasles.absolute.implicit.iterate import (
     TRIES,
     UNKNOWN,
@@ -50,11 +50,10 @@ from chasles.absolute.kkt import POSE, TWIST, each
 from chasles.absolute.redundant import factorise_rows
 from chasles.absolute.tables import BODY, FIELD, HEAD, MASS, SE3
 from chasles.constraint.rows import ROWS
-from chasles.kernel.algebra import add, add_scaled, mat_add, mat_scale, mul, mul_t, neg, scale, skew, sub
+from chasles.kernel.algebra import add, add_scaled, mat_add, mat_scale, mul, neg, scale, skew, sub
 from chasles.kernel.policy import kernel, native
 from chasles.kernel.reference import by_reference, value_of
 from chasles.kernel.workspace import layout, load3, load6, store3, store6
-from chasles.lie import quaternion, se3, so3
 
 VELOCITY_SWEEPS = 30  # for forces that depend on velocities
 ENOUGH = 1e-10  # change of velocities in the last of them, of the largest
@@ -84,21 +83,6 @@ def momentum(masses, i, v):
     """M v of body i, in the algebra of its space."""
     m = i * MASS.size
     return each(load3(masses, m + MASS.moments, 0.0), v[0]), scale(masses[m + MASS.mass], v[1])
-
-
-@kernel
-def pulled_back(on_se3, x, p):
-    """dexpinv_xᵀ p."""
-    if on_se3:
-        A, B, _ = se3.dexpinv(x)
-        return add(mul_t(A, p[0]), mul_t(B, p[1])), mul_t(A, p[1])
-    return so3.dexpinv_apply(neg(x[0]), p[0]), p[1]
-
-
-@kernel
-def rotation_at(q, i):
-    at = POSE * i
-    return quaternion.to_matrix((q[at], q[at + 1], q[at + 2], q[at + 3]))
 
 
 @kernel
