@@ -201,6 +201,11 @@ class HalfExplicit:
 CONSTRAINED_METHODS = (GeneralizedAlpha, BLieDF, Rattle, HalfExplicit, EnergyMomentum)
 
 
+def adapts(method: object) -> bool:
+    """Whether steps can follow the error: with index 3, changes of the step would let the multipliers oscillate."""
+    return isinstance(method, HalfExplicit) or (isinstance(method, GeneralizedAlpha) and method.index == 2)
+
+
 def less_demanding(method: object) -> str:
     """What to try when a step of a method fails."""
     advice = "try a shorter step"

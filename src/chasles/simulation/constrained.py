@@ -25,6 +25,7 @@ from chasles.integrate.constrained_method import (
     GeneralizedAlpha,
     HalfExplicit,
     Rattle,
+    adapts,
     less_demanding,
 )
 from chasles.integrate.fixed_step import FixedRun, shortened
@@ -63,6 +64,7 @@ class ConstrainedRun(FixedRun):
         self, problem: BodyDynamics, method: Any, span, y0: np.ndarray, options: Options, first: float | None = None
     ):
         """first: the first step [s], if steps change."""
+        self._refuse_tolerances(method, options)
         y = np.array(y0, dtype=float)
         super().__init__(problem, method, span, options, y, 0)
         self.first = self.plan.step if first is None else float(np.copysign(first, self.plan.step))
@@ -81,6 +83,16 @@ class ConstrainedRun(FixedRun):
         self.work = np.zeros(total_work(mechanism, self.structure))
         self.parameters, self.memory = self._prepare(y)
         self.start_with(y, np.empty(0))
+
+    def _refuse_tolerances(self, method: Any, options: Options) -> None:
+        for name in ("rtol", "atol"):
+            given = getattr(options, name)
+            if given is not None and name not in self.takes:
+                instead = "; or give rtol and atol without step, and steps follow the error" if adapts(method) else ""
+                raise ValueError(
+                    f"simulate: with step={options.step!r} the steps of {method} are fixed, and {name}={given!r} has "
+                    f"no part in them; give step alone{instead}"
+                )
 
     def _prepare(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Parameters of the loop and its memory at the start."""

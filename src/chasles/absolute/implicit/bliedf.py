@@ -43,10 +43,10 @@ from chasles.absolute.implicit.loop import (
 )
 from chasles.absolute.implicit.newton import LINEAR, Step, correction
 from chasles.absolute.implicit.position import correct_position, displacement, keep_rows, sweeps_for
+from chasles.absolute.implicit.reference import by_reference
 from chasles.absolute.tables import BODY, FIELD, HEAD, SE3
 from chasles.kernel.algebra import add, neg, scale
 from chasles.kernel.policy import kernel, native
-from chasles.kernel.reference import by_reference
 from chasles.kernel.workspace import layout, load6, store6
 from chasles.lie import quaternion, so3
 

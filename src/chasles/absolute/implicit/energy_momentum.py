@@ -42,12 +42,12 @@ from chasles.absolute.implicit.loop import (
 )
 from chasles.absolute.implicit.newton import position_residual
 from chasles.absolute.implicit.rattle import Step
+from chasles.absolute.implicit.reference import by_reference
 from chasles.absolute.implicit.saddle import clear_matrix, factorise_saddle, pushed_by, solve_saddle
 from chasles.absolute.kkt import POSE, TWIST, each
 from chasles.absolute.tables import FIELD, HEAD, MASS
 from chasles.kernel.algebra import add, add_scaled, cross, dot, scale, sub
 from chasles.kernel.policy import kernel, native
-from chasles.kernel.reference import by_reference
 from chasles.kernel.workspace import layout, load3, store3, store6
 
 # parameters: tolerance of Newton's method, of the velocities

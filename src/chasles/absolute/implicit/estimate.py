@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from chasles.absolute.factor import solve
+from chasles.absolute.implicit.reference import value_of
 from chasles.absolute.implicit.velocity import release_rotors
 from chasles.absolute.kkt import POSE, add_jacobian_times, respond
 from chasles.absolute.tables import BODY, SE3
 from chasles.kernel.algebra import mul, mul_t
 from chasles.kernel.lanes import sqrt
 from chasles.kernel.policy import kernel
-from chasles.kernel.reference import value_of
 from chasles.kernel.workspace import load3, store3
 from chasles.lie import quaternion
 

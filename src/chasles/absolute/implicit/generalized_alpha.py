@@ -43,11 +43,11 @@ from chasles.absolute.implicit.loop import (
 )
 from chasles.absolute.implicit.newton import IN_POSITION, IN_VELOCITY, LINEAR, Step, correction
 from chasles.absolute.implicit.position import correct_position, sweeps_for
+from chasles.absolute.implicit.reference import by_reference, value_of
 from chasles.absolute.implicit.velocity import project_velocity
 from chasles.absolute.redundant import factorise_rows
 from chasles.absolute.tables import BODY, FIELD, HEAD, SE3
 from chasles.kernel.policy import kernel, native
-from chasles.kernel.reference import by_reference, value_of
 from chasles.kernel.workspace import layout, load6, store6
 
 TRUSTED = 8.0  # steps for which the convergence of Newton's method is taken to be what it was

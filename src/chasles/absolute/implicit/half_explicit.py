@@ -35,6 +35,7 @@ from chasles.absolute.implicit.loop import (
     to_chart,
 )
 from chasles.absolute.implicit.newton import velocity_residual
+from chasles.absolute.implicit.reference import by_reference
 from chasles.absolute.implicit.saddle import clear_matrix, factorise_saddle, solve_saddle
 from chasles.absolute.implicit.stage import forces_on, inertia_blocks, keep_rotations, rotor_equations
 from chasles.absolute.implicit.velocity import release_rotors
@@ -46,7 +47,6 @@ from chasles.constraint.special import evaluate, evaluate_rate
 from chasles.kernel.address import invoke
 from chasles.kernel.algebra import scale
 from chasles.kernel.policy import kernel, native
-from chasles.kernel.reference import by_reference
 from chasles.kernel.workspace import add3, layout, load6, store6
 
 MOST_STAGES = 8

@@ -9,13 +9,13 @@ from __future__ import annotations
 from chasles.absolute.factor import solve
 from chasles.absolute.implicit.chart import onward
 from chasles.absolute.implicit.loop import from_chart, set_state, start_clock
+from chasles.absolute.implicit.reference import value_of
 from chasles.absolute.kkt import POSE, add_jacobian_times, respond
 from chasles.absolute.redundant import factorise_rows
 from chasles.absolute.tables import BODY, SE3
 from chasles.constraint.rows import ROWS
 from chasles.kernel.algebra import mul_t
 from chasles.kernel.policy import kernel
-from chasles.kernel.reference import value_of
 from chasles.kernel.workspace import load3, load6, store3, store6
 from chasles.lie import quaternion
 

@@ -44,6 +44,7 @@ from chasles.absolute.implicit.loop import (
     to_chart,
 )
 from chasles.absolute.implicit.newton import position_residual
+from chasles.absolute.implicit.reference import by_reference, value_of
 from chasles.absolute.implicit.saddle import clear_matrix, factorise_saddle, pushed_by, separate_block, solve_saddle
 from chasles.absolute.implicit.velocity import onto_velocities
 from chasles.absolute.kkt import POSE, TWIST, each
@@ -52,7 +53,6 @@ from chasles.absolute.tables import BODY, FIELD, HEAD, MASS, SE3
 from chasles.constraint.rows import ROWS
 from chasles.kernel.algebra import add, add_scaled, mat_add, mat_scale, mul, neg, scale, skew, sub
 from chasles.kernel.policy import kernel, native
-from chasles.kernel.reference import by_reference, value_of
 from chasles.kernel.workspace import layout, load3, load6, store3, store6
 
 VELOCITY_SWEEPS = 30  # for forces that depend on velocities
