@@ -1,17 +1,19 @@
 """How quick and how small the 3D page is. Run: python -m benchmarks.view_speed (needs Chromium).
 
-Measured are the time from the start of `chasles view` to the first picture, where the command itself starts the
-browser, of a run that was not shown before and again; the time of a picture with 100 bodies; the size of the page of
-ten minutes of 30 bodies. Pictures are drawn in software here (SwiftShader): a graphics card is faster.
+Measured are the time from the start of `chasles view` to the first picture, of a run that was not shown before and
+again, in a browser that is running and with the start of one; the time of a picture with 100 bodies; the size of the
+page of ten minutes of 30 bodies. Pictures are drawn in software here (SwiftShader): a graphics card is faster.
 """
 
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import tempfile
 import time
+from contextlib import nullcontext
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -22,15 +24,21 @@ import chasles as ch
 from chasles.view.page import Page
 from tools.chromium import Browser
 
-# what `chasles view` is told to use as the browser: waits for the first picture and writes when it was
-WAIT = """
-import sys, time
+# the time, when the first picture is complete
+COMPLETE = "chasles.stage.renderer.getContext().finish(), Date.now() / 1000"
+# what `chasles view` is told to use as the browser
+HAND_OVER = """
+import sys
+from pathlib import Path
+Path(sys.argv[1]).write_text(sys.argv[2])
+"""
+START = f"""
+import sys
 from pathlib import Path
 from tools.chromium import Browser
-began = time.time()
-with Browser(1280, 800) as browser:
-    browser.open(sys.argv[2], wait="window.chasles?.frames")
-    Path(sys.argv[1]).write_text(f"{browser.evaluate('chasles.first / 1000')} {began}")
+with Browser(1280, 800, address=sys.argv[2]) as browser:
+    browser.until("window.chasles?.first")
+    Path(sys.argv[1]).write_text(str(browser.evaluate({COMPLETE!r})))
 """
 
 
@@ -50,34 +58,44 @@ def chain(n: int, name: str) -> ch.System:
     return ch.System([ch.Body(f"rod {k}", shapes=rod, density=1000.0) for k in range(n)], joints, name=name)
 
 
-def first_picture(folder: Path, repeats: int = 5) -> tuple[list[float], list[float]]:
-    """Seconds from the start of the process to the first picture: of a new file, and of one that was shown before."""
+def first_picture(folder: Path, running: bool, repeats: int = 7) -> tuple[list[float], list[float]]:
+    """Seconds from the start of `chasles view` to the first picture, of a new file, and of one that was shown before;
+    with a browser that is `running`, or with the start of one."""
     file = folder / "top.h5"
     top = ch.System(
         [ch.Body("top", 1.0, (0, 0, 0.3), (0.1, 0.1, 0.02))], [ch.spherical("pivot", "ground", "top")], name="heavy top"
     )
     ch.simulate(top, (0, 10), v=[1, 0, 30.0], method=ch.RKMK("rk4"), step=1e-3, progress=False, file=file)
-    script = folder / "wait.py"
-    script.write_text(WAIT)
-    found = []
-    for k in range(2 * repeats + 1):
-        if k > repeats:
-            file.touch()  # is new
-        note = folder / "note"
-        note.unlink(missing_ok=True)
-        browser = f"{sys.executable} {script} {note} %s"
-        began = time.time()
-        process = subprocess.Popen(
-            [sys.executable, "-m", "chasles", "view", str(file)],
-            env=os.environ | {"BROWSER": browser, "PYTHONPATH": os.pathsep.join(sys.path)},
-            stdout=subprocess.DEVNULL,
-        )
-        while not (note.exists() and note.read_text()):
-            time.sleep(0.02)
-        process.send_signal(2)
-        process.wait()
-        found.append(float(note.read_text().split()[0]) - began)
-    return found[repeats + 1 :], found[1 : repeats + 1]
+    script, note = folder / "browser.py", folder / "note"
+    script.write_text(HAND_OVER if running else START)
+    more = {"BROWSER": f"{sys.executable} {script} {note} %s", "PYTHONPATH": os.pathsep.join(sys.path)}
+    # Python keeps compiled modules, as it does by itself
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"} | more
+    environment.setdefault("PYTHONPYCACHEPREFIX", str(folder / "modules"))
+    found: dict[bool, list[float]] = {True: [], False: []}
+    with Browser(1280, 800) if running else nullcontext() as browser:
+        for k in range(-1, 2 * repeats):  # the first one fills the caches
+            note.unlink(missing_ok=True)
+            new = k % 2 == 0
+            if new:
+                file.touch()
+            began = time.time()
+            process = subprocess.Popen(
+                [sys.executable, "-m", "chasles", "view", str(file)], env=environment, stdout=subprocess.DEVNULL
+            )
+            while not (note.exists() and (text := note.read_text())):
+                time.sleep(0.005)
+            if browser is not None:
+                browser.open(text, wait="window.chasles?.first")
+                text = str(browser.evaluate(COMPLETE))
+                browser.until("chasles.ready")
+                browser.open("about:blank", wait="true")
+                time.sleep(0.3)
+            if k >= 0:
+                found[new].append(float(text) - began)
+            process.send_signal(signal.SIGINT)
+            process.wait()
+    return found[True], found[False]
 
 
 def frame_time(folder: Path) -> tuple[float, float, float]:
@@ -124,9 +142,11 @@ def main() -> None:
                 f"100 bodies: {own:.1f} ms of script, {between:.0f} ms between pictures in software, {calls} draw calls"
             )
         if "first" in sys.argv[1:] or len(sys.argv) == 1:
-            for what, times in zip(("a new run", "a run shown before"), first_picture(folder), strict=True):
-                each = ", ".join(f"{t:.2f}" for t in times)
-                print(f"first picture of {what} after {median(times):.2f} s (median of {each})")
+            for running in (True, False):
+                print("in a browser that is running" if running else "with the start of a browser")
+                for what, times in zip(("new", "shown before"), first_picture(folder, running), strict=True):
+                    each = ", ".join(f"{t:.2f}" for t in times)
+                    print(f"  first picture of a run that is {what} after {median(times):.2f} s (median of {each})")
 
 
 if __name__ == "__main__":

@@ -29,7 +29,7 @@ def executable() -> str | None:
 class Browser:
     """A browser with one page. What happens in it is collected: requests, messages of the console, exceptions."""
 
-    def __init__(self, width: int = 1000, height: int = 700, scale: float = 1.0):
+    def __init__(self, width: int = 1000, height: int = 700, scale: float = 1.0, address: str = "about:blank"):
         found = executable()
         if found is None:
             raise FileNotFoundError("chromium is not installed (Debian: apt-get install chromium)")
@@ -44,7 +44,7 @@ class Browser:
             os.dup2(high[1], 4)
 
         self.process = subprocess.Popen(
-            [found, *FLAGS, f"--user-data-dir={self.folder.name}", "about:blank"],
+            [found, *FLAGS, f"--user-data-dir={self.folder.name}", f"--window-size={width},{height}", address],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
@@ -57,7 +57,7 @@ class Browser:
         self._number = 0
         self.session: str | None = None
         self.events: list[dict[str, Any]] = []
-        target = self.call("Target.createTarget", url="about:blank")["targetId"]
+        target = self._first_page()
         self.session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         for domain in ("Page", "Runtime", "Network", "Log"):
             self.call(f"{domain}.enable")
@@ -83,6 +83,13 @@ class Browser:
         self.folder.cleanup()
 
     # ------------------------------------------------------------ protocol
+
+    def _first_page(self) -> str:
+        while True:
+            for target in self.call("Target.getTargets")["targetInfos"]:
+                if target["type"] == "page":
+                    return target["targetId"]
+            time.sleep(0.005)
 
     def call(self, method: str, timeout: float = 60.0, **parameters: Any) -> dict[str, Any]:
         """Call a method of the protocol and wait for its result."""

@@ -15,10 +15,10 @@ from chasles.io.result import layout
 from chasles.study import style
 from chasles.study.style import plain
 from chasles.view import reduce
-from chasles.view.plot import describe
 from chasles.view.plot_panel import BARS
 from chasles.view.plot_quantities import names, panels
 from chasles.view.reduce import gather, kept, pieces_of
+from chasles.view.words import described
 from tests.io.result_models import CASES, top
 
 
@@ -205,8 +205,8 @@ def test_several_runs_share_axes(runs):
     assert [line.get_linestyle() for line in energy.lines[:6]] == ["-"] * 3 + ["--"] * 3
     figure.savefig(os.devnull, format="png")
     both = ch.plot([runs["absolute"], other], "drift")
-    assert legend(both.axes[0])[-2:] == [f"{describe(other)} (1)", f"{describe(other)} (2)"]
-    assert "h = 0.001 s" in describe(other)
+    assert legend(both.axes[0])[-2:] == [f"{described(other)} (1)", f"{described(other)} (2)"]
+    assert "h = 0.001 s" in described(other)
     with pytest.raises(ValueError, match="another system than the first run"):
         ch.plot([runs["absolute"], runs["fixed"]], "joints")
     with pytest.raises(ValueError, match="no run is given"):

@@ -5,10 +5,11 @@ import pytest
 
 import chasles as ch
 from chasles.kernel.policy import COMPILED
+from chasles.view.look import Part
 from chasles.view.raster.camera import MARGIN, fitting
 from chasles.view.raster.fill import fill
 from chasles.view.raster.render import Stage, round_number
-from chasles.view.scene import Part, scene_of
+from chasles.view.scene import scene_of
 from chasles.view.tessellate import Surface, mesh, surface, tube
 
 pytestmark = pytest.mark.skipif(not COMPILED, reason="a loop over pixels")

@@ -58,9 +58,10 @@ export class Charts {
       }),
     );
     if (kept && this.options[Number(kept)]) this.choose.value = kept;
-    $("chart-joint").hidden = !this.options.length;
-    $("chart-energy").hidden = !this.curves.some((curve) => curve.chart === "energy");
-    $("chart-drift").hidden = !this.curves.some((curve) => curve.chart === "drift");
+    const reading = this.page.data.runs.some((run) => run.reading); // keep room for what will come
+    $("chart-joint").hidden = !reading && !this.options.length;
+    $("chart-energy").hidden = !reading && !this.curves.some((curve) => curve.chart === "energy");
+    $("chart-drift").hidden = !reading && !this.curves.some((curve) => curve.chart === "drift");
     const shown = ["energy", "drift", "joint"].filter((name) => !$(`chart-${name}`).hidden).length;
     $("charts").hidden = !shown;
     $("charts").style.gridTemplateColumns = `repeat(${shown}, minmax(0, 1fr))`;

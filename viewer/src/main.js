@@ -1,7 +1,7 @@
 // The page: reads its data, builds the views, and keeps time.
 import * as THREE from "three";
 import { Charts } from "./curves.js";
-import { followRun } from "./live.js";
+import { followRun, readRuns } from "./live.js";
 import { Panel } from "./panel.js";
 import { Stage, rendererOf } from "./stage.js";
 import { Transport } from "./transport.js";
@@ -46,18 +46,10 @@ async function start() {
   const data = await loading;
   const views = data.runs.map((run) => new View(run));
   const page = (window.chasles = { data, views, query, dark: look.dark, trails: 0, selected: null, frames: 0, drawn: [], ready: false });
-
-  await Promise.all(
-    views.map(async (view) => {
-      await view.build();
-      const [first, ...rest] = view.run.motion.blocks;
-      if (first) await view.motion.add(first);
-      view.later = (async () => {
-        for (const block of rest) await view.motion.add(block);
-      })();
-    }),
-  );
-
+  page.span = () => [
+    Math.min(...views.map(({ run }) => run.span[0])),
+    Math.max(...views.map(({ run }) => run.span[1])),
+  ];
   let asked = true; // not before all is there
   page.redraw = () => {
     if (asked) return;
@@ -65,16 +57,33 @@ async function start() {
     requestAnimationFrame(tick);
   };
 
-  page.span = () => [
-    Math.min(...views.map(({ run }) => run.span[0])),
-    Math.max(...views.map(({ run }) => run.span[1])),
-  ];
+  for (const view of views) {
+    await view.build();
+    const [first] = view.run.motion.blocks;
+    if (first) await view.motion.add(first);
+  }
+  const at = Number.parseFloat(query.get("t") ?? "");
   page.transport = new Transport(page);
+  page.transport.set(Number.isFinite(at) ? at : page.span()[0]);
   page.stage = new Stage(renderer, views, page.redraw);
+
+  // the scene first: lists, charts and the rest of the motion can wait
+  page.seek = (time) => {
+    for (const view of views) {
+      view.seek(Math.min(Math.max(time, view.run.span[0]), view.run.span[1]));
+    }
+  };
+  for (const view of views) view.dress(page.dark);
+  page.seek(page.transport.time);
+  $("message").textContent = data.runs.some((run) => run.reading) ? "reading the motion…" : "";
+  for (const view of views) renderer.compile(view.world, page.stage.camera); // all shaders at once
+  page.stage.draw();
+  page.first = performance.timeOrigin + performance.now();
+  await new Promise(requestAnimationFrame);
+
   page.charts = new Charts(page);
   page.panel = new Panel(page);
   await page.charts.load();
-
   page.paint = (dark) => {
     page.dark = dark;
     theme(dark ? "dark" : "light");
@@ -94,12 +103,6 @@ async function start() {
   };
 
   const screen = new THREE.Vector2();
-  page.seek = (time) => {
-    for (const view of views) {
-      view.seek(Math.min(Math.max(time, view.run.span[0]), view.run.span[1]));
-    }
-  };
-
   function tick(now) {
     asked = false;
     const began = performance.now();
@@ -117,19 +120,19 @@ async function start() {
     page.frames += 1;
     page.drawn.push(performance.now() - began);
     if (page.drawn.length > 600) page.drawn.shift();
-    if (page.frames === 1) page.first = performance.timeOrigin + performance.now();
     if (playing || moving) page.redraw();
   }
 
-  const at = Number.parseFloat(query.get("t") ?? "");
-  page.transport.set(Number.isFinite(at) ? at : page.span()[0]);
+  page.begin = () => {
+    const calm = window.matchMedia("(prefers-reduced-motion: reduce)").matches;
+    if (!Number.isFinite(at) && !calm && !data.live && query.get("play") !== "0") page.transport.play();
+  };
   page.paint(page.dark);
-  const calm = window.matchMedia("(prefers-reduced-motion: reduce)").matches;
-  if (!Number.isFinite(at) && !calm && !data.live && query.get("play") !== "0") page.transport.play();
-  $("message").textContent = "";
   asked = false;
   page.redraw();
-  await Promise.all(views.map((view) => view.later));
+  for (const view of views) for (const block of view.run.motion.blocks.slice(1)) await view.motion.add(block);
+  if (data.runs.some((run) => run.reading)) await readRuns(page);
+  page.begin();
   page.redraw();
   if (data.live) followRun(page);
 

@@ -4,6 +4,9 @@ import { OrbitControls } from "three/addons/controls/OrbitControls.js";
 
 // made before the data are there, as it takes a while
 export function rendererOf(canvas) {
+  const { clientWidth: width, clientHeight: height } = canvas.parentElement;
+  const ratio = Math.min(window.devicePixelRatio, 2);
+  Object.assign(canvas, { width: Math.floor(width * ratio), height: Math.floor(height * ratio) }); // to change it later takes a while too
   const renderer = new THREE.WebGLRenderer({ canvas, antialias: true, alpha: true });
   renderer.shadowMap.enabled = true;
   renderer.shadowMap.type = THREE.PCFShadowMap;
@@ -18,6 +21,7 @@ export class Stage {
     this.canvas = canvas;
     this.views = views;
     this.renderer = renderer;
+    this.changed = changed;
     this.camera = new THREE.PerspectiveCamera(32, 1, 0.01, 1000);
     this.camera.up.copy(views[0].up);
     this.controls = new OrbitControls(this.camera, canvas);
@@ -39,8 +43,10 @@ export class Stage {
 
   resize() {
     const { clientWidth: width, clientHeight: height } = this.canvas.parentElement;
-    this.renderer.setPixelRatio(Math.min(window.devicePixelRatio, 2) * this.quality);
-    this.renderer.setSize(Math.max(width, 1), Math.max(height, 1), false);
+    const ratio = Math.min(window.devicePixelRatio, 2) * this.quality;
+    const size = [Math.max(width, 1), Math.max(height, 1), ratio];
+    if (size.join() !== this.size?.join()) this.renderer.setDrawingBufferSize(...size);
+    this.size = size;
     this.stacked = width < height && this.views.length > 1; // on a narrow screen one above the other
     this.width = width;
     this.height = height;
@@ -119,6 +125,36 @@ export class Stage {
     controls.minDistance = this.distance / 200;
     controls.update();
     this.rest(true);
+  }
+
+  // turn about the vertical and across it [rad], by keys
+  turn(about, across) {
+    const { camera, controls } = this;
+    const up = new THREE.Quaternion().setFromUnitVectors(camera.up, new THREE.Vector3(0, 1, 0));
+    const arm = new THREE.Spherical().setFromVector3(camera.position.clone().sub(controls.target).applyQuaternion(up));
+    arm.theta += about;
+    arm.phi += across;
+    arm.makeSafe();
+    camera.position.setFromSpherical(arm).applyQuaternion(up.invert()).add(controls.target);
+    this.changed();
+  }
+
+  // move across the view, in steps
+  move(right, top) {
+    const { camera, controls } = this;
+    const step = 0.05 * camera.position.distanceTo(controls.target);
+    const by = new THREE.Vector3(right, top, 0).multiplyScalar(step).applyQuaternion(camera.quaternion);
+    camera.position.add(by);
+    controls.target.add(by);
+    this.changed();
+  }
+
+  zoom(by) {
+    const { camera, controls } = this;
+    const arm = camera.position.clone().sub(controls.target);
+    arm.clampLength(controls.minDistance / by, controls.maxDistance / by).multiplyScalar(by);
+    camera.position.copy(controls.target).add(arm);
+    this.changed();
   }
 
   follow(view, body) {

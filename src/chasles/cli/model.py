@@ -105,3 +105,11 @@ def is_result(path: Path) -> bool:
     """Whether a file is in the format of result files."""
     with path.open("rb") as stream:
         return stream.read(8) == b"\x89HDF\r\n\x1a\n"
+
+
+def labelled(names: list[str]) -> dict[str, str]:
+    """Runs by short names, by the names as given if those are the same, and numbered if these are the same too."""
+    short = [Path(name).stem if Path(name).suffix else name for name in names]
+    labels = short if len(set(short)) == len(set(names)) else names
+    numbered = [f"{label} ({labels[: k + 1].count(label)})" for k, label in enumerate(labels)]
+    return dict(zip(labels if len(set(labels)) == len(labels) else numbered, names, strict=True))

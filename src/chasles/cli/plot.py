@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 from rich.console import Console
 
-from chasles.cli.model import Changes, find_run
+from chasles.cli.model import Changes, find_run, labelled
 
 WORK = "work-precision"
 
@@ -49,7 +49,7 @@ def plot(
     from chasles.view.plot import plot as draw
 
     given, names = _told_apart(runs)
-    opened = {label: find_run(name, change, end) for label, name in _labels(given).items()}
+    opened = {label: find_run(name, change, end) for label, name in labelled(given).items()}
     file = output or Path(f"{Path(given[0]).stem}.png")
     if frame is not None:
         if len(given) > 1 or names:
@@ -82,12 +82,6 @@ def _told_apart(words: list[str]) -> tuple[list[str], list[str]]:
             missing = "" if word in gallery or Path(word).is_file() else ", and there is no such file"
             raise ValueError(f"plot: {word!r} looks like a run; give runs before what to draw{missing}")
     return words[:count], words[count:]
-
-
-def _labels(names: list[str]) -> dict[str, str]:
-    """Runs by short names, by the names as given if those are the same."""
-    short = [Path(name).stem if Path(name).suffix else name for name in names]
-    return dict(zip(short if len(set(short)) == len(set(names)) else names, names, strict=True))
 
 
 def pixels(size: str) -> tuple[int, int]:

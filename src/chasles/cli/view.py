@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 import webbrowser
 from pathlib import Path
 from typing import Annotated, Any
@@ -19,6 +20,7 @@ def view(
     ] = None,
     port: Annotated[int, Parameter(help="Port of 127.0.0.1; 0 takes a free one.")] = 0,
     browser: Annotated[bool, Parameter(help="Open the page in the browser.")] = True,
+    wait: Annotated[bool, Parameter(negative=(), help="Wait for result files that a run has not made yet.")] = False,
 ) -> None:
     """Show a run in 3D, or several side by side, with energies, drift and certificate.
 
@@ -29,16 +31,25 @@ def view(
         chasles view top.h5
         chasles view se3.h5 so3xr3.h5
         chasles view top.h5 -o top.html
+        chasles run chain -o chain.h5 & chasles view chain.h5 --wait
     """
+    from chasles.cli.model import labelled
+
+    named = labelled(runs)
+    if wait:
+        for name in runs:
+            wait_for(Path(name))
     if output is not None:
-        write(runs, output)
+        write(named, output)
         return
     from chasles.view.server import Viewer
 
-    server = Viewer([source(name) for name in runs], port)
+    several = len(named) > 1
+    server = Viewer({label if several else "": source(name) for label, name in named.items()}, port)
     print(f"{server.address} shows {', '.join(runs)}; Ctrl-C ends", flush=True)
     # the browser starts while the run is read
-    threading.Thread(target=prepare, args=(server,), daemon=True).start()
+    reader = threading.Thread(target=prepare, args=(server,), daemon=True)
+    reader.start()
     if browser:
         threading.Thread(target=webbrowser.open, args=(server.address,), daemon=True).start()
     try:
@@ -47,6 +58,17 @@ def view(
         print()
     finally:
         server.server_close()
+    if server.failure:
+        raise server.failure
+
+
+def wait_for(path: Path) -> None:
+    """Until there is a file, which takes its name when it is complete."""
+    if path.suffix.lower() not in (".h5", ".hdf5") or path.exists():
+        return
+    print(f"waiting for {path}; Ctrl-C ends", flush=True)
+    while not path.exists():
+        time.sleep(0.1)
 
 
 def source(name: str) -> Any:
@@ -58,20 +80,24 @@ def source(name: str) -> Any:
 
 
 def prepare(server: Any) -> None:
-    """Read the runs before the page asks for them; what is wrong with them, the page says too."""
+    """Read the runs before the page asks for them. If one of them cannot be shown, there is nothing to serve."""
+    from chasles.view.server import NotYetError
+
     try:
         server.data()
-    except (ValueError, ArithmeticError) as error:
+    except NotYetError as error:
         print(f"chasles: {error}", flush=True)
+    except (ValueError, ArithmeticError) as error:
+        server.failure = error
+        server.shutdown()
 
 
-def write(runs: list[str], output: Path) -> None:
+def write(named: dict[str, str], output: Path) -> None:
     """The page as a file."""
     from chasles.cli.model import find_run
     from chasles.view.page import Page
 
-    labels = tuple(Path(name).stem for name in runs) if len(runs) > 1 else ()
-    page = Page(*map(find_run, runs), labels=labels)
+    page = Page(*map(find_run, named.values()), labels=tuple(named) if len(named) > 1 else ())
     try:
         page.save(output)
     except OSError as error:

@@ -14,13 +14,18 @@ from typing import Any
 
 import numpy as np
 
-from chasles.integrate.method_name import name_of
 from chasles.view.curve import PARTS, quanta
+from chasles.view.look import Part
 from chasles.view.samples import curve_of, hinges_of, rows_of, stride_of
-from chasles.view.scene import Part, Scene, extremes, poses_of_states, scene_of
-from chasles.view.series import reactions_of, series_of
+from chasles.view.scene import Scene, extremes, poses_of_states, scene_of
+from chasles.view.series import reactions_of, series_of, thinned
+from chasles.view.text import as_json, page_data
+from chasles.view.words import words
 
 BLOCK = 1 << 18  # numbers of saved poses in a block of the motion
+BODIES = 200  # of a system whose scene is in its result file
+LIVE = 3000  # poses of a run that goes on that are looked at in one go, so that the page keeps up with it
+LOOKS = 200  # times at which a motion is looked at for its bounds
 
 
 class Motion:
@@ -35,11 +40,15 @@ class Motion:
         self.error = (0.0, 0.0)
         self.bytes = 0
         self.hull = np.empty((0, 3))
+        self.every = 1  # so many of the saved times are looked at, at most
 
-    def extend(self, run: Any) -> Motion:
-        """Add what the run has beyond that which is done."""
+    def extend(self, run: Any, most: int | None = None) -> Motion:
+        """Add what the run has beyond that which is done; looking at so many poses at `most`."""
         last = len(run) - 1
         stride = stride_of(run, len(run))
+        if most is not None:
+            stride = max(stride, -(-(last - self.rows) * len(self.scene.bodies) // most))
+        self.every = max(self.every, stride)
         step = max(16, BLOCK // max(1, 7 * len(self.scene.bodies))) * stride
         first = max(self.rows - 1, 0)
         while first < last:
@@ -63,7 +72,7 @@ class Motion:
         self.bytes += len(data)
         self.checked += checked
         self.error = (max(self.error[0], curve.error[0]), max(self.error[1], curve.error[1]))
-        some = rows[:: max(1, len(rows) // 200)]
+        some = rows[:: max(1, len(rows) // LOOKS)]
         self.see(run, some)
 
     def see(self, run: Any, rows: Any) -> None:
@@ -73,43 +82,89 @@ class Motion:
 
 
 def run_data(run: Any, label: str = "", motion: Motion | None = None, ended: bool = True) -> dict[str, Any]:
-    """A run for the page; `label` tells it from others."""
+    """A run for the page; `label` tells it from others. Of one that goes on, not all saved times may be looked at."""
     scene = motion.scene if motion else scene_of(run)
-    motion = (motion or Motion(scene)).extend(run)
+    motion = (motion or Motion(scene)).extend(run, None if ended else LIVE)
     t = np.asarray(run.t, dtype=float)
     if len(t) == 0:
         raise ValueError(f"view: the run of {scene.name!r} has no saved point yet")
     if not len(motion.hull):
         motion.see(run, slice(0, 1))
-    first = poses_of_states(run, run.solution.y[:1])[0]
-    hinges, order = hinges_of(scene)
-    return {
-        "name": scene.name,
-        "label": label or described(run),
-        "method": described(run),
-        "summary": str(run),
+    data = still_data(
+        scene,
+        poses_of_states(run, run.solution.y[:1])[0],
+        motion.hull,
+        _line(run.solution.method, run.mechanism, run.options),
+    )
+    data["motion"] |= {
+        "blocks": motion.blocks,
+        "tolerance": [PARTS * quantum for quantum in quanta(motion.extent)],
+        "error": list(motion.error),
+        "checked": motion.checked,
+        "saved": len(run),
+        "every": motion.every,
+        "curve": run.solution.slopes is not None,
+    }
+    return data | {
+        "label": label or data["method"],
         "span": sorted([float(t[0]), float(t[-1])]),
         "ended": ended,
         "success": bool(run.success),
         "message": run.message,
-        "scene": scene_data(scene, motion.hull),
-        "motion": {
-            "blocks": motion.blocks,
-            "start": first.tolist(),
-            "tolerance": [PARTS * quantum for quantum in quanta(motion.extent)],
-            "order": order,
-            "hinges": [hinge and [hinge.parent, *map(np.ndarray.tolist, hinge[1:])] for hinge in hinges],
-            "error": list(motion.error),
-            "checked": motion.checked,
-            "saved": len(run),
-            "curve": run.solution.slopes is not None,
-        },
         **measured(run, ended),
     }
 
 
+def look_text(task: Any) -> str:
+    """What the page knows of a task before its motion, for the result file, where `view.glance` finds it; "" if that
+    is too much for a first look."""
+    dynamics = task.dynamics
+    if len(dynamics.mechanism.bodies) > BODIES:
+        return ""
+    scene = scene_of(dynamics.mechanism)
+    if any(part.kind == "mesh" for body in scene.bodies for part in body.parts):
+        return ""
+    start = dynamics.mechanism.poses(dynamics.split(np.ascontiguousarray(task.state)[None])[0])
+    line = _line(task.method, dynamics.mechanism, task.options)
+    return as_json(page_data([still_data(scene, start[0], extremes(scene.cloud(start)), line)]))
+
+
+def hull_of(run: Any) -> list[list[float]]:
+    """Points whose hull holds the motion of a run, looked at some of its times; none of a run with many bodies."""
+    if len(run.mechanism.bodies) > BODIES:
+        return []
+    some = run.solution.y[:: max(1, len(run) // LOOKS)]
+    return extremes(scene_of(run).cloud(poses_of_states(run, some))).tolist()
+
+
+def still_data(scene: Scene, start: np.ndarray, hull: np.ndarray, method: str) -> dict[str, Any]:
+    """What the page knows of a run before its motion: the scene, and poses (bodies, 7) at the start."""
+    hinges, order = hinges_of(scene)
+    return {
+        "name": scene.name,
+        "method": method,
+        "scene": scene_data(scene, hull),
+        "motion": {
+            "blocks": [],
+            "start": start.tolist(),
+            "order": order,
+            "hinges": [hinge and [hinge.parent, *map(np.ndarray.tolist, hinge[1:])] for hinge in hinges],
+        },
+        "series": [],
+        "reactions": {"t": packed(np.empty(0), "<f8"), "joints": {}, "typical": 0.0},
+        "certificate": None,
+    }
+
+
+def _line(method: Any, mechanism: Any, options: Mapping[str, Any]) -> str:
+    space, name, steps = words(method, mechanism, options)
+    return " · ".join(filter(None, (space or "joint coordinates", name, steps)))
+
+
 def measured(run: Any, ended: bool) -> dict[str, Any]:
     """Curves, forces and the certificate of a run."""
+    if not ended:
+        run = thinned(run, LIVE)
     times, wrenches = reactions_of(run)
     return {
         "series": [
@@ -134,18 +189,6 @@ def typical_force(wrenches: Mapping[str, np.ndarray]) -> float:
 def points(t: np.ndarray, values: np.ndarray) -> dict[str, Any]:
     """A curve; a number that is not finite becomes a gap."""
     return {"t": packed(t, "<f8"), "v": packed(values, "<f4")}
-
-
-def described(run: Any) -> str:
-    """Space, method and steps of a run, in short."""
-    name = name_of(run.solution.method)
-    method = name if isinstance(name, str) else str(name.get("name"))
-    spaces = getattr(run.mechanism, "spaces", None)
-    where = "joint coordinates" if spaces is None else " and ".join(sorted(set(spaces.values()))) or "absolute"
-    where = where.replace("SO3xR3", "SO(3)×ℝ³").replace("SE3", "SE(3)")
-    step, rtol = run.options.get("step"), run.options.get("rtol")
-    steps = f"h = {step:g} s" if step is not None else f"rtol {rtol:g}" if rtol is not None else ""
-    return " · ".join(part for part in (where, method, steps) if part)
 
 
 def certificate_data(run: Any) -> dict[str, Any] | None:

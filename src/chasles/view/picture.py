@@ -76,7 +76,7 @@ class Film:
         self.run, self.scene = run, scene_of(run)
         self.first, self.last = float(run.t[0]), float(run.t[-1])
         poses = poses_at(run, np.linspace(self.first, self.last, LOOKED_AT if len(run) > 1 else 1))
-        seen, up = cloud(self.scene, poses), np.array(self.scene.up)
+        seen, up = self.scene.cloud(poses), np.array(self.scene.up)
         low, high = seen.min(axis=0), seen.max(axis=0)
         radius = max(float(np.linalg.norm(high - low)) / 2, 1e-6 * self.scene.size, 1e-9)
         self.camera = fitting(seen, _moves(self.scene, poses), up, width / height, azimuth, elevation)
@@ -122,25 +122,6 @@ def _size(size: tuple[int, int]) -> tuple[int, int]:
     if not (SMALLEST <= width <= LARGEST and SMALLEST <= height <= LARGEST):
         raise ValueError(f"picture: size is {size}; expected width and height, {SMALLEST} to {LARGEST} pixels each")
     return width, height
-
-
-def cloud(scene: Scene, poses: np.ndarray) -> np.ndarray:
-    """Points (n, 3) that have to be in the picture: the corners of all bodies at poses (times, bodies, 7), and what
-    stands on the ground."""
-    points = [np.empty((0, 3))]
-    for k, body in enumerate(scene.bodies):
-        corners = np.concatenate([part.points() for part in body.parts] or [np.zeros((1, 3))])
-        if len(corners) > 64:  # a mesh: the corners of its box
-            sides = zip(corners.min(axis=0), corners.max(axis=0), strict=True)
-            corners = np.array(np.meshgrid(*sides)).reshape(3, -1).T
-        moved = np.einsum("tij,pj->tpi", quaternion_to_matrix(poses[:, k, :4]), corners) + poses[:, None, k, 4:]
-        points.append(moved.reshape(-1, 3))
-    fixed = [joint.parent_frame[4:] for joint in scene.joints if joint.parent == ON_GROUND and joint.kind != "free"]
-    fixed += [link.points[k] for link in scene.links for k in (0, 1) if link.bodies[k] == ON_GROUND]
-    points.append(np.array(fixed, dtype=float).reshape(-1, 3))
-    every = np.concatenate(points)
-    every = every[np.isfinite(every).all(axis=1)]
-    return every if len(every) else scene.size * np.array([[-1.0, -1.0, -1.0], [1.0, 1.0, 1.0]])
 
 
 def _moves(scene: Scene, poses: np.ndarray) -> np.ndarray:

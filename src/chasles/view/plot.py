@@ -6,13 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from chasles.integrate.method_name import name_of
-from chasles.simulation.body_run import BodyRun
 from chasles.study import style
 from chasles.view.plot_axes import bars, curve, over_time, path
 from chasles.view.plot_panel import BARS, CURVE, SPACE, TIME, Panel
 from chasles.view.plot_quantities import panels
 from chasles.view.reduce import gather
+from chasles.view.words import described
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -47,29 +46,14 @@ def labelled_runs(runs: Any) -> dict[str, Any]:
         found = {str(label): run for label, run in runs.items()}
     elif isinstance(runs, Iterable):
         several = list(runs)
-        described = [describe(run) for run in several]
-        numbered = [f"{text} ({k})" if described.count(text) > 1 else text for k, text in enumerate(described, 1)]
+        texts = [described(run) for run in several]
+        numbered = [f"{text} ({k})" if texts.count(text) > 1 else text for k, text in enumerate(texts, 1)]
         found = dict(zip(numbered, several, strict=True))
     else:
-        found = {describe(runs): runs}
+        found = {described(runs): runs}
     if not found:
         raise ValueError("plot: no run is given")
     return found
-
-
-def describe(run: Any) -> str:
-    """Method, step or tolerance, and space of a run."""
-    try:
-        name = name_of(run.solution.method)
-    except ValueError:
-        name = str(run.solution.method)
-    words = [name if isinstance(name, str) else str(name["name"])]
-    if isinstance(run, BodyRun):
-        used = sorted({str(space) for space in run.mechanism.spaces.values()})
-        words.append(used[0] if len(used) == 1 else "mixed")
-    step, rtol = run.options.get("step"), run.options.get("rtol")
-    words.append(f"h = {step:g} s" if step is not None else f"rtol = {rtol:g}" if rtol is not None else "")
-    return ", ".join(filter(None, words))
 
 
 def _figure(labelled: dict[str, Any], names: Sequence[str]) -> Figure:

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from chasles.study import style
-from chasles.view.plot import add_axes, describe, draw
+from chasles.view.plot import add_axes, draw
 from chasles.view.plot_axes import name_lines
 from chasles.view.plot_panel import Panel
 from chasles.view.plot_quantities import panels
+from chasles.view.words import described
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -67,7 +68,7 @@ def _still(run: Any) -> np.ndarray:
 def _title(run: Any, several: bool) -> str:
     name = style.plain(run.mechanism.system.name or "run")
     when = f" at $t = {(run.t[0] + run.t[-1]) / 2:.4g}$ s" if len(run) else ""
-    return f"{name}{when}" + ("" if several else f"\n{style.plain(describe(run))}: {style.plain(_ended(run))}")
+    return f"{name}{when}" + ("" if several else f"\n{style.plain(described(run))}: {style.plain(_ended(run))}")
 
 
 def _ended(run: Any) -> str:

@@ -10,7 +10,8 @@ import numpy as np
 from chasles.io.result.quantities import of_bodies
 from chasles.study import style
 from chasles.study.compare import pose_error
-from chasles.view.plot import describe, labelled_runs
+from chasles.view.plot import labelled_runs
+from chasles.view.words import described
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -45,7 +46,7 @@ def work_precision(
         for k, (name, points) in enumerate(groups.items()):
             work, error = np.array(sorted(points)).T
             style.work_line(axes, work, error, k, label=style.plain(name))
-        axes.legend(title=f"against {style.plain(describe(exact))}")
+        axes.legend(title=f"against {style.plain(described(exact))}")
         axes.set(xlabel=AGAINST[against], ylabel="error at the end [m, rad]")
         system = style.plain(exact.mechanism.system.name or "run")
         axes.set_title(f"{system}, $t = {exact.t[-1]:.4g}$ s", loc="left")
@@ -56,7 +57,7 @@ def work_precision(
 
 def method_of(run: Any) -> str:
     """What runs of one line share: method and space, not the step."""
-    return ", ".join(word for word in describe(run).split(", ") if not word.startswith(("h =", "rtol =")))
+    return ", ".join(word for word in described(run).split(", ") if not word.startswith(("h =", "rtol =")))
 
 
 def error_of(label: str, run: Any, exact: Any) -> float:

@@ -19,10 +19,11 @@ from chasles.simulation.body_run import BodyRun
 from chasles.study import style
 from chasles.view.citations import citations
 from chasles.view.page import Page
-from chasles.view.plot import describe, plot
+from chasles.view.plot import plot
 from chasles.view.plot_quantities import panels
 from chasles.view.repeat import repeated
 from chasles.view.text import digest, page_text, read
+from chasles.view.words import described
 
 LISTED = 60  # rows of a table of the model; longer ones are cut, and say so
 JOINTS = 6  # panels of joints
@@ -79,7 +80,7 @@ def _head(run: Any) -> str:
     verdict += f"{'✓ certificate passed' if passed else '✗ certificate NOT passed'}</span>"
     times = f"t = {run.t[0]:g} to {run.t[-1]:g} s, {len(run)} points" if len(run) else "no point"
     return (
-        f'<h1>{_text(run.mechanism.system.name)}</h1><p class="soft">{_text(describe(run))}; {times}; '
+        f'<h1>{_text(run.mechanism.system.name)}</h1><p class="soft">{_text(described(run))}; {times}; '
         f"{_text(run.message)}</p>{verdict}"
     )
 

@@ -1,13 +1,14 @@
 """`chasles view`: the page on 127.0.0.1, with the runs read from their files, also while these still grow.
 
-The page is served at once and asks for its data, so a browser starts while the run is read.
+The page is served at once and asks for its data. The first answer is what can be shown without anything compiled;
+the rest follows as news.
 """
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -15,6 +16,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from chasles.view import kept
+from chasles.view.glance import glance
 from chasles.view.text import as_json, page_data, page_text
 
 ADDRESS = "127.0.0.1"
@@ -33,12 +35,24 @@ class Watched:
         self.data: dict[str, Any] = {}
         self.motion: Any = None
         self.looked, self.rows = 0.0, 0
+        self.turn = 0  # counts motions that took the place of others
         self.state: Any = ()
         self.lock = threading.Lock()
 
     @property
     def ended(self) -> bool:
         return bool(self.data) and self.data["ended"]
+
+    def first(self) -> dict[str, Any]:
+        """What can be shown at once: all of a run that was shown before, else the scene, if the file has it."""
+        with self.lock:
+            if not self.data and isinstance(self.source, Path):
+                state = self._state()
+                if known := kept.find(self.source):
+                    self.data, self.state = known | {"label": self.label or known["method"]}, state
+                elif seen := glance(self.source):
+                    return seen | {"label": self.label or seen["method"]}
+        return self.look()
 
     def look(self) -> dict[str, Any]:
         """The data of the run as far as it is in the file now."""
@@ -65,9 +79,6 @@ class Watched:
         return found.st_ino, found.st_size, found.st_mtime_ns
 
     def _read(self) -> None:
-        if not self.data and isinstance(self.source, Path) and (known := kept.find(self.source)):
-            self.data = known | {"label": self.label or known["method"]}
-            return
         from chasles.io.result.reader import read, run_of, task_for
         from chasles.view.data import Motion, run_data
         from chasles.view.scene import scene_of
@@ -83,8 +94,10 @@ class Watched:
             raise NotYetError(f"{self.source} has no saved point yet")
         if self.data and len(run) == self.rows and not ended:
             return
-        if len(run) < self.rows:  # begun anew
+        # begun anew, or at its end looked at all over, as not all of it was seen while it went on
+        if self.motion and (len(run) < self.rows or (ended and self.motion.every > 1)):
             self.motion = None
+            self.turn += 1
         self.motion = self.motion or Motion(scene_of(run))
         self.data, self.rows = run_data(run, self.label, self.motion, ended), len(run)
         if ended:
@@ -96,9 +109,10 @@ class Viewer(ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self, runs: Sequence[Any], port: int = 0):
-        several = len(runs) > 1
-        self.watched = [Watched(run, run.stem if several and isinstance(run, Path) else "") for run in runs]
+    def __init__(self, runs: Mapping[str, Any], port: int = 0):
+        """`runs` by label; "" leaves it to the run."""
+        self.watched = [Watched(run, label) for label, run in runs.items()]
+        self.failure: Exception | None = None  # why there is nothing to show
         try:
             super().__init__((ADDRESS, port), Handler)
         except (OSError, OverflowError) as error:
@@ -111,17 +125,20 @@ class Viewer(ThreadingHTTPServer):
         return f"http://{ADDRESS}:{self.server_port}/"
 
     def data(self) -> dict[str, Any]:
-        """All of the page."""
-        runs = [watched.look() for watched in self.watched]
+        """What the page begins with. It asks for the news of runs that go on, and of those that are being read."""
+        runs = [watched.first() for watched in self.watched]
         return page_data(runs, live=not all(run["ended"] for run in runs))
 
-    def news(self, have: list[int]) -> dict[str, Any]:
-        """What is new for a page that has so many blocks of each run."""
+    def news(self, have: list[tuple[int, int]]) -> dict[str, Any]:
+        """What is new for a page that has so many blocks of each run, of which motion of it."""
         runs = []
-        for watched, count in zip(self.watched, have, strict=True):
+        for watched, (count, turn) in zip(self.watched, have, strict=True):
             run = watched.look()
-            keys = ("span", "ended", "success", "message", "summary", "series", "certificate")
-            new = {"blocks": run["motion"]["blocks"][count:], "hull": run["scene"]["hull"]}
+            count = count if turn == watched.turn else 0
+            keys = ("span", "ended", "success", "message", "series", "reactions", "certificate")
+            motion = {key: run["motion"][key] for key in ("tolerance", "error", "checked", "saved", "every", "curve")}
+            new = {"blocks": run["motion"]["blocks"][count:], "motion": motion, "hull": run["scene"]["hull"]}
+            new |= {"turn": watched.turn}
             runs.append(new | {key: run[key] for key in keys})
         return {"runs": runs, "live": not all(watched.ended for watched in self.watched)}
 
@@ -141,7 +158,8 @@ class Handler(BaseHTTPRequestHandler):
             elif parts.path == "/data":
                 self.answer(HTTPStatus.OK, "application/json", as_json(self.server.data()))
             elif parts.path == "/news":
-                have = [int(text) for text in parse_qs(parts.query).get("have", [""])[0].split(",")]
+                asked = parse_qs(parts.query).get("have", [""])[0].split(",")
+                have = [(int(count), int(turn)) for count, turn in (text.split(".") for text in asked)]
                 self.answer(HTTPStatus.OK, "application/json", as_json(self.server.news(have)))
             else:
                 self.answer(HTTPStatus.NOT_FOUND, "text/plain", "there is nothing here")

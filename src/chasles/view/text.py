@@ -19,7 +19,11 @@ FILES = ("page.html", "page.css", "page.js")
 
 def page_data(runs: list[dict[str, Any]], live: bool = False) -> dict[str, Any]:
     """What a page is made of: the data of its runs; `live` if one of them still goes on."""
-    return {"format": FORMAT, "chasles": sys.modules["chasles"].__version__, "live": live, "runs": runs}
+    return {"format": FORMAT, "chasles": version(), "live": live, "runs": runs}
+
+
+def version() -> str:
+    return sys.modules["chasles"].__version__
 
 
 def page_text(data: Any, served: bool = False) -> str:

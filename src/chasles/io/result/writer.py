@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import time
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -54,6 +56,7 @@ class ResultWriter:
         self.saved = self.synced = time.perf_counter()
         self.work: dict[str, float] = dict.fromkeys(WORK, 0)  # of the pieces before
         self.stopped = ""
+        self.look: str | None = None  # for the 3D page
 
     @classmethod
     def start(cls, file: Path, task: Task) -> ResultWriter:
@@ -154,6 +157,7 @@ class ResultWriter:
                 outcome["message"] += f'; resume("{self.file.name}") continues it'
             found = run.certificate
             findings = [asdict(finding) for finding in found.findings]
+            outcome["hull"] = _seen("hull_of", run) or []
             stored = {"title": found.title, "ended": found.ended, "success": found.success, "findings": findings}
             self._end({**outcome, "energy": True, "certificate": stored})
         os.fsync(self.descriptor)
@@ -230,7 +234,9 @@ class ResultWriter:
         """Put all into a file with room for so many rows and events, which then takes the name of this one."""
         tables = self.sizes.tables(rows, events)
         used = {"points": self.rows_done, "events": self.events_done, "energy": 0}
-        texts = {"header": json.dumps(self.header, indent=1), "model": self.model}
+        if self.look is None:
+            self.look = _seen("look_text", self.task) or ""
+        texts = {"header": json.dumps(self.header, indent=1), "model": self.model, "look": self.look}
         with replacing(self.file) as new:
             offsets = lay_out(new, texts, tables)
             descriptor = open_file(new)
@@ -248,6 +254,12 @@ class ResultWriter:
                 os.close(self.descriptor)  # Windows replaces no file that is open
                 self.descriptor = -1
         self.descriptor, self.offsets, self.room = open_file(self.file), offsets, (rows, events)
+
+
+def _seen(what: str, of: Any) -> Any:
+    """What is seen of a task or run; pictures are a layer above this one, and no reason for a run to fail."""
+    with suppress(ValueError, ArithmeticError):
+        return getattr(importlib.import_module("chasles.view.data"), what)(of)
 
 
 def save_run(run: Any, file: Path, quantities: str | Iterable[str] = "all") -> None:

@@ -1,0 +1,41 @@
+"""The first look at a run: its result file tells what the page shows before the motion is known.
+
+It is read with h5py alone, so that the mechanism is seen while all that is compiled is still loaded.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from chasles.view.text import FORMAT, version
+
+
+def glance(file: Path) -> dict[str, Any] | None:
+    """The data of a run for the page, without its motion; None if the file does not have them, or those of another
+    version, or has no point yet. Whether the file is damaged is found out when all of it is read."""
+    import h5py
+
+    try:
+        with h5py.File(file, "r", locking=False) as h5:
+            look = json.loads(h5["look"][()].decode() or "null")
+            if not look or (look["format"], look["chasles"]) != (FORMAT, version()):
+                return None
+            rows, _, ended = (int(x) for x in h5["counts"][()])
+            outcome = json.loads(h5["outcome"][()].decode()) if ended else {}
+            span = [float(h5["points"][row]["t"]) for row in (0, rows - 1)] if rows else []
+        (run,) = look["runs"]
+        if not span:
+            return None
+        run["scene"]["hull"] = outcome.get("hull") or run["scene"]["hull"]
+        return run | {
+            "label": run["method"],
+            "span": sorted(span),
+            "ended": bool(ended),
+            "success": bool(outcome.get("success")),
+            "message": outcome.get("message", ""),
+            "reading": True,
+        }
+    except (OSError, KeyError, TypeError, ValueError, IndexError, AttributeError, RuntimeError):
+        return None

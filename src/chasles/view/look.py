@@ -1,0 +1,210 @@
+"""How bodies look: solids for the shapes they have, with thin rods to where something holds them.
+
+Bodies without shapes get a look of their own: rods from the places where something holds them to the centre of mass,
+and there a small box with the proportions of a box of the same inertia, so that it can be seen to turn.
+"""
+
+from __future__ import annotations
+
+import importlib
+import math
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from chasles.lie import pose as pose_group
+from chasles.lie.rotation import quaternion_to_matrix
+from chasles.model.body import GROUND, Body
+from chasles.model.placement import ORIGIN, frame_with_z
+from chasles.model.system import System
+from chasles.screw import shape as shapes
+from chasles.study.style import COLOURS
+
+PALETTE = (*COLOURS, "#1f8f9c", "#c0578d", "#7d8a2f", "#5f6f86")
+TRIANGLES = 200_000  # of all meshes of a scene together; beyond that bodies are drawn without them
+Vector = tuple[float, ...]
+Colour = tuple[float, float, float, float]  # red, green, blue, opacity, each in [0, 1]
+
+
+@dataclass(frozen=True)
+class Part:
+    """A solid on a body. kind and size: "box" (three edges), "sphere" (radius), "cylinder" and "capsule" (radius,
+    length along z without caps), "ellipsoid" (three radii), "mesh" (vertices (n, 3) and triangles (m, 3))."""
+
+    kind: str
+    size: Vector
+    pose: Vector
+    colour: Colour
+    vertices: np.ndarray | None = None
+    triangles: np.ndarray | None = None
+
+    def points(self) -> np.ndarray:
+        """Points in the body's frame whose hull holds the solid, (n, 3)."""
+        if self.vertices is not None:
+            own = self.vertices
+        else:
+            size = np.array(self.size)
+            if self.kind in ("box", "ellipsoid"):
+                half = size / 2 if self.kind == "box" else size
+            else:
+                r = self.size[0]
+                half = np.array([r, r, {"sphere": r}.get(self.kind, size[-1] / 2 + r * (self.kind == "capsule"))])
+            own = np.array([(x, y, z) for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)]) * half
+        place = np.array(self.pose)
+        return own @ quaternion_to_matrix(place[:4]).T + place[4:]
+
+
+def looks_of(system: System) -> tuple[float, list[tuple[Part, ...]], list[Colour], list[str]]:
+    """A typical length of a body [m]; what is drawn of each, and its colour; notes of what could not be drawn."""
+    notes: list[str] = []
+    held, drawn = _places(system), _drawn_shapes(system, notes)
+    size = _typical_length(system, held, drawn)
+    # the colour of a body, in lists and of its trail, is that of its first shape
+    colours = [solids[0].colour if solids else _colour(PALETTE[k % len(PALETTE)]) for k, solids in enumerate(drawn)]
+    parts = [
+        _with_stalks(solids, places, size) if solids else _own_look(body, places, size, colour)
+        for body, solids, places, colour in zip(system.bodies, drawn, held, colours, strict=True)
+    ]
+    return size, parts, colours, notes
+
+
+def _colour(text: str, opacity: float = 1.0) -> Colour:
+    red, green, blue = (int(text[k : k + 2], 16) / 255 for k in (1, 3, 5))
+    return red, green, blue, opacity
+
+
+def _drawn_shapes(system: System, notes: list[str]) -> list[tuple[Part, ...]]:
+    """The shapes that bodies have; meshes are read from their files."""
+    room = TRIANGLES
+    found: list[tuple[Part, ...]] = []
+    for k, body in enumerate(system.bodies):
+        parts = []
+        for shape in body.shapes:
+            colour = _colour(PALETTE[k % len(PALETTE)])
+            if shape.colour is not None:
+                red, green, blue, *opacity = shape.colour
+                colour = (red, green, blue, opacity[0] if opacity else 1.0)
+            if not isinstance(shape, shapes.Mesh):
+                parts.append(Part(type(shape).__name__.lower(), _size(shape), tuple(shape.pose), colour))
+                continue
+            try:
+                vertices, triangles = importlib.import_module("chasles.view.mesh").read_mesh(Path(shape.path))
+                if len(triangles) > room:
+                    raise ValueError(f"{len(triangles)} triangles are more than the {room} that are left for the page")
+            except (ValueError, OSError) as error:
+                notes.append(f"the mesh {Path(shape.path).name} of body {body.name!r} is not drawn: {error}")
+                continue
+            room -= len(triangles)
+            parts.append(Part("mesh", (), tuple(shape.pose), colour, vertices * np.array(shape.scale), triangles))
+        found.append(tuple(parts))
+    return found
+
+
+def _size(shape: shapes.Shape) -> Vector:
+    if isinstance(shape, shapes.Box):
+        return tuple(shape.size)
+    if isinstance(shape, shapes.Sphere):
+        return (shape.radius,)
+    if isinstance(shape, shapes.Cylinder | shapes.Capsule):
+        return shape.radius, shape.length
+    assert isinstance(shape, shapes.Ellipsoid)
+    return tuple(shape.radii)
+
+
+def _places(system: System) -> list[np.ndarray]:
+    """Where each body is held or marked, in its frame, each place once, (n, 3)."""
+    found: dict[str, list[Vector]] = {name: [] for name in (GROUND, *(body.name for body in system.bodies))}
+    for joint in system.joints:
+        if joint.kind != "free":
+            found[joint.child].append(joint.child_frame[4:])
+            found[joint.parent].append(joint.parent_frame[4:])
+    for frame in system.frames:
+        found[frame.body].append(frame.pose[4:])
+    for item in (*system.forces, *system.constraints):
+        for name, point in zip(getattr(item, "bodies", ()), getattr(item, "points", ()), strict=False):
+            found[name].append(point)
+    rows = (np.array(found[body.name], dtype=float).reshape(-1, 3) for body in system.bodies)
+    return [np.unique(np.round(places, 12), axis=0) for places in rows]
+
+
+def _typical_length(system: System, held: list[np.ndarray], drawn: list[tuple[Part, ...]]) -> float:
+    """The median extent of the bodies [m]."""
+    extents = []
+    for body, places, parts in zip(system.bodies, held, drawn, strict=True):
+        points = [part.points() for part in parts] or [places, np.array(body.com)[None]]
+        cloud = np.concatenate(points)
+        extent = float(np.linalg.norm(np.ptp(cloud, axis=0)))
+        if extent < 1e-9 and body.mass > 0:
+            extent = 2 * math.sqrt(max(np.trace(np.array(body.inertia)), 0.0) / body.mass)
+        if extent > 1e-9:
+            extents.append(extent)
+    return float(np.median(extents)) if extents else 1.0
+
+
+def _with_stalks(parts: tuple[Part, ...], places: np.ndarray, size: float) -> tuple[Part, ...]:
+    """Shapes, and thin rods to places where the body is held but no shape is near."""
+    thin, stalks = 0.016 * size, []
+    for place in places:
+        nearest, gap = parts[0], math.inf
+        for part in parts:
+            away = _distance_from_box(part, place)
+            if away < gap:
+                nearest, gap = part, away
+        if gap > 4 * thin:
+            stalks.append(_rod(place, nearest.points().mean(axis=0), thin, _pale(nearest.colour)))
+    return (*parts, *stalks)
+
+
+def _distance_from_box(part: Part, place: np.ndarray) -> float:
+    """How far a place is from the box around a solid, along its own axes."""
+    pose = np.array(part.pose)
+    rotation = quaternion_to_matrix(pose[:4])
+    own = (part.points() - pose[4:]) @ rotation
+    inside = (place - pose[4:]) @ rotation
+    return float(np.linalg.norm(np.maximum(np.maximum(own.min(axis=0) - inside, inside - own.max(axis=0)), 0.0)))
+
+
+def _rod(first: np.ndarray, second: np.ndarray, radius: float, colour: Colour) -> Part:
+    """A rod from point to point."""
+    way = second - first
+    length = float(np.linalg.norm(way))
+    pose = (*frame_with_z(way / length).tolist(), *((first + second) / 2).tolist())
+    return Part("capsule", (radius, length), pose, colour)
+
+
+def _pale(colour: Colour) -> Colour:
+    red, green, blue = (0.45 * c + 0.55 * 0.72 for c in colour[:3])
+    return red, green, blue, colour[3]
+
+
+def _own_look(body: Body, places: np.ndarray, size: float, colour: Colour) -> tuple[Part, ...]:
+    """Rods from the places where a body is held to its centre, and a box there."""
+    hub = np.array(body.com) if body.mass > 0 or not len(places) else places.mean(axis=0)
+    thin = 0.022 * size
+    parts = [_rod(p, hub, thin, _pale(colour)) for p in places if np.linalg.norm(hub - p) > 2 * thin]
+    longest = max((float(np.linalg.norm(hub - place)) for place in places), default=0.0)
+    limit = 0.25 * longest if longest > 2 * thin else 1.2 * size
+    box = _equal_box(body)
+    if box is None:
+        radius = max(2.5 * thin, 0.15 * limit) if body.mass > 0 else 1.5 * thin
+        parts.append(Part("sphere", (radius,), (*ORIGIN[:4], *hub.tolist()), colour))
+        return tuple(parts)
+    pose, edges = box
+    edges = edges * min(1.0, limit / edges.max())
+    edges = np.maximum(edges, max(0.2 * float(edges.max()), 3.2 * thin))
+    return (*parts, Part("box", tuple(edges.tolist()), pose, colour))
+
+
+def _equal_box(body: Body) -> tuple[Vector, np.ndarray] | None:
+    """Pose and edges of the box of uniform density with the mass and inertia of a body, if it has any."""
+    if body.mass <= 0:
+        return None
+    moments, axes = np.linalg.eigh(np.array(body.inertia))
+    if moments[-1] <= 1e-12 * body.mass:
+        return None
+    squares = 6.0 * (moments.sum() - 2.0 * moments) / body.mass  # a² = 6 (J_b + J_c - J_a) / m
+    axes[:, 2] = np.cross(axes[:, 0], axes[:, 1])  # a right-handed frame
+    matrix = np.eye(4)
+    matrix[:3, :3], matrix[:3, 3] = axes, body.com
+    return tuple(pose_group.from_matrix(matrix).tolist()), np.sqrt(np.maximum(squares, 0.0))
