@@ -18,7 +18,8 @@ class Alpha(NamedTuple):
     af: float
     gamma: float
     beta: float
-    index: int  # 3 also if rows depend on others: then the matrix is symmetric, and velocities are projected
+    # of the equations: 3 also if rows depend on others, when the matrix is symmetric and velocities are projected
+    index: int  # type: ignore[assignment]  # tuples have a method of this name
     local: bool
     form: int
     tolerance: float

@@ -126,7 +126,7 @@ def desk_of(p_at, p_size, e_at, e_size, memory_at, work_at, counts_at, history_a
     end = o + 6 * n * packed[PLAN.vectors]
     tables = Tables(*mechanism(whole, p))
     work, y = carray(work_at, (end,)), carray(memory_at, (point_size(whole),))
-    return Desk(
+    return Desk(  # type: ignore[call-arg]  # the number of parts is not known to the checker
         *(whole, p, tables, packed, plan_of(packed)),
         *(carray(counts_at, (COUNTS.size,)), carray(history_at, (2 * ITERATIONS,)), carray(times_at, (TIMES.size,))),
         *(y, y[: POSE * n], y[POSE * n : (POSE + TWIST) * n], work[:a]),
