@@ -9,6 +9,7 @@ import numpy as np
 
 from chasles.constraint.errors import AssemblyError, RedundantConstraintsError
 from chasles.relative import inverse
+from chasles.relative.loop import entry
 from chasles.relative.loop.triangle import DEPENDENT
 
 if TYPE_CHECKING:
@@ -29,11 +30,32 @@ def scaled(mechanism: ClosedMechanism, q: np.ndarray, J: np.ndarray) -> tuple[np
     return J @ root, root
 
 
-def decomposed(F: np.ndarray, tolerance: float = DEPENDENT) -> tuple[np.ndarray, np.ndarray, int, np.ndarray]:
-    """Singular vectors of F with rows of length one (left, right), the rank, and the rows' lengths."""
-    lengths = np.linalg.norm(F, axis=1)
-    left, sizes, right = np.linalg.svd(F / np.where(lengths > 0, lengths, 1.0)[:, None])
-    return left, right, int(np.count_nonzero(sizes > tolerance)), lengths
+def reaches(mechanism: ClosedMechanism, q: np.ndarray, t: float) -> np.ndarray:
+    """The reach of each row (`response`), the scale of F against which a row counts as zero; 1 for a row without."""
+    packed, still = mechanism.packed, np.zeros((1, mechanism.nv))
+    work, p = np.empty(packed.work), packed.parameters
+    a, multipliers, wrenches = np.empty_like(still), np.empty((1, mechanism.rows)), np.zeros((1, 6 * mechanism.spanning.links))
+    entry.accelerations_of_states(
+        *(p.view(np.int64), p, np.array([float(t)]), q[None].copy(), still, still, wrenches, work),
+        *(packed.multipliers_at, a, multipliers, np.empty(1)),
+    )
+    scales = work[packed.scales_at : packed.scales_at + mechanism.rows]
+    return 1.0 / np.where(scales > 0.0, scales, 1.0)
+
+
+def decomposed(F: np.ndarray, reach: np.ndarray, tolerance: float = DEPENDENT) -> tuple[np.ndarray, np.ndarray, int]:
+    """Singular vectors of F with rows divided by their reach (left, right), and the rank.
+
+    A tolerance above `DEPENDENT` is one of rows of length one, without those that move nothing.
+    """
+    left, sizes, right = np.linalg.svd(F / reach[:, None])
+    rank = int(np.count_nonzero(sizes > min(tolerance, DEPENDENT)))
+    if tolerance > DEPENDENT:
+        lengths = np.linalg.norm(F, axis=1)
+        moving = lengths > DEPENDENT * reach
+        own = np.linalg.svd(F[moving] / lengths[moving, None], compute_uv=False)
+        rank = min(rank, int(np.count_nonzero(own > tolerance)))
+    return left, right, rank
 
 
 def closure(mechanism: ClosedMechanism, q: np.ndarray, t: float, tolerance: float = DEPENDENT) -> Closure:
@@ -41,7 +63,7 @@ def closure(mechanism: ClosedMechanism, q: np.ndarray, t: float, tolerance: floa
     from chasles.relative.loop.closed import Closure  # which uses this module
 
     F, _ = scaled(mechanism, q, mechanism.linearise(q, None, t).jacobian)
-    left, _, rank, _ = decomposed(F, tolerance)
+    left, _, rank = decomposed(F, reaches(mechanism, q, t), tolerance)
     share = np.linalg.norm(left[:, rank:], axis=1)
     involved = {mechanism.constraint_names[k]: None for k in mechanism.constraint_of_row[share > 1e-6]}
     return Closure(mechanism.rows, rank, mechanism.nv - rank, tuple(involved))
@@ -52,16 +74,16 @@ def smallest(mechanism: ClosedMechanism, function: str, q, v, a, multipliers, t:
     found = mechanism.linearise(q, v, t)
     off = np.abs(found.jacobian @ a - found.right)
     limit = CONSISTENT * (1.0 + np.abs(a).max(initial=0.0) + np.abs(found.right).max(initial=0.0))
-    left, _, rank, lengths = decomposed(scaled(mechanism, q, found.jacobian)[0])
+    reach = reaches(mechanism, q, t)
+    left, _, rank = decomposed(scaled(mechanism, q, found.jacobian)[0], reach)
     if not off.max(initial=0.0) <= limit:
         raise RedundantConstraintsError(
             f"{function}: {mechanism.rows - rank} of {mechanism.rows} constraint equations depend on others and "
             f"contradict them: {violated(mechanism, mechanism.largest(off), limit, '[m/s² or rad/s²]')} cannot be "
             "satisfied. Remove a constraint, or look whether the state satisfies all of them"
         )
-    weighted = multipliers * lengths
-    weighted = weighted - left[:, rank:] @ (left[:, rank:].T @ weighted)
-    return np.where(lengths > 0, weighted / np.where(lengths > 0, lengths, 1.0), 0.0)
+    weighted = multipliers * reach
+    return (weighted - left[:, rank:] @ (left[:, rank:].T @ weighted)) / reach
 
 
 def violated(mechanism: ClosedMechanism, amounts: np.ndarray, limit: float, unit: str) -> str:
@@ -127,7 +149,7 @@ def consistent_velocities(
             "assemble them first"
         )
     F, root = scaled(mechanism, q, np.concatenate([rows.jacobian, np.eye(mechanism.nv)[fixed]]))
-    lengths = np.where((size := np.linalg.norm(F, axis=1)) > 0, size, 1.0)
+    lengths = np.concatenate([reaches(mechanism, q, t), np.linalg.norm(F[mechanism.rows :], axis=1)])
     for _ in range(2):  # the second takes away the rounding of the first
         off = np.concatenate([rows.speed, (v - given)[fixed]])
         v = v - root @ np.linalg.lstsq(F / lengths[:, None], off / lengths, rcond=DEPENDENT)[0]
@@ -152,7 +174,7 @@ def check_regular(mechanism: ClosedMechanism, q: np.ndarray, t: float) -> int:
     if here.mobility == 0 or here.rank == here.rows:
         return here.rank
     F, root = scaled(mechanism, q, mechanism.linearise(q, None, t).jacobian)
-    free = root @ decomposed(F)[1][here.rank :].T
+    free = root @ decomposed(F, reaches(mechanism, q, t))[1][here.rank :].T
     for direction in free.T[: 2 * mechanism.nv]:
         step = NUDGE * direction / np.abs(direction).max()
         for sign in (1.0, -1.0):
@@ -190,7 +212,7 @@ def inverse_dynamics(
     arrays = {"q": q, "v": v, "a": a, "wrenches": on_links}
     (tau,), _ = mechanism.spanning._run(name, inverse.inverse_dynamics, arrays)
     F, root = scaled(mechanism, q, rows.jacobian)
-    _, right, rank, _ = decomposed(F)
+    _, right, rank = decomposed(F, reaches(mechanism, q, t))
     free = root @ right[rank:].T
     mobility = free.shape[1]
     joints = ", ".join(dict.fromkeys(mechanism.spanning.joint_of_velocity(int(k)) for k in where))
