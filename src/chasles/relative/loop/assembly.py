@@ -58,6 +58,13 @@ def decomposed(F: np.ndarray, reach: np.ndarray, tolerance: float = DEPENDENT) -
     return left, right, rank
 
 
+def shortest(F: np.ndarray, scales: np.ndarray, b: np.ndarray, cut_off: float = DEPENDENT) -> np.ndarray:
+    """The shortest x with F x = b, as near as it goes; rows divided by scales whose singular values tell zero."""
+    left, sizes, right = np.linalg.svd(F / scales[:, None], full_matrices=False)
+    used = sizes > cut_off
+    return right[used].T @ ((left[:, used].T @ (b / scales)) / sizes[used])
+
+
 def closure(mechanism: ClosedMechanism, q: np.ndarray, t: float, tolerance: float = DEPENDENT) -> Closure:
     """Rank, mobility, and what depends on each other: `ClosedMechanism.closure`."""
     from chasles.relative.loop.closed import Closure  # which uses this module
@@ -120,12 +127,13 @@ def _iterate(mechanism: ClosedMechanism, q: np.ndarray, t: float) -> np.ndarray:
         if np.abs(rows.residual).max(initial=0.0) < SMALL * size:
             return q
         F, root = scaled(mechanism, q, rows.jacobian)
-        step = root @ np.linalg.lstsq(F, -rows.residual, rcond=CUT_OFF)[0]
-        longest, before = np.abs(step).max(initial=0.0), np.linalg.norm(rows.residual)
+        reach = reaches(mechanism, q, t)
+        step = root @ shortest(F, reach, -rows.residual, CUT_OFF)
+        longest, before = np.abs(step).max(initial=0.0), np.linalg.norm(rows.residual / reach)
         scale = min(1.0, FARTHEST * size / longest) if longest > 0 else 1.0
         while True:
             trial = mechanism.retract(q, scale * step)
-            after = np.linalg.norm(mechanism.linearise(trial, None, t).residual)
+            after = np.linalg.norm(mechanism.linearise(trial, None, t).residual / reach)
             if after < (1.0 - 1e-4 * scale) * before:
                 break
             scale *= 0.5
@@ -152,7 +160,7 @@ def consistent_velocities(
     lengths = np.concatenate([reaches(mechanism, q, t), np.linalg.norm(F[mechanism.rows :], axis=1)])
     for _ in range(2):  # the second takes away the rounding of the first
         off = np.concatenate([rows.speed, (v - given)[fixed]])
-        v = v - root @ np.linalg.lstsq(F / lengths[:, None], off / lengths, rcond=DEPENDENT)[0]
+        v = v - root @ shortest(F, lengths, off)
         rows = mechanism.linearise(q, v, t)
     speed = mechanism.largest(rows.speed)
     limit = 1e-10 * (1.0 + max(np.abs(v).max(initial=0.0), np.abs(given).max(initial=0.0)))

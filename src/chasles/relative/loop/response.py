@@ -8,7 +8,8 @@ the joint. So the matrix of the constraints is a product of what single sweeps t
 with a row of F that is zero but on the way from the bodies of the constraint to the ground.
 
 A row can be zero by structure, as those across the plane of a planar loop, and then it is rounding: its own length does
-not tell. Its reach does: what it would be if every joint that its wrench meets had its screw along the wrench.
+not tell. Its reach does: what it would be if every joint that its wrench meets had its screw along the wrench; for the
+up to three rows of a group their mean.
 """
 
 from __future__ import annotations

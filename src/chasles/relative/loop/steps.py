@@ -17,7 +17,7 @@ from chasles.relative.forward import forward_dynamics
 from chasles.relative.joint import load_quaternion, store_felt
 from chasles.relative.kinematics import STATE, move_links
 from chasles.relative.loop.response import respond_to, row_of_factor
-from chasles.relative.loop.rows import evaluate_tiles, push, set_clock, set_motion
+from chasles.relative.loop.rows import evaluate_tiles, push, set_clock, set_motion, share_reach
 from chasles.relative.loop.tables import GROUP, HEAD, ROW, part, rooms, work_size
 from chasles.relative.loop.triangle import scale_rows, triangle
 from chasles.relative.tables import FREE, SPHERICAL, constants_of, link, links_of
@@ -72,6 +72,7 @@ def factor(p_at, p_size, wanted, free, work_at):
         push(tiles, groups, equations, touched, rows, r, motion, 1.0, wrenches)
         lever = levers[equations[r * ROW.size + ROW.group]]
         scales[r] = row_of_factor(topology, numbers, visits, first, count, limbs, wrenches, lever, F, r * nv)
+    share_reach(equations, scales, m)
     left = x[m:]
     scale_rows(F, scales, left, m, nv)
     report[0] = triangle(F, scales, order, left, m, nv, wanted, free)
