@@ -20,8 +20,8 @@ def on_constraints(mechanism: AbsoluteMechanism, central: np.ndarray, velocity: 
     """The states at which multipliers are taken: as given or, if equations depend on each other, the nearest ones on
     the constraints.
 
-    Off them these equations contradict each other a little, and the smallest multipliers have 1/ε of it: with velocities
-    that are 1e-4 off, as after a step with the constraints of positions alone, nothing else is left of them.
+    Off them these equations contradict each other a little, and the multipliers have 1/ε of it: with velocities that
+    are 1e-4 off, as those of methods with the constraints of positions alone, nothing else is left of them.
     """
     if not mechanism.redundant:
         return central, velocity

@@ -32,12 +32,11 @@ def scaled(mechanism: ClosedMechanism, q: np.ndarray, J: np.ndarray) -> tuple[np
 
 def reaches(mechanism: ClosedMechanism, q: np.ndarray, t: float) -> np.ndarray:
     """The reach of each row (`response`), the scale of F against which a row counts as zero; 1 for a row without."""
-    packed, still = mechanism.packed, np.zeros((1, mechanism.nv))
-    work, p = np.empty(packed.work), packed.parameters
-    a, multipliers, wrenches = np.empty_like(still), np.empty((1, mechanism.rows)), np.zeros((1, 6 * mechanism.spanning.links))
+    packed, still, where = mechanism.packed, np.zeros((1, mechanism.nv)), np.array(q, ndmin=2)
+    work, p, wrenches = np.empty(packed.work), packed.parameters, np.zeros((1, 6 * mechanism.spanning.links))
     entry.accelerations_of_states(
-        *(p.view(np.int64), p, np.array([float(t)]), q[None].copy(), still, still, wrenches, work),
-        *(packed.multipliers_at, a, multipliers, np.empty(1)),
+        *(p.view(np.int64), p, np.array([float(t)]), where, still, still, wrenches, work, packed.multipliers_at),
+        *(np.empty_like(still), np.empty((1, mechanism.rows)), np.empty(1)),
     )
     scales = work[packed.scales_at : packed.scales_at + mechanism.rows]
     return 1.0 / np.where(scales > 0.0, scales, 1.0)
