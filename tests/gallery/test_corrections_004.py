@@ -13,7 +13,7 @@ if COMPILED:
     from chasles.gallery.rigid_body import RigidBody
     from chasles.lie import s3, so3
 else:
-    pytest.skip("the integrators need the compiler", allow_module_level=True)
+    pytest.skip(reason="the integrators need the compiler", allow_module_level=True)
 
 
 def value(problem, y):

@@ -14,7 +14,7 @@ if COMPILED:
     from chasles.gallery.heavy_top_004 import DATA, FORMULATIONS, HeavyTop004
     from chasles.lie import s3
 else:
-    pytest.skip("the integrators need the compiler", allow_module_level=True)
+    pytest.skip(reason="the integrators need the compiler", allow_module_level=True)
 
 
 def run(data, formulation, end):

@@ -13,7 +13,7 @@ if COMPILED:
     from chasles.gallery.pendulum import Pendulum
     from chasles.integrate.engine import evaluate
 else:
-    pytest.skip("the integrators need the compiler", allow_module_level=True)
+    pytest.skip(reason="the integrators need the compiler", allow_module_level=True)
 
 UP = np.array([0.0, 0.0, 1.0])
 

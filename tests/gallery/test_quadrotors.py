@@ -14,7 +14,7 @@ if COMPILED:
     from chasles.integrate.field import field
     from chasles.kernel.workspace import load3
 else:
-    pytest.skip("the integrators need the compiler", allow_module_level=True)
+    pytest.skip(reason="the integrators need the compiler", allow_module_level=True)
 
 DOWN = np.array([0.0, 0.0, 1.0])
 

@@ -11,7 +11,7 @@ from chasles.kernel.policy import COMPILED
 if COMPILED:
     from chasles.gallery.rigid_body import FORMULATIONS, RigidBody, jacobi
 else:
-    pytest.skip("the integrators need the compiler", allow_module_level=True)
+    pytest.skip(reason="the integrators need the compiler", allow_module_level=True)
 
 TIMES = np.linspace(0, 10, 41)
 

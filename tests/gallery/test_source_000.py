@@ -13,7 +13,7 @@ if COMPILED:
     from chasles.gallery import source_000
     from chasles.lie.rotation import quaternion_to_matrix
 else:
-    pytest.skip("the integrators need the compiler", allow_module_level=True)
+    pytest.skip(reason="the integrators need the compiler", allow_module_level=True)
 
 REFERENCE = json.loads((Path(__file__).parents[1] / "reference" / "heavy_top_source_000.json").read_text())
 SPACES = ("SE3", "SO3xR3")

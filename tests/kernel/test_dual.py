@@ -9,7 +9,7 @@ from mpmath import mp
 from chasles.kernel.policy import COMPILED
 
 if not COMPILED:
-    pytest.skip("there are no dual numbers without the compiler", allow_module_level=True)
+    pytest.skip(reason="there are no dual numbers without the compiler", allow_module_level=True)
 
 from numba import carray, types
 

@@ -8,7 +8,7 @@ from chasles.kernel.policy import COMPILED
 if COMPILED:
     from chasles.reproduce import groups_000, paper
 else:
-    pytest.skip("the integrators need the compiler", allow_module_level=True)
+    pytest.skip(reason="the integrators need the compiler", allow_module_level=True)
 
 FIGURES = paper("000")
 # statements that do not hold, by figure

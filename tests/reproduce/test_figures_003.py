@@ -10,7 +10,7 @@ if COMPILED:
     from chasles.reproduce.direct_003 import WAYS
     from chasles.reproduce.study_003 import DIRECT, measured
 else:
-    pytest.skip("the integrators need the compiler", allow_module_level=True)
+    pytest.skip(reason="the integrators need the compiler", allow_module_level=True)
 
 FIGURES = paper("003")
 DISAGREE = {1: ["Renormalisation"], 2: ["Renormalisation"]}

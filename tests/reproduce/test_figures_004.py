@@ -10,7 +10,7 @@ if COMPILED:
     from chasles.reproduce import heavy_top_004, paper, runs
     from chasles.reproduce.kaluza_klein import kaluza_klein
 else:
-    pytest.skip("the integrators need the compiler", allow_module_level=True)
+    pytest.skip(reason="the integrators need the compiler", allow_module_level=True)
 
 FIGURES = paper("004")
 # statements that do not hold, by figure: the errata of the paper explain each

@@ -12,9 +12,9 @@ from chasles.kernel.policy import COMPILED
 
 if COMPILED:
     from chasles.gallery import source_000
-    from chasles.study.compare import explicit_methods
+    from chasles.study.choice import explicit_methods
 else:
-    pytest.skip("the integrators need the compiler", allow_module_level=True)
+    pytest.skip(reason="the integrators need the compiler", allow_module_level=True)
 
 
 def study(name, **options):
@@ -111,6 +111,14 @@ def test_a_mapping_of_bodies_is_a_space():
     )
     assert found.spaces == ("mapping",)
     assert found.ratios == ()
+
+
+def test_energy_momentum_runs_wherever_all_bodies_are_on_so3xr3():
+    """Also if a mapping says so, or leaves bodies out, which means the same."""
+    spaces = [{"link 1": "SO3xR3"}, {"link 2": "SE3"}, {"link 1": "SO3xR3", "link 2": "SO3xR3"}]
+    found = study("double_pendulum", methods=["energy_momentum"], steps=[2e-3], spaces=spaces)
+    assert [row.space for row in found.rows] == ["mapping", "mapping 2"]
+    assert found.rows[0].energy == found.rows[1].energy < 1e-9
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from tools.chromium import Browser, executable
 @pytest.fixture(scope="session")
 def browser():
     if executable() is None:
-        pytest.skip("Chromium is not installed (Debian: apt-get install chromium), so the page is not drawn")
+        pytest.skip(reason="Chromium is not installed (Debian: apt-get install chromium), so the page is not drawn")
     with Browser(800, 500) as made:
         yield made
 

@@ -224,3 +224,131 @@ def test_page_in_a_notebook(runs, browser, tmp_path):
         assert time.monotonic() < end, browser.complaints()
         time.sleep(0.1)
     assert browser.complaints() == []
+
+
+def test_keys_turn_move_and_zoom(pages, browser):
+    browser.open(pages["adaptive"], "?t=0.3")
+    where = "[...chasles.stage.camera.position.toArray(), ...chasles.stage.controls.target.toArray()]"
+
+    def after(*keys):
+        before = np.array(browser.evaluate(where)).reshape(2, 3)
+        for key in keys:
+            browser.press(key)
+        rest(browser)
+        return before, np.array(browser.evaluate(where)).reshape(2, 3)
+
+    for keys in ("4", "6", "8", "2"):
+        (eye, target), (new, same) = after(*keys)
+        np.testing.assert_allclose(same, target, atol=1e-12)
+        angle = np.arccos((eye - target) @ (new - same) / np.linalg.norm(eye - target) / np.linalg.norm(new - same))
+        assert 0.05 < angle < 0.13
+        assert np.linalg.norm(new - same) == pytest.approx(np.linalg.norm(eye - target), rel=1e-6)
+    for keys in ("1", "3", "7", "9"):
+        (eye, target), (new, other) = after(*keys)
+        np.testing.assert_allclose(new - eye, other - target, atol=1e-9)
+        assert np.linalg.norm(new - eye) > 0.01 * np.linalg.norm(eye - target)
+    for key, ratio in (("+", 1 / 1.15), ("-", 1.15)):
+        (eye, target), (new, same) = after(key)
+        assert np.linalg.norm(new - same) / np.linalg.norm(eye - target) == pytest.approx(ratio, rel=1e-6)
+    browser.press("z")  # from above, x to the right
+    rest(browser)
+    right = browser.evaluate("(e => [e[0], e[1], e[2]])(chasles.stage.camera.matrixWorld.elements)")
+    np.testing.assert_allclose(right, [1, 0, 0], atol=1e-6)
+
+
+def test_charts_are_not_stretched_when_their_texts_grow(pages, browser):
+    browser.open(pages["adaptive"], "?t=0.3")
+    for key in ("ArrowDown", "ArrowDown"):
+        browser.press(key)
+        rest(browser)
+        sizes = browser.evaluate(
+            "[...document.querySelectorAll('figure:not([hidden]) canvas')].map(c => [c.height, c.clientHeight])"
+        )
+        assert sizes
+        assert all(inside == outside for inside, outside in sizes)
+
+
+def test_names_do_not_cover_each_other(pages, browser):
+    browser.open(pages["adaptive"], "?t=0")
+    browser.press("n")
+    browser.press("z")  # bodies above each other
+    rest(browser)
+    boxes = browser.evaluate(
+        "[...document.querySelectorAll('#labels span')].map(s => s.getBoundingClientRect())"
+        ".map(({left, top, right, bottom}) => [left, top, right, bottom])"
+    )
+    assert len(boxes) > 1
+    for k, (left, top, right, bottom) in enumerate(boxes):
+        for other in boxes[:k]:
+            assert right <= other[0] or other[2] <= left or bottom <= other[1] + 0.5 or other[3] <= top + 0.5
+
+
+def test_a_trail_goes_where_the_body_was(tmp_path, browser):
+    """A trail over many turns: chords between its points stay on the path, so it is shorter than asked for."""
+    wheel = ch.System(
+        [ch.Body("wheel", 1.0, (1.0, 0, 0), (0.1, 0.1, 0.1))],
+        [ch.revolute("hub", "ground", "wheel", axis=(0, 0, 1))],
+        gravity=(0, 0, 0),
+    )
+    ch.simulate(wheel, (0, 400), v=[10.0], rtol=1e-8, atol=1e-8).save(tmp_path / "wheel.html")
+    browser.open(tmp_path / "wheel.html", "?t=390")
+    browser.evaluate(
+        "(s => { s.value = '1'; s.dispatchEvent(new Event('change')); })(document.getElementById('trails'))"
+    )
+    rest(browser)
+    path = browser.evaluate(
+        "(([trail]) => [...trail.geometry.attributes.position.array])([...chasles.views[0].trails.values()])"
+    )
+    # nine saved points over 640 turns, which poses alone do not show
+    np.testing.assert_allclose(drawn_pose(browser, "wheel")[:2, 0], [np.cos(3900), np.sin(3900)], atol=1e-6)
+    points = np.array(path).reshape(-1, 2, 3)[:, 0]
+    chords = (points[1:] + points[:-1]) / 2
+    assert np.linalg.norm(chords, axis=1).min() > 0.98
+    assert np.linalg.norm(np.diff(points, axis=0), axis=1).sum() > 20  # metres: some turns
+
+
+def test_small_meshes_are_smooth(tmp_path, browser):
+    """A tube of a centimetre: normals of its wall point away from its axis."""
+    count, radius, height = 48, 0.005, 0.02
+    angle = 2 * np.pi * np.arange(count) / count
+    ring = np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1)
+    low, high = (np.column_stack([ring, np.full(count, z)]) for z in (0.0, height))
+    rows = []
+    for k in range(count):
+        n = (k + 1) % count
+        rows += [(low[k], low[n], high[n]), (low[k], high[n], high[k])]
+    (tmp_path / "tube.obj").write_text(
+        "".join(f"v {x:.9f} {y:.9f} {z:.9f}\n" for triangle in rows for x, y, z in triangle)
+        + "".join(f"f {3 * k + 1} {3 * k + 2} {3 * k + 3}\n" for k in range(len(rows)))
+    )
+    tube = ch.Body("tube", 0.01, (0, 0, 0.01), (1e-6, 1e-6, 1e-6), shapes=[ch.Mesh(str(tmp_path / "tube.obj"))])
+    system = ch.System([tube], [ch.revolute("axis", "ground", "tube", axis=(0, 0, 1))])
+    ch.simulate(system, (0, 0.1), v=[1.0], rtol=1e-6, atol=1e-8).save(tmp_path / "tube.html")
+    browser.open(tmp_path / "tube.html", "?t=0")
+    found = browser.evaluate(
+        "(() => { const g = chasles.views[0].bodies[0].solids.find(s => s.geometry.type === 'BufferGeometry').geometry;"
+        " return [[...g.attributes.position.array], [...g.attributes.normal.array]]; })()"
+    )
+    position, normal = (np.array(values).reshape(-1, 3) for values in found)
+    radial = position * [1, 1, 0]
+    radial /= np.linalg.norm(radial, axis=1, keepdims=True)
+    assert np.abs(np.einsum("ij,ij->i", radial, normal)).min() > 0.999
+
+
+def test_the_picture_can_be_saved(pages, browser):
+    browser.open(pages["adaptive"], "?t=0.3")
+    browser.evaluate(
+        "URL.createObjectURL = (blob) => (window.made = blob, 'data:,'),"
+        "HTMLAnchorElement.prototype.click = function () { window.named = this.download; }, 0"
+    )
+    browser.press("s")
+    browser.until("window.named")
+    assert browser.evaluate("made.type") == "image/png"
+    assert browser.evaluate("named").endswith(" 0.3000 s.png")
+    data = bytes(browser.evaluate("made.arrayBuffer().then(b => [...new Uint8Array(b)])"))
+    drawn = matplotlib.image.imread(io.BytesIO(data), format="png")
+    width, height = browser.evaluate("[chasles.stage.width, chasles.stage.height]")
+    assert drawn.shape == (2 * height, 2 * width, 4)
+    assert drawn[0, 0, 3] == 0  # no background
+    assert (drawn[..., 3] == 1).mean() > 0.001
+    assert browser.complaints() == []

@@ -1,6 +1,8 @@
 """`chasles view`: the page on this machine only, of runs that have ended and of those that still go on."""
 
 import http.client
+import json
+import os
 import re
 import signal
 import socket
@@ -11,10 +13,16 @@ import threading
 import numpy as np
 import pytest
 
-from chasles.cli.view import view
+import chasles as ch
+from chasles.cli.model import labelled
+from chasles.cli.view import view, wait_for
 from chasles.io.result import layout, reader
 from chasles.lie import pose as pose_group
+from chasles.view import data as data_module
 from chasles.view import kept
+from chasles.view import server as server_module
+from chasles.view.data import run_data
+from chasles.view.glance import glance
 from chasles.view.scene import poses_at
 from chasles.view.server import Viewer
 from tests.view.test_page import drawn_pose, rest
@@ -61,7 +69,7 @@ def test_it_answers_this_machine_only(serve, runs):
     assert "connect-src 'self'" in text
     assert answer.headers["X-Frame-Options"] == "DENY"
     assert get(server, "/../../etc/passwd")[0].status == 404
-    assert get(server, "/news?have=x")[0].status == 400
+    assert get(server, "/news?have=x.y")[0].status == 400
     with pytest.raises(ValueError, match="cannot be used"):
         serve(runs["absolute"], port=server.server_port)
 
@@ -111,8 +119,108 @@ def test_the_page_follows_a_run_that_still_goes_on(serve, runs, browser, tmp_pat
     assert again.watched[0].motion is None
     file.touch()
     assert kept.find(file) is None
-    kept.prepare(file, run)  # as `chasles run` does
-    assert kept.find(file)["motion"]["blocks"]
+
+
+def test_the_mechanism_is_shown_before_anything_compiled_is_loaded(serve, runs, browser, tmp_path):
+    """The scene is in the file: the page has it, at the start and with the bounds of the whole motion, while the rest
+    is read."""
+    file = tmp_path / "run.h5"
+    run = runs["absolute"]
+    run.save(file, quantities=())
+    code = f"""
+import sys, json
+import chasles
+from pathlib import Path
+from chasles.view.glance import glance
+print(json.dumps([glance(Path({str(file)!r})), [name for name in ("numba", "chasles.lie") if name in sys.modules]]))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    seen, loaded = json.loads(done.stdout)
+    assert loaded == []
+    whole = run_data(ch.open(file))
+    assert seen["scene"]["bodies"] == json.loads(json.dumps(whole["scene"]["bodies"]))
+    assert seen["motion"]["start"] == whole["motion"]["start"]
+    assert seen["span"] == whole["span"]
+    box, expected = (np.array(data["scene"]["hull"]) for data in (seen, whole))
+    size = np.ptp(expected, axis=0).max()
+    np.testing.assert_allclose(box.min(axis=0), expected.min(axis=0), atol=0.02 * size)
+    np.testing.assert_allclose(box.max(axis=0), expected.max(axis=0), atol=0.02 * size)
+
+    server = serve(file)
+    first = server.data()["runs"][0]
+    assert first["reading"]
+    assert first["motion"]["blocks"] == []
+    browser.open(server.address, "?t=0.7771")
+    rest(browser)
+    for body, pose in zip(run.mechanism.bodies, poses_at(run, np.array([0.7771]))[0], strict=True):
+        np.testing.assert_allclose(drawn_pose(browser, body), pose_group.to_matrix(pose), rtol=0, atol=1e-6)
+    assert not browser.evaluate("document.getElementById('certificate-section').hidden")
+    assert browser.evaluate("document.querySelectorAll('#layers button').length") == 7
+    assert browser.evaluate("document.getElementById('message').textContent") == ""
+    assert browser.complaints() == []
+
+
+def test_a_first_look_of_another_version_is_not_taken(runs, tmp_path, monkeypatch):
+    file = tmp_path / "run.h5"
+    runs["absolute"].save(file, quantities=())
+    assert glance(file)
+    monkeypatch.setattr(ch, "__version__", "0.0")
+    assert glance(file) is None
+    assert glance(tmp_path / "none.h5") is None
+
+
+def test_of_a_run_that_goes_on_no_more_is_looked_at_than_can_be(runs, tmp_path, monkeypatch):
+    """While it goes on, some of its saved times; when it has ended all of it, in place of what there was."""
+    file = tmp_path / "run.h5"
+    run = runs["absolute"]
+    run.save(file, quantities=())
+    stored = reader.read(file)
+
+    def count(name, value):
+        with file.open("r+b") as stream:
+            data = np.array(value, "<i8").tobytes()
+            layout.put(stream.fileno(), data, stored.offsets["counts"] + 8 * layout.COUNTS.index(name))
+
+    monkeypatch.setattr(data_module, "LIVE", 40)
+    monkeypatch.setattr(server_module, "PAUSE", 0.0)
+    count("rows", 300)
+    count("ended", 0)
+    watched = server_module.Watched(file, "")
+    motion = watched.look()["motion"]
+    assert motion["every"] == -(-299 * len(run.mechanism.bodies) // 40)
+    assert motion["checked"] <= 42
+    assert (watched.turn, motion["saved"]) == (0, 300)
+    count("rows", len(run))
+    count("ended", 1)
+    os.utime(file)
+    motion = watched.look()["motion"]
+    assert (watched.turn, motion["every"], motion["saved"]) == (1, 1, len(run))
+    assert motion["blocks"] == run_data(run)["motion"]["blocks"]
+
+
+def test_a_file_that_cannot_be_read_ends_the_command(runs, tmp_path):
+    file = tmp_path / "run.h5"
+    runs["absolute"].save(file, quantities=())
+    file.write_bytes(file.read_bytes()[:5000])
+    done = subprocess.run(
+        [sys.executable, "-m", "chasles", "view", str(file), "--no-browser"], capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 2
+    assert "damaged" in done.stderr
+
+
+def test_runs_of_the_same_name_are_told_apart():
+    assert labelled(["a/run.h5", "b/run.h5"]) == {"a/run.h5": "a/run.h5", "b/run.h5": "b/run.h5"}
+    assert labelled(["x/a.h5", "y/b.h5"]) == {"a": "x/a.h5", "b": "y/b.h5"}
+    assert labelled(["a.h5", "a.h5"]) == {"a (1)": "a.h5", "a (2)": "a.h5"}
+
+
+def test_a_file_that_is_not_there_yet_is_waited_for(tmp_path, capsys):
+    file = tmp_path / "run.h5"
+    threading.Timer(0.3, file.touch).start()
+    wait_for(file)
+    assert file.exists()
+    assert "waiting" in capsys.readouterr().out
 
 
 def test_what_is_wrong_with_a_file_is_said_in_the_page(serve, browser, tmp_path):

@@ -49,6 +49,7 @@ export class Chart {
     }
     this.caption.replaceChildren(head, ...[...this.keys.values()].map(({ key }) => key));
     this.canvas.setAttribute("aria-label", `${this.title}: ${series.map((one) => one.name).join(", ")}`);
+    this.say(this.time ?? span[0]); // the texts take room that the curves do not have
     this.render();
   }
 
@@ -166,16 +167,22 @@ export class Chart {
     c.moveTo(at, MARGIN.top - 4);
     c.lineTo(at, canvas.clientHeight - MARGIN.bottom);
     c.stroke();
+    for (const [value, colour] of this.say(time)) if (Number.isFinite(value)) this.dot(at, this.y(value), colour);
+  }
+
+  // write the values at a time beside their names; [value, colour] of each curve
+  say(time) {
+    const found = [];
     for (const [name, { text, of }] of this.keys) {
       const values = of.map(({ t, v, colour }) => {
-        if (!t.length) return Number.NaN;
         const [i, part] = between(t, time);
-        const value = (1 - part) * v[i] + part * v[Math.min(i + 1, t.length - 1)];
-        if (Number.isFinite(value)) this.dot(at, this.y(value), colour);
+        const value = t.length ? (1 - part) * v[i] + part * v[Math.min(i + 1, t.length - 1)] : Number.NaN;
+        found.push([value, colour]);
         return value;
       });
       text.textContent = `${name} ${values.map(number).join(" | ")}${of[0].unit ? ` ${of[0].unit}` : ""}`;
     }
+    return found;
   }
 
   dot(x, y, colour) {

@@ -26,17 +26,17 @@ export async function followRun(page) {
 }
 
 async function ask(page) {
-  const have = page.views.map((view) => view.motion.blocks.length);
+  const have = page.views.map(({ motion }) => `${motion.blocks.length}.${motion.turn}`);
   const answer = await fetch(`news?have=${have.join()}`);
   if (!answer.ok) throw new Error(await answer.text());
   return answer.json();
 }
 
 async function take(page, news) {
-  for (const [k, { blocks, hull, motion, reactions, ...rest }] of news.runs.entries()) {
+  for (const [k, { blocks, turn, hull, motion, reactions, ...rest }] of news.runs.entries()) {
     const view = page.views[k];
     const { run } = view;
-    for (const block of blocks) await view.motion.add(block);
+    await view.motion.take(blocks, turn);
     const grown = hull.flat().join() !== run.scene.hull.flat().join();
     Object.assign(run, rest, { reading: false });
     Object.assign(run.motion, motion);

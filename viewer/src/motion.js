@@ -9,6 +9,7 @@ export class Motion {
     this.order = order; // parents first
     this.count = start.length;
     this.blocks = [];
+    this.turn = 0; // of those that took the place of others
     this.poses = new Float64Array(7 * this.count); // at the time of the last `seek`
     this.others = new Float64Array(7 * this.count); // of a body and those it hangs on, at another time
     this.basis = new Float64Array(32);
@@ -29,9 +30,20 @@ export class Motion {
   }
 
   async add(text) {
-    this.blocks.push(unpack(await inflate(text)));
-    this.blocks.sort((a, b) => a.first - b.first);
+    this.set([...this.blocks, unpack(await inflate(text))]);
+  }
+
+  set(blocks) {
+    this.blocks = blocks.sort((a, b) => a.first - b.first);
     this.firsts = this.blocks.map((block) => block.first);
+  }
+
+  // more blocks, or, of another turn, those that take the place of all
+  async take(texts, turn) {
+    const found = [];
+    for (const text of texts) found.push(unpack(await inflate(text)));
+    this.set(turn === this.turn ? [...this.blocks, ...found] : found);
+    this.turn = turn;
   }
 
   // poses of all bodies at a time, (w, x, y, z, position) one after the other

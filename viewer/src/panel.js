@@ -19,13 +19,20 @@ const HELP = [
   ["L", "loop"],
   ["C", "frame the whole motion"],
   ["X Y Z", "look along an axis"],
+  ["4 6 8 2", "turn the view"],
+  ["1 3 7 9", "move it left, right, up, down"],
+  ["+ −", "nearer, farther"],
   ["↑ ↓", "choose a body in the list"],
   ["F, H", "follow or hide the chosen body"],
   ["T", "trails"],
   ...LAYERS.map(([, name, key]) => [key, name.toLowerCase()]),
+  ["S", "save the picture as PNG, without background"],
   ["P", "panel"],
   ["D", "light or dark"],
 ];
+const TURNS = { 4: [-0.12, 0], 6: [0.12, 0], 8: [0, -0.12], 2: [0, 0.12] }; // radians about the vertical and across
+const MOVES = { 1: [-1, 0], 3: [1, 0], 7: [0, 1], 9: [0, -1] };
+const HIGH = 21; // of a name, in pixels
 const point = new THREE.Vector3();
 
 export class Panel {
@@ -44,6 +51,7 @@ export class Panel {
     this.keys();
     $("toggle-panel").addEventListener("click", () => this.toggle());
     $("reset").addEventListener("click", () => this.frame());
+    $("shot-button").addEventListener("click", () => this.save());
     $("theme-button").addEventListener("click", () => page.turnLights());
     $("help-button").addEventListener("click", () => $("help").showModal());
     $("help-close").addEventListener("click", () => $("help").close());
@@ -93,7 +101,13 @@ export class Panel {
     $("verdict").classList.toggle("bad", !good);
     const what = document.createElement("span");
     what.textContent = "certificate ";
-    $("verdict").replaceChildren(good ? "✓ " : "✗ ", what, good ? "passed" : "not passed");
+    const word = document.createElement("span");
+    word.className = "word";
+    const failed = runs.filter((run) => run.certificate && !run.certificate.passed).map((run) => run.label);
+    const which = runs.length > 1 && failed.length && failed.length < runs.length ? `: ${failed.join(", ")}` : "";
+    word.textContent = good ? "passed" : `not passed${which}`;
+    $("verdict").replaceChildren(good ? "✓ " : "✗ ", what, word);
+    $("verdict").setAttribute("aria-label", `certificate ${word.textContent}`);
     $("live").hidden = runs.every((run) => run.ended);
   }
 
@@ -252,6 +266,16 @@ export class Panel {
     this.page.redraw();
   }
 
+  // the scene as it is, at twice the size of the screen
+  async save() {
+    const { stage, transport, data } = this.page;
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(await stage.picture(2));
+    link.download = `${data.runs[0].name} ${transport.time.toPrecision(4)} s.png`.replaceAll(/[\\/:*?"<>|\p{Cc}\p{Cf}]/gu, "_");
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+  }
+
   toggle(open = document.body.classList.contains("closed")) {
     document.body.classList.toggle("closed", !open);
     $("side").hidden = !open;
@@ -295,18 +319,22 @@ export class Panel {
   }
 
   exactness() {
+    const notes = this.page.data.runs.flatMap((run) => run.scene.notes);
+    $("notes").textContent = notes.map((note) => `${note}.`).join(" ");
+    $("notes").hidden = !notes.length;
     const lines = this.page.data.runs.map((run) => {
-      const { motion, scene } = run;
+      const { motion } = run;
       if (run.reading) return "";
       if (!motion.checked) return "One saved time.";
+      const some = motion.every > 1 ? ` Looked at was one in ${motion.every} saved times${run.ended ? "" : "; all of them when the run ends"}.` : "";
       const curve = motion.curve ? "the saved poses and the curve of the integrator between them" : "the saved poses; the file has no curve between them";
       const error = `${motion.error[0].toExponential(1)} (orientation) and ${motion.error[1].toExponential(1)} m (position)`;
-      return `Drawn are polynomials through ${curve}: largest difference ${error} at ${motion.checked} times. ${scene.notes.join(". ")}`;
+      return `Drawn are polynomials through ${curve}: largest difference ${error} at ${motion.checked} times.${some}`;
     });
     $("exactness").textContent = lines.join(" ");
   }
 
-  // names over the bodies
+  // names over the bodies, one below the other where they would meet
   place() {
     const { stage, views, selected } = this.page;
     const wanted = new Map();
@@ -316,22 +344,27 @@ export class Panel {
         if (!body.shown || !(this.shown.labels || name === selected)) return;
         point.set(...com).applyMatrix4(body.group.matrix);
         const at = stage.onScreen(k, point);
-        if (at) wanted.set(`${k} ${name}`, [name, at]);
+        if (at) wanted.set(`${k} ${name}`, [name, at[0] + 12, at[1] - 26]);
       });
     });
-    for (const [key, span] of this.labels) {
+    for (const [key, { span }] of this.labels) {
       if (wanted.has(key)) continue;
       span.remove();
       this.labels.delete(key);
     }
-    for (const [key, [name, [x, y]]] of wanted) {
+    const placed = [];
+    for (const [key, [name, x, y]] of [...wanted].sort((a, b) => a[1][2] - b[1][2])) {
       if (!this.labels.has(key)) {
         const span = document.createElement("span");
         span.textContent = name;
         $("labels").append(span);
-        this.labels.set(key, span);
+        this.labels.set(key, { span, width: span.offsetWidth });
       }
-      this.labels.get(key).style.transform = `translate(${x + 12}px, ${y - 26}px)`;
+      const { span, width } = this.labels.get(key);
+      let top = y;
+      for (const other of placed) if (x < other.right && other.left < x + width && top < other.top + HIGH) top = Math.max(top, other.top + HIGH);
+      placed.push({ left: x, right: x + width, top });
+      span.style.transform = `translate(${x}px, ${top}px)`;
     }
   }
 
@@ -373,6 +406,7 @@ export class Panel {
       c: () => this.frame(),
       d: () => this.page.turnLights(),
       p: () => this.toggle(),
+      s: () => this.save(),
       f: () => this.page.selected !== null && this.follow(this.page.selected),
       h: () => this.page.selected !== null && this.hide(this.page.selected),
       t: () => {
@@ -382,6 +416,10 @@ export class Panel {
       x: () => this.look(0),
       y: () => this.look(1),
       z: () => this.look(2),
+      ...Object.fromEntries(Object.entries(TURNS).map(([digit, by]) => [digit, () => this.page.stage.turn(...by)])),
+      ...Object.fromEntries(Object.entries(MOVES).map(([digit, by]) => [digit, () => this.page.stage.move(...by)])),
+      "+": () => this.page.stage.zoom(1 / 1.15),
+      "-": () => this.page.stage.zoom(1.15),
       "?": () => $("help").showModal(),
       Escape: () => this.select(null),
       ...Object.fromEntries(LAYERS.map(([id, , letter]) => [letter.toLowerCase(), () => this.layer(id, !this.shown[id])])),
@@ -399,8 +437,10 @@ export class Panel {
   look(axis) {
     const { stage } = this.page;
     const direction = new THREE.Vector3().setComponent(axis, 1);
-    if (Math.abs(direction.dot(stage.camera.up)) > 0.9) direction.addScaledVector(new THREE.Vector3(0.003, -0.003, 0.003), 1);
-    if (axis === 1 && Math.abs(stage.camera.up.y) < 0.9) direction.negate();
+    const { up } = stage.camera;
+    if (axis === 1 && Math.abs(up.y) < 0.9) direction.negate();
+    // from above: what is up on the screen is the next axis, not the vertical
+    if (Math.abs(direction.dot(up)) > 0.9) direction.addScaledVector(new THREE.Vector3().setComponent((axis + 2) % 3, -1e-4), 1);
     const distance = stage.camera.position.distanceTo(stage.controls.target);
     stage.camera.position.copy(stage.controls.target).addScaledVector(direction.normalize(), distance);
     this.page.redraw();

@@ -48,7 +48,7 @@ export async function solidOf(part) {
     geometry.setAttribute("position", new THREE.BufferAttribute(await arrayOf(part.vertices, "f4"), 3));
     geometry.setIndex(new THREE.BufferAttribute(await arrayOf(part.triangles, "u4"), 1));
     if (geometry.index.count > MANY) geometry.computeVertexNormals();
-    else geometry = toCreasedNormals(geometry, 0.6);
+    else geometry = withCreases(geometry);
   } else {
     geometry = geometryOf(part.kind, part.size);
   }
@@ -58,6 +58,13 @@ export async function solidOf(part) {
   const mesh = place(new THREE.Mesh(geometry, look), part.pose);
   mesh.castShadow = mesh.receiveShadow = true;
   return mesh;
+}
+
+// three.js takes corners within a hundredth for one, so the mesh is made large for a moment
+function withCreases(geometry) {
+  geometry.computeBoundingSphere();
+  const grow = 1e4 / (geometry.boundingSphere.radius || 1);
+  return toCreasedNormals(geometry.scale(grow, grow, grow), 0.6).scale(1 / grow, 1 / grow, 1 / grow);
 }
 
 const Z = new THREE.Vector3(0, 0, 1);

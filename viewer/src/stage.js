@@ -21,6 +21,7 @@ export class Stage {
     this.canvas = canvas;
     this.views = views;
     this.renderer = renderer;
+    this.changed = changed;
     this.camera = new THREE.PerspectiveCamera(32, 1, 0.01, 1000);
     this.camera.up.copy(views[0].up);
     this.controls = new OrbitControls(this.camera, canvas);
@@ -126,6 +127,36 @@ export class Stage {
     this.rest(true);
   }
 
+  // turn about the vertical and across it [rad], by keys
+  turn(about, across) {
+    const { camera, controls } = this;
+    const up = new THREE.Quaternion().setFromUnitVectors(camera.up, new THREE.Vector3(0, 1, 0));
+    const arm = new THREE.Spherical().setFromVector3(camera.position.clone().sub(controls.target).applyQuaternion(up));
+    arm.theta += about;
+    arm.phi += across;
+    arm.makeSafe();
+    camera.position.setFromSpherical(arm).applyQuaternion(up.invert()).add(controls.target);
+    this.changed();
+  }
+
+  // move across the view, in steps
+  move(right, top) {
+    const { camera, controls } = this;
+    const step = 0.05 * camera.position.distanceTo(controls.target);
+    const by = new THREE.Vector3(right, top, 0).multiplyScalar(step).applyQuaternion(camera.quaternion);
+    camera.position.add(by);
+    controls.target.add(by);
+    this.changed();
+  }
+
+  zoom(by) {
+    const { camera, controls } = this;
+    const arm = camera.position.clone().sub(controls.target);
+    arm.clampLength(controls.minDistance / by, controls.maxDistance / by).multiplyScalar(by);
+    camera.position.copy(controls.target).add(arm);
+    this.changed();
+  }
+
   follow(view, body) {
     this.followed = body === null ? null : { view, body };
     this.rest(true);
@@ -158,6 +189,17 @@ export class Stage {
       renderer.render(view.world, camera);
     });
     return moving;
+  }
+
+  // the scene as a PNG with so many pixels for one of the screen
+  picture(scale) {
+    const [width, height, ratio] = this.size;
+    this.renderer.setDrawingBufferSize(width, height, scale);
+    this.draw();
+    const made = new Promise((done) => this.canvas.toBlob(done, "image/png"));
+    this.renderer.setDrawingBufferSize(width, height, ratio);
+    this.changed();
+    return made;
   }
 
   // the body at a point of the page, as [view, body]

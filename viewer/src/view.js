@@ -7,6 +7,7 @@ import { Arrow, axesOf, coil, colourOf, geometryOf, glyphsOf, material, place, s
 import { Trail } from "./trail.js";
 
 const POINTS = 900; // of a trail, at most
+const PROBES = 40; // times at which it is seen whether a trail is dense enough
 const WORK = 60_000; // poses for all of them
 const vector = new THREE.Vector3();
 const other = new THREE.Vector3();
@@ -14,6 +15,7 @@ const turn = new THREE.Quaternion();
 const matrix = new THREE.Matrix4();
 const frame = new THREE.Object3D();
 const Z = new THREE.Vector3(0, 0, 1);
+const WHITE = new THREE.Color("#ffffff");
 
 export class View {
   constructor(run) {
@@ -226,9 +228,13 @@ export class View {
       if (!trail.visible) continue;
       trail.material.uniforms.screen.value.copy(screen);
       const end = trail.points - 1; // the last point is now
-      const step = seconds / (end - 1);
-      if (trail.step !== step) trail.known.clear();
-      trail.step = step;
+      const asked = `${seconds} ${this.motion.blocks.length} ${this.motion.turn}`;
+      if (trail.asked !== asked) {
+        trail.known.clear();
+        trail.asked = asked;
+        trail.step = this.stepOf(k, seconds / (end - 1));
+      }
+      const { step } = trail;
       const newest = Math.floor((time - start) / step);
       trail.update((i, path, at) => {
         const number = newest - (end - 1 - i);
@@ -241,6 +247,20 @@ export class View {
       });
       if (trail.known.size > 4 * POINTS) trail.known.clear();
     }
+  }
+
+  // the time between two points of a trail: shorter than wanted, and so the trail, where the body turns about in that
+  // time, as chords would go through places where it never was
+  stepOf(k, wanted) {
+    const [first, last] = this.run.span;
+    const off = (time, step) => {
+      const [a, b, c] = [time, time + step / 2, time + step].map((t) => this.centreAt(Math.min(t, last), k));
+      return Math.hypot(...b.map((x, i) => x - (a[i] + c[i]) / 2));
+    };
+    const times = Array.from({ length: PROBES }, (_, i) => first + ((i + 0.37) / PROBES) * (last - first));
+    let step = wanted;
+    for (let i = 0; i < 20 && times.some((time) => off(time, step) > 0.01 * this.radius); i++) step /= 1.6;
+    return step;
   }
 
   // the centre of mass of a body at a time
@@ -261,10 +281,15 @@ export class View {
     }
     for (const k of bodies) {
       if (this.trails.has(k) || k >= this.bodies.length) continue;
-      const trail = new Trail(colourOf(this.bodies[k].data.colour), Math.max(120, Math.min(POINTS, Math.floor(WORK / this.motion.ways[k].length))));
+      const trail = new Trail(this.trailColour(k), Math.max(120, Math.min(POINTS, Math.floor(WORK / this.motion.ways[k].length))));
       this.trails.set(k, trail);
       this.world.add(trail);
     }
+  }
+
+  trailColour(k) {
+    const colour = colourOf(this.bodies[k].data.colour);
+    return this.dark ? colour.lerp(WHITE, 0.35) : colour;
   }
 
   // bodies at the end of the mechanism: those that carry no other
@@ -286,6 +311,8 @@ export class View {
   }
 
   paint(dark) {
+    this.dark = dark;
+    for (const [k, trail] of this.trails) trail.material.uniforms.colour.value.copy(this.trailColour(k));
     this.ground.paint(dark);
     if (this.sky) {
       this.sky.intensity = dark ? 1.2 : 1.75;

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import importlib.util
 import platform
 
@@ -20,6 +19,8 @@ OPTIONAL = {
 
 def info() -> None:
     """Show versions, the vector width in use, the cache folder and which extras are installed."""
+    from importlib.metadata import version
+
     import chasles
     from chasles.kernel import cache, cpu, lanes, policy
 
@@ -27,7 +28,7 @@ def info() -> None:
     table.add_row("chasles", chasles.__version__)
     table.add_row("Python", platform.python_version())
     for name in FOUNDATIONS:
-        table.add_row(name, importlib.metadata.version(name))
+        table.add_row(name, version(name))
     table.add_row("processor", cpu.name())
     table.add_row("vectors", f"{lanes.WIDTH} doubles at a time, in registers of {cpu.register_bits()} bits")
     mode = "compiled" if policy.COMPILED else "compiler switched off (NUMBA_DISABLE_JIT)"

@@ -108,6 +108,8 @@ def is_result(path: Path) -> bool:
 
 
 def labelled(names: list[str]) -> dict[str, str]:
-    """Runs by short names, by the names as given if those are the same."""
+    """Runs by short names, by the names as given if those are the same, and numbered if these are the same too."""
     short = [Path(name).stem if Path(name).suffix else name for name in names]
-    return dict(zip(short if len(set(short)) == len(set(names)) else names, names, strict=True))
+    labels = short if len(set(short)) == len(set(names)) else names
+    numbered = [f"{label} ({labels[: k + 1].count(label)})" for k, label in enumerate(labels)]
+    return dict(zip(labels if len(set(labels)) == len(labels) else numbered, names, strict=True))

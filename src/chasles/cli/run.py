@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sys
 import warnings
-from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -91,11 +90,6 @@ def run(
             console.print(str(certificate), markup=False, highlight=False, soft_wrap=True)
         if len(runs) > 1:
             console.print(comparison(names, runs))
-    if (output is not None or resume) and not interrupted:
-        from chasles.view.kept import prepare
-
-        with suppress(KeyboardInterrupt):  # all is done; this is for the first `chasles view`
-            prepare(output or Path(model), runs[0])
     if interrupted:
         kept = f", and in {output or model}" if output or resume else "; with -o FILE it could have been continued"
         print(f"interrupted; what was computed is above{kept}", file=sys.stderr)

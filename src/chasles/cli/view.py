@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 import webbrowser
 from pathlib import Path
 from typing import Annotated, Any
@@ -19,6 +20,7 @@ def view(
     ] = None,
     port: Annotated[int, Parameter(help="Port of 127.0.0.1; 0 takes a free one.")] = 0,
     browser: Annotated[bool, Parameter(help="Open the page in the browser.")] = True,
+    wait: Annotated[bool, Parameter(negative=(), help="Wait for result files that a run has not made yet.")] = False,
 ) -> None:
     """Show a run in 3D, or several side by side, with energies, drift and certificate.
 
@@ -29,10 +31,14 @@ def view(
         chasles view top.h5
         chasles view se3.h5 so3xr3.h5
         chasles view top.h5 -o top.html
+        chasles run chain -o chain.h5 & chasles view chain.h5 --wait
     """
     from chasles.cli.model import labelled
 
     named = labelled(runs)
+    if wait:
+        for name in runs:
+            wait_for(Path(name))
     if output is not None:
         write(named, output)
         return
@@ -54,6 +60,15 @@ def view(
         server.server_close()
     if server.failure:
         raise server.failure
+
+
+def wait_for(path: Path) -> None:
+    """Until there is a file, which takes its name when it is complete."""
+    if path.suffix.lower() not in (".h5", ".hdf5") or path.exists():
+        return
+    print(f"waiting for {path}; Ctrl-C ends", flush=True)
+    while not path.exists():
+        time.sleep(0.1)
 
 
 def source(name: str) -> Any:

@@ -57,13 +57,16 @@ class GeneralizedAlpha:
         _number("GeneralizedAlpha", "tolerance", self.tolerance, 1e-14, 1e-2, "a number from 1e-14 to 1e-2")
 
     @property
-    def shift(self) -> float:
-        """αm - αf: the algorithmic acceleration belongs to the time t + shift h."""
-        return (self.rho - 1) / (self.rho + 1)
+    def coefficients(self) -> tuple[float, float, float, float]:
+        """αm, αf, γ, β."""
+        am, af = (2 * self.rho - 1) / (self.rho + 1), self.rho / (self.rho + 1)
+        gamma = 0.5 + af - am
+        return am, af, gamma, 0.25 * (gamma + 0.5) ** 2
 
     @property
-    def beta(self) -> float:
-        return 0.25 * (1 - self.shift) ** 2
+    def shift(self) -> float:
+        """αm - αf: the algorithmic acceleration belongs to the time t + shift h."""
+        return self.coefficients[0] - self.coefficients[1]
 
 
 BACKWARD = {
@@ -196,6 +199,11 @@ class HalfExplicit:
 
 
 CONSTRAINED_METHODS = (GeneralizedAlpha, BLieDF, Rattle, HalfExplicit, EnergyMomentum)
+
+
+def adapts(method: object) -> bool:
+    """Whether steps can follow the error: with index 3, changes of the step would let the multipliers oscillate."""
+    return isinstance(method, HalfExplicit) or (isinstance(method, GeneralizedAlpha) and method.index == 2)
 
 
 def less_demanding(method: object) -> str:

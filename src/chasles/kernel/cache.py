@@ -66,17 +66,33 @@ def user_cache() -> Path:
 
 def source_key(layer: str = "", package: Path | None = None) -> str:
     """Hash of all that decides what machine code of a layer comes out: sources, versions, checked mode."""
-    package = package or PACKAGE
     digest = hashlib.sha256()
     versions = (numba.__version__, llvmlite.__version__, np.__version__, platform.python_version())
     digest.update(repr((*versions, os.environ.get("CHASLES_CHECK"))).encode())
     covered = (*BELOW[layer], layer) if layer in BELOW else ()
-    for path in sorted(package.rglob("*.py")):
-        place = path.relative_to(package)
-        if not covered or layer_of(".".join(place.parts[:-1])) in covered:
-            digest.update(place.as_posix().encode())
-            digest.update(path.read_bytes())
+    for name, own, found in _own_sources() if package is None else _sources(package):
+        if not covered or own in covered:
+            digest.update(name.encode())
+            digest.update(found)
     return digest.hexdigest()[:16]
+
+
+@functools.cache
+def _own_sources() -> list[tuple[str, str, bytes]]:
+    return _sources(PACKAGE)
+
+
+def _sources(package: Path) -> list[tuple[str, str, bytes]]:
+    """The source files in order: name, layer and hash of each."""
+    found = []
+    for folder, _, names in os.walk(package):
+        place = os.path.relpath(folder, package).replace(os.sep, "/")
+        own = layer_of(place.replace("/", ".").removeprefix("."))
+        for name in names:
+            if name.endswith(".py"):
+                text = Path(folder, name).read_bytes()
+                found.append((f"{place}/{name}", own, hashlib.sha256(text).digest()))
+    return sorted(found)
 
 
 def layer_of(module: str) -> str:

@@ -13,6 +13,7 @@ cannot cache functions that close over another function.
 
 from __future__ import annotations
 
+import functools
 import inspect
 import linecache
 import math
@@ -119,20 +120,19 @@ class Face:
             [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in kinds]
         )
         self.label = f"{self.__module__.rpartition('.')[2]}.{self.__name__}"
-        self._loop: Any = self._make_loop() if COMPILED else None
 
     def __repr__(self) -> str:
         return f"<chasles function {self.label}{self.__signature__}>"
 
-    @property
+    @functools.cached_property
     def entry(self) -> Any:
-        """The compiled loop over a batch (a Numba dispatcher)."""
-        return self._loop
+        """The compiled loop over a batch (a Numba dispatcher), made when it is first used."""
+        return self._make_loop() if COMPILED else None
 
     def compile(self) -> None:
         """Compile the loop over batches now, or load it from the cache."""
         array, count = types.float64[::1], types.int64
-        self._loop.compile((count, *(array, count) * len(self.kinds), *(array,) * len(self.out)))
+        self.entry.compile((count, *(array, count) * len(self.kinds), *(array,) * len(self.out)))
 
     # ------------------------------------------------------------ the compiled loop
 
@@ -273,9 +273,9 @@ class Face:
                 array = array[np.minimum(np.arange(WIDTH), n - 1)]
             arguments += [array.reshape(-1), 0 if single else array.shape[1]]
         if n >= WIDTH:
-            return self._loop(n, *arguments, *(out.reshape(-1) for out in outputs))
+            return self.entry(n, *arguments, *(out.reshape(-1) for out in outputs))
         padded = [np.empty((WIDTH, kind.size)) for kind in self.out]
-        verdict = self._loop(WIDTH, *arguments, *(out.reshape(-1) for out in padded))
+        verdict = self.entry(WIDTH, *arguments, *(out.reshape(-1) for out in padded))
         for out, full in zip(outputs, padded, strict=True):
             out[...] = full[:n]
         return verdict

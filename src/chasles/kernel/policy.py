@@ -6,6 +6,7 @@ and infinity keep their meaning. `error_model="numpy"`: no branch before each di
 
 from __future__ import annotations
 
+import importlib.util
 import os
 from collections.abc import Callable
 from contextlib import ContextDecorator
@@ -18,6 +19,29 @@ from chasles.kernel import notice as notice
 from chasles.kernel.cache import PackageCache
 from chasles.kernel.inlined import InlinedCompiler
 
+
+def _load_arrays() -> None:
+    """Load Numba's functions of arrays without SciPy's linear algebra, 0.3 s, which Numba loads only to see whether
+    there is a BLAS. No kernel uses one; what a user compiles that does looks for it then."""
+
+    def look() -> None:
+        if importlib.util.find_spec("scipy") is None:
+            raise ImportError
+
+    try:
+        from numba.np import linalg
+
+        own, linalg.ensure_blas = linalg.ensure_blas, look
+        try:
+            from numba.np import arraymath
+        finally:
+            linalg.ensure_blas = own
+        arraymath.ensure_blas = own
+    except (ImportError, AttributeError):  # another version of Numba: it loads what it likes
+        pass
+
+
+_load_arrays()
 CHECKED = os.environ.get("CHASLES_CHECK", "") not in ("", "0")
 COMPILED = not numba.config.DISABLE_JIT
 FAST_MATH = {"contract", "nsz"}

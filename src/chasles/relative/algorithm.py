@@ -92,7 +92,16 @@ class Algorithm:
         }
         self.work = work
         self.inputs, self.outputs = self._names("in"), self._names("out")
-        self.scalar, self.lanes = self._loop("scalar"), self._loop("lanes")
+
+    @functools.cached_property
+    def scalar(self) -> Any:
+        """The loop over states one by one, made when it is first used."""
+        return self._loop("scalar")
+
+    @functools.cached_property
+    def lanes(self) -> Any:
+        """The loop over states by fours."""
+        return self._loop("lanes")
 
     def _names(self, role: str) -> list[str]:
         return [name for name, argument in self.arguments.items() if argument.role == role]

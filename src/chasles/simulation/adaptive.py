@@ -10,7 +10,7 @@ import numpy as np
 from chasles.absolute.implicit.address import run_loop
 from chasles.absolute.implicit.layout import COUNTS, NO_CONVERGENCE, RUNNING, TIMES
 from chasles.absolute.implicit.loop import TAIL
-from chasles.integrate.constrained_method import GeneralizedAlpha, HalfExplicit
+from chasles.integrate.constrained_method import GeneralizedAlpha, adapts
 from chasles.integrate.fixed_step import FixedRun
 from chasles.integrate.run import Ending, Options, check_span
 from chasles.integrate.solution import Solution
@@ -157,5 +157,5 @@ def _refuse_adaptive(method: Any) -> None:
             f"simulate: {method} takes fixed steps, since changes of the step would let its multipliers oscillate; "
             "give step=... [s], or take index=2"
         )
-    if not isinstance(method, GeneralizedAlpha | HalfExplicit):
+    if not adapts(method):
         raise ValueError(f"simulate: {method} takes fixed steps; give step=... [s]")

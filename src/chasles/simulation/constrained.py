@@ -11,6 +11,7 @@ from chasles.absolute.implicit import structure as structures
 from chasles.absolute.implicit.address import loop_address, run_loop
 from chasles.absolute.implicit.bliedf import MOST
 from chasles.absolute.implicit.force_stiffness import stiffen_address
+from chasles.absolute.implicit.group import increment
 from chasles.absolute.implicit.half_explicit import MOST_STAGES
 from chasles.absolute.implicit.layout import COUNTS, DONE, set_weights, total_work
 from chasles.absolute.implicit.loop import TAIL
@@ -24,6 +25,7 @@ from chasles.integrate.constrained_method import (
     GeneralizedAlpha,
     HalfExplicit,
     Rattle,
+    adapts,
     less_demanding,
 )
 from chasles.integrate.fixed_step import FixedRun, shortened
@@ -32,7 +34,6 @@ from chasles.simulation.bodies import BodyDynamics
 from chasles.simulation.starting import (
     algorithmic_start,
     exact_points,
-    increment,
     multistep_start,
     nonholonomic_rows,
     power_at_start,
@@ -63,6 +64,7 @@ class ConstrainedRun(FixedRun):
         self, problem: BodyDynamics, method: Any, span, y0: np.ndarray, options: Options, first: float | None = None
     ):
         """first: the first step [s], if steps change."""
+        self._refuse_tolerances(method, options)
         y = np.array(y0, dtype=float)
         super().__init__(problem, method, span, options, y, 0)
         self.first = self.plan.step if first is None else float(np.copysign(first, self.plan.step))
@@ -82,6 +84,16 @@ class ConstrainedRun(FixedRun):
         self.parameters, self.memory = self._prepare(y)
         self.start_with(y, np.empty(0))
 
+    def _refuse_tolerances(self, method: Any, options: Options) -> None:
+        for name in ("rtol", "atol"):
+            given = getattr(options, name)
+            if given is not None and name not in self.takes:
+                instead = "; or give rtol and atol without step, and steps follow the error" if adapts(method) else ""
+                raise ValueError(
+                    f"simulate: with step={options.step!r} the steps of {method} are fixed, and {name}={given!r} has "
+                    f"no part in them; give step alone{instead}"
+                )
+
     def _prepare(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Parameters of the loop and its memory at the start."""
         method, mechanism, name = self.method, self.mechanism, LOOPS[type(self.method)]
@@ -98,8 +110,8 @@ class ConstrainedRun(FixedRun):
         corrections = np.zeros(3 * mechanism.elimination.nodes)
         if isinstance(method, GeneralizedAlpha):
             start = algorithmic_start(self.problem, method, self.start, self.first, y)
-            parameters = (method.rho, method.index, method.local, method.tolerance, stiffen, method.project_velocity)
-            parameters += self.tolerances
+            parameters = (*method.coefficients, method.index, method.local, method.tolerance, stiffen)
+            parameters += (method.project_velocity, *self.tolerances)
             multipliers = self._at_nodes(start.multipliers)
             parts = (start.y, start.rates, start.algorithmic, multipliers, corrections, corrections, start.change, tail)
         elif isinstance(method, HalfExplicit):

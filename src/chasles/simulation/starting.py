@@ -7,8 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from chasles.absolute.mechanism import AbsoluteMechanism
-from chasles.absolute.space import SE3_NAME
+from chasles.absolute.implicit.group import bracket, moved
 from chasles.constraint.special import CUSTOM, ROLL
 from chasles.integrate.constrained_method import BLieDF, GeneralizedAlpha
 from chasles.integrate.fixed_step import Schedule
@@ -16,8 +15,6 @@ from chasles.integrate.method import RKMK
 from chasles.integrate.problem import LieODE
 from chasles.integrate.run import whole_or_nothing
 from chasles.integrate.solve import solve
-from chasles.lie import pose as pose_group
-from chasles.lie import se3, so3
 from chasles.simulation.bodies import BodyDynamics
 from chasles.simulation.body_motion import body_motion, onto_constraints, with_workspace
 
@@ -30,32 +27,6 @@ class Start(NamedTuple):
     change: np.ndarray
     algorithmic: np.ndarray
     multipliers: np.ndarray
-
-
-def on_se3(mechanism: AbsoluteMechanism) -> np.ndarray:
-    """Which bodies are on SE(3)."""
-    return np.array([mechanism.spaces[name] == SE3_NAME for name in mechanism.bodies], dtype=bool)
-
-
-def bracket(mechanism: AbsoluteMechanism, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """[x, y] in the algebra of each body's space, (bodies, 6)."""
-    turning = on_se3(mechanism)
-    out = np.zeros_like(x)
-    out[:, :3] = so3.bracket(x[:, :3], y[:, :3])
-    if turning.any():
-        out[turning] = se3.bracket(x[turning], y[turning])
-    return out
-
-
-def moved(mechanism: AbsoluteMechanism, q: np.ndarray, x: np.ndarray) -> np.ndarray:
-    """q exp(x) of each body in its space, (bodies, 7)."""
-    turn = np.concatenate([x[:, :3], np.zeros_like(x[:, :3])], axis=1)
-    at = np.concatenate([q[:, :4], np.zeros_like(q[:, 4:])], axis=1)
-    out = np.concatenate([pose_group.compose(at, pose_group.exp(turn))[:, :4], q[:, 4:] + x[:, 3:]], axis=1)
-    turning = on_se3(mechanism)
-    if turning.any():
-        out[turning] = pose_group.compose(q[turning], pose_group.exp(x[turning]))
-    return out
 
 
 def algorithmic_start(problem: BodyDynamics, method: GeneralizedAlpha, t: float, h: float, y: np.ndarray) -> Start:
@@ -84,19 +55,11 @@ def algorithmic_start(problem: BodyDynamics, method: GeneralizedAlpha, t: float,
     algorithmic = rates + method.shift * change
     start = y.copy()
     if method.index == 3 and mechanism.tiles:
-        off = h * ((1 - 6 * method.beta - 3 * method.shift) / 6 * change + twist / 12)
+        off = h * ((1 - 6 * method.coefficients[3] - 3 * method.shift) / 6 * change + twist / 12)
         tangent = mechanism.project(q, v + off, t, angles)[1] - v
         n = mechanism.n
         start[7 * n : 13 * n] = (v + off - tangent).ravel()
     return Start(start, rates, change, algorithmic, multipliers)
-
-
-def increment(mechanism: AbsoluteMechanism, start: np.ndarray, end: np.ndarray) -> np.ndarray:
-    """x with start exp(x) = end of each body in its space, (bodies, 6)."""
-    between = pose_group.log(pose_group.compose(pose_group.inverse(start), end))
-    direct = ~on_se3(mechanism)
-    between[direct, 3:] = end[direct, 4:] - start[direct, 4:]
-    return between
 
 
 def exact_points(problem: BodyDynamics, t: float, times: Sequence[float], y: np.ndarray) -> np.ndarray:

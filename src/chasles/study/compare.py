@@ -7,34 +7,23 @@ methods than Munthe-Kaas', and with a group chosen for each body.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from chasles.absolute.mechanism import AbsoluteMechanism
-from chasles.absolute.space import NAMES, SE3_NAME, SO3XR3_NAME
-from chasles.integrate.constrained_method import (
-    BACKWARD,
-    CONSTRAINED_METHODS,
-    HALF_EXPLICIT,
-    BLieDF,
-    EnergyMomentum,
-    GeneralizedAlpha,
-    HalfExplicit,
-    Rattle,
-)
+from chasles.absolute.space import SE3_NAME, SO3XR3_NAME
 from chasles.integrate.fixed_step import StepError
-from chasles.integrate.method import COMMUTATOR_FREE, CROUCH_GROSSMAN, LOW_STORAGE, RKMK
+from chasles.integrate.method import RKMK
 from chasles.integrate.run import check_span, whole_or_nothing
 from chasles.integrate.solution import Solution
-from chasles.integrate.tableau import TABLEAUX
 from chasles.model.system import System
 from chasles.simulation.body_run import BodyRun
 from chasles.simulation.simulate import simulate
-from chasles.study.comparison import AUTO, OWN, Comparison, Row
+from chasles.study.choice import Group, all_groups, index_of, methods_of
+from chasles.study.comparison import AUTO, Comparison, Row
 
 METHODS = ("rk4", "dopri5", "dop853", "cf4", "cg3")
 STABILIZATIONS = (None, "projection")
@@ -42,72 +31,6 @@ REPEATS = 3  # runs of which the fastest counts
 TIGHT = {"rtol": 1e-13, "atol": 1e-13}
 STEPS = 500  # of the longest step of a study in its span, if no steps are given
 HALVINGS = 4
-
-
-def explicit_methods() -> dict[str, Any]:
-    """All explicit methods by their names: Munthe-Kaas on every tableau, commutator-free, Crouch-Grossman and
-    low-storage methods."""
-    tableaux = {name: RKMK(name) for name in TABLEAUX}
-    return {**tableaux, **COMMUTATOR_FREE, **CROUCH_GROSSMAN, **LOW_STORAGE}
-
-
-def constrained_methods() -> dict[str, Any]:
-    """Methods for constrained systems by their names: they solve the constrained equations themselves."""
-    return {
-        "generalized_alpha": GeneralizedAlpha(),
-        "generalized_alpha_index3": GeneralizedAlpha(index=3),
-        **{f"bliedf{k}": BLieDF(k) for k in BACKWARD},
-        "rattle": Rattle(),
-        **{f"hem{k}": HalfExplicit(k) for k in HALF_EXPLICIT},
-        "energy_momentum": EnergyMomentum(),
-    }
-
-
-def index_of(method: Any) -> int:
-    """Of the equations that a method solves: 1 accelerations, 2 velocities, 3 positions."""
-    if isinstance(method, Rattle | EnergyMomentum):
-        return 3
-    if isinstance(method, GeneralizedAlpha):
-        return method.index
-    return 2 if isinstance(method, BLieDF | HalfExplicit) else 1
-
-
-def _methods(wanted: str | Iterable[Any]) -> dict[str, Any]:
-    explicit, constrained = explicit_methods(), constrained_methods()
-    known = {**explicit, **constrained}
-    if isinstance(wanted, str):
-        wanted = explicit if wanted == "all" else [wanted]
-    found: dict[str, Any] = {}
-    for method in wanted:
-        if isinstance(method, str):
-            if method not in known:
-                raise ValueError(
-                    f'compare: no explicit method {method!r}; there is "all", {", ".join(explicit)}, and for '
-                    f"constrained systems {', '.join(constrained)}"
-                )
-            found[method] = known[method]
-        else:
-            found[getattr(method, "name", None) or str(method)] = method
-    return found
-
-
-def _spaces(system: System, wanted: Sequence[Any], stabilization: str | None) -> dict[str, Any]:
-    """Names and spaces; "auto" only where it is another choice than the same space for all bodies."""
-    result: dict[str, Any] = {}
-    for space in wanted:
-        if space == AUTO:
-            chosen = AbsoluteMechanism(system, AUTO, stabilized=stabilization is not None).spaces
-            used = set(chosen.values())
-            if len(used) == 1 and used & set(wanted):
-                continue
-            result[AUTO] = chosen
-        elif isinstance(space, Mapping):
-            result["mapping" if "mapping" not in result else f"mapping {len(result)}"] = dict(space)
-        elif space in NAMES:
-            result[space] = space
-        else:
-            raise ValueError(f'compare: space {space!r}; expected "SE3", "SO3xR3", "auto" or a mapping of bodies')
-    return result
 
 
 def compare(
@@ -135,67 +58,26 @@ def compare(
     and a line of text on the next. Ctrl-C ends it with the runs that are done (`complete` is False).
     """
     start, end = check_span(span)
-    if steps is None:
-        steps = [abs(end - start) / STEPS / 2**k for k in range(HALVINGS + 1)]
-    sizes = sorted({float(h) for h in steps}, reverse=True)
-    if not sizes or not (np.isfinite(sizes).all() and sizes[-1] > 0):
-        raise ValueError(f"compare: steps {list(steps)}; expected positive numbers [s]")
-    chosen = _methods(methods)
+    sizes = _steps(steps, abs(end - start))
     for stabilization in stabilizations:
         if stabilization not in STABILIZATIONS:
             raise ValueError(f'compare: stabilization {stabilization!r}; expected "projection" or None')
-
-    def go(space: Any, stabilization: str | None, method: Any, **options: Any) -> BodyRun:
-        with warnings.catch_warnings(), whole_or_nothing():
-            warnings.simplefilter("ignore", RuntimeWarning)  # a run that cannot go on; its row says so
-            run = simulate(
-                system,
-                options.pop("span", (start, end)),
-                *(q, v),
-                coordinates="absolute",
-                poses=poses,
-                twists=twists,
-                method=method,
-                space=space,
-                stabilization=stabilization,
-                progress=False,
-                **options,
-            )
-        assert isinstance(run, BodyRun)
-        return run
-
-    groups = [
-        (name, method, stabilization, label, space)
-        for name, method in chosen.items()
-        for stabilization in (("projection",) if isinstance(method, CONSTRAINED_METHODS) else stabilizations)
-        for label, space in _spaces(system, spaces, stabilization).items()
-        if not isinstance(method, EnergyMomentum) or space == SO3XR3_NAME
-    ]
+    groups = all_groups(system, methods_of(methods), spaces, stabilizations)
     say = tell or (lambda done, total, next_one: None)
+    case = _Case(system, (start, end), {"q": q, "v": v, "poses": poses, "twists": twists})
     say(0, len(groups), "reference")
     truth, second = (
-        go(space, "projection", RKMK("dop853"), save="final", **TIGHT) for space in (SO3XR3_NAME, SE3_NAME)
+        case.run(space, "projection", RKMK("dop853"), save="final", **TIGHT) for space in (SO3XR3_NAME, SE3_NAME)
     )
     if not (truth.success and second.success):
         raise ArithmeticError(f"compare: the reference could not be computed: {truth.message}")
-    rows, complete = [], True
+    rows: list[Row] = []
+    complete = True
     try:
-        for done, (name, method, stabilization, label, space) in enumerate(groups):
-            shown = OWN if isinstance(method, CONSTRAINED_METHODS) else stabilization or "none"
-            say(done, len(groups), f"{name} on {label}, stabilised by {shown}")
-            once = (start, start + np.sign(end - start) * min(sizes[-1], abs(end - start)))
-            with suppress(StepError):  # its row will say so
-                go(space, stabilization, method, step=sizes[-1], span=once)  # compiles on first use
-            for h in sizes:
-                key = (name, method.order, label, shown, h)
-                try:
-                    run = go(space, stabilization, method, step=h)
-                except StepError as error:
-                    rows.append(_failed(key, system, error.solution, 0.0, str(error), index_of(method)))
-                    continue
-                again = (go(space, stabilization, method, step=h, save="final") for _ in range(REPEATS))
-                seconds = min(one.solution.seconds for one in again)
-                rows.append(_row(run, truth, key, seconds))
+        for done, group in enumerate(groups):
+            say(done, len(groups), f"{group.name} on {group.label}, stabilised by {group.shown}")
+            for row in _rows(case, group, sizes, truth):
+                rows.append(row)
     except KeyboardInterrupt:
         if not rows:
             raise
@@ -208,6 +90,60 @@ def compare(
         _errors(second, truth)[0],
         complete,
     )
+
+
+def _steps(wanted: Sequence[float] | None, span: float) -> list[float]:
+    """Steps [s], the longest first."""
+    if wanted is None:
+        wanted = [span / STEPS / 2**k for k in range(HALVINGS + 1)]
+    sizes = sorted({float(h) for h in wanted}, reverse=True)
+    if not sizes or not (np.isfinite(sizes).all() and sizes[-1] > 0):
+        raise ValueError(f"compare: steps {list(wanted)}; expected positive numbers [s]")
+    return sizes
+
+
+class _Case(NamedTuple):
+    """What all runs of a comparison share."""
+
+    system: System
+    span: tuple[float, float]
+    start: dict[str, Any]
+
+    def run(self, space: Any, stabilization: str | None, method: Any, **options: Any) -> BodyRun:
+        with warnings.catch_warnings(), whole_or_nothing():
+            warnings.simplefilter("ignore", RuntimeWarning)  # a run that cannot go on; its row says so
+            run = simulate(
+                self.system,
+                options.pop("span", self.span),
+                coordinates="absolute",
+                method=method,
+                space=space,
+                stabilization=stabilization,
+                progress=False,
+                **self.start,
+                **options,
+            )
+        assert isinstance(run, BodyRun)
+        return run
+
+
+def _rows(case: _Case, group: Group, sizes: list[float], truth: BodyRun) -> Iterator[Row]:
+    """A row for each step."""
+    (start, end), method = case.span, group.method
+    choice = (group.space, group.stabilization, method)
+    once = (start, start + np.sign(end - start) * min(sizes[-1], abs(end - start)))
+    with suppress(StepError):  # its row will say so
+        case.run(*choice, step=sizes[-1], span=once)  # compiles on first use
+    for h in sizes:
+        key = (group.name, method.order, group.label, group.shown, h)
+        try:
+            run = case.run(*choice, step=h)
+        except StepError as error:
+            yield _failed(key, case.system, error.solution, 0.0, str(error), index_of(method))
+            continue
+        again = (case.run(*choice, step=h, save="final") for _ in range(REPEATS))
+        seconds = min(one.solution.seconds for one in again)
+        yield _row(run, truth, key, seconds)
 
 
 def _errors(run: BodyRun, truth: BodyRun) -> tuple[float, float]:

@@ -18,12 +18,13 @@ from chasles.view.curve import PARTS, quanta
 from chasles.view.look import Part
 from chasles.view.samples import curve_of, hinges_of, rows_of, stride_of
 from chasles.view.scene import Scene, extremes, poses_of_states, scene_of
-from chasles.view.series import reactions_of, series_of
+from chasles.view.series import reactions_of, series_of, thinned
 from chasles.view.text import as_json, page_data
 from chasles.view.words import words
 
 BLOCK = 1 << 18  # numbers of saved poses in a block of the motion
 BODIES = 200  # of a system whose scene is in its result file
+LIVE = 3000  # poses of a run that goes on that are looked at in one go, so that the page keeps up with it
 LOOKS = 200  # times at which a motion is looked at for its bounds
 
 
@@ -39,11 +40,15 @@ class Motion:
         self.error = (0.0, 0.0)
         self.bytes = 0
         self.hull = np.empty((0, 3))
+        self.every = 1  # so many of the saved times are looked at, at most
 
-    def extend(self, run: Any) -> Motion:
-        """Add what the run has beyond that which is done."""
+    def extend(self, run: Any, most: int | None = None) -> Motion:
+        """Add what the run has beyond that which is done; looking at so many poses at `most`."""
         last = len(run) - 1
         stride = stride_of(run, len(run))
+        if most is not None:
+            stride = max(stride, -(-(last - self.rows) * len(self.scene.bodies) // most))
+        self.every = max(self.every, stride)
         step = max(16, BLOCK // max(1, 7 * len(self.scene.bodies))) * stride
         first = max(self.rows - 1, 0)
         while first < last:
@@ -77,9 +82,9 @@ class Motion:
 
 
 def run_data(run: Any, label: str = "", motion: Motion | None = None, ended: bool = True) -> dict[str, Any]:
-    """A run for the page; `label` tells it from others."""
+    """A run for the page; `label` tells it from others. Of one that goes on, not all saved times may be looked at."""
     scene = motion.scene if motion else scene_of(run)
-    motion = (motion or Motion(scene)).extend(run)
+    motion = (motion or Motion(scene)).extend(run, None if ended else LIVE)
     t = np.asarray(run.t, dtype=float)
     if len(t) == 0:
         raise ValueError(f"view: the run of {scene.name!r} has no saved point yet")
@@ -97,6 +102,7 @@ def run_data(run: Any, label: str = "", motion: Motion | None = None, ended: boo
         "error": list(motion.error),
         "checked": motion.checked,
         "saved": len(run),
+        "every": motion.every,
         "curve": run.solution.slopes is not None,
     }
     return data | {
@@ -157,6 +163,8 @@ def _line(method: Any, mechanism: Any, options: Mapping[str, Any]) -> str:
 
 def measured(run: Any, ended: bool) -> dict[str, Any]:
     """Curves, forces and the certificate of a run."""
+    if not ended:
+        run = thinned(run, LIVE)
     times, wrenches = reactions_of(run)
     return {
         "series": [

@@ -15,7 +15,6 @@ from typing import Any
 
 PACKAGE = Path(__file__).resolve().parents[1]
 FILES, BYTES = 64, 300_000_000  # at most; the oldest go
-LONG = 3000  # poses of a run that is not prepared, as that would take more than a moment
 
 
 def folder() -> Path:
@@ -58,15 +57,6 @@ def keep(target: Path, data: dict[str, Any]) -> None:
         new.write_text(json.dumps(data), encoding="utf-8")
         new.replace(target)
         _tidy(target.parent)
-
-
-def prepare(file: Path, run: Any) -> None:
-    """Keep the data of a run that has just ended, unless it is a long one."""
-    from chasles.view.data import run_data
-
-    if len(run) and len(run) * len(run.mechanism.bodies) <= LONG:
-        with suppress(ValueError, ArithmeticError):  # what is wrong with it, `chasles view` says
-            keep(place(file), run_data(run))
 
 
 def _tidy(pages: Path) -> None:

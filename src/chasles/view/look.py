@@ -60,7 +60,8 @@ def looks_of(system: System) -> tuple[float, list[tuple[Part, ...]], list[Colour
     notes: list[str] = []
     held, drawn = _places(system), _drawn_shapes(system, notes)
     size = _typical_length(system, held, drawn)
-    colours = [_colour(PALETTE[k % len(PALETTE)]) for k in range(len(system.bodies))]
+    # the colour of a body, in lists and of its trail, is that of its first shape
+    colours = [solids[0].colour if solids else _colour(PALETTE[k % len(PALETTE)]) for k, solids in enumerate(drawn)]
     parts = [
         _with_stalks(solids, places, size) if solids else _own_look(body, places, size, colour)
         for body, solids, places, colour in zip(system.bodies, drawn, held, colours, strict=True)
@@ -186,7 +187,8 @@ def _own_look(body: Body, places: np.ndarray, size: float, colour: Colour) -> tu
     limit = 0.25 * longest if longest > 2 * thin else 1.2 * size
     box = _equal_box(body)
     if box is None:
-        parts.append(Part("sphere", (max(2.5 * thin, 0.15 * limit),), (*ORIGIN[:4], *hub.tolist()), colour))
+        radius = max(2.5 * thin, 0.15 * limit) if body.mass > 0 else 1.5 * thin
+        parts.append(Part("sphere", (radius,), (*ORIGIN[:4], *hub.tolist()), colour))
         return tuple(parts)
     pose, edges = box
     edges = edges * min(1.0, limit / edges.max())

@@ -13,6 +13,8 @@ NUMBERS = 40_000_000  # of poses that are looked at; of a longer run, only every
 INSIDE = (0.05, 0.2, 0.6)  # motion [rad, sizes] between saved times from which more points between them are looked at
 HINGED = ("revolute", "spherical", "universal", "weld")  # joints that hold a point
 MOST = 15  # points between two saved times
+ANGLE = 0.25  # radians from point to point where bodies turn far
+WORK = 8_000_000  # numbers of poses between saved times that are looked at in one go, for that
 
 
 def stride_of(run: Any, rows: int) -> int:
@@ -34,7 +36,7 @@ def curve_of(run: Any, scene: Scene, rows: np.ndarray, extent: float, dense: boo
     """The curve of the motion at rows of a run and, if `dense`, between them; at how many times it was checked."""
     t = np.asarray(run.t)[rows]
     saved = poses_of_states(run, run.solution.y[rows])
-    inside = _inside(scene, saved) if dense else np.zeros(len(rows) - 1, dtype=int)
+    inside = _inside(scene, saved, _turning(run, rows)) if dense else np.zeros(len(rows) - 1, dtype=int)
     samples = _sampled(run, t, saved, inside)
     hinges, order = hinges_of(scene)
     curve = fitted(samples, quanta(extent), hinges, order)
@@ -78,13 +80,24 @@ def _carries(hinges: list[Hinge | None], body: int, other: int) -> bool:
     return False
 
 
-def _inside(scene: Scene, saved: np.ndarray) -> np.ndarray:
-    """How many points between saved times are looked at: 1, 3, 7 or 15."""
+def _turning(run: Any, rows: np.ndarray) -> np.ndarray:
+    """By how much bodies turn between saved times [rad], as their angular velocities there tell: poses alone do not
+    show whole turns."""
+    twists = run.mechanism.twists(*run.dynamics.split(np.ascontiguousarray(run.solution.y[rows]))[:2])
+    speed = np.linalg.norm(twists[..., :3], axis=-1).max(axis=1, initial=0.0)
+    return np.maximum(speed[1:], speed[:-1]) * np.abs(np.diff(np.asarray(run.t)[rows]))
+
+
+def _inside(scene: Scene, saved: np.ndarray, turning: np.ndarray) -> np.ndarray:
+    """How many points between saved times are looked at: 1, 3, 7, 15, and more where bodies turn far."""
     alike = np.abs(np.einsum("tbc,tbc->tb", saved[1:, :, :4], saved[:-1, :, :4])).clip(max=1.0)
     turned = 2 * np.arccos(alike)
     moved = np.linalg.norm(np.diff(saved[..., 4:], axis=0), axis=-1) / scene.size
     motion = np.maximum(turned, moved).max(axis=1, initial=0.0)
-    return 2 ** (1 + np.searchsorted(INSIDE, motion)) - 1
+    points = 2 ** (1 + np.searchsorted(INSIDE, motion)) - 1
+    wanted = 2 ** np.ceil(np.log2(turning / ANGLE + 1)).astype(int) - 1
+    room = max(MOST, WORK // max(1, 7 * len(scene.bodies) * len(points)))
+    return np.maximum(points, np.minimum(wanted, room))
 
 
 def _sampled(run: Any, t: np.ndarray, saved: np.ndarray, inside: np.ndarray) -> Samples:

@@ -188,10 +188,11 @@ def _joint(joint: Joint, number: dict[str, int]) -> SceneJoint:
     parent, child = number[joint.parent], number[joint.child]
     axes = []
     for k, screw in enumerate(np.array(joint.screws).reshape(-1, 6)):
-        # the first screw stays on the parent, the last on the child; those in between are drawn on the child
-        on, frame = (parent, joint.parent_frame) if k == 0 else (child, joint.child_frame)
-        place = np.array(frame)
+        # the first screw stays on the parent, the last on the child; those in between are drawn on the child, and so
+        # is what only slides, as the frame on the parent may be far from it
         turns = bool(screw[:3].any())
+        on, frame = (parent, joint.parent_frame) if k == 0 and turns else (child, joint.child_frame)
+        place = np.array(frame)
         direction = screw[:3] if turns else screw[3:]
         point = np.cross(screw[:3], screw[3:]) if turns else np.zeros(3)
         pitch = float(screw[:3] @ screw[3:]) if turns else math.inf

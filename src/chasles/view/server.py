@@ -35,6 +35,7 @@ class Watched:
         self.data: dict[str, Any] = {}
         self.motion: Any = None
         self.looked, self.rows = 0.0, 0
+        self.turn = 0  # counts motions that took the place of others
         self.state: Any = ()
         self.lock = threading.Lock()
 
@@ -93,8 +94,10 @@ class Watched:
             raise NotYetError(f"{self.source} has no saved point yet")
         if self.data and len(run) == self.rows and not ended:
             return
-        if len(run) < self.rows:  # begun anew
+        # begun anew, or at its end looked at all over, as not all of it was seen while it went on
+        if self.motion and (len(run) < self.rows or (ended and self.motion.every > 1)):
             self.motion = None
+            self.turn += 1
         self.motion = self.motion or Motion(scene_of(run))
         self.data, self.rows = run_data(run, self.label, self.motion, ended), len(run)
         if ended:
@@ -126,14 +129,16 @@ class Viewer(ThreadingHTTPServer):
         runs = [watched.first() for watched in self.watched]
         return page_data(runs, live=not all(run["ended"] for run in runs))
 
-    def news(self, have: list[int]) -> dict[str, Any]:
-        """What is new for a page that has so many blocks of each run."""
+    def news(self, have: list[tuple[int, int]]) -> dict[str, Any]:
+        """What is new for a page that has so many blocks of each run, of which motion of it."""
         runs = []
-        for watched, count in zip(self.watched, have, strict=True):
+        for watched, (count, turn) in zip(self.watched, have, strict=True):
             run = watched.look()
+            count = count if turn == watched.turn else 0
             keys = ("span", "ended", "success", "message", "series", "reactions", "certificate")
-            motion = {key: run["motion"][key] for key in ("tolerance", "error", "checked", "saved", "curve")}
+            motion = {key: run["motion"][key] for key in ("tolerance", "error", "checked", "saved", "every", "curve")}
             new = {"blocks": run["motion"]["blocks"][count:], "motion": motion, "hull": run["scene"]["hull"]}
+            new |= {"turn": watched.turn}
             runs.append(new | {key: run[key] for key in keys})
         return {"runs": runs, "live": not all(watched.ended for watched in self.watched)}
 
@@ -153,7 +158,8 @@ class Handler(BaseHTTPRequestHandler):
             elif parts.path == "/data":
                 self.answer(HTTPStatus.OK, "application/json", as_json(self.server.data()))
             elif parts.path == "/news":
-                have = [int(text) for text in parse_qs(parts.query).get("have", [""])[0].split(",")]
+                asked = parse_qs(parts.query).get("have", [""])[0].split(",")
+                have = [(int(count), int(turn)) for count, turn in (text.split(".") for text in asked)]
                 self.answer(HTTPStatus.OK, "application/json", as_json(self.server.news(have)))
             else:
                 self.answer(HTTPStatus.NOT_FOUND, "text/plain", "there is nothing here")

@@ -78,6 +78,19 @@ def test_steps_must_be_given():
         ch.simulate(slow_top(), (0.0, 1.0), SLOW_TURN, SLOW_SPIN, coordinates="absolute", method=ch.Rattle())
 
 
+@pytest.mark.parametrize(
+    ("method", "message"),
+    [
+        (ch.HalfExplicit(), r"rtol=1e-06 has no part in them; give step alone; or give rtol and atol without step"),
+        (ch.GeneralizedAlpha(), r"step=0.1 the steps of GeneralizedAlpha.* are fixed.*without step"),
+        (ch.Rattle(), r"rtol=1e-06 has no part in them; give step alone$"),
+    ],
+)
+def test_a_step_and_tolerances_at_once(method, message):
+    with pytest.raises(ValueError, match=f"^simulate: .*{message}"):
+        run(bruls_top(), 1.0, "SO3xR3", method, 0.1, v=BRULS_SPIN, rtol=1e-6)
+
+
 def test_methods_are_for_absolute_coordinates():
     with pytest.raises(ValueError, match="is for coordinates="):
         ch.simulate(slow_top(), (0.0, 1.0), SLOW_TURN, SLOW_SPIN, method=ch.Rattle(), step=0.1)

@@ -99,3 +99,18 @@ def test_adaptive_runs_of_all_kinds_end(method):
                         events=[ch.Event(lambda t, y, p: t - 1e-3, terminal=True)], **more)  # fmt: skip
     assert begun.t[-1] == pytest.approx(1e-3, abs=1e-9)
     assert ch.simulate(ch.System([]), (0.0, 1.0), **more).success
+
+
+@pytest.mark.parametrize("method", [ch.HalfExplicit(3), ch.GeneralizedAlpha()], ids=str)
+def test_adaptive_runs_end_at_the_end_and_not_with_a_tiny_step(method):
+    """Ends that no sum of steps meets, also backwards; the last two steps share what is left."""
+    for start, end in ((0.0, 1 / 3), (0.1, 0.1 + 0.7 / 3), (1e3, 1e3 + 1 / 7), (0.3, -0.1 / 3)):
+        run = ch.simulate(
+            *(DOUBLE, (start, end)), v=DOUBLE_V, coordinates="absolute", method=method, rtol=1e-4, atol=1e-6,
+            progress=False,
+        )  # fmt: skip
+        steps = np.abs(np.diff(run.t))
+        assert run.success
+        assert (run.t[0], run.t[-1]) == (start, end)
+        assert len(steps) > 5
+        assert steps[-1] > 0.4 * steps[-2]

@@ -12,43 +12,40 @@ products, which is enough up to k = 4; γ_j = Σ_{i≤j} α_i:
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 from numba import carray
 
-from chasles.absolute.entry import mechanism, set_clock, work_parts
 from chasles.absolute.implicit.chart import bracket, move_body, onward, plus
-from chasles.absolute.implicit.layout import (
-    COUNTS,
-    DONE,
-    ITERATIONS,
-    NO_CONVERGENCE,
-    NOT_FINITE,
-    RUNNING,
-    TIMES,
-    work_of,
+from chasles.absolute.implicit.iterate import (
+    KEPT,
+    UNKNOWN,
+    Attempt,
+    Limits,
+    add_multipliers,
+    iterate,
+    size_of_correction,
 )
+from chasles.absolute.implicit.layout import desk_of, vector_of
 from chasles.absolute.implicit.loop import (
     TAIL,
     apply_forces,
+    extent,
     finish_step,
     from_chart,
+    give_up,
     keep_targets,
-    point_size,
     power_to_keep,
     predict_angles,
-    save_point,
-    start_step,
+    set_state,
+    take_steps,
     to_chart,
-    total_size,
-    worst_tile,
 )
-from chasles.absolute.implicit.newton import KEPT, LINEAR, SLOW, correction
-from chasles.absolute.implicit.position import correct_position, displacement, keep_rows
-from chasles.absolute.implicit.structure import structure_of
-from chasles.absolute.kkt import POSE, TWIST, prepare, set_motion
+from chasles.absolute.implicit.newton import LINEAR, Step, correction
+from chasles.absolute.implicit.position import correct_position, displacement, keep_rows, sweeps_for
+from chasles.absolute.implicit.reference import by_reference
 from chasles.absolute.tables import BODY, FIELD, HEAD, SE3
-from chasles.kernel.address import as_integers
 from chasles.kernel.algebra import add, neg, scale
-from chasles.kernel.denormals import flush_denormals, restore_denormals
 from chasles.kernel.policy import kernel, native
 from chasles.kernel.workspace import layout, load6, store6
 from chasles.lie import quaternion, so3
@@ -58,30 +55,53 @@ MOST = 5
 BDF = layout("BDF", steps=1, exact=1, tolerance=1, stiffen=1, alpha=MOST + 1, gamma=MOST)
 
 
+class Backward(NamedTuple):
+    """What the method itself has; increments, velocities and works of the past are newest first."""
+
+    steps: int
+    exact: bool
+    tolerance: float
+    stiffen: int
+    alpha: Any
+    gamma: Any
+    lam: Any
+    zeta: Any
+    past: Any
+    velocities: Any
+    works: Any
+    tail: Any
+    x: Any
+    star: Any
+    new_v: Any
+    new_rate: Any
+
+
 @kernel
-def first_commutators(on_se3, i, n, steps, gamma, x, history):
+def first_commutators(on_se3, i, n, own):
     """h V without ζ."""
+    gamma, x, past = own.gamma, own.x, own.past
     here = load6(x, 6 * i, 0.0)
     total = (scale(gamma[0], here[0]), scale(gamma[0], here[1]))
     newer = here  # the sum of all increments newer than x_l
-    for m in range(steps - 1):
-        past = load6(history, 6 * (m * n + i), 0.0)
-        total = plus(total, gamma[m + 1], past)
-        total = plus(total, -0.5 * gamma[m + 1], bracket(on_se3, newer, past))
-        newer = plus(newer, 1.0, past)
+    for m in range(own.steps - 1):
+        before = load6(past, 6 * (m * n + i), 0.0)
+        total = plus(total, gamma[m + 1], before)
+        total = plus(total, -0.5 * gamma[m + 1], bracket(on_se3, newer, before))
+        newer = plus(newer, 1.0, before)
     return total
 
 
 @kernel
-def exact_logarithms(on_se3, i, n, steps, alpha, x, history):
+def exact_logarithms(on_se3, i, n, own):
     """h V without ζ; the products as quaternions and positions, so that small logarithms stay accurate."""
+    alpha, x = own.alpha, own.x
     here = load6(x, 6 * i, 0.0)
     total = (scale(-alpha[1], here[0]), scale(-alpha[1], here[1]))
     back = neg(here[0])
     unit = quaternion.exp(back)
     place = so3.dexp_apply(back, neg(here[1])) if on_se3 else neg(here[1])
-    for m in range(steps - 1):
-        past = load6(history, 6 * (m * n + i), 0.0)
+    for m in range(own.steps - 1):
+        past = load6(own.past, 6 * (m * n + i), 0.0)
         back = neg(past[0])
         if on_se3:
             place = add(place, quaternion.rotate(unit, so3.dexp_apply(back, neg(past[1]))))
@@ -95,22 +115,102 @@ def exact_logarithms(on_se3, i, n, steps, alpha, x, history):
 
 
 @kernel
-def trial_state(bodies, n, steps, exact, h, alpha, gamma, q, x, star, past, velocities, new_q, new_v, new_rate):
+def trial_state(desk, own, h):
     """Poses, velocities and their derivatives from the increment."""
+    n, x, star, new_v, alpha = desk.tables.n, own.x, own.star, own.new_v, own.alpha
     for i in range(n):
-        on_se3 = bodies[i * BODY.size + BODY.space] == SE3
-        move_body(on_se3, q, i, load6(x, 6 * i, 0.0), new_q)
-        if exact:
-            moved = exact_logarithms(on_se3, i, n, steps, alpha, x, past)
-        else:
-            moved = first_commutators(on_se3, i, n, steps, gamma, x, past)
+        on_se3 = desk.tables.bodies[i * BODY.size + BODY.space] == SE3
+        move_body(on_se3, desk.q, i, load6(x, 6 * i, 0.0), desk.new_q)
+        moved = exact_logarithms(on_se3, i, n, own) if own.exact else first_commutators(on_se3, i, n, own)
         store6(new_v, 6 * i, moved)
         for k in range(6 * i, 6 * i + 6):
-            new_v[k] = (new_v[k] + gamma[0] * (star[k] - x[k])) / h
+            new_v[k] = (new_v[k] + own.gamma[0] * (star[k] - x[k])) / h
             rate = alpha[0] * new_v[k]
-            for m in range(steps):
-                rate += alpha[m + 1] * velocities[6 * n * m + k]
-            new_rate[k] = rate / h
+            for m in range(own.steps):
+                rate += alpha[m + 1] * own.velocities[6 * n * m + k]
+            own.new_rate[k] = rate / h
+
+
+@kernel
+def predict(desk, own, t, h):
+    """x* and x from the past, with ζ as it was."""
+    n, past, v = desk.tables.n, own.past, desk.v
+    for k in range(6 * n):
+        further = 2.0 * past[k] - past[6 * n + k] if own.steps > 2 else past[k] + h * (v[k] - own.velocities[6 * n + k])
+        own.star[k], own.x[k] = further, further
+    keep_rows(desk, t)
+    if desk.tables.gravity[FIELD.regularisation] > 0.0:  # what dependent rows leave open must not add up
+        for k in range(3 * desk.tables.nn):
+            own.zeta[k] = 0.0
+    displacement(desk, own.zeta)
+    for k in range(6 * n):
+        own.star[k] -= desk.a[k]
+
+
+@kernel
+def correct(desk, own, step, iteration, fresh):
+    """One correction of x, λ and ζ."""
+    n, x, gamma = desk.tables.n, own.x, own.gamma
+    trial_state(desk, own, step.h)
+    power = apply_forces(desk, step.t + step.h, desk.new_q, own.new_v)
+    set_state(desk, desk.new_q, own.new_v)
+    off = correction(
+        desk, step, 2, LINEAR, own.stiffen, x, own.new_v, own.new_rate, own.lam,
+        desk.tables.gravity[FIELD.regularisation], fresh,
+    )  # fmt: skip
+    largest, total = size_of_correction(desk)
+    for i in range(n):
+        on_se3, at = desk.tables.bodies[i * BODY.size + BODY.space] == SE3, load6(x, 6 * i, 0.0)
+        e = to_chart(desk, i, load6(desk.d, 6 * i, 0.0))
+        dx = e
+        for m in range(own.steps - 1):
+            twist = bracket(on_se3, load6(own.past, 6 * (m * n + i), 0.0), e)
+            dx = plus(dx, -0.5 * gamma[m + 1] / gamma[0], twist)
+        store6(desk.step, 6 * i, from_chart(desk, i, onward(on_se3, at, dx)))
+        store6(own.new_v, 6 * i, dx)
+    add_multipliers(desk, step.s, own.lam)
+    largest = max(largest, correct_position(desk, step.sweeps, x, own.zeta))
+    for k in range(6 * n):
+        x[k] += own.new_v[k] + desk.d[k]
+        own.star[k] += own.new_v[k]
+    return Attempt(largest, total, off, power)
+
+
+@kernel
+def remember(desk, own):
+    """The step goes to the past."""
+    n, past, velocities, works = desk.tables.n, own.past, own.velocities, own.works
+    for m in range(MOST - 1, 0, -1):
+        works[m] = works[m - 1]
+        for k in range(6 * n):
+            past[6 * n * m + k] = past[6 * n * (m - 1) + k]
+            velocities[6 * n * m + k] = velocities[6 * n * (m - 1) + k]
+    for k in range(6 * n):
+        past[k], velocities[k] = own.x[k], own.new_v[k]
+    works[0] = desk.y[desk.y.shape[0] - 1]
+
+
+@kernel
+def advance(desk, own, t, h):
+    """One step."""
+    far, spin, fastest = extent(desk)
+    predict(desk, own, t, h)
+    predict_angles(desk, t, h, own.tail)
+    kappa = h / own.gamma[0]
+    step = Step(t, h, kappa * kappa, 1.0, kappa, kappa, sweeps_for(abs(h) * spin))
+    goal = max(own.tolerance * abs(h) * fastest, 4e-15 * far)
+    outcome = iterate(correct, desk, own, step, Limits(goal, 1e-11 * far, KEPT, UNKNOWN, 0, far, h * fastest))
+    if not outcome.found:
+        return give_up(desk, 1)
+    keep_targets(desk, desk.left)
+    power = outcome.power + power_to_keep(desk, desk.plan.nodes, own.lam, desk.left)
+    trial_state(desk, own, h)
+    remember(desk, own)
+    work = h * power
+    for m in range(own.steps):
+        work -= own.alpha[m + 1] * own.works[m]
+    finish_step(desk, work / own.alpha[0] - own.works[0], own.new_v, own.tail)
+    return True
 
 
 @native
@@ -119,139 +219,19 @@ def bliedf(
     every, saved_t_at, saved_y_at,
 ):  # fmt: skip
     """Take up to `limit` steps. Memory: the point y, λ, ζ, increments, velocities, works of the past, the tail."""
-    whole, p, packed = carray(as_integers(p_at), (p_size,)), carray(p_at, (p_size,)), carray(e_at, (e_size,))
-    tables, structure = mechanism(whole, p), structure_of(packed)
-    bodies, tiles, constants, n, nt, nn = tables[0], tables[1], tables[10], tables[12], tables[13], tables[14]
-    nodes, unmeasured, n_nodes = structure[1], structure[8], structure[9]
-    parameters, size = carray(parameters_at, (BDF.size,)), point_size(whole)
-    steps, exact, tolerance = int(parameters[BDF.steps]), parameters[BDF.exact] != 0.0, parameters[BDF.tolerance]
-    alpha, gamma = parameters[BDF.alpha : BDF.gamma], parameters[BDF.gamma :]
-    stiffen = int(parameters[BDF.stiffen])
-    first = size + 3 * n_nodes + 3 * nn
-    second = first + 6 * n * MOST
-    third = second + 6 * n * MOST
-    memory = carray(memory_at, (third + MOST + TAIL + whole[HEAD.n_angles],))
-    counts, history = carray(counts_at, (COUNTS.size,)), carray(history_at, (2 * ITERATIONS,))
-    times = carray(times_at, (TIMES.size,))
-    own, old, left, blocks, matrix, factors, f, d, g, new_q, wrenches, room, weights, vectors = work_of(
-        whole, packed, carray(work_at, (total_size(whole, packed),))
+    desk = by_reference(desk_of(p_at, p_size, e_at, e_size, memory_at, work_at, counts_at, history_at, times_at))
+    parameters, past = carray(parameters_at, (BDF.size,)), 6 * desk.tables.n * MOST
+    a = desk.y.shape[0]
+    b = a + 3 * desk.plan.n_nodes
+    c = b + 3 * desk.tables.nn
+    d = c + past
+    e = d + past
+    f = e + MOST
+    memory = carray(memory_at, (f + TAIL + desk.whole[HEAD.n_angles],))
+    own = Backward(
+        *(int(parameters[BDF.steps]), parameters[BDF.exact] != 0.0, parameters[BDF.tolerance]),
+        *(int(parameters[BDF.stiffen]), parameters[BDF.alpha : BDF.gamma], parameters[BDF.gamma :]),
+        *(memory[a:b], memory[b:c], memory[c:d], memory[d:e], memory[e:f], memory[f:]),
+        *(vector_of(desk, 0), vector_of(desk, 1), vector_of(desk, 2), vector_of(desk, 3)),
     )
-    motion, rows, kept_matrix, kept_factors, b, a, step = work_parts(whole, own)
-    y, lam, zeta = memory[:size], memory[size : size + 3 * n_nodes], memory[size + 3 * n_nodes : first]
-    past, velocities, works, tail = (
-        memory[first:second],
-        memory[second:third],
-        memory[third : third + MOST],
-        memory[third + MOST :],
-    )
-    q, v = y[: POSE * n], y[POSE * n : (POSE + TWIST) * n]
-    x, star, new_v, new_rate = (
-        vectors[: 6 * n],
-        vectors[6 * n : 12 * n],
-        vectors[12 * n : 18 * n],
-        vectors[18 * n : 24 * n],
-    )
-    regular = tables[11][FIELD.regularisation]
-    before = flush_denormals()
-    counts[COUNTS.status] = RUNNING
-    for _ in range(limit):
-        t, h, last = start_step(counts, times, total)
-        kappa = h / gamma[0]
-        s = kappa * kappa
-        far, fastest, spin = 1.0, 0.0, 0.0
-        for i in range(n):
-            for k in range(3):
-                far = max(far, abs(q[POSE * i + 4 + k]))
-                spin = max(spin, abs(v[6 * i + k]))
-        for k in range(6 * n):
-            star[k] = 2.0 * past[k] - past[6 * n + k] if steps > 2 else past[k] + h * (v[k] - velocities[6 * n + k])
-            x[k] = star[k]
-            fastest = max(fastest, abs(v[k]))
-        set_clock(whole, own, t, y, (POSE + TWIST) * n)
-        set_motion(bodies, n, q, v, motion)
-        prepare(tiles, constants, nt, motion, rows)
-        keep_rows(tables, rows, old, weights, kept_matrix, kept_factors)
-        if regular > 0.0:  # what dependent rows leave open must not add up
-            for k in range(3 * nn):
-                zeta[k] = 0.0
-        displacement(tables, old, weights, q, zeta, a)
-        for k in range(6 * n):
-            star[k] -= a[k]
-        predict_angles(whole, p, tables, own, t, h, y, motion, tail)
-        turned = abs(h) * spin
-        sweeps = 1 if turned < 0.01 else 2 if turned < 0.1 else 3
-        goal, previous, found, power = max(tolerance * abs(h) * fastest, 4e-15 * far), 1e300, False, 0.0
-        fresh = True
-        for iteration in range(ITERATIONS):
-            trial_state(bodies, n, steps, exact, h, alpha, gamma, q, x, star, past, velocities, new_q, new_v, new_rate)
-            power = apply_forces(whole, p, t + h, new_q, new_v, wrenches, room)
-            set_motion(bodies, n, new_q, new_v, motion)
-            prepare(tiles, constants, nt, motion, rows)
-            off = correction(
-                t + h, tables, structure, whole, p, packed, stiffen, fresh, 2, LINEAR, s, 1.0, kappa, kappa, x,
-                new_rate, lam, new_q, new_v, motion, rows, left, blocks, matrix, factors, f, d, g, wrenches, room,
-                regular,
-            )  # fmt: skip
-            largest, total_sum = 0.0, 0.0
-            for i in range(n):
-                on_se3, at = bodies[i * BODY.size + BODY.space] == SE3, load6(x, 6 * i, 0.0)
-                e = to_chart(bodies, i, motion, load6(d, 6 * i, 0.0))
-                dx = e
-                for m in range(steps - 1):
-                    twist = bracket(on_se3, load6(past, 6 * (m * n + i), 0.0), e)
-                    dx = plus(dx, -0.5 * gamma[m + 1] / gamma[0], twist)
-                for k in range(6):
-                    largest = max(largest, abs(d[6 * i + k]))
-                    total_sum += d[6 * i + k]
-                store6(step, 6 * i, from_chart(bodies, i, motion, onward(on_se3, at, dx)))
-                store6(new_v, 6 * i, dx)
-            for k in range(3 * n_nodes):
-                lam[k] += g[k] / s
-            correct = correct_position(
-                tables, unmeasured, sweeps, q, x, motion, rows, old, weights, kept_factors, b, kept_matrix, step, zeta,
-                a, d,
-            )  # fmt: skip
-            for k in range(6 * n):
-                x[k] += new_v[k] + d[k]
-                star[k] += new_v[k]
-            largest = max(largest, correct)
-            counts[COUNTS.iterations] += 1
-            counts[COUNTS.tried] = iteration + 1
-            history[iteration], history[ITERATIONS + iteration] = largest / abs(h), off
-            if not abs(total_sum) < 1e300:
-                counts[COUNTS.status] = NOT_FINITE
-                break
-            contraction = largest / previous if previous < 1e299 else 0.0
-            previous, fresh = largest, contraction > SLOW
-            if largest < goal or (iteration > 0 and largest * min(max(contraction, KEPT), 1.0) < 0.1 * goal):
-                found = True
-                break
-            if iteration > 1 and contraction > 0.5 and largest < 1e-11 * far:  # rounding of absolute positions
-                found = True
-                break
-        if not found:
-            if counts[COUNTS.status] == RUNNING:
-                counts[COUNTS.status] = NO_CONVERGENCE
-            counts[COUNTS.worst], counts[COUNTS.level] = worst_tile(tiles, nt, nodes, g), 1
-            break
-        keep_targets(whole, tables, motion, rows, left)
-        power += power_to_keep(whole, tables, nodes, lam, left)
-        trial_state(bodies, n, steps, exact, h, alpha, gamma, q, x, star, past, velocities, new_q, new_v, new_rate)
-        for m in range(MOST - 1, 0, -1):
-            works[m] = works[m - 1]
-            for k in range(6 * n):
-                past[6 * n * m + k] = past[6 * n * (m - 1) + k]
-                velocities[6 * n * m + k] = velocities[6 * n * (m - 1) + k]
-        for k in range(6 * n):
-            past[k], velocities[k] = x[k], new_v[k]
-        works[0] = y[size - 1]
-        total_work = h * power
-        for m in range(steps):
-            total_work -= alpha[m + 1] * works[m]
-        finish_step(whole, p, tables, total_work / alpha[0] - y[size - 1], new_q, new_v, y, motion, rows, tail)
-        counts[COUNTS.step] += 1
-        save_point(counts, times, total, every, y, saved_t_at, saved_y_at)
-        if last:
-            counts[COUNTS.status] = DONE
-            break
-    restore_denormals(before)
+    take_steps(advance, desk, by_reference(own), limit, total, every, saved_t_at, saved_y_at)

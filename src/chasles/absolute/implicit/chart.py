@@ -6,7 +6,7 @@ part is a displacement in space and brackets are those of the angular parts.
 
 from __future__ import annotations
 
-from chasles.kernel.algebra import add, add_scaled, cross, motion_cross, mul, neg, sub
+from chasles.kernel.algebra import add, add_scaled, cross, motion_cross, mul, mul_t, neg, sub
 from chasles.kernel.policy import kernel
 from chasles.kernel.workspace import load3, store3
 from chasles.lie import quaternion, se3, so3
@@ -75,3 +75,19 @@ def lift_rate(on_se3, x, dx, ddx):
     """The derivative of `lift` in time: ddx - [x, ddx]/2 + ([dx, [x, dx]] + [x, [x, ddx]])/6."""
     last = bracket(on_se3, dx, bracket(on_se3, x, dx))
     return plus(lift(on_se3, x, ddx), 1 / 6, last)
+
+
+@kernel
+def pulled_back(on_se3, x, p):
+    """dexpinv_xᵀ p."""
+    if on_se3:
+        A, B, _ = se3.dexpinv(x)
+        return add(mul_t(A, p[0]), mul_t(B, p[1])), mul_t(A, p[1])
+    return so3.dexpinv_apply(neg(x[0]), p[0]), p[1]
+
+
+@kernel
+def rotation_at(q, i):
+    """Rotation matrix of body i."""
+    at = POSE * i
+    return quaternion.to_matrix((q[at], q[at + 1], q[at + 2], q[at + 3]))

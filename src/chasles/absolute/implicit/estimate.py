@@ -1,20 +1,18 @@
-"""Sizes of errors of a step relative to the tolerance, and projections onto the constraints with a factor at hand."""
+"""Sizes of errors of a step relative to the tolerance, and what of an error the constraints leave."""
 
 from __future__ import annotations
 
 from chasles.absolute.factor import solve
-from chasles.absolute.implicit.position import release_rotors
+from chasles.absolute.implicit.reference import value_of
+from chasles.absolute.implicit.velocity import release_rotors
 from chasles.absolute.kkt import POSE, add_jacobian_times, respond
 from chasles.absolute.tables import BODY, SE3
-from chasles.constraint.rows import MOTION
-from chasles.constraint.special import add_target_speeds
 from chasles.kernel.algebra import mul, mul_t
 from chasles.kernel.lanes import sqrt
 from chasles.kernel.policy import kernel
 from chasles.kernel.workspace import load3, store3
 from chasles.lie import quaternion
 
-SWEEPS = 4  # of a projection of velocities, at most
 TINY = 1e-14  # the least tolerance: what is zero but for rounding must not be compared with zero
 
 
@@ -54,49 +52,20 @@ def into_space(bodies, n, q, e, back):
 
 
 @kernel
-def tangent_part(tables, rows, weights, factors, q, b, a, e):
-    """Remove from e (in the algebra, at the poses q) what the constraints would, in the metric of the factor."""
-    bodies, tiles, nodes, incidences, _, column, row, _, _, _, _, _, n, nt, nn, _ = tables
-    into_space(bodies, n, q, e, False)
+def tangent_part(desk, e):
+    """Remove from e (in the algebra, at the begin of the step) what the constraints would, in the metric of the kept
+    factor."""
+    bodies, tiles, nodes, incidences, _, column, row, _, _, _, _, _, n, nt, nn, _ = value_of(desk.tables)
+    a, b = desk.a, desk.b
+    into_space(bodies, n, desk.q, e, False)
     for k in range(3 * nn):
         b[k] = 0.0
     for k in range(6 * n):
         a[k] = 0.0
-    add_jacobian_times(bodies, tiles, nodes, incidences, n, rows, e, b, -1.0, True)
+    add_jacobian_times(bodies, tiles, nodes, incidences, n, desk.old, e, b, -1.0, True)
     release_rotors(tiles, nodes, nt, b)
-    solve(nn, column, row, factors, b)
-    respond(bodies, tiles, nodes, incidences, weights, n, rows, b, a)
+    solve(nn, column, row, desk.kept_factors, b)
+    respond(bodies, tiles, nodes, incidences, desk.weights, n, desk.old, b, a)
     for k in range(6 * n):
         e[k] += a[k]
-    into_space(bodies, n, q, e, True)
-
-
-@kernel
-def project_velocity(tables, motion, rows, weights, factors, b, a, q, v):
-    """Velocities onto J V = target at the poses q, whose rows are at hand, with a factor of poses nearby."""
-    bodies, tiles, nodes, incidences, _, column, row, _, _, _, constants, _, n, nt, nn, _ = tables
-    into_space(bodies, n, q, v, False)
-    fastest = 0.0
-    for k in range(6 * n):
-        fastest = max(fastest, abs(v[k]))
-    for _ in range(SWEEPS):
-        for i in range(n):  # what rotors ask for is how they move
-            store3(motion, i * MOTION.size + MOTION.spin, load3(v, 6 * i, 0.0))
-            store3(motion, i * MOTION.size + MOTION.velocity, load3(v, 6 * i + 3, 0.0))
-        for k in range(3 * nn):
-            b[k] = 0.0
-        for k in range(6 * n):
-            a[k] = 0.0
-        add_jacobian_times(bodies, tiles, nodes, incidences, n, rows, v, b, -1.0, True)
-        add_target_speeds(tiles, constants, nodes, nt, motion, rows, b, 1.0)
-        release_rotors(tiles, nodes, nt, b)
-        off = 0.0
-        for k in range(3 * nn):
-            off = max(off, abs(b[k]))
-        if not off > 1e-15 * fastest:
-            break
-        solve(nn, column, row, factors, b)
-        respond(bodies, tiles, nodes, incidences, weights, n, rows, b, a)
-        for k in range(6 * n):
-            v[k] += a[k]
-    into_space(bodies, n, q, v, True)
+    into_space(bodies, n, desk.q, e, True)

@@ -14,7 +14,7 @@ from chasles.absolute.implicit.joint_stiffness import gives_way, stiffen_joint
 from chasles.absolute.implicit.saddle import BLOCK
 from chasles.absolute.implicit.stiffness import twice_crossed
 from chasles.absolute.implicit.structure import HEAD as PLAN
-from chasles.absolute.implicit.structure import structure_of
+from chasles.absolute.implicit.structure import plan_of
 from chasles.absolute.kkt import POSE, TWIST
 from chasles.absolute.tables import BODY, HEAD, SE3, part_of
 from chasles.constraint.rows import IDENTITY
@@ -165,8 +165,8 @@ def stiffen_law(t, table, line, values, states, spare, room, on_se3, s, ratio, b
 def stiffen(t, s, ratio, p_at, p_size, e_at, e_size, q_at, v_at, blocks_at, matrix_at, spare_at, room_at):
     """Add s ∂(-Q)/∂d of all forces to the blocks of the bodies, and couplings to the matrix."""
     whole, p, packed = carray(as_integers(p_at), (p_size,)), carray(p_at, (p_size,)), carray(e_at, (e_size,))
-    structure = structure_of(packed)
-    slots, coupled = structure[2], structure[7]
+    plan = plan_of(packed)
+    slots, coupled = plan.slots, plan.coupled
     n = whole[HEAD.n_bodies]
     bodies = part_of(whole, whole, HEAD.bodies, HEAD.tiles)
     table, values = part_of(whole, whole, HEAD.table, HEAD.values), part_of(p, whole, HEAD.values, HEAD.joints)

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-import numpy as np
+from typing import Any, NamedTuple
 
-from chasles.absolute.entry import work_size
+import numpy as np
+from numba import carray
+
+from chasles.absolute.entry import mechanism, work_parts, work_size
 from chasles.absolute.implicit.saddle import BLOCK
 from chasles.absolute.implicit.structure import HEAD as PLAN
-from chasles.absolute.implicit.structure import Structure
+from chasles.absolute.implicit.structure import Structure, plan_of
+from chasles.absolute.kkt import POSE, TWIST
 from chasles.absolute.mechanism import AbsoluteMechanism
 from chasles.absolute.tables import HEAD, MASS
 from chasles.constraint.rows import ROWS
 from chasles.force.table import FORCES, MOVING, SCRATCH
+from chasles.kernel.address import as_integers
 from chasles.kernel.policy import kernel
 from chasles.kernel.workspace import layout
 
@@ -21,6 +26,64 @@ COUNTS = layout("COUNTS", step=1, rows=1, status=1, evaluations=1, iterations=1,
 RUNNING, DONE, NOT_FINITE, NO_CONVERGENCE = range(4)
 ITERATIONS = 40  # in a step, at most
 TIMES = layout("TIMES", start=1, end=1, step=1, last=1)
+
+
+class Tables(NamedTuple):
+    """What `entry.mechanism` returns, with names."""
+
+    bodies: Any
+    tiles: Any
+    nodes: Any
+    incidences: Any
+    slots: Any
+    column: Any
+    row: Any
+    first: Any
+    operations: Any
+    masses: Any
+    constants: Any
+    gravity: Any
+    n: int  # bodies
+    nt: int  # tiles
+    nn: int  # nodes
+    nm: int  # tiles of the matrix
+
+
+class Desk(NamedTuple):
+    """What the loops of all methods have at hand. A method may use an array for something else while it is free."""
+
+    whole: Any  # the packed mechanism: as integers, as numbers, its tables
+    p: Any
+    tables: Any
+    packed: Any  # the packed structure of the equations, and its parts
+    plan: Any
+    counts: Any
+    history: Any
+    times: Any
+    y: Any  # the point at the begin of the step, its poses and velocities
+    q: Any
+    v: Any
+    work: Any  # workspace of the mechanism's own functions, and its parts
+    motion: Any
+    rows: Any
+    kept_matrix: Any
+    kept_factors: Any
+    b: Any  # three numbers a node of the mechanism's own elimination
+    a: Any  # six numbers a body
+    step: Any  # the same
+    old: Any  # rows of another point
+    left: Any  # rows, or what J V of the tiles must be
+    blocks: Any
+    matrix: Any
+    factors: Any
+    f: Any
+    d: Any
+    g: Any
+    new_q: Any
+    wrenches: Any
+    room: Any  # of the forces
+    weights: Any  # of positions that are corrected: a metric
+    vectors: Any  # of the method: six numbers a body each
 
 
 @kernel
@@ -35,10 +98,16 @@ def room_of_forces(whole):
     return MOVING.size * (whole[HEAD.n_bodies] + 1) + SCRATCH + 2 if has_forces(whole) else 0
 
 
+@kernel
+def point_size(whole):
+    """Numbers in a point: (central poses, velocities, counted angles, work of the forces)."""
+    return (POSE + TWIST) * whole[HEAD.n_bodies] + whole[HEAD.n_angles] + 1
+
+
 @kernel(allocates=True)
-def work_of(whole, packed, work):
-    """The parts of the workspace: that of the mechanism's own functions; old rows, left rows, blocks, matrix, factors,
-    f, d, g, q, wrenches, room of the forces, weights, and vectors of six numbers a body in one piece."""
+def desk_of(p_at, p_size, e_at, e_size, memory_at, work_at, counts_at, history_at, times_at):
+    """All of it from addresses. The workspace is `total_work` long."""
+    whole, p, packed = carray(as_integers(p_at), (p_size,)), carray(p_at, (p_size,)), carray(e_at, (e_size,))
     n, nt = whole[HEAD.n_bodies], whole[HEAD.n_tiles]
     nn, lower = packed[PLAN.n_nodes], packed[PLAN.n_lower]
     a = work_size(whole)
@@ -54,10 +123,24 @@ def work_of(whole, packed, work):
     k = j + 6 * n
     m = k + room_of_forces(whole)
     o = m + MASS.size * n
-    return (
-        *(work[:a], work[a:b], work[b:c], work[c:d], work[d:e], work[e:f], work[f:g], work[g:h], work[h:i]),
-        *(work[i:j], work[j:k], work[k:m], work[m:o], work[o : o + 6 * n * packed[PLAN.vectors]]),
+    end = o + 6 * n * packed[PLAN.vectors]
+    tables = Tables(*mechanism(whole, p))
+    work, y = carray(work_at, (end,)), carray(memory_at, (point_size(whole),))
+    return Desk(  # type: ignore[call-arg]  # the number of parts is not known to the checker
+        *(whole, p, tables, packed, plan_of(packed)),
+        *(carray(counts_at, (COUNTS.size,)), carray(history_at, (2 * ITERATIONS,)), carray(times_at, (TIMES.size,))),
+        *(y, y[: POSE * n], y[POSE * n : (POSE + TWIST) * n], work[:a]),
+        *work_parts(whole, work[:a]),
+        *(work[a:b], work[b:c], work[c:d], work[d:e], work[e:f], work[f:g], work[g:h], work[h:i]),
+        *(work[i:j], work[j:k], work[k:m], work[m:o], work[o:]),
     )
+
+
+@kernel(allocates=True)
+def vector_of(desk, k):
+    """A vector of the method, six numbers a body."""
+    size = 6 * desk.tables.n
+    return desk.vectors[size * k : size * (k + 1)]
 
 
 def total_work(mechanism: AbsoluteMechanism, structure: Structure) -> int:

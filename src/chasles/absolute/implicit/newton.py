@@ -8,12 +8,15 @@ The constraints are those of positions (index 3) or of velocities (stabilised in
 
 from __future__ import annotations
 
-from chasles.absolute.implicit.position import release_rotors
+from typing import NamedTuple
+
+from chasles.absolute.implicit.iterate import add_multipliers, size_of_residual
 from chasles.absolute.implicit.saddle import clear_matrix, factorise_saddle, plus_diagonal, pushed_by, solve_saddle
 from chasles.absolute.implicit.stiffness import body_block
+from chasles.absolute.implicit.velocity import release_rotors
 from chasles.absolute.implicit.velocity_rows import velocity_rows
 from chasles.absolute.kkt import add_jacobian_times, each, times
-from chasles.absolute.redundant import MOST, regularise
+from chasles.absolute.redundant import MOST
 from chasles.absolute.tables import BODY, MASS, PAIR, SE3
 from chasles.constraint.rows import IDENTITY, MOTION, ROTOR, ROWS, TILE
 from chasles.constraint.special import add_target_speeds, evaluate_rate
@@ -25,8 +28,18 @@ from chasles.lie import se3, so3
 
 LINEAR, IN_POSITION, IN_VELOCITY = range(3)
 ENOUGH = 1e-3  # of the residual, when rows that depend on others are refined
-SLOW = 0.03  # a correction that is not smaller than the one before it by this factor asks for new factors
-KEPT = 0.01  # how much smaller a correction with kept factors is than the one before it, at best
+
+
+class Step(NamedTuple):
+    """A step of a method: its begin and length, the numbers above, and sweeps to correct positions."""
+
+    t: float
+    h: float
+    s: float
+    cm: float
+    cc: float
+    kappa: float
+    sweeps: int
 
 
 @kernel
@@ -50,72 +63,80 @@ def chart_block(on_se3, x, v, form, kappa):
 
 
 @kernel
-def motion_residual(bodies, tiles, nodes, incidences, masses, gravity, i, motion, rate, wrenches, rows, lam):
+def motion_residual(desk, i, rate, lam):
     """M V' + gyroscopic terms - forces + Jᵀ λ of body i: (torque in the body, force in space)."""
+    masses, gravity, motion = desk.tables.masses, desk.tables.gravity, desk.motion
     m, at = i * MASS.size, i * MOTION.size
     w, theta, mass = load3(motion, at + MOTION.spin, 0.0), load3(masses, m + MASS.moments, 0.0), masses[m + MASS.mass]
     linear = load3(rate, 6 * i + 3, 0.0)
-    if bodies[i * BODY.size + BODY.space] == SE3:
+    if desk.tables.bodies[i * BODY.size + BODY.space] == SE3:
         linear = mul(load9(motion, at + MOTION.rotation, 0.0), linear)
     linear = sub(add(linear, load3(motion, at + MOTION.transport, 0.0)), (gravity[0], gravity[1], gravity[2]))
-    torque, force = pushed_by(bodies, tiles, nodes, incidences, i, rows, lam)
+    torque, force = pushed_by(desk, i, desk.rows, lam)
     torque = add(torque, add(each(theta, load3(rate, 6 * i, 0.0)), cross(w, each(theta, w))))
-    torque = sub(torque, load3(wrenches, 6 * i, 0.0))
-    return torque, sub(add_scaled(force, mass, linear), load3(wrenches, 6 * i + 3, 0.0))
+    torque = sub(torque, load3(desk.wrenches, 6 * i, 0.0))
+    return torque, sub(add_scaled(force, mass, linear), load3(desk.wrenches, 6 * i + 3, 0.0))
 
 
 @kernel
-def velocity_residual(bodies, tiles, constants, nodes, incidences, n, nt, motion, rows, factor, g):
+def velocity_residual(desk, factor):
     """g = factor (J V - target)."""
-    for i in range(n):
-        at, first = i * MOTION.size, bodies[i * BODY.size + BODY.first]
+    tables, nodes, motion, rows, g = desk.tables, desk.plan.nodes, desk.motion, desk.rows, desk.g
+    for k in range(3 * desk.plan.n_nodes):
+        g[k] = 0.0
+    for i in range(tables.n):
+        at, first = i * MOTION.size, tables.bodies[i * BODY.size + BODY.first]
         spin, velocity = load3(motion, at + MOTION.spin, 0.0), load3(motion, at + MOTION.velocity, 0.0)
-        for e in range(first, first + bodies[i * BODY.size + BODY.count]):
-            tile = incidences[PAIR * e]
-            speed = times(tiles, rows, tile, incidences[PAIR * e + 1], spin, velocity)
+        for e in range(first, first + tables.bodies[i * BODY.size + BODY.count]):
+            tile = tables.incidences[PAIR * e]
+            speed = times(tables.tiles, rows, tile, tables.incidences[PAIR * e + 1], spin, velocity)
             add3(g, 3 * nodes[tile], scale(factor, speed))
-    add_target_speeds(tiles, constants, nodes, nt, motion, rows, g, -factor)
+    add_target_speeds(tables.tiles, tables.constants, nodes, tables.nt, motion, rows, g, -factor)
 
 
 @kernel
-def refine(tables, structure, s, first, rows, left, blocks, matrix, factors, f, g, d, lam):
+def position_residual(desk):
+    """g = minus the residuals of positions."""
+    for k in range(3 * desk.plan.n_nodes):
+        desk.g[k] = 0.0
+    for j in range(desk.tables.nt):
+        store3(desk.g, 3 * desk.plan.nodes[j], scale(-1.0, load3(desk.rows, j * ROWS.size + ROWS.residual, 0.0)))
+
+
+@kernel
+def refine(desk, s, first, left, lam):
     """Sweeps against the equations that are not regularised, until the rows near singular ones have converged, too.
 
     λ gets what g has when a sweep begins. f is used up.
     """
-    bodies, tiles, incidences, n, nt = tables[0], tables[1], tables[3], tables[12], tables[13]
-    nodes, n_nodes, before = structure[1], structure[9], 1e300
+    tables, nodes, f, g, d, before = desk.tables, desk.plan.nodes, desk.f, desk.g, desk.d, 1e300
     for _ in range(MOST):
-        for k in range(3 * n_nodes):
-            lam[k] += g[k] / s
-            g[k] = 0.0
-        for j in range(nt):
-            store3(g, 3 * nodes[j], scale(-1.0, load3(rows, j * ROWS.size + ROWS.residual, 0.0)))
-        add_jacobian_times(bodies, tiles, nodes, incidences, n, rows, d, g, -1.0, True)
-        release_rotors(tiles, nodes, nt, g)  # which are not regularised
-        off = 0.0
-        for k in range(3 * n_nodes):
-            off = max(off, abs(g[k]))
+        add_multipliers(desk, s, lam)
+        position_residual(desk)
+        add_jacobian_times(tables.bodies, tables.tiles, nodes, tables.incidences, tables.n, desk.rows, d, g, -1.0, True)
+        release_rotors(tables.tiles, nodes, tables.nt, g)  # which are not regularised
+        off = size_of_residual(desk)
         if off <= ENOUGH * first or off > 0.9 * before:
-            for k in range(3 * n_nodes):
+            for k in range(3 * desk.plan.n_nodes):
                 g[k] = 0.0
             return
         before = off
-        for k in range(6 * n):
+        for k in range(6 * tables.n):
             f[k] = 0.0
-        solve_saddle(bodies, tiles, incidences, structure, n, left, rows, blocks, matrix, factors, f, g, f)
-        for k in range(6 * n):
+        solve_saddle(desk, left, desk.rows, f)
+        for k in range(6 * tables.n):
             d[k] += f[k]
 
 
 @kernel
-def rotor_residual(bodies, tiles, constants, nodes, nt, motion, rate, rows, lam, s, g):
+def rotor_residual(desk, rate, lam, s):
     """Of rotors g = s (λ - J V' + rate); returns how many there are."""
+    bodies, tiles, nodes, motion, rows = desk.tables.bodies, desk.tables.tiles, desk.plan.nodes, desk.motion, desk.rows
     count = 0
-    for j in range(nt):
+    for j in range(desk.tables.nt):
         if tiles[j * TILE.size + TILE.kinds] == ROTOR:
             count += 1
-            evaluate_rate(tiles, constants, j, motion, rows)
+            evaluate_rate(tiles, desk.tables.constants, j, motion, rows)
             value = lam[3 * nodes[j]] + rows[j * ROWS.size + ROWS.rate]
             for side in range(2):
                 i = tiles[j * TILE.size + TILE.first + side]
@@ -124,73 +145,72 @@ def rotor_residual(bodies, tiles, constants, nodes, nt, motion, rate, rows, lam,
                     if bodies[i * BODY.size + BODY.space] == SE3:
                         linear = mul(load9(motion, i * MOTION.size + MOTION.rotation, 0.0), linear)
                     value -= times(tiles, rows, j, side, load3(rate, 6 * i, 0.0), linear)[0]
-            g[3 * nodes[j]] = s * value
+            desk.g[3 * nodes[j]] = s * value
     return count
 
 
 @kernel
-def rotor_rows(tiles, nt, rows, factor, copied, left):
+def rotor_rows(desk, factor, copied):
     """Left rows of rotors, whose equations are of accelerations; the others are those of positions, or `left` has
     them."""
-    for j in range(nt):
-        rotor = tiles[j * TILE.size + TILE.kinds] == ROTOR
+    for j in range(desk.tables.nt):
+        rotor = desk.tables.tiles[j * TILE.size + TILE.kinds] == ROTOR
         if rotor or not copied:
             for k in range(j * ROWS.size + ROWS.first_angular, (j + 1) * ROWS.size):
-                left[k] = factor * rows[k] if rotor else rows[k]
+                desk.left[k] = factor * desk.rows[k] if rotor else desk.rows[k]
 
 
 @kernel
-def correction(
-    t, tables, structure, whole, p, packed, stiffen, fresh, index, form, s, cm, cc, kappa, x, rate, lam, q, v,
-    motion, rows, left, blocks, matrix, factors, f, d, g, wrenches, room, regular,
-):  # fmt: skip
-    """d and, in g, s times the correction of λ, with rows at hand; returns the size of the constraints' residual.
-    regular: weight of the regularisation, zero if no rows depend on others.
-
-    If not `fresh`, with the factors of the iteration before: within a step they hardly change.
-    """
-    bodies, tiles, _, incidences, _, _, _, _, _, masses, constants, gravity, n, nt, _, _ = tables
-    places, nodes, n_nodes, n_lower = structure[0], structure[1], structure[9], structure[10]
-    worst = 0.0
-    fresh = fresh or regular > 0.0  # rows that depend on others need factors of their own
-    for k in range(3 * n_nodes):
-        g[k] = 0.0
-    if fresh:
-        clear_matrix(tiles, nodes, nt, n_nodes + 2 * n_lower, matrix)
-        if regular > 0.0:  # the iterations, which sum up λ, are the refinement
-            regularise(bodies, tiles, incidences, nodes, masses, n, rows, regular / cm, matrix)
-    for i in range(n):
-        on_se3 = bodies[i * BODY.size + BODY.space] == SE3
-        torque, force = motion_residual(
-            bodies, tiles, nodes, incidences, masses, gravity, i, motion, rate, wrenches, rows, lam
-        )
-        store3(f, 6 * i, scale(-s, torque))
-        store3(f, 6 * i + 3, scale(-s, force))
+def motion_equations(desk, step, form, stiffen, x, v, rate, lam, fresh):
+    """f and, if `fresh`, the blocks of all bodies and what forces add to them."""
+    tables, s = desk.tables, step.s
+    for i in range(tables.n):
+        torque, force = motion_residual(desk, i, rate, lam)
+        store3(desk.f, 6 * i, scale(-s, torque))
+        store3(desk.f, 6 * i + 3, scale(-s, force))
         if fresh:
-            A, B = chart_block(on_se3, load6(x, 6 * i, 0.0), load6(v, 6 * i, 0.0), form, kappa)
-            acceleration = load3(rate, 6 * i + 3, 0.0)
+            on_se3 = tables.bodies[i * BODY.size + BODY.space] == SE3
+            A, B = chart_block(on_se3, load6(x, 6 * i, 0.0), load6(v, 6 * i, 0.0), form, step.kappa)
             body_block(
-                bodies, places, tiles, constants, nodes, incidences, masses, i, motion, acceleration, lam, cm, cc, s,
-                A, B, blocks,
+                tables.bodies, desk.plan.places, tables.tiles, tables.constants, desk.plan.nodes, tables.incidences,
+                tables.masses, i, desk.motion, load3(rate, 6 * i + 3, 0.0), lam, step.cm, step.cc, s, A, B, desk.blocks,
             )  # fmt: skip
     if fresh and stiffen != 0:
-        invoke(stiffen, t, s, 1.0 / kappa, p, p.shape[0], packed, packed.shape[0], q, v, blocks, matrix, d, room)
-    if index == 2:
-        velocity_residual(bodies, tiles, constants, nodes, incidences, n, nt, motion, rows, -kappa, g)
-        if fresh:
-            velocity_rows(bodies, tiles, constants, nt, motion, rows, kappa, left)
-    else:
-        for j in range(nt):
-            store3(g, 3 * nodes[j], scale(-1.0, load3(rows, j * ROWS.size + ROWS.residual, 0.0)))
-    for k in range(3 * n_nodes):
-        worst = max(worst, abs(g[k]))
-    rotors = rotor_residual(bodies, tiles, constants, nodes, nt, motion, rate, rows, lam, s, g)
-    if fresh and rotors > 0:
-        rotor_rows(tiles, nt, rows, cm, index == 2, left)
-    used = left if index == 2 or rotors > 0 else rows
+        p, packed = desk.p, desk.packed
+        invoke(
+            stiffen, step.t + step.h, s, 1.0 / step.kappa, p, p.shape[0], packed, packed.shape[0], desk.new_q, v,
+            desk.blocks, desk.matrix, desk.d, desk.room,
+        )  # fmt: skip
+
+
+@kernel
+def correction(desk, step, index, form, stiffen, x, v, rate, lam, weight, fresh):
+    """d and, in g, s times the correction of λ, with rows at hand; returns the size of the constraints' residual.
+
+    stiffen: address of the forces' derivatives, or 0. weight: of the regularisation, zero if no rows depend on others.
+    If not `fresh`, with the factors of the iteration before: within a step they hardly change.
+    """
+    tables, rows = desk.tables, desk.rows
+    fresh = fresh or weight > 0.0  # rows that depend on others need factors of their own
     if fresh:
-        factorise_saddle(bodies, tiles, incidences, structure, n, used, rows, blocks, matrix, factors)
-    solve_saddle(bodies, tiles, incidences, structure, n, used, rows, blocks, matrix, factors, f, g, d)
-    if regular > 0.0 and index == 3:
-        refine(tables, structure, s, worst, rows, used, blocks, matrix, factors, f, g, d, lam)
-    return worst
+        clear_matrix(desk, weight / step.cm)
+    motion_equations(desk, step, form, stiffen, x, v, rate, lam, fresh)
+    if index == 2:
+        velocity_residual(desk, -step.kappa)
+        if fresh:
+            velocity_rows(
+                tables.bodies, tables.tiles, tables.constants, tables.nt, desk.motion, rows, step.kappa, desk.left
+            )
+    else:
+        position_residual(desk)
+    off = size_of_residual(desk)
+    rotors = rotor_residual(desk, rate, lam, step.s)
+    if fresh and rotors > 0:
+        rotor_rows(desk, step.cm, index == 2)
+    used = desk.left if index == 2 or rotors > 0 else rows
+    if fresh:
+        factorise_saddle(desk, used, rows)
+    solve_saddle(desk, used, rows, desk.d)
+    if weight > 0.0 and index == 3:
+        refine(desk, step.s, off, used, lam)
+    return off

@@ -8,128 +8,95 @@ from __future__ import annotations
 
 from chasles.absolute.factor import solve
 from chasles.absolute.implicit.chart import onward
-from chasles.absolute.implicit.loop import power_to_keep
+from chasles.absolute.implicit.loop import from_chart, set_state, start_clock
+from chasles.absolute.implicit.reference import value_of
 from chasles.absolute.kkt import POSE, add_jacobian_times, respond
-from chasles.absolute.redundant import factorise_rows, solve_refined
-from chasles.absolute.tables import BODY, FIELD, SE3
-from chasles.constraint.rows import MOTION, ROTOR, ROWS, TILE
-from chasles.constraint.special import add_target_speeds
-from chasles.kernel.algebra import mul, mul_t
+from chasles.absolute.redundant import factorise_rows
+from chasles.absolute.tables import BODY, SE3
+from chasles.constraint.rows import ROWS
+from chasles.kernel.algebra import mul_t
 from chasles.kernel.policy import kernel
-from chasles.kernel.workspace import load3, load9, store3, store6
+from chasles.kernel.workspace import load3, load6, store3, store6
 from chasles.lie import quaternion
 
 
 @kernel
-def keep_rows(tables, rows, old, weights, matrix, factors):
-    """Rows and factor of the begin of a step."""
-    nt = tables[13]
-    for k in range(nt * ROWS.size):
-        old[k] = rows[k]
-    factorise_rows(tables, weights, rows, matrix, factors)
+def keep_rows(desk, t):
+    """Rows of the begin of a step, and their factor."""
+    start_clock(desk, t)
+    set_state(desk, desk.q, desk.v)
+    for k in range(desk.tables.nt * ROWS.size):
+        desk.old[k] = desk.rows[k]
+    factorise_rows(value_of(desk.tables), desk.weights, desk.rows, desk.kept_matrix, desk.kept_factors)
 
 
 @kernel
-def displacement(tables, old, weights, q, zeta, a):
-    """a = -W J_nᵀ ζ in the algebra of each body's space, from the start q of the step."""
-    bodies, tiles, nodes, incidences, n = tables[0], tables[1], tables[2], tables[3], tables[12]
-    for k in range(6 * n):
+def displacement(desk, zeta):
+    """a = -W J_nᵀ ζ in the algebra of each body's space, from the start of the step."""
+    tables, q, a = desk.tables, desk.q, desk.a
+    for k in range(6 * tables.n):
         a[k] = 0.0
-    respond(bodies, tiles, nodes, incidences, weights, n, old, zeta, a)
-    for i in range(n):
-        if bodies[i * BODY.size + BODY.space] == SE3:
+    respond(tables.bodies, tables.tiles, tables.nodes, tables.incidences, desk.weights, tables.n, desk.old, zeta, a)
+    for i in range(tables.n):
+        if tables.bodies[i * BODY.size + BODY.space] == SE3:
             at = POSE * i
             R = quaternion.to_matrix((q[at], q[at + 1], q[at + 2], q[at + 3]))
             store3(a, 6 * i + 3, mul_t(R, load3(a, 6 * i + 3, 0.0)))
 
 
 @kernel
-def correct_position(
-    tables, unmeasured, sweeps, q, x, motion, rows, old, weights, factors, b, spare, step, zeta, a, total
-):
-    """Correct ζ so that g + J `step` vanishes; returns the size of the change of x, which is in `total`.
+def sweeps_for(turned):
+    """How often the positions are corrected in an iteration of a step that turns by so much [rad]."""
+    return 1 if turned < 0.01 else 2 if turned < 0.1 else 3
 
-    step: the displacement (in the body, in space) by the rest of the correction. b, spare: room, three numbers a node.
+
+@kernel
+def correct_position(desk, sweeps, x, zeta):
+    """Correct ζ so that g + J `step` vanishes; returns the size of the change of x, which is in d.
+
+    The desk's step: the displacement (in the body, in space) by the rest of the correction.
     """
-    bodies, tiles, nodes, incidences = tables[0], tables[1], tables[2], tables[3]
-    n, nt, nn = tables[12], tables[13], tables[14]
-    for k in range(3 * nn):
+    tables, unmeasured, b, total = desk.tables, desk.plan.unmeasured, desk.b, desk.d
+    for k in range(3 * tables.nn):
         b[k] = 0.0
-    for k in range(6 * n):
+    for k in range(6 * tables.n):
         total[k] = 0.0
-    for t in range(nt):
+    for t in range(tables.nt):
         for k in range(3):
-            b[3 * nodes[t] + k] -= rows[t * ROWS.size + ROWS.residual + k]
-    add_jacobian_times(bodies, tiles, nodes, incidences, n, rows, step, b, -1.0, True)
+            b[3 * tables.nodes[t] + k] -= desk.rows[t * ROWS.size + ROWS.residual + k]
+    add_jacobian_times(
+        tables.bodies, tables.tiles, tables.nodes, tables.incidences, tables.n, desk.rows, desk.step, b, -1.0, True
+    )
     size = 0.0
     for sweep in range(sweeps):
-        for t in range(nt):
+        for t in range(tables.nt):
             for k in range(3):
                 if unmeasured[3 * t + k] != 0:  # an equation between velocities alone
-                    b[3 * nodes[t] + k] = 0.0
-        solve_kept(tables, factors, b, spare, zeta, sweep + 1 < sweeps, old, weights, q, x, motion, rows, a, total)
-    for k in range(6 * n):
+                    b[3 * tables.nodes[t] + k] = 0.0
+        solve_kept(desk, x, zeta, sweep + 1 < sweeps)
+    for k in range(6 * tables.n):
         size = max(size, abs(total[k]))
     return size
 
 
 @kernel
-def solve_kept(tables, factors, b, spare, zeta, again, old, weights, q, x, motion, rows, a, total):
+def solve_kept(desk, x, zeta, again):
     """One sweep: b = -residual is solved for dζ; if another follows, it becomes minus the residual that is left."""
-    bodies, tiles, nodes, incidences, _, column, row, _, _, _, _, _, n, _, nn, _ = tables
+    bodies, tiles, nodes, incidences, _, column, row, _, _, _, _, _, n, _, nn, _ = value_of(desk.tables)
+    a, b, spare = desk.a, desk.b, desk.kept_matrix
     for k in range(3 * nn):
         spare[k] = b[k]
-    solve(nn, column, row, factors, b)
+    solve(nn, column, row, desk.kept_factors, b)
     for k in range(3 * nn):
         zeta[k] += b[k]
-    displacement(tables, old, weights, q, b, a)
+    displacement(desk, b)
     for k in range(6 * n):
-        total[k] += a[k]
+        desk.d[k] += a[k]
     if again:
         for i in range(n):
             on_se3 = bodies[i * BODY.size + BODY.space] == SE3
-            turn = load3(x, 6 * i, 0.0), load3(x, 6 * i + 3, 0.0)
-            moved = onward(on_se3, turn, (load3(a, 6 * i, 0.0), load3(a, 6 * i + 3, 0.0)))
-            linear = moved[1]
-            if on_se3:
-                linear = mul(load9(motion, i * MOTION.size + MOTION.rotation, 0.0), linear)
-            store6(a, 6 * i, (moved[0], linear))
+            moved = onward(on_se3, load6(x, 6 * i, 0.0), load6(a, 6 * i, 0.0))
+            store6(a, 6 * i, from_chart(desk, i, moved))
         for k in range(3 * nn):
             b[k] = spare[k]
-        add_jacobian_times(bodies, tiles, nodes, incidences, n, rows, a, b, -1.0, True)
-
-
-@kernel
-def release_rotors(tiles, nodes, nt, b):
-    """Rotors hold nothing."""
-    for j in range(nt):
-        if tiles[j * TILE.size + TILE.kinds] == ROTOR:
-            b[3 * nodes[j]] = 0.0
-
-
-@kernel
-def onto_velocities(whole, tables, motion, rows, room, factors, targets, velocity, b, a):
-    """Velocities (ω in the body, r' in space) onto J V = target, mass-orthogonally, twice for rounding.
-
-    The factor is of the rows and masses at hand; room: six numbers a node. Returns the work of constraints that depend
-    on time.
-    """
-    work = 0.0
-    bodies, tiles, nodes, incidences, _, column, row, _, _, masses, constants, gravity, n, nt, nn, _ = tables
-    for _ in range(2):
-        for k in range(3 * nn):
-            b[k] = 0.0
-        for k in range(6 * n):
-            a[k] = 0.0
-        add_jacobian_times(bodies, tiles, nodes, incidences, n, rows, velocity, b, -1.0, True)
-        add_target_speeds(tiles, constants, nodes, nt, motion, rows, b, 1.0)
-        release_rotors(tiles, nodes, nt, b)
-        if gravity[FIELD.regularisation] > 0.0:
-            solve_refined(tables, rows, factors, room, b, a)
-        else:
-            solve(nn, column, row, factors, b)
-            respond(bodies, tiles, nodes, incidences, masses, n, rows, b, a)
-        for k in range(6 * n):
-            velocity[k] += a[k]
-        work += power_to_keep(whole, tables, nodes, b, targets)
-    return work
+        add_jacobian_times(bodies, tiles, nodes, incidences, n, desk.rows, a, b, -1.0, True)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from chasles.absolute.implicit.lu import factorise_lu, inverse, solve_lu
 from chasles.absolute.implicit.structure import FULL, PLACE, SEPARATE
 from chasles.absolute.kkt import angular_of, is_point, linear_of, times
+from chasles.absolute.redundant import regularise
 from chasles.absolute.tables import BODY, PAIR
 from chasles.constraint.rows import EMPTY, IDENTITY, ROTOR, TILE
 from chasles.kernel.algebra import (
@@ -119,22 +120,29 @@ def place_explicit(
 
 
 @kernel
-def clear_matrix(tiles, nodes, n_tiles, n_matrix, matrix):
-    """Nothing but -1 for rows that are empty and those of rotors."""
-    for k in range(9 * n_matrix):
+def clear_matrix(desk, weight):
+    """Nothing but -1 for rows that are empty and those of rotors; regularised by a weight if rows depend on others."""
+    tables, plan, matrix = desk.tables, desk.plan, desk.matrix
+    for k in range(9 * (plan.n_nodes + 2 * plan.n_lower)):
         matrix[k] = 0.0
-    for t in range(n_tiles):
+    for t in range(tables.nt):
         for k in range(3):
-            kind = tiles[t * TILE.size + TILE.kinds + k]
+            kind = tables.tiles[t * TILE.size + TILE.kinds + k]
             if kind == EMPTY or kind == ROTOR:
-                matrix[9 * nodes[t] + 4 * k] = -1.0
+                matrix[9 * plan.nodes[t] + 4 * k] = -1.0
+    if weight > 0.0:
+        regularise(
+            tables.bodies, tables.tiles, tables.incidences, plan.nodes, tables.masses, tables.n, desk.rows, weight,
+            matrix,
+        )  # fmt: skip
 
 
 @kernel
-def factorise_saddle(bodies, tiles, incidences, structure, n_bodies, left, right, blocks, matrix, factors):
-    """Factors of the equations, to couplings already in `matrix`; blocks of condensed bodies are inverted."""
-    places, _, slots, column, row, first, operations, _, _, n_nodes, n_lower = structure
-    for i in range(n_bodies):
+def factorise_saddle(desk, left, right):
+    """Factors of the equations, to couplings already in the matrix; blocks of condensed bodies are inverted."""
+    bodies, tiles, incidences, plan = desk.tables.bodies, desk.tables.tiles, desk.tables.incidences, desk.plan
+    places, slots, blocks, matrix = plan.places, plan.slots, desk.blocks, desk.matrix
+    for i in range(desk.tables.n):
         begin, count = bodies[i * BODY.size + BODY.first], bodies[i * BODY.size + BODY.count]
         at, kind, block = places[i * PLACE.size + PLACE.slots], places[i * PLACE.size + PLACE.kind], i * BLOCK.size
         if places[i * PLACE.size + PLACE.explicit] != 0:
@@ -145,7 +153,7 @@ def factorise_saddle(bodies, tiles, incidences, structure, n_bodies, left, right
         else:
             invert_block(blocks, block, kind)
             condense(tiles, incidences, slots, begin, count, at, kind, left, right, blocks, block, matrix)
-    factorise_lu(n_nodes, n_lower, column, row, first, operations, matrix, factors)
+    factorise_lu(plan.n_nodes, plan.n_lower, plan.column, plan.row, plan.first, plan.operations, matrix, desk.factors)
 
 
 @kernel
@@ -161,13 +169,14 @@ def times_inverse(blocks, block, kind, angular, linear):
 
 
 @kernel
-def pushed_by(bodies, tiles, nodes, incidences, i, rows, x):
+def pushed_by(desk, i, rows, x):
     """Rᵀ μ on body i: (torque in the body, force in space)."""
+    bodies, tiles, incidences = desk.tables.bodies, desk.tables.tiles, desk.tables.incidences
     torque, force = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
     first = bodies[i * BODY.size + BODY.first]
     for e in range(first, first + bodies[i * BODY.size + BODY.count]):
         tile, side = incidences[PAIR * e], incidences[PAIR * e + 1]
-        multiplier = load3(x, 3 * nodes[tile], 0.0)
+        multiplier = load3(x, 3 * desk.plan.nodes[tile], 0.0)
         torque = add(torque, mul_t(angular_of(rows, tile, side), multiplier))
         if is_point(tiles, tile):
             force = add_scaled(force, 2.0 * side - 1.0, multiplier)
@@ -177,10 +186,11 @@ def pushed_by(bodies, tiles, nodes, incidences, i, rows, x):
 
 
 @kernel
-def solve_saddle(bodies, tiles, incidences, structure, n_bodies, left, right, blocks, matrix, factors, f, x, d):
-    """d and, in x, μ; x has g when it comes. f: six numbers a body."""
-    places, nodes, _, column, row, _, _, _, _, n_nodes, n_lower = structure
-    for i in range(n_bodies):
+def solve_saddle(desk, left, right, d):
+    """d and, in g, μ; f (six numbers a body) is kept unless d is its place."""
+    bodies, tiles, incidences, plan = desk.tables.bodies, desk.tables.tiles, desk.tables.incidences, desk.plan
+    places, blocks, f, x = plan.places, desk.blocks, desk.f, desk.g
+    for i in range(desk.tables.n):
         at, turn, push = i * PLACE.size, load3(f, 6 * i, 0.0), load3(f, 6 * i + 3, 0.0)
         if places[at + PLACE.explicit] != 0:
             store3(x, 3 * places[at + PLACE.angular], turn)
@@ -191,16 +201,29 @@ def solve_saddle(bodies, tiles, incidences, structure, n_bodies, left, right, bl
             for e in range(first, first + bodies[i * BODY.size + BODY.count]):
                 tile = incidences[PAIR * e]
                 there = times(tiles, left, tile, incidences[PAIR * e + 1], angular, linear)
-                add3(x, 3 * nodes[tile], scale(-1.0, there))
-    solve_lu(n_nodes, n_lower, column, row, matrix, factors, x)
-    for i in range(n_bodies):
+                add3(x, 3 * plan.nodes[tile], scale(-1.0, there))
+    solve_lu(plan.n_nodes, plan.n_lower, plan.column, plan.row, desk.matrix, desk.factors, x)
+    for i in range(desk.tables.n):
         at = i * PLACE.size
         if places[at + PLACE.explicit] != 0:
             store3(d, 6 * i, load3(x, 3 * places[at + PLACE.angular], 0.0))
             store3(d, 6 * i + 3, load3(x, 3 * places[at + PLACE.linear], 0.0))
         else:
-            torque, force = pushed_by(bodies, tiles, nodes, incidences, i, right, x)
+            torque, force = pushed_by(desk, i, right, x)
             torque, force = sub(load3(f, 6 * i, 0.0), torque), sub(load3(f, 6 * i + 3, 0.0), force)
             angular, linear = times_inverse(blocks, i * BLOCK.size, places[at + PLACE.kind], torque, force)
             store3(d, 6 * i, angular)
             store3(d, 6 * i + 3, linear)
+
+
+@kernel
+def separate_block(desk, i, angular, linear):
+    """A block whose angular and linear part do not meet: a matrix and a mass."""
+    at = i * BLOCK.size
+    store9(desk.blocks, at + BLOCK.aa, angular)
+    if desk.plan.places[i * PLACE.size + PLACE.kind] == SEPARATE:
+        desk.blocks[at + BLOCK.ll] = linear
+    else:
+        store9(desk.blocks, at + BLOCK.ll, mat_scale(linear, IDENTITY))
+        store9(desk.blocks, at + BLOCK.la, mat_scale(0.0, IDENTITY))
+        store9(desk.blocks, at + BLOCK.al, mat_scale(0.0, IDENTITY))

@@ -12,6 +12,7 @@ The matrix is not symmetric, but where it has tiles it has their mirror images.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -153,10 +154,25 @@ def _pack(mechanism, e: Elimination, node, incident, place, springs, pulled, vec
     return Structure(np.concatenate([head, *arrays]), nodes, e.nodes, lower, vectors)
 
 
+class Plan(NamedTuple):
+    """The parts of the packed structure, as the kernels take them."""
+
+    places: Any
+    nodes: Any
+    slots: Any
+    column: Any
+    row: Any
+    first: Any
+    operations: Any
+    coupled: Any
+    unmeasured: Any
+    n_nodes: int
+    n_lower: int
+
+
 @kernel(allocates=True)
-def structure_of(packed):
-    """places, nodes, slots, column, row, first, operations, coupled, unmeasured, nodes in all, lower tiles."""
-    return (
+def plan_of(packed):
+    return Plan(
         packed[packed[HEAD.places] : packed[HEAD.nodes]],
         packed[packed[HEAD.nodes] : packed[HEAD.slots]],
         packed[packed[HEAD.slots] : packed[HEAD.column]],

@@ -20,10 +20,8 @@ class AlphaStep:
     """A step from q with V, V', a, predicted with x'' = V' + growth."""
 
     def __init__(self, chart: Chart, method: GeneralizedAlpha, h: float, q, v, rate, a, growth):
-        rho = method.rho
         self.chart, self.local, self.q, self.h = chart, method.local, q, h
-        am, af = (2 * rho - 1) / (rho + 1), rho / (rho + 1)
-        gamma, beta = 0.5 + af - am, method.beta
+        am, af, gamma, beta = method.coefficients
         self.s, self.kappa = beta * h * h, beta * h / gamma
         self.second = rate + growth
         self._algorithmic = lambda second: ((1 - af) * second + af * rate - am * a) / (1 - am)
@@ -66,7 +64,7 @@ def algorithmic_start(equations: Equations, chart: Chart, method: GeneralizedAlp
     if method.local:  # derivatives of the coordinates, not of the velocity
         change, twist, cube = change + 0.5 * twist - cube, 0 * twist, 0 * cube
     if method.index == 3 and equations.constrained:
-        off = h * ((1 - 6 * method.beta - 3 * method.shift) / 6 * change + twist / 12 - cube / 6)
+        off = h * ((1 - 6 * method.coefficients[3] - 3 * method.shift) / 6 * change + twist / 12 - cube / 6)
         across = equations.parts.rows_at(q) @ chart.from_group(q, off).reshape(-1)
         w = w + chart.to_group(q, equations.normal(q, across, t))
     return w, rate, rate + method.shift * change, change, multipliers

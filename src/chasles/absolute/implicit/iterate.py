@@ -1,0 +1,134 @@
+"""Newton's method for the equations of a step: one loop for all implicit methods, and when it ends.
+
+Where equations depend on each other, next to singular configurations, J M⁻¹ Jᵀ has eigenvalues of any size, and
+negative ones if its two rows are of both ends of a step. One that is near -ε spoils the regularised step: so it is
+tried again with another ε. Positive ones near ε only slow it down: then it goes on with a smaller ε. Along what is
+hardly held the iteration may go on for long, though all equations hold to rounding: then it has settled.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from chasles.absolute.implicit.layout import COUNTS, ITERATIONS, NOT_FINITE
+from chasles.absolute.tables import FIELD
+from chasles.kernel.policy import kernel
+
+SLOW = 0.03  # a correction that is not smaller than the one before it by this factor asks for new factors
+KEPT = 0.01  # how much smaller a correction with kept factors is than the one before it, at best
+SHARPER = 1e-2
+RATIOS = (1.0, SHARPER, 1e2, 1e-1)  # of the regularisation
+TRIES = ITERATIONS // len(RATIOS)  # iterations with each
+UNKNOWN = 1e300  # a contraction
+
+
+class Limits(NamedTuple):
+    """When the iteration of a step ends."""
+
+    goal: float  # the largest change in a step of what is exact
+    rounding: float  # of the corrections
+    least: float  # contraction from one correction to the next, at best
+    expected: float  # contraction after the first, from steps before
+    tries: int  # iterations of a try that may settle; 0: it may not
+    far: float  # largest coordinate of a position
+    moved: float  # how far the step goes, about
+
+
+class Attempt(NamedTuple):
+    """One iteration: the largest number of the correction, the sum of all, residual of the constraints, power."""
+
+    largest: float
+    total: float
+    off: float
+    power: float
+
+
+class Outcome(NamedTuple):
+    """Whether the iteration converged; its last correction, the contraction after the first (negative if there was no
+    second), and the power of the forces."""
+
+    found: bool
+    largest: float
+    contraction: float
+    power: float
+
+
+@kernel
+def iterate(correct, desk, own, step, limits):
+    """Corrections of a step, each by correct(desk, own, step, iteration, fresh), until they are small enough.
+
+    If not `fresh`, factors of the iteration before are still good.
+    """
+    counts, history, goal = desk.counts, desk.history, limits.goal
+    largest, contraction, first, power, fresh, found = 0.0, 0.0, -1.0, 0.0, True, False
+    for iteration in range(ITERATIONS):
+        previous = largest
+        largest, total, off, power = correct(desk, own, step, iteration, fresh)
+        counts[COUNTS.iterations] += 1
+        counts[COUNTS.tried] = iteration + 1
+        history[iteration], history[ITERATIONS + iteration] = largest / abs(step.h), off
+        if not abs(total) < 1e300:
+            counts[COUNTS.status] = NOT_FINITE
+            break
+        found = largest < goal
+        if iteration == 0:
+            found = found or largest * limits.expected < 0.1 * goal
+        else:
+            contraction = largest / previous
+            if iteration == 1:
+                first = contraction
+            found = found or largest * min(max(contraction, limits.least), 1.0) < 0.1 * goal
+            found = found or (iteration > 1 and contraction > 0.5 and largest < limits.rounding)
+            found = found or (limits.tries > 0 and settled(iteration % limits.tries, contraction, largest, off, limits))
+        if found:
+            break
+        fresh = contraction > SLOW
+    return Outcome(found, largest, first, power)
+
+
+@kernel
+def settled(iteration, contraction, largest, off, limits):
+    """Whether all equations hold, and what still moves is small and moves slowly."""
+    slow = iteration > 2 and contraction > 0.3
+    return slow and off < 1e-13 * limits.far and largest < 1e-6 * abs(limits.moved)
+
+
+@kernel
+def weight_of_try(desk, h, iteration, x, lam):
+    """Weight of the regularisation, zero if no rows depend on others. Each try begins the step anew, and multipliers
+    at zero: what the equations leave open of them must not be carried on."""
+    regular = desk.tables.gravity[FIELD.regularisation]
+    if not regular > 0.0:
+        return 0.0
+    if iteration % TRIES == 0:
+        for k in range(6 * desk.tables.n):
+            x[k] = h * desk.v[k]
+        for k in range(3 * desk.plan.n_nodes):
+            lam[k] = 0.0
+    return regular * RATIOS[iteration // TRIES]
+
+
+@kernel
+def size_of_correction(desk):
+    """The largest number of d, and the sum of all: if one of them is not finite, it is not either."""
+    largest, total = 0.0, 0.0
+    for k in range(6 * desk.tables.n):
+        largest = max(largest, abs(desk.d[k]))
+        total += desk.d[k]
+    return largest, total
+
+
+@kernel
+def size_of_residual(desk):
+    """The largest number of g."""
+    off = 0.0
+    for k in range(3 * desk.plan.n_nodes):
+        off = max(off, abs(desk.g[k]))
+    return off
+
+
+@kernel
+def add_multipliers(desk, s, lam):
+    """λ += g/s."""
+    for k in range(3 * desk.plan.n_nodes):
+        lam[k] += desk.g[k] / s

@@ -1,0 +1,69 @@
+"""Velocities onto the constraints at the end of a step: J V = target."""
+
+from __future__ import annotations
+
+from chasles.absolute.factor import solve
+from chasles.absolute.implicit.loop import from_chart, power_to_keep, to_chart
+from chasles.absolute.implicit.reference import value_of
+from chasles.absolute.kkt import add_jacobian_times, respond
+from chasles.absolute.redundant import solve_refined
+from chasles.absolute.tables import FIELD
+from chasles.constraint.rows import ROTOR, TILE
+from chasles.constraint.special import add_target_speeds
+from chasles.kernel.policy import kernel
+from chasles.kernel.workspace import load6, store6
+
+
+@kernel
+def release_rotors(tiles, nodes, nt, b):
+    """Rotors hold nothing."""
+    for j in range(nt):
+        if tiles[j * TILE.size + TILE.kinds] == ROTOR:
+            b[3 * nodes[j]] = 0.0
+
+
+@kernel
+def onto_velocities(desk, weights, targets, velocity, sweeps, enough):
+    """Velocities (ω in the body, r' in space) onto J V = target, orthogonally in the metric of the weights.
+
+    Sweeps with a factor of these weights and rows nearby, or if some rows depend on others, of the masses and the rows
+    at hand, until no more than `enough` is missing. Returns the work of constraints that depend on time.
+    """
+    work, a, b = 0.0, desk.a, desk.b
+    bodies, tiles, nodes, incidences, _, column, row, _, _, _, constants, gravity, n, nt, nn, _ = value_of(desk.tables)
+    for _ in range(sweeps):
+        for k in range(3 * nn):
+            b[k] = 0.0
+        for k in range(6 * n):
+            a[k] = 0.0
+        add_jacobian_times(bodies, tiles, nodes, incidences, n, desk.rows, velocity, b, -1.0, True)
+        add_target_speeds(tiles, constants, nodes, nt, desk.motion, desk.rows, b, 1.0)
+        release_rotors(tiles, nodes, nt, b)
+        missing = 0.0
+        for k in range(3 * nn):
+            missing = max(missing, abs(b[k]))
+        if not missing > enough:
+            break
+        if gravity[FIELD.regularisation] > 0.0:
+            solve_refined(value_of(desk.tables), desk.rows, desk.kept_factors, desk.kept_matrix, b, a)
+        else:
+            solve(nn, column, row, desk.kept_factors, b)
+            respond(bodies, tiles, nodes, incidences, weights, n, desk.rows, b, a)
+        for k in range(6 * n):
+            velocity[k] += a[k]
+        work += power_to_keep(desk, nodes, b, targets)
+    return work
+
+
+@kernel
+def project_velocity(desk, weights, targets, new_v, sweeps, accuracy):
+    """The same of velocities in the spaces of the bodies, to an accuracy relative to them."""
+    fastest = 0.0
+    for i in range(desk.tables.n):
+        store6(desk.step, 6 * i, from_chart(desk, i, load6(new_v, 6 * i, 0.0)))
+    for k in range(6 * desk.tables.n):
+        fastest = max(fastest, abs(desk.step[k]))
+    work = onto_velocities(desk, weights, targets, desk.step, sweeps, accuracy * fastest)
+    for i in range(desk.tables.n):
+        store6(new_v, 6 * i, to_chart(desk, i, load6(desk.step, 6 * i, 0.0)))
+    return work
