@@ -1,7 +1,9 @@
 """Constraints that depend on each other: the motion is right, multipliers are the smallest, nothing is hidden."""
 
+import json
 from dataclasses import replace
 
+import h5py
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
@@ -12,7 +14,9 @@ from chasles.absolute.tables import FIELD, HEAD
 from chasles.gallery import andrews, overconstrained
 from chasles.integrate.fixed_step import StepError
 from chasles.lie import pose as pose_group
+from chasles.lie.rotation import quaternion_to_matrix
 from chasles.simulation.jumps import without_jumps
+from tests.relative import planar
 
 G = 9.81
 RK4 = ch.RKMK("rk4")
@@ -101,6 +105,116 @@ def test_accelerations_and_the_smallest_multipliers(name):
     found = mechanism.accelerations(central, velocity)
     assert np.abs(found.accelerations.ravel() - expected).max() < 1e-8 * np.abs(expected).max()
     assert np.abs(found.multipliers.ravel() - multipliers).max() < 1e-6 * np.abs(multipliers).max()
+
+
+# ---------------------------------------------------------------- reactions along motions
+
+
+def smallest(mechanism, central, velocity):
+    """Multipliers of the smallest Σ s |λ|², (tiles, 3), by the singular values of J M^(-1/2); s as documented."""
+
+    def rows(at):
+        blocks = mechanism.jacobians(at)
+        J = np.zeros((len(mechanism.tiles), 3, 6 * mechanism.n))
+        for k, tile in enumerate(mechanism.tiles):
+            for side, body in enumerate((tile.first, tile.second)):
+                if body >= 0:
+                    J[k, :, 6 * body : 6 * body + 6] += blocks[k, side]
+        return J.reshape(-1, 6 * mechanism.n)
+
+    h = 2e-3 / max(1.0, np.abs(velocity).max() / 3)
+    drift = sum(  # J' V by differences of sixth order
+        w * (rows(moved(central, k * h * velocity)) - rows(moved(central, -k * h * velocity)))
+        for k, w in ((1, 45.0), (2, -9.0), (3, 1.0))
+    ) @ velocity.ravel() / (60 * h)  # fmt: skip
+    system, J = mechanism.system, rows(central)
+    M = np.concatenate([np.r_[m, [body.mass] * 3] for m, body in zip(mechanism.moments, system.bodies, strict=True)])
+    f = np.tile((0.0, 0.0, 0.0, *system.gravity), (mechanism.n, 1)) * M.reshape(-1, 6)
+    f[:, :3] -= np.cross(velocity[:, :3], mechanism.moments * velocity[:, :3])
+    lengths = np.einsum("ri,i,ri->r", J, 1.0 / M, J).reshape(-1, 3)
+    size = np.repeat(lengths.sum(axis=1) / (lengths > 0).sum(axis=1), 3)
+    left, sizes, _ = np.linalg.svd(J / np.sqrt(np.outer(size, M)), full_matrices=False)
+    rank = sum(tile.rows for tile in mechanism.tiles) - mechanism.redundant_equations
+    left, sizes = left[:, :rank], sizes[:rank]
+    found = left @ (left.T @ ((J @ (f.ravel() / M) + drift) / np.sqrt(size)) / sizes**2)
+    return (found / np.sqrt(size)).reshape(-1, 3)
+
+
+def reactions_by_the_pseudo_inverse(run, every=1):
+    """Wrenches of all joints, (times, joints, 6), at the nearest states on the constraints."""
+    mechanism, (central, velocity, _) = run.mechanism, run._states
+    found = np.zeros((len(run.t[::every]), len(mechanism.system.joints), 6))
+    for at, (q, v, t) in enumerate(zip(central[::every], velocity[::every], run.t[::every], strict=True)):
+        q, v, _ = mechanism.project(q, v, t)
+        multipliers, blocks = smallest(mechanism, q, v), mechanism.jacobians(q)
+        for j, joint in enumerate(mechanism.system.joints):
+            tiles = [k for k, tile in enumerate(mechanism.tiles) if tile.joint == joint.name]
+            wrench = -sum(blocks[k, 1].T @ multipliers[k] for k in tiles)
+            body = mechanism.bodies.index(joint.child)
+            force = quaternion_to_matrix(q[body, :4]).T @ wrench[3:]
+            frame = mechanism._central(joint.child, joint.child_frame)
+            turn = quaternion_to_matrix(frame[:4])
+            found[at, j] = np.r_[turn.T @ (wrench[:3] - np.cross(frame[4:], force)), turn.T @ force]
+    return found
+
+
+def crank_in_motion(end, **more):
+    """A slider-crank with 20 equations of rank 17 whose crank turns about five times a second."""
+    place = planar.Place(planar.about((0.0, 1.0, 0.0)))
+    system = planar.slider_crank(place)
+    tree = system.compile(cut="S")
+    at, rates = planar.slider_crank_state(place, 0.0, 30.0)
+    state = [at[name] for name in tree.joints], [rates[name] for name in tree.joints]
+    return ch.simulate(system, (0.0, end), *state, coordinates="absolute", space="SO3xR3", **more)
+
+
+MOVING = {
+    "slider-crank": lambda: crank_in_motion(0.6),
+    **{name: lambda name=name: simulate(LINKAGES[name](), 2.5, ch.RKMK("dopri5"), None) for name in LINKAGES},
+    "off the constraints": lambda: simulate(overconstrained.bennett(), 1.0, ch.EnergyMomentum(), 5e-3, space="SO3xR3"),
+    "drifting": lambda: simulate(overconstrained.bennett(), 1.0, RK4, 1e-2, space="SO3xR3", stabilization=None),
+}
+
+
+@pytest.mark.filterwarnings("ignore:reactions of")
+@pytest.mark.parametrize("name", MOVING)
+def test_reactions_are_the_smallest_all_along_a_motion(name):
+    """Through singular configurations, and at states that are off the constraints."""
+    run = MOVING[name]()
+    every = 4
+    expected = reactions_by_the_pseudo_inverse(run, every)
+    found = np.stack([run.reactions(joint.name)[::every] for joint in run.mechanism.system.joints], axis=1)
+    size = np.abs(expected).max(axis=(1, 2))
+    assert (np.abs(found - expected).max(axis=(1, 2)) / size).max() < 1e-6
+    if name == "slider-crank":  # nothing across its plane: torques about x and y, force along z
+        assert np.abs(found[..., [0, 1, 5]]).max() < 1e-8 * size.max()
+
+
+@pytest.mark.filterwarnings("ignore:reactions of")
+def test_result_files_know_of_redundant_equations(tmp_path):
+    """Else the multipliers are those of a singular matrix, and a run goes on from its file in another way."""
+    file = tmp_path / "run.h5"
+    live = crank_in_motion(0.1, file=file)
+    expected = live.reactions("B")
+    for change in ((lambda text: text), without_redundant):
+        with h5py.File(file, "r+") as h5:
+            h5["header"][()] = change(h5["header"][()])
+        run = ch.open(file)
+        assert run.mechanism.redundant == live.mechanism.redundant == tuple("ABCS")
+        assert run.mechanism.redundant_equations == 3
+        assert np.array_equal(run.reactions("B"), expected)
+        assert np.array_equal(run.accelerations, live.accelerations)
+    with h5py.File(file, "r+") as h5:  # as if it had been killed before its first step
+        h5["counts"][...] = 1, 0, 0
+        h5["checkpoints"][...] = 0
+    assert np.array_equal(ch.resume(file, progress=False).poses, live.poses)
+
+
+def without_redundant(text):
+    """A header as files had it that do not say which equations are redundant; of the same length."""
+    found = json.loads(text)
+    del found["dynamics"]["redundant"]
+    return json.dumps(found).ljust(len(text)).encode()
 
 
 def test_independent_equations_are_solved_as_they_are():

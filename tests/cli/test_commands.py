@@ -14,6 +14,8 @@ import numpy as np
 import pytest
 
 import chasles
+from chasles.io.model_writer import model_text
+from tests.relative import planar
 
 
 def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess:
@@ -342,3 +344,20 @@ def test_from_urdf_to_a_table(tmp_path):
     wrong = run("run", str(model), "--set", "gravity=[0, 0, 0]")
     assert wrong.returncode == 2
     assert "convert first" in wrong.stderr
+
+
+def test_a_start_off_the_constraints_is_projected_on_demand(tmp_path):
+    """As the message says that refuses it: in the file, and with --set."""
+    file = tmp_path / "crank.toml"
+    model = model_text(planar.slider_crank(planar.Place(planar.about((0.0, 1.0, 0.0)))))
+    file.write_text(model + "\n[initial]\nq.A = 0.4\nv.A = 20\n")
+    refused = run("run", str(file), "--end", "0.1")
+    assert refused.returncode == 2
+    assert "'S' by" in refused.stderr
+    for way in ("assemble = true under [initial]", "--set initial.assemble=true"):
+        assert way in " ".join(refused.stderr.split())
+    result = run("run", str(file), "--end", "0.1", "--set", "initial.assemble=true", "--json")
+    assert result.returncode == 0, result.stderr
+    file.write_text(model + "\n[initial]\nq.A = 0.4\nv.A = 20\nassemble = true\n")
+    other = chasles.read_study(file).run(span=(0.0, 0.01))
+    assert json.loads(result.stdout)["runs"][0]["kinetic_energy_at_start"] == other.energy.kinetic[0] > 0.0

@@ -16,6 +16,27 @@ if TYPE_CHECKING:
     from chasles.absolute.mechanism import AbsoluteMechanism
 
 
+def on_constraints(mechanism: AbsoluteMechanism, central: np.ndarray, velocity: np.ndarray, t, angles):
+    """The states at which multipliers are taken: as given or, if equations depend on each other, the nearest ones on
+    the constraints.
+
+    Off them these equations contradict each other a little, and the multipliers have 1/ε of it: with velocities that
+    are 1e-4 off, as those of methods with the constraints of positions alone, nothing else is left of them.
+    """
+    if not mechanism.redundant:
+        return central, velocity
+    batch = np.broadcast_shapes(central.shape[:-2], velocity.shape[:-2])
+    q = np.array(np.broadcast_to(central, (*batch, *central.shape[-2:])), order="C")
+    v = np.array(np.broadcast_to(velocity, (*batch, *velocity.shape[-2:])), order="C")
+    times = np.broadcast_to(t, batch)
+    for k in np.ndindex(batch):
+        counted = None if angles is None else np.broadcast_to(angles, (*batch, mechanism.angles_counted))[k].copy()
+        at, speed, _ = mechanism.project(q[k], v[k], float(times[k]), counted)
+        if np.isfinite(at).all() and np.isfinite(speed).all():
+            q[k], v[k] = at, speed
+    return q, v
+
+
 def reactions(mechanism: AbsoluteMechanism, joint: str, central: np.ndarray, velocity: np.ndarray, t, angles, inputs):
     """Wrenches of a joint or constraint on its child: `AbsoluteMechanism.reactions`."""
     tiles = [k for k, tile in enumerate(mechanism.tiles) if tile.joint == joint]
@@ -31,6 +52,7 @@ def reactions(mechanism: AbsoluteMechanism, joint: str, central: np.ndarray, vel
     if not tiles:  # a free joint
         return np.zeros((*batch, 6))
     child = mechanism.tiles[tiles[0]].second
+    central, velocity = on_constraints(mechanism, central, velocity, t, angles)
     multipliers = mechanism.accelerations(central, velocity, t, angles, inputs).multipliers[..., tiles, :]
     J = mechanism.jacobians(central, velocity, t, angles)[..., tiles, 1, :, :]
     wrench = -np.einsum("...tki,...tk->...i", J, multipliers)
@@ -58,5 +80,6 @@ def coordinate_forces(
         raise ValueError(f"coordinate_forces: there is no coupling or drive {constraint!r}; {near}there are {listed}")
     tiles = [k for k, tile in enumerate(mechanism.tiles) if tile.joint == constraint]
     ratios = np.array([mechanism.tiles[k].numbers[NUMBERS.s] for k in tiles])
+    central, velocity = on_constraints(mechanism, central, velocity, t, angles)
     multipliers = mechanism.accelerations(central, velocity, t, angles, inputs).multipliers
     return -ratios * multipliers[..., tiles, 0]

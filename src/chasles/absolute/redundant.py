@@ -32,7 +32,7 @@ from chasles.kernel.algebra import add_scaled, scale, sub
 from chasles.kernel.policy import kernel
 from chasles.kernel.workspace import load3, store3
 
-REGULARISATION = 1e-8  # ε where multipliers are asked for; rounding errors of theirs grow with 1/ε
+REGULARISATION = 1e-7  # ε where multipliers are asked for; rounding errors of theirs grow with 1/ε
 IN_MOTION = 1e-10  # ε of simulations: what is small of J M⁻¹ Jᵀ next to a singular configuration must be well above it
 REFINEMENTS = 2  # after the first solution, at least
 MOST = 20  # near singular configurations, where rows with almost no effect converge slowly

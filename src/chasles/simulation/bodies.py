@@ -28,6 +28,7 @@ from chasles.simulation.body_motion import (
     with_workspace,
 )
 from chasles.simulation.laws import laws_may_raise
+from chasles.simulation.refusal import refuse_start
 
 POSITION_TOLERANCE = 1e-8  # how far a start may be off the constraints [m or rad, and per second]
 
@@ -189,21 +190,10 @@ class BodyDynamics:
     def _refuse(self, central: np.ndarray, velocity: np.ndarray, t: float, angles: np.ndarray) -> None:
         position, speed = self.mechanism.residuals(central, velocity, t, angles)
         names = self.mechanism.constraint_names
-        size = 1.0 + np.abs(velocity).max(initial=0.0)
-        bad = [
-            f"{name!r} by {g:.3g} in position and {r:.3g} in velocity"
-            for name, g, r in zip(names, position, speed, strict=True)
-            if not (g <= POSITION_TOLERANCE and r <= POSITION_TOLERANCE * size)
-        ]
         for joint in self.mechanism.system.joints:
             if joint.kind == "general" and np.isnan(position[names.index(joint.name)]):
                 raise SingularJointError(
                     f"simulate: the screws of joint {joint.name!r} depend on each other at the start, so its "
                     "coordinates are not determined there; start elsewhere, or use joint coordinates"
                 )
-        if bad:
-            raise ValueError(
-                f"simulate: the start violates {len(bad)} joints or constraints: "
-                f"{'; '.join([*bad[:8], '...'][: len(bad)])}. "
-                "Correct it, or let it be projected with assemble=True"
-            )
+        refuse_start(names, position, speed, velocity, POSITION_TOLERANCE)

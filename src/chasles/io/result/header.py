@@ -17,6 +17,7 @@ import h5py
 import numba
 import numpy as np
 
+from chasles.absolute.assembly import find_redundant
 from chasles.integrate.event import Event
 from chasles.integrate.method_name import method_from, name_of
 from chasles.io.model_file import study_of_text
@@ -136,8 +137,11 @@ def task_of(
     try:
         system = study_of_text(model, f"{file}, model", given).system
         dynamics, make = _dynamics_of_text(header["dynamics"], system)
+        begin, told = float(header["span"][0]), "redundant" in header["dynamics"]
         if needed and isinstance(dynamics, ClosedDynamics):  # which finds out how many constraints are independent
-            dynamics.start(float(header["span"][0]), *dynamics.split(start)[:2], assemble=False)
+            dynamics.start(begin, *dynamics.split(start)[:2], assemble=False)
+        elif isinstance(dynamics, BodyDynamics) and not told and not header["laws"]:  # a file of an earlier version
+            find_redundant(dynamics.mechanism, dynamics.split(start)[0], begin)
         more = {**header["options"], "events": found}
         if isinstance(more["save"], list):
             more["save"] = np.array(more["save"])
@@ -161,6 +165,7 @@ def _dynamics_as_text(dynamics: Any) -> dict[str, Any]:
             "baumgarte": list(mechanism.baumgarte),
             "inputs": mechanism.inputs,
             "trivialization": "right" if dynamics.spatial else "left",
+            "redundant": [mechanism.redundant, mechanism.redundant_equations],
         }
     if isinstance(dynamics, ClosedDynamics):
         split, own = dynamics.mechanism.split, {joint.name: joint for joint in dynamics.mechanism.system.joints}
@@ -180,7 +185,10 @@ def _dynamics_of_text(given: Mapping[str, Any], system: System) -> tuple[Any, ty
     kind = options.pop("kind")
     if kind == "bodies":
         first, second = options.pop("baumgarte")
-        return BodyDynamics(system, baumgarte=(first, second), **options), BodyRun
+        names, equations = options.pop("redundant", ((), 0))
+        bodies = BodyDynamics(system, baumgarte=(first, second), **options)
+        bodies.mechanism.set_redundant(tuple(names), equations)
+        return bodies, BodyRun
     if kind == "closed":
         return ClosedDynamics(ClosedMechanism(system, options.pop("cut")), **options), ClosedRun
     if kind == "tree":

@@ -9,6 +9,7 @@ import numpy as np
 
 from chasles.constraint.errors import AssemblyError, RedundantConstraintsError
 from chasles.relative import inverse
+from chasles.relative.loop import entry
 from chasles.relative.loop.triangle import DEPENDENT
 
 if TYPE_CHECKING:
@@ -29,11 +30,38 @@ def scaled(mechanism: ClosedMechanism, q: np.ndarray, J: np.ndarray) -> tuple[np
     return J @ root, root
 
 
-def decomposed(F: np.ndarray, tolerance: float = DEPENDENT) -> tuple[np.ndarray, np.ndarray, int, np.ndarray]:
-    """Singular vectors of F with rows of length one (left, right), the rank, and the rows' lengths."""
-    lengths = np.linalg.norm(F, axis=1)
-    left, sizes, right = np.linalg.svd(F / np.where(lengths > 0, lengths, 1.0)[:, None])
-    return left, right, int(np.count_nonzero(sizes > tolerance)), lengths
+def reaches(mechanism: ClosedMechanism, q: np.ndarray, t: float) -> np.ndarray:
+    """The reach of each row (`response`), the scale of F against which a row counts as zero; 1 for a row without."""
+    packed, still, where = mechanism.packed, np.zeros((1, mechanism.nv)), np.array(q, ndmin=2)
+    work, p, wrenches = np.empty(packed.work), packed.parameters, np.zeros((1, 6 * mechanism.spanning.links))
+    entry.accelerations_of_states(
+        *(p.view(np.int64), p, np.array([float(t)]), where, still, still, wrenches, work, packed.multipliers_at),
+        *(np.empty_like(still), np.empty((1, mechanism.rows)), np.empty(1)),
+    )
+    scales = work[packed.scales_at : packed.scales_at + mechanism.rows]
+    return 1.0 / np.where(scales > 0.0, scales, 1.0)
+
+
+def decomposed(F: np.ndarray, reach: np.ndarray, tolerance: float = DEPENDENT) -> tuple[np.ndarray, np.ndarray, int]:
+    """Singular vectors of F with rows divided by their reach (left, right), and the rank.
+
+    A tolerance above `DEPENDENT` is one of rows of length one, without those that move nothing.
+    """
+    left, sizes, right = np.linalg.svd(F / reach[:, None])
+    rank = int(np.count_nonzero(sizes > min(tolerance, DEPENDENT)))
+    if tolerance > DEPENDENT:
+        lengths = np.linalg.norm(F, axis=1)
+        moving = lengths > DEPENDENT * reach
+        own = np.linalg.svd(F[moving] / lengths[moving, None], compute_uv=False)
+        rank = min(rank, int(np.count_nonzero(own > tolerance)))
+    return left, right, rank
+
+
+def shortest(F: np.ndarray, scales: np.ndarray, b: np.ndarray, cut_off: float = DEPENDENT) -> np.ndarray:
+    """The shortest x with F x = b, as near as it goes; rows divided by scales whose singular values tell zero."""
+    left, sizes, right = np.linalg.svd(F / scales[:, None], full_matrices=False)
+    used = sizes > cut_off
+    return right[used].T @ ((left[:, used].T @ (b / scales)) / sizes[used])
 
 
 def closure(mechanism: ClosedMechanism, q: np.ndarray, t: float, tolerance: float = DEPENDENT) -> Closure:
@@ -41,7 +69,7 @@ def closure(mechanism: ClosedMechanism, q: np.ndarray, t: float, tolerance: floa
     from chasles.relative.loop.closed import Closure  # which uses this module
 
     F, _ = scaled(mechanism, q, mechanism.linearise(q, None, t).jacobian)
-    left, _, rank, _ = decomposed(F, tolerance)
+    left, _, rank = decomposed(F, reaches(mechanism, q, t), tolerance)
     share = np.linalg.norm(left[:, rank:], axis=1)
     involved = {mechanism.constraint_names[k]: None for k in mechanism.constraint_of_row[share > 1e-6]}
     return Closure(mechanism.rows, rank, mechanism.nv - rank, tuple(involved))
@@ -52,16 +80,16 @@ def smallest(mechanism: ClosedMechanism, function: str, q, v, a, multipliers, t:
     found = mechanism.linearise(q, v, t)
     off = np.abs(found.jacobian @ a - found.right)
     limit = CONSISTENT * (1.0 + np.abs(a).max(initial=0.0) + np.abs(found.right).max(initial=0.0))
-    left, _, rank, lengths = decomposed(scaled(mechanism, q, found.jacobian)[0])
+    reach = reaches(mechanism, q, t)
+    left, _, rank = decomposed(scaled(mechanism, q, found.jacobian)[0], reach)
     if not off.max(initial=0.0) <= limit:
         raise RedundantConstraintsError(
             f"{function}: {mechanism.rows - rank} of {mechanism.rows} constraint equations depend on others and "
             f"contradict them: {violated(mechanism, mechanism.largest(off), limit, '[m/s² or rad/s²]')} cannot be "
             "satisfied. Remove a constraint, or look whether the state satisfies all of them"
         )
-    weighted = multipliers * lengths
-    weighted = weighted - left[:, rank:] @ (left[:, rank:].T @ weighted)
-    return np.where(lengths > 0, weighted / np.where(lengths > 0, lengths, 1.0), 0.0)
+    weighted = multipliers * reach
+    return (weighted - left[:, rank:] @ (left[:, rank:].T @ weighted)) / reach
 
 
 def violated(mechanism: ClosedMechanism, amounts: np.ndarray, limit: float, unit: str) -> str:
@@ -98,12 +126,13 @@ def _iterate(mechanism: ClosedMechanism, q: np.ndarray, t: float) -> np.ndarray:
         if np.abs(rows.residual).max(initial=0.0) < SMALL * size:
             return q
         F, root = scaled(mechanism, q, rows.jacobian)
-        step = root @ np.linalg.lstsq(F, -rows.residual, rcond=CUT_OFF)[0]
-        longest, before = np.abs(step).max(initial=0.0), np.linalg.norm(rows.residual)
+        reach = reaches(mechanism, q, t)
+        step = root @ shortest(F, reach, -rows.residual, CUT_OFF)
+        longest, before = np.abs(step).max(initial=0.0), np.linalg.norm(rows.residual / reach)
         scale = min(1.0, FARTHEST * size / longest) if longest > 0 else 1.0
         while True:
             trial = mechanism.retract(q, scale * step)
-            after = np.linalg.norm(mechanism.linearise(trial, None, t).residual)
+            after = np.linalg.norm(mechanism.linearise(trial, None, t).residual / reach)
             if after < (1.0 - 1e-4 * scale) * before:
                 break
             scale *= 0.5
@@ -127,10 +156,10 @@ def consistent_velocities(
             "assemble them first"
         )
     F, root = scaled(mechanism, q, np.concatenate([rows.jacobian, np.eye(mechanism.nv)[fixed]]))
-    lengths = np.where((size := np.linalg.norm(F, axis=1)) > 0, size, 1.0)
+    lengths = np.concatenate([reaches(mechanism, q, t), np.linalg.norm(F[mechanism.rows :], axis=1)])
     for _ in range(2):  # the second takes away the rounding of the first
         off = np.concatenate([rows.speed, (v - given)[fixed]])
-        v = v - root @ np.linalg.lstsq(F / lengths[:, None], off / lengths, rcond=DEPENDENT)[0]
+        v = v - root @ shortest(F, lengths, off)
         rows = mechanism.linearise(q, v, t)
     speed = mechanism.largest(rows.speed)
     limit = 1e-10 * (1.0 + max(np.abs(v).max(initial=0.0), np.abs(given).max(initial=0.0)))
@@ -152,7 +181,7 @@ def check_regular(mechanism: ClosedMechanism, q: np.ndarray, t: float) -> int:
     if here.mobility == 0 or here.rank == here.rows:
         return here.rank
     F, root = scaled(mechanism, q, mechanism.linearise(q, None, t).jacobian)
-    free = root @ decomposed(F)[1][here.rank :].T
+    free = root @ decomposed(F, reaches(mechanism, q, t))[1][here.rank :].T
     for direction in free.T[: 2 * mechanism.nv]:
         step = NUDGE * direction / np.abs(direction).max()
         for sign in (1.0, -1.0):
@@ -190,7 +219,7 @@ def inverse_dynamics(
     arrays = {"q": q, "v": v, "a": a, "wrenches": on_links}
     (tau,), _ = mechanism.spanning._run(name, inverse.inverse_dynamics, arrays)
     F, root = scaled(mechanism, q, rows.jacobian)
-    _, right, rank, _ = decomposed(F)
+    _, right, rank = decomposed(F, reaches(mechanism, q, t))
     free = root @ right[rank:].T
     mobility = free.shape[1]
     joints = ", ".join(dict.fromkeys(mechanism.spanning.joint_of_velocity(int(k)) for k in where))

@@ -22,7 +22,7 @@ from chasles.relative.loop.entry import addresses
 from chasles.relative.loop.spanning import Spanning
 from chasles.relative.loop.tables import pack
 from chasles.relative.mechanism import Mechanism
-from chasles.relative.tables import LINK, link_table
+from chasles.relative.tables import CONSTANT, GRAVITY, LINK, link_table
 
 Places = dict[str, tuple[int, np.ndarray]]  # of each body its link (-1: ground) and its pose on it
 
@@ -79,11 +79,12 @@ def close(spanning: Spanning, constraints: Sequence[Constraint], mechanism: Mech
 
 @dataclass(frozen=True)
 class Packed:
-    """The packed array of a closed mechanism, and what its workspace needs: where rows and multipliers are in it."""
+    """The packed array of a closed mechanism, what its workspace needs, and what is where in it."""
 
     parameters: np.ndarray
     work: int
     rows_at: int
+    scales_at: int
     multipliers_at: int
 
 
@@ -93,17 +94,20 @@ def packed(mechanism: Mechanism, closing: Closing) -> Packed:
     touched = sorted({link for tile in closing.tiles for link in (tile.first, tile.second) if link >= 0})
     place = {link: c for c, link in enumerate(touched)} | {-1: -1}
     tiles = np.array([tile.integers for tile in closing.tiles], dtype=np.int64).reshape(-1, TILE.size)
+    sizes_of_links = _sizes(mechanism, parents)
     groups: list[tuple[int, int, int, int]] = []
     visits: list[int] = []
+    levers: list[float] = []
     for group in closing.groups:
         met: set[int] = set()
+        loop: set[int] = set()
         for t in group:
             ends = closing.tiles[t].first, closing.tiles[t].second
             tiles[t, [TILE.first, TILE.second]] = [place[link] for link in ends]
-            for link in ends:
-                while link >= 0 and link not in met:
-                    met.add(link)
-                    link = int(parents[link])
+            first, second = (_way(parents, link) for link in ends)
+            met |= first | second
+            loop |= first ^ second
+        levers.append(max((sizes_of_links[link] for link in loop), default=0.0) or 1.0)
         groups.append((group[0], len(group), len(visits), len(met)))
         visits += sorted(met, reverse=True)
     whole: dict[str, list] = {"groups": groups, "rows": closing.rows, "visits": visits, "touched": touched}
@@ -116,6 +120,7 @@ def packed(mechanism: Mechanism, closing: Closing) -> Packed:
         "table": acting.table,
         "numbers": mechanism.numbers,
         "constants": closing.constants,
+        "levers": np.array(levers, dtype=float),
         "feedback": np.zeros(2),
         "values": acting.values,
         "control": np.zeros(nv),
@@ -126,6 +131,27 @@ def packed(mechanism: Mechanism, closing: Closing) -> Packed:
     sizes = (*map(len, tables), mechanism.nq, nv, 6 * links, STATE.size * (links + 1))
     rows_at = (LIMB.size + STATE.size) * (links + 1) + MOTION.size * len(touched)
     matrix_at = rows_at + ROWS.size * len(tiles) + len(closing.counted) + ROOM.size + 1
-    multipliers_at = matrix_at + m * nv + 3 * m
+    scales_at = matrix_at + m * nv
+    multipliers_at = scales_at + 4 * m
     work = multipliers_at + 2 * m + 12 * links + 3 * nv + SCRATCH + 4
-    return Packed(pack(parts, counts, sizes), work, rows_at, multipliers_at)
+    return Packed(pack(parts, counts, sizes), work, rows_at, scales_at, multipliers_at)
+
+
+def _way(parents: np.ndarray, link: int) -> set[int]:
+    """The links from one to the ground."""
+    way = set()
+    while link >= 0:
+        way.add(link)
+        link = int(parents[link])
+    return way
+
+
+def _sizes(mechanism: Mechanism, parents: np.ndarray) -> np.ndarray:
+    """The size of each link [m]: the largest distance of a joint that it carries, or of its mass on an average."""
+    constants = mechanism.numbers[GRAVITY.size :].reshape(-1, CONSTANT.size)
+    mass, inertia = constants[:, CONSTANT.mass], constants[:, CONSTANT.inertia : CONSTANT.inertia + 6]
+    squared = inertia[:, [0, 3, 5]].sum(axis=1) / (2.0 * np.where(mass > 0, mass, np.inf))
+    away = np.sum(constants[:, CONSTANT.position : CONSTANT.position + 3] ** 2, axis=1)
+    carried = parents >= 0
+    np.maximum.at(squared, parents[carried], away[carried])
+    return np.sqrt(squared)

@@ -25,7 +25,7 @@ class ClosedAccelerations(NamedTuple):
     """Accelerations (..., nv) of the joints of the tree, multipliers (..., rows), and how many rows are independent.
 
     The rows push with -Jᵀ λ. Where rows depend on each other, λ is the smallest that gives the motion, each row
-    measured by the length of its J M^(-1/2): the motion is the same for all.
+    measured by its reach (`relative.loop.response`): the motion is the same for all.
     """
 
     accelerations: np.ndarray
@@ -189,7 +189,8 @@ class ClosedMechanism:
     def closure(self, q: ArrayLike, t: float = 0.0, tolerance: float = DEPENDENT) -> Closure:
         """Rows, rank and mobility at a configuration, and the constraints that depend on each other there.
 
-        tolerance: of the singular values of J M^(-1/2) with rows of length one.
+        tolerance: of the singular values of J M^(-1/2), with rows divided by their reach (`relative.loop.response`) or,
+        if it is larger than that of rounding, by their length.
         """
         return assembly.closure(self, self._one("closure", q), t, tolerance)
 

@@ -6,11 +6,15 @@ the joint. So the matrix of the constraints is a product of what single sweeps t
     J M⁻¹ Jᵀ = F Fᵀ,   F = J Bᵀ D^(-1/2),
 
 with a row of F that is zero but on the way from the bodies of the constraint to the ground.
+
+A row can be zero by structure, as those across the plane of a planar loop, and then it is rounding: its own length does
+not tell. Its reach does: what it would be if every joint that its wrench meets had its screw along the wrench; for the
+up to three rows of a group their mean.
 """
 
 from __future__ import annotations
 
-from chasles.kernel.algebra import add, cross, factor_symmetric, mul, mul_t, scale, solve_symmetric, sub
+from chasles.kernel.algebra import add, cross, dot, factor_symmetric, mul, mul_t, scale, solve_symmetric, sub
 from chasles.kernel.lanes import sqrt
 from chasles.kernel.policy import kernel
 from chasles.kernel.workspace import add3, load3, load6, load9, store3, store6
@@ -71,28 +75,41 @@ def past_one_freedom(numbers, i, kind, limbs, wrench):
 
 
 @kernel
-def row_of_factor(topology, numbers, visits, first, count, limbs, wrenches, F, at):
-    """A row of F from wrenches on some links, along their way to the ground; these wrenches become zero."""
+def row_of_factor(topology, numbers, visits, first, count, limbs, wrenches, lever, F, at):
+    """A row of F from wrenches on some links, along their way to the ground; these wrenches become zero.
+
+    The squared reach is returned. With the length `lever` between forces and torques it is at least the row's squared
+    length, and never a difference of large numbers.
+    """
+    reach = 0.0
     for k in range(first, first + count):
         i = visits[k]
         parent, kind, _, iv = link(topology, i)
         here = (i + 1) * LIMB.size
         wrench = load6(wrenches, 6 * i, 0.0)
         store6(wrenches, 6 * i, NOTHING)
+        size = dot(wrench[0], wrench[0]) + lever * lever * dot(wrench[1], wrench[1])
         if kind == SPHERICAL or kind == FREE:
             J, H, M = load_articulated(limbs, here + LIMB.inertia, 0.0)
             factor = factor_symmetric(J)
-            store3(F, at + iv, root_of(factor, wrench[0]))
+            turned = root_of(factor, wrench[0])
+            store3(F, at + iv, turned)
+            reach += dot(turned, turned) + 3.0 * size / (J[0] + J[3] + J[5])
             push = sub(wrench[1], mul_t(H, solve_symmetric(factor, wrench[0])))
             if kind == FREE:
                 rest = factor_symmetric(minus(M, complement(J, H, factor)))
-                store3(F, at + iv + 3, root_of(rest, push))
+                moved = root_of(rest, push)
+                store3(F, at + iv + 3, moved)
+                reach += dot(moved, moved)
             else:
                 hand_on(numbers, i, kind, parent, limbs, ((0.0, 0.0, 0.0), push), wrenches)
         else:
             moving, wrench = past_one_freedom(numbers, i, kind, limbs, wrench)
             F[at + iv] = moving * sqrt(limbs[here + LIMB.pivot])
+            s, t = screw_weights(numbers, constants_of(i), kind)
+            reach += limbs[here + LIMB.pivot] * (s * s + t * t / (lever * lever)) * size
             hand_on(numbers, i, kind, parent, limbs, wrench, wrenches)
+    return reach
 
 
 @kernel

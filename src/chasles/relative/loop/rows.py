@@ -72,6 +72,20 @@ def value_of(groups, equations, rows, r, what):
 
 
 @kernel
+def share_reach(equations, reach, m):
+    """Squared reaches of the rows of a group become their mean, so that none depends on the axes of a point's rows."""
+    r = 0
+    while r < m:
+        group, end, total = equations[r * ROW.size + ROW.group], r, 0.0
+        while end < m and equations[end * ROW.size + ROW.group] == group:
+            total += reach[end]
+            end += 1
+        for k in range(r, end):
+            reach[k] = total / (end - r)
+        r = end
+
+
+@kernel
 def times_velocities(tiles, groups, equations, rows, r, motion):
     """J V of row r."""
     group, k = equations[r * ROW.size + ROW.group], equations[r * ROW.size + ROW.place]

@@ -17,9 +17,9 @@ from chasles.relative.forward import forward_dynamics
 from chasles.relative.joint import load_quaternion, store_felt
 from chasles.relative.kinematics import STATE, move_links
 from chasles.relative.loop.response import respond_to, row_of_factor
-from chasles.relative.loop.rows import evaluate_tiles, push, set_clock, set_motion
+from chasles.relative.loop.rows import evaluate_tiles, push, set_clock, set_motion, share_reach
 from chasles.relative.loop.tables import GROUP, HEAD, ROW, part, rooms, work_size
-from chasles.relative.loop.triangle import normalise, triangle
+from chasles.relative.loop.triangle import scale_rows, triangle
 from chasles.relative.tables import FREE, SPHERICAL, constants_of, link, links_of
 
 tree_accelerations = forward_dynamics.kernel
@@ -60,7 +60,7 @@ def factor(p_at, p_size, wanted, free, work_at):
     topology, numbers = part(whole, whole, HEAD.topology), part(p, whole, HEAD.numbers)
     tiles, groups = part(whole, whole, HEAD.tiles), part(whole, whole, HEAD.groups)
     equations, visits = part(whole, whole, HEAD.rows), part(whole, whole, HEAD.visits)
-    touched = part(whole, whole, HEAD.touched)
+    touched, levers = part(whole, whole, HEAD.touched), part(p, whole, HEAD.levers)
     m, nv = whole[HEAD.n_rows], whole[HEAD.n_v]
     for k in range(6 * whole[HEAD.n_links]):
         wrenches[k] = 0.0
@@ -70,10 +70,12 @@ def factor(p_at, p_size, wanted, free, work_at):
         group = equations[r * ROW.size + ROW.group] * GROUP.size
         first, count = groups[group + GROUP.visit], groups[group + GROUP.visits]
         push(tiles, groups, equations, touched, rows, r, motion, 1.0, wrenches)
-        row_of_factor(topology, numbers, visits, first, count, limbs, wrenches, F, r * nv)
+        lever = levers[equations[r * ROW.size + ROW.group]]
+        scales[r] = row_of_factor(topology, numbers, visits, first, count, limbs, wrenches, lever, F, r * nv)
+    share_reach(equations, scales, m)
     left = x[m:]
-    normalise(F, scales, left, m, nv)
-    report[0] = triangle(F, order, left, m, nv, wanted, free)
+    scale_rows(F, scales, left, m, nv)
+    report[0] = triangle(F, scales, order, left, m, nv, wanted, free)
 
 
 @native

@@ -2,7 +2,8 @@
 
 Tiles see the links that they hold as bodies, with the links' frames: `touched` says which. A group is a tile, or two
 that share their row (coupled coordinates); a row is one of the three of its group. `visits` are the links between the
-bodies of a group and the ground, outermost first: all that a wrench on these bodies reaches.
+bodies of a group and the ground, outermost first: all that a wrench on these bodies reaches. `levers` are lengths [m]
+of the groups: the size of the largest link in their loops.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ GROUP = layout("GROUP", tile=1, count=1, visit=1, visits=1)
 ROW = layout("ROW", group=1, place=1)
 PARTS = (
     *("topology", "tiles", "groups", "rows", "visits", "touched", "counted", "table"),  # integers
-    *("numbers", "constants", "feedback", "values", "control"),  # numbers
+    *("numbers", "constants", "levers", "feedback", "values", "control"),  # numbers
 )
 COUNTS = (
     *("n_q", "n_v", "n_links", "n_tiles", "n_rows", "n_touched", "n_counted"),
@@ -67,7 +68,7 @@ def work_size(whole):
     links, nv, m = whole[HEAD.n_links], whole[HEAD.n_v], whole[HEAD.n_rows]
     slots = (LIMB.size + STATE.size) * (links + 1)
     of_links = 12 * links + MOTION.size * whole[HEAD.n_touched]
-    return slots + of_links + rows_size(whole) + m * nv + 5 * m + 3 * nv + SCRATCH + 4
+    return slots + of_links + rows_size(whole) + m * nv + 6 * m + 3 * nv + SCRATCH + 4
 
 
 @kernel(allocates=True)
@@ -79,7 +80,7 @@ def rooms(whole, work):
     rows = motion + MOTION.size * whole[HEAD.n_touched]
     matrix = rows + rows_size(whole)
     scales = matrix + m * nv
-    order, x = scales + m, scales + 3 * m
+    order, x = scales + 2 * m, scales + 4 * m
     wrenches = x + 2 * m
     pushes = wrenches + 6 * links
     change = pushes + 6 * links

@@ -1,7 +1,8 @@
 """The equations S x = b of the rows, S = F Fᵀ, by the triangle of F: QR of Fᵀ with pivoting, never S itself.
 
-F has a row of nv numbers for each equation, all of length one, so that a pivot below `DEPENDENT` tells a row that
-depends on the others. The reflections are not kept: S = Rᵀ R needs R alone.
+F has a row of nv numbers for each equation, divided by its reach (`response`), so that rounding is the same in all rows
+and a pivot below `DEPENDENT` tells a row that depends on the others, or moves nothing. The reflections are not kept:
+S = Rᵀ R needs R alone.
 """
 
 from __future__ import annotations
@@ -9,8 +10,8 @@ from __future__ import annotations
 from chasles.kernel.lanes import sqrt
 from chasles.kernel.policy import kernel
 
-DEPENDENT = 1e-9  # of rows of length one
-WEAK = 1e-3  # of rows that were chosen before: with a pivot below, others are looked for
+DEPENDENT = 1e-9  # of a row's reach
+WEAK = 1e-3  # of the length of a row that was chosen before: with a pivot below, others are looked for
 
 
 @kernel
@@ -51,17 +52,17 @@ def subtract(F, i, factor, j, size):
 
 
 @kernel
-def normalise(F, scales, left, m, nv):
-    """Make all rows of length one; `scales` are the inverses of their lengths (0 for a row that moves nothing).
+def scale_rows(F, scales, left, m, nv):
+    """Divide all rows by their reach, whose squares come in `scales` and leave it inverted (0 for a row without).
 
-    left: of each row the squared length of what is not yet part of the triangle, all of it here.
+    left: of each row the squared length of what is not yet part of the triangle, all of it here; a copy is in the
+    second half of `scales`.
     """
     for j in range(m):
-        length = sqrt(product(F, j * nv, j * nv, nv))
-        scales[j] = 1.0 / length if length > 0.0 else 0.0
-        left[j] = length * scales[j]
+        scales[j] = 1.0 / sqrt(scales[j]) if scales[j] != 0.0 else 0.0
         for k in range(nv):
             F[j * nv + k] *= scales[j]
+        scales[m + j] = left[j] = product(F, j * nv, j * nv, nv)
 
 
 @kernel
@@ -87,13 +88,12 @@ def reflect(F, left, s, m, nv):
 
 
 @kernel
-def triangle(F, order, left, m, nv, wanted, free):
+def triangle(F, scales, order, left, m, nv, wanted, free):
     """R in place: R[s, j] at F[j nv + s], rows in the order `order`. The rank is returned.
 
     With wanted >= 0 this many rows are taken, and if they are not independent, -1 is returned. Behind the order are
     marks of the rows that are not taken: set here if the choice is free, else kept to, with better pivots asked for.
     """
-    least = DEPENDENT if free != 0 else WEAK
     for j in range(m):
         order[j] = j
         if free != 0:
@@ -104,7 +104,10 @@ def triangle(F, order, left, m, nv, wanted, free):
         for j in range(s, m):
             if order[m + int(order[j])] == 0.0 and not left[j] <= best:  # a NaN is taken, and ends it
                 best, pivot = left[j], j
-        if not best > least * least:
+        least = DEPENDENT * DEPENDENT
+        if free == 0:
+            least = max(least, WEAK * WEAK * scales[m + int(order[pivot])])
+        if not best > least:
             return s if wanted < 0 and best == best else -1
         swap(F, order, left, s, pivot, nv)
         reflect(F, left, s, m, nv)

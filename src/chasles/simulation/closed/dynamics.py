@@ -19,6 +19,7 @@ from chasles.relative.mechanism import Mechanism
 from chasles.simulation.closed.motion import closed_motion, onto_loops, with_workspace
 from chasles.simulation.dynamics import TreeDynamics, blocks
 from chasles.simulation.laws import laws_may_raise
+from chasles.simulation.refusal import refuse_start
 
 START_TOLERANCE = 1e-8  # how far a start may be off the constraints [m or rad, and per second]
 NEARLY_SINGULAR = 1e-3  # of the pivots of rows of length one, in the search for why a run ended
@@ -51,26 +52,12 @@ class ClosedDynamics(TreeDynamics):
         if assemble:
             at = self.mechanism.assemble(at, t)
             speed = self.mechanism.consistent_velocities(at, speed, t)
-        self._refuse(at, speed, t)
+        off = self.mechanism.violation(at, speed, t=t)
+        assert off.velocity is not None
+        refuse_start(self.mechanism.constraint_names, off.position, off.velocity, speed, START_TOLERANCE)
         self.parameters.view(np.int64)[HEAD.rank] = check_regular(self.mechanism, at, t)
         self.mechanism.motion_under(at, speed, t=t)  # constraints that contradict each other are named
         return np.concatenate([at, speed, [0.0]])
-
-    def _refuse(self, q: np.ndarray, v: np.ndarray, t: float) -> None:
-        off = self.mechanism.violation(q, v, t=t)
-        size = 1.0 + np.abs(v).max(initial=0.0)
-        assert off.velocity is not None
-        names = self.mechanism.constraint_names
-        bad = [
-            f"{name!r} by {g:.3g} in position and {r:.3g} in velocity"
-            for name, g, r in zip(names, off.position, off.velocity, strict=True)
-            if not (g <= START_TOLERANCE and r <= START_TOLERANCE * size)
-        ]
-        if bad:
-            raise ValueError(
-                f"simulate: the start violates {len(bad)} joints or constraints: "
-                f"{'; '.join([*bad[:8], '...'][: len(bad)])}. Correct it, or let it be projected with assemble=True"
-            )
 
     def explained(self, solution: Solution) -> Solution:
         """A solution that ended early, with the singular configuration it met in its message."""
