@@ -84,6 +84,8 @@ def first_picture(folder: Path, running: bool, repeats: int = 7) -> tuple[list[f
                 [sys.executable, "-m", "chasles", "view", str(file)], env=environment, stdout=subprocess.DEVNULL
             )
             while not (note.exists() and (text := note.read_text())):
+                if process.poll() is not None:
+                    raise RuntimeError("chasles view has ended")
                 time.sleep(0.005)
             if browser is not None:
                 browser.open(text, wait="window.chasles?.first")

@@ -85,11 +85,13 @@ class Browser:
     # ------------------------------------------------------------ protocol
 
     def _first_page(self) -> str:
-        while True:
+        end = time.monotonic() + 60
+        while time.monotonic() < end:
             for target in self.call("Target.getTargets")["targetInfos"]:
                 if target["type"] == "page":
                     return target["targetId"]
             time.sleep(0.005)
+        raise TimeoutError("the browser opens no page")
 
     def call(self, method: str, timeout: float = 60.0, **parameters: Any) -> dict[str, Any]:
         """Call a method of the protocol and wait for its result."""

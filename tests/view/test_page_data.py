@@ -2,6 +2,7 @@
 
 import dataclasses
 import hashlib
+import time
 from pathlib import Path
 
 import numpy as np
@@ -25,7 +26,7 @@ def same_sign(poses, like):
 @pytest.mark.parametrize("case", ["adaptive", "absolute"])
 def test_the_curve_is_that_of_the_run_between_its_points_too(case, runs):
     run, scene = runs[case], scene_of(runs[case])
-    curve, checked = curve_of(run, scene, rows_of(run, 0, len(run) - 1, 1), 1.0, dense=True)
+    curve, checked, _ = curve_of(run, scene, rows_of(run, 0, len(run) - 1, 1), 1.0, dense=True)
     assert curve.positions == [None, None]  # both hang on joints
     assert checked > 1.9 * len(run)
     times = np.random.default_rng(3).uniform(0.0, 2.0, 400)
@@ -34,6 +35,38 @@ def test_the_curve_is_that_of_the_run_between_its_points_too(case, runs):
     assert off[..., :4].max() < 2.5e-7
     assert off[..., 4:].max() < 1e-6
     assert max(curve.error) < 1e-6
+
+
+def rotor(damping):
+    bodies = [ch.Body("arm", 1.0, (0, 0, -0.3), (0.1, 0.1, 0.02)), ch.Body("rotor", 1.0, (0, 0, 0), (0.01, 0.01, 0.02))]
+    joints = [
+        ch.revolute("pivot", "ground", "arm", axis=(0, 1, 0)),
+        ch.revolute("axle", "arm", "rotor", axis=(1, 0, 0), at=(0, 0, -0.3), damping=damping),
+    ]
+    return ch.System(bodies, joints, name="rotor")
+
+
+@pytest.mark.parametrize(("speed", "save"), [(500.0, 100), (2000.0, 50)])
+def test_whole_turns_between_saved_times_are_followed(speed, save):
+    """A rotor that brakes: many turns between the first saved times, few between the last."""
+    run = ch.simulate(rotor(0.2), (0, 2), v=[1.0, speed], method=ch.RKMK("rk4"), step=1e-3, save=save, progress=False)
+    curve, _, lost = curve_of(run, scene_of(run), np.arange(len(run)), 1.0, dense=True)
+    times = np.linspace(0, 2, 20001)
+    alike = np.einsum("tbc,tbc->tb", curve(times)[..., :4], poses_at(run, times)[..., :4])
+    assert np.abs(np.abs(alike) - 1).max() < 1e-8
+    assert lost == 0
+
+
+def test_a_run_that_went_out_of_bounds_is_shown_soon():
+    """No number of points follows speeds without end; it is said between how many saved times."""
+    arm = ch.System(rotor(0).bodies[:1], [ch.revolute("pivot", "ground", "arm", axis=(0, 1, 0), damping=1e5)])
+    with pytest.warns(RuntimeWarning):
+        run = ch.simulate(arm, (0, 10), v=[1.0], method=ch.RKMK("rk4"), step=0.1, progress=False)
+    assert not run.success
+    assert np.abs(run.v).max() > 1e20
+    began = time.process_time()
+    assert run_data(run)["motion"]["lost"] > 3
+    assert time.process_time() - began < 10
 
 
 def test_kinks_and_jumps_are_kept():

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 
+import h5py
 import numpy as np
 import pytest
 
@@ -69,7 +70,7 @@ def test_it_answers_this_machine_only(serve, runs):
     assert "connect-src 'self'" in text
     assert answer.headers["X-Frame-Options"] == "DENY"
     assert get(server, "/../../etc/passwd")[0].status == 404
-    assert get(server, "/news?have=x.y")[0].status == 400
+    assert get(server, "/news?have=x.y.z")[0].status == 400
     with pytest.raises(ValueError, match="cannot be used"):
         serve(runs["absolute"], port=server.server_port)
 
@@ -158,6 +159,117 @@ print(json.dumps([glance(Path({str(file)!r})), [name for name in ("numba", "chas
     assert browser.evaluate("document.querySelectorAll('#layers button').length") == 7
     assert browser.evaluate("document.getElementById('message').textContent") == ""
     assert browser.complaints() == []
+
+
+def test_another_run_in_the_place_of_a_file_takes_the_place_of_its_motion(runs, tmp_path, monkeypatch):
+    """Whether it has more points or fewer, ended or goes on; and a page learns that it is another system."""
+    monkeypatch.setattr(server_module, "PAUSE", 0.0)
+    file = tmp_path / "run.h5"
+    top = ch.System([ch.Body("top", 1.0, (0, 0, 0.3), (0.1, 0.1, 0.02))], [ch.spherical("pivot", "ground", "top")])
+
+    def make(speed, rows):
+        file.unlink(missing_ok=True)
+        options = {"method": ch.RKMK("rk4"), "step": 1e-2, "progress": False, "file": file}
+        ch.simulate(top, (0, 1), v=[1, 0, speed], **options)
+        if rows:
+            counts = np.array([rows, 0, 0], "<i8").tobytes()
+            with file.open("r+b") as stream:
+                layout.put(stream.fileno(), counts, reader.read(file).offsets["counts"])
+
+    make(30.0, 40)
+    watched = server_module.Watched(file, "")
+    before = watched.look()
+    assert watched.look() is before
+    make(-5.0, 60)
+    after = watched.look()
+    assert (before["turn"], after["turn"]) == (0, 1)
+    assert after["motion"]["saved"] == 60
+    assert len(after["motion"]["blocks"]) == 1
+    assert after["motion"]["blocks"] != before["motion"]["blocks"]
+    make(-7.0, None)
+    ended = watched.look()
+    assert (ended["turn"], ended["ended"], ended["model"]) == (2, True, before["model"])
+    os.utime(file)  # the same run once more
+    assert watched.look()["turn"] == 2
+    runs["absolute"].save(file, quantities=())
+    other = watched.look()
+    assert (other["turn"], other["name"]) == (3, runs["absolute"].mechanism.system.name)
+    assert other["model"] != ended["model"]
+
+
+def test_news_are_what_is_new(serve, runs):
+    server = serve(runs["absolute"])
+    run = server.data()["runs"][0]
+    have = (len(run["motion"]["blocks"]), run["turn"], run["version"])
+    assert server.news([have]) == {"runs": [None], "live": False}
+    (new,) = server.news([(0, 0, 0)])["runs"]
+    assert new["blocks"] == run["motion"]["blocks"]
+    (new,) = server.news([(have[0], have[1] + 1, have[2])])["runs"]
+    assert new["blocks"] == run["motion"]["blocks"]
+
+
+def test_the_first_look_does_not_wait_for_the_reading(serve, runs, tmp_path):
+    file = tmp_path / "run.h5"
+    runs["absolute"].save(file, quantities=())
+    server = serve(file)
+    with server.watched[0].lock:  # it is being read
+        assert server.data()["runs"][0]["reading"]
+        assert server.data()["runs"][0]["reading"]
+
+
+def test_the_page_asks_again_for_a_motion_that_does_not_come(serve, runs, browser, tmp_path, monkeypatch):
+    file = tmp_path / "run.h5"
+    runs["absolute"].save(file, quantities=())
+    server = serve(file)
+    news, failures = server.news, iter([server_module.NotYetError("not yet")] * 2)
+
+    def unwilling(have):
+        if error := next(failures, None):
+            raise error
+        return news(have)
+
+    monkeypatch.setattr(server, "news", unwilling)
+    browser.open(server.address)
+    assert browser.evaluate("chasles.views[0].motion.blocks.length") > 0
+    assert browser.evaluate("document.getElementById('message').textContent") == ""
+
+
+def test_a_file_damaged_behind_its_first_look_ends_the_command(runs, tmp_path):
+    file = tmp_path / "run.h5"
+    runs["absolute"].save(file, quantities=())
+    with h5py.File(file, "r+") as h5:
+        del h5["energy"]
+    assert glance(file)
+    command = [sys.executable, "-m", "chasles", "view", str(file), "--no-browser"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2
+    assert "energy" in done.stderr
+
+
+def test_a_first_look_is_not_taken_from_another_file(runs, tmp_path):
+    file, other = tmp_path / "run.h5", tmp_path / "other.h5"
+    for target in (file, other):
+        runs["absolute"].save(target, quantities=())
+    with h5py.File(file, "r+") as h5:
+        del h5["look"]
+        h5["look"] = h5py.ExternalLink(str(other), "look")
+    assert glance(file) is None
+
+
+def test_pictures_are_no_reason_for_a_run_to_fail(tmp_path, monkeypatch):
+    def broken(*_):
+        raise TypeError("broken")
+
+    monkeypatch.setattr(data_module, "hull_of", broken)
+    monkeypatch.setattr(data_module, "look_text", broken)
+    top = ch.System([ch.Body("top", 1.0, (0, 0, 0.3), (0.1, 0.1, 0.02))], [ch.spherical("pivot", "ground", "top")])
+    file = tmp_path / "run.h5"
+    run = ch.simulate(top, (0, 1), v=[1, 0, 30.0], method=ch.RKMK("rk4"), step=1e-2, progress=False, file=file)
+    assert run.success
+    outcome = reader.read(file).outcome
+    assert outcome["energy"]
+    assert outcome["certificate"]["findings"]
+    assert glance(file) is None
 
 
 def test_a_first_look_of_another_version_is_not_taken(runs, tmp_path, monkeypatch):

@@ -208,9 +208,9 @@ function ticks(low, high, count) {
   const rough = (high - low) / count || 1;
   const power = 10 ** Math.floor(Math.log10(rough));
   const step = [1, 2, 5, 10].find((lead) => lead * power >= rough) * power;
-  const found = [];
-  for (let k = Math.ceil(low / step - 1e-9); k * step <= high + 1e-9 * step; k++) found.push(k * step);
-  return found;
+  const first = Math.ceil(low / step - 1e-9);
+  const whole = Math.min(50, Math.max(0, Math.floor(high / step + 1e-9) - first + 1));
+  return Array.from({ length: whole }, (_, k) => (first + k) * step);
 }
 
 const RAISED = { "-": "⁻", 0: "⁰", 1: "¹", 2: "²", 3: "³", 4: "⁴", 5: "⁵", 6: "⁶", 7: "⁷", 8: "⁸", 9: "⁹" };

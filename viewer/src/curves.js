@@ -42,7 +42,7 @@ export class Charts {
         }
       }
     }
-    const kept = this.choose.value;
+    const kept = this.options?.[Number(this.choose.value)];
     this.options = [];
     for (const joint of new Set(this.curves.map((curve) => curve.joint).filter(Boolean))) {
       for (const [chart, what] of CHOICES) {
@@ -57,7 +57,8 @@ export class Charts {
         return option;
       }),
     );
-    if (kept && this.options[Number(kept)]) this.choose.value = kept;
+    const same = kept ? this.options.findIndex(({ joint, chart }) => joint === kept.joint && chart === kept.chart) : -1;
+    if (same >= 0) this.choose.value = String(same);
     const reading = this.page.data.runs.some((run) => run.reading); // keep room for what will come
     $("chart-joint").hidden = !reading && !this.options.length;
     $("chart-energy").hidden = !reading && !this.curves.some((curve) => curve.chart === "energy");

@@ -47,6 +47,14 @@ export class Ground extends THREE.Group {
     this.add(shadow, grid);
   }
 
+  dispose() {
+    for (const { geometry, material } of this.children) {
+      geometry.dispose();
+      material.dispose();
+    }
+    return this;
+  }
+
   paint(dark) {
     this.look.uniforms.colour.value.set(dark ? "#9fb2c8" : "#5a6b80");
     this.look.uniforms.strength.value = dark ? 0.3 : 0.32;

@@ -1,20 +1,31 @@
 // What comes later: the motion of a run that is still read, and more of one that still goes on.
 const PAUSE = 700; // milliseconds
 const PATIENCE = 8; // answers that do not come until the page says so
+const pause = () => new Promise((resolve) => setTimeout(resolve, PAUSE));
 
 // all of the runs of which the page has only the scene
 export async function readRuns(page) {
-  await take(page, await ask(page));
-  document.getElementById("message").textContent = "";
+  const message = document.getElementById("message");
+  for (let missed = 0; page.data.runs.some((run) => run.reading); ) {
+    try {
+      await take(page, await ask(page));
+      message.textContent = "";
+    } catch (error) {
+      missed += error.status === 503 ? 0 : 1; // it will come
+      message.textContent = `The motion cannot be read: ${error.message}`;
+      if (error.status === 400 || missed >= PATIENCE) return;
+      await pause();
+    }
+  }
 }
 
 export async function followRun(page) {
-  page.following = !page.query.has("t"); // until the user goes to another time
+  page.following ??= !page.query.has("t"); // until the user goes to another time
   if (page.following) page.transport.set(page.span()[1]);
   page.redraw();
   let missed = 0;
   while (page.data.live) {
-    await new Promise((resolve) => setTimeout(resolve, PAUSE));
+    await pause();
     try {
       await take(page, await ask(page));
       missed = 0;
@@ -26,16 +37,21 @@ export async function followRun(page) {
 }
 
 async function ask(page) {
-  const have = page.views.map(({ motion }) => `${motion.blocks.length}.${motion.turn}`);
+  const have = page.views.map(({ motion, run }) => `${motion.blocks.length}.${motion.turn}.${run.version}`);
   const answer = await fetch(`news?have=${have.join()}`);
-  if (!answer.ok) throw new Error(await answer.text());
+  if (!answer.ok) throw Object.assign(new Error(await answer.text()), { status: answer.status });
   return answer.json();
 }
 
 async function take(page, news) {
-  for (const [k, { blocks, turn, hull, motion, reactions, ...rest }] of news.runs.entries()) {
+  page.data.live = news.live;
+  if (news.runs.every((run) => run === null)) return;
+  for (const [k, found] of news.runs.entries()) {
+    if (found === null) continue;
+    const { blocks, turn, hull, motion, reactions, ...rest } = found;
     const view = page.views[k];
     const { run } = view;
+    if (rest.model !== run.model) location.reload(); // another system has taken the file's place
     await view.motion.take(blocks, turn);
     const grown = hull.flat().join() !== run.scene.hull.flat().join();
     Object.assign(run, rest, { reading: false });
@@ -48,7 +64,6 @@ async function take(page, news) {
       view.paint(page.dark);
     }
   }
-  page.data.live = news.live;
   page.transport.set(page.following ? page.span()[1] : page.transport.time);
   await page.charts.load();
   page.panel.update();

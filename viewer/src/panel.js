@@ -327,9 +327,10 @@ export class Panel {
       if (run.reading) return "";
       if (!motion.checked) return "One saved time.";
       const some = motion.every > 1 ? ` Looked at was one in ${motion.every} saved times${run.ended ? "" : "; all of them when the run ends"}.` : "";
+      const lost = motion.lost ? ` Between ${motion.lost} of them bodies turn too far to be followed.` : "";
       const curve = motion.curve ? "the saved poses and the curve of the integrator between them" : "the saved poses; the file has no curve between them";
       const error = `${motion.error[0].toExponential(1)} (orientation) and ${motion.error[1].toExponential(1)} m (position)`;
-      return `Drawn are polynomials through ${curve}: largest difference ${error} at ${motion.checked} times.${some}`;
+      return `Drawn are polynomials through ${curve}: largest difference ${error} at ${motion.checked} times.${some}${lost}`;
     });
     $("exactness").textContent = lines.join(" ");
   }

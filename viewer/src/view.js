@@ -88,7 +88,7 @@ export class View {
     const lowest = Math.min(...this.hull.map((point) => point.dot(this.up)));
     const stands = lowest > -0.01 * this.radius && lowest < 0.6 * this.radius; // on the plane through the origin
     const height = stands ? Math.min(0, lowest) : lowest - 0.06 * this.radius;
-    if (this.ground) this.world.remove(this.ground);
+    if (this.ground) this.world.remove(this.ground.dispose());
     this.ground = new Ground(this.radius, this.centre, this.up, height);
     this.ground.visible = this.groundShown ?? true;
     this.world.add(this.ground);
@@ -142,6 +142,7 @@ export class View {
     this.arrow = (layer) => {
       const made = new Arrow(0.014 * size, looks[layer]);
       const holder = new THREE.Group(); // its visibility is that of the layer
+      holder.visible = this.layers[layer][0]?.visible ?? false;
       this.world.add(holder);
       holder.add(made);
       this.layers[layer].push(holder);
@@ -277,6 +278,7 @@ export class View {
       if (bodies.has(k)) continue;
       this.world.remove(trail);
       trail.geometry.dispose();
+      trail.material.dispose();
       this.trails.delete(k);
     }
     for (const k of bodies) {

@@ -11,6 +11,8 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
+FIRST = 3.0  # seconds that are left to the browser, for the first picture
+
 
 def view(
     runs: Annotated[list[str], Parameter(negative=(), help="Result files (.h5), or models, which are run first.")],
@@ -48,9 +50,7 @@ def view(
     several = len(named) > 1
     server = Viewer({label if several else "": source(name) for label, name in named.items()}, port)
     print(f"{server.address} shows {', '.join(runs)}; Ctrl-C ends", flush=True)
-    # the browser starts while the run is read
-    reader = threading.Thread(target=prepare, args=(server,), daemon=True)
-    reader.start()
+    threading.Thread(target=prepare, args=(server,), daemon=True).start()
     if browser:
         threading.Thread(target=webbrowser.open, args=(server.address,), daemon=True).start()
     try:
@@ -81,15 +81,22 @@ def source(name: str) -> Any:
 
 
 def prepare(server: Any) -> None:
-    """Read the runs before the page asks for them. If one of them cannot be shown, there is nothing to serve."""
+    """Read what is needed for the first look, and when that is seen, or after a while, all of the runs. If one of them
+    cannot be shown, there is nothing to serve."""
     from chasles.view.server import NotYetError
 
     try:
         server.data()
+        server.asked.wait(FIRST)
+        for watched in server.watched:
+            watched.look()
     except NotYetError as error:
         print(f"chasles: {error}", flush=True)
     except (ValueError, ArithmeticError) as error:
         server.failure = error
+        server.shutdown()
+    except OSError as error:
+        server.failure = ValueError(f"view: {error.filename}: {error.strerror}")
         server.shutdown()
 
 

@@ -167,6 +167,8 @@ class Algorithm:
         results = [np.zeros((count, evaluate(self.arguments[name].size, sizes))) for name in self.outputs]
         every = {**arrays, **{name: result.reshape(-1) for name, result in zip(self.outputs, results, strict=True)}}
         parts = max(1, min(threads, count // 64))
+        lanes = COMPILED and count // parts >= WIDTH
+        loop = self.lanes if lanes else self.scalar  # made before several threads ask for it
         edges = [count * k // parts for k in range(parts + 1)]
 
         def part(first: int, last: int) -> None:
@@ -174,8 +176,6 @@ class Algorithm:
                 array if self.arguments[name].role == "fixed" else _rows(array, count, first, last)
                 for name, array in ((name, every[name]) for name in self.arguments)
             ]
-            lanes = COMPILED and last - first >= WIDTH
-            loop = self.lanes if lanes else self.scalar
             loop(topology, numbers, last - first, *rows, self.space(sizes, lanes))
 
         if parts == 1:

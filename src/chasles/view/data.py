@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import math
 import threading
+import warnings
 import zlib
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -16,6 +17,8 @@ from typing import Any
 import numpy as np
 
 from chasles.integrate.progress import Progress
+from chasles.model.system import System
+from chasles.screw.shape import Mesh
 from chasles.view.curve import PARTS, quanta
 from chasles.view.look import Part
 from chasles.view.samples import curve_of, hinges_of, rows_of, stride_of
@@ -43,6 +46,7 @@ class Motion:
         self.bytes = 0
         self.hull = np.empty((0, 3))
         self.every = 1  # so many of the saved times are looked at, at most
+        self.lost = 0  # between so many of them bodies turn too far to be followed
 
     def extend(self, run: Any, most: int | None = None) -> Motion:
         """Add what the run has beyond that which is done; looking at so many poses at `most`. On a terminal it says how
@@ -74,19 +78,20 @@ class Motion:
         if not self.extent:
             start = self.scene.cloud(poses_of_states(run, run.solution.y[:1]))
             self.extent = float(np.linalg.norm(np.ptp(start, axis=0))) or 1.0
-        curve, checked = curve_of(run, self.scene, rows, self.extent, dense)
+        curve, checked, lost = curve_of(run, self.scene, rows, self.extent, dense)
         data = curve.packed()
         self.blocks.append(base64.b64encode(data).decode())
         self.bytes += len(data)
         self.checked += checked
+        self.lost += lost
         self.error = (max(self.error[0], curve.error[0]), max(self.error[1], curve.error[1]))
         some = rows[:: max(1, len(rows) // LOOKS)]
         self.see(run, some)
 
     def see(self, run: Any, rows: Any) -> None:
         """Take the motion at rows into the hull."""
-        cloud = self.scene.cloud(poses_of_states(run, run.solution.y[rows]))
-        self.hull = extremes(np.concatenate([self.hull, cloud]))
+        seen = self.scene.hull(poses_of_states(run, run.solution.y[rows]))
+        self.hull = extremes(np.concatenate([self.hull, seen]))
 
 
 def run_data(run: Any, label: str = "", motion: Motion | None = None, ended: bool = True) -> dict[str, Any]:
@@ -105,12 +110,13 @@ def run_data(run: Any, label: str = "", motion: Motion | None = None, ended: boo
         _line(run.solution.method, run.mechanism, run.options),
     )
     data["motion"] |= {
-        "blocks": motion.blocks,
+        "blocks": list(motion.blocks),
         "tolerance": [PARTS * quantum for quantum in quanta(motion.extent)],
         "error": list(motion.error),
         "checked": motion.checked,
         "saved": len(run),
         "every": motion.every,
+        "lost": motion.lost,
         "curve": run.solution.slopes is not None,
     }
     return data | {
@@ -127,22 +133,26 @@ def look_text(task: Any) -> str:
     """What the page knows of a task before its motion, for the result file, where `view.glance` finds it; "" if that
     is too much for a first look."""
     dynamics = task.dynamics
-    if len(dynamics.mechanism.bodies) > BODIES:
+    if not _simple(dynamics.mechanism.system):
         return ""
     scene = scene_of(dynamics.mechanism)
-    if any(part.kind == "mesh" for body in scene.bodies for part in body.parts):
-        return ""
     start = dynamics.mechanism.poses(dynamics.split(np.ascontiguousarray(task.state)[None])[0])
     line = _line(task.method, dynamics.mechanism, task.options)
-    return as_json(page_data([still_data(scene, start[0], extremes(scene.cloud(start)), line)]))
+    return as_json(page_data([still_data(scene, start[0], scene.hull(start), line)]))
 
 
 def hull_of(run: Any) -> list[list[float]]:
-    """Points whose hull holds the motion of a run, looked at some of its times; none of a run with many bodies."""
-    if len(run.mechanism.bodies) > BODIES:
+    """Points whose hull holds the motion of a run, looked at some of its times, for the first look; or none."""
+    if not _simple(run.mechanism.system):
         return []
     some = run.solution.y[:: max(1, len(run) // LOOKS)]
-    return extremes(scene_of(run).cloud(poses_of_states(run, some))).tolist()
+    return scene_of(run).hull(poses_of_states(run, some)).tolist()
+
+
+def _simple(system: System) -> bool:
+    """Whether the scene of a system is small enough to be written to its result file."""
+    meshes = any(isinstance(shape, Mesh) for body in system.bodies for shape in body.shapes)
+    return len(system.bodies) <= BODIES and not meshes
 
 
 def still_data(scene: Scene, start: np.ndarray, hull: np.ndarray, method: str) -> dict[str, Any]:
@@ -202,7 +212,9 @@ def points(t: np.ndarray, values: np.ndarray) -> dict[str, Any]:
 def certificate_data(run: Any) -> dict[str, Any] | None:
     """The certificate of a run, if it has one."""
     try:
-        found = run.certificate
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of runs again with other steps: the findings say what came of them
+            found = run.certificate
     except (ValueError, ArithmeticError):
         return None
     return {
@@ -246,7 +258,8 @@ def part_data(part: Part) -> dict[str, Any]:
 
 def packed(array: np.ndarray, kind: str) -> str:
     """An array as compressed bytes in base64, its bytes sorted into planes, which compress better."""
-    data = np.ascontiguousarray(array, dtype=kind)
+    with np.errstate(over="ignore"):  # beyond 1e38: a gap in a curve
+        data = np.ascontiguousarray(array, dtype=kind)
     planes = np.ascontiguousarray(data.reshape(-1).view(np.uint8).reshape(-1, data.itemsize).T)
     press = zlib.compressobj(9, zlib.DEFLATED, -15)
     return base64.b64encode(press.compress(planes.tobytes()) + press.flush()).decode()

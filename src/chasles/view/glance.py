@@ -9,7 +9,10 @@ import json
 from pathlib import Path
 from typing import Any
 
-from chasles.view.text import FORMAT, version
+from chasles.view.text import FORMAT, digest, version
+
+TABLES = ("model", "look", "counts", "outcome", "points")
+LARGEST = 4_000_000  # bytes
 
 
 def glance(file: Path) -> dict[str, Any] | None:
@@ -19,6 +22,10 @@ def glance(file: Path) -> dict[str, Any] | None:
 
     try:
         with h5py.File(file, "r", locking=False) as h5:
+            own = [isinstance(h5.get(name, getlink=True), h5py.HardLink) and not h5[name].external for name in TABLES]
+            if not all(own) or h5["look"].dtype.itemsize > LARGEST:
+                return None
+            model = h5["model"][()].decode()
             look = json.loads(h5["look"][()].decode() or "null")
             if not look or (look["format"], look["chasles"]) != (FORMAT, version()):
                 return None
@@ -35,6 +42,9 @@ def glance(file: Path) -> dict[str, Any] | None:
             "ended": bool(ended),
             "success": bool(outcome.get("success")),
             "message": outcome.get("message", ""),
+            "model": digest(model),
+            "turn": 0,
+            "version": 0,
             "reading": True,
         }
     except (OSError, KeyError, TypeError, ValueError, IndexError, AttributeError, RuntimeError):

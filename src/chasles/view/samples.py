@@ -14,6 +14,7 @@ INSIDE = (0.05, 0.2, 0.6)  # motion [rad, sizes] between saved times from which 
 HINGED = ("revolute", "spherical", "universal", "weld")  # joints that hold a point
 MOST = 15  # points between two saved times
 ANGLE = 0.25  # radians from point to point where bodies turn far
+MANY = 4095  # points between two saved times there, at most
 WORK = 8_000_000  # numbers of poses between saved times that are looked at in one go, for that
 
 
@@ -32,14 +33,15 @@ def rows_of(run: Any, first: int, last: int, stride: int) -> np.ndarray:
     return rows[::-1] if len(rows) > 1 and run.t[rows[0]] > run.t[rows[-1]] else rows
 
 
-def curve_of(run: Any, scene: Scene, rows: np.ndarray, extent: float, dense: bool) -> tuple[Curve, int]:
-    """The curve of the motion at rows of a run and, if `dense`, between them; at how many times it was checked."""
+def curve_of(run: Any, scene: Scene, rows: np.ndarray, extent: float, dense: bool) -> tuple[Curve, int, int]:
+    """The curve of the motion at rows of a run and, if `dense`, between them; at how many times it was checked, and
+    between how many saved times bodies turn too far to be followed."""
     if dense:  # only what is near is looked at, in memory
         low, high = int(rows.min()), int(rows.max())
         run, rows = run.part(slice(low, high + 1)), rows - low
     t = np.asarray(run.t)[rows]
     saved = poses_of_states(run, run.solution.y[rows])
-    inside = _inside(scene, saved, _turning(run, rows)) if dense else np.zeros(len(rows) - 1, dtype=int)
+    inside, lost = _inside(scene, saved, _turning(run, rows)) if dense else (np.zeros(len(rows) - 1, dtype=int), 0)
     samples = _sampled(run, t, saved, inside)
     hinges, order = hinges_of(scene)
     curve = fitted(samples, quanta(extent), hinges, order)
@@ -49,9 +51,9 @@ def curve_of(run: Any, scene: Scene, rows: np.ndarray, extent: float, dense: boo
         for first, last in curve.unchecked:
             closer[np.searchsorted(t, first, "right") - 1 : np.searchsorted(t, last, "left")] = True
         if (closer & (inside < MOST)).any():
-            samples = _sampled(run, t, saved, np.where(closer, MOST, inside))
+            samples = _sampled(run, t, saved, np.where(closer, np.maximum(inside, MOST), inside))
             curve = fitted(samples, quanta(extent), hinges, order)
-    return curve, len(samples.t)
+    return curve, len(samples.t), lost
 
 
 def hinges_of(scene: Scene) -> tuple[list[Hinge | None], list[int]]:
@@ -87,20 +89,22 @@ def _turning(run: Any, rows: np.ndarray) -> np.ndarray:
     """By how much bodies turn between saved times [rad], as their angular velocities there tell: poses alone do not
     show whole turns."""
     twists = run.mechanism.twists(*run.dynamics.split(np.ascontiguousarray(run.solution.y[rows]))[:2])
-    speed = np.linalg.norm(twists[..., :3], axis=-1).max(axis=1, initial=0.0)
+    speed = np.abs(twists[..., :3]).sum(axis=-1).max(axis=1, initial=0.0)  # at least; squares may be too large
     return np.maximum(speed[1:], speed[:-1]) * np.abs(np.diff(np.asarray(run.t)[rows]))
 
 
-def _inside(scene: Scene, saved: np.ndarray, turning: np.ndarray) -> np.ndarray:
-    """How many points between saved times are looked at: 1, 3, 7, 15, and more where bodies turn far."""
+def _inside(scene: Scene, saved: np.ndarray, turning: np.ndarray) -> tuple[np.ndarray, int]:
+    """How many points between saved times are looked at: 1, 3, 7, 15, and more where bodies turn far; and where that
+    would be too many, between how many saved times."""
     alike = np.abs(np.einsum("tbc,tbc->tb", saved[1:, :, :4], saved[:-1, :, :4])).clip(max=1.0)
     turned = 2 * np.arccos(alike)
     moved = np.linalg.norm(np.diff(saved[..., 4:], axis=0), axis=-1) / scene.size
     motion = np.maximum(turned, moved).max(axis=1, initial=0.0)
     points = 2 ** (1 + np.searchsorted(INSIDE, motion)) - 1
-    wanted = 2 ** np.ceil(np.log2(turning / ANGLE + 1)).astype(int) - 1
-    room = max(MOST, WORK // max(1, 7 * len(scene.bodies) * len(points)))
-    return np.maximum(points, np.minimum(wanted, room))
+    room = min(max(MOST, WORK // max(1, 7 * len(scene.bodies) * len(points))), MANY)
+    followed = turning < 2 * ANGLE * room  # of a run that went out of bounds, no number of points would do
+    wanted = 2 ** np.ceil(np.log2(np.where(followed, turning, 0.0) / ANGLE + 1)).astype(int) - 1
+    return np.maximum(points, np.minimum(wanted, room)), int(np.count_nonzero(~followed))
 
 
 def _sampled(run: Any, t: np.ndarray, saved: np.ndarray, inside: np.ndarray) -> Samples:

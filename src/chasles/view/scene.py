@@ -94,8 +94,13 @@ class Scene:
     size: float
     notes: tuple[str, ...]
 
-    def cloud(self, poses: np.ndarray) -> np.ndarray:
-        """Points (n, 3) whose hull holds the motion at poses (times, bodies, 7), and what stands on the ground."""
+    def hull(self, poses: np.ndarray) -> np.ndarray:
+        """The points that are farthest in some direction, of the motion at poses (times, bodies, 7)."""
+        return extremes(self.cloud(poses, thin=True))
+
+    def cloud(self, poses: np.ndarray, thin: bool = False) -> np.ndarray:
+        """Points (n, 3) whose hull holds the motion at poses (times, bodies, 7), and what stands on the ground. If
+        `thin`, only those of each body that are farthest in some direction."""
         found = []
         for k, body in enumerate(self.bodies):
             own = np.concatenate([part.points() for part in body.parts] or [np.zeros((1, 3))])
@@ -103,7 +108,8 @@ class Scene:
                 low, high = own.min(axis=0), own.max(axis=0)
                 own = np.array(np.meshgrid(*zip(low, high, strict=True))).reshape(3, -1).T
             moved = np.einsum("tij,pj->tpi", quaternion_to_matrix(poses[:, k, :4]), own) + poses[:, None, k, 4:]
-            found.append(moved.reshape(-1, 3))
+            points = moved.reshape(-1, 3)
+            found.append(extremes(points[np.isfinite(points).all(axis=1)]) if thin else points)
         fixed = [joint.parent_frame[4:] for joint in self.joints if joint.parent == ON_GROUND and joint.kind != "free"]
         fixed += [link.points[k] for link in self.links for k in (0, 1) if link.bodies[k] == ON_GROUND]
         points = np.concatenate([*found, np.array(fixed).reshape(-1, 3)])
@@ -118,6 +124,8 @@ class Scene:
 
 def extremes(points: np.ndarray, count: int = 60) -> np.ndarray:
     """Those of points (n, 3) that are farthest in some direction: what a camera has to see to see them all."""
+    if not len(points):
+        return points
     k = np.arange(count) + 0.5  # directions spread over the sphere by the golden angle
     height, angle = 1 - 2 * k / count, np.pi * (1 + np.sqrt(5)) * k
     across = np.sqrt(1 - height**2)

@@ -6,6 +6,7 @@ the rest follows as news.
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from collections.abc import Mapping
@@ -17,10 +18,12 @@ from urllib.parse import parse_qs, urlsplit
 
 from chasles.view import kept
 from chasles.view.glance import glance
-from chasles.view.text import as_json, page_data, page_text
+from chasles.view.text import as_json, digest, page_data, page_text
 
 ADDRESS = "127.0.0.1"
 PAUSE = 0.5  # seconds between two looks at a file
+# what news tell of a run, beside its motion
+NEWS = (*("model", "turn", "version", "span", "ended", "success", "message", "series", "reactions", "certificate"),)
 
 
 class NotYetError(ValueError):
@@ -33,10 +36,12 @@ class Watched:
     def __init__(self, source: Any, label: str):
         self.source, self.label = source, label
         self.data: dict[str, Any] = {}
+        self.seen: dict[str, Any] | None = None  # the first look
         self.motion: Any = None
         self.looked, self.rows = 0.0, 0
-        self.turn = 0  # counts motions that took the place of others
+        self.turn = self.version = 0  # count motions that took the place of others, and all that is new
         self.state: Any = ()
+        self.which = ""  # run is in the file
         self.lock = threading.Lock()
 
     @property
@@ -44,14 +49,17 @@ class Watched:
         return bool(self.data) and self.data["ended"]
 
     def first(self) -> dict[str, Any]:
-        """What can be shown at once: all of a run that was shown before, else the scene, if the file has it."""
-        with self.lock:
-            if not self.data and isinstance(self.source, Path):
-                state = self._state()
-                if known := kept.find(self.source):
-                    self.data, self.state = known | {"label": self.label or known["method"]}, state
-                elif seen := glance(self.source):
-                    return seen | {"label": self.label or seen["method"]}
+        """What can be shown at once: all of a run that was shown before, else the scene, if the file has it. This does
+        not wait while the run is read."""
+        if not self.data and isinstance(self.source, Path):
+            if self.seen is None and (known := kept.find(self.source)):
+                with self.lock:
+                    self.state = self._state()
+                    self._set(known)
+            else:
+                self.seen = self.seen or glance(self.source)
+                if self.seen:
+                    return self.seen | {"label": self.label or self.seen["method"]}
         return self.look()
 
     def look(self) -> dict[str, Any]:
@@ -61,8 +69,6 @@ class Watched:
                 return self.data
             state = self._state()
             if state != self.state:
-                if self.ended:  # another run has taken the file's place
-                    self.data, self.motion, self.rows = {}, None, 0
                 self._read()
                 self.state = state
             self.looked = time.monotonic()
@@ -84,7 +90,7 @@ class Watched:
         from chasles.view.scene import scene_of
 
         if not isinstance(self.source, Path):
-            self.data = run_data(self.source, self.label)
+            self._set(run_data(self.source))
             return
         target = kept.place(self.source)
         stored = read(self.source)
@@ -92,16 +98,22 @@ class Watched:
         ended = stored.outcome is not None
         if not len(run) and not ended:
             raise NotYetError(f"{self.source} has no saved point yet")
-        if self.data and len(run) == self.rows and not ended:
+        which = digest(json.dumps(stored.header) + stored.model + stored.start.tobytes().hex())
+        # another run in the same place; or at its end looked at all over, as not all was seen while it went on
+        anew = which != self.which or len(run) < self.rows or (ended and self.motion.every > 1)
+        if not anew and len(run) == self.rows and not ended:
             return
-        # begun anew, or at its end looked at all over, as not all of it was seen while it went on
-        if self.motion and (len(run) < self.rows or (ended and self.motion.every > 1)):
-            self.motion = None
-            self.turn += 1
-        self.motion = self.motion or Motion(scene_of(run))
-        self.data, self.rows = run_data(run, self.label, self.motion, ended), len(run)
+        if anew:
+            self.turn += bool(self.data)
+            self.motion = Motion(scene_of(run))
+        self.which, self.rows = which, len(run)
+        self._set(run_data(run, "", self.motion, ended) | {"model": digest(stored.model)})
         if ended:
             kept.keep(target, self.data)
+
+    def _set(self, data: dict[str, Any]) -> None:
+        self.version += 1
+        self.data = data | {"label": self.label or data["method"], "turn": self.turn, "version": self.version}
 
 
 class Viewer(ThreadingHTTPServer):
@@ -113,6 +125,7 @@ class Viewer(ThreadingHTTPServer):
         """`runs` by label; "" leaves it to the run."""
         self.watched = [Watched(run, label) for label, run in runs.items()]
         self.failure: Exception | None = None  # why there is nothing to show
+        self.asked = threading.Event()  # a page shows the first look, and asks for the rest
         try:
             super().__init__((ADDRESS, port), Handler)
         except (OSError, OverflowError) as error:
@@ -129,17 +142,20 @@ class Viewer(ThreadingHTTPServer):
         runs = [watched.first() for watched in self.watched]
         return page_data(runs, live=not all(run["ended"] for run in runs))
 
-    def news(self, have: list[tuple[int, int]]) -> dict[str, Any]:
-        """What is new for a page that has so many blocks of each run, of which motion of it."""
-        runs = []
-        for watched, (count, turn) in zip(self.watched, have, strict=True):
+    def news(self, have: list[tuple[int, int, int]]) -> dict[str, Any]:
+        """What is new for a page that has so many blocks of each run, of which motion of it, and of which version."""
+        runs: list[dict[str, Any] | None] = []
+        for watched, (count, turn, version) in zip(self.watched, have, strict=True):
             run = watched.look()
-            count = count if turn == watched.turn else 0
-            keys = ("span", "ended", "success", "message", "series", "reactions", "certificate")
-            motion = {key: run["motion"][key] for key in ("tolerance", "error", "checked", "saved", "every", "curve")}
-            new = {"blocks": run["motion"]["blocks"][count:], "motion": motion, "hull": run["scene"]["hull"]}
-            new |= {"turn": watched.turn}
-            runs.append(new | {key: run[key] for key in keys})
+            if (turn, version) == (run["turn"], run["version"]):
+                runs.append(None)
+                continue
+            new = {key: run[key] for key in NEWS if key in run}
+            blocks = run["motion"]["blocks"][count if turn == run["turn"] else 0 :]
+            motion = {
+                key: run["motion"][key] for key in ("tolerance", "error", "checked", "saved", "every", "lost", "curve")
+            }
+            runs.append(new | {"blocks": blocks, "motion": motion, "hull": run["scene"]["hull"]})
         return {"runs": runs, "live": not all(watched.ended for watched in self.watched)}
 
 
@@ -159,7 +175,8 @@ class Handler(BaseHTTPRequestHandler):
                 self.answer(HTTPStatus.OK, "application/json", as_json(self.server.data()))
             elif parts.path == "/news":
                 asked = parse_qs(parts.query).get("have", [""])[0].split(",")
-                have = [(int(count), int(turn)) for count, turn in (text.split(".") for text in asked)]
+                have = [(int(a), int(b), int(c)) for a, b, c in (text.split(".") for text in asked)]
+                self.server.asked.set()
                 self.answer(HTTPStatus.OK, "application/json", as_json(self.server.news(have)))
             else:
                 self.answer(HTTPStatus.NOT_FOUND, "text/plain", "there is nothing here")
@@ -169,6 +186,8 @@ class Handler(BaseHTTPRequestHandler):
             self.answer(HTTPStatus.BAD_REQUEST, "text/plain", str(error))
         except ConnectionError:
             pass  # the page was closed
+        except OSError as error:  # the file is gone
+            self.answer(HTTPStatus.BAD_REQUEST, "text/plain", f"{error.filename}: {error.strerror}")
 
     def answer(self, status: HTTPStatus, kind: str, text: str) -> None:
         data = text.encode()

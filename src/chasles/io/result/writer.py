@@ -261,7 +261,7 @@ class ResultWriter:
 
 def _seen(what: str, of: Any) -> Any:
     """What is seen of a task or run; pictures are a layer above this one, and no reason for a run to fail."""
-    with suppress(ValueError, ArithmeticError):
+    with suppress(Exception):
         return getattr(importlib.import_module("chasles.view.data"), what)(of)
 
 
