@@ -125,6 +125,7 @@ class Viewer(ThreadingHTTPServer):
         """`runs` by label; "" leaves it to the run."""
         self.watched = [Watched(run, label) for label, run in runs.items()]
         self.failure: Exception | None = None  # why there is nothing to show
+        self.page = page_text(None, served=True)  # at hand when the browser asks
         self.asked = threading.Event()  # a page shows the first look, and asks for the rest
         try:
             super().__init__((ADDRESS, port), Handler)
@@ -170,7 +171,7 @@ class Handler(BaseHTTPRequestHandler):
         parts = urlsplit(self.path)
         try:
             if parts.path == "/":
-                self.answer(HTTPStatus.OK, "text/html", page_text(None, served=True))
+                self.answer(HTTPStatus.OK, "text/html", self.server.page)
             elif parts.path == "/data":
                 self.answer(HTTPStatus.OK, "application/json", as_json(self.server.data()))
             elif parts.path == "/news":
