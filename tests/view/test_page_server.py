@@ -367,6 +367,7 @@ def test_the_command_ends_with_ctrl_c(runs, tmp_path, capsys):
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # pytest's may ignore it
     )
     line = process.stdout.readline()
     port = int(re.search(r"http://127.0.0.1:(\d+)/", line).group(1))

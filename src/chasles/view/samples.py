@@ -14,7 +14,7 @@ INSIDE = (0.05, 0.2, 0.6)  # motion [rad, sizes] between saved times from which 
 HINGED = ("revolute", "spherical", "universal", "weld")  # joints that hold a point
 MOST = 15  # points between two saved times
 ANGLE = 0.25  # radians from point to point where bodies turn far
-MANY = 4095  # points between two saved times there, at most
+MANY = 16383  # points between two saved times there, at most
 WORK = 8_000_000  # numbers of poses between saved times that are looked at in one go, for that
 
 
