@@ -217,6 +217,38 @@ def without_redundant(text):
     return json.dumps(found).ljust(len(text)).encode()
 
 
+@pytest.mark.parametrize(("lift", "ratio"), [(0.2, 1.0), (3e-4, 1.0), (1e-4, 1.0), (0.2, 1e7)])
+def test_accelerations_near_a_singular_configuration_and_with_unequal_masses(lift, ratio):
+    """A parallelogram that is nearly flat, or with a heavy coupler, against joint coordinates; and its start is
+    accepted."""
+    corners = np.array([(0, 0, 0), (0.5, lift / 2, 0), (1.5, lift / 2, 0), (1.0, 0, 0)])
+    names = ["ground", "crank", "coupler", "rocker", "ground"]
+    bodies, places = [], {}
+    for k, name in enumerate(names[1:4]):
+        mass = ratio if name == "coupler" else 1.0
+        bodies.append(ch.Body(name, mass, (corners[k + 1] - corners[k]) / 2, mass * np.array([0.01, 0.02, 0.02])))
+        places[name] = (1, 0, 0, 0, *corners[k])
+    ends = [sorted(names[k : k + 2], key=lambda name: name != "ground") for k in range(4)]
+    joints = [ch.revolute(f"J{k}", *ends[k], axis=(0, 0, 1), at=corners[k]) for k in range(4)]
+    system = ch.System.from_assembly(bodies, joints, places, gravity=(1.0, -9.81, 0))
+    closed = system.compile()
+    q = closed.neutral()
+    v = closed.consistent_velocities(q, np.ones(closed.nv))
+    rate = closed.motion_under(q, v).accelerations
+    mechanism = system.compile("absolute", space="SE3")
+    mechanism.examine(closed.poses(q))
+    assert mechanism.redundant
+    state = mechanism.state(closed.poses(q), closed.twists(q, v))
+    found = mechanism.accelerations(*state).accelerations
+    expected = pose_group.Ad_apply(pose_group.inverse(mechanism.central), closed.accelerations(q, v, rate))
+    for part in (slice(3), slice(3, 6)):
+        size = np.abs(expected[:, part]).max()
+        np.testing.assert_allclose(found[:, part], expected[:, part], rtol=0, atol=1e-5 * size)
+    start = {"poses": closed.poses(q), "twists": closed.twists(q, v)}
+    options = {"method": ch.RKMK("rk4"), "step": 1e-5, "progress": False}
+    assert ch.simulate(system, (0, 2e-5), coordinates="absolute", **start, **options).success
+
+
 def test_independent_equations_are_solved_as_they_are():
     mechanism = andrews.system().compile("absolute")
     assert mechanism.examine(andrews.poses()) == () == mechanism.redundant

@@ -12,7 +12,7 @@ from chasles.kernel.policy import COMPILED
 
 if COMPILED:
     from chasles.gallery import source_000
-    from chasles.study.choice import explicit_methods
+    from chasles.study.choice import explicit_methods, spaces_of
 else:
     pytest.skip(reason="the integrators need the compiler", allow_module_level=True)
 
@@ -155,3 +155,11 @@ def test_methods_for_constrained_systems_are_compared_too():
     assert lines[0].startswith("fastest to an error below 1.0e-03: ")
     assert lines[1].startswith("smallest energy error: energy_momentum (index 3) on SO3xR3")
     assert "none of these runs" in found.recommendation(1e-30)
+
+
+def test_spaces_given_for_each_body_beside_auto_and_nothing_to_run():
+    system = source_000.example("double_pendulum").system
+    names = list(spaces_of(system, [{body.name: "SE3" for body in system.bodies}, "auto"], None))
+    assert names == ["mapping", "auto"]
+    with pytest.raises(ValueError, match="nothing to run"):
+        study("double_pendulum", methods=["energy_momentum"], spaces=["SE3"])

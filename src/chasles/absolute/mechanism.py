@@ -15,7 +15,7 @@ from chasles.absolute.forces import forces_on_states, joints_of_states
 from chasles.absolute.frames import CentralFrames
 from chasles.absolute.joints import act_on, settle_couplings
 from chasles.absolute.plan import make_plan, plan_tables
-from chasles.absolute.reactions import coordinate_forces, reactions
+from chasles.absolute.reactions import coordinate_forces, on_constraints, reactions
 from chasles.absolute.redundant import IN_MOTION, REGULARISATION
 from chasles.absolute.space import SE3_NAME, choose_spaces
 from chasles.absolute.tables import FIELD, HEAD, pack
@@ -229,8 +229,10 @@ class AbsoluteMechanism(CentralFrames):
         angles: ArrayLike | None = None,
         inputs: ArrayLike | None = None,
     ) -> BodyAccelerations:
-        """Accelerations and multipliers of states under gravity, the system's forces and inputs along the joints."""
-        return self._solved(central, velocity, t, angles, inputs)[0]
+        """Accelerations and multipliers of states under gravity, the system's forces and inputs along the joints; if
+        equations depend on each other, those of the nearest states on the constraints."""
+        q, v = on_constraints(self, np.asarray(central, dtype=float), np.asarray(velocity, dtype=float), t, angles)
+        return self._solved(q, v, t, angles, inputs)[0]
 
     def _solved(self, central, velocity, t, angles, inputs=None) -> tuple[BodyAccelerations, np.ndarray]:
         """Accelerations, and what the last state left in the workspace."""
@@ -241,11 +243,17 @@ class AbsoluteMechanism(CentralFrames):
             np.empty((len(q), 6 * self.n + self.angles_counted)),
             np.empty((len(q), 3 * self.elimination.nodes)),
         )
-        work, whole = np.empty(self.work), self.parameters.view(np.int64)
-        entry.accelerations_of_states(
-            entry.addresses()[0], whole, self.parameters, times, counted, q, v, w, work, a, multipliers,
-            self._multipliers_at,
-        )  # fmt: skip
+        work = np.empty(self.work)
+
+        def solve(parameters: np.ndarray, multipliers: np.ndarray) -> None:
+            entry.accelerations_of_states(
+                entry.addresses()[0], parameters.view(np.int64), parameters, times, counted, q, v, w, work, a,
+                multipliers, self._multipliers_at,
+            )  # fmt: skip
+
+        solve(self.parameters, multipliers)
+        if self._redundant:  # the regularisation that is good for multipliers is too large for accelerations
+            solve(self.parameters_of_run(), np.empty_like(multipliers))
         self._raise_of_laws(self.laws)
         if not np.isfinite(a).all():
             raise ArithmeticError(self._singular())
@@ -258,6 +266,7 @@ class AbsoluteMechanism(CentralFrames):
 
     def contradictions(self, central: np.ndarray, velocity: np.ndarray, t: float, angles: np.ndarray) -> np.ndarray:
         """By how much each joint's and constraint's accelerations miss J a = rate at a state, as `residuals`."""
+        central, velocity = on_constraints(self, central, velocity, t, angles)
         (a, _), work = self._solved(central, velocity, t, angles)
         rate = work[MOTION.size * self.n :][: ROWS.size * len(self.tiles)].reshape(-1, ROWS.size)
         moved = a.copy()  # in the axes of space, as the rows take them

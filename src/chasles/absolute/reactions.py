@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def on_constraints(mechanism: AbsoluteMechanism, central: np.ndarray, velocity: np.ndarray, t, angles):
-    """The states at which multipliers are taken: as given or, if equations depend on each other, the nearest ones on
+    """The states at which the equations are solved: as given or, if equations depend on each other, the nearest ones on
     the constraints.
 
     Off them these equations contradict each other a little, and the multipliers have 1/ε of it: with velocities that
@@ -48,12 +48,12 @@ def reactions(mechanism: AbsoluteMechanism, joint: str, central: np.ndarray, vel
         raise ValueError(
             f"reactions: {joint!r} couples two joints; its wrenches are not on one body: see coordinate_forces"
         )
-    batch = central.shape[:-2]
+    batch = np.broadcast_shapes(central.shape[:-2], velocity.shape[:-2])
     if not tiles:  # a free joint
         return np.zeros((*batch, 6))
     child = mechanism.tiles[tiles[0]].second
     central, velocity = on_constraints(mechanism, central, velocity, t, angles)
-    multipliers = mechanism.accelerations(central, velocity, t, angles, inputs).multipliers[..., tiles, :]
+    multipliers = mechanism._solved(central, velocity, t, angles, inputs)[0].multipliers[..., tiles, :]
     J = mechanism.jacobians(central, velocity, t, angles)[..., tiles, 1, :, :]
     wrench = -np.einsum("...tki,...tk->...i", J, multipliers)
     if child < 0:
@@ -80,6 +80,5 @@ def coordinate_forces(
         raise ValueError(f"coordinate_forces: there is no coupling or drive {constraint!r}; {near}there are {listed}")
     tiles = [k for k, tile in enumerate(mechanism.tiles) if tile.joint == constraint]
     ratios = np.array([mechanism.tiles[k].numbers[NUMBERS.s] for k in tiles])
-    central, velocity = on_constraints(mechanism, central, velocity, t, angles)
     multipliers = mechanism.accelerations(central, velocity, t, angles, inputs).multipliers
     return -ratios * multipliers[..., tiles, 0]

@@ -44,11 +44,16 @@ def analyse(
 
 
 def _with_masses(system: System) -> System:
-    """The system with a unit mass and inertia for each body that has none: freedoms do not depend on them."""
-    bodies = [
-        body
-        if body.mass > 0 and np.linalg.eigvalsh(np.array(body.inertia)).min() > 0
-        else replace(body, mass=1.0, com=(0.0, 0.0, 0.0), inertia=(1.0, 1.0, 1.0), density=None)
-        for body in system.bodies
-    ]
-    return replace(system, bodies=bodies)
+    """The system with a mass and inertia for each body that has none, in the middle of those of the others: freedoms do
+    not depend on them, but on a scale rounding does."""
+    smallest = [np.linalg.eigvalsh(np.array(body.inertia)).min() for body in system.bodies]
+    solid = [body.mass > 0 and least > 0 for body, least in zip(system.bodies, smallest, strict=True)]
+    if all(solid):
+        return system
+    known = [(body.mass, least) for body, least, good in zip(system.bodies, smallest, solid, strict=True) if good]
+    mass, inertia = np.exp(np.mean(np.log(known), axis=0)).tolist() if known else (1.0, 1.0)
+    light = {"mass": mass, "com": (0.0, 0.0, 0.0), "inertia": (inertia,) * 3, "density": None}
+    return replace(
+        system,
+        bodies=[body if good else replace(body, **light) for body, good in zip(system.bodies, solid, strict=True)],
+    )

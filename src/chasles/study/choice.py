@@ -78,7 +78,7 @@ def spaces_of(system: System, wanted: Sequence[Any], stabilization: str | None) 
         if space == AUTO:
             chosen = AbsoluteMechanism(system, AUTO, stabilized=stabilization is not None).spaces
             used = set(chosen.values())
-            if len(used) == 1 and used & set(wanted):
+            if len(used) == 1 and used & {space for space in wanted if isinstance(space, str)}:
                 continue
             result[AUTO] = chosen
         elif isinstance(space, Mapping):

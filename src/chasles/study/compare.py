@@ -63,6 +63,10 @@ def compare(
         if stabilization not in STABILIZATIONS:
             raise ValueError(f'compare: stabilization {stabilization!r}; expected "projection" or None')
     groups = all_groups(system, methods_of(methods), spaces, stabilizations)
+    if not groups:
+        raise ValueError(
+            "compare: there is nothing to run; give methods, and SO3xR3 among the spaces for energy_momentum"
+        )
     say = tell or (lambda done, total, next_one: None)
     case = _Case(system, (start, end), {"q": q, "v": v, "poses": poses, "twists": twists})
     say(0, len(groups), "reference")

@@ -114,6 +114,7 @@ def task_of(
     """The task of a header. If they are `needed`, the user's functions must be given again and be the same; else the
     missing ones are replaced by functions that say so when they are called."""
     given = dict(laws or {})
+    missing = [law["name"] for law in header["laws"] if law["name"] not in given]
     for law in header["laws"]:
         name = law["name"]
         if name in given:
@@ -140,7 +141,7 @@ def task_of(
         begin, told = float(header["span"][0]), "redundant" in header["dynamics"]
         if needed and isinstance(dynamics, ClosedDynamics):  # which finds out how many constraints are independent
             dynamics.start(begin, *dynamics.split(start)[:2], assemble=False)
-        elif isinstance(dynamics, BodyDynamics) and not told and not header["laws"]:  # a file of an earlier version
+        elif isinstance(dynamics, BodyDynamics) and not told and not missing:  # a file of an earlier version
             find_redundant(dynamics.mechanism, dynamics.split(start)[0], begin)
         more = {**header["options"], "events": found}
         if isinstance(more["save"], list):
