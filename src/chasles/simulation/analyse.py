@@ -52,8 +52,10 @@ def _with_masses(system: System) -> System:
         return system
     known = [(body.mass, least) for body, least, good in zip(system.bodies, smallest, solid, strict=True) if good]
     mass, inertia = np.exp(np.mean(np.log(known), axis=0)).tolist() if known else (1.0, 1.0)
-    light = {"mass": mass, "com": (0.0, 0.0, 0.0), "inertia": (inertia,) * 3, "density": None}
-    return replace(
-        system,
-        bodies=[body if good else replace(body, **light) for body, good in zip(system.bodies, solid, strict=True)],
-    )
+    bodies = [
+        body
+        if good
+        else replace(body, mass=mass, com=(0.0, 0.0, 0.0), inertia=(inertia, inertia, inertia), density=None)
+        for body, good in zip(system.bodies, solid, strict=True)
+    ]
+    return replace(system, bodies=bodies)
