@@ -65,6 +65,7 @@ async function take(page, news) {
     }
   }
   page.transport.set(page.following ? page.span()[1] : page.transport.time);
+  page.redraw(); // the curves take longer
   await page.charts.load();
   page.panel.update();
   page.redraw();
