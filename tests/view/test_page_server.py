@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import threading
+from functools import partial
 
 import h5py
 import numpy as np
@@ -43,6 +44,12 @@ def serve():
     for server in started:
         server.shutdown()
         server.server_close()
+
+
+def set_count(file, at, name, value):
+    """Make a file as a process leaves it that is killed or still runs: so many rows count, or the run has not ended."""
+    with file.open("r+b") as stream:
+        layout.put(stream.fileno(), np.array(value, "<i8").tobytes(), at + 8 * layout.COUNTS.index(name))
 
 
 def get(server, path="/", host=None):
@@ -80,12 +87,7 @@ def test_the_page_follows_a_run_that_still_goes_on(serve, runs, browser, tmp_pat
     file = tmp_path / "run.h5"
     run = runs["absolute"]
     run.save(file, quantities=())
-    stored = reader.read(file)
-
-    def count(name, value):
-        with file.open("r+b") as stream:
-            data = np.array(value, "<i8").tobytes()
-            layout.put(stream.fileno(), data, stored.offsets["counts"] + 8 * layout.COUNTS.index(name))
+    count = partial(set_count, file, reader.read(file).offsets["counts"])
 
     def compare(t):
         for body, pose in zip(run.mechanism.bodies, poses_at(run, np.array([t]))[0], strict=True):
@@ -286,12 +288,7 @@ def test_of_a_run_that_goes_on_no_more_is_looked_at_than_can_be(runs, tmp_path, 
     file = tmp_path / "run.h5"
     run = runs["absolute"]
     run.save(file, quantities=())
-    stored = reader.read(file)
-
-    def count(name, value):
-        with file.open("r+b") as stream:
-            data = np.array(value, "<i8").tobytes()
-            layout.put(stream.fileno(), data, stored.offsets["counts"] + 8 * layout.COUNTS.index(name))
+    count = partial(set_count, file, reader.read(file).offsets["counts"])
 
     monkeypatch.setattr(data_module, "LIVE", 40)
     monkeypatch.setattr(server_module, "PAUSE", 0.0)
