@@ -23,7 +23,7 @@ from chasles.view.text import as_json, digest, page_data, page_text
 ADDRESS = "127.0.0.1"
 PAUSE = 0.5  # seconds between two looks at a file
 # what news tell of a run, beside its motion
-NEWS = (*("model", "turn", "version", "span", "ended", "success", "message", "series", "reactions", "certificate"),)
+NEWS = ("model", "turn", "version", "span", "ended", "success", "message", "series", "reactions", "certificate")
 
 
 class NotYetError(ValueError):
