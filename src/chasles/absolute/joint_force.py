@@ -3,7 +3,9 @@
 Coordinates and velocities of a joint are found from the poses and twists of its two bodies; what acts along them (the
 joint's own springs, dampers, friction and stops, laws, inputs) goes back to the bodies as a wrench and its opposite.
 With V the twist of the joint's frame on the child relative to the parent, a form of joint has v = P V, and the wrench
-is Pᵀ τ: its power is τ·v, whatever V is, and on the constraint it does along each coordinate what τ says.
+is Pᵀ τ: its power is τ·v, whatever V is, and on the constraint it does along each coordinate what τ says. (Of a joint
+given by screws v is J⁺ V, and the wrench one that does not depend on units: `screw_wrench`. On the constraint the power
+is the same.)
 
 An angle is counted over full turns if something needs it: the count is a state of the simulation, and serves only to
 choose among the angles that the poses allow. `act_on_joint` leaves the angle of the state there.

@@ -2,13 +2,13 @@
 
 G(q) = exp(Y_1 q_1) ... exp(Y_n q_n) is inverted by Newton's method from a guess: δq = J⁺ log(G(q)⁻¹ G), J the twists
 of the screws in the child's frame. An orthonormal basis whose first n vectors span J and whose others are reciprocal to
-the screws then serves all: velocities q' = J⁺ V, wrenches, and the rows of the constraint N·V = 0. Where the screws
-depend on each other there is no such basis and all becomes NaN: `SingularJointError` says so where Python sees it.
+the screws then serves velocities q' = J⁺ V and the rows of the constraint N·V = 0. Where the screws depend on each
+other there is no such basis and all becomes NaN: `SingularJointError` says so where Python sees it.
 """
 
 from __future__ import annotations
 
-from chasles.kernel.algebra import add, cross, mul_t, scale, sub
+from chasles.kernel.algebra import add, add_scaled, cross, dot, mul_t, scale, sub
 from chasles.kernel.lanes import sqrt
 from chasles.kernel.policy import kernel
 from chasles.kernel.workspace import add3, layout, load3, store3, store6
@@ -17,6 +17,7 @@ from chasles.lie import pose, quaternion
 MOST = 6  # screws of a joint
 ITERATIONS = 30
 CONVERGED = 1e-13  # of the last step, relative
+SLIDES = 1e-6  # angular part of a combination of unit screws below which it slides: it turns about a far axis
 DEPENDENT = 1e-10  # of the part of a screw's twist that is across those before it
 # twists of the screws in the child's frame, the basis, the triangle T with J = basis T, coordinates of a vector in it,
 # the error log(G(q)⁻¹ G), and the axes that the basis was completed from
@@ -116,17 +117,62 @@ def screw_velocities(n, angular, linear, room, v):
 
 
 @kernel
+def pick_screw(n, k, at, room):
+    """Bring the screw whose part at `at` (0 angular, 3 linear) is longest among k ... n-1 to place k; its length."""
+    best, longest = k, -1.0
+    for i in range(k, n):
+        x = load3(room, SCREW.basis + 6 * i + at, 0.0)
+        square = dot(x, x)
+        if square > longest:
+            best, longest = i, square
+    for c in range(6):
+        one, other = SCREW.basis + 6 * k + c, SCREW.basis + 6 * best + c
+        room[one], room[other] = room[other], room[one]
+    room[SCREW.part + k], room[SCREW.part + best] = room[SCREW.part + best], room[SCREW.part + k]
+    return sqrt(max(longest, 0.0))
+
+
+@kernel
+def eliminate(n, k, at, size, room):
+    """Scale screw k and what acts along it so that its part at `at` has length 1, and take it out of those behind."""
+    room[SCREW.part + k] /= size
+    for c in range(6):
+        room[SCREW.basis + 6 * k + c] /= size
+    e = load3(room, SCREW.basis + 6 * k + at, 0.0)
+    for i in range(k + 1, n):
+        along = dot(e, load3(room, SCREW.basis + 6 * i + at, 0.0))
+        room[SCREW.part + i] -= along * room[SCREW.part + k]
+        for c in range(6):
+            room[SCREW.basis + 6 * i + c] -= along * room[SCREW.basis + 6 * k + c]
+
+
+@kernel
 def screw_wrench(n, tau, room):
-    """The wrench (J⁺)ᵀ τ in the child's frame."""
-    torque, force = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
+    """The wrench W with Jᵀ W = τ in the child's frame, whose force is least and, with it, whose torque.
+
+    Lengths and angles are not weighed against each other, so it does not depend on units: what can act as a torque is
+    one, as for a helical joint, and forces act only along what can slide, through the origin of the child's frame.
+    Combinations of the screws are made whose angular parts are orthonormal; those that are left slide. The basis is
+    used up.
+    """
     for k in range(n):
-        left = tau[k]
-        for i in range(k):
-            left -= room[SCREW.triangle + 6 * i + k] * room[SCREW.part + i]
-        left /= room[SCREW.triangle + 7 * k]
-        room[SCREW.part + k] = left
-        torque = add(torque, scale(left, load3(room, SCREW.basis + 6 * k, 0.0)))
-        force = add(force, scale(left, load3(room, SCREW.basis + 6 * k + 3, 0.0)))
+        room[SCREW.part + k] = tau[k]
+        for c in range(6):
+            room[SCREW.basis + 6 * k + c] = room[SCREW.twists + 6 * k + c]
+    turning = 0
+    for k in range(min(n, 3)):
+        size = pick_screw(n, k, 0, room)
+        if not size > SLIDES:
+            break
+        eliminate(n, k, 0, size, room)
+        turning = k + 1
+    torque, force = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
+    for k in range(turning, n):
+        eliminate(n, k, 3, pick_screw(n, k, 3, room), room)
+        force = add_scaled(force, room[SCREW.part + k], load3(room, SCREW.basis + 6 * k + 3, 0.0))
+    for k in range(turning):
+        e, v = load3(room, SCREW.basis + 6 * k, 0.0), load3(room, SCREW.basis + 6 * k + 3, 0.0)
+        torque = add_scaled(torque, room[SCREW.part + k] - dot(v, force), e)
     return torque, force
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from chasles.constraint.screws import SLIDES
 from chasles.lie import pose as pose_group
 from chasles.lie.rotation import quaternion_to_matrix
 from chasles.model.joint import Joint
@@ -17,8 +18,8 @@ if TYPE_CHECKING:
 def tree_reactions(run: Run, name: str) -> np.ndarray:
     """The wrench that a joint exerts on its child, in the joint's frame on it, (times, 6).
 
-    Newton's and Euler's equations of all bodies that the joint carries, summed in space, give the wrench through it.
-    What is left after taking away the part along the joint's screws is reciprocal to them: it does no work.
+    Newton's and Euler's equations of all bodies that it carries, summed in its frame, give the wrench through it.
+    What is left after taking away what acts along the joint's freedoms is reciprocal to its screws: it does no work.
     """
     mechanism = run.mechanism
     joint = next((joint for joint in mechanism.tree.joints if joint.name == name), None)
@@ -29,22 +30,31 @@ def tree_reactions(run: Run, name: str) -> np.ndarray:
     carried = _carried(mechanism.tree.joints, joint.child)
     bodies = [k for k, body in enumerate(mechanism.system.bodies) if body.name in carried]
     poses = mechanism.poses(run.q)
-    total = _needed(run, bodies, poses) - _applied(run, joint, bodies, poses)
     frame = pose_group.compose(poses[:, mechanism.bodies.index(joint.child)], np.array(joint.child_frame))
-    wrench = pose_group.AdT_apply(frame, total)  # in the joint's frame
+    wrench = _needed(run, bodies, poses, frame) - _applied(run, joint, bodies, poses, frame)
     if joint.kind == "spherical":
         wrench[:, :3] = 0.0
         return wrench
-    screws = _screws(joint, run.joint_states(name)[0])
-    return wrench - np.einsum("...ik,...k->...i", screws, _least(screws, wrench))
+    if not joint.nv:
+        return wrench
+    return wrench - _along(_screws(joint, run.joint_states(name)[0]), wrench)
 
 
-def _least(screws: np.ndarray, wrench: np.ndarray) -> np.ndarray:
-    """Coefficients of the part of wrenches along screws (..., 6, k)."""
-    if not screws.shape[-1]:
-        return np.zeros((len(wrench), 0))
-    gram = np.einsum("...ik,...il->...kl", screws, screws)
-    return np.linalg.solve(gram, np.einsum("...ik,...i->...k", screws, wrench)[..., None])[..., 0]
+def _along(screws: np.ndarray, wrench: np.ndarray) -> np.ndarray:
+    """The wrench that does the same along screws (..., 6, k) as a given one: of the least force and then torque.
+
+    As `screw_wrench` of absolute coordinates: no length is weighed against an angle, so units do not matter.
+    """
+    turning, sliding = np.swapaxes(screws[..., :3, :], -1, -2), np.swapaxes(screws[..., 3:, :], -1, -2)
+    tau = np.einsum("...ik,...i->...k", screws, wrench)
+    U, sizes, _ = np.linalg.svd(turning)
+    slides = np.concatenate([sizes, np.zeros((*sizes.shape[:-1], U.shape[-1] - sizes.shape[-1]))], axis=-1) <= SLIDES
+    U = np.swapaxes(np.where(slides[..., None, :], U, 0.0), -1, -2)  # combinations of the screws that do not turn
+    slide = U @ sliding
+    slide[np.abs(slide) <= SLIDES * np.abs(sliding).max(axis=(-2, -1), keepdims=True)] = 0.0  # nor move: dependent
+    force = np.linalg.pinv(slide) @ (U @ tau[..., None])
+    torque = np.linalg.pinv(turning, rcond=SLIDES) @ (tau[..., None] - sliding @ force)
+    return np.concatenate([torque, force], axis=-2)[..., 0]
 
 
 def _carried(joints: tuple[Joint, ...], first: str) -> set[str]:
@@ -56,8 +66,8 @@ def _carried(joints: tuple[Joint, ...], first: str) -> set[str]:
     return carried
 
 
-def _needed(run: Run, bodies: list[int], poses: np.ndarray) -> np.ndarray:
-    """The sum of the wrenches that bodies need for their motion besides gravity, in space."""
+def _needed(run: Run, bodies: list[int], poses: np.ndarray, frame: np.ndarray) -> np.ndarray:
+    """The sum of the wrenches that bodies need for their motion besides gravity, in a frame."""
     mechanism = run.mechanism
     inertia = np.array([mechanism.system.bodies[k].spatial for k in bodies])
     where = poses[:, bodies]
@@ -69,11 +79,11 @@ def _needed(run: Run, bodies: list[int], poses: np.ndarray) -> np.ndarray:
     wrench = np.einsum("bij,...bj->...bi", inertia, rate)
     wrench[..., :3] += np.cross(twist[..., :3], momentum[..., :3]) + np.cross(twist[..., 3:], momentum[..., 3:])
     wrench[..., 3:] += np.cross(twist[..., :3], momentum[..., 3:])
-    return pose_group.AdT_apply(pose_group.inverse(where), wrench).sum(axis=-2)
+    return pose_group.AdT_apply(pose_group.compose(pose_group.inverse(where), frame[:, None]), wrench).sum(axis=-2)
 
 
-def _applied(run: Run, joint: Joint, bodies: list[int], poses: np.ndarray) -> np.ndarray:
-    """The sum of the wrenches that the system's forces exert on bodies, in space."""
+def _applied(run: Run, joint: Joint, bodies: list[int], poses: np.ndarray, frame: np.ndarray) -> np.ndarray:
+    """The sum of the wrenches that the system's forces exert on bodies, in a frame."""
     mechanism, tree = run.mechanism, run.mechanism.tree
     wrenches = mechanism.applied_forces(run.q, run.v, run.t).wrenches.reshape(len(run), -1, 6)
     total = np.zeros((len(run), 6))
@@ -85,7 +95,7 @@ def _applied(run: Run, joint: Joint, bodies: list[int], poses: np.ndarray) -> np
                 "take absolute coordinates, where each body has its own forces"
             )
         place = pose_group.compose(poses[:, members[0]], pose_group.inverse(tree.body_in_link[members[0]]))
-        total += pose_group.AdT_apply(pose_group.inverse(place), wrenches[:, link])
+        total += pose_group.AdT_apply(pose_group.compose(pose_group.inverse(place), frame), wrenches[:, link])
     return total
 
 

@@ -298,7 +298,8 @@ class Run(SolvedRun):
 
     def reactions(self, joint: str) -> np.ndarray:
         """The wrench (torque [N m], force [N]) that a joint exerts on its child body, in the joint's frame on it,
-        (times, 6); forces along its coordinates are not part of it."""
+        (times, 6); what acts along its coordinates (motors, springs, dampers, friction, stops, armatures) is not part
+        of it."""
         return self.collected(lambda part: [tree_reactions(part, joint)])[0]
 
     def __call__(self, times: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
