@@ -17,7 +17,7 @@ from chasles.absolute.kkt import (
     is_point,
     linear_of,
     prepare,
-    respond,
+    push_back,
     set_motion,
 )
 from chasles.absolute.redundant import accelerate_refined, factorise_rows, solve_refined
@@ -212,7 +212,7 @@ def project(p_at, p_size, q_at, v_at, work_at, report_at):
             solve_refined(tables, rows, factors, matrix, x, a)
         else:
             solve(nn, column, row, factors, x)
-            respond(bodies, tiles, nodes, incidences, masses, n, rows, x, a)
+            push_back(bodies, tiles, nodes, incidences, masses, n, rows, x, a)
         displace(n, q, a, motion)
         prepare(tiles, constants, nt, motion, rows)
         sweeps += 1
@@ -255,7 +255,7 @@ def project(p_at, p_size, q_at, v_at, work_at, report_at):
             solve_refined(tables, rows, factors, matrix, x, a)
         else:
             solve(nn, column, row, factors, x)
-            respond(bodies, tiles, nodes, incidences, masses, n, rows, x, a)
+            push_back(bodies, tiles, nodes, incidences, masses, n, rows, x, a)
         for k in range(6 * n):
             velocity[k] += a[k]
     report[2] = speed

@@ -243,6 +243,21 @@ def respond(bodies, tiles, nodes, incidences, masses, n_bodies, rows, x, a):
 
 
 @kernel
+def push_back(bodies, tiles, nodes, incidences, masses, n_bodies, rows, x, a):
+    """Subtract M⁻¹ Jᵀ λ from a, of all bodies.
+
+    The hubs' part of the solution belongs to the rows that were factorised. This is for other rows, and for multipliers
+    that add up over several solutions.
+    """
+    for i in range(n_bodies):
+        m = i * MASS.size
+        torque, force = reaction(bodies, tiles, nodes, incidences, i, rows, x)
+        turned = each(load3(masses, m + MASS.inverse, 0.0), torque)
+        store3(a, 6 * i, sub(load3(a, 6 * i, 0.0), turned))
+        store3(a, 6 * i + 3, add_scaled(load3(a, 6 * i + 3, 0.0), -1.0 / masses[m + MASS.mass], force))
+
+
+@kernel
 def free_accelerations(bodies, masses, gravity, n_bodies, motion, wrenches, x, a):
     """M⁻¹ f of the free bodies, and f of the hubs, to the right. Wrenches: torque in the body, force in space."""
     for i in range(n_bodies):

@@ -23,12 +23,12 @@ from chasles.absolute.kkt import (
     free_accelerations,
     own,
     prepare,
-    reaction,
+    push_back,
 )
 from chasles.absolute.tables import BODY, FIELD, MASS, PAIR
 from chasles.constraint.rows import EMPTY, ROTOR, ROWS, TILE
 from chasles.constraint.special import evaluate_rate
-from chasles.kernel.algebra import add_scaled, scale, sub
+from chasles.kernel.algebra import scale
 from chasles.kernel.policy import kernel
 from chasles.kernel.workspace import load3, store3
 
@@ -95,12 +95,7 @@ def solve_refined(tables, rows, factors, room, x, a):
         solve(nn, column, row, factors, x)
         for k in range(3 * nn):
             room[3 * nn + k] += x[k]
-        for i in range(n):
-            m = i * MASS.size
-            torque, force = reaction(bodies, tiles, nodes, incidences, i, rows, x)
-            turned = each(load3(masses, m + MASS.inverse, 0.0), torque)
-            store3(a, 6 * i, sub(load3(a, 6 * i, 0.0), turned))
-            store3(a, 6 * i + 3, add_scaled(load3(a, 6 * i + 3, 0.0), -1.0 / masses[m + MASS.mass], force))
+        push_back(bodies, tiles, nodes, incidences, masses, n, rows, x, a)
     for k in range(3 * nn):
         x[k] = room[3 * nn + k]
 

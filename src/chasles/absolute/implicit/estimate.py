@@ -5,7 +5,7 @@ from __future__ import annotations
 from chasles.absolute.factor import solve
 from chasles.absolute.implicit.reference import value_of
 from chasles.absolute.implicit.velocity import release_rotors
-from chasles.absolute.kkt import POSE, add_jacobian_times, respond
+from chasles.absolute.kkt import POSE, add_jacobian_times, push_back
 from chasles.absolute.tables import BODY, SE3
 from chasles.kernel.algebra import mul, mul_t
 from chasles.kernel.lanes import sqrt
@@ -65,7 +65,7 @@ def tangent_part(desk, e):
     add_jacobian_times(bodies, tiles, nodes, incidences, n, desk.old, e, b, -1.0, True)
     release_rotors(tiles, nodes, nt, b)
     solve(nn, column, row, desk.kept_factors, b)
-    respond(bodies, tiles, nodes, incidences, desk.weights, n, desk.old, b, a)
+    push_back(bodies, tiles, nodes, incidences, desk.weights, n, desk.old, b, a)
     for k in range(6 * n):
         e[k] += a[k]
     into_space(bodies, n, desk.q, e, True)

@@ -10,10 +10,10 @@ from chasles.absolute.factor import solve
 from chasles.absolute.implicit.chart import onward
 from chasles.absolute.implicit.loop import from_chart, set_state, start_clock
 from chasles.absolute.implicit.reference import value_of
-from chasles.absolute.kkt import POSE, add_jacobian_times, respond
+from chasles.absolute.kkt import POSE, add_jacobian_times, push_back
 from chasles.absolute.redundant import factorise_rows
 from chasles.absolute.tables import BODY, SE3
-from chasles.constraint.rows import ROWS
+from chasles.constraint.rows import ROTOR, ROWS, TILE
 from chasles.kernel.algebra import mul_t
 from chasles.kernel.policy import kernel
 from chasles.kernel.workspace import load3, load6, store3, store6
@@ -22,21 +22,28 @@ from chasles.lie import quaternion
 
 @kernel
 def keep_rows(desk, t):
-    """Rows of the begin of a step, and their factor."""
+    """Rows of the begin of a step but those of rotors, and their factor."""
     start_clock(desk, t)
     set_state(desk, desk.q, desk.v)
-    for k in range(desk.tables.nt * ROWS.size):
-        desk.old[k] = desk.rows[k]
+    for t in range(desk.tables.nt):
+        rotor = desk.tables.tiles[t * TILE.size + TILE.kinds] == ROTOR  # holds nothing, so it has no part in ζ
+        for k in range(t * ROWS.size, (t + 1) * ROWS.size):
+            if rotor:
+                desk.rows[k] = 0.0
+            desk.old[k] = desk.rows[k]
     factorise_rows(value_of(desk.tables), desk.weights, desk.rows, desk.kept_matrix, desk.kept_factors)
 
 
 @kernel
 def displacement(desk, zeta):
-    """a = -W J_nᵀ ζ in the algebra of each body's space, from the start of the step."""
+    """a = -W J_nᵀ ζ in the algebra of each body's space, from the start of the step.
+
+    ζ may be a sum over several solutions: hubs too follow from it, not from what was solved for them.
+    """
     tables, q, a = desk.tables, desk.q, desk.a
     for k in range(6 * tables.n):
         a[k] = 0.0
-    respond(tables.bodies, tables.tiles, tables.nodes, tables.incidences, desk.weights, tables.n, desk.old, zeta, a)
+    push_back(tables.bodies, tables.tiles, tables.nodes, tables.incidences, desk.weights, tables.n, desk.old, zeta, a)
     for i in range(tables.n):
         if tables.bodies[i * BODY.size + BODY.space] == SE3:
             at = POSE * i

@@ -5,7 +5,7 @@ from __future__ import annotations
 from chasles.absolute.factor import solve
 from chasles.absolute.implicit.loop import from_chart, power_to_keep, to_chart
 from chasles.absolute.implicit.reference import value_of
-from chasles.absolute.kkt import add_jacobian_times, respond
+from chasles.absolute.kkt import add_jacobian_times, push_back
 from chasles.absolute.redundant import solve_refined
 from chasles.absolute.tables import FIELD
 from chasles.constraint.rows import ROTOR, TILE
@@ -48,7 +48,7 @@ def onto_velocities(desk, weights, targets, velocity, sweeps, enough):
             solve_refined(value_of(desk.tables), desk.rows, desk.kept_factors, desk.kept_matrix, b, a)
         else:
             solve(nn, column, row, desk.kept_factors, b)
-            respond(bodies, tiles, nodes, incidences, weights, n, desk.rows, b, a)
+            push_back(bodies, tiles, nodes, incidences, weights, n, desk.rows, b, a)
         for k in range(6 * n):
             velocity[k] += a[k]
         work += power_to_keep(desk, nodes, b, targets)
