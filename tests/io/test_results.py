@@ -490,7 +490,10 @@ def test_the_file_says_how_it_came_about(whole, tmp_path):
     assert stored.header["command"] == sys.argv
     assert stored.header["versions"]["chasles"] == ch.__version__
     assert stored.header["dynamics"]["kind"] == "bodies"
-    assert stored.header["options"] == {"step": 1e-3, "rtol": None, "atol": None, "save": 3}
+    assert {name: value for name, value in stored.header["options"].items() if value is not None} == {
+        "step": 1e-3,
+        "save": 3,
+    }
     assert 'name = "elbow"' in stored.model
 
 

@@ -33,6 +33,7 @@ def run(
     step: Annotated[float | None, Parameter(help="Fixed step [s].")] = None,
     rtol: Annotated[float | None, Parameter(help="Relative tolerance of adaptive steps.")] = None,
     atol: Annotated[float | None, Parameter(help="Absolute tolerance of adaptive steps.")] = None,
+    max_step: Annotated[float | None, Parameter(help="Longest of the adaptive steps [s].")] = None,
     end: Annotated[float | None, Parameter(help="End of the simulation [s].")] = None,
     stabilization: Annotated[str | None, Parameter(help="projection, baumgarte or none.")] = None,
     output: Annotated[Path | None, Parameter(name=["--output", "-o"], help="Result file (.h5) to write.")] = None,
@@ -58,7 +59,8 @@ def run(
         warnings.showwarning = say_if_interrupted
         from chasles.integrate.method_name import named_method
 
-        given: dict[str, Any] = {"coordinates": coordinates, "step": step, "rtol": rtol, "atol": atol, "file": output}
+        given: dict[str, Any] = {"coordinates": coordinates, "step": step, "rtol": rtol, "atol": atol}
+        given |= {"max_step": max_step, "file": output}
         given["method"] = None if method is None else named_method("--method", method)
         options = {key: value for key, value in given.items() if value is not None}
         if stabilization is not None:

@@ -7,6 +7,8 @@ events, points at given times.
 
 from __future__ import annotations
 
+import numpy as np
+
 from chasles.integrate.dense_output import keep_move, record, room
 from chasles.integrate.explicit_layout import (
     DONE,
@@ -18,6 +20,7 @@ from chasles.integrate.explicit_layout import (
     REJECTED,
     RUNNING,
     SET,
+    SPENT,
     STATE,
     TALLY,
     UNDERFLOW,
@@ -30,20 +33,42 @@ from chasles.integrate.step_control import finite, flaw, judge
 from chasles.kernel.lanes import lanes_of, like, store
 from chasles.kernel.policy import kernel
 
+EPS = 2.0**-52
+
 
 @kernel
-def choose_step(settings, real, state, counts):
-    """(t, end of the step, step, whether it is the last). The end of a fixed step is counted from the start, so that
-    rounding does not pile up."""
-    t, end = state[STATE.t], real[REAL.end]
-    direction = 1.0 if end >= real[REAL.start] else -1.0
-    last = direction * (t + state[STATE.h] * (1.0 + 1e-10) - end) >= 0.0
-    target = end
-    if not last and settings[SET.adaptive]:
-        target = t + state[STATE.h]
-    elif not last:
-        target = real[REAL.start] + (counts[TALLY.accepted] + 1) * real[REAL.step]
+def choose_step(settings, real, state, done, goal):
+    """(t, end of the step, step, whether it ends at the goal). `done` fixed steps are done; the end of the next is
+    counted from the start, so that rounding does not pile up."""
+    t = state[STATE.t]
+    direction = 1.0 if real[REAL.end] >= real[REAL.start] else -1.0
+    h = direction * min(abs(state[STATE.h]), real[REAL.longest])
+    if not settings[SET.adaptive]:
+        h = real[REAL.start] + (done + 1) * real[REAL.step] - t
+    target, last = goal, direction * (t + h * (1.0 + 1e-10) - goal) >= -real[REAL.shortest]
+    if not last:
+        target = t + h if settings[SET.adaptive] else real[REAL.start] + (done + 1) * real[REAL.step]
     return t, target, target - t, last
+
+
+@kernel
+def next_stop(stops, t, direction):
+    """Which stop comes next after the time t."""
+    k = 0
+    while k < stops.shape[0] and direction * (stops[k] - t) <= 0.0:
+        k += 1
+    return k
+
+
+@kernel
+def short_of(t, goal):
+    """A step from t to the goal, shorter by a rounding error: all its stages lie before the goal, where laws may
+    jump."""
+    h = goal - t
+    bit = np.copysign(EPS * max(abs(t), abs(goal)), h)
+    while (t + h - goal) * bit >= 0.0:
+        h -= bit
+    return h
 
 
 @kernel
@@ -133,6 +158,31 @@ def commit(settings, state, counts, target, y, f0, x_sum, records, last, by_time
             store(x_sum, m, like(0.0, z))
 
 
+@kernel
+def begin_anew(settings, direction, state, counts, y, f0, x_sum, records, by_time, parts, address, p):
+    """Begin anew at a stop: the field is that just after it, and no error is remembered. If the field jumps, the point
+    is saved a second time, just after the stop, so that the curve through the points has both slopes. Whether all is
+    finite."""
+    n, d = settings[SET.point], settings[SET.algebra]
+    t = np.nextafter(state[STATE.t], direction * np.inf)
+    state[STATE.old_error] = 1.0
+    copy(y, 0, parts[4], 0, n, 0.0)
+    if not correct(settings, t, parts, p):
+        return False
+    copy(parts[4], 0, y, 0, n, 0.0)
+    call(address, t, y, p, f0, 0, n, d, 0.0)
+    counts[TALLY.evaluations] += 1
+    if not by_time and settings[SET.save_every] == 1:
+        jump, size = 0.0, 0.0
+        for m in range(d):
+            jump, size = max(jump, abs(f0[m] - parts[7][m])), max(size, abs(f0[m]) + abs(parts[7][m]))
+            x_sum[m] = 0.0
+        if jump > 1e-9 * size:
+            record(records, counts[TALLY.records], t, y, f0, x_sum, n, d, 0.0)
+            counts[TALLY.records] += 1
+    return finite(f0, d, 0.0)
+
+
 @kernel(entry=True)
 def advance(
     table,
@@ -151,6 +201,7 @@ def advance(
     f0,
     x_sum,
     times,
+    stops,
     records,
     memory,
     address,
@@ -162,17 +213,30 @@ def advance(
     """Take up to `limit` steps. State, counts, y, f0, x_sum and levels are the whole memory of the run.
 
     `a`, `b` are the tableau (or `a` the factors' weights of a product), `e` rows of error weights, `times` the times
-    to save at (or empty: every `save_every` steps), `memory` scratch space. `watched` has the addresses and directions
-    of event functions, `levels` their values: a step over a zero is not taken but reported, for `solve` to look closer.
+    to save at (or empty: every `save_every` steps), `stops` those to begin anew at, `memory` scratch space.
+    `watched` has the addresses and directions of event functions, `levels` their values: a step over a zero is not
+    taken but reported, for `solve` to look closer.
     """
     parts = scratch(memory, settings, 1)
     x, out, work = parts[3], parts[4], parts[6]
-    adaptive, by_time = settings[SET.adaptive], times.shape[0] > 0
+    adaptive, by_time, end = settings[SET.adaptive], times.shape[0] > 0, real[REAL.end]
+    direction = 1.0 if end >= real[REAL.start] else -1.0
+    k = next_stop(stops, state[STATE.t], direction)
     for _ in range(limit):
-        if counts[TALLY.records] + 1 >= room(records, settings, 1):
+        if counts[TALLY.records] + 2 >= room(records, settings, 1):
             counts[TALLY.status] = FULL
             return
-        t, target, h, last = choose_step(settings, real, state, counts)
+        if counts[TALLY.evaluations] >= settings[SET.most]:
+            counts[TALLY.status] = SPENT
+            return
+        done = counts[TALLY.accepted]
+        if stops.shape[0] and not adaptive:  # steps that ended at stops are not counted
+            done = int((state[STATE.t] - real[REAL.start]) / real[REAL.step] + 1e-6)
+        at_stop = k < stops.shape[0]
+        t, target, h, last = choose_step(settings, real, state, done, stops[k] if at_stop else end)
+        at_stop = at_stop and last
+        if at_stop:
+            h = short_of(t, target)
         if abs(h) < real[REAL.shortest] or t + h == t:
             counts[TALLY.status] = UNDERFLOW
             return
@@ -192,9 +256,10 @@ def advance(
             counts[TALLY.just_rejected] = 1
             state[STATE.h] = new_h
             continue
-        if verdict == DONE and not correct(settings, target, parts, p):
+        reached = t + h if at_stop else target
+        if verdict == DONE and not correct(settings, reached, parts, p):
             verdict = NOT_FINITE
-        if verdict == DONE and not last_value(settings, target, counts, parts, address, p, 0.0):
+        if verdict == DONE and not last_value(settings, reached, counts, parts, address, p, 0.0):
             verdict = NOT_FINITE
         if verdict != DONE:
             counts[TALLY.status] = verdict
@@ -212,11 +277,16 @@ def advance(
             )
             if counts[TALLY.status] != DONE:
                 return
-        commit(settings, state, counts, target, y, f0, x_sum, records, last, by_time, parts, 0.0)
+        commit(settings, state, counts, target, y, f0, x_sum, records, target == end, by_time, parts, 0.0)
         state[STATE.h], state[STATE.old_error] = new_h, new_error
         for m in range(levels.shape[0]):
             levels[m, 0] = levels[m, 1]
-        if last:
+        if at_stop and target != end:
+            k += 1
+            if not begin_anew(settings, direction, state, counts, y, f0, x_sum, records, by_time, parts, address, p):
+                counts[TALLY.status] = NOT_FINITE
+                return
+        if target == end:
             counts[TALLY.status] = DONE
             return
     counts[TALLY.status] = RUNNING
@@ -253,7 +323,7 @@ def march(
         if counts[TALLY.records] + 1 >= room(records, settings, width):
             counts[TALLY.status] = FULL
             return
-        t, target, h, last = choose_step(settings, real, state, counts)
+        t, target, h, last = choose_step(settings, real, state, counts[TALLY.accepted], real[REAL.end])
         if abs(h) < real[REAL.shortest] or t + h == t:
             counts[TALLY.status] = UNDERFLOW
             return

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
+from dataclasses import fields
 from typing import Any, NoReturn
 
 import numpy as np
@@ -15,7 +16,19 @@ from chasles.integrate.explicit_layout import REAL, SET, STATE, TALLY
 from chasles.integrate.fixed_step import StepError
 from chasles.integrate.method import COORDINATES, RKMK, Exponentials
 from chasles.integrate.problem import LieODE
-from chasles.integrate.run import Ending, Options, Run, as_field, check_times, raise_errors_of, saving
+from chasles.integrate.run import (
+    Ending,
+    Options,
+    Run,
+    as_field,
+    check_max_evaluations,
+    check_max_step,
+    check_stops,
+    check_times,
+    raise_errors_of,
+    saving,
+    shortest_step,
+)
 from chasles.integrate.scalar import SCALAR
 from chasles.integrate.solution import Solution
 from chasles.integrate.space import Space
@@ -55,7 +68,7 @@ class ExplicitRun(Run):
 
     problems = (LieODE,)
     methods = (RKMK, Exponentials)
-    takes = frozenset({"step", "rtol", "atol", "save", "events", "controller", "first_step"})
+    takes = frozenset({field.name for field in fields(Options)})
     memory_names = ("state", "counts", "y", "f0", "x_sum", "levels")
 
     @classmethod
@@ -74,6 +87,10 @@ class ExplicitRun(Run):
         if every is None:
             self.times, every = check_times(options.save, self.start, self.end), 0
         self._check_step(options, rtol, atol, controller)
+        self.stops, longest = (
+            check_stops(options.stops, self.start, self.end),
+            check_max_step(options.max_step, options.step),
+        )
         n, d = self.space.size, self.space.dimension
         self.y = self.space.check(y0)
         self.p = np.array(problem.parameters, dtype=float).reshape(-1)
@@ -86,17 +103,18 @@ class ExplicitRun(Run):
         self.settings[SET.correction] = problem.correction.address if problem.correction else 0
         self.settings[[SET.adaptive, SET.save_every, SET.point, SET.algebra]] = self.adaptive, every, n, d
         self.settings[SET.dense] = every > 0
+        self.settings[SET.most] = check_max_evaluations(options.max_evaluations)
         chosen = {"pi": layout.PREDICTIVE, "paper": layout.PAPER}[controller]
         self.settings[SET.controller] = chosen if self.adaptive else layout.FIXED
         order = min(method.order, method.embedded_order) if self.adaptive else method.order
         safety = 0.85 if controller == "paper" else 0.9
-        shortest = 16 * np.spacing(max(abs(self.start), abs(self.end)))
-        self.real[:] = self.start, self.end, 0.0, rtol, atol, safety, 1 / (1 + order), shortest
+        shortest = shortest_step(self.start, self.end)
+        self.real[:] = self.start, self.end, 0.0, rtol, atol, safety, 1 / (1 + order), shortest, longest
         self.state, self.counts = np.zeros(STATE.size), np.zeros(TALLY.size, dtype=np.int64)
         self.f0, self.x_sum = np.empty(d), np.zeros(d)
         self.memory = np.zeros(layout.scratch_size(int(self.settings[SET.stages]), n, d))
         self.width, self.row_sizes = 1 + n + 2 * d, (n, d)
-        self.rows = int(np.clip(4_000_000 // self.width, 8, ROWS)) if not self.times.size else self.times.size + 2
+        self.rows = int(np.clip(4_000_000 // self.width, 8, ROWS)) if not self.times.size else self.times.size + 3
         self.records = np.empty(self.rows * self.width)
         self.pieces: list[np.ndarray] = []
         self.handed = False  # the first point, to a sink
@@ -170,7 +188,10 @@ class ExplicitRun(Run):
         return self.space.operations(*needed, mapping=int(self.settings[SET.mapping]), on=on)
 
     def _evaluate_start(self) -> None:
-        engine.evaluate(self.address, self.start, self.y, self.p, self.f0)
+        begin = self.start
+        if begin in self.stops:  # then laws are those just after it
+            begin = float(np.nextafter(begin, self.direction * np.inf))
+        engine.evaluate(self.address, begin, self.y, self.p, self.f0)
         raise_errors_of(self.field)
         if not np.isfinite(self.f0).all():
             raise ValueError(f"solve: the field is not finite at the start, t = {self.start:.6g}: {self.f0}")
@@ -219,10 +240,17 @@ class ExplicitRun(Run):
         weights = (self.a, self.b, self.c, self.e) if estimate else (self.a, self.b, self.c)
         return (self.settings, self.real, *weights, self.extra, self.program)
 
+    @property
+    def needs_more(self) -> bool:
+        """Whether the run needs more than the loop of fixed steps alone can do."""
+        limited = self.settings[SET.most] != np.iinfo(np.int64).max
+        more = self.adaptive or self.watch.events or self.times.size or self.stops.size
+        return bool(more or limited or self.problem.correction)
+
     def advance(self, limit: int) -> Ending | None:
         space, state = (self.space.table, self.addresses), (self.state, self.counts, self.y, self.f0, self.x_sum)
-        if self.adaptive or self.watch.events or self.times.size or self.problem.correction:
-            method, saved = self.arrays(estimate=True), (self.times, self.records, self.memory)
+        if self.needs_more:
+            method, saved = self.arrays(estimate=True), (self.times, self.stops, self.records, self.memory)
             engine.advance(
                 *(*space, *method, *state, *saved), self.address, self.p, self.watch.watched, self.levels, limit
             )
@@ -247,6 +275,9 @@ class ExplicitRun(Run):
             return None
         if status == layout.DONE:
             return Ending(True, "reached the end")
+        if status == layout.SPENT:
+            spent = int(self.counts[TALLY.evaluations])
+            return Ending(False, f"stopped at t = {self.time:.8g}, after {spent} evaluations (max_evaluations)")
         if status == layout.POLE and self.problem.coordinates:
             self._leave_chart()
         message = f"{self._reason(status)} (t = {self.time:.8g}, step {self.state[STATE.h]:.3g})"

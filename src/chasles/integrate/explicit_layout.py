@@ -23,9 +23,10 @@ SET = layout(
     point=1,
     algebra=1,
     correction=1,  # address of the function that corrects a point after each step, or 0
+    most=1,  # evaluations of the field that the run may take
 )
 # real settings
-REAL = layout("REAL", start=1, end=1, step=1, rtol=1, atol=1, safety=1, exponent=1, shortest=1)
+REAL = layout("REAL", start=1, end=1, step=1, rtol=1, atol=1, safety=1, exponent=1, shortest=1, longest=1)
 # stepping state: reals, then integers
 STATE = layout("STATE", t=1, h=1, old_error=1, since_save=1, event_step=1)
 TALLY = layout(
@@ -42,7 +43,7 @@ TALLY = layout(
 
 MUNTHE_KAAS, EXPONENTIALS = 0, 1  # families
 FIXED, PAPER, PREDICTIVE = 0, 1, 2  # controllers
-RUNNING, DONE, FULL, NOT_FINITE, UNDERFLOW, POLE, EVENT, REJECTED = range(8)
+RUNNING, DONE, FULL, NOT_FINITE, UNDERFLOW, POLE, EVENT, REJECTED, SPENT = range(9)
 LARGEST_ANGLE = 6.0  # a move this near to the pole of dexpinv at 2 pi is refused
 
 

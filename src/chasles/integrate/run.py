@@ -40,6 +40,9 @@ class Options:
     events: Sequence[Event] = ()
     controller: str | None = None
     first_step: float | None = None
+    max_step: float | None = None
+    stops: Any = None
+    max_evaluations: int | None = None
 
 
 class Ending(NamedTuple):
@@ -87,6 +90,52 @@ def check_times(times: Any, start: float, end: float) -> np.ndarray:
     if not values.size or not inside.all() or (np.diff(direction * values) < 0).any():
         raise ValueError("solve: times to save must lie in the span, in the order in which they are passed")
     return values
+
+
+def check_stops(stops: Any, start: float, end: float) -> np.ndarray:
+    """Times to begin anew at: those in the span, in the order in which they are passed, and not so near to each other
+    that no step fits between."""
+    try:
+        values = np.unique(np.array(() if stops is None else stops, dtype=float))
+    except (TypeError, ValueError):
+        values = np.array([np.nan])
+    if not np.isfinite(values).all():
+        raise ValueError(f"solve: stops {stops!r}; expected times, finite numbers")
+    low, high = min(start, end), max(start, end)
+    found, apart = list[float](), shortest_step(start, end)
+    for value in values[(values >= low) & (values <= high)]:
+        if not found or value - found[-1] > 4 * apart:
+            found.append(float(value))
+    near = [x for x in found if x in (low, high) or (x - low > 4 * apart and high - x > 4 * apart)]
+    return np.array(near[:: 1 if end >= start else -1])
+
+
+def check_max_step(max_step: Any, step: Any) -> float:
+    """The longest step of an adaptive run; no limit if nothing is said."""
+    if max_step is None:
+        return np.inf
+    if step is not None:
+        raise ValueError(
+            f"solve: step={step!r} fixes the steps, max_step={max_step!r} bounds those that follow the "
+            "error; give one of them"
+        )
+    if not (isinstance(max_step, float | int | np.floating | np.integer) and max_step > 0):
+        raise ValueError(f"solve: max_step {max_step!r}; expected a positive number")
+    return float(max_step)
+
+
+def check_max_evaluations(most: Any) -> int:
+    """The largest number of evaluations that a run may take."""
+    if most is None:
+        return int(np.iinfo(np.int64).max)
+    if not (isinstance(most, int | np.integer) and most > 0):
+        raise ValueError(f"solve: max_evaluations {most!r}; expected a positive whole number")
+    return int(most)
+
+
+def shortest_step(start: float, end: float) -> float:
+    """The shortest step that still advances the time."""
+    return float(16 * np.spacing(max(abs(start), abs(end))))
 
 
 def saving(save: Any) -> int | None:
@@ -196,6 +245,11 @@ class Run(ABC):
         for option in fields(options):
             given = getattr(options, option.name)
             if option.name not in self.takes and given is not None:
+                if option.name in ("stops", "max_evaluations"):
+                    raise ValueError(
+                        f"solve: {option.name} are for explicit methods and for steps that follow the error; the equal "
+                        f"steps of {method} know nothing of them"
+                    )
                 raise ValueError(
                     f"solve: {method} takes fixed steps, so {option.name}={given!r} means nothing to it; give step=... "
                     'alone, or take a pair such as RKMK("dopri5") if the problem is a LieODE'

@@ -36,6 +36,9 @@ def solve(
     events: Sequence[Event] = (),
     controller: str | None = None,
     first_step: float | None = None,
+    max_step: float | None = None,
+    stops: ArrayLike | None = None,
+    max_evaluations: int | None = None,
     max_steps: int | None = None,
     resume: dict[str, np.ndarray] | None = None,
     progress: bool | None = None,
@@ -47,15 +50,18 @@ def solve(
     methods follow `rtol` (1e-6 if not given) and `atol` (1e-9); all other methods take fixed steps only.
     `save` is "all" accepted steps, "final", every so many steps, or an array of times. `events` are functions of the
     state whose zeros are located and reported, and may end the run. `controller` is "pi", or "paper" for the rule of
-    004 section 4 (absolute tolerance atol, error measured in the algebra, first step T/100). `max_steps` stops early;
-    the `checkpoint` of the solution given as `resume`, with everything else unchanged, continues to the same bits.
+    004 section 4 (absolute tolerance atol, error measured in the algebra, first step T/100). `max_step` is the longest
+    step that adaptive steps may take. A step of an explicit method ends at each of the `stops` (times), and the next
+    begins anew just after it: jumps of the field belong there, so that no step sees both sides of one.
+    `max_evaluations` of the field end a run of an explicit method that takes too long. `max_steps` stops early; the
+    `checkpoint` of the solution given as `resume`, with everything else unchanged, continues to the same bits.
     `progress` shows a line for long runs; by default on a terminal, after a second. Ctrl-C returns what there is.
     `sink` takes the saved points while the run goes on, which then keeps none of them.
 
     A run of an explicit method that cannot go on warns, and returns what there is. One of a method that solves
     equations in each step raises `StepError`, whose `solution` has the points before.
     """
-    options = Options(step, rtol, atol, save, events, controller, first_step)
+    options = Options(step, rtol, atol, save, events, controller, first_step, max_step, stops, max_evaluations)
     run = start(problem, method, span, y0, options)
     if resume is not None:
         run.restore(resume)

@@ -41,8 +41,8 @@ class Study:
 
         own = dict(self.options)
         if "step" in changes:  # a fixed step replaces tolerances, and the other way round
-            own = {key: value for key, value in own.items() if key not in ("rtol", "atol")}
-        elif "rtol" in changes or "atol" in changes:
+            own = {key: value for key, value in own.items() if key not in ("rtol", "atol", "max_step")}
+        elif changes.keys() & {"rtol", "atol", "max_step"}:
             own.pop("step", None)
         options = {"span": (0.0, 10.0), **own, **changes}
         if options.get("coordinates", "relative") == "relative" and "space" not in changes:

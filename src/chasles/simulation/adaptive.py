@@ -11,8 +11,9 @@ from chasles.absolute.implicit.address import run_loop
 from chasles.absolute.implicit.layout import COUNTS, NO_CONVERGENCE, RUNNING, TIMES
 from chasles.absolute.implicit.loop import TAIL
 from chasles.integrate.constrained_method import GeneralizedAlpha, adapts
+from chasles.integrate.engine import short_of
 from chasles.integrate.fixed_step import FixedRun
-from chasles.integrate.run import Ending, Options, check_span
+from chasles.integrate.run import Ending, Options, check_max_evaluations, check_max_step, check_span, check_stops
 from chasles.integrate.solution import Solution
 from chasles.kernel.workspace import layout
 from chasles.simulation.bodies import BodyDynamics
@@ -33,7 +34,7 @@ class AdaptiveRun(ConstrainedRun):
     Each step is a piece of one step of the fixed loop; what it changed is kept, or put back if the step is rejected.
     """
 
-    takes = frozenset({"step", "save", "events", "rtol", "atol"})
+    takes = frozenset({"step", "save", "events", "rtol", "atol", "max_step", "stops", "max_evaluations"})
     memory_names = ("memory", "counts", "clock")
 
     def __init__(self, problem: BodyDynamics, method: Any, span, y0: np.ndarray, options: Options):
@@ -42,6 +43,8 @@ class AdaptiveRun(ConstrainedRun):
         self.tolerances = (float(options.rtol or 0.0), float(options.atol or 0.0))
         if not (min(self.tolerances) >= 0 and sum(self.tolerances) > 0):
             raise ValueError(f"simulate: rtol={options.rtol!r}, atol={options.atol!r}; expected numbers, not both zero")
+        self.longest, self.stops = check_max_step(options.max_step, None), check_stops(options.stops, start, end)
+        self.most = check_max_evaluations(options.max_evaluations)
         kind = "alpha" if isinstance(method, GeneralizedAlpha) else method.order
         self.control = CONTROL[kind]
         first = first_step(problem, start, end, np.asarray(y0, dtype=float), sum(self.tolerances), method.order)
@@ -71,17 +74,40 @@ class AdaptiveRun(ConstrainedRun):
             self._save_until(self.time, before, y)
             if self.time == self.end:
                 return Ending(True, "reached the end")
+            if self.time in self.stops:
+                self._begin_anew()
+            if (spent := self.evaluations()) >= self.most:
+                return Ending(False, f"stopped at t = {self.time:.8g}, after {spent} evaluations (max_evaluations)")
         return None
+
+    def _begin_anew(self) -> None:
+        """Remember nothing of what was before a stop: forces may have jumped."""
+        t, y = self._begin_of(self.time), self.point()
+        h = first_step(self.problem, t, self.end, y, sum(self.tolerances), self.method.order)
+        self.first = self.clock[CLOCK.step] = np.copysign(h, self.end - self.start)
+        self.memory[:] = self._prepare(t, y, anew=True)[1]
+
+    def _begin_of(self, t: float) -> float:
+        """Where a step from t begins: just after t if it is a stop."""
+        return float(np.nextafter(t, np.copysign(np.inf, self.end - self.start))) if t in self.stops else t
+
+    def _goal(self, t: float) -> float:
+        """The next stop after t, or the end."""
+        k = int(np.searchsorted(np.abs(self.stops - self.start), abs(t - self.start), "right"))
+        return float(self.stops[k]) if k < len(self.stops) else self.end
 
     def take(self, limit: int) -> None:
         """One step, tried until its error is small enough."""
         kept = self.memory.copy()
         while True:
-            t, h = self.time, float(self.clock[CLOCK.step])
-            left = self.end - t
-            last = abs(h) >= abs(left) * (1 - 1e-10)
-            used = left if last else min(abs(h), max(0.5 * abs(left), abs(left) - abs(h))) * np.sign(left)
-            self.times[TIMES.start], self.times[TIMES.step], self.counts[COUNTS.step] = t, used, 0
+            t, h = self.time, min(abs(float(self.clock[CLOCK.step])), self.longest)
+            goal = self._goal(t)
+            left = goal - t
+            last = h >= abs(left) * (1 - 1e-10)
+            used = left if last else min(h, max(0.5 * abs(left), abs(left) - h)) * np.sign(left)
+            if last and goal in self.stops:
+                used = short_of.py_func(t, goal)
+            self.times[[TIMES.start, TIMES.step]], self.counts[COUNTS.step] = (self._begin_of(t), used), 0
             run_loop(
                 self.address, 1, self.p, self.packed, self.parameters, self.memory, self.work, self.counts,
                 self.history.reshape(-1), self.times, NEVER, 0, self.saved_t, self.saved_y.reshape(-1),
@@ -100,7 +126,7 @@ class AdaptiveRun(ConstrainedRun):
             if not abs(self.clock[CLOCK.step]) > SHORTEST * abs(self.end - self.start):
                 self.counts[COUNTS.status] = NO_CONVERGENCE if status == RUNNING else status
                 return
-        self.clock[CLOCK.time], self.clock[CLOCK.taken] = self.end if last else t + used, self.steps + 1
+        self.clock[CLOCK.time], self.clock[CLOCK.taken] = goal if last else t + used, self.steps + 1
         if not last:
             self.clock[CLOCK.step] = used * factor
         self._save()

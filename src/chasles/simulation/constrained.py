@@ -81,7 +81,7 @@ class ConstrainedRun(FixedRun):
         if problem.held is not None:
             self.p[mechanism.control] = problem.held
         self.work = np.zeros(total_work(mechanism, self.structure))
-        self.parameters, self.memory = self._prepare(y)
+        self.parameters, self.memory = self._prepare(self.start, y)
         self.start_with(y, np.empty(0))
 
     def _refuse_tolerances(self, method: Any, options: Options) -> None:
@@ -94,8 +94,8 @@ class ConstrainedRun(FixedRun):
                     f"no part in them; give step alone{instead}"
                 )
 
-    def _prepare(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Parameters of the loop and its memory at the start."""
+    def _prepare(self, t: float, y: np.ndarray, anew: bool = False) -> tuple[np.ndarray, np.ndarray]:
+        """Parameters of the loop and its memory at a start; `anew` in the midst of a run, where forces may jump."""
         method, mechanism, name = self.method, self.mechanism, LOOPS[type(self.method)]
         self.address = loop_address(name)
         if hasattr(method, "metric"):
@@ -103,13 +103,13 @@ class ConstrainedRun(FixedRun):
         stiffen = float(stiffen_address()) if mechanism.forces.table[FORCES.count] else 0.0
         q, v, _ = self.problem.split(y)
         tail = np.zeros(TAIL + mechanism.angles_counted)
-        tail[:3] = power_at_start(self.problem, self.start, y), self.first, 1.0
+        tail[:3] = power_at_start(self.problem, t, y), self.first, 1.0
         tail[TAIL:] = rates_of_angles(self.problem, y)
         parameters: tuple[float, ...]
         parts: tuple[np.ndarray, ...]
         corrections = np.zeros(3 * mechanism.elimination.nodes)
         if isinstance(method, GeneralizedAlpha):
-            start = algorithmic_start(self.problem, method, self.start, self.first, y)
+            start = algorithmic_start(self.problem, method, t, self.first, y, one_sided=anew)
             parameters = (*method.coefficients, method.index, method.local, method.tolerance, stiffen)
             parameters += (method.project_velocity, *self.tolerances)
             multipliers = self._at_nodes(start.multipliers)
@@ -130,11 +130,11 @@ class ConstrainedRun(FixedRun):
             parts = (y, tail)
         else:
             angles, held = self.problem.angles(y), self.problem.held
-            multipliers = self._at_nodes(mechanism.accelerations(q, v, self.start, angles, held).multipliers)
+            multipliers = self._at_nodes(mechanism.accelerations(q, v, t, angles, held).multipliers)
             if isinstance(method, Rattle | EnergyMomentum):
                 parameters, parts = (method.tolerance,), (y, multipliers, tail)
             else:
-                self._steps_before = multistep_start(self.problem, method, self.start, self.plan, y)
+                self._steps_before = multistep_start(self.problem, method, t, self.plan, y)
                 alpha = np.zeros(MOST + 1)
                 alpha[: method.k + 1] = method.alpha
                 gamma = np.cumsum(alpha)[:MOST]

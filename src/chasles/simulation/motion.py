@@ -35,6 +35,9 @@ def solve_motion(
     progress: bool | None = None,
     resume: dict[str, np.ndarray] | None = None,
     sink: Sink | None = None,
+    max_step: float | None = None,
+    stops: Any = None,
+    max_evaluations: int | None = None,
 ) -> Solution:
     """The motion of a system under constant forces u, by a method for its equations or one for constrained systems."""
     constrained = isinstance(method, CONSTRAINED_METHODS)
@@ -45,10 +48,13 @@ def solve_motion(
     with dynamics.laws_may_raise():
         if not constrained:
             more: dict[str, Any] = {"step": step, "rtol": rtol, "atol": atol, "save": save, "events": events}
+            more |= {"max_step": max_step, "stops": stops, "max_evaluations": max_evaluations}
             more |= {"progress": progress, "resume": resume, "sink": sink}
             return solve(dynamics.problem(u), method, span, y0, **more)
         _refuse_unsupported(dynamics, method)
-        options = Options(step=step, rtol=rtol, atol=atol, save=save, events=events)
+        options = Options(
+            *(step, rtol, atol, save, events), max_step=max_step, stops=stops, max_evaluations=max_evaluations
+        )
         make = AdaptiveRun if step is None else ConstrainedRun
         run = make(dynamics.under(u), method, span, y0, options)
         if resume is not None:

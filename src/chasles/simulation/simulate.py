@@ -12,7 +12,7 @@ from chasles.absolute.mechanism import AbsoluteMechanism
 from chasles.integrate.event import Event
 from chasles.integrate.method import RKMK
 from chasles.integrate.method_name import named_method
-from chasles.integrate.run import check_span
+from chasles.integrate.run import check_span, check_stops
 from chasles.model.system import System
 from chasles.relative.loop.closed import ClosedMechanism
 from chasles.relative.mechanism import Mechanism
@@ -63,6 +63,9 @@ def simulate(  # type: ignore[misc]  # the overloads sum up what has no part in 
     step: float | None = None,
     rtol: float | None = None,
     atol: float | None = None,
+    max_step: float | None = None,
+    stops: ArrayLike | None = None,
+    max_evaluations: int | None = None,
     save: Any = "all",
     events: Sequence[Event] = (),
     controller: Controller | None = None,
@@ -80,8 +83,10 @@ def simulate(  # type: ignore[misc]  # the overloads sum up what has no part in 
 ) -> Run | BodyRun:
     """Simulate a system over a span [s] from coordinates q and velocities v (default: neutral, at rest).
 
-    Steps are fixed with `step` [s]; else they follow rtol (1e-8) and atol (1e-10). `save` and `events` as in `solve`;
-    an event sees the state y, which is (q, v, work) in joint coordinates.
+    Steps are fixed with `step` [s]; else they follow rtol (1e-8) and atol (1e-10), and none is longer than `max_step`
+    [s]. `stops` are times [s] at which a step ends and the next begins anew, for forces that jump there.
+    `max_evaluations` ends a run that takes too long. `save` and `events` as in `solve`; an event sees the
+    state y, which is (q, v, work) in joint coordinates.
 
     `control` is a constant input; `controller(t, q, v)` returns the input at every `period` [s], and it is held until
     the next: a sampled controller. An input has one number for each actuator of the system, or, if it has none, a
@@ -107,6 +112,8 @@ def simulate(  # type: ignore[misc]  # the overloads sum up what has no part in 
     if step is None:
         rtol, atol = DEFAULT_RTOL if rtol is None else rtol, DEFAULT_ATOL if atol is None else atol
     more: dict[str, Any] = {"step": step, "rtol": rtol, "atol": atol, "save": save, "events": events}
+    more |= {"max_step": max_step, "max_evaluations": max_evaluations}
+    more["stops"] = None if stops is None else check_stops(stops, start, end)
     dynamics, state, make = prepare(
         *("simulate", system, start, q, v, coordinates),
         inputs=controller is not None or control is not None,

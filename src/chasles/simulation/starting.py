@@ -29,8 +29,10 @@ class Start(NamedTuple):
     multipliers: np.ndarray
 
 
-def algorithmic_start(problem: BodyDynamics, method: GeneralizedAlpha, t: float, h: float, y: np.ndarray) -> Start:
-    """Order 2 in positions, velocities and multipliers from the first step on.
+def algorithmic_start(
+    problem: BodyDynamics, method: GeneralizedAlpha, t: float, h: float, y: np.ndarray, one_sided: bool = False
+) -> Start:
+    """Order 2 in positions, velocities and multipliers from the first step on. `one_sided`: forces may jump at t.
 
     a = V' + (αm - αf) h V''; with index 3 the velocity is also moved off the constraints, mass-orthogonally, by as much
     as the method would: without this the multipliers oscillate, with an error of order 1 (Arnold, Brüls, Cardona 2015).
@@ -48,7 +50,7 @@ def algorithmic_start(problem: BodyDynamics, method: GeneralizedAlpha, t: float,
         turned = turned + 2 * np.pi * np.round((angles - turned) / (2 * np.pi))
         return mechanism.accelerations(there, v + step * rates, t + step, turned, problem.held).accelerations
 
-    change = 0.5 * (beside(h) - beside(-h))  # h V''
+    change = beside(h) - rates if one_sided else 0.5 * (beside(h) - beside(-h))  # h V''
     twist = h * bracket(mechanism, v, rates)
     if method.local:  # derivatives of the coordinates, not of the velocity
         change, twist = change + 0.5 * twist, 0.0 * twist

@@ -53,7 +53,7 @@ class Task:
     @property
     def options(self) -> dict[str, Any]:
         """How steps are chosen, for the certificate."""
-        return {name: self.more[name] for name in ("step", "rtol", "atol")}
+        return {name: self.more.get(name) for name in ("step", "rtol", "atol", "max_step")}
 
     def recorder(self, file: str | Path) -> Recorder:
         """What writes the run to a file. Files are a layer above this one, loaded only if one is wanted."""
@@ -114,12 +114,14 @@ class Task:
             raise ValueError('simulate: with a controller, save is "all", "final" or a number of steps')
         pieces: list[Solution] = []
         inputs: list[np.ndarray] = []
-        edges = self.edges()
+        edges, left = self.edges(), more.get("max_evaluations")
         with Attention() as attention, Progress(*self.span, progress, at=float(edges[done])) as line:
             for first, last in list(itertools.pairwise(edges))[done:]:
                 q, v = dynamics.coordinates(state)
                 u = actuation.forces(self.controller(float(first), q.copy(), v.copy()))
                 piece = dict(more, step=min(more["step"], last - first) if more["step"] else None)
+                if left is not None:
+                    piece["max_evaluations"] = max(left, 1)
                 solution = solve_motion(dynamics, self.method, (first, last), state, u, **piece, progress=False)
                 if attention.called and solution.success and last != edges[-1]:
                     message = f"interrupted at t = {solution.t[-1]:.8g}"
@@ -133,6 +135,7 @@ class Task:
                 else:
                     pieces.append(solution)
                     inputs.append(u)
+                left = None if left is None else left - solution.evaluations
                 state = solution.y[-1]
                 line.show(float(last))
                 if not solution.success or solution.t[-1] != last:

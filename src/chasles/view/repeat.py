@@ -27,6 +27,10 @@ def _study(run: Any) -> Study:
     options |= {name: value for name, value in task.options.items() if value is not None}
     if isinstance(task.more["save"], str | int):
         options["save"] = task.more["save"]
+    if task.more.get("stops") is not None:
+        options["stops"] = list(map(float, task.more["stops"]))
+    if task.more.get("max_evaluations") is not None:
+        options["max_evaluations"] = task.more["max_evaluations"]
     if task.u is not None and task.controller is None:
         options["control"] = task.u.tolist()
     dynamics = task.dynamics

@@ -82,6 +82,8 @@ def describe(task: Task) -> tuple[dict[str, Any], str]:
         "method": name_of(task.method),
         "options": {
             **task.options,
+            "stops": None if more.get("stops") is None else np.asarray(more["stops"]).tolist(),
+            "max_evaluations": more.get("max_evaluations"),
             "save": save if isinstance(save, str | int) else np.asarray(save, dtype=float).tolist(),
         },
         "control": None if task.u is None else task.u.tolist(),
