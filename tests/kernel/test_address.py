@@ -1,5 +1,8 @@
 """Functions called by address, arrays of lanes, and inlined kernels without machine code."""
 
+import gc
+
+import numba
 import numpy as np
 import pytest
 
@@ -9,11 +12,11 @@ from chasles.kernel.policy import COMPILED, kernel, native
 pytestmark = pytest.mark.skipif(not COMPILED, reason="nothing is compiled")
 if COMPILED:
     from numba import carray
-    from numba.core import types
+    from numba.core import event, types
 
     from chasles.kernel import numpy_on_lanes as numpy_on_lanes
     from chasles.kernel.address import NUMBERS, address_of, invoke
-    from chasles.kernel.inlined import InlinedLibrary
+    from chasles.kernel.compiler import InlinedLibrary
 
 
 @kernel
@@ -68,3 +71,20 @@ def test_inlined_kernels_have_no_machine_code():
     assert libraries
     assert all(isinstance(library, InlinedLibrary) for library in libraries)
     assert all(library.get_pointer_to_function("anything") == 0 for library in libraries)
+
+
+def test_the_collector_rests_only_while_something_is_compiled():
+    seen = []
+
+    class Look(event.Listener):
+        def on_start(self, event):
+            seen.append(gc.isenabled())
+
+        def on_end(self, event):
+            pass
+
+    was = gc.isenabled()
+    with event.install_listener("numba:compile", Look()):
+        numba.njit(lambda x: x + 1.0)(2.0)
+    assert seen[0] is False
+    assert gc.isenabled() is was

@@ -27,6 +27,11 @@ class Acting:
     values: np.ndarray
     laws: tuple[Law, ...]
 
+    @property
+    def empty(self) -> bool:
+        """Nothing acts: neither a force nor a joint's own spring, damper, friction or stop."""
+        return not (self.table[FORCES.count] or self.table[FORCES.passive])
+
 
 def passive_rows(joint: Joint) -> np.ndarray:
     """What a joint does by itself, (velocities, 9)."""

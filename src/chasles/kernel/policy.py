@@ -17,7 +17,7 @@ from numba.core.options import DefaultOptions
 
 from chasles.kernel import notice as notice
 from chasles.kernel.cache import PackageCache
-from chasles.kernel.inlined import InlinedCompiler
+from chasles.kernel.compiler import InlinedCompiler, InlinedPackageCompiler, PackageCompiler
 
 
 def _load_arrays() -> None:
@@ -84,12 +84,11 @@ def kernel(function: Callable | None = None, *, entry: bool = False, allocates: 
             error_model="numpy",
             no_cpython_wrapper=True,
             no_cfunc_wrapper=True,
-            pipeline_class=InlinedCompiler,
+            pipeline_class=InlinedPackageCompiler if _own(function) else InlinedCompiler,
             **_counting(function, allocates),
         )(function)
-    dispatcher = numba.njit(fastmath=FAST_MATH, error_model="numpy", nogil=True, **_counting(function, allocates))(
-        function
-    )
+    options = {**_counting(function, allocates), **_passes(function)}
+    dispatcher = numba.njit(fastmath=FAST_MATH, error_model="numpy", nogil=True, **options)(function)
     _keep(dispatcher)
     ENTRIES.append(dispatcher)
     return dispatcher
@@ -101,8 +100,16 @@ def _counting(function: Callable, allocates: bool) -> dict[str, bool]:
 
     Those that do allocate must say so: without a word they take the option of the caller that compiles them first,
     which depends on what is in the cache."""
-    own = (function.__module__ or "").startswith("chasles.")
-    return {"_nrt": allocates} if own and hasattr(DefaultOptions, "_nrt") else {}
+    return {"_nrt": allocates} if _own(function) and hasattr(DefaultOptions, "_nrt") else {}
+
+
+def _passes(function: Callable) -> dict[str, Any]:
+    """The shortened compiler, for the package's own functions."""
+    return {"pipeline_class": PackageCompiler} if _own(function) else {}
+
+
+def _own(function: Callable) -> bool:
+    return (function.__module__ or "").startswith("chasles.")
 
 
 def native(function: Callable, keep: bool = True) -> Any:
@@ -112,7 +119,10 @@ def native(function: Callable, keep: bool = True) -> Any:
     """
     if not COMPILED:  # there is no address to call; what needs one says so when it is used
         return function
-    dispatcher = numba.njit(fastmath=FAST_MATH, error_model="numpy", nogil=True, no_cpython_wrapper=True)(function)
+    options = _passes(function)
+    dispatcher = numba.njit(fastmath=FAST_MATH, error_model="numpy", nogil=True, no_cpython_wrapper=True, **options)(
+        function
+    )
     if keep:
         _keep(dispatcher)
     return dispatcher
@@ -120,5 +130,5 @@ def native(function: Callable, keep: bool = True) -> Any:
 
 def _keep(dispatcher: Any) -> None:
     """Keep the machine code of the package's own functions on disk."""
-    if (dispatcher.py_func.__module__ or "").startswith("chasles."):
+    if _own(dispatcher.py_func):
         dispatcher._cache = PackageCache(dispatcher.py_func)

@@ -27,6 +27,8 @@ from chasles.kernel.lanes import buffer as lane_buffer
 from chasles.kernel.policy import COMPILED, kernel
 from chasles.kernel.rows import load_rows, store_rows
 
+FEW = 4096  # links times states below which states go one by one: below half a millisecond, and half of the compiling
+
 
 @kernel
 def rows_in(source, start, size, target):
@@ -162,12 +164,12 @@ class Algorithm:
     ) -> list[np.ndarray]:
         """The results of `count` states, each (count, size); inputs are flat, with one row a state.
 
-        Four states or more run on lanes; with several threads, in parts of at least 64 states.
+        Many states run on lanes, four at once; with several threads, in parts of at least 64 states.
         """
         results = [np.zeros((count, evaluate(self.arguments[name].size, sizes))) for name in self.outputs]
         every = {**arrays, **{name: result.reshape(-1) for name, result in zip(self.outputs, results, strict=True)}}
         parts = max(1, min(threads, count // 64))
-        lanes = COMPILED and count // parts >= WIDTH
+        lanes = COMPILED and count // parts >= WIDTH and count * sizes["links"] >= FEW
         loop = self.lanes if lanes else self.scalar  # made before several threads ask for it
         edges = [count * k // parts for k in range(parts + 1)]
 

@@ -330,7 +330,11 @@ class Mechanism(ParameterAnalysis, Derivatives, HigherOrder):
         tables = (self.topology, self.numbers, self.acting.table, self.acting.values)
         sizes = np.array([*map(len, tables), self.nq, self.nv, 6 * self.links, len(states)])
         arrays = (t.reshape(-1), *tables, q, v, tau, wrenches, results, states, np.empty(SCRATCH), sizes)
-        force.forces_on_states(force.act_address(), *arrays)
+        if self.acting.empty:
+            for array in (tau, wrenches, results):
+                array.fill(0.0)
+        else:
+            force.forces_on_states(force.act_address(), *arrays)
         for law in self.acting.laws:
             if isinstance(law, PythonLaw) and law.error is not None:
                 error, law.error = law.error, None

@@ -90,5 +90,6 @@ def parameters(mechanism: Mechanism) -> np.ndarray:
     links, nq, nv = mechanism.links, mechanism.nq, mechanism.nv
     parts = (*(part.view(float) for part in tables), np.zeros(nv), np.zeros(work_size(mechanism)))
     edges = PART.size + np.cumsum([len(part) for part in parts])
-    head = np.array([nq, nv, links, *edges[:5], act_address(), *array_sizes(mechanism)], dtype=np.int64)
+    act = 0 if mechanism.acting.empty else act_address()  # not compiled where nothing acts
+    head = np.array([nq, nv, links, *edges[:5], act, *array_sizes(mechanism)], dtype=np.int64)
     return np.concatenate([head.view(float), *parts])

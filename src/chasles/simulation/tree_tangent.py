@@ -69,7 +69,7 @@ class Tables:
         edges = start + WIDTH * np.cumsum([0, *counts])
         head = {"coordinates": mechanism.nq, "velocities": mechanism.nv, "links": mechanism.links}
         head |= {"numbers": edges[0], "values": edges[1], "control": edges[2], "work": edges[3]}
-        head |= {"table": PART.size + len(mechanism.topology), "act": _act_address() if table[:2].any() else 0}
+        head |= {"table": PART.size + len(mechanism.topology), "act": 0 if acting.empty else _act_address()}
         for name, value in head.items():
             whole[getattr(PART, name)] = value
         whole[PART.sizes : PART.size] = array_sizes(mechanism)

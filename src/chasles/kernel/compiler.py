@@ -1,0 +1,153 @@
+"""How the package's own functions are compiled: Numba's compiler, with the work left out that they do not need.
+
+Most of a cold start is Numba's own work, in proportion to the number of functions and statements. Three things are left
+out, and none of them changes the machine code:
+
+- passes over what the package's kernels do not have: closures, generators, `with` blocks, array expressions,
+  `literal_unroll` (functions that users write keep all passes);
+- LLVM's function passes on mere declarations, which are seven of eight functions of a module;
+- machine code of functions that are inlined into all of their callers: the caller optimises them together
+  with its own code.
+
+The garbage collector rests while something is compiled: it finds next to nothing in millions of small objects.
+"""
+
+from __future__ import annotations
+
+import gc
+from typing import Any
+
+from numba.core import event
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import Compiler
+from numba.core.compiler_machinery import PassManager
+from numba.core.typed_passes import (
+    IRLegalization,
+    NativeLowering,
+    NoPythonBackend,
+    NopythonTypeInference,
+    PreLowerStripPhis,
+)
+from numba.core.untyped_passes import (
+    DeadBranchPrune,
+    FixupArgs,
+    GenericRewrites,
+    IRProcessing,
+    ReconstructSSA,
+    RewriteSemanticConstants,
+    TranslateByteCode,
+)
+
+FROM_BYTECODE = (TranslateByteCode, FixupArgs)
+PASSES = (
+    *(IRProcessing, RewriteSemanticConstants, DeadBranchPrune, GenericRewrites, ReconstructSSA),
+    *(NopythonTypeInference, PreLowerStripPhis, IRLegalization, NativeLowering, NoPythonBackend),
+)
+
+
+class PackageLibrary(JITCodeLibrary):
+    """Code of which only functions with a body go through LLVM's function passes."""
+
+    def __init__(self, codegen, name):
+        super().__init__(codegen, name)
+        self.enable_object_caching()  # so that it can be kept on disk
+
+    def _optimize_functions(self, ll_module):
+        ll_module.data_layout = self._codegen._data_layout
+        for function in ll_module.functions:
+            if not function.is_declaration:
+                passes, builder = self._codegen._function_pass_manager()
+                passes.run(function, builder)
+
+
+class _WithoutEnvironment:
+    """The code generator, except that there is no machine code that an environment could be given to."""
+
+    def __init__(self, codegen: Any):
+        self._codegen = codegen
+
+    def set_env(self, name: str, environment: Any) -> None:
+        """Nothing to do: inlined kernels use no environment."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._codegen, name)
+
+
+class InlinedLibrary(PackageLibrary):
+    """Code that is linked into others and never run by itself."""
+
+    @property
+    def codegen(self):
+        return _WithoutEnvironment(self._codegen)
+
+    def get_pointer_to_function(self, name: str) -> int:
+        self._ensure_finalized()
+        return 0  # Numba's word for "not defined here"
+
+    def _optimize_final_module(self):
+        """Left to the callers."""
+
+    def _finalize_final_module(self):
+        self._finalize_dynamic_globals()
+        self._verify_declare_only_symbols()
+        self._finalized = True
+
+
+class _WithLibrary(Compiler):
+    """Numba's compiler with a library of another class."""
+
+    library_class: type[PackageLibrary]
+
+    def __init__(self, typingctx, targetctx, library, args, return_type, flags, locals):
+        super().__init__(typingctx, targetctx, library, args, return_type, flags, locals)
+        if library is None:
+            self.state.library = self.library_class(self.state.targetctx.codegen(), self.library_class.__name__)
+
+
+class InlinedCompiler(_WithLibrary):
+    """For functions that are only ever inlined."""
+
+    library_class = InlinedLibrary
+
+
+class _FewerPasses(_WithLibrary):
+    def define_pipelines(self):
+        manager = PassManager("package")
+        for one in (*(FROM_BYTECODE if self.state.func_ir is None else ()), *PASSES):
+            manager.add_pass(one, "")
+        manager.finalize()
+        self.state.type_annotation = None  # made by a pass that is left out, read by nobody
+        return [manager]
+
+
+class PackageCompiler(_FewerPasses):
+    """For the package's functions that are called from Python or by their address."""
+
+    library_class = PackageLibrary
+
+
+class InlinedPackageCompiler(_FewerPasses):
+    """For the package's functions that are only ever inlined."""
+
+    library_class = InlinedLibrary
+
+
+class CollectorRests(event.Listener):
+    """No collection of garbage during a compilation. Numba's lock lets one thread compile at a time."""
+
+    def __init__(self) -> None:
+        self.depth, self.enabled = 0, False
+
+    def on_start(self, event: event.Event) -> None:
+        self.depth += 1
+        if self.depth == 1:
+            self.enabled = gc.isenabled()
+            gc.disable()
+
+    def on_end(self, event: event.Event) -> None:
+        self.depth -= 1
+        if self.depth == 0 and self.enabled:
+            gc.enable()
+
+
+event.register("numba:compile", CollectorRests())
