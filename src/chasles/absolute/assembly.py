@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
+from chasles.constraint.alignment import described
 from chasles.constraint.errors import AssemblyError, RedundantConstraintsError
 from chasles.constraint.rows import EMPTY, ROTOR, TILE
 from chasles.lie import pose as pose_group
@@ -27,9 +28,14 @@ SATISFIED = 1e-8  # residual of poses on the constraints
 CONTRADICTING = 1e-6  # of accelerations, relative to squares of velocities
 
 
-def scaled_jacobian(mechanism: AbsoluteMechanism, central: np.ndarray, t: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
-    """J M^(-1/2) of all rows that are not empty, (rows, 6 bodies), and the node and row (0, 1, 2) of each."""
-    blocks = mechanism.jacobians(central, t=t)
+def scaled_jacobian(
+    mechanism: AbsoluteMechanism, central: np.ndarray, t: float = 0.0, blocks: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """J M^(-1/2) of all rows that are not empty, (rows, 6 bodies), and the node and row (0, 1, 2) of each.
+
+    blocks: J of every tile, if it is not that of `AbsoluteMechanism.jacobians`.
+    """
+    blocks = mechanism.jacobians(central, t=t) if blocks is None else blocks
     nodes = np.array(mechanism._node, dtype=int)
     J = np.zeros((nodes.max(initial=-1) + 1, 3, 6 * mechanism.n))
     roots = [inverse_root(body) for body in mechanism.system.bodies]
@@ -177,15 +183,17 @@ def assemble(mechanism: AbsoluteMechanism, poses: ArrayLike, t: float = 0.0) -> 
     if not amounts.max(initial=0.0) <= ASSEMBLED:
         raise AssemblyError(
             f"assemble: no poses near the given ones satisfy all constraints; the nearest found violate "
-            f"{violated(mechanism, amounts, ASSEMBLED, '[m or rad]')}. Start from other poses, or look for joints that "
-            "contradict each other"
+            f"{violated(mechanism, amounts, ASSEMBLED, '[m or rad]')}{described(mechanism.turned(central))}. Start "
+            "from other poses, or look for joints that contradict each other"
         )
     return mechanism.poses(central)
 
 
 def _residual(mechanism: AbsoluteMechanism, central: np.ndarray, t: float, places: np.ndarray) -> np.ndarray:
-    """Residuals of the rows at `places` (node, row)."""
+    """Residuals of the rows at `places` (node, row); those that align axes are rotation vectors, which a half turn does
+    not satisfy."""
     found = mechanism.rows(central, np.zeros((mechanism.n, 6)), t)[0]
+    found[mechanism.alignment.tiles] = mechanism.alignment.rows(mechanism.rotations(central))[0]
     nodes = np.zeros((max(mechanism._node, default=-1) + 1, 3))
     for k, node in enumerate(mechanism._node):
         nodes[node] = found[k]  # of tiles that share a node, the later has the residual
@@ -197,7 +205,9 @@ def iterate(mechanism: AbsoluteMechanism, central: np.ndarray, t: float, goal: f
     roots = [inverse_root(body) for body in mechanism.system.bodies]
     size = 1.0 + np.abs(central[:, 4:]).max(initial=0.0)
     for _ in range(ITERATIONS):
-        J, places = scaled_jacobian(mechanism, central, t)
+        blocks = mechanism.jacobians(central, t=t)
+        blocks[mechanism.alignment.tiles, :, :, :3] = mechanism.alignment.rows(mechanism.rotations(central))[1]
+        J, places = scaled_jacobian(mechanism, central, t, blocks)
         g = _residual(mechanism, central, t, places)
         if np.abs(g).max(initial=0.0) < goal:
             return central

@@ -19,6 +19,7 @@ from chasles.absolute.reactions import coordinate_forces, on_constraints, reacti
 from chasles.absolute.redundant import IN_MOTION, REGULARISATION
 from chasles.absolute.space import SE3_NAME, choose_spaces
 from chasles.absolute.tables import FIELD, HEAD, pack
+from chasles.constraint.alignment import Alignment
 from chasles.constraint.joints import Tile, joint_tiles
 from chasles.constraint.rows import MOTION, ROTOR, ROWS
 from chasles.constraint.special import ROOM
@@ -62,6 +63,7 @@ class AbsoluteMechanism(CentralFrames):
         places = self._places()
         self._builder = TileBuilder(system, places)
         self.tiles = self._make_tiles()
+        self.alignment = Alignment.of(self.tiles)
         self.laws = tuple(self._builder.laws)
         self._plan = make_plan(self.n, self.tiles)
         self._node, self.elimination = self._plan.node, self._plan.elimination
@@ -291,7 +293,8 @@ class AbsoluteMechanism(CentralFrames):
         self, central: ArrayLike, velocity: ArrayLike, t: ArrayLike = 0.0, angles: ArrayLike | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
         """Violation of each joint's and constraint's position and velocity equations, largest row, (..., joints and
-        constraints), in the order of `constraint_names`."""
+        constraints), in the order of `constraint_names`. A joint that is the wrong way round (`turned`) is off by its
+        angle [rad]."""
         out = []
         for rows in self.rows(central, velocity, t, angles):
             largest = np.abs(rows).max(axis=-1)
@@ -301,7 +304,17 @@ class AbsoluteMechanism(CentralFrames):
                 if own:
                     each[..., k] = largest[..., own].max(axis=-1)
             out.append(each)
+        if len(self.alignment.tiles):
+            self.alignment.add_to(self.constraint_names, out[0], self.rotations(central))
         return out[0], out[1]
+
+    def rotations(self, central: ArrayLike) -> np.ndarray:
+        """Rotation matrices of the central frames, (..., bodies, 3, 3)."""
+        return quaternion_to_matrix(np.asarray(central, dtype=float)[..., :4])
+
+    def turned(self, central: ArrayLike) -> dict[str, float]:
+        """The joints that are the wrong way round at central poses (bodies, 7), and by what angle [rad]."""
+        return self.alignment.turned(self.rotations(central))
 
     def rows(
         self, central: ArrayLike, velocity: ArrayLike, t: ArrayLike = 0.0, angles: ArrayLike | None = None

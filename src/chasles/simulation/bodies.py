@@ -28,7 +28,7 @@ from chasles.simulation.body_motion import (
     with_workspace,
 )
 from chasles.simulation.laws import laws_may_raise
-from chasles.simulation.refusal import refuse_start
+from chasles.simulation.refusal import refuse_start, refuse_turned
 
 POSITION_TOLERANCE = 1e-8  # how far a start may be off the constraints [m or rad, and per second]
 
@@ -132,7 +132,9 @@ class BodyDynamics:
         return Actuation(self.mechanism.system, self.mechanism.joint_tables.velocities, self.mechanism.joint_tables.nv)
 
     def explained(self, solution: Solution) -> Solution:
-        """A solution; with redundant constraints, one that lost its way in a singular configuration says so."""
+        """A solution; one in which a joint turned over, or which with redundant constraints lost its way in a singular
+        configuration, says so."""
+        solution = refuse_turned(solution, lambda y: self.mechanism.turned(self.split(y)[0]))
         if not self.mechanism.redundant:
             return solution
         from chasles.simulation.jumps import without_jumps  # which looks at runs
@@ -196,4 +198,4 @@ class BodyDynamics:
                     f"simulate: the screws of joint {joint.name!r} depend on each other at the start, so its "
                     "coordinates are not determined there; start elsewhere, or use joint coordinates"
                 )
-        refuse_start(names, position, speed, velocity, POSITION_TOLERANCE)
+        refuse_start(names, position, speed, velocity, POSITION_TOLERANCE, self.mechanism.turned(central))

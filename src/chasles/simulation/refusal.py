@@ -1,10 +1,14 @@
-"""What is said of a start that is off the constraints."""
+"""What is said of a start that is off the constraints, and of a run that left them for another solution."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
+
+from chasles.constraint.alignment import described
+from chasles.integrate.solution import Solution
 
 WHAT_TO_DO = (
     "Correct it, or let it be projected: assemble=True in Python, assemble = true under [initial] in a model file, "
@@ -13,9 +17,15 @@ WHAT_TO_DO = (
 
 
 def refuse_start(
-    names: Sequence[str], position: np.ndarray, speed: np.ndarray, velocity: np.ndarray, limit: float
+    names: Sequence[str],
+    position: np.ndarray,
+    speed: np.ndarray,
+    velocity: np.ndarray,
+    limit: float,
+    turned: Mapping[str, float],
 ) -> None:
-    """ValueError if joints or constraints are violated: `position` and `speed` of each, for velocities of this size."""
+    """ValueError if joints or constraints are violated: `position` and `speed` of each, for velocities of this size;
+    `turned` are those that are the wrong way round."""
     size = 1.0 + np.abs(velocity).max(initial=0.0)
     bad = [
         f"{name!r} by {g:.3g} in position and {r:.3g} in velocity"
@@ -24,4 +34,23 @@ def refuse_start(
     ]
     if bad:
         listed = "; ".join([*bad[:8], "..."][: len(bad)])
-        raise ValueError(f"simulate: the start violates {len(bad)} joints or constraints: {listed}. {WHAT_TO_DO}")
+        raise ValueError(
+            f"simulate: the start violates {len(bad)} joints or constraints: {listed}{described(turned)}. {WHAT_TO_DO}"
+        )
+
+
+def refuse_turned(solution: Solution, turned: Callable[[np.ndarray], Mapping[str, float]]) -> Solution:
+    """The solution, or one without success if a step that was too long left a joint the wrong way round, where its
+    equations hold as well. It stays there, so the last state tells."""
+    if not len(solution.t) or not (found := turned(solution.y[-1])):
+        return solution
+    right, wrong = 0, len(solution.t) - 1
+    while wrong - right > 1:
+        middle = (right + wrong) // 2
+        right, wrong = (right, middle) if turned(solution.y[middle]) else (middle, wrong)
+    return replace(
+        solution,
+        success=False,
+        message=f"{solution.message}, but at t = {solution.t[wrong]:.6g} s a joint went over to the other solution of "
+        f"its equations{described(found)}. The motion from there on is not to be trusted; take shorter steps",
+    )

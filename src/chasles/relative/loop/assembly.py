@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from chasles.constraint.alignment import described
 from chasles.constraint.errors import AssemblyError, RedundantConstraintsError
 from chasles.relative import inverse
 from chasles.relative.loop import entry
 from chasles.relative.loop.triangle import DEPENDENT
 
 if TYPE_CHECKING:
-    from chasles.relative.loop.closed import ClosedMechanism, Closure
+    from chasles.relative.loop.closed import ClosedMechanism, Closure, Linearised
 
 FARTHEST = 0.5  # in one iteration of an assembly [rad, or times the size of the mechanism]
 ITERATIONS = 200
@@ -112,17 +113,24 @@ def assemble(mechanism: ClosedMechanism, q: np.ndarray, t: float) -> np.ndarray:
     if not amounts.max(initial=0.0) <= ASSEMBLED:
         raise AssemblyError(
             f"assemble: no coordinates near the given ones satisfy all constraints; the nearest found violate "
-            f"{violated(mechanism, amounts, ASSEMBLED, '[m or rad]')}. Start from other coordinates, or look for "
-            "joints that contradict each other"
+            f"{violated(mechanism, amounts, ASSEMBLED, '[m or rad]')}{described(mechanism.turned(found))}. Start from "
+            "other coordinates, or look for joints that contradict each other"
         )
     return found
+
+
+def _on_the_group(mechanism: ClosedMechanism, q: np.ndarray, t: float) -> Linearised:
+    """The rows, with those that align axes as rotation vectors: a half turn does not satisfy them."""
+    rows = mechanism.linearise(q, None, t)
+    mechanism.aligned.replace(q, rows.residual, rows.jacobian)
+    return rows
 
 
 def _iterate(mechanism: ClosedMechanism, q: np.ndarray, t: float) -> np.ndarray:
     """Gauss-Newton steps in the metric of the masses, no longer than `FARTHEST` and shortened until they help."""
     size = 1.0 + np.abs(mechanism.poses(q)[:, 4:]).max(initial=0.0)
     for _ in range(ITERATIONS):
-        rows = mechanism.linearise(q, None, t)
+        rows = _on_the_group(mechanism, q, t)
         if np.abs(rows.residual).max(initial=0.0) < SMALL * size:
             return q
         F, root = scaled(mechanism, q, rows.jacobian)
@@ -132,7 +140,7 @@ def _iterate(mechanism: ClosedMechanism, q: np.ndarray, t: float) -> np.ndarray:
         scale = min(1.0, FARTHEST * size / longest) if longest > 0 else 1.0
         while True:
             trial = mechanism.retract(q, scale * step)
-            after = np.linalg.norm(mechanism.linearise(trial, None, t).residual / reach)
+            after = np.linalg.norm(_on_the_group(mechanism, trial, t).residual / reach)
             if after < (1.0 - 1e-4 * scale) * before:
                 break
             scale *= 0.5
@@ -149,7 +157,7 @@ def consistent_velocities(
     rows, given = mechanism.linearise(q, v, t), v
     held = (held,) if isinstance(held, str) else tuple(held)
     fixed = _velocities(mechanism, "consistent_velocities: held", held)
-    amounts = mechanism.largest(rows.residual)
+    amounts = mechanism.violation(q, t=t).position
     if not amounts.max(initial=0.0) <= 1e-8:
         raise AssemblyError(
             f"consistent_velocities: the coordinates violate {violated(mechanism, amounts, 1e-8, '[m or rad]')}; "

@@ -14,6 +14,7 @@ from chasles.model.law import PythonLaw
 from chasles.model.summary import joints_as_html
 from chasles.model.system import System
 from chasles.relative.loop import assembly, entry, reaction
+from chasles.relative.loop.aligned import LoopAlignment
 from chasles.relative.loop.build import close, packed
 from chasles.relative.loop.spanning import closing_joints, span
 from chasles.relative.loop.tables import HEAD
@@ -89,6 +90,7 @@ class ClosedMechanism:
         self.constraint_names, self.constraint_of_row = self.closing.names, self.closing.name_of_row
         self.laws, self.rows = self.closing.laws, len(self.closing.rows)
         self.packed = packed(tree, self.closing)
+        self.aligned = LoopAlignment(tree, self.closing)
 
     def __repr__(self) -> str:
         return (
@@ -176,15 +178,25 @@ class ClosedMechanism:
     def violation(
         self, q: ArrayLike, v: ArrayLike | None = None, a: ArrayLike | None = None, t: ArrayLike = 0.0
     ) -> Violation:
-        """How far each constraint is off at q and, with v and a, in velocity and acceleration."""
+        """How far each constraint is off at q and, with v and a, in velocity and acceleration.
+
+        A joint that is the wrong way round (`turned`) is off by its angle [rad].
+        """
         if a is not None and v is None:
             raise ValueError("violation: accelerations need velocities; give v too")
         found = self.linearise(q, v, t)
-        velocity = None if v is None else self.largest(found.speed)
+        position, velocity = self.largest(found.residual), None if v is None else self.largest(found.speed)
+        if self.aligned.names:
+            rotations = self.aligned.rotations(self.check_q("violation", q))
+            position = self.aligned.alignment.add_to(self.constraint_names, position, rotations)
         if a is None:
-            return Violation(self.largest(found.residual), velocity)
+            return Violation(position, velocity)
         rates = np.einsum("...ij,...j->...i", found.jacobian, self.check_v("violation", "a", a))
-        return Violation(self.largest(found.residual), velocity, self.largest(rates - found.right))
+        return Violation(position, velocity, self.largest(rates - found.right))
+
+    def turned(self, q: ArrayLike) -> dict[str, float]:
+        """The cut joints that are the wrong way round at a configuration, and by what angle [rad]."""
+        return self.aligned.turned(self._one("turned", q))
 
     def closure(self, q: ArrayLike, t: float = 0.0, tolerance: float = DEPENDENT) -> Closure:
         """Rows, rank and mobility at a configuration, and the constraints that depend on each other there.

@@ -19,7 +19,7 @@ from chasles.relative.mechanism import Mechanism
 from chasles.simulation.closed.motion import closed_motion, onto_loops, with_workspace
 from chasles.simulation.dynamics import TreeDynamics, blocks
 from chasles.simulation.laws import laws_may_raise
-from chasles.simulation.refusal import refuse_start
+from chasles.simulation.refusal import refuse_start, refuse_turned
 
 START_TOLERANCE = 1e-8  # how far a start may be off the constraints [m or rad, and per second]
 NEARLY_SINGULAR = 1e-3  # of the pivots of rows of length one, in the search for why a run ended
@@ -54,13 +54,16 @@ class ClosedDynamics(TreeDynamics):
             speed = self.mechanism.consistent_velocities(at, speed, t)
         off = self.mechanism.violation(at, speed, t=t)
         assert off.velocity is not None
-        refuse_start(self.mechanism.constraint_names, off.position, off.velocity, speed, START_TOLERANCE)
+        names, turned = self.mechanism.constraint_names, self.mechanism.turned(at)
+        refuse_start(names, off.position, off.velocity, speed, START_TOLERANCE, turned)
         self.parameters.view(np.int64)[HEAD.rank] = check_regular(self.mechanism, at, t)
         self.mechanism.motion_under(at, speed, t=t)  # constraints that contradict each other are named
         return np.concatenate([at, speed, [0.0]])
 
     def explained(self, solution: Solution) -> Solution:
-        """A solution that ended early, with the singular configuration it met in its message."""
+        """A solution that ended early, with the singular configuration it met in its message; one in which a joint
+        turned over has no success."""
+        solution = refuse_turned(solution, lambda y: self.mechanism.turned(self.split(y)[0]))
         if solution.success:
             return solution
         t, (q, v, _) = float(solution.t[-1]), self.split(solution.y[-1])
