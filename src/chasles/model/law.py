@@ -9,8 +9,8 @@ def drag(t, pose, twist, parameters, out):
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, overload
 
 import numpy as np
 from numba import carray, types
@@ -29,15 +29,24 @@ def {name}(t, x, y, p, out, x_size, y_size, p_size, out_size):
 
 
 class Law:
-    """A force law f(t, x, y, parameters, out), compiled on first use. Made by the decorator `law`."""
+    """A force law f(t, x, y, parameters, out), compiled on first use. Made by the decorator `law`.
 
-    def __init__(self, function: Callable):
+    `breaks` are the times at which it jumps or begins to change, or a function of its parameters that gives them.
+    """
+
+    def __init__(self, function: Callable, breaks: Sequence[float] | Callable = ()):
         self.function = function
+        self.breaks = breaks if callable(breaks) else tuple(map(float, breaks))
         self.__doc__, self.__name__, self.__module__ = function.__doc__, function.__name__, function.__module__
         self._address = 0
 
     def __repr__(self) -> str:
         return f"<compiled law {self.__name__}>"
+
+    def declared(self, parameters: np.ndarray) -> list[float]:
+        """The times at which it says that it changes."""
+        found = self.breaks(parameters) if callable(self.breaks) else self.breaks
+        return [float(time) for time in np.atleast_1d(np.asarray(found, dtype=float))]
 
     @property
     def address(self) -> int:
@@ -54,7 +63,7 @@ class PythonLaw(Law):
     """A plain Python function as a law. An exception in it is kept in `error`, and the result is NaN."""
 
     def __init__(self, function: Callable):
-        super().__init__(function)
+        super().__init__(function, getattr(function, "breaks", ()))
         self.error: BaseException | None = None
         self._callback = C_SIGNATURE(self._evaluate)
         self._address = ctypes.cast(self._callback, ctypes.c_void_p).value or 0
@@ -73,9 +82,19 @@ class PythonLaw(Law):
             arrays[2][:] = np.nan
 
 
-def law(function: Callable) -> Law:
-    """Decorator: make a function f(t, x, y, parameters, out) a compiled law."""
-    return Law(function)
+@overload
+def law(function: Callable) -> Law: ...
+@overload
+def law(*, breaks: Sequence[float] | Callable) -> Callable[[Callable], Law]: ...
+def law(function: Callable | None = None, *, breaks: Sequence[float] | Callable = ()) -> Any:
+    """Decorator: make a function f(t, x, y, parameters, out) a compiled law.
+
+    With @law(breaks=[5.0, 5.1]) adaptive steps end at these times [s] and begin anew; breaks may also be a function of
+    the parameters that gives them. A plain Python function can have them as an attribute `breaks`.
+    """
+    if function is None:
+        return lambda f: Law(f, breaks)
+    return Law(function, breaks)
 
 
 def as_law(given: Any) -> Law:

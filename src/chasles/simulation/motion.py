@@ -37,9 +37,15 @@ def solve_motion(
     sink: Sink | None = None,
     max_step: float | None = None,
     stops: Any = None,
+    breaks: Any = None,
     max_evaluations: int | None = None,
 ) -> Solution:
-    """The motion of a system under constant forces u, by a method for its equations or one for constrained systems."""
+    """The motion of a system under constant forces u, by a method for its equations or one for constrained systems.
+
+    `breaks` are more stops, found by a scan of the laws.
+    """
+    if breaks is not None and np.size(breaks):
+        stops = np.concatenate([np.ravel(() if stops is None else stops), np.ravel(breaks)])
     constrained = isinstance(method, CONSTRAINED_METHODS)
     if constrained and not isinstance(dynamics, BodyDynamics):
         raise ValueError(

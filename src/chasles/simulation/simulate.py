@@ -18,6 +18,7 @@ from chasles.relative.loop.closed import ClosedMechanism
 from chasles.relative.mechanism import Mechanism
 from chasles.simulation.body_run import BodyRun
 from chasles.simulation.run import Run
+from chasles.simulation.scan import scan
 from chasles.simulation.start import DEFAULT_BAUMGARTE, prepare
 from chasles.simulation.task import Controller, Task
 
@@ -85,6 +86,7 @@ def simulate(  # type: ignore[misc]  # the overloads sum up what has no part in 
 
     Steps are fixed with `step` [s]; else they follow rtol (1e-8) and atol (1e-10), and none is longer than `max_step`
     [s]. `stops` are times [s] at which a step ends and the next begins anew, for forces that jump there.
+    Steps that follow the error also end where laws jump or change fast with time, which is found out before.
     `max_evaluations` ends a run that takes too long. `save` and `events` as in `solve`; an event sees the
     state y, which is (q, v, work) in joint coordinates.
 
@@ -125,6 +127,8 @@ def simulate(  # type: ignore[misc]  # the overloads sum up what has no part in 
         assemble=assemble,
         trivialization=trivialization,
     )
+    if step is None:
+        more["breaks"] = scan(dynamics, make, (start, end), start, state).breaks
     u = None
     if controller is None:
         if period is not None:

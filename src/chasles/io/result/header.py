@@ -82,7 +82,10 @@ def describe(task: Task) -> tuple[dict[str, Any], str]:
         "method": name_of(task.method),
         "options": {
             **task.options,
-            "stops": None if more.get("stops") is None else np.asarray(more["stops"]).tolist(),
+            **{
+                name: None if more.get(name) is None else np.asarray(more[name]).tolist()
+                for name in ("stops", "breaks")
+            },
             "max_evaluations": more.get("max_evaluations"),
             "save": save if isinstance(save, str | int) else np.asarray(save, dtype=float).tolist(),
         },
