@@ -23,6 +23,9 @@ pytestmark = pytest.mark.skipif(not COMPILED, reason="called through its address
 REAL, WHOLE = ctypes.POINTER(ctypes.c_double), ctypes.POINTER(ctypes.c_int64)
 
 
+KEPT: list[TileBuilder] = []  # tiles have addresses of laws, which live as long as their builder
+
+
 def computed(tile, numbers, motion, angles=(), time=0.0):
     """Residual, rate, Jacobians (2, 3, 6: angular in the body, linear in space) and target of a tile."""
     arguments = (ctypes.c_int64, WHOLE, REAL, ctypes.c_int64, REAL, REAL, ctypes.c_int64)
@@ -89,6 +92,7 @@ def tiles_of(rng, indices, constraint_of, joint=None):
         [ch.Body(name, mass=1.0, inertia=(1.0, 1.0, 1.0)) for name in ("one", "two")], [joint] if joint else []
     )
     builder = TileBuilder(system, places)
+    KEPT.append(builder)
     tiles = builder.build(constraint_of)
     return tiles, builder.numbers(tiles), frames
 

@@ -16,12 +16,13 @@ from chasles.lie import pose, quaternion
 
 MOST = 6  # screws of a joint
 ITERATIONS = 30
-CONVERGED = 1e-13  # of the last step, relative
+CONVERGED = 1e-13  # of the last step, relative to 1 rad, or to the lengths at hand
 SLIDES = 1e-6  # angular part of a combination of unit screws below which it slides: it turns about a far axis
 DEPENDENT = 1e-10  # of the part of a screw's twist that is across those before it
-# twists of the screws in the child's frame, the basis, the triangle T with J = basis T, coordinates of a vector in it,
-# the error log(G(q)⁻¹ G), and the axes that the basis was completed from
-SCREW = layout("SCREW", twists=6 * MOST, basis=36, triangle=36, part=6, error=6, axes=6)
+# twists of the screws in the child's frame, the length that counts like 1 rad, the basis of twists in its units, the
+# triangle T with J = basis T, coordinates of a vector in it, the error log(G(q)⁻¹ G), and the axes that the basis was
+# completed from
+SCREW = layout("SCREW", twists=6 * MOST, length=1, basis=36, triangle=36, part=6, error=6, axes=6)
 ROOM_OF_SCREWS = SCREW.size
 NOT_A_NUMBER = float("nan")
 
@@ -34,8 +35,11 @@ class SingularJointError(ValueError):
 def place_screws(screws, n, q, room):
     """G(q), and the twists of the screws in the child's frame."""
     g = ((1.0, 0.0, 0.0, 0.0), (0.0, 0.0, 0.0))
+    length = 0.0
     for k in range(n):
         w, v = load3(screws, 6 * k, 0.0), load3(screws, 6 * k + 3, 0.0)
+        if dot(w, w) > 0.0:
+            length = max(length, sqrt(dot(v, v)))
         step = pose.exp((scale(q[k], w), scale(q[k], v)))
         g = pose.compose(g, step)
         R = quaternion.to_matrix(step[0])
@@ -43,7 +47,17 @@ def place_screws(screws, n, q, room):
             a, b = load3(room, SCREW.twists + 6 * i, 0.0), load3(room, SCREW.twists + 6 * i + 3, 0.0)
             store6(room, SCREW.twists + 6 * i, (mul_t(R, a), mul_t(R, sub(b, cross(step[1], a)))))
         store6(room, SCREW.twists + 6 * k, (w, v))
+    room[SCREW.length] = length if length > 0.0 else 1.0  # where axes meet no length is compared with an angle
     return g
+
+
+@kernel
+def twist_square(room, k):
+    """Square of the length of vector k of the basis."""
+    square = 0.0
+    for c in range(6):
+        square += room[SCREW.basis + 6 * k + c] ** 2
+    return square
 
 
 @kernel
@@ -59,10 +73,7 @@ def across(room, k, count):
             for c in range(6):
                 room[SCREW.basis + 6 * k + c] -= along * room[SCREW.basis + 6 * i + c]
             room[SCREW.part + i] += along
-    square = 0.0
-    for c in range(6):
-        square += room[SCREW.basis + 6 * k + c] ** 2
-    return sqrt(square)
+    return sqrt(twist_square(room, k))
 
 
 @kernel
@@ -74,13 +85,15 @@ def make_basis(n, room, choose):
     """
     for k in range(n):
         for c in range(6):
-            room[SCREW.basis + 6 * k + c] = room[SCREW.twists + 6 * k + c]
+            unit = 1.0 if c < 3 else room[SCREW.length]
+            room[SCREW.basis + 6 * k + c] = room[SCREW.twists + 6 * k + c] / unit
+        least = DEPENDENT * sqrt(twist_square(room, k))
         size = across(room, k, k)
         for i in range(k):
             room[SCREW.triangle + 6 * i + k] = room[SCREW.part + i]
         room[SCREW.triangle + 7 * k] = size
         for c in range(6):
-            room[SCREW.basis + 6 * k + c] *= 1.0 / size if size > DEPENDENT else NOT_A_NUMBER
+            room[SCREW.basis + 6 * k + c] *= 1.0 / size if size > least else NOT_A_NUMBER
     for k in range(n, 6):
         if choose:
             most = -1.0
@@ -99,11 +112,11 @@ def make_basis(n, room, choose):
 
 @kernel
 def along_basis(room, k, x):
-    """Vector k of the basis times a twist or wrench."""
+    """Vector k of the basis times a twist."""
     at = SCREW.basis + 6 * k
     w, v = x
     first = room[at] * w[0] + room[at + 1] * w[1] + room[at + 2] * w[2]
-    return first + room[at + 3] * v[0] + room[at + 4] * v[1] + room[at + 5] * v[2]
+    return first + (room[at + 3] * v[0] + room[at + 4] * v[1] + room[at + 5] * v[2]) / room[SCREW.length]
 
 
 @kernel
@@ -189,10 +202,15 @@ def screw_coordinates(screws, n, R, p, q, room):
         store6(room, SCREW.error, error)
         step = room[SCREW.part : SCREW.part + 6]
         screw_velocities(n, error[0], error[1], room, step)
-        longest = 0.0
+        longest, far = 0.0, sqrt(dot(p, p))
         for k in range(n):
+            w, v = load3(screws, 6 * k, 0.0), load3(screws, 6 * k + 3, 0.0)
+            far += sqrt(dot(v, v)) if dot(w, w) > 0.0 else abs(q[k])
+        for k in range(n):
+            w = load3(screws, 6 * k, 0.0)
             q[k] += step[k]
-            longest = max(longest, abs(step[k]) / (1.0 + abs(q[k])))
+            if step[k] != 0.0:
+                longest = max(longest, abs(step[k]) / (1.0 + abs(q[k]) if dot(w, w) > 0.0 else far))
         if not longest > CONVERGED:  # a NaN ends it too
             break
 

@@ -199,7 +199,11 @@ def _require_independent(joint: Joint) -> None:
             for screw, value in zip(reversed(joint.screws), reversed(q), strict=True):
                 twists.append(pose_group.Ad_apply(pose_group.inverse(after), np.array(screw)))
                 after = pose_group.compose(pose_group.exp(value * np.array(screw)), after)
-            if np.linalg.matrix_rank(np.array(twists), tol=1e-8) == joint.nv:
+            found = np.array(twists)
+            turning = found[:, :3].any(axis=1)
+            found[:, 3:] /= np.linalg.norm(found[turning, 3:], axis=1).max(initial=0.0) or 1.0  # no unit of length
+            found /= np.linalg.norm(found, axis=1, keepdims=True)
+            if np.linalg.matrix_rank(found, tol=1e-8) == joint.nv:
                 return
     raise ValueError(
         f"joint {joint.name!r}: its {joint.nv} screws depend on each other, so poses of bodies do not determine its "

@@ -26,7 +26,7 @@ def _bodies(where: str, bodies: Any) -> tuple[str, str]:
     return names[0], names[1]
 
 
-class _BetweenPoints:
+class BetweenPoints:
     """What constraints between a point on each of two bodies check."""
 
     what = ""
@@ -53,7 +53,7 @@ ORIGINS = ((0.0, 0.0, 0.0), (0.0, 0.0, 0.0))
 
 
 @dataclass(frozen=True)
-class Distance(_BetweenPoints):
+class Distance(BetweenPoints):
     """A massless rigid link: points of two bodies (in the bodies' frames [m]) stay at a distance `length` [m]."""
 
     name: str
@@ -72,7 +72,7 @@ class Distance(_BetweenPoints):
 
 
 @dataclass(frozen=True)
-class PointOnLine(_BetweenPoints):
+class PointOnLine(BetweenPoints):
     """A point of the second body stays on a line of the first, through its point along `direction`."""
 
     name: str
@@ -86,7 +86,7 @@ class PointOnLine(_BetweenPoints):
 
 
 @dataclass(frozen=True)
-class PointOnPlane(_BetweenPoints):
+class PointOnPlane(BetweenPoints):
     """A point of the second body stays in a plane of the first, through its point across `normal`."""
 
     name: str
@@ -183,7 +183,7 @@ class CustomConstraint:
 
 
 @dataclass(frozen=True)
-class Rolling(_BetweenPoints):
+class Rolling(BetweenPoints):
     """A sphere or a thin disc, fixed in the second body, rolls without slip on a plane of the first (nonholonomic).
 
     points: a point of the plane and the centre; `normal` of the plane, towards the centre; radius [m]; `axis` of the

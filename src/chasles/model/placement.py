@@ -63,8 +63,8 @@ def as_pose(where: str, what: str, value: Any) -> tuple[float, ...]:
 def unit_vector(where: str, what: str, value: Any) -> np.ndarray:
     """A direction made unit; an error if it has no length."""
     array = as_numbers(where, what, value, (3,))
-    length = float(np.linalg.norm(array))
-    if length < 1e-12:
+    length = math.hypot(*array)  # no underflow: the unit of length does not matter
+    if not length > 0.0:
         raise ValueError(f"{where}: {what} {array.tolist()} has no length; expected a direction")
     return array / length if abs(length - 1) > LAST_BITS else array
 

@@ -2,9 +2,10 @@
 
 The error of a frame at (R, p) from its target (R_t, p_t) is e = (log(RᵀR_t), p_t - p), in mixed representation, so that
 rotation and position can be weighted, or left out. Along q exp(δ) it changes by -(dexpinv_e J_ω, J_v) δ with the mixed
-Jacobian J. A step solves (JᵀJ + λI) δ = Jᵀe as δ = Jᵀ(JJᵀ + λI)⁻¹e: six equations however many joints, O(n). A step
-that does not lower the error raises λ (Levenberg and Marquardt). Coordinates at a limit that the step would leave are
-held for this step (active set), the others are stopped at their limits.
+Jacobian J. With D the squares of what is large for each coordinate (1 rad, or a length of the mechanism) a step solves
+(JᵀJ + λD⁻¹) δ = Jᵀe as δ = DJᵀ(JDJᵀ + λI)⁻¹e: six equations however many joints, O(n). A step that does not lower the
+error raises λ (Levenberg and Marquardt). Coordinates at a limit that the step would leave are held for this step
+(active set), the others are stopped at their limits.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from chasles.relative.tables import FREE, HEAD, SPHERICAL, link, links_of, veloc
 CONVERGED, STALLED, EXHAUSTED = range(3)
 DAMPING = (1e-3, 1e-12, 1e6)  # first, least and most, relative to the mean square of the Jacobian's rows
 SQUARE = 36 + 6  # six equations and their right-hand side
-SMALL_STEP = 1e-13  # of a coordinate [rad or m]
+SMALL_STEP = 1e-13  # of a coordinate, relative to what is large for it
 SMALL_GAIN = 1e-5  # of the square of the error: towards a target within reach it falls fast
 
 
@@ -97,7 +98,8 @@ def held(q, low, high, pull):
 
 @kernel
 def step_of(topology, where, damping, error, limits, q, columns, square, delta):
-    """δ of the damped equations, within the limits; its largest number, and the error that it would leave if linear."""
+    """δ of the damped equations, within the limits; its largest number relative to what is large for the coordinate,
+    and the error that it would leave if linear."""
     fill(square, 0.0)
     angular, linear = error
     nv = topology[HEAD.velocities]
@@ -111,17 +113,18 @@ def step_of(topology, where, damping, error, limits, q, columns, square, delta):
                 single = kind != SPHERICAL and kind != FREE
                 pull = dot(J[0], error[0]) + dot(J[1], error[1])
                 fixed = single and held(q[iq], limits[k], limits[nv + k], pull)
+                size = limits[2 * nv + k]
                 if once == 0 and not fixed:
                     for r in range(6):
                         for s in range(r + 1):
-                            square[6 * r + s] += columns[at + r] * columns[at + s]
+                            square[6 * r + s] += size * columns[at + r] * (size * columns[at + s])
                 elif once == 1:
                     y = load6(square, 36, 0.0)
-                    value = 0.0 if fixed else dot(J[0], y[0]) + dot(J[1], y[1])
+                    value = 0.0 if fixed else size * size * (dot(J[0], y[0]) + dot(J[1], y[1]))
                     if single:
                         value = min(max(value, limits[k] - q[iq]), limits[nv + k] - q[iq])
                     delta[k] = value
-                    largest = max(largest, abs(value))
+                    largest = max(largest, abs(value) / size)
                     angular, linear = add_scaled(angular, -value, J[0]), add_scaled(linear, -value, J[1])
             i = parent
         if once == 0:
@@ -144,7 +147,8 @@ def half_square(error):
 def approach(topology, numbers, where, offset, target, weights, limits, tolerance, most, q, work):
     """Bring a frame from q to its target: how it ended, iterations and error. q is overwritten by the best found.
 
-    `limits` are the lower ones of all velocities, then the upper ones. The workspace is 25 nv + nq + 42 numbers.
+    `limits` are the lower ones of all velocities, then the upper ones, then what is large for each. The workspace is
+    25 nv + nq + 42 numbers.
     """
     nv = topology[HEAD.velocities]
     square, delta = work[:SQUARE], work[SQUARE : SQUARE + nv]

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from chasles.lie import pose as pose_group
 from chasles.lie.arrays import real_array
+from chasles.model.body import GROUND
 from chasles.model.placement import as_pose
+from chasles.model.scale import length_of, own_lengths, velocity_sizes
 from chasles.relative.inverse_kinematics import CONVERGED, SQUARE, approach
 
 if TYPE_CHECKING:
@@ -43,18 +46,20 @@ def limits_of(mechanism: Analysis) -> np.ndarray:
 
 
 def random_start(mechanism: Analysis, rng: np.random.Generator, limits: np.ndarray, near: np.ndarray) -> np.ndarray:
-    """Coordinates within their limits, where infinite within π of `near`; rotations uniform, positions near."""
-    q = near.copy()
+    """Coordinates within their limits, where infinite within π of `near`, angles or lengths of the mechanism; rotations
+    uniform, positions near."""
+    q, sizes = near.copy(), limits[2 * mechanism.nv :]
     for joint in mechanism.tree.joints:
         at, along = mechanism.tree.coordinates[joint.name], mechanism.tree.velocities[joint.name]
         if joint.kind in ("spherical", "free"):
             unit = rng.normal(size=4)
             q[at.start : at.start + 4] = unit / np.linalg.norm(unit)
-            q[at.start + 4 : at.stop] += rng.normal(size=at.stop - at.start - 4)
+            q[at.start + 4 : at.stop] += sizes[along][3:] * rng.normal(size=at.stop - at.start - 4)
         else:
-            low, high = limits[: mechanism.nv][along], limits[mechanism.nv :][along]
-            low, high = np.maximum(low, np.minimum(high, near[at] + math.pi) - 2 * math.pi), high
-            q[at] = rng.uniform(low, np.minimum(high, low + 2 * math.pi))
+            low, high = limits[: mechanism.nv][along], limits[mechanism.nv : 2 * mechanism.nv][along]
+            half = math.pi * sizes[along]
+            low = np.maximum(low, np.minimum(high, near[at] + half) - 2 * half)
+            q[at] = rng.uniform(low, np.minimum(high, low + 2 * half))
     return q
 
 
@@ -80,14 +85,16 @@ def reach(
     (link,), offset = mechanism._places(name, [frame])
     if link < 0:
         raise ValueError(f"{name}: frame {frame!r} is fixed to the ground: no coordinate moves it")
-    limits = limits_of(mechanism)
+    length, sizes = _scales(mechanism, frame)
+    limits = np.concatenate([limits_of(mechanism), sizes])
     start = _start(mechanism, name, limits, q0)
+    inner = scales * (1.0, 1.0 / length)
     work = np.empty(SQUARE + 25 * mechanism.nv + mechanism.nq)
     rng, best = np.random.default_rng(seed), Reach(start, False, math.inf, 0, 0, "")
     for attempt in range(restarts + 1):
         q = start.copy() if attempt == 0 else random_start(mechanism, rng, limits, start)
         ended, count, residual = approach(
-            *(mechanism.topology, mechanism.numbers, link, offset, goal, scales, limits),
+            *(mechanism.topology, mechanism.numbers, link, offset, goal, inner, limits),
             *(float(tolerance), iterations, q, work),
         )
         if residual < best.residual:
@@ -99,7 +106,29 @@ def reach(
             best = Reach(q, ended == CONVERGED, residual, count, attempt, message)
         if ended == CONVERGED:
             break
-    return best
+    return replace(best, residual=_error(mechanism, frame, goal, scales, best.q))
+
+
+def _error(mechanism: Analysis, frame: str, goal: np.ndarray, weights: np.ndarray, q: np.ndarray) -> float:
+    """Length of the weighted error, rotation [rad] and position [m]."""
+    pose = mechanism.poses(q, frame)
+    turn = pose_group.log(pose_group.compose(pose_group.inverse(pose), goal))[:3]
+    return math.hypot(*(weights[0] * turn), *(weights[1] * (goal[4:] - pose[4:])))
+
+
+def _scales(mechanism: Analysis, frame: str) -> tuple[float, np.ndarray]:
+    """The largest length of a body on the way from the ground to a frame, to compare its position with [m], and what is
+    large for each coordinate: 1 rad, or this length. Sliding joints have none of their own but for their limits."""
+    tree, system = mechanism.tree, mechanism.system
+    inbound = {joint.child: joint for joint in tree.joints}
+    place, length = system.frame(frame), 0.0
+    body, at = place.body, np.array(place.pose[4:])
+    while body != GROUND:
+        joint = inbound[body]
+        length = max(length, float(np.linalg.norm(at - np.array(joint.child_frame[4:]))), *own_lengths(joint))
+        body, at = joint.parent, np.array(joint.parent_frame[4:])
+    length = length or length_of(system)
+    return length, velocity_sizes(tree.joints, {joint.name: length for joint in tree.joints})
 
 
 def _start(mechanism: Analysis, name: str, limits: np.ndarray, q0: ArrayLike | None) -> np.ndarray:
@@ -111,7 +140,7 @@ def _start(mechanism: Analysis, name: str, limits: np.ndarray, q0: ArrayLike | N
         if not joint.screws:
             continue
         at, along = mechanism.tree.coordinates[joint.name], mechanism.tree.velocities[joint.name]
-        inside = np.clip(q[at], limits[: mechanism.nv][along], limits[mechanism.nv :][along])
+        inside = np.clip(q[at], limits[: mechanism.nv][along], limits[mechanism.nv : 2 * mechanism.nv][along])
         if q0 is not None and np.any(inside != q[at]):
             raise ValueError(f"{name}: q0 of joint {joint.name!r} is {q[at].tolist()}, outside of its limits")
         q[at] = inside

@@ -1,4 +1,9 @@
-"""Static equilibrium: where a system at rest stays at rest."""
+"""Static equilibrium: where a system at rest stays at rest.
+
+Angles are compared with 1 rad, lengths with those of the model, and the force along each coordinate with what acts
+along it: weight, springs and inputs, and what the stiffness makes of such a displacement. So neither units nor a stiff
+spring elsewhere matter.
+"""
 
 from __future__ import annotations
 
@@ -7,33 +12,87 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from chasles.model.scale import joint_lengths, velocity_sizes
 from chasles.model.system import System
 from chasles.relative.loop.closed import tree_of
 from chasles.relative.mechanism import Mechanism
 from chasles.simulation.actuation import Actuation
 
-DIFFERENCE = 1e-6  # of a coordinate, for the derivatives of the forces
+DIFFERENCE = 1e-6  # of a coordinate of size one, for the derivatives of the forces
+ROUNDING = 1e-15  # of what acts along a coordinate: some operations
+TRUNCATION = 1e-11  # of the differences
+LONGEST = 0.5  # step of an angle [rad]
+DAMPING = 1e-6
 
 
 @dataclass(frozen=True)
 class Equilibrium:
-    """A configuration at which no generalised force is left. `stable`: no small displacement lowers the energy.
+    """A configuration at which no generalised force is left.
 
     residual: the largest generalised force left [N or N m]; stiffness: minus the derivative of the forces along
-    q exp(δ), (nv, nv), whose symmetric part decides `stable`.
+    q exp(δ), (nv, nv), whose symmetric part decides about the stability; error: by how much its numbers can be off.
     """
 
     q: np.ndarray
     residual: float
     iterations: int
     stiffness: np.ndarray
+    error: np.ndarray
+
+    @property
+    def stability(self) -> str:
+        """What small displacements do to the energy: "stable" if all of them raise it, "unstable" if one lowers it, or
+        "undecided" if some change it by less than can be told, as that of a body that nothing holds."""
+        values, errors = self._curvatures
+        if (values < -errors).any():
+            return "unstable"
+        return "stable" if (values > errors).all() else "undecided"
 
     @property
     def stable(self) -> bool:
-        moments = np.linalg.eigvalsh((self.stiffness + self.stiffness.T) / 2)
-        return bool(
-            moments.min(initial=np.inf) > -1e-6 * np.abs(moments).max(initial=0.0)
-        )  # to the differences' rounding
+        """Whether no small displacement is known to lower the energy."""
+        return self.stability != "unstable"
+
+    @property
+    def _curvatures(self) -> tuple[np.ndarray, np.ndarray]:
+        """Eigenvalues of the stiffness in coordinates in which all of its rows are alike, and the error of each.
+
+        Signs of eigenvalues do not depend on the coordinates (Sylvester). What errors do to an eigenvalue is, to first
+        order, xᵀ E x with its own eigenvector.
+        """
+        matrix, error = ((part + part.T) / 2 for part in (self.stiffness, self.error))
+        for _ in range(8):
+            rows = np.sqrt(np.abs(matrix).max(axis=1, initial=0.0))
+            rows[rows == 0.0] = 1.0
+            matrix, error = matrix / np.outer(rows, rows), error / np.outer(rows, rows)
+        values, vectors = np.linalg.eigh(matrix)
+        spread, rounding = np.abs(vectors), len(matrix) * ROUNDING * np.abs(values).max(initial=0.0)
+        return values, np.einsum("ik,ij,jk->k", spread, error, spread) + rounding
+
+
+class Statics:
+    """Forces on a mechanism at rest under a constant input."""
+
+    def __init__(self, mechanism: Mechanism, u: np.ndarray):
+        self.mechanism, self.u, self.still = mechanism, u, np.zeros(mechanism.nv)
+        self.sizes = velocity_sizes(mechanism.tree.joints, joint_lengths(mechanism.system, mechanism.tree.joints))
+
+    def left(self, states: np.ndarray) -> np.ndarray:
+        """Generalised forces that are left, for a batch of configurations."""
+        acting = self.mechanism.applied_forces(states, self.still)
+        return acting.tau + self.u - self.mechanism.static_forces(states, acting.wrenches)
+
+    def in_play(self, place: np.ndarray) -> np.ndarray:
+        """The sum of the sizes of what acts along each coordinate."""
+        acting = self.mechanism.applied_forces(place, self.still)
+        weight = self.mechanism.static_forces(place, None)
+        others = self.mechanism.static_forces(place, acting.wrenches) - weight
+        return np.abs(acting.tau) + np.abs(self.u) + np.abs(weight) + np.abs(others)
+
+    def stiffness(self, place: np.ndarray) -> np.ndarray:
+        steps = np.diag(DIFFERENCE * self.sizes)
+        change = self.left(self.mechanism.retract(place, np.concatenate([steps, -steps])))
+        return -(change[: len(steps)] - change[len(steps) :]).T / (2 * DIFFERENCE * self.sizes)
 
 
 def equilibrium(
@@ -46,42 +105,36 @@ def equilibrium(
 ) -> Equilibrium:
     """The equilibrium that a damped Newton iteration finds from q (default: neutral).
 
-    tolerance: of the largest generalised force, relative to the weight and springs in play. RuntimeError with what is
-    left if it is not reached.
+    tolerance: of the force left along each coordinate, relative to what acts along it (weight, springs, inputs, and the
+    stiffness times 1 rad or a length of the model). RuntimeError with what is left if it is not reached.
     """
     mechanism = tree_of("equilibrium", system)
     u = np.zeros(mechanism.nv) if control is None else Actuation.of_tree(mechanism).forces(control)
     place = mechanism.neutral() if q is None else mechanism.check_q("equilibrium", q)
-    still = np.zeros(mechanism.nv)
-
-    def forces(states: np.ndarray) -> np.ndarray:
-        """Generalised forces that are left at rest, for a batch of configurations."""
-        acting = mechanism.applied_forces(states, still)
-        return acting.tau + u - mechanism.static_forces(states, acting.wrenches)
-
-    scale = max(1.0, float(np.abs(mechanism.static_forces(place, None)).max(initial=0.0)))
-    steps = DIFFERENCE * np.eye(mechanism.nv)
-    damping, left = 0.0, forces(place)
+    statics = Statics(mechanism, u)
+    sizes, damping, left = statics.sizes, 0.0, statics.left(place)
+    turns = velocity_sizes(mechanism.tree.joints, {joint.name: 0.0 for joint in mechanism.tree.joints}) > 0.0
     for iteration in range(iterations + 1):
-        around = mechanism.retract(place, np.concatenate([steps, -steps]))
-        change = forces(around)
-        stiffness = -(change[: mechanism.nv] - change[mechanism.nv :]).T / (2 * DIFFERENCE)
-        worst = float(np.abs(left).max(initial=0.0))
-        if worst <= tolerance * scale:
-            return Equilibrium(place, worst, iteration, stiffness)
+        stiffness, play = statics.stiffness(place), statics.in_play(place)
+        scale = play + np.abs(stiffness) @ sizes
+        if (np.abs(left) <= tolerance * scale).all():
+            error = ROUNDING * play[:, None] / (DIFFERENCE * sizes) + TRUNCATION * scale[:, None] / sizes
+            return Equilibrium(place, float(np.abs(left).max(initial=0.0)), iteration, stiffness, error)
+        scale[scale == 0.0] = 1.0
+        matrix = stiffness * sizes / scale[:, None]
         for _ in range(30):  # damp until the forces get smaller
-            lhs = stiffness.T @ stiffness + damping * np.eye(mechanism.nv)
-            move = np.linalg.lstsq(lhs, stiffness.T @ left, rcond=None)[0]
-            move *= min(1.0, 0.5 / max(np.abs(move).max(initial=0.0), 1e-300))
-            trial = mechanism.retract(place, move)
-            found = forces(trial)
-            if np.linalg.norm(found) < np.linalg.norm(left):
+            rows = np.concatenate([matrix, np.sqrt(damping) * np.eye(mechanism.nv)])
+            move = np.linalg.lstsq(rows, np.concatenate([left / scale, np.zeros(mechanism.nv)]), rcond=None)[0]
+            longest = np.abs(move[turns]).max(initial=0.0)
+            trial = mechanism.retract(place, sizes * move * (LONGEST / longest if longest > LONGEST else 1.0))
+            found = statics.left(trial)
+            if np.linalg.norm(found / scale) < np.linalg.norm(left / scale):
                 place, left, damping = trial, found, damping / 10
                 break
-            damping = max(10 * damping, 1e-6 * float(np.abs(stiffness).max(initial=1.0)) ** 2)
+            damping = max(10 * damping, DAMPING * float(np.abs(matrix).max(initial=0.0)) ** 2)
         else:
             break
-    joint = mechanism.joint_of_velocity(int(np.argmax(np.abs(left))))
+    joint = mechanism.joint_of_velocity(int(np.argmax(np.abs(left) / scale)))
     raise RuntimeError(
         f"equilibrium: not found after {iteration} iterations; {np.abs(left).max():.3g} is left at joint {joint!r}. "
         "Is there an equilibrium at all (does something hold every freedom)? If so, start nearer to it"

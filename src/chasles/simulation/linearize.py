@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+import scipy.linalg
 from numpy.typing import ArrayLike
 
 from chasles.kernel.dual import TANGENTS
@@ -16,14 +17,14 @@ from chasles.relative.loop.closed import tree_of
 from chasles.relative.mechanism import Mechanism
 from chasles.simulation.actuation import Actuation
 from chasles.simulation.dynamics import TreeDynamics
+from chasles.simulation.equilibrium import Statics
 from chasles.simulation.tree_tangent import Tables, tangent_address
 
 _POINTER, _INTEGER = ctypes.POINTER(ctypes.c_double), ctypes.c_int64
 _FIELD = ctypes.CFUNCTYPE(None, ctypes.c_double, *(_POINTER,) * 3, *(_INTEGER,) * 3)
-# eigenvalues this near to the imaginary axis, relative to the largest, count as on it: a double eigenvalue at zero, as
-# rigid-body motions have, is computed to half of the digits only
-ON_AXIS = 1e-7
-AT_REST = 1e-8  # acceleration that counts as none, relative to gravity
+# errors of A relative to its size, once it is balanced: by rounding, and with laws that were differenced
+ROUNDED, DIFFERENCED = 1e-14, 1e-11
+AT_REST = 1e-8  # acceleration that counts as none, relative to what the forces in play can do
 
 
 @dataclass(frozen=True)
@@ -54,18 +55,32 @@ class Linearization:
     v: np.ndarray
     acceleration: np.ndarray
     notes: tuple[str, ...]
-    scale: float  # acceleration to compare with
+    scale: np.ndarray  # acceleration of each coordinate to compare with
 
     @property
     def at_equilibrium(self) -> bool:
         """Whether the system stays where it is."""
-        return not self.v.any() and bool(np.abs(self.acceleration).max(initial=0.0) <= AT_REST * self.scale)
+        return not self.v.any() and bool((np.abs(self.acceleration) <= AT_REST * self.scale).all())
 
     @cached_property
-    def _pairs(self) -> tuple[np.ndarray, np.ndarray]:
-        values, vectors = np.linalg.eig(self.A)
-        order = np.lexsort((-values.imag, np.round(values.real, 12), np.round(np.abs(values), 9)))
-        return values[order], vectors[:, order]
+    def _pairs(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Eigenvalues, eigenvectors, and how far each eigenvalue can be off.
+
+        To first order that is the error of the balanced matrix times the condition |x| |y|/|yᴴx| of the eigenvalue.
+        A double eigenvalue at zero, as rigid-body motions have, is computed to half of the digits only.
+        """
+        if not len(self.A):
+            return np.zeros(0, dtype=complex), np.zeros((0, 0), dtype=complex), np.zeros(0)
+        balanced, scaling = scipy.linalg.matrix_balance(self.A, permute=False)
+        values, left, right = scipy.linalg.eig(balanced, left=True)
+        with np.errstate(divide="ignore"):
+            condition = 1.0 / np.abs(np.einsum("ik,ik->k", left.conj(), right))  # columns have length 1
+        error = (DIFFERENCED if self.notes else ROUNDED) * np.linalg.norm(balanced) * condition
+        sizes = np.abs(values)
+        digits = [float(f"{size:.8e}") for size in sizes]  # as many as decide about the order
+        share = np.round(np.divide(values.real, sizes, out=np.zeros(len(sizes)), where=sizes > 0), 9)
+        order = np.lexsort((-values.imag, share, digits))
+        return values[order], (scaling @ right)[:, order], error[order]
 
     @property
     def eigenvalues(self) -> np.ndarray:
@@ -76,30 +91,29 @@ class Linearization:
     def modes(self) -> list[Mode]:
         """One for each real eigenvalue and for each complex pair, by increasing size."""
         found = []
-        largest = np.abs(self.eigenvalues).max(initial=0.0)
-        for value, vector in zip(*self._pairs[:1], self._pairs[1].T, strict=True):
-            swings = abs(value.imag) > ON_AXIS * largest
+        values, vectors, errors = self._pairs
+        for value, vector, error in zip(values, vectors.T, errors, strict=True):
+            swings = abs(value.imag) > error
             if swings and value.imag < 0:
                 continue
             size = abs(value)
             shape = vector[: len(self.v)]
             pivot = shape[np.argmax(np.abs(shape))] if len(shape) else 1.0
             shape = shape / pivot if pivot else shape
-            resting = size <= ON_AXIS * largest
-            damping = 0.0 if resting else float(-value.real / size)
+            damping = 0.0 if size <= error else float(-value.real / size)
             found.append(Mode(complex(value), float(size / (2 * np.pi)) if swings else 0.0, damping, shape))
         return found
 
     @property
     def stability(self) -> str:
         """What the eigenvalues say about the equilibrium: "asymptotically stable", "unstable", or "undecided": some
-        are on the imaginary axis, within ON_AXIS, and the linear system cannot tell."""
+        are on the imaginary axis, as far as their errors tell, and the linear system cannot tell."""
         if not self.at_equilibrium:
             return "not an equilibrium"
-        real, largest = self.eigenvalues.real, np.abs(self.eigenvalues).max(initial=0.0)
-        if real.max(initial=-np.inf) > ON_AXIS * largest:
+        values, _, errors = self._pairs
+        if (values.real > errors).any():
             return "unstable"
-        return "asymptotically stable" if real.max(initial=-np.inf) < -ON_AXIS * largest else "undecided"
+        return "asymptotically stable" if (values.real < -errors).all() else "undecided"
 
     def __str__(self) -> str:
         lines = [f"{len(self.A)} states, {self.B.shape[1]} inputs; {self.stability}"]
@@ -145,8 +159,15 @@ def linearize(
     A = np.block([[-mechanism.configuration.ad(speed), np.eye(nv)], [slopes[:, : 2 * nv]]])
     B = np.concatenate([np.zeros((nv, inputs)), slopes[:, 2 * nv : 2 * nv + inputs]])
     notes = tuple(law.note for law in tables.laws if law.note)
-    scale = max(1.0, float(np.linalg.norm(mechanism.system.gravity)))
+    scale = _accelerations_in_play(mechanism, at, forces, slopes[:, :nv])
     return Linearization(A, B, at.copy(), speed.copy(), acceleration, notes, scale)
+
+
+def _accelerations_in_play(mechanism: Mechanism, q: np.ndarray, u: np.ndarray, slopes: np.ndarray) -> np.ndarray:
+    """For each coordinate what the forces in play, and what displacements of 1 rad or of a length of the model change
+    of them, can accelerate it by."""
+    statics, mass = Statics(mechanism, u), mechanism.mass_matrix(q)
+    return np.abs(np.linalg.inv(mass)) @ (statics.in_play(q) + np.abs(mass @ slopes) @ statics.sizes)
 
 
 def _field(

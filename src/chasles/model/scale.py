@@ -1,0 +1,79 @@
+"""Lengths of a model, to compare lengths with: no unit of length is better than another.
+
+The size of a body is how far apart the places on it are (centre of mass, joints, frames, points of forces and
+constraints), or its radius of gyration if that is larger. Where its own frame is does not matter. What belongs to a
+joint is compared with the size of the body that it carries: a small mechanism on a large machine has its own scale.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from chasles.model.body import GROUND
+from chasles.model.constraint import BetweenPoints, Distance, Rolling
+from chasles.model.force import Spring
+from chasles.model.joint import Joint
+from chasles.model.system import System
+
+
+def body_sizes(system: System) -> dict[str, float]:
+    """The size of each body and of what is on the ground; zero for a point mass at its only joint."""
+    places: dict[str, list] = {body.name: [] if body.massless else [body.com] for body in system.bodies} | {GROUND: []}
+    for joint in system.joints:
+        places[joint.parent].append(joint.parent_frame[4:])
+        places[joint.child].append(joint.child_frame[4:])
+    for frame in system.frames:
+        places[frame.body].append(frame.pose[4:])
+    for item in (*system.forces, *system.constraints):
+        if isinstance(item, Spring | BetweenPoints):
+            for body, point in zip(item.bodies, item.points, strict=True):
+                places[body].append(point)
+    sizes = {
+        name: float(np.linalg.norm(np.ptp(np.array(some), axis=0))) if some else 0.0 for name, some in places.items()
+    }
+    for body in system.bodies:
+        if not body.massless:
+            moments = np.abs(np.linalg.eigvalsh(np.array(body.inertia))).max()
+            sizes[body.name] = max(sizes[body.name], float(np.sqrt(moments / body.mass)))
+    return sizes
+
+
+def length_of(system: System) -> float:
+    """The largest length in a model [m]; 1 if there is none."""
+    sizes = body_sizes(system)
+    on_ground = sizes.pop(GROUND)
+    own = [length for joint in system.joints for length in own_lengths(joint)]
+    own += [item.length for item in (*system.forces, *system.constraints) if isinstance(item, Spring | Distance)]
+    own += [item.radius for item in system.constraints if isinstance(item, Rolling)]
+    return max((*sizes.values(), *own), default=0.0) or on_ground or 1.0
+
+
+def joint_lengths(system: System, joints: Iterable[Joint]) -> dict[str, float]:
+    """A length for each joint to compare lengths with [m]: of the body that it carries, or of the whole model."""
+    sizes, whole = body_sizes(system), length_of(system)
+    return {joint.name: max((sizes[joint.child], *own_lengths(joint))) or whole for joint in joints}
+
+
+def velocity_sizes(joints: Iterable[Joint], lengths: dict[str, float]) -> np.ndarray:
+    """For each velocity what is large for its coordinate: 1 rad, or a length of its joint."""
+    found: list[float] = []
+    for joint in joints:
+        length = lengths[joint.name]
+        if joint.screws:
+            found += [1.0 if any(screw[:3]) else length for screw in joint.screws]
+        else:
+            found += ([1.0] * 3 + [length] * 3)[: joint.nv]
+    return np.array(found)
+
+
+def own_lengths(joint: Joint) -> list[float]:
+    """Lengths of a joint's own: pitches and distances of its axes from its origin, rests and limits of what slides."""
+    found: list[float] = []
+    for k, screw in enumerate(joint.screws):
+        if any(screw[:3]):
+            found.append(float(np.linalg.norm(screw[3:])))
+        else:
+            found += [abs(x) for x in (joint.rest[k], joint.lower[k], joint.upper[k]) if np.isfinite(x)]
+    return found
