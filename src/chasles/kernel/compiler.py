@@ -22,6 +22,7 @@ from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
 from numba.core.compiler_machinery import PassManager
 from numba.core.typed_passes import (
+    InlineOverloads,
     IRLegalization,
     NativeLowering,
     NoPythonBackend,
@@ -115,6 +116,8 @@ class _FewerPasses(_WithLibrary):
         manager = PassManager("package")
         for one in (*(FROM_BYTECODE if self.state.func_ir is None else ()), *PASSES):
             manager.add_pass(one, "")
+            if one is NopythonTypeInference and any("Dual" in str(kind) for kind in self.state.args):
+                manager.add_pass(InlineOverloads, "")  # functions of NumPy on dual numbers are made so
         manager.finalize()
         self.state.type_annotation = None  # made by a pass that is left out, read by nobody
         return [manager]

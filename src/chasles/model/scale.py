@@ -28,8 +28,8 @@ def body_sizes(system: System) -> dict[str, float]:
         places[frame.body].append(frame.pose[4:])
     for item in (*system.forces, *system.constraints):
         if isinstance(item, Spring | BetweenPoints):
-            for body, point in zip(item.bodies, item.points, strict=True):
-                places[body].append(point)
+            for name, point in zip(item.bodies, item.points, strict=True):
+                places[name].append(point)
     sizes = {
         name: float(np.linalg.norm(np.ptp(np.array(some), axis=0))) if some else 0.0 for name, some in places.items()
     }
