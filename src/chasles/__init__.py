@@ -107,6 +107,7 @@ if TYPE_CHECKING:
     from chasles.simulation.sensitivities import Sensitivities as Sensitivities
     from chasles.simulation.sensitivities import sensitivities as sensitivities
     from chasles.simulation.simulate import simulate as simulate
+    from chasles.simulation.start_values import StartChangedWarning as StartChangedWarning
     from chasles.simulation.stepping import Simulation as Simulation
     from chasles.study.compare import compare as compare
     from chasles.study.comparison import Comparison as Comparison
@@ -194,6 +195,7 @@ _NAMES = {
     "simulation.run": ("Run",),
     "simulation.sensitivities": ("Sensitivities", "sensitivities"),
     "simulation.simulate": ("simulate",),
+    "simulation.start_values": ("StartChangedWarning",),
     "simulation.stepping": ("Simulation",),
     "study.compare": ("compare",),
     "study.comparison": ("Comparison",),

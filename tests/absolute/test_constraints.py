@@ -105,6 +105,7 @@ KINDS = [a_distance, a_custom_link, a_line, a_plane, ball_on_plate, disc_on_plat
 
 @pytest.mark.parametrize("space", [*SPACES, {"one": "SE3"}], ids=str)
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.filterwarnings("ignore::chasles.StartChangedWarning")
 def test_a_constraint_holds_without_stabilisation(kind, space):
     system, poses, twists = held(kind)
     run = ch.simulate(

@@ -62,6 +62,7 @@ def test_the_three_bar_of_source_000(space):
 
 
 @pytest.mark.parametrize("space", SPACES)
+@pytest.mark.filterwarnings("ignore::chasles.StartChangedWarning")
 def test_a_platform_whose_legs_have_more_equations_than_freedoms(space):
     """The order of elimination must not rest on a leg alone."""
     system, poses = loops.platform()
@@ -121,6 +122,7 @@ def test_a_start_off_the_constraints_names_the_joints():
         ch.simulate(loops.four_bar(), (0.0, 1.0), poses=poses, twists=twists, coordinates="absolute")
 
 
+@pytest.mark.filterwarnings("ignore::chasles.StartChangedWarning")
 def test_a_rough_start_is_assembled():
     system = loops.four_bar()
     mechanism = system.compile("absolute")

@@ -359,5 +359,14 @@ def test_a_start_off_the_constraints_is_projected_on_demand(tmp_path):
     result = run("run", str(file), "--end", "0.1", "--set", "initial.assemble=true", "--json")
     assert result.returncode == 0, result.stderr
     file.write_text(model + "\n[initial]\nq.A = 0.4\nv.A = 20\nassemble = true\n")
-    other = chasles.read_study(file).run(span=(0.0, 0.01))
+    with pytest.warns(chasles.StartChangedWarning, match="velocity of 'A': 20 -> "):
+        other = chasles.read_study(file).run(span=(0.0, 0.01))
+    told = {
+        (change["name"], change["quantity"]): change for change in json.loads(result.stdout)["runs"][0]["start_changes"]
+    }
+    assert told["A", "velocities"]["before"] == [20.0]
+    assert told["A", "velocities"]["after"] == list(other.joint("A").v[0])
+    assert {change["name"]: change["given"] for change in told.values()}["A"]
+    shown = run("run", str(file), "--end", "0.01").stdout
+    assert f"start assembled, velocity of 'A': 20 -> {other.joint('A').v[0, 0]:.6g} rad/s" in shown
     assert json.loads(result.stdout)["runs"][0]["kinetic_energy_at_start"] == other.energy.kinetic[0] > 0.0

@@ -111,12 +111,16 @@ def test_saved_times_are_not_in_a_model_file():
 
 
 def test_a_failed_run_of_a_loop_has_a_report():
-    run = ch.simulate(four_bar(1.3), (0.0, 0.05), q=[1.4, -1.3, 1.2], assemble=True, step=1e-3, progress=False)
+    with pytest.warns(ch.StartChangedWarning, match="coordinate of 'A': 1.4 -> "):
+        run = ch.simulate(four_bar(1.3), (0.0, 0.05), q=[1.4, -1.3, 1.2], assemble=True, step=1e-3, progress=False)
     assert len(run.mechanism.joints) < len(run.mechanism.system.joints)  # one that is cut has no coordinates
     solution = replace(run.solution, success=False, message="stopped at t = 0.05: no solution was found")
     text = report(replace(run, solution=solution))
     assert "certificate NOT passed" in text
     assert "no solution was found" in text
+    (change,) = (one for one in run.start_changes if one.name == "A")
+    assert "<h2>Start</h2>" in text
+    assert f"<td>1.4</td><td>{change.after[0]:.6g}</td><td>rad</td><td>given</td>" in text
     shown = re.search(r'alt="([^"]*) over time"', text)[1]
     assert all(f"joints.{name}" in shown for name in run.mechanism.joints)
 

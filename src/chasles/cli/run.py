@@ -117,6 +117,7 @@ def summary(name: str, found: Any) -> dict[str, Any]:
         "end": float(found.t[-1]),
         "kinetic_energy_at_start": float(start.kinetic[0]),
         "energy_drift": drift,
+        "start_changes": [change._asdict() for change in found.start_changes],
         "violations": violations(found),
         "certificate": {
             "passed": found.certificate.passed,

@@ -21,6 +21,7 @@ from chasles.io.source import ModelFileError, Source, read
 from chasles.io.values import Reader
 from chasles.model.names import meant
 from chasles.model.system import EARTH, System
+from chasles.simulation.start_values import by_name
 
 TOP = ("name", "description", "gravity", "include", "parameters", "initial", "simulation", *spec.SECTIONS)
 
@@ -47,8 +48,9 @@ class Study:
         options = {"span": (0.0, 10.0), **own, **changes}
         if options.get("coordinates", "relative") == "relative" and "space" not in changes:
             options.pop("space", None)
-        span = options.pop("span")
-        return simulate(self.system, span, **self.start(), **options)
+        span, start = options.pop("span"), self.start()
+        start |= {key: self.initial.get(key, {}) for key in ("q", "v") if key in start}  # by name: what was given
+        return simulate(self.system, span, **start, **options)
 
     def start(self) -> dict[str, Any]:
         """The start as `simulate` takes it: q and v of the joints, or poses and twists of the bodies."""
@@ -63,23 +65,8 @@ class Study:
             result["twists"] = np.array([twists.get(name, (0.0,) * 6) for name in names])
         elif "q" in self.initial or "v" in self.initial:
             mechanism = self.system.compile("relative")
-            places = {"q": mechanism.tree.coordinates, "v": mechanism.tree.velocities}
-            found = {"q": mechanism.neutral(), "v": np.zeros(mechanism.nv)}
-            for key, array in found.items():
-                for name, values in self.initial.get(key, {}).items():
-                    if name not in places[key]:
-                        raise ValueError(
-                            f"initial.{key}.{name}: there is no joint {name!r} in the tree, whose joints are "
-                            f"{', '.join(map(repr, mechanism.joints))}; coordinates of one that closes a loop follow "
-                            "from those of the others"
-                        )
-                    part = places[key][name]
-                    if np.size(values) != part.stop - part.start:
-                        raise ValueError(
-                            f"initial.{key}.{name}: has {np.size(values)} numbers; expected {part.stop - part.start}"
-                        )
-                    array[part] = values
-            result |= found
+            for key in ("q", "v"):
+                result[key] = by_name(f"initial.{key}", mechanism, key, self.initial.get(key, {}))
         return result
 
     def poses(self) -> tuple[np.ndarray, np.ndarray]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -29,6 +30,7 @@ from chasles.simulation.body_motion import (
 )
 from chasles.simulation.laws import laws_may_raise
 from chasles.simulation.refusal import refuse_start, refuse_turned
+from chasles.simulation.start_values import StartChange, Values, body_changes, by_name, joint_changes
 
 POSITION_TOLERANCE = 1e-8  # how far a start may be off the constraints [m or rad, and per second]
 
@@ -39,6 +41,8 @@ class BodyDynamics:
     trivialization: "left" has velocities with ω in the bodies and moves poses by exp on the right, "right" has spatial
     velocities (on SE(3) the spatial twist, on SO(3)xR3 ω in space and r') and moves them by exp on the left.
     """
+
+    start_changes: tuple[StartChange, ...] = ()  # what assembly made of the values that were given
 
     def __init__(
         self,
@@ -150,8 +154,8 @@ class BodyDynamics:
     def start(
         self,
         t: float,
-        q: ArrayLike | None,
-        v: ArrayLike | None,
+        q: Values | None,
+        v: Values | None,
         poses: ArrayLike | None,
         twists: ArrayLike | None,
         assemble: bool,
@@ -160,34 +164,55 @@ class BodyDynamics:
 
         A state off the constraints is projected, or refused with the joints and by how much.
         """
-        angles = None
+        mechanism, tree = self.mechanism, None
+        before: tuple[Any, Any] = poses, twists
         if poses is None:
             if twists is not None:
                 raise ValueError("simulate: twists need poses; or give q and v in joint coordinates")
-            tree = Mechanism(span(self.mechanism.system).system)
-            at = tree.neutral() if q is None else tree.check_q("simulate", q)
-            speed = np.zeros(tree.nv) if v is None else tree.check_v("simulate", "v", v)
-            bodies = self.mechanism.bodies  # those of the tree may have more parts
-            poses, twists = tree.poses(at, bodies), tree.twists(at, speed, bodies)
-            where = tree.tree.coordinates
-            angles = np.array([at[where[joint]][k] for joint, k in self.mechanism.counted])
+            tree = Mechanism(span(mechanism.system).system)
+            at, speed = by_name("simulate: q", tree, "q", q), by_name("simulate: v", tree, "v", v)
+            at = tree.neutral() if at is None else tree.check_q("simulate", at)
+            speed = np.zeros(tree.nv) if speed is None else tree.check_v("simulate", "v", speed)
+            bodies = mechanism.bodies  # those of the tree may have more parts
+            poses, twists, before = tree.poses(at, bodies), tree.twists(at, speed, bodies), (at, speed)
         elif q is not None or v is not None:
             raise ValueError("simulate: give either poses and twists, or q and v in joint coordinates")
         if assemble:
-            assembled = self.mechanism.assemble(poses, t)
+            assembled = mechanism.assemble(poses, t)
             given = np.zeros((self.n, 6)) if twists is None else twists
-            poses, twists = assembled, self.mechanism.consistent_velocities(assembled, given, t)
-        central, velocity = self.mechanism.state(poses, twists)
-        if assemble and angles is not None:  # they may have moved: count on from where they were
-            at = self.mechanism.joint_states(central, velocity, angles)[0]
-            where = self.mechanism.joint_tables.coordinates
-            angles = np.array([at[where[joint]][k] for joint, k in self.mechanism.counted])
-        if angles is None:
-            angles = self.mechanism.angles(central)
+            poses, twists = assembled, mechanism.consistent_velocities(assembled, given, t)
+        central, velocity = mechanism.state(poses, twists)
+        angles = mechanism.angles(central)
+        if tree is not None:
+            angles = self._angles_from(tree, before[0], central, velocity, angles)
+        if assemble:
+            self.start_changes = self._changes(tree, (q, v), before, (central, velocity, angles))
         self._refuse(central, velocity, t, angles)
         if examine(self.mechanism, central, t):
             refuse_contradictions(self.mechanism, central, velocity, t, angles)
         return self.state(central, velocity, angles)
+
+    def _angles_from(self, tree: Mechanism, q: np.ndarray, central, velocity, angles: np.ndarray) -> np.ndarray:
+        """Counted angles in the turns of the coordinates q of a tree; those of joints that are cut stay as they are."""
+        mechanism, where = self.mechanism, tree.tree.coordinates
+        for k, (joint, coordinate) in enumerate(mechanism.counted):
+            if joint in where:
+                angles[k] = q[where[joint]][coordinate]
+        near = mechanism.joint_states(central, velocity, angles)[0]  # assembly may have moved them
+        own = mechanism.joint_tables.coordinates
+        return np.array([near[own[joint]][coordinate] for joint, coordinate in mechanism.counted])
+
+    def _changes(self, tree: Mechanism | None, given, before, after) -> tuple[StartChange, ...]:
+        """What assembly changed of joint coordinates and velocities of a tree, or of poses and twists."""
+        mechanism, (central, velocity, angles) = self.mechanism, after
+        if tree is None:
+            now = mechanism.poses(central), mechanism.twists(central, velocity)
+            return body_changes(mechanism.system, mechanism.bodies, before, now)
+        own, places = mechanism.joint_tables, tree.tree
+        both = [(places.coordinates, own.coordinates), (places.velocities, own.velocities)]
+        joints = [joint for joint in places.joints if joint.nv]
+        now = mechanism.joint_states(central, velocity, angles)
+        return joint_changes(mechanism.system, joints, given, before, now, both)
 
     def _refuse(self, central: np.ndarray, velocity: np.ndarray, t: float, angles: np.ndarray) -> None:
         position, speed = self.mechanism.residuals(central, velocity, t, angles)

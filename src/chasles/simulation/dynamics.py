@@ -14,6 +14,7 @@ from chasles.relative.mechanism import Mechanism
 from chasles.relative.tables import FREE, LINK, SPHERICAL, link_table
 from chasles.simulation.actuation import Actuation
 from chasles.simulation.laws import laws_may_raise
+from chasles.simulation.start_values import StartChange, Values, by_name
 from chasles.simulation.tree_motion import PART, parameters, tree_motion
 
 
@@ -21,6 +22,7 @@ class TreeDynamics:
     """The motion of a tree on its space: y = (q, v, work), velocities acting from the right (body velocities)."""
 
     mechanism: Mechanism | ClosedMechanism
+    start_changes: tuple[StartChange, ...] = ()  # what assembly made of the values that were given
 
     def __init__(self, system: System | Mechanism):
         self.mechanism = mechanism = system if isinstance(system, Mechanism) else Mechanism(system)
@@ -37,16 +39,17 @@ class TreeDynamics:
             p[self.control] = u
         return LieODE(self.space, tree_motion, p)
 
-    def state(self, q: ArrayLike | None = None, v: ArrayLike | None = None, work: float = 0.0) -> np.ndarray:
+    def state(self, q: Values | None = None, v: Values | None = None, work: float = 0.0) -> np.ndarray:
         """A state (q, v, work); by default neutral and at rest."""
         mechanism = self.mechanism
+        q, v = by_name("simulate: q", mechanism, "q", q), by_name("simulate: v", mechanism, "v", v)
         q = mechanism.neutral() if q is None else mechanism.check_q("simulate", q)
         v = np.zeros(self.nv) if v is None else mechanism.check_v("simulate", "v", v)
         if q.ndim != 1 or v.ndim != 1:
             raise ValueError(f"simulate: q and v have shapes {q.shape} and {v.shape}; expected one state")
         return np.concatenate([q, v, [work]])
 
-    def start(self, t: float, q: ArrayLike | None, v: ArrayLike | None, assemble: bool) -> np.ndarray:
+    def start(self, t: float, q: Values | None, v: Values | None, assemble: bool) -> np.ndarray:
         """The state at the start; a tree has nothing to assemble."""
         return self.state(q, v)
 

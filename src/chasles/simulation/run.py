@@ -20,6 +20,7 @@ from chasles.relative.mechanism import Mechanism
 from chasles.simulation.dynamics import TreeDynamics
 from chasles.simulation.joint_motion import JointMotion
 from chasles.simulation.reaction import tree_reactions
+from chasles.simulation.start_values import StartChange
 
 PART = 1 << 16  # saved times that are worked on at once
 
@@ -102,6 +103,11 @@ class SolvedRun(ABC):
     @property
     def message(self) -> str:
         return self.solution.message
+
+    @property
+    def start_changes(self) -> tuple[StartChange, ...]:
+        """What assemble=True changed of the start: of each joint or body the values before and after."""
+        return self.dynamics.start_changes
 
     def __len__(self) -> int:
         return len(self.t)
@@ -213,10 +219,11 @@ class SolvedRun(ABC):
     def _described(self, what: str) -> str:
         s = self.solution
         times = f"t = {self.t[0]:g} to {self.t[-1]:g} s, {len(self)} points" if len(self) else "no point"
-        return (
+        text = (
             f"{what}, {times}\n{s.method}: {s.steps} steps, {s.rejections} rejected, "
             f"{s.evaluations} evaluations, {s.seconds:.3g} s\n{s.message}"
         )
+        return "\n".join([text, *(f"start assembled, {change}" for change in self.start_changes)])
 
 
 def _cut(array: np.ndarray | None, rows: slice) -> np.ndarray | None:

@@ -20,6 +20,7 @@ from chasles.simulation.body_run import BodyRun
 from chasles.simulation.run import Run
 from chasles.simulation.scan import scan
 from chasles.simulation.start import DEFAULT_BAUMGARTE, prepare
+from chasles.simulation.start_values import Values
 from chasles.simulation.task import Controller, Task
 
 DEFAULT_METHOD, DEFAULT_RTOL, DEFAULT_ATOL = RKMK("dopri5"), 1e-8, 1e-10
@@ -29,8 +30,8 @@ DEFAULT_METHOD, DEFAULT_RTOL, DEFAULT_ATOL = RKMK("dopri5"), 1e-8, 1e-10
 def simulate(
     system: System | Mechanism | ClosedMechanism | AbsoluteMechanism,
     span: tuple[float, float],
-    q: ArrayLike | None = ...,
-    v: ArrayLike | None = ...,
+    q: Values | None = ...,
+    v: Values | None = ...,
     *,
     coordinates: Literal["absolute"],
     **options: Any,
@@ -39,8 +40,8 @@ def simulate(
 def simulate(
     system: System | Mechanism | ClosedMechanism,
     span: tuple[float, float],
-    q: ArrayLike | None = ...,
-    v: ArrayLike | None = ...,
+    q: Values | None = ...,
+    v: Values | None = ...,
     *,
     coordinates: Literal["relative"] = ...,
     **options: Any,
@@ -49,15 +50,15 @@ def simulate(
 def simulate(
     system: System | Mechanism | ClosedMechanism | AbsoluteMechanism,
     span: tuple[float, float],
-    q: ArrayLike | None = ...,
-    v: ArrayLike | None = ...,
+    q: Values | None = ...,
+    v: Values | None = ...,
     **options: Any,
 ) -> Run | BodyRun: ...
 def simulate(  # type: ignore[misc]  # the overloads sum up what has no part in the type of the result
     system: System | Mechanism | ClosedMechanism | AbsoluteMechanism,
     span: tuple[float, float],
-    q: ArrayLike | None = None,
-    v: ArrayLike | None = None,
+    q: Values | None = None,
+    v: Values | None = None,
     *,
     coordinates: str = "relative",
     method: Any = DEFAULT_METHOD,
@@ -92,8 +93,8 @@ def simulate(  # type: ignore[misc]  # the overloads sum up what has no part in 
 
     `control` is a constant input; `controller(t, q, v)` returns the input at every `period` [s], and it is held until
     the next: a sampled controller. An input has one number for each actuator of the system, or, if it has none, a
-    generalised force for each velocity. q and v are joint coordinates and velocities, in both kinds of coordinates;
-    loops and further constraints close the tree of `system.compile()`.
+    generalised force for each velocity. q and v are joint coordinates and velocities, in both kinds of coordinates: of
+    all joints, or of some by name, {"elbow": 0.3}; loops and further constraints close the tree of `system.compile()`.
 
     coordinates="absolute" (the poses of all bodies, joints as constraints): `space` is "SE3", "SO3xR3", a mapping of
     bodies to these, or "auto". The start is q and v in joint coordinates, or `poses` (bodies, 7) and body `twists`
@@ -102,7 +103,8 @@ def simulate(  # type: ignore[misc]  # the overloads sum up what has no part in 
     With constraints, in either coordinates: `stabilization` is "projection" onto the constraints after each step,
     "baumgarte", g'' = -2 alpha g' - beta² g with `baumgarte` = (alpha, beta) [1/s] (constants of the model, default
     20 1/s each: below a tenth of 1/step, and never tied to it, which would spoil the order), or None. With
-    assemble=True the start is projected onto the constraints first, else it must satisfy them. In absolute coordinates
+    assemble=True the start is projected onto the constraints first, else it must satisfy them; what changes is in
+    `start_changes` of the run, and a StartChangedWarning says so of values that were given. In absolute coordinates
     trivialization="right" takes spatial velocities in place of those in the bodies, and moves poses by exp on the left.
 
     With `file` the run is written to a result file while it goes on, and comes back as that file opened (`open`);

@@ -18,6 +18,7 @@ from chasles.simulation.body_run import BodyRun
 from chasles.simulation.closed.dynamics import ClosedDynamics, dynamics_of
 from chasles.simulation.closed.run import ClosedRun
 from chasles.simulation.run import Run
+from chasles.simulation.start_values import Values, warn_of
 
 DEFAULT_BAUMGARTE = (20.0, 20.0)  # [1/s]
 
@@ -26,8 +27,8 @@ def prepare(
     where: str,
     system: System | Mechanism | ClosedMechanism | AbsoluteMechanism,
     start: float,
-    q: ArrayLike | None,
-    v: ArrayLike | None,
+    q: Values | None,
+    v: Values | None,
     coordinates: str,
     *,
     inputs: bool,
@@ -51,7 +52,9 @@ def prepare(
         if isinstance(system, Mechanism | ClosedMechanism):
             system = system.system
         bodies = BodyDynamics(system, space, stabilization == "projection", feedback, inputs, trivialization)
-        return bodies, bodies.start(start, q, v, poses, twists, assemble), BodyRun
+        state = bodies.start(start, q, v, poses, twists, assemble)
+        warn_of(where, bodies.start_changes)
+        return bodies, state, BodyRun
     if coordinates != "relative":
         raise ValueError(f'{where}: coordinates {coordinates!r}; expected "relative" or "absolute"')
     if poses is not None or twists is not None:
@@ -59,4 +62,6 @@ def prepare(
     if space != "auto" or trivialization != "left":
         raise ValueError(f'{where}: space and trivialization are for coordinates="absolute"')
     tree = dynamics_of(system, stabilization == "projection", feedback)
-    return tree, tree.start(start, q, v, assemble), ClosedRun if isinstance(tree, ClosedDynamics) else Run
+    state = tree.start(start, q, v, assemble)
+    warn_of(where, tree.start_changes)
+    return tree, state, ClosedRun if isinstance(tree, ClosedDynamics) else Run

@@ -17,6 +17,7 @@ from chasles.model.system import System
 from chasles.relative.loop.closed import ClosedMechanism
 from chasles.relative.mechanism import Mechanism
 from chasles.simulation.start import prepare
+from chasles.simulation.start_values import StartChange, Values
 
 STEPPING_METHOD = RKMK("rk4")
 
@@ -33,8 +34,8 @@ class Simulation:
         self,
         system: System | Mechanism | ClosedMechanism | AbsoluteMechanism,
         step: float,
-        q: ArrayLike | None = None,
-        v: ArrayLike | None = None,
+        q: Values | None = None,
+        v: Values | None = None,
         *,
         start: float = 0.0,
         method: Any = STEPPING_METHOD,
@@ -58,6 +59,11 @@ class Simulation:
     @property
     def mechanism(self) -> Mechanism | ClosedMechanism | AbsoluteMechanism:
         return self.dynamics.mechanism
+
+    @property
+    def start_changes(self) -> tuple[StartChange, ...]:
+        """What assemble=True changed of the start."""
+        return self.dynamics.start_changes
 
     @property
     def t(self) -> float:

@@ -49,6 +49,7 @@ def report(run: Any, file: str | Path | None = None, *, header: Mapping[str, Any
         [
             _head(run),
             _section("Model", _model(run)),
+            _section("Start", _start(run)) if run.start_changes else "",
             _section("Method", _method(run, known)),
             _section("Certificate", _certificate(run)),
             _section("Figures", _figures(run) + _reactions(run)),
@@ -123,6 +124,16 @@ def _model(run: Any) -> str:
     ]
     top = f'<div class="side"><div>{drawn}</div>{tables[2]}</div>' if tables[2] else f'<div class="alone">{drawn}</div>'
     return f"{says}{top}{tables[1]}{tables[0]}"
+
+
+def _start(run: Any) -> str:
+    """What assembly changed of the start."""
+    rows = [
+        (one.name, one.quantity, _numbers(one.before), _numbers(one.after), one.unit, "given" if one.given else "")
+        for one in run.start_changes
+    ]
+    table = _table(("joint or body", "of it", "before", "after", "unit", ""), rows)
+    return f"<p>The start was put onto the constraints (<code>assemble</code>), which changed</p>{table}"
 
 
 def _method(run: Any, header: Mapping[str, Any]) -> str:

@@ -33,6 +33,7 @@ from chasles.simulation.closed.dynamics import ClosedDynamics
 from chasles.simulation.closed.run import ClosedRun
 from chasles.simulation.dynamics import TreeDynamics
 from chasles.simulation.run import Run
+from chasles.simulation.start_values import StartChange
 from chasles.simulation.task import Task
 
 
@@ -78,6 +79,7 @@ def describe(task: Task) -> tuple[dict[str, Any], str]:
         },
         "system": system.name,
         "dynamics": _dynamics_as_text(task.dynamics),
+        "start_changes": [change._asdict() for change in task.dynamics.start_changes],
         "span": list(task.span),
         "method": name_of(task.method),
         "options": {
@@ -148,6 +150,7 @@ def task_of(
             dynamics.start(begin, *dynamics.split(start)[:2], assemble=False)
         elif isinstance(dynamics, BodyDynamics) and not told and not missing:  # a file of an earlier version
             find_redundant(dynamics.mechanism, dynamics.split(start)[0], begin)
+        dynamics.start_changes = tuple(map(_change, header.get("start_changes", ())))
         more = {**header["options"], "events": found}
         if isinstance(more["save"], list):
             more["save"] = np.array(more["save"])
@@ -159,6 +162,11 @@ def task_of(
         )
     except (KeyError, TypeError, ValueError) as error:
         raise ResultFileError(file, f"its model or options cannot be read: {error}") from error
+
+
+def _change(found: Mapping[str, Any]) -> StartChange:
+    given = {**found, "before": tuple(map(float, found["before"])), "after": tuple(map(float, found["after"]))}
+    return StartChange(**given)
 
 
 def _dynamics_as_text(dynamics: Any) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from chasles.simulation.closed.motion import closed_motion, onto_loops, with_wor
 from chasles.simulation.dynamics import TreeDynamics, blocks
 from chasles.simulation.laws import laws_may_raise
 from chasles.simulation.refusal import refuse_start, refuse_turned
+from chasles.simulation.start_values import Values, joint_changes
 
 START_TOLERANCE = 1e-8  # how far a start may be off the constraints [m or rad, and per second]
 NEARLY_SINGULAR = 1e-3  # of the pivots of rows of length one, in the search for why a run ended
@@ -45,13 +46,17 @@ class ClosedDynamics(TreeDynamics):
             p[self.control] = u
         return LieODE(self.space, closed_motion, p, onto_loops if self.projected else None)
 
-    def start(self, t: float, q: ArrayLike | None, v: ArrayLike | None, assemble: bool) -> np.ndarray:
+    def start(self, t: float, q: Values | None, v: Values | None, assemble: bool) -> np.ndarray:
         """The state at the start, on the constraints: projected there, or refused with what it violates."""
         state = self.state(q, v)
         at, speed, _ = self.split(state)
         if assemble:
             at = self.mechanism.assemble(at, t)
             speed = self.mechanism.consistent_velocities(at, speed, t)
+            tree = self.mechanism.tree
+            places = [(where, where) for where in (tree.coordinates, tree.velocities)]
+            joints, before = [joint for joint in tree.joints if joint.nv], self.split(state)[:2]
+            self.start_changes = joint_changes(self.mechanism.system, joints, (q, v), before, (at, speed), places)
         off = self.mechanism.violation(at, speed, t=t)
         assert off.velocity is not None
         names, turned = self.mechanism.constraint_names, self.mechanism.turned(at)

@@ -1,0 +1,170 @@
+"""The values that a simulation was given to start from, by joint or body, and what assembly made of them."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from chasles.model.joint import Joint
+from chasles.model.system import System
+
+Values = ArrayLike | Mapping[str, ArrayLike]  # of all joints in their order, or of some by name
+CHANGED = 1e-8  # of angles [rad], of lengths in the size of the system, and of velocities in the largest
+UNITS = {"coordinates": ("rad", "m"), "velocities": ("rad/s", "m/s"), "pose": ("", "m"), "twist": ("rad/s", "m/s")}
+
+
+class StartChangedWarning(RuntimeWarning):
+    """Assembly changed values of the start that were given."""
+
+
+class StartChange(NamedTuple):
+    """What assembly changed: `quantity` ("coordinates" or "velocities" of a joint, "pose" or "twist" of a body) of
+    `name`, `before` and `after`; `given`: whether the user gave it, or it was left at its default."""
+
+    name: str
+    quantity: str
+    before: tuple[float, ...]
+    after: tuple[float, ...]
+    unit: str
+    given: bool
+
+    def __str__(self) -> str:
+        before, after = (
+            " ".join(f"{x:.6g}" for x in values) if len(values) == 1 else f"({', '.join(f'{x:.6g}' for x in values)})"
+            for values in (self.before, self.after)
+        )
+        of = {"coordinates": "coordinate", "velocities": "velocity"}.get(self.quantity, self.quantity)
+        told = "" if self.given else " (not given)"
+        return (
+            f"{of if len(self.before) == 1 else self.quantity} of {self.name!r}{told}: {before} -> {after} {self.unit}"
+        )
+
+
+def by_name(where: str, mechanism: Any, key: str, given: Values | None) -> ArrayLike | None:
+    """Coordinates ("q") or velocities ("v") of all joints, from those of some by name; arrays are left as they are."""
+    if not isinstance(given, Mapping):
+        return given
+    places = mechanism.tree.coordinates if key == "q" else mechanism.tree.velocities
+    found = mechanism.neutral() if key == "q" else np.zeros(mechanism.nv)
+    for name, values in given.items():
+        if name not in places:
+            raise ValueError(
+                f"{where}.{name}: there is no joint {name!r} in the tree, whose joints are "
+                f"{', '.join(map(repr, mechanism.joints))}; coordinates of one that closes a loop follow from those of "
+                "the others"
+            )
+        part = places[name]
+        if np.size(values) != part.stop - part.start:
+            raise ValueError(f"{where}.{name}: has {np.size(values)} numbers; expected {part.stop - part.start}")
+        found[part] = values
+    return found
+
+
+def names_given(given: Values | None, every: Collection[str]) -> Collection[str]:
+    """Whose values were given: all of an array, the names of a mapping."""
+    return () if given is None else given.keys() if isinstance(given, Mapping) else every
+
+
+def joint_changes(
+    system: System,
+    joints: Sequence[Joint],
+    given: Sequence[Values | None],
+    before: Sequence[np.ndarray],
+    after: Sequence[np.ndarray],
+    places: Sequence[tuple[Mapping[str, slice], Mapping[str, slice]]],
+) -> tuple[StartChange, ...]:
+    """Changes of joints: `given`, `before` and `after` are coordinates and velocities; `places` says where those of a
+    joint are before and after."""
+    found: list[StartChange] = []
+    names, size = [joint.name for joint in joints], _size(system)
+    for level, quantity in enumerate(("coordinates", "velocities")):
+        rows = []
+        for joint in joints:
+            one, other = before[level][places[level][0][joint.name]], after[level][places[level][1][joint.name]]
+            if not level:
+                other = _in_the_turn_of(joint, one, other)
+            rows.append((joint.name, one, other, np.array(_lengths(joint, level), dtype=bool)))
+        found += _changed(quantity, rows, names_given(given[level], names), size, bool(level))
+    return tuple(found)
+
+
+def body_changes(
+    system: System, names: Sequence[str], before: Sequence[Any], after: Sequence[np.ndarray]
+) -> tuple[StartChange, ...]:
+    """Changes of bodies, of poses and twists (None: not given) before and after."""
+    found: list[StartChange] = []
+    size = _size(system)
+    for quantity, given, now in zip(("pose", "twist"), before, after, strict=True):
+        turning = 4 if quantity == "pose" else 3
+        one = np.zeros_like(now) if given is None else np.array(given, dtype=float)
+        if quantity == "pose":
+            one[:, :4] *= np.where(np.sum(one[:, :4] * now[:, :4], axis=1, keepdims=True) < 0.0, -1.0, 1.0)
+            one[:, :4] /= np.linalg.norm(one[:, :4], axis=1, keepdims=True)
+        lengths = np.arange(now.shape[1]) >= turning
+        rows = [(name, one[k], now[k], lengths) for k, name in enumerate(names)]
+        found += _changed(quantity, rows, () if given is None else names, size, quantity == "twist")
+    return tuple(found)
+
+
+def warn_of(where: str, changes: Sequence[StartChange]) -> None:
+    """Warn of values that were given and did not stay."""
+    if told := [str(change) for change in changes if change.given]:
+        listed = "; ".join([*told[:8], f"and {len(told) - 8} more"][: len(told)])
+        warnings.warn(
+            f"{where}: assemble=True changed what was given of the start: {listed}. All that it changed is in "
+            "start_changes; give values that satisfy the constraints, or ignore StartChangedWarning",
+            StartChangedWarning,
+            stacklevel=4,
+        )
+
+
+def _size(system: System) -> float:
+    """The largest distance of a joint or centre of mass from the frame it is given in [m]."""
+    frames = [frame[4:] for joint in system.joints for frame in (joint.parent_frame, joint.child_frame)]
+    points = [*frames, *(body.com for body in system.bodies)]
+    return float(np.abs(np.array(points)).max(initial=0.0))
+
+
+def _lengths(joint: Joint, level: int) -> list[bool]:
+    """Which coordinates (level 0) or velocities (1) of a joint are lengths."""
+    if joint.kind in ("spherical", "free"):
+        return [False] * (3 if level else 4) + [True] * (3 if joint.kind == "free" else 0)
+    return [not any(screw[:3]) for screw in joint.screws]
+
+
+def _in_the_turn_of(joint: Joint, before: np.ndarray, after: np.ndarray) -> np.ndarray:
+    """The same coordinates, with angles in the turn of those before, and quaternions of their sign."""
+    if joint.kind in ("spherical", "free"):
+        sign = -1.0 if before[:4] @ after[:4] < 0 else 1.0
+        return np.concatenate([sign * after[:4], after[4:]])
+    turns = np.round((before - after) / (2 * np.pi))
+    return after + 2 * np.pi * np.where([any(screw[:3]) for screw in joint.screws], turns, 0.0)
+
+
+def _changed(
+    quantity: str,
+    rows: Sequence[tuple[str, np.ndarray, np.ndarray, np.ndarray]],
+    given: Collection[str],
+    size: float,
+    rates: bool,
+) -> list[StartChange]:
+    """The rows (name, before, after, which are lengths) that differ by more than `CHANGED` of their scale."""
+    turning, sliding = 0.0, 0.0
+    for _, before, after, lengths in rows:
+        both = np.abs(np.stack([before, after]))
+        turning = max(turning, both[:, ~lengths].max(initial=0.0))
+        sliding = max(sliding, both[:, lengths].max(initial=0.0))
+    angle, length = 1.0, max(size, sliding)
+    if rates:
+        angle, length = max(turning, sliding / size if size else 0.0), max(sliding, turning * size)
+    found = []
+    for name, before, after, lengths in rows:
+        if (np.abs(after - before) > CHANGED * np.where(lengths, length, angle)).any():
+            units = dict.fromkeys(UNITS[quantity][int(k)] for k in lengths)
+            values = tuple(map(float, before)), tuple(map(float, after))
+            found.append(StartChange(name, quantity, *values, ", ".join(filter(None, units)), name in given))
+    return found
