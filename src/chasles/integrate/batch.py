@@ -37,7 +37,8 @@ def solve_batch(
     `y0` has shape (size,) or (batch, size), `parameters` (count,) or (batch, count). Options are those of `solve`.
     Compiled fields run on `threads` threads (default: one for each processor). Explicit methods with fixed steps and a
     field compiled for lanes, `@field(lanes=True)`, advance four problems at a time in lock-step on each thread.
-    Adaptive runs have each their own steps, so they, and runs with events or points at given times, are not on lanes.
+    Adaptive runs have each their own steps, so they, and runs with events, points at given times or a correction, are
+    not on lanes.
     """
     points = np.atleast_2d(np.asarray(y0, dtype=float))
     given = getattr(problem, "parameters", ()) if parameters is None else parameters
@@ -78,6 +79,8 @@ def solve_batch(
 def on_lanes(problem: Any, method: Any, options: dict[str, Any]) -> bool:
     """Whether a batch can run on lanes: see `solve_batch`."""
     if not ExplicitRun.fits(problem, method) or not (isinstance(problem.field, Field) and problem.field.lanes):
+        return False
+    if problem.correction is not None:  # the loop on lanes corrects nothing
         return False
     plain = set(options) <= {"step", "save", "progress"} and options.get("step") is not None
     return plain and saving(options.get("save", "all")) is not None

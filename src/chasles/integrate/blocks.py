@@ -181,10 +181,3 @@ def largest_angle(table, x, z):
 def move_point(table, addresses, y, x, out):
     """`move` for callers in Python."""
     move(table, addresses, y, x, out, 0.0)
-
-
-@kernel(entry=True)
-def follow_move(table, addresses, mapping, x, before, out):
-    """The exponential coordinates of the move `before` followed by the move x, given in some coordinate map."""
-    as_exponential(table, addresses, mapping, x, out, out.shape[0], 0.0)
-    combine(table, addresses, out, before, out, 0.0)

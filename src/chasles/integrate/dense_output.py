@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from chasles.integrate import blocks
 from chasles.integrate.explicit_layout import SET, STATE
-from chasles.integrate.explicit_step import copy
-from chasles.kernel.lanes import like, load, select, store
+from chasles.integrate.explicit_step import add_move, copy
+from chasles.kernel.lanes import like, store
 from chasles.kernel.policy import kernel
 
 
@@ -48,19 +46,6 @@ def room(records, settings, width):
 
 
 @kernel
-def add_move(table, addresses, x, x_sum, first, d, z):
-    """Add the move of a step to that since the last saved point; NaN once its logarithm is not unique any more."""
-    if first:
-        copy(x, 0, x_sum, 0, d, z)
-    else:
-        turn = blocks.largest_angle(table, x, z) + blocks.largest_angle(table, x_sum, z)
-        unique = turn < np.pi
-        blocks.combine(table, addresses, x, x_sum, x_sum, z)
-        for m in range(d):
-            store(x_sum, m, select(unique, load(x_sum, m, z), np.nan))
-
-
-@kernel
 def keep_move(table, addresses, settings, state, x, x_sum, work, z):
     """Remember the move of a step for the curve through the saved points."""
     d = settings[SET.algebra]
@@ -68,3 +53,11 @@ def keep_move(table, addresses, settings, state, x, x_sum, work, z):
         blocks.as_exponential(table, addresses, settings[SET.mapping], x, work, d, z)
         add_move(table, addresses, work, x_sum, state[STATE.since_save] == 0.0, d, z)
     state[STATE.since_save] += 1.0
+
+
+@kernel(entry=True)
+def follow_move(table, addresses, mapping, x, work, x_sum, first):
+    """x_sum becomes the move since the last saved point after a further, unfinished step x in some coordinate map."""
+    d = x_sum.shape[0]
+    blocks.as_exponential(table, addresses, mapping, x, work, d, 0.0)
+    add_move(table, addresses, work, x_sum, first, d, 0.0)

@@ -33,7 +33,7 @@ from chasles.integrate.scalar import SCALAR
 from chasles.integrate.solution import Solution
 from chasles.integrate.space import Space
 from chasles.integrate.step_address import step_address
-from chasles.integrate.table import ALGEBRA, CAYLEY, CAYLEY2, EXP, KIND, SERIES, VECTOR
+from chasles.integrate.table import ALGEBRA, CAYLEY, CAYLEY2, EXP, KIND, SECOND_KIND, SERIES, VECTOR
 
 ROWS = 1024  # saved points a piece
 REASONS = {
@@ -44,6 +44,8 @@ REASONS = {
 BEYOND = {  # the same for coordinates other than exponential ones
     CAYLEY: "a step turned by half a turn or nearly, where Rodrigues vectors are infinite; take a smaller step",
     CAYLEY2: "a step turned by a full turn or nearly, where the coordinates of cay2 are infinite; take a smaller step",
+    SECOND_KIND: "a step turned by a quarter of a turn or nearly, where coordinates of the second kind are singular; "
+    "take a smaller step",
 }
 NO_CURVE = {
     "final": 'save="final" keeps no curve; save every step, or every so many',

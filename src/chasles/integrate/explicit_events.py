@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from chasles.integrate import blocks, engine
+from chasles.integrate.dense_output import follow_move
 from chasles.integrate.event import Event, Occurrence, bracketed_zero, up_to_terminal
 from chasles.integrate.explicit_layout import SET, STATE, TALLY
 from chasles.integrate.run import as_field, raise_errors_of
@@ -73,7 +74,8 @@ class Watch:
         engine.evaluate(run.address, occurrence.t, occurrence.y, run.p, slope)
         if run.settings[SET.dense] and not run.times.size:
             addresses = run.operations(*range(len(blocks.NAMES)))
-            blocks.follow_move(run.space.table, addresses, int(run.settings[SET.mapping]), move, run.x_sum, total)
+            first, mapping = bool(run.state[STATE.since_save] == 0), int(run.settings[SET.mapping])
+            follow_move(run.space.table, addresses, mapping, move, np.empty_like(total), total, first)
         run.state[STATE.t], run.y[:], run.f0[:] = occurrence.t, occurrence.y, slope
         return np.array([*records, np.concatenate([[occurrence.t], occurrence.y, slope, total])])
 

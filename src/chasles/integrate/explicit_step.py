@@ -10,11 +10,13 @@ A step maps (t, y, f(t, y)) to (t + h, Y) with Y = exp(X) y. Two families:
 
 from __future__ import annotations
 
+import numpy as np
+
 from chasles.integrate import blocks
 from chasles.integrate.explicit_layout import LARGEST_ANGLE, SET
 from chasles.integrate.field import call
-from chasles.integrate.table import CAYLEY, CAYLEY2, EXP, SERIES
-from chasles.kernel.lanes import like, load, maximum, store
+from chasles.integrate.table import CAYLEY, CAYLEY2, EXP, SECOND_KIND, SERIES
+from chasles.kernel.lanes import like, load, maximum, select, store
 from chasles.kernel.policy import kernel
 
 
@@ -54,11 +56,26 @@ def add_commutators(table, extra, target, h, f, x, work, d, z):
 
 
 @kernel
+def add_move(table, addresses, x, x_sum, first, d, z):
+    """Follow the move x_sum, if it is not the first, by the move x; NaN once the logarithm is not unique any more."""
+    if first:
+        copy(x, 0, x_sum, 0, d, z)
+    else:
+        turn = blocks.largest_angle(table, x, z) + blocks.largest_angle(table, x_sum, z)
+        unique = turn < np.pi
+        blocks.combine(table, addresses, x, x_sum, x_sum, z)
+        for m in range(d):
+            store(x_sum, m, select(unique, load(x_sum, m, z), np.nan))
+
+
+@kernel
 def turn_weight(mapping):
-    """What the angle |ω| h of a step counts: LARGEST_ANGLE at the end of the chart, half a turn for Rodrigues vectors
-    and a full one for those of cay2. Their coordinates alone do not tell: at any length they are a smaller turn."""
+    """What the angle |ω| h of a step counts: LARGEST_ANGLE at the end of the chart, half a turn for Rodrigues vectors,
+    a full one for those of cay2 and a quarter for coordinates of the second kind. The coordinates alone do not tell."""
     if mapping == CAYLEY:
         return LARGEST_ANGLE / 3.141592653589793
+    if mapping == SECOND_KIND:
+        return LARGEST_ANGLE / 1.5707963267948966
     return LARGEST_ANGLE / 6.283185307179586 if mapping == CAYLEY2 else 0.0
 
 
@@ -121,7 +138,7 @@ def exponentials(table, addresses, settings, weights, b, c, extra, program, t, h
             angle = maximum(angle, blocks.largest_angle(table, work, z))
             blocks.move(table, addresses, out, work, out, z)
             if dense:
-                blocks.combine(table, addresses, work, x, x, z)
+                add_move(table, addresses, work, x, base < 0 and row == first, d, z)
         if i < stages:
             copy(out, 0, points, i * n, n, z)
             copy(x, 0, moves, i * d, d, z)

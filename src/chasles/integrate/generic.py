@@ -139,7 +139,9 @@ class GenericRun(FixedRun):
 
     def __init__(self, problem: LieODE, method: RKMK | Exponentials, span, y0: ArrayLike, options: Options):
         if isinstance(method, RKMK):
-            self._check_munthe_kaas(problem.space, method)
+            self._check_munthe_kaas(problem, method)
+        if problem.correction is not None:
+            raise ValueError("solve: on a MatrixGroup or FrameSpace nothing corrects the steps; leave out correction=")
         self.y = np.array(y0, dtype=float)
         super().__init__(problem, method, span, options, self.y, problem.space.dimension)
         first = np.asarray(self._field(self.start, self.y), dtype=float)
@@ -148,10 +150,10 @@ class GenericRun(FixedRun):
         self.start_with(self.y, first)
 
     @staticmethod
-    def _check_munthe_kaas(space: MatrixGroup | FrameSpace, method: RKMK) -> None:
-        if isinstance(space, FrameSpace):
+    def _check_munthe_kaas(problem: LieODE, method: RKMK) -> None:
+        if isinstance(problem.space, FrameSpace):
             raise ValueError("solve: frame fields have no commutators; take CommutatorFree or CrouchGrossman")
-        if method.coordinates != "exp" or method.dexpinv == "minimal":
+        if (problem.coordinates or method.coordinates) != "exp" or method.dexpinv == "minimal":
             raise ValueError("solve: on a MatrixGroup exponential coordinates and a series of dexpinv only")
         if method.table.order - 2 >= len(BERNOULLI):
             raise ValueError(f"solve: on a MatrixGroup order {method.table.order} needs more terms of dexpinv")

@@ -26,6 +26,7 @@ class RKMK:
 
     `tableau` is a name or a `Tableau` of your own. `dexpinv` is "exact", a number of terms of its series (order p needs
     p - 2), or "minimal": no dexpinv but the fewest commutators, one for "kutta3" and two for "rk4" (004 section 2.2).
+    Step control needs all terms that the order of the tableau needs.
     `coordinates` is "exp", "cay", "cay2" or "second_kind"; a problem may ask for its own.
     """
 
@@ -61,13 +62,20 @@ class RKMK:
     @property
     def order(self) -> int:
         """Order of the method; a truncated dexpinv limits it (ad^m serves order m + 2, and 5 for m = 2 or 3)."""
-        if isinstance(self.dexpinv, int):
-            return min(self.table.order, {0: 2, 1: 3, 2: 5, 3: 5, 4: 7, 5: 7}.get(self.dexpinv, 9))
-        return self.table.order
+        return min(self.table.order, self._series_order)
+
+    @property
+    def _series_order(self) -> int:
+        """The highest order that the terms of dexpinv serve."""
+        return {0: 2, 1: 3, 2: 5, 3: 5, 4: 7, 5: 7}.get(self.dexpinv, 9) if isinstance(self.dexpinv, int) else 9
 
     @property
     def embedded_order(self) -> int:
-        return self.table.embedded_order if self.dexpinv != "minimal" else 0
+        """Order of the second result of a pair; 0 if there is none, or if it does not tell the error: both results of a
+        pair leave out the same terms of dexpinv, so their difference shows nothing of these."""
+        if self.dexpinv == "minimal" or self._series_order <= self.table.embedded_order:
+            return 0
+        return self.table.embedded_order
 
     @property
     def terms(self) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from chasles.integrate.rotation_blocks import MAPS as MAPS
 from chasles.integrate.table import ALGEBRA, ALGEBRA_PRODUCT, KIND, POINT, PRODUCT_CHART, SIDE, algebra_of
-from chasles.kernel.algebra import add, scale
+from chasles.kernel.algebra import add
 from chasles.kernel.policy import kernel
 from chasles.kernel.workspace import load3, load6, store3, store6
 from chasles.lie import quaternion, so3
@@ -34,13 +34,12 @@ def move(table, matrix_of, quaternion_of, pull, terms, y, x, out, iout, z):
 
 @kernel
 def pullback(table, matrix_of, quaternion_of, pull, terms, x, f, out, iout, z):
-    """out = dexpinv_{side x} f for the coordinate map in use; the displacement is a vector."""
+    """out = x' for the velocity f, as in `rotation_blocks`; the displacement is a vector."""
     for i in range(table.shape[0]):
         if algebra_of(table[i, KIND]) == ALGEBRA_PRODUCT:
             ix = table[i, ALGEBRA]
-            a = scale(float(table[i, SIDE]), load3(x, ix, z))
             turn, displacement = load6(f, ix, z)
-            store6(out, iout + ix, (pull(a, turn, terms), displacement))
+            store6(out, iout + ix, (pull(table[i, SIDE], load3(x, ix, z), turn, terms), displacement))
 
 
 @kernel
@@ -62,5 +61,4 @@ def as_exponential(table, matrix_of, quaternion_of, pull, terms, x, y, out, iout
     for i in range(table.shape[0]):
         if algebra_of(table[i, KIND]) == ALGEBRA_PRODUCT:
             ix = table[i, ALGEBRA]
-            turn = quaternion.log(quaternion.flip(quaternion_of(load3(x, ix, z))))
-            store3(out, iout + ix, turn)
+            store3(out, iout + ix, quaternion.log(quaternion_of(load3(x, ix, z))))

@@ -24,6 +24,7 @@ from chasles.integrate.table import (
     algebra_of,
 )
 from chasles.kernel.algebra import add, cross, mat_mul, mul, scale
+from chasles.kernel.functions import sincos
 from chasles.kernel.lanes import load, store
 from chasles.kernel.policy import kernel
 from chasles.kernel.workspace import load3, load9, store3, store9
@@ -32,8 +33,11 @@ from chasles.lie import quaternion, s3, so3
 
 @kernel
 def quaternion_ccsk(x):
-    """Unit quaternion of coordinates of the second kind."""
-    return quaternion.from_matrix(so3.ccsk(x))
+    """Unit quaternion of coordinates of the second kind, without a jump of its sign."""
+    (s1, c1), (s2, c2), (s3, c3) = sincos(0.5 * x[0]), sincos(0.5 * x[1]), sincos(0.5 * x[2])
+    zero = 0.0 * s1
+    turned = quaternion.product((c1, s1, zero, zero), (c2, zero, s2, zero))
+    return quaternion.product(turned, (c3, zero, zero, s3))
 
 
 @kernel
@@ -84,43 +88,50 @@ def bernoulli(x, f, terms):
 
 
 @kernel
-def pull_exp(x, f, terms):
-    return so3.dexpinv_apply(x, f)
+def pull_exp(side, x, f, terms):
+    return so3.dexpinv_apply(scale(float(side), x), f)
 
 
 @kernel
-def pull_cay(x, f, terms):
-    return mul(so3.dcayinv(x), f)
+def pull_cay(side, x, f, terms):
+    return mul(so3.dcayinv(scale(float(side), x)), f)
 
 
 @kernel
-def pull_cay2(x, f, terms):
-    return mul(so3.dcay2inv(x), f)
+def pull_cay2(side, x, f, terms):
+    return mul(so3.dcay2inv(scale(float(side), x)), f)
 
 
 @kernel
-def pull_ccsk(x, f, terms):
+def pull_ccsk(side, x, f, terms):
+    """Here -x is not the inverse motion: on the right, f is turned to the other side by the motion itself."""
+    if side < 0:
+        f = mul(so3.ccsk(x), f)
     return mul(so3.dccskinv(x), f)
 
 
-# rotation matrix and quaternion of coordinates, and the inverse differential applied to a vector
+@kernel
+def pull_series(side, x, f, terms):
+    return bernoulli(scale(float(side), x), f, terms)
+
+
+# rotation matrix and quaternion of coordinates, and the inverse differential for a side of the action, on a vector
 MAPS = {
     EXP: (so3.exp, quaternion.exp, pull_exp),
     CAYLEY: (so3.cay, s3.cay, pull_cay),
     CAYLEY2: (so3.cay2, s3.cay2, pull_cay2),
     SECOND_KIND: (so3.ccsk, quaternion_ccsk, pull_ccsk),
-    SERIES: (so3.exp, quaternion.exp, bernoulli),
+    SERIES: (so3.exp, quaternion.exp, pull_series),
 }
 
 
 @kernel
 def pullback(table, matrix_of, quaternion_of, pull, terms, x, f, out, iout, z):
-    """out = dexpinv_{side x} f for the coordinate map in use."""
+    """out = x' for the velocity f on the side of the action and the coordinate map in use: dexpinv_{side x} f."""
     for i in range(table.shape[0]):
         if algebra_of(table[i, KIND]) == ALGEBRA_SO3:
             ix = table[i, ALGEBRA]
-            a = scale(float(table[i, SIDE]), load3(x, ix, z))
-            store3(out, iout + ix, pull(a, load3(f, ix, z), terms))
+            store3(out, iout + ix, pull(table[i, SIDE], load3(x, ix, z), load3(f, ix, z), terms))
 
 
 @kernel
@@ -142,4 +153,4 @@ def as_exponential(table, matrix_of, quaternion_of, pull, terms, x, y, out, iout
     for i in range(table.shape[0]):
         if algebra_of(table[i, KIND]) == ALGEBRA_SO3:
             ix = table[i, ALGEBRA]
-            store3(out, iout + ix, so3.log(matrix_of(load3(x, ix, z))))
+            store3(out, iout + ix, quaternion.log(quaternion_of(load3(x, ix, z))))

@@ -139,32 +139,41 @@ def bernoulli(x, f, terms):
 
 
 @kernel
-def pull_exp(x, f, terms):
-    return se3.dexpinv_apply(x, f)
+def pull_exp(side, x, f, terms):
+    return se3.dexpinv_apply(scaled(float(side), x), f)
 
 
 @kernel
-def pull_cay(x, f, terms):
-    return blocks_mul(se3.dcayinv(x), f)
+def pull_cay(side, x, f, terms):
+    return blocks_mul(se3.dcayinv(scaled(float(side), x)), f)
 
 
 @kernel
-def pull_cay2(x, f, terms):
-    return blocks_mul(se3.dcay2inv(x), f)
+def pull_cay2(side, x, f, terms):
+    return blocks_mul(se3.dcay2inv(scaled(float(side), x)), f)
 
 
 @kernel
-def pull_ccsk(x, f, terms):
+def pull_ccsk(side, x, f, terms):
+    """Here -x is not the inverse motion: on the right, f is brought to the other side by the motion itself."""
+    if side < 0:
+        f = se3.Ad_apply(se3.ccsk(x), f)
     return blocks_mul(se3.dccskinv(x), f)
 
 
-# rotation matrix and translation, or quaternion and position, of coordinates; the inverse differential on a twist
+@kernel
+def pull_series(side, x, f, terms):
+    return bernoulli(scaled(float(side), x), f, terms)
+
+
+# rotation matrix and translation, or quaternion and position, of coordinates; the inverse differential for a side of
+# the action, on a twist
 MAPS = {
     EXP: (se3.exp, pose_exp, pull_exp),
     CAYLEY: (se3.cay, pose_cay, pull_cay),
     CAYLEY2: (se3.cay2, pose.cay2, pull_cay2),
     SECOND_KIND: (se3.ccsk, pose_ccsk, pull_ccsk),
-    SERIES: (se3.exp, pose_exp, bernoulli),
+    SERIES: (se3.exp, pose_exp, pull_series),
 }
 
 
@@ -173,12 +182,11 @@ def motion_operations(algebra):
 
     @kernel
     def pullback(table, motion_of, pose_of, pull, terms, x, f, out, iout, z):
-        """out = dexpinv_{side x} f for the coordinate map in use."""
+        """out = x' for the velocity f on the side of the action and the coordinate map in use: dexpinv_{side x} f."""
         for i in range(table.shape[0]):
             if algebra_of(table[i, KIND]) == algebra:
                 ix = table[i, ALGEBRA]
-                a = scaled(float(table[i, SIDE]), load6(x, ix, z))
-                store6(out, iout + ix, pull(a, load6(f, ix, z), terms))
+                store6(out, iout + ix, pull(table[i, SIDE], load6(x, ix, z), load6(f, ix, z), terms))
 
     @kernel
     def combine(table, motion_of, pose_of, pull, terms, x, y, out, iout, z):
@@ -198,7 +206,9 @@ def motion_operations(algebra):
         for i in range(table.shape[0]):
             if algebra_of(table[i, KIND]) == algebra:
                 ix = table[i, ALGEBRA]
-                store6(out, iout + ix, se3.log(motion_of(load6(x, ix, z))))
+                q, p = pose_of(load6(x, ix, z))
+                turn = quaternion.log(q)  # up to a full turn, as the coordinates go
+                store6(out, iout + ix, (turn, so3.dexpinv_apply(turn, p)))
 
     return pullback, combine, as_exponential
 

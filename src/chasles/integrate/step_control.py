@@ -27,6 +27,7 @@ from chasles.integrate.table import (
     POINT,
     POSE,
     SCREWED,
+    SE2,
     SE3,
     VECTOR,
     algebra_of,
@@ -41,10 +42,13 @@ def scale_of(table, i, m, y, out):
     kind, iy = table[i, KIND], table[i, POINT]
     if kind == VECTOR:
         return max(abs(y[iy + m]), abs(out[iy + m]))
-    if m < 3 or (algebra_of(kind) != ALGEBRA_SE3 and kind < CHART):
+    angular = 1 if kind == SE2 else 3
+    if m < angular or (algebra_of(kind) != ALGEBRA_SE3 and kind < CHART and kind != SE2):
         return 1.0
     largest = 1e-300
     first, stride = iy, 1
+    if kind == SE2:
+        return max(max(abs(y[iy + 2]), abs(y[iy + 5])), max(abs(out[iy + 2]), abs(out[iy + 5])))
     if kind == SE3:
         first, stride = iy + 3, 4
     elif kind == POSE:
