@@ -74,8 +74,10 @@ def to_chart(name, y):
 def point_of(name):
     """A starting point in the embedding: bodies in charts as quaternion and position, away from all poles."""
     if name in CHARTS:
-        turn = Rotation.from_rotvec([0.5, 0.6, -0.4]).as_quat(scalar_first=True)
-        return np.concatenate([turn, [0.3, -0.2, 0.5]])
+        sequence, turn = name.partition("euler:")[2], Rotation.from_rotvec([0.5, 0.6, -0.4])
+        if sequence and sequence[0] == sequence[2]:
+            turn = Rotation.from_euler(sequence, [0.3, 1.6, -0.4])  # 0 and pi of the second angle are poles
+        return np.concatenate([turn.as_quat(scalar_first=True), [0.3, -0.2, 0.5]])
     return start(name)
 
 

@@ -125,7 +125,9 @@ class PythonField:
         try:
             point = np.ctypeslib.as_array(y, (y_size,))
             parameters = np.ctypeslib.as_array(p, (p_size,)) if p_size else np.empty(0)
-            value = np.asarray(self.function(t, point, parameters), dtype=float)
+            value = np.asarray(self.function(t, point, parameters))
+            if np.iscomplexobj(value):
+                raise ValueError(f"{self.name} returned complex numbers at t = {t:.6g}; expected real ones")
             if value.shape != ((self._size,) if self._size else ()):
                 wanted = f"({self._size},), the dimension of the algebra that acts on the space"
                 raise ValueError(

@@ -40,30 +40,45 @@ class Action(Protocol):
 class MatrixGroup:
     """A matrix Lie group given by a basis of its algebra, acting on matrices or vectors by the product from the left.
 
-    `basis` has shape (dimension, n, n); it must be linearly independent and closed under the commutator.
+    `basis` has shape (dimension, n, n), real or complex. It must be linearly independent and closed under the
+    commutator, with real coefficients: su(2) has three matrices, sl(2, C) six, E and iE for each E of sl(2, R).
     """
 
     def __init__(self, basis: ArrayLike):
-        self.basis = np.array(basis, dtype=float)
+        self.basis = numbers("MatrixGroup: the basis", basis)
         if self.basis.ndim != 3 or self.basis.shape[1] != self.basis.shape[2] or not len(self.basis):
             raise ValueError(f"MatrixGroup: basis has shape {self.basis.shape}; expected (dimension, n, n)")
         self.dimension = len(self.basis)
-        flat = self.basis.reshape(self.dimension, -1)
+        flat = self._flat(self.basis)
         if np.linalg.matrix_rank(flat) < self.dimension:
             raise ValueError("MatrixGroup: the basis is linearly dependent")
         self._dual = np.linalg.pinv(flat.T)
         products = np.einsum("aij,bjk->abik", self.basis, self.basis)
-        commutators = (products - products.swapaxes(0, 1)).reshape(self.dimension, self.dimension, -1)
+        commutators = self._flat(products - products.swapaxes(0, 1))
         self.structure = commutators @ self._dual.T  # [E_a, E_b] = sum_c structure[a, b, c] E_c
         defect = abs(self.structure @ flat - commutators).max()
-        if defect > 1e-10 * max(1.0, abs(flat).max() ** 2):
-            raise ValueError(f"MatrixGroup: the basis is not closed under the commutator (by {defect:.3g})")
+        if defect > 1e-10 * abs(flat).max() ** 2:
+            raise ValueError(
+                f"MatrixGroup: the basis is not closed under the commutator (by {defect:.3g}): that of two of its "
+                "matrices must be a combination of them with real coefficients"
+            )
+
+    @staticmethod
+    def _flat(matrices: np.ndarray) -> np.ndarray:
+        """Matrices as vectors of real numbers."""
+        rows = matrices.reshape(*matrices.shape[:-2], -1)
+        return np.concatenate([rows.real, rows.imag], axis=-1) if np.iscomplexobj(rows) else rows
 
     def hat(self, x: np.ndarray) -> np.ndarray:
         return np.tensordot(x, self.basis, axes=1)
 
     def vee(self, matrix: np.ndarray) -> np.ndarray:
-        return self._dual @ matrix.reshape(-1)
+        matrix = numbers("MatrixGroup: the matrix", matrix)
+        if np.iscomplexobj(self.basis):
+            matrix = matrix.astype(complex)
+        elif np.iscomplexobj(matrix):
+            raise ValueError("MatrixGroup: the matrix is complex, and the algebra is real")
+        return self._dual @ self._flat(matrix)
 
     def move(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
         return expm(self.hat(x)) @ y
@@ -87,6 +102,14 @@ class FrameSpace:
         return self.flow(x, y)
 
 
+def numbers(what: str, value: ArrayLike) -> np.ndarray:
+    """A copy as float64 or complex128; ValueError if it holds something else."""
+    array = np.array(value)
+    if array.dtype.kind not in "fiuc":
+        raise ValueError(f"{what} is not an array of numbers")
+    return array.astype(np.result_type(array.dtype, float))
+
+
 def dexpinv(action: Action, x: np.ndarray, f: np.ndarray, terms: int) -> np.ndarray:
     """Truncated series f - [x, f]/2 + [x, [x, f]]/12 - ... up to ad^terms."""
     total, nested = f.copy(), f
@@ -104,7 +127,7 @@ def munthe_kaas_step(action: Action, method: RKMK, field: Callable, t: float, h:
     for row, c in zip(table.a, table.c, strict=True):
         x = h * sum((w * ki for w, ki in zip(row, k, strict=True)), np.zeros(action.dimension))
         point = action.move(x, y) if row else y
-        k.append(dexpinv(action, x, np.asarray(field(t + c * h, point), dtype=float), terms))
+        k.append(dexpinv(action, x, field(t + c * h, point), terms))
     x = h * sum((w * ki for w, ki in zip(table.b, k, strict=True)), np.zeros(action.dimension))
     return action.move(x, y)
 
@@ -122,7 +145,7 @@ def exponentials_step(action, method: Exponentials, field: Callable, t: float, h
         if i == len(method.stages):
             return point
         points.append(point)
-        values.append(np.asarray(field(t + times[i] * h, point), dtype=float))
+        values.append(field(t + times[i] * h, point))
     raise AssertionError("a method has a result")
 
 
@@ -142,12 +165,16 @@ class GenericRun(FixedRun):
             self._check_munthe_kaas(problem, method)
         if problem.correction is not None:
             raise ValueError("solve: on a MatrixGroup or FrameSpace nothing corrects the steps; leave out correction=")
-        self.y = np.array(y0, dtype=float)
+        self.y = numbers("solve: the point y0", y0)
+        if isinstance(problem.space, MatrixGroup) and np.iscomplexobj(problem.space.basis):
+            self.y = self.y.astype(complex)
+        if np.iscomplexobj(self.y) and isinstance(problem.field, Field):
+            raise ValueError(
+                f"solve: {problem.field} takes real numbers and the points are complex; give a plain Python function "
+                "f(t, y, p)"
+            )
         super().__init__(problem, method, span, options, self.y, problem.space.dimension)
-        first = np.asarray(self._field(self.start, self.y), dtype=float)
-        if first.shape != (problem.space.dimension,):
-            raise ValueError(f"solve: the field returned shape {first.shape}; expected ({problem.space.dimension},)")
-        self.start_with(self.y, first)
+        self.start_with(self.y, self._field(self.start, self.y))
 
     @staticmethod
     def _check_munthe_kaas(problem: LieODE, method: RKMK) -> None:
@@ -163,7 +190,15 @@ class GenericRun(FixedRun):
             out = np.empty(self.problem.space.dimension)
             self.problem.field(t, y.reshape(-1), self.p, out)
             return out
-        return self.problem.field(t, y, self.p)
+        value = numbers("solve: the field's value", self.problem.field(t, y, self.p))
+        dimension = self.problem.space.dimension
+        if value.shape != (dimension,) or np.iscomplexobj(value):
+            kind = "complex" if np.iscomplexobj(value) else "real"
+            raise ValueError(
+                f"solve: at t = {t:.6g} the field returned {kind} numbers of shape {value.shape}; expected {dimension} "
+                "real coefficients, one for each direction of the algebra"
+            )
+        return value
 
     def point(self) -> np.ndarray:
         return self.y.copy()
@@ -176,6 +211,10 @@ class GenericRun(FixedRun):
             if not np.isfinite(y).all():
                 self.counts[COUNTS.status] = NOT_FINITE
                 return
+            if np.iscomplexobj(y) and not np.iscomplexobj(self.y):
+                raise ValueError(
+                    f"solve: the step at t = {self.time:.6g} gives complex points; start from a complex y0"
+                )
             self.y[...] = y
             self.save_step()
 

@@ -136,7 +136,10 @@ class Space:
 
     def check(self, y: ArrayLike) -> np.ndarray:
         """The point as a flat float64 array; ValueError if it has the wrong length or is off the space."""
-        point = np.array(y, dtype=float).reshape(-1)
+        point = np.array(y).reshape(-1)
+        if point.dtype.kind not in "fiub":
+            raise ValueError(f"{self}: a point has {self.size} real numbers, not {point.dtype}")
+        point = point.astype(float)
         if point.shape != (self.size,):
             raise ValueError(f"{self}: a point has {self.size} numbers, not {point.size}")
         if not np.isfinite(point).all():

@@ -79,11 +79,11 @@ def _as_flat(value):
 
 
 def _finite_source(count: int) -> str:
-    """Source of a kernel that is 0 for numbers whose squares are finite, as all kernels need, and NaN otherwise."""
-    # times 1e154, not squared: a square would be shared with the kernel's own and keep it from being fused
-    total = "0.0 * (1e154 * x[0])"
+    """Source of a kernel that is 0 for numbers whose sums of squares are finite, as all kernels need, and else NaN."""
+    # times 1e155, not squared: a square would be shared with the kernel's own and keep it from being fused
+    total = "0.0 * (1e155 * x[0])"
     for k in range(1, count):
-        total = f"fma(0.0, 1e154 * x[{k}], {total})"
+        total = f"fma(0.0, 1e155 * x[{k}], {total})"
     return f"def finite(x):\n    return {total}\n"
 
 
@@ -288,7 +288,7 @@ class Face:
             values = []
             for k, array in enumerate(rows):
                 values.append(scope[f"unpack{k}"](tuple(array.T)))
-                status |= _not_finite(k) * (not np.isfinite(1e154 * array).all())
+                status |= _not_finite(k) * (not np.isfinite(1e155 * array).all())
                 if defect := self.kinds[k][1].defect:
                     worst = max(worst, float(np.max(defect(values[k]))))
                     status |= _off_group(k) * (not worst <= TOLERANCE**2)
