@@ -98,8 +98,8 @@ if TYPE_CHECKING:
     from chasles.screw.shape import Mesh as Mesh
     from chasles.screw.shape import Sphere as Sphere
     from chasles.simulation.analyse import analyse as analyse
-    from chasles.simulation.certificate import Certificate as Certificate
-    from chasles.simulation.certificate import certify as certify
+    from chasles.certificate.verdict import Certificate as Certificate
+    from chasles.certificate.judge import certify as certify
     from chasles.simulation.equilibrium import equilibrium as equilibrium
     from chasles.simulation.linearize import Linearization as Linearization
     from chasles.simulation.linearize import linearize as linearize
@@ -189,7 +189,8 @@ _NAMES = {
     "relative.parameter.identifiability": ("Identifiability", "identify"),
     "screw.shape": ("Box", "Capsule", "Cylinder", "Ellipsoid", "Mesh", "Sphere"),
     "simulation.analyse": ("analyse",),
-    "simulation.certificate": ("Certificate", "certify"),
+    "certificate.judge": ("certify",),
+    "certificate.verdict": ("Certificate",),
     "simulation.equilibrium": ("equilibrium",),
     "simulation.linearize": ("Linearization", "linearize"),
     "simulation.run": ("Run",),

@@ -51,7 +51,7 @@ def run(
         chasles run --resume run.h5
 
     The exit status is 0 if the run reached its end and its certificate passed, 1 if it ended early, 2 for wrong input,
-    3 if the certificate did not pass, 130 if it was interrupted.
+    3 if the certificate did not pass (failed, or not judged), 130 if it was interrupted.
     """
     console = Console(stderr=json_output)
     with warnings.catch_warnings():
@@ -121,6 +121,10 @@ def summary(name: str, found: Any) -> dict[str, Any]:
         "violations": violations(found),
         "certificate": {
             "passed": found.certificate.passed,
+            "status": found.certificate.status,
+            "reason": found.certificate.reason,
+            "horizon": found.certificate.horizon if found.certificate.horizon == found.certificate.horizon else None,
+            "advice": list(found.certificate.advice),
             "findings": {f.name: f.value if f.value == f.value else None for f in found.certificate.findings},
             "tolerances": {f.name: f.tolerance for f in found.certificate.findings},
         },

@@ -220,11 +220,13 @@ def certificate_data(run: Any) -> dict[str, Any] | None:
     return {
         "title": found.title,
         "passed": found.passed,
-        "ended": found.ended,
+        "status": found.status,
+        "ended": " · ".join(found.after()),
         "findings": [
             {
                 **asdict(finding),
                 "value": finding.value if math.isfinite(finding.value) else None,
+                "tolerance": finding.tolerance if finding.judged else None,
                 "shown": finding.shown,
                 "passed": finding.passed,
             }

@@ -120,10 +120,9 @@ def _steps(run: Any) -> list[Panel]:
 
 def _certificate(run: Any) -> list[Panel]:
     found = run.certificate
-    judged = [finding for finding in found.findings if finding.tolerance is not None]
+    judged = [finding for finding in found.findings if finding.judged and not finding.count]
     shown = np.array([finding.value / finding.tolerance for finding in judged])
-    verdict = "certificate: " + ("passed" if found.passed else "NOT passed")
-    return [Panel(verdict, "value / tolerance", tuple(f.name for f in judged), lambda part: shown, BARS)]
+    return [Panel(f"certificate: {found.status}", "value / tolerance", tuple(f.name for f in judged), lambda part: shown, BARS)]
 
 
 def _controls(run: Any) -> list[Panel]:

@@ -83,9 +83,9 @@ def report(run: Any, file: str | Path | None = None, *, header: Mapping[str, Any
 
 
 def _head(run: Any) -> str:
-    passed = run.certificate.passed
-    verdict = f'<span class="verdict {"good" if passed else "bad"}">'
-    verdict += f"{'✓ certificate passed' if passed else '✗ certificate NOT passed'}</span>"
+    certificate = run.certificate
+    verdict = f'<span class="verdict {"good" if certificate.passed else "bad"}">'
+    verdict += f"{'✓' if certificate.passed else '✗'} certificate {_text(certificate.status)}</span>"
     times = f"t = {run.t[0]:g} to {run.t[-1]:g} s, {len(run)} points" if len(run) else "no point"
     return (
         f'<h1>{_text(run.mechanism.system.name)}</h1><p class="soft">{_text(described(run))}; {times}; '
@@ -158,15 +158,14 @@ def _certificate(run: Any) -> str:
         (
             finding.name,
             finding.shown,
-            "" if finding.tolerance is None else f"≤ {finding.tolerance:.0e}",
-            "" if finding.tolerance is None else "ok" if finding.passed else "FAILED",
+            f"≤ {finding.allowed}" if finding.judged else "",
+            finding.mark,
             finding.note,
         )
         for finding in certificate.findings
     ]
-    verdict = "passed" if certificate.passed else "NOT passed"
     table = _table(("", "value", "at most", "", ""), rows, numbers=(1, 2))
-    return f"{table}<p>{_text(certificate.ended)}. Verdict: <b>{verdict}</b>.</p>"
+    return table + "".join(f"<p>{_text(line)}</p>" for line in certificate.after())
 
 
 def _figures(run: Any) -> str:

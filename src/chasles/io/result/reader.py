@@ -18,7 +18,7 @@ from chasles.io.result.checkpoint import Checkpoint, newest
 from chasles.io.result.header import task_of
 from chasles.io.result.layout import FORMAT, VERSION, ResultFileError, Sizes
 from chasles.simulation.body_run import BodyRun
-from chasles.simulation.certificate import Certificate, Finding
+from chasles.certificate.verdict import Certificate, Finding
 from chasles.simulation.run import Run
 from chasles.simulation.task import Task
 

@@ -1,0 +1,132 @@
+"""The run once more by another method: Dormand and Prince of order 8 with steps of its own, begun anew at random times
+and wherever forces change. It shares neither steps, nor stages, nor damping, nor a conserved energy with the run.
+
+Where that is too dear (stiff systems), the method of the run itself, with steps that have no common measure with h.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from chasles.integrate.constrained_method import BLieDF
+from chasles.integrate.event import Event, Occurrence
+from chasles.integrate.fixed_step import StepError
+from chasles.integrate.method import RKMK
+from chasles.integrate.run import whole_or_nothing
+from chasles.integrate.solution import Solution
+from chasles.certificate.checkpoints import again
+from chasles.simulation.motion import solve_motion
+from chasles.simulation.task import Task
+
+METHOD = RKMK("dop853")
+PIECES = 160  # parts of the span, in each of which the companion begins anew at a random place
+PROBE = 0.04  # of the span, to see whether the whole can be afforded
+LEAST, TIMES = 400_000, 4.0  # evaluations that a companion may take: so many, or so many times those of the run
+RATIO = math.sqrt(7.0)  # of the steps of the run to those of its own method when it is asked again
+TIGHTER = 50.0  # the same for tolerances
+MULTISTEP = 2.5  # and for a multistep method, which then meets every second step
+
+
+class NoCompanion(ArithmeticError):
+    """There is none: it was too dear, or (`broke`) it could not go on."""
+
+    def __init__(self, message: str, used: int, broke: bool):
+        super().__init__(message)
+        self.used, self.broke = used, broke
+
+
+@dataclass(frozen=True)
+class Companion:
+    """States at the wanted times, what they cost, and the events on the way."""
+
+    y: np.ndarray
+    evaluations: int
+    events: list[Occurrence]
+
+
+def restarts(start: float, end: float, rng: np.random.Generator, pieces: int = PIECES) -> np.ndarray:
+    """Random times to begin anew at, one in each part of the span, and some that crowd towards the start."""
+    span = end - start
+    spread = start + span * (np.arange(1, pieces) + rng.uniform(-0.45, 0.45, pieces - 1)) / pieces
+    early = start + span * 2.0 ** -(np.arange(8, 24, 2) + rng.random(8))
+    return np.concatenate([spread, early])
+
+
+def affordable(solution: Solution) -> int:
+    """How many evaluations a companion may take."""
+    return int(max(TIMES * effort(solution), LEAST))
+
+
+def effort(solution: Solution) -> int:
+    """Evaluations of the equations that a run took; nearly, where they are not counted."""
+    return max(solution.evaluations, 8 * solution.steps)
+
+
+def companion(
+    task: Task,
+    span: tuple[float, float],
+    state: np.ndarray,
+    u: np.ndarray | None,
+    times: np.ndarray,
+    stops: np.ndarray,
+    limit: int,
+    rtol: float,
+    atol: float,
+    events: Sequence[Event] = (),
+    probe: bool = True,
+) -> Companion:
+    """The motion from a state over a span, by steps of its own that begin anew at `stops`. `probe`: a small part of it
+    first, to see whether the whole can be afforded."""
+    if not probe:
+        return _part(task, span, state, u, times[:-1], stops, limit, rtol, atol, events, 0)
+    start, end = span
+    early = start + PROBE * (end - start)
+    first = np.abs(times - start) <= abs(early - start)
+    found: list[Companion] = []
+    parts = [(start, early, times[first], limit * 2 * PROBE), (early, end, times[~first], limit)]
+    for a, b, wanted, most in parts:
+        used = sum(part.evaluations for part in found)
+        found.append(_part(task, (a, b), state, u, wanted, stops, int(most), rtol, atol, events, used))
+        state = found[-1].y[-1]
+    y = np.concatenate([found[0].y[:-1], found[1].y[:-1]])
+    return Companion(y, sum(part.evaluations for part in found), [e for part in found for e in part.events])
+
+
+def _part(task, span, state, u, times, stops, limit, rtol, atol, events, used) -> Companion:
+    """One call of `solve`; its last state is that at the end of the span."""
+    low, high = min(span), max(span)
+    inside = stops[(stops > low) & (stops < high)]
+    watched = [replace(event, terminal=False) for event in events]
+    options = {"rtol": rtol, "atol": atol, "events": watched, "progress": False, "save": np.append(times, span[1])}
+    with warnings.catch_warnings(), whole_or_nothing():
+        warnings.simplefilter("ignore")
+        solution = solve_motion(
+            task.dynamics, METHOD, span, state, u, **options, stops=inside, max_evaluations=max(limit - used, 1)
+        )
+    if not solution.success:
+        spent = "max_evaluations" in solution.message
+        raise NoCompanion(solution.message, used + solution.evaluations, broke=not spent)
+    return Companion(solution.y, solution.evaluations, solution.events)
+
+
+def finer(task: Task, times: np.ndarray, atol: float) -> tuple[np.ndarray, float, int]:
+    """The run by its own method with smaller steps: states, the factor from a difference to the error, and the cost."""
+    step, factor = task.more["step"], 1.0
+    if step is None:
+        more = {"rtol": task.more["rtol"] / TIGHTER, "atol": min(task.more["atol"] / TIGHTER, atol)}
+    else:
+        ratio = MULTISTEP if isinstance(task.method, BLieDF) else RATIO
+        more = {"step": step / ratio}
+        factor = 1 / (1 - ratio ** -float(getattr(task.method, "order", 1)))
+    try:
+        steps, solution = again(task, task.method, times, more)
+    except StepError as error:
+        raise NoCompanion(f"with smaller steps the run {error}", 0, broke=True) from error
+    if not solution.success or len(steps.times) < len(times):
+        raise NoCompanion(f"with smaller steps the run {solution.message}", effort(solution), broke=True)
+    return steps.states(task, task.method, exact=True)[1], factor, effort(solution)

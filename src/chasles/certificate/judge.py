@@ -1,0 +1,285 @@
+"""`certify`: the verdict on a run, by an independent motion over the whole of it and by what an exact one keeps."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from chasles.integrate.constrained_method import BLieDF
+from chasles.integrate.fixed_step import StepError
+from chasles.integrate.method import RKMK, Exponentials
+from chasles.integrate.solution import Solution
+from chasles.certificate import advice, checkpoints, companion, sampled, stiff, voices
+from chasles.certificate.features import Features, features
+from chasles.certificate.movement import Movement, Scale, movement, scale_of
+from chasles.certificate.verdict import ERROR, Certificate, Finding, by_words
+from chasles.simulation.task import Task
+
+# what a run may be off by: the error relative to how far and how fast each joint moves, the others to a size that
+# their lines tell
+TOLERANCES: Mapping[str, float] = {
+    ERROR: 1e-3,
+    voices.ENERGY: 1e-2,
+    voices.MOMENTUM: 1e-2,
+    voices.GROUP: 1e-9,
+    voices.POSITION: 1e-6,
+    voices.VELOCITY: 1e-4,
+    voices.DRIVES: 1e-2,
+}
+SEED = 18  # of the random times: a verdict can be repeated
+AGREED = 1 / 3  # of the tolerance; above it a finer companion decides
+NEAR = 1e-5  # tolerance of the companion, of that of the verdict
+FINEST = 1e-13
+
+
+def certify(
+    run: Any,
+    tolerances: Mapping[str, float] | None = None,
+    *,
+    ask: bool = True,
+    without: Collection[str] = (),
+    span: tuple[float, float] | None = None,
+    seed: int = SEED,
+) -> Certificate:
+    """The certificate of a run, whose verdict is "passed", "failed" or "not judged".
+
+    The whole span is integrated a second time by another method with other steps, and both are compared at some 190
+    random times that do not depend on what was saved, joint by joint, relative to how far and how fast each moves.
+
+    `tolerances` changes some of TOLERANCES, by the names of the lines, or a word of them: {"error": 1e-6}. Controllers
+    and laws in Python are called again, unless ask=False. `without` leaves out joints by name, `span` judges a part of
+    the time, by the motion in it. `seed` chooses the random times.
+    """
+    begun = time.perf_counter()
+    limits = dict(TOLERANCES)
+    for name, value in (tolerances or {}).items():
+        limits[by_words(name, TOLERANCES, "certify: unknown tolerance")] = float(value)
+    judge = Judge(run, limits, ask, tuple(without), span, np.random.default_rng(seed))
+    refused = judge.refusal()
+    if not refused:
+        refused = judge.sampled() if run.task.controller is not None else judge.whole()
+    solution = run.solution
+    seconds = time.perf_counter() - begun
+    cost = f"judged with {judge.used} evaluations in {seconds:.2g} s (run: {solution.evaluations})" if judge.used else ""
+    found = Certificate(
+        f"certificate of {run.mechanism.system.name!r}",
+        tuple(judge.findings),
+        f"{solution.message}; {solution.steps} steps, {solution.rejections} rejected",
+        solution.success and not judge.broken,
+        judge.horizon,
+        cost=cost,
+        refused=judge.broken or refused,
+        seconds=seconds,
+    )
+    return replace(found, advice=tuple(advice.advice(run, found, judge)))
+
+
+@dataclass
+class Judge:
+    """What is being found out about a run."""
+
+    run: Any
+    limits: Mapping[str, float]
+    ask: bool
+    without: tuple[str, ...]
+    part: tuple[float, float] | None
+    rng: np.random.Generator
+    findings: list[Finding] = field(default_factory=list)
+    used: int = 0  # evaluations of the equations
+    horizon: float = math.nan
+    broken: str = ""  # why the run is no good, whatever else
+    forgets: bool = False  # even two companions part
+    features: Features | None = None
+    errors: np.ndarray | None = None  # (joints, times, 2)
+    motion: Movement | None = None
+
+    @property
+    def task(self) -> Task:
+        return self.run.task
+
+    @property
+    def tolerance(self) -> float:
+        return self.limits[ERROR]
+
+    @property
+    def gravity(self) -> float:
+        return float(np.linalg.norm(self.run.mechanism.system.gravity))
+
+    def ends(self) -> tuple[float, float]:
+        """Start and end of what was computed: an event may have ended it."""
+        last = [found.t for found in self.run.solution.events if found.event.terminal]
+        return self.task.span[0], last[-1] if last else self.task.span[1]
+
+    # ------------------------------------------------------------ refusals
+
+    def refusal(self) -> str:
+        """Why there is nothing to judge, if so."""
+        run, task = self.run, self.run.task
+        if task is None:
+            return "this run is not from `simulate`, so how to repeat it is not known"
+        if not run.success:
+            self._saved_voices()
+            return f"the run did not reach its end: {run.message}"
+        if not getattr(task, "certificate", True):
+            return "switched off (certificate=False); certify(run) judges it"
+        start, end = self.ends()
+        if start == end:
+            return "the span is empty: nothing was computed"
+        if not run.mechanism.bodies:
+            return "there are no bodies"
+        if not self.ask and (asked := advice.python_laws(run.mechanism.system)):
+            return f"ask=False, and the law {asked[0]!r} is a Python function, which a second motion would have to call"
+        unknown = set(self.without) - {joint.name for joint in run.mechanism.system.joints}
+        unknown -= {body.name for body in run.mechanism.system.bodies}
+        if unknown:
+            raise ValueError(f"certify: without {sorted(unknown)[0]!r}: there is no such joint")
+        return ""
+
+    def _saved_voices(self) -> None:
+        """What can be said of a run that broke off: at the points that it saved."""
+        rows = np.unique(np.linspace(0, len(self.run) - 1, checkpoints.SPREAD).astype(int)) if len(self.run) else []
+        if len(rows) and self.run.task is not None:
+            t, y = (np.array([part[k] for k in rows]) for part in (self.run.t, self.run.solution.y))
+            if np.isfinite(y).all():
+                self.say_voices(self.made(t, y), movement(self.task.dynamics, t, y, self.without))
+
+    # ------------------------------------------------------------ the motion
+
+    def made(self, t: np.ndarray, y: np.ndarray, u: np.ndarray | None = None) -> Any:
+        """A run with these states, under the constant input or the inputs u."""
+        task = self.task
+        if u is None and task.u is not None:
+            u = np.broadcast_to(task.u, (len(t), len(task.u)))
+        solution = Solution(task.dynamics.space, task.method, t, y, True, "")
+        return task.make(task.dynamics, solution, task.options, controls=u, task=task)
+
+    def moved(self, t: np.ndarray, y: np.ndarray) -> Movement:
+        return movement(self.task.dynamics, t, y, self.without)
+
+    def scale(self, *motions: Movement) -> Scale:
+        """Of the part of the time that is judged."""
+        chosen = [motion[self.rows(motion.t)] for motion in motions]
+        first, last = self.ends()
+        return scale_of(*chosen, gravity=self.gravity, span=abs(last - first))
+
+    def rows(self, t: np.ndarray) -> np.ndarray:
+        if self.part is None:
+            return np.ones(len(t), dtype=bool)
+        inside = (t >= min(self.part)) & (t <= max(self.part))
+        if inside.sum() < 2:
+            raise ValueError(f"certify: span {self.part} holds no time of the run, {t.min():g} to {t.max():g} s")
+        return inside
+
+    def whole(self) -> str:
+        """Judge a run under a constant input, or none. Returns what is missing for a verdict."""
+        task, (start, end) = self.task, self.ends()
+        times = checkpoints.checkpoint_times(start, end, self.rng)
+        if self.part is not None:
+            more = min(self.part) + abs(self.part[1] - self.part[0]) * self.rng.random(checkpoints.SPREAD // 2)
+            times = checkpoints.in_order(np.concatenate([times, more]), start, end)
+        if isinstance(task.method, BLieDF):
+            times = checkpoints.every_second_step(times, start, end, task.more["step"])
+            if not len(times):
+                return "there are too few steps of a multistep method"
+        try:
+            steps, done = checkpoints.steps_of(self.run, times)
+        except StepError as error:
+            self.broken = f"the run cannot be repeated: {error}"
+            return ""
+        if done is not None:
+            self.used += companion.effort(done)
+        if len(steps.times) < len(times):
+            self.broken = f"the run cannot be repeated: {done.message if done else 'points are missing'}"
+            return ""
+        t, y = steps.states(task, task.method)
+        t, y = np.concatenate([[start], t]), np.concatenate([[task.state], y])
+        if not np.isfinite(y).all():
+            self.broken = "there are numbers that are not finite"
+            return ""
+        self.motion = self.moved(t, y)
+        missing = self._compare(t, y)
+        self.say_voices(self.made(t, y), self.motion)
+        self.findings += voices.drives(self.run.mechanism.system, start, end, self.rng, self.limits[voices.DRIVES])
+        if isinstance(task.method, RKMK | Exponentials):
+            same = steps.repeated(task, task.method)
+            note = f"{len(steps.times)} steps taken again give the same bits" if same else advice.NOT_A_FUNCTION
+            self.findings.append(Finding(voices.REPETITION, float(not same), 0.0, note, count=True))
+        return missing
+
+    def _compare(self, t: np.ndarray, y: np.ndarray) -> str:
+        """The companion, a finer one if they do not agree, or what can be afforded."""
+        task, (start, end), tolerance = self.task, self.ends(), self.tolerance
+        assert self.motion is not None
+        smallest = self.scale(self.motion).smallest
+        atol = min(1e-10, 1e-6 * smallest) if smallest > 0 else 1e-10
+        rtol = min(1e-8, max(NEAR * tolerance, FINEST))
+        self.features = found = features(task, t, y, task.u, self.rng)
+        stops = np.concatenate([companion.restarts(start, end, self.rng), found.stops])
+        limit, events = companion.affordable(self.run.solution), task.more["events"]
+
+        def ask(stops: np.ndarray, limit: int, rtol: float, atol: float) -> companion.Companion:
+            ordered = checkpoints.in_order(stops, start, end)
+            made = companion.companion(
+                task, (start, end), task.state, task.u, t[1:], ordered, limit, rtol, atol, events
+            )
+            self.used += made.evaluations
+            return made
+
+        try:
+            first = ask(stops, limit, rtol, atol)
+        except companion.NoCompanion as trouble:
+            self.used += trouble.used
+            return stiff.judge_stiff(self, t, y, atol, trouble)
+        other = self.moved(t, np.concatenate([[task.state], first.y]))
+        decisive, how = first, "by an adaptive run of order 8 with other steps"
+        self.errors = self.scale(self.motion, other).errors(self.motion, other)
+        if self.largest() > AGREED * tolerance:
+            more = features(task, t, np.concatenate([[task.state], first.y]), task.u, self.rng, found)
+            again = np.concatenate([companion.restarts(start, end, self.rng, 2 * companion.PIECES), more.stops])
+            try:
+                decisive = ask(again, 4 * limit, max(1e-3 * rtol, FINEST), max(1e-3 * atol, np.finfo(float).tiny))
+            except companion.NoCompanion as trouble:  # then the first has the word
+                self.used += trouble.used
+            else:
+                finest = self.moved(t, np.concatenate([[task.state], decisive.y]))
+                scale = self.scale(self.motion, finest)
+                self.errors = scale.errors(self.motion, finest)
+                self.forgets = bool((scale.errors(other, finest).max(axis=(0, 2)) > tolerance).any())
+        self.say_error(t, how)
+        self.findings += voices.events(self.run, decisive.events, start, end)
+        return ""
+
+    def largest(self) -> float:
+        """The largest error in the part that is judged."""
+        assert self.errors is not None and self.motion is not None
+        return float(self.errors[:, self.rows(self.motion.t)].max(initial=0.0))
+
+    # ------------------------------------------------------------ lines
+
+    def say_error(self, t: np.ndarray, how: str, missing: str = "") -> None:
+        """The line of the error, and the horizon."""
+        assert self.errors is not None and self.motion is not None
+        inside = self.rows(t)
+        worst = np.where(inside, self.errors.max(axis=2, initial=0.0), 0.0)
+        over = np.flatnonzero(worst.max(axis=0, initial=0.0) > self.tolerance)
+        self.horizon = float(t[max(over[0] - 1, 0)]) if len(over) else float(t[-1])
+        value, place = float(worst.max(initial=0.0)), ""
+        if value > 0:
+            k, i = np.unravel_index(int(np.argmax(worst)), worst.shape)
+            place = f"; largest at {self.motion.names[int(k)]!r}, t = {t[int(i)]:.4g} s"
+        which = "whole run" if self.part is None else f"t = {self.part[0]:g} to {self.part[1]:g} s"
+        scope = "all joints" if not self.without else f"without {', '.join(map(repr, self.without))}"
+        self.findings.insert(
+            0, Finding(ERROR, value, self.tolerance, missing or f"{scope}, {which}; {how}{place}", missing=bool(missing))
+        )
+
+    def say_voices(self, run: Any, motion: Movement) -> None:
+        self.findings += voices.all_of(run, motion, self.limits)
+
+    def sampled(self) -> str:
+        return sampled.judge_sampled(self)

@@ -1,0 +1,100 @@
+"""Runs under a sampled controller. It is asked again: if it gives the same inputs it is a function, and the companion
+runs the closed loop with it. Else it has a memory, or chance: then each period is computed again under the recorded
+input from the run's own state, and the errors of all periods are added."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from chasles.certificate import companion
+from chasles.certificate.features import features
+
+if TYPE_CHECKING:
+    from chasles.certificate.judge import Judge
+
+KNOWN = 1 / 30  # of the tolerance: errors of periods that no loop is expected to amplify beyond it
+
+
+def judge_sampled(judge: Judge) -> str:
+    """Judge at the times at which the controller was asked. Returns what is missing for a verdict."""
+    run, task = judge.run, judge.task
+    edges = task.edges()
+    found = kept_at(np.asarray(run.t), edges)
+    stopped = [event.t for event in run.solution.events if event.event.terminal]
+    if stopped:
+        edges = np.append(edges[edges < stopped[-1]], stopped[-1])
+        found = kept_at(np.asarray(run.t), edges)
+    if found is None:
+        return "the states at the times of the controller were not kept"
+    states = np.asarray(run.solution.y[found])
+    if not np.isfinite(states).all():
+        judge.broken = "there are numbers that are not finite"
+        return ""
+    inputs = np.asarray(run.controls[found[1:]])  # held in the period that ends there
+    judge.motion = judge.moved(edges, states)
+    function = judge.ask and same_answers(judge, edges, states, inputs)
+    try:
+        other = _periods(judge, edges, states, inputs, function)
+    except companion.NoCompanion as trouble:
+        judge.used += trouble.used
+        return f"no companion could be computed: {trouble}"
+    motion = judge.moved(edges, other)
+    judge.errors = judge.scale(judge.motion, motion).errors(judge.motion, motion)
+    how, missing = "by a companion run that asked the controller again, at the times of the controller", ""
+    if not function:
+        judge.errors = np.cumsum(judge.errors, axis=1)
+        what = "the controller has a memory, or chance" if judge.ask else "the controller was not asked again"
+        how = f"sum over all periods under the recorded inputs: {what}"
+        if KNOWN * judge.tolerance < judge.largest() <= judge.tolerance:
+            missing = f"errors of the periods add up to {judge.largest():.1e}, and {what}: how the loop amplifies them "
+            missing += "is not known; give the controller as a function of t, q and v alone"
+    judge.say_error(edges, how, missing)
+    judge.say_voices(judge.made(edges, states, np.concatenate([inputs, inputs[-1:]])), judge.motion)
+    return ""
+
+
+def kept_at(t: np.ndarray, edges: np.ndarray) -> np.ndarray | None:
+    """The rows of the edges among the saved times, if they are all there."""
+    at = np.clip(np.searchsorted(t, edges), 0, len(t) - 1)
+    at = np.where(np.abs(t[np.maximum(at - 1, 0)] - edges) < np.abs(t[at] - edges), np.maximum(at - 1, 0), at)
+    near = 1e-9 * np.diff(edges).min()
+    return at if (np.abs(t[at] - edges) <= near).all() else None
+
+
+def answer(judge: Judge, t: float, state: np.ndarray) -> np.ndarray:
+    """The generalised forces that the controller asks for."""
+    task = judge.task
+    q, v = task.dynamics.coordinates(state)
+    assert task.controller is not None
+    return task.dynamics.actuation().forces(task.controller(float(t), q.copy(), v.copy()))
+
+
+def same_answers(judge: Judge, edges: np.ndarray, states: np.ndarray, inputs: np.ndarray) -> bool:
+    """Whether the controller, asked again at the recorded states in their order, gives the same inputs to the bit."""
+    asked = (answer(judge, t, state) for t, state in zip(edges[:-1], states[:-1], strict=True))
+    return all(np.array_equal(again, given) for again, given in zip(asked, inputs, strict=True))
+
+
+def _periods(judge: Judge, edges: np.ndarray, states: np.ndarray, inputs: np.ndarray, closed: bool) -> np.ndarray:
+    """States at the edges, by a companion: of the closed loop, or period by period from the states of the run."""
+    task, rng, assert_motion = judge.task, judge.rng, judge.motion
+    assert assert_motion is not None
+    smallest = judge.scale(assert_motion).smallest
+    atol = min(1e-10, 1e-6 * smallest) if smallest > 0 else 1e-10
+    rtol = min(1e-8, max(1e-5 * judge.tolerance, 1e-13))
+    judge.features = features(task, edges, states, None, rng)
+    marks = np.sort(judge.features.stops)
+    limit, out = companion.affordable(judge.run.solution), [states[0]]
+    for k, (a, b) in enumerate(zip(edges[:-1], edges[1:], strict=True)):
+        begin = out[-1] if closed else states[k]
+        u = answer(judge, a, begin) if closed else inputs[k]
+        inside = marks[np.searchsorted(marks, a, "right") : np.searchsorted(marks, b)]
+        stops = np.append(inside, a + (b - a) * (0.3 + 0.4 * rng.random()))
+        made = companion.companion(
+            *(task, (a, b), begin, u, np.array([b]), np.sort(stops), limit - judge.used, rtol, atol), probe=False
+        )
+        judge.used += made.evaluations
+        out.append(made.y[-1])
+    return np.array(out)

@@ -1,0 +1,72 @@
+"""Where no explicit companion can be afforded: the run by its own method with steps that have no common measure with
+its own, and its first step against an explicit run. This sees less, and where it would see nothing it says so."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from chasles.certificate import companion
+from chasles.certificate.checkpoints import one_step
+from chasles.certificate.verdict import Finding
+
+if TYPE_CHECKING:
+    from chasles.certificate.judge import Judge
+
+FIRST_STEP = "first step"
+LOOSER = 10.0  # a step's error may be so many times the tolerance: it is damped away
+IN_A_STEP = np.array([1e-4, 1e-3, 1e-2, 0.1, 0.3])
+
+
+def judge_stiff(judge: Judge, t: np.ndarray, y: np.ndarray, atol: float, trouble: companion.NoCompanion) -> str:
+    """Compare with the same method. Returns what is missing for a verdict."""
+    task = judge.task
+    assert judge.motion is not None and judge.features is not None
+    try:
+        other, factor, used = companion.finer(task, t[1:], atol)
+    except companion.NoCompanion as error:
+        judge.used += error.used
+        judge.broken = str(error)
+        return ""
+    judge.used += used
+    motion = judge.moved(t, np.concatenate([[task.state], other]))
+    judge.errors = factor * judge.scale(judge.motion, motion).errors(judge.motion, motion)
+    missing = ""
+    if judge.largest() <= judge.tolerance:
+        if trouble.broke:
+            missing = f"agrees with the same method at smaller steps, but the companion broke off: {trouble}"
+        elif judge.features.in_time:
+            missing = (
+                f"agrees with the same method at smaller steps, but {judge.features.in_time[0]!r} depends on time and "
+                "another method could not be afforded"
+            )
+    judge.say_error(t, "by the same method with smaller steps alone: an explicit run would be too dear", missing)
+    judge.findings += first_step(judge, atol)
+    return ""
+
+
+def first_step(judge: Judge, atol: float) -> list[Finding]:
+    """The first step of the run against an explicit run over it: fast parts that the method damps away show here."""
+    task, (start, end) = judge.task, judge.ends()
+    if task.more["step"] is None:
+        return []
+    after = start + float(np.copysign(min(task.more["step"], abs(end - start)), end - start))
+    mine = one_step(task, task.method, start, after, task.state)
+    stops = start + (after - start) * IN_A_STEP
+    limit = companion.affordable(judge.run.solution)
+    try:
+        other = companion.companion(
+            task, (start, after), task.state, task.u, np.array([after]), stops, limit, 1e-7, atol, probe=False
+        )
+    except companion.NoCompanion as trouble:
+        judge.used += trouble.used
+        return []
+    judge.used += other.evaluations
+    assert judge.motion is not None
+    t = np.array([start, after])
+    one, two = (judge.moved(t, np.stack([task.state, state])) for state in (mine, other.y[-1]))
+    errors = judge.scale(judge.motion, two).errors(one, two).max(axis=(1, 2), initial=0.0)
+    worst = int(np.argmax(errors))
+    note = f"against an explicit run over it, largest at {judge.motion.names[worst]!r}"
+    return [Finding(FIRST_STEP, float(errors[worst]), LOOSER * judge.tolerance, note)]

@@ -1,0 +1,190 @@
+"""Second voices: what an exact motion keeps, whatever the companion says. They catch what two runs may share."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from chasles.force.build import is_passive
+from chasles.lie import pose as pose_group
+from chasles.model.body import GROUND
+from chasles.model.constraint import Drive
+from chasles.model.force import Spring, Wrench
+from chasles.model.law import Law
+from chasles.relative.loop.closed import ClosedMechanism
+from chasles.relative.mechanism import Mechanism
+from chasles.simulation.body_run import BodyRun
+from chasles.certificate.movement import EPS, LOADS, ROUNDING, Movement
+from chasles.certificate.verdict import Finding
+from chasles.simulation.closed.run import ClosedRun
+from chasles.simulation.run import Run
+
+ENERGY, MOMENTUM, GROUP, POSITION, VELOCITY = (
+    "energy balance",
+    "momentum",
+    "distance from group",
+    "joints, position",
+    "joints, velocity",
+)
+DRIVES, EVENTS, REPETITION, REDUNDANT = "drives", "events", "repetition", "redundant equations"
+AT_THE_END = 1e-3  # of the span
+SAMPLES = 257  # times at which laws of drives are differentiated
+
+
+def energy(run: Run | BodyRun, motion: Movement, tolerance: float) -> Finding:
+    """The balance since the true start, of the largest energy or work; not below what rounding of the loads can do."""
+    found, system = run.energy, run.mechanism.system
+    gravity = float(np.linalg.norm(system.gravity))
+    sizes = [found.kinetic, found.gravity - found.gravity[0], found.springs, found.work]
+    weight = sum(body.mass for body in system.bodies) * gravity * float(motion.reach.max(initial=0.0))
+    floor = LOADS * weight + ROUNDING * float(np.abs(found.gravity).max())
+    scale = max(floor, *(float(np.abs(size).max()) for size in sizes))
+    off = float(np.abs(found.balance - found.balance[0]).max())
+    note = "largest change since the start, of the largest energy or work"
+    return Finding(ENERGY, off / scale if scale > 0 else off, tolerance, note)
+
+
+def kept_momenta(mechanism: Mechanism | ClosedMechanism) -> np.ndarray:
+    """Directions (k, 6) in which the spatial momentum of a system is kept: none if the ground holds or pushes it."""
+    system = mechanism.system
+    for joint in mechanism.tree.joints:
+        if joint.parent == GROUND and (joint.kind != "free" or is_passive(joint)):
+            return np.empty((0, 6))
+    if isinstance(mechanism, ClosedMechanism):
+        held = [joint.parent for joint in mechanism.split.cut]
+        for constraint in system.constraints:
+            held += getattr(constraint, "bodies", ())
+        if GROUND in held:
+            return np.empty((0, 6))
+    for force in system.forces:
+        if isinstance(force, Wrench) or (isinstance(force, Spring) and GROUND in force.bodies):
+            return np.empty((0, 6))
+        if not isinstance(force, Spring | Wrench) and system.joint(force.joint).parent == GROUND:
+            return np.empty((0, 6))
+    g = np.array(system.gravity)
+    if not g.any():
+        return np.eye(6)
+    down = g / np.linalg.norm(g)
+    across = np.linalg.svd(down[None])[2][1:]
+    return np.concatenate([np.pad(down[None], ((0, 0), (0, 3))), np.pad(across, ((0, 0), (3, 0)))])
+
+
+def momentum(run: Run, tolerance: float) -> list[Finding]:
+    """The components that are kept, of the sum of the bodies' own."""
+    kept = kept_momenta(run.mechanism)
+    if not len(kept) or run.controls is not None or not run.mechanism.bodies:
+        return []
+    total = run.mechanism.momentum(run.q, run.v) @ kept.T
+    poses, twists = run.mechanism.poses(run.q), run.mechanism.twists(run.q, run.v)
+    inertia = np.array([body.spatial for body in run.mechanism.system.bodies])
+    own = pose_group.AdT_apply(pose_group.inverse(poses), np.einsum("bij,...bj->...bi", inertia, twists))
+    size = float(np.abs(own).sum(axis=-2).max(initial=0.0))
+    off = float(np.abs(total - total[0]).max())
+    parts = "all six components" if len(kept) == 6 else "about the vertical and along the horizontal"
+    return [Finding(MOMENTUM, off / size if size > 0 else off, tolerance, parts)]
+
+
+def violations(run: BodyRun | ClosedRun, motion: Movement, limits: Mapping[str, float]) -> list[Finding]:
+    """The joint or constraint that is violated most, of the size of the mechanism and of its speed."""
+    names = run.mechanism.constraint_names
+    if not names:
+        return []
+    position, speed = (np.abs(off).max(axis=0) for off in run.violations)
+    size = max(extent(run.mechanism.system), float(motion.away.max(initial=0.0)))
+    fast = float(np.abs(motion.twists).max(initial=0.0))
+    found = []
+    for what, worst, scale in ((POSITION, position, size), (VELOCITY, speed, fast)):
+        largest = float(worst.max())
+        note = f"largest at {names[int(np.argmax(worst))]!r}, of {scale:.3g} {'m' if what is POSITION else 'm/s or rad/s'}"
+        found.append(Finding(what, largest / scale if scale > 0 else largest, limits[what], note))
+    return found
+
+
+def extent(system: Any) -> float:
+    """The size of a mechanism [m]: the largest distance in its joints and bodies."""
+    lengths = [np.linalg.norm(frame[4:]) for j in system.joints for frame in (j.parent_frame, j.child_frame)]
+    lengths += [np.linalg.norm(body.com) for body in system.bodies]
+    lengths += [
+        np.sqrt(np.abs(np.asarray(body.spatial)[:3, :3]).max() / body.mass) for body in system.bodies if body.mass > 0
+    ]
+    return float(max(lengths, default=0.0))
+
+
+def redundant(run: BodyRun) -> list[Finding]:
+    """Constraint equations that depend on others."""
+    names = run.mechanism.redundant
+    if not names:
+        return []
+    note = f"reactions are not unique: {', '.join(map(repr, names[:4]))}{', ...' if len(names) > 4 else ''}"
+    return [Finding(REDUNDANT, float(run.mechanism.redundant_equations), None, note, count=True)]
+
+
+def group(run: Run | BodyRun, tolerance: float) -> list[Finding]:
+    """How far the quaternions are from length one."""
+    starts = np.arange(0, 7 * run.dynamics.n, 7) if isinstance(run, BodyRun) else run.mechanism.quaternions
+    if not len(starts):
+        return []
+    squares = np.sum([run.solution.y[:, np.asarray(starts) + k] ** 2 for k in range(4)], axis=0)
+    return [Finding(GROUP, float(np.abs(np.sqrt(squares) - 1).max()), tolerance, "quaternions")]
+
+
+def drives(system: Any, start: float, end: float, rng: np.random.Generator, tolerance: float) -> list[Finding]:
+    """Whether the rates and accelerations that laws of drives write are derivatives: else nothing moves so."""
+    names = []
+    for item in system.constraints:
+        if isinstance(item, Drive) and isinstance(item.value, Law):
+            names.append((_off_differences(item, start, end, rng), item.name))
+    if not names:
+        return []
+    worst, name = max(names)
+    return [Finding(DRIVES, worst, tolerance, f"rates against differences of the law, largest of {name!r}")]
+
+
+def _off_differences(item: Drive, start: float, end: float, rng: np.random.Generator) -> float:
+    law, p, nothing = item.value.function, np.array(item.parameters, dtype=float), np.zeros(1)
+
+    def at(times: np.ndarray) -> np.ndarray:
+        out = np.zeros((len(times), 3))
+        for row, t in zip(out, times, strict=True):
+            law(t, nothing, nothing, p, row)
+        return out
+
+    h = 1e-6 * (end - start)
+    t = start + h + (end - start - 2 * h) * (np.arange(SAMPLES) + rng.random(SAMPLES)) / SAMPLES
+    low, here, high = at(t - h), at(t), at(t + h)
+    rate = (high[:, :2] - low[:, :2]) / (2 * h)
+    bend = np.abs(high[:, :2] + low[:, :2] - 2 * here[:, :2])  # where the law is smooth over h
+    smooth = bend < 1e-3 * np.abs(high[:, :2] - low[:, :2]) + 1e-9 * np.abs(here[:, :2])
+    size = np.maximum(np.abs(rate), np.abs(here[:, 1:])).max(axis=0)
+    rounding = 1e2 * EPS * np.abs(here[:, :2]).max(axis=0) / abs(h)
+    off = (np.abs(rate - here[:, 1:]) * smooth).max(axis=0)
+    return float(np.where(off > rounding, off / np.maximum(size, np.finfo(float).tiny), 0.0).max())
+
+
+def events(run: Any, occurrences: Iterable[Any], start: float, end: float) -> list[Finding]:
+    """Events of the run against those of the companion, by name and number. One at the very end, as a terminal one, may
+    be on either side of it."""
+    if not run.task.more["events"]:
+        return []
+    mine, other = (_counted(found, start, end) for found in (run.solution.events, occurrences))
+    off = {name: (mine[name], other[name]) for name in sorted({*mine, *other}) if mine[name] != other[name]}
+    told = [f"{name!r} {a}, by the companion {b}" for name, (a, b) in off.items()]
+    note = "; ".join(told[:3]) or f"as many as the companion finds ({mine.total()}); their times are as good as states"
+    return [Finding(EVENTS, float(sum(abs(a - b) for a, b in off.values())), 0.0, note, count=True)]
+
+
+def _counted(occurrences: Iterable[Any], start: float, end: float) -> Counter[str]:
+    near = AT_THE_END * abs(end - start)
+    return Counter(found.event.name for found in occurrences if abs(found.t - end) > near)
+
+
+def all_of(run: Any, motion: Movement, limits: Mapping[str, float]) -> list[Finding]:
+    """What is kept, at the checkpoints."""
+    found = [energy(run, motion, limits[ENERGY])]
+    if isinstance(run, BodyRun | ClosedRun):
+        found += violations(run, motion, limits)
+    found += redundant(run) if isinstance(run, BodyRun) else momentum(run, limits[MOMENTUM])
+    return found + group(run, limits[GROUP])
