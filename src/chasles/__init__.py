@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from chasles import lie as lie
     from chasles import screw as screw
     from chasles.absolute.mechanism import AbsoluteMechanism as AbsoluteMechanism
+    from chasles.certificate.judge import certify as certify
+    from chasles.certificate.verdict import Certificate as Certificate
     from chasles.constraint.errors import AssemblyError as AssemblyError
     from chasles.constraint.errors import RedundantConstraintsError as RedundantConstraintsError
     from chasles.constraint.screws import SingularJointError as SingularJointError
@@ -98,8 +100,6 @@ if TYPE_CHECKING:
     from chasles.screw.shape import Mesh as Mesh
     from chasles.screw.shape import Sphere as Sphere
     from chasles.simulation.analyse import analyse as analyse
-    from chasles.certificate.verdict import Certificate as Certificate
-    from chasles.certificate.judge import certify as certify
     from chasles.simulation.equilibrium import equilibrium as equilibrium
     from chasles.simulation.linearize import Linearization as Linearization
     from chasles.simulation.linearize import linearize as linearize

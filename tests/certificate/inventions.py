@@ -24,9 +24,7 @@ def tumbling(spin, end, moments=(1.0, 2.0, 3.0)):
 
     def rates(t, y):
         q, w = y[:4], y[4:]
-        turn = 0.5 * np.array(
-            [-q[1:] @ w, *(q[0] * w + np.cross(q[1:], w))]
-        )
+        turn = 0.5 * np.array([-q[1:] @ w, *(q[0] * w + np.cross(q[1:], w))])
         return [*turn, *(-np.cross(w, inertia * w) / inertia)]
 
     return exact(rates, (0, end), [1, 0, 0, 0, *spin])[-1]
@@ -37,8 +35,8 @@ def free_body(moments=(1.0, 2.0, 3.0)):
 
 
 def apart(q, truth):
-    """How far unit quaternions are apart, whatever their signs."""
-    return min(np.linalg.norm(q - truth), np.linalg.norm(q + truth))
+    """The angle between attitudes [rad], whatever the signs of their quaternions."""
+    return 2 * min(np.linalg.norm(q - truth), np.linalg.norm(q + truth))
 
 
 @ch.law
@@ -161,7 +159,11 @@ def more_aliases():
     plain = ch.JointForce("push", "s", lambda t, q, v, p, out: out.__setitem__(0, 100 * np.sin(100 * np.pi * t) ** 2))
     run = ch.simulate(slider(forces=[plain]), (0, 2.0), method="rk4", step=0.02)
     yield case("a law in Python", run, (100.0, run.v[-1, 0], 100.0))
-    body = ch.System([ch.Body("b", 1.0, inertia=(1.0,) * 3)], forces=[ch.Wrench("w", "b", wobble_on_body, "body", [10.0, 20.0])], **PLANE)
+    body = ch.System(
+        [ch.Body("b", 1.0, inertia=(1.0,) * 3)],
+        forces=[ch.Wrench("w", "b", wobble_on_body, "body", [10.0, 20.0])],
+        **PLANE,
+    )
     for how in ({}, ABSOLUTE):
         run = ch.simulate(body, (0, 4.0), method="rk4", step=0.05, **how)
         yield case(f"a torque on a free body, {how}", run, (20.0, run["b"].twist()[-1, 2], 20.0))
@@ -170,9 +172,7 @@ def more_aliases():
         run = ch.simulate(system, (0, 4.0), method=method, step=0.02, **ABSOLUTE)
         truth = exact(lambda t, y: [y[1], 100 * np.sin(100 * np.pi * t) ** 2 - y[0]], (0, 4.0), [0, 0])[-1, 0]
         yield case(f"an alias under {method}", run, (truth, run["b"].position[-1, 0], 50.0))
-    truth = exact(
-        lambda t, y: [y[1], -100 * y[0] + 1000 * np.sin(40 * np.pi * t) ** 2], (0, 5.0), [0, 0]
-    )[-1, 0]
+    truth = exact(lambda t, y: [y[1], -100 * y[0] + 1000 * np.sin(40 * np.pi * t) ** 2], (0, 5.0), [0, 0])[-1, 0]
     system = slider(k=100.0, forces=[push(models.motor, 1000.0, 20.0, 0.0, -1.0)])
     run = ch.simulate(system, (0, 5.0), method="cf4", step=0.05)
     yield case("cf4 beside a resonance", run, (truth, run.q[-1, 0], 10.0))
@@ -198,7 +198,7 @@ def small_beside_large():
     spin = (0.3, 2.0, 0.1)
     truth = tumbling(spin, 60.0)[:4]
     start = {"q": [1, 0, 0, 0, orbit, 0, 0], "v": [*spin, 0, speed, 0]}
-    for how in ({"method": "rk4", "step": 0.5}, {"method": "lie_midpoint", "step": 0.2}, {"rtol": 1e-8, "atol": 1e-8}):
+    for how in ({"method": "rk4", "step": 0.5}, {"method": "heun", "step": 0.05}, {"rtol": 1e-8, "atol": 1e-8}):
         run = ch.simulate(body, (0, 60.0), **start, space="SO3xR3", **how, **ABSOLUTE)
         yield case(f"attitude far from home, {how}", run, (0.0, apart(run["b"].orientation[-1], truth), 1.0))
     slow = ch.System(
@@ -224,7 +224,9 @@ def tumblers():
         run = ch.simulate(free_body(), (0, 30.0), v=[*spin, 0, 0, 0], **how)
         yield case(f"flipping, {how}", run, (0.0, apart(run["b"].orientation[-1], truth), 1.0))
     for method, step in (("rattle", 0.05), ("energy_momentum", 0.05), ("generalized_alpha", 0.02), ("bliedf", 0.01)):
-        run = ch.simulate(free_body(), (0, 30.0), v=[*spin, 0, 0, 0], method=method, step=step, space="SO3xR3", **ABSOLUTE)
+        run = ch.simulate(
+            free_body(), (0, 30.0), v=[*spin, 0, 0, 0], method=method, step=step, space="SO3xR3", **ABSOLUTE
+        )
         yield case(f"flipping, {method}", run, (0.0, apart(run["b"].orientation[-1], truth), 1.0))
     fast = (1.0, 2.0, 2e3)
     truth = tumbling(fast, 1.0, (1.0, 1.0, 1.8))[:4]
@@ -243,7 +245,11 @@ def regions():
     run = ch.simulate(system, (0, 10.0), v=[1.0], method="rk4", step=0.1)
     # speed decays by damping until the band holds it: 0.1 v < 50 there, so it stays at the upper edge
     yield case("a band of speeds that holds", run, (0.5002, run.v[-1, 0], 1.0))
-    body = ch.System([ch.Body("b", 1.0, inertia=(0.1,) * 3)], forces=[ch.Wrench("r", "b", ring, "hybrid", [3000.0, 5.0, 5.002])], **PLANE)
+    body = ch.System(
+        [ch.Body("b", 1.0, inertia=(0.1,) * 3)],
+        forces=[ch.Wrench("r", "b", ring, "hybrid", [3000.0, 5.0, 5.002])],
+        **PLANE,
+    )
     speed = np.sqrt(1 + 2 * 3000.0 * 0.002)
     for how in ({}, {**ABSOLUTE, "space": "SO3xR3"}, {"method": "rk4", "step": 0.05}):
         run = ch.simulate(body, (0, 10.0), v=[0, 0, 0, 1.0, 0, 0], **how)
@@ -258,7 +264,11 @@ def regions():
 @family
 def bodies_kicked():
     for how in ({}, {**ABSOLUTE, "space": "SE3"}, {**ABSOLUTE, "space": "SO3xR3"}, {"method": "cf4", "step": 0.1}):
-        body = ch.System([ch.Body("b", 2.0, inertia=(0.1,) * 3)], forces=[ch.Wrench("k", "b", kick_on_body, "hybrid", [8.0, 3.3, 1e-3])], **PLANE)
+        body = ch.System(
+            [ch.Body("b", 2.0, inertia=(0.1,) * 3)],
+            forces=[ch.Wrench("k", "b", kick_on_body, "hybrid", [8.0, 3.3, 1e-3])],
+            **PLANE,
+        )
         run = ch.simulate(body, (0, 10.0), v=[0, 0, 0, 1.0, 0, 0], **how)
         yield case(f"a kick, {how}", run, (5.0, run["b"].twist("hybrid")[-1, 3], 5.0))
 
@@ -269,13 +279,17 @@ def drives():
     for where in ({}, ABSOLUTE):
         for begin, length in ((3.0, 0.05), (7.0, 1e-3)):
             system = models.on_a_cart(step_drive, 0.3, begin, length)
-            pushed = exact(
-                lambda t, y, begin=begin, length=length: [y[1], -0.5 / 0.35 * (9.81 * np.sin(y[0]) + np.cos(y[0]) * _push(t, begin, length))],
-                (0, 10.0), [0.0, 0.0], None, (begin, begin + length), 1e-11,
-            )[-1, 0]  # fmt: skip
+
+            def rates(t, y, begin=begin, length=length):
+                load = 9.81 * np.sin(y[0]) + np.cos(y[0]) * _push(t, begin, length)
+                return [y[1], -0.5 / 0.35 * load]
+
+            pushed = exact(rates, (0, 10.0), [0.0, 0.0], None, (begin, begin + length), 1e-11)[-1, 0]
             run = ch.simulate(system, (0, 10.0), **where)
             found = float(run.joint("j").q[-1, 0])
-            yield case(f"a shove of {length} s, {where}", run, (min(pushed, -pushed, key=lambda x: abs(x - found)), found, 0.5))
+            yield case(
+                f"a shove of {length} s, {where}", run, (min(pushed, -pushed, key=lambda x: abs(x - found)), found, 0.5)
+            )
     run = ch.simulate(models.on_a_cart(wrong_rate), (0, 5.0), v=[0.5, 0.0])
     yield case("a drive whose rate is wrong", run, (np.sin(5.0), run.joint("x").q[-1, 0] + 10.0, 1.0))
     turning = ch.System(
@@ -284,7 +298,9 @@ def drives():
         constraints=[ch.Drive("turn", "d", models.shaker, parameters=[0.3, 25.0])],
     )
     start = {"q": [0.0, 0.5], "v": [0.3 * 2 * np.pi * 25.0, 0.0]}
-    truth = ch.simulate(turning, (0, 2.0), **start, rtol=1e-11, atol=1e-13, max_step=1e-3, **ABSOLUTE).joint("j").q[-1, 0]
+    truth = (
+        ch.simulate(turning, (0, 2.0), **start, rtol=1e-11, atol=1e-13, max_step=1e-3, **ABSOLUTE).joint("j").q[-1, 0]
+    )
     for how in ({"method": "rk4", "step": 0.04}, {"method": "rk4", "step": 0.02}, {}):
         run = ch.simulate(turning, (0, 2.0), **start, **how)
         yield case(f"a disc that shakes, {how}", run, (truth, run.joint("j").q[-1, 0], 0.5))
@@ -302,10 +318,16 @@ def loops():
     system = models.four_bar()
     q = system.compile().assemble([1.4, -1.3, 1.2])
     fine = ch.simulate(system, (0, 4.0), q=q, rtol=1e-11, atol=1e-12, **ABSOLUTE)["crank"].pose[-1]
-    for method, step in (("rk4", 0.1), ("rk4", 0.02), ("heun", 0.01), ("lie_midpoint", 0.02), ("euler", 1e-3)):
+    for method, step in (("rk4", 0.1), ("rk4", 0.02), ("heun", 0.01), ("rk4", 0.002), ("euler", 1e-3)):
         run = ch.simulate(system, (0, 4.0), q=q, method=method, step=step)
         yield case(f"joints, {method}, {step}", run, (fine, run["crank"].pose[-1], 1.0))
-    for method, step in (("rk4", 0.1), ("generalized_alpha", 0.02), ("rattle", 0.02), ("half_explicit", 0.05), ("bliedf", 0.01)):
+    for method, step in (
+        ("rk4", 0.1),
+        ("generalized_alpha", 0.02),
+        ("rattle", 0.02),
+        ("half_explicit", 0.05),
+        ("bliedf", 0.01),
+    ):
         run = ch.simulate(system, (0, 4.0), q=q, method=method, step=step, **ABSOLUTE)
         yield case(f"bodies, {method}, {step}", run, (fine, run["crank"].pose[-1], 1.0))
     for way in ("baumgarte", None):
@@ -331,7 +353,12 @@ def families_of_methods():
             except ArithmeticError:
                 continue  # Newton's iteration says so
             yield case(f"{method}, {step}", run, (truth, run.joint("j0").q[-1, 0], 1.0))
-    for method, tolerance in (("generalized_alpha", 1e-7), ("half_explicit", 1e-6), ("half_explicit", 1e-2), ("dopri5", 1e-3)):
+    for method, tolerance in (
+        ("generalized_alpha", 1e-7),
+        ("half_explicit", 1e-6),
+        ("half_explicit", 1e-2),
+        ("dopri5", 1e-3),
+    ):
         run = ch.simulate(chain(1), (0, 10.0), q=[2.5], method=method, rtol=tolerance, atol=tolerance, **ABSOLUTE)
         yield case(f"{method}, rtol {tolerance}", run, (truth, run.joint("j0").q[-1, 0], 1.0))
 
@@ -340,14 +367,15 @@ def families_of_methods():
 def stiff():
     """Fast parts that an implicit method damps, hides, or follows."""
     for k, c, kind in ((1e8, 2e4, "overdamped"), (1e6, 20.0, "weakly damped")):
-        wn, zeta = np.sqrt(k), c / (2 * np.sqrt(k))
-        end = 1.0
-        truth = exact(lambda t, y, k=k, c=c: [y[1], -k * y[0] - c * y[1]], (0, end), [1e-3, 0.0], [1e-3, 0.5, end])
-        assert wn > 0 and zeta > 0
         for method, step in (("generalized_alpha", 1e-2), ("bliedf", 5e-3), ("lie_midpoint", 1e-2), ("rk4", 1e-5)):
             more = ABSOLUTE if method in ("generalized_alpha", "bliedf") else {}
-            run = ch.simulate(slider(1.0, k, c), (0, end), q=[1e-3], method=method, step=step, save=[1e-3, 0.5, end], **more)
-            yield case(f"{kind}, {method}, {step}", run, (truth[:, 0], run["b"].position[:, 0], 1e-3))
+            run = ch.simulate(slider(1.0, k, c), (0, 1.0), q=[1e-3], method=method, step=step, **more)
+            truth = exact(lambda t, y, k=k, c=c: [y[1], -k * y[0] - c * y[1]], (0, 1.0), [1e-3, 0.0], run.t)
+            largest = np.sqrt(k) * 1e-3
+            yield case(
+                *(f"{kind}, {method}, {step}", run, (truth[:, 0], run["b"].position[:, 0], 1e-3)),
+                (truth[:, 1], run["b"].twist()[:, 3], largest),
+            )
     system = ch.System(
         [ch.Body("a", **ROD), ch.Body("b", 1e-4, inertia=(1e-6,) * 3)],
         [
@@ -391,14 +419,28 @@ def controllers():
             y, t = np.array([u / k + x * c + y[1] / w * s, -x * w * s + y[1] * c]), t + period
         return y
 
-    for k, method, step in ((400.0, "rk4", 0.05), (400.0, "lie_midpoint", 0.05), (400.0, "rk4", 0.001), (4.0, None, None)):
+    for k, method, step in (
+        (400.0, "rk4", 0.05),
+        (400.0, "lie_midpoint", 0.05),
+        (400.0, "rk4", 0.001),
+        (4.0, None, None),
+    ):
         truth = by_steps(lambda t, y: -2.0 * y[1], k, 5.0)
         how = {} if method is None else {"method": method, "step": step}
-        run = ch.simulate(slider(k=k, actuators=MOTOR), (0, 5.0), q=[1.0], controller=lambda t, q, v: -2.0 * v[0], period=0.05, **how)
+        run = ch.simulate(
+            slider(k=k, actuators=MOTOR), (0, 5.0), q=[1.0], controller=lambda t, q, v: -2.0 * v[0], period=0.05, **how
+        )
         yield case(f"a damper in steps, {how}", run, (truth[0], run.q[-1, 0], 1.0))
         sign = lambda t, y: -np.sign(y[1])  # noqa: E731
         truth = by_steps(sign, k, 5.0)
-        run = ch.simulate(slider(k=k, actuators=MOTOR), (0, 5.0), q=[1.0], controller=lambda t, q, v: -np.sign(v[0]), period=0.05, **how)
+        run = ch.simulate(
+            slider(k=k, actuators=MOTOR),
+            (0, 5.0),
+            q=[1.0],
+            controller=lambda t, q, v: -np.sign(v[0]),
+            period=0.05,
+            **how,
+        )
         yield case(f"bang-bang, {how}", run, (truth[0], run.q[-1, 0], 1.0))
         total, again = [0.0], [0.0]
 
@@ -408,7 +450,12 @@ def controllers():
 
         truth = by_steps(lambda t, y, total=total: adding(y[0], total), k, 5.0)
         run = ch.simulate(
-            slider(k=k, actuators=MOTOR), (0, 5.0), q=[1.0], controller=lambda t, q, v, again=again: adding(q[0], again), period=0.05, **how
+            slider(k=k, actuators=MOTOR),
+            (0, 5.0),
+            q=[1.0],
+            controller=lambda t, q, v, again=again: adding(q[0], again),
+            period=0.05,
+            **how,
         )
         yield case(f"an integrator, {how}", run, (truth[0], run.q[-1, 0], 1.0))
     system = ch.System(chain(1).bodies, chain(1).joints, actuators=[ch.Actuator("m", "j0")])
@@ -432,9 +479,7 @@ def strange_but_right():
     yield case("a mountain on a spring", run, (1e6 * np.cos(10.0), run.q[-1, 0], 1e6))
     run = ch.simulate(slider(1e-20, 1e-20), (0, 10.0), q=[1e-12], rtol=1e-9, atol=1e-22)
     yield case("an atom on a spring", run, (1e-12 * np.cos(10.0), run.q[-1, 0], 1e-12))
-    high = ch.System(
-        [ch.Body("r0", **ROD)], [ch.revolute("j0", "ground", "r0", axis=(0, 1, 0), at=(0, 0, 1e5))]
-    )
+    high = ch.System([ch.Body("r0", **ROD)], [ch.revolute("j0", "ground", "r0", axis=(0, 1, 0), at=(0, 0, 1e5))])
     truth = exact(chain_rates(1), (0, 5.0), [1.0, 0.0])[-1, 0]
     for how in ({}, ABSOLUTE, {"method": "rattle", "step": 1e-3, **ABSOLUTE}):
         run = ch.simulate(high, (0, 5.0), q=[1.0], **how)
@@ -473,4 +518,9 @@ def events():
         seen = ch.Event(lambda t, y, p, level=level: y[0] - level, name="level")
         run = ch.simulate(slider(k=w * w), (0, 1.5 * np.pi), v=[w], events=[seen], rtol=1e-7, atol=1e-9)
         expected = 2 * zeros
-        yield case(f"passing {level}", run, (np.sin(w * run.t[-1]), run.q[-1, 0], 1.0), (expected, len(run.solution.events), 1.0))
+        yield case(
+            f"passing {level}",
+            run,
+            (np.sin(w * run.t[-1]), run.q[-1, 0], 1.0),
+            (expected, len(run.solution.events), 1.0),
+        )

@@ -135,9 +135,7 @@ def sensitive():
         run = ch.simulate(chain(1), (0, 12.0), q=[np.pi - 1e-6], **how)
         yield case(f"upright rod, {how}", run, (truth, run.q[-1, 0], 1.0))
     for step in (0.02, 0.05, 0.1):
-        run = ch.simulate(
-            beside_a_wheel(1), (0, 12.0), q=[0, np.pi - 1e-6], v=[1e4, 0], method="rk4", step=step
-        )
+        run = ch.simulate(beside_a_wheel(1), (0, 12.0), q=[0, np.pi - 1e-6], v=[1e4, 0], method="rk4", step=step)
         yield case(f"upright rod beside a wheel, {step}", run, (truth, run.q[-1, 1], 1.0))
     for q, speed, end in (([0, np.pi, 1e-3], 1e4, 20.0), ([0, np.pi - 1e-9, 0], 1e3, 30.0)):
         truth = exact(chain_rates(2), (0, end), [*q[1:], 0, 0], tolerance=1e-13)[-1, 0]

@@ -20,10 +20,7 @@ def chain(n=1, **more):
     at = [(0, 0, -1.0 if i else 0.0) for i in range(n)]
     return ch.System(
         [ch.Body(f"r{i}", **ROD) for i in range(n)],
-        [
-            ch.revolute(f"j{i}", f"r{i - 1}" if i else "ground", f"r{i}", axis=(0, 1, 0), at=at[i])
-            for i in range(n)
-        ],
+        [ch.revolute(f"j{i}", f"r{i - 1}" if i else "ground", f"r{i}", axis=(0, 1, 0), at=at[i]) for i in range(n)],
         **more,
     )
 

@@ -1,5 +1,7 @@
 """Truths that do not come from chasles: SciPy, begun anew at jumps, and equations of planar chains."""
 
+import itertools
+
 import numpy as np
 from scipy.integrate import solve_ivp
 
@@ -11,7 +13,7 @@ def exact(rates, span, start, at=None, breaks=(), tolerance=1e-12):
     state, found = np.array(start, dtype=float), np.empty((len(at), len(start)))
     found[at <= span[0]] = state
     gap = 1e-13 * max(abs(span[0]), abs(span[1]), 1e-3)  # a jump is at neither end of what is integrated
-    for a, b in zip(edges[:-1], edges[1:], strict=True):
+    for a, b in itertools.pairwise(edges):
         here = (at > a) & (at <= b)
         times = np.clip(at[here], a + gap, b - gap)
         wanted = np.unique(np.append(times, b - gap))
@@ -29,9 +31,7 @@ def chain_rates(n, torque=None, gravity=9.81):
     Lagrange's equations in absolute angles φ: Σ A_ij (cos(φ_i - φ_j) φ_j'' + sin(φ_i - φ_j) φ_j'²) = -w_i sin φ_i + τ.
     """
     below = np.arange(n)[::-1]  # rods that hang on each
-    coupling = np.array(
-        [[0.35 + below[i] if i == j else 0.5 + below[max(i, j)] for j in range(n)] for i in range(n)]
-    )
+    coupling = np.array([[0.35 + below[i] if i == j else 0.5 + below[max(i, j)] for j in range(n)] for i in range(n)])
     weight = gravity * (0.5 + below)
 
     def rates(t, state):

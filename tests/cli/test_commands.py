@@ -41,7 +41,7 @@ def test_run_heavy_top_shows_drift_and_energy_on_both_groups():
     assert 1e-6 < float(rows["SO3xR3"]) < 5e-5
     assert result.returncode == 3, result.stderr  # the drift on SO(3) x R3, which is not stabilised, does not pass
     assert "verdict: passed" in result.stdout
-    assert "verdict: NOT passed" in result.stdout
+    assert "verdict: FAILED" in result.stdout
 
 
 def test_results_for_programs():

@@ -42,8 +42,7 @@ def test_what_a_file_cannot_say_is_said(runs):
 def test_it_has_the_verdict_and_every_finding(runs):
     run = runs["absolute"]
     text = report(run)
-    verdict = "certificate passed" if run.certificate.passed else "certificate NOT passed"
-    assert verdict in text
+    assert f"certificate {run.certificate.status}" in text
     for finding in run.certificate.findings:
         assert f"<td>{html.escape(finding.name)}</td>" in text
         assert finding.shown in text
@@ -77,7 +76,7 @@ def test_a_run_without_points_has_a_report():
     empty = run.part(slice(0, 0))
     text = report(empty)
     assert "There is no point to draw" in text
-    assert "certificate NOT passed" in text
+    assert "certificate not judged" in text
 
 
 @pytest.mark.parametrize(
@@ -116,7 +115,7 @@ def test_a_failed_run_of_a_loop_has_a_report():
     assert len(run.mechanism.joints) < len(run.mechanism.system.joints)  # one that is cut has no coordinates
     solution = replace(run.solution, success=False, message="stopped at t = 0.05: no solution was found")
     text = report(replace(run, solution=solution))
-    assert "certificate NOT passed" in text
+    assert "certificate failed" in text
     assert "no solution was found" in text
     (change,) = (one for one in run.start_changes if one.name == "A")
     assert "<h2>Start</h2>" in text

@@ -39,7 +39,9 @@ def advice(run: Any, found: Certificate, judge: Judge) -> list[str]:
     if ERROR in failed and run.success:
         lines += _accuracy(run, judge, failed[ERROR].value)
     if ERROR not in failed and FIRST_STEP in failed:
-        lines.append("a fast part is damped away by the method: if so intended, certify(run, without=[...]) leaves it out")
+        lines.append(
+            "a fast part is damped away by the method: if so intended, certify(run, without=[...]) leaves it out"
+        )
     if ERROR not in failed and voices.EVENTS in failed:
         lines.append("events lie closer than steps: give max_step=... below the time between them")
     if voices.POSITION in failed or voices.VELOCITY in failed:
@@ -87,7 +89,7 @@ def _in_time(run: Any, name: str, when: float, within: float, jumps: tuple[float
     if jumps:
         shown = ", ".join(f"{x:.6g}" for x in jumps[:4])
         return f"{name!r} jumps at t = {shown}{', ...' if len(jumps) > 4 else ''} s: give stops=[{shown}]"
-    if run.task.more["save"] == "all" and len(run.t) > 1:
+    if isinstance(run.task.more["save"], str) and len(run.t) > 2:
         k = int(np.clip(np.searchsorted(np.asarray(run.t), when), 1, len(run.t) - 1))
         steps = f"; steps there are {abs(run.t[k] - run.t[k - 1]):.2g} s"
     else:

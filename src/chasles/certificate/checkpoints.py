@@ -24,6 +24,7 @@ from chasles.simulation.task import Task
 
 SPREAD = 160  # times in equal parts of the span, one at a random place in each
 EARLY = 29  # times that crowd towards the start
+NOT_AGAIN = ("save", "events", "max_evaluations")  # options that do not change the steps
 BETWEEN = 5  # of the methods that solve equations, whose single steps are dear: every so many between the steps
 
 
@@ -147,7 +148,7 @@ def steps_of(run: Any, times: np.ndarray) -> tuple[Steps, Solution | None]:
 
 def again(task: Task, method: Any, times: np.ndarray, more: dict[str, Any]) -> tuple[Steps, Solution]:
     """The motion once more, from the start, and its points around some times."""
-    options = {name: value for name, value in task.more.items() if name not in ("save", "events")} | more
+    options = {name: value for name, value in task.more.items() if name not in NOT_AGAIN} | more
     keeper = Keeper(times, 1.0 if task.span[1] >= task.span[0] else -1.0)
     with warnings.catch_warnings(), whole_or_nothing():
         warnings.simplefilter("ignore")

@@ -13,26 +13,26 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from chasles.certificate.checkpoints import again
 from chasles.integrate.constrained_method import BLieDF
 from chasles.integrate.event import Event, Occurrence
 from chasles.integrate.fixed_step import StepError
 from chasles.integrate.method import RKMK
 from chasles.integrate.run import whole_or_nothing
 from chasles.integrate.solution import Solution
-from chasles.certificate.checkpoints import again
 from chasles.simulation.motion import solve_motion
 from chasles.simulation.task import Task
 
 METHOD = RKMK("dop853")
 PIECES = 160  # parts of the span, in each of which the companion begins anew at a random place
 PROBE = 0.04  # of the span, to see whether the whole can be afforded
-LEAST, TIMES = 400_000, 4.0  # evaluations that a companion may take: so many, or so many times those of the run
+LEAST, TIMES = 150_000, 4.0  # evaluations that a companion may take: so many, or so many times those of the run
 RATIO = math.sqrt(7.0)  # of the steps of the run to those of its own method when it is asked again
 TIGHTER = 50.0  # the same for tolerances
 MULTISTEP = 2.5  # and for a multistep method, which then meets every second step
 
 
-class NoCompanion(ArithmeticError):
+class CompanionError(ArithmeticError):
     """There is none: it was too dear, or (`broke`) it could not go on."""
 
     def __init__(self, message: str, used: int, broke: bool):
@@ -110,7 +110,7 @@ def _part(task, span, state, u, times, stops, limit, rtol, atol, events, used) -
         )
     if not solution.success:
         spent = "max_evaluations" in solution.message
-        raise NoCompanion(solution.message, used + solution.evaluations, broke=not spent)
+        raise CompanionError(solution.message, used + solution.evaluations, broke=not spent)
     return Companion(solution.y, solution.evaluations, solution.events)
 
 
@@ -126,7 +126,7 @@ def finer(task: Task, times: np.ndarray, atol: float) -> tuple[np.ndarray, float
     try:
         steps, solution = again(task, task.method, times, more)
     except StepError as error:
-        raise NoCompanion(f"with smaller steps the run {error}", 0, broke=True) from error
+        raise CompanionError(f"with smaller steps the run {error}", 0, broke=True) from error
     if not solution.success or len(steps.times) < len(times):
-        raise NoCompanion(f"with smaller steps the run {solution.message}", effort(solution), broke=True)
+        raise CompanionError(f"with smaller steps the run {solution.message}", effort(solution), broke=True)
     return steps.states(task, task.method, exact=True)[1], factor, effort(solution)

@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from chasles.integrate.constrained_method import BLieDF
-from chasles.integrate.fixed_step import StepError
-from chasles.integrate.method import RKMK, Exponentials
-from chasles.integrate.solution import Solution
 from chasles.certificate import advice, checkpoints, companion, sampled, stiff, voices
 from chasles.certificate.features import Features, features
 from chasles.certificate.movement import Movement, Scale, movement, scale_of
 from chasles.certificate.verdict import ERROR, Certificate, Finding, by_words
+from chasles.integrate.constrained_method import BLieDF
+from chasles.integrate.fixed_step import StepError
+from chasles.integrate.method import RKMK, Exponentials
+from chasles.integrate.solution import Solution
 from chasles.simulation.task import Task
 
 # what a run may be off by: the error relative to how far and how fast each joint moves, the others to a size that
@@ -63,20 +63,36 @@ def certify(
     refused = judge.refusal()
     if not refused:
         refused = judge.sampled() if run.task.controller is not None else judge.whole()
-    solution = run.solution
     seconds = time.perf_counter() - begun
-    cost = f"judged with {judge.used} evaluations in {seconds:.2g} s (run: {solution.evaluations})" if judge.used else ""
+    cost = f"judged with {judge.used} evaluations (run: {companion.effort(run.solution)})" if judge.used else ""
     found = Certificate(
-        f"certificate of {run.mechanism.system.name!r}",
+        _title(run),
         tuple(judge.findings),
-        f"{solution.message}; {solution.steps} steps, {solution.rejections} rejected",
-        solution.success and not judge.broken,
+        _ended(run),
+        run.success and not judge.broken,
         judge.horizon,
         cost=cost,
         refused=judge.broken or refused,
         seconds=seconds,
     )
     return replace(found, advice=tuple(advice.advice(run, found, judge)))
+
+
+def certificate_of(run: Any) -> Certificate:
+    """What `run.certificate` is: `certify(run)`, unless that was switched off."""
+    if run.task is None or run.task.certificate:
+        return certify(run)
+    off = "switched off (certificate=False); certify(run) judges it"
+    return Certificate(_title(run), (), _ended(run), run.success, refused=off if run.success else run.message)
+
+
+def _title(run: Any) -> str:
+    return f"certificate of {run.mechanism.system.name!r}"
+
+
+def _ended(run: Any) -> str:
+    solution = run.solution
+    return f"{solution.message}; {solution.steps} steps, {solution.rejections} rejected"
 
 
 @dataclass
@@ -122,11 +138,11 @@ class Judge:
         run, task = self.run, self.run.task
         if task is None:
             return "this run is not from `simulate`, so how to repeat it is not known"
+        if not len(run):
+            return f"no point was saved: {run.message}"
         if not run.success:
             self._saved_voices()
             return f"the run did not reach its end: {run.message}"
-        if not getattr(task, "certificate", True):
-            return "switched off (certificate=False); certify(run) judges it"
         start, end = self.ends()
         if start == end:
             return "the span is empty: nothing was computed"
@@ -142,11 +158,10 @@ class Judge:
 
     def _saved_voices(self) -> None:
         """What can be said of a run that broke off: at the points that it saved."""
-        rows = np.unique(np.linspace(0, len(self.run) - 1, checkpoints.SPREAD).astype(int)) if len(self.run) else []
-        if len(rows) and self.run.task is not None:
-            t, y = (np.array([part[k] for k in rows]) for part in (self.run.t, self.run.solution.y))
-            if np.isfinite(y).all():
-                self.say_voices(self.made(t, y), movement(self.task.dynamics, t, y, self.without))
+        rows = np.unique(np.linspace(0, len(self.run) - 1, checkpoints.SPREAD).astype(int))
+        t, y = (np.array([part[k] for k in rows]) for part in (self.run.t, self.run.solution.y))
+        if np.isfinite(y).all():
+            self.say_voices(self.made(t, y), movement(self.task.dynamics, t, y, self.without))
 
     # ------------------------------------------------------------ the motion
 
@@ -232,7 +247,7 @@ class Judge:
 
         try:
             first = ask(stops, limit, rtol, atol)
-        except companion.NoCompanion as trouble:
+        except companion.CompanionError as trouble:
             self.used += trouble.used
             return stiff.judge_stiff(self, t, y, atol, trouble)
         other = self.moved(t, np.concatenate([[task.state], first.y]))
@@ -242,8 +257,13 @@ class Judge:
             more = features(task, t, np.concatenate([[task.state], first.y]), task.u, self.rng, found)
             again = np.concatenate([companion.restarts(start, end, self.rng, 2 * companion.PIECES), more.stops])
             try:
-                decisive = ask(again, 4 * limit, max(1e-3 * rtol, FINEST), max(1e-3 * atol, np.finfo(float).tiny))
-            except companion.NoCompanion as trouble:  # then the first has the word
+                decisive = ask(
+                    again,
+                    max(limit, 4 * first.evaluations),
+                    max(1e-3 * rtol, FINEST),
+                    max(1e-3 * atol, np.finfo(float).tiny),
+                )
+            except companion.CompanionError as trouble:  # then the first has the word
                 self.used += trouble.used
             else:
                 finest = self.moved(t, np.concatenate([[task.state], decisive.y]))
@@ -256,14 +276,16 @@ class Judge:
 
     def largest(self) -> float:
         """The largest error in the part that is judged."""
-        assert self.errors is not None and self.motion is not None
+        assert self.errors is not None
+        assert self.motion is not None
         return float(self.errors[:, self.rows(self.motion.t)].max(initial=0.0))
 
     # ------------------------------------------------------------ lines
 
     def say_error(self, t: np.ndarray, how: str, missing: str = "") -> None:
         """The line of the error, and the horizon."""
-        assert self.errors is not None and self.motion is not None
+        assert self.errors is not None
+        assert self.motion is not None
         inside = self.rows(t)
         worst = np.where(inside, self.errors.max(axis=2, initial=0.0), 0.0)
         over = np.flatnonzero(worst.max(axis=0, initial=0.0) > self.tolerance)
@@ -275,7 +297,8 @@ class Judge:
         which = "whole run" if self.part is None else f"t = {self.part[0]:g} to {self.part[1]:g} s"
         scope = "all joints" if not self.without else f"without {', '.join(map(repr, self.without))}"
         self.findings.insert(
-            0, Finding(ERROR, value, self.tolerance, missing or f"{scope}, {which}; {how}{place}", missing=bool(missing))
+            0,
+            Finding(ERROR, value, self.tolerance, missing or f"{scope}, {which}; {how}{place}", missing=bool(missing)),
         )
 
     def say_voices(self, run: Any, motion: Movement) -> None:

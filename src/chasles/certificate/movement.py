@@ -15,7 +15,6 @@ import numpy as np
 from chasles.lie import pose as pose_group
 from chasles.model.placement import ORIGIN
 from chasles.model.system import System
-from chasles.simulation.bodies import BodyDynamics
 
 EPS = np.finfo(float).eps
 ROUNDING = 1e6 * EPS  # of a position or of an angle: what is below is not a motion

@@ -4,6 +4,7 @@ input from the run's own state, and the errors of all periods are added."""
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -37,7 +38,7 @@ def judge_sampled(judge: Judge) -> str:
     function = judge.ask and same_answers(judge, edges, states, inputs)
     try:
         other = _periods(judge, edges, states, inputs, function)
-    except companion.NoCompanion as trouble:
+    except companion.CompanionError as trouble:
         judge.used += trouble.used
         return f"no companion could be computed: {trouble}"
     motion = judge.moved(edges, other)
@@ -87,7 +88,7 @@ def _periods(judge: Judge, edges: np.ndarray, states: np.ndarray, inputs: np.nda
     judge.features = features(task, edges, states, None, rng)
     marks = np.sort(judge.features.stops)
     limit, out = companion.affordable(judge.run.solution), [states[0]]
-    for k, (a, b) in enumerate(zip(edges[:-1], edges[1:], strict=True)):
+    for k, (a, b) in enumerate(itertools.pairwise(edges)):
         begin = out[-1] if closed else states[k]
         u = answer(judge, a, begin) if closed else inputs[k]
         inside = marks[np.searchsorted(marks, a, "right") : np.searchsorted(marks, b)]

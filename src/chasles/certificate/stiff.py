@@ -19,13 +19,14 @@ LOOSER = 10.0  # a step's error may be so many times the tolerance: it is damped
 IN_A_STEP = np.array([1e-4, 1e-3, 1e-2, 0.1, 0.3])
 
 
-def judge_stiff(judge: Judge, t: np.ndarray, y: np.ndarray, atol: float, trouble: companion.NoCompanion) -> str:
+def judge_stiff(judge: Judge, t: np.ndarray, y: np.ndarray, atol: float, trouble: companion.CompanionError) -> str:
     """Compare with the same method. Returns what is missing for a verdict."""
     task = judge.task
-    assert judge.motion is not None and judge.features is not None
+    assert judge.motion is not None
+    assert judge.features is not None
     try:
         other, factor, used = companion.finer(task, t[1:], atol)
-    except companion.NoCompanion as error:
+    except companion.CompanionError as error:
         judge.used += error.used
         judge.broken = str(error)
         return ""
@@ -59,7 +60,7 @@ def first_step(judge: Judge, atol: float) -> list[Finding]:
         other = companion.companion(
             task, (start, after), task.state, task.u, np.array([after]), stops, limit, 1e-7, atol, probe=False
         )
-    except companion.NoCompanion as trouble:
+    except companion.CompanionError as trouble:
         judge.used += trouble.used
         return []
     judge.used += other.evaluations

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from chasles.certificate.movement import EPS, LOADS, ROUNDING, Movement
+from chasles.certificate.verdict import Finding
 from chasles.force.build import is_passive
 from chasles.lie import pose as pose_group
 from chasles.model.body import GROUND
@@ -17,8 +19,6 @@ from chasles.model.law import Law
 from chasles.relative.loop.closed import ClosedMechanism
 from chasles.relative.mechanism import Mechanism
 from chasles.simulation.body_run import BodyRun
-from chasles.certificate.movement import EPS, LOADS, ROUNDING, Movement
-from chasles.certificate.verdict import Finding
 from chasles.simulation.closed.run import ClosedRun
 from chasles.simulation.run import Run
 
@@ -98,7 +98,9 @@ def violations(run: BodyRun | ClosedRun, motion: Movement, limits: Mapping[str, 
     found = []
     for what, worst, scale in ((POSITION, position, size), (VELOCITY, speed, fast)):
         largest = float(worst.max())
-        note = f"largest at {names[int(np.argmax(worst))]!r}, of {scale:.3g} {'m' if what is POSITION else 'm/s or rad/s'}"
+        note = (
+            f"largest at {names[int(np.argmax(worst))]!r}, of {scale:.3g} {'m' if what is POSITION else 'm/s or rad/s'}"
+        )
         found.append(Finding(what, largest / scale if scale > 0 else largest, limits[what], note))
     return found
 

@@ -115,7 +115,7 @@ class SolvedRun(ABC):
     @cached_property
     def certificate(self):
         """How good the run is: see `chasles.certify`. It is found out when it is asked for, and kept."""
-        return importlib.import_module("chasles.certificate.judge").certify(self)  # a layer above this one
+        return importlib.import_module("chasles.certificate.judge").certificate_of(self)  # a layer above
 
     @cached_property
     def energy(self) -> Energies:

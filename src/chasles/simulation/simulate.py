@@ -82,6 +82,7 @@ def simulate(  # type: ignore[misc]  # the overloads sum up what has no part in 
     trivialization: str = "left",
     progress: bool | None = None,
     file: str | Path | None = None,
+    certificate: bool = True,
 ) -> Run | BodyRun:
     """Simulate a system over a span [s] from coordinates q and velocities v (default: neutral, at rest).
 
@@ -109,6 +110,9 @@ def simulate(  # type: ignore[misc]  # the overloads sum up what has no part in 
 
     With `file` the run is written to a result file while it goes on, and comes back as that file opened (`open`);
     ended early, by Ctrl-C or however, `resume` continues it to the same bits.
+
+    `run.certificate` judges the run when it is asked for, and at the end of a run with a `file`; certificate=False
+    switches this off, and the verdict is "not judged".
     """
     start, end = check_span(span)
     if isinstance(method, str | Mapping):
@@ -140,5 +144,5 @@ def simulate(  # type: ignore[misc]  # the overloads sum up what has no part in 
         raise ValueError("simulate: give either control=... (constant) or controller=... (sampled)")
     elif period is None or not period > 0:
         raise ValueError(f"simulate: period is {period!r}; expected the controller's sampling period [s], positive")
-    task = Task(dynamics, make, method, (start, end), state, more, u, controller, period)
+    task = Task(dynamics, make, method, (start, end), state, more, u, controller, period, certificate)
     return task.carry_out(progress, None if file is None else task.recorder(file))

@@ -49,6 +49,7 @@ class Task:
     u: np.ndarray | None = None
     controller: Controller | None = None
     period: float | None = None
+    certificate: bool = True  # whether the run is to be judged
 
     @property
     def options(self) -> dict[str, Any]:

@@ -122,7 +122,8 @@ def _certificate(run: Any) -> list[Panel]:
     found = run.certificate
     judged = [finding for finding in found.findings if finding.judged and not finding.count]
     shown = np.array([finding.value / finding.tolerance for finding in judged])
-    return [Panel(f"certificate: {found.status}", "value / tolerance", tuple(f.name for f in judged), lambda part: shown, BARS)]
+    names = tuple(finding.name for finding in judged)
+    return [Panel(f"certificate: {found.status}", "value / tolerance", names, lambda part: shown, BARS)]
 
 
 def _controls(run: Any) -> list[Panel]:

@@ -36,6 +36,7 @@ def test_a_welded_ball_turns_with_its_shaft(name):
         off = np.unwrap(np.arctan2(y, x)) - SPIN * found.t
         grown = (SPIN * STEP) ** 2 * SPIN * np.maximum(found.t, STEP)
         assert np.all(np.abs(off) < grown)
-        assert np.abs(np.hypot(x, y) - 0.5).max() < 1e-13 and np.abs(z).max() < 1e-13
+        assert np.abs(np.hypot(x, y) - 0.5).max() < 1e-13
+        assert np.abs(z).max() < 1e-13
         ends.append(off[-1])
     assert np.ptp(ends) < 1e-11

@@ -93,6 +93,7 @@ def describe(task: Task) -> tuple[dict[str, Any], str]:
         },
         "control": None if task.u is None else task.u.tolist(),
         "period": task.period,
+        "certificate": task.certificate,
         "controller": None if task.controller is None else fingerprint(task.controller),
         "laws": [fingerprint(law) for law in laws_of(system).values()],
         "events": [
@@ -159,6 +160,7 @@ def task_of(
         return Task(
             *(dynamics, make, method_from(header["method"]), (first, last), start, more, u, controller),
             period=header["period"],
+            certificate=header.get("certificate", True),
         )
     except (KeyError, TypeError, ValueError) as error:
         raise ResultFileError(file, f"its model or options cannot be read: {error}") from error

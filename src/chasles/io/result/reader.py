@@ -12,13 +12,13 @@ from typing import Any
 import h5py
 import numpy as np
 
+from chasles.certificate.verdict import Certificate, Finding
 from chasles.integrate.event import Event, Occurrence
 from chasles.integrate.solution import Solution
 from chasles.io.result.checkpoint import Checkpoint, newest
 from chasles.io.result.header import task_of
 from chasles.io.result.layout import FORMAT, VERSION, ResultFileError, Sizes
 from chasles.simulation.body_run import BodyRun
-from chasles.certificate.verdict import Certificate, Finding
 from chasles.simulation.run import Run
 from chasles.simulation.task import Task
 

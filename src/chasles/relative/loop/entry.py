@@ -17,7 +17,7 @@ from chasles.relative.force import act_address
 from chasles.relative.forward import LIMB
 from chasles.relative.kinematics import STATE, move_links
 from chasles.relative.loop import steps
-from chasles.relative.loop.rows import push, speed_of, times_accelerations, value_of
+from chasles.relative.loop.rows import push, speed_of, target_of, times_accelerations, value_of
 from chasles.relative.loop.steps import retract, row_of_jacobian
 from chasles.relative.loop.tables import GROUP, HEAD, ROW, part, rooms, work_size
 from chasles.relative.loop.triangle import solve
@@ -82,7 +82,7 @@ def derivative(t, p_at, p_size, y_at, work_at, out_at):
     nq, nv, work = whole[HEAD.n_q], whole[HEAD.n_v], carray(work_at, (work_size(whole),))
     y, out = carray(y_at, (nq + nv,)), carray(out_at, (2 * nv + 1,))
     q, v = y[:nq], y[nq:]
-    _, states, _, _, _, _, _, _, _, wrenches, _, tau, _, scratch, report = rooms(whole, work)
+    _, states, motion, rows, _, _, _, x, _, wrenches, _, tau, _, scratch, report = rooms(whole, work)
     control, table = part(p, whole, HEAD.control), part(whole, whole, HEAD.table)
     power = 0.0
     for k in range(nv):
@@ -103,6 +103,10 @@ def derivative(t, p_at, p_size, y_at, work_at, out_at):
     before = flush_denormals()
     invoke(whole[HEAD.accelerations], p, p_size, t, q, v, tau, wrenches, work, out[nv : 2 * nv])
     restore_denormals(before)
+    tiles, groups = part(whole, whole, HEAD.tiles), part(whole, whole, HEAD.groups)
+    equations, constants = part(whole, whole, HEAD.rows), part(p, whole, HEAD.constants)
+    for r in range(whole[HEAD.n_rows]):  # constraints that move do work: -λ·(J V), with what they ask of J V
+        power -= x[r] * target_of(tiles, groups, equations, constants, rows, r, motion)
     out[2 * nv] = power
 
 

@@ -103,13 +103,20 @@ def times_velocities(tiles, groups, equations, rows, r, motion):
 
 @kernel
 def speed_of(tiles, groups, equations, constants, rows, r, motion):
-    """J V of row r minus what it must be: zero, but for constraints that depend on time."""
-    group, k = equations[r * ROW.size + ROW.group], equations[r * ROW.size + ROW.place]
-    t, target = last_tile(groups, group), 0.0
-    if tiles[t * TILE.size + TILE.kinds] >= TURN:
-        call_special(TARGET, tiles, constants, t, motion, rows)
-        target = rows[rows.shape[0] - 1 - ROOM.size + k]
+    """J V of row r minus what it must be."""
+    target = target_of(tiles, groups, equations, constants, rows, r, motion)
     return times_velocities(tiles, groups, equations, rows, r, motion) - target
+
+
+@kernel
+def target_of(tiles, groups, equations, constants, rows, r, motion):
+    """What J V of row r must be: zero, but for constraints that depend on time."""
+    group, k = equations[r * ROW.size + ROW.group], equations[r * ROW.size + ROW.place]
+    t = last_tile(groups, group)
+    if tiles[t * TILE.size + TILE.kinds] < TURN:
+        return 0.0
+    call_special(TARGET, tiles, constants, t, motion, rows)
+    return rows[rows.shape[0] - 1 - ROOM.size + k]
 
 
 @kernel
