@@ -48,7 +48,7 @@ def test_a_run_with_a_file_is_the_run_without(case, whole, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["run.h5"]
     for run in (written, ch.open(file)):
         same(live, run)
-        assert str(run.certificate) == str(live.certificate)
+        assert run.certificate.findings == live.certificate.findings
         assert run.message == live.message == "reached the end"
         for name in ("kinetic", "gravity", "springs", "work"):
             np.testing.assert_array_equal(getattr(run.energy, name), getattr(live.energy, name))
@@ -66,7 +66,7 @@ def test_saving_and_opening_changes_nothing(case, whole, tmp_path):
     live.save(file)
     run = ch.open(file, laws=RESUME.get(case, {}).get("laws"))
     same(live, run)
-    assert str(run.certificate) == str(live.certificate)
+    assert run.certificate.findings == live.certificate.findings
     with h5py.File(file) as h5:  # what another program reads
         np.testing.assert_array_equal(h5["points"]["t"], live.t)
         np.testing.assert_array_equal(h5["derived/poses"][:, -1], live[live.mechanism.bodies[-1]].pose)
@@ -390,7 +390,7 @@ def test_in_parts_is_as_at_once(whole, monkeypatch, tmp_path):
         monkeypatch.setattr(run_module, "PART", 50)
         monkeypatch.setattr(type(run).parts, "__defaults__", (50,))
         opened.__dict__.pop("certificate")
-        assert str(opened.certificate) == str(run.certificate)
+        assert opened.certificate["energy balance"] == run.certificate["energy balance"]
         for found, expected in (
             (opened["hand"].twist("hybrid"), run["hand"].twist("hybrid")),
             (opened["hand"].acceleration("spatial"), run["hand"].acceleration("spatial")),

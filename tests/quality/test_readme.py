@@ -10,6 +10,7 @@ PAGES = [
     "README.md",
     "docs/index.md",
     "docs/absolute.md",
+    "docs/certificate.md",
     "docs/derivatives.md",
     "docs/higher_order.md",
     "docs/implicit.md",

@@ -19,11 +19,16 @@ NOT_A_FUNCTION = "the same steps give other numbers: a law is not a function of 
 GROWTH = 1e3  # of the error from a quarter of the run to its end, if it forgets its start
 
 
-def python_laws(system: Any) -> list[str]:
-    """Names of what has a law in Python."""
+def python_laws(system: Any) -> list[PythonLaw]:
+    """Laws in Python."""
     items = (*system.forces, *system.constraints)
-    laws = [(item, item.law if isinstance(item, CustomConstraint) else getattr(item, "value", None)) for item in items]
-    return [item.name for item, law in laws if isinstance(law, PythonLaw)]
+    laws = (item.law if isinstance(item, CustomConstraint) else getattr(item, "value", None) for item in items)
+    return [law for law in laws if isinstance(law, PythonLaw)]
+
+
+def lost_laws(system: Any) -> list[str]:
+    """Names of laws that are not in the file that the run was read from."""
+    return [law.__name__ for law in python_laws(system) if hasattr(law.function, "not_in_file")]
 
 
 def advice(run: Any, found: Certificate, judge: Judge) -> list[str]:

@@ -134,7 +134,8 @@ def steps_of(run: Any, times: np.ndarray) -> tuple[Steps, Solution | None]:
     task, solution = run.task, run.solution
     whole = isinstance(task.more["save"], str) and task.more["save"] == "all" and len(solution.t) > 1
     if not whole or (isinstance(task.method, RKMK | Exponentials) and solution.slopes is None):
-        return again(task, task.method, times, {"events": task.more["events"]})
+        events = [event for event in task.more["events"] if not hasattr(event.function, "not_in_file")]
+        return again(task, task.method, times, {"events": events})
     sign = 1.0 if task.span[1] >= task.span[0] else -1.0
     at = [bisect.bisect_left(solution.t, sign * x, key=lambda t: sign * t) for x in times]
     rows = np.clip(at, 1, len(solution.t) - 1)

@@ -63,6 +63,7 @@ def certify(
     refused = judge.refusal()
     if not refused:
         refused = judge.sampled() if run.task.controller is not None else judge.whole()
+        judge.say_the_rest()
     seconds = time.perf_counter() - begun
     cost = f"judged with {judge.used} evaluations (run: {companion.effort(run.solution)})" if judge.used else ""
     found = Certificate(
@@ -148,8 +149,10 @@ class Judge:
             return "the span is empty: nothing was computed"
         if not run.mechanism.bodies:
             return "there are no bodies"
+        if lost := advice.lost_laws(run.mechanism.system):
+            return f"the law {lost[0]!r} is not in the file: open(..., laws={{{lost[0]!r}: function}})"
         if not self.ask and (asked := advice.python_laws(run.mechanism.system)):
-            return f"ask=False, and the law {asked[0]!r} is a Python function, which a second motion would have to call"
+            return f"ask=False, and a second motion would have to call the law {asked[0].__name__!r}, a Python function"
         unknown = set(self.without) - {joint.name for joint in run.mechanism.system.joints}
         unknown -= {body.name for body in run.mechanism.system.bodies}
         if unknown:
@@ -235,7 +238,7 @@ class Judge:
         rtol = min(1e-8, max(NEAR * tolerance, FINEST))
         self.features = found = features(task, t, y, task.u, self.rng)
         stops = np.concatenate([companion.restarts(start, end, self.rng), found.stops])
-        limit, events = companion.affordable(self.run.solution), task.more["events"]
+        limit, events = companion.affordable(self.run.solution), voices.known_events(task)
 
         def ask(stops: np.ndarray, limit: int, rtol: float, atol: float) -> companion.Companion:
             ordered = checkpoints.in_order(stops, start, end)
@@ -303,6 +306,20 @@ class Judge:
 
     def say_voices(self, run: Any, motion: Movement) -> None:
         self.findings += voices.all_of(run, motion, self.limits)
+
+    def say_the_rest(self) -> None:
+        """What was looked for in the forces, and what is not judged."""
+        found = self.features
+        if found is not None and found.in_time:
+            names = ", ".join(map(repr, found.in_time[:3])) + (", ..." if len(found.in_time) > 3 else "")
+            note = (
+                f"{names} in time, called at {found.called} random times: shorter than {1 / found.called:.0e} of the "
+            )
+            note += "span is not found"
+            self.findings.append(Finding("forces", math.nan, None, note))
+        if self.errors is not None:
+            note = "not judged: they follow from the states by the equations of motion"
+            self.findings.append(Finding("accelerations, reactions", math.nan, None, note))
 
     def sampled(self) -> str:
         return sampled.judge_sampled(self)

@@ -35,7 +35,8 @@ def judge_sampled(judge: Judge) -> str:
         return ""
     inputs = np.asarray(run.controls[found[1:]])  # held in the period that ends there
     judge.motion = judge.moved(edges, states)
-    function = judge.ask and same_answers(judge, edges, states, inputs)
+    known = judge.ask and not hasattr(task.controller, "not_in_file")
+    function = known and same_answers(judge, edges, states, inputs)
     try:
         other = _periods(judge, edges, states, inputs, function)
     except companion.CompanionError as trouble:
@@ -46,7 +47,7 @@ def judge_sampled(judge: Judge) -> str:
     how, missing = "by a companion run that asked the controller again, at the times of the controller", ""
     if not function:
         judge.errors = np.cumsum(judge.errors, axis=1)
-        what = "the controller has a memory, or chance" if judge.ask else "the controller was not asked again"
+        what = "the controller has a memory, or chance" if known else "the controller was not asked again"
         how = f"sum over all periods under the recorded inputs: {what}"
         if KNOWN * judge.tolerance < judge.largest() <= judge.tolerance:
             missing = f"errors of the periods add up to {judge.largest():.1e}, and {what}: how the loop amplifies them "

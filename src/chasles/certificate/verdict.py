@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any
 
 from chasles.model import shown
 
@@ -110,6 +111,18 @@ class Certificate:
     def words(self) -> str:
         """The verdict in a line: for tables, reports, pages."""
         return f"{self.status if self.status != FAILED else 'FAILED'}{self.source}: {self.reason}"
+
+    def as_table(self) -> dict[str, Any]:
+        """As plain numbers and words, for files."""
+        return asdict(self)
+
+    @classmethod
+    def of_table(cls, found: Mapping[str, Any], origin: str) -> Certificate:
+        """The certificate that `as_table` was made of; `origin` says where from."""
+        known = {item.name for item in fields(cls)}
+        values = {name: value for name, value in found.items() if name in known}
+        findings = tuple(Finding(**finding) for finding in found["findings"])
+        return cls(**values | {"findings": findings, "advice": tuple(found.get("advice", ())), "origin": origin})
 
     @property
     def source(self) -> str:

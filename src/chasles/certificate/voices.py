@@ -171,11 +171,19 @@ def events(run: Any, occurrences: Iterable[Any], start: float, end: float) -> li
     be on either side of it."""
     if not run.task.more["events"]:
         return []
+    if not known_events(run.task):
+        return [Finding(EVENTS, float("nan"), None, "not judged: their functions are not in the file")]
     mine, other = (_counted(found, start, end) for found in (run.solution.events, occurrences))
     off = {name: (mine[name], other[name]) for name in sorted({*mine, *other}) if mine[name] != other[name]}
     told = [f"{name!r} {a}, by the companion {b}" for name, (a, b) in off.items()]
     note = "; ".join(told[:3]) or f"as many as the companion finds ({mine.total()}); their times are as good as states"
     return [Finding(EVENTS, float(sum(abs(a - b) for a, b in off.values())), 0.0, note, count=True)]
+
+
+def known_events(task: Any) -> list[Any]:
+    """The events whose functions there are: a file has only their names."""
+    watched = list(task.more["events"])
+    return [] if any(hasattr(event.function, "not_in_file") for event in watched) else watched
 
 
 def _counted(occurrences: Iterable[Any], start: float, end: float) -> Counter[str]:

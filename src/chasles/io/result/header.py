@@ -245,4 +245,5 @@ def _missing(file: Path, what: str, name: str, how: str) -> Callable:
         raise ResultFileError(file, f"the {what} {name!r} is not in the file; to compute with it, {how}")
 
     missing.__name__ = name
+    missing.not_in_file = True  # type: ignore[attr-defined]  # for those who can do without
     return missing

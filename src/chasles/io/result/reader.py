@@ -12,7 +12,7 @@ from typing import Any
 import h5py
 import numpy as np
 
-from chasles.certificate.verdict import Certificate, Finding
+from chasles.certificate.verdict import Certificate
 from chasles.integrate.event import Event, Occurrence
 from chasles.integrate.solution import Solution
 from chasles.io.result.checkpoint import Checkpoint, newest
@@ -103,13 +103,8 @@ def _run_of(stored: Stored, task: Task) -> Run | BodyRun:
     known = stored.energy if outcome.get("energy") else None
     run = task.make(task.dynamics, solution, task.options, controls=controls, stored=known, task=task)
     if found := outcome.get("certificate"):
-        run.__dict__["certificate"] = _certificate(found)  # where the property would keep it
+        run.__dict__["certificate"] = Certificate.of_table(found, "as stored")  # where the property would keep it
     return run
-
-
-def _certificate(found: Mapping[str, Any]) -> Certificate:
-    findings = tuple(Finding(**finding) for finding in found["findings"])
-    return Certificate(found["title"], findings, found["ended"], found["success"])
 
 
 # ---------------------------------------------------------------- reading and checking

@@ -158,11 +158,8 @@ class ResultWriter:
                     line.show(rows)
             if not solution.success and solution.checkpoint:
                 outcome["message"] += f'; resume("{self.file.name}") continues it'
-            found = run.certificate
-            findings = [asdict(finding) for finding in found.findings]
             outcome["hull"] = _seen("hull_of", run) or []
-            stored = {"title": found.title, "ended": found.ended, "success": found.success, "findings": findings}
-            self._end({**outcome, "energy": True, "certificate": stored})
+            self._end({**outcome, "energy": True, "certificate": run.certificate.as_table()})
         os.fsync(self.descriptor)
         os.close(self.descriptor)
         return run_of(read(self.file), self.task)
