@@ -87,12 +87,23 @@ class Steps:
         return times[keep], y[keep]
 
     def repeated(self, task: Task, method: Any) -> bool:
-        """Whether explicit steps taken again give the same bits; they do not, if a law has a memory."""
+        """Whether explicit steps taken again give the same bits; they do not, if a law has a memory. Steps from and to
+        stops are left out: they begin just after, and end just before."""
         size = task.state.size
-        t, y, end = self.before[:, 0], self.before[:, 1 : 1 + size], self.after[:, 0]
-        slopes = self.before[:, 1 + size : 1 + size + task.dynamics.space.dimension]
-        found = points_between(task.dynamics.problem(task.u), method, t, y, slopes, end)
-        return bool((found == self.after[:, 1 : 1 + size]).all())
+        stops = np.concatenate(
+            [np.ravel(task.more[name]) for name in ("stops", "breaks") if _given(task, name)] or [[]]
+        )
+        near = 4 * np.spacing(np.abs(task.span).max())
+        apart = [np.abs(part[:, :1] - stops).min(axis=1, initial=np.inf) > near for part in (self.before, self.after)]
+        before, after = (part[apart[0] & apart[1]] for part in (self.before, self.after))
+        slopes = before[:, 1 + size : 1 + size + task.dynamics.space.dimension]
+        problem, y = task.dynamics.problem(task.u), before[:, 1 : 1 + size]
+        found = points_between(problem, method, before[:, 0], y, slopes, after[:, 0])
+        return bool((found == after[:, 1 : 1 + size]).all())
+
+
+def _given(task: Task, name: str) -> bool:
+    return task.more.get(name) is not None
 
 
 def one_step(task: Task, method: Any, start: float, end: float, state: np.ndarray) -> np.ndarray:

@@ -65,7 +65,7 @@ def certify(
         refused = judge.sampled() if run.task.controller is not None else judge.whole()
         judge.say_the_rest()
     seconds = time.perf_counter() - begun
-    cost = f"judged with {judge.used} evaluations (run: {companion.effort(run.solution)})" if judge.used else ""
+    cost = f"judged with {judge.used} evaluations (run: {run.solution.evaluations})" if judge.used else ""
     found = Certificate(
         _title(run),
         tuple(judge.findings),
