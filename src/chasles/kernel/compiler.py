@@ -42,7 +42,8 @@ from numba.core.untyped_passes import (
 FROM_BYTECODE = (TranslateByteCode, FixupArgs)
 PASSES = (
     *(IRProcessing, RewriteSemanticConstants, DeadBranchPrune, GenericRewrites, ReconstructSSA),
-    *(NopythonTypeInference, PreLowerStripPhis, IRLegalization, NativeLowering, NoPythonBackend),
+    *(NopythonTypeInference, InlineOverloads),  # NumPy's functions of lanes and dual numbers are inlined overloads
+    *(PreLowerStripPhis, IRLegalization, NativeLowering, NoPythonBackend),
 )
 
 
@@ -116,8 +117,6 @@ class _FewerPasses(_WithLibrary):
         manager = PassManager("package")
         for one in (*(FROM_BYTECODE if self.state.func_ir is None else ()), *PASSES):
             manager.add_pass(one, "")
-            if one is NopythonTypeInference and any("Dual" in str(kind) for kind in self.state.args):
-                manager.add_pass(InlineOverloads, "")  # functions of NumPy on dual numbers are made so
         manager.finalize()
         self.state.type_annotation = None  # made by a pass that is left out, read by nobody
         return [manager]
