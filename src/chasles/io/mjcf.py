@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from chasles.io.markup import Element
+from chasles.io.mjcf_attributes import report_attributes
 from chasles.io.mjcf_constraints import actuators, equalities
 from chasles.io.mjcf_guard import check_mjcf
 from chasles.io.mjcf_shapes import frames, shapes_of
@@ -39,6 +40,7 @@ def read_mjcf(first: Element, file: Path, report: Report, root: Path | None) -> 
     """The system of a file; `report` is filled."""
     tops = check_mjcf(first, file, file.resolve().parent if root is None else root)
     view = View(_compiled(file, report), report, str(file))
+    report_attributes(tops, file.parent, report)
     try:
         return _system(view, tops)
     except ModelFileError:
@@ -99,7 +101,7 @@ def _body(view: View, i: int) -> Body:
     turn = quaternion_to_matrix(model.body_iquat[i].astype(float))
     inertia = turn @ np.diag(model.body_inertia[i]) @ turn.T
     view.report.took("bodies", name)
-    if model.body_gravcomp[i]:
+    if model.body_gravcomp[i] and view.passive and not view.disabled("GRAVITY"):
         view.report.ignored("gravity compensation", name, moves=True)
     if model.body_mocapid[i] >= 0:
         view.report.approximated("mocap bodies", name, "fixed where they start")
@@ -181,10 +183,10 @@ def _own(view: View, j: int, name: str, kind: int) -> dict[str, Any]:
             report.ignored(what[4:], name, "springs and dampers are linear here", moves=True)
     if view.part("jnt_plasticadr", j, -1) >= 0:
         report.ignored("springyield", name, "springs do not yield here", moves=True)
-    if (friction := float(model.dof_frictionloss[iv])) and not view.disabled("FRICTIONLOSS"):
+    if (friction := float(model.dof_frictionloss[iv])) and not view.disabled("FRICTIONLOSS", "CONSTRAINT"):
         own["friction"] = friction
         report.approximated("frictionloss", name, "smooth near rest: tanh(speed / friction_speed)")
-    if model.jnt_limited[j] and not view.disabled("LIMIT"):
+    if model.jnt_limited[j] and not view.disabled("LIMIT", "CONSTRAINT"):
         if kind in (SLIDE, HINGE):
             own |= {"lower": float(model.jnt_range[j, 0]), "upper": float(model.jnt_range[j, 1])}
             report.approximated("limits", name, NO_STOPS)

@@ -94,29 +94,42 @@ def actuators(view: View) -> list[Actuator]:
     for a in range(len(model.actuator_trntype)):
         name = view.name_of(view.mujoco.mjtObj.mjOBJ_ACTUATOR, a) or f"actuator {a}"
         if why := _not_simple(view, a):
-            view.report.ignored("actuators", name, why, moves=True)
+            view.report.ignored("actuators", name, why, moves=not _disabled(view, a) or _passive(view, a))
             continue
         gear = model.actuator_gear[a]
         coordinate = int(np.flatnonzero(gear)[0]) if model.jnt_type[model.actuator_trnid[a, 0]] == BALL else 0
         gain = float(model.actuator_gainprm[a, 0])
         low, high = -math.inf, math.inf
-        if model.actuator_ctrllimited[a]:
+        if model.actuator_ctrllimited[a] and not view.disabled("CLAMPCTRL"):
             low, high = model.actuator_ctrlrange[a].tolist()
         if model.actuator_forcelimited[a]:
             forces = sorted(force / gain for force in model.actuator_forcerange[a].tolist())
             low, high = max(low, forces[0]), min(high, forces[1])
+        if why := _disabled(view, a):
+            low = high = 0.0
         joint = view.joints[model.actuator_trnid[a, 0]]
         force = float(gear[coordinate]) * gain  # of an input of one
         made.append(Actuator(view.unique("actuator", name), joint, coordinate, force, low, high))
-        view.report.took("actuators", name)
+        view.report.took("actuators", name, why)
     return made
+
+
+def _disabled(view: View, a: int) -> str:
+    """Why an actuator has no force; empty if it has one. It stays, so that inputs keep their places."""
+    off, group = int(getattr(view.model.opt, "disableactuator", 0)), int(view.model.actuator_group[a])
+    if group >= 0 and off >> group & 1:
+        return f"without force: actuatorgroupdisable has group {group}"
+    return "without force: actuation is disabled" if view.disabled("ACTUATION") else ""
+
+
+def _passive(view: View, a: int) -> bool:
+    """Whether an actuator has a damping or an armature, which act without its force."""
+    return bool(np.any(view.part("actuator_damping", a)) or np.any(view.part("actuator_armature", a)))
 
 
 def _not_simple(view: View, a: int) -> str:
     """Why an actuator is not one here; empty if it is."""
     model, mj = view.model, view.mujoco
-    if view.disabled("ACTUATION"):
-        return "actuation is disabled"
     if model.actuator_trntype[a] not in (int(mj.mjtTrn.mjTRN_JOINT), int(mj.mjtTrn.mjTRN_JOINTINPARENT)):
         return "they act on something else than a joint"
     joint = model.actuator_trnid[a, 0]
@@ -133,7 +146,7 @@ def _not_simple(view: View, a: int) -> str:
         return "servos: give a controller that computes their force"
     if view.part("actuator_ctrlnum", a, 1) != 1 or np.any(view.part("actuator_delay", a)):
         return "they have several inputs, or a delay"
-    if np.any(view.part("actuator_damping", a)) or np.any(view.part("actuator_armature", a)):
+    if _passive(view, a):
         return "they have a damping or an armature of their own"
     if model.actuator_gainprm[a, 0] == 0.0 or gear[0 if kind != BALL else int(np.flatnonzero(gear)[0])] == 0.0:
         return "their gain is zero"

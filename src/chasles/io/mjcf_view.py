@@ -80,6 +80,11 @@ class View:
         found = [getattr(flags, f"mjDSBL_{bit}", None) for bit in bits]
         return any(bit is not None and self.model.opt.disableflags & int(bit) for bit in found)
 
+    @property
+    def passive(self) -> bool:
+        """Whether there are passive forces at all: without springs and dampers there is no fluid either."""
+        return not (self.disabled("PASSIVE") or (self.disabled("SPRING") and self.disabled("DAMPER")))
+
     def report_rest(self) -> None:
         """Lines for what nothing reads."""
         model, report = self.model, self.report
@@ -88,10 +93,12 @@ class View:
                 report.ignored(what, "", why, moves)
         geoms = self.mujoco.mjtObj.mjOBJ_GEOM
         if not self.disabled("CONTACT", "CONSTRAINT"):
+            for _ in range(model.npair):
+                report.ignored("contact", "", "NONE IS SIMULATED: pairs of geoms", moves=True)
             for g in range(model.ngeom):
                 if model.geom_contype[g] or model.geom_conaffinity[g]:
                     why = "NONE IS SIMULATED: bodies pass through each other"
                     report.ignored("contact", self.name_of(geoms, g), why, moves=True)
-        if model.opt.density or model.opt.viscosity:
+        if (model.opt.density or model.opt.viscosity) and self.passive:
             report.ignored("fluid forces", "", "density, viscosity and wind of the medium", moves=True)
         report.ignored("solver settings", "", "time step, integrator and solver are options of simulate")

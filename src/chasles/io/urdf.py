@@ -25,12 +25,28 @@ from chasles.model.system import System
 X_AXIS = (1.0, 0.0, 0.0)
 TYPES = ("revolute", "continuous", "prismatic", "fixed", "floating", "planar")
 BASES = ("fixed", "floating")
+_DRAWN = {"origin", "geometry", "material"}
 # what is read: of each element its attributes and the elements in it; everything else goes to the report
 KNOWN: Mapping[str, tuple[set[str], set[str]]] = {
     "robot": ({"name", "version"}, {"link", "joint", "material"}),
     "link": ({"name"}, {"inertial", "visual", "collision"}),
     "inertial": (set(), {"origin", "mass", "inertia"}),
+    "origin": ({"xyz", "rpy", "quat_xyzw"}, set()),
+    "mass": ({"value"}, set()),
+    "inertia": ({"ixx", "ixy", "ixz", "iyy", "iyz", "izz"}, set()),
+    "visual": ({"name"}, _DRAWN),
+    "collision": ({"name"}, _DRAWN),
+    "geometry": (set(), {"box", "sphere", "cylinder", "capsule", "mesh"}),
+    "box": ({"size"}, set()),
+    "sphere": ({"radius"}, set()),
+    "cylinder": ({"radius", "length"}, set()),
+    "capsule": ({"radius", "length"}, set()),
+    "mesh": ({"filename", "scale"}, set()),
+    "material": ({"name"}, {"color", "texture"}),
+    "color": ({"rgba"}, set()),
+    "texture": ({"filename"}, set()),
     "joint": ({"name", "type"}, {"origin", "parent", "child", "axis", "limit", "dynamics", "mimic"}),
+    "axis": ({"xyz"}, set()),
     "limit": ({"lower", "upper"}, set()),
     "dynamics": ({"damping", "friction"}, set()),
     "mimic": ({"joint", "multiplier", "offset"}, set()),
@@ -39,7 +55,21 @@ KNOWN: Mapping[str, tuple[set[str], set[str]]] = {
 }
 TRIANGLE = "inertia violates the triangle inequality"
 WHICH = ("negative moments, or moments without mass", "a moment larger than the sum of the others")
+# the rest of the format, which the motion does not feel; what is not even here may well be felt
 WHY_IGNORED = {
+    "<link> type": "links have none",
+    "<calibration>": "for encoders",
+    "<sensor>": "nothing is sensed",
+    "<collision> verbose": "there is no contact",
+    "<collision_checking>": "there is no contact",
+    "<contact>": "there is no contact",
+    "<self_collision_checking>": "there is no contact",
+    "<verbose>": "there is no contact",
+    "<hardwareInterface>": "no actuators are made",
+    "<ros2_control>": "no actuators are made; add chasles.Actuator",
+    "<limit> acceleration": "there are no limits of acceleration",
+    "<limit> deceleration": "there are no limits of acceleration",
+    "<limit> jerk": "there are no limits of acceleration",
     "<limit> effort": "no actuators are made; add chasles.Actuator(..., lower=-effort, upper=effort)",
     "<limit> velocity": "there are no limits of speed",
     "<transmission>": "no actuators are made; add chasles.Actuator",
@@ -228,4 +258,5 @@ class _Urdf:
                     stack.append((child, owner))
         for (what, owner), count in sorted(found.items()):
             for _ in range(count):
-                self.report.ignored(what, owner, WHY_IGNORED.get(what, "not known here"))
+                why = WHY_IGNORED.get(what)
+                self.report.ignored(what, owner, "not known here" if why is None else why, moves=why is None)

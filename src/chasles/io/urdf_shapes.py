@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -18,10 +19,18 @@ Colour = tuple[float, ...] | None
 
 
 def origin(element: Element) -> tuple[float, ...]:
-    """The pose in <origin xyz= rpy=>, the identity without one."""
+    """The pose in <origin xyz= rpy=>, or xyz= quat_xyzw=; the identity without one."""
     given = element.one("origin")
     if given is None:
         return ORIGIN
+    if "quat_xyzw" in given.attributes:
+        if "rpy" in given.attributes:
+            raise given.error("quat_xyzw", "stands beside rpy; expected one of them")
+        x, y, z, w = given.numbers("quat_xyzw", 4)
+        size = math.hypot(w, x, y, z)
+        if size == 0.0:
+            raise given.error("quat_xyzw", "is zero; expected a unit quaternion (x, y, z, w)")
+        return (w / size, x / size, y / size, z / size, *given.numbers("xyz", 3, ZERO))
     return (*from_rpy(given.numbers("rpy", 3, ZERO)), *given.numbers("xyz", 3, ZERO))
 
 
