@@ -90,9 +90,8 @@ class Steps:
         """Whether explicit steps taken again give the same bits; they do not, if a law has a memory. Steps from and to
         stops are left out: they begin just after, and end just before."""
         size = task.state.size
-        stops = np.concatenate(
-            [np.ravel(task.more[name]) for name in ("stops", "breaks") if _given(task, name)] or [[]]
-        )
+        given = [task.more.get(name) for name in ("stops", "breaks")]
+        stops = np.concatenate([np.empty(0) if part is None else np.ravel(part) for part in given])
         near = 4 * np.spacing(np.abs(task.span).max())
         apart = [np.abs(part[:, :1] - stops).min(axis=1, initial=np.inf) > near for part in (self.before, self.after)]
         before, after = (part[apart[0] & apart[1]] for part in (self.before, self.after))
@@ -100,10 +99,6 @@ class Steps:
         problem, y = task.dynamics.problem(task.u), before[:, 1 : 1 + size]
         found = points_between(problem, method, before[:, 0], y, slopes, after[:, 0])
         return bool((found == after[:, 1 : 1 + size]).all())
-
-
-def _given(task: Task, name: str) -> bool:
-    return task.more.get(name) is not None
 
 
 def one_step(task: Task, method: Any, start: float, end: float, state: np.ndarray) -> np.ndarray:

@@ -1,0 +1,167 @@
+"""What a certificate says, and on what it does not depend."""
+
+import numpy as np
+import pytest
+
+import chasles as ch
+from chasles.certificate.verdict import Certificate, Finding
+from tests.certificate import models
+from tests.certificate.models import chain, slider
+from tests.certificate.truth import chain_rates, exact
+
+MOTOR = [ch.Actuator("m", "s")]
+SAVES = ["all", "final", 7, [0.5], np.linspace(0.0, 10.0, 41)]
+
+
+@pytest.mark.parametrize(
+    ("status", "how"),
+    [("passed", {}), ("failed", {"method": "rk4", "step": 0.25}), ("failed", {"method": "lie_midpoint", "step": 0.1})],
+)
+def test_the_verdict_does_not_depend_on_what_was_saved(status, how):
+    found = [ch.simulate(chain(1), (0.0, 10.0), q=[2.0], save=save, **how).certificate for save in SAVES]
+    assert {certificate.status for certificate in found} == {status}
+    assert {certificate["error"].value for certificate in found} == {found[0]["error"].value}
+    assert {certificate.horizon for certificate in found} == {found[0].horizon}
+
+
+def test_the_estimate_is_the_error():
+    """Of a rod by rk4, against SciPy at the end, where the error is largest."""
+    truth = exact(chain_rates(1), (0, 10.0), [2.0, 0.0])[-1]
+    for step in (0.1, 0.05, 0.02):
+        run = ch.simulate(chain(1), (0.0, 10.0), q=[2.0], method="rk4", step=step)
+        off = max(abs(run.q[-1, 0] - truth[0]) / np.ptp(run.q), abs(run.v[-1, 0] - truth[1]) / np.abs(run.v).max())
+        assert 0.5 * off < run.certificate["error estimate"].value < 20 * off
+
+
+def test_what_is_not_judged_does_not_pass():
+    empty = ch.simulate(slider(k=1.0), (0.0, 0.0), q=[1.0])
+    off = ch.simulate(slider(k=1.0), (0.0, 1.0), q=[1.0], certificate=False)
+    for run, why in ((empty, "nothing was computed"), (off, "certificate=False")):
+        assert run.certificate.status == "not judged"
+        assert not run.certificate.passed
+        assert why in run.certificate.reason
+    assert ch.certify(off).passed
+    assert Certificate("", (), "", True).status == "not judged"
+    assert Certificate("", (Finding("energy balance", 0.0, 1e-2),), "", True).status == "not judged"
+    missing = Finding("error estimate", 1e-9, 1e-3, "no companion", missing=True)
+    assert Certificate("", (missing,), "", True).status == "not judged"
+    nothing = Finding("error estimate", float("nan"), 1e-3)
+    assert Certificate("", (nothing,), "", True).status == "failed"
+
+
+def test_a_motion_that_forgets_its_start_has_a_horizon():
+    truth = exact(chain_rates(2), (0, 30.0), [2.5, 1.0, 0.0, 0.0], np.linspace(0, 30.0, 301), tolerance=1e-13)[:, :2]
+    run = ch.simulate(chain(2), (0.0, 30.0), q=[2.5, 1.0], rtol=1e-6, atol=1e-8, save=np.linspace(0, 30.0, 301))
+    found = run.certificate
+    assert found.status == "failed"
+    off = np.abs(run.q - truth).max(axis=1)
+    assert 1.0 < found.horizon < 29.0
+    assert off[run.t <= found.horizon].max() < 1e-2
+    assert off[run.t > found.horizon].max() > 0.1
+    assert "within the tolerance until" in found.reason
+    assert ch.certify(run, span=(0.0, 0.5 * found.horizon)).passed
+
+
+def test_tolerances_go_by_the_words_of_the_lines():
+    run = ch.simulate(chain(1), (0.0, 2.0), q=[1.0], method="rk4", step=0.02)
+    assert ch.certify(run, {"error": 1e-3}).passed
+    assert ch.certify(run, {"error estimate": 1e-12}).status == "failed"
+    assert run.certificate["energy"] is run.certificate["energy balance"]
+    with pytest.raises(ValueError, match="unknown tolerance 'speed'"):
+        ch.certify(run, {"speed": 1.0})
+    with pytest.raises(KeyError, match="no finding 'speed'"):
+        run.certificate["speed"]
+    with pytest.raises(ValueError, match="no such joint"):
+        ch.certify(run, without=["hinge"])
+
+
+def test_what_one_joint_does_is_not_hidden_by_another():
+    """A flywheel of 5 GJ beside a rod that is wrong; without the rod it passes."""
+    run = ch.simulate(
+        models.beside_a_wheel(1), (0.0, 10.0), q=[0.0, 2.0], v=[1e4, 0.0], method="lie_midpoint", step=0.1
+    )
+    found = run.certificate
+    assert found["energy balance"].value < 1e-6
+    assert found.status == "failed"
+    assert "'j0'" in found["error"].note
+    assert ch.certify(run, without=["j0"]).passed
+
+
+def test_advice_helps():
+    """The step that is advised is enough."""
+    bad = ch.simulate(slider(k=1.0), (0.0, 50.0), q=[1.0], method="rk4", step=0.4)
+    assert bad.certificate.status == "failed"
+    step = float(bad.certificate.advice[0].split("step=")[1].split()[0])
+    assert ch.simulate(slider(k=1.0), (0.0, 50.0), q=[1.0], method="rk4", step=0.9 * step).certificate.passed
+
+
+def test_a_law_that_is_not_a_function_is_found():
+    rng = np.random.default_rng(0)
+    noise = ch.JointForce("noise", "s", lambda t, q, v, p, out: out.__setitem__(0, rng.normal()))
+    found = ch.simulate(slider(forces=[noise]), (0.0, 1.0), v=[1.0], method="rk4", step=0.1).certificate
+    assert not found["repetition"].passed
+    assert "not a function" in found["repetition"].note
+    assert ch.simulate(slider(k=1.0), (0.0, 1.0), q=[1.0], method="rk4", step=0.1).certificate["repetition"].passed
+
+
+def test_events_that_were_stepped_over_are_found():
+    """A peak above the level, passed within one step of half a second, twice."""
+    w = 2.0
+    seen = ch.Event(lambda t, y, p: y[0] - 0.99, name="level")
+    run = ch.simulate(slider(k=w * w), (0.0, 6.0), v=[w], events=[seen], method="dop853", step=0.5)
+    assert len(run.solution.events) < 4
+    assert not run.certificate["events"].passed
+    fine = ch.simulate(slider(k=w * w), (0.0, 6.0), v=[w], events=[seen], max_step=0.05)
+    assert len(fine.solution.events) == 4
+    assert fine.certificate["events"].passed
+    assert fine.certificate.passed
+
+
+def test_controllers_are_asked_again_unless_not_to():
+    calls = []
+
+    def controller(t, q, v):
+        calls.append(t)
+        return -4 * q[0] - 4 * v[0]
+
+    run = ch.simulate(slider(actuators=MOTOR), (0.0, 1.0), q=[1.0], controller=controller, period=0.05)
+    asked = len(calls)
+    assert ch.certify(run, ask=False).passed
+    assert len(calls) == asked
+    assert "asked the controller again" in run.certificate["error"].note
+    assert len(calls) > asked
+
+
+def test_python_laws_are_not_called_with_ask_false():
+    plain = ch.JointForce("pull", "s", lambda t, q, v, p, out: out.__setitem__(0, -q[0]))
+    run = ch.simulate(slider(forces=[plain]), (0.0, 1.0), q=[1.0], method="rk4", step=0.02)
+    assert ch.certify(run, ask=False).status == "not judged"
+    assert run.certificate.passed
+
+
+def test_a_run_that_broke_off_failed():
+    run = ch.simulate(slider(k=1.0), (0.0, 100.0), q=[1.0], max_evaluations=200)
+    assert run.certificate.status == "failed"
+    assert "did not reach its end" in run.certificate.reason
+
+
+def test_drives_that_contradict_themselves_are_found():
+    @ch.law
+    def wrong(t, q, v, p, out):
+        out[0] = np.sin(t)
+        out[1] = 0.5 * np.cos(t)
+        out[2] = -0.5 * np.sin(t)
+
+    found = []
+    for law, speed in ((wrong, 0.5), (models.shaker, 2 * np.pi * 0.2)):
+        run = ch.simulate(models.on_a_cart(law, 1.0, 0.2), (0.0, 1.0), v=[speed, 0.0], method="rk4", step=0.01)
+        found.append(run.certificate["drives"].passed)
+    assert found == [False, True]
+
+
+def test_it_prints_and_shows_itself():
+    bad = ch.simulate(slider(k=1.0), (0.0, 5.0), q=[1.0], method="rk4", step=1.0).certificate
+    text = str(bad)
+    for words in ("error estimate", "FAILED", "verdict: FAILED", "to do: step=", "judged with", "not judged"):
+        assert words in text
+    assert "verdict: FAILED" in bad._repr_html_()
