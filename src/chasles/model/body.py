@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,6 +13,7 @@ from chasles.screw import inertia as spatial
 from chasles.screw.shape import Shape
 
 UPPER = ((0, 0, 0, 1, 1, 2), (0, 1, 2, 1, 2, 2))  # xx, xy, xz, yy, yz, zz of a 3x3 matrix
+FAR = 8.0  # times its size, from where on a body's own frame is not used to find its inertia
 GROUND = "ground"  # the name of the inertial frame, on which everything stands
 
 
@@ -83,7 +84,11 @@ class Body:
             raise ValueError(f"{where}: {error}") from None
         mass = matrix[5, 5]
         com = np.array([matrix[2, 4], matrix[0, 5], matrix[1, 3]]) / mass
-        self._set(mass, com, matrix[:3, :3] - mass * _steiner(com))
+        rotational = matrix[:3, :3] - mass * _steiner(com)
+        if mass * (com @ com) > FAR**2 * np.trace(rotational):  # all m d² about such a frame: add up around the centre
+            near = [replace(shape, pose=(*shape.pose[:4], *(np.array(shape.pose[4:]) - com))) for shape in self.shapes]
+            rotational = spatial.combine([shape.inertia(density=density) for shape in near])[:3, :3]
+        self._set(mass, com, rotational)
         return matrix
 
     def _set(self, mass, com, rotational):

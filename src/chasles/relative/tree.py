@@ -9,7 +9,7 @@ import numpy as np
 
 from chasles.lie import pose as pose_group
 from chasles.lie.rotation import quaternion_to_matrix
-from chasles.model.body import GROUND
+from chasles.model.body import FAR, GROUND, UPPER
 from chasles.model.joint import Joint
 from chasles.model.placement import ORIGIN, frame_with_z
 from chasles.model.system import System
@@ -198,16 +198,37 @@ def _numbers(
     constants[:, CONSTANT.pitch] = links.pitches
     one_freedom = [k for k, row in enumerate(links.rows) if row[1] not in (SPHERICAL, FREE)]
     constants[one_freedom, CONSTANT.armature] = armatures
-    inertias = np.array([body.spatial for body in system.bodies])
-    ten = spatial.to_parameters(spatial.transform(inertias, body_in_link))
+    ten, cancelled = inertias_on_links(system, body_in_link)
     moving = link_of_body >= 0
     np.add.at(constants, (link_of_body[moving],), np.pad(ten[moving], ((0, 0), (CONSTANT.mass, 2))))
     # what is left where moments cancel (a point mass on its axis) is zero, so that a singular inertia shows itself
-    cancelled = np.trace(inertias[:, :3, :3], axis1=1, axis2=2) + ten[:, 0] * (body_in_link[:, 4:] ** 2).sum(axis=1)
     size = np.bincount(link_of_body[moving], weights=cancelled[moving], minlength=count)
     moments = constants[:, CONSTANT.inertia : CONSTANT.inertia + 6]
     moments[np.abs(moments) <= ROUNDING * size[:, None]] = 0.0
     return numbers
+
+
+def inertias_on_links(system: System, body_in_link: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The ten inertial parameters of the bodies in their links' frames, (bodies, 10), and the sum of the moments that
+    each was added up from.
+
+    Frames of bodies may be far from them, as in assemblies of CAD programs. About such a frame the inertia is all m d²,
+    so it is moved from the centre of mass: what is lost then is what the places themselves lack.
+    """
+    inertias = np.array([body.spatial for body in system.bodies]).reshape(-1, 6, 6)
+    ten = spatial.to_parameters(spatial.transform(inertias, body_in_link))
+    sums = np.trace(inertias[:, :3, :3], axis1=1, axis2=2) + ten[:, 0] * (body_in_link[:, 4:] ** 2).sum(axis=1)
+    mass, com = ten[:, 0], np.array([body.com for body in system.bodies]).reshape(-1, 3)
+    central = np.array([body.inertia for body in system.bodies]).reshape(-1, 3, 3)
+    on_link = pose_group.act(body_in_link, com)
+    about = np.trace(central, axis1=1, axis2=2) + mass * (on_link**2).sum(axis=1)
+    far = mass * (com**2).sum(axis=1) > FAR**2 * about
+    if far.any():
+        place = np.concatenate([body_in_link[far, :4], on_link[far]], axis=1)
+        own = np.concatenate([mass[far, None], np.zeros((far.sum(), 3)), central[far][:, *UPPER]], axis=1)
+        ten[far] = spatial.to_parameters(spatial.transform(spatial.from_parameters(own), place))
+        sums[far] = about[far]
+    return ten, sums
 
 
 def _topology(links: _Links, armatures: int) -> np.ndarray:

@@ -69,17 +69,19 @@ def _carried(joints: tuple[Joint, ...], first: str) -> set[str]:
 def _needed(run: Run, bodies: list[int], poses: np.ndarray, frame: np.ndarray) -> np.ndarray:
     """The sum of the wrenches that bodies need for their motion besides gravity, in a frame."""
     mechanism = run.mechanism
-    inertia = np.array([mechanism.system.bodies[k].spatial for k in bodies])
-    where = poses[:, bodies]
+    chosen = [mechanism.system.bodies[k] for k in bodies]
+    mass, com = np.array([body.mass for body in chosen])[:, None], np.array([body.com for body in chosen])
+    inertia, where = np.array([body.inertia for body in chosen]), poses[:, bodies]
     twist = mechanism.twists(run.q, run.v)[:, bodies]
     rate = mechanism.accelerations(run.q, run.v, run.a)[:, bodies]
     down = np.einsum("...ji,j->...i", quaternion_to_matrix(where[..., :4]), np.array(mechanism.system.gravity))
-    rate = np.concatenate([rate[..., :3], rate[..., 3:] - down], axis=-1)
-    momentum = np.einsum("bij,...bj->...bi", inertia, twist)
-    wrench = np.einsum("bij,...bj->...bi", inertia, rate)
-    wrench[..., :3] += np.cross(twist[..., :3], momentum[..., :3]) + np.cross(twist[..., 3:], momentum[..., 3:])
-    wrench[..., 3:] += np.cross(twist[..., :3], momentum[..., 3:])
-    return pose_group.AdT_apply(pose_group.compose(pose_group.inverse(where), frame[:, None]), wrench).sum(axis=-2)
+    spin, speed = twist[..., :3], twist[..., 3:] + np.cross(twist[..., :3], com)  # of the centre of mass
+    force = mass * (rate[..., 3:] + np.cross(rate[..., :3], com) + np.cross(spin, speed) - down)
+    torque = np.einsum("bij,...bj->...bi", inertia, rate[..., :3])
+    torque += np.cross(spin, np.einsum("bij,...bj->...bi", inertia, spin))
+    centre = np.concatenate([where[..., :4], pose_group.act(where, com)], axis=-1)
+    to_frame = pose_group.compose(pose_group.inverse(centre), frame[:, None])
+    return pose_group.AdT_apply(to_frame, np.concatenate([torque, force], axis=-1)).sum(axis=-2)
 
 
 def _applied(run: Run, joint: Joint, bodies: list[int], poses: np.ndarray, frame: np.ndarray) -> np.ndarray:

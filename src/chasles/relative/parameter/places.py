@@ -22,8 +22,7 @@ from chasles.lie import pose as pose_group
 from chasles.lie.rotation import quaternion_to_matrix
 from chasles.model.body import GROUND, Frame
 from chasles.model.system import System
-from chasles.relative.tree import Tree
-from chasles.screw import inertia as spatial
+from chasles.relative.tree import Tree, inertias_on_links
 
 SIDES = ("parent", "child")
 SCREWS = ("rx", "ry", "rz", "x", "y", "z")  # rotations [rad] about and translations [m] along the axes of the place
@@ -99,7 +98,7 @@ def places_of(function: str, system: System, tree: Tree, wanted: Any) -> Places:
     on_link: dict[int, list[int]] = {}
     for b, link in enumerate(tree.link_of_body.tolist()):
         on_link.setdefault(link, []).append(b)
-    ten = spatial.to_parameters(spatial.transform(np.array([b.spatial for b in system.bodies]), tree.body_in_link))
+    ten, _ = inertias_on_links(system, tree.body_in_link)
     carried = [carriers[body.name] for body in system.bodies]
 
     table, poses = np.zeros((len(chosen), 4), dtype=np.int64), np.empty((len(chosen), 7))
