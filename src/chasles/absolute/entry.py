@@ -8,6 +8,7 @@ from numba import carray, types
 
 from chasles.absolute.factor import solve
 from chasles.absolute.forces import act
+from chasles.absolute.joint_force import silent_rates
 from chasles.absolute.kkt import (
     POSE,
     TWIST,
@@ -99,6 +100,13 @@ def work_parts(whole, work):
     )
 
 
+@kernel(allocates=True)
+def joints_of(whole, p):
+    """The tables of the joints (`joint_force`)."""
+    joints = part_of(whole, whole, HEAD.joints, HEAD.joint_numbers)
+    return joints, part_of(p, whole, HEAD.joint_numbers, HEAD.counted)
+
+
 @native
 def accelerations(p_at, p_size, q_at, v_at, wrenches_at, work_at, a_at):
     """a (six numbers a body, derivatives of its velocities in its space; then rates of counted angles) of a state.
@@ -128,6 +136,8 @@ def accelerations(p_at, p_size, q_at, v_at, wrenches_at, work_at, a_at):
     if whole[HEAD.n_angles] > 0:
         for k in range(whole[HEAD.n_angles]):  # of joints on which something acts, as `act` left them
             out[6 * n + k] = p[whole[HEAD.rates] + k]
+        joints, numbers = joints_of(whole, p)
+        silent_rates(joints, numbers, whole[HEAD.n_joints], motion, out[6 * n :])
         angle_rates(tables[1], tables[10], tables[13], motion, out[6 * n :])
 
 

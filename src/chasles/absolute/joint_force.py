@@ -7,13 +7,14 @@ is Pᵀ τ: its power is τ·v, whatever V is, and on the constraint it does alo
 given by screws v is J⁺ V, and the wrench one that does not depend on units: `screw_wrench`. On the constraint the power
 is the same.)
 
-An angle is counted over full turns if something needs it: the count is a state of the simulation, and serves only to
-choose among the angles that the poses allow. `act_on_joint` leaves the angle of the state there.
+Angles are counted over full turns: the count is a state of the simulation, and serves only to choose among the angles
+that the poses allow. `act_on_joint` leaves the angle of the state there; of joints along which nothing acts
+(`JOINT.silent`) `silent_rates` and `silent_angles` do.
 """
 
 from __future__ import annotations
 
-from chasles.constraint.rows import TURN_ANGLE
+from chasles.constraint.rows import TURN_ANGLE, pose_of, velocity_of
 from chasles.constraint.screws import ROOM_OF_SCREWS, screw_coordinates, screw_velocities, screw_wrench
 from chasles.force.passive import add_displacement, add_one_freedom, add_rotation
 from chasles.force.table import FORCE, FORCES, MOVING, motion_at
@@ -28,10 +29,12 @@ from chasles.lie import quaternion
 # forms: axes along and about those of the parent's frame, two axes that cross (universal), a rotation, a pose, screws
 AXES, CROSSED, BALL, LOOSE, SCREWS = range(5)
 # a joint: its form, its bodies (-1: ground), how many coordinates and velocities, its first velocity among all, where
-# its numbers begin and where those of its own forces or 0, the first of its laws in the table of forces and how many
+# its numbers begin and where those of its own forces or 0, the first of its laws in the table of forces and how many,
+# and whether its angles are counted though nothing acts along them
 JOINT = layout(
-    "JOINT", form=1, first=1, second=1, coordinates=1, velocities=1, control=1, numbers=1, passive=1, laws=1, count=1
-)
+    "JOINT", form=1, first=1, second=1, coordinates=1, velocities=1, control=1, numbers=1, passive=1, laws=1, count=1,
+    silent=1,
+)  # fmt: skip
 # its numbers: its frame on each body, for each velocity what it is (of AXES: along x, y, z, or about z) and which
 # counted coordinate is its own or -1, then the axes or screws; and if it has forces of its own, `PASSIVE` for each
 FRAMES = layout("FRAMES", first=9, first_at=3, second=9, second_at=3)
@@ -95,6 +98,73 @@ def dual_axes(SA, SB, numbers, at):
     return scale(size, add_scaled(E, -c, F)), scale(size, add_scaled(F, -c, E))
 
 
+@kernel
+def angle_about_z(SA, SB):
+    """Angle of the child's frame about z of the parent's, within half a turn of zero."""
+    mark = column(SB, 0)
+    return atan2(dot(column(SA, 1), mark), dot(column(SA, 0), mark))
+
+
+@kernel
+def crossed_angles(SA, SB, numbers, at):
+    """The two angles of a joint with axes that cross, within half a turn of zero."""
+    e, f, _, x, y = crossed(numbers, at)
+    ahead, back = mul_t(SA, mul(SB, f)), mul_t(SB, mul(SA, e))
+    return atan2(dot(cross(e, x), ahead), dot(x, ahead)), atan2(-dot(cross(f, y), back), dot(y, back))
+
+
+@kernel
+def silent_frames(joints, numbers, j, motion):
+    """The frames of joint j on both bodies, in space, from the motion of the constraints' rows."""
+    row = j * JOINT.size
+    at = joints[row + JOINT.numbers]
+    RA, RB = pose_of(motion, joints[row + JOINT.first])[0], pose_of(motion, joints[row + JOINT.second])[0]
+    first, second = load9(numbers, at + FRAMES.first, 0.0), load9(numbers, at + FRAMES.second, 0.0)
+    return mat_mul(RA, first), mat_mul(RB, second)
+
+
+@kernel(allocates=True)
+def silent_rates(joints, numbers, n_joints, motion, rates):
+    """Rates of the angles that are counted though nothing acts along them."""
+    for j in range(n_joints):
+        row = j * JOINT.size
+        if joints[row + JOINT.silent] != 0:
+            nv, at = joints[row + JOINT.velocities], joints[row + JOINT.numbers]
+            A, B, what = joints[row + JOINT.first], joints[row + JOINT.second], at + FRAMES.size
+            RA = pose_of(motion, A)[0]
+            turning = sub(velocity_of(motion, B, pose_of(motion, B)[0])[0], velocity_of(motion, A, RA)[0])
+            if joints[row + JOINT.form] == CROSSED:
+                SA, SB = silent_frames(joints, numbers, j, motion)
+                E, F = dual_axes(SA, SB, numbers, what + 2 * nv)
+                rates[int(numbers[what + 1])], rates[int(numbers[what + 3])] = dot(E, turning), dot(F, turning)
+            else:
+                z = column(load9(numbers, at + FRAMES.first, 0.0), 2)
+                for k in range(nv):
+                    own = int(numbers[what + 2 * k + 1])
+                    if own >= 0:
+                        rates[own] = dot(mul(RA, z), turning)
+
+
+@kernel(allocates=True)
+def silent_angles(joints, numbers, n_joints, motion, counted):
+    """Put the angles that are counted though nothing acts along them in the turns of the count, to the count."""
+    for j in range(n_joints):
+        row = j * JOINT.size
+        if joints[row + JOINT.silent] != 0:
+            nv, what = joints[row + JOINT.velocities], joints[row + JOINT.numbers] + FRAMES.size
+            SA, SB = silent_frames(joints, numbers, j, motion)
+            if joints[row + JOINT.form] == CROSSED:
+                first, second = int(numbers[what + 1]), int(numbers[what + 3])
+                angles = crossed_angles(SA, SB, numbers, what + 2 * nv)
+                counted[first] = in_turn(angles[0], counted, first)
+                counted[second] = in_turn(angles[1], counted, second)
+            else:
+                for k in range(nv):
+                    own = int(numbers[what + 2 * k + 1])
+                    if own >= 0:
+                        counted[own] = in_turn(angle_about_z(SA, SB), counted, own)
+
+
 @kernel(allocates=True)
 def spot_joint(joints, numbers, j, states, counted, spot):
     """Coordinates and velocities of joint j at the poses and twists of the bodies, to `spot`."""
@@ -106,18 +176,13 @@ def spot_joint(joints, numbers, j, states, counted, spot):
         for k in range(nv):
             kind, own = int(numbers[what + 2 * k]), int(numbers[what + 2 * k + 1])
             if kind == ABOUT_Z:
-                mark = column(SB, 0)
-                angle = atan2(dot(column(SA, 1), mark), dot(column(SA, 0), mark))
-                spot[SPOT.q + k] = in_turn(angle, counted, own)
+                spot[SPOT.q + k] = in_turn(angle_about_z(SA, SB), counted, own)
                 spot[SPOT.v + k] = dot(column(SA, 2), turning)
             else:
                 axis = column(SA, kind)
                 spot[SPOT.q + k], spot[SPOT.v + k] = dot(axis, d), dot(axis, sliding)
     elif form == CROSSED:
-        e, f, _, x, y = crossed(numbers, what + 2 * nv)
-        ahead, back = mul_t(SA, mul(SB, f)), mul_t(SB, mul(SA, e))
-        first = atan2(dot(cross(e, x), ahead), dot(x, ahead))
-        second = atan2(-dot(cross(f, y), back), dot(y, back))
+        first, second = crossed_angles(SA, SB, numbers, what + 2 * nv)
         spot[SPOT.q] = in_turn(first, counted, int(numbers[what + 1]))
         spot[SPOT.q + 1] = in_turn(second, counted, int(numbers[what + 3]))
         E, F = dual_axes(SA, SB, numbers, what + 2 * nv)

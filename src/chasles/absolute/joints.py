@@ -105,10 +105,13 @@ class Joints:
         return sum(joint.nv for joint in self.order)
 
 
-def joint_tables(system: System, places: Places, counted: list[Counted], inputs: bool, laws: Collection[str]) -> Joints:
-    """The tables of a system's joints. Angles that must be counted are added to `counted`.
+def joint_tables(
+    system: System, places: Places, counted: list[Counted], inputs: bool, laws: Collection[str], every_angle: bool
+) -> Joints:
+    """The tables of a system's joints. Angles that are counted are added to `counted`.
 
     inputs: whether inputs act on joints, and all coordinates are asked for. laws: the joints with joint forces.
+    every_angle: whether angles are counted even if nothing needs them.
     """
     order = joint_order(system)
     own_count = {item: k for k, item in enumerate(counted)}
@@ -122,7 +125,9 @@ def joint_tables(system: System, places: Places, counted: list[Counted], inputs:
         asked = inputs or joint.name in laws or joint.kind == "general"
         if passive or asked:
             acting.append(j)
-        if asked or any(joint.stiffness) or (passive and joint.stop_stiffness > 0):
+        elif every_angle and angles_of(joint):
+            rows[j, JOINT.silent] = 1
+        if every_angle or asked or any(joint.stiffness) or (passive and joint.stop_stiffness > 0):
             for k in angles_of(joint):
                 if (joint.name, k) not in own_count:
                     own_count[(joint.name, k)] = len(counted)
@@ -175,7 +180,9 @@ def _axes(joint: Joint) -> np.ndarray:
     return np.array([*matrix_to_quaternion(np.array([x, y, z]).T), 0.0, 0.0, 0.0])
 
 
-def act_on(system: System, places: Places, counted: list[Counted], inputs: bool) -> tuple[Acting, Joints]:
+def act_on(
+    system: System, places: Places, counted: list[Counted], inputs: bool, every_angle: bool
+) -> tuple[Acting, Joints]:
     """The tables of all forces, and of the joints that some of them act on.
 
     In the table are springs and wrenches, then the joints that are looked at, then the laws that these refer to.
@@ -187,7 +194,7 @@ def act_on(system: System, places: Places, counted: list[Counted], inputs: bool)
     for force in system.forces:
         if isinstance(force, JointForce):
             by_joint.setdefault(force.joint, []).append(force)
-    joints = joint_tables(system, places, counted, inputs, by_joint)
+    joints = joint_tables(system, places, counted, inputs, by_joint, every_angle)
     for j in joints.acting:
         row = np.zeros(FORCE.size, dtype=np.int64)
         row[[FORCE.kind, FORCE.first]] = ON_JOINT, j

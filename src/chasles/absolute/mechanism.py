@@ -54,9 +54,11 @@ class AbsoluteMechanism(CentralFrames):
         stabilized: bool = True,
         baumgarte: tuple[float, float] = (0.0, 0.0),
         inputs: bool = False,
+        every_angle: bool = True,
     ):
-        """inputs: whether inputs will act on the joints; then angles of all joints are counted over full turns."""
-        self.baumgarte, self.inputs = baumgarte, inputs
+        """inputs: whether inputs will act on the joints. every_angle: whether the angles of all joints are counted over
+        full turns, or only those that forces and constraints need (as in result files of earlier versions)."""
+        self.baumgarte, self.inputs, self.every_angle = baumgarte, inputs, every_angle
         self.constraint_names = tuple(item.name for item in (*system.joints, *system.constraints))
         spaces, self._reasons = choose_spaces(system, space, stabilized)
         super().__init__(system, spaces)
@@ -68,7 +70,7 @@ class AbsoluteMechanism(CentralFrames):
         self._plan = make_plan(self.n, self.tiles)
         self._node, self.elimination = self._plan.node, self._plan.elimination
         self.counted = self._builder.counted  # joint and coordinate of what is counted over turns
-        self.forces, self.joint_tables = act_on(system, places, self.counted, inputs)
+        self.forces, self.joint_tables = act_on(system, places, self.counted, inputs, every_angle)
         self.joints = tuple(joint.name for joint in self.joint_tables.order)
         self.angles_counted = len(self.counted)
         self.parameters = self._pack()

@@ -67,6 +67,14 @@ def mechanism_acceleration(t, y, p, out):
 
 def model_parameters(mechanism: AbsoluteMechanism, mode: int) -> np.ndarray:
     """Parameters of the fields: a number that tells the coordinates, the packed mechanism, workspace."""
+    if mechanism.every_angle:  # the fields have no place for counted angles
+        mechanism = AbsoluteMechanism(
+            mechanism.system,
+            mechanism.spaces,
+            baumgarte=mechanism.baumgarte,
+            inputs=mechanism.inputs,
+            every_angle=False,
+        )
     if mechanism.forces.laws or mechanism.laws or mechanism.angles_counted:
         raise ValueError("model_003: gravity and joints only; this mechanism has forces or driven constraints")
     return np.concatenate([[float(mode)], mechanism.parameters, np.zeros(mechanism.work + 26 * mechanism.n)])

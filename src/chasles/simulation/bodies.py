@@ -52,6 +52,7 @@ class BodyDynamics:
         baumgarte: tuple[float, float] = (0.0, 0.0),
         inputs: bool = False,
         trivialization: str = "left",
+        every_angle: bool = True,
     ):
         if trivialization not in ("left", "right"):
             raise ValueError(
@@ -59,10 +60,12 @@ class BodyDynamics:
             )
         self.spatial = trivialization == "right"
         if isinstance(system, AbsoluteMechanism) and inputs and not system.inputs:
-            system = AbsoluteMechanism(system.system, system.spaces, baumgarte=system.baumgarte, inputs=True)
+            system = AbsoluteMechanism(
+                system.system, system.spaces, baumgarte=system.baumgarte, inputs=True, every_angle=every_angle
+            )
         if isinstance(system, System):
             stabilized = projected or any(baumgarte)
-            system = AbsoluteMechanism(system, space, stabilized, baumgarte, inputs)
+            system = AbsoluteMechanism(system, space, stabilized, baumgarte, inputs, every_angle)
         elif any(baumgarte) and tuple(baumgarte) != system.baumgarte:
             raise ValueError(
                 f"simulate: the mechanism was compiled with baumgarte={system.baumgarte}; compile it with {baumgarte}"

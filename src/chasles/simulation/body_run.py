@@ -154,14 +154,14 @@ class BodyRun(SolvedRun):
     def joint_states(self, name: str) -> tuple[np.ndarray, np.ndarray]:
         """Coordinates and velocities of a joint, as joint coordinates have them.
 
-        Angles go on over full turns: counted, if something acts on the joint, else as far as the saved times tell.
+        Angles go on over full turns, which are counted during the run.
         """
         q, v, turns = self.turned_states(name)
         return q + 2 * np.pi * turns, v
 
     def turned_states(self, name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Coordinates of a joint with angles as the poses tell them, velocities, and full turns since the first saved
-        time that are to be added."""
+        """Coordinates and velocities of a joint, and full turns since the first saved time that are to be added: none,
+        but for files of earlier versions, in which turns were not counted if nothing acts on the joint."""
         joints = self.mechanism.joint_tables
         if name not in joints.coordinates:
             none = np.zeros((len(self.t), 0))  # a weld

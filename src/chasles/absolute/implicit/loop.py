@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from numba import carray
 
-from chasles.absolute.entry import set_clock
+from chasles.absolute.entry import joints_of, set_clock
 from chasles.absolute.implicit.chart import move_body
 from chasles.absolute.implicit.layout import COUNTS, DONE, NO_CONVERGENCE, RUNNING, TIMES, has_forces
+from chasles.absolute.joint_force import silent_angles, silent_rates
 from chasles.absolute.kkt import POSE, TWIST, prepare, set_motion
 from chasles.absolute.tables import BODY, HEAD, SE3
 from chasles.constraint.rows import CUSTOM, MOTION, NUMBERS, SCREWS, TILE, TRAVEL
@@ -155,10 +156,13 @@ def finish_step(desk, work, new_v, tail):
     for k in range(TWIST * n):
         y[POSE * n + k] = new_v[k]
     if whole[HEAD.n_angles] > 0:
+        set_motion(desk.tables.bodies, n, desk.new_q, new_v, desk.motion)
+        joints, numbers = joints_of(whole, p)
+        silent_angles(joints, numbers, whole[HEAD.n_joints], desk.motion, p[whole[HEAD.counted] :])
+        silent_rates(joints, numbers, whole[HEAD.n_joints], desk.motion, p[whole[HEAD.rates] :])
         for k in range(whole[HEAD.n_angles]):  # of joints on which something acts, as `act` left them
             y[(POSE + TWIST) * n + k] = p[whole[HEAD.counted] + k]
             tail[TAIL + k] = p[whole[HEAD.rates] + k]
-        set_motion(desk.tables.bodies, n, desk.new_q, new_v, desk.motion)
         for j in range(desk.tables.nt):
             if tiles[j * TILE.size + TILE.kinds] == TURN:
                 at = j * NUMBERS.size

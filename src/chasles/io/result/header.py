@@ -180,6 +180,7 @@ def _dynamics_as_text(dynamics: Any) -> dict[str, Any]:
             "projected": dynamics.projected,
             "baumgarte": list(mechanism.baumgarte),
             "inputs": mechanism.inputs,
+            "every_angle": mechanism.every_angle,
             "trivialization": "right" if dynamics.spatial else "left",
             "redundant": [mechanism.redundant, mechanism.redundant_equations],
         }
@@ -202,6 +203,7 @@ def _dynamics_of_text(given: Mapping[str, Any], system: System) -> tuple[Any, ty
     if kind == "bodies":
         first, second = options.pop("baumgarte")
         names, equations = options.pop("redundant", ((), 0))
+        options.setdefault("every_angle", False)  # files of earlier versions
         bodies = BodyDynamics(system, baumgarte=(first, second), **options)
         bodies.mechanism.set_redundant(tuple(names), equations)
         return bodies, BodyRun
