@@ -389,8 +389,7 @@ def test_in_parts_is_as_at_once(whole, monkeypatch, tmp_path):
         opened = ch.open(file, laws=RESUME.get(case, {}).get("laws"))
         monkeypatch.setattr(run_module, "PART", 50)
         monkeypatch.setattr(type(run).parts, "__defaults__", (50,))
-        opened.__dict__.pop("certificate")
-        assert opened.certificate["energy balance"] == run.certificate["energy balance"]
+        assert ch.certify(opened)["energy balance"] == run.certificate["energy balance"]
         for found, expected in (
             (opened["hand"].twist("hybrid"), run["hand"].twist("hybrid")),
             (opened["hand"].acceleration("spatial"), run["hand"].acceleration("spatial")),
@@ -522,3 +521,40 @@ def test_the_certificate_in_a_file_is_that_of_the_run_as_explained(tmp_path, mon
     for found in (run, ch.open(tmp_path / "run.h5")):
         assert not found.success
         assert not found.certificate.passed
+
+
+def test_the_certificate_of_a_file_is_bound_to_its_data(tmp_path):
+    """As stored, and recomputed; a number, a word of the model or the verdict that is changed is noticed."""
+    file = tmp_path / "run.h5"
+    run = CASES["fixed"](0.05, file=file)
+    live = CASES["fixed"](0.05).certificate
+    assert live.origin == ""
+    for found in (run.certificate, ch.open(file).certificate):
+        assert found.origin == "as stored"
+        assert found.findings == live.findings
+        assert found.status == live.status
+        assert "(as stored)" in str(found)
+    again = ch.certify(ch.open(file))
+    assert (again.origin, again.findings) == ("recomputed", live.findings)
+
+    def change(h5, what):
+        if what == "state":
+            rows = h5["points"][()]
+            rows["state"][7, 0] += 1e-9
+            h5["points"][...] = rows
+        elif what == "energy":
+            rows = h5["energy"][()]
+            rows["kinetic"][3] *= 1.5
+            h5["energy"][...] = rows
+        else:
+            text = h5["outcome"][()].decode().rstrip("\0").replace('"tolerance": 0.001', '"tolerance": 0.1')
+            h5["outcome"][()] = np.bytes_(text)
+
+    untouched = file.read_bytes()
+    for what in ("state", "energy", "verdict"):
+        file.write_bytes(untouched)
+        with h5py.File(file, "r+") as h5:
+            change(h5, what)
+        edited = ch.open(file).certificate
+        assert edited.status == "not judged", what
+        assert "was changed" in edited.reason

@@ -86,12 +86,12 @@ class Steps:
         keep = keep if task.span[1] >= task.span[0] else keep[::-1]
         return times[keep], y[keep]
 
-    def repeated(self, task: Task, method: Any) -> bool:
+    def repeated(self, task: Task, method: Any, end: float) -> bool:
         """Whether explicit steps taken again give the same bits; they do not, if a law has a memory. Steps from and to
-        stops are left out: they begin just after, and end just before."""
+        stops are left out: they begin just after, and end just before; and the last, which an event may have ended."""
         size = task.state.size
         given = [task.more.get(name) for name in ("stops", "breaks")]
-        stops = np.concatenate([np.empty(0) if part is None else np.ravel(part) for part in given])
+        stops = np.concatenate([[end]] + [np.empty(0) if part is None else np.ravel(part) for part in given])
         near = 4 * np.spacing(np.abs(task.span).max())
         apart = [np.abs(part[:, :1] - stops).min(axis=1, initial=np.inf) > near for part in (self.before, self.after)]
         before, after = (part[apart[0] & apart[1]] for part in (self.before, self.after))

@@ -74,6 +74,7 @@ def certify(
         judge.horizon,
         cost=cost,
         refused=judge.broken or refused,
+        origin="" if run.kept is None else "recomputed",
         seconds=seconds,
     )
     return replace(found, advice=tuple(advice.advice(run, found, judge)))
@@ -224,7 +225,7 @@ class Judge:
         self.say_voices(self.made(t, y), self.motion)
         self.findings += voices.drives(self.run.mechanism.system, start, end, self.rng, self.limits[voices.DRIVES])
         if isinstance(task.method, RKMK | Exponentials):
-            same = steps.repeated(task, task.method)
+            same = steps.repeated(task, task.method, end)
             note = f"{len(steps.times)} steps taken again give the same bits" if same else advice.NOT_A_FUNCTION
             self.findings.append(Finding(voices.REPETITION, float(not same), 0.0, note, count=True))
         return missing

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
 from chasles.model import shown
@@ -122,6 +122,7 @@ class Certificate:
         known = {item.name for item in fields(cls)}
         values = {name: value for name, value in found.items() if name in known}
         findings = tuple(Finding(**finding) for finding in found["findings"])
+        findings = tuple(replace(f, value=math.nan) if f.value != f.value else f for f in findings)  # to be equal
         return cls(**values | {"findings": findings, "advice": tuple(found.get("advice", ())), "origin": origin})
 
     @property

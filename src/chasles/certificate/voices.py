@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -172,7 +173,7 @@ def events(run: Any, occurrences: Iterable[Any], start: float, end: float) -> li
     if not run.task.more["events"]:
         return []
     if not known_events(run.task):
-        return [Finding(EVENTS, float("nan"), None, "not judged: their functions are not in the file")]
+        return [Finding(EVENTS, math.nan, None, "not judged: their functions are not in the file")]
     mine, other = (_counted(found, start, end) for found in (run.solution.events, occurrences))
     off = {name: (mine[name], other[name]) for name in sorted({*mine, *other}) if mine[name] != other[name]}
     told = [f"{name!r} {a}, by the companion {b}" for name, (a, b) in off.items()]

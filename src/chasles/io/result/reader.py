@@ -6,18 +6,19 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import h5py
 import numpy as np
 
-from chasles.certificate.verdict import Certificate
 from chasles.integrate.event import Event, Occurrence
 from chasles.integrate.solution import Solution
 from chasles.io.result.checkpoint import Checkpoint, newest
 from chasles.io.result.header import task_of
 from chasles.io.result.layout import FORMAT, VERSION, ResultFileError, Sizes
+from chasles.io.result.seal import opened
 from chasles.simulation.body_run import BodyRun
 from chasles.simulation.run import Run
 from chasles.simulation.task import Task
@@ -101,10 +102,9 @@ def _run_of(stored: Stored, task: Task) -> Run | BodyRun:
     elif task.u is not None:
         controls = np.broadcast_to(task.u, (len(points), len(task.u)))
     known = stored.energy if outcome.get("energy") else None
-    run = task.make(task.dynamics, solution, task.options, controls=controls, stored=known, task=task)
-    if found := outcome.get("certificate"):
-        run.__dict__["certificate"] = Certificate.of_table(found, "as stored")  # where the property would keep it
-    return run
+    found = outcome.get("certificate")
+    kept = partial(opened, stored) if found and "digest" in found else None  # earlier versions judged less
+    return task.make(task.dynamics, solution, task.options, controls, known, task, kept)
 
 
 # ---------------------------------------------------------------- reading and checking

@@ -35,6 +35,7 @@ from chasles.io.result.layout import (
     replacing,
 )
 from chasles.io.result.reader import WORK, Stored, read, run_of
+from chasles.io.result.seal import sealed
 from chasles.simulation.task import JUMPS, Task
 
 EVERY = 0.25  # seconds between checkpoints
@@ -159,7 +160,9 @@ class ResultWriter:
             if not solution.success and solution.checkpoint:
                 outcome["message"] += f'; resume("{self.file.name}") continues it'
             outcome["hull"] = _seen("hull_of", run) or []
-            self._end({**outcome, "energy": True, "certificate": run.certificate.as_table()})
+            outcome["energy"] = True
+            self._end(outcome)
+            self._end({**outcome, "certificate": sealed(read(self.file), run.certificate)})
         os.fsync(self.descriptor)
         os.close(self.descriptor)
         return run_of(read(self.file), self.task)
