@@ -29,8 +29,20 @@ def test_every_file_is_compared():
 
 @pytest.mark.parametrize("name", sorted(model_files()))
 def test_every_file_runs_to_its_end_and_passes(name):
-    certificate = study_of(name).run(progress=False).certificate
-    assert certificate.passed, certificate
+    """But for the double pendulum, which is chaotic: it is right for a second and a half, then one motion of many."""
+    study = study_of(name)
+    run = study.run(progress=False)
+    if name != "double_pendulum":
+        assert run.certificate.passed, run.certificate
+        return
+    assert run.certificate["energy balance"].passed
+    assert run.certificate.status == "failed"
+    assert "depends on rounding" in run.certificate.advice[0]
+    tighter = study.run(progress=False, rtol=1e-12, atol=1e-14, save=[0.9 * run.certificate.horizon, 10.0])
+    looser = study.run(progress=False, save=tighter.t)
+    off = np.abs(tighter.poses - looser.poses).max(axis=(1, 2))
+    assert off[0] < 1e-2 < 1e-1 < off[1]
+    assert study.run(progress=False, span=(0.0, 1.0)).certificate.passed
 
 
 @pytest.mark.parametrize("name", [*source_000.EXAMPLES, *LINKAGES])
