@@ -72,6 +72,12 @@ def ready(value: ArrayLike, size: int) -> TypeGuard[np.ndarray]:
     )
 
 
+CAN_SPIN = (
+    "none about the line through its centre of mass, as a point mass or a thin rod, and the joint lets it spin about "
+    "that line; a little will do, inertia=(1e-6, 1e-6, 1e-6), or take a universal joint, which does not let it"
+)
+
+
 class Mechanism(ParameterAnalysis, Derivatives, HigherOrder):
     """A tree of bodies in joint coordinates q and velocities v.
 
@@ -291,11 +297,7 @@ class Mechanism(ParameterAnalysis, Derivatives, HigherOrder):
             joint = next(joint for joint in self.tree.joints if joint.name == self.tree.joint_of_link[link])
             or_rotor = ", or the joint an armature" if joint.screws else ""
             if joint.kind == "spherical":
-                or_rotor = (
-                    ": it has none about the line through its centre of mass, as a point mass or a thin rod, and the "
-                    "joint lets it spin about that line; a little will do, inertia=(1e-6, 1e-6, 1e-6), or take a "
-                    "universal joint, which does not let it"
-                )
+                or_rotor = f": it has {CAN_SPIN}"
             return (
                 f"{function}{where}: the inertia that joint {joint.name!r} moves is singular, so its acceleration is "
                 f"not determined; give body {joint.child!r} inertia about the joint{or_rotor}"

@@ -9,6 +9,7 @@ from chasles.integrate.problem import LieODE
 from chasles.integrate.solution import Solution
 from chasles.integrate.space import Space
 from chasles.model.system import System
+from chasles.relative.determined import require_determined
 from chasles.relative.loop.closed import ClosedMechanism
 from chasles.relative.mechanism import Mechanism
 from chasles.relative.tables import FREE, LINK, SPHERICAL, link_table
@@ -51,7 +52,10 @@ class TreeDynamics:
 
     def start(self, t: float, q: Values | None, v: Values | None, assemble: bool) -> np.ndarray:
         """The state at the start; a tree has nothing to assemble."""
-        return self.state(q, v)
+        state = self.state(q, v)
+        assert isinstance(self.mechanism, Mechanism)
+        require_determined(self.mechanism, self.split(state)[0])
+        return state
 
     def explained(self, solution: Solution) -> Solution:
         """A solution, with more to say on how it ended; of a tree there is nothing more."""

@@ -12,6 +12,7 @@ from chasles.integrate.problem import LieODE
 from chasles.integrate.solution import Solution
 from chasles.integrate.space import Space
 from chasles.model.system import System
+from chasles.relative.determined import require_determined
 from chasles.relative.loop.assembly import check_regular
 from chasles.relative.loop.closed import ClosedMechanism, compiled
 from chasles.relative.loop.tables import HEAD
@@ -48,6 +49,7 @@ class ClosedDynamics(TreeDynamics):
 
     def start(self, t: float, q: Values | None, v: Values | None, assemble: bool) -> np.ndarray:
         """The state at the start, on the constraints: projected there, or refused with what it violates."""
+        require_determined(self.mechanism.spanning)
         state = self.state(q, v)
         at, speed, _ = self.split(state)
         if assemble:
@@ -57,6 +59,7 @@ class ClosedDynamics(TreeDynamics):
             places = [(where, where) for where in (tree.coordinates, tree.velocities)]
             joints, before = [joint for joint in tree.joints if joint.nv], self.split(state)[:2]
             self.start_changes = joint_changes(self.mechanism.system, joints, (q, v), before, (at, speed), places)
+        require_determined(self.mechanism.spanning, at)
         off = self.mechanism.violation(at, speed, t=t)
         assert off.velocity is not None
         names, turned = self.mechanism.constraint_names, self.mechanism.turned(at)
