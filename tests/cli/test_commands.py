@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -370,3 +371,27 @@ def test_a_start_off_the_constraints_is_projected_on_demand(tmp_path):
     shown = run("run", str(file), "--end", "0.01").stdout
     assert f"start assembled, velocity of 'A': 20 -> {other.joint('A').v[0, 0]:.6g} rad/s" in shown
     assert json.loads(result.stdout)["runs"][0]["kinetic_energy_at_start"] == other.energy.kinetic[0] > 0.0
+
+
+@pytest.mark.parametrize(
+    ("shell", "status"),
+    [
+        ("{chasles} list | head -1; exit ${{PIPESTATUS[0]}}", 141),
+        ("{chasles} list >&-", 0),
+        ("{chasles} check nothing 2>&-", 2),
+        ("{chasles} info <&- >&- 2>&-", 0),
+        ("{chasles} list > /dev/full", 4),
+        ("LC_ALL=C PYTHONUTF8=0 PYTHONIOENCODING=ascii {chasles} list", 0),
+        ("LC_ALL=C PYTHONUTF8=0 PYTHONIOENCODING=ascii {chasles} check 'Übung ☃.toml'", 2),
+    ],
+)
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a shell of Linux")
+def test_whoever_reads_what_is_said(shell, status, tmp_path):
+    """A pager that was left, closed streams, a full disk, a terminal that knows only ASCII: no traceback."""
+    command = shell.format(chasles=f"{sys.executable} -m chasles")
+    result = subprocess.run(
+        ["bash", "-c", command], capture_output=True, text=True, errors="replace", cwd=tmp_path, check=False
+    )
+    assert "Traceback" not in result.stdout + result.stderr
+    assert "Exception ignored" not in result.stderr
+    assert result.returncode == status, result.stderr

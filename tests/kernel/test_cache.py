@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import chasles
-from chasles.kernel import cache
+from chasles.kernel import cache, trusted
 from chasles.kernel.policy import COMPILED
 
 pytestmark = pytest.mark.skipif(not COMPILED, reason="nothing is cached when the compiler is switched off")
@@ -103,7 +103,7 @@ UNWRITABLE = """
 import warnings
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
-    from chasles.kernel import cache
+    from chasles.kernel import cache, trusted
     place = cache.folder("lie")
     cache.folder("kernel")
     from chasles.lie import so3
@@ -126,15 +126,137 @@ def test_an_unwritable_home_falls_back_and_says_so_once(tmp_path):
     assert list(Path(place).glob("*.nbc"))
 
 
-@pytest.mark.skipif(not hasattr(os, "getuid"), reason="POSIX permissions")
+POSIX = pytest.mark.skipif(not hasattr(os, "getuid"), reason="POSIX permissions")
+
+
+@POSIX
 def test_a_folder_others_can_write_to_is_not_trusted(tmp_path):
     """Cached code is executed when it is loaded."""
     open_to_all = tmp_path / "shared"
     open_to_all.mkdir()
     open_to_all.chmod(0o777)
-    assert not cache._usable(open_to_all)
-    assert cache._usable(tmp_path / "own")
+    assert not trusted.usable(open_to_all)
+    assert trusted.usable(tmp_path / "own")
     assert stat.S_IMODE((tmp_path / "own").stat().st_mode) == 0o700
+    open_to_all.chmod(0o1777)  # in a sticky folder of others our own is safe, but itself it is not ours alone
+    assert not trusted.usable(open_to_all)
+    assert trusted.usable(open_to_all / "own")
+
+
+@POSIX
+def test_every_folder_on_the_way_is_looked_at(tmp_path, monkeypatch):
+    """Who can write above a folder can put another in its place; links are followed first."""
+    for mode, safe in ((0o777, False), (0o757, False), (0o1777, True), (0o755, True), (0o700, True)):
+        way = tmp_path / f"{mode:o}"
+        way.mkdir()
+        (way / "a" / "b").mkdir(parents=True, mode=0o700)
+        way.chmod(mode)
+        assert trusted.usable(way / "a" / "b") == safe, oct(mode)
+        link = tmp_path / f"link{mode:o}"
+        link.symlink_to(way / "a")
+        assert trusted.usable(link / "b") == safe, oct(mode)
+    group = tmp_path / "group"
+    (group / "own").mkdir(parents=True, mode=0o700)
+    group.chmod(0o775)
+    for alone in (True, False):
+        monkeypatch.setattr(trusted, "_group_of_one", lambda number, alone=alone: alone)
+        assert trusted.usable(group / "own") == alone
+    monkeypatch.undo()
+    before = os.getuid()
+    monkeypatch.setattr(os, "getuid", lambda: before + 1)  # the folders are another user's now
+    assert not trusted.usable(tmp_path / "755" / "a" / "b")
+
+
+def test_what_is_used_is_where_links_lead(tmp_path):
+    """A link could lead elsewhere later."""
+    (tmp_path / "real").mkdir(mode=0o700)
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    result = run("from chasles.kernel import cache; print(cache.root())", CHASLES_CACHE_DIR=str(tmp_path / "link"))
+    assert result.stdout.strip() == str((tmp_path / "real").resolve()), result.stderr
+
+
+SMALL = """
+import sys, numpy as np
+from chasles.kernel.policy import kernel
+
+def double(x):
+    return 2 * x
+
+double.__module__ = "chasles.kernel.policy"  # so that it is kept
+double = kernel(entry=True)(double)
+print(double(1.5), double(np.int64(4)), double.stats.cache_hits)
+"""
+
+
+def spoilings(data, rng):
+    """Ways in which a file can be damaged."""
+    yield b""
+    yield data[:10]
+    yield data[: len(data) // 2]
+    yield data + b"x"
+    yield b"\0" * len(data)
+    for _ in range(6):
+        changed = bytearray(data)
+        changed[int(rng.integers(len(data)))] ^= 1 << int(rng.integers(8))
+        yield bytes(changed)
+
+
+def test_damaged_files_are_compiled_again(tmp_path):
+    """Each of its files, in each of these ways: the same numbers, no word, and a sound file afterwards."""
+    environment = {"CHASLES_CACHE_DIR": str(tmp_path / "cache")}
+    first = run(SMALL, **environment)
+    assert first.stdout.split()[:2] == ["3.0", "8"], first.stderr
+    files = sorted(path for path in (tmp_path / "cache").rglob("*double*") if path.is_file())
+    assert [path.suffix for path in files] == [".nbc", ".nbc", ".nbi"]
+    code = "import sys\nfrom pathlib import Path\nimport numpy as np\n" + TRY
+    result = run(code, FILES=os.pathsep.join(map(str, files)), **environment)
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.splitlines()[-1] == "sound"
+    again = run(SMALL, **environment)
+    assert again.stdout.split()[:2] == ["3.0", "8"], again.stderr
+    assert not again.stderr
+
+
+TRY = """
+import os
+from chasles.kernel.policy import kernel
+from tests.kernel.test_cache import spoilings
+
+def double(x):
+    return 2 * x
+
+double.__module__ = "chasles.kernel.policy"
+double.__code__ = double.__code__.replace(co_firstlineno=5)  # the function of the process before
+rng = np.random.default_rng(0)
+sound = {path: path.read_bytes() for path in map(Path, os.environ["FILES"].split(os.pathsep))}
+for path, data in sound.items():
+    for number, spoiled in enumerate(spoilings(data, rng)):
+        for other, good in sound.items():
+            other.write_bytes(good)
+        path.write_bytes(spoiled)
+        once = kernel(entry=True)(double)
+        assert (once(1.5), once(np.int64(4))) == (3.0, 8), (path, number)
+        hits = sum(once.stats.cache_hits.values())
+        assert hits <= 1, (path, number)  # the other file at most
+        twice = kernel(entry=True)(double)
+        assert (twice(1.5), twice(np.int64(4))) == (3.0, 8)
+        assert sum(twice.stats.cache_hits.values()) == 2, (path, number)  # it was written again
+for path, data in list(sound.items())[:2]:  # the code of other arguments under this name
+    path.write_bytes(sound[[other for other in list(sound)[:2] if other != path][0]])
+    once = kernel(entry=True)(double)
+    assert (once(1.5), once(np.int64(4))) == (3.0, 8)
+print("sound")
+"""
+
+
+def test_a_full_disk_is_no_reason_not_to_run(tmp_path):
+    code = SMALL.replace("import sys,", "import os; from numba.core import caching; import sys,").replace(
+        "print(",
+        "def full(*a): raise OSError(28, 'No space left on device')\ncaching.os.replace = full\nprint(",
+    )
+    result = run(code, CHASLES_CACHE_DIR=str(tmp_path / "cache"))
+    assert result.stdout.split()[:2] == ["3.0", "8"], result.stderr
+    assert result.stderr.count("compiled code cannot be kept") == 1
 
 
 def test_the_place_follows_the_platform(monkeypatch):

@@ -253,3 +253,52 @@ def test_a_name_for_a_free_joint_that_is_taken():
     mechanism = Mechanism(system)
     assert set(mechanism.joints) == {"free a", "free a'"}
     assert "2 bodies, 8 coordinates, 7 velocities" in repr(mechanism)
+
+
+# ---------------------------------------------------------------- arrays of the lowest tier
+
+
+def test_raw_arrays_are_looked_at():
+    """A kernel would read and write beyond them."""
+    mechanism = Mechanism(arm("a", "b"))
+    raw, nv = mechanism.raw, 2
+    good = {"q": np.zeros(nv), "v": np.zeros(nv), "a": np.ones(nv), "tau": np.ones(nv), "out": np.empty(nv)}
+    good |= {name: np.empty((nv, nv)) for name in ("dq", "dv", "da", "dtau")}
+    calls = {
+        "inverse_dynamics": ("q", "v", "a", "out"),
+        "forward_dynamics": ("q", "v", "tau", "out"),
+        "inverse_dynamics_derivatives": ("q", "v", "a", "dq", "dv", "da"),
+        "forward_dynamics_derivatives": ("q", "v", "tau", "a", "dq", "dv", "dtau"),
+        "mass_matrix": ("q", "out"),
+    }
+    for function, names in calls.items():
+        arrays = {name: good[name] for name in names}
+        if function == "mass_matrix":
+            arrays["out"] = np.empty((nv, nv))
+        call = getattr(raw, function)
+        call(*arrays.values())
+        for name, array in arrays.items():
+            wide = np.zeros((*array.shape[:-1], 2 * nv))
+            wrong = [
+                (array[:-1].copy(), ValueError, "shape"),
+                (np.zeros((*array.shape, 1)), ValueError, "shape"),
+                (np.zeros((3, *array.shape)), ValueError, "shape"),
+                (wide[..., ::2], ValueError, "not contiguous"),
+                (array.astype(np.float32), TypeError, "float32"),
+                (array.astype(np.int64), TypeError, "int64"),
+                (array.astype(complex), TypeError, "complex"),
+                (array.tolist(), TypeError, "is a list"),
+                (None, TypeError, "is a NoneType"),
+            ]
+            for value, kind, said in wrong:
+                if name == "q" and value is not None and np.shape(value) == (3, nv):
+                    continue  # then it is the others that do not fit
+                with pytest.raises(kind, match=rf"raw\.{function}: {name} .*{said}"):
+                    call(*(arrays | {name: value}).values())
+        last = list(arrays)[-1]
+        fixed = arrays[last].copy()
+        fixed.flags.writeable = False
+        with pytest.raises(ValueError, match=f"{last} is written to, and it is read-only"):
+            call(*(arrays | {last: fixed}).values())
+        with pytest.raises(TypeError):
+            call(*list(arrays.values())[:-1])

@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from functools import partial
 
 import h5py
@@ -80,6 +81,38 @@ def test_it_answers_this_machine_only(serve, runs):
     assert get(server, "/news?have=x.y.z")[0].status == 400
     with pytest.raises(ValueError, match="cannot be used"):
         serve(runs["absolute"], port=server.server_port)
+
+
+def test_half_a_request_is_given_up(serve, runs, monkeypatch):
+    """Nothing sent, half of a line, or a letter now and then: the connection ends, and others are served meanwhile."""
+    monkeypatch.setattr(server_module, "PATIENCE", 0.6)
+    server = serve(runs["absolute"])
+    begun = time.monotonic()
+    halves = [socket.create_connection(("127.0.0.1", server.server_port), timeout=10) for _ in range(3)]
+    halves[1].sendall(b"GET / HT")
+    halves[2].sendall(b"GET / HTTP/1.1\r\n")
+    assert get(server)[0].status == 200
+    while time.monotonic() < begun + 0.5:  # each letter comes in time, the whole never does
+        halves[2].sendall(b"x")
+        time.sleep(0.1)
+    for half in halves:
+        while half.recv(1000):
+            pass
+        half.close()
+    assert time.monotonic() < begun + 5
+    assert get(server)[0].status == 200
+
+
+def test_a_kept_page_that_was_damaged_is_not_shown(runs, tmp_path):
+    file = tmp_path / "run.h5"
+    runs["absolute"].save(file, quantities=())
+    kept.keep(kept.place(file), {"scene": {"bodies": []}, "ended": True})
+    page = kept.place(file)
+    assert kept.find(file)["ended"]
+    data = page.read_bytes()
+    for damaged in (b"", b"{}", data[:-1], data.replace(b"true", b"null"), data[data.index(b"\n") + 1 :], b"\xff" * 99):
+        page.write_bytes(damaged)
+        assert kept.find(file) is None
 
 
 def test_the_page_follows_a_run_that_still_goes_on(serve, runs, browser, tmp_path):

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import sys
+from typing import Any
 
 import cyclopts
 
 from chasles import __version__
+from chasles.cli import streams
 from chasles.cli.animate import animate
 from chasles.cli.check import check
 from chasles.cli.compare import compare
@@ -45,13 +47,42 @@ app.command(info)
 app.command(warm)
 
 
+BROKEN_PIPE, NOT_WRITTEN = 141, 4  # exit status
+
+
 def main() -> None:
-    """Entry point: errors a user can act on are printed without a traceback; Ctrl-C ends with the usual status."""
+    """Entry point: errors a user can act on are printed without a traceback.
+
+    The exit status is 2 for them, 4 if something could not be written (a full disk), 130 after Ctrl-C, and 141 if
+    standard output was closed before all was said, as for other programs (`chasles list | head -1`).
+    """
+    streams.prepare()
+    status = _called()
+    error = streams.failure()
+    if isinstance(error, BrokenPipeError):
+        status = status or BROKEN_PIPE
+    elif error is not None:
+        print(f"chasles: standard output: {error.strerror}", file=sys.stderr)
+        status = status or NOT_WRITTEN
+    sys.exit(status)
+
+
+def _called() -> Any:
+    """The exit status of the command."""
     try:
         app()
+    except SystemExit as end:
+        return end.code
     except (ValueError, ArithmeticError) as error:
         print(f"chasles: {error}", file=sys.stderr)
-        sys.exit(2)
+        return NOT_WRITTEN if hasattr(error, "errno") else 2  # `NotWrittenError`, which is not loaded for its name
+    except OSError as error:
+        print(f"chasles: {error.filename or 'a file'}: {error.strerror or error}", file=sys.stderr)
+        return NOT_WRITTEN if error.errno in streams.FULL else 2
+    except MemoryError as error:
+        print(f"chasles: not enough memory: {error}", file=sys.stderr)
+        return 2
     except KeyboardInterrupt:
         print("chasles: interrupted", file=sys.stderr)
-        sys.exit(130)
+        return 130
+    return 0

@@ -361,6 +361,11 @@ class ExplicitRun(Run):
     def restore(self, checkpoint: dict[str, np.ndarray]) -> None:
         super().restore(checkpoint)
         self.counts[TALLY.records] = 0
+        if not np.isfinite(self.state).all() or self.direction * self.state[STATE.h] < 0:
+            raise ValueError(f"solve: the checkpoint is damaged (the next step is {self.state[STATE.h]})")
+
+    def indices(self) -> dict[str, tuple[np.ndarray, int]]:
+        return {"next_time": (self.counts[TALLY.next_time], len(self.times) + 1)}
 
     def _work_per_step(self) -> tuple[int, int]:
         """Exponentials and commutators that one step takes, counted on a whole point."""

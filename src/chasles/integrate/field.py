@@ -63,9 +63,9 @@ class Field:
     def __call__(self, t: float, y: np.ndarray, p: np.ndarray, out: np.ndarray) -> None:
         """Evaluate the compiled field, on contiguous float64 arrays, for a look at it or a test."""
         arrays = [np.ascontiguousarray(a, dtype=float) for a in (y, p)]
+        if not isinstance(out, np.ndarray) or out.dtype != np.float64 or not out.flags.carray:
+            raise ValueError(f"{self.__name__}: out must be a contiguous float64 array that can be written to")
         pointers = [a.ctypes.data_as(_C_POINTER) for a in (*arrays, out)]
-        if out.dtype != np.float64 or not out.flags.c_contiguous:
-            raise ValueError(f"{self.__name__}: out must be a contiguous float64 array")
         _C_SIGNATURE(self.address)(float(t), *pointers, *(a.size for a in (*arrays, out)))
 
     def _address(self, lanes: bool) -> int:

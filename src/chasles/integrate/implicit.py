@@ -210,6 +210,9 @@ class ImplicitRun(FixedRun):
         engine.evaluate(self.address, self.start, self.y, self.p, f)
         self.start_with(self.y, sign * f)
 
+    def indices(self) -> dict[str, tuple[np.ndarray, int]]:
+        return {"pivots": (self.pivots, len(self.z))}
+
     def no_curve(self) -> str:
         if isinstance(self.method, LiePoissonMidpoint):
             return "LiePoissonMidpoint moves points by no group element; save at the times you want (save=times)"

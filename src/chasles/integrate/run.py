@@ -23,6 +23,7 @@ from chasles.integrate.event import Event, Occurrence
 from chasles.integrate.field import Field, PythonField
 from chasles.integrate.progress import Progress
 from chasles.integrate.solution import Solution
+from chasles.kernel.undisturbed import Undisturbed
 
 LOG = logging.getLogger("chasles")
 PIECE = 0.1  # seconds that a piece of a run is to take, after which it looks up: Ctrl-C, progress, files
@@ -151,22 +152,6 @@ def saving(save: Any) -> int | None:
             )
         return int(save)
     return None
-
-
-@contextmanager
-def undisturbed() -> Iterator[None]:
-    """Put Ctrl-C off until the end of the block."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    came: list[tuple] = []
-    before = signal.signal(signal.SIGINT, lambda *arguments: came.append(arguments))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-    if came and callable(before):
-        before(*came[0])
 
 
 class Attention:
@@ -334,7 +319,7 @@ class Run(ABC):
 
     def _pass_on(self, last: bool) -> None:
         if self.sink is not None:
-            with undisturbed():  # else Ctrl-C could come between giving points away and forgetting them
+            with Undisturbed():  # else Ctrl-C could come between giving points away and forgetting them
                 self.hand_over()
                 self.sink.passed(self, last)
 
@@ -364,10 +349,22 @@ class Run(ABC):
     def restore(self, checkpoint: dict[str, np.ndarray]) -> None:
         """Continue from a checkpoint of the same problem, method and options; the points before are not kept."""
         for name in self.memory_names:
-            if name not in checkpoint or np.shape(checkpoint[name]) != getattr(self, name).shape:
+            own, given = getattr(self, name), np.asarray(checkpoint.get(name))
+            if given.shape != own.shape or given.dtype.kind != own.dtype.kind:
                 raise ValueError(f"solve: the checkpoint does not fit this problem and method ({name!r})")
-            getattr(self, name)[...] = checkpoint[name]
+            own[...] = given
         self.resumed = True
+        low, high = min(self.start, self.end), max(self.start, self.end)
+        places = {name: getattr(self, name) for name in self.memory_names}
+        wrong = [name for name, found in places.items() if found.dtype.kind == "i" and (found < 0).any()]
+        wrong += [name for name, (found, end) in self.indices().items() if not ((found >= 0) & (found < end)).all()]
+        if wrong or not low <= self.time <= high:
+            what = f"{wrong[0]!r}" if wrong else f"its time is {self.time}, and the span is {low} to {high}"
+            raise ValueError(f"solve: the checkpoint is damaged ({what})")
+
+    def indices(self) -> dict[str, tuple[np.ndarray, int]]:
+        """What a loop takes from a checkpoint as places in arrays, each with its bound."""
+        return {}
 
 
 def as_field(given: Any, size: int) -> Field | PythonField:

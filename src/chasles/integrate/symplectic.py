@@ -183,6 +183,9 @@ class SymplecticRun(FixedRun):
 
     hand_over = Run.hand_over  # the moves between the points are found at the end only
 
+    def indices(self) -> dict[str, tuple[np.ndarray, int]]:
+        return {"pivots": (self.pivots, len(self.groups))}
+
     def point(self) -> np.ndarray:
         point = self.y.copy()
         if self.code != THETA:

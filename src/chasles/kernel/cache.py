@@ -15,7 +15,6 @@ import hashlib
 import os
 import platform
 import re
-import stat
 import sys
 import tempfile
 import warnings
@@ -25,6 +24,9 @@ import llvmlite
 import numba
 import numpy as np
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLocator
+
+from chasles.kernel.sealed import SealedFiles
+from chasles.kernel.trusted import usable
 
 PACKAGE = Path(__file__).resolve().parents[1]
 # what the kernels of a layer can call, beside their own layer; those of a layer not listed can call the whole package.
@@ -102,44 +104,32 @@ def layer_of(module: str) -> str:
     return next((prefix for prefix in prefixes if prefix in BELOW), parts[0])
 
 
-def _usable(folder: Path) -> bool:
-    """Make the folder and try to write in it. Cached code is executed, so nobody else may write there."""
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        info = folder.stat()
-        if hasattr(os, "getuid") and (info.st_uid != os.getuid() or info.st_mode & (stat.S_IWGRP | stat.S_IWOTH)):
-            return False
-        with tempfile.TemporaryFile(dir=folder):
-            return True
-    except OSError:
-        return False
-
-
 @functools.cache
 def root() -> Path:
     """The folder that holds all caches; created on first use, announced if it is not the usual one."""
     preferred = user_cache()
-    if _usable(preferred):
-        return preferred
+    if usable(preferred):
+        return preferred.resolve()  # links may be changed by others later
     owner = os.getuid() if hasattr(os, "getuid") else os.environ.get("USERNAME", "user")
     fallback = Path(tempfile.gettempdir()) / f"chasles-{owner}"
-    if not _usable(fallback):
-        fallback = Path(tempfile.mkdtemp(prefix="chasles-"))
+    return _instead(preferred, fallback.resolve() if usable(fallback) else Path(tempfile.mkdtemp(prefix="chasles-")))
+
+
+def _instead(preferred: Path, place: Path) -> Path:
     warnings.warn(
-        f"cannot write compiled code to {preferred}; it is kept in {fallback} and may have to be compiled again. "
-        "Set CHASLES_CACHE_DIR to a writable folder of your own to choose another place.",
+        f"cannot write compiled code to {preferred}, or others could; it is kept in {place} and may have to be compiled "
+        "again. Set CHASLES_CACHE_DIR to a writable folder of your own to choose another place.",
         RuntimeWarning,
-        stacklevel=2,
+        stacklevel=3,
     )
-    return fallback
+    return place
 
 
 @functools.cache
 def folder(layer: str = "") -> Path:
     """The cache folder of a layer in this version of its sources."""
     place = root() / source_key(layer)
-    place.mkdir(mode=0o700, exist_ok=True)
-    return place
+    return place if usable(place) else _instead(place, Path(tempfile.mkdtemp(prefix="chasles-")))
 
 
 class _Locator(_CacheLocator):
@@ -169,9 +159,26 @@ class _Impl(CompileResultCacheImpl):
 
 
 class PackageCache(FunctionCache):
-    """Numba's function cache, in our folder."""
+    """Numba's function cache, in our folder, of files that are looked at before they are believed."""
 
     _impl_class = _Impl
+    _told = False
+
+    def __init__(self, py_func):
+        super().__init__(py_func)
+        locator = self._impl.locator
+        self._cache_file = SealedFiles(self._cache_path, self._impl.filename_base, locator.get_source_stamp())
+
+    def save_overload(self, sig, data):
+        """Keep compiled code; that a disk is full is no reason not to run it."""
+        try:
+            super().save_overload(sig, data)
+        except OSError as error:
+            if not PackageCache._told:
+                PackageCache._told = True
+                warnings.warn(
+                    f"compiled code cannot be kept: {error}; it will be compiled again", RuntimeWarning, stacklevel=2
+                )
 
 
 def current() -> list[Path]:

@@ -18,6 +18,7 @@ from numba.core.options import DefaultOptions
 from chasles.kernel import notice as notice
 from chasles.kernel.cache import PackageCache
 from chasles.kernel.compiler import InlinedCompiler, InlinedPackageCompiler, PackageCompiler
+from chasles.kernel.undisturbed import COMPILING
 
 
 def _load_arrays() -> None:
@@ -89,6 +90,7 @@ def kernel(function: Callable | None = None, *, entry: bool = False, allocates: 
         )(function)
     options = {**_counting(function, allocates), **_passes(function)}
     dispatcher = numba.njit(fastmath=FAST_MATH, error_model="numpy", nogil=True, **options)(function)
+    _undisturbed(dispatcher)
     _keep(dispatcher)
     ENTRIES.append(dispatcher)
     return dispatcher
@@ -123,9 +125,21 @@ def native(function: Callable, keep: bool = True) -> Any:
     dispatcher = numba.njit(fastmath=FAST_MATH, error_model="numpy", nogil=True, no_cpython_wrapper=True, **options)(
         function
     )
+    _undisturbed(dispatcher)
     if keep:
         _keep(dispatcher)
     return dispatcher
+
+
+def _undisturbed(dispatcher: Any) -> None:
+    """Put Ctrl-C off while machine code is made, loaded or kept."""
+    make = dispatcher.compile
+
+    def compile(signature: Any) -> Any:
+        with COMPILING:
+            return make(signature)
+
+    dispatcher.compile = compile
 
 
 def _keep(dispatcher: Any) -> None:

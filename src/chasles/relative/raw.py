@@ -1,16 +1,19 @@
-"""The unchecked tier: the caller's arrays, no checks, no allocation; for loops in Python that count microseconds.
+"""The lowest tier: the caller's arrays, no conversion, no allocation; for loops in Python that count microseconds.
 
     raw = mechanism.raw
     raw.inverse_dynamics(q, v, a, out)
 
-Arrays must be C-contiguous float64 with one state, (n,), or a batch, (count, n); whatever else they are is not noticed.
-A `Raw` has its own workspace: each thread needs one of its own, `Raw(mechanism)`.
+Arrays must be C-contiguous float64 with one state, (n,), or a batch, (count, n), which is looked at, in less than a
+microsecond; whether their numbers make sense is not. A `Raw` has its own workspace: each thread needs one of its own,
+`Raw(mechanism)`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Mapping
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -21,18 +24,20 @@ from chasles.relative.derivative import forward as derivative_forward
 from chasles.relative.derivative import inverse as derivative_inverse
 
 EMPTY = np.empty(0)
+NUMBER = np.dtype(float)
+NEXT = (8,)  # strides of a vector
 
 
 class Raw:
-    """Inverse and forward dynamics, their derivatives and the mass matrix of one mechanism, without checks."""
+    """Inverse and forward dynamics, their derivatives and the mass matrix of one mechanism, in given arrays."""
 
     inverse_dynamics: Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray], np.ndarray]
     forward_dynamics: Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray], np.ndarray]
 
     def __init__(self, mechanism):
         self._mechanism = mechanism
-        self.inverse_dynamics = _three(mechanism, inverse.inverse_dynamics)
-        self.forward_dynamics = _three(mechanism, forward.forward_dynamics)
+        self.inverse_dynamics = _three(mechanism, inverse.inverse_dynamics, "a")
+        self.forward_dynamics = _three(mechanism, forward.forward_dynamics, "tau")
 
     @cached_property
     def mass_matrix(self) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
@@ -42,14 +47,14 @@ class Raw:
     @cached_property
     def inverse_dynamics_derivatives(self) -> Callable[..., None]:
         """(q, v, a, dq, dv, da): derivatives of the forces of inverse dynamics into the last three."""
-        algorithm = derivative_inverse.inverse_derivatives
-        return _derivatives(self._mechanism, algorithm, full=_fills_all(self._mechanism))
+        algorithm, full = derivative_inverse.inverse_derivatives, _fills_all(self._mechanism)
+        return _derivatives(self._mechanism, algorithm, ("a",), ("dq", "dv", "da"), full=full)
 
     @cached_property
     def forward_dynamics_derivatives(self) -> Callable[..., None]:
         """(q, v, tau, a, dq, dv, dtau): accelerations and their derivatives into the last four."""
         algorithm, ends = derivative_forward.forward_derivatives, self._mechanism.subtree_ends
-        return _derivatives(self._mechanism, algorithm, ends, full=True)
+        return _derivatives(self._mechanism, algorithm, ("tau", "a"), ("dq", "dv", "dtau"), ends, full=True)
 
 
 def _prepared(mechanism, algorithm: Algorithm):
@@ -64,14 +69,55 @@ def _prepared(mechanism, algorithm: Algorithm):
     )
 
 
-def _three(mechanism, algorithm: Algorithm) -> Callable:
+def _look(label: str, shapes: Mapping[str, tuple[int, ...]], arrays: tuple[Any, ...], results: int) -> int:
+    """How many states there are in arrays of these names and shapes a state; the last `results` are written to."""
+    if len(arrays) != len(shapes):
+        raise TypeError(f"raw.{label}({', '.join(shapes)}) takes {len(shapes)} arrays; {len(arrays)} were given")
+    batch: tuple[int, ...] | None = None
+    for k, ((name, shape), array) in enumerate(zip(shapes.items(), arrays, strict=True)):
+        if not isinstance(array, np.ndarray):
+            raise TypeError(f"raw.{label}: {name} is a {type(array).__name__}; expected a NumPy array")
+        if array.dtype != NUMBER or not array.dtype.isnative:
+            raise TypeError(f"raw.{label}: {name} has numbers of type {array.dtype}; expected float64")
+        if not array.flags.c_contiguous:
+            raise ValueError(f"raw.{label}: {name} is not contiguous; give np.ascontiguousarray({name})")
+        if k >= len(shapes) - results and not array.flags.writeable:
+            raise ValueError(f"raw.{label}: {name} is written to, and it is read-only")
+        first = array.shape[: 1 if batch is None and array.ndim > len(shape) else len(batch or ())]
+        batch = first if batch is None else batch
+        if array.shape != (*batch, *shape):
+            more = f" of {batch[0]} states" if batch else ", or a batch of such"
+            raise ValueError(f"raw.{label}: {name} has shape {array.shape}; expected {(*batch, *shape)}{more}")
+    return math.prod(batch or ())
+
+
+def _three(mechanism, algorithm: Algorithm, third: str) -> Callable:
     topology, numbers, scalar, lanes, space, lane_space = _prepared(mechanism, algorithm)
+    one, other = (mechanism.nq,), (mechanism.nv,)
+    shapes: dict[str, tuple[int, ...]] = {"q": one, "v": other, third: other, "out": other}
+    label = "inverse_dynamics" if third == "a" else "forward_dynamics"
+
+    known_q = known_v = known_x = known_out = None  # loops come with the same arrays again
 
     def call(q, v, x, out):
-        if q.ndim == 1:
+        nonlocal known_q, known_v, known_x, known_out
+        if q is known_q and v is known_v and x is known_x and out is known_out and q is not None:
             scalar(topology, numbers, 1, q, v, x, EMPTY, out, space)
             return out
-        count = len(q)
+        try:
+            if (
+                q.shape == one
+                and v.shape == x.shape == out.shape == other
+                and q.strides == v.strides == x.strides == out.strides == NEXT
+                and q.dtype is v.dtype is x.dtype is out.dtype is NUMBER
+                and out.flags.writeable
+            ):
+                known_q, known_v, known_x, known_out = q, v, x, out
+                scalar(topology, numbers, 1, q, v, x, EMPTY, out, space)
+                return out
+        except AttributeError:
+            pass  # no array: which of them is said below
+        count = _look(label, shapes, (q, v, x, out), 1)
         flat = q.reshape(-1), v.reshape(-1), x.reshape(-1), EMPTY, out.reshape(-1)
         if count >= WIDTH:
             lanes(topology, numbers, count, *flat, lane_space)
@@ -89,11 +135,18 @@ def _fills_all(mechanism) -> bool:
     return not free and not np.any(mechanism.topology[-mechanism.nv :])
 
 
-def _derivatives(mechanism, algorithm: Algorithm, *fixed: np.ndarray, full: bool) -> Callable:
+def _derivatives(
+    mechanism, algorithm: Algorithm, vectors: tuple[str, ...], matrices: tuple[str, ...], *fixed: np.ndarray, full: bool
+) -> Callable:
     topology, numbers, scalar, lanes, space, lane_space = _prepared(mechanism, algorithm)
+    nv = mechanism.nv
+    shapes: dict[str, tuple[int, ...]] = {"q": (mechanism.nq,), "v": (nv,), **dict.fromkeys(vectors, (nv,))}
+    shapes |= dict.fromkeys(matrices, (nv, nv))
+    label = f"{'inverse' if matrices[-1] == 'da' else 'forward'}_dynamics_derivatives"
+    results = len(shapes) - 3
 
     def call(q, v, x, *out):
-        count = len(q) if q.ndim > 1 else 1
+        count = _look(label, shapes, (q, v, x, *out), results)
         flat = q.reshape(-1), v.reshape(-1), x.reshape(-1), EMPTY, *fixed, *[result.reshape(-1) for result in out]
         if count >= WIDTH:
             lanes(topology, numbers, count, *flat, lane_space)
@@ -108,13 +161,11 @@ def _derivatives(mechanism, algorithm: Algorithm, *fixed: np.ndarray, full: bool
 
 def _one(mechanism, algorithm: Algorithm) -> Callable:
     topology, numbers, scalar, lanes, space, lane_space = _prepared(mechanism, algorithm)
-    full = _fills_all(mechanism)
+    full, nv = _fills_all(mechanism), mechanism.nv
+    shapes = {"q": (mechanism.nq,), "out": (nv, nv)}
 
     def call(q, out):
-        if full and q.ndim == 1:
-            scalar(topology, numbers, 1, q, out.reshape(-1), space)
-            return out
-        count = 1 if q.ndim == 1 else len(q)
+        count = _look("mass_matrix", shapes, (q, out), 1)
         if count >= WIDTH:
             lanes(topology, numbers, count, q.reshape(-1), out.reshape(-1), lane_space)
         elif count:

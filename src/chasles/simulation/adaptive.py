@@ -61,6 +61,12 @@ class AdaptiveRun(ConstrainedRun):
     def time(self) -> float:
         return float(self.clock[CLOCK.time])
 
+    def restore(self, checkpoint: dict[str, np.ndarray]) -> None:
+        super().restore(checkpoint)
+        step = self.clock[CLOCK.step]
+        if not np.isfinite(self.clock).all() or step * (self.end - self.start) < 0:
+            raise ValueError(f"simulate: the checkpoint is damaged (the next step is {step})")
+
     def advance(self, limit: int) -> Ending | None:
         for _ in range(limit):
             before, y = self.time, self.point()

@@ -19,6 +19,7 @@ from chasles.integrate.solution import Solution
 from chasles.simulation.motion import solve_motion
 
 Controller = Callable[[float, np.ndarray, np.ndarray], ArrayLike]
+MOST_SAMPLES = 10**8  # of a controller in a run
 JUMPS = "the input of a sampled controller jumps between the points"
 
 
@@ -90,7 +91,7 @@ class Task:
                     return self.make(self.dynamics, solution, self.options, controls=held, task=self)
                 nothing = Solution(self.dynamics.space, self.method, np.empty(0), np.empty(0), True, "reached the end")
                 solution = pieces[-1] if pieces else nothing  # if all periods were done before
-        except Exception as error:
+        except BaseException as error:  # a file is closed whatever happens
             if recorder is not None:
                 recorder.fail(error)
             if isinstance(error, ValueError) and "not finite at the start" in str(error):
@@ -102,7 +103,13 @@ class Task:
         """The times at which a controller is asked, and the end."""
         assert self.period is not None
         start, end = self.span
-        count = max(1, int(np.ceil((end - start) / self.period * (1 - 1e-12))))
+        wanted = (end - start) / self.period * (1 - 1e-12)
+        if not wanted <= MOST_SAMPLES:
+            raise ValueError(
+                f"simulate: the controller would be asked {wanted:.3g} times; at most {MOST_SAMPLES}: take a longer "
+                "period, or a shorter span"
+            )
+        count = max(1, int(np.ceil(wanted)))
         return np.minimum(start + self.period * np.arange(count + 1), end)
 
     def _sampled(self, recorder: Recorder | None, progress: bool | None, done: int, state: np.ndarray):
@@ -117,7 +124,7 @@ class Task:
         inputs: list[np.ndarray] = []
         edges, left = self.edges(), more.get("max_evaluations")
         with Attention() as attention, Progress(*self.span, progress, at=float(edges[done])) as line:
-            for first, last in list(itertools.pairwise(edges))[done:]:
+            for first, last in itertools.pairwise(edges[done:]):
                 q, v = dynamics.coordinates(state)
                 u = actuation.forces(self.controller(float(first), q.copy(), v.copy()))
                 piece = dict(more, step=min(more["step"], last - first) if more["step"] else None)

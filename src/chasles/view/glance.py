@@ -9,6 +9,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from chasles.io.result.layout import table, text
 from chasles.view.text import FORMAT, digest, version
 
 TABLES = ("model", "look", "counts", "outcome", "points")
@@ -22,15 +23,14 @@ def glance(file: Path) -> dict[str, Any] | None:
 
     try:
         with h5py.File(file, "r", locking=False) as h5:
-            own = [isinstance(h5.get(name, getlink=True), h5py.HardLink) and not h5[name].external for name in TABLES]
-            if not all(own) or h5["look"].dtype.itemsize > LARGEST:
+            if any(table(file, h5, name).chunks for name in TABLES) or h5["look"].dtype.itemsize > LARGEST:
                 return None
-            model = h5["model"][()].decode()
-            look = json.loads(h5["look"][()].decode() or "null")
+            model = text(file, h5, "model")
+            look = json.loads(text(file, h5, "look") or "null")
             if not look or (look["format"], look["chasles"]) != (FORMAT, version()):
                 return None
             rows, _, ended = (int(x) for x in h5["counts"][()])
-            outcome = json.loads(h5["outcome"][()].decode()) if ended else {}
+            outcome = json.loads(text(file, h5, "outcome")) if ended else {}
             span = [float(h5["points"][row]["t"]) for row in (0, rows - 1)] if rows else []
         (run,) = look["runs"]
         if not span:

@@ -40,9 +40,15 @@ def place(file: Path) -> Path:
 def find(file: Path) -> dict[str, Any] | None:
     """The data of a run that was shown before and whose file did not change since."""
     try:
-        return json.loads(place(file).read_text(encoding="utf-8"))
+        seal, _, text = place(file).read_bytes().partition(b"\n")
+        return json.loads(text) if seal == _seal(text) else None
     except (OSError, ValueError):
         return None
+
+
+def _seal(text: bytes) -> bytes:
+    """A sum over what is kept: a file that was damaged is not shown."""
+    return hashlib.sha256(text).hexdigest().encode()
 
 
 def keep(target: Path, data: dict[str, Any]) -> None:
@@ -54,7 +60,8 @@ def keep(target: Path, data: dict[str, Any]) -> None:
     with suppress(OSError):  # a folder that cannot be written is no reason to fail
         target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         new = target.with_suffix(f".{os.getpid()}.new")
-        new.write_text(json.dumps(data), encoding="utf-8")
+        text = json.dumps(data).encode()
+        new.write_bytes(_seal(text) + b"\n" + text)
         new.replace(target)
         _tidy(target.parent)
 

@@ -7,9 +7,11 @@ the rest follows as news.
 from __future__ import annotations
 
 import json
+import socket
 import threading
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -22,6 +24,7 @@ from chasles.view.text import as_json, digest, page_data, page_text
 
 ADDRESS = "127.0.0.1"
 PAUSE = 0.5  # seconds between two looks at a file
+PATIENCE = 10.0  # seconds for a request to come whole, and for an answer to be taken
 # what news tell of a run, beside its motion
 NEWS = ("model", "turn", "version", "span", "ended", "success", "message", "series", "reactions", "certificate")
 
@@ -164,7 +167,25 @@ class Handler(BaseHTTPRequestHandler):
     server: Viewer
     protocol_version = "HTTP/1.1"
 
+    def handle_one_request(self) -> None:
+        """A request that does not come to its end, however slowly it goes on, is given up."""
+        self.connection.settimeout(PATIENCE)  # for each piece of a request or answer
+        self.late = threading.Timer(PATIENCE, self._give_up)
+        self.late.daemon = True
+        self.late.start()
+        try:
+            super().handle_one_request()
+        except ConnectionError:
+            self.close_connection = True
+        finally:
+            self.late.cancel()
+
+    def _give_up(self) -> None:
+        with suppress(OSError):  # it is closed
+            self.connection.shutdown(socket.SHUT_RDWR)
+
     def do_GET(self) -> None:
+        self.late.cancel()  # it came; an answer may take its time
         if self.headers.get("Host") not in self.server.hosts:  # a name that another site made point here
             self.answer(HTTPStatus.FORBIDDEN, "text/plain", f"this page is {self.server.address} only")
             return
@@ -185,8 +206,8 @@ class Handler(BaseHTTPRequestHandler):
             self.answer(HTTPStatus.SERVICE_UNAVAILABLE, "text/plain", str(error))
         except (ValueError, ArithmeticError) as error:
             self.answer(HTTPStatus.BAD_REQUEST, "text/plain", str(error))
-        except ConnectionError:
-            pass  # the page was closed
+        except (ConnectionError, TimeoutError):
+            self.close_connection = True  # the page was closed, or does not read
         except OSError as error:  # the file is gone
             self.answer(HTTPStatus.BAD_REQUEST, "text/plain", f"{error.filename}: {error.strerror}")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import zlib
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -42,14 +43,13 @@ def packed(checkpoint: Checkpoint) -> bytes:
     return head.tobytes() + body
 
 
-def unpacked(slot: bytes, memory: Memory) -> Checkpoint | None:
+def unpacked(slot: memoryview, memory: Memory) -> Checkpoint | None:
     """The checkpoint in a slot, or None if it was not written to its end."""
     head = np.frombuffer(slot[: HEAD.itemsize], HEAD)[0]
     sequence, length = int(head["sequence"]), int(head["length"])
-    body = slot[HEAD.itemsize : HEAD.itemsize + length]
-    expected = NOTE + sum(_bytes(item) for item in memory)
-    if sequence < 1 or length != expected or len(body) != length:
+    if sequence < 1 or length != slot_size(memory) - HEAD.itemsize:
         return None
+    body = slot[HEAD.itemsize :]
     if zlib.crc32(body, sequence & 0xFFFFFFFF) != int(head["sum"]):
         return None
     arrays, at = {}, NOTE
@@ -57,14 +57,14 @@ def unpacked(slot: bytes, memory: Memory) -> Checkpoint | None:
         size = _bytes((name, dtype, shape))
         arrays[name] = np.frombuffer(body[at : at + size], dtype).reshape(shape).copy()
         at += size
-    return Checkpoint(sequence, json.loads(body[:NOTE]), arrays)
+    return Checkpoint(sequence, json.loads(bytes(body[:NOTE])), arrays)
 
 
 def newest(slots: np.ndarray, memory: Memory) -> Checkpoint | None:
     """The newer one of those that are whole."""
-    found = [checkpoint for slot in slots if (checkpoint := unpacked(slot.tobytes(), memory))]
+    found = [checkpoint for slot in slots if (checkpoint := unpacked(memoryview(slot), memory))]
     return max(found, key=lambda checkpoint: checkpoint.sequence, default=None)
 
 
 def _bytes(item: tuple[str, str, Sequence[int]]) -> int:
-    return int(np.dtype(item[1]).itemsize * np.prod(item[2], dtype=np.int64))
+    return np.dtype(item[1]).itemsize * math.prod(item[2])

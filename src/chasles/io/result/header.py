@@ -22,7 +22,7 @@ from chasles.integrate.event import Event
 from chasles.integrate.method_name import method_from, name_of
 from chasles.io.model_file import study_of_text
 from chasles.io.model_writer import model_text
-from chasles.io.result.layout import ResultFileError
+from chasles.io.result.layout import ResultFileError, Sizes
 from chasles.model.law import Law, PythonLaw
 from chasles.model.system import System
 from chasles.relative.loop.closed import ClosedMechanism
@@ -146,6 +146,7 @@ def task_of(
     try:
         system = study_of_text(model, f"{file}, model", given).system
         dynamics, make = _dynamics_of_text(header["dynamics"], system)
+        dynamics.space.check(start)
         begin, told = float(header["span"][0]), "redundant" in header["dynamics"]
         if needed and isinstance(dynamics, ClosedDynamics):  # which finds out how many constraints are independent
             dynamics.start(begin, *dynamics.split(start)[:2], assemble=False)
@@ -162,13 +163,34 @@ def task_of(
             period=header["period"],
             certificate=header.get("certificate", True),
         )
-    except (KeyError, TypeError, ValueError) as error:
+    except ResultFileError:
+        raise
+    except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
         raise ResultFileError(file, f"its model or options cannot be read: {error}") from error
 
 
 def _change(found: Mapping[str, Any]) -> StartChange:
     given = {**found, "before": tuple(map(float, found["before"])), "after": tuple(map(float, found["after"]))}
     return StartChange(**given)
+
+
+def check_fit(file: Path, header: Mapping[str, Any], sizes: Sizes, task: Task) -> None:
+    """What a file holds must be as large as what its model makes: kernels trust in that."""
+    dynamics = task.dynamics
+    forces = dynamics.control.stop - dynamics.control.start
+    rates = 0 if header["no_curve"] and not sizes.algebra else dynamics.space.dimension
+    inputs = 0 if header["controller"] is None else forces
+    given = {
+        "numbers of a state": (sizes.point, dynamics.space.size),
+        "numbers of its rate": (sizes.algebra, rates),
+        "inputs of a controller": (sizes.inputs, inputs),
+        "constant inputs": (0 if task.u is None else len(task.u), 0 if task.u is None else forces),
+    }
+    for what, (found, expected) in given.items():
+        if found != expected:
+            raise ResultFileError(file, f"does not fit its model: it has {found} {what}, and its model {expected}")
+    if (task.controller is None) != (task.period is None):
+        raise ResultFileError(file, "has a controller without a period, or a period without a controller")
 
 
 def _dynamics_as_text(dynamics: Any) -> dict[str, Any]:

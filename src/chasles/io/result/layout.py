@@ -8,6 +8,7 @@ copied to a larger one, which takes its name when it is complete.
 
 from __future__ import annotations
 
+import math
 import os
 import threading
 from collections.abc import Iterator, Mapping
@@ -24,6 +25,8 @@ COUNTS = ("rows", "events", "ended")  # the table `counts`
 OUTCOME = 1 << 16  # bytes for how the run ended, with its certificate
 ALIGNED = 4096  # bytes: tables can be mapped to memory
 PIECE = 1 << 26  # bytes that are copied at once
+TEXT = 1 << 24  # bytes of a text, at most
+WHOLE = 1 << 27  # bytes of what is read at once rather than mapped, at most: a checkpoint, events, packed tables
 Table = tuple[np.dtype, tuple[int, ...]]
 
 
@@ -33,6 +36,14 @@ class ResultFileError(ValueError):
     def __init__(self, file: str | Path, message: str):
         self.file = str(file)
         super().__init__(f"{file}: {message}")
+
+
+class NotWrittenError(ResultFileError):
+    """A result file that could not be written, or not to its end: no space, no permission, a disk that is gone."""
+
+    def __init__(self, file: str | Path, error: OSError, then: str = ""):
+        self.errno = error.errno
+        super().__init__(file, f"cannot be written: {error.strerror or error}{then}")
 
 
 @dataclass(frozen=True)
@@ -71,10 +82,14 @@ def lay_out(file: Path, texts: Mapping[str, str], tables: Mapping[str, Table]) -
     plan.set_layout(h5py.h5d.CONTIGUOUS)
     plan.set_alloc_time(h5py.h5d.ALLOC_TIME_EARLY)
     plan.set_fill_time(h5py.h5d.FILL_TIME_NEVER)  # room that was never written takes no space on the disk
-    with h5py.File(file, "w", alignment_threshold=256, alignment_interval=ALIGNED) as h5:
+    # version 1.8 and later keep a sum with every piece of structure, so a changed byte is noticed before it is believed
+    version = {"libver": ("v108", "v108")}
+    with h5py.File(file, "w", alignment_threshold=256, alignment_interval=ALIGNED, **version) as h5:
         h5.attrs["format"], h5.attrs["version"] = np.bytes_(FORMAT), VERSION
         for name, text in texts.items():
             data = text.encode()
+            if len(data) > TEXT:
+                raise ResultFileError(file, f"its {name} would have {len(data)} bytes; a file has room for {TEXT}")
             h5.create_dataset(name, data=data, dtype=h5py.string_dtype("utf-8", max(len(data), 1)))
         offsets = {}
         for name, (dtype, shape) in tables.items():
@@ -82,6 +97,33 @@ def lay_out(file: Path, texts: Mapping[str, str], tables: Mapping[str, Table]) -
             made = h5py.h5d.create(h5.id, name.encode(), h5py.h5t.py_create(dtype, logical=True), space, plan)
             offsets[name] = made.get_offset() or 0
     return offsets
+
+
+def table(file: str | Path, h5: h5py.File, name: str) -> h5py.Dataset:
+    """A table of a file: its own, none that points to another place or file, and no larger than what is there."""
+    found = h5[name] if isinstance(h5.get(name, getlink=True), h5py.HardLink) else None
+    if not isinstance(found, h5py.Dataset):
+        raise ResultFileError(file, f"is damaged: it has no table {name!r}")
+    if found.external or found.is_virtual:
+        raise ResultFileError(file, f"{name} is kept in another file, which is not looked at")
+    if found.shape is None or found.dtype.hasobject:
+        raise ResultFileError(file, f"is damaged: {name} is no text or table of numbers")
+    size, offset = found.dtype.itemsize * math.prod(found.shape), found.id.get_offset()
+    if offset is not None and offset + size > Path(file).stat().st_size:
+        raise ResultFileError(file, f"is damaged: it ends before {name} does, which has {size} bytes")
+    if offset is None and size > WHOLE:
+        raise ResultFileError(
+            file, f"{name} has {size} bytes, packed; at most {WHOLE} are read: unpack the file, h5repack -l CONTI"
+        )
+    return found
+
+
+def text(file: str | Path, h5: h5py.File, name: str) -> str:
+    """A text of a file."""
+    found = table(file, h5, name)
+    if found.dtype.kind != "S" or found.shape != () or found.dtype.itemsize > TEXT:
+        raise ResultFileError(file, f"is damaged: {name} is no text, or has more than {TEXT} bytes")
+    return found[()].decode()
 
 
 @contextmanager

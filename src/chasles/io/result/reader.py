@@ -8,22 +8,25 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import h5py
 import numpy as np
 
+from chasles.certificate.verdict import Certificate
 from chasles.integrate.event import Event, Occurrence
 from chasles.integrate.solution import Solution
-from chasles.io.result.checkpoint import Checkpoint, newest
-from chasles.io.result.header import task_of
-from chasles.io.result.layout import FORMAT, VERSION, ResultFileError, Sizes
+from chasles.io.result.checkpoint import Checkpoint, newest, slot_size
+from chasles.io.result.expected import WORK, check_header, check_note, check_outcome
+from chasles.io.result.header import check_fit, task_of
+from chasles.io.result.layout import FORMAT, VERSION, WHOLE, ResultFileError, Sizes, table, text
+from chasles.io.result.mapped import rows_of
 from chasles.io.result.seal import opened
 from chasles.simulation.body_run import BodyRun
 from chasles.simulation.run import Run
 from chasles.simulation.task import Task
 
-WORK = ("steps", "rejections", "evaluations", "exponentials", "commutators", "seconds")
+LOOKS = 1 << 16  # saved times that are looked at when a file is opened
 
 
 @dataclass(frozen=True)
@@ -42,6 +45,7 @@ class Stored:
     events: np.ndarray
     checkpoint: Checkpoint | None
     outcome: dict[str, Any] | None  # None while the run goes on, or if it was killed
+    contiguous: bool = True  # as chasles writes tables, so that it can go on with them
 
 
 def open(file: str | Path, *, laws: Mapping[str, Any] | None = None) -> Run | BodyRun:
@@ -62,12 +66,15 @@ def task_for(
     needed: bool = False,
 ) -> Task:
     """What was simulated; see `header.task_of`."""
-    return task_of(stored.file, stored.header, stored.model, stored.start, laws, events, controller, needed)
+    with damage(stored.file):
+        task = task_of(stored.file, stored.header, stored.model, stored.start, laws, events, controller, needed)
+        check_fit(stored.file, stored.header, stored.sizes, task)
+    return task
 
 
 def run_of(stored: Stored, task: Task) -> Run | BodyRun:
     """The run of a file and its task."""
-    with _damage(stored.file):
+    with damage(stored.file):
         return _run_of(stored, task)
 
 
@@ -103,8 +110,13 @@ def _run_of(stored: Stored, task: Task) -> Run | BodyRun:
         controls = np.broadcast_to(task.u, (len(points), len(task.u)))
     known = stored.energy if outcome.get("energy") else None
     found = outcome.get("certificate")
-    kept = partial(opened, stored) if found and "digest" in found else None  # earlier versions judged less
+    kept = partial(_certificate, stored) if found and "digest" in found else None  # earlier versions judged less
     return task.make(task.dynamics, solution, task.options, controls, known, task, kept)
+
+
+def _certificate(stored: Stored) -> Certificate:
+    with damage(stored.file):
+        return opened(stored)
 
 
 # ---------------------------------------------------------------- reading and checking
@@ -114,17 +126,17 @@ def read(file: Path) -> Stored:
     """Read a result file; ResultFileError if it is none, or damaged."""
     if not file.is_file():
         raise ResultFileError(file, "there is no such file")
-    with _damage(file), h5py.File(file, "r", locking=False) as h5:
+    with damage(file), h5py.File(file, "r", locking=False) as h5, file.open("rb") as stream:
         form, version = h5.attrs.get("format"), h5.attrs.get("version")
-        if form != np.bytes_(FORMAT):
+        if not isinstance(form, bytes) or form != FORMAT.encode():
             raise ResultFileError(file, "is an HDF5 file, but not the result of a run")
-        if version != VERSION:
+        if not isinstance(version, np.integer | int) or version != VERSION:
             raise ResultFileError(file, f"has version {version} of the format; this chasles reads {VERSION}")
-        return _checked(file, h5)
+        return _checked(file, h5, stream)
 
 
 @contextmanager
-def _damage(file: Path) -> Iterator[None]:
+def damage(file: Path) -> Iterator[None]:
     """What fails while a file is read is its fault, and says so."""
     try:
         yield
@@ -132,59 +144,68 @@ def _damage(file: Path) -> Iterator[None]:
         raise
     except OSError as error:
         raise ResultFileError(file, f"is not a result file, or damaged: {error}") from None
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError, RuntimeError, OverflowError) as error:
+    except MemoryError as error:
+        raise ResultFileError(file, f"does not fit into memory, or is damaged: {error}") from None
+    except (ArithmeticError, AssertionError, AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
         raise ResultFileError(file, f"is damaged: {type(error).__name__}: {error}") from error
 
 
-def _checked(file: Path, h5: h5py.File) -> Stored:
-    header, model = json.loads(_text(file, h5, "header")), _text(file, h5, "model")
-    sizes = Sizes(*(int(header["sizes"][name]) for name in ("point", "algebra", "inputs", "checkpoint")))
-    room = tuple(_dataset(file, h5, name).shape[0] for name in ("points", "events"))
-    offsets: dict[str, int] = {}
+def _checked(file: Path, h5: h5py.File, stream: BinaryIO) -> Stored:
+    header, model = check_header(json.loads(text(file, h5, "header"))), text(file, h5, "model")
+    sizes = Sizes(*(_whole(header["sizes"][name]) for name in ("point", "algebra", "inputs", "checkpoint")))
+    room = tuple(table(file, h5, name).shape[0] for name in ("points", "events"))
+    tables = {name: table(file, h5, name) for name in sizes.tables(0, 0)}
     for name, (dtype, shape) in sizes.tables(*room).items():
-        dataset = _dataset(file, h5, name)
-        if dataset.dtype != dtype or dataset.shape != shape:
-            expected = f"{shape} of {dtype}"
-            raise ResultFileError(file, f"{name} is {dataset.shape} of {dataset.dtype}; expected {expected}")
-        offsets[name] = dataset.id.get_offset() or 0
+        if tables[name].dtype != dtype or tables[name].shape != shape:
+            found, expected = f"{tables[name].shape} of {tables[name].dtype}", f"{shape} of {dtype}"
+            raise ResultFileError(file, f"{name} is {found:.400}; expected {expected:.400}")
     rows, events, ended = (int(x) for x in h5["counts"][()])
     if not (0 <= rows <= room[0] and 0 <= events <= room[1] and ended in (0, 1)):
         raise ResultFileError(file, f"is damaged: {rows} rows and {events} events in tables of {room}")
-    happened = h5["events"][:events]
+    if max(sizes.checkpoint, events * tables["events"].dtype.itemsize) > WHOLE:
+        raise ResultFileError(file, f"its checkpoint or its {events} events have more than {WHOLE} bytes")
+    happened = _rows(file, stream, tables["events"], events)
     if ((happened["event"] < 0) | (happened["event"] >= len(header["events"]))).any():
         raise ResultFileError(file, "is damaged: an event has a number that there is not")
-    outcome = json.loads(h5["outcome"][()].decode()) if ended else None
-    memory = [(str(name), str(np.dtype(kind).str), list(shape)) for name, kind, shape in header["memory"]]
-    if any(np.dtype(kind).kind not in "fiu" for _, kind, _ in memory):
-        raise ResultFileError(file, "is damaged: a checkpoint holds something other than numbers")
+    outcome = check_outcome(json.loads(h5["outcome"][()].decode())) if ended else None
+    points = _rows(file, stream, tables["points"], rows)
+    _check_times(file, points, header["span"])
+    memory = [(str(name), np.dtype(kind).str, [_whole(n) for n in shape]) for name, kind, shape in header["memory"]]
+    if any(np.dtype(kind).kind not in "fiu" for _, kind, _ in memory) or slot_size(memory) != sizes.checkpoint:
+        raise ResultFileError(file, "is damaged: a checkpoint holds other things than numbers, or more than its room")
+    checkpoint = newest(h5["checkpoints"][()], memory)
+    if checkpoint is not None:
+        check_note(checkpoint.note, *room)
     return Stored(
-        *(file, header, model, sizes, (room[0], room[1]), offsets, h5["start"][()]),
-        points=_mapped(file, h5["points"], rows),
-        energy=_mapped(file, h5["energy"], rows if outcome and outcome.get("energy") else 0),
+        *(file, header, model, sizes, (room[0], room[1])),
+        offsets={name: dataset.id.get_offset() or 0 for name, dataset in tables.items()},
+        start=h5["start"][()],
+        points=points,
+        energy=_rows(file, stream, tables["energy"], rows if outcome and outcome["energy"] else 0),
         events=happened,
-        checkpoint=newest(h5["checkpoints"][()], memory),
+        checkpoint=checkpoint,
         outcome=outcome,
+        contiguous=all(dataset.chunks is None for dataset in tables.values()),
     )
 
 
-def _dataset(file: Path, h5: h5py.File, name: str) -> h5py.Dataset:
-    if not isinstance(h5.get(name, getlink=True), h5py.HardLink) or not isinstance(h5[name], h5py.Dataset):
-        raise ResultFileError(file, f"is damaged: it has no table {name!r}")
-    return h5[name]
+def _whole(value: Any) -> int:
+    """A number of things."""
+    if type(value) is not int or not 0 <= value <= WHOLE:
+        raise ValueError(f"a size is {value!r}")
+    return value
 
 
-def _text(file: Path, h5: h5py.File, name: str) -> str:
-    dataset = _dataset(file, h5, name)
-    if dataset.dtype.kind != "S" or dataset.shape != ():
-        raise ResultFileError(file, f"is damaged: {name} is no text")
-    return dataset[()].decode()
-
-
-def _mapped(file: Path, dataset: h5py.Dataset, rows: int) -> np.ndarray:
-    """The first rows of a table, read when they are used; at once if another program stored them in pieces."""
+def _rows(file: Path, stream: BinaryIO, dataset: h5py.Dataset, rows: int) -> np.ndarray:
+    """The first rows of a table; read at once if another program stored them in pieces."""
     offset = dataset.id.get_offset()
-    if not rows or offset is None or dataset.external:
-        return dataset[:rows]
-    if offset + rows * dataset.dtype.itemsize > file.stat().st_size:
-        raise ResultFileError(file, f"is damaged: it ends before the {rows} rows of {dataset.name}")
-    return np.asarray(np.memmap(file, dataset.dtype, "r", offset, (rows,)))
+    return dataset[:rows] if not rows or offset is None else rows_of(file, stream, dataset.dtype, offset, rows)
+
+
+def _check_times(file: Path, points: np.ndarray, span: tuple[float, float]) -> None:
+    """Saved times follow each other in the span; of a large file some are looked at."""
+    some = points["t"] if len(points) <= LOOKS else points["t"][np.linspace(0, len(points) - 1, LOOKS).astype(np.int64)]
+    start, end = span
+    passed = (np.array(some) - start) * (1.0 if end >= start else -1.0)
+    if not ((passed >= 0) & (passed <= abs(end - start))).all() or (np.diff(passed) < 0).any():
+        raise ResultFileError(file, f"is damaged: its times do not follow each other from {start:g} to {end:g} s")

@@ -10,7 +10,8 @@ import numpy as np
 
 from chasles.integrate.event import Event
 from chasles.io.result.layout import ResultFileError
-from chasles.io.result.reader import Stored, read, run_of, task_for
+from chasles.io.result.lock import Lock
+from chasles.io.result.reader import Stored, damage, read, run_of, task_for
 from chasles.io.result.writer import ResultWriter
 from chasles.simulation.body_run import BodyRun
 from chasles.simulation.run import Run
@@ -31,22 +32,44 @@ def resume(
     must be those of the run. A controller that remembers something must be in the state that it had. A run that has
     reached its end is opened as it is.
     """
-    stored = read(Path(file))
+    path = Path(file).resolve()
+    stored = read(path)
     if stored.outcome is not None and stored.outcome["success"]:
         return run_of(stored, task_for(stored, laws, events, controller))
+    lock = Lock(path)
+    stored = read(path)  # now that nobody changes it
+    if not stored.contiguous:
+        raise ResultFileError(path, "another program changed how its tables are stored, so it cannot be continued")
     task = task_for(stored, laws, events, controller, needed=True)
     if len(stored.points):
         _check_same(stored, task)
+    writer = ResultWriter.again(stored, task, lock)
+    with damage(path):
+        how = _where(stored, task)
+    del stored  # its tables may be mapped, and Windows replaces no file that is
+    sampled = task.controller is not None  # then the user's function is called first, whose errors are its own
+    try:
+        return task.carry_out(progress, writer, **how)
+    except (ArithmeticError, LookupError, MemoryError, TypeError, ValueError) as error:
+        if writer.begun or sampled or isinstance(error, ResultFileError):
+            raise
+        raise ResultFileError(path, f"cannot be continued: {error}") from error
+
+
+def _where(stored: Stored, task: Task) -> dict[str, Any]:
+    """Where a run goes on: from its checkpoint, or after the sampling periods that are done; else it begins again."""
     checkpoint = stored.checkpoint
-    writer = ResultWriter.again(stored, task)
-    how: dict[str, Any] = {}
-    if checkpoint is not None and task.controller is None:
-        how["resume"] = checkpoint.arrays
-    elif checkpoint is not None:
-        done, rows = checkpoint.note["pieces"], checkpoint.note["rows"]
-        how["after"] = (done, np.array(stored.points["state"][rows - 1]))
-    del stored  # its tables are mapped, and Windows replaces no file that is
-    return task.carry_out(progress, writer, **how)
+    if checkpoint is None:
+        return {}
+    if checkpoint.note["rows"] > len(stored.points) or checkpoint.note["events"] > len(stored.events):
+        raise ResultFileError(stored.file, "is damaged: its checkpoint is of a later time than its last point")
+    if task.controller is None:
+        return {"resume": checkpoint.arrays}
+    done, rows = checkpoint.note["pieces"], checkpoint.note["rows"]
+    edges = task.edges()
+    if not (0 < done < len(edges) and rows and stored.points["t"][rows - 1] == edges[done]):
+        raise ResultFileError(stored.file, "is damaged: its checkpoint is not at the end of a sampling period")
+    return {"after": (done, task.dynamics.space.check(stored.points["state"][rows - 1]))}
 
 
 def _check_same(stored: Stored, task: Task) -> None:
@@ -55,7 +78,10 @@ def _check_same(stored: Stored, task: Task) -> None:
         return
     problem = task.dynamics.problem(task.u)
     rate = np.empty(stored.sizes.algebra)
-    problem.field(task.span[0], np.array(stored.points["state"][0]), problem.parameters, rate)
+    first = np.array(stored.points["state"][0])
+    if not np.array_equal(first, task.state):
+        raise ResultFileError(stored.file, "its first point is not its start")
+    problem.field(task.span[0], first, problem.parameters, rate)
     if not np.array_equal(rate, stored.points["rate"][0]):
         raise ResultFileError(
             stored.file,

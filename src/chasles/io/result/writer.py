@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import importlib
 import json
+import math
 import os
 import time
-from collections.abc import Iterable, Mapping
-from contextlib import suppress
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -25,6 +27,8 @@ from chasles.io.result.header import describe
 from chasles.io.result.layout import (
     COUNTS,
     OUTCOME,
+    WHOLE,
+    NotWrittenError,
     ResultFileError,
     Sizes,
     copy,
@@ -34,6 +38,8 @@ from chasles.io.result.layout import (
     put,
     replacing,
 )
+from chasles.io.result.lock import Lock
+from chasles.io.result.mapped import rows_of
 from chasles.io.result.reader import WORK, Stored, read, run_of
 from chasles.io.result.seal import sealed
 from chasles.simulation.task import JUMPS, Task
@@ -48,9 +54,11 @@ EVENTS = 64  # room for events at first
 class ResultWriter:
     """A `Recorder` of `simulate`, see `Task`."""
 
-    def __init__(self, file: Path, task: Task, header: dict[str, Any], model: str):
-        self.file, self.task, self.header, self.model = file, task, header, model
+    def __init__(self, file: Path, task: Task, header: dict[str, Any], model: str, lock: Lock | None = None):
+        self.file, self.task, self.header, self.model, self.lock = file, task, header, model, lock
         self.descriptor = -1
+        self.begun = self.resumable = False  # a run takes steps; it can be continued
+        self.checkpoint: Checkpoint | None = None
         self.sizes = Sizes(0, 0, 0, 0)
         self.rows_done = self.events_done = self.seen = self.sequence = self.pieces = 0
         self.room = (0, 0)
@@ -59,33 +67,37 @@ class ResultWriter:
         self.work: dict[str, float] = dict.fromkeys(WORK, 0)  # of the pieces before
         self.stopped = ""
         self.look: str | None = None  # for the 3D page
+        self.name = file.name
 
     @classmethod
     def start(cls, file: Path, task: Task) -> ResultWriter:
         """A new file. One that is there is replaced if it is the result of a run that has ended."""
         if file.suffix.lower() not in ENDINGS:
             raise ResultFileError(file, f"is to hold a run; expected a name that ends in {' or '.join(ENDINGS)}")
+        file = file.resolve()  # a link stays one
+        lock = Lock(file)
         if file.exists() and read(file).outcome is None:
             raise ResultFileError(
                 file, f"holds a run that has not ended; continue it with resume({file.name!r}), or delete the file"
             )
-        return cls(file, task, *describe(task))
+        return cls(file, task, *describe(task), lock)
 
     @classmethod
-    def again(cls, stored: Stored, task: Task) -> ResultWriter:
+    def again(cls, stored: Stored, task: Task, lock: Lock) -> ResultWriter:
         """The file of a run that is continued from its checkpoint."""
-        writer = cls(stored.file, task, stored.header, stored.model)
+        writer = cls(stored.file, task, stored.header, stored.model, lock)
         writer.sizes, writer.room, writer.offsets = stored.sizes, stored.room, stored.offsets
-        writer.descriptor = open_file(stored.file)
-        writer._count("ended", 0)
+        writer.resumable, writer.checkpoint = bool(stored.header["memory"]), stored.checkpoint
+        try:
+            writer.descriptor = open_file(stored.file)
+        except OSError as error:
+            raise NotWrittenError(stored.file, error) from None
         if stored.checkpoint:
             note = stored.checkpoint.note
             writer.rows_done, writer.events_done = note["rows"], note["events"]
             writer.sequence, writer.pieces = stored.checkpoint.sequence, note["pieces"]
             before = note["work"]
             writer.work |= before if task.controller is not None else {"seconds": before["seconds"]}
-        writer._count("rows", writer.rows_done)
-        writer._count("events", writer.events_done)
         return writer
 
     # ------------------------------------------------------------ what a run calls
@@ -93,8 +105,15 @@ class ResultWriter:
     def begin(self, run: integration.Run) -> None:
         if self.descriptor < 0:
             self.make(*run.row_sizes, 0, run.checkpoint(), run.no_curve())
+        self._begin()
         run.hand_over()
         self.passed(run, last=True)
+
+    def _begin(self) -> None:
+        """From here on the file changes. That of a run that is continued goes back to its checkpoint."""
+        self.begun = True
+        for name, value in {"ended": 0, "rows": self.rows_done, "events": self.events_done}.items():
+            self._count(name, value)
 
     def rows(self, rows: np.ndarray) -> None:
         if self.rows_done + len(rows) > self.room[0]:
@@ -111,8 +130,9 @@ class ResultWriter:
         over = bool(run.occurrences) and run.occurrences[-1].event.terminal  # nothing to go on from
         if over or (not last and now - self.saved < EVERY):
             return
-        work = {"steps": run.steps, "seconds": self.work["seconds"] + now - run.began}
-        self.mark(work, run.checkpoint())
+        if self.resumable:
+            work = {"steps": run.steps, "seconds": self.work["seconds"] + now - run.began}
+            self.mark(work, run.checkpoint())
         if now - self.synced > SAFE:
             keep(self.descriptor)
             self.synced = time.perf_counter()
@@ -120,6 +140,8 @@ class ResultWriter:
     def piece(self, solution: Solution, u: np.ndarray) -> None:
         if self.descriptor < 0:
             self.make(solution.y.shape[1], 0, len(u), {}, JUMPS)
+        if not self.begun:
+            self._begin()
         new = slice(1 if self.rows_done else 0, None)
         t, y = solution.t[new, None], solution.y[new]
         self._happened(solution.events)
@@ -132,6 +154,12 @@ class ResultWriter:
 
     def finish(self, solution: Solution, progress: bool | None = None) -> Any:
         """Complete the file with energies and certificate; the run that is in it."""
+        try:
+            return self._finish(solution, progress)
+        finally:
+            self.close()
+
+    def _finish(self, solution: Solution, progress: bool | None) -> Any:
         if self.task.controller is None:
             self.work |= {name: getattr(solution, name) for name in WORK if name != "seconds"}
             self.work["seconds"] += solution.seconds
@@ -145,7 +173,7 @@ class ResultWriter:
             self._resize(self.rows_done, self.events_done)
         self._end(outcome)
         if self.rows_done:
-            run = run_of(read(self.file), self.task)
+            run = run_of(self.stored(outcome), self.task)
             explained = self.task.dynamics.explained(run.solution)
             outcome |= {"success": explained.success, "message": explained.message}
             run = replace(run, solution=explained)
@@ -158,35 +186,91 @@ class ResultWriter:
                     at, rows = at + values.nbytes, rows + len(part)
                     line.show(rows)
             if not solution.success and solution.checkpoint:
-                outcome["message"] += f'; resume("{self.file.name}") continues it'
+                outcome["message"] += f'; resume("{self.name}") continues it'
             outcome["hull"] = _seen("hull_of", run) or []
             outcome["energy"] = True
             self._end(outcome)
-            self._end({**outcome, "certificate": sealed(read(self.file), run.certificate)})
-        os.fsync(self.descriptor)
-        os.close(self.descriptor)
-        return run_of(read(self.file), self.task)
+            outcome["certificate"] = sealed(self.stored(outcome), run.certificate)
+            self._end(outcome)
+        with self._writing():
+            os.fsync(self.descriptor)
+        found = run_of(self.stored(outcome), self.task)
+        if not self._is_there():
+            warnings.warn(
+                f"{self.file}: another program replaced or deleted it; what was computed is returned, not kept",
+                RuntimeWarning,
+                stacklevel=4,
+            )
+        return found
+
+    def stored(self, outcome: dict[str, Any]) -> Stored:
+        """What was computed: that is in our file, whatever has its name now."""
+        tables = self.sizes.tables(*self.room)
+        with os.fdopen(os.dup(self.descriptor), "rb") as stream:
+
+            def rows(name: str, count: int) -> np.ndarray:
+                return rows_of(self.file, stream, tables[name][0], self.offsets[name], count)
+
+            return Stored(
+                *(self.file, self.header, self.model, self.sizes, self.room, self.offsets, self.task.state),
+                points=rows("points", self.rows_done),
+                energy=rows("energy", self.rows_done if outcome["energy"] else 0),
+                events=rows("events", self.events_done),
+                checkpoint=self.checkpoint,
+                outcome=outcome,
+            )
+
+    def _is_there(self) -> bool:
+        try:
+            return os.path.samestat(os.fstat(self.descriptor), self.file.stat())
+        except FileNotFoundError:
+            return False
 
     def fail(self, error: BaseException) -> None:
+        try:
+            if self.descriptor >= 0 and self.begun:
+                with suppress(NotWrittenError):  # then it is as that of a killed run
+                    self._end(
+                        {"success": False, "message": str(error) or type(error).__name__, **self.work, "energy": False}
+                    )
+        finally:
+            self.close()
+
+    def close(self) -> None:
+        """Leave the file to others."""
         if self.descriptor >= 0:
-            self._end({"success": False, "message": str(error), **self.work, "energy": False})
             os.close(self.descriptor)
             self.descriptor = -1
+        if self.lock is not None:
+            self.lock.release()
+
+    def __del__(self) -> None:
+        if self.descriptor >= 0:
+            os.close(self.descriptor)
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """A disk that is full, or gone, is told as what it is."""
+        try:
+            yield
+        except NotWrittenError:
+            raise
+        except OSError as error:
+            kept = f"; what was computed before is in it: make room, then resume({self.file.name!r}) continues it"
+            raise NotWrittenError(self.file, error, kept if self.descriptor >= 0 else "") from None
 
     # ------------------------------------------------------------ the file
 
     def make(self, point: int, algebra: int, inputs: int, memory: Mapping[str, np.ndarray], no_curve: str) -> None:
         """Make the file, complete with room for what will come."""
         shapes = memory_of(memory)
+        self.resumable = slot_size(shapes) <= WHOLE  # else it can only be begun again
+        if not self.resumable:
+            shapes = memory_of({})
         self.sizes = Sizes(point, algebra, inputs, slot_size(shapes))
         self.header |= {"sizes": asdict(self.sizes), "memory": shapes, "no_curve": no_curve}
         rows = self._expected() or max(64, FIRST // self.sizes.row.itemsize)
-        if not self.file.parent.is_dir():
-            raise ResultFileError(self.file, f"cannot be written: there is no folder {self.file.parent}")
-        try:
-            self._resize(rows, EVENTS if self.task.more["events"] else 0)
-        except OSError as error:
-            raise ResultFileError(self.file, f"cannot be written: {error}") from None
+        self._resize(rows, EVENTS if self.task.more["events"] else 0)
 
     def _expected(self) -> int:
         """Rows of a run with fixed steps; 0 if it is not known."""
@@ -204,8 +288,8 @@ class ResultWriter:
         """A checkpoint, into the slot that has the older one."""
         self.sequence += 1
         note = {"rows": self.rows_done, "events": self.events_done, "pieces": self.pieces, "work": dict(work)}
-        data = packed(Checkpoint(self.sequence, note, arrays))
-        self._put("checkpoints", data, self.sequence % 2 * self.sizes.checkpoint)
+        self.checkpoint = Checkpoint(self.sequence, note, arrays)
+        self._put("checkpoints", packed(self.checkpoint), self.sequence % 2 * self.sizes.checkpoint)
         self.saved = time.perf_counter()
 
     def _happened(self, occurrences: list) -> None:
@@ -231,9 +315,14 @@ class ResultWriter:
         self._put("counts", np.array(value, "<i8").tobytes(), 8 * COUNTS.index(name))
 
     def _put(self, table: str, data: Any, at: int = 0) -> None:
-        put(self.descriptor, data, self.offsets[table] + at)
+        with self._writing():
+            put(self.descriptor, data, self.offsets[table] + at)
 
     def _resize(self, rows: int, events: int) -> None:
+        with self._writing():
+            self._put_into(rows, events)
+
+    def _put_into(self, rows: int, events: int) -> None:
         """Put all into a file with room for so many rows and events, which then takes the name of this one."""
         tables = self.sizes.tables(rows, events)
         used = {"points": self.rows_done, "events": self.events_done, "energy": 0}
@@ -245,7 +334,9 @@ class ResultWriter:
             descriptor = open_file(new)
             try:
                 if self.descriptor < 0:
-                    put(descriptor, bytes(8 * len(COUNTS)), offsets["counts"])
+                    for name in ("counts", "checkpoints", "outcome"):  # they have their place on a disk that gets full
+                        dtype, shape = tables[name]
+                        put(descriptor, bytes(dtype.itemsize * math.prod(shape)), offsets[name])
                     put(descriptor, np.ascontiguousarray(self.task.state, dtype="<f8"), offsets["start"])
                 else:
                     for name, (dtype, shape) in tables.items():
@@ -268,13 +359,22 @@ def _seen(what: str, of: Any) -> Any:
 def save_run(run: Any, file: Path, quantities: str | Iterable[str] = "all") -> None:
     """Write a run to a result file, and with it, for other programs, `quantities` that follow from its states: some of
     "poses", "twists", "accelerations" (of the bodies' frames) and "reactions" (of the joints), "all", or none, ()."""
-    task, solution = run.task, run.solution
+    task = run.task
     if task is None:
         raise ValueError("save: this run is not from `simulate`, so how to repeat it is not known")
     wanted = derived.check(quantities)
-    ResultWriter.start(file, task)  # may it be replaced?
-    with replacing(file) as new:
-        writer = ResultWriter(new, task, *describe(task))
+    own = ResultWriter.start(file, task)  # may it be replaced?
+    try:
+        _save(run, own, wanted)
+    finally:
+        own.close()
+
+
+def _save(run: Any, own: ResultWriter, wanted: tuple[str, ...]) -> None:
+    task, solution = run.task, run.solution
+    with replacing(own.file) as new:
+        writer = ResultWriter(new, task, own.header, own.model)
+        writer.name = own.name
         sampled = task.controller is not None
         inputs = run.controls.shape[1] if sampled else 0
         arrays = {} if sampled else solution.checkpoint

@@ -1,0 +1,57 @@
+"""Uses spoiled files one after the other, and tells of each what came of it: `python -m tests.fuzz.worker models 0 100
+FOLDER`. A process of its own, because a crash, a hang or a flood of memory is what is looked for."""
+
+import contextlib
+import io
+import resource
+import signal
+import sys
+import traceback
+from pathlib import Path
+
+PATIENCE = 3.0  # seconds after which a run is interrupted, as by Ctrl-C
+MEMORY = 1 << 30  # bytes
+
+
+def interrupt(number, frame):
+    signal.raise_signal(signal.SIGINT)
+
+
+def main() -> None:
+    kind, first, last, folder = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), Path(sys.argv[4])
+    from tests.fuzz import models, results
+
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGALRM, interrupt)
+    resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    for number in range(first, last):
+        if kind == "models":
+            ending, data = models.spoiled(number)
+            file = folder / f"model{ending}"
+            file.write_bytes(data)
+        else:
+            file = folder / "run.h5"
+            for old in folder.glob("*run*"):
+                old.unlink()
+            results.spoil(number, folder / "sound", file)
+        print(number, end=" ", flush=True)
+        signal.setitimer(signal.ITIMER_REAL, PATIENCE)
+        outcome = "ok"
+        try:
+            with contextlib.redirect_stderr(io.StringIO()), contextlib.redirect_stdout(io.StringIO()):
+                models.use(file) if kind == "models" else results.use(file, number)
+        except (ValueError, ArithmeticError) as error:
+            outcome = f"refused {type(error).__name__}"
+        except KeyboardInterrupt:
+            outcome = "interrupted"
+        except BaseException as error:
+            where = traceback.format_exc().strip().splitlines()
+            outcome = f"FAILED {type(error).__name__}: {str(error)[:200]!r} {' | '.join(where[-5:-1])}"
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        print(outcome.replace("\n", " "), flush=True)
+    print("memory", resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024, flush=True)
+
+
+if __name__ == "__main__":
+    main()
