@@ -52,8 +52,8 @@ def run(
         chasles run --resume run.h5
 
     The exit status is 0 if the run reached its end and its certificate passed, 1 if it ended early, 2 for wrong input,
-    3 if the certificate did not pass (failed, or not judged), 4 if the result could not be written (a full disk), 130 if
-    it was interrupted.
+    3 if the certificate did not pass (failed, or not judged), 4 if the result could not be written (a full disk), 130
+    if it was interrupted.
     """
     console = Console(stderr=json_output)
     with warnings.catch_warnings():

@@ -117,8 +117,8 @@ def root() -> Path:
 
 def _instead(preferred: Path, place: Path) -> Path:
     warnings.warn(
-        f"cannot write compiled code to {preferred}, or others could; it is kept in {place} and may have to be compiled "
-        "again. Set CHASLES_CACHE_DIR to a writable folder of your own to choose another place.",
+        f"cannot write compiled code to {preferred}, or others could; it is kept in {place} and may have to be "
+        "compiled again. Set CHASLES_CACHE_DIR to a writable folder of your own to choose another place.",
         RuntimeWarning,
         stacklevel=3,
     )
