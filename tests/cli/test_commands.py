@@ -152,6 +152,35 @@ def test_ctrl_c_keeps_what_was_computed(tmp_path):
     assert 1 < len(opened) < 3_000_000
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="signals of Unix")
+def test_ctrl_c_is_answered_at_once_and_a_second_one_skips_the_rest(tmp_path):
+    """The answer says what is left to do, which is not done then."""
+    file = tmp_path / "run.h5"
+    process = subprocess.Popen(
+        [sys.executable, "-m", "chasles", "run", "heavy_top", "--end", "30000", "-o", str(file)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    while not file.exists():
+        assert process.poll() is None
+        time.sleep(0.01)
+    time.sleep(4.0)
+    process.send_signal(signal.SIGINT)
+    asked = time.monotonic()
+    lines = [process.stderr.readline(), process.stderr.readline()]
+    assert time.monotonic() - asked < 10.0  # two seconds on a machine that does nothing else
+    assert "interrupted at t = " in lines[0]
+    assert "left to do: the certificate of" in lines[1]
+    process.send_signal(signal.SIGINT)
+    out, said = process.communicate(timeout=60)
+    assert process.returncode == 130, said
+    assert "without a certificate" in said
+    assert "certificate of" not in out
+    assert 'resume("run.h5") continues it' in chasles.open(file).message
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

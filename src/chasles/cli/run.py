@@ -85,7 +85,17 @@ def run(
             runs = [study.run(**options, **one) for one in chosen]
             names = space or [options.get("coordinates", study.options.get("coordinates", "relative"))]
         interrupted = any("interrupted at" in found.message for found in runs)
-        certificates = [found.certificate for found in runs]
+        kept = f", and in {output or model}" if output or resume else "; with -o FILE it could have been continued"
+        if interrupted:
+            points = sum(len(found) for found in runs)
+            print(f"left to do: the certificate of {points} saved times; Ctrl-C skips it", file=sys.stderr, flush=True)
+        try:
+            certificates = [found.certificate for found in runs]
+        except KeyboardInterrupt:
+            for found in runs:
+                console.print(str(found), markup=False, highlight=False, soft_wrap=True)
+            print(f"interrupted, without a certificate; what was computed is above{kept}", file=sys.stderr)
+            sys.exit(INTERRUPTED)
     if json_output:
         rows = [summary(name, found) for name, found in zip(names, runs, strict=True)]
         print(json.dumps({"model": runs[0].mechanism.system.name, "runs": rows}, indent=2))
@@ -96,7 +106,6 @@ def run(
         if len(runs) > 1:
             console.print(comparison(names, runs))
     if interrupted:
-        kept = f", and in {output or model}" if output or resume else "; with -o FILE it could have been continued"
         print(f"interrupted; what was computed is above{kept}", file=sys.stderr)
         sys.exit(INTERRUPTED)
     if not all(found.success for found in runs):

@@ -169,10 +169,13 @@ class ResultWriter:
             **self.work,
             "energy": False,
         }
-        if self.room != (self.rows_done, self.events_done):
+        stopped = self.begun and not solution.success and "interrupted at" in solution.message
+        if stopped:  # who presses Ctrl-C waits for nothing; it is made when it is asked for, or after `resume`
+            outcome["message"] += f'; resume("{self.name}") continues it'
+        elif self.room != (self.rows_done, self.events_done):
             self._resize(self.rows_done, self.events_done)
         self._end(outcome)
-        if self.rows_done:
+        if self.rows_done and not stopped:
             run = run_of(self.stored(outcome), self.task)
             explained = self.task.dynamics.explained(run.solution)
             outcome |= {"success": explained.success, "message": explained.message}
@@ -192,8 +195,9 @@ class ResultWriter:
             self._end(outcome)
             outcome["certificate"] = sealed(self.stored(outcome), run.certificate)
             self._end(outcome)
-        with self._writing():
-            os.fsync(self.descriptor)
+        if not stopped:
+            with self._writing():
+                os.fsync(self.descriptor)
         found = run_of(self.stored(outcome), self.task)
         if not self._is_there():
             warnings.warn(
