@@ -61,7 +61,7 @@ def per_body_and_step(system: ch.System, steps: int, repeats: int = 3) -> float:
     dynamics = BodyDynamics(system, "SO3xR3", projected=True)
     tree = ch.Mechanism(system)
     poses, velocities = dynamics.mechanism.state(tree.poses(tree.neutral()))
-    state = dynamics.state(poses, velocities, np.empty(0))
+    state = dynamics.state(poses, velocities, dynamics.mechanism.angles(poses))
     run = ExplicitRun(dynamics.problem(), ch.RKMK("rk4"), (0.0, 1e3), state, Options(step=STEP, save="final"))
     run.advance(steps)  # warm, and in motion
     times = []

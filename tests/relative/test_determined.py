@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import chasles as ch
+from chasles.cli.check import report
 from chasles.relative.determined import Islands
 
 AXIS = (1.0, 0.3, -0.2)
@@ -197,3 +198,12 @@ def test_random_trees_against_the_rank_of_the_mass_matrix():
         assert (Islands(mechanism).idle(q) is not None) == singular
         found[singular] += 1
     assert min(found.values()) > 15
+
+
+def test_linearize_and_check_say_so_too():
+    system, _ = SINGULAR["parallel slides"]
+    with pytest.raises(ValueError, match=r"joints 'x', 'y' can move against each other"):
+        ch.linearize(system)
+    lines = report(ch.Study(system))["lines"]
+    assert any(line.startswith("joint coordinates: not possible, because 'system': wherever") for line in lines)
+    assert not any(line.startswith("joint") for line in report(ch.Study(REGULAR["armature"]))["lines"])

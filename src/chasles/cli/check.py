@@ -49,6 +49,7 @@ def report(study: Any) -> dict[str, Any]:
     """What there is to say of a model."""
     import numpy as np
 
+    from chasles.relative.determined import require_determined
     from chasles.simulation.analyse import analyse
 
     system = study.system
@@ -98,6 +99,11 @@ def report(study: Any) -> dict[str, Any]:
         "singular": found.singular,
     }
     result["lines"] = str(found).split("\n")
+    try:
+        mechanism = system.compile()
+        require_determined(getattr(mechanism, "spanning", mechanism))
+    except ValueError as error:
+        result["lines"].append(f"joint coordinates: not possible, because {error}")
     try:
         system.compile("absolute")
     except ValueError as error:

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from chasles.kernel.dual import TANGENTS
 from chasles.kernel.lanes import WIDTH, buffer
 from chasles.model.system import System
+from chasles.relative.determined import require_determined
 from chasles.relative.loop.closed import tree_of
 from chasles.relative.mechanism import Mechanism
 from chasles.simulation.actuation import Actuation
@@ -142,6 +143,7 @@ def linearize(
     forces = actuation.forces(u)
     state = dynamics.state(q, v)
     at, speed, _ = dynamics.split(state)
+    require_determined(mechanism, at)
     tables = Tables(mechanism)
     constants, inputs = len(tables.constants), actuation.inputs
     seeds = np.zeros((len(state), 2 * nv + inputs))
