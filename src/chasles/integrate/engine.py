@@ -186,6 +186,7 @@ def begin_anew(settings, direction, state, counts, y, f0, x_sum, records, by_tim
 @kernel(entry=True)
 def advance(
     table,
+    measured,
     addresses,
     settings,
     real,
@@ -212,7 +213,7 @@ def advance(
 ):
     """Take up to `limit` steps. State, counts, y, f0, x_sum and levels are the whole memory of the run.
 
-    `a`, `b` are the tableau (or `a` the factors' weights of a product), `e` rows of error weights, `times` the times
+    `measured` are the vectors of the point whose errors count, `a`, `b` the tableau (or `a` the factors' weights of a product), `e` rows of error weights, `times` the times
     to save at (or empty: every `save_every` steps), `stops` those to begin anew at, `memory` scratch space.
     `watched` has the addresses and directions of event functions, `levels` their values: a step over a zero is not
     taken but reported, for `solve` to look closer.
@@ -247,7 +248,7 @@ def advance(
         new_h, new_error = state[STATE.h], state[STATE.old_error]
         if adaptive:
             verdict, new_h, new_error = judge(
-                table, addresses, settings, real, e, program, a, state, counts, y, h, last, angle, parts
+                *(table, measured, addresses, settings, real, e, program, a, state, counts, y, h, last, angle, parts)
             )
         else:
             verdict = flaw(settings, angle, parts, 0.0)

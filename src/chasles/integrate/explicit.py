@@ -254,7 +254,7 @@ class ExplicitRun(Run):
         if self.needs_more:
             method, saved = self.arrays(estimate=True), (self.times, self.stops, self.records, self.memory)
             engine.advance(
-                *(*space, *method, *state, *saved), self.address, self.p, self.watch.watched, self.levels, limit
+                *(space[0], self.space.measured, space[1], *method, *state, *saved), self.address, self.p, self.watch.watched, self.levels, limit
             )
         else:
             engine.march_scalar(

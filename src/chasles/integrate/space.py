@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -77,6 +77,22 @@ CHARTS = {
 }
 
 
+def _measured(rows: np.ndarray, last: Sequence[int] | None) -> np.ndarray:
+    """Of each vector that is measured: where it begins in the point and in the algebra vector, and its length."""
+    found = []
+    for i, (kind, iy, ix, count, _) in enumerate(rows.tolist()):
+        sizes = [1] * count if last is None or i < len(rows) - 1 else list(last)
+        if kind != table.VECTOR:
+            continue
+        if sum(map(abs, sizes)) != count:
+            raise ValueError(f"Space: last is {last!r}; expected parts of the {count} numbers of the last block")
+        for size in sizes:
+            if size > 0:
+                found.append((iy, ix, size))
+            iy, ix = iy + abs(size), ix + abs(size)
+    return np.array(found, dtype=np.int64).reshape(-1, 3)
+
+
 class Space:
     """A product of spaces with the action of a group on each: Space("ts2", 3), Space("pose", "r6", side="right").
 
@@ -87,9 +103,11 @@ class Space:
     A number repeats the name before it. `side` is that of the groups' action on themselves: "left" writes exp(x) y (f
     is a spatial velocity), "right" y exp(x) (f is a body velocity).
     Points and algebra vectors are flat arrays, block after block.
+    Errors of steps are relative to the size of each number of r1, r2, ...; `last` divides the last block into vectors of
+    so many numbers that are measured as a whole, and -1 for a number whose error does not matter.
     """
 
-    def __init__(self, *description: str | int, side: str = "left"):
+    def __init__(self, *description: str | int, side: str = "left", last: Sequence[int] | None = None):
         if side not in ("left", "right"):
             raise ValueError(f'Space: side {side!r}; expected "left" or "right"')
         self.description, self.side = description, side
@@ -106,6 +124,7 @@ class Space:
         for (_, kind), row in zip(self._blocks, rows, strict=True):
             if kind.code != table.VECTOR:
                 starts.setdefault(kind, []).append(row[1])
+        self.measured = _measured(self.table, last)
         self._starts = {kind: np.array(some) for kind, some in starts.items()}
 
     def __repr__(self) -> str:
@@ -113,7 +132,8 @@ class Space:
         return f"Space({', '.join(map(repr, self.description))}{side})"
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Space) and np.array_equal(self.table, other.table)
+        same = isinstance(other, Space) and np.array_equal(self.table, other.table)
+        return same and np.array_equal(self.measured, other.measured)
 
     def __hash__(self) -> int:
         return hash(self.table.tobytes())

@@ -38,10 +38,8 @@ from chasles.kernel.policy import kernel
 
 @kernel
 def scale_of(table, i, m, y, out):
-    """Size that coordinate m of block i is compared with: 1 for rotations, the numbers themselves for vectors."""
+    """Size that coordinate m of block i, not a vector, is compared with: 1 for rotations, that of the position."""
     kind, iy = table[i, KIND], table[i, POINT]
-    if kind == VECTOR:
-        return max(abs(y[iy + m]), abs(out[iy + m]))
     angular = 1 if kind == SE2 else 3
     if m < angular or (algebra_of(kind) != ALGEBRA_SE3 and kind < CHART and kind != SE2):
         return 1.0
@@ -61,15 +59,35 @@ def scale_of(table, i, m, y, out):
 
 
 @kernel
-def algebra_norm(table, e, y, out, rtol, atol, size):
+def algebra_norm(table, measured, e, y, out, rtol, atol):
     """Root mean square of an error in the algebra, each coordinate relative to atol + rtol times its scale."""
-    total = 0.0
+    total, count = 0.0, 0
     for i in range(table.shape[0]):
         ix = table[i, ALGEBRA]
-        for m in range(table[i, COUNT]):
-            ratio = e[ix + m] / (atol + rtol * scale_of(table, i, m, y, out))
+        if table[i, KIND] != VECTOR:
+            count += table[i, COUNT]
+            for m in range(table[i, COUNT]):
+                ratio = e[ix + m] / (atol + rtol * scale_of(table, i, m, y, out))
+                total += ratio * ratio
+    for k in range(measured.shape[0]):
+        first, ix, size = measured[k, 0], measured[k, 1], measured[k, 2]
+        tolerance = atol + rtol * size_of(first, size, y, out)
+        count += size
+        for m in range(size):
+            ratio = e[ix + m] / tolerance
             total += ratio * ratio
-    return np.sqrt(total / size)
+    return np.sqrt(total / max(count, 1))
+
+
+@kernel
+def size_of(first, size, y, out):
+    """The larger length of a vector at both ends of a step: it does not change with the axes that it is written in."""
+    if size == 1:
+        return max(abs(y[first]), abs(out[first]))
+    before, after = 0.0, 0.0
+    for m in range(first, first + size):
+        before, after = before + y[m] * y[m], after + out[m] * out[m]
+    return np.sqrt(max(before, after))
 
 
 @kernel
@@ -81,19 +99,35 @@ def plain_norm(e, size):
 
 
 @kernel
-def point_norm(y, out, other, rtol, atol, size, paper):
+def point_norm(table, measured, y, out, other, rtol, atol, size, paper):
     """Distance of two results as points of the embedding space, scaled or (paper) Euclidean."""
-    total = 0.0
-    for m in range(size):
-        difference = out[m] - other[m]
-        if not paper:
-            difference = difference / (atol + rtol * max(abs(y[m]), abs(out[m])))
-        total += difference * difference
-    return np.sqrt(total if paper else total / size)
+    total, count = 0.0, 0
+    if paper:
+        for m in range(size):
+            total += (out[m] - other[m]) * (out[m] - other[m])
+        return np.sqrt(total)
+    for i in range(table.shape[0]):
+        if table[i, KIND] != VECTOR:
+            end = table[i + 1, POINT] if i + 1 < table.shape[0] else size
+            for m in range(table[i, POINT], end):
+                scale = max(abs(y[m]), abs(out[m]))
+                if table[i, KIND] == POSE:
+                    scale = 1.0 if m < table[i, POINT] + 4 else scale_of(table, i, 3, y, out)
+                ratio = (out[m] - other[m]) / (atol + rtol * scale)
+                total += ratio * ratio
+                count += 1
+    for k in range(measured.shape[0]):
+        first, length = measured[k, 0], measured[k, 2]
+        tolerance = atol + rtol * size_of(first, length, y, out)
+        count += length
+        for m in range(first, first + length):
+            ratio = (out[m] - other[m]) / tolerance
+            total += ratio * ratio
+    return np.sqrt(total / max(count, 1))
 
 
 @kernel
-def error_of_step(table, addresses, settings, real, e, program, weights, y, h, parts):
+def error_of_step(table, measured, addresses, settings, real, e, program, weights, y, h, parts):
     """Estimated error of a step: in the algebra for Munthe-Kaas methods, between points for pairs of products."""
     f, k, _, _, out, other, work, _, _, _ = parts
     stages, n, d = settings[SET.stages], settings[SET.point], settings[SET.algebra]
@@ -101,14 +135,14 @@ def error_of_step(table, addresses, settings, real, e, program, weights, y, h, p
     paper = settings[SET.controller] == PAPER
     if settings[SET.family] != MUNTHE_KAAS:
         second_result(table, addresses, settings, program, weights, f, k, y, h, other, work)
-        return point_norm(y, out, other, rtol, atol, n, paper)
+        return point_norm(table, measured, y, out, other, rtol, atol, n, paper)
     linear(work, e, 0, stages, k, d, h, 0.0)
     if paper:
         return plain_norm(work, d)
-    error = algebra_norm(table, work, y, out, rtol, atol, d)
+    error = algebra_norm(table, measured, work, y, out, rtol, atol)
     if settings[SET.estimates] > 1 and error > 0.0:  # DOP853: the lower estimate damps the higher one
         linear(work, e, stages, stages, k, d, h, 0.0)
-        second = algebra_norm(table, work, y, out, rtol, atol, d)
+        second = algebra_norm(table, measured, work, y, out, rtol, atol)
         error = error * error / np.sqrt(error * error + 0.01 * second * second)
     return error
 
@@ -151,13 +185,13 @@ def flaw(settings, angle, parts, z):
 
 
 @kernel
-def judge(table, addresses, settings, real, e, program, weights, state, counts, y, h, last, angle, parts):
+def judge(table, measured, addresses, settings, real, e, program, weights, state, counts, y, h, last, angle, parts):
     """Whether an adaptive step is accepted (DONE) or REJECTED, the next step size, and the error to remember."""
     paper = settings[SET.controller] == PAPER
     tolerance = real[REAL.atol] if paper else 1.0
     error = np.inf
     if flaw(settings, angle, parts, 0.0) == DONE:
-        error = error_of_step(table, addresses, settings, real, e, program, weights, y, h, parts)
+        error = error_of_step(table, measured, addresses, settings, real, e, program, weights, y, h, parts)
     change = 0.2
     if np.isfinite(error):
         change = factor(settings[SET.controller], error, state[STATE.old_error], real, tolerance)

@@ -78,7 +78,9 @@ class BodyDynamics:
             blocks += ["pose"] if self.mechanism.spaces[name] == SE3_NAME else ["s3", "r3"]
         self.n = self.mechanism.n
         self.space = Space(
-            *blocks, f"r{6 * self.n + self.mechanism.angles_counted + 1}", side="left" if self.spatial else "right"
+            *(*blocks, f"r{6 * self.n + self.mechanism.angles_counted + 1}"),
+            side="left" if self.spatial else "right",
+            last=(*[3] * (2 * self.n), *[1] * self.mechanism.angles_counted, -1),
         )
 
     @property

@@ -28,7 +28,7 @@ class TreeDynamics:
     def __init__(self, system: System | Mechanism):
         self.mechanism = mechanism = system if isinstance(system, Mechanism) else Mechanism(system)
         self.nq, self.nv = mechanism.nq, mechanism.nv
-        self.space = Space(*blocks(mechanism.topology), f"r{self.nv + 1}", side="right")
+        self.space = tree_space(mechanism.topology, self.nv)
         self.parameters = parameters(mechanism)
         whole = self.parameters.view(np.int64)
         self.control = slice(int(whole[PART.control]), int(whole[PART.work]))  # where the input is in the parameters
@@ -81,6 +81,16 @@ class TreeDynamics:
     def laws_may_raise(self):
         assert isinstance(self.mechanism, Mechanism)
         return laws_may_raise(self.mechanism.acting.laws)
+
+
+def tree_space(topology: np.ndarray, nv: int) -> Space:
+    """The space of (q, v, work). Errors of angular and linear velocities of a free joint are measured by the sizes of
+    these vectors: their numbers go through zero as the body turns. The work has no part in the motion: where a force is
+    nearly across the velocity it is near zero too, and nothing to compare its error with."""
+    sizes: list[int] = []
+    for kind in link_table(topology)[:, LINK.kind].tolist():
+        sizes += {FREE: [3, 3], SPHERICAL: [3]}.get(kind, [1])
+    return Space(*blocks(topology), f"r{nv + 1}", side="right", last=(*sizes, -1))
 
 
 def blocks(topology: np.ndarray) -> list[str]:

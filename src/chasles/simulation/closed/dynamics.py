@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike
 
 from chasles.integrate.problem import LieODE
 from chasles.integrate.solution import Solution
-from chasles.integrate.space import Space
 from chasles.model.system import System
 from chasles.relative.determined import require_determined
 from chasles.relative.loop.assembly import check_regular
@@ -18,7 +17,7 @@ from chasles.relative.loop.closed import ClosedMechanism, compiled
 from chasles.relative.loop.tables import HEAD
 from chasles.relative.mechanism import Mechanism
 from chasles.simulation.closed.motion import closed_motion, onto_loops, with_workspace
-from chasles.simulation.dynamics import TreeDynamics, blocks
+from chasles.simulation.dynamics import TreeDynamics, tree_space
 from chasles.simulation.laws import laws_may_raise
 from chasles.simulation.refusal import refuse_start, refuse_turned
 from chasles.simulation.start_values import Values, joint_changes
@@ -35,7 +34,7 @@ class ClosedDynamics(TreeDynamics):
     def __init__(self, mechanism: ClosedMechanism, projected: bool = True, baumgarte: Iterable[float] = (0.0, 0.0)):
         self.mechanism, self.projected = mechanism, projected
         self.nq, self.nv = mechanism.nq, mechanism.nv
-        self.space = Space(*blocks(mechanism.topology), f"r{self.nv + 1}", side="right")
+        self.space = tree_space(mechanism.topology, self.nv)
         self.parameters = with_workspace(mechanism)
         whole = self.parameters.view(np.int64)
         self.control = slice(int(whole[HEAD.control]), int(whole[HEAD.end]))
