@@ -213,10 +213,10 @@ def advance(
 ):
     """Take up to `limit` steps. State, counts, y, f0, x_sum and levels are the whole memory of the run.
 
-    `measured` are the vectors of the point whose errors count, `a`, `b` the tableau (or `a` the factors' weights of a product), `e` rows of error weights, `times` the times
-    to save at (or empty: every `save_every` steps), `stops` those to begin anew at, `memory` scratch space.
-    `watched` has the addresses and directions of event functions, `levels` their values: a step over a zero is not
-    taken but reported, for `solve` to look closer.
+    `measured` are the vectors of the point whose errors count. `a`, `b` are the tableau (or `a` the factors' weights of
+    a product), `e` rows of error weights, `times` the times to save at (or empty: every `save_every` steps), `stops`
+    those to begin anew at, `memory` scratch space. `watched` has the addresses and directions of event functions,
+    `levels` their values: a step over a zero is not taken but reported, for `solve` to look closer.
     """
     parts = scratch(memory, settings, 1)
     x, out, work = parts[3], parts[4], parts[6]

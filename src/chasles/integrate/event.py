@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from chasles.integrate.field import Field
+from chasles.integrate.field import PLAIN_FORM, Field
+from chasles.model.user_function import check_arguments
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,9 @@ class Event:
     def __post_init__(self):
         if self.direction not in (-1, 0, 1):
             raise ValueError(f"Event: direction {self.direction!r}; expected -1, 0 or 1")
+        name = getattr(self.function, "__name__", "event")
+        if not isinstance(self.function, Field):
+            check_arguments(f"Event: function {name!r}", self.function, PLAIN_FORM, "t", "y", "p")
         if not self.name:
             object.__setattr__(self, "name", getattr(self.function, "__name__", "event"))
 
@@ -60,13 +64,33 @@ class Occurrence:
     y: np.ndarray
 
 
+INSTANT = 64  # roundings of the time within which events are at one instant
+
+
 def up_to_terminal(found: list[tuple[float, Occurrence]]) -> list[Occurrence]:
-    """Occurrences within a step, with their distances from its start, in order and up to the first terminal one."""
-    occurrences = [occurrence for _, occurrence in sorted(found, key=lambda item: item[0])]
-    for i, occurrence in enumerate(occurrences):
-        if occurrence.event.terminal:
-            return occurrences[: i + 1]
-    return occurrences
+    """Occurrences within a step, with their distances from its start, in order and up to the first terminal ones.
+
+    All that happen at one instant are reported, at the last of their times, which differ by rounding: terminal ones
+    last, and by name, so that the order in which events are given makes no difference.
+    """
+    result: list[Occurrence] = []
+    rest = sorted(found, key=lambda item: item[0])
+    while rest:
+        away, first = rest[0][0], rest[0][1].t
+        near = [item for item in rest if item[0] - away <= INSTANT * np.spacing(max(abs(first), away))]
+        rest, latest = rest[len(near) :], near[-1][1]
+        together = sorted((item[1].event for item in near), key=lambda event: (event.terminal, event.name))
+        result += [Occurrence(event, latest.t, latest.y) for event in together]
+        if together[-1].terminal:
+            break
+    return result
+
+
+def ended_by(occurrences: list[Occurrence]) -> str:
+    """How a run ended whose last occurrence is terminal."""
+    last = occurrences[-1].t
+    names = dict.fromkeys(repr(o.event.name) for o in occurrences if o.event.terminal and o.t == last)
+    return f"ended by the event{'s' if len(names) > 1 else ''} {', '.join(names)}"
 
 
 def bracketed_zero(function: Callable[[float], float], low: float, high: float, at_low: float, at_high: float) -> float:

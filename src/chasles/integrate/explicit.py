@@ -11,6 +11,7 @@ import numpy as np
 
 from chasles.integrate import blocks, engine
 from chasles.integrate import explicit_layout as layout
+from chasles.integrate.event import ended_by
 from chasles.integrate.explicit_events import Watch
 from chasles.integrate.explicit_layout import REAL, SET, STATE, TALLY
 from chasles.integrate.fixed_step import StepError
@@ -254,7 +255,12 @@ class ExplicitRun(Run):
         if self.needs_more:
             method, saved = self.arrays(estimate=True), (self.times, self.stops, self.records, self.memory)
             engine.advance(
-                *(space[0], self.space.measured, space[1], *method, *state, *saved), self.address, self.p, self.watch.watched, self.levels, limit
+                *(space[0], self.space.measured, space[1], *method, *state, *saved),
+                self.address,
+                self.p,
+                self.watch.watched,
+                self.levels,
+                limit,
             )
         else:
             engine.march_scalar(
@@ -270,7 +276,7 @@ class ExplicitRun(Run):
             self.occurrences += found
             if found and found[-1].event.terminal:
                 self.pieces.append(self.watch.end_at(found[-1]))
-                return Ending(True, f"ended by the event {found[-1].event.name!r}")
+                return Ending(True, ended_by(found))
             return None
         raise_errors_of(self.field, *self.watch.functions)
         if status in (layout.RUNNING, layout.FULL):

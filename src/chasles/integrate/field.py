@@ -28,6 +28,7 @@ from chasles.kernel.address import NUMBERS, address_of
 from chasles.kernel.face import compile_text
 from chasles.kernel.lanes import LANES, WIDTH
 from chasles.kernel.policy import COMPILED, kernel, native
+from chasles.model.user_function import check_arguments, explained
 
 if not COMPILED:
     raise ImportError("chasles.integrate needs the compiler: unset NUMBA_DISABLE_JIT")
@@ -43,10 +44,15 @@ def {name}(t, y, p, out, y_size, p_size, out_size):
 """
 
 
+FORM = "a compiled field is f(t, y, p, out) and writes to out"
+PLAIN_FORM = "a plain Python function is f(t, y, p) and returns its result; with @chasles.field it is f(t, y, p, out)"
+
+
 class Field:
     """A compiled field f(t, y, p, out). Made by the decorator `field`; compiled when a solver first needs it."""
 
     def __init__(self, function: Callable, lanes: bool = False):
+        check_arguments(f"field {function.__name__!r}", function, FORM, "t", "y", "p", "out")
         self.function, self.lanes = function, lanes
         self.kernel = kernel(function)
         self.__doc__, self.__name__, self.__module__ = function.__doc__, function.__name__, function.__module__
@@ -72,7 +78,12 @@ class Field:
         if lanes not in self._addresses:
             pointer = types.CPointer(LANES) if lanes else NUMBERS
             sizes = (types.int64,) * 3
-            self._addresses[lanes] = address_of(self._native, types.float64, pointer, pointer, pointer, *sizes)
+            arguments = (types.float64, pointer, pointer, pointer, *sizes)
+            if lanes:
+                self._addresses[lanes] = address_of(self._native, *arguments)
+            else:
+                with explained(f"field {self.__name__!r}", self.function):
+                    self._addresses[lanes] = address_of(self._native, *arguments)
         return self._addresses[lanes]
 
     @property
@@ -110,9 +121,10 @@ class PythonField:
     """
 
     def __init__(self, function: Callable, size: int):
+        self.name = getattr(function, "__name__", "the function")
+        check_arguments(f"function {self.name!r}", function, PLAIN_FORM, "t", "y", "p")
         self.function = function
         self.error: BaseException | None = None
-        self.name = getattr(function, "__name__", "the function")
         self._size = size
         self._callback = _C_SIGNATURE(self._evaluate)
 
@@ -121,8 +133,8 @@ class PythonField:
         return ctypes.cast(self._callback, ctypes.c_void_p).value or 0
 
     def _evaluate(self, t, y, p, out, y_size, p_size, out_size) -> None:
-        target = np.ctypeslib.as_array(out, (out_size,))
-        try:
+        try:  # before anything else: what is raised outside is lost, and numbers of the call before are taken
+            target = np.ctypeslib.as_array(out, (out_size,))
             point = np.ctypeslib.as_array(y, (y_size,))
             parameters = np.ctypeslib.as_array(p, (p_size,)) if p_size else np.empty(0)
             value = np.asarray(self.function(t, point, parameters))
@@ -137,7 +149,7 @@ class PythonField:
             target[:] = value
         except BaseException as error:  # a C loop is in between: keep it and stop the loop by a NaN
             self.error = self.error or error
-            target[:] = np.nan
+            ctypes.memset(out, 0xFF, 8 * out_size)  # NaN, in one call that makes nothing
 
 
 @intrinsic

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
-from chasles.integrate.event import Occurrence, bracketed_zero, up_to_terminal
+from chasles.integrate.event import Occurrence, bracketed_zero, ended_by, up_to_terminal
 from chasles.integrate.newton import (
     COUNTS,
     DONE,
@@ -195,7 +195,7 @@ class FixedRun(Run):
                     if occurrences[-1].event.terminal:
                         self._save_until(occurrences[-1].t, before, y)
                         self._end_at(occurrences[-1], before, y)
-                        return Ending(True, f"ended by the event {occurrences[-1].event.name!r}")
+                        return Ending(True, ended_by(occurrences))
                 self._save_until(self.time, before, y)
         return Ending(True, "reached the end") if self.steps == self.plan.steps else None
 

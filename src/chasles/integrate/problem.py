@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from chasles.integrate.field import Field
+from chasles.integrate.field import PLAIN_FORM, Field
+from chasles.model.user_function import check_arguments
 
 
 @dataclass(frozen=True)
@@ -27,3 +28,8 @@ class LieODE:
     parameters: Sequence[float] | np.ndarray = ()
     correction: Field | None = None
     coordinates: str | None = None
+
+    def __post_init__(self):
+        if not isinstance(self.field, Field):
+            name = getattr(self.field, "__name__", "field")
+            check_arguments(f"LieODE: field {name!r}", self.field, PLAIN_FORM, "t", "y", "p")

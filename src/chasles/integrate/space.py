@@ -103,8 +103,8 @@ class Space:
     A number repeats the name before it. `side` is that of the groups' action on themselves: "left" writes exp(x) y (f
     is a spatial velocity), "right" y exp(x) (f is a body velocity).
     Points and algebra vectors are flat arrays, block after block.
-    Errors of steps are relative to the size of each number of r1, r2, ...; `last` divides the last block into vectors of
-    so many numbers that are measured as a whole, and -1 for a number whose error does not matter.
+    Errors of steps are relative to the size of each number of r1, r2, ...; `last` divides the last block into vectors
+    of so many numbers that are measured as a whole, and -1 for a number whose error does not matter.
     """
 
     def __init__(self, *description: str | int, side: str = "left", last: Sequence[int] | None = None):

@@ -18,6 +18,7 @@ from numba import carray, types
 from chasles.kernel.address import NUMBERS, address_of
 from chasles.kernel.face import compile_text
 from chasles.kernel.policy import kernel, native
+from chasles.model.user_function import check_arguments, explained
 
 _POINTER = ctypes.POINTER(ctypes.c_double)
 # time; two arguments, parameters and the result; their four lengths
@@ -28,16 +29,27 @@ def {name}(t, x, y, p, out, x_size, y_size, p_size, out_size):
 """
 
 
+ARGUMENTS = ("t", "x", "y", "parameters", "out")
+FORM = (
+    "a law is f(t, q, v, parameters, out) of a joint, f(t, pose, twist, parameters, out) of a body, f(t, _, _, "
+    "parameters, out) of a drive or f(t, poses, twists, parameters, out) of a constraint, and writes to out"
+)
+
+
 class Law:
     """A force law f(t, x, y, parameters, out), compiled on first use. Made by the decorator `law`.
 
     `breaks` are the times at which it jumps or begins to change, or a function of its parameters that gives them.
     """
 
+    error: BaseException | None = None  # raised in a call from a compiled loop, for whoever runs it
+
     def __init__(self, function: Callable, breaks: Sequence[float] | Callable = ()):
+        self.__name__ = getattr(function, "__name__", type(function).__name__)
+        check_arguments(f"law {self.__name__!r}", function, FORM, *ARGUMENTS)
         self.function = function
         self.breaks = breaks if callable(breaks) else tuple(map(float, breaks))
-        self.__doc__, self.__name__, self.__module__ = function.__doc__, function.__name__, function.__module__
+        self.__doc__, self.__module__ = function.__doc__, function.__module__
         self._address = 0
 
     def __repr__(self) -> str:
@@ -55,7 +67,8 @@ class Law:
             name = f"law_{self.__name__}" if self.__name__.isidentifier() else "law_function"
             self._native: Any = native(compile_text(LAW_TEXT.format(name=name), name, scope))
             arguments = (types.float64, *(NUMBERS,) * 4, *(types.int64,) * 4)
-            self._address = address_of(self._native, *arguments)
+            with explained(f"law {self.__name__!r}", self.function):
+                self._address = address_of(self._native, *arguments)
         return self._address
 
 
@@ -72,14 +85,14 @@ class PythonLaw(Law):
         return f"<Python law {self.__name__}>"
 
     def _evaluate(self, t, x, y, p, out, x_size, y_size, p_size, out_size) -> None:
-        arrays = [np.ctypeslib.as_array(a, (n,)) for a, n in ((x, x_size), (y, y_size), (out, out_size))]
-        parameters = np.ctypeslib.as_array(p, (p_size,)) if p_size else np.empty(0)
-        try:
+        try:  # before anything else: what is raised outside is lost, and numbers of the call before are taken
+            arrays = [np.ctypeslib.as_array(a, (n,)) for a, n in ((x, x_size), (y, y_size), (out, out_size))]
+            parameters = np.ctypeslib.as_array(p, (p_size,)) if p_size else np.empty(0)
             arrays[2][:] = 0.0
             self.function(t, arrays[0], arrays[1], parameters, arrays[2])
         except BaseException as error:  # a C loop is in between: keep it and let a NaN end the run
             self.error = self.error or error
-            arrays[2][:] = np.nan
+            ctypes.memset(out, 0xFF, 8 * out_size)  # NaN, in one call that makes nothing
 
 
 @overload

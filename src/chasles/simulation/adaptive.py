@@ -12,6 +12,7 @@ from chasles.absolute.implicit.layout import COUNTS, NO_CONVERGENCE, RUNNING, TI
 from chasles.absolute.implicit.loop import TAIL
 from chasles.integrate.constrained_method import GeneralizedAlpha, adapts
 from chasles.integrate.engine import short_of
+from chasles.integrate.event import ended_by
 from chasles.integrate.fixed_step import FixedRun
 from chasles.integrate.run import Ending, Options, check_max_evaluations, check_max_step, check_span, check_stops
 from chasles.integrate.solution import Solution
@@ -76,7 +77,7 @@ class AdaptiveRun(ConstrainedRun):
                 if occurrences[-1].event.terminal:
                     self._save_until(occurrences[-1].t, before, y)
                     self._end_at(occurrences[-1], before, y)
-                    return Ending(True, f"ended by the event {occurrences[-1].event.name!r}")
+                    return Ending(True, ended_by(occurrences))
             self._save_until(self.time, before, y)
             if self.time == self.end:
                 return Ending(True, "reached the end")

@@ -38,7 +38,14 @@ class LawTangent:
         self._callback = C_SIGNATURE(self._difference)
         self.address = ctypes.cast(self._callback, ctypes.c_void_p).value or 0
 
-    def _difference(self, t, x, y, p, out, x_size, y_size, p_size, out_size) -> None:
+    def _difference(self, t, x, y, p, out, *sizes: int) -> None:
+        try:
+            self._differences(t, x, y, p, out, *sizes)
+        except BaseException as error:  # a C loop is in between: keep it and let NaN come out
+            self.law.error = self.law.error or error
+            ctypes.memset(out, 0xFF, 8 * WIDTH * sizes[3])
+
+    def _differences(self, t, x, y, p, out, x_size, y_size, p_size, out_size) -> None:
         """The law at the values, and along each tangent of all its arguments together."""
         sizes = (x_size, y_size, p_size)
         given = [

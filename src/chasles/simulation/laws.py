@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
-from chasles.model.law import Law, PythonLaw
+from chasles.model.law import Law
 
 
 @contextmanager
 def laws_may_raise(laws: Iterable[Law]) -> Iterator[None]:
-    """Raise what a Python law raised meanwhile."""
+    """Raise what a law raised meanwhile."""
     try:
         yield
     finally:
         for law in laws:
-            if isinstance(law, PythonLaw) and law.error is not None:
+            if law.error is not None:
                 error, law.error = law.error, None
                 raise error

@@ -14,6 +14,7 @@ from chasles.integrate.method import RKMK
 from chasles.integrate.method_name import named_method
 from chasles.integrate.run import check_span, check_stops
 from chasles.model.system import System
+from chasles.model.user_function import check_arguments
 from chasles.relative.loop.closed import ClosedMechanism
 from chasles.relative.mechanism import Mechanism
 from chasles.simulation.body_run import BodyRun
@@ -115,6 +116,9 @@ def simulate(  # type: ignore[misc]  # the overloads sum up what has no part in 
     switches this off, and the verdict is "not judged".
     """
     start, end = check_span(span)
+    if controller is not None:
+        form = "a controller is f(t, q, v) and returns the input"
+        check_arguments("simulate: the controller", controller, form, "t", "q", "v")
     if isinstance(method, str | Mapping):
         method = named_method("simulate", method)
     if step is None:

@@ -7,6 +7,7 @@ import itertools
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -17,6 +18,7 @@ from chasles.integrate.progress import Progress
 from chasles.integrate.run import Attention, Sink
 from chasles.integrate.solution import Solution
 from chasles.simulation.motion import solve_motion
+from chasles.simulation.pace import Pace
 
 Controller = Callable[[float, np.ndarray, np.ndarray], ArrayLike]
 MOST_SAMPLES = 10**8  # of a controller in a run
@@ -122,15 +124,14 @@ class Task:
             raise ValueError('simulate: with a controller, save is "all", "final" or a number of steps')
         pieces: list[Solution] = []
         inputs: list[np.ndarray] = []
-        edges, left = self.edges(), more.get("max_evaluations")
+        edges, left, pace = self.edges(), more.get("max_evaluations"), Pace(dynamics)
         with Attention() as attention, Progress(*self.span, progress, at=float(edges[done])) as line:
             for first, last in itertools.pairwise(edges[done:]):
                 q, v = dynamics.coordinates(state)
                 u = actuation.forces(self.controller(float(first), q.copy(), v.copy()))
                 piece = dict(more, step=min(more["step"], last - first) if more["step"] else None)
-                if left is not None:
-                    piece["max_evaluations"] = max(left, 1)
-                solution = solve_motion(dynamics, self.method, (first, last), state, u, **piece, progress=False)
+                motion = partial(solve_motion, dynamics, self.method, (first, last), state, u, progress=False)
+                solution = pace.period(motion, piece, left)
                 if attention.called and solution.success and last != edges[-1]:
                     message = f"interrupted at t = {solution.t[-1]:.8g}"
                     warnings.warn(

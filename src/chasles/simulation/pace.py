@@ -1,0 +1,74 @@
+"""Whether a sampled loop runs away: its periods take ever more steps, because everything moves ever faster."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from chasles.integrate.solution import Solution
+
+MOST = 1000  # times the evaluations that periods took before
+FEW = 100  # evaluations of a period that are never many
+FASTER, SUDDENLY = 1e3, 1e6  # times the speed before; the second where only one or two periods were done before
+
+
+class Pace:
+    """Evaluations and speeds of the periods that are done."""
+
+    def __init__(self, dynamics: Any):
+        self.dynamics = dynamics
+        self.evaluations: list[int] = []
+        self.speeds: list[np.ndarray] = []
+
+    def period(self, motion: Callable[..., Solution], options: dict[str, Any], left: int | None) -> Solution:
+        """A period of the run, given up if the loop runs away; with at most `left` evaluations, if the user says so."""
+        own = None if left is None else max(left, 1)
+        if options["step"] is not None:
+            return motion(**dict(options, max_evaluations=own))
+        most = self.limit if own is None else min(own, self.limit)
+        solution = motion(**dict(options, max_evaluations=most))
+        if not solution.success and "max_evaluations" in solution.message and most != own:
+            if message := self.runs_away(solution):
+                warnings.warn(f"simulate: {message}", RuntimeWarning, stacklevel=5)
+                return replace(solution, message=message)
+            solution = motion(**dict(options, max_evaluations=own))  # slow for another reason: let it
+        if solution.success:
+            self.note(solution)
+        return solution
+
+    @property
+    def limit(self) -> int:
+        """Evaluations after which a period is looked at."""
+        return int(MOST * max(FEW, np.median(self.evaluations) if self.evaluations else 0))
+
+    def note(self, solution: Solution) -> None:
+        """A period is done."""
+        self.evaluations.append(solution.evaluations)
+        self.speeds.append(self._speeds(solution))
+
+    def runs_away(self, solution: Solution) -> str:
+        """What to say of a period that reached the limit; nothing if it is slow for another reason."""
+        if not self.speeds:
+            return ""
+        now, before = self._speeds(solution), np.max(self.speeds[: max(1, len(self.speeds) // 2)], axis=0)
+        worst = int(np.argmax(now))
+        factor = FASTER if len(self.speeds) > 2 else SUDDENLY
+        if not now[worst] > factor * before.max():
+            return ""
+        return (
+            f"the sampled loop runs away: at t = {solution.t[-1]:.6g} s joint {self._joint(worst)!r} moves at "
+            f"{now[worst]:.2g} rad/s or m/s, {now[worst] / max(before.max(), 1e-300):.1g} times faster than before, "
+            "and steps become ever shorter; lower the gains of the controller, or ask it more often (period)"
+        )
+
+    def _speeds(self, solution: Solution) -> np.ndarray:
+        return np.abs(self.dynamics.coordinates(solution.y[-1])[1])
+
+    def _joint(self, k: int) -> str:
+        mechanism = self.dynamics.mechanism
+        places = getattr(mechanism, "joint_tables", None) or mechanism.tree
+        return next((name for name, at in places.velocities.items() if at.start <= k < at.stop), str(k))

@@ -1,0 +1,122 @@
+"""What is said of a user's function that has the wrong arguments, does not compile, or is interrupted."""
+
+import ctypes
+
+import numpy as np
+import pytest
+
+import chasles as ch
+from chasles.integrate.field import PythonField
+from chasles.model.law import PythonLaw
+from chasles.simulation.law_tangent import LawTangent
+
+
+def slider(law):
+    body, joint = ch.Body("b", 1.0, inertia=(0.01,) * 3), ch.prismatic("s", "ground", "b", axis=(1, 0, 0))
+    return ch.System([body], [joint], forces=[ch.JointForce("push", "s", law)])
+
+
+DECLARED = [
+    (lambda: ch.law(lambda t, q: None), r"takes \(t, q\); expected 5 arguments.*f\(t, q, v, parameters, out\)"),
+    (lambda: ch.law(breaks=[1.0])(lambda t, q, v, p: None), "expected 5 arguments"),
+    (lambda: slider(lambda t, q, v: None), "expected 5 arguments"),
+    (lambda: ch.Wrench("w", "b", lambda t: None), "expected 5 arguments"),
+    (lambda: ch.Drive("d", "s", lambda t: t), "expected 5 arguments"),
+    (lambda: ch.CustomConstraint("c", ("a", "b"), lambda t, x: 0), "expected 5 arguments"),
+    (lambda: ch.field(lambda t, y: None), r"expected 4 arguments: .*f\(t, y, p, out\)"),
+    (lambda: ch.Event(lambda y: 0.0), r"expected 3 arguments: .*f\(t, y, p\)"),
+    (lambda: ch.LieODE(ch.Space("r1"), lambda t, y, p, out: None), "expected 3 arguments"),
+    (
+        lambda: ch.simulate(slider((1.0,)), (0, 1), controller=lambda t, q: 0.0, period=0.1),
+        r"controller takes \(t, q\); expected 3 arguments",
+    ),
+]
+
+
+@pytest.mark.parametrize(("make", "said"), DECLARED)
+def test_wrong_arguments_are_refused_when_declared(make, said):
+    with pytest.raises(TypeError, match=said):
+        make()
+
+
+def test_functions_with_defaults_or_any_arguments_are_taken():
+    ch.law(lambda t, q, v, p, out, more=1.0: None)
+    ch.Event(lambda *arguments: 0.0)
+    slider(max)  # in C, it tells nothing
+
+
+@ch.law
+def unknown_name(t, q, v, p, out):
+    out[0] = q[0]
+    out[0] += nothing_like_this  # noqa: F821
+
+
+@ch.law
+def adds_text(t, q, v, p, out):
+    x = 1.0
+    out[0] = x + "a"
+
+
+@ch.law
+def unknown_function(t, q, v, p, out):
+    out[0] = np.not_there(q[0])
+
+
+@pytest.mark.parametrize(
+    ("law", "reason", "line"),
+    [
+        (unknown_name, "nothing_like_this", "out[0] += nothing_like_this"),
+        (adds_text, "add(float64", 'out[0] = x + "a"'),
+        (unknown_function, "not_there", "out[0] = np.not_there(q[0])"),
+    ],
+)
+def test_what_does_not_compile_is_said_in_short_with_the_line(law, reason, line):
+    with pytest.raises(TypeError) as error:
+        _ = law.address
+    said = str(error.value)
+    assert said.startswith(f"law {law.__name__!r} does not compile")
+    assert reason in said
+    assert line in said
+    assert said.count("\n") == 0
+    assert error.value.__suppress_context__
+
+
+def test_an_interrupt_before_the_function_is_called_is_not_lost(monkeypatch):
+    """While arrays are made of pointers: the result is NaN, not what was there before, and the interrupt is kept."""
+
+    def interrupted(*arguments):
+        raise KeyboardInterrupt
+
+    law = PythonLaw(lambda t, q, v, p, out: None)
+    tangent, field = LawTangent(PythonLaw(lambda t, q, v, p, out: None)), PythonField(lambda t, y, p: y, 1)
+    x, out, duals = np.ones(1), np.ones(2), np.ones(64)
+    pointer = [a.ctypes.data_as(ctypes.POINTER(ctypes.c_double)) for a in (x, out, duals)]
+    monkeypatch.setattr(np.ctypeslib, "as_array", interrupted)
+    law._callback(0.0, pointer[0], pointer[0], pointer[0], pointer[1], 1, 1, 1, 2)
+    assert isinstance(law.error, KeyboardInterrupt)
+    assert np.isnan(out).all()
+    out[:] = 1.0
+    field._callback(0.0, pointer[0], pointer[0], pointer[1], 1, 1, 2)
+    assert isinstance(field.error, KeyboardInterrupt)
+    assert np.isnan(out).all()
+    tangent._callback(0.0, pointer[2], pointer[2], pointer[2], pointer[2], 1, 1, 1, 1)
+    assert isinstance(tangent.law.error, KeyboardInterrupt)
+    assert np.isnan(duals[0])
+
+
+def test_a_lost_interrupt_ends_a_simulation(monkeypatch):
+    calls = []
+    whole = np.ctypeslib.as_array
+
+    def sometimes(*arguments):
+        calls.append(1)
+        if len(calls) == 50:
+            raise KeyboardInterrupt
+        return whole(*arguments)
+
+    def spring(_, q, v, p, out):
+        out[0] = -q[0]
+
+    monkeypatch.setattr(np.ctypeslib, "as_array", sometimes)
+    with pytest.raises(KeyboardInterrupt):
+        ch.simulate(slider(spring), (0, 10), q=[1.0])
