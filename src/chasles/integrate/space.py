@@ -132,8 +132,9 @@ class Space:
         return f"Space({', '.join(map(repr, self.description))}{side})"
 
     def __eq__(self, other: object) -> bool:
-        same = isinstance(other, Space) and np.array_equal(self.table, other.table)
-        return same and np.array_equal(self.measured, other.measured)
+        if not isinstance(other, Space):
+            return False
+        return np.array_equal(self.table, other.table) and np.array_equal(self.measured, other.measured)
 
     def __hash__(self) -> int:
         return hash(self.table.tobytes())
