@@ -11,6 +11,7 @@ import pytest
 import chasles as ch
 from chasles.view.curve import QUATERNION, TOLERANCE, Samples, fitted, quanta
 from chasles.view.data import Motion, run_data
+from chasles.view.picture import Film
 from chasles.view.samples import curve_of, rows_of
 from chasles.view.scene import ON_GROUND, extremes, poses_at, scene_of
 from chasles.view.series import envelope
@@ -205,3 +206,76 @@ def test_the_built_page_is_that_of_the_sources():
     assert digest.hexdigest() in read("page.js")[:200], "run `npm ci && npm run build` in viewer/"
     lock = (viewer / "package-lock.json").read_text()
     assert "resolved" not in lock
+
+
+def spinning(speed, **options):
+    """A free top without gravity that turns about its axis."""
+    top = ch.System([ch.Body("b", 1.0, inertia=(0.1, 0.1, 0.2))], [ch.spherical("f", "ground", "b")], gravity=(0, 0, 0))
+    return ch.simulate(top, v=[0, 0, speed], method="rk4", step=1e-3, progress=False, **options)
+
+
+def angles(poses):
+    return 2 * np.arctan2(poses[:, 0, 3], poses[:, 0, 0])
+
+
+LOST = {  # 4 rad from saved time to saved time, of which no curve tells which way
+    "every so many steps": {"span": (0, 0.2), "save": 20},
+    "at given times": {"span": (0, 0.2), "save": np.linspace(0, 0.2, 11)},
+    "backwards": {"span": (0.2, 0), "save": 20},
+}
+
+
+@pytest.mark.parametrize("kind", LOST)
+def test_no_motion_is_drawn_that_nobody_knows(kind):
+    """Drawn is the saved pose, until the next; the page says so. It used to turn the other way, with success."""
+    run = spinning(200.0, **LOST[kind])
+    curve, checked, lost = curve_of(run, scene_of(run), rows_of(run, 0, 10, 1), 1.0, run.solution.slopes is not None)
+    assert (lost, checked) == (10, 11)
+    saved, t = run.mechanism.poses(run.q), np.asarray(run.t)
+    for k in range(10):
+        inside = t[k] + np.linspace(0, 0.99, 50) * (t[k + 1] - t[k])
+        for found in (poses_at(run, inside), curve(inside) if kind != "backwards" else curve(inside[:1])):
+            np.testing.assert_allclose(np.exp(1j * angles(found)), np.exp(1j * angles(saved[[k]])[0]), atol=1e-6)
+    for found in (curve(t), poses_at(run, t)):
+        np.testing.assert_allclose(np.exp(1j * angles(found)), np.exp(200j * (t - t[0])), atol=2e-6)
+    with pytest.warns(RuntimeWarning, match="between 10 of 11 saved times"):
+        Film(run, (64, 64))
+    data = run_data(run)
+    assert data["motion"]["lost"] == 10
+    assert any("Between 10 of 11 saved times" in note for note in data["scene"]["notes"])
+
+
+@pytest.mark.parametrize("save", [5, np.linspace(0, 0.2, 41)], ids=["curve", "no curve"])
+def test_turns_below_half_a_turn_are_drawn(save):
+    run = spinning(200.0, span=(0, 0.2), save=save)
+    dense = run.solution.slopes is not None
+    curve, _, lost = curve_of(run, scene_of(run), np.arange(len(run)), 1.0, dense)
+    assert lost == 0
+    times = np.linspace(0, 0.2, 333)
+    np.testing.assert_allclose(np.exp(1j * angles(curve(times))), np.exp(200j * times), atol=2e-6 if dense else 0.1)
+    assert not run_data(run)["scene"]["notes"]
+
+
+def test_only_what_is_lost_jumps():
+    """A top that brakes: its last turns are drawn."""
+    top = ch.System(
+        [ch.Body("b", 1.0, inertia=(0.1, 0.1, 0.2))], [ch.spherical("f", "ground", "b", damping=4.0)], gravity=(0, 0, 0)
+    )
+    run = ch.simulate(top, (0, 0.4), v=[0, 0, 200.0], method="rk4", step=1e-3, save=20, progress=False)
+    curve, _, lost = curve_of(run, scene_of(run), np.arange(len(run)), 1.0, dense=True)
+    assert 1 <= lost <= 3
+    times = np.linspace(0.1, 0.4, 500)
+    true = np.exp(10j * (1 - np.exp(-20 * times)))
+    cubic = 0.02**4 / 384 * 10 * 20**4 * np.exp(-2)  # of the curve of the integrator: h^4/384 of the fourth derivative
+    np.testing.assert_allclose(np.exp(1j * angles(curve(times))), true, atol=cubic)
+
+
+def test_what_cannot_be_drawn_is_said_when_a_run_is_saved(tmp_path, monkeypatch):
+    def fails(of):
+        raise RuntimeError("no picture today")
+
+    monkeypatch.setattr("chasles.view.data.look_text", fails)
+    run = spinning(1.0, span=(0, 0.01))
+    with pytest.warns(RuntimeWarning, match="no picture today"):
+        run.save(tmp_path / "run.h5")
+    assert len(ch.open(tmp_path / "run.h5")) == len(run)

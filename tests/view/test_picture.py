@@ -187,4 +187,6 @@ def test_a_run_with_points_too_far_apart_for_a_curve_is_drawn():
         sparse.solution(0.3)
     saved = sparse.mechanism.poses(sparse.q)
     np.testing.assert_allclose(poses_at(sparse, sparse.t), saved, atol=1e-12)
-    assert sparse.picture(0.3, size=(48, 48)).size == (48, 48)
+    with pytest.warns(RuntimeWarning, match="turn too far"):
+        assert sparse.picture(0.3, size=(48, 48)).size == (48, 48)
+    np.testing.assert_array_equal(poses_at(sparse, np.array([0.3])), saved[[np.searchsorted(sparse.t, 0.3) - 1]])

@@ -35,11 +35,13 @@ HEAD = "<IIIdd"  # edges, bodies, terms, quantum of quaternions, quantum of posi
 
 
 class Samples(NamedTuple):
-    """Poses (times, bodies, 7) of a stretch of a motion, times rising; breaks: where a curve may have a kink."""
+    """Poses (times, bodies, 7) of a stretch of a motion, times rising; breaks: where a curve may have a kink, cuts:
+    where its pieces end in any case."""
 
     t: np.ndarray
     poses: np.ndarray
     breaks: np.ndarray  # (times,) of bool
+    cuts: np.ndarray | None = None  # the same
 
 
 class Hinge(NamedTuple):
@@ -200,6 +202,7 @@ class Fit:
 
     def __init__(self, samples: Samples):
         self.t, self.breaks = samples.t, np.flatnonzero(samples.breaks)
+        self.cuts = np.empty(0, dtype=int) if samples.cuts is None else np.flatnonzero(samples.cuts)
         self.known: dict[tuple[int, int], tuple[np.ndarray, np.ndarray]] = {}
         self.even: dict[int, tuple[np.ndarray, np.ndarray, np.ndarray]] = {}
 
@@ -218,6 +221,11 @@ class Fit:
             waiting = [(begin, end, everything)]
             while waiting:  # from left to right
                 first, stop, active = waiting.pop()
+                cut = int(np.searchsorted(self.cuts, first, "right"))
+                if cut < len(self.cuts) and self.cuts[cut] < stop:
+                    longest, middle = max(longest, 1), int(self.cuts[cut])
+                    waiting += [(middle, stop, active), (first, middle, active)]
+                    continue
                 there = by_track[:, first : stop + 1] if active is everything else by_track[active, first : stop + 1]
                 p = move(begins[active], there)
                 whole, good = self._piece(first, stop, p, quantum, WIDEST if turning and stop - first > 1 else np.inf)

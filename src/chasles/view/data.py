@@ -109,6 +109,12 @@ def run_data(run: Any, label: str = "", motion: Motion | None = None, ended: boo
         motion.hull,
         _line(run.solution.method, run.mechanism, run.options),
     )
+    if motion.lost:
+        data["scene"]["notes"] = [
+            *data["scene"]["notes"],
+            f"Between {motion.lost} of {len(run)} saved times bodies turn too far to tell how they moved: they are "
+            "drawn at the saved poses and jump from one to the next; save more often to see the motion",
+        ]
     data["motion"] |= {
         "blocks": list(motion.blocks),
         "tolerance": [PARTS * quantum for quantum in quanta(motion.extent)],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,7 @@ from chasles.lie.rotation import quaternion_to_matrix
 from chasles.study import style
 from chasles.view.raster.camera import fitting
 from chasles.view.raster.render import SAMPLES, Stage
-from chasles.view.scene import ON_GROUND, Scene, poses_at, scene_of
+from chasles.view.scene import ON_GROUND, Scene, poses_at, scene_of, unknown
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -75,6 +76,14 @@ class Film:
             raise ValueError("picture: this run has no point to draw")
         self.run, self.scene = run, scene_of(run)
         self.first, self.last = float(run.t[0]), float(run.t[-1])
+        rows = np.arange(len(run))
+        if lost := int(unknown(run, rows[:-1], rows[1:]).sum()):
+            warnings.warn(
+                f"picture: between {lost} of {len(run)} saved times bodies turn too far to tell how they moved; they "
+                "are drawn as saved before. Save more often to see the motion",
+                RuntimeWarning,
+                stacklevel=2,
+            )
         poses = poses_at(run, np.linspace(self.first, self.last, LOOKED_AT if len(run) > 1 else 1))
         seen, up = self.scene.cloud(poses), np.array(self.scene.up)
         low, high = seen.min(axis=0), seen.max(axis=0)

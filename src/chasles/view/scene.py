@@ -164,24 +164,46 @@ def scene_of(what: Any) -> Scene:
 
 def poses_at(run: Any, times: np.ndarray) -> np.ndarray:
     """Poses of all bodies (times, bodies, 7) at times in the span of a run: those of the saved points, and in between
-    those of the curve through them. Without a curve, or if saved points are too far apart to have one, bodies move from
-    saved pose to saved pose by screw motions."""
+    those of the curve through them, or without a curve screw motions from saved pose to saved pose. Where nothing tells
+    how bodies moved (`unknown`), they stay at the saved pose before."""
     wanted = np.asarray(times, dtype=float)
     t = np.asarray(run.t)
-    if run.solution.slopes is not None and len(run) > 1:
-        try:
-            return poses_of_states(run, run.solution(wanted))
-        except ValueError:
-            if ((wanted - t[0]) * (wanted - t[-1]) > 0).any():  # not in the span
-                raise
     forward = 1.0 if t[-1] >= t[0] else -1.0
     after = np.clip(np.searchsorted(forward * t, forward * wanted, "right"), 1, max(len(t) - 1, 1))
     before = after - 1
     if len(t) == 1:
         after = before
+    held, curve = unknown(run, before, after), run.solution.slopes is not None and len(t) > 1
+    if curve and not held.any():
+        return poses_of_states(run, run.solution(wanted))
     first, second = poses_of_states(run, run.solution.y[before]), poses_of_states(run, run.solution.y[after])
-    part = (wanted - t[before]) / np.where(after > before, t[after] - t[before], 1.0)
-    return pose_group.interpolate(first, second, np.clip(part, 0.0, 1.0)[:, None])
+    part = np.clip((wanted - t[before]) / np.where(after > before, t[after] - t[before], 1.0), 0.0, 1.0)
+    poses = pose_group.interpolate(first, second, part[:, None])
+    if curve and not held.all():
+        poses[~held] = poses_of_states(run, run.solution(wanted[~held]))
+    stays = held & (part < 1.0)
+    poses[stays] = first[stays]
+    return poses
+
+
+def unknown(run: Any, before: np.ndarray, after: np.ndarray) -> np.ndarray:
+    """Between which of these saved points, by number, nothing tells how bodies moved: the integrator has no curve that
+    is the only one there, or, without a curve, bodies turn by half a turn or more, as their speeds tell."""
+    solution = run.solution
+    if solution.moves is not None:
+        return (after > before) & ~np.isfinite(np.asarray(solution.moves)[after]).all(axis=1)
+    return turning(run, before, after) >= np.pi
+
+
+def turning(run: Any, before: np.ndarray, after: np.ndarray) -> np.ndarray:
+    """By how much bodies turn between saved points at most [rad], as their angular velocities there tell: poses alone
+    do not show whole turns."""
+    rows, place = np.unique(np.concatenate([before, after]), return_inverse=True)
+    twists = run.mechanism.twists(*run.dynamics.split(np.ascontiguousarray(run.solution.y[rows]))[:2])
+    with np.errstate(over="ignore"):  # of a run that went out of bounds
+        speed = np.linalg.norm(twists[..., :3], axis=-1).max(axis=1, initial=0.0)[place]
+    t = np.asarray(run.t)
+    return np.maximum(speed[: len(before)], speed[len(before) :]) * np.abs(t[after] - t[before])
 
 
 def poses_of_states(run: Any, states: np.ndarray) -> np.ndarray:

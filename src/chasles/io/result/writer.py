@@ -355,9 +355,17 @@ class ResultWriter:
 
 
 def _seen(what: str, of: Any) -> Any:
-    """What is seen of a task or run; pictures are a layer above this one, and no reason for a run to fail."""
-    with suppress(Exception):
+    """What is seen of a task or run; pictures are a layer above this one, and no reason for a run to fail: what cannot
+    be drawn is said, and left out of the file."""
+    try:
         return getattr(importlib.import_module("chasles.view.data"), what)(of)
+    except Exception as error:
+        warnings.warn(
+            f"save: the first look of the 3D page is not in the file ({type(error).__name__}: {error}); the run is",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+        return None
 
 
 def save_run(run: Any, file: Path, quantities: str | Iterable[str] = "all") -> None:
