@@ -20,6 +20,8 @@ from chasles.absolute.kkt import (
     prepare,
     push_back,
     set_motion,
+    size,
+    size_of_row,
 )
 from chasles.absolute.redundant import accelerate_refined, factorise_rows, solve_refined
 from chasles.absolute.tables import BODY, FIELD, HEAD, SE3, part_of
@@ -32,7 +34,8 @@ from chasles.kernel.workspace import load3, load9, store3, store6, store9
 from chasles.lie import quaternion
 
 SWEEPS = 20  # of a projection, at most
-ROUNDING = 4e-16  # of positions: residuals this small are as good as none
+ROUNDING = 4e-16  # residuals this small, relative to what they are the difference of, are as good as none
+TINY = 1e-300
 
 
 @kernel(allocates=True)
@@ -157,15 +160,41 @@ def power_of_drives(whole, p, work):
 
 
 @kernel
-def largest(rows, n_tiles):
-    """Largest residual; NaN stays NaN."""
-    worst = 0.0
+def largest_residual(tiles, n_tiles, motion, rows):
+    """Largest residual, and the largest relative to what it is the difference of; NaN stays NaN."""
+    worst, share = 0.0, 0.0
     for t in range(n_tiles):
         for k in range(3):
-            size = abs(rows[t * ROWS.size + ROWS.residual + k])
-            if not size <= worst:
-                worst = size
-    return worst
+            off = abs(rows[t * ROWS.size + ROWS.residual + k])
+            if off != 0.0:
+                whole = TINY
+                for side in range(2):
+                    i = tiles[t * TILE.size + TILE.first + side]
+                    if i >= 0:
+                        far = size(load3(motion, i * MOTION.size + MOTION.position, 0.0))
+                        whole += size_of_row(tiles, rows, t, side, k, 1.0, far)
+                worst = off if not off <= worst else worst
+                share = off / whole if not off / whole <= share else share
+    return worst, share
+
+
+@kernel
+def largest_speed(tiles, nodes, n_tiles, rows, velocity, x):
+    """The same of x = J V - target."""
+    worst, share = 0.0, 0.0
+    for t in range(n_tiles):
+        for k in range(3):
+            off = abs(x[3 * nodes[t] + k])
+            if off != 0.0:
+                whole = TINY
+                for side in range(2):
+                    i = tiles[t * TILE.size + TILE.first + side]
+                    if i >= 0:
+                        turn, move = load3(velocity, 6 * i, 0.0), load3(velocity, 6 * i + 3, 0.0)
+                        whole += size_of_row(tiles, rows, t, side, k, size(turn), size(move))
+                worst = off if not off <= worst else worst
+                share = off / whole if not off / whole <= share else share
+    return worst, share
 
 
 @kernel
@@ -199,17 +228,14 @@ def project(p_at, p_size, q_at, v_at, work_at, report_at):
     motion, rows, matrix, factors, x, a, velocity = work_parts(whole, carray(work_at, (work_size(whole),)))
     set_motion(bodies, n, q, v, motion)
     prepare(tiles, constants, nt, motion, rows)
-    off, far = largest(rows, nt), 1.0
-    for i in range(n):
-        for k in range(3):
-            far = max(far, abs(q[POSE * i + 4 + k]))
+    off, share = largest_residual(tiles, nt, motion, rows)
     report[0] = off
     sweeps, stale = 0, report[3] == 0.0 or redundant
     while True:
         if stale:
             factorise_rows(tables, masses, rows, matrix, factors)
             stale = False
-        if not off > ROUNDING * far or sweeps == SWEEPS:  # a NaN ends it too
+        if not share > ROUNDING or sweeps == SWEEPS:  # a NaN ends it too
             break
         for k in range(3 * nn):
             x[k] = 0.0
@@ -226,9 +252,10 @@ def project(p_at, p_size, q_at, v_at, work_at, report_at):
         displace(n, q, a, motion)
         prepare(tiles, constants, nt, motion, rows)
         sweeps += 1
-        before, off = off, largest(rows, nt)
-        stale = off > 0.1 * before or redundant
-        if off > 0.5 * before and sweeps > 2:  # rounding, or no solution nearby
+        before = share
+        off, share = largest_residual(tiles, nt, motion, rows)
+        stale = share > 0.1 * before or redundant
+        if share > 0.5 * before and sweeps > 2:  # rounding, or no solution nearby
             break
     report[1], report[3] = off, sweeps
     if stale and redundant:
@@ -239,25 +266,20 @@ def project(p_at, p_size, q_at, v_at, work_at, report_at):
         if bodies[i * BODY.size + BODY.space] == SE3:
             linear = mul(load9(motion, at + MOTION.rotation, 0.0), linear)
         store6(velocity, 6 * i, (load3(v, TWIST * i, 0.0), linear))
-    speed, fastest = 0.0, 0.0
-    for k in range(6 * n):
-        fastest = max(fastest, abs(velocity[k]))
+    speed, share = 0.0, 0.0
     for sweep in range(5):
         for k in range(3 * nn):
             x[k] = 0.0
         add_jacobian_times(bodies, tiles, nodes, incidences, n, rows, velocity, x, -1.0, True)
         add_target_speeds(tiles, constants, nodes, nt, motion, rows, x, 1.0)
-        slower, speed = speed, 0.0
         for t in range(nt):
             if tiles[t * TILE.size + TILE.kinds] == ROTOR:  # holds nothing
                 x[3 * nodes[t]] = 0.0
-            for k in range(3):
-                size = abs(x[3 * nodes[t] + k])
-                if not size <= speed:
-                    speed = size
-        if not speed > 4.0 * ROUNDING * fastest:  # a NaN ends it too
+        before = share
+        speed, share = largest_speed(tiles, nodes, nt, rows, velocity, x)
+        if not share > 4.0 * ROUNDING:  # a NaN ends it too
             break
-        if sweep == 1 and speed > 1e-3 * slower and not redundant:
+        if sweep == 1 and share > 1e-3 * before and not redundant:
             factorise_rows(tables, masses, rows, matrix, factors)
         for k in range(6 * n):
             a[k] = 0.0

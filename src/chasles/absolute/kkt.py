@@ -94,6 +94,22 @@ def times(tiles, rows, tile, side, angular, linear):
 
 
 @kernel
+def size_of_row(tiles, rows, tile, side, k, turn, move):
+    """How much row k of one side of a tile changes, at most, if a body turns and moves by so much."""
+    at = tile * ROWS.size + ROWS.first_angular + 18 * side + 3 * k
+    straight = 1.0
+    if not is_point(tiles, tile):
+        straight = abs(rows[at + 9]) + abs(rows[at + 10]) + abs(rows[at + 11])
+    return turn * (abs(rows[at]) + abs(rows[at + 1]) + abs(rows[at + 2])) + move * straight
+
+
+@kernel
+def size(a):
+    """Sum of the sizes of three numbers."""
+    return abs(a[0]) + abs(a[1]) + abs(a[2])
+
+
+@kernel
 def pair(tiles, rows, s, side, B_tile, B_side, A, light):
     """A Bᵀ + L Kᵀ / m of two sides of tiles on one body, A already times the inverse inertia."""
     P = mat_mul_t(A, angular_of(rows, B_tile, B_side))

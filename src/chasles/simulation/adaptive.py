@@ -8,8 +8,11 @@ from typing import Any
 import numpy as np
 
 from chasles.absolute.implicit.address import run_loop
-from chasles.absolute.implicit.layout import COUNTS, NO_CONVERGENCE, RUNNING, TIMES
+from chasles.absolute.implicit.group import on_se3
+from chasles.absolute.implicit.layout import COUNTS, NO_CONVERGENCE, RUNNING, TIMES, lengths_of
 from chasles.absolute.implicit.loop import TAIL
+from chasles.absolute.implicit.structure import islands
+from chasles.absolute.mechanism import AbsoluteMechanism
 from chasles.integrate.constrained_method import GeneralizedAlpha, adapts
 from chasles.integrate.engine import short_of
 from chasles.integrate.event import ended_by
@@ -17,6 +20,7 @@ from chasles.integrate.fixed_step import FixedRun
 from chasles.integrate.run import Ending, Options, check_max_evaluations, check_max_step, check_span, check_stops
 from chasles.integrate.solution import Solution
 from chasles.kernel.workspace import layout
+from chasles.lie.rotation import quaternion_to_matrix
 from chasles.simulation.bodies import BodyDynamics
 from chasles.simulation.constrained import ConstrainedRun
 
@@ -180,8 +184,24 @@ def first_step(problem: BodyDynamics, start: float, end: float, y: np.ndarray, t
     """A step to begin with, rather short."""
     q, v, _ = problem.split(y)
     rates = problem.mechanism.accelerations(q, v, start, problem.angles(y), problem.held).accelerations
-    pace = np.abs(v).max(initial=0.0) + np.sqrt(np.abs(rates).max(initial=0.0))
+    pace = _pace(problem.mechanism, q, v, rates)
     return float(min(0.1 * abs(end - start), 0.5 * tolerance ** (1 / (order + 1)) / max(pace, 1e-300)))
+
+
+def _pace(mechanism: AbsoluteMechanism, q: np.ndarray, v: np.ndarray, rates: np.ndarray) -> float:
+    """How fast bodies turn, and move by their own length against the others [1/s]."""
+    q, v, rates = q.reshape(-1, 7), v.reshape(-1, 6), rates.reshape(-1, 6)
+    if not len(q):
+        return 0.0
+    turning, lengths = on_se3(mechanism)[:, None], lengths_of(mechanism)[:, None]
+    speeds = np.where(turning, (quaternion_to_matrix(q[:, :4]) @ v[:, 3:, None])[..., 0], v[:, 3:])
+    gains = rates[:, 3:] + np.where(turning, np.cross(v[:, :3], v[:, 3:]), 0.0)
+    masses, island = np.array([body.mass for body in mechanism.system.bodies]), islands(mechanism)
+    shares = masses / np.bincount(island, masses)[island]
+    centres = np.stack([np.bincount(island, shares * speeds[:, k])[island] for k in range(3)], axis=-1)
+    paces, bends = (v[:, :3], (speeds - centres) / lengths), (rates[:, :3], gains / lengths)
+    first, second = (float(np.linalg.norm(parts, axis=-1).max()) for parts in (paces, bends))
+    return first + np.sqrt(second)
 
 
 def _refuse_adaptive(method: Any) -> None:

@@ -13,7 +13,7 @@ from chasles.absolute.implicit.bliedf import MOST
 from chasles.absolute.implicit.force_stiffness import stiffen_address
 from chasles.absolute.implicit.group import increment
 from chasles.absolute.implicit.half_explicit import MOST_STAGES
-from chasles.absolute.implicit.layout import COUNTS, DONE, set_weights, total_work
+from chasles.absolute.implicit.layout import COUNTS, DONE, set_lengths, set_weights, total_work
 from chasles.absolute.implicit.loop import TAIL
 from chasles.absolute.mechanism import AbsoluteMechanism
 from chasles.constraint.rows import ROTOR
@@ -81,6 +81,7 @@ class ConstrainedRun(FixedRun):
         if problem.held is not None:
             self.p[mechanism.control] = problem.held
         self.work = np.zeros(total_work(mechanism, self.structure))
+        set_lengths(mechanism, self.structure, self.work)
         self.parameters, self.memory = self._prepare(self.start, y)
         self.start_with(y, np.empty(0))
 
@@ -209,7 +210,7 @@ class ConstrainedRun(FixedRun):
         tile = self.mechanism.tiles[self.counts[COUNTS.worst]].joint if self.mechanism.tiles else ""
         level = "velocity" if self.counts[COUNTS.level] else "position"
         at = f"; the largest {level} residual is at {tile!r}" if tile else ""
-        said = f"; corrections of velocities {shortened(corrections)}" if corrections.size else ""
+        said = f"; corrections in units of the tolerance {shortened(corrections)}" if corrections.size else ""
         return residuals, corrections, said + at
 
     def advice(self, status: int) -> str:

@@ -19,18 +19,16 @@ from numba import carray
 from chasles.absolute.implicit.chart import bracket, move_body, onward, plus
 from chasles.absolute.implicit.iterate import (
     KEPT,
-    UNKNOWN,
     Attempt,
     Limits,
     add_multipliers,
     iterate,
-    size_of_correction,
 )
 from chasles.absolute.implicit.layout import desk_of, vector_of
 from chasles.absolute.implicit.loop import (
     TAIL,
     apply_forces,
-    extent,
+    fastest_spin,
     finish_step,
     from_chart,
     give_up,
@@ -44,12 +42,14 @@ from chasles.absolute.implicit.loop import (
 from chasles.absolute.implicit.newton import LINEAR, Step, correction
 from chasles.absolute.implicit.position import correct_position, displacement, keep_rows, sweeps_for
 from chasles.absolute.implicit.reference import by_reference
+from chasles.absolute.implicit.scale import UNKNOWN, set_goals, size_of_correction, size_of_noise
 from chasles.absolute.tables import BODY, FIELD, HEAD, SE3
 from chasles.kernel.algebra import add, neg, scale
 from chasles.kernel.policy import kernel, native
 from chasles.kernel.workspace import layout, load6, store6
 from chasles.lie import quaternion, so3
 
+ROUNDING = 4e-15  # of positions, relative to how far they are from the origin
 MOST = 5
 # parameters: steps, whether logarithms are exact, tolerance, address of the forces' derivatives, α, γ
 BDF = layout("BDF", steps=1, exact=1, tolerance=1, stiffen=1, alpha=MOST + 1, gamma=MOST)
@@ -154,11 +154,11 @@ def correct(desk, own, step, iteration, fresh):
     trial_state(desk, own, step.h)
     power = apply_forces(desk, step.t + step.h, desk.new_q, own.new_v)
     set_state(desk, desk.new_q, own.new_v)
-    off = correction(
+    off, uneven = correction(
         desk, step, 2, LINEAR, own.stiffen, x, own.new_v, own.new_rate, own.lam,
         desk.tables.gravity[FIELD.regularisation], fresh,
     )  # fmt: skip
-    largest, total = size_of_correction(desk)
+    (largest, total), noise = size_of_correction(desk), size_of_noise(desk, iteration)
     for i in range(n):
         on_se3, at = desk.tables.bodies[i * BODY.size + BODY.space] == SE3, load6(x, 6 * i, 0.0)
         e = to_chart(desk, i, load6(desk.d, 6 * i, 0.0))
@@ -169,11 +169,13 @@ def correct(desk, own, step, iteration, fresh):
         store6(desk.step, 6 * i, from_chart(desk, i, onward(on_se3, at, dx)))
         store6(own.new_v, 6 * i, dx)
     add_multipliers(desk, step.s, own.lam)
-    largest = max(largest, correct_position(desk, step.sweeps, x, own.zeta))
+    correct_position(desk, step.sweeps, x, own.zeta)
+    largest = max(largest, size_of_correction(desk)[0])
+    noise = max(noise, size_of_noise(desk, iteration))
     for k in range(6 * n):
         x[k] += own.new_v[k] + desk.d[k]
         own.star[k] += own.new_v[k]
-    return Attempt(largest, total, off, power)
+    return Attempt(largest, noise, total, off, uneven, power)
 
 
 @kernel
@@ -193,13 +195,12 @@ def remember(desk, own):
 @kernel
 def advance(desk, own, t, h):
     """One step."""
-    far, spin, fastest = extent(desk)
     predict(desk, own, t, h)
     predict_angles(desk, t, h, own.tail)
     kappa = h / own.gamma[0]
-    step = Step(t, h, kappa * kappa, 1.0, kappa, kappa, sweeps_for(abs(h) * spin))
-    goal = max(own.tolerance * abs(h) * fastest, 4e-15 * far)
-    outcome = iterate(correct, desk, own, step, Limits(goal, 1e-11 * far, KEPT, UNKNOWN, 0, far, h * fastest))
+    step = Step(t, h, kappa * kappa, 1.0, kappa, kappa, sweeps_for(abs(h) * fastest_spin(desk)))
+    set_goals(desk, h, own.tolerance, ROUNDING, desk.a[:0])
+    outcome = iterate(correct, desk, own, step, Limits(1e-11, KEPT, UNKNOWN, 0, own.tolerance))
     if not outcome.found:
         return give_up(desk, 1)
     keep_targets(desk, desk.left)

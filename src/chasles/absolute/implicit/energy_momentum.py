@@ -18,13 +18,10 @@ from numba import carray
 from chasles.absolute.implicit.cayley import Cayley, cayley_block, mean_rows, move
 from chasles.absolute.implicit.iterate import (
     TRIES,
-    UNKNOWN,
     Attempt,
     Limits,
     add_multipliers,
     iterate,
-    size_of_correction,
-    size_of_residual,
     weight_of_try,
 )
 from chasles.absolute.implicit.layout import desk_of, vector_of
@@ -32,7 +29,6 @@ from chasles.absolute.implicit.loop import (
     TAIL,
     apply_forces,
     count_from,
-    extent,
     finish_step,
     give_up,
     predict_angles,
@@ -44,12 +40,14 @@ from chasles.absolute.implicit.newton import position_residual
 from chasles.absolute.implicit.rattle import Step
 from chasles.absolute.implicit.reference import by_reference
 from chasles.absolute.implicit.saddle import clear_matrix, factorise_saddle, pushed_by, solve_saddle
+from chasles.absolute.implicit.scale import UNKNOWN, set_goals, size_of_correction, size_of_noise, size_of_residual
 from chasles.absolute.kkt import POSE, TWIST, each
 from chasles.absolute.tables import FIELD, HEAD, MASS
 from chasles.kernel.algebra import add, add_scaled, cross, dot, scale, sub
 from chasles.kernel.policy import kernel, native
 from chasles.kernel.workspace import layout, load3, store3, store6
 
+ROUNDING = 1e-16  # of positions, relative to how far they are from the origin
 # parameters: tolerance of Newton's method, of the velocities
 CAYLEY = layout("CAYLEY", tolerance=1)
 
@@ -94,7 +92,7 @@ def correct(desk, own, step, iteration, fresh):
         store6(desk.f, 6 * i, (torque, force))
         cayley_block(desk, own, i, at, s)
     position_residual(desk)
-    off = size_of_residual(desk)
+    off, uneven = size_of_residual(desk)
     factorise_saddle(desk, desk.rows, desk.old)
     solve_saddle(desk, desk.rows, desk.old, desk.d)
     for i in range(desk.tables.n):  # from a rotation at the end of the step to the coordinates of Cayley's map
@@ -103,19 +101,18 @@ def correct(desk, own, step, iteration, fresh):
         store3(x, 6 * i, add(load3(x, 6 * i, 0.0), dx))
         store3(x, 6 * i + 3, add(load3(x, 6 * i + 3, 0.0), load3(desk.d, 6 * i + 3, 0.0)))
     add_multipliers(desk, s, own.lam)
-    largest, total = size_of_correction(desk)
-    return Attempt(largest, total, off, power)
+    (largest, total), noise = size_of_correction(desk), size_of_noise(desk, iteration)
+    return Attempt(largest, noise, total, off, uneven, power)
 
 
 @kernel
 def advance(desk, own, t, h):
     """One step."""
-    far, _, fastest = extent(desk)
+    set_goals(desk, h, own.tolerance, ROUNDING, desk.a[:0])
     begin(desk, own, t, h)
     predict_angles(desk, t, h, own.tail)
-    goal = max(own.tolerance * abs(h) * fastest, 1e-16 * far)
     tries = TRIES if desk.tables.gravity[FIELD.regularisation] > 0.0 else 0
-    limits = Limits(goal, 1e-12 * far, 0.0, UNKNOWN, tries, far, h * fastest)
+    limits = Limits(1e-12, 0.0, UNKNOWN, tries, own.tolerance)
     outcome = iterate(correct, desk, own, Step(t, h), limits)
     if not outcome.found:
         return give_up(desk, 0)

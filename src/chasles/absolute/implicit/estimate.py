@@ -4,39 +4,68 @@ from __future__ import annotations
 
 from chasles.absolute.factor import solve
 from chasles.absolute.implicit.reference import value_of
+from chasles.absolute.implicit.scale import GOAL, ISLAND, measure_islands, squared_speed
 from chasles.absolute.implicit.velocity import release_rotors
 from chasles.absolute.kkt import POSE, add_jacobian_times, push_back
-from chasles.absolute.tables import BODY, SE3
-from chasles.kernel.algebra import mul, mul_t
+from chasles.absolute.tables import BODY, MASS, SE3
+from chasles.kernel.algebra import dot, mul, mul_t, scale, sub
 from chasles.kernel.lanes import sqrt
 from chasles.kernel.policy import kernel
-from chasles.kernel.workspace import load3, store3
+from chasles.kernel.workspace import add3, layout, load3, store3
 from chasles.lie import quaternion
 
-TINY = 1e-14  # the least tolerance: what is zero but for rounding must not be compared with zero
+# of an island: its centre, squares of distances against it, and of velocities
+SIZE = layout("SIZE", centre=3, spread=1, fastest=1)
+ROUNDING = 1e-14  # the least tolerance, relative: what is zero but for rounding must not be compared with zero
 
 
 @kernel
-def sizes(n, q, v):
-    """How large positions, angular velocities and velocities are."""
-    far, spin, speed = 0.0, 0.0, 0.0
+def measure(desk, q, v):
+    """Sizes of all islands at a state (`relative_size`), in the room of the blocks."""
+    n, room = desk.tables.n, desk.blocks
+    measure_islands(desk, q, v)
+    rest = room[ISLAND.size * n :]
+    for k in range(SIZE.size * n):
+        rest[k] = 0.0
     for i in range(n):
-        for k in range(3):
-            far = max(far, abs(q[POSE * i + 4 + k]))
-            spin, speed = max(spin, abs(v[6 * i + k])), max(speed, abs(v[6 * i + 3 + k]))
-    return far, spin, speed
+        at, mass = SIZE.size * desk.plan.islands[i], desk.tables.masses[i * MASS.size + MASS.mass]
+        light = mass / room[ISLAND.size * desk.plan.islands[i] + ISLAND.mass]
+        add3(rest, at + SIZE.centre, scale(light, load3(q, POSE * i + 4, 0.0)))
+    for i in range(n):
+        at, linear = SIZE.size * desk.plan.islands[i], load3(v, 6 * i + 3, 0.0)
+        away = sub(load3(q, POSE * i + 4, 0.0), load3(rest, at + SIZE.centre, 0.0))
+        spread = dot(away, away) + desk.goals[GOAL.size * i + GOAL.length]
+        rest[at + SIZE.spread] = max(rest[at + SIZE.spread], spread)
+        island = ISLAND.size * desk.plan.islands[i]
+        room[island + ISLAND.speed] = max(room[island + ISLAND.speed], squared_speed(desk, q, v, i))
+        rest[at + SIZE.fastest] = max(rest[at + SIZE.fastest], dot(linear, linear))
 
 
 @kernel
-def relative_size(n, e, angular, linear, rtol, atol):
-    """Root of the mean square of e, six numbers a body, each relative to atol + rtol times its size."""
+def relative_size(desk, e, rates, h, rtol, atol):
+    """Root of the mean square of e, six numbers a body, each relative to atol + rtol times the size of its island.
+
+    Sizes are 1 rad and how far the island spreads; of rates, the largest angular velocity and the largest velocity
+    against its centre.
+    """
+    n, room, total = desk.tables.n, desk.blocks, 0.0
     if n == 0:
         return 0.0
-    turn, move, total = 1.0 / max(atol + rtol * angular, TINY), 1.0 / max(atol + rtol * linear, TINY), 0.0
     for i in range(n):
-        for k in range(3):
-            a, b = turn * e[6 * i + k], move * e[6 * i + 3 + k]
-            total += a * a + b * b
+        island = ISLAND.size * desk.plan.islands[i]
+        at = ISLAND.size * n + SIZE.size * desk.plan.islands[i]
+        spread = sqrt(room[at + SIZE.spread])
+        turn, move = 1.0, spread
+        least_turn, least_move = ROUNDING, ROUNDING * (spread + sqrt(room[island + ISLAND.reach]))
+        if rates:
+            turn, move = sqrt(room[island + ISLAND.spin]), sqrt(room[island + ISLAND.speed])
+            least_turn, least_move = (
+                least_turn / abs(h),
+                least_move / abs(h) + ROUNDING * sqrt(room[at + SIZE.fastest]),
+            )
+        turn, move = max(atol + rtol * turn, least_turn), max(atol + rtol * move, least_move)
+        angular, linear = load3(e, 6 * i, 0.0), load3(e, 6 * i + 3, 0.0)
+        total += dot(angular, angular) / (turn * turn) + dot(linear, linear) / (move * move)
     return sqrt(total / (6.0 * n))
 
 

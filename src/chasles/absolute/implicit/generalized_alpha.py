@@ -14,23 +14,21 @@ from numba import carray
 
 from chasles.absolute.implicit.alpha import Alpha, algorithmic, carry_on, change_step, predict, trial_state
 from chasles.absolute.implicit.chart import bracket, onward, onward_inverse, plus
-from chasles.absolute.implicit.estimate import relative_size, sizes, tangent_part
+from chasles.absolute.implicit.estimate import measure, relative_size, tangent_part
 from chasles.absolute.implicit.iterate import (
     KEPT,
     SHARPER,
     TRIES,
-    UNKNOWN,
     Attempt,
     Limits,
     add_multipliers,
     iterate,
-    size_of_correction,
 )
 from chasles.absolute.implicit.layout import ITERATIONS, desk_of, vector_of
 from chasles.absolute.implicit.loop import (
     TAIL,
     apply_forces,
-    extent,
+    fastest_spin,
     finish_step,
     from_chart,
     give_up,
@@ -44,12 +42,14 @@ from chasles.absolute.implicit.loop import (
 from chasles.absolute.implicit.newton import IN_POSITION, IN_VELOCITY, LINEAR, Step, correction
 from chasles.absolute.implicit.position import correct_position, sweeps_for
 from chasles.absolute.implicit.reference import by_reference, value_of
+from chasles.absolute.implicit.scale import UNKNOWN, set_goals, size_of_correction, size_of_noise
 from chasles.absolute.implicit.velocity import project_velocity
 from chasles.absolute.redundant import factorise_rows
 from chasles.absolute.tables import BODY, FIELD, HEAD, SE3
 from chasles.kernel.policy import kernel, native
 from chasles.kernel.workspace import layout, load6, store6
 
+ROUNDING = 4e-15  # of positions, relative to how far they are from the origin
 TRUSTED = 8.0  # steps for which the convergence of Newton's method is taken to be what it was
 # parameters: αm, αf, γ, β, index, whether in local coordinates, tolerance, address of the forces' derivatives,
 # whether to project velocities, tolerances of the error (zero: no estimate)
@@ -66,8 +66,10 @@ def correct(desk, own, step, iteration, fresh):
     power = apply_forces(desk, step.t + step.h, desk.new_q, own.new_v)
     set_state(desk, desk.new_q, own.new_v)
     weight = regular if iteration < TRIES else SHARPER * regular
-    off = correction(desk, step, own.index, own.form, own.stiffen, x, own.new_v, own.new_rate, own.lam, weight, fresh)
-    largest, total = size_of_correction(desk)
+    off, uneven = correction(
+        desk, step, own.index, own.form, own.stiffen, x, own.new_v, own.new_rate, own.lam, weight, fresh
+    )
+    (largest, total), noise = size_of_correction(desk), size_of_noise(desk, iteration)
     for i in range(desk.tables.n):
         on_se3, at = desk.tables.bodies[i * BODY.size + BODY.space] == SE3, load6(x, 6 * i, 0.0)
         change = load6(desk.d, 6 * i, 0.0)
@@ -83,7 +85,9 @@ def correct(desk, own, step, iteration, fresh):
         store6(own.moved, 6 * i, dx)
     add_multipliers(desk, step.s, own.lam)
     if own.index == 2:
-        largest = max(largest, correct_position(desk, step.sweeps, x, own.zeta))
+        correct_position(desk, step.sweeps, x, own.zeta)
+        largest = max(largest, size_of_correction(desk)[0])
+        noise = max(noise, size_of_noise(desk, iteration))
         for k in range(6 * desk.tables.n):
             x[k] += desk.d[k]
     for k in range(6 * desk.tables.n):
@@ -91,23 +95,21 @@ def correct(desk, own, step, iteration, fresh):
         own.star[k] += own.moved[k]
         own.rate[k] += own.moved[k] / step.kappa
         own.second[k] += step.cm / step.s * own.moved[k]
-    return Attempt(largest, total, off, power)
+    return Attempt(largest, noise, total, off, uneven, power)
 
 
 @kernel
-def solve(desk, own, step, far, fastest):
+def solve(desk, own, step):
     """Newton's method, which trusts that it converges as it did in a step before."""
-    tail, h = own.tail, step.h
-    for k in range(6 * desk.tables.n):
-        fastest = max(fastest, abs(h * own.rate_n[k]))
-    goal = max(own.tolerance * abs(h) * fastest, 4e-15 * far)
+    tail = own.tail
+    set_goals(desk, step.h, own.tolerance, ROUNDING, own.rate_n)
     expected = tail[2] if tail[3] < TRUSTED else UNKNOWN
     tries = ITERATIONS if desk.tables.gravity[FIELD.regularisation] > 0.0 else 0
-    limits = Limits(goal, 1e-11 * far, KEPT, expected, tries, far, h * fastest)
+    limits = Limits(1e-11, KEPT, expected, tries, own.tolerance)
     outcome = iterate(correct, desk, own, step, limits)
     if outcome.contraction >= 0.0:
         tail[2], tail[3] = outcome.contraction, 0.0
-    elif outcome.largest * expected < 0.1 * goal:
+    elif outcome.largest * expected < 0.1:
         tail[3] += 1.0
     return outcome
 
@@ -128,9 +130,9 @@ def estimate(desk, own, h, h_before):
     if desk.tables.nt > 0:
         tangent_part(desk, x)
         tangent_part(desk, moved)
-    far, turning, speed = sizes(n, desk.q, own.new_v)
-    size = relative_size(n, x, 1.0, far, own.rtol, own.atol)
-    return max(size, relative_size(n, moved, turning, speed, own.rtol, own.atol))
+    measure(desk, desk.new_q, own.new_v)
+    size = relative_size(desk, x, False, h, own.rtol, own.atol)
+    return max(size, relative_size(desk, moved, True, h, own.rtol, own.atol))
 
 
 @kernel
@@ -154,12 +156,11 @@ def advance(desk, own, t, h):
     h_before = tail[1]
     if h != h_before:
         change_step(desk, own, h)
-    far, spin, fastest = extent(desk)
     predict(desk, own, t, h)
     predict_angles(desk, t, h, tail)
     cm = (1.0 - am) / (1.0 - af)
-    step = Step(t, h, beta * h * h, cm, gamma * h, beta * h / gamma, sweeps_for(abs(h) * spin))
-    outcome = solve(desk, own, step, far, fastest)
+    step = Step(t, h, beta * h * h, cm, gamma * h, beta * h / gamma, sweeps_for(abs(h) * fastest_spin(desk)))
+    outcome = solve(desk, own, step)
     if not outcome.found:
         return give_up(desk, 1 if own.index == 2 else 0)
     keep_targets(desk, desk.left)

@@ -18,7 +18,7 @@ from numba import carray
 
 from chasles.absolute.entry import set_clock
 from chasles.absolute.implicit.chart import onward_inverse
-from chasles.absolute.implicit.estimate import relative_size, sizes
+from chasles.absolute.implicit.estimate import measure, relative_size
 from chasles.absolute.implicit.layout import COUNTS, NOT_FINITE, desk_of, vector_of
 from chasles.absolute.implicit.loop import (
     TAIL,
@@ -170,18 +170,19 @@ def estimate(desk, own, h):
     """Two estimates of the error of the step relative to the tolerance: the last stage against the result, and, of
     HEM5, that of a combination of the last two stages, of one order less (Brasey's)."""
     n, x, v, last_x, last_v, rtol, atol = desk.tables.n, own.x, own.v, own.last_x, own.last_v, own.rtol, own.atol
-    far, spin, speed = sizes(n, desk.q, v)
+    measure(desk, desk.new_q, v)
     for k in range(6 * n):
         last_x[k] -= x[k]
         last_v[k] -= v[k]
-    first = max(relative_size(n, last_x, 1.0, far, rtol, atol), relative_size(n, last_v, spin, speed, rtol, atol))
+    first = max(relative_size(desk, last_x, False, h, rtol, atol), relative_size(desk, last_v, True, h, rtol, atol))
     if own.stages < MOST_STAGES:
         return first, 0.0
     one, two = 6 * n * (own.stages - 2), 6 * n * (own.stages - 1)
     for k in range(6 * n):
         last_x[k] = h * (2.5 * own.slopes[one + k] - 1.5 * own.slopes[two + k]) - x[k]
         last_v[k] = desk.v[k] + h * (2.5 * own.rates[one + k] - 1.5 * own.rates[two + k]) - v[k]
-    return first, max(relative_size(n, last_x, 1.0, far, rtol, atol), relative_size(n, last_v, spin, speed, rtol, atol))
+    position = relative_size(desk, last_x, False, h, rtol, atol)
+    return first, max(position, relative_size(desk, last_v, True, h, rtol, atol))
 
 
 @kernel

@@ -19,27 +19,27 @@ KEPT = 0.01  # how much smaller a correction with kept factors is than the one b
 SHARPER = 1e-2
 RATIOS = (1.0, SHARPER, 1e2, 1e-1)  # of the regularisation
 TRIES = ITERATIONS // len(RATIOS)  # iterations with each
-UNKNOWN = 1e300  # a contraction
 
 
 class Limits(NamedTuple):
     """When the iteration of a step ends."""
 
-    goal: float  # the largest change in a step of what is exact
-    rounding: float  # of the corrections
+    stuck: float  # corrections that stop shrinking below it, relative to positions, are rounding
     least: float  # contraction from one correction to the next, at best
     expected: float  # contraction after the first, from steps before
     tries: int  # iterations of a try that may settle; 0: it may not
-    far: float  # largest coordinate of a position
-    moved: float  # how far the step goes, about
+    tolerance: float  # of the corrections, relative to the motion of a step
 
 
 class Attempt(NamedTuple):
-    """One iteration: the largest number of the correction, the sum of all, residual of the constraints, power."""
+    """One iteration: the largest correction relative to its goal and to positions, the sum of all; residual of the
+    constraints, and relative to positions where rows depend on others; power."""
 
     largest: float
+    noise: float
     total: float
     off: float
+    uneven: float
     power: float
 
 
@@ -59,27 +59,28 @@ def iterate(correct, desk, own, step, limits):
 
     If not `fresh`, factors of the iteration before are still good.
     """
-    counts, history, goal = desk.counts, desk.history, limits.goal
+    counts, history = desk.counts, desk.history
     largest, contraction, first, power, fresh, found = 0.0, 0.0, -1.0, 0.0, True, False
     for iteration in range(ITERATIONS):
         previous = largest
-        largest, total, off, power = correct(desk, own, step, iteration, fresh)
+        largest, noise, total, off, uneven, power = correct(desk, own, step, iteration, fresh)
         counts[COUNTS.iterations] += 1
         counts[COUNTS.tried] = iteration + 1
-        history[iteration], history[ITERATIONS + iteration] = largest / abs(step.h), off
+        history[iteration], history[ITERATIONS + iteration] = largest, off
         if not abs(total) < 1e300:
             counts[COUNTS.status] = NOT_FINITE
             break
-        found = largest < goal
+        found = largest < 1.0
         if iteration == 0:
-            found = found or largest * limits.expected < 0.1 * goal
+            found = found or largest * limits.expected < 0.1
         else:
             contraction = largest / previous
             if iteration == 1:
                 first = contraction
-            found = found or largest * min(max(contraction, limits.least), 1.0) < 0.1 * goal
-            found = found or (iteration > 1 and contraction > 0.5 and largest < limits.rounding)
-            found = found or (limits.tries > 0 and settled(iteration % limits.tries, contraction, largest, off, limits))
+            found = found or largest * min(max(contraction, limits.least), 1.0) < 0.1
+            found = found or (iteration > 1 and contraction > 0.5 and noise < limits.stuck)
+            if limits.tries > 0:
+                found = found or settled(iteration % limits.tries, contraction, largest, uneven, limits)
         if found:
             break
         fresh = contraction > SLOW
@@ -87,10 +88,10 @@ def iterate(correct, desk, own, step, limits):
 
 
 @kernel
-def settled(iteration, contraction, largest, off, limits):
+def settled(iteration, contraction, largest, uneven, limits):
     """Whether all equations hold, and what still moves is small and moves slowly."""
     slow = iteration > 2 and contraction > 0.3
-    return slow and off < 1e-13 * limits.far and largest < 1e-6 * abs(limits.moved)
+    return slow and uneven < 1e-13 and limits.tolerance * largest < 1e-6
 
 
 @kernel
@@ -106,25 +107,6 @@ def weight_of_try(desk, h, iteration, x, lam):
         for k in range(3 * desk.plan.n_nodes):
             lam[k] = 0.0
     return regular * RATIOS[iteration // TRIES]
-
-
-@kernel
-def size_of_correction(desk):
-    """The largest number of d, and the sum of all: if one of them is not finite, it is not either."""
-    largest, total = 0.0, 0.0
-    for k in range(6 * desk.tables.n):
-        largest = max(largest, abs(desk.d[k]))
-        total += desk.d[k]
-    return largest, total
-
-
-@kernel
-def size_of_residual(desk):
-    """The largest number of g."""
-    off = 0.0
-    for k in range(3 * desk.plan.n_nodes):
-        off = max(off, abs(desk.g[k]))
-    return off
 
 
 @kernel

@@ -9,12 +9,13 @@ from numba import carray
 
 from chasles.absolute.entry import mechanism, work_parts, work_size
 from chasles.absolute.implicit.saddle import BLOCK
+from chasles.absolute.implicit.scale import GOAL
 from chasles.absolute.implicit.structure import HEAD as PLAN
 from chasles.absolute.implicit.structure import Structure, plan_of
 from chasles.absolute.kkt import POSE, TWIST
 from chasles.absolute.mechanism import AbsoluteMechanism
 from chasles.absolute.tables import HEAD, MASS
-from chasles.constraint.rows import ROWS
+from chasles.constraint.rows import NUMBERS, ROWS, TURN
 from chasles.force.table import FORCES, MOVING, SCRATCH
 from chasles.kernel.address import as_integers
 from chasles.kernel.policy import kernel
@@ -83,6 +84,7 @@ class Desk(NamedTuple):
     wrenches: Any
     room: Any  # of the forces
     weights: Any  # of positions that are corrected: a metric
+    goals: Any  # of Newton's method, and lengths of the bodies (`scale`)
     vectors: Any  # of the method: six numbers a body each
 
 
@@ -123,7 +125,8 @@ def desk_of(p_at, p_size, e_at, e_size, memory_at, work_at, counts_at, history_a
     k = j + 6 * n
     m = k + room_of_forces(whole)
     o = m + MASS.size * n
-    end = o + 6 * n * packed[PLAN.vectors]
+    r = o + GOAL.size * n
+    end = r + 6 * n * packed[PLAN.vectors]
     tables = Tables(*mechanism(whole, p))
     work, y = carray(work_at, (end,)), carray(memory_at, (point_size(whole),))
     return Desk(  # type: ignore[call-arg]  # the number of parts is not known to the checker
@@ -132,7 +135,7 @@ def desk_of(p_at, p_size, e_at, e_size, memory_at, work_at, counts_at, history_a
         *(y, y[: POSE * n], y[POSE * n : (POSE + TWIST) * n], work[:a]),
         *work_parts(whole, work[:a]),
         *(work[a:b], work[b:c], work[c:d], work[d:e], work[e:f], work[f:g], work[g:h], work[h:i]),
-        *(work[i:j], work[j:k], work[k:m], work[m:o], work[o:]),
+        *(work[i:j], work[j:k], work[k:m], work[m:o], work[o:r], work[r:]),
     )
 
 
@@ -147,14 +150,34 @@ def total_work(mechanism: AbsoluteMechanism, structure: Structure) -> int:
     """Numbers in the workspace."""
     n, nt, nn, lower = mechanism.n, len(mechanism.tiles), structure.n_nodes, structure.n_lower
     rows = 2 * ROWS.size * nt + BLOCK.size * n + 9 * (2 * nn + 3 * lower)
-    own = (25 + MASS.size + 6 * structure.vectors) * n
+    own = (25 + MASS.size + GOAL.size + 6 * structure.vectors) * n
     forces = MOVING.size * (n + 1) + SCRATCH + 2 if mechanism.forces.table[FORCES.count] else 0
     return mechanism.work + rows + own + 3 * nn + forces
 
 
+def lengths_of(mechanism: AbsoluteMechanism) -> np.ndarray:
+    """How large the bodies are [m]: their radii of gyration, or the distance of a joint from the centre of mass."""
+    masses = np.array([body.mass for body in mechanism.system.bodies])
+    lengths = np.sqrt(mechanism.moments.max(axis=1, initial=0.0) / masses)
+    for tile in mechanism.tiles:
+        if tile.kind < TURN:
+            for body, at in ((tile.first, NUMBERS.a), (tile.second, NUMBERS.b)):
+                if body >= 0:
+                    lengths[body] = max(lengths[body], float(np.linalg.norm(tile.numbers[at : at + 3])))
+    return lengths
+
+
+def set_lengths(mechanism: AbsoluteMechanism, structure: Structure, work: np.ndarray) -> None:
+    """The lengths of the bodies to the workspace."""
+    end = total_work(mechanism, structure) - 6 * structure.vectors * mechanism.n
+    table = work[end - GOAL.size * mechanism.n : end].reshape(-1, GOAL.size)
+    table[:, GOAL.length] = lengths_of(mechanism) ** 2
+    table[:, GOAL.inverse] = 1 / table[:, GOAL.length]
+
+
 def set_weights(mechanism: AbsoluteMechanism, structure: Structure, work: np.ndarray, unit: bool) -> None:
     """The metric in which positions are corrected: masses, or the unit matrix of (ω in the body, velocity)."""
-    end = total_work(mechanism, structure) - 6 * mechanism.n * structure.vectors
+    end = total_work(mechanism, structure) - (GOAL.size + 6 * structure.vectors) * mechanism.n
     table = work[end - MASS.size * mechanism.n : end].reshape(-1, MASS.size)
     masses = np.array([body.mass for body in mechanism.system.bodies])
     if unit:

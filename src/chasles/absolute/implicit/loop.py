@@ -21,6 +21,7 @@ from chasles.constraint.special import EXTRA, EXTRA_AT, ROOM, TARGET, TURN, angl
 from chasles.kernel.address import invoke
 from chasles.kernel.algebra import dot, mul, mul_t
 from chasles.kernel.denormals import flush_denormals, restore_denormals
+from chasles.kernel.lanes import sqrt
 from chasles.kernel.policy import kernel
 from chasles.kernel.workspace import load3, load6, load9, store3
 
@@ -88,15 +89,13 @@ def move_bodies(desk, x):
 
 
 @kernel
-def extent(desk):
-    """Largest coordinate of a position, at least 1, largest angular velocity and largest of all velocities."""
-    far, spin, fastest = 1.0, 0.0, 0.0
+def fastest_spin(desk):
+    """The largest angular velocity."""
+    fastest = 0.0
     for i in range(desk.tables.n):
-        for k in range(3):
-            far = max(far, abs(desk.q[POSE * i + 4 + k]))
-            spin = max(spin, abs(desk.v[6 * i + k]))
-            fastest = max(fastest, max(abs(desk.v[6 * i + k]), abs(desk.v[6 * i + 3 + k])))
-    return far, spin, fastest
+        spin = load3(desk.v, 6 * i, 0.0)
+        fastest = max(fastest, dot(spin, spin))
+    return sqrt(fastest)
 
 
 @kernel(allocates=True)

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from chasles.absolute.implicit.iterate import add_multipliers, size_of_residual
+from chasles.absolute.implicit.iterate import add_multipliers
 from chasles.absolute.implicit.saddle import clear_matrix, factorise_saddle, plus_diagonal, pushed_by, solve_saddle
+from chasles.absolute.implicit.scale import size_of_residual
 from chasles.absolute.implicit.stiffness import body_block
 from chasles.absolute.implicit.velocity import release_rotors
 from chasles.absolute.implicit.velocity_rows import velocity_rows
@@ -115,7 +116,7 @@ def refine(desk, s, first, left, lam):
         position_residual(desk)
         add_jacobian_times(tables.bodies, tables.tiles, nodes, tables.incidences, tables.n, desk.rows, d, g, -1.0, True)
         release_rotors(tables.tiles, nodes, tables.nt, g)  # which are not regularised
-        off = size_of_residual(desk)
+        _, off = size_of_residual(desk)
         if off <= ENOUGH * first or off > 0.9 * before:
             for k in range(3 * desk.plan.n_nodes):
                 g[k] = 0.0
@@ -185,7 +186,8 @@ def motion_equations(desk, step, form, stiffen, x, v, rate, lam, fresh):
 
 @kernel
 def correction(desk, step, index, form, stiffen, x, v, rate, lam, weight, fresh):
-    """d and, in g, s times the correction of λ, with rows at hand; returns the size of the constraints' residual.
+    """d and, in g, s times the correction of λ, with rows at hand; returns how large the constraints' residual is
+    (`size_of_residual`).
 
     stiffen: address of the forces' derivatives, or 0. weight: of the regularisation, zero if no rows depend on others.
     If not `fresh`, with the factors of the iteration before: within a step they hardly change.
@@ -203,7 +205,7 @@ def correction(desk, step, index, form, stiffen, x, v, rate, lam, weight, fresh)
             )
     else:
         position_residual(desk)
-    off = size_of_residual(desk)
+    off, uneven = size_of_residual(desk)
     rotors = rotor_residual(desk, rate, lam, step.s)
     if fresh and rotors > 0:
         rotor_rows(desk, step.cm, index == 2)
@@ -212,5 +214,5 @@ def correction(desk, step, index, form, stiffen, x, v, rate, lam, weight, fresh)
         factorise_saddle(desk, used, rows)
     solve_saddle(desk, used, rows, desk.d)
     if weight > 0.0 and index == 3:
-        refine(desk, step.s, off, used, lam)
-    return off
+        refine(desk, step.s, uneven, used, lam)
+    return off, uneven

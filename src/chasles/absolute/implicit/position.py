@@ -59,7 +59,7 @@ def sweeps_for(turned):
 
 @kernel
 def correct_position(desk, sweeps, x, zeta):
-    """Correct ζ so that g + J `step` vanishes; returns the size of the change of x, which is in d.
+    """Correct ζ so that g + J `step` vanishes; the change of x is in d.
 
     The desk's step: the displacement (in the body, in space) by the rest of the correction.
     """
@@ -74,16 +74,12 @@ def correct_position(desk, sweeps, x, zeta):
     add_jacobian_times(
         tables.bodies, tables.tiles, tables.nodes, tables.incidences, tables.n, desk.rows, desk.step, b, -1.0, True
     )
-    size = 0.0
     for sweep in range(sweeps):
         for t in range(tables.nt):
             for k in range(3):
                 if unmeasured[3 * t + k] != 0:  # an equation between velocities alone
                     b[3 * tables.nodes[t] + k] = 0.0
         solve_kept(desk, x, zeta, sweep + 1 < sweeps)
-    for k in range(6 * tables.n):
-        size = max(size, abs(total[k]))
-    return size
 
 
 @kernel

@@ -16,13 +16,10 @@ from numba import carray
 from chasles.absolute.implicit.chart import onward_inverse, pulled_back, rotation_at
 from chasles.absolute.implicit.iterate import (
     TRIES,
-    UNKNOWN,
     Attempt,
     Limits,
     add_multipliers,
     iterate,
-    size_of_correction,
-    size_of_residual,
     weight_of_try,
 )
 from chasles.absolute.implicit.layout import COUNTS, desk_of, has_forces, vector_of
@@ -30,7 +27,6 @@ from chasles.absolute.implicit.loop import (
     TAIL,
     apply_forces,
     count_from,
-    extent,
     finish_step,
     from_chart,
     give_up,
@@ -46,6 +42,14 @@ from chasles.absolute.implicit.loop import (
 from chasles.absolute.implicit.newton import position_residual
 from chasles.absolute.implicit.reference import by_reference, value_of
 from chasles.absolute.implicit.saddle import clear_matrix, factorise_saddle, pushed_by, separate_block, solve_saddle
+from chasles.absolute.implicit.scale import (
+    UNKNOWN,
+    set_goals,
+    size_of_change,
+    size_of_correction,
+    size_of_noise,
+    size_of_residual,
+)
 from chasles.absolute.implicit.velocity import onto_velocities
 from chasles.absolute.kkt import POSE, TWIST, each
 from chasles.absolute.redundant import factorise_rows
@@ -56,7 +60,8 @@ from chasles.kernel.policy import kernel, native
 from chasles.kernel.workspace import layout, load3, load6, store3, store6
 
 VELOCITY_SWEEPS = 30  # for forces that depend on velocities
-ENOUGH = 1e-10  # change of velocities in the last of them, of the largest
+ENOUGH = 1e-10  # change of velocities in the last of them, relative
+ROUNDING = 1e-15  # of positions and velocities
 # parameters: tolerance of Newton's method, of the velocities
 RATTLE = layout("RATTLE", tolerance=1)
 
@@ -142,7 +147,7 @@ def correct(desk, own, step, iteration, fresh):
         store3(desk.f, 6 * i + 3, sub(load3(own.push, 6 * i + 3, 0.0), force))
         half_step_block(desk, i, at[0])
     position_residual(desk)
-    off = size_of_residual(desk)
+    off, uneven = size_of_residual(desk)
     factorise_saddle(desk, desk.rows, desk.old)
     solve_saddle(desk, desk.rows, desk.old, desk.d)
     for i in range(desk.tables.n):
@@ -150,8 +155,8 @@ def correct(desk, own, step, iteration, fresh):
         dx = onward_inverse(on_se3, at, to_chart(desk, i, load6(desk.d, 6 * i, 0.0)))
         store6(x, 6 * i, (add(at[0], dx[0]), add(at[1], dx[1])))
     add_multipliers(desk, s, own.lam)
-    largest, total = size_of_correction(desk)
-    return Attempt(largest, total, off, 0.0)
+    (largest, total), noise = size_of_correction(desk), size_of_noise(desk, iteration)
+    return Attempt(largest, noise, total, off, uneven, 0.0)
 
 
 @kernel
@@ -167,7 +172,7 @@ def pushed_velocities(desk, own, h):
 
 
 @kernel
-def second_half(desk, own, t, h, fastest):
+def second_half(desk, own, t, h):
     """Velocities by the last two equations. Returns whether they converged, the power of the forces at the end and the
     work of constraints that depend on time in this half."""
     masses, new_v, velocity = desk.tables.masses, own.new_v, desk.step
@@ -183,30 +188,25 @@ def second_half(desk, own, t, h, fastest):
         power = apply_forces(desk, t + h, desk.new_q, new_v)
         pushed_velocities(desk, own, h)
         impulse = onto_velocities(desk, masses, desk.left, velocity, 2, 0.0)
-        change = 0.0
         for i in range(desk.tables.n):
-            now, was = to_chart(desk, i, load6(velocity, 6 * i, 0.0)), load6(new_v, 6 * i, 0.0)
-            for k in range(3):
-                change = max(change, abs(new_v[6 * i + k] - velocity[6 * i + k]))
-            off = sub(was[1], now[1])
-            change = max(change, abs(off[0]) + abs(off[1]) + abs(off[2]))
-            store6(new_v, 6 * i, now)
-        if not change > 1e-15 * fastest:
+            store6(velocity, 6 * i, to_chart(desk, i, load6(velocity, 6 * i, 0.0)))
+        if sweeps > 1:
+            change = size_of_change(desk, new_v, velocity)
+        for k in range(6 * desk.tables.n):
+            new_v[k] = velocity[k]
+        if not change > ROUNDING:
             break
-    for k in range(6 * desk.tables.n):
-        fastest = max(fastest, abs(new_v[k]))
-    return sweeps == 1 or change <= ENOUGH * fastest, power, impulse
+    return change <= ENOUGH, power, impulse
 
 
 @kernel
 def advance(desk, own, t, h):
     """One step."""
-    far, _, fastest = extent(desk)
+    set_goals(desk, h, own.tolerance, ROUNDING, desk.a[:0])
     first_half(desk, own, t, h)
     predict_angles(desk, t, h, own.tail)
-    goal = max(own.tolerance * abs(h) * fastest, 1e-15 * far)
     tries = TRIES if desk.tables.gravity[FIELD.regularisation] > 0.0 else 0
-    limits = Limits(goal, 1e-11 * far, 0.0, UNKNOWN, tries, far, h * fastest)
+    limits = Limits(1e-11, 0.0, UNKNOWN, tries, own.tolerance)
     if not iterate(correct, desk, own, Step(t, h), limits).found:
         return give_up(desk, 0)
     work = 0.5 * h * power_to_keep(desk, desk.plan.nodes, own.lam, desk.left)
@@ -214,7 +214,7 @@ def advance(desk, own, t, h):
     set_state(desk, desk.new_q, desk.v)
     keep_targets(desk, desk.left)
     factorise_rows(value_of(desk.tables), desk.tables.masses, desk.rows, desk.kept_matrix, desk.kept_factors)
-    converged, power, impulse = second_half(desk, own, t, h, fastest)
+    converged, power, impulse = second_half(desk, own, t, h)
     if not converged:
         desk.counts[COUNTS.tried] = 0
         return give_up(desk, 1)

@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
 from chasles.absolute.joint_force import JOINT
 from chasles.absolute.mechanism import AbsoluteMechanism
@@ -32,7 +34,7 @@ PLACE = layout("PLACE", explicit=1, angular=1, linear=1, slots=1, kind=1)
 # blocks: angular and linear part do not meet and the linear one is a number; the angular motion pushes the linear one;
 # anything
 SEPARATE, LOWER, FULL = range(3)
-PARTS = ("places", "nodes", "slots", "column", "row", "first", "operations", "coupled", "unmeasured")
+PARTS = ("places", "nodes", "slots", "column", "row", "first", "operations", "coupled", "unmeasured", "islands")
 HEAD = layout(
     "HEAD", **dict.fromkeys((*PARTS, "end", "n_nodes", "n_lower", "vectors"), 1)
 )  # vectors: how many the method's loop has, of six numbers a body
@@ -113,6 +115,15 @@ def _support(mechanism: AbsoluteMechanism, node: list[int], first: int, explicit
     return Support(first, joint_of, bodies_of, explicit)
 
 
+def islands(mechanism: AbsoluteMechanism) -> np.ndarray:
+    """For each body a number that it shares with all bodies that joints and constraints connect with it, not through
+    the ground."""
+    links = np.array([(t.first, t.second) for t in mechanism.tiles if min(t.first, t.second) >= 0], dtype=int)
+    links = links.reshape(-1, 2)
+    graph = coo_array((np.ones(len(links)), (links[:, 0], links[:, 1])), shape=(mechanism.n, mechanism.n))
+    return connected_components(graph, directed=False)[1].astype(np.int64)
+
+
 def _pack(mechanism, e: Elimination, node, incident, place, springs, pulled, vectors, unmeasured) -> Structure:
     lower = len(e.row)
 
@@ -146,7 +157,7 @@ def _pack(mechanism, e: Elimination, node, incident, place, springs, pulled, vec
     nodes = e.order[node].astype(np.int64) if node else np.empty(0, dtype=np.int64)
     parts = (
         *(places, nodes, np.array(slots, dtype=np.int64), e.column, e.row, e.first, e.operations, coupled),
-        unmeasured,
+        *(unmeasured, islands(mechanism)),
     )
     arrays = [np.ascontiguousarray(part, dtype=np.int64).reshape(-1) for part in parts]
     edges = HEAD.size + np.concatenate([[0], np.cumsum([len(array) for array in arrays])])
@@ -166,6 +177,7 @@ class Plan(NamedTuple):
     operations: Any
     coupled: Any
     unmeasured: Any
+    islands: Any
     n_nodes: int
     n_lower: int
 
@@ -181,7 +193,8 @@ def plan_of(packed):
         packed[packed[HEAD.first] : packed[HEAD.operations]],
         packed[packed[HEAD.operations] : packed[HEAD.coupled]],
         packed[packed[HEAD.coupled] : packed[HEAD.unmeasured]],
-        packed[packed[HEAD.unmeasured] : packed[HEAD.end]],
+        packed[packed[HEAD.unmeasured] : packed[HEAD.islands]],
+        packed[packed[HEAD.islands] : packed[HEAD.end]],
         packed[HEAD.n_nodes],
         packed[HEAD.n_lower],
     )

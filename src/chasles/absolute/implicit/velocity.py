@@ -5,13 +5,15 @@ from __future__ import annotations
 from chasles.absolute.factor import solve
 from chasles.absolute.implicit.loop import from_chart, power_to_keep, to_chart
 from chasles.absolute.implicit.reference import value_of
-from chasles.absolute.kkt import add_jacobian_times, push_back
+from chasles.absolute.kkt import add_jacobian_times, push_back, size, size_of_row
 from chasles.absolute.redundant import solve_refined
 from chasles.absolute.tables import FIELD
 from chasles.constraint.rows import ROTOR, TILE
 from chasles.constraint.special import add_target_speeds
 from chasles.kernel.policy import kernel
-from chasles.kernel.workspace import load6, store6
+from chasles.kernel.workspace import load3, load6, store6
+
+TINY = 1e-300
 
 
 @kernel
@@ -23,11 +25,27 @@ def release_rotors(tiles, nodes, nt, b):
 
 
 @kernel
+def missing(desk, velocity):
+    """The largest number of b relative to what adds up to it in J V."""
+    tiles, rows, largest = desk.tables.tiles, desk.rows, 0.0
+    for t in range(desk.tables.nt):
+        for k in range(3):
+            total = 0.0
+            for side in range(2):
+                i = tiles[t * TILE.size + TILE.first + side]
+                if i >= 0:
+                    turn, move = load3(velocity, 6 * i, 0.0), load3(velocity, 6 * i + 3, 0.0)
+                    total += size_of_row(tiles, rows, t, side, k, size(turn), size(move))
+            largest = max(largest, abs(desk.b[3 * desk.tables.nodes[t] + k]) / max(total, TINY))
+    return largest
+
+
+@kernel
 def onto_velocities(desk, weights, targets, velocity, sweeps, enough):
     """Velocities (ω in the body, r' in space) onto J V = target, orthogonally in the metric of the weights.
 
     Sweeps with a factor of these weights and rows nearby, or if some rows depend on others, of the masses and the rows
-    at hand, until no more than `enough` is missing. Returns the work of constraints that depend on time.
+    at hand, until no more than `enough` of J V is missing. Returns the work of constraints that depend on time.
     """
     work, a, b = 0.0, desk.a, desk.b
     bodies, tiles, nodes, incidences, _, column, row, _, _, _, constants, gravity, n, nt, nn, _ = value_of(desk.tables)
@@ -39,10 +57,7 @@ def onto_velocities(desk, weights, targets, velocity, sweeps, enough):
         add_jacobian_times(bodies, tiles, nodes, incidences, n, desk.rows, velocity, b, -1.0, True)
         add_target_speeds(tiles, constants, nodes, nt, desk.motion, desk.rows, b, 1.0)
         release_rotors(tiles, nodes, nt, b)
-        missing = 0.0
-        for k in range(3 * nn):
-            missing = max(missing, abs(b[k]))
-        if not missing > enough:
+        if enough > 0.0 and not missing(desk, velocity) > enough:
             break
         if gravity[FIELD.regularisation] > 0.0:
             solve_refined(value_of(desk.tables), desk.rows, desk.kept_factors, desk.kept_matrix, b, a)
@@ -57,13 +72,10 @@ def onto_velocities(desk, weights, targets, velocity, sweeps, enough):
 
 @kernel
 def project_velocity(desk, weights, targets, new_v, sweeps, accuracy):
-    """The same of velocities in the spaces of the bodies, to an accuracy relative to them."""
-    fastest = 0.0
+    """The same of velocities in the spaces of the bodies."""
     for i in range(desk.tables.n):
         store6(desk.step, 6 * i, from_chart(desk, i, load6(new_v, 6 * i, 0.0)))
-    for k in range(6 * desk.tables.n):
-        fastest = max(fastest, abs(desk.step[k]))
-    work = onto_velocities(desk, weights, targets, desk.step, sweeps, accuracy * fastest)
+    work = onto_velocities(desk, weights, targets, desk.step, sweeps, accuracy)
     for i in range(desk.tables.n):
         store6(new_v, 6 * i, to_chart(desk, i, load6(desk.step, 6 * i, 0.0)))
     return work

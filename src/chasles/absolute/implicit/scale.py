@@ -1,0 +1,178 @@
+"""What is small: the size of corrections of each body, angles and lengths apart.
+
+A body's angles are compared with how far it turns in a step, its displacements with how far it moves against the
+others. So nothing depends on the units, on a velocity that all bodies share, or on bodies that no joint connects with
+it. An island is a set of bodies that joints and constraints connect.
+"""
+
+from __future__ import annotations
+
+from chasles.absolute.kkt import POSE, size_of_row
+from chasles.absolute.tables import BODY, FIELD, MASS, SE3
+from chasles.constraint.rows import TILE
+from chasles.kernel.algebra import add, cross, dot, scale, sub
+from chasles.kernel.lanes import sqrt
+from chasles.kernel.policy import kernel
+from chasles.kernel.workspace import add3, layout, load3, load6, store3
+from chasles.lie import quaternion
+
+# of a body: its squared length and the inverse of that, from the model; 1/goal² of angles and displacements in a step;
+# the square of how far it is from the origin
+GOAL = layout("GOAL", length=1, inverse=1, turn=1, move=1, far=1)
+# of an island: mass, velocity of its centre, the largest |r|² and |ω|², and velocity² against its centre
+ISLAND = layout("ISLAND", mass=1, velocity=3, reach=1, spin=1, speed=1)
+TINY, UNKNOWN = 1e-300, 1e300
+UNSURE = 1e-12  # [rad²] where rounding of positions spoils angles by more, nothing can be said about them
+
+
+@kernel
+def velocity_in_space(bodies, q, v, i):
+    """Velocity of the centre of body i."""
+    linear = load3(v, 6 * i + 3, 0.0)
+    if bodies[i * BODY.size + BODY.space] == SE3:
+        at = POSE * i
+        return quaternion.rotate((q[at], q[at + 1], q[at + 2], q[at + 3]), linear)
+    return linear
+
+
+@kernel
+def measure_islands(desk, q, v):
+    """Numbers of all islands at a state, in the room of the blocks."""
+    tables, islands, room = desk.tables, desk.plan.islands, desk.blocks
+    for k in range(ISLAND.size * tables.n):
+        room[k] = 0.0
+    for i in range(tables.n):
+        at, mass = ISLAND.size * islands[i], tables.masses[i * MASS.size + MASS.mass]
+        place, spin = load3(q, POSE * i + 4, 0.0), load3(v, 6 * i, 0.0)
+        room[at + ISLAND.mass] += mass
+        add3(room, at + ISLAND.velocity, scale(mass, velocity_in_space(tables.bodies, q, v, i)))
+        room[at + ISLAND.reach] = max(room[at + ISLAND.reach], dot(place, place))
+        room[at + ISLAND.spin] = max(room[at + ISLAND.spin], dot(spin, spin))
+    for i in range(tables.n):
+        at = ISLAND.size * i
+        if room[at + ISLAND.mass] > 0.0:
+            light = 1.0 / room[at + ISLAND.mass]
+            store3(room, at + ISLAND.velocity, scale(light, load3(room, at + ISLAND.velocity, 0.0)))
+
+
+@kernel
+def squared_speed(desk, q, v, i):
+    """Square of a body's velocity against the centre of its island, and of what its rotation adds."""
+    at, spin = ISLAND.size * desk.plan.islands[i], load3(v, 6 * i, 0.0)
+    away = sub(velocity_in_space(desk.tables.bodies, q, v, i), load3(desk.blocks, at + ISLAND.velocity, 0.0))
+    return dot(away, away) + desk.goals[GOAL.size * i + GOAL.length] * dot(spin, spin)
+
+
+@kernel
+def set_goals(desk, h, tolerance, rounding, rates):
+    """What corrections of a step must be below: the tolerance times what the velocities v and h v' move a body by, but
+    not below rounding. rates: v', six numbers a body, or nothing.
+
+    A body that rests among others that move need not be known better than they are: it counts as if it turned like the
+    fastest of its island, but not for more than the displacements of the island.
+    """
+    bodies, goals, room = desk.tables.bodies, desk.goals, desk.blocks
+    measure_islands(desk, desk.q, desk.v)
+    known, share, least = rates.shape[0] > 0, tolerance * tolerance * h * h, rounding * rounding
+    for i in range(desk.tables.n):
+        island, speed = ISLAND.size * desk.plan.islands[i], squared_speed(desk, desk.q, desk.v, i)
+        goals[GOAL.size * i + GOAL.move] = speed
+        room[island + ISLAND.speed] = max(room[island + ISLAND.speed], speed)
+    for i in range(desk.tables.n):
+        at, island = GOAL.size * i, ISLAND.size * desk.plan.islands[i]
+        spin, inverse = load3(desk.v, 6 * i, 0.0), goals[at + GOAL.inverse]
+        fastest = room[island + ISLAND.spin]
+        move = max(goals[at + GOAL.move], min(room[island + ISLAND.speed], goals[at + GOAL.length] * fastest))
+        turn = dot(spin, spin)
+        if known:
+            angular, linear = load6(rates, 6 * i, 0.0)
+            if bodies[i * BODY.size + BODY.space] == SE3:
+                linear = add(linear, cross(spin, load3(desk.v, 6 * i + 3, 0.0)))
+            turn += h * h * dot(angular, angular)
+            move += h * h * dot(linear, linear)
+        turn = max(turn, min(fastest, move * inverse))
+        far = goals[at + GOAL.length] + room[island + ISLAND.reach]
+        noise = least  # of angles: joints make them of positions
+        if bodies[i * BODY.size + BODY.count] > 0:
+            noise = min(least * far * inverse, UNSURE)
+        goals[at + GOAL.turn] = 1.0 / max(share * turn, noise)
+        goals[at + GOAL.move] = 1.0 / max(share * move, least * far)
+        goals[at + GOAL.far] = far
+
+
+@kernel
+def size_of_correction(desk):
+    """The largest correction in d relative to its goal, and the sum of all numbers: if one of them is not finite, it is
+    not either."""
+    goals, d, largest, total = desk.goals, desk.d, 0.0, 0.0
+    for i in range(desk.tables.n):
+        at, angular, linear = GOAL.size * i, load3(d, 6 * i, 0.0), load3(d, 6 * i + 3, 0.0)
+        turn, move = goals[at + GOAL.turn] * dot(angular, angular), goals[at + GOAL.move] * dot(linear, linear)
+        largest = max(largest, max(turn, move))
+        total += angular[0] + angular[1] + angular[2] + linear[0] + linear[1] + linear[2]
+    return sqrt(largest), total
+
+
+@kernel
+def size_of_noise(desk, iteration):
+    """The largest correction in d relative to how far bodies are from the origin: what rounding is relative to. Only
+    from the second iteration on, as no other asks."""
+    goals, d, largest = desk.goals, desk.d, 0.0
+    if iteration < 2:
+        return UNKNOWN
+    for i in range(desk.tables.n):
+        at, angular, linear = GOAL.size * i, load3(d, 6 * i, 0.0), load3(d, 6 * i + 3, 0.0)
+        turned = goals[at + GOAL.length] * dot(angular, angular)
+        largest = max(largest, max(turned, dot(linear, linear)) / goals[at + GOAL.far])
+    return sqrt(largest)
+
+
+@kernel
+def size_of_change(desk, before, now):
+    """The largest change of velocities relative to what rounding is relative to.
+
+    Joints make angular velocities of velocities. Of a free body only the part that forces change counts.
+    """
+    bodies, islands, room, largest = desk.tables.bodies, desk.plan.islands, desk.blocks, 0.0
+    for i in range(desk.tables.n):
+        room[i] = 0.0
+    for i in range(desk.tables.n):
+        spin, velocity = load6(now, 6 * i, 0.0)
+        lever = desk.goals[GOAL.size * i + GOAL.length]
+        room[islands[i]] = max(room[islands[i]], dot(velocity, velocity) + lever * dot(spin, spin))
+    for i in range(desk.tables.n):
+        spin, velocity = load6(now, 6 * i, 0.0)
+        was, fell = load6(before, 6 * i, 0.0)
+        turn, move, gained = sub(spin, was), sub(velocity, fell), sub(velocity, load3(desk.v, 6 * i + 3, 0.0))
+        held = room[islands[i]] if bodies[i * BODY.size + BODY.count] > 0 else dot(gained, gained)
+        fast = dot(spin, spin) + held * desk.goals[GOAL.size * i + GOAL.inverse]
+        largest = max(largest, dot(turn, turn) / max(fast, TINY))
+        largest = max(largest, dot(move, move) / max(room[islands[i]], TINY))
+    return sqrt(largest)
+
+
+@kernel
+def row_size(desk, t, side, k):
+    """What the residual of row k of a tile is the difference of, as far as one of its bodies goes."""
+    i = desk.tables.tiles[t * TILE.size + TILE.first + side]
+    if i < 0:
+        return 0.0
+    far = desk.goals[GOAL.size * i + GOAL.far]
+    turn = sqrt(far * desk.goals[GOAL.size * i + GOAL.inverse])
+    return size_of_row(desk.tables.tiles, desk.rows, t, side, k, turn, sqrt(far))
+
+
+@kernel
+def size_of_residual(desk):
+    """The largest number of g and, where rows depend on others, the largest relative to what it is the difference of;
+    zero elsewhere."""
+    off, uneven = 0.0, 0.0
+    for k in range(3 * desk.plan.n_nodes):
+        off = max(off, abs(desk.g[k]))
+    if desk.tables.gravity[FIELD.regularisation] > 0.0:
+        for t in range(desk.tables.nt):
+            for k in range(3):
+                whole = row_size(desk, t, 0, k) + row_size(desk, t, 1, k)
+                if whole > 0.0:
+                    uneven = max(uneven, abs(desk.g[3 * desk.plan.nodes[t] + k]) / whole)
+    return off, uneven
