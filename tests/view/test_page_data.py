@@ -279,3 +279,20 @@ def test_what_cannot_be_drawn_is_said_when_a_run_is_saved(tmp_path, monkeypatch)
     with pytest.warns(RuntimeWarning, match="no picture today"):
         run.save(tmp_path / "run.h5")
     assert len(ch.open(tmp_path / "run.h5")) == len(run)
+
+
+def test_what_cannot_be_computed_is_noted_on_the_page(runs, monkeypatch):
+    """Energies, reactions and the certificate used to be missing without a word."""
+
+    def fails(run, *_):
+        raise ValueError("the law is not in the file")
+
+    run = spinning(1.0, span=(0, 0.01))
+    kind = type(run)
+    monkeypatch.setattr(kind, "energy", property(fails))
+    monkeypatch.setattr(kind, "reactions", fails)
+    monkeypatch.setattr(kind, "certificate", property(fails))
+    data = run_data(run)
+    assert data["certificate"] is None
+    parts = ["Reactions of f", "Energies", "Certificate"]
+    assert data["scene"]["notes"] == [f"{part}: not drawn, the law is not in the file" for part in parts]

@@ -23,7 +23,7 @@ from chasles.view.curve import PARTS, quanta
 from chasles.view.look import Part
 from chasles.view.samples import curve_of, hinges_of, rows_of, stride_of
 from chasles.view.scene import Scene, extremes, poses_of_states, scene_of
-from chasles.view.series import reactions_of, series_of, thinned
+from chasles.view.series import left_out, reactions_of, series_of, thinned
 from chasles.view.text import as_json, page_data
 from chasles.view.words import words
 
@@ -110,11 +110,10 @@ def run_data(run: Any, label: str = "", motion: Motion | None = None, ended: boo
         _line(run.solution.method, run.mechanism, run.options),
     )
     if motion.lost:
-        data["scene"]["notes"] = [
-            *data["scene"]["notes"],
+        data["scene"]["notes"].append(
             f"Between {motion.lost} of {len(run)} saved times bodies turn too far to tell how they moved: they are "
-            "drawn at the saved poses and jump from one to the next; save more often to see the motion",
-        ]
+            "drawn at the saved poses and jump from one to the next; save more often to see the motion"
+        )
     data["motion"] |= {
         "blocks": list(motion.blocks),
         "tolerance": [PARTS * quantum for quantum in quanta(motion.extent)],
@@ -131,7 +130,7 @@ def run_data(run: Any, label: str = "", motion: Motion | None = None, ended: boo
         "ended": ended,
         "success": bool(run.success),
         "message": run.message,
-        **measured(run, ended),
+        **measured(run, ended, data["scene"]["notes"]),
     }
 
 
@@ -185,22 +184,22 @@ def _line(method: Any, mechanism: Any, options: Mapping[str, Any]) -> str:
     return " · ".join(filter(None, (space or "joint coordinates", name, steps)))
 
 
-def measured(run: Any, ended: bool) -> dict[str, Any]:
-    """Curves, forces and the certificate of a run."""
+def measured(run: Any, ended: bool, notes: list[str]) -> dict[str, Any]:
+    """Curves, forces and the certificate of a run; `notes` takes what could not be computed."""
     if not ended:
         run = thinned(run, LIVE)
-    times, wrenches = reactions_of(run)
+    times, wrenches = reactions_of(run, notes)
     return {
         "series": [
             {"chart": s.chart, "name": s.name, "unit": s.unit, "joint": s.joint, **points(s.t, s.values)}
-            for s in series_of(run)
+            for s in series_of(run, notes)
         ],
         "reactions": {
             "t": packed(times, "<f8"),
             "joints": {name: packed(wrench, "<f4") for name, wrench in wrenches.items()},
             "typical": typical_force(wrenches),
         },
-        "certificate": certificate_data(run) if ended else None,
+        "certificate": certificate_data(run, notes) if ended else None,
     }
 
 
@@ -215,13 +214,14 @@ def points(t: np.ndarray, values: np.ndarray) -> dict[str, Any]:
     return {"t": packed(t, "<f8"), "v": packed(values, "<f4")}
 
 
-def certificate_data(run: Any) -> dict[str, Any] | None:
+def certificate_data(run: Any, notes: list[str]) -> dict[str, Any] | None:
     """The certificate of a run, if it has one."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of runs again with other steps: the findings say what came of them
             found = run.certificate
-    except (ValueError, ArithmeticError):
+    except (ValueError, ArithmeticError) as error:
+        left_out(notes, "Certificate", error)
         return None
     return {
         "title": found.title,
@@ -248,7 +248,7 @@ def scene_data(scene: Scene, hull: np.ndarray) -> dict[str, Any]:
         "up": scene.up,
         "gravity": scene.gravity,
         "hull": hull.tolist(),
-        "notes": scene.notes,
+        "notes": list(scene.notes),
         "bodies": [{**vars(body), "parts": [part_data(part) for part in body.parts]} for body in scene.bodies],
         "joints": [asdict(joint) for joint in scene.joints],
         "frames": [asdict(frame) for frame in scene.frames],

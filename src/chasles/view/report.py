@@ -189,16 +189,18 @@ def _figures(run: Any) -> str:
 
 def _reactions(run: Any) -> str:
     """The largest force and torque of each joint whose reactions are known."""
-    t, wrenches = reactions_of(run)
+    notes: list[str] = []
+    t, wrenches = reactions_of(run, notes)
+    said = "".join(f"<p>{_text(note)}.</p>" for note in notes)
     rows = []
     for name, wrench in wrenches.items():
         sizes = [np.linalg.norm(wrench[:, part], axis=1) for part in (slice(3, 6), slice(0, 3))]
         rows.append((name, *(text for size in sizes for text in (_number(size.max()), f"{t[size.argmax()]:.4g}"))))
     if not rows:
-        return ""
+        return said
     head = ("reaction of", "largest force [N]", "at t [s]", "largest torque [N m]", "at t [s]")
     often = "all saved times" if len(t) == len(run) else f"{len(t)} of the saved times"
-    return f'{_table(head, rows, numbers=(1, 2, 3, 4))}<p class="soft">Looked at {often}.</p>'
+    return f'{_table(head, rows, numbers=(1, 2, 3, 4))}<p class="soft">Looked at {often}.</p>{said}'
 
 
 def _page(run: Any) -> str:

@@ -30,12 +30,21 @@ class Series:
     joint: str = ""
 
 
-def series_of(run: Any) -> list[Series]:
-    """All curves of a run."""
+def left_out(notes: list[str] | None, what: str, error: Exception) -> None:
+    """Say why something is not drawn: in the notes of the page, or as a warning."""
+    note = f"{what}: not drawn, {str(error).rstrip('.')}"
+    if notes is None:
+        warnings.warn(f"view: {note}", RuntimeWarning, stacklevel=3)
+    elif note not in notes:
+        notes.append(note)
+
+
+def series_of(run: Any, notes: list[str] | None = None) -> list[Series]:
+    """All curves of a run; `notes` takes what could not be computed."""
     joints = [joint for joint in run.mechanism.system.joints if joint.nv and joint.name in _known(run)]
     count = 6 + sum(joint.nq + joint.nv for joint in joints)
     points = int(np.clip(NUMBERS // count, *POINTS))
-    found = _energies(run, points) + _violations(run, points)
+    found = _energies(run, points, notes) + _violations(run, points, notes)
     whole = run if len(run) * max(1, len(joints)) <= WHOLE else thinned(run, points)
     for joint in joints:
         q, v = whole.joint_states(joint.name)
@@ -65,11 +74,12 @@ def _coordinates(joint: Any, what: str) -> tuple[list[str], list[str]]:
     return names, [("rad" if any(screw[:3]) else "m") + rate for screw in joint.screws]
 
 
-def _energies(run: Any, points: int) -> list[Series]:
+def _energies(run: Any, points: int, notes: list[str] | None) -> list[Series]:
     part = run if run.stored is not None or len(run) * len(run.mechanism.bodies) <= WHOLE else thinned(run, points)
     try:
         energy = part.energy
-    except (ValueError, ArithmeticError):  # such as a law that is not in the file
+    except (ValueError, ArithmeticError) as error:  # such as a law that is not in the file
+        left_out(notes, "Energies", error)
         return []
     parts = {"kinetic": energy.kinetic, "gravity": energy.gravity, "springs": energy.springs, "work": energy.work}
     found = [
@@ -82,14 +92,15 @@ def _energies(run: Any, points: int) -> list[Series]:
     return [*found, Series("drift", "energy balance", "J", *envelope(part.t, drift, points))]
 
 
-def _violations(run: Any, points: int) -> list[Series]:
+def _violations(run: Any, points: int, notes: list[str] | None) -> list[Series]:
     if not hasattr(run, "violations") or not run.mechanism.constraint_names:
         return []
     names = run.mechanism.constraint_names
     part = run if len(run) * len(names) <= WHOLE else thinned(run, points)
     try:
         position = part.violations[0]
-    except (ValueError, ArithmeticError):
+    except (ValueError, ArithmeticError) as error:
+        left_out(notes, "Violations of joints", error)
         return []
     largest = [Series("drift", "joints, largest", "m, rad", *envelope(part.t, position.max(axis=1), points))]
     return largest + [
@@ -99,22 +110,25 @@ def _violations(run: Any, points: int) -> list[Series]:
     ]
 
 
-def reactions_of(run: Any) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+def reactions_of(run: Any, notes: list[str] | None = None) -> tuple[np.ndarray, dict[str, np.ndarray]]:
     """Times, and for each joint the wrench on its child in the joint's frame there, (times, 6)."""
     joints = [joint for joint in run.mechanism.system.joints if joint.kind != "free"]
     if len(joints) > JOINTS or not len(run):
         return np.empty(0), {}
     part = thinned(run, ARROWS)
-    found = {}
+    found, failed = {}, dict[str, Exception]()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # redundant constraints: the certificate says so
         for joint in joints:
             try:
                 wrench = part.reactions(joint.name)
-            except (ValueError, ArithmeticError):
-                continue  # not known for this kind of run
+            except (ValueError, ArithmeticError) as error:  # such as a law that is not in the file
+                failed[joint.name] = error
+                continue
             if np.isfinite(wrench).all():
                 found[joint.name] = wrench
+    if failed:
+        left_out(notes, f"Reactions of {', '.join(failed)}", next(iter(failed.values())))
     rising = slice(None) if part.t[0] <= part.t[-1] else slice(None, None, -1)
     return np.asarray(part.t)[rising], {name: wrench[rising] for name, wrench in found.items()}
 
