@@ -18,6 +18,8 @@ def fuzz(kind: str, first: int, last: int, folder: Path) -> tuple[dict[int, str]
     """What came of files by number, and the most memory of a process [MB]."""
     found: dict[int, str] = {}
     memory, at = 0, first
+    warming = [sys.executable, "-m", "tests.fuzz.worker", kind, "0", "0", str(folder)]
+    subprocess.run(warming, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
     while at < last:
         arguments = [kind, str(at), str(min(at + BATCH, last)), str(folder)]
         worker = subprocess.Popen(
