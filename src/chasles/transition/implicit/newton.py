@@ -77,7 +77,7 @@ class Newton:
     def solve(self, step: Step, t: float, h: float, z: Unknowns) -> int:
         """Solve for the unknowns from their predicted values; DONE, or how it failed. t is the end of the step."""
         self.corrections, self.residuals = [], []
-        previous, goal, far, fresh = np.inf, 0.0, 1.0, False
+        previous, goals, far, fresh = np.inf, np.ones((1, 2)), 1.0, False
         for iteration in range(ITERATIONS):
             q, v, rate = self._model(step, z)
             found = self.equations.residual(q, v, rate, z.multipliers, t)
@@ -85,8 +85,7 @@ class Newton:
                 return NOT_FINITE
             if iteration == 0:
                 far = max(1.0, float(np.abs(q).max()))
-                fastest = max(float(np.abs(v).max()), abs(h) * float(np.abs(rate).max()))
-                goal = SAFE * max(self.tolerance * abs(h) * fastest, FINEST * EPS * far)
+                goals = self._goals(v, rate, abs(h), far)
             if self.stale[0]:
                 fresh = True
                 new = self.equations.slopes(q, v, rate, z.multipliers, t)
@@ -96,15 +95,15 @@ class Newton:
                 self.stale[0] = 0
                 if not self._new_matrix(step, z, q, found):
                     return SINGULAR
-            size = self._correct(step, z, found, abs(h))
+            size, largest = self._correct(step, z, found, abs(h), goals)
             if not np.isfinite(size):
                 return NOT_FINITE
             contraction = size / previous if iteration else 1.0
-            if size < goal or size * max(contraction, LEAST) < goal * (1.0 - contraction):
+            if size < 1.0 or size * max(contraction, LEAST) < 1.0 - contraction:
                 return DONE
-            if iteration > 1 and contraction > 0.5 and size < STUCK * far:
+            if iteration > 1 and contraction > 0.5 and largest < STUCK * far:
                 return DONE
-            if iteration and not fresh and (contraction > 0.9 or size * contraction**PATIENCE > goal):
+            if iteration and not fresh and (contraction > 0.9 or size * contraction**PATIENCE > 1.0):
                 self.stale[0] = 1
             previous = size
         self.stale[0] = 1
@@ -115,9 +114,17 @@ class Newton:
         q, w, rate = step.state(z.d, z.shift)
         return q, *self.chart.both_from_group(q, w, rate)
 
-    def _correct(self, step: Step, z: Unknowns, found: Residual, h: float) -> float:
-        """Correct the unknowns; the largest displacement, with those that corrections of λ would make of free bodies:
-        d alone would not tell whether λ has converged, as it is held by the constraints."""
+    def _goals(self, v: np.ndarray, rate: np.ndarray, h: float, far: float) -> np.ndarray:
+        """What corrections of angles and displacements of each body must be below, (n, 2): relative to its own motion
+        in the step, so that neither a velocity nor another body has a part in how well it turns."""
+        bodies = self.size // 6
+        fastest = np.maximum(_angular_and_linear(v, bodies), h * _angular_and_linear(rate, bodies))
+        return SAFE * np.maximum(self.tolerance * h * fastest, FINEST * EPS * np.array([1.0, far]))
+
+    def _correct(self, step: Step, z: Unknowns, found: Residual, h: float, goals: np.ndarray) -> tuple[float, float]:
+        """Correct the unknowns; the largest displacement relative to its goal, and the largest at all, with those that
+        corrections of λ would make of free bodies: d alone would not tell whether λ has converged, as it is held by the
+        constraints."""
         parts = [step.s * found.motion, found.position, step.kappa * found.velocity]
         change = -self.inverse @ np.concatenate(parts if self.stabilized else parts[:2])
         n, m = self.size, self.rows
@@ -129,12 +136,12 @@ class Newton:
         if self.stabilized:
             z.zeta += change[n + m :]
             sizes.append(z.shifts @ change[n + m :])
-        size = float(np.abs(sizes).max())
+        size, largest = float((_angular_and_linear(sizes, n // 6) / goals).max()), float(np.abs(sizes).max())
         constraints = np.abs(found.velocity if self.stabilized else found.position)
         self.worst = int(np.argmax(constraints)) if m else -1
-        self.corrections.append(size / h)
+        self.corrections.append(largest / h)
         self.residuals.append(float(constraints.max(initial=0.0)))
-        return size
+        return size, largest
 
     # ------------------------------------------------------------ the matrix
 
@@ -167,6 +174,12 @@ class Newton:
             slopes.append([_blocks((x[:6] - x[6:]) / (2 * DIFFERENCE)) for x in both])
         onward = self.chart.onward(step.predicted + z.d + z.shift)
         return _blocks(self.chart.from_group(q, np.moveaxis(onward, -1, 0))), *slopes
+
+
+def _angular_and_linear(x, bodies: int) -> np.ndarray:
+    """Largest angular and largest linear number of each body, (n, 2), of one or several vectors of six a body."""
+    parts = np.abs(x)
+    return parts.reshape(-1, bodies, 2, 3).max(axis=(0, -1))
 
 
 def _blocks(columns: np.ndarray) -> np.ndarray:
