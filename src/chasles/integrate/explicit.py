@@ -112,7 +112,7 @@ class ExplicitRun(Run):
         order = min(method.order, method.embedded_order) if self.adaptive else method.order
         safety = 0.85 if controller == "paper" else 0.9
         shortest = shortest_step(self.start, self.end)
-        self.real[:] = self.start, self.end, 0.0, rtol, atol, safety, 1 / (1 + order), shortest, longest
+        self.real[:] = self.start, self.end, 0.0, rtol, atol, safety, 1 / (1 + order), shortest, longest, problem.floor
         self.state, self.counts = np.zeros(STATE.size), np.zeros(TALLY.size, dtype=np.int64)
         self.f0, self.x_sum = np.empty(d), np.zeros(d)
         self.memory = np.zeros(layout.scratch_size(int(self.settings[SET.stages]), n, d))

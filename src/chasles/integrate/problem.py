@@ -21,6 +21,7 @@ class LieODE:
     `parameters` is the vector p. `correction` is a compiled field that writes to out the point to go on from, given
     the result y of each accepted step: a projection, say. `coordinates` is the coordinate map that a problem asks for,
     one of those of `RKMK`, instead of the method's; a step beyond its chart then raises `ChartError`.
+    `floor` is the least size that errors of a number of the space which has one (see `Space`) are relative to.
     """
 
     space: Any
@@ -28,6 +29,7 @@ class LieODE:
     parameters: Sequence[float] | np.ndarray = ()
     correction: Field | None = None
     coordinates: str | None = None
+    floor: float = 0.0
 
     def __post_init__(self):
         if not isinstance(self.field, Field):

@@ -78,7 +78,8 @@ CHARTS = {
 
 
 def _measured(rows: np.ndarray, last: Sequence[int] | None) -> np.ndarray:
-    """Of each vector that is measured: where it begins in the point and in the algebra vector, and its length."""
+    """Of each vector that is measured: where it begins in the point and in the algebra vector, its length, and
+    whether it has a floor."""
     found = []
     for i, (kind, iy, ix, count, _) in enumerate(rows.tolist()):
         sizes = [1] * count if last is None or i < len(rows) - 1 else list(last)
@@ -87,10 +88,9 @@ def _measured(rows: np.ndarray, last: Sequence[int] | None) -> np.ndarray:
         if sum(map(abs, sizes)) != count:
             raise ValueError(f"Space: last is {last!r}; expected parts of the {count} numbers of the last block")
         for size in sizes:
-            if size > 0:
-                found.append((iy, ix, size))
+            found.append((iy, ix, abs(size), size < 0))
             iy, ix = iy + abs(size), ix + abs(size)
-    return np.array(found, dtype=np.int64).reshape(-1, 3)
+    return np.array(found, dtype=np.int64).reshape(-1, 4)
 
 
 class Space:
@@ -104,7 +104,8 @@ class Space:
     is a spatial velocity), "right" y exp(x) (f is a body velocity).
     Points and algebra vectors are flat arrays, block after block.
     Errors of steps are relative to the size of each number of r1, r2, ...; `last` divides the last block into vectors
-    of so many numbers that are measured as a whole, and -1 for a number whose error does not matter.
+    of so many numbers that are measured as a whole, and -1 for a number that is not taken to be smaller than the
+    `floor` of the problem.
     """
 
     def __init__(self, *description: str | int, side: str = "left", last: Sequence[int] | None = None):

@@ -59,7 +59,7 @@ def scale_of(table, i, m, y, out):
 
 
 @kernel
-def algebra_norm(table, measured, e, y, out, rtol, atol):
+def algebra_norm(table, measured, e, y, out, rtol, atol, floor):
     """Root mean square of an error in the algebra, each coordinate relative to atol + rtol times its scale."""
     total, count = 0.0, 0
     for i in range(table.shape[0]):
@@ -71,7 +71,7 @@ def algebra_norm(table, measured, e, y, out, rtol, atol):
                 total += ratio * ratio
     for k in range(measured.shape[0]):
         first, ix, size = measured[k, 0], measured[k, 1], measured[k, 2]
-        tolerance = atol + rtol * size_of(first, size, y, out)
+        tolerance = atol + rtol * max(size_of(first, size, y, out), floor if measured[k, 3] else 0.0)
         count += size
         for m in range(size):
             ratio = e[ix + m] / tolerance
@@ -99,7 +99,7 @@ def plain_norm(e, size):
 
 
 @kernel
-def point_norm(table, measured, y, out, other, rtol, atol, size, paper):
+def point_norm(table, measured, y, out, other, rtol, atol, floor, size, paper):
     """Distance of two results as points of the embedding space, scaled or (paper) Euclidean."""
     total, count = 0.0, 0
     if paper:
@@ -118,7 +118,7 @@ def point_norm(table, measured, y, out, other, rtol, atol, size, paper):
                 count += 1
     for k in range(measured.shape[0]):
         first, length = measured[k, 0], measured[k, 2]
-        tolerance = atol + rtol * size_of(first, length, y, out)
+        tolerance = atol + rtol * max(size_of(first, length, y, out), floor if measured[k, 3] else 0.0)
         count += length
         for m in range(first, first + length):
             ratio = (out[m] - other[m]) / tolerance
@@ -135,14 +135,14 @@ def error_of_step(table, measured, addresses, settings, real, e, program, weight
     paper = settings[SET.controller] == PAPER
     if settings[SET.family] != MUNTHE_KAAS:
         second_result(table, addresses, settings, program, weights, f, k, y, h, other, work)
-        return point_norm(table, measured, y, out, other, rtol, atol, n, paper)
+        return point_norm(table, measured, y, out, other, rtol, atol, real[REAL.floor], n, paper)
     linear(work, e, 0, stages, k, d, h, 0.0)
     if paper:
         return plain_norm(work, d)
-    error = algebra_norm(table, measured, work, y, out, rtol, atol)
+    error = algebra_norm(table, measured, work, y, out, rtol, atol, real[REAL.floor])
     if settings[SET.estimates] > 1 and error > 0.0:  # DOP853: the lower estimate damps the higher one
         linear(work, e, stages, stages, k, d, h, 0.0)
-        second = algebra_norm(table, measured, work, y, out, rtol, atol)
+        second = algebra_norm(table, measured, work, y, out, rtol, atol, real[REAL.floor])
         error = error * error / np.sqrt(error * error + 0.01 * second * second)
     return error
 

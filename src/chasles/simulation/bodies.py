@@ -104,6 +104,12 @@ class BodyDynamics:
             p[self.control] = u
         return LieODE(self.space, motion, p, correction if self.projected else None)
 
+    def energy_scale(self, y: np.ndarray) -> float:
+        """The kinetic energy of the whole system at the speed of its fastest body."""
+        speeds = self.split(y)[1].reshape(-1, 6)[:, 3:]
+        fastest = float(np.max(np.sum(speeds**2, axis=1), initial=0.0))
+        return 0.5 * fastest * sum(body.mass for body in self.mechanism.system.bodies)
+
     def coordinates(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Coordinates and velocities of the joints at states."""
         poses, velocities, _ = self.split(y)

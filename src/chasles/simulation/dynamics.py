@@ -78,6 +78,16 @@ class TreeDynamics:
     def actuation(self) -> Actuation:
         return Actuation.of_tree(self.mechanism)
 
+    def energy_scale(self, y: np.ndarray) -> float:
+        """The kinetic energy of the whole system at the speed of its fastest free joint; none if there is no such."""
+        v, links = self.split(y)[1], link_table(self.mechanism.topology)
+        at, fastest = 0, 0.0
+        for kind in links[:, LINK.kind].tolist():
+            if kind == FREE:
+                fastest = max(fastest, float(np.sum(v[at + 3 : at + 6] ** 2)))
+            at += {FREE: 6, SPHERICAL: 3}.get(kind, 1)
+        return 0.5 * fastest * sum(body.mass for body in self.mechanism.system.bodies)
+
     def laws_may_raise(self):
         assert isinstance(self.mechanism, Mechanism)
         return laws_may_raise(self.mechanism.acting.laws)
@@ -85,8 +95,8 @@ class TreeDynamics:
 
 def tree_space(topology: np.ndarray, nv: int) -> Space:
     """The space of (q, v, work). Errors of angular and linear velocities of a free joint are measured by the sizes of
-    these vectors: their numbers go through zero as the body turns. The work has no part in the motion: where a force is
-    nearly across the velocity it is near zero too, and nothing to compare its error with."""
+    these vectors: their numbers go through zero as the body turns. The work is compared with `energy_scale` at least:
+    where a force is nearly across the velocity it stays near zero, however much energy there is."""
     sizes: list[int] = []
     for kind in link_table(topology)[:, LINK.kind].tolist():
         sizes += {FREE: [3, 3], SPHERICAL: [3]}.get(kind, [1])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -56,7 +57,8 @@ def solve_motion(
             more: dict[str, Any] = {"step": step, "rtol": rtol, "atol": atol, "save": save, "events": events}
             more |= {"max_step": max_step, "stops": stops, "max_evaluations": max_evaluations}
             more |= {"progress": progress, "resume": resume, "sink": sink}
-            return solve(dynamics.problem(u), method, span, y0, **more)
+            problem = replace(dynamics.problem(u), floor=dynamics.energy_scale(np.asarray(y0)))
+            return solve(problem, method, span, y0, **more)
         _refuse_unsupported(dynamics, method)
         options = Options(
             *(step, rtol, atol, save, events), max_step=max_step, stops=stops, max_evaluations=max_evaluations
