@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -29,7 +30,7 @@ class LieODE:
     parameters: Sequence[float] | np.ndarray = ()
     correction: Field | None = None
     coordinates: str | None = None
-    floor: float = 0.0
+    floor: float = dataclasses.field(default=0.0, kw_only=True)
 
     def __post_init__(self):
         if not isinstance(self.field, Field):
