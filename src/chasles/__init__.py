@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from chasles.integrate.poisson import LiePoisson as LiePoisson
     from chasles.integrate.poisson import LiePoissonMidpoint as LiePoissonMidpoint
     from chasles.integrate.problem import LieODE as LieODE
+    from chasles.integrate.run import Interrupted as Interrupted
     from chasles.integrate.solution import Solution as Solution
     from chasles.integrate.solve import solve as solve
     from chasles.integrate.space import Space as Space
@@ -143,6 +144,7 @@ _NAMES = {
     "integrate.moser_veselov": ("MoserVeselov",),
     "integrate.poisson": ("LiePoisson", "LiePoissonMidpoint"),
     "integrate.problem": ("LieODE",),
+    "integrate.run": ("Interrupted",),
     "integrate.solution": ("Solution",),
     "integrate.solve": ("solve",),
     "integrate.space": ("Space",),

@@ -58,6 +58,9 @@ def test_attention_is_paid_once_and_passed_on(monkeypatch):
             assert outer.called
             with pytest.raises(KeyboardInterrupt):
                 signal.raise_signal(signal.SIGINT)
+            outer.called = False  # as one does who answers
+        with pytest.raises(KeyboardInterrupt), Attention():  # nobody answers, so it goes on
+            signal.raise_signal(signal.SIGINT)
         assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
         own = signal.signal(signal.SIGINT, lambda *arguments: None)
         with Attention() as attention:  # a handler of the user's own is left alone

@@ -12,6 +12,7 @@ from chasles.integrate.field import field
 from chasles.integrate.gauss import LieMidpoint
 from chasles.integrate.method import RKMK, CommutatorFree
 from chasles.integrate.problem import LieODE
+from chasles.integrate.run import Interrupted
 from chasles.integrate.solve import solve
 from chasles.integrate.space import Space
 from chasles.integrate.tableau import Tableau
@@ -336,7 +337,7 @@ def test_a_step_near_the_pole_is_refused_or_shortened():
     assert solve(fast, RKMK("dopri5"), (0, 1), EAST, first_step=0.5).success
 
 
-def test_ctrl_c_returns_what_there_is():
+def test_ctrl_c_raises_with_what_there_is():
     count = 0
 
     def interrupts(t, y, p):
@@ -346,8 +347,9 @@ def test_ctrl_c_returns_what_there_is():
             raise KeyboardInterrupt
         return np.zeros(3)
 
-    with pytest.warns(RuntimeWarning, match="interrupted at t = .*; what there is so far is returned"):
-        run = solve(plain(interrupts), RKMK("rk4"), (0, 100), EAST, step=0.1)
+    with pytest.raises(Interrupted, match="interrupted at t = ") as stop:
+        solve(plain(interrupts), RKMK("rk4"), (0, 100), EAST, step=0.1)
+    run = stop.value.result
     assert "interrupted at t = " in run.message
     assert not run.success
     assert 5 < len(run.t) < 20

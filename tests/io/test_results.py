@@ -198,8 +198,11 @@ def test_interrupted_run_keeps_what_it_has(tmp_path, whole, listening):
         return 1.0
 
     options = {"v": models.V, "step": 1e-3, "method": ch.Gauss(2), "progress": False}
-    with pytest.warns(RuntimeWarning, match="interrupted at t = .* what there is so far is returned"):
-        run = ch.simulate(models.arm(), (0, 0.5), events=[ch.Event(interrupting)], file=file, **options)
+    with pytest.raises(
+        ch.Interrupted, match=r'simulate: interrupted at t = .*; resume\("run.h5"\) continues it'
+    ) as stop:
+        ch.simulate(models.arm(), (0, 0.5), events=[ch.Event(interrupting)], file=file, **options)
+    run = stop.value.result
     assert not run.success
     assert "interrupted at t" in run.message
     assert 'resume("run.h5")' in run.message
@@ -226,15 +229,17 @@ def interrupted_at(call, function):
 def test_interrupted_in_a_law_and_in_a_controller(listening):
     """Python functions that a compiled loop calls are not broken off, and nothing is lost."""
     air = interrupted_at(700, lambda t, pose, twist, parameters, out: None)
-    with pytest.warns(RuntimeWarning, match="interrupted at t = "):
-        run = ch.simulate(models.arm(ch.Wrench("air", "lower", air)), (0, 5.0), v=models.V, step=1e-3, progress=False)
+    with pytest.raises(ch.Interrupted, match="simulate: interrupted at t = ") as stop:
+        ch.simulate(models.arm(ch.Wrench("air", "lower", air)), (0, 5.0), v=models.V, step=1e-3, progress=False)
+    run = stop.value.result
     assert not run.success
     assert 0.1 < run.t[-1] < 4.0
     assert np.isfinite(run.q).all()
     assert np.isfinite(run.energy.kinetic).all()
     options = {"v": models.V, "step": 1e-3, "controller": interrupted_at(20, models.balance), "period": 0.01}
-    with pytest.warns(RuntimeWarning, match="interrupted at t = "):
-        run = ch.simulate(models.arm(), (0, 5.0), progress=False, **options)
+    with pytest.raises(ch.Interrupted, match=r"simulate: interrupted at t = 0\.2") as stop:
+        ch.simulate(models.arm(), (0, 5.0), progress=False, **options)
+    run = stop.value.result
     assert "interrupted at t = 0.2" in run.message
     np.testing.assert_array_equal(run.solution.y, CASES["sampled"](0.2).solution.y)
 
@@ -248,11 +253,50 @@ def test_a_second_time_interrupts_at_once(listening):
             came.append(t)
         return 1.0
 
-    with pytest.warns(RuntimeWarning, match="interrupted at t = "):
-        run = ch.simulate(models.top(), (0, 1.0), step=1e-3, events=[ch.Event(impatient)], progress=False)
+    with pytest.raises(KeyboardInterrupt, match="interrupted at t = ") as stop:
+        ch.simulate(models.top(), (0, 1.0), step=1e-3, events=[ch.Event(impatient)], progress=False)
+    run = stop.value.result
     assert len(came) == 1
     assert came[0] - 1e-3 <= run.t[-1] <= came[0]
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_ctrl_c_ends_a_loop_of_simulations(listening):
+    """Wherever it comes: in short runs and in their last piece too."""
+    for case in ("adaptive", "sampled", "implicit", "alpha"):
+        done = []
+
+        def sweep(case=case, done=done):
+            for k in range(3):
+                if k == 1:
+                    signal.setitimer(signal.ITIMER_REAL, 1e-3)
+                done.append(CASES[case](0.5))
+                while k == 1:  # it came as the run ended
+                    time.sleep(1e-3)
+
+        before = signal.signal(signal.SIGALRM, lambda *_: signal.raise_signal(signal.SIGINT))
+        try:
+            with pytest.raises(KeyboardInterrupt) as stop:
+                sweep()
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0.0)
+            signal.signal(signal.SIGALRM, before)
+        assert len(done) in (1, 2)
+        if isinstance(stop.value, ch.Interrupted):
+            assert 0 < len(stop.value.result) <= len(done[0])
+
+
+def test_ctrl_c_in_the_last_step_is_not_lost(listening):
+    options = {"v": models.V, "step": 0.01, "progress": False}
+    late = interrupted_at(2, models.balance)  # of two periods
+    with pytest.raises(ch.Interrupted, match="simulate: interrupted as it ended") as stop:
+        ch.simulate(models.arm(), (0, 0.02), controller=late, period=0.01, **options)
+    assert stop.value.result.success
+    last = interrupted_at(50, lambda t, pose, twist, parameters, out: None)
+    with pytest.raises(ch.Interrupted, match="simulate: interrupted as it ended") as stop:
+        ch.simulate(models.arm(ch.Wrench("air", "lower", last)), (0, 0.1), **options)
+    assert stop.value.result.success
+    assert stop.value.result.t[-1] == 0.1
 
 
 def test_an_error_in_a_law_is_noted(tmp_path):

@@ -101,12 +101,14 @@ def test_the_program_comes_first(runs):
     assert len(found) == 3
 
 
-def test_saved_times_are_not_in_a_model_file():
+def test_saved_times_are_in_a_model_file():
     system = ch.System(
         [ch.Body("rod", 1.0, (0.3, 0, 0), (0.1, 0.2, 0.2))], [ch.revolute("a", "ground", "rod", axis=(0, 0, 1))]
     )
     run = ch.simulate(system, (0.0, 0.3), save=np.linspace(0.0, 0.3, 7))
-    assert repeated(run)[1] == ["the 7 times that were saved"]
+    text, missing = repeated(run)
+    assert f"save = {np.linspace(0.0, 0.3, 7).tolist()}" in text
+    assert missing == []
 
 
 def test_a_failed_run_of_a_loop_has_a_report():

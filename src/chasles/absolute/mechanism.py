@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -59,6 +59,7 @@ class AbsoluteMechanism(CentralFrames):
         """inputs: whether inputs will act on the joints. every_angle: whether the angles of all joints are counted over
         full turns, or only those that forces and constraints need (as in result files of earlier versions)."""
         self.baumgarte, self.inputs, self.every_angle = baumgarte, inputs, every_angle
+        self._given = (space, stabilized)
         self.constraint_names = tuple(item.name for item in (*system.joints, *system.constraints))
         spaces, self._reasons = choose_spaces(system, space, stabilized)
         super().__init__(system, spaces)
@@ -86,6 +87,20 @@ class AbsoluteMechanism(CentralFrames):
     def __repr__(self) -> str:
         rows = sum(tile.rows for tile in self.tiles)
         return f"<AbsoluteMechanism {self.system.name!r}: {self.n} bodies, {rows} constraint equations>"
+
+    def __reduce__(self) -> Any:
+        # the tables hold addresses of this process; they follow from the system
+        given = (self.system, *self._given, self.baumgarte, self.inputs, self.every_angle)
+        return type(self), given, (self._redundant, self.redundant_equations)
+
+    def __setstate__(self, redundant: tuple[tuple[str, ...], int]) -> None:
+        self.set_redundant(*redundant)
+
+    def __copy__(self) -> AbsoluteMechanism:
+        """Another one with the same tables, which `examine` of this one leaves as it is."""
+        other = object.__new__(type(self))
+        other.__dict__.update(self.__dict__)
+        return other
 
     def _repr_html_(self) -> str:
         rows = [(name, *self.explain_spaces()[name].split(": ", 1)) for name in self.bodies]
@@ -266,7 +281,10 @@ class AbsoluteMechanism(CentralFrames):
         return BodyAccelerations(accelerations, found.reshape(*batch, len(self.tiles), 3)), work
 
     def _singular(self) -> str:
-        return "the equations are singular: constraints that depend on each other, or contradict each other"
+        return (
+            "the equations are singular: constraints that depend on each other, for which `examine(poses)` prepares a "
+            "mechanism, or that contradict each other"
+        )
 
     def contradictions(self, central: np.ndarray, velocity: np.ndarray, t: float, angles: np.ndarray) -> np.ndarray:
         """By how much each joint's and constraint's accelerations miss J a = rate at a state, as `residuals`."""
@@ -372,13 +390,14 @@ class AbsoluteMechanism(CentralFrames):
     def assemble(self, poses: ArrayLike, t: float = 0.0) -> np.ndarray:
         """Poses of the bodies' frames (bodies, 7) that satisfy all constraints, near rough ones; AssemblyError if none.
 
-        The steps are the shortest in the metric of the masses and are damped; quaternions need not be quite unit.
+        The steps are the shortest in the metric of the masses and are damped; quaternions need not be quite unit. The
+        mechanism is told of dependent equations, as by `examine`.
         """
         return assembly.assemble(self, poses, t)
 
     def consistent_velocities(self, poses: ArrayLike, twists: ArrayLike, t: float = 0.0) -> np.ndarray:
         """The body twists (bodies, 6) that satisfy all constraints at these poses, nearest in the kinetic energy of the
-        difference; AssemblyError if there are none."""
+        difference; AssemblyError if there are none. The mechanism is told of dependent equations, as by `examine`."""
         return assembly.consistent_velocities(self, poses, twists, t)
 
     def examine(self, poses: ArrayLike, t: float = 0.0) -> tuple[str, ...]:
@@ -398,9 +417,9 @@ class AbsoluteMechanism(CentralFrames):
 
     def set_redundant(self, names: tuple[str, ...], equations: int) -> None:
         """Whose equations depend on others, and how many do; with none, equations are solved as they are."""
-        self._redundant, self.redundant_equations = names, equations
-        at = int(self.parameters.view(np.int64)[HEAD.gravity])
-        self.parameters[at + FIELD.regularisation] = REGULARISATION if names else 0.0
+        own = self.parameters.copy()  # another thread, or a copy of this mechanism, may compute with the old ones
+        own[int(own.view(np.int64)[HEAD.gravity]) + FIELD.regularisation] = REGULARISATION if names else 0.0
+        self.parameters, self._redundant, self.redundant_equations = own, names, equations
 
     def parameters_of_run(self) -> np.ndarray:
         """A copy of the packed mechanism for a simulation, whose forces may write to it."""

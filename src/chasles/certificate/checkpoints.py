@@ -8,7 +8,6 @@ ends; a point there is that of one shorter step, as `save=times` has it.
 from __future__ import annotations
 
 import bisect
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +16,7 @@ import numpy as np
 from chasles.integrate.between import points_between
 from chasles.integrate.constrained_method import BLieDF
 from chasles.integrate.method import RKMK, Exponentials
-from chasles.integrate.run import Run, whole_or_nothing
+from chasles.integrate.run import Run, helping
 from chasles.integrate.solution import Solution
 from chasles.simulation.motion import solve_motion
 from chasles.simulation.task import Task
@@ -157,8 +156,7 @@ def again(task: Task, method: Any, times: np.ndarray, more: dict[str, Any]) -> t
     """The motion once more, from the start, and its points around some times."""
     options = {name: value for name, value in task.more.items() if name not in NOT_AGAIN} | more
     keeper = Keeper(times, 1.0 if task.span[1] >= task.span[0] else -1.0)
-    with warnings.catch_warnings(), whole_or_nothing():
-        warnings.simplefilter("ignore")
+    with helping():
         solution = solve_motion(
             *(task.dynamics, method, task.span, task.state, task.u), **options, progress=False, sink=keeper
         )

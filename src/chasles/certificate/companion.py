@@ -7,7 +7,6 @@ Where that is too dear (stiff systems), the method of the run itself, with steps
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -18,8 +17,9 @@ from chasles.integrate.constrained_method import BLieDF
 from chasles.integrate.event import Event, Occurrence
 from chasles.integrate.fixed_step import StepError
 from chasles.integrate.method import RKMK
-from chasles.integrate.run import whole_or_nothing
+from chasles.integrate.run import helping
 from chasles.integrate.solution import Solution
+from chasles.kernel.pickled import PickledWhole
 from chasles.simulation.motion import solve_motion
 from chasles.simulation.task import Task
 
@@ -32,7 +32,7 @@ TIGHTER = 50.0  # the same for tolerances
 MULTISTEP = 2.5  # and for a multistep method, which then meets every second step
 
 
-class CompanionError(ArithmeticError):
+class CompanionError(PickledWhole, ArithmeticError):
     """There is none: it was too dear, or (`broke`) it could not go on."""
 
     def __init__(self, message: str, used: int, broke: bool):
@@ -103,8 +103,7 @@ def _part(task, span, state, u, times, stops, limit, rtol, atol, events, used) -
     inside = stops[(stops > low) & (stops < high)]
     watched = [replace(event, terminal=False) for event in events]
     options = {"rtol": rtol, "atol": atol, "events": watched, "progress": False, "save": np.append(times, span[1])}
-    with warnings.catch_warnings(), whole_or_nothing():
-        warnings.simplefilter("ignore")
+    with helping():
         solution = solve_motion(
             task.dynamics, METHOD, span, state, u, **options, stops=inside, max_evaluations=max(limit - used, 1)
         )

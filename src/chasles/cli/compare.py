@@ -43,6 +43,7 @@ def compare(
     console, began = Console(), time.perf_counter()
     say_if_compiling(console)
     from chasles.integrate.progress import Progress
+    from chasles.integrate.run import Interrupted
 
     with Progress(0, 1, what="groups of runs:", unit="", steady=True) as line:
 
@@ -58,14 +59,17 @@ def compare(
         if start.pop("assemble", False):
             raise ValueError("compare: the start of this model is to be assembled; write assembled poses into its file")
         methods: str | list[str] = list(METHODS) if method is None else "all" if "all" in method else method
-        found = run(
-            study.system,
-            (0.0, end),
-            **start,
-            methods=methods,
-            steps=[step / 2**k for k in range(halvings + 1)],
-            tell=told,
-        )
+        try:
+            found = run(
+                study.system,
+                (0.0, end),
+                **start,
+                methods=methods,
+                steps=[step / 2**k for k in range(halvings + 1)],
+                tell=told,
+            )
+        except Interrupted as interrupted:
+            found = interrupted.result
         folder = Path(f"compare_{Path(model).stem}") if output is None else output
         try:
             files = found.save(folder)

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import logging
 import sys
 import warnings
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -56,24 +59,24 @@ def run(
     if it was interrupted.
     """
     console = Console(stderr=json_output)
-    with warnings.catch_warnings():
-        warnings.simplefilter("always", RuntimeWarning)
-        warnings.showwarning = say_if_interrupted
-        from chasles.integrate.method_name import named_method
+    from chasles.integrate.method_name import named_method
 
-        given: dict[str, Any] = {"coordinates": coordinates, "step": step, "rtol": rtol, "atol": atol}
-        given |= {"max_step": max_step, "file": output}
-        given["certificate"] = None if certificate else False
-        given["method"] = None if method is None else named_method("--method", method)
-        options = {key: value for key, value in given.items() if value is not None}
-        if stabilization is not None:
-            options["stabilization"] = None if stabilization == "none" else stabilization
+    given: dict[str, Any] = {"coordinates": coordinates, "step": step, "rtol": rtol, "atol": atol}
+    given |= {"max_step": max_step, "file": output}
+    given["certificate"] = None if certificate else False
+    given["method"] = None if method is None else named_method("--method", method)
+    options = {key: value for key, value in given.items() if value is not None}
+    if stabilization is not None:
+        options["stabilization"] = None if stabilization == "none" else stabilization
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # how a run ended is said when it is shown
         if resume:
             if options or change or space or end is not None:
                 raise ValueError("run: --resume goes on with the options of the run; give no others")
             from chasles.io.result.resume import resume as go_on
 
-            runs, names = [go_on(model)], [model]
+            runs, interrupted = carried_out([lambda: go_on(model)])
+            names = [model]
         else:
             study = find_study(model, change)
             if end is not None:
@@ -82,9 +85,8 @@ def run(
                 raise ValueError("run: --output is for one run; give one --space")
             chosen: list[dict[str, Any]] = [{"space": one} for one in space or ()] or [{}]
             say_if_compiling(console)
-            runs = [study.run(**options, **one) for one in chosen]
-            names = space or [options.get("coordinates", study.options.get("coordinates", "relative"))]
-        interrupted = any("interrupted at" in found.message for found in runs)
+            runs, interrupted = carried_out([partial(study.run, **options, **one) for one in chosen])
+            names = (space or [options.get("coordinates", study.options.get("coordinates", "relative"))])[: len(runs)]
         kept = f", and in {output or model}" if output or resume else "; with -o FILE it could have been continued"
         if interrupted:
             points = sum(len(found) for found in runs)
@@ -171,10 +173,25 @@ def comparison(names: list[str], runs: list[Any]) -> Table:
     return table
 
 
-def say_if_interrupted(message: Warning | str, category: Any, *where: Any, **more: Any) -> None:
-    """How a run ended is said when it is shown, but an interruption at once; on a terminal its progress line does."""
-    if "interrupted at" in str(message) and not sys.stderr.isatty():
-        print(f"{message} (Ctrl-C again to quit at once)", file=sys.stderr, flush=True)
+def carried_out(wanted: list[Callable[[], Any]]) -> tuple[list[Any], bool]:
+    """Runs one after the other, and whether Ctrl-C ended one: then it is the last, as far as it came."""
+    from chasles.integrate.run import LOG, Interrupted
+
+    runs: list[Any] = []
+    said = logging.StreamHandler()  # at once, while energies and certificate follow; a progress line says it itself
+    said.addFilter(lambda record: record.levelno == logging.INFO and not sys.stderr.isatty())
+    before = LOG.level
+    LOG.addHandler(said)
+    LOG.setLevel(logging.INFO)
+    try:
+        for one in wanted:
+            runs.append(one())
+    except Interrupted as interrupted:
+        return [*runs, interrupted.result], True
+    finally:
+        LOG.removeHandler(said)
+        LOG.setLevel(before)
+    return runs, False
 
 
 def say_if_compiling(console: Console) -> None:

@@ -18,6 +18,7 @@ from chasles.integrate.fixed_step import StepError
 from chasles.integrate.method import COORDINATES, RKMK, Exponentials
 from chasles.integrate.problem import LieODE
 from chasles.integrate.run import (
+    TOLD,
     Ending,
     Options,
     Run,
@@ -289,7 +290,8 @@ class ExplicitRun(Run):
         if status == layout.POLE and self.problem.coordinates:
             self._leave_chart()
         message = f"{self._reason(status)} (t = {self.time:.8g}, step {self.state[STATE.h]:.3g})"
-        warnings.warn(f"solve: {message}", RuntimeWarning, stacklevel=5)
+        if TOLD.warn:
+            warnings.warn(f"solve: {message}", RuntimeWarning, stacklevel=5)
         return Ending(False, message)
 
     def _reason(self, status: int) -> str:

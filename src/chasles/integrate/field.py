@@ -27,6 +27,7 @@ from chasles.kernel import numpy_on_lanes as numpy_on_lanes
 from chasles.kernel.address import NUMBERS, address_of
 from chasles.kernel.face import compile_text
 from chasles.kernel.lanes import LANES, WIDTH
+from chasles.kernel.pickled import reduced
 from chasles.kernel.policy import COMPILED, kernel, native
 from chasles.model.user_function import check_arguments, explained
 
@@ -65,6 +66,14 @@ class Field:
 
     def __repr__(self) -> str:
         return f"<compiled field {self.__name__}>"
+
+    def __reduce__(self) -> Any:
+        return reduced(self, self.function, "field", self.lanes)
+
+    def __deepcopy__(self, memo: object = None) -> Field:
+        return self  # as functions are copied
+
+    __copy__ = __deepcopy__
 
     def __call__(self, t: float, y: np.ndarray, p: np.ndarray, out: np.ndarray) -> None:
         """Evaluate the compiled field, on contiguous float64 arrays, for a look at it or a test."""

@@ -23,13 +23,14 @@ from chasles.integrate.newton import (
 )
 from chasles.integrate.run import Ending, Options, Run, check_span, check_times, raise_errors_of, saving
 from chasles.integrate.solution import Solution
+from chasles.kernel.pickled import PickledWhole
 from chasles.kernel.policy import kernel
 from chasles.kernel.workspace import layout
 
 TIMES = layout("TIMES", start=1, end=1, step=1, last=1, sign=1)
 
 
-class StepError(ArithmeticError):
+class StepError(PickledWhole, ArithmeticError):
     """A step could not be taken. `time` and `step` say which, `residuals` and `corrections` how the iteration went
     (relative to the size of the unknowns), and `solution` holds the points saved before it."""
 

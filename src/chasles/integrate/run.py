@@ -10,12 +10,11 @@ import logging
 import signal
 import threading
 import time
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple, NoReturn, Protocol
 
 import numpy as np
 
@@ -23,6 +22,7 @@ from chasles.integrate.event import Event, Occurrence
 from chasles.integrate.field import Field, PythonField
 from chasles.integrate.progress import Progress
 from chasles.integrate.solution import Solution
+from chasles.kernel.pickled import PickledWhole
 from chasles.kernel.undisturbed import Undisturbed
 
 LOG = logging.getLogger("chasles")
@@ -185,19 +185,50 @@ class Attention:
             outer = getattr(self._before, "__self__", None)
             if self.called and isinstance(outer, Attention):
                 outer.called = True
+            elif self.called and exception[0] is None:  # it came when nobody looked any more
+                raise KeyboardInterrupt
 
 
-_whole = [0]  # how many of those who run something want the whole of it
+AS_IT_ENDED = "interrupted as it ended"
+KEPT = "what there is so far is kept (Ctrl-C again to quit at once)"
+
+
+class Interrupted(PickledWhole, KeyboardInterrupt):
+    """Ctrl-C ended a computation. `result` is what there is so far: the `Solution` of `solve`, the run of `simulate`
+    or `resume`, the `Comparison` of `compare`."""
+
+    def __init__(self, message: str, result: Any):
+        super().__init__(message)
+        self.result = result
 
 
 @contextmanager
 def whole_or_nothing() -> Iterator[None]:
-    """Runs inside the block are not returned in part: Ctrl-C ends them, and goes on as KeyboardInterrupt."""
-    _whole[0] += 1
+    """What Ctrl-C leaves of runs inside the block is of no use to the caller: it goes on without."""
     try:
         yield
+    except Interrupted:
+        raise KeyboardInterrupt from None
+
+
+class _Told(threading.local):
+    """Whether runs of this thread warn of how they ended. Filters of warnings are those of all threads."""
+
+    warn = True
+
+
+TOLD = _Told()
+
+
+@contextmanager
+def helping() -> Iterator[None]:
+    """For runs that are made to judge another: they do not warn of how they ended, and are of no use in part."""
+    before, TOLD.warn = TOLD.warn, False
+    try:
+        with whole_or_nothing():
+            yield
     finally:
-        _whole[0] -= 1
+        TOLD.warn = before
 
 
 MOST_STEPS = 10**9  # in a piece; a full buffer ends a piece early, so a count of steps alone knows no bound
@@ -275,7 +306,7 @@ class Run(ABC):
     # ------------------------------------------------------------ going
 
     def finish(self, max_steps: int | None = None, progress: bool | None = None, sink: Sink | None = None) -> Solution:
-        """Go to the end, or until `max_steps` steps are taken in all. Ctrl-C returns what there is.
+        """Go to the end, or until `max_steps` steps are taken in all. Ctrl-C raises `Interrupted` with what there is.
 
         The loop advances in pieces of about a tenth of a second, so that Ctrl-C and progress are attended to, and the
         sink gets the points.
@@ -298,24 +329,23 @@ class Run(ABC):
                     self._pass_on(last=False)
                     line.show(self.time)
                 except KeyboardInterrupt:
-                    return self._interrupted(line)
+                    self._interrupt(line)
                 except Exception:
                     self._pass_on(last=True)
                     raise
+                if attention.called and ending:
+                    raise Interrupted(AS_IT_ENDED, self._ended(*ending))
                 if ending:
                     return self._ended(*ending)
                 if attention.called:
-                    return self._interrupted(line)
+                    self._interrupt(line)
                 spent = time.perf_counter() - began
                 limit = int(np.clip(limit * PIECE / max(spent, 1e-6), 1, min(16 * limit, MOST_STEPS)))
 
-    def _interrupted(self, line: Progress) -> Solution:
-        if _whole[0]:
-            raise KeyboardInterrupt
+    def _interrupt(self, line: Progress) -> NoReturn:
         message = f"interrupted at t = {self.time:.8g}, after {self.steps} steps"
-        line.say(f"{message}; what there is so far is kept (Ctrl-C again to quit at once)")
-        warnings.warn(f"solve: {message}; what there is so far is returned", RuntimeWarning, stacklevel=5)
-        return self._ended(False, message)
+        line.say(f"{message}; {KEPT}")
+        raise Interrupted(message, self._ended(False, message)) from None
 
     def _pass_on(self, last: bool) -> None:
         if self.sink is not None:
@@ -341,6 +371,12 @@ class Run(ABC):
         return (hint,)
 
     # ------------------------------------------------------------ storing
+
+    def __reduce__(self) -> Any:
+        raise TypeError(
+            f"a {type(self).__name__} that is under way is not pickled: it holds addresses of this process; keep its "
+            "checkpoint(), and restore it in a run that is made there"
+        )
 
     def checkpoint(self) -> dict[str, np.ndarray]:
         """Copies of all that the run remembers."""

@@ -55,7 +55,8 @@ def solve(
     begins anew just after it: jumps of the field belong there, so that no step sees both sides of one.
     `max_evaluations` of the field end a run of an explicit method that takes too long. `max_steps` stops early; the
     `checkpoint` of the solution given as `resume`, with everything else unchanged, continues to the same bits.
-    `progress` shows a line for long runs; by default on a terminal, after a second. Ctrl-C returns what there is.
+    `progress` shows a line for long runs; by default on a terminal, after a second. Ctrl-C raises `Interrupted`, a
+    KeyboardInterrupt whose `result` is the solution so far.
     `sink` takes the saved points while the run goes on, which then keeps none of them.
 
     A run of an explicit method that cannot go on warns, and returns what there is. One of a method that solves

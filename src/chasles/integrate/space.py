@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -111,7 +113,7 @@ class Space:
     def __init__(self, *description: str | int, side: str = "left", last: Sequence[int] | None = None):
         if side not in ("left", "right"):
             raise ValueError(f'Space: side {side!r}; expected "left" or "right"')
-        self.description, self.side = description, side
+        self.description, self.side, self._last = description, side, last
         self._blocks = tuple(self._parse())
         rows, iy, ix = [], 0, 0
         for _, kind in self._blocks:
@@ -131,6 +133,9 @@ class Space:
     def __repr__(self) -> str:
         side = ', side="right"' if self.side == "right" else ""
         return f"Space({', '.join(map(repr, self.description))}{side})"
+
+    def __reduce__(self) -> Any:
+        return partial(type(self), side=self.side, last=self._last), self.description
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Space):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -46,11 +46,22 @@ class Study:
         elif changes.keys() & {"rtol", "atol", "max_step"}:
             own.pop("step", None)
         options = {"span": (0.0, 10.0), **own, **changes}
-        if options.get("coordinates", "relative") == "relative" and "space" not in changes:
-            options.pop("space", None)
-        span, start = options.pop("span"), self.start()
+        joints = options.get("coordinates", "relative") == "relative"
+        for name in ("space", "trivialization") if joints else ("cut",):  # of the other coordinates
+            if name not in changes:
+                options.pop(name, None)
+        start = replace(self, options=options).start()
         start |= {key: self.initial.get(key, {}) for key in ("q", "v") if key in start}  # by name: what was given
-        return simulate(self.system, span, **start, **options)
+        system = self.tree(options) if "cut" in options else self.system
+        options.pop("cut", None)
+        return simulate(system, options.pop("span"), **start, **options)
+
+    def tree(self, options: Mapping[str, Any] | None = None) -> Any:
+        """The mechanism in joint coordinates, with the joints cut that the options name; those of the study if none are
+        given."""
+        own = self.options if options is None else options
+        relative = own.get("coordinates", "relative") == "relative"
+        return self.system.compile("relative", cut=own.get("cut", ()) if relative else ())
 
     def start(self) -> dict[str, Any]:
         """The start as `simulate` takes it: q and v of the joints, or poses and twists of the bodies."""
@@ -64,7 +75,7 @@ class Study:
             result["poses"] = np.array([poses[name] for name in names])
             result["twists"] = np.array([twists.get(name, (0.0,) * 6) for name in names])
         elif "q" in self.initial or "v" in self.initial:
-            mechanism = self.system.compile("relative")
+            mechanism = self.tree()
             for key in ("q", "v"):
                 result[key] = by_name(f"initial.{key}", mechanism, key, self.initial.get(key, {}))
         return result
@@ -186,6 +197,8 @@ class _Builder:
             if kind == "method":
                 return method_from(given)
             if kind == "save":
+                if isinstance(given, list):
+                    return self.reader.numbers(given)
                 return self.reader.whole(given) if not isinstance(given, str) else self.reader.name(given)
             return self.reader.read(kind, given)
         except ModelFileError:

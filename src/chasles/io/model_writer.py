@@ -69,7 +69,7 @@ def model_text(given: System | Study) -> str:
         lines += ["", "[simulation]"]
         for key, value in study.options.items():
             if key == "method":
-                value = name_of(value)
+                value = value if isinstance(value, str | Mapping) else name_of(value)
             elif key == "stabilization" and value is None:
                 value = "none"
             elif value is None:

@@ -70,7 +70,7 @@ TYPES: dict[str, dict[str, Any]] = {
             {"type": "object", "properties": {"name": {"enum": [*SHORT, *LONG]}}, "required": ["name"]},
         ]
     },
-    "save": {"anyOf": [{"enum": ["all", "final"]}, {"type": "integer", "minimum": 1}]},
+    "save": {"anyOf": [{"enum": ["all", "final"]}, {"type": "integer", "minimum": 1}, _numbers()]},
 }
 
 

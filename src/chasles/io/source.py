@@ -8,13 +8,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from chasles.kernel.pickled import PickledWhole
+
 LARGEST = 16_000_000  # bytes of a file
 INCLUDES = 32  # files, at most
 _HEADER = re.compile(r"^\s*(\[\[?)\s*([^\]]+?)\s*\]\]?")
 _KEY = re.compile(r"^\s*([\w.\-]+|\"[^\"]*\"|'[^']*')\s*=")
 
 
-class ModelFileError(ValueError):
+class ModelFileError(PickledWhole, ValueError):
     """What is wrong with a model file, where: file, line and path within it."""
 
     def __init__(self, file: str, line: int | None, path: str, message: str):

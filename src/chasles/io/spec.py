@@ -262,5 +262,8 @@ SIMULATION = {
     "stabilization": Field("name", "projection, baumgarte or none"),
     "baumgarte": Field("numbers", "alpha and beta [1/s]"),
     "control": Field("numbers", "a constant input"),
-    "save": Field("save", "all, final, or every so many steps"),
+    "save": Field("save", "all, final, every so many steps, or a list of times [s]"),
+    "certificate": Field("flag", "whether the run is judged"),
+    "cut": Field("names", "joints that are cut to open loops, in joint coordinates"),
+    "trivialization": Field("name", "left or right: body or spatial velocities, in absolute coordinates"),
 }

@@ -27,7 +27,7 @@ from numba.core import types
 from numba.extending import typeof_impl
 
 from chasles.kernel.lanes import WIDTH, all_true, fma, lane, lanes_of, maximum
-from chasles.kernel.policy import COMPILED, Interpreted, kernel
+from chasles.kernel.policy import COMPILED, INTERPRETED, Interpreted, kernel
 from chasles.kernel.rows import load_rows, store_rows
 
 TOLERANCE = 1e-8  # how far an argument may be off the group, and how near a singularity, before it is refused
@@ -185,7 +185,7 @@ class Face:
     # ------------------------------------------------------------ the NumPy function
 
     def __call__(self, *args, out=None, **kwargs) -> Any:
-        if Interpreted.depth:  # compiler switched off, called by another kernel
+        if INTERPRETED.depth:  # compiler switched off, called by another kernel
             return self.kernel(*args)
         if kwargs or len(args) != len(self.kinds):
             args = self._bind(args, kwargs)

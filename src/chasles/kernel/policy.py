@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import threading
 from collections.abc import Callable
 from contextlib import ContextDecorator
 from typing import Any, overload
@@ -50,16 +51,23 @@ FAST_MATH = {"contract", "nsz"}
 ENTRIES: list[Any] = []  # the kernels called from Python; `chasles info` and the budget test count their signatures
 
 
-class Interpreted(ContextDecorator):
-    """Marks that kernels run as plain Python, so that a `face` called by a kernel acts as the kernel."""
+class _Depth(threading.local):
+    """Of each thread its own: in another one a `face` must not act as a kernel meanwhile."""
 
     depth = 0
 
+
+INTERPRETED = _Depth()
+
+
+class Interpreted(ContextDecorator):
+    """Marks that kernels run as plain Python, so that a `face` called by a kernel acts as the kernel."""
+
     def __enter__(self):
-        Interpreted.depth += 1
+        INTERPRETED.depth += 1
 
     def __exit__(self, *exception):
-        Interpreted.depth -= 1
+        INTERPRETED.depth -= 1
 
 
 @overload

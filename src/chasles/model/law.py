@@ -9,6 +9,7 @@ def drag(t, pose, twist, parameters, out):
 from __future__ import annotations
 
 import ctypes
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any, overload
 
@@ -17,9 +18,11 @@ from numba import carray, types
 
 from chasles.kernel.address import NUMBERS, address_of
 from chasles.kernel.face import compile_text
+from chasles.kernel.pickled import reduced
 from chasles.kernel.policy import kernel, native
 from chasles.model.user_function import check_arguments, explained
 
+COMPILING = threading.Lock()  # two threads that compile one law would leave the address of a function that is gone
 _POINTER = ctypes.POINTER(ctypes.c_double)
 # time; two arguments, parameters and the result; their four lengths
 C_SIGNATURE = ctypes.CFUNCTYPE(None, ctypes.c_double, *(_POINTER,) * 4, *(ctypes.c_int64,) * 4)
@@ -60,29 +63,50 @@ class Law:
         found = self.breaks(parameters) if callable(self.breaks) else self.breaks
         return [float(time) for time in np.atleast_1d(np.asarray(found, dtype=float))]
 
+    def __reduce__(self) -> Any:
+        return reduced(self, self.function, "law")
+
+    def __deepcopy__(self, memo: object = None) -> Law:
+        return self  # as functions are copied
+
+    __copy__ = __deepcopy__
+
     @property
     def address(self) -> int:
         if not self._address:
-            scope = {"__name__": self.__module__, "function": kernel(self.function), "carray": carray}
-            name = f"law_{self.__name__}" if self.__name__.isidentifier() else "law_function"
-            self._native: Any = native(compile_text(LAW_TEXT.format(name=name), name, scope))
-            arguments = (types.float64, *(NUMBERS,) * 4, *(types.int64,) * 4)
-            with explained(f"law {self.__name__!r}", self.function):
-                self._address = address_of(self._native, *arguments)
+            with COMPILING:
+                self._address = self._address or self._compiled()
         return self._address
+
+    def _compiled(self) -> int:
+        scope = {"__name__": self.__module__, "function": kernel(self.function), "carray": carray}
+        name = f"law_{self.__name__}" if self.__name__.isidentifier() else "law_function"
+        self._native: Any = native(compile_text(LAW_TEXT.format(name=name), name, scope))
+        arguments = (types.float64, *(NUMBERS,) * 4, *(types.int64,) * 4)
+        with explained(f"law {self.__name__!r}", self.function):
+            return address_of(self._native, *arguments)
 
 
 class PythonLaw(Law):
-    """A plain Python function as a law. An exception in it is kept in `error`, and the result is NaN."""
+    """A plain Python function as a law. An exception in it is kept in `error`, for the thread that called it, and the
+    result is NaN."""
 
     def __init__(self, function: Callable):
         super().__init__(function, getattr(function, "breaks", ()))
-        self.error: BaseException | None = None
+        self._raised = threading.local()
         self._callback = C_SIGNATURE(self._evaluate)
         self._address = ctypes.cast(self._callback, ctypes.c_void_p).value or 0
 
     def __repr__(self) -> str:
         return f"<Python law {self.__name__}>"
+
+    @property
+    def error(self) -> BaseException | None:
+        return getattr(self._raised, "error", None)
+
+    @error.setter
+    def error(self, error: BaseException | None) -> None:
+        self._raised.error = error
 
     def _evaluate(self, t, x, y, p, out, x_size, y_size, p_size, out_size) -> None:
         try:  # before anything else: what is raised outside is lost, and numbers of the call before are taken

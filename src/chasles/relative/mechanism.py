@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Iterable
 from functools import cached_property
-from typing import NamedTuple, TypeGuard
+from typing import Any, NamedTuple, TypeGuard
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -87,7 +88,9 @@ class Mechanism(ParameterAnalysis, Derivatives, HigherOrder):
     angular velocity and the twist in the child's joint frame. Derivatives with respect to q are taken along q exp(δ).
     """
 
-    def __init__(self, system: System, threads: int = 1):
+    def __init__(self, system: System, threads: int = 1, sprung: bool = False):
+        """sprung: whether joints have a place for springs and dampers even if none has any, for derivatives."""
+        self.sprung = sprung
         self.system, self.tree, self.threads = system, build(system), threads
         self.topology, self.numbers = self.tree.topology, self.tree.numbers
         self.nq, self.nv = int(self.topology[HEAD.coordinates]), int(self.topology[HEAD.velocities])
@@ -105,6 +108,10 @@ class Mechanism(ParameterAnalysis, Derivatives, HigherOrder):
         self.interpolate = self.configuration.interpolate
         self._one_state: dict[tuple, OneState] = {}
         self._known_places: dict[tuple[str, ...] | None, tuple[np.ndarray, np.ndarray]] = {}
+        self._raw = threading.local()
+
+    def __reduce__(self) -> Any:
+        return type(self), (self.system, self.threads, self.sprung)  # the tables hold addresses of this process
 
     def __repr__(self) -> str:
         return (
@@ -170,10 +177,13 @@ class Mechanism(ParameterAnalysis, Derivatives, HigherOrder):
         count = math.prod(batch)
         return algorithm.run(self.topology, self.numbers, every, count, flat, self.threads), batch
 
-    @cached_property
+    @property
     def raw(self) -> Raw:
-        """The unchecked tier, for loops that count microseconds; one thread at a time."""
-        return Raw(self)
+        """The unchecked tier, for loops that count microseconds; each thread has its own, with its own workspace."""
+        own: Raw | None = getattr(self._raw, "own", None)
+        if own is None:
+            own = self._raw.own = Raw(self)
+        return own
 
     # ------------------------------------------------------------ kinematics
 
@@ -315,7 +325,7 @@ class Mechanism(ParameterAnalysis, Derivatives, HigherOrder):
     @cached_property
     def acting(self) -> Acting:
         """The system's forces as tables."""
-        return acting.tables(self.system, self.tree)
+        return acting.tables(self.system, self.tree, own=self.sprung)
 
     def applied_forces(self, q: ArrayLike, v: ArrayLike, t: ArrayLike = 0.0) -> AppliedForces:
         """All that acts on states (..., nq), (..., nv) at times t [s], besides gravity."""

@@ -13,7 +13,6 @@ from chasles.absolute.assembly import examine, refuse_contradictions
 from chasles.absolute.mechanism import AbsoluteMechanism
 from chasles.absolute.space import SE3_NAME
 from chasles.constraint.screws import SingularJointError
-from chasles.integrate.problem import LieODE
 from chasles.integrate.solution import Solution
 from chasles.integrate.space import Space
 from chasles.lie.rotation import quaternion_to_matrix
@@ -29,6 +28,7 @@ from chasles.simulation.body_motion import (
     with_workspace,
 )
 from chasles.simulation.laws import laws_may_raise
+from chasles.simulation.problem import Motion
 from chasles.simulation.refusal import refuse_start, refuse_turned
 from chasles.simulation.start_values import StartChange, Values, body_changes, by_name, joint_changes
 
@@ -70,7 +70,7 @@ class BodyDynamics:
             raise ValueError(
                 f"simulate: the mechanism was compiled with baumgarte={system.baumgarte}; compile it with {baumgarte}"
             )
-        self.mechanism: AbsoluteMechanism = system
+        self.mechanism: AbsoluteMechanism = copy.copy(system)  # what the start tells it must not change the caller's
         self.projected = projected
         self.held: np.ndarray | None = None  # inputs along the joints' velocities, of `under`
         blocks: list[str] = []
@@ -94,7 +94,7 @@ class BodyDynamics:
         other.held = None if u is None else np.asarray(u, dtype=float)
         return other
 
-    def problem(self, u: ArrayLike | None = None) -> LieODE:
+    def problem(self, u: ArrayLike | None = None) -> Motion:
         """The problem under constant forces u along the velocities of the joints."""
         motion, correction = (
             (spatial_motion, spatial_onto_constraints) if self.spatial else (body_motion, onto_constraints)
@@ -102,7 +102,7 @@ class BodyDynamics:
         p = with_workspace(self.mechanism)
         if u is not None:
             p[self.control] = u
-        return LieODE(self.space, motion, p, correction if self.projected else None)
+        return Motion(self.space, motion, p, correction if self.projected else None, dynamics=self, u=u)
 
     def energy_scale(self, y: np.ndarray) -> float:
         """The kinetic energy of the whole system at the speed of its fastest body."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike
 
-from chasles.integrate.problem import LieODE
 from chasles.integrate.solution import Solution
 from chasles.integrate.space import Space
 from chasles.model.system import System
@@ -15,6 +16,7 @@ from chasles.relative.mechanism import Mechanism
 from chasles.relative.tables import FREE, LINK, SPHERICAL, link_table
 from chasles.simulation.actuation import Actuation
 from chasles.simulation.laws import laws_may_raise
+from chasles.simulation.problem import Motion
 from chasles.simulation.start_values import StartChange, Values, by_name
 from chasles.simulation.tree_motion import PART, parameters, tree_motion
 
@@ -29,16 +31,29 @@ class TreeDynamics:
         self.mechanism = mechanism = system if isinstance(system, Mechanism) else Mechanism(system)
         self.nq, self.nv = mechanism.nq, mechanism.nv
         self.space = tree_space(mechanism.topology, self.nv)
-        self.parameters = parameters(mechanism)
+        self.parameters = self.packed()
         whole = self.parameters.view(np.int64)
         self.control = slice(int(whole[PART.control]), int(whole[PART.work]))  # where the input is in the parameters
 
-    def problem(self, u: ArrayLike | None = None) -> LieODE:
+    def packed(self) -> np.ndarray:
+        """The parameters of the problem, without an input."""
+        assert isinstance(self.mechanism, Mechanism)
+        return parameters(self.mechanism)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # the parameters hold addresses of this process
+        return {name: value for name, value in vars(self).items() if name != "parameters"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.parameters = self.packed()
+
+    def problem(self, u: ArrayLike | None = None) -> Motion:
         """The problem under constant generalised forces u (nv)."""
         p = self.parameters.copy()
         if u is not None:
             p[self.control] = u
-        return LieODE(self.space, tree_motion, p)
+        return Motion(self.space, tree_motion, p, dynamics=self, u=u)
 
     def state(self, q: Values | None = None, v: Values | None = None, work: float = 0.0) -> np.ndarray:
         """A state (q, v, work); by default neutral and at rest."""

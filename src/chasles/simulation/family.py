@@ -15,7 +15,6 @@ import numpy as np
 
 from chasles.force.table import FORCE, FORCES
 from chasles.model.system import System
-from chasles.relative import acting
 from chasles.relative.force import PASSIVE
 from chasles.relative.mechanism import Mechanism
 
@@ -43,9 +42,7 @@ class Family:
         made = self.build(**arguments)
         if not isinstance(made, System | Mechanism):
             raise TypeError(f"sensitivities: the function of the parameters returned {made!r}; expected a System")
-        mechanism = Mechanism(made if isinstance(made, System) else made.system)
-        mechanism.acting = acting.tables(mechanism.system, mechanism.tree, own=True)  # a damping may come from zero
-        return mechanism
+        return Mechanism(made if isinstance(made, System) else made.system, sprung=True)  # a damping may come from zero
 
     def derivative(self, name: str, index: int, function: Callable[[Mechanism], np.ndarray]) -> np.ndarray:
         """Derivative of a function of the mechanism with respect to number `index` of a parameter."""

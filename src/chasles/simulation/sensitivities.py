@@ -253,7 +253,8 @@ def _tangents(
         width = columns.stop - first
         y, shift = np.zeros((len(start), WIDTH)), np.zeros((len(shifts), TANGENTS))
         y[:, 0], y[:, 1 : 1 + width], shift[:, :width] = start, seeds[:, columns], shifts[:, columns]
-        points = replay.points(run.t, rows, y, tables.packed(control, shift))
+        with dynamics.laws_may_raise():  # errors of laws are for the thread that calls them
+            points = replay.points(run.t, rows, y, tables.packed(control, shift))
         result[:, :, columns] = points[:, :, 1 : 1 + width]
 
     with ThreadPoolExecutor(threads) as pool:

@@ -22,7 +22,7 @@ from chasles.simulation.run import Run
 from chasles.simulation.scan import scan
 from chasles.simulation.start import DEFAULT_BAUMGARTE, prepare
 from chasles.simulation.start_values import Values
-from chasles.simulation.task import Controller, Task
+from chasles.simulation.task import Controller, Task, as_given
 
 DEFAULT_METHOD, DEFAULT_RTOL, DEFAULT_ATOL = RKMK("dopri5"), 1e-8, 1e-10
 
@@ -110,11 +110,13 @@ def simulate(  # type: ignore[misc]  # the overloads sum up what has no part in 
     trivialization="right" takes spatial velocities in place of those in the bodies, and moves poses by exp on the left.
 
     With `file` the run is written to a result file while it goes on, and comes back as that file opened (`open`);
-    ended early, by Ctrl-C or however, `resume` continues it to the same bits.
+    ended early, by Ctrl-C or however, `resume` continues it to the same bits. Ctrl-C raises `Interrupted`, a
+    KeyboardInterrupt whose `result` is the run so far.
 
     `run.certificate` judges the run when it is asked for, and at the end of a run with a `file`; certificate=False
     switches this off, and the verdict is "not judged".
     """
+    arguments = dict(locals())  # all of them, so that none is forgotten when the run is described
     start, end = check_span(span)
     if controller is not None:
         form = "a controller is f(t, q, v) and returns the input"
@@ -148,5 +150,8 @@ def simulate(  # type: ignore[misc]  # the overloads sum up what has no part in 
         raise ValueError("simulate: give either control=... (constant) or controller=... (sampled)")
     elif period is None or not period > 0:
         raise ValueError(f"simulate: period is {period!r}; expected the controller's sampling period [s], positive")
-    task = Task(dynamics, make, method, (start, end), state, more, u, controller, period, certificate)
+    arguments |= {"span": (start, end), "method": method, "rtol": rtol, "atol": atol}
+    task = Task(
+        dynamics, make, method, (start, end), state, more, u, controller, period, certificate, as_given(arguments)
+    )
     return task.carry_out(progress, None if file is None else task.recorder(file))

@@ -46,15 +46,34 @@ class Simulation:
             known = ", ".join(kind.__name__ for kind in ExplicitRun.methods)
             raise ValueError(f"Simulation: {method!r} cannot be stepped from outside; expected one of {known}")
         self.dynamics, state, _ = prepare("Simulation", system, start, q, v, coordinates, inputs=True, **options)
-        self.actuation = self.dynamics.actuation()
         self.size = float(step)
         if not (np.isfinite(self.size) and self.size > 0):
             raise ValueError(f"Simulation: step is {step!r}; expected a positive number [s]")
+        self._begin(method, start, state)
+
+    def _begin(self, method: Any, start: float, state: np.ndarray) -> None:
+        self.actuation = self.dynamics.actuation()
         span = (start, start + 1e9 * self.size)
         how = Options(step=self.size, save="final")
         with self.dynamics.laws_may_raise():
             self._run = ExplicitRun(self.dynamics.problem(), method, span, state, how)
         self._control = self._run.p[self.dynamics.control]
+
+    def __getstate__(self) -> dict[str, Any]:
+        run, first = self._run, self.dynamics.control.start
+        # of the parameters the input and what follows it, the workspace: before are addresses of this process
+        return {
+            "dynamics": self.dynamics,
+            "size": self.size,
+            "run": (run.method, run.start, run.y.copy(), run.checkpoint(), run.p[first:].copy()),
+        }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.dynamics, self.size = state["dynamics"], state["size"]
+        method, start, y, checkpoint, workspace = state["run"]
+        self._begin(method, start, y)
+        self._run.restore(checkpoint)
+        self._run.p[self.dynamics.control.start :] = workspace
 
     @property
     def mechanism(self) -> Mechanism | ClosedMechanism | AbsoluteMechanism:

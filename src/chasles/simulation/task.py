@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import importlib
 import itertools
-import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -14,14 +14,17 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
+from chasles.absolute.mechanism import AbsoluteMechanism
 from chasles.integrate.progress import Progress
-from chasles.integrate.run import Attention, Sink
+from chasles.integrate.run import AS_IT_ENDED, KEPT, LOG, Attention, Interrupted, Sink
 from chasles.integrate.solution import Solution
+from chasles.relative.loop.closed import ClosedMechanism
 from chasles.simulation.motion import solve_motion
 from chasles.simulation.pace import Pace
 
 Controller = Callable[[float, np.ndarray, np.ndarray], ArrayLike]
 MOST_SAMPLES = 10**8  # of a controller in a run
+NOT_OF_THE_RUN = ("system", "progress", "file")  # arguments of `simulate` that do not change what it computes
 JUMPS = "the input of a sampled controller jumps between the points"
 
 
@@ -53,6 +56,7 @@ class Task:
     controller: Controller | None = None
     period: float | None = None
     certificate: bool = True  # whether the run is to be judged
+    given: dict[str, Any] | None = None  # all arguments of `simulate`, to do it again; None in old files
 
     @property
     def options(self) -> dict[str, Any]:
@@ -72,34 +76,41 @@ class Task:
     ) -> Any:
         """The run. `resume` is a checkpoint of `solve`; `after` are the sampling periods that are done, and the state
         then."""
+        stop: Interrupted | None = None
         try:
             if self.controller is None:
-                solution = solve_motion(
-                    *(self.dynamics, self.method, self.span, self.state, self.u),
-                    **self.more,
-                    resume=resume,
-                    progress=progress,
-                    sink=recorder,
-                )
-                if recorder is None:
-                    held = None if self.u is None else np.broadcast_to(self.u, (len(solution.t), len(self.u)))
-                    return self.make(
-                        self.dynamics, self.dynamics.explained(solution), self.options, controls=held, task=self
+                try:
+                    solution = solve_motion(
+                        *(self.dynamics, self.method, self.span, self.state, self.u),
+                        **self.more,
+                        resume=resume,
+                        progress=progress,
+                        sink=recorder,
                     )
+                except Interrupted as interrupted:
+                    stop, solution = interrupted, interrupted.result
+                held = None if self.u is None else np.broadcast_to(self.u, (len(solution.t), len(self.u)))
             else:
-                pieces, inputs = self._sampled(recorder, progress, *(after or (0, self.state)))
-                if recorder is None:
-                    held, solution = _held(pieces, inputs), self.dynamics.explained(_joined(pieces))
-                    return self.make(self.dynamics, solution, self.options, controls=held, task=self)
+                pieces, inputs, stop = self._sampled(recorder, progress, *(after or (0, self.state)))
                 nothing = Solution(self.dynamics.space, self.method, np.empty(0), np.empty(0), True, "reached the end")
                 solution = pieces[-1] if pieces else nothing  # if all periods were done before
+                if recorder is None:
+                    held, solution = _held(pieces, inputs), _joined(pieces)
         except BaseException as error:  # a file is closed whatever happens
             if recorder is not None:
                 recorder.fail(error)
             if isinstance(error, ValueError) and "not finite at the start" in str(error):
                 self.dynamics.explain_start(self.state, self.u)
             raise
-        return recorder.finish(solution, progress)
+        if stop is not None:
+            LOG.info("simulate: %s; %s", stop, KEPT)
+        if recorder is None:
+            run = self.make(self.dynamics, self.dynamics.explained(solution), self.options, controls=held, task=self)
+        else:
+            run = recorder.finish(solution, progress)
+        if stop is not None:
+            raise Interrupted(f"simulate: {stop if run.success else run.message}", run) from None
+        return run
 
     def edges(self) -> np.ndarray:
         """The times at which a controller is asked, and the end."""
@@ -124,6 +135,7 @@ class Task:
             raise ValueError('simulate: with a controller, save is "all", "final" or a number of steps')
         pieces: list[Solution] = []
         inputs: list[np.ndarray] = []
+        stop: Interrupted | None = None
         edges, left, pace = self.edges(), more.get("max_evaluations"), Pace(dynamics)
         with Attention() as attention, Progress(*self.span, progress, at=float(edges[done])) as line:
             for first, last in itertools.pairwise(edges[done:]):
@@ -131,13 +143,15 @@ class Task:
                 u = actuation.forces(self.controller(float(first), q.copy(), v.copy()))
                 piece = dict(more, step=min(more["step"], last - first) if more["step"] else None)
                 motion = partial(solve_motion, dynamics, self.method, (first, last), state, u, progress=False)
-                solution = pace.period(motion, piece, left)
-                if attention.called and solution.success and last != edges[-1]:
-                    message = f"interrupted at t = {solution.t[-1]:.8g}"
-                    warnings.warn(
-                        f"simulate: {message}; what there is so far is returned", RuntimeWarning, stacklevel=4
-                    )
-                    solution = replace(solution, success=False, message=message)
+                try:
+                    solution = pace.period(motion, piece, left)
+                except Interrupted as interrupted:
+                    stop, solution = interrupted, interrupted.result
+                if attention.called and stop is None:
+                    message = f"interrupted at t = {solution.t[-1]:.8g}" if last != edges[-1] else AS_IT_ENDED
+                    stop = Interrupted(message, solution)
+                if stop is not None and solution.success and last != edges[-1]:
+                    solution = replace(solution, success=False, message=str(stop))
                 if recorder is not None:
                     recorder.piece(solution, u)
                     pieces = [solution]
@@ -147,9 +161,41 @@ class Task:
                 left = None if left is None else left - solution.evaluations
                 state = solution.y[-1]
                 line.show(float(last))
-                if not solution.success or solution.t[-1] != last:
+                if stop is not None or not solution.success or solution.t[-1] != last:
+                    attention.called = attention.called and stop is None  # an answer is on its way
                     break
-        return pieces, inputs
+        return pieces, inputs, stop
+
+
+def as_given(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of `simulate` as a task keeps them: arrays are copies, and a mechanism is what it was compiled
+    with, in words of `simulate` and of model files. `compiled` has what these have no words for."""
+    system = arguments["system"]
+    given: dict[str, Any] = {}
+    for name, value in arguments.items():
+        if name == "events":
+            given[name] = tuple(value)
+        elif isinstance(value, np.ndarray | list):
+            given[name] = np.array(value)
+        elif name not in NOT_OF_THE_RUN:
+            given[name] = copy.deepcopy(value) if isinstance(value, Mapping) else value
+    if isinstance(system, ClosedMechanism) and given["coordinates"] == "relative" and system.cut:
+        given["cut"] = list(system.cut)
+    if isinstance(system, AbsoluteMechanism):
+        spaces = set(system.spaces.values())
+        given |= {"coordinates": "absolute", "space": spaces.pop() if len(spaces) == 1 else dict(system.spaces)}
+        used = given["baumgarte"] if given["stabilization"] == "baumgarte" else (0.0, 0.0)
+        inputs = given["control"] is not None or given["controller"] is not None
+        notes = []
+        if tuple(map(float, used)) != tuple(map(float, system.baumgarte)):
+            notes.append(f"a mechanism that was compiled with baumgarte={system.baumgarte}")
+        if system.inputs and not inputs:
+            notes.append("a mechanism that was compiled with inputs=True")
+        if not system.every_angle:
+            notes.append("a mechanism that was compiled with every_angle=False")
+        if notes:
+            given["compiled"] = notes
+    return given
 
 
 def _joined(pieces: list[Solution]) -> Solution:

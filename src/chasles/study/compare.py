@@ -6,7 +6,6 @@ methods than Munthe-Kaas', and with a group chosen for each body.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
@@ -17,7 +16,7 @@ from numpy.typing import ArrayLike
 from chasles.absolute.space import SE3_NAME, SO3XR3_NAME
 from chasles.integrate.fixed_step import StepError
 from chasles.integrate.method import RKMK
-from chasles.integrate.run import check_span, whole_or_nothing
+from chasles.integrate.run import Interrupted, check_span, helping
 from chasles.integrate.solution import Solution
 from chasles.model.system import System
 from chasles.simulation.body_run import BodyRun
@@ -55,7 +54,7 @@ def compare(
     mappings of bodies, and "auto", which is left out where it takes the same space for all bodies; `stabilizations` are
     None and "projection". `steps` [s] are fixed steps, by default five, each half of the one before. Errors are against
     order 8 at tolerance 1e-13. `tell` is called before each group of runs, with how many are done, how many there are,
-    and a line of text on the next. Ctrl-C ends it with the runs that are done (`complete` is False).
+    and a line of text on the next. Ctrl-C raises `Interrupted`, whose `result` has the runs that are done.
     """
     start, end = check_span(span)
     sizes = _steps(steps, abs(end - start))
@@ -76,24 +75,27 @@ def compare(
     if not (truth.success and second.success):
         raise ArithmeticError(f"compare: the reference could not be computed: {truth.message}")
     rows: list[Row] = []
-    complete = True
+    stop: KeyboardInterrupt | None = None
     try:
         for done, group in enumerate(groups):
             say(done, len(groups), f"{group.name} on {group.label}, stabilised by {group.shown}")
             for row in _rows(case, group, sizes, truth):
                 rows.append(row)
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as interrupt:
         if not rows:
             raise
-        complete = False
-    return Comparison(
+        stop = interrupt
+    found = Comparison(
         system.name,
         (start, end),
         tuple(joint.name for joint in system.joints),
         tuple(rows),
         _errors(second, truth)[0],
-        complete,
+        stop is None,
     )
+    if stop is not None:
+        raise Interrupted(f"compare: interrupted after {len(rows)} runs", found) from None
+    return found
 
 
 def _steps(wanted: Sequence[float] | None, span: float) -> list[float]:
@@ -114,8 +116,7 @@ class _Case(NamedTuple):
     start: dict[str, Any]
 
     def run(self, space: Any, stabilization: str | None, method: Any, **options: Any) -> BodyRun:
-        with warnings.catch_warnings(), whole_or_nothing():
-            warnings.simplefilter("ignore", RuntimeWarning)  # a run that cannot go on; its row says so
+        with helping():  # of a run that cannot go on its row says so
             run = simulate(
                 self.system,
                 options.pop("span", self.span),

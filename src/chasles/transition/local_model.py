@@ -16,6 +16,7 @@ from chasles.integrate.fixed_step import schedule
 from chasles.integrate.run import check_span
 from chasles.integrate.solution import Solution
 from chasles.integrate.tableau import TABLEAUX, Tableau
+from chasles.kernel.pickled import PickledWhole
 from chasles.lie.transition.maps import local_rate, tau
 from chasles.transition.problem import LGTProblem
 
@@ -127,7 +128,7 @@ def _solution(problem, method, t, points, success, message, evaluations) -> Solu
     return Solution(problem.space, named, *arrays, success, message, **counts, no_curve=NO_CURVE)
 
 
-class _LeftChartError(Exception):
+class _LeftChartError(PickledWhole, Exception):
     """A step left the chart."""
 
     def __init__(self, message: str, step: float, body: int, angle: float):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
 
@@ -45,9 +45,13 @@ CHANGES = {
 
 @dataclass(frozen=True)
 class LGTField(LieODE):
-    """The problem on the space of coordinates and twists; keeps the user's function, whose address it calls, alive."""
+    """The problem on the space of coordinates and twists; keeps the user's function, whose address it calls, alive, and
+    is pickled as the `problem` it is of."""
 
-    acceleration: Any = None
+    problem: Any = None
+
+    def __reduce__(self) -> Any:
+        return getattr, (self.problem, "ode")
 
 
 @dataclass(frozen=True)
@@ -83,6 +87,9 @@ class LGTProblem:
             raise ValueError(f"LGTProblem: bodies is {self.bodies!r}; expected a positive number of them")
         if not callable(self.acceleration):
             raise TypeError(f"LGTProblem: the model is {self.acceleration!r}; expected a function f(q, V, t)")
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {item.name: getattr(self, item.name) for item in fields(self)}  # `ode` holds addresses of this process
 
     @cached_property
     def chart(self) -> Absolute:
@@ -146,13 +153,13 @@ class LGTProblem:
     def ode(self) -> LieODE:
         """The same as a `LieODE`: what `solve` integrates."""
         if not isinstance(self.acceleration, Field):
-            return LGTField(self.space, self._python_field(), self.parameters, None, self.motion.map)
+            return LGTField(self.space, self._python_field(), self.parameters, None, self.motion.map, self)
         head = np.zeros(HEAD.size, dtype=np.int64)
         change = CHANGES.get((self.representation, self.group_representation), SAME)
         head[[HEAD.bodies, HEAD.chart, HEAD.change]] = self.bodies, self.chart.code, change
         head[HEAD.address] = self.acceleration.address
         p = np.concatenate([head.view(float), np.asarray(self.parameters, dtype=float).reshape(-1)])
-        return LGTField(self.space, motion, p, None, self.motion.map, self.acceleration)
+        return LGTField(self.space, motion, p, None, self.motion.map, self)
 
     @property
     def runs(self) -> tuple[type[Run], ...]:

@@ -12,6 +12,23 @@ from chasles.lie.transition.kinematics import rate, velocity
 from chasles.transition.problem import LGTProblem
 
 
+class _Acceleration:
+    """The model f(q, V, t) of a right-hand side; a class, so that a problem can be pickled."""
+
+    def __init__(self, rhs: Callable[[float, np.ndarray], ArrayLike], bodies: int):
+        self.rhs, self.bodies, self.__name__ = rhs, bodies, getattr(rhs, "__name__", "rhs")
+
+    def __call__(self, q: np.ndarray, twists: np.ndarray, t: float) -> np.ndarray:
+        rates, bodies = rate(q, twists), self.bodies
+        found: Any = np.asarray(self.rhs(t, np.concatenate([q, rates], axis=None)), dtype=float).reshape(-1)
+        if found.size != 14 * bodies:
+            raise ValueError(
+                f"{self.__name__} gave {found.size} numbers at t = {t:.6g}; expected {14 * bodies}: q' and q''"
+            )
+        # ω = 2 q* q', so ω' = 2 q* q'' + 2 q'* q', and the last term has no vector part
+        return velocity(q, found[7 * bodies :].reshape(bodies, 7))
+
+
 def second_order(
     rhs: Callable[[float, np.ndarray], ArrayLike], bodies: int = 1, local: str = "screw"
 ) -> tuple[LGTProblem, Callable[[ArrayLike], np.ndarray], Callable[[ArrayLike], np.ndarray]]:
@@ -25,19 +42,7 @@ def second_order(
         sol = solve(problem, RKMK("rk4"), (0.0, 1.0), to_point(z0), step=1e-3)
         z = to_state(sol.y)
     """
-
-    def acceleration(q: np.ndarray, twists: np.ndarray, t: float) -> np.ndarray:
-        rates = rate(q, twists)
-        found: Any = np.asarray(rhs(t, np.concatenate([q, rates], axis=None)), dtype=float).reshape(-1)
-        if found.size != 14 * bodies:
-            raise ValueError(
-                f"{acceleration.__name__} gave {found.size} numbers at t = {t:.6g}; expected {14 * bodies}: q' and q''"
-            )
-        # ω = 2 q* q', so ω' = 2 q* q'' + 2 q'* q', and the last term has no vector part
-        return velocity(q, found[7 * bodies :].reshape(bodies, 7))
-
-    acceleration.__name__ = getattr(rhs, "__name__", "rhs")
-    problem = LGTProblem(acceleration, "quaternion", local, bodies, "mixed")
+    problem = LGTProblem(_Acceleration(rhs, bodies), "quaternion", local, bodies, "mixed")
 
     def to_point(z: ArrayLike) -> np.ndarray:
         state = np.asarray(z, dtype=float)

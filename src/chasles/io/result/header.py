@@ -20,6 +20,7 @@ import numpy as np
 from chasles.absolute.assembly import find_redundant
 from chasles.integrate.event import Event
 from chasles.integrate.method_name import method_from, name_of
+from chasles.io.description import described
 from chasles.io.model_file import study_of_text
 from chasles.io.model_writer import model_text
 from chasles.io.result.layout import ResultFileError, Sizes
@@ -35,6 +36,8 @@ from chasles.simulation.dynamics import TreeDynamics
 from chasles.simulation.run import Run
 from chasles.simulation.start_values import StartChange
 from chasles.simulation.task import Task
+
+NUMBERS = {"q", "v", "poses", "twists", "control", "save", "stops", "baumgarte", "span", "step", "rtol", "atol"}
 
 
 def fingerprint(function: Any) -> dict[str, str]:
@@ -91,6 +94,7 @@ def describe(task: Task) -> tuple[dict[str, Any], str]:
             "max_evaluations": more.get("max_evaluations"),
             "save": save if isinstance(save, str | int) else np.asarray(save, dtype=float).tolist(),
         },
+        "given": described(task)[0] or None,  # in the words of `simulate`; all else here is what became of it
         "control": None if task.u is None else task.u.tolist(),
         "period": task.period,
         "certificate": task.certificate,
@@ -130,7 +134,7 @@ def task_of(
         elif needed:
             raise ResultFileError(file, f"needs the law {name!r} again: give laws={{{name!r}: function}}")
         else:
-            given[name] = PythonLaw(_missing(file, "law", name, f"open(..., laws={{{name!r}: function}})"))
+            given[name] = PythonLaw(_Missing(file, "law", name, f"open(..., laws={{{name!r}: function}})"))
     for name in given:
         if name not in [law["name"] for law in header["laws"]]:
             raise ResultFileError(file, f"has no law {name!r}")
@@ -142,7 +146,7 @@ def task_of(
         elif needed:
             raise ResultFileError(file, f"needs its controller {name!r} again: give controller=function")
         else:
-            controller = _missing(file, "controller", name, "resume(..., controller=function)")
+            controller = _Missing(file, "controller", name, "resume(..., controller=function)")
     try:
         system = study_of_text(model, f"{file}, model", given).system
         dynamics, make = _dynamics_of_text(header["dynamics"], system)
@@ -162,6 +166,7 @@ def task_of(
             *(dynamics, make, method_from(header["method"]), (first, last), start, more, u, controller),
             period=header["period"],
             certificate=header.get("certificate", True),
+            given=_given(header),
         )
     except ResultFileError:
         raise
@@ -191,6 +196,22 @@ def check_fit(file: Path, header: Mapping[str, Any], sizes: Sizes, task: Task) -
             raise ResultFileError(file, f"does not fit its model: it has {found} {what}, and its model {expected}")
     if (task.controller is None) != (task.period is None):
         raise ResultFileError(file, "has a controller without a period, or a period without a controller")
+
+
+def _given(header: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The arguments of `simulate`, for a report; numbers are checked to be numbers, as a file may say anything."""
+    if (given := header.get("given")) is None:
+        return None
+    checked: dict[str, Any] = dict(given)
+    for name in NUMBERS & given.keys():
+        if isinstance(given[name], list):
+            checked[name] = np.array(given[name], dtype=float)
+        elif not isinstance(given[name], dict | str | float | int | None):
+            raise TypeError(f"{name} is no number")
+    words = [given.get(name, "") for name in ("coordinates", "trivialization")]
+    if not all(isinstance(word, str) for word in (*words, *given.get("compiled", ()), *given.get("cut", ()))):
+        raise ValueError("some words in it are none")
+    return checked
 
 
 def _dynamics_as_text(dynamics: Any) -> dict[str, Any]:
@@ -240,7 +261,7 @@ def _events(file: Path, stored: Sequence[Mapping], given: Sequence[Event] | None
     if given is None and (not needed or not stored):
         return tuple(
             Event(
-                _missing(file, "event", e["name"], "resume(..., events=[...])"),
+                _Missing(file, "event", e["name"], "resume(..., events=[...])"),
                 e["direction"],
                 e["terminal"],
                 e["name"],
@@ -264,10 +285,15 @@ def _check(file: Path, what: str, stored: Mapping[str, str], function: Any, how:
         )
 
 
-def _missing(file: Path, what: str, name: str, how: str) -> Callable:
-    def missing(*arguments: Any) -> Any:
-        raise ResultFileError(file, f"the {what} {name!r} is not in the file; to compute with it, {how}")
+class _Missing:
+    """A function of the user that is not in the file, and says so when it is called."""
 
-    missing.__name__ = name
-    missing.not_in_file = True  # type: ignore[attr-defined]  # for those who can do without
-    return missing
+    not_in_file = True  # for those who can do without
+
+    def __init__(self, file: Path, what: str, name: str, how: str):
+        self.file, self.what, self.__name__, self.how = file, what, name, how
+
+    def __call__(self, *arguments: Any) -> Any:
+        raise ResultFileError(
+            self.file, f"the {self.what} {self.__name__!r} is not in the file; to compute with it, {self.how}"
+        )

@@ -20,6 +20,8 @@ from typing import Any
 import h5py
 import numpy as np
 
+from chasles.kernel.pickled import PickledWhole
+
 FORMAT, VERSION = "chasles run", 1
 COUNTS = ("rows", "events", "ended")  # the table `counts`
 OUTCOME = 1 << 16  # bytes for how the run ended, with its certificate
@@ -30,7 +32,7 @@ WHOLE = 1 << 27  # bytes of what is read at once rather than mapped, at most: a 
 Table = tuple[np.dtype, tuple[int, ...]]
 
 
-class ResultFileError(ValueError):
+class ResultFileError(PickledWhole, ValueError):
     """What is wrong with a result file."""
 
     def __init__(self, file: str | Path, message: str):

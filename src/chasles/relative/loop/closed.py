@@ -76,7 +76,8 @@ class ClosedMechanism:
     """
 
     def __init__(self, system: System, cut: Iterable[str] = (), threads: int = 1):
-        self.system, self.split = system, span(system, cut)
+        self.cut = (cut,) if isinstance(cut, str) else tuple(cut)  # as given; `split` has all that are cut
+        self.system, self.split = system, span(system, self.cut)
         self.spanning = tree = Mechanism(self.split.system, threads)
         self.tree, self.joints, self.nq, self.nv = tree.tree, tree.joints, tree.nq, tree.nv
         self.topology, self.quaternions = tree.topology, tree.quaternions
@@ -97,6 +98,9 @@ class ClosedMechanism:
             f"<ClosedMechanism {self.system.name!r}: {len(self.bodies)} bodies, {self.nv} velocities, "
             f"{self.rows} constraint equations>"
         )
+
+    def __reduce__(self) -> Any:
+        return type(self), (self.system, self.cut, self.spanning.threads)  # the tables hold addresses of this process
 
     def _repr_html_(self) -> str:
         return joints_as_html(repr(self)[1:-1], self)

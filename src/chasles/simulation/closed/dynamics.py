@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from chasles.integrate.problem import LieODE
 from chasles.integrate.solution import Solution
 from chasles.model.system import System
 from chasles.relative.determined import require_determined
@@ -19,6 +19,7 @@ from chasles.relative.mechanism import Mechanism
 from chasles.simulation.closed.motion import closed_motion, onto_loops, with_workspace
 from chasles.simulation.dynamics import TreeDynamics, tree_space
 from chasles.simulation.laws import laws_may_raise
+from chasles.simulation.problem import Motion
 from chasles.simulation.refusal import refuse_start, refuse_turned
 from chasles.simulation.start_values import Values, joint_changes
 
@@ -32,19 +33,41 @@ class ClosedDynamics(TreeDynamics):
     mechanism: ClosedMechanism
 
     def __init__(self, mechanism: ClosedMechanism, projected: bool = True, baumgarte: Iterable[float] = (0.0, 0.0)):
-        self.mechanism, self.projected = mechanism, projected
+        self.mechanism, self.projected, self.baumgarte = mechanism, projected, tuple(baumgarte)
         self.nq, self.nv = mechanism.nq, mechanism.nv
         self.space = tree_space(mechanism.topology, self.nv)
-        self.parameters = with_workspace(mechanism)
+        self.parameters = self.packed()
         whole = self.parameters.view(np.int64)
         self.control = slice(int(whole[HEAD.control]), int(whole[HEAD.end]))
-        self.parameters[whole[HEAD.feedback] : whole[HEAD.feedback] + 2] = tuple(baumgarte)
 
-    def problem(self, u: ArrayLike | None = None) -> LieODE:
+    def packed(self) -> np.ndarray:
+        found = with_workspace(self.mechanism)
+        feedback = int(found.view(np.int64)[HEAD.feedback])
+        found[feedback : feedback + 2] = self.baumgarte
+        return found
+
+    @property
+    def rank(self) -> int:
+        """How many of the rows are independent, once a start is known; -1 before."""
+        return int(self.parameters.view(np.int64)[HEAD.rank])
+
+    @rank.setter
+    def rank(self, rank: int) -> None:
+        self.parameters.view(np.int64)[HEAD.rank] = rank
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**super().__getstate__(), "rank": self.rank}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        rank = state.pop("rank")
+        super().__setstate__(state)
+        self.rank = rank
+
+    def problem(self, u: ArrayLike | None = None) -> Motion:
         p = self.parameters.copy()
         if u is not None:
             p[self.control] = u
-        return LieODE(self.space, closed_motion, p, onto_loops if self.projected else None)
+        return Motion(self.space, closed_motion, p, onto_loops if self.projected else None, dynamics=self, u=u)
 
     def start(self, t: float, q: Values | None, v: Values | None, assemble: bool) -> np.ndarray:
         """The state at the start, on the constraints: projected there, or refused with what it violates."""
@@ -63,7 +86,7 @@ class ClosedDynamics(TreeDynamics):
         assert off.velocity is not None
         names, turned = self.mechanism.constraint_names, self.mechanism.turned(at)
         refuse_start(names, off.position, off.velocity, speed, START_TOLERANCE, turned)
-        self.parameters.view(np.int64)[HEAD.rank] = check_regular(self.mechanism, at, t)
+        self.rank = check_regular(self.mechanism, at, t)
         self.mechanism.motion_under(at, speed, t=t)  # constraints that contradict each other are named
         return np.concatenate([at, speed, [0.0]])
 
@@ -75,7 +98,7 @@ class ClosedDynamics(TreeDynamics):
             return solution
         t, (q, v, _) = float(solution.t[-1]), self.split(solution.y[-1])
         near = self.mechanism.closure(q, t, NEARLY_SINGULAR)
-        wanted = int(self.parameters.view(np.int64)[HEAD.rank])
+        wanted = self.rank
         if not np.isfinite(v).all() or near.rank >= wanted:
             return solution
         return replace(
