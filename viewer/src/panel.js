@@ -97,16 +97,17 @@ export class Panel {
     const { runs } = this.page.data;
     const judged = runs.map((run) => run.certificate).filter(Boolean);
     $("verdict").hidden = !judged.length;
-    const good = judged.every((certificate) => certificate.passed);
-    $("verdict").classList.toggle("bad", !good);
+    // the worst of the verdicts, and whose it is if not all have it
+    const worst = ["failed", "not judged", "passed"].find((one) => judged.some(({ status }) => status === one));
+    $("verdict").classList.toggle("bad", worst !== "passed");
     const what = document.createElement("span");
     what.textContent = "certificate ";
     const word = document.createElement("span");
     word.className = "word";
-    const failed = runs.filter((run) => run.certificate && !run.certificate.passed).map((run) => run.label);
-    const which = runs.length > 1 && failed.length && failed.length < runs.length ? `: ${failed.join(", ")}` : "";
-    word.textContent = good ? "passed" : `not passed${which}`;
-    $("verdict").replaceChildren(good ? "✓ " : "✗ ", what, word);
+    const whose = runs.filter((run) => run.certificate?.status === worst).map((run) => run.label);
+    word.textContent = worst !== "passed" && whose.length < runs.length ? `${worst}: ${whose.join(", ")}` : worst;
+    const sign = { passed: "✓ ", failed: "✗ ", "not judged": "? " }[worst] ?? "";
+    $("verdict").replaceChildren(sign, what, word);
     $("verdict").setAttribute("aria-label", `certificate ${word.textContent}`);
     $("live").hidden = runs.every((run) => run.ended);
   }
