@@ -27,7 +27,8 @@ class GeneralizedAlpha:
     the error several times smaller at no cost; False is the form of Brüls, Cardona and Arnold. `metric`: in which
     positions are corrected with index 2: "mass" (which does not depend on units and frames), or "unit", of the papers;
     redundant constraints make index 2 to index 3 with velocities projected, where it has no part.
-    `tolerance` of Newton's method, of the velocities. `project_velocity`, with index 2: bring velocities onto the
+    `tolerance` of Newton's method, relative to how far each body turns and moves in a step, angles and displacements
+    apart and without a velocity that all connected bodies share. `project_velocity`, with index 2: bring velocities onto the
     constraints to rounding, where they hold to the tolerance else.
     """
 
