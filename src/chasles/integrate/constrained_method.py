@@ -28,8 +28,8 @@ class GeneralizedAlpha:
     positions are corrected with index 2: "mass" (which does not depend on units and frames), or "unit", of the papers;
     redundant constraints make index 2 to index 3 with velocities projected, where it has no part.
     `tolerance` of Newton's method, relative to how far each body turns and moves in a step, angles and displacements
-    apart and without a velocity that all connected bodies share. `project_velocity`, with index 2: bring velocities onto the
-    constraints to rounding, where they hold to the tolerance else.
+    apart and without a velocity that all connected bodies share. `project_velocity`, with index 2: bring velocities
+    onto the constraints to rounding, where they hold to the tolerance else.
     """
 
     rho: float = 0.8
