@@ -88,10 +88,10 @@ def run(
             runs, interrupted = carried_out([partial(study.run, **options, **one) for one in chosen])
             names = (space or [options.get("coordinates", study.options.get("coordinates", "relative"))])[: len(runs)]
         kept = f", and in {output or model}" if output or resume else "; with -o FILE it could have been continued"
-        if interrupted:
-            points = sum(len(found) for found in runs)
-            print(f"left to do: the certificate of {points} saved times; Ctrl-C skips it", file=sys.stderr, flush=True)
         try:
+            if interrupted:
+                points = sum(len(found) for found in runs)
+                print(f"left to do: the certificate of {points} saved times; Ctrl-C skips it", file=sys.stderr)
             certificates = [found.certificate for found in runs]
         except KeyboardInterrupt:
             for found in runs:
