@@ -18,11 +18,10 @@ from numpy.typing import ArrayLike
 
 from chasles.constraint.room import OUT
 from chasles.integrate.solution import Solution
-from chasles.kernel.address import invoke
-from chasles.kernel.policy import kernel
 from chasles.model.constraint import CustomConstraint, Drive
 from chasles.model.force import JointForce, Wrench
 from chasles.model.law import Law, PythonLaw
+from chasles.simulation.law_calls import vary
 
 SAMPLES, SAMPLES_IN_PYTHON = 1 << 20, 1 << 14
 SHARES = 48  # stops at equal shares of the change of a law
@@ -54,36 +53,6 @@ class Called:
     x: np.ndarray
     y: np.ndarray
     size: int
-
-
-@kernel(entry=True, allocates=True)
-def vary(address, t, x, y, row, p, weights, low, values, changes, total, largest):
-    """Call a law at times t with the arguments of `row`. `changes` are weighted sums of how much each result differs
-    from the one before (at arguments that stay: where they change, those before are taken), `total` and `largest` the
-    sum of changes and the largest size of each number; `values` are the results of calls from `low` on."""
-    size = total.shape[0]
-    before, out = np.zeros(size), np.zeros(size)
-    for i in range(t.shape[0]):
-        change = 0.0
-        if i > 0:
-            k = row[i - 1]
-            for m in range(size):
-                out[m] = 0.0
-            invoke(address, t[i], x[k], y[k], p, out, x.shape[1], y.shape[1], p.shape[0], size)
-            for m in range(size):
-                difference = abs(out[m] - before[m])
-                total[m] += difference
-                change += weights[m] * difference
-            changes[i - 1] = change
-        if i == 0 or row[i] != row[i - 1]:
-            for m in range(size):
-                out[m] = 0.0
-            invoke(address, t[i], x[row[i]], y[row[i]], p, out, x.shape[1], y.shape[1], p.shape[0], size)
-        for m in range(size):
-            before[m] = out[m]
-            largest[m] = max(largest[m], abs(out[m]))
-            if i - low >= 0 and i - low < values.shape[0]:
-                values[i - low, m] = out[m]
 
 
 def scan(dynamics: Any, make: type, span: tuple[float, float], t: ArrayLike, states: ArrayLike) -> Scan:
