@@ -143,3 +143,41 @@ def test_directions_may_be_short():
     assert np.allclose(axis, (0.0, 0.6, 0.8), atol=1e-15)
     with pytest.raises(ValueError, match="has no length"):
         ch.revolute("r", "ground", "b", axis=(0.0, 0.0, 0.0))
+
+
+def four_bar(length, mass):
+    """A planar four-bar of rods whose last joint is cut."""
+    rod = {"mass": mass, "com": (0.5 * length, 0, 0), "inertia": mass * length**2 * np.array([0.001, 0.1, 0.1])}
+    z = (0.0, 0.0, 1.0)
+    joints = [
+        ch.revolute("A", "ground", "crank", axis=z),
+        ch.revolute("B", "crank", "coupler", axis=z, at=(length, 0, 0)),
+        ch.revolute("C", "coupler", "rocker", axis=z, at=(length, 0, 0), child_at=(length, 0, 0)),
+        ch.revolute("D", "ground", "rocker", axis=z, at=(1.3 * length, 0, 0)),
+    ]
+    return ch.System([ch.Body(name, **rod) for name in ("crank", "coupler", "rocker")], joints)
+
+
+def test_assembly_and_mobility_do_not_depend_on_units():
+    """A four-bar of 10 nm is closed as well as one of 1 m, and an open one is refused."""
+    rough, found = np.array([1.4, -1.3, 1.2]), []
+    for length, mass in ((1.0, 1.0), (1e-8, 1e-21), (1e5, 1e12)):
+        system = four_bar(length, mass)
+        loop, bodies = system.compile(), system.compile("absolute")
+        q = loop.assemble(rough)
+        tip = loop.poses(q)[2, 4:]  # the rocker's frame is at D
+        assert np.abs(tip - [1.3 * length, 0, 0]).max() < 1e-12 * length
+        poses = bodies.assemble(loop.spanning.poses(rough))
+        assert np.abs(poses[2, 4:] - [1.3 * length, 0, 0]).max() < 1e-9 * length
+        found.append((q, poses / ([1.0] * 4 + [length] * 3)))
+        for off in (1e-3, 1e-6):
+            with pytest.raises(ValueError, match="the start violates"):
+                ch.simulate(system, (0.0, 1e-3), q=q + off, progress=False)
+            apart = loop.poses(q) + np.array([0, 0, 0, 0, 0, 0, off * length]) * np.arange(3)[:, None]
+            with pytest.raises(ValueError, match="the start violates"):
+                ch.simulate(system, (0.0, 1e-3), poses=apart, coordinates="absolute", progress=False)
+        freedoms = ch.analyse(system, q)
+        assert (freedoms.generic_freedoms, freedoms.redundant, freedoms.singular) == (1, 3, False)
+    for q, poses in found[1:]:
+        assert np.abs(q - found[0][0]).max() < 1e-10
+        assert np.abs(poses - found[0][1]).max() < 1e-7

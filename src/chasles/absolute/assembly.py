@@ -12,6 +12,7 @@ from chasles.constraint.errors import AssemblyError, RedundantConstraintsError
 from chasles.constraint.rows import EMPTY, ROTOR, TILE
 from chasles.lie import pose as pose_group
 from chasles.lie.arrays import real_array
+from chasles.model.scale import length_of
 
 if TYPE_CHECKING:
     from chasles.absolute.mechanism import AbsoluteMechanism
@@ -20,11 +21,16 @@ DENSE = 3000  # equations up to which the Jacobian is looked at as a whole
 DEPENDENT = 1e-9  # of singular values of rows of length one
 FARTHEST = 0.5  # in one iteration of an assembly [rad, or times the size of the mechanism]
 ITERATIONS = 200
+# residuals are in radians, and lengths in sizes of bodies
 ASSEMBLED = 1e-10  # residual of an assembly that succeeded
 NEAR = 1e-6  # from here on the projection of the steps takes over
 REACHED = 1e-13  # residual of configurations nearby: equations that depend on each other do so to this
-NEARBY = (0.03, 0.1)  # [rad or m], by which the mechanism is moved to look at its neighbourhood
+NEARBY = (
+    0.03,
+    0.1,
+)  # [rad, or times the size of the mechanism], by which the mechanism is moved to look at its neighbourhood
 SATISFIED = 1e-8  # residual of poses on the constraints
+UNIT = "[rad, or sizes of a body]"
 CONTRADICTING = 1e-6  # of accelerations, relative to squares of velocities
 
 
@@ -83,9 +89,11 @@ def nearby(mechanism: AbsoluteMechanism, central: np.ndarray, t: float, free: np
     rng = np.random.default_rng(seed)
     for size in NEARBY if free.shape[1] else ():
         step = free @ rng.normal(size=free.shape[1])
-        near = moved(central, (step * (size / np.abs(step).max())).reshape(-1, 6))
+        step = step.reshape(-1, 6)
+        longest = max(np.abs(step[:, :3]).max(), np.abs(step[:, 3:]).max() / length_of(mechanism.system))
+        near = moved(central, step * (size / longest))
         near = iterate(mechanism, near, t, REACHED)
-        if mechanism.residuals(near, np.zeros((mechanism.n, 6)), t)[0].max(initial=0.0) > 10 * REACHED:
+        if mechanism.residuals(near, np.zeros((mechanism.n, 6)), t, scaled=True)[0].max(initial=0.0) > 10 * REACHED:
             continue  # the motion ends before it is there
         yield dependence(mechanism, near, t)[:2]
 
@@ -114,11 +122,11 @@ def examine(mechanism: AbsoluteMechanism, central: np.ndarray, t: float = 0.0) -
         return names
     what = f"{mechanism.system.name!r}: {equations - rank} of {equations} constraint equations depend on others"
     listed = ", ".join(map(repr, names[:12]))
-    amounts = mechanism.residuals(central, np.zeros((mechanism.n, 6)), t)[0]
+    amounts = mechanism.residuals(central, np.zeros((mechanism.n, 6)), t, scaled=True)[0]
     if not amounts.max(initial=0.0) <= SATISFIED:
         raise RedundantConstraintsError(
             f"{what}, and contradict each other: involved: {listed}; at these poses the violation is "
-            f"{violated(mechanism, amounts, SATISFIED, '[m or rad]')}"
+            f"{violated(mechanism, amounts, SATISFIED, UNIT)}"
         )
     best = max((other for (_, other), _ in nearby(mechanism, central, t, free)), default=rank)
     if best > rank:
@@ -176,14 +184,14 @@ def assemble(mechanism: AbsoluteMechanism, poses: ArrayLike, t: float = 0.0) -> 
     if sum(tile.rows for tile in mechanism.tiles) <= DENSE:
         central = iterate(mechanism, central, t)
     find_redundant(mechanism, central, t)
-    amounts = mechanism.residuals(central, still, t)[0]
+    amounts = mechanism.residuals(central, still, t, scaled=True)[0]
     if amounts.max(initial=0.0) <= NEAR or sum(tile.rows for tile in mechanism.tiles) > DENSE:  # to rounding
         central = mechanism.project(central, still, t)[0]
-        amounts = mechanism.residuals(central, still, t)[0]
+        amounts = mechanism.residuals(central, still, t, scaled=True)[0]
     if not amounts.max(initial=0.0) <= ASSEMBLED:
         raise AssemblyError(
             f"assemble: no poses near the given ones satisfy all constraints; the nearest found violate "
-            f"{violated(mechanism, amounts, ASSEMBLED, '[m or rad]')}{described(mechanism.turned(central))}. Start "
+            f"{violated(mechanism, amounts, ASSEMBLED, UNIT)}{described(mechanism.turned(central))}. Start "
             "from other poses, or look for joints that contradict each other"
         )
     return mechanism.poses(central)
@@ -200,15 +208,23 @@ def _residual(mechanism: AbsoluteMechanism, central: np.ndarray, t: float, place
     return nodes[places[:, 0], places[:, 1]]
 
 
+def _units(mechanism: AbsoluteMechanism, places: np.ndarray) -> np.ndarray:
+    """What is large for the rows at `places` (node, row)."""
+    nodes = np.ones((max(mechanism._node, default=-1) + 1, 3))
+    nodes[list(mechanism._node)] = mechanism.row_units
+    return nodes[places[:, 0], places[:, 1]]
+
+
 def iterate(mechanism: AbsoluteMechanism, central: np.ndarray, t: float, goal: float = 0.1 * NEAR) -> np.ndarray:
     """Gauss-Newton steps in the metric of the masses, no longer than `FARTHEST` and shortened until they help."""
     roots = [inverse_root(body) for body in mechanism.system.bodies]
-    size = 1.0 + np.abs(central[:, 4:]).max(initial=0.0)
+    size = length_of(mechanism.system) + np.abs(central[:, 4:]).max(initial=0.0)
     for _ in range(ITERATIONS):
         blocks = mechanism.jacobians(central, t=t)
         blocks[mechanism.alignment.tiles, :, :, :3] = mechanism.alignment.rows(mechanism.rotations(central))[1]
         J, places = scaled_jacobian(mechanism, central, t, blocks)
-        g = _residual(mechanism, central, t, places)
+        units = _units(mechanism, places)
+        J, g = J / units[:, None], _residual(mechanism, central, t, places) / units
         if np.abs(g).max(initial=0.0) < goal:
             return central
         step = np.linalg.lstsq(J, -g, rcond=1e-10)[0].reshape(-1, 6)
@@ -217,7 +233,7 @@ def iterate(mechanism: AbsoluteMechanism, central: np.ndarray, t: float, goal: f
         scale, before = min(1.0, FARTHEST / longest) if longest > 0 else 1.0, np.linalg.norm(g)
         while True:
             trial = moved(central, scale * step)
-            after = np.linalg.norm(_residual(mechanism, trial, t, places))
+            after = np.linalg.norm(_residual(mechanism, trial, t, places) / units)
             if after < (1.0 - 1e-4 * scale) * before:
                 break
             scale *= 0.5
@@ -239,11 +255,10 @@ def consistent_velocities(
 ) -> np.ndarray:
     """Body twists on the constraints: `AbsoluteMechanism.consistent_velocities`."""
     central, velocity = mechanism.state(poses, twists)
-    amounts = mechanism.residuals(central, velocity, t)[0]
+    amounts = mechanism.residuals(central, velocity, t, scaled=True)[0]
     if not amounts.max(initial=0.0) <= 1e-8:
         raise AssemblyError(
-            f"consistent_velocities: the poses violate {violated(mechanism, amounts, 1e-8, '[m or rad]')}; "
-            "assemble them first"
+            f"consistent_velocities: the poses violate {violated(mechanism, amounts, 1e-8, UNIT)}; assemble them first"
         )
     find_redundant(mechanism, central, t)
     at, velocity, _ = mechanism.project(central, velocity, t)

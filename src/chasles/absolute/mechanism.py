@@ -20,7 +20,7 @@ from chasles.absolute.redundant import IN_MOTION, REGULARISATION
 from chasles.absolute.space import SE3_NAME, choose_spaces
 from chasles.absolute.tables import FIELD, HEAD, pack
 from chasles.constraint.alignment import Alignment
-from chasles.constraint.joints import Tile, joint_tiles
+from chasles.constraint.joints import Tile, joint_tiles, row_units
 from chasles.constraint.rows import MOTION, ROTOR, ROWS
 from chasles.constraint.special import ROOM
 from chasles.constraint.tiles import TileBuilder
@@ -29,6 +29,7 @@ from chasles.lie.rotation import quaternion_to_matrix
 from chasles.model import shown
 from chasles.model.constraint import CustomConstraint, Drive
 from chasles.model.law import Law, PythonLaw
+from chasles.model.scale import constraint_lengths
 from chasles.model.system import System
 
 
@@ -310,14 +311,20 @@ class AbsoluteMechanism(CentralFrames):
         )
 
     def residuals(
-        self, central: ArrayLike, velocity: ArrayLike, t: ArrayLike = 0.0, angles: ArrayLike | None = None
+        self,
+        central: ArrayLike,
+        velocity: ArrayLike,
+        t: ArrayLike = 0.0,
+        angles: ArrayLike | None = None,
+        *,
+        scaled: bool = False,
     ) -> tuple[np.ndarray, np.ndarray]:
         """Violation of each joint's and constraint's position and velocity equations, largest row, (..., joints and
-        constraints), in the order of `constraint_names`. A joint that is the wrong way round (`turned`) is off by its
-        angle [rad]."""
+        constraints), in the order of `constraint_names`; [m or rad] or with `scaled` lengths in sizes of bodies. A
+        joint that is the wrong way round (`turned`) is off by its angle [rad]."""
         out = []
         for rows in self.rows(central, velocity, t, angles):
-            largest = np.abs(rows).max(axis=-1)
+            largest = np.abs(rows / self.row_units if scaled else rows).max(axis=-1)
             each = np.zeros((*largest.shape[:-1], len(self.constraint_names)))
             for k, name in enumerate(self.constraint_names):
                 own = self._tiles_of.get(name)
@@ -327,6 +334,11 @@ class AbsoluteMechanism(CentralFrames):
         if len(self.alignment.tiles):
             self.alignment.add_to(self.constraint_names, out[0], self.rotations(central))
         return out[0], out[1]
+
+    @cached_property
+    def row_units(self) -> np.ndarray:
+        """What is large for each row, (tiles, 3): 1 rad, or the size of a body [m]."""
+        return row_units(self.tiles, constraint_lengths(self.system))
 
     def rotations(self, central: ArrayLike) -> np.ndarray:
         """Rotation matrices of the central frames, (..., bodies, 3, 3)."""

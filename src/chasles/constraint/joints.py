@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -15,6 +16,7 @@ from chasles.constraint.rows import (
     NUMBERS,
     PLANE,
     POINT,
+    ROLL,
     ROTATION,
     ROTOR,
     SCREW,
@@ -22,6 +24,7 @@ from chasles.constraint.rows import (
     SPHERE,
     TILE,
     TRANSLATION,
+    TRAVEL,
 )
 from chasles.lie import pose as pose_group
 from chasles.lie.rotation import quaternion_to_matrix
@@ -30,6 +33,7 @@ from chasles.model.placement import frame_with_z
 
 Row = tuple[int, np.ndarray, np.ndarray, float]  # kind, u in the joint's frame on A, w in that on B, s
 X, Y, Z = np.eye(3)
+LENGTHS = (POINT, SLIDE, DISTANCE, HELIX, TRAVEL, ROLL)  # rows whose residuals are lengths
 # lower pairs, which hold a body on the ground in a motion subgroup
 SUBGROUPS = {
     "revolute": ROTATION,
@@ -60,6 +64,15 @@ class Tile:
     def kind(self) -> int:
         """Of its first row."""
         return int(self.integers[TILE.kinds])
+
+
+def row_units(tiles: Sequence[Tile], lengths: Mapping[str, float]) -> np.ndarray:
+    """What is large for each row, (tiles, 3): a length of its joint or constraint, or 1 for an angle."""
+    units = np.ones((len(tiles), 3))
+    for k, tile in enumerate(tiles):
+        if tile.joint in lengths:
+            units[k, np.isin(tile.integers[TILE.kinds : TILE.kinds + 3], LENGTHS)] = lengths[tile.joint]
+    return units
 
 
 def rows_of(joint: Joint) -> list[list[Row]]:

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from chasles.model.body import GROUND
-from chasles.model.constraint import BetweenPoints, Distance, Rolling
+from chasles.model.constraint import BetweenPoints, Distance, Drive, Rolling
 from chasles.model.force import Spring
 from chasles.model.joint import Joint
 from chasles.model.system import System
@@ -54,6 +54,19 @@ def joint_lengths(system: System, joints: Iterable[Joint]) -> dict[str, float]:
     """A length for each joint to compare lengths with [m]: of the body that it carries, or of the whole model."""
     sizes, whole = body_sizes(system), length_of(system)
     return {joint.name: max((sizes[joint.child], *own_lengths(joint))) or whole for joint in joints}
+
+
+def constraint_lengths(system: System) -> dict[str, float]:
+    """A length for each joint and constraint to compare lengths with [m]; of a joint to the ground that of the body."""
+    sizes = body_sizes(system)
+    found = joint_lengths(system, system.joints)
+    for item in system.constraints:
+        ends = [sizes[body] for body in item.bodies if body != GROUND] if isinstance(item, BetweenPoints) else []
+        own = [getattr(item, name) for name in ("length", "radius") if hasattr(item, name)]
+        if isinstance(item, Drive):
+            own.append(found[item.joint])
+        found[item.name] = max((*ends, *own), default=0.0) or length_of(system)
+    return found
 
 
 def velocity_sizes(joints: Iterable[Joint], lengths: dict[str, float]) -> np.ndarray:

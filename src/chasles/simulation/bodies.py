@@ -32,7 +32,7 @@ from chasles.simulation.problem import Motion
 from chasles.simulation.refusal import refuse_start, refuse_turned
 from chasles.simulation.start_values import StartChange, Values, body_changes, by_name, joint_changes
 
-POSITION_TOLERANCE = 1e-8  # how far a start may be off the constraints [m or rad, and per second]
+POSITION_TOLERANCE = 1e-8  # how far a start may be off the constraints [rad or sizes of a body, and per second]
 
 
 class BodyDynamics:
@@ -234,4 +234,5 @@ class BodyDynamics:
                     f"simulate: the screws of joint {joint.name!r} depend on each other at the start, so its "
                     "coordinates are not determined there; start elsewhere, or use joint coordinates"
                 )
-        refuse_start(names, position, speed, velocity, POSITION_TOLERANCE, self.mechanism.turned(central))
+        scaled = self.mechanism.residuals(central, velocity, t, angles, scaled=True)
+        refuse_start(names, position, speed, velocity, POSITION_TOLERANCE, self.mechanism.turned(central), scaled)

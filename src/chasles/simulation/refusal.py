@@ -23,14 +23,16 @@ def refuse_start(
     velocity: np.ndarray,
     limit: float,
     turned: Mapping[str, float],
+    scaled: tuple[np.ndarray, np.ndarray],
 ) -> None:
     """ValueError if joints or constraints are violated: `position` and `speed` of each, for velocities of this size;
-    `turned` are those that are the wrong way round."""
+    `turned` are those that are the wrong way round; `scaled`: position and speed with lengths in sizes of bodies, by
+    which they are judged."""
     size = 1.0 + np.abs(velocity).max(initial=0.0)
     bad = [
         f"{name!r} by {g:.3g} in position and {r:.3g} in velocity"
-        for name, g, r in zip(names, position, speed, strict=True)
-        if not (g <= limit and r <= limit * size)
+        for name, g, r, x, y in zip(names, position, speed, *scaled, strict=True)
+        if not (x <= limit and y <= limit * size)
     ]
     if bad:
         listed = "; ".join([*bad[:8], "..."][: len(bad)])

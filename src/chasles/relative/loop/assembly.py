@@ -9,6 +9,7 @@ import numpy as np
 
 from chasles.constraint.alignment import described
 from chasles.constraint.errors import AssemblyError, RedundantConstraintsError
+from chasles.model.scale import length_of, velocity_sizes
 from chasles.relative import inverse
 from chasles.relative.loop import entry
 from chasles.relative.loop.triangle import DEPENDENT
@@ -18,8 +19,10 @@ if TYPE_CHECKING:
 
 FARTHEST = 0.5  # in one iteration of an assembly [rad, or times the size of the mechanism]
 ITERATIONS = 200
+# residuals are in radians, and lengths in sizes of bodies
 ASSEMBLED = 1e-10  # residual of an assembly that succeeded
 SMALL = 1e-13  # residual at which the projection of the steps takes over
+UNIT = "[rad, or sizes of a body]"
 CUT_OFF = 1e-8  # of singular values in an assembly: on the way there dependent rows are not quite dependent
 NUDGE = 1e-3  # displacement by which a configuration is told from a singular one
 CONSISTENT = 1e-7  # of accelerations that must satisfy the constraints, relative
@@ -103,17 +106,17 @@ def violated(mechanism: ClosedMechanism, amounts: np.ndarray, limit: float, unit
 def assemble(mechanism: ClosedMechanism, q: np.ndarray, t: float) -> np.ndarray:
     """Coordinates on the constraints, from rough ones: `ClosedMechanism.assemble`."""
     found = _iterate(mechanism, q, t)
-    amounts = mechanism.violation(found, t=t).position
+    amounts = mechanism.violation(found, t=t, scaled=True).position
     if amounts.max(initial=0.0) <= ASSEMBLED:  # to rounding
         rank = closure(mechanism, found, t).rank
         nearer = mechanism.project(found, np.zeros(mechanism.nv), t, rank)[0]
-        better = mechanism.violation(nearer, t=t).position
+        better = mechanism.violation(nearer, t=t, scaled=True).position
         if better.max(initial=0.0) <= amounts.max(initial=0.0):
             return nearer
     if not amounts.max(initial=0.0) <= ASSEMBLED:
         raise AssemblyError(
             f"assemble: no coordinates near the given ones satisfy all constraints; the nearest found violate "
-            f"{violated(mechanism, amounts, ASSEMBLED, '[m or rad]')}{described(mechanism.turned(found))}. Start from "
+            f"{violated(mechanism, amounts, ASSEMBLED, UNIT)}{described(mechanism.turned(found))}. Start from "
             "other coordinates, or look for joints that contradict each other"
         )
     return found
@@ -128,15 +131,17 @@ def _on_the_group(mechanism: ClosedMechanism, q: np.ndarray, t: float) -> Linear
 
 def _iterate(mechanism: ClosedMechanism, q: np.ndarray, t: float) -> np.ndarray:
     """Gauss-Newton steps in the metric of the masses, no longer than `FARTHEST` and shortened until they help."""
-    size = 1.0 + np.abs(mechanism.poses(q)[:, 4:]).max(initial=0.0)
+    length, units = length_of(mechanism.system), mechanism.row_units
+    size = 1.0 + np.abs(mechanism.poses(q)[:, 4:]).max(initial=0.0) / length
+    large = velocity_sizes(mechanism.tree.joints, {joint.name: length for joint in mechanism.tree.joints})
     for _ in range(ITERATIONS):
         rows = _on_the_group(mechanism, q, t)
-        if np.abs(rows.residual).max(initial=0.0) < SMALL * size:
+        if np.abs(rows.residual / units).max(initial=0.0) < SMALL * size:
             return q
         F, root = scaled(mechanism, q, rows.jacobian)
         reach = reaches(mechanism, q, t)
         step = root @ shortest(F, reach, -rows.residual, CUT_OFF)
-        longest, before = np.abs(step).max(initial=0.0), np.linalg.norm(rows.residual / reach)
+        longest, before = np.abs(step / large).max(initial=0.0), np.linalg.norm(rows.residual / reach)
         scale = min(1.0, FARTHEST * size / longest) if longest > 0 else 1.0
         while True:
             trial = mechanism.retract(q, scale * step)
@@ -157,10 +162,10 @@ def consistent_velocities(
     rows, given = mechanism.linearise(q, v, t), v
     held = (held,) if isinstance(held, str) else tuple(held)
     fixed = _velocities(mechanism, "consistent_velocities: held", held)
-    amounts = mechanism.violation(q, t=t).position
+    amounts = mechanism.violation(q, t=t, scaled=True).position
     if not amounts.max(initial=0.0) <= 1e-8:
         raise AssemblyError(
-            f"consistent_velocities: the coordinates violate {violated(mechanism, amounts, 1e-8, '[m or rad]')}; "
+            f"consistent_velocities: the coordinates violate {violated(mechanism, amounts, 1e-8, UNIT)}; "
             "assemble them first"
         )
     F, root = scaled(mechanism, q, np.concatenate([rows.jacobian, np.eye(mechanism.nv)[fixed]]))
@@ -194,7 +199,7 @@ def check_regular(mechanism: ClosedMechanism, q: np.ndarray, t: float) -> int:
         step = NUDGE * direction / np.abs(direction).max()
         for sign in (1.0, -1.0):
             moved = _iterate(mechanism, mechanism.retract(q, sign * step), t)
-            if mechanism.violation(moved, t=t).position.max(initial=0.0) > ASSEMBLED:
+            if mechanism.violation(moved, t=t, scaled=True).position.max(initial=0.0) > ASSEMBLED:
                 continue
             nearby = closure(mechanism, moved, t)
             if nearby.rank > here.rank:

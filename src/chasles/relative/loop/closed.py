@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from chasles.constraint.joints import row_units
 from chasles.constraint.rows import ROWS
 from chasles.model.law import PythonLaw
+from chasles.model.scale import constraint_lengths
 from chasles.model.summary import joints_as_html
 from chasles.model.system import System
 from chasles.relative.loop import assembly, entry, reaction
@@ -180,23 +183,37 @@ class ClosedMechanism:
         return each
 
     def violation(
-        self, q: ArrayLike, v: ArrayLike | None = None, a: ArrayLike | None = None, t: ArrayLike = 0.0
+        self,
+        q: ArrayLike,
+        v: ArrayLike | None = None,
+        a: ArrayLike | None = None,
+        t: ArrayLike = 0.0,
+        *,
+        scaled: bool = False,
     ) -> Violation:
-        """How far each constraint is off at q and, with v and a, in velocity and acceleration.
+        """How far each constraint is off at q and, with v and a, in velocity and acceleration [m or rad], or with
+        `scaled` in units of the size of the bodies.
 
         A joint that is the wrong way round (`turned`) is off by its angle [rad].
         """
         if a is not None and v is None:
             raise ValueError("violation: accelerations need velocities; give v too")
-        found = self.linearise(q, v, t)
-        position, velocity = self.largest(found.residual), None if v is None else self.largest(found.speed)
+        found, units = self.linearise(q, v, t), self.row_units if scaled else 1.0
+        position = self.largest(found.residual / units)
+        velocity = None if v is None else self.largest(found.speed / units)
         if self.aligned.names:
             rotations = self.aligned.rotations(self.check_q("violation", q))
             position = self.aligned.alignment.add_to(self.constraint_names, position, rotations)
         if a is None:
             return Violation(position, velocity)
         rates = np.einsum("...ij,...j->...i", found.jacobian, self.check_v("violation", "a", a))
-        return Violation(position, velocity, self.largest(rates - found.right))
+        return Violation(position, velocity, self.largest((rates - found.right) / units))
+
+    @cached_property
+    def row_units(self) -> np.ndarray:
+        """What is large for each row: 1 rad, or the size of a body [m]."""
+        units = row_units(self.closing.tiles, constraint_lengths(self.system))
+        return np.array([units[self.closing.groups[g][0], k] for g, k in self.closing.rows])
 
     def turned(self, q: ArrayLike) -> dict[str, float]:
         """The cut joints that are the wrong way round at a configuration, and by what angle [rad]."""

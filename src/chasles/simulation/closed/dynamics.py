@@ -23,7 +23,7 @@ from chasles.simulation.problem import Motion
 from chasles.simulation.refusal import refuse_start, refuse_turned
 from chasles.simulation.start_values import Values, joint_changes
 
-START_TOLERANCE = 1e-8  # how far a start may be off the constraints [m or rad, and per second]
+START_TOLERANCE = 1e-8  # how far a start may be off the constraints [rad or sizes of a body, and per second]
 NEARLY_SINGULAR = 1e-3  # of the pivots of rows of length one, in the search for why a run ended
 
 
@@ -85,7 +85,10 @@ class ClosedDynamics(TreeDynamics):
         off = self.mechanism.violation(at, speed, t=t)
         assert off.velocity is not None
         names, turned = self.mechanism.constraint_names, self.mechanism.turned(at)
-        refuse_start(names, off.position, off.velocity, speed, START_TOLERANCE, turned)
+        judged = self.mechanism.violation(at, speed, t=t, scaled=True)
+        assert judged.velocity is not None
+        scaled = judged.position, judged.velocity
+        refuse_start(names, off.position, off.velocity, speed, START_TOLERANCE, turned, scaled)
         self.rank = check_regular(self.mechanism, at, t)
         self.mechanism.motion_under(at, speed, t=t)  # constraints that contradict each other are named
         return np.concatenate([at, speed, [0.0]])
