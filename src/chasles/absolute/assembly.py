@@ -30,7 +30,6 @@ NEARBY = (
     0.1,
 )  # [rad, or times the size of the mechanism], by which the mechanism is moved to look at its neighbourhood
 SATISFIED = 1e-8  # residual of poses on the constraints
-UNIT = "[rad, or sizes of a body]"
 CONTRADICTING = 1e-6  # of accelerations, relative to squares of velocities
 
 
@@ -126,7 +125,7 @@ def examine(mechanism: AbsoluteMechanism, central: np.ndarray, t: float = 0.0) -
     if not amounts.max(initial=0.0) <= SATISFIED:
         raise RedundantConstraintsError(
             f"{what}, and contradict each other: involved: {listed}; at these poses the violation is "
-            f"{violated(mechanism, amounts, SATISFIED, UNIT)}"
+            f"{_in_metres(mechanism, central, t, amounts, SATISFIED)}"
         )
     best = max((other for (_, other), _ in nearby(mechanism, central, t, free)), default=rank)
     if best > rank:
@@ -166,11 +165,21 @@ def _acyclic(system) -> bool:
     return True
 
 
-def violated(mechanism: AbsoluteMechanism, amounts: np.ndarray, limit: float, unit: str) -> str:
-    """The joints that violate their equations by more than a limit, worst first."""
+def violated(
+    mechanism: AbsoluteMechanism, amounts: np.ndarray, limit: float, unit: str, shown: np.ndarray | None = None
+) -> str:
+    """The joints that violate their equations by more than a limit, worst first; `shown`: what is said of each."""
     order = np.argsort(-np.nan_to_num(amounts, nan=np.inf))
-    found = [f"{mechanism.constraint_names[k]!r} by {amounts[k]:.3g}" for k in order if not amounts[k] <= limit]
+    said = amounts if shown is None else shown
+    found = [f"{mechanism.constraint_names[k]!r} by {said[k]:.3g}" for k in order if not amounts[k] <= limit]
     return f"{'; '.join([*found[:8], '...'][: len(found)])} {unit}"
+
+
+def _in_metres(mechanism: AbsoluteMechanism, central: np.ndarray, t: float, amounts: np.ndarray, limit: float) -> str:
+    """The joints whose scaled violations are above a limit, with the violations as they are."""
+    return violated(
+        mechanism, amounts, limit, "[m or rad]", mechanism.residuals(central, np.zeros((mechanism.n, 6)), t)[0]
+    )
 
 
 def assemble(mechanism: AbsoluteMechanism, poses: ArrayLike, t: float = 0.0) -> np.ndarray:
@@ -189,9 +198,10 @@ def assemble(mechanism: AbsoluteMechanism, poses: ArrayLike, t: float = 0.0) -> 
         central = mechanism.project(central, still, t)[0]
         amounts = mechanism.residuals(central, still, t, scaled=True)[0]
     if not amounts.max(initial=0.0) <= ASSEMBLED:
+        listed = _in_metres(mechanism, central, t, amounts, ASSEMBLED)
         raise AssemblyError(
             f"assemble: no poses near the given ones satisfy all constraints; the nearest found violate "
-            f"{violated(mechanism, amounts, ASSEMBLED, UNIT)}{described(mechanism.turned(central))}. Start "
+            f"{listed}{described(mechanism.turned(central))}. Start "
             "from other poses, or look for joints that contradict each other"
         )
     return mechanism.poses(central)
@@ -257,9 +267,8 @@ def consistent_velocities(
     central, velocity = mechanism.state(poses, twists)
     amounts = mechanism.residuals(central, velocity, t, scaled=True)[0]
     if not amounts.max(initial=0.0) <= 1e-8:
-        raise AssemblyError(
-            f"consistent_velocities: the poses violate {violated(mechanism, amounts, 1e-8, UNIT)}; assemble them first"
-        )
+        listed = _in_metres(mechanism, central, t, amounts, 1e-8)
+        raise AssemblyError(f"consistent_velocities: the poses violate {listed}; assemble them first")
     find_redundant(mechanism, central, t)
     at, velocity, _ = mechanism.project(central, velocity, t)
     speed = mechanism.residuals(at, velocity, t)[1]

@@ -22,7 +22,6 @@ ITERATIONS = 200
 # residuals are in radians, and lengths in sizes of bodies
 ASSEMBLED = 1e-10  # residual of an assembly that succeeded
 SMALL = 1e-13  # residual at which the projection of the steps takes over
-UNIT = "[rad, or sizes of a body]"
 CUT_OFF = 1e-8  # of singular values in an assembly: on the way there dependent rows are not quite dependent
 NUDGE = 1e-3  # displacement by which a configuration is told from a singular one
 CONSISTENT = 1e-7  # of accelerations that must satisfy the constraints, relative
@@ -96,10 +95,13 @@ def smallest(mechanism: ClosedMechanism, function: str, q, v, a, multipliers, t:
     return (weighted - left[:, rank:] @ (left[:, rank:].T @ weighted)) / reach
 
 
-def violated(mechanism: ClosedMechanism, amounts: np.ndarray, limit: float, unit: str) -> str:
-    """The constraints that are off by more than a limit, worst first."""
+def violated(
+    mechanism: ClosedMechanism, amounts: np.ndarray, limit: float, unit: str, shown: np.ndarray | None = None
+) -> str:
+    """The constraints that are off by more than a limit, worst first; `shown`: what is said of each."""
     order = np.argsort(-np.nan_to_num(amounts, nan=np.inf))
-    found = [f"{mechanism.constraint_names[k]!r} by {amounts[k]:.3g}" for k in order if not amounts[k] <= limit]
+    said = amounts if shown is None else shown
+    found = [f"{mechanism.constraint_names[k]!r} by {said[k]:.3g}" for k in order if not amounts[k] <= limit]
     return f"{'; '.join([*found[:8], '...'][: len(found)])} {unit}"
 
 
@@ -114,9 +116,10 @@ def assemble(mechanism: ClosedMechanism, q: np.ndarray, t: float) -> np.ndarray:
         if better.max(initial=0.0) <= amounts.max(initial=0.0):
             return nearer
     if not amounts.max(initial=0.0) <= ASSEMBLED:
+        listed = violated(mechanism, amounts, ASSEMBLED, "[m or rad]", mechanism.violation(found, t=t).position)
         raise AssemblyError(
             f"assemble: no coordinates near the given ones satisfy all constraints; the nearest found violate "
-            f"{violated(mechanism, amounts, ASSEMBLED, UNIT)}{described(mechanism.turned(found))}. Start from "
+            f"{listed}{described(mechanism.turned(found))}. Start from "
             "other coordinates, or look for joints that contradict each other"
         )
     return found
@@ -164,10 +167,8 @@ def consistent_velocities(
     fixed = _velocities(mechanism, "consistent_velocities: held", held)
     amounts = mechanism.violation(q, t=t, scaled=True).position
     if not amounts.max(initial=0.0) <= 1e-8:
-        raise AssemblyError(
-            f"consistent_velocities: the coordinates violate {violated(mechanism, amounts, 1e-8, UNIT)}; "
-            "assemble them first"
-        )
+        listed = violated(mechanism, amounts, 1e-8, "[m or rad]", mechanism.violation(q, t=t).position)
+        raise AssemblyError(f"consistent_velocities: the coordinates violate {listed}; assemble them first")
     F, root = scaled(mechanism, q, np.concatenate([rows.jacobian, np.eye(mechanism.nv)[fixed]]))
     lengths = np.concatenate([reaches(mechanism, q, t), np.linalg.norm(F[mechanism.rows :], axis=1)])
     for _ in range(2):  # the second takes away the rounding of the first
