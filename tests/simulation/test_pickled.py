@@ -130,10 +130,14 @@ def test_no_public_class_is_forgotten(every):
 
 @pytest.mark.parametrize("decorate", [ch.law, ch.field, PythonLaw])
 def test_a_function_that_is_not_found_again_is_refused(decorate):
-    def nested(t, y, p, out):
+    def law(t, x, y, p, out):
         out[0] = 0.0
 
-    for function in (nested, lambda t, y, p, out: None):
+    def field(t, y, p, out):
+        out[0] = 0.0
+
+    short, long = (field, lambda t, y, p, out: None), (law, lambda t, x, y, p, out: None)
+    for function in short if decorate is ch.field else long:
         made = decorate(function)
         what = "field" if isinstance(made, Field) else "law"
         with pytest.raises(

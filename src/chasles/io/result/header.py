@@ -20,7 +20,7 @@ import numpy as np
 from chasles.absolute.assembly import find_redundant
 from chasles.integrate.event import Event
 from chasles.integrate.method_name import method_from, name_of
-from chasles.io.description import described
+from chasles.io.description import described, plain
 from chasles.io.model_file import study_of_text
 from chasles.io.model_writer import model_text
 from chasles.io.result.layout import ResultFileError, Sizes
@@ -92,7 +92,7 @@ def describe(task: Task) -> tuple[dict[str, Any], str]:
                 for name in ("stops", "breaks")
             },
             "max_evaluations": more.get("max_evaluations"),
-            "save": save if isinstance(save, str | int) else np.asarray(save, dtype=float).tolist(),
+            "save": plain(save) if isinstance(save, str | int | np.integer) else np.asarray(save, dtype=float).tolist(),
         },
         "given": described(task)[0] or None,  # in the words of `simulate`; all else here is what became of it
         "control": None if task.u is None else task.u.tolist(),
