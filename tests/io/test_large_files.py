@@ -25,7 +25,7 @@ def used(file):
     ch.export(run, file.with_suffix(".csv"), every=1000)
     assert ch.certify(run).findings[0].value < 1.0
     return run
-go(1.0, file)  # all that is compiled or loaded is there before the limit
+go(5.0, file)  # all that is compiled or loaded is there before the limit, loops for many states too
 used(file)
 status = dict(line.split(":") for line in Path("/proc/self/status").read_text().splitlines())
 allowed = int(status["VmData"].split()[0]) * 1024 + (100 << 20)
