@@ -7,6 +7,7 @@ import numpy as np
 
 import chasles as ch
 from chasles.lie import pose as pose_group
+from chasles.lie import se3
 from tests.absolute.systems import JOINTS, bodies, frame
 
 GENERAL = np.array([[0.0, 0.0, 1.0, 0.1, 0.0, 0.02], [1.0, 0.0, 0.0, 0.0, 0.0, 0.2]])
@@ -118,7 +119,7 @@ def points_moved(one: Scene) -> Scene:
         if joint.kind in ("weld", "spherical", "general", "free"):
             shift[:4] = pose_group.exp([*rng.normal(size=3), 0.0, 0.0, 0.0])[:4]
         if joint.kind == "general":
-            screws = np.array([pose_group.adjoint(pose_group.inverse(shift)) @ screw for screw in screws])
+            screws = screws @ se3.Ad(pose_group.to_matrix(pose_group.inverse(shift))).T
         frames = (pose_group.compose(np.asarray(f), shift) for f in (joint.parent_frame, joint.child_frame))
         parent, child = (tuple(f.tolist()) for f in frames)
         moved.append(replace(joint, screws=tuple(map(tuple, screws)), parent_frame=parent, child_frame=child))
