@@ -47,6 +47,7 @@ def fuzz(kind: str, first: int, last: int, folder: Path) -> tuple[dict[int, str]
                 at = int(number)
                 found[at] = outcome or "FAILED without a word"
         over.set()
+        worker.stdout.close()
         if worker.wait() != 0:
             found[at] = f"FAILED: the process ended with {worker.returncode}"
         at += 1
