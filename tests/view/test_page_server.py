@@ -299,7 +299,8 @@ def test_pictures_are_no_reason_for_a_run_to_fail(tmp_path, monkeypatch):
     monkeypatch.setattr(data_module, "look_text", broken)
     top = ch.System([ch.Body("top", 1.0, (0, 0, 0.3), (0.1, 0.1, 0.02))], [ch.spherical("pivot", "ground", "top")])
     file = tmp_path / "run.h5"
-    run = ch.simulate(top, (0, 1), v=[1, 0, 30.0], method=ch.RKMK("rk4"), step=1e-2, progress=False, file=file)
+    with pytest.warns(RuntimeWarning, match="first look of the 3D page is not in the file"):
+        run = ch.simulate(top, (0, 1), v=[1, 0, 30.0], method=ch.RKMK("rk4"), step=1e-2, progress=False, file=file)
     assert run.success
     outcome = reader.read(file).outcome
     assert outcome["energy"]
