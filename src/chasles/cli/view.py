@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 import time
@@ -57,10 +58,21 @@ def view(
         server.serve_forever()
     except KeyboardInterrupt:
         print()
+        server.server_close()
+        leave()
     finally:
         server.server_close()
     if server.failure:
         raise server.failure
+
+
+def leave() -> None:
+    """End the command though threads still work on the page. The usual end of Python stops them where they are, with
+    the locks of h5py or of the compiler in their hands, and may then wait for these locks for ever."""
+    if threading.active_count() > 1:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(0)
 
 
 def wait_for(path: Path) -> None:
