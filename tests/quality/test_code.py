@@ -1,8 +1,11 @@
 """Lint, format, types, layers, documentation and the weight of an import are tests, so one command checks all."""
 
+import ast
 import os
+import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -71,3 +74,15 @@ def test_no_file_names_a_machine_s_path():
         if path.suffix in {".py", ".md", ".toml", ".cff"} and not {".git", ".venv", "_build", "api"} & set(path.parts):
             text = path.read_text()
             assert not [word for word in forbidden if word in text], path
+
+
+def test_what_is_imported_is_installed():
+    """A module of the package imports from nowhere but Python itself and what the package depends on."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    declared = {re.match(r"[\w-]+", name).group() for name in project["dependencies"]}
+    known = {*sys.stdlib_module_names, *declared, "PIL", "llvmlite", "chasles"}  # Pillow, a part of Numba, itself
+    for path in sorted((ROOT / "src").rglob("*.py")):
+        for node in ast.parse(path.read_text()).body:
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module] if isinstance(node, ast.ImportFrom) else []
+            assert {name.partition(".")[0] for name in names} <= known, path

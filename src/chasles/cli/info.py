@@ -8,12 +8,12 @@ import platform
 from rich.console import Console
 from rich.table import Table
 
-FOUNDATIONS = ("numpy", "numba", "llvmlite", "cyclopts", "rich", "matplotlib")
+FOUNDATIONS = ("numpy", "scipy", "numba", "llvmlite", "cyclopts", "rich", "matplotlib")
 OPTIONAL = {
     "docs": ("sphinx", "myst_parser", "furo", "latex2mathml"),
     "peers": ("exudyn", "jaxlie"),
     "video": ("imageio_ffmpeg",),
-    "test": ("pytest", "hypothesis", "mpmath", "scipy", "pinocchio", "mujoco", "pandas", "xarray"),
+    "test": ("pytest", "hypothesis", "mpmath", "pinocchio", "mujoco", "pandas", "xarray"),
 }
 
 

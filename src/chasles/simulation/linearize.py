@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import scipy.linalg
 from numpy.typing import ArrayLike
 
 from chasles.kernel.dual import TANGENTS
@@ -72,6 +71,8 @@ class Linearization:
         """
         if not len(self.A):
             return np.zeros(0, dtype=complex), np.zeros((0, 0), dtype=complex), np.zeros(0)
+        import scipy.linalg  # a third of a second, and nothing else needs it
+
         balanced, scaling = scipy.linalg.matrix_balance(self.A, permute=False)
         values, left, right = scipy.linalg.eig(balanced, left=True)
         with np.errstate(divide="ignore"):

@@ -15,8 +15,6 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from chasles.absolute.joint_force import JOINT
 from chasles.absolute.mechanism import AbsoluteMechanism
@@ -118,10 +116,19 @@ def _support(mechanism: AbsoluteMechanism, node: list[int], first: int, explicit
 def islands(mechanism: AbsoluteMechanism) -> np.ndarray:
     """For each body a number that it shares with all bodies that joints and constraints connect with it, not through
     the ground."""
-    links = np.array([(t.first, t.second) for t in mechanism.tiles if min(t.first, t.second) >= 0], dtype=int)
-    links = links.reshape(-1, 2)
-    graph = coo_array((np.ones(len(links)), (links[:, 0], links[:, 1])), shape=(mechanism.n, mechanism.n))
-    return connected_components(graph, directed=False)[1].astype(np.int64)
+    parent = list(range(mechanism.n))
+
+    def root(body: int) -> int:
+        while parent[body] != body:
+            parent[body] = parent[parent[body]]
+            body = parent[body]
+        return body
+
+    for tile in mechanism.tiles:
+        if min(tile.first, tile.second) >= 0:
+            first, second = sorted((root(tile.first), root(tile.second)))
+            parent[second] = first
+    return np.unique([root(body) for body in range(mechanism.n)], return_inverse=True)[1].astype(np.int64)
 
 
 def _pack(mechanism, e: Elimination, node, incident, place, springs, pulled, vectors, unmeasured) -> Structure:
