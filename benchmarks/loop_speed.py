@@ -76,7 +76,7 @@ def lines() -> list[list[str]]:
     q[[tree.tree.coordinates[f"to K{k}"].start for k in range(1, 8)]] = andrews.START
     found.append(["Andrews' squeezer", *measured(system, q, np.zeros(7), 1e-6)])
     example = three_bar(rate=1.0)
-    tree = example.system.compile()
+    tree = ch.ClosedMechanism(example.system)
     q = tree.assemble(tree.retract(tree.neutral(), [0.0, -0.7, 0.0, 0.0, 1.4, 0.0]))
     found.append(["three-bar of source 000", *measured(example.system, q, np.zeros(6), 1e-4)])
     for loops in (1, 3, 10, 30):

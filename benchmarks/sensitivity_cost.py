@@ -34,7 +34,7 @@ def best(call: Callable[[], object]) -> float:
 
 def row(model: str, method: str) -> list[str]:
     """Multiples of the run for three directions and for all, and of a central difference for as many."""
-    mechanism = models.system_of(models.MODELS[model]()).compile()
+    mechanism = ch.Mechanism(models.system_of(models.MODELS[model]()))
     rng = np.random.default_rng(1)
     q, v = models.coordinates(mechanism, rng), 0.3 * rng.normal(size=mechanism.nv)
     options: dict[str, Any] = {"method": METHODS[method], "step": STEP, "save": "final"}

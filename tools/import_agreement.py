@@ -15,6 +15,7 @@ import numpy as np
 import chasles as ch
 from chasles.lie.rotation import quaternion_to_matrix
 from chasles.model.system import System
+from chasles.relative.loop.closed import ClosedMechanism
 
 FREE = 0  # mujoco.mjtJoint
 
@@ -56,7 +57,7 @@ def without_friction(system: System) -> System:
 def compare(system: System, peer: Any, seed: int = 0, states: int = 3) -> Agreement:
     """Compare at random states with `peer(mechanism, q, v, tau)`, a `Peer`; constraints by `peer.rows`."""
     closed = without_friction(system).compile("relative", **({"cut": peer.cut} if peer.cut else {}))
-    tree = getattr(closed, "spanning", closed)
+    tree = closed.spanning if isinstance(closed, ClosedMechanism) else closed
     rng = np.random.default_rng(seed)
     worst = dict.fromkeys(Agreement._fields, 0.0)
     has_passive = False
@@ -75,7 +76,7 @@ def compare(system: System, peer: Any, seed: int = 0, states: int = 3) -> Agreem
         if theirs.passive is not None:
             has_passive = True
             found["passive"] = relative(tree.applied_forces(q, v).tau, V.T @ theirs.passive)
-        if closed is not tree and (rows := peer.rows(tree)) is not None:
+        if isinstance(closed, ClosedMechanism) and (rows := peer.rows(tree)) is not None:
             # Gauss: of all accelerations that the rows allow, the one nearest to the free one
             inverse = np.linalg.inv(mass)
             push = np.linalg.pinv(rows @ inverse @ rows.T) @ (rows @ acceleration)

@@ -8,6 +8,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
+from chasles.registry import provide as _provide
+
 if TYPE_CHECKING:
     from chasles import gallery as gallery
     from chasles import lie as lie
@@ -100,10 +102,10 @@ if TYPE_CHECKING:
     from chasles.screw.shape import Ellipsoid as Ellipsoid
     from chasles.screw.shape import Mesh as Mesh
     from chasles.screw.shape import Sphere as Sphere
-    from chasles.simulation.analyse import analyse as analyse
     from chasles.simulation.equilibrium import equilibrium as equilibrium
     from chasles.simulation.linearize import Linearization as Linearization
     from chasles.simulation.linearize import linearize as linearize
+    from chasles.simulation.mobility import mobility as mobility
     from chasles.simulation.run import Run as Run
     from chasles.simulation.sensitivities import Sensitivities as Sensitivities
     from chasles.simulation.sensitivities import sensitivities as sensitivities
@@ -190,7 +192,7 @@ _NAMES = {
     "relative.mechanism": ("Mechanism",),
     "relative.parameter.identifiability": ("Identifiability", "identify"),
     "screw.shape": ("Box", "Capsule", "Cylinder", "Ellipsoid", "Mesh", "Sphere"),
-    "simulation.analyse": ("analyse",),
+    "simulation.mobility": ("mobility",),
     "certificate.judge": ("certify",),
     "certificate.verdict": ("Certificate",),
     "simulation.equilibrium": ("equilibrium",),
@@ -214,6 +216,29 @@ _NAMES = {
 }
 _HOME = {name: module for module, names in _NAMES.items() for name in names}
 _MODULES = ("gallery", "lie", "screw")
+
+
+_provide(  # what objects of a low layer ask of higher ones: see `chasles.registry`
+    {
+        "compile joints": "chasles.relative.loop.closed:compiled",
+        "compile bodies": "chasles.absolute.mechanism:AbsoluteMechanism",
+        "mobility": "chasles.simulation.mobility:mobility",
+        "certificate": "chasles.certificate.judge:certificate_of",
+        "recorder": "chasles.io.result.writer:ResultWriter.start",
+        "save": "chasles.io.result.writer:save_run",
+        "export": "chasles.io.result.export:export",
+        "pandas": "chasles.io.result.export:to_pandas",
+        "xarray": "chasles.io.result.export:to_xarray",
+        "preview": "chasles.view.data:look_text",
+        "hull": "chasles.view.data:hull_of",
+        "plot": "chasles.view.plot:plot",
+        "picture": "chasles.view.picture:picture",
+        "animate": "chasles.view.animation:animate",
+        "save page": "chasles.view.page:save_page",
+        "show": "chasles.view.page:show",
+        "report": "chasles.view.report:report",
+    }
+)
 
 
 def __getattr__(name: str):

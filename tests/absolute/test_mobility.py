@@ -28,18 +28,18 @@ def four_bar(ground: float) -> ch.System:
 )
 def test_regular_mechanisms(name, freedoms):
     example = source_000.EXAMPLES[name]()
-    found = ch.analyse(example.system, poses=example.poses)
+    found = ch.mobility(example.system, poses=example.poses)
     assert (found.freedoms, found.generic_freedoms, found.redundant, found.singular) == (freedoms, freedoms, 0, False)
     assert found.dependent == ()
 
 
 def test_andrews_squeezer_has_one_freedom():
-    found = ch.analyse(andrews.system(), poses=andrews.poses())
+    found = ch.mobility(andrews.system(), poses=andrews.poses())
     assert (found.equations, found.freedoms, found.redundant) == (41, 1, 0)
 
 
 def test_a_planar_linkage_with_revolute_joints_has_three_redundant_equations():
-    found = four_bar(1.3).analyse([1.4, -1.3, 1.2])
+    found = four_bar(1.3).mobility([1.4, -1.3, 1.2])
     assert (found.generic_freedoms, found.redundant, found.singular) == (1, 3, False)
     assert set(found.always_dependent) == {"A", "B", "C", "D"}
     assert "3 of them are redundant; involved: 'A', 'B', 'C', 'D'" in str(found)
@@ -47,13 +47,13 @@ def test_a_planar_linkage_with_revolute_joints_has_three_redundant_equations():
 
 def test_a_flat_parallelogram_is_singular():
     """It can go on as a parallelogram or as an antiparallelogram: two instantaneous freedoms, one nearby."""
-    found = four_bar(1.0).analyse([0.0, 0.0, 0.0])
+    found = four_bar(1.0).mobility([0.0, 0.0, 0.0])
     assert (found.freedoms, found.generic_freedoms, found.redundant, found.singular) == (2, 1, 3, True)
     assert "singular: 2 instantaneous freedoms" in str(found)
 
 
 def test_bodies_without_constraints():
-    found = ch.System([ch.Body("a", 1.0, inertia=(1, 1, 1)), ch.Body("b", 1.0, inertia=(1, 1, 1))]).analyse()
+    found = ch.System([ch.Body("a", 1.0, inertia=(1, 1, 1)), ch.Body("b", 1.0, inertia=(1, 1, 1))]).mobility()
     assert (found.freedoms, found.equations, found.redundant) == (12, 0, 0)
     with pytest.raises(ValueError, match="q or poses, not both"):
-        four_bar(1.0).analyse([0, 0, 0], poses=np.zeros((3, 7)))
+        four_bar(1.0).mobility([0, 0, 0], poses=np.zeros((3, 7)))

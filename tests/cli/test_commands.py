@@ -287,12 +287,12 @@ PackageCache.load_overload = counted
 from chasles.gallery import model_files
 from chasles.integrate.method_name import LONG, SHORT, method_from
 from chasles.io.model_file import read_study
-from chasles.simulation.analyse import analyse
+from chasles.simulation.mobility import mobility
 
 for name, file in model_files().items():
     study = read_study(file)
     study.run(span=(0, 4e-3), progress=False).certificate
-    analyse(study.system, poses=study.poses()[0])
+    mobility(study.system, poses=study.poses()[0])
     for method in (*SHORT, *LONG):
         try:
             found = study.run(span=(0, 2e-4), coordinates="absolute", method=method_from(method), step=1e-4)

@@ -86,3 +86,32 @@ def test_what_is_imported_is_installed():
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             names += [node.module] if isinstance(node, ast.ImportFrom) else []
             assert {name.partition(".")[0] for name in names} <= known, path
+
+
+def test_no_module_loads_one_of_a_layer_above_by_name():
+    """The contract of layers sees `import` statements. Modules are loaded by name in three kinds of places only: the
+    registry, packages that load their own modules on first use, and the commands."""
+    package = ROOT / "src" / "chasles"
+    allowed = {"registry.py", "cli/warm.py", "io/result/export.py"}  # the last: pandas and xarray, which are no layers
+    for path in package.rglob("*.py"):
+        name = path.relative_to(package).as_posix()
+        own = "chasles." + ".".join(path.relative_to(package).parts[:-1])
+        for node in ast.walk(ast.parse(path.read_text())):
+            if not isinstance(node, ast.Call) or name in allowed:
+                continue
+            function = ast.unparse(node.func)
+            if not function.endswith(("import_module", "__import__", "run_module")):
+                continue
+            argument = ast.unparse(node.args[0]).removeprefix("f").strip("'\"")
+            assert argument.startswith(own.rstrip(".")), f"{name}:{node.lineno} loads {argument}"
+
+
+def test_services_of_the_registry_exist_and_are_all_asked_for():
+    """Each service is asked for by a literal name in a layer below the one that it is in."""
+    from chasles import registry
+
+    package = ROOT / "src" / "chasles"
+    text = "\n".join(path.read_text() for path in package.rglob("*.py") if path.name != "__init__.py")
+    for name in registry._PLACES:
+        assert callable(registry.service(name)), name
+        assert f'"{name}"' in text, f"nobody asks for {name!r}"

@@ -176,7 +176,7 @@ def test_assembly_and_mobility_do_not_depend_on_units():
             apart = loop.poses(q) + np.array([0, 0, 0, 0, 0, 0, off * length]) * np.arange(3)[:, None]
             with pytest.raises(ValueError, match="the start violates"):
                 ch.simulate(system, (0.0, 1e-3), poses=apart, coordinates="absolute", progress=False)
-        freedoms = ch.analyse(system, q)
+        freedoms = ch.mobility(system, q)
         assert (freedoms.generic_freedoms, freedoms.redundant, freedoms.singular) == (1, 3, False)
     for q, poses in found[1:]:
         assert np.abs(q - found[0][0]).max() < 1e-10

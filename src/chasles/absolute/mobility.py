@@ -69,12 +69,12 @@ def _names(names: tuple[str, ...]) -> str:
     return ", ".join([*map(repr, names[:12]), *(["..."] if len(names) > 12 else [])])
 
 
-def mobility(system: System, poses: ArrayLike, t: float = 0.0, seed: int = 0) -> Mobility:
+def mobility_at(system: System, poses: ArrayLike, t: float = 0.0, seed: int = 0) -> Mobility:
     """Freedoms and dependent equations at poses (bodies, 7) that satisfy the constraints, and nearby."""
     mechanism = AbsoluteMechanism(system, "SO3xR3")
     central = mechanism.state(np.asarray(poses, dtype=float))[0]
     if (equations := sum(tile.rows for tile in mechanism.tiles)) > DENSE:
-        raise ValueError(f"analyse: {system.name!r} has {equations} constraint equations; up to {DENSE} are analysed")
+        raise ValueError(f"mobility: {system.name!r} has {equations} constraint equations; up to {DENSE} are looked at")
     rows, dependent, free = dependence(mechanism, central, t)
     equations, rank = rows
     best, always = rank, dependent

@@ -50,7 +50,7 @@ def report(study: Any) -> dict[str, Any]:
     import numpy as np
 
     from chasles.relative.determined import require_determined
-    from chasles.simulation.analyse import analyse
+    from chasles.simulation.mobility import mobility
 
     system = study.system
     moments = {body.name: np.linalg.eigvalsh(np.array(body.inertia)) for body in system.bodies}
@@ -90,7 +90,7 @@ def report(study: Any) -> dict[str, Any]:
         }
         for body, pose, twist in zip(system.bodies, poses, twists, strict=True)
     ]
-    found = analyse(system, poses=poses)
+    found = mobility(system, poses=poses)
     result |= {
         "freedoms": found.generic_freedoms,
         "equations": found.equations,

@@ -162,8 +162,11 @@ def _simulation_tasks() -> list[Task]:
     tasks += [
         ("pictures", lambda: simulate(pair, (0.0, 0.02), progress=False).picture(size=(32, 32))),
         ("reactions", lambda: simulate(pair, (0.0, 0.02), step=0.01, progress=False).joint("second").reaction),
-        ("analyse", lambda: ch.analyse(linkage.system, poses=linkage.poses)),
-        ("inverse kinematics", lambda: pair.compile().inverse_kinematics("two", (0.0, 0.0, 0.0), weights=(0.0, 1.0))),
+        ("mobility", lambda: ch.mobility(linkage.system, poses=linkage.poses)),
+        (
+            "inverse kinematics",
+            lambda: ch.Mechanism(pair).inverse_kinematics("two", (0.0, 0.0, 0.0), weights=(0.0, 1.0)),
+        ),
         ("equilibrium", lambda: ch.equilibrium(pair)),
         ("linearize", lambda: ch.linearize(pair)),
         ("sensitivities", lambda: ch.sensitivities(pair, (0.0, 0.02), step=0.01)),

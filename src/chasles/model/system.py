@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import importlib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,6 +20,13 @@ from chasles.model.force import Force, JointForce, Spring, Wrench
 from chasles.model.joint import Joint
 from chasles.model.names import meant
 from chasles.model.placement import ORIGIN, Pose, as_numbers, as_pose, check_name
+from chasles.registry import service
+
+if TYPE_CHECKING:
+    from chasles.absolute.mechanism import AbsoluteMechanism
+    from chasles.absolute.mobility import Mobility
+    from chasles.relative.loop.closed import ClosedMechanism
+    from chasles.relative.mechanism import Mechanism
 
 EARTH = (0.0, 0.0, -9.81)
 
@@ -166,22 +172,40 @@ class System:
     def _repr_html_(self) -> str:
         return summary.as_html(self)
 
-    def compile(self, coordinates: str = "relative", **options: Any) -> Any:
+    @overload
+    def compile(
+        self,
+        coordinates: Literal["relative"] = "relative",
+        *,
+        cut: Iterable[str] = (),
+        threads: int = 1,
+        sprung: bool = False,
+    ) -> Mechanism | ClosedMechanism: ...
+
+    @overload
+    def compile(
+        self,
+        coordinates: Literal["absolute"],
+        *,
+        space: str | Mapping[str, str] = "auto",
+        stabilized: bool = True,
+        baumgarte: tuple[float, float] = (0.0, 0.0),
+        inputs: bool = False,
+        every_angle: bool = True,
+    ) -> AbsoluteMechanism: ...
+
+    def compile(self, coordinates: str = "relative", **options: Any) -> Mechanism | ClosedMechanism | AbsoluteMechanism:
         """The system ready to compute with: in joint coordinates ("relative") a `Mechanism` or, if it has loops or
         constraints, a `ClosedMechanism` (with cut=[joints] to name joints that are cut); in the poses of all bodies
         ("absolute", with space="SE3" | "SO3xR3" | "auto" | {body: space}) an `AbsoluteMechanism`."""
-        makers = {  # named, not imported: they stand on this layer
-            "relative": ("chasles.relative.loop.closed", "compiled"),
-            "absolute": ("chasles.absolute.mechanism", "AbsoluteMechanism"),
-        }
-        if coordinates not in makers:
-            raise ValueError(f"System.compile: coordinates {coordinates!r}; expected one of {', '.join(makers)}")
-        module, maker = makers[coordinates]
-        return getattr(importlib.import_module(module), maker)(self, **options)
+        services = {"relative": "compile joints", "absolute": "compile bodies"}
+        if coordinates not in services:
+            raise ValueError(f"System.compile: coordinates {coordinates!r}; expected one of {', '.join(services)}")
+        return service(services[coordinates])(self, **options)
 
-    def analyse(self, q: ArrayLike | None = None, **options: Any) -> Any:
-        """Freedoms and redundant constraints, at a configuration and nearby: see `chasles.analyse`."""
-        return importlib.import_module("chasles.simulation.analyse").analyse(self, q, **options)
+    def mobility(self, q: ArrayLike | None = None, **options: Any) -> Mobility:
+        """Freedoms and redundant constraints, at a configuration and nearby: see `chasles.mobility`."""
+        return service("mobility")(self, q, **options)
 
     # ------------------------------------------------------------ other systems from this one
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
@@ -15,6 +14,7 @@ from numpy.typing import ArrayLike
 
 from chasles.integrate.solution import Solution
 from chasles.model import shown
+from chasles.registry import service
 from chasles.relative.loop.closed import ClosedMechanism
 from chasles.relative.mechanism import Mechanism
 from chasles.simulation.dynamics import TreeDynamics
@@ -118,7 +118,7 @@ class SolvedRun(ABC):
         """How good the run is: see `chasles.certify`. It is found out when it is asked for, and kept."""
         if self.kept is not None:
             return self.kept()
-        return importlib.import_module("chasles.certificate.judge").certificate_of(self)  # a layer above
+        return service("certificate")(self)
 
     @cached_property
     def energy(self) -> Energies:
@@ -162,48 +162,44 @@ class SolvedRun(ABC):
         """Write the run to a result file (.h5), with what can be computed from it, for other programs: see `save_run`.
         A name that ends in .html makes its 3D page instead, which opens in a browser and needs nothing else."""
         if Path(file).suffix.lower() in (".html", ".htm"):
-            _view("page").save_page(self, file)
+            service("save page")(self, file)
             return
-        writer = _files("writer")
-        if Path(file).suffix.lower() not in writer.ENDINGS:
-            expected = ", ".join((*writer.ENDINGS, ".html"))
-            raise ValueError(f"save: {Path(file).name!r}; expected a name that ends in {expected}")
-        writer.save_run(self, Path(file), quantities)
+        service("save")(self, Path(file), quantities)
 
     def export(self, file: str | Path) -> None:
         """Write the run as a table, by the ending of the file: .csv or .npz."""
-        _files("export").export(self, file)
+        service("export")(self, file)
 
     def to_pandas(self):
         """A pandas.DataFrame with time as its index and the columns of `export`."""
-        return _files("export").to_pandas(self)
+        return service("pandas")(self)
 
     def to_xarray(self):
         """An xarray.Dataset with dimensions time, body and joint."""
-        return _files("export").to_xarray(self)
+        return service("xarray")(self)
 
     # ------------------------------------------------------------ pictures
 
     def plot(self, *names: str, file: str | Path | None = None, size: tuple[float, float] | None = None):
         """Draw quantities by name, "energy", "joints.elbow", ..., or an overview, as a matplotlib figure of a size
         [inches], and write it to a file if one is given: see `chasles.plot`."""
-        return _view("plot").plot(self, *names, file=file, size=size)
+        return service("plot")(self, *names, file=file, size=size)
 
     def picture(self, t: float | None = None, file: str | Path | None = None, **options: Any):
         """The mechanism at a time [s], by default the end, as an image, and in a file: see `chasles.view.picture`."""
-        return _view("picture").picture(self, t, file, **options)
+        return service("picture")(self, t, file, **options)
 
     def animate(self, file: str | Path, **options: Any) -> Path:
         """Write the motion as .gif or .mp4; options such as fps, speed, size: see `chasles.view.animation`."""
-        return _view("animation").animate(self, file, **options)
+        return service("animate")(self, file, **options)
 
     def show(self) -> None:
         """Show the run in 3D: inline in a notebook, else in the browser; see `chasles.show`."""
-        _view("page").show(self)
+        service("show")(self)
 
     def report(self, file: str | Path) -> None:
         """Write a report as one HTML file: model, method, certificate, figures, 3D page, how to do it again."""
-        _view("report").report(self, file)
+        service("report")(self, file)
 
     # ------------------------------------------------------------ shown
 
@@ -228,16 +224,6 @@ class SolvedRun(ABC):
 
 def _cut(array: np.ndarray | None, rows: slice) -> np.ndarray | None:
     return None if array is None else np.array(array[rows])
-
-
-def _files(module: str) -> Any:
-    """Files are a layer above this one, loaded only if one is wanted."""
-    return importlib.import_module(f"chasles.io.result.{module}")
-
-
-def _view(module: str) -> Any:
-    """So are pictures."""
-    return importlib.import_module(f"chasles.view.{module}")
 
 
 @dataclass(frozen=True, repr=False)

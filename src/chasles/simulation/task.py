@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import importlib
 import itertools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -18,6 +17,7 @@ from chasles.absolute.mechanism import AbsoluteMechanism
 from chasles.integrate.progress import Progress
 from chasles.integrate.run import AS_IT_ENDED, KEPT, LOG, Attention, Interrupted, Sink
 from chasles.integrate.solution import Solution
+from chasles.registry import service
 from chasles.relative.loop.closed import ClosedMechanism
 from chasles.simulation.motion import solve_motion
 from chasles.simulation.pace import Pace
@@ -64,8 +64,8 @@ class Task:
         return {name: self.more.get(name) for name in ("step", "rtol", "atol", "max_step")}
 
     def recorder(self, file: str | Path) -> Recorder:
-        """What writes the run to a file. Files are a layer above this one, loaded only if one is wanted."""
-        return importlib.import_module("chasles.io.result.writer").ResultWriter.start(Path(file), self)
+        """What writes the run to a file."""
+        return service("recorder")(Path(file), self)
 
     def carry_out(
         self,

@@ -6,7 +6,6 @@ and there a small box with the proportions of a box of the same inertia, so that
 
 from __future__ import annotations
 
-import importlib
 import math
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +19,7 @@ from chasles.model.placement import ORIGIN, frame_with_z
 from chasles.model.system import System
 from chasles.screw import shape as shapes
 from chasles.study.style import COLOURS
+from chasles.view.mesh import read_mesh
 
 PALETTE = (*COLOURS, "#1f8f9c", "#c0578d", "#7d8a2f", "#5f6f86")
 TRIANGLES = 200_000  # of all meshes of a scene together; beyond that bodies are drawn without them
@@ -89,7 +89,7 @@ def _drawn_shapes(system: System, notes: list[str]) -> list[tuple[Part, ...]]:
                 parts.append(Part(type(shape).__name__.lower(), _size(shape), tuple(shape.pose), colour))
                 continue
             try:
-                vertices, triangles = importlib.import_module("chasles.view.mesh").read_mesh(Path(shape.path))
+                vertices, triangles = read_mesh(Path(shape.path))
                 if len(triangles) > room:
                     raise ValueError(f"{len(triangles)} triangles are more than the {room} that are left for the page")
             except (ValueError, OSError) as error:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import math
 import os
@@ -42,6 +41,7 @@ from chasles.io.result.lock import Lock
 from chasles.io.result.mapped import rows_of
 from chasles.io.result.reader import WORK, Stored, read, run_of
 from chasles.io.result.seal import sealed
+from chasles.registry import service
 from chasles.simulation.task import JUMPS, Task
 
 EVERY = 0.25  # seconds between checkpoints
@@ -190,7 +190,7 @@ class ResultWriter:
                     line.show(rows)
             if not solution.success and solution.checkpoint:
                 outcome["message"] += f'; resume("{self.name}") continues it'
-            outcome["hull"] = _seen("hull_of", run) or []
+            outcome["hull"] = _seen("hull", run) or []
             outcome["energy"] = True
             self._end(outcome)
             outcome["certificate"] = sealed(self.stored(outcome), run.certificate)
@@ -331,7 +331,7 @@ class ResultWriter:
         tables = self.sizes.tables(rows, events)
         used = {"points": self.rows_done, "events": self.events_done, "energy": 0}
         if self.look is None:
-            self.look = _seen("look_text", self.task) or ""
+            self.look = _seen("preview", self.task) or ""
         texts = {"header": json.dumps(self.header, indent=1), "model": self.model, "look": self.look}
         with replacing(self.file) as new:
             offsets = lay_out(new, texts, tables)
@@ -355,10 +355,10 @@ class ResultWriter:
 
 
 def _seen(what: str, of: Any) -> Any:
-    """What is seen of a task or run; pictures are a layer above this one, and no reason for a run to fail: what cannot
-    be drawn is said, and left out of the file."""
+    """What is seen of a task or run. A picture is no reason for a run to fail: what cannot be drawn is said, and left
+    out of the file."""
     try:
-        return getattr(importlib.import_module("chasles.view.data"), what)(of)
+        return service(what)(of)
     except Exception as error:
         warnings.warn(
             f"save: the first look of the 3D page is not in the file ({type(error).__name__}: {error}); the run is",
@@ -374,6 +374,8 @@ def save_run(run: Any, file: Path, quantities: str | Iterable[str] = "all") -> N
     task = run.task
     if task is None:
         raise ValueError("save: this run is not from `simulate`, so how to repeat it is not known")
+    if file.suffix.lower() not in ENDINGS:
+        raise ValueError(f"save: {file.name!r}; expected a name that ends in {', '.join((*ENDINGS, '.html'))}")
     wanted = derived.check(quantities)
     own = ResultWriter.start(file, task)  # may it be replaced?
     try:

@@ -1,4 +1,4 @@
-"""`analyse`: the freedoms of a system and its redundant constraints."""
+"""`mobility`: the freedoms of a system and its redundant constraints."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from chasles.absolute.mechanism import AbsoluteMechanism
-from chasles.absolute.mobility import Mobility, mobility
+from chasles.absolute.mobility import Mobility, mobility_at
 from chasles.model.system import System
 from chasles.relative.loop.closed import ClosedMechanism, compiled
 from chasles.relative.mechanism import Mechanism
 
 
-def analyse(
+def mobility(
     system: System | Mechanism | ClosedMechanism | AbsoluteMechanism,
     q: ArrayLike | None = None,
     *,
@@ -32,15 +32,15 @@ def analyse(
         system = system.system
     if poses is None:
         mechanism = compiled(system)
-        place = mechanism.neutral() if q is None else mechanism.check_q("analyse", q)
+        place = mechanism.neutral() if q is None else mechanism.check_q("mobility", q)
         if isinstance(mechanism, ClosedMechanism):
             place = mechanism.assemble(place, t)
         found = mechanism.poses(place)
     elif q is not None:
-        raise ValueError("analyse: give q or poses, not both")
+        raise ValueError("mobility: give q or poses, not both")
     else:
         found = AbsoluteMechanism(_with_masses(system), "SO3xR3").assemble(poses, t)
-    return mobility(_with_masses(system), np.asarray(found), t, seed)
+    return mobility_at(_with_masses(system), np.asarray(found), t, seed)
 
 
 def _with_masses(system: System) -> System:
