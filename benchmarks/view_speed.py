@@ -36,8 +36,8 @@ START = f"""
 import sys
 from pathlib import Path
 from tools.chromium import Browser
-with Browser(1280, 800, address=sys.argv[2]) as browser:
-    browser.until("window.chasles?.first")
+with Browser(1280, 800) as browser:
+    browser.open(sys.argv[2], wait="window.chasles?.first")
     Path(sys.argv[1]).write_text(str(browser.evaluate({COMPLETE!r})))
 """
 

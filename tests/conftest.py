@@ -1,5 +1,27 @@
-"""Settings for all tests."""
+"""Settings for all tests, and their marks."""
 
 import os
+from pathlib import Path
+
+import pytest
 
 os.environ.setdefault("MPLBACKEND", "Agg")
+
+TESTS = Path(__file__).parent
+APART = ("slow", "browser", "quality", "study")  # the marks of what is not quick
+SLOW_FOLDERS = {"cli", "examples", "fuzz"}  # they start other processes
+SLOW = {line for line in (TESTS / "slow.txt").read_text().splitlines() if not line.startswith("#")}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark each test by what it needs. A test that is in no list is quick: new ones are."""
+    for item in items:
+        file = item.path.relative_to(TESTS)
+        if "browser" in getattr(item, "fixturenames", ()):
+            item.add_marker("browser")
+        if file.parts[0] == "quality":
+            item.add_marker("quality")
+        if file.parts[0] in SLOW_FOLDERS or f"{file.as_posix()}::{item.name.partition('[')[0]}" in SLOW:
+            item.add_marker("slow")
+        if not any(item.get_closest_marker(mark) for mark in APART):
+            item.add_marker("quick")

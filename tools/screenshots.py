@@ -65,15 +65,16 @@ def shoot(browser: Browser, page: Path, name: str, query: str, keys: str = "") -
 
 
 def main() -> None:
-    with tempfile.TemporaryDirectory() as name, Browser(1280, 800, scale=1.5) as browser:
+    with tempfile.TemporaryDirectory() as name:
         warnings.simplefilter("ignore", RuntimeWarning)
         found = pages(Path(name))
-        shoot(browser, found["carousel"], "view_light", "?t=2.4&theme=light")
-        shoot(browser, found["carousel"], "view_dark", "?t=3.1&theme=dark", "r")
-        shoot(browser, found["spaces"], "view_spaces", "?t=1.2&theme=light")
-        shoot(browser, found["andrews"], "view_andrews", "?t=0.0145&theme=light", "a")
-        browser.resize(390, 780, 2.0, mobile=True)
-        shoot(browser, found["carousel"], "view_narrow", "?t=2.4&theme=light")
+        with Browser(1280, 800, scale=1.5) as browser:
+            shoot(browser, found["carousel"], "view_light", "?t=2.4&theme=light")
+            shoot(browser, found["carousel"], "view_dark", "?t=3.1&theme=dark", "r")
+            shoot(browser, found["spaces"], "view_spaces", "?t=1.2&theme=light")
+            shoot(browser, found["andrews"], "view_andrews", "?t=0.0145&theme=light", "a")
+        with Browser(390, 780, scale=2.0, mobile=True) as browser:
+            shoot(browser, found["carousel"], "view_narrow", "?t=2.4&theme=light")
 
 
 if __name__ == "__main__":

@@ -115,3 +115,17 @@ def test_services_of_the_registry_exist_and_are_all_asked_for():
     for name in registry._PLACES:
         assert callable(registry.service(name)), name
         assert f'"{name}"' in text, f"nobody asks for {name!r}"
+
+
+def test_the_list_of_slow_tests_is_true():
+    """A test that was renamed would be quick without a word."""
+    lines = (ROOT / "tests" / "slow.txt").read_text().splitlines()
+    for file, _, name in (line.partition("::") for line in lines if not line.startswith("#")):
+        assert f"def {name}(" in (ROOT / "tests" / file).read_text(), f"{file}::{name}"
+
+
+def test_the_types_are_told_to_users():
+    """The marker of PEP 561 is in the folder that is the wheel."""
+    wheel = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["wheel"]
+    assert wheel["packages"] == ["src/chasles"]
+    assert (ROOT / "src" / "chasles" / "py.typed").read_bytes() == b""
