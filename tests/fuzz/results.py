@@ -215,7 +215,7 @@ def _memory(rng: random.Random, h5: h5py.File) -> None:
         found = checkpoint.newest(slots, memory)
         arrays = dict(found.arrays) if found else {name: np.zeros(shape, kind) for name, kind, shape in memory}
         header["sizes"]["checkpoint"] = 0
-    except (AttributeError, KeyError, MemoryError, TypeError, ValueError, OSError):  # spoiled before
+    except (AttributeError, LookupError, MemoryError, TypeError, ValueError, OSError):  # spoiled before
         return
     note = dict(found.note) if found else {"rows": 1, "events": 0, "pieces": 0, "work": {"steps": 1, "seconds": 0.1}}
     for _ in range(rng.choice((1, 1, 3))):

@@ -133,6 +133,7 @@ class LaneRun:
             for name in ("y", "f0", "x_sum"):
                 target = getattr(run, name)
                 target[:] = getattr(self, name).reshape(target.size, WIDTH)[:, lane]
-            run.pieces = [piece[:, :, lane] for piece in self.pieces]
+            for piece in self.pieces:
+                run.keep(piece[:, :, lane])
             run.state[STATE.since_save] = 0.0
         return True

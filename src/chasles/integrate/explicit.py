@@ -15,6 +15,7 @@ from chasles.integrate.event import ended_by
 from chasles.integrate.explicit_events import Watch
 from chasles.integrate.explicit_layout import REAL, SET, STATE, TALLY
 from chasles.integrate.fixed_step import StepError
+from chasles.integrate.growing import GrowingRows
 from chasles.integrate.method import COORDINATES, RKMK, Exponentials
 from chasles.integrate.problem import LieODE
 from chasles.integrate.run import (
@@ -120,8 +121,8 @@ class ExplicitRun(Run):
         self.width, self.row_sizes = 1 + n + 2 * d, (n, d)
         self.rows = int(np.clip(4_000_000 // self.width, 8, ROWS)) if not self.times.size else self.times.size + 3
         self.records = np.empty(self.rows * self.width)
-        self.pieces: list[np.ndarray] = []
-        self.handed = False  # the first point, to a sink
+        self.kept = GrowingRows(self.width)
+        self.begun = False  # the first point is kept
         self.addresses = self.operations(*self.needed())
         self._evaluate_start()
         self.first_record = np.concatenate([[self.start], self.y, self.f0, np.zeros(d)])[None]
@@ -267,7 +268,7 @@ class ExplicitRun(Run):
             engine.march_scalar(
                 *(*space, *self.arrays(), *state), self.records, self.memory, self.address, self.p, limit
             )
-        self._collect()
+        self.keep()
         return self._attend(int(self.counts[TALLY.status]))
 
     def _attend(self, status: int) -> Ending | None:
@@ -276,7 +277,7 @@ class ExplicitRun(Run):
             found = self.watch.locate()
             self.occurrences += found
             if found and found[-1].event.terminal:
-                self.pieces.append(self.watch.end_at(found[-1]))
+                self.keep(self.watch.end_at(found[-1]))
                 return Ending(True, ended_by(found))
             return None
         raise_errors_of(self.field, *self.watch.functions)
@@ -313,22 +314,25 @@ class ExplicitRun(Run):
         )
         raise ChartError(message, self.time, h, body, angle, self.solution(False, message))
 
-    def _collect(self) -> None:
-        """Take what was recorded out of the buffer."""
-        if rows := int(self.counts[TALLY.records]):
-            self.pieces.append(self.records.reshape(self.rows, self.width)[:rows].copy())
+    def keep(self, records: np.ndarray | None = None) -> None:
+        """Keep records, after the first point; by default those in the buffer, which is emptied."""
+        if records is None and self.begun and not self.counts[TALLY.records]:
+            return
+        if not self.begun:
+            self.begun = True
+            if self._has_first():
+                self.kept.add(self.first_record)
+        if records is None:
+            records = self.records.reshape(self.rows, self.width)[: self.counts[TALLY.records]]
             self.counts[TALLY.records] = 0
+        self.kept.add(records)
 
     def hand_over(self) -> None:
         assert self.sink is not None
-        self._collect()
-        if not self.handed:
-            self.handed = True
-            if self._has_first():
-                self.sink.rows(self.first_record)
-        for piece in self.pieces:
-            self.sink.rows(piece)
-        self.pieces.clear()
+        self.keep()
+        if len(self.kept.rows):
+            self.sink.rows(self.kept.rows)
+        self.kept.clear()
 
     def _has_first(self) -> bool:
         """Whether the start is one of the saved points."""
@@ -339,30 +343,29 @@ class ExplicitRun(Run):
 
     def solution(self, success: bool, message: str) -> Solution:
         n, d = self.space.size, self.space.dimension
-        self._collect()
-        pieces = ([self.first_record] if self._has_first() and not self.handed else []) + self.pieces
-        rows = np.concatenate(pieces) if pieces else np.empty((0, self.width))
+        self.keep()
+        t, y, slopes, moves = self.kept.columns(1, n, d, d)
         tried = int(self.counts[TALLY.accepted] + self.counts[TALLY.rejected])
-        moves, brackets = self._work_per_step()
+        exponentials, brackets = self._work_per_step()
         missing = self.no_curve()
         return Solution(
             self.space,
             self.method,
-            rows[:, 0].copy(),
-            rows[:, 1 : 1 + n].copy(),
+            t[:, 0],
+            y,
             success,
             message,
             steps=self.steps,
             rejections=int(self.counts[TALLY.rejected]),
             evaluations=int(self.counts[TALLY.evaluations]),
-            exponentials=tried * moves,
+            exponentials=tried * exponentials,
             commutators=tried * brackets,
             seconds=time.perf_counter() - self.began,
             events=self.occurrences,
             hints=self.hints(),
             checkpoint=self.checkpoint(),
-            slopes=None if missing else rows[:, 1 + n : 1 + n + d].copy(),
-            moves=None if missing else rows[:, 1 + n + d :].copy(),
+            slopes=None if missing else slopes,
+            moves=None if missing else moves,
             no_curve=missing,
         )
 

@@ -14,6 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from chasles.absolute.mechanism import AbsoluteMechanism
+from chasles.integrate.event import Occurrence
+from chasles.integrate.growing import GrowingRows
 from chasles.integrate.progress import Progress
 from chasles.integrate.run import AS_IT_ENDED, KEPT, LOG, Attention, Interrupted, Sink
 from chasles.integrate.solution import Solution
@@ -25,6 +27,7 @@ from chasles.simulation.pace import Pace
 Controller = Callable[[float, np.ndarray, np.ndarray], ArrayLike]
 MOST_SAMPLES = 10**8  # of a controller in a run
 NOT_OF_THE_RUN = ("system", "progress", "file")  # arguments of `simulate` that do not change what it computes
+WORK = ("steps", "rejections", "evaluations", "exponentials", "commutators", "seconds")  # that a solution counts
 JUMPS = "the input of a sampled controller jumps between the points"
 
 
@@ -91,11 +94,7 @@ class Task:
                     stop, solution = interrupted, interrupted.result
                 held = None if self.u is None else np.broadcast_to(self.u, (len(solution.t), len(self.u)))
             else:
-                pieces, inputs, stop = self._sampled(recorder, progress, *(after or (0, self.state)))
-                nothing = Solution(self.dynamics.space, self.method, np.empty(0), np.empty(0), True, "reached the end")
-                solution = pieces[-1] if pieces else nothing  # if all periods were done before
-                if recorder is None:
-                    held, solution = _held(pieces, inputs), _joined(pieces)
+                solution, held, stop = self._sampled(recorder, progress, *(after or (0, self.state)))
         except BaseException as error:  # a file is closed whatever happens
             if recorder is not None:
                 recorder.fail(error)
@@ -126,16 +125,18 @@ class Task:
         return np.minimum(start + self.period * np.arange(count + 1), end)
 
     def _sampled(self, recorder: Recorder | None, progress: bool | None, done: int, state: np.ndarray):
-        """A run in pieces, each with the input that the controller gave at its begin."""
+        """A run in pieces, each with the input that the controller gave at its begin: the whole, or the last piece if
+        a recorder has them; the inputs; whether Ctrl-C came."""
         dynamics, more, actuation = self.dynamics, self.more, self.dynamics.actuation()
         assert self.controller is not None
         if self.span[1] < self.span[0]:
             raise ValueError("simulate: a sampled controller runs forwards in time; the end is before the start")
         if not isinstance(more["save"], str) and not isinstance(more["save"], int | np.integer):
             raise ValueError('simulate: with a controller, save is "all", "final" or a number of steps')
-        pieces: list[Solution] = []
-        inputs: list[np.ndarray] = []
+        pieces: _Pieces | None = None
         stop: Interrupted | None = None
+        # if all periods were done before
+        solution = Solution(dynamics.space, self.method, np.empty(0), np.empty(0), True, "reached the end")
         edges, left, pace = self.edges(), more.get("max_evaluations"), Pace(dynamics)
         with Attention() as attention, Progress(*self.span, progress, at=float(edges[done])) as line:
             for first, last in itertools.pairwise(edges[done:]):
@@ -154,17 +155,16 @@ class Task:
                     solution = replace(solution, success=False, message=str(stop))
                 if recorder is not None:
                     recorder.piece(solution, u)
-                    pieces = [solution]
                 else:
-                    pieces.append(solution)
-                    inputs.append(u)
+                    pieces = pieces or _Pieces(len(state), len(u))
+                    pieces.add(solution, u)
                 left = None if left is None else left - solution.evaluations
                 state = solution.y[-1]
                 line.show(float(last))
                 if stop is not None or not solution.success or solution.t[-1] != last:
                     attention.called = attention.called and stop is None  # an answer is on its way
                     break
-        return pieces, inputs, stop
+        return *((solution, None) if pieces is None else pieces.joined(solution)), stop
 
 
 def as_given(arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -198,29 +198,25 @@ def as_given(arguments: Mapping[str, Any]) -> dict[str, Any]:
     return given
 
 
-def _joined(pieces: list[Solution]) -> Solution:
-    """One solution of pieces that follow each other; where two meet, the point of the earlier is kept."""
-    keep = [slice(0, None)] + [slice(1, None)] * (len(pieces) - 1)
-    last = pieces[-1]
-    total = {
-        name: sum(getattr(piece, name) for piece in pieces)
-        for name in ("steps", "rejections", "evaluations", "exponentials", "commutators", "seconds")
-    }
-    return replace(
-        last,
-        t=np.concatenate([piece.t[k] for piece, k in zip(pieces, keep, strict=True)]),
-        y=np.concatenate([piece.y[k] for piece, k in zip(pieces, keep, strict=True)]),
-        events=[event for piece in pieces for event in piece.events],
-        slopes=None,
-        moves=None,
-        no_curve=JUMPS,
-        **total,
-    )
+class _Pieces:
+    """Solutions that follow each other, as one; where two meet, the point of the earlier is kept."""
 
+    def __init__(self, point: int, inputs: int):
+        self.sizes = 1, point, inputs
+        self.rows = GrowingRows(sum(self.sizes))
+        self.events: list[Occurrence] = []
+        self.work: dict[str, Any] = dict.fromkeys(WORK, 0)
 
-def _held(pieces: list[Solution], inputs: list[np.ndarray]) -> np.ndarray:
-    rows = [
-        np.broadcast_to(u, (len(piece.t) - (k > 0), len(u)))
-        for k, (piece, u) in enumerate(zip(pieces, inputs, strict=True))
-    ]
-    return np.concatenate(rows)
+    def add(self, piece: Solution, u: np.ndarray) -> None:
+        new = slice(1 if len(self.rows.rows) else 0, None)
+        t, y = piece.t[new, None], piece.y[new]
+        self.rows.add(np.concatenate([t, y, np.broadcast_to(u, (len(t), len(u)))], axis=1))
+        self.events += piece.events
+        for name in WORK:
+            self.work[name] += getattr(piece, name)
+
+    def joined(self, last: Solution) -> tuple[Solution, np.ndarray]:
+        """The whole, which ended as its last piece did, and the input at each saved time."""
+        t, y, held = self.rows.columns(*self.sizes)
+        curve: dict[str, Any] = {"slopes": None, "moves": None, "no_curve": JUMPS}
+        return replace(last, t=t[:, 0], y=y, events=self.events, **curve, **self.work), held

@@ -6,7 +6,8 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
-WORK = ("steps", "rejections", "evaluations", "exponentials", "commutators", "seconds")
+from chasles.simulation.task import WORK
+
 Kind = Callable[[Any], bool]
 
 
