@@ -9,10 +9,11 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import platformdirs
 import pytest
 
 import chasles
-from chasles.kernel import cache, trusted
+from chasles.kernel import cache, folders, trusted
 from chasles.kernel.policy import COMPILED
 
 pytestmark = pytest.mark.skipif(not COMPILED, reason="nothing is cached when the compiler is switched off")
@@ -103,7 +104,7 @@ UNWRITABLE = """
 import warnings
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
-    from chasles.kernel import cache, trusted
+    from chasles.kernel import cache, folders, trusted
     place = cache.folder("lie")
     cache.folder("kernel")
     from chasles.lie import so3
@@ -259,16 +260,19 @@ def test_a_full_disk_is_no_reason_not_to_run(tmp_path):
     assert result.stderr.count("compiled code cannot be kept") == 1
 
 
-def test_the_place_follows_the_platform(monkeypatch):
+def test_one_rule_says_where_compiled_code_and_pages_are(monkeypatch):
+    """That of the platform, which `platformdirs` knows, or the folder that the user names."""
+    from chasles.view import kept
+
     monkeypatch.delenv("CHASLES_CACHE_DIR", raising=False)
-    monkeypatch.setattr(sys, "platform", "linux")
-    monkeypatch.setenv("XDG_CACHE_HOME", "/somewhere")
-    assert cache.user_cache() == Path("/somewhere/chasles")
-    monkeypatch.delenv("XDG_CACHE_HOME")
-    monkeypatch.setenv("HOME", "/home/someone")
-    assert cache.user_cache() == Path("/home/someone/.cache/chasles")
-    monkeypatch.setattr(sys, "platform", "darwin")
-    assert cache.user_cache() == Path("/home/someone/Library/Caches/chasles")
-    monkeypatch.setattr(sys, "platform", "win32")
-    monkeypatch.setenv("LOCALAPPDATA", "/appdata")
-    assert cache.user_cache() == Path("/appdata/chasles/cache")
+    assert folders.user_cache() == Path(platformdirs.user_cache_dir("chasles", False))
+    if sys.platform == "linux":
+        monkeypatch.setenv("XDG_CACHE_HOME", "/somewhere")
+        assert folders.user_cache() == Path("/somewhere/chasles")
+        monkeypatch.delenv("XDG_CACHE_HOME")
+        monkeypatch.setenv("HOME", "/home/someone")
+        assert folders.user_cache() == Path("/home/someone/.cache/chasles")
+    assert kept.folder() == folders.user_cache() / "pages"
+    monkeypatch.setenv("CHASLES_CACHE_DIR", "/elsewhere")
+    assert folders.user_cache() == Path("/elsewhere")
+    assert kept.folder() == Path("/elsewhere/pages")

@@ -14,6 +14,8 @@ from numba.core import types
 from numba.core.typing.templates import signature
 from numba.extending import intrinsic
 
+from chasles.kernel.numba_private import c_address
+
 NUMBERS = types.CPointer(types.float64)
 INTEGERS = types.CPointer(types.int64)
 
@@ -21,8 +23,7 @@ INTEGERS = types.CPointer(types.int64)
 def address_of(function: Any, *arguments: types.Type) -> int:
     """Address of the C form of a `native` function that returns nothing; compiled now, or loaded from the cache."""
     function.compile(types.void(*arguments))
-    result = function.overloads[arguments]
-    return result.library.get_pointer_to_function(result.fndesc.llvm_cfunc_wrapper_name)
+    return c_address(function.overloads[arguments])
 
 
 @intrinsic

@@ -15,7 +15,6 @@ import hashlib
 import os
 import platform
 import re
-import sys
 import tempfile
 import warnings
 from pathlib import Path
@@ -23,9 +22,8 @@ from pathlib import Path
 import llvmlite
 import numba
 import numpy as np
-from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLocator
 
-from chasles.kernel.sealed import SealedFiles
+from chasles.kernel.folders import user_cache
 from chasles.kernel.trusted import usable
 
 PACKAGE = Path(__file__).resolve().parents[1]
@@ -53,17 +51,6 @@ BELOW = {
     ),
 }
 _KEY = re.compile("[0-9a-f]{16}").fullmatch
-
-
-def user_cache() -> Path:
-    """The user's cache directory for chasles, by the rules of the platform (not created here)."""
-    if custom := os.environ.get("CHASLES_CACHE_DIR"):
-        return Path(custom)
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData/Local")) / "chasles" / "cache"
-    if sys.platform == "darwin":
-        return Path.home() / "Library/Caches/chasles"
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "chasles"
 
 
 def source_key(layer: str = "", package: Path | None = None) -> str:
@@ -130,55 +117,6 @@ def folder(layer: str = "") -> Path:
     """The cache folder of a layer in this version of its sources."""
     place = root() / source_key(layer)
     return place if usable(place) else _instead(place, Path(tempfile.mkdtemp(prefix="chasles-")))
-
-
-class _Locator(_CacheLocator):
-    """One flat folder a layer; freshness is the folder's name, so the stamp is constant."""
-
-    def __init__(self, py_func):
-        module = py_func.__module__.removeprefix("chasles.")
-        self._layer = layer_of(module)
-        self._unique = f"{module}-{py_func.__code__.co_firstlineno}"
-
-    def get_cache_path(self):
-        return str(folder(self._layer))
-
-    def get_source_stamp(self):
-        return "chasles"
-
-    def get_disambiguator(self):
-        return self._unique
-
-    @classmethod
-    def from_function(cls, py_func, py_file):
-        return cls(py_func)
-
-
-class _Impl(CompileResultCacheImpl):
-    _locator_classes = [_Locator]  # noqa: RUF012 (Numba's own spelling)
-
-
-class PackageCache(FunctionCache):
-    """Numba's function cache, in our folder, of files that are looked at before they are believed."""
-
-    _impl_class = _Impl
-    _told = False
-
-    def __init__(self, py_func):
-        super().__init__(py_func)
-        locator = self._impl.locator
-        self._cache_file = SealedFiles(self._cache_path, self._impl.filename_base, locator.get_source_stamp())
-
-    def save_overload(self, sig, data):
-        """Keep compiled code; that a disk is full is no reason not to run it."""
-        try:
-            super().save_overload(sig, data)
-        except OSError as error:
-            if not PackageCache._told:
-                PackageCache._told = True
-                warnings.warn(
-                    f"compiled code cannot be kept: {error}; it will be compiled again", RuntimeWarning, stacklevel=2
-                )
 
 
 def current() -> list[Path]:

@@ -18,22 +18,21 @@ import gc
 from typing import Any
 
 from numba.core import event
-from numba.core.codegen import JITCodeLibrary
-from numba.core.compiler import Compiler
-from numba.core.compiler_machinery import PassManager
-from numba.core.typed_passes import (
-    InlineOverloads,
-    IRLegalization,
-    NativeLowering,
-    NoPythonBackend,
-    NopythonTypeInference,
-    PreLowerStripPhis,
-)
-from numba.core.untyped_passes import (
+
+from chasles.kernel.numba_private import (
+    Compiler,
     DeadBranchPrune,
     FixupArgs,
     GenericRewrites,
+    InlineOverloads,
+    IRLegalization,
     IRProcessing,
+    JITCodeLibrary,
+    NativeLowering,
+    NoPythonBackend,
+    NopythonTypeInference,
+    PassManager,
+    PreLowerStripPhis,
     ReconstructSSA,
     RewriteSemanticConstants,
     TranslateByteCode,

@@ -16,12 +16,12 @@ from typing import Any
 
 from llvmlite import ir
 from numba.core import types
-from numba.core.typeconv import Conversion
-from numba.core.typing.templates import AbstractTemplate, ConcreteTemplate, infer_global, signature
+from numba.core.typing.templates import signature
 from numba.extending import intrinsic, lower_builtin, lower_cast, models, register_model
 
 from chasles.kernel import functions, lanes
 from chasles.kernel.lanes import DOUBLE, FLAGS, FLOAT, INDEX, VECTOR, WIDTH, call_llvm, splat
+from chasles.kernel.numba_private import AbstractTemplate, ConcreteTemplate, Conversion, infer_global
 from chasles.kernel.policy import COMPILED
 
 if not COMPILED:

@@ -15,10 +15,10 @@ import operator
 import numpy as np
 from llvmlite import ir
 from numba.core import types
-from numba.core.typeconv import Conversion
-from numba.core.typing.templates import ConcreteTemplate, infer_global, signature
+from numba.core.typing.templates import signature
 from numba.extending import intrinsic, lower_builtin, lower_cast, models, register_model
 
+from chasles.kernel.numba_private import ConcreteTemplate, Conversion, infer_global
 from chasles.kernel.policy import CHECKED, COMPILED, FAST_MATH
 
 WIDTH = 4

@@ -6,7 +6,6 @@ and infinity keep their meaning. `error_model="numpy"`: no branch before each di
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import threading
 from collections.abc import Callable
@@ -14,36 +13,15 @@ from contextlib import ContextDecorator
 from typing import Any, overload
 
 import numba
-from numba.core.options import DefaultOptions
 
 from chasles.kernel import notice as notice
-from chasles.kernel.cache import PackageCache
-from chasles.kernel.compiler import InlinedCompiler, InlinedPackageCompiler, PackageCompiler
+from chasles.kernel.numba_private import PLAIN, counting
 from chasles.kernel.undisturbed import COMPILING
 
+if not PLAIN:
+    from chasles.kernel.compiler import InlinedCompiler, InlinedPackageCompiler, PackageCompiler
+    from chasles.kernel.sealed import PackageCache
 
-def _load_arrays() -> None:
-    """Load Numba's functions of arrays without SciPy's linear algebra, 0.3 s, which Numba loads only to see whether
-    there is a BLAS. No kernel uses one; what a user compiles that does looks for it then."""
-
-    def look() -> None:
-        if importlib.util.find_spec("scipy") is None:
-            raise ImportError
-
-    try:
-        from numba.np import linalg
-
-        own, linalg.ensure_blas = linalg.ensure_blas, look
-        try:
-            from numba.np import arraymath
-        finally:
-            linalg.ensure_blas = own
-        arraymath.ensure_blas = own
-    except (ImportError, AttributeError):  # another version of Numba: it loads what it likes
-        pass
-
-
-_load_arrays()
 CHECKED = os.environ.get("CHASLES_CHECK", "") not in ("", "0")
 COMPILED = not numba.config.DISABLE_JIT
 FAST_MATH = {"contract", "nsz"}
@@ -93,7 +71,7 @@ def kernel(function: Callable | None = None, *, entry: bool = False, allocates: 
             error_model="numpy",
             no_cpython_wrapper=True,
             no_cfunc_wrapper=True,
-            pipeline_class=InlinedPackageCompiler if _own(function) else InlinedCompiler,
+            **_inlined(function),
             **_counting(function, allocates),
         )(function)
     options = {**_counting(function, allocates), **_passes(function)}
@@ -110,12 +88,19 @@ def _counting(function: Callable, allocates: bool) -> dict[str, bool]:
 
     Those that do allocate must say so: without a word they take the option of the caller that compiles them first,
     which depends on what is in the cache."""
-    return {"_nrt": allocates} if _own(function) and hasattr(DefaultOptions, "_nrt") else {}
+    return counting(allocates) if _own(function) else {}
 
 
 def _passes(function: Callable) -> dict[str, Any]:
     """The shortened compiler, for the package's own functions."""
-    return {"pipeline_class": PackageCompiler} if _own(function) else {}
+    return {"pipeline_class": PackageCompiler} if _own(function) and not PLAIN else {}
+
+
+def _inlined(function: Callable) -> dict[str, Any]:
+    """The compiler of what is only ever inlined."""
+    if PLAIN:
+        return {}
+    return {"pipeline_class": InlinedPackageCompiler if _own(function) else InlinedCompiler}
 
 
 def _own(function: Callable) -> bool:
@@ -152,5 +137,5 @@ def _undisturbed(dispatcher: Any) -> None:
 
 def _keep(dispatcher: Any) -> None:
     """Keep the machine code of the package's own functions on disk."""
-    if _own(dispatcher.py_func):
+    if _own(dispatcher.py_func) and not PLAIN:
         dispatcher._cache = PackageCache(dispatcher.py_func)

@@ -1,4 +1,4 @@
-"""Files of compiled code with a sum over their contents: what is damaged is not loaded, but compiled again.
+"""Compiled code on disk, with a sum over its contents: what is damaged is not loaded, but compiled again.
 
 Numba believes its files. A bit that has changed in one of them is a traceback at best, and at worst another program.
 """
@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import hashlib
 import pickle
+import warnings
 from pathlib import Path
 from typing import Any
 
-from numba.core.caching import IndexDataCacheFile
+from chasles.kernel.cache import folder, layer_of
+from chasles.kernel.numba_private import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile, _CacheLocator
 
 SEAL = hashlib.sha256().digest_size
 
@@ -59,3 +61,52 @@ class SealedFiles(IndexDataCacheFile):
         data = self._dump(contents)
         with self._open_for_write(path) as file:
             file.write(hashlib.sha256(data).digest() + data)
+
+
+class _Locator(_CacheLocator):
+    """One flat folder a layer; freshness is the folder's name, so the stamp is constant."""
+
+    def __init__(self, py_func):
+        module = py_func.__module__.removeprefix("chasles.")
+        self._layer = layer_of(module)
+        self._unique = f"{module}-{py_func.__code__.co_firstlineno}"
+
+    def get_cache_path(self):
+        return str(folder(self._layer))
+
+    def get_source_stamp(self):
+        return "chasles"
+
+    def get_disambiguator(self):
+        return self._unique
+
+    @classmethod
+    def from_function(cls, py_func, py_file):
+        return cls(py_func)
+
+
+class _Impl(CompileResultCacheImpl):
+    _locator_classes = [_Locator]  # noqa: RUF012 (Numba's own spelling)
+
+
+class PackageCache(FunctionCache):
+    """Numba's function cache, in our folder, of files that are looked at before they are believed."""
+
+    _impl_class = _Impl
+    _told = False
+
+    def __init__(self, py_func):
+        super().__init__(py_func)
+        locator = self._impl.locator
+        self._cache_file = SealedFiles(self._cache_path, self._impl.filename_base, locator.get_source_stamp())
+
+    def save_overload(self, sig, data):
+        """Keep compiled code; that a disk is full is no reason not to run it."""
+        try:
+            super().save_overload(sig, data)
+        except OSError as error:
+            if not PackageCache._told:
+                PackageCache._told = True
+                warnings.warn(
+                    f"compiled code cannot be kept: {error}; it will be compiled again", RuntimeWarning, stacklevel=2
+                )

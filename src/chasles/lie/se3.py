@@ -235,7 +235,16 @@ def dexp_apply(x, y):
 
 @face(x=TWIST, out=BLOCK_LOWER, guard=POLE)
 def dexpinv(x):
-    """Inverse of `dexp`: z/(e^z - 1) at z = ad_X; pole at |x| = 2π. Source: 004 section 2.3, 000 eq. (10)."""
+    """Inverse of `dexp`: z/(e^z - 1) at z = ad_X; pole at θ = |x| = 2π. For X = (x, v), in blocks:
+
+        dexpinv_X = [[D, 0], [Q, D]]
+        D = I - x~/2 + g x~²                       g = (1 - u)/θ²,  u = (θ/2) cot(θ/2)
+        Q = -v~/2 + g (x~ v~ + v~ x~) + 2 (x·v) g' x~²     g' = ((θ/2)²/sin²(θ/2) + u - 2)/(2 θ⁴)
+
+    Q is the derivative of D along v, g' that of g by θ². Near θ = 0 both are series: g = 1/12 + θ²/720 + ... Where they
+    are computed without cancellation: `coefficients.dexpinv_coefficients`, `ad_polynomial.matrix_derivative`.
+    Source: 004 section 2.3, 000 eq. (10).
+    """
     half = half_angle(x[0])
     g, dg, _ = dexpinv_coefficients(half)
     return _differential(x, half[0], g, dg, dexpinv_axial(half))

@@ -1,4 +1,6 @@
-"""Forward dynamics: the accelerations under given forces, O(n), by articulated-body inertias (Featherstone).
+"""Forward dynamics: the accelerations under given forces, O(n), by articulated-body inertias.
+
+This is the articulated-body algorithm, ABA (featherstone2008, section 7.3).
 
 From the tips to the ground, each link's equation W = I A + b, which includes what hangs on it, is solved for its own
 joint's acceleration and handed to the parent without it. Then, from the ground out, the accelerations follow.

@@ -1,5 +1,7 @@
 """Inverse dynamics in body representation: the generalised forces of a motion, O(n).
 
+This is the recursive Newton-Euler algorithm, RNEA.
+
 002 eqs. (65)-(67), with (67a) corrected, in a cheaper form of the same recursion: the acceleration that is carried
 along is the one of the link's origin (not the linear part of the twist's derivative), so no linear velocity is needed.
 Gravity is an acceleration of the ground by -g.

@@ -1,4 +1,4 @@
-"""The mass matrix by composite rigid bodies, O(n d) for depth d.
+"""The mass matrix by composite rigid bodies, O(n d) for depth d: the composite-rigid-body algorithm, CRBA.
 
 Everything is written in the frame of the tree's first link, in which all pairs of joints meet: M_ij = J_jᵀ (I_i J_i) is
 six products a pair, with I_i the inertia of all that joint i carries: 002 eq. (81) with the sum over bodies done first.

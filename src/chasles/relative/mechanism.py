@@ -271,7 +271,7 @@ class Mechanism(ParameterAnalysis, Derivatives, HigherOrder):
         *,
         representation: str = "body",
     ) -> np.ndarray:
-        """Generalised forces of a motion, M a + C v + g - Σ Jᵀ W, (..., nv) [N m or N].
+        """Generalised forces of a motion, M a + C v + g - Σ Jᵀ W, (..., nv) [N m or N]; by the RNEA, O(n).
 
         wrenches: applied to the bodies, (..., bodies, 6), each in its body's frame at its origin. Armatures count; the
         joints' own springs, dampers and friction and the forces of the system do not: they are part of the result.
@@ -287,7 +287,7 @@ class Mechanism(ParameterAnalysis, Derivatives, HigherOrder):
     def forward_dynamics(
         self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, wrenches: ArrayLike | None = None
     ) -> np.ndarray:
-        """Accelerations (..., nv) under generalised forces and wrenches as in `inverse_dynamics`."""
+        """Accelerations (..., nv) under generalised forces and wrenches as in `inverse_dynamics`; by the ABA, O(n)."""
         name = "forward_dynamics"
         arrays = {"q": self.check_q(name, q), "v": self.check_v(name, "v", v), "tau": self.check_v(name, "tau", tau)}
         arrays["wrenches"] = self._wrenches(name, wrenches)
@@ -316,7 +316,7 @@ class Mechanism(ParameterAnalysis, Derivatives, HigherOrder):
         return f"{function}{where}: the acceleration of joint {named!r} is not finite: {a[state, column]}"
 
     def mass_matrix(self, q: ArrayLike) -> np.ndarray:
-        """M(q), (..., nv, nv)."""
+        """The mass matrix M(q), (..., nv, nv); by the CRBA, O(n d) for depth d."""
         (matrix,), batch = self._run("mass_matrix", mass.mass_matrix, {"q": self.check_q("mass_matrix", q)})
         return matrix.reshape(*batch, self.nv, self.nv)
 

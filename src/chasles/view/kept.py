@@ -8,24 +8,19 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import sys
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
+
+from chasles.kernel.folders import user_cache
 
 PACKAGE = Path(__file__).resolve().parents[1]
 FILES, BYTES = 64, 300_000_000  # at most; the oldest go
 
 
 def folder() -> Path:
-    """That of `kernel.cache`, which is not asked because it loads the compiler."""
-    if custom := os.environ.get("CHASLES_CACHE_DIR"):
-        return Path(custom) / "pages"
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData/Local")) / "chasles" / "cache" / "pages"
-    if sys.platform == "darwin":
-        return Path.home() / "Library/Caches/chasles/pages"
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "chasles" / "pages"
+    """Beside the compiled code, in the user's cache folder."""
+    return user_cache() / "pages"
 
 
 def place(file: Path) -> Path:

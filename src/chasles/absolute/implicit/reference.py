@@ -8,11 +8,10 @@ left of it: the compiler sees who reads what.
 from __future__ import annotations
 
 from numba.core import types
-from numba.core.cgutils import alloca_once_value
-from numba.core.datamodel import models
-from numba.core.imputils import impl_ret_borrowed
-from numba.core.typing.templates import AttributeTemplate, signature
-from numba.extending import infer_getattr, intrinsic, lower_getattr_generic, register_model
+from numba.core.typing.templates import signature
+from numba.extending import infer_getattr, intrinsic, lower_getattr_generic, models, register_model
+
+from chasles.kernel.numba_private import AttributeTemplate, alloca_once_value, impl_ret_borrowed
 
 
 class Reference(types.Type):

@@ -1,0 +1,88 @@
+"""What is used of Numba's private parts: in one module, tested by feature, bounded by version, not indispensable."""
+
+import ast
+import os
+import subprocess
+import sys
+import tomllib
+import types
+from pathlib import Path
+
+import pytest
+
+from chasles.kernel import numba_private
+from chasles.kernel.policy import COMPILED
+
+ROOT = Path(__file__).parents[2]
+PUBLIC = {  # modules of Numba that its documentation gives to writers of extensions, and what may be taken of them
+    "numba": {"carray", "types"},
+    "numba.core": {"types", "event"},
+    "numba.core.errors": {"NumbaError"},
+    "numba.core.typing.templates": {"signature"},
+}
+
+
+def test_no_other_module_imports_a_private_part():
+    for path in sorted((ROOT / "src").rglob("*.py")):
+        if path.name == "numba_private.py":
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "numba":
+                allowed = PUBLIC.get(node.module, set())
+                names = {alias.name for alias in node.names}
+                assert node.module == "numba.extending" or names <= allowed, f"{path.name}:{node.lineno}"
+            elif isinstance(node, ast.Import):
+                assert not [a.name for a in node.names if a.name.startswith("numba.")], f"{path.name}:{node.lineno}"
+
+
+def test_the_bounds_are_those_of_the_package():
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
+    for name, (first, end) in numba_private.TESTED.items():
+        assert f"{name}>={first},<{end}" in declared
+
+
+@pytest.mark.parametrize(
+    ("version", "known"), [("0.60.9", False), ("0.61.0", True), ("0.68.1", True), ("0.69.0rc1", False)]
+)
+def test_a_version_that_was_not_tested_is_refused_in_plain_words(version, known):
+    package = types.ModuleType("numba")
+    package.__version__ = version
+    message = numba_private.untested(package)
+    assert (message == "") is known
+    if not known:
+        assert f"not tested with numba {version}, only from 0.61 to below 0.69" in message
+        assert "pip install 'numba>=0.61,<0.69'" in message
+        assert "CHASLES_PLAIN_NUMBA=1" in message
+
+
+def test_this_numba_has_all_parts_and_a_missing_one_is_named(monkeypatch):
+    assert numba_private.missing() == []
+    monkeypatch.setitem(numba_private.USED, "PassManager", ("add_pass", "gone"))
+    assert numba_private.missing() == ["PassManager.gone"]
+    monkeypatch.delenv("CHASLES_PLAIN_NUMBA", raising=False)
+    with pytest.warns(RuntimeWarning, match="lacks what chasles uses to keep compiled code .PassManager.gone."):
+        assert numba_private.plain()
+
+
+PLAIN = """
+import math
+from chasles.lie import se3, so3
+from chasles.kernel import numba_private, policy
+x = [0.3, -0.2, 0.5, 1.0, 2.0, -1.0]
+print(numba_private.PLAIN, *se3.exp(x).ravel().tolist(), float(so3.dexpinv([0.3, 0.0, 0.0])[1, 2]))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not COMPILED, reason="nothing is compiled")
+def test_it_goes_without_private_parts_to_the_same_numbers(tmp_path):
+    found = []
+    for plain in ("0", "1"):
+        place = tmp_path / plain
+        environment = os.environ | {"CHASLES_PLAIN_NUMBA": plain, "CHASLES_CACHE_DIR": str(place)}
+        command = [sys.executable, "-c", PLAIN]
+        result = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=True)
+        found.append(result.stdout.split())
+        assert any(place.rglob("*.nbi")) is (plain == "0")
+    assert [first for first, *_ in found] == ["False", "True"]
+    assert found[0][1:] == found[1][1:]
