@@ -21,8 +21,8 @@ import numpy as np
 import chasles as ch
 from benchmarks import page
 from chasles import lie
-from chasles.gallery.heavy_top_004 import HeavyTop004
 from chasles.gallery.pendulum import Pendulum
+from chasles.gallery.spinning_top import SpinningTop
 from chasles.integrate.field import Field
 
 INERTIA = (15.234375, 0.46875, 15.234375)  # about the pivot [kg m^2]
@@ -224,13 +224,13 @@ def main() -> None:
     chains = page.table(
         ("bodies", "time a step [µs]", "time a step and body [ns]"), [pendulum_row(n) for n in (10, 100, 1000, 10_000)]
     )
-    top_, chain = HeavyTop004(), Pendulum.uniform(5)
+    top_, chain = SpinningTop(), Pendulum.uniform(5)
     batches = page.table(
         ("system", "threads", "one by one [ns]", "on lanes [ns]", "ratio"),
         [
             batch_row(name, problem, start, threads)
             for name, problem, start in (
-                ("heavy top, `HeavyTop004`", top_.problem(), top_.initial()),
+                ("heavy top, `SpinningTop`", top_.problem(), top_.initial()),
                 ("pendulum of 5 bodies", chain.problem(), chain.initial()),
             )
             for threads in (1, os.cpu_count() or 1)
@@ -238,7 +238,7 @@ def main() -> None:
     )
     first = page.table(
         ("system", "imports [s]", "empty cache [s]", "full cache [s]"),
-        [first_row("heavy_top_004", "HeavyTop004"), first_row("pendulum", "Pendulum")],
+        [first_row("spinning_top", "SpinningTop"), first_row("pendulum", "Pendulum")],
     )
     page.write(
         page.DOCS / "benchmarks" / "integrators.md",

@@ -14,7 +14,7 @@ import numpy as np
 import chasles as ch
 from benchmarks.page import DOCS, machine, table, versions, write
 from chasles.gallery import andrews
-from chasles.gallery.source_000 import three_bar
+from chasles.gallery.boxes import three_bar
 from chasles.integrate.explicit import ExplicitRun
 from chasles.integrate.run import Options
 from chasles.simulation.bodies import BodyDynamics
@@ -78,7 +78,7 @@ def lines() -> list[list[str]]:
     example = three_bar(rate=1.0)
     tree = ch.ClosedMechanism(example.system)
     q = tree.assemble(tree.retract(tree.neutral(), [0.0, -0.7, 0.0, 0.0, 1.4, 0.0]))
-    found.append(["three-bar of source 000", *measured(example.system, q, np.zeros(6), 1e-4)])
+    found.append(["three-bar of mueller2013", *measured(example.system, q, np.zeros(6), 1e-4)])
     for loops in (1, 3, 10, 30):
         system = ladder(loops)
         tree = system.compile()

@@ -2,8 +2,8 @@
 
 Run: python -m benchmarks.representations. Writes docs/benchmarks/representations.md.
 
-002 section 4 counts frame transformations and Lie brackets and calls a comparison due. Operations are counted by
-running the kernels themselves, uncompiled, on numbers that count (in a process with the compiler switched off).
+mueller2018 section 4 counts frame transformations and Lie brackets and calls a comparison due. Operations are counted
+by running the kernels themselves, uncompiled, on numbers that count (in a process with the compiler switched off).
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from benchmarks.constrained_speed import best_time, chain
 from benchmarks.page import DOCS, machine, table, versions, write
 from chasles.absolute.mechanism import AbsoluteMechanism
 from chasles.lie.transition.coordinates import LOCAL
-from chasles.reproduce.model_003 import mechanism_problem, start
+from chasles.reproduce.user_model import mechanism_problem, start
 from chasles.simulation.bodies import BodyDynamics
 
 BODIES, STEP, STEPS, ROUNDS = 10, 1e-3, 400, 7

@@ -13,14 +13,14 @@ try:
 except metadata.PackageNotFoundError:
     release = "0"
 
-extensions = ["myst_parser", "mathml", "api_pages"]
+extensions = ["myst_parser", "mathml", "api_pages", "bibliography_page"]
 myst_enable_extensions = ["dollarmath", "deflist"]
 myst_heading_anchors = 3
 myst_update_mathjax = False
 html_math_renderer = "mathml"
 
 exclude_patterns = ["_build"]
-language = "en_GB"
+language = "en"
 
 html_theme = "furo"
 html_title = f"chasles {release}"

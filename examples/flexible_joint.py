@@ -2,7 +2,7 @@
 
 Between each motor and its link there is a spring: K (θ - q) = τ(q, v, a) drives the link, and the motor needs the
 torque B θ'' + τ. For the link to be on its path q(t), the motor must be at θ = q + τ/K, so θ'' = a + τ''/K: the second
-time derivative of inverse dynamics, 002 section 6.3.
+time derivative of inverse dynamics, mueller2018 section 6.3.
 """
 
 import argparse

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 import chasles as ch
-from chasles.gallery.source_000 import heavy_top, three_bar
+from chasles.gallery.boxes import heavy_top, three_bar
+from chasles.reproduce.box_linkages import figure_12
 from chasles.reproduce.figure import save
-from chasles.reproduce.links_000 import figure_12
 from chasles.study.compare import compare
 
 STATIC = Path(__file__).parents[1] / "docs" / "_static"
@@ -70,7 +70,7 @@ def frame_picture() -> None:
 def absolute_pictures() -> None:
     """A joint of the closed loop on both groups, and the study of it."""
     with TemporaryDirectory() as folder:
-        picture = save(figure_12(), Path(folder), "000")[0]
+        picture = save(figure_12(), Path(folder), "mueller2013")[0]
         (STATIC / "absolute_joint.png").write_bytes(picture.read_bytes())
     loop = three_bar()
     steps = [4e-3 / 2**k for k in range(5)]

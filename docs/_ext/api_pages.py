@@ -60,7 +60,7 @@ MODULES = {
     "chasles.io.result": ["reader", "resume", "export", "layout"],
     "chasles.study": ["compare", "comparison"],
     "chasles.view": ["page", "scene", "plot", "plot_work", "picture", "animation", "mesh"],
-    "chasles.gallery": ["source_000", "rigid_body", "heavy_top_004", "pendulum", "quadrotors", "overconstrained"],
+    "chasles.gallery": ["boxes", "rigid_body", "spinning_top", "pendulum", "quadrotors", "overconstrained"],
 }
 
 

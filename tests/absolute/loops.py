@@ -94,13 +94,13 @@ def four_bar_energy(crank: float) -> tuple[float, float]:
     return kinetic, potential
 
 
-# ---------------------------------------------------------------- source 000, section 5.4
+# ---------------------------------------------------------------- mueller2013, section 5.4
 
 LINK, APART, SPIN = 0.2, 0.3, 20 * np.pi
 
 
 def three_bar() -> ch.System:
-    """The closed 3-bar linkage of source 000, section 5.4: links of 0.2 m between ground joints 0.3 m apart on x."""
+    """The closed 3-bar linkage of mueller2013, section 5.4: links of 0.2 m between ground joints 0.3 m apart on x."""
     sides = (LINK, 0.1, 0.05)
     links = [ch.Body(name, shapes=[ch.Box(sides)], density=2700.0) for name in ("one", "two")]
     end = 0.5 * LINK

@@ -9,8 +9,8 @@ import chasles as ch
 from chasles.model import joint as make
 
 SPACES = ("SE3", "SO3xR3")
-REFERENCE = json.loads((Path(__file__).parents[1] / "reference" / "heavy_top_source_000.json").read_text())["states"]
-TOP_SPIN = (0.0, 20 * np.pi, 10 * np.pi)  # of source 000, section 5.1
+REFERENCE = json.loads((Path(__file__).parents[1] / "reference" / "box_top.json").read_text())["states"]
+TOP_SPIN = (0.0, 20 * np.pi, 10 * np.pi)  # of mueller2013, section 5.1
 JOINTS = {
     "revolute": lambda *names, **at: make.revolute(*names, axis=(0.3, -0.5, 0.8), **at),
     "prismatic": lambda *names, **at: make.prismatic(*names, axis=(0.3, 0.9, -0.2), **at),
@@ -52,7 +52,7 @@ def joined(kind: str, between: bool) -> ch.System:
 
 
 def top() -> ch.System:
-    """The heavy top of source 000, section 5.1: no gravity; the body's frame is at the centre of mass."""
+    """The heavy top of mueller2013, section 5.1: no gravity; the body's frame is at the centre of mass."""
     body = ch.Body("top", 21.6, (0.0, 0.0, 0.0), (0.36, 0.306, 0.09))
     joint = make.spherical("pivot", "ground", "top", child_at=(-0.5, 0.0, 0.0))
     return ch.System([body], [joint], gravity=(0.0, 0.0, 0.0), name="top")
@@ -65,7 +65,7 @@ def slow_top() -> ch.System:
 
 
 def double_pendulum() -> ch.System:
-    """The spherical double pendulum of source 000, section 5.2, with 2700 kg/m³ and forces m g."""
+    """The spherical double pendulum of mueller2013, section 5.2, with 2700 kg/m³ and forces m g."""
     sides = (0.2, 0.1, 0.05)
     made = [ch.Body(name, shapes=[ch.Box(sides)], density=2700.0) for name in ("one", "two")]
     joints = [

@@ -1,4 +1,4 @@
-"""The heavy top of source 000, section 5.1, on both groups: reference digits, drift and energy."""
+"""The heavy top of mueller2013, section 5.1, on both groups: reference digits, drift and energy."""
 
 import numpy as np
 import pytest

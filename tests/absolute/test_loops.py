@@ -42,7 +42,7 @@ def test_a_four_bar_moves_as_its_one_coordinate_says(space, stabilization):
 
 
 @pytest.mark.parametrize("space", SPACES)
-def test_the_three_bar_of_source_000(space):
+def test_the_three_bar_of_boxes(space):
     """Figures 12 to 14 at h = 1 ms: on SE(3) the base joints hold to rounding, on SO(3)xR3 they drift.
 
     The paper leaves the geometry open; with ours the drift is 3.9e-6 m after 2 s and grows with the square of time.

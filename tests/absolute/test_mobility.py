@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import chasles as ch
-from chasles.gallery import andrews, source_000
+from chasles.gallery import andrews, boxes
 
 ROD = {"mass": 1.0, "com": (0.5, 0, 0), "inertia": (0.001, 0.1, 0.1)}
 
@@ -27,7 +27,7 @@ def four_bar(ground: float) -> ch.System:
     ("name", "freedoms"), [("heavy_top", 3), ("double_pendulum", 6), ("floating_bodies", 9), ("three_bar", 3)]
 )
 def test_regular_mechanisms(name, freedoms):
-    example = source_000.EXAMPLES[name]()
+    example = boxes.EXAMPLES[name]()
     found = ch.mobility(example.system, poses=example.poses)
     assert (found.freedoms, found.generic_freedoms, found.redundant, found.singular) == (freedoms, freedoms, 0, False)
     assert found.dependent == ()

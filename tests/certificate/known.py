@@ -4,7 +4,7 @@ import numpy as np
 from scipy.linalg import expm
 
 import chasles as ch
-from chasles.gallery import source_000
+from chasles.gallery import boxes
 from tests.certificate import models
 from tests.certificate.board import case, family
 from tests.certificate.models import ABSOLUTE, ROD, arm, beside_a_wheel, chain, push, slider
@@ -329,7 +329,7 @@ def right_sampled():
 @family
 def right_loops():
     for name in ("three_bar", "heavy_top", "double_pendulum", "floating_bodies"):
-        example = getattr(source_000, name)()
+        example = getattr(boxes, name)()
         start = {"poses": example.poses, "twists": example.twists, **ABSOLUTE}
         fine = {"method": "dop853", "rtol": 1e-12, "atol": 1e-13, "space": "SE3"}
         truth = ch.simulate(example.system, (0, 0.2), **start, **fine).poses[-1]

@@ -194,9 +194,9 @@ def test_ctrl_c_is_answered_at_once_and_a_second_one_skips_the_rest(tmp_path):
         (("run", "heavy_top", "--set", "bodies.tops.mass=3"), "did you mean 'bodies.top'?"),
         (("run", "heavy_top", "--set", "mass"), "expected path=value"),
         (("run", "heavy_top", "--step", "abc"), "abc"),
-        (("reproduce", "005"), "no paper '005'; there is 000, 003, 004"),
-        (("reproduce", "004", "--figure", "4"), "no numerical figure 4; it has 2, 3, 5"),
-        (("reproduce", "004", "--figure", "five"), "five"),
+        (("reproduce", "mueller22"), "no paper 'mueller22'; did you mean 'mueller2022'"),
+        (("reproduce", "celledoni2022", "--figure", "4"), "no numerical figure 4; it has 2, 3, 5"),
+        (("reproduce", "celledoni2022", "--figure", "five"), "five"),
         (("compare", "nothing"), "heavy_top"),
         (("compare", "heavy_top", "--method", "rk5", "--end", "0.01"), "no explicit method 'rk5'"),
         (("compare", "heavy_top", "--halvings", "-1"), "halvings"),
@@ -212,7 +212,7 @@ def test_mistakes_end_with_a_message_and_no_traceback(arguments, message):
 
 
 def test_reproduce_one_figure(tmp_path):
-    result = run("reproduce", "004", "--figure", "16", "--output", str(tmp_path / "figures"))
+    result = run("reproduce", "celledoni2022", "--figure", "16", "--output", str(tmp_path / "figures"))
     assert result.returncode == 0, result.stderr
     for part in (
         "paper says",
@@ -227,8 +227,8 @@ def test_reproduce_one_figure(tmp_path):
     assert (tmp_path / "figures" / "figure_16.png").stat().st_size > 10_000
 
 
-def test_reproduce_one_figure_of_000(tmp_path):
-    result = run("reproduce", "000", "--figure", "13", "--output", str(tmp_path))
+def test_reproduce_one_figure_of_mueller2013(tmp_path):
+    result = run("reproduce", "mueller2013", "--figure", "13", "--output", str(tmp_path))
     assert result.returncode == 0, result.stderr
     assert "1 of 3 statements agree" in result.stdout
     names = ["figure_13.json", "figure_13.png", "figure_13_SE3.csv", "figure_13_SO3xR3.csv"]
@@ -257,7 +257,7 @@ def test_compare_writes_a_table_and_files(tmp_path):
 
 def test_reproduce_where_no_folder_can_be(tmp_path):
     (tmp_path / "taken").write_text("")
-    result = run("reproduce", "004", "--figure", "16", "--output", str(tmp_path / "taken"))
+    result = run("reproduce", "celledoni2022", "--figure", "16", "--output", str(tmp_path / "taken"))
     assert result.returncode == 2
     assert "no folder" in result.stderr
     assert "--output" in result.stderr

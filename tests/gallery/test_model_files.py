@@ -4,16 +4,16 @@ import numpy as np
 import pytest
 
 import chasles as ch
-from chasles.gallery import andrews, model_files, overconstrained, source_000
-from chasles.gallery.heavy_top_004 import HeavyTop004
+from chasles.gallery import andrews, boxes, model_files, overconstrained
 from chasles.gallery.pendulum import Pendulum
 from chasles.gallery.quadrotors import Quadrotors
 from chasles.gallery.rigid_body import RigidBody
+from chasles.gallery.spinning_top import SpinningTop
 from chasles.io.model_file import read_study
 from chasles.lie.rotation import quaternion_to_matrix
 
 LINKAGES = ("four_bars", "parallelogram", "bricard", "bennett")
-EQUATIONS = ("rigid_body", "heavy_top_004", "chain", "quadrotors")
+EQUATIONS = ("rigid_body", "spinning_top", "chain", "quadrotors")
 
 
 def study_of(name):
@@ -21,7 +21,7 @@ def study_of(name):
 
 
 def test_every_file_is_compared():
-    assert set(model_files()) == {*source_000.EXAMPLES, "andrews", *LINKAGES, *EQUATIONS}
+    assert set(model_files()) == {*boxes.EXAMPLES, "andrews", *LINKAGES, *EQUATIONS}
     for name in model_files():
         assert study_of(name).description, name
         assert model_files()[name].read_text().startswith("#"), name
@@ -45,9 +45,9 @@ def test_every_file_runs_to_its_end_and_passes(name):
     assert study.run(progress=False, span=(0.0, 1.0)).certificate.passed
 
 
-@pytest.mark.parametrize("name", [*source_000.EXAMPLES, *LINKAGES])
+@pytest.mark.parametrize("name", [*boxes.EXAMPLES, *LINKAGES])
 def test_the_same_system_and_start(name):
-    make = getattr(overconstrained, name) if name in LINKAGES else source_000.EXAMPLES[name]
+    make = getattr(overconstrained, name) if name in LINKAGES else boxes.EXAMPLES[name]
     study, expected = study_of(name), make()
     poses, twists = study.poses()
     assert study.system == expected.system
@@ -93,8 +93,8 @@ def test_rigid_body():
     np.testing.assert_allclose(run.v[-1] * np.array(RigidBody().inertia), expected, rtol=0, atol=2e-10)
 
 
-def test_heavy_top_004():
-    run, y = moved("heavy_top_004", 0.1, HeavyTop004())
+def test_spinning_top():
+    run, y = moved("spinning_top", 0.1, SpinningTop())
     np.testing.assert_allclose(quaternion_to_matrix(run.q[-1]), quaternion_to_matrix(y[:4]), rtol=0, atol=1e-8)
 
 

@@ -37,7 +37,7 @@ def inertia(chain, i, j):
 
 
 def dense_matrix(chain, q):
-    """R(q) of 004 section 5.2; q may be complex, for derivatives."""
+    """R(q) of celledoni2022 section 5.2; q may be complex, for derivatives."""
     n = chain.number
     blocks = [
         [inertia(chain, i, j) * (np.eye(3) if i == j else hat(q[i]).T @ hat(q[j])) for j in range(n)] for i in range(n)
@@ -229,7 +229,7 @@ def test_simple_pendulum_of_the_iftomm_library(momenta):
         np.testing.assert_allclose(found.y[-1, :3], (x, 0, z), rtol=0, atol=1e-10)
 
 
-# ---------------------------------------------------------------- experiments of 004 section 5.3
+# ---------------------------------------------------------------- experiments of celledoni2022 section 5.3
 
 
 def reference(chain, end):

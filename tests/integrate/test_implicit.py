@@ -214,7 +214,7 @@ def top_energy(y):
 
 
 def top_rate(t, y):
-    """Equations (23), (24) of 004."""
+    """Equations (23), (24) of celledoni2022."""
     w = y[:3] / INERTIA
     return np.concatenate([np.cross(y[:3], w) + np.cross(y[3:], FIRST_MOMENT), np.cross(y[3:], w)])
 
@@ -261,7 +261,7 @@ def test_lie_poisson_midpoint_does_not_drift_in_a_million_steps():
 
 
 def test_lie_poisson_midpoint_is_the_scheme_it_says():
-    """mu1 = mu0 + h ad*_{dH(m)} m with m the mean; ad* as in 004 section 3.4.2."""
+    """mu1 = mu0 + h ad*_{dH(m)} m with m the mean; ad* as in celledoni2022 section 3.4.2."""
     h = 1e-3
     y0, y1 = solve(TOP, LiePoissonMidpoint(), (0, h), TOP_START, step=h).y
     pi, gamma = np.split(0.5 * (y0 + y1), 2)
@@ -316,7 +316,7 @@ def top_field(t, y, p, out):
 
 
 def test_the_same_problem_as_a_field(top_end):
-    """mu' = -ad*_f mu with f = -dH (004 section 3.4.2, sign of (18)): the form that explicit methods take."""
+    """mu' = -ad*_f mu with f = -dH (celledoni2022 section 3.4.2, sign of (18)): the form that explicit methods take."""
     ode = LieODE(TOP.space, top_field, TOP.parameters)
     explicit = solve(ode, RKMK("rk4"), (0, 0.1), TOP_START, step=1e-4, save="final")
     np.testing.assert_allclose(explicit.y[-1], top_end, atol=1e-4)

@@ -55,7 +55,8 @@ def reference(rate, t_end, start):
     return solve_ivp(full, (0, t_end), embedded(start), method="DOP853", rtol=1e-13, atol=1e-13).y[:, -1]
 
 
-# ---------------------------------------------------------------- the heavy top (physical data of the test in 004)
+# ---------------------------------------------------------------- the heavy top (physical data of the test in
+# celledoni2022)
 
 INERTIA = np.array([15.234375, 0.46875, 15.234375])
 GAMMA = np.array([0, 0, 9.81])
@@ -80,7 +81,7 @@ TOP = RigidBodyOnSO3(INERTIA, top_torque, [*GAMMA, *MOMENT])
 
 
 def top_rate(t, q, pi):
-    """Equations (21), (22) of 004."""
+    """Equations (21), (22) of celledoni2022."""
     return q @ ((q.T @ pi) / INERTIA), np.cross(GAMMA, q @ MOMENT)
 
 
@@ -148,7 +149,7 @@ GENERIC_START = np.concatenate([[0.5, -0.5, 0.5, 0.5], [0.6, -0.8, 0.9]])
 def generic_rate(t, q, pi):
     y = np.concatenate([rotation.matrix_to_quaternion(so3.project(q)), pi])
     f = generic_field(t, y, None)
-    return f[:3], f[3:] + np.cross(f[:3], pi)  # (12) of 004
+    return f[:3], f[3:] + np.cross(f[:3], pi)  # (12) of celledoni2022
 
 
 def test_generic_field_is_that_of_its_hamiltonian():
@@ -222,7 +223,7 @@ def dexp_matrix(u, terms=40):
 
 @pytest.mark.parametrize("theta", [0.0, 0.25, 0.5, 0.8, 1.0])
 def test_theta_method_satisfies_its_equations(theta):
-    """(15)-(17) of 004 with matrices: dexp* and Ad* are transposes."""
+    """(15)-(17) of celledoni2022 with matrices: dexp* and Ad* are transposes."""
     h = 0.3
     y0, y1 = solve(GENERIC, SymplecticTheta(theta), (0, h), GENERIC_START, step=h).y
     q0, q1, mu0, mu1 = as_matrix(y0), as_matrix(y1), y0[4:], y1[4:]
@@ -276,7 +277,7 @@ def test_rigid_body_as_a_hamiltonian():
 
 
 def form(mu):
-    """(13) of 004 as a matrix on (xi, delta nu)."""
+    """(13) of celledoni2022 as a matrix on (xi, delta nu)."""
     zero, one = np.zeros((3, 3)), np.eye(3)
     return np.block([[-np.array([[mu @ np.cross(a, b) for b in one] for a in one]), one], [-one, zero]])
 

@@ -70,7 +70,7 @@ def worst_ulp(found, exact):
     return max(ulp_error(a, b) for a, b in zip(found, exact, strict=True))
 
 
-# ---------------------------------------------------------------- 000 (8), 003 (31): exp on SO(3)
+# ---------------------------------------------------------------- mueller2013 (8), mueller2022 (31): exp on SO(3)
 
 
 def rodrigues(x, power):
@@ -79,7 +79,7 @@ def rodrigues(x, power):
 
 
 @precise
-def test_000_8_lacks_a_square():
+def test_mueller2013_8_lacks_a_square():
     x = col(OMEGA)
     assert about(off(rodrigues(x, 1), SO3.exp(OMEGA)), 4.2e-2)
     assert off(rodrigues(x, 2), SO3.exp(OMEGA)) < DIGITS
@@ -89,7 +89,7 @@ def test_000_8_lacks_a_square():
 
 
 @precise
-def test_003_31_has_a_half_for_a_two():
+def test_mueller2022_31_has_a_half_for_a_two():
     x = col(OMEGA)
     phi, n = mp.norm(x), x / mp.norm(x)
 
@@ -101,11 +101,11 @@ def test_003_31_has_a_half_for_a_two():
     assert ulp_error(lie.so3.exp(OMEGA), SO3.exp(OMEGA)) <= 8
 
 
-# ---------------------------------------------------------------- 000 (7): translation of exp on SE(3)
+# ---------------------------------------------------------------- mueller2013 (7): translation of exp on SE(3)
 
 
 @precise
-def test_000_7_is_right_away_from_zero():
+def test_mueller2013_7_is_right_away_from_zero():
     x, v = col(OMEGA), col(V)
     square = mp.fdot(x, x)
     translation = (one() - SO3.exp(OMEGA)) * (tilde(x) * v) / square + mp.fdot(x, v) / square * x
@@ -113,32 +113,32 @@ def test_000_7_is_right_away_from_zero():
 
 
 def literal_translation(x):
-    """000 (7) in double precision."""
+    """mueller2013 (7) in double precision."""
     omega, v = x[:3], x[3:]
     square = omega @ omega
     return (np.eye(3) - lie.so3.exp(omega)) @ np.cross(omega, v) / square + (omega @ v) / square * omega
 
 
 @pytest.mark.parametrize(("angle", "stated"), [(1e-3, 1e-14), (1e-8, 4e-9)])
-def test_000_7_loses_digits_at_small_angles(angle, stated):
+def test_mueller2013_7_loses_digits_at_small_angles(angle, stated):
     twists = small_twists(angle)
     exact = [SE3.exp(x) for x in twists]
     assert about(max(off(literal_translation(x), g[:3, 3]) for x, g in zip(twists, exact, strict=True)), stated, 10)
     assert worst_ulp(lie.se3.exp(twists), exact) <= 8
 
 
-def test_000_7_has_no_value_at_zero():
+def test_mueller2013_7_has_no_value_at_zero():
     x = np.array([0.0, 0.0, 0.0, *V])
     with np.errstate(invalid="ignore"):
         assert np.all(np.isnan(literal_translation(x)))
     np.testing.assert_array_equal(lie.se3.exp(x)[:3, 3], V)
 
 
-# ---------------------------------------------------------------- 000 (9): dexpinv on SE(3) by powers of ad
+# ---------------------------------------------------------------- mueller2013 (9): dexpinv on SE(3) by powers of ad
 
 
 def powers_of_ad(x, ad, m, cube=True, versine=None):
-    """000 (9) with the functions of m, mpmath or NumPy; `cube=False` is the extraction 001."""
+    """mueller2013 (9) with the functions of m, mpmath or NumPy; `cube=False` is extraction B."""
     phi = m.sqrt(x[0] ** 2 + x[1] ** 2 + x[2] ** 2)
     versine = m.cos(phi) - 1 if versine is None else versine(phi)
     second = 2 / phi**2 + (phi + 3 * m.sin(phi)) / (4 * phi * versine)
@@ -149,7 +149,7 @@ def powers_of_ad(x, ad, m, cube=True, versine=None):
 
 
 @precise
-def test_000_9_is_right_and_001_loses_the_cube():
+def test_mueller2013_9_is_right_and_extraction_b_loses_the_cube():
     ad, exact = SE3.ad(TWIST), SE3.dexpinv(TWIST)
     assert off(powers_of_ad(col(TWIST), ad, mp), exact) < DIGITS
     assert off(powers_of_ad(col(TWIST), ad, mp, cube=False), exact) > 1e-2
@@ -159,7 +159,7 @@ def test_000_9_is_right_and_001_loses_the_cube():
 @pytest.mark.parametrize(
     ("angle", "literal", "better"), [(1e-2, 1e-10, 1e-13), (1e-3, 1e-7, 1e-12), (1e-4, 1e-4, 1e-11)]
 )
-def test_000_9_is_unusable_at_small_angles(angle, literal, better):
+def test_mueller2013_9_is_unusable_at_small_angles(angle, literal, better):
     """The stated losses are the largest that were found."""
     twists = small_twists(angle)
     exact = [SE3.dexpinv(x) for x in twists]
@@ -173,17 +173,17 @@ def test_000_9_is_unusable_at_small_angles(angle, literal, better):
     assert worst_ulp(lie.se3.dexpinv(twists), exact) <= 8
 
 
-def test_000_9_has_no_digit_left_below_1e_6():
+def test_mueller2013_9_has_no_digit_left_below_1e_6():
     x = np.array([1e-7 * w for w in OMEGA] + V)
     assert off(powers_of_ad(x, lie.se3.ad(x), np), SE3.dexpinv(x)) > 0.1
     assert ulp_error(lie.se3.dexpinv(x), SE3.dexpinv(x)) <= 8
 
 
-# ---------------------------------------------------------------- 003 (46), (47): dexpinv on SE(3) by blocks
+# ---------------------------------------------------------------- mueller2022 (46), (47): dexpinv on SE(3) by blocks
 
 
 @precise
-def test_003_46_and_47_are_right():
+def test_mueller2022_46_and_47_are_right():
     x, y = col(OMEGA), col(V)
     phi = mp.norm(x)
     alpha, beta = mp.sin(phi) / phi, (mp.sin(phi / 2) / (phi / 2)) ** 2
@@ -195,7 +195,7 @@ def test_003_46_and_47_are_right():
     assert off(lower_blocks(diagonal, b, diagonal), SE3.dexpinv(TWIST)) < DIGITS
 
 
-# ---------------------------------------------------------------- 003 (35)-(37), (41), (48), (49): Cayley maps
+# ---------------------------------------------------------------- mueller2022 (35)-(37), (41), (48), (49): Cayley maps
 
 
 def sigma(c):
@@ -203,7 +203,7 @@ def sigma(c):
 
 
 @precise
-def test_003_35_to_37_are_right():
+def test_mueller2022_35_to_37_are_right():
     c = col(C)
     s, t = sigma(c), tilde(c)
     assert off(one() + s * (t + t**2), SO3.cay(C)) < DIGITS
@@ -216,7 +216,7 @@ def test_003_35_to_37_are_right():
 
 
 @precise
-def test_003_41_has_the_wrong_root():
+def test_mueller2022_41_has_the_wrong_root():
     c = col(C)
     s, exact = sigma(c), S3.cay(C)
     printed = [mp.sqrt(s / 2), *(mp.sqrt(1 - s / 2) * v for v in c)]
@@ -232,7 +232,7 @@ def test_003_41_has_the_wrong_root():
 
 
 @precise
-def test_003_48_is_right():
+def test_mueller2022_48_is_right():
     x = np.array([*C, *D])
     rotation = SO3.cay(C)
     exact = SE3.cay(x)
@@ -243,7 +243,7 @@ def test_003_48_is_right():
 
 
 @precise
-def test_003_49_needs_the_tilde_on_d():
+def test_mueller2022_49_needs_the_tilde_on_d():
     x = np.array([*C, *D])
     c, d, first = tilde(col(C)), col(D), SO3.dcayinv(C)
     exact, corner = SE3.dcayinv(x), (one() - tilde(col(C))) / 2
@@ -256,7 +256,7 @@ def test_003_49_needs_the_tilde_on_d():
 
 
 @precise
-def test_003_after_49_inverts_the_differential():
+def test_mueller2022_after_49_inverts_the_differential():
     """Body twist of C = C0 cay(X): vee(C⁻¹ C') from central differences; 1e-18 leaves 36 digits of 60."""
     x, rate, step = col([*C, *D]), col([0.3, 0.1, -0.5, 0.9, -0.2, 0.4]), mpf(10) ** -18
     change = (SE3.cay(list(x + step * rate)) - SE3.cay(list(x - step * rate))) / (2 * step)
@@ -268,7 +268,7 @@ def test_003_after_49_inverts_the_differential():
     assert off(found, twist) < 1e-15
 
 
-# ---------------------------------------------------------------- 004, section 2.3: functions of ad on se(3)
+# ---------------------------------------------------------------- celledoni2022, section 2.3: functions of ad on se(3)
 
 
 def general_formula(x, y, phi, m):
@@ -305,7 +305,7 @@ def coefficients(phi, alpha):
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 @precise
-def test_004_general_formula_is_right(name):
+def test_celledoni2022_general_formula_is_right(name):
     x, y = col(TWIST), col([0.3, 0.1, -0.5, 0.9, -0.2, 0.4])
     matrix = mp.expm(SE3.ad(TWIST)) if name == "exp" else getattr(SE3, name)(TWIST)
     found = general_formula(x, y, coefficients(FUNCTIONS[name], mp.norm(x[:3])), mp)
@@ -313,7 +313,7 @@ def test_004_general_formula_is_right(name):
 
 
 @precise
-def test_004_coefficients_of_dexpinv_are_right():
+def test_celledoni2022_coefficients_of_dexpinv_are_right():
     z = mpf("0.9")
     value = coefficients(FUNCTIONS["dexpinv"], z)
     expected = (1, -mpf(1) / 2, (1 - z / 2 * mp.cot(z / 2)) / z**2, 0, closed_form(z, mp))
@@ -338,7 +338,7 @@ def series(z, last):
 
 @pytest.mark.parametrize(("z", "stated"), [(0.1, 3e-10), (1e-2, 4e-6), (1e-3, 1e-2)])
 @precise
-def test_004_closed_form_loses_digits(z, stated):
+def test_celledoni2022_closed_form_loses_digits(z, stated):
     around = np.linspace(0.9 * z, 1.1 * z, 21)
     exact = [series(mpf(float(v)), 12)[1] for v in around]
     errors = [float(abs(a / b - 1)) for a, b in zip(closed_form(around, np), exact, strict=True)]
@@ -346,7 +346,7 @@ def test_004_closed_form_loses_digits(z, stated):
 
 
 @precise
-def test_004_closed_form_is_useless_at_1e_4():
+def test_celledoni2022_closed_form_is_useless_at_1e_4():
     around = np.linspace(0.9e-4, 1.1e-4, 21)
     assert max(abs(v / (mpf(1) / 360) - 1) for v in closed_form(around, np)) > 1
 
@@ -354,7 +354,7 @@ def test_004_closed_form_is_useless_at_1e_4():
 @pytest.mark.parametrize(
     ("angle", "stated"), [(1e-2, 1e-14), (1e-4, 7e-13), (1e-6, 1e-10), (1e-8, 1.5e-8), (1e-10, 1.2e-6)]
 )
-def test_004_loss_of_dexpinv_at_small_angles(angle, stated):
+def test_celledoni2022_loss_of_dexpinv_at_small_angles(angle, stated):
     """With g~2 in closed form: error about ε/α, for |a| = 1. chasles sums series."""
     y = np.array([0.3, 0.1, -0.5, 0.9, -0.2, 0.4])
     twists = small_twists(angle)
@@ -372,7 +372,7 @@ def test_004_loss_of_dexpinv_at_small_angles(angle, stated):
     ("last", "stated"), [(6, (4e-13, None)), (5, (None, 3e-8)), (8, (3e-17, 4e-14)), (10, (2e-21, 4e-18))]
 )
 @precise
-def test_004_series_converge_as_stated(last, stated):
+def test_celledoni2022_series_converge_as_stated(last, stated):
     z = mpf("0.6")
     exact = ((1 - z / 2 * mp.cot(z / 2)) / z**2, closed_form(z, mp))
     for found, truth, error in zip(series(z, last), exact, stated, strict=True):
@@ -380,7 +380,7 @@ def test_004_series_converge_as_stated(last, stated):
 
 
 @precise
-def test_004_first_terms_of_the_series():
+def test_celledoni2022_first_terms_of_the_series():
     shown = [12, 720, 30240, 1209600, 47900160, mpf(1307674368000) / 691]
     assert all(abs(bernoulli(k + 1) * n - 1) < DIGITS for k, n in enumerate(shown))
     derived = [360, 7560, 201600, 5987520]
@@ -388,7 +388,7 @@ def test_004_first_terms_of_the_series():
 
 
 @pytest.mark.parametrize("angle", [1e-8, 1e-3, 0.5, 2.0, 4.0])
-def test_004_formula_in_double_precision_with_good_coefficients(angle):
+def test_celledoni2022_formula_in_double_precision_with_good_coefficients(angle):
     """Stated: at most 1.3e-15, for arguments of size one; the error grows with the largest entry."""
     for x, y in zip(directions(0, 12), directions(2, 12), strict=True):
         twist, argument = np.array([*(angle * x), *y]), np.array([*y, *x])

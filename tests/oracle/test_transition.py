@@ -120,7 +120,7 @@ def _dot(a, b):
 
 
 @precise
-def test_003_62_has_a_square_too_many():
+def test_mueller2022_62_has_a_square_too_many():
     """The vector part of the product of quaternions, with p~ x and, as printed, with p~² x."""
     rho, x = [0.3, -0.7, 0.5], mp.matrix([0.4, 0.2, -0.9])
     truth = ORACLE["so3"].exp(rho) * ORACLE["so3"].exp(list(x))
@@ -135,7 +135,7 @@ def test_003_62_has_a_square_too_many():
 
 
 @precise
-def test_003_77_to_79_need_the_other_root():
+def test_mueller2022_77_to_79_need_the_other_root():
     """ρ' of ρ and a Rodrigues vector c: as printed it is no composition of rotations; with √(σ/2) it is."""
     x, c = mp.matrix([0.3, -0.7, 0.5]), mp.matrix([0.4, 0.2, -0.3])
     first = mpmath.norm(x)
@@ -155,7 +155,7 @@ def test_003_77_to_79_need_the_other_root():
         assert low <= max(abs(e) for e in found - truth) <= high
 
 
-def test_003_66_does_not_converge():
+def test_mueller2022_66_does_not_converge():
     """r + R Δr on SO(3) x R3, as printed: halving the step does not help; r + Δr converges."""
     import chasles as ch
     from chasles.transition.local_model import LocalModel, runge_kutta

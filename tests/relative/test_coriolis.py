@@ -1,4 +1,6 @@
-"""C(q, v): against the dense 002 eq. (84), the velocity terms, differences of the mass matrix, Christoffel symbols."""
+"""C(q, v): against the dense mueller2018 eq. (84), the velocity terms, differences of the mass matrix,
+Christoffel symbols.
+"""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""One mechanism given in the ways that users have it: 002 section 4.4, and Denavit-Hartenberg parameters."""
+"""One mechanism given in the ways that users have it: mueller2018 section 4.4, and Denavit-Hartenberg parameters."""
 
 import numpy as np
 import pytest

@@ -47,7 +47,7 @@ def test_twist_form():
 
 
 def commutator_free(mechanism, field, q, x, h):
-    """Fourth-order Runge-Kutta on the group for q' = v, x' = rate with (v, rate) = field(q, x) (Celledoni 2003)."""
+    """Fourth-order Runge-Kutta on the group for q' = v, x' = rate with (v, rate) = field(q, x) (celledoni2003)."""
     v1, f1 = field(q, x)
     v2, f2 = field(moved(mechanism, q, h / 2 * v1), x + h / 2 * f1)
     v3, f3 = field(moved(mechanism, q, h / 2 * v2), x + h / 2 * f2)

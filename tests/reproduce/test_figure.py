@@ -43,7 +43,7 @@ def made_up(number=3):
 def test_files(tmp_path):
     folder = tmp_path / "new" / "folder"
     for _ in range(2):  # the second time over the first
-        files = save(made_up(), folder, "004")
+        files = save(made_up(), folder, "celledoni2022")
     assert sorted(path.name for path in files) == sorted(path.name for path in folder.iterdir())
     assert {path.name for path in files} == {
         *("figure_03.png", "figure_03_curve.csv", "figure_03_names.csv", "figure_03.json"),
@@ -53,7 +53,7 @@ def test_files(tmp_path):
     assert [float(row["y"]) for row in rows] == [x**2 for x in np.linspace(0, 1, 5)]  # to the last bit
     assert (folder / "figure_03_names.csv").read_text() == "name,n\na,1\nb,2\n"
     content = json.loads((folder / "figure_03.json").read_text())
-    assert content["paper"] == "004"
+    assert content["paper"] == "celledoni2022"
     assert [claim["agrees"] for claim in content["claims"]] == [True, False, True]
     assert content["claims"][0]["accepted"] == [1.9, 2.1]
     assert content["claims"][1]["measured"] is None
@@ -63,11 +63,11 @@ def test_a_figure_that_cannot_be_drawn_leaves_the_old_files(tmp_path):
     def broken(canvas):
         raise ArithmeticError("no picture")
 
-    save(made_up(), tmp_path, "004")
+    save(made_up(), tmp_path, "celledoni2022")
     before = {path: path.read_bytes() for path in tmp_path.iterdir()}
     figure = made_up()
     with pytest.raises(ArithmeticError, match="no picture"):
-        save(Figure(3, "other", {"curve": {"x": np.zeros(2)}}, (), broken, figure.size), tmp_path, "004")
+        save(Figure(3, "other", {"curve": {"x": np.zeros(2)}}, (), broken, figure.size), tmp_path, "celledoni2022")
     assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
@@ -82,5 +82,5 @@ def test_table_and_notes():
 
 
 def test_an_unknown_paper_is_refused():
-    with pytest.raises(ValueError, match="no paper '005'; there is 000, 003, 004"):
-        reproduce.paper("005")
+    with pytest.raises(ValueError, match="no paper 'mueller22'; did you mean 'mueller2022'"):
+        reproduce.paper("mueller22")

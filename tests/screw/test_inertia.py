@@ -67,7 +67,9 @@ def test_transform_is_the_action_of_the_group(seed, scale):
 
 
 def test_mass_matrix_resolved_in_other_axes():
-    """002 eq. (64): the rotation takes coordinates of F_k to F_j; as printed, the other way, the energy is wrong."""
+    """mueller2018 eq. (64): the rotation takes coordinates of F_k to F_j; as printed, the other way, the energy
+    is wrong.
+    """
     rng = np.random.default_rng(2)
     m, r, v = matrix_of(*particles(rng)), lie.so3.random(rng), rng.normal(size=6)
     turn = lie.se3.Ad(lie.se3.from_parts(r, np.zeros(3)))

@@ -52,7 +52,7 @@ def test_the_four_agree_through_the_conversions(source, target):
 
 
 def test_body_form_is_that_of_the_coadjoint_operator():
-    """002 eq. (41)."""
+    """mueller2018 eq. (41)."""
     rng = np.random.default_rng(4)
     v, a = rng.normal(size=(2, 20, 6))
     expected = a @ MATRIX - lie.se3.adT_apply(v, v @ MATRIX)
@@ -91,7 +91,7 @@ def test_wrench_in_an_arbitrary_frame(turning):
 
 
 def test_special_cases_of_the_arbitrary_frame():
-    """Body-fixed is F_j = F_i, spatial is a frame at rest in the world (002 after eq. (61), corrected)."""
+    """Body-fixed is F_j = F_i, spatial is a frame at rest in the world (mueller2018 after eq. (61), corrected)."""
     path = PATHS[0]
     v, a = twist_of(path, "body"), acceleration_of(path, "body")
     near(screw.wrench_in_frame(MATRIX, v, a, v), wrench_on(path, "body"), 64)
@@ -152,7 +152,9 @@ def momentum_and_wrench():
 
 
 def test_hybrid_momentum_balance_of_the_source():
-    """002 eq. (52) as printed, Π' = W, is wrong off the centre of mass: the moving reference point is missing."""
+    """mueller2018 eq. (52) as printed, Π' = W, is wrong off the centre of mass: the moving reference point is
+    missing.
+    """
     momentum, momentum_rate, wrench = momentum_and_wrench()
     velocity = twist_of(PATHS[0], "hybrid")[3:]
     moving = lie.se3.adT_apply(np.concatenate([np.zeros(3), velocity]), momentum)
@@ -161,13 +163,13 @@ def test_hybrid_momentum_balance_of_the_source():
 
 
 def test_axes_turn_relative_to_the_frame():
-    """002 eq. (63) with the absolute angular velocity of F_k is wrong; with the relative one it is right."""
+    """mueller2018 eq. (63) with the absolute angular velocity of F_k is wrong; with the relative one it is right."""
     inertia, twist, acceleration, frame_twist, _, wrench, absolute = in_frame(True)
     assert np.max(np.abs(screw.wrench_in_frame(inertia, twist, acceleration, frame_twist, absolute) - wrench)) > 0.1
 
 
 def test_linear_acceleration_before_the_mixed_equations():
-    """002 before eq. (56): r'' = v' + ω × v lacks the rotation; it is Rᵀ r''."""
+    """mueller2018 before eq. (56): r'' = v' + ω × v lacks the rotation; it is Rᵀ r''."""
     path = PATHS[0]
     r, v, a = pose_of(path)[:3, :3], twist_of(path, "body"), acceleration_of(path, "body")
     second = acceleration_of(path, "mixed")[3:]
@@ -177,7 +179,9 @@ def test_linear_acceleration_before_the_mixed_equations():
 
 
 def test_rate_of_the_displacement_before_the_hybrid_equations():
-    """002 before eq. (53): the sign of d/dt Ad_d⁻¹ = Ad_d⁻¹ ad_ω - ad_ω Ad_d⁻¹ is wrong, for d fixed to the body."""
+    """mueller2018 before eq. (53): the sign of d/dt Ad_d⁻¹ = Ad_d⁻¹ ad_ω - ad_ω Ad_d⁻¹ is wrong, for d fixed to
+    the body.
+    """
     path = PATHS[0]
     w = twist_of(path, "hybrid")[:3]
     d = pose_of(path)[:3, :3] @ [0.3, -0.7, 0.2]
@@ -202,7 +206,7 @@ def centre_of_mass_balance():
 
 
 def test_force_is_mass_times_acceleration():
-    """002 eq. (50) as printed has the velocity of the centre of mass."""
+    """mueller2018 eq. (50) as printed has the velocity of the centre of mass."""
     mass, velocity, acceleration, wrench = centre_of_mass_balance()
     assert np.max(np.abs(mass * velocity - wrench[3:])) > 0.1
     near(mass * acceleration, wrench[3:], 16)

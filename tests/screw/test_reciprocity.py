@@ -118,7 +118,7 @@ def moving(dual: bool):
 
 
 def test_rates_of_screws_and_wrenches():
-    """002 eqs. (117) and (41)."""
+    """mueller2018 eqs. (117) and (41)."""
     x, dx, v, expected = moving(dual=False)
     np.testing.assert_allclose(screw.screw_rate(x, dx, v), expected, rtol=0, atol=50 * EPS)
     w, dw, v, expected = moving(dual=True)

@@ -69,7 +69,7 @@ def test_conversions_compose(source, target):
 
 
 def test_adjoint_forms_of_the_source():
-    """002 eqs. (98)-(100) and (120) as matrices."""
+    """mueller2018 eqs. (98)-(100) and (120) as matrices."""
     g = POSES
     v, w = TWISTS["body"], np.random.default_rng(0).normal(size=(3, 6))
     near(screw.convert_twist(v, g, "body", "spatial"), lie.se3.Ad_apply(g, v))

@@ -6,7 +6,7 @@ import chasles as ch
 
 
 def top() -> ch.System:
-    """The heavy top of source 000: a box on a spherical joint, no gravity."""
+    """The heavy top of mueller2013: a box on a spherical joint, no gravity."""
     body = ch.Body("top", mass=21.6, com=(0.5, 0.0, 0.0), inertia=(0.36, 0.306, 0.09))
     return ch.System([body], [ch.spherical("pivot", "ground", "top")], gravity=(0.0, 0.0, 0.0), name="top")
 

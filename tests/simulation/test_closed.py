@@ -6,7 +6,7 @@ from scipy.integrate import quad
 
 import chasles as ch
 from chasles.gallery import andrews
-from chasles.gallery.source_000 import three_bar
+from chasles.gallery.boxes import three_bar
 from chasles.lie import pose as pose_group
 from tests.absolute import loops, test_constraints
 from tests.gallery.test_andrews import RATES, REFERENCE
@@ -80,7 +80,7 @@ def test_a_spatial_linkage():
     assert abs(run.q[-1, 0] - run.q[0, 0]) > 1.0
 
 
-def test_the_three_bar_of_source_000():
+def test_the_three_bar_of_boxes():
     example = three_bar()
     mechanism = example.system.compile()
     q = mechanism.neutral()

@@ -11,14 +11,14 @@ import chasles as ch
 from chasles.kernel.policy import COMPILED
 
 if COMPILED:
-    from chasles.gallery import source_000
+    from chasles.gallery import boxes
     from chasles.study.choice import explicit_methods, spaces_of
 else:
     pytest.skip(reason="the integrators need the compiler", allow_module_level=True)
 
 
 def study(name, **options):
-    example = source_000.example(name)
+    example = boxes.example(name)
     options = {"methods": ["rk4", "cg3"], "steps": [2e-3, 1e-3]} | options
     return ch.compare(example.system, (0.0, 0.2), poses=example.poses, twists=example.twists, **options)
 
@@ -61,7 +61,7 @@ def test_numbers_of_a_row(pendulum):
         for space in ("SE3", "SO3xR3"):
             assert pendulum.order(method, space, "projection") == pytest.approx(order, abs=0.35)
     row = pendulum.select(method="rk4", space="SE3", stabilization="none", step=1e-3)[0]
-    run = source_000.double_pendulum().simulate(0.2, stabilization=None, progress=False)
+    run = boxes.double_pendulum().simulate(0.2, stabilization=None, progress=False)
     assert row.steps == 200
     assert row.evaluations == run.solution.evaluations
     assert row.position == run.violations[0].max()
@@ -158,7 +158,7 @@ def test_methods_for_constrained_systems_are_compared_too():
 
 
 def test_spaces_given_for_each_body_beside_auto_and_nothing_to_run():
-    system = source_000.example("double_pendulum").system
+    system = boxes.example("double_pendulum").system
     names = list(spaces_of(system, [{body.name: "SE3" for body in system.bodies}, "auto"], None))
     assert names == ["mapping", "auto"]
     with pytest.raises(ValueError, match="nothing to run"):

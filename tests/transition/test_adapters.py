@@ -6,16 +6,16 @@ import pytest
 import chasles as ch
 from benchmarks.mujoco_tumbling import tumble
 from chasles.absolute.mechanism import AbsoluteMechanism
-from chasles.gallery.source_000 import heavy_top
+from chasles.gallery.boxes import heavy_top
 from chasles.lie import s3, transition
-from chasles.reproduce.model_003 import mechanism_problem, start
+from chasles.reproduce.user_model import mechanism_problem, start
 from tests.transition.models import initial, matrices, plain_model, problem
 
 # ---------------------------------------------------------------- M, A, Q
 
 
 def descriptor_top():
-    """The heavy top of 000 by hand: M, Q, A and -A' V in body twists."""
+    """The heavy top of mueller2013 by hand: M, Q, A and -A' V in body twists."""
     body = heavy_top().system.bodies[0]
     inertia, mass, arm = np.array(body.inertia), body.mass, np.array([-0.5, 0.0, 0.0])  # from the centre to the pivot
     matrix = np.zeros((6, 6))

@@ -5,10 +5,10 @@ import pytest
 
 import chasles as ch
 from chasles.absolute.mechanism import AbsoluteMechanism
-from chasles.gallery.source_000 import double_pendulum
+from chasles.gallery.boxes import double_pendulum
 from chasles.lie import pose, transition
 from chasles.lie.transition.coordinates import LOCAL
-from chasles.reproduce.model_003 import mechanism_problem, start
+from chasles.reproduce.user_model import mechanism_problem, start
 from chasles.simulation.bodies import BodyDynamics
 from tests.transition.models import POSE, TWIST, initial, matrices, plain_model, problem, spring_body
 

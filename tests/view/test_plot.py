@@ -179,7 +179,7 @@ def test_nothing_global_is_touched(runs):
     assert figure.axes[0].get_title("left") == "energy"  # an ordinary figure to go on with
 
 
-# red, green, blue as they are seen by most, in deuteranopia and in protanopia: Machado, Oliveira, Fernandes 2009
+# red, green, blue as they are seen by most, in deuteranopia and in protanopia: machado2009
 SIGHT = (
     np.eye(3),
     [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]],

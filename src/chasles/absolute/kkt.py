@@ -2,10 +2,10 @@
 
     M a + Jᵀ λ = f,   J a = rate,
 
-and what projections need, with one factorisation: 000 eqs. (2), (39), (45). M is (Θ, m I) for each body, Θ diagonal; a
-is the derivative of its velocities: ω in the body and, in the axes of space, r'' (SO(3)xR3) or R v' with the body
-velocity v (SE(3)). Bodies with few joints are condensed: S = Σ J M⁻¹ Jᵀ on the joint tiles; hubs stay. The reaction on
-a body is -Jᵀ λ.
+and what projections need, with one factorisation: mueller2013 eqs. (2), (39), (45). M is (Θ, m I) for each body, Θ
+diagonal; a is the derivative of its velocities: ω in the body and, in the axes of space, r'' (SO(3)xR3) or R v' with
+the body velocity v (SE(3)). Bodies with few joints are condensed: S = Σ J M⁻¹ Jᵀ on the joint tiles; hubs stay. The
+reaction on a body is -Jᵀ λ.
 """
 
 from __future__ import annotations

@@ -453,7 +453,7 @@ class AbsoluteMechanism(CentralFrames):
 
         The child gets this wrench, the parent its opposite. It is given in the joint's frame on the child: its axes,
         torque about its origin. For a constraint the child is its second body and the frame that body's own; if the
-        second body is the ground, the axes and origin of space. It is -Jᵀλ of source 000 eq. (2). Forces along a
+        second body is the ground, the axes and origin of space. It is -Jᵀλ of mueller2013 eq. (2). Forces along a
         joint's coordinates and its armature are not part of it; of a coupling see `coordinate_forces`.
         """
         q, v = np.asarray(central, dtype=float), np.asarray(velocity, dtype=float)

@@ -1,6 +1,6 @@
 """Which group for which body: SE(3), where the pose moves along screws, or SO(3)xR3, where the centre moves by itself.
 
-Source 000 concludes that SE(3) is right for bodies whose motion lies in a subgroup: a lower pair to the ground is then
+mueller2013 concludes that SE(3) is right for bodies whose motion lies in a subgroup: a lower pair to the ground is then
 satisfied to rounding without any stabilisation. With projection, both spaces satisfy all constraints; then SO(3)xR3 is
 the cheaper one, and on a fast spinning top the more accurate one, because forces and velocities need not turn with the
 body. On other mechanisms SE(3) can be more accurate: `chasles compare` tells.

@@ -40,12 +40,12 @@ def changes(given: list[str] | None) -> dict[str, Any]:
 
 def find_file(model: str) -> Path:
     """The file of a model, given as a path or as a name of the gallery."""
-    from chasles.gallery import model_files
+    from chasles.gallery import RENAMED, model_files
     from chasles.model.names import meant
 
     gallery = model_files()
-    if model in gallery:
-        return gallery[model]
+    if RENAMED.get(model, model) in gallery:
+        return gallery[RENAMED.get(model, model)]
     path = Path(model)
     if path.is_file():
         return path

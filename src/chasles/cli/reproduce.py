@@ -12,27 +12,30 @@ from rich.console import Console
 
 
 def reproduce(
-    number: Annotated[str, Parameter(help="Number of the paper: 000, 003 or 004.")],
+    paper: Annotated[str, Parameter(help="Key of the paper: mueller2013, mueller2022 or celledoni2022.")],
     /,
     *,
     figure: Annotated[list[int] | None, Parameter(negative=(), help="Only this figure; may be given again.")] = None,
     output: Annotated[
-        Path | None, Parameter(help="Folder for the files; by default reproduce_004 for paper 004.")
+        Path | None, Parameter(help="Folder for the files; by default reproduce_celledoni2022 for celledoni2022.")
     ] = None,
 ) -> None:
     """Compute the numerical figures of a paper again, and show what it says of them and what comes out.
 
     Each figure becomes a picture (PNG) with its numbers (CSV) and its statements (JSON).
     """
-    from chasles.reproduce import paper
+    from chasles.bibliography import reference
+    from chasles.reproduce import key_of
+    from chasles.reproduce import paper as figures_of
 
-    folder = Path(f"reproduce_{number}") if output is None else output
+    key = key_of(paper)
+    folder = Path(f"reproduce_{key}") if output is None else output
     console = Console()
-    figures = paper(number)
+    figures = figures_of(key)
     wanted = list(figures) if figure is None else figure
     if unknown := [k for k in wanted if k not in figures]:
         known = ", ".join(map(str, figures))
-        raise ValueError(f"reproduce: paper {number} has no numerical figure {unknown[0]}; it has {known}")
+        raise ValueError(f"reproduce: paper {key} has no numerical figure {unknown[0]}; it has {known}")
     from chasles.integrate.progress import Progress
     from chasles.integrate.run import whole_or_nothing
     from chasles.reproduce.figure import notes, save, table
@@ -42,6 +45,7 @@ def reproduce(
     except OSError as error:
         raise ValueError(f"reproduce: no folder {folder} ({error.strerror}); give another with --output") from None
 
+    console.print(reference(key), highlight=False, markup=False)
     done, start = [], time.perf_counter()
     interrupted = False
     with Progress(0, len(wanted), what="figures:", unit="", steady=True) as line, whole_or_nothing():
@@ -50,7 +54,7 @@ def reproduce(
             line.show(count, f"figure {k}, {figures[k].__doc__}")
             try:
                 done.append(figures[k]())
-                files = save(done[-1], folder, number)
+                files = save(done[-1], folder, key)
             except KeyboardInterrupt:
                 interrupted = True
                 break

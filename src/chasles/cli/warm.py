@@ -38,13 +38,13 @@ def warm(
 
 def all_tasks() -> list[Task]:
     """What is to be compiled, with a name for each."""
-    from chasles.gallery import source_000
+    from chasles.gallery import boxes
     from chasles.kernel.face import faces
     from chasles.lie import analytic, pose, rotation, s3, s3xr3, se2, se3, so2, so3, so3xr3
 
     modules = (so2, so3, s3, se2, se3, pose, so3xr3, s3xr3, rotation, analytic)
     tasks: list[Task] = [(face.label, face.compile) for face in faces(*modules)]
-    top = source_000.heavy_top()
+    top = boxes.heavy_top()
     for space in ("SE3", "SO3xR3"):
         tasks.append((f"heavy_top on {space}", partial(top.simulate, 2e-3, space=space, progress=False)))
     return [*tasks, *_integrator_tasks(), *_mechanism_tasks()]
@@ -56,7 +56,7 @@ def _integrator_tasks() -> list[Task]:
     import numpy as np
 
     import chasles as ch
-    from chasles.gallery import heavy_top_004, pendulum, quadrotors, rigid_body
+    from chasles.gallery import pendulum, quadrotors, rigid_body, spinning_top
     from chasles.integrate import blocks
     from chasles.integrate.field import Field
     from chasles.transition.motion import motion
@@ -81,7 +81,7 @@ def _integrator_tasks() -> list[Task]:
         ("solve, Lie-Poisson", lambda: ch.solve(free, ch.LiePoissonMidpoint(), y0=spin, **fixed)),
         ("solve, symplectic", lambda: ch.solve(body, ch.MoserVeselov(), y0=start, **fixed)),
     ]
-    for module in (heavy_top_004, pendulum, quadrotors, rigid_body):
+    for module in (spinning_top, pendulum, quadrotors, rigid_body):
         found = [value for value in vars(module).values() if isinstance(value, Field)]
         tasks += [(f"field {value.__name__}", partial(getattr, value, "address")) for value in found]
     return tasks

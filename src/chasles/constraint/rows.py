@@ -10,7 +10,7 @@ d = (r_B + R_B b) - (r_A + R_A a), with directions u fixed in A and w fixed in B
     HELIX     (R_A u)·d - s φ = 0                                  sliding along u coupled to the angle φ about it
 
 where φ is the angle of B about u (the third row of its tile; the first two have directions across the axis). The
-Jacobian of a body is three rows of an angular and a linear part. 000 eqs. (37)-(47).
+Jacobian of a body is three rows of an angular and a linear part. mueller2013 eqs. (37)-(47).
 """
 
 from __future__ import annotations
@@ -153,7 +153,7 @@ def acceleration_term(tiles, numbers, j, motion, work):
     """The right-hand side of J a = rate of tile j: minus what g'' has besides J times the velocities' derivatives.
 
     For a body on SE(3) these are those of its body twist. The rows of a lower pair to the ground are constant in its
-    frame, then the rate vanishes identically on the constraint and is coded as zero: 000 eq. (38).
+    frame, then the rate vanishes identically on the constraint and is coded as zero: mueller2013 eq. (38).
     """
     row, n, at = j * TILE.size, j * NUMBERS.size, j * ROWS.size
     if tiles[row + TILE.subgroup] != 0:

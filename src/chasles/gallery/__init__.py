@@ -8,12 +8,21 @@ from pathlib import Path
 # what a model file cannot hold, and why
 IN_PYTHON_ONLY = {
     "rigid_body.RigidBody": "the free body as equations on so(3)* and T*SO(3), with its exact solution",
-    "heavy_top_004.HeavyTop004": "the top as equations on T*SO(3), se(3)* and in the Kaluza-Klein form; its data as "
+    "spinning_top.SpinningTop": "the top as equations on T*SO(3), se(3)* and in the Kaluza-Klein form; its data as "
     "printed, an inertia about the pivot that no body has",
     "pendulum.Pendulum": "the chain of any number of masses, on (TS²)^N and (T*S²)^N",
     "quadrotors.Quadrotors": "the quadrotors with their control, which is a program",
     "overconstrained": "the linkages of any number of loops, lengths and angles",
 }
+
+
+# names that model files and modules had
+RENAMED = {"heavy_top_004": "spinning_top", "source_000": "boxes"}
+
+
+def __getattr__(name: str) -> None:
+    advice = f"; it is called {RENAMED[name]!r} now" if name in RENAMED else ""
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}{advice}")
 
 
 def model_files() -> dict[str, Path]:

@@ -1,6 +1,6 @@
 """Andrews' squeezing mechanism: seven planar bodies on three fixed pivots, six loop equations, driven by a motor.
 
-Source of the data: Test Set for Initial Value Problem Solvers, problem "andrews" (Hairer and Wanner II, section VII.7).
+Source of the data: Test Set for Initial Value Problem Solvers, problem "andrews" (hairer1996, section VII.7).
 Each body hangs on a revolute joint about z; the three loops are closed at the point P, where K3, K4 and K6 meet the end
 of K2, by points on lines along z, so that no equation is redundant: 35 + 6 = 41 equations, one freedom.
 """

@@ -1,8 +1,7 @@
 """Linkages with more constraint equations than they need: all joints are revolute, so that rows depend on others.
 
 Sources of the data. `four_bars` and `bricard`: IFToMM library of computational benchmark problems, A02 and A04
-(Gonzalez, Dopico, Lugris, Cuadrado, "A benchmarking system for MBS simulation software", Multibody System Dynamics 16
-(2006) 179), points and axes of A04 as in Exudyn's bricardMechanism.py. `bennett`: Bennett (1903), with his condition
+(gonzalez2006), points and axes of A04 as in Exudyn's bricardMechanism.py. `bennett`: bennett1903, with the condition
 sin α / a = sin β / b.
 """
 

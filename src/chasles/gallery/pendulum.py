@@ -1,4 +1,5 @@
-"""The N-fold spherical pendulum of 004 section 5: a chain of point masses on massless rods, hanging from the origin.
+"""The N-fold spherical pendulum of celledoni2022 section 5: a chain of point masses on massless rods, hanging from the
+origin.
 
 Rod k points along the unit vector q_k, q_k' = ω_k × q_k with ω_k·q_k = 0, and mass k is at x_k = Σ_{i≤k} L_i q_i.
 Gravity acts along -e3. The paper inverts a dense 3N × 3N matrix R(q). Here the rods' tensions λ_k are the unknowns:
@@ -79,7 +80,7 @@ def acceleration(y, p, out, k, before, after):
 
 @field
 def velocity_field(t, y, p, out):
-    """f = (ω_1, q_1 × h_1, ...), h_k = ω_k' (004 section 5.2)."""
+    """f = (ω_1, q_1 × h_1, ...), h_k = ω_k' (celledoni2022 section 5.2)."""
     n = y.shape[0] // 6
     for k in range(n):
         w = load3(y, 6 * k + 3, 0.0)
@@ -137,7 +138,7 @@ def gradient(y, p, out, k, before, own, after, weight):
 
 @field
 def momentum_field(t, y, p, out):
-    """f = (∂H/∂π_1, ∂H/∂q_1, ...) (004 section 5.2, the two slots put right).
+    """f = (∂H/∂π_1, ∂H/∂q_1, ...) (celledoni2022 section 5.2, the two slots put right).
 
     The momentum of the masses from k on is P_k = (π_k × q_k)/L_k + σ_k q_k. That the rods keep their lengths,
     q_k·(x_k' - x_{k-1}') = 0 with m_k x_k' = P_k - P_{k+1}, gives the tridiagonal system for σ.
@@ -163,8 +164,8 @@ class Pendulum:
     """A chain of N spherical pendulums.
 
     `masses` [kg] and `lengths` [m] from the fixed end on, `gravity` [m/s²]. `directions` and `velocities` are q_k and
-    ω_k [rad/s] at t = 0, one for all rods or one for each; the defaults are those of 004 section 5.3, in which the
-    motion is planar. `momenta` chooses y = (q_1, π_1, ...) with the conjugate momenta [kg m²/s] instead of
+    ω_k [rad/s] at t = 0, one for all rods or one for each; the defaults are those of celledoni2022 section 5.3, in
+    which the motion is planar. `momenta` chooses y = (q_1, π_1, ...) with the conjugate momenta [kg m²/s] instead of
     y = (q_1, ω_1, ...).
     """
 
@@ -254,7 +255,9 @@ class Pendulum:
         return np.cumsum(np.array(self.lengths)[:, None] * self._split(y)[0], axis=-2)
 
     def energy(self, y: ArrayLike) -> np.ndarray:
-        """Σ m_k (|x_k'|²/2 + g e3·x_k) [J]: footnote 6 of 004, corrected (the masses from max(i, j) on, each pair)."""
+        """Σ m_k (|x_k'|²/2 + g e3·x_k) [J]: footnote 6 of celledoni2022, corrected (the masses from max(i, j) on,
+        each pair).
+        """
         speed = self._mass_velocities(self._split(y)[0], self.angular_velocities(y))
         return ((0.5 * (speed**2).sum(axis=-1) + self.gravity * self.positions(y)[..., 2]) * self.masses).sum(axis=-1)
 

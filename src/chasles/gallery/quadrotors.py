@@ -1,4 +1,4 @@
-"""Two quadrotors that carry a point mass on two rigid links along a given path: source 004, section 6.
+"""Two quadrotors that carry a point mass on two rigid links along a given path: celledoni2022, section 6.
 
 The third axis e3 points DOWN, along gravity (the text of the paper says up; its formulas, and its reference [50], mean
 down). Link i has the unit vector q_i from quadrotor i to the load, so the quadrotor is at y - L_i q_i. ω_i, with
@@ -89,7 +89,7 @@ def combined(r, a, b, c):
     return add_scaled(add_scaled(scale(r[0], a), r[1], b), r[2], c)
 
 
-# ---------------------------------------------------------------- control (reference [50] of 004)
+# ---------------------------------------------------------------- control (reference [50] of celledoni2022)
 
 
 @kernel
@@ -188,7 +188,7 @@ def move_rotor(y, p, out, turn, rates, at, rotor):
 
 @field
 def transport(t, y, p, out):
-    """f(P) of 004 section 6.1, with the control or, if it is switched off, without thrust."""
+    """f(P) of celledoni2022 section 6.1, with the control or, if it is switched off, without thrust."""
     u1, u2 = ZERO, ZERO
     if p[P.controlled] != 0.0:
         force, own1, own2 = demand(t, y, p)
@@ -217,7 +217,7 @@ def _inclined(degrees: float) -> tuple[Vector, Vector]:
 
 @dataclass(frozen=True)
 class Quadrotors:
-    """Two quadrotors with a load; the defaults are the experiment of 004 section 6.2. SI units, e3 down.
+    """Two quadrotors with a load; the defaults are the experiment of celledoni2022 section 6.2. SI units, e3 down.
 
     `path` has the coefficients c of y_d = Σ c_j t^j, up to six for each coordinate. `gains` are k_y, k_v of the load
     and k_q, k_w of the links. `formation` are the links' unit vectors r_i in the formation's frame, whose third axis is
@@ -341,7 +341,7 @@ class Quadrotors:
         return y[..., None, Y.velocity : Y.velocity + 3] - np.array(self.lengths)[:, None] * turning
 
     def energy(self, y: ArrayLike) -> np.ndarray:
-        """T + U of 004 section 6 [J]; constant without thrust."""
+        """T + U of celledoni2022 section 6 [J]; constant without thrust."""
         y = np.asarray(y, dtype=float)
         v, links = y[..., Y.velocity : Y.velocity + 3], y[..., Y.link1 :].reshape(*y.shape[:-1], 2, 6)
         heights = y[..., None, 2] - np.array(self.lengths) * links[..., 2]

@@ -1,7 +1,7 @@
 """The free rigid body: body momentum on so(3)*, alone or with the attitude, and its exact solution.
 
-004 example 1, corrected: with the action g·μ of rotations the field is f(μ) = -I⁻¹ μ, so that μ' = μ × I⁻¹ μ, Euler's
-equation in body axes. (As printed, f = +I⁻¹ μ, the motion runs backwards.)
+celledoni2022 example 1, corrected: with the action g·μ of rotations the field is f(μ) = -I⁻¹ μ, so that μ' = μ × I⁻¹ μ,
+Euler's equation in body axes. (As printed, f = +I⁻¹ μ, the motion runs backwards.)
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def checked(name: str, value: ArrayLike, shape: tuple[int, ...], *, positive: bo
 
 @field
 def momentum_field(t, y, p, out):
-    """-I⁻¹ μ (004 example 1, corrected)."""
+    """-I⁻¹ μ (celledoni2022 example 1, corrected)."""
     for k in range(3):
         out[k] = -p[k] * y[k]
 

@@ -1,5 +1,6 @@
 """Blocks of absolute coordinates of bodies (`lie.transition`) on which SE(3) acts: rotation vectors, Euler angles or
-screw coordinates. Their move is the local-global transition map of source 003; that of quaternions is the block "pose".
+screw coordinates. Their move is the local-global transition map of mueller2022; that of quaternions is the block
+"pose".
 
 The operations have the same arguments as those of `rotation_blocks`.
 """
@@ -17,7 +18,7 @@ from chasles.lie.transition.charts import numbers_of, pose_of
 
 @kernel
 def move(table, motion_of, local_pose_of, pull, terms, y, x, out, iout, z):
-    """out = τ(y, x): the coordinates of exp(x) y, or of y exp(x) on the right. Source: 003 eqs. (67), (68)."""
+    """out = τ(y, x): the coordinates of exp(x) y, or of y exp(x) on the right. Source: mueller2022 eqs. (67), (68)."""
     for i in range(table.shape[0]):
         if algebra_of(table[i, KIND]) == ALGEBRA_CHART:
             chart, iy = table[i, KIND] - CHART, table[i, POINT]

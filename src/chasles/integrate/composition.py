@@ -9,7 +9,7 @@ from chasles.integrate.variational import LieVerlet, MoserVeselov
 
 _CUBE = 2 ** (1 / 3)
 _FIFTH = 4 ** (1 / 3)
-# symmetric compositions of symmetric methods (Hairer, Lubich, Wanner, V.3.2): order, first half and middle
+# symmetric compositions of symmetric methods (hairer2006, V.3.2): order, first half and middle
 SCHEMES = {
     "triple_jump": (4, (1 / (2 - _CUBE),), -_CUBE / (2 - _CUBE)),
     "suzuki": (4, (1 / (4 - _FIFTH),) * 2, -_FIFTH / (4 - _FIFTH)),

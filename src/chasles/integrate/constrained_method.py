@@ -24,7 +24,7 @@ class GeneralizedAlpha:
     `rho` in [0, 1) is the spectral radius at infinity: 0 damps most, near 1 hardly anything, and with 1 the multipliers
     of constraints would oscillate without bound. `index` 2 (stabilised: position and velocity constraints both hold) or
     3 (positions only; velocities are off by O(h²)). `local`: velocities from the coordinates of the step, which makes
-    the error several times smaller at no cost; False is the form of Brüls, Cardona and Arnold. `metric`: in which
+    the error several times smaller at no cost; False is the form of bruels2012. `metric`: in which
     positions are corrected with index 2: "mass" (which does not depend on units and frames), or "unit", of the papers;
     redundant constraints make index 2 to index 3 with velocities projected, where it has no part.
     `tolerance` of Newton's method, relative to how far each body turns and moves in a step, angles and displacements
@@ -143,7 +143,7 @@ class EnergyMomentum:
 
 
 R6 = 6**0.5
-# Brasey and Hairer 1993; of HEM5 the published 16 digits satisfy the conditions to 1.6e-13 only, so they are corrected
+# brasey1993; of HEM5 the published 16 digits satisfy the conditions to 1.6e-13 only, so they are corrected
 # by the smallest change that satisfies them to 1e-16
 HALF_EXPLICIT: dict[int, tuple[tuple[tuple[float, ...], ...], tuple[float, ...]]] = {
     3: (((1 / 3,), (-1.0, 2.0), (0.0, 3 / 4, 1 / 4)), (0.0, 1 / 3, 1.0)),

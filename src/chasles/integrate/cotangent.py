@@ -1,7 +1,7 @@
 """Mechanical systems on T*SO(3), for symplectic methods.
 
 A state is that of Space("t*so3"): the unit quaternion of the rotation Q and the right-trivialised momentum pi, the
-angular momentum in space axes (004 section 3.4.1).
+angular momentum in space axes (celledoni2022 section 3.4.1).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ HAMILTONIAN, RIGID_BODY = range(2)  # problems
 
 @dataclass(frozen=True)
 class HamiltonianOnSO3:
-    """A Hamiltonian H(Q, pi) on T*SO(3), right-trivialised, by its field (004 eq. (14)).
+    """A Hamiltonian H(Q, pi) on T*SO(3), right-trivialised, by its field (celledoni2022 eq. (14)).
 
     `field` gives, at the state (quaternion of Q, pi), six numbers: omega = dH/dpi and nu = -R_Q^* dH/dQ, the latter at
     FIXED pi. For the heavy top nu is the torque minus omega x pi, not the torque alone. It is called as other fields
@@ -94,7 +94,8 @@ def back(q, v):
 
 @kernel
 def hamiltonian_field(source, t, y, f):
-    """f = (omega, nu) of 004 eq. (14) at a state (Q, pi): the field itself, or that of a rigid body from its torque T,
+    """f = (omega, nu) of celledoni2022 eq. (14) at a state (Q, pi): the field itself, or that of a rigid body from its
+    torque T,
 
     omega = Q I^-1 Q^T pi, nu = Q T - omega x pi. The second term is there because nu = -R_Q^* dH/dQ at fixed pi.
     """

@@ -217,7 +217,7 @@ class ExplicitRun(Run):
         self.state[STATE.h] = self.direction * h
 
     def _guess(self, span: float) -> float:
-        """First step from the size of the field and of its change (Hairer, Norsett, Wanner I, II.4)."""
+        """First step from the size of the field and of its change (hairer1993, II.4)."""
         scale = self.real[REAL.atol] + self.real[REAL.rtol]
         size = float(np.sqrt(np.mean((self.f0 / scale) ** 2)))
         h = max(min(span / 100, 0.01 / (size * scale) if size * scale > 1e-10 else span), 1e-10 * span)

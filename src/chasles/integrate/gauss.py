@@ -31,7 +31,7 @@ class LieMidpoint:
 
 @dataclass(frozen=True)
 class Gauss:
-    """Gauss collocation for X' = dexpinv_X f (004 eqs. (6)-(8)) with 1, 2 or 3 stages, of order 2, 4 or 6.
+    """Gauss collocation for X' = dexpinv_X f (celledoni2022 eqs. (6)-(8)) with 1, 2 or 3 stages, of order 2, 4 or 6.
 
     With one stage it is the Lie midpoint rule. With more it is not symmetric: the coordinates start from y.
     """

@@ -89,7 +89,7 @@ class MatrixGroup:
 
 @dataclass(frozen=True)
 class FrameSpace:
-    """A manifold with frame vector fields E_1, ..., E_d that span its tangent spaces (004 eq. (4)).
+    """A manifold with frame vector fields E_1, ..., E_d that span its tangent spaces (celledoni2022 eq. (4)).
 
     `flow(x, y)` is the time-one flow of sum_i x_i E_i from y. Frame fields need not form an algebra, so only methods
     without commutators apply: products of exponentials (commutator-free, Crouch-Grossman, low-storage).

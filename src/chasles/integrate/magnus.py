@@ -3,8 +3,7 @@
 Y1 = exp(Omega) Y with Omega from values of A at Gauss points and their commutators. If A(t) lies in a matrix algebra,
 so does Omega, and Y stays in the group. For quadratic groups (orthogonal, unitary, symplectic, ...) it does so to
 rounding, because the exponential is computed by diagonal Pade approximants r, with r(a) r(-a) = 1. Y may also be a
-vector or have any number of columns. Formulas: Blanes, Casas, Oteo, Ros, Physics Reports 470 (2009); commutator-free:
-Blanes and Moan, Applied Numerical Mathematics 56 (2006).
+vector or have any number of columns. Formulas: blanes2009; commutator-free: blanes2006.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-# coefficients of the [13/13] Pade approximant (Higham, SIAM J. Matrix Anal. Appl. 26(4), 2005)
+# coefficients of the [13/13] Pade approximant (higham2005)
 _PADE = (
     *(64764752532480000.0, 32382376266240000.0, 7771770303897600.0, 1187353796428800.0, 129060195264000.0),
     *(10559470521600.0, 670442572800.0, 33522128640.0, 1323241920.0, 40840800.0, 960960.0, 16380.0, 182.0, 1.0),

@@ -22,11 +22,11 @@ MINIMAL = {
 
 @dataclass(frozen=True)
 class RKMK:
-    """Runge-Kutta-Munthe-Kaas: a Runge-Kutta method for X' = dexpinv_X f (004 eqs. (6)-(8)).
+    """Runge-Kutta-Munthe-Kaas: a Runge-Kutta method for X' = dexpinv_X f (celledoni2022 eqs. (6)-(8)).
 
     `tableau` is a name or a `Tableau` of your own. `dexpinv` is "exact", a number of terms of its series (order p needs
-    p - 2), or "minimal": no dexpinv but the fewest commutators, one for "kutta3" and two for "rk4" (004 section 2.2).
-    Step control needs all terms that the order of the tableau needs.
+    p - 2), or "minimal": no dexpinv but the fewest commutators, one for "kutta3" and two for "rk4" (celledoni2022
+    section 2.2). Step control needs all terms that the order of the tableau needs.
     `coordinates` is "exp", "cay", "cay2" or "second_kind"; a problem may ask for its own.
     """
 
@@ -256,7 +256,9 @@ def _named(family: str, table: dict[str, Exponentials], name: str) -> Exponentia
 
 
 def CommutatorFree(name: str = "cf4") -> Exponentials:
-    """Commutator-free methods: "lie_euler", "cf32a", "cf32b", "cf4", "cf43" (004 eqs. (9), (34), section 4.2.1)."""
+    """Commutator-free methods: "lie_euler", "cf32a", "cf32b", "cf4", "cf43" (celledoni2022 eqs. (9), (34),
+    section 4.2.1).
+    """
     return _named("CommutatorFree", COMMUTATOR_FREE, name)
 
 

@@ -18,7 +18,7 @@ from chasles.kernel.workspace import load3, load6, store3, store6
 
 @dataclass(frozen=True)
 class LiePoisson:
-    """Lie-Poisson equations mu' = +-ad*_{dH} mu on so3*, se3* or a product of them (004 eq. (18)).
+    """Lie-Poisson equations mu' = +-ad*_{dH} mu on so3*, se3* or a product of them (celledoni2022 eq. (18)).
 
     `gradient` is the field dH(mu) in the algebra, called as other fields are (see `LieODE`). `invariance` "left" takes
     the + sign (momenta in body axes: Euler's equations, the heavy top), "right" the - sign.
@@ -53,11 +53,11 @@ def require_dual(space: Space, who: str) -> None:
 class LiePoissonMidpoint:
     """Energy and Casimir functions kept together on so3*, se3* and products of them; of order 2.
 
-    mu1 = mu0 + h ad*_x (mu0 + mu1)/2 (left invariance; 004 eq. (18)). The increment is tangent to the coadjoint orbit
-    at the mean of mu0 and mu1, so the Casimirs, which are quadratic, are kept for any x. With x the mean of dH on the
-    segment from mu0 to mu1, H(mu1) - H(mu0) = <x, mu1 - mu0> = 0. The mean is taken by Gauss's rule with so many
-    `nodes`, exact if H is a polynomial of degree 2 `nodes`: one node, x = dH((mu0 + mu1)/2), for quadratic functions
-    with linear terms, as those of the rigid body and the heavy top.
+    mu1 = mu0 + h ad*_x (mu0 + mu1)/2 (left invariance; celledoni2022 eq. (18)). The increment is tangent to the
+    coadjoint orbit at the mean of mu0 and mu1, so the Casimirs, which are quadratic, are kept for any x. With x the
+    mean of dH on the segment from mu0 to mu1, H(mu1) - H(mu0) = <x, mu1 - mu0> = 0. The mean is taken by Gauss's rule
+    with so many `nodes`, exact if H is a polynomial of degree 2 `nodes`: one node, x = dH((mu0 + mu1)/2), for quadratic
+    functions with linear terms, as those of the rigid body and the heavy top.
     """
 
     nodes: int = 1
@@ -85,7 +85,7 @@ def poisson_sizes(table, y, base):
 
 @kernel
 def generator(table, x, y, out):
-    """The vector with which x moves y, on dual algebras: -ad*_x y (004 section 3.4.2)."""
+    """The vector with which x moves y, on dual algebras: -ad*_x y (celledoni2022 section 3.4.2)."""
     for i in range(table.shape[0]):
         iy, ix = table[i, POINT], table[i, ALGEBRA]
         if table[i, KIND] == ROTATED:

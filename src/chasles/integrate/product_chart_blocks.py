@@ -17,8 +17,8 @@ from chasles.lie.transition.charts import compose_product, numbers_of, pose_of
 
 @kernel
 def move(table, matrix_of, quaternion_of, pull, terms, y, x, out, iout, z):
-    """out = τ(y, x): the coordinates of exp(x) y, or of y exp(x) on the right. Source: 003 eqs. (69)-(71), corrected:
-    the position is r + Δr."""
+    """out = τ(y, x): the coordinates of exp(x) y, or of y exp(x) on the right. Source: mueller2022 eqs. (69)-(71),
+    corrected: the position is r + Δr."""
     for i in range(table.shape[0]):
         if algebra_of(table[i, KIND]) == ALGEBRA_PRODUCT:
             chart, iy = table[i, KIND] - PRODUCT_CHART, table[i, POINT]

@@ -50,9 +50,9 @@ def solve(
     methods follow `rtol` (1e-6 if not given) and `atol` (1e-9); all other methods take fixed steps only.
     `save` is "all" accepted steps, "final", every so many steps, or an array of times. `events` are functions of the
     state whose zeros are located and reported, and may end the run. `controller` is "pi", or "paper" for the rule of
-    004 section 4 (absolute tolerance atol, error measured in the algebra, first step T/100). `max_step` is the longest
-    step that adaptive steps may take. A step of an explicit method ends at each of the `stops` (times), and the next
-    begins anew just after it: jumps of the field belong there, so that no step sees both sides of one.
+    celledoni2022 section 4 (absolute tolerance atol, error measured in the algebra, first step T/100). `max_step` is
+    the longest step that adaptive steps may take. A step of an explicit method ends at each of the `stops` (times), and
+    the next begins anew just after it: jumps of the field belong there, so that no step sees both sides of one.
     `max_evaluations` of the field end a run of an explicit method that takes too long. `max_steps` stops early; the
     `checkpoint` of the solution given as `resume`, with everything else unchanged, continues to the same bits.
     `progress` shows a line for long runs; by default on a terminal, after a second. Ctrl-C raises `Interrupted`, a

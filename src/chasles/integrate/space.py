@@ -99,9 +99,9 @@ class Space:
     """A product of spaces with the action of a group on each: Space("ts2", 3), Space("pose", "r6", side="right").
 
     Names: the groups so2, so3, s3, se2, se3, pose acting on themselves; s2 and so3* (rotations), ts2 and t*s2 (SE(3) by
-    Ad, 004 section 5.1), se3* (coadjoint), t*so3 (the semidirect product of 004 section 3.1, stored as quaternion and
-    momentum), r1, r2, ... (translations), and absolute coordinates of a body other than quaternions, moved by SE(3) or
-    SO(3) x R3: se3:rotation_vector, so3xr3:euler:ZYX, ... (names of `lie.transition`).
+    Ad, celledoni2022 section 5.1), se3* (coadjoint), t*so3 (the semidirect product of celledoni2022 section 3.1, stored
+    as quaternion and momentum), r1, r2, ... (translations), and absolute coordinates of a body other than quaternions,
+    moved by SE(3) or SO(3) x R3: se3:rotation_vector, so3xr3:euler:ZYX, ... (names of `lie.transition`).
     A number repeats the name before it. `side` is that of the groups' action on themselves: "left" writes exp(x) y (f
     is a spatial velocity), "right" y exp(x) (f is a body velocity).
     Points and algebra vectors are flat arrays, block after block.

@@ -2,7 +2,7 @@
 
 Two kinds of problems:
 
-- `HamiltonianOnSO3`: any Hamiltonian, given by its field (004 eq. (14)). Solved by `SymplecticTheta`.
+- `HamiltonianOnSO3`: any Hamiltonian, given by its field (celledoni2022 eq. (14)). Solved by `SymplecticTheta`.
 - `RigidBodyOnSO3`: kinetic energy of a rigid body and a torque that depends on Q (and time). Solved by `LieVerlet` and
   `MoserVeselov` too.
 

@@ -128,7 +128,7 @@ BUTCHER6 = Tableau(
     _weights(Q(11, 120), 0, Q(27, 40), Q(27, 40), Q(-4, 15), Q(-4, 15), Q(11, 120)),
 )
 
-# Dormand and Prince's method of order 8 (Hairer, Norsett, Wanner I, II.5), with its two error estimates.
+# Dormand and Prince's method of order 8 (hairer1993, II.5), with its two error estimates.
 _DOP853_A = (
     (0.05260015195876773,),
     (

@@ -1,4 +1,4 @@
-"""The symplectic theta methods (15)-(17) of 004 on T*SO(3)."""
+"""The symplectic theta methods (15)-(17) of celledoni2022 on T*SO(3)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ from chasles.lie import quaternion, so3
 
 @dataclass(frozen=True)
 class SymplecticTheta:
-    """The symplectic methods (15)-(17) of 004; theta = 1/2 is symmetric and of order 2, others are of order 1."""
+    """The symplectic methods (15)-(17) of celledoni2022; theta = 1/2 is symmetric and of order 2, others are of
+    order 1.
+    """
 
     theta: float = 0.5
 
@@ -31,7 +33,7 @@ class SymplecticTheta:
 
 @kernel
 def theta_residual(context, z, r):
-    """Equations (15), (16) of 004 for (xi, n), both in the axes of the body at the start of the step.
+    """Equations (15), (16) of celledoni2022 for (xi, n), both in the axes of the body at the start of the step.
 
     In those axes Newton's matrix changes little from step to step. On so(3) dexp*_u = dexp_{-u} and Ad*_exp(u) n =
     exp(u)^T n.
@@ -51,7 +53,7 @@ def theta_residual(context, z, r):
 
 @kernel
 def theta_update(theta, y, z):
-    """Equation (17) of 004."""
+    """Equation (17) of celledoni2022."""
     q, momentum = load4(y, 0), load3(y, 4, 0.0)
     xi, n = quaternion.rotate(q, load3(z, 0, 0.0)), quaternion.rotate(q, load3(z, 3, 0.0))
     e = quaternion.exp(xi)

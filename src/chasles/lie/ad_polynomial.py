@@ -1,9 +1,9 @@
 """Functions of ad on so(3), and on se(3) by differentiation: k0 I + k1 x~ + k2 x xᵀ with coefficients of s = |x|².
 
-On so(3) ad_x is the cross product x~, and every analytic phi(ad_x) has this form: k0 = phi₊, k1 = g1, k2 = g2 of 004,
-section 2.3 (there with x~² = x xᵀ - s I, which cancels at large angles). se(3) is so(3) over the dual numbers:
-ad_(x,v) = [[x~, 0], [v~, x~]], so the lower left block of phi(ad_(x,v)) is the derivative of phi(x~) along v. The g~1
-and g~2 of the paper are twice the derivatives with respect to s used here.
+On so(3) ad_x is the cross product x~, and every analytic phi(ad_x) has this form: k0 = phi₊, k1 = g1, k2 = g2 of
+celledoni2022, section 2.3 (there with x~² = x xᵀ - s I, which cancels at large angles). se(3) is so(3) over the dual
+numbers: ad_(x,v) = [[x~, 0], [v~, x~]], so the lower left block of phi(ad_(x,v)) is the derivative of phi(x~) along v.
+The g~1 and g~2 of the paper are twice the derivatives with respect to s used here.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def apply(x, y, k):
 
 @kernel
 def apply_se3(twist, y, k, dk):
-    """phi(ad_(x,v)) (b, c): 004, section 2.3."""
+    """phi(ad_(x,v)) (b, c): celledoni2022, section 2.3."""
     (x, v), (b, c) = twist, y
     a, xb = 2.0 * dot(x, v), dot(x, b)
     across = cross(x, b)

@@ -1,6 +1,7 @@
 """phi(ad) for any function phi that is analytic at 0 and real on the real axis, on so(3) and se(3).
 
-Source: 004, section 2.3. With φ(iα) = φ₊ + i φ₋ and α = |x|: g1 = φ₋/α, g2 = (φ(0) - φ₊)/α², and their derivatives.
+Source: celledoni2022, section 2.3. With φ(iα) = φ₊ + i φ₋ and α = |x|: g1 = φ₋/α, g2 = (φ(0) - φ₊)/α², and their
+derivatives.
 """
 
 from __future__ import annotations

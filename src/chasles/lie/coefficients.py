@@ -127,7 +127,8 @@ def dexpinv_coefficients(half):
 
     u = cos(theta/2)/(2 h) with h = sin(theta/2)/theta. Near: g = n/(2 c_2) with n = c_3 - 2 c_4 and (2 c_2)' = -n, so
     g' = (n' + g n)/(2 c_2), g'' = (n'' + 2 g' n + g n')/(2 c_2), u' = -g - s g', u'' = -2 g' - s g'': nothing cancels.
-    Far: g as it stands, u' = (u - k)/(2s), u'' = -(u' + k')/(2s) with k = 1/(4 h^2). Source: 004, section 2.3.
+    Far: g as it stands, u' = (u - k)/(2s), u'' = -(u' + k')/(2s) with k = 1/(4 h^2). Source: celledoni2022, section
+    2.3.
     """
     s, c, h = half
     near = s < QUOTIENT_LIMIT

@@ -155,7 +155,7 @@ def AdT_apply(g, f):
 
 @face(x=TWIST, out=POSE)
 def exp(x):
-    """Screw motion of a twist. Source: 000 eq. (7), 003 eqs. (38), (63)."""
+    """Screw motion of a twist. Source: mueller2013 eq. (7), mueller2022 eqs. (38), (63)."""
     return quaternion.exp(x[0]), so3.dexp_apply(x[0], x[1])
 
 
@@ -168,7 +168,7 @@ def log(g):
 
 @face(x=TWIST, out=POSE)
 def cay(x):
-    """Cayley map of SE(3). Source: 003 eqs. (41), corrected, and (48)."""
+    """Cayley map of SE(3). Source: mueller2022 eqs. (41), corrected, and (48)."""
     return s3.cay(x[0]), se3.plus_cay(x[0], x[1])
 
 

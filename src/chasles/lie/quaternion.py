@@ -44,7 +44,7 @@ def rotate(q, p):
 
 @kernel
 def to_matrix(q):
-    """R = I + 2 w v~ + 2 v~^2 (003 eq. (39))."""
+    """R = I + 2 w v~ + 2 v~^2 (mueller2022 eq. (39))."""
     w, x, y, z = q
     return (
         *(1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y - w * z), 2.0 * (x * z + w * y)),
@@ -73,7 +73,7 @@ def flip(q):
 
 @kernel
 def from_matrix(m):
-    """Unit quaternion of a rotation matrix, w >= 0; the row of the largest component is used (Shepperd 1978)."""
+    """Unit quaternion of a rotation matrix, w >= 0; the row of the largest component is used (shepperd1978)."""
     t0, t1 = 1.0 + (m[0] + m[4] + m[8]), 1.0 + (m[0] - m[4] - m[8])
     t2, t3 = 1.0 + (m[4] - m[0] - m[8]), 1.0 + (m[8] - m[0] - m[4])
     x, y, z = m[7] - m[5], m[2] - m[6], m[3] - m[1]
@@ -91,7 +91,7 @@ def from_matrix(m):
 
 @kernel
 def exp(x):
-    """(cos(|x|/2), sin(|x|/2) x/|x|) (003 eq. (38))."""
+    """(cos(|x|/2), sin(|x|/2) x/|x|) (mueller2022 eq. (38))."""
     _, c, h = half_angle(x)
     return (c, h * x[0], h * x[1], h * x[2])
 

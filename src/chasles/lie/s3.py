@@ -144,7 +144,7 @@ def AdT_apply(g, f):
 
 @face(x=VECTOR, out=UNIT_QUATERNION)
 def exp(x):
-    """(cos(θ/2), sin(θ/2) x/θ), θ = |x| [rad]. Source: 003 eq. (38)."""
+    """(cos(θ/2), sin(θ/2) x/θ), θ = |x| [rad]. Source: mueller2022 eq. (38)."""
     return quaternion.exp(x)
 
 
@@ -156,13 +156,13 @@ def log(g):
 
 @face(x=VECTOR, y=VECTOR, out=VECTOR)
 def bch(x, y):
-    """log(exp(x) exp(y)) in closed form, |result| <= 2π. Source: 003 eqs. (72)-(76)."""
+    """log(exp(x) exp(y)) in closed form, |result| <= 2π. Source: mueller2022 eqs. (72)-(76)."""
     return quaternion.log(quaternion.product(quaternion.exp(x), quaternion.exp(y)))
 
 
 @face(c=VECTOR, out=UNIT_QUATERNION)
 def cay(c):
-    """Cayley map, the quaternion (1, c)/√(1 + |c|²) = √(σ/2) (1, c). Source: 003 eq. (41), corrected."""
+    """Cayley map, the quaternion (1, c)/√(1 + |c|²) = √(σ/2) (1, c). Source: mueller2022 eq. (41), corrected."""
     r = sqrt(0.5 * so3.cayley_sigma(c))
     return (r, r * c[0], r * c[1], r * c[2])
 

@@ -130,7 +130,7 @@ def vee(m):
 
 @face(g=POSE_MATRIX, out=BLOCK_LOWER)
 def Ad(g):
-    """Adjoint action on twists, [[R, 0], [p~ R, R]]. Source: 000 eq. (5)."""
+    """Adjoint action on twists, [[R, 0], [p~ R, R]]. Source: mueller2013 eq. (5)."""
     return g[0], skew_mul(g[1], g[0]), g[0]
 
 
@@ -149,7 +149,7 @@ def AdT_apply(g, f):
 
 @face(x=TWIST, out=BLOCK_LOWER)
 def ad(x):
-    """ad_X = [[x~, 0], [v~, x~]]. Source: 000 eq. (6)."""
+    """ad_X = [[x~, 0], [v~, x~]]. Source: mueller2013 eq. (6)."""
     a = skew(x[0])
     return a, skew(x[1]), a
 
@@ -172,7 +172,10 @@ def adT_apply(x, f):
 
 @face(x=TWIST, out=POSE_MATRIX)
 def exp(x):
-    """Screw motion (exp x, dexp_x v). Source: 000 eq. (7), with the branch at zero angle that print leaves out."""
+    """Screw motion (exp x, dexp_x v).
+
+    Source: mueller2013 eq. (7), with the branch at zero angle that print leaves out.
+    """
     return so3.exp(x[0]), so3.dexp_apply(x[0], x[1])
 
 
@@ -219,7 +222,7 @@ def _differential_derivative(x, y, g, dg, ddg):
 def dexp(x):
     """Right-trivialised differential: d/dt exp(X) = hat(dexp_X X') exp(X); body twist is dexp_{-X} X'.
 
-    (e^z - 1)/z at z = ad_X. Source: 000 eq. (9), 003 eqs. (46), (47).
+    (e^z - 1)/z at z = ad_X. Source: mueller2013 eq. (9), mueller2022 eqs. (46), (47).
     """
     half = half_angle(x[0])
     g, dg, _ = dexp_coefficients(half)
@@ -243,7 +246,7 @@ def dexpinv(x):
 
     Q is the derivative of D along v, g' that of g by θ². Near θ = 0 both are series: g = 1/12 + θ²/720 + ... Where they
     are computed without cancellation: `coefficients.dexpinv_coefficients`, `ad_polynomial.matrix_derivative`.
-    Source: 004 section 2.3, 000 eq. (10).
+    Source: celledoni2022 section 2.3, mueller2013 eq. (10).
     """
     half = half_angle(x[0])
     g, dg, _ = dexpinv_coefficients(half)
@@ -273,7 +276,7 @@ def ddexpinv(x, y):
 
 @face(x=TWIST, y=TWIST, out=TWIST)
 def bch(x, y):
-    """log(exp(X) exp(Y)) in closed form, rotation angle at most π. Source: 003 eqs. (68), (72)-(76)."""
+    """log(exp(X) exp(Y)) in closed form, rotation angle at most π. Source: mueller2022 eqs. (68), (72)-(76)."""
     a = so3.bch(x[0], y[0])
     position = add(so3.dexp_apply(x[0], x[1]), so3.act(so3.exp(x[0]), so3.dexp_apply(y[0], y[1])))
     return a, so3.dexpinv_apply(a, position)
@@ -318,7 +321,10 @@ def plus_cay_matrix(c):
 
 @face(x=TWIST, out=POSE_MATRIX)
 def cay(x):
-    """Cayley map (I - X)⁻¹(I + X) of 4x4 matrices, (cay c, (I + cay c) d) for X = (c, d). Source: 003 eq. (48)."""
+    """Cayley map (I - X)⁻¹(I + X) of 4x4 matrices, (cay c, (I + cay c) d) for X = (c, d).
+
+    Source: mueller2022 eq. (48).
+    """
     return so3.cay(x[0]), plus_cay(x[0], x[1])
 
 
@@ -339,7 +345,7 @@ def dcay(x):
 
 @face(x=TWIST, out=BLOCK_LOWER)
 def dcayinv(x):
-    """Inverse of `dcay`: [[dcayinv_c, 0], [(c~ - I) d~/2, (I - c~)/2]]. Source: 003 eq. (49), corrected."""
+    """Inverse of `dcay`: [[dcayinv_c, 0], [(c~ - I) d~/2, (I - c~)/2]]. Source: mueller2022 eq. (49), corrected."""
     c, d = x
     k = half_minus_matrix(c)
     return so3.dcayinv(c), mat_neg(mat_mul(k, skew(d))), k

@@ -131,7 +131,7 @@ def adT_apply(x, f):
 def exp(x):
     """R = exp(x~) = I + sin θ/θ x~ + (1 - cos θ)/θ² x~², θ = |x| [rad].
 
-    Source: 000 eq. (8), corrected (the square of θ is missing in print).
+    Source: mueller2013 eq. (8), corrected (the square of θ is missing in print).
     """
     g, _, _ = exp_coefficients(half_angle(x))
     return ad_polynomial.matrix(x, g)
@@ -165,7 +165,7 @@ POLE_ALONG = Guard(pole_distance_along, _POLE, _AWAY)
 def dexp(x):
     """Right-trivialised differential: d/dt exp(x) = hat(dexp_x x') exp(x); body velocity is dexp_{-x} x'.
 
-    dexp_x = I + (1 - cos θ)/θ² x~ + (θ - sin θ)/θ³ x~². Source: 003 eqs. (31), (32), (31) corrected.
+    dexp_x = I + (1 - cos θ)/θ² x~ + (θ - sin θ)/θ³ x~². Source: mueller2022 eqs. (31), (32), (31) corrected.
     """
     g, _, _ = dexp_coefficients(half_angle(x))
     return ad_polynomial.matrix(x, g)
@@ -180,7 +180,7 @@ def dexp_apply(x, y):
 
 @face(x=VECTOR, out=MATRIX, guard=POLE)
 def dexpinv(x):
-    """Inverse of `dexp`: I - x~/2 + (1 - (θ/2) cot(θ/2))/θ² x~²; pole at θ = 2π. Source: 004 section 2.2."""
+    """Inverse of `dexp`: I - x~/2 + (1 - (θ/2) cot(θ/2))/θ² x~²; pole at θ = 2π. Source: celledoni2022 section 2.2."""
     g, _, _ = dexpinv_coefficients(half_angle(x))
     return ad_polynomial.matrix(x, g)
 
@@ -208,7 +208,7 @@ def ddexpinv(x, y):
 
 @face(x=VECTOR, y=VECTOR, out=VECTOR)
 def bch(x, y):
-    """log(exp(x) exp(y)) in closed form, |result| <= π. Source: 003 eqs. (72)-(76), by quaternions."""
+    """log(exp(x) exp(y)) in closed form, |result| <= π. Source: mueller2022 eqs. (72)-(76), by quaternions."""
     return quaternion.log(quaternion.flip(quaternion.product(quaternion.exp(x), quaternion.exp(y))))
 
 
@@ -233,7 +233,10 @@ def cayley_sigma(c):
 
 @face(c=VECTOR, out=ROTATION)
 def cay(c):
-    """Cayley map (I - c~)⁻¹(I + c~) = I + σ(c~ + c~²), σ = 2/(1 + |c|²); c = tan(θ/2) n. Source: 003 eq. (35)."""
+    """Cayley map (I - c~)⁻¹(I + c~) = I + σ(c~ + c~²), σ = 2/(1 + |c|²); c = tan(θ/2) n.
+
+    Source: mueller2022 eq. (35).
+    """
     s = cayley_sigma(c)
     return ad_polynomial.matrix(c, (0.5 * s * (1.0 - dot(c, c)), s, s))
 
@@ -248,14 +251,14 @@ def cayinv(g):
 
 @face(c=VECTOR, out=MATRIX)
 def dcay(c):
-    """Right-trivialised differential of `cay`: σ(I + c~); 2 I at c = 0. Source: 003 eq. (36)."""
+    """Right-trivialised differential of `cay`: σ(I + c~); 2 I at c = 0. Source: mueller2022 eq. (36)."""
     s = cayley_sigma(c)
     return ad_polynomial.matrix(c, (s, s, 0.0))
 
 
 @face(c=VECTOR, out=MATRIX)
 def dcayinv(c):
-    """Inverse of `dcay`: (I - c~ + c cᵀ)/2. Source: 003 eq. (37)."""
+    """Inverse of `dcay`: (I - c~ + c cᵀ)/2. Source: mueller2022 eq. (37)."""
     return ad_polynomial.compose_matrix(0.5, scale(-0.5, c), ad_polynomial.scaled_square(0.5, c))
 
 

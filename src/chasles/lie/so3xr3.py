@@ -61,7 +61,7 @@ def with_zero(m):
 
 @face(g=POSE_MATRIX, h=POSE_MATRIX, out=POSE_MATRIX)
 def compose(g, h):
-    """Product (R_g R_h, r_g + r_h). Source: 000 eq. (13)."""
+    """Product (R_g R_h, r_g + r_h). Source: mueller2013 eq. (13)."""
     return mat_mul(g[0], h[0]), add(g[1], h[1])
 
 
@@ -133,7 +133,7 @@ def log(g):
 
 @face(x=TWIST, out=BLOCK_LOWER)
 def dexp(x):
-    """diag(dexp_x, I). Source: 003 eqs. (31) corrected, (34)."""
+    """diag(dexp_x, I). Source: mueller2022 eqs. (31) corrected, (34)."""
     return with_identity(so3.dexp(x[0]))
 
 

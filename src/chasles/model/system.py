@@ -215,9 +215,9 @@ class System:
     ) -> System:
         """A system from its reference assembly: joints at places in space, bodies at their reference poses A_i.
 
-        Source: 002 section 4.4. The `at` of each joint is the pose of its frame in space when all coordinates are zero,
-        so its screws are the spatial joint screws Y_i. Bodies not in `reference` have A_i = I, as in a CAD assembly
-        whose parts are all drawn in the inertial frame.
+        Source: mueller2018 section 4.4. The `at` of each joint is the pose of its frame in space when all coordinates
+        are zero, so its screws are the spatial joint screws Y_i. Bodies not in `reference` have A_i = I, as in a CAD
+        assembly whose parts are all drawn in the inertial frame.
         """
         bodies, joints, reference = tuple(bodies), tuple(joints), dict(reference or {})
         for name in reference:

@@ -126,7 +126,9 @@ class Analysis:
         return self.inverse_dynamics(self.check_q("gravity_forces", q), np.zeros(self.nv), np.zeros(self.nv))
 
     def coriolis(self, q: ArrayLike, v: ArrayLike, *, skew: bool = False) -> np.ndarray:
-        """A matrix C(q, v), (..., nv, nv), with C v the velocity terms: that of 002 eq. (84), or with M' - 2C skew."""
+        """A matrix C(q, v), (..., nv, nv), with C v the velocity terms: that of mueller2018 eq. (84), or with M'
+        - 2C skew.
+        """
         arrays = {"q": self.check_q("coriolis", q), "v": self.check_v("coriolis", "v", v)}
         arrays["weights"] = np.array([0.5, 0.5] if skew else [1.0, 0.0])
         (matrix,), batch = self._run("coriolis", coriolis.coriolis_matrix, arrays)
@@ -179,7 +181,7 @@ class Analysis:
     def twist_rates(
         self, q: ArrayLike, twists: ArrayLike, tau: ArrayLike | None = None, wrenches: ArrayLike | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """v and the rates of the body twists (..., bodies, 6), of a state (q, twists): 002 eqs. (78), (111)."""
+        """v and the rates of the body twists (..., bodies, 6), of a state (q, twists): mueller2018 eqs. (78), (111)."""
         v = self.velocities_from_twists(q, twists)
         a = self.forward_dynamics(q, v, np.zeros(self.nv) if tau is None else tau, wrenches)
         return v, self.accelerations(q, v, a)
@@ -193,7 +195,7 @@ class Analysis:
     def momentum_rates(
         self, q: ArrayLike, p: ArrayLike, tau: ArrayLike | None = None, wrenches: ArrayLike | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """v and p', (..., nv) each, of a state (q, p): 002 eq. (79). Forces as in `forward_dynamics`."""
+        """v and p', (..., nv) each, of a state (q, p): mueller2018 eq. (79). Forces as in `forward_dynamics`."""
         name = "momentum_rates"
         arrays = {"q": self.check_q(name, q), "p": self.check_v(name, "p", p)}
         arrays["tau"] = EMPTY if tau is None else self.check_v(name, "tau", tau)

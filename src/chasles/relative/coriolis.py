@@ -2,10 +2,10 @@
 
     C = Σ_l J_lᵀ (M_l J_l' + B_l J_l)        in a frame that is at rest, with the rates J' = ad_V J of the columns there
 
-With B = -ad_Vᵀ M - M ad_V, the rate of a link's inertia, this is 002 eq. (84); M' - 2C is not skew then.
+With B = -ad_Vᵀ M - M ad_V, the rate of a link's inertia, this is mueller2018 eq. (84); M' - 2C is not skew then.
 With B = ½(-ad_Vᵀ M - M ad_V + (M V)×), where (h)× u = -ad_uᵀ h, B V is the same, and B + Bᵀ is the rate of the link's
 inertia: so M' = C + Cᵀ, and M' - 2C is skew. For joints with one freedom it is the C of the Christoffel symbols
-(Echeandia and Wensing 2021). As in the mass matrix the sums over links are done first, inward: both B are linear in
+(echeandia2021). As in the mass matrix the sums over links are done first, inward: both B are linear in
 nine rates of the inertia and six momenta. The frame is the first link's of the tree, held still, so that no digits are
 lost far from the origin.
 """
@@ -120,7 +120,7 @@ def dot6(a, b):
 
 @algorithm(work=f"{RATED.size}*links+{PAIR}*nv", q="nq", v="nv", weights=fixed(), matrix=out("nv*nv"))
 def coriolis_matrix(topology, numbers, q, v, weights, matrix, work, z):
-    """C(q, v) by rows. `weights` of the two parts of B: (1, 0) for 002 eq. (84), (½, ½) for M' - 2C skew."""
+    """C(q, v) by rows. `weights` of the two parts of B: (1, 0) for mueller2018 eq. (84), (½, ½) for M' - 2C skew."""
     n, nv, zero = links_of(topology), topology[HEAD.velocities], like(0.0, z)
     columns = n * RATED.size
     rates = columns + 6 * nv

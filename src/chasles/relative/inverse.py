@@ -2,9 +2,9 @@
 
 This is the recursive Newton-Euler algorithm, RNEA.
 
-002 eqs. (65)-(67), with (67a) corrected, in a cheaper form of the same recursion: the acceleration that is carried
-along is the one of the link's origin (not the linear part of the twist's derivative), so no linear velocity is needed.
-Gravity is an acceleration of the ground by -g.
+mueller2018 eqs. (65)-(67), with (67a) corrected, in a cheaper form of the same recursion: the acceleration that is
+carried along is the one of the link's origin (not the linear part of the twist's derivative), so no linear velocity is
+needed. Gravity is an acceleration of the ground by -g.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def carry(twist, rate, R, p, motion):
 
 @kernel
 def newton_euler(inertia, w, aw, al):
-    """Wrench that gives a link this motion, at its origin: 002 eq. (42) with the acceleration of the origin."""
+    """Wrench that gives a link this motion, at its origin: mueller2018 eq. (42) with the acceleration of the origin."""
     mass, moment, rotational = inertia
     torque = add(add(sym_mul(rotational, aw), cross(w, sym_mul(rotational, w))), cross(moment, al))
     force = add(scale(mass, al), add(cross(aw, moment), cross(w, cross(w, moment))))

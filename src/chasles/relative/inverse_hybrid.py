@@ -1,4 +1,4 @@
-"""Inverse dynamics in hybrid representation: 002 eqs. (72)-(76), with (75b) and (76b) corrected.
+"""Inverse dynamics in hybrid representation: mueller2018 eqs. (72)-(76), with (75b) and (76b) corrected.
 
 World axes, at the origin of each link: on its way along the tree a quantity changes its reference point only, by
 d = r_i - r_parent; the joint screws and the inertias are turned instead, (75b) and (76a). The velocity of the origins
@@ -48,7 +48,7 @@ def start_at_ground(numbers, work, z):
 
 @kernel
 def turned_inertia(inertia, R, z):
-    """002 eq. (76a): mass, first moment and rotational inertia in world axes."""
+    """mueller2018 eq. (76a): mass, first moment and rotational inertia in world axes."""
     mass, moment, rotational = inertia
     return mass, mul(R, moment), rotate_symmetric(R, symmetric_of(rotational, z))
 

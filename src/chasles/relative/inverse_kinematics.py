@@ -172,7 +172,7 @@ def approach(topology, numbers, where, offset, target, weights, limits, toleranc
                 q[k] = trial[k]
             error, cost = new, half_square(new)
             columns, other = other, columns
-            trust = 2.0 * gain / hope - 1.0  # 1 if the error is as the linear equations foresee (Nielsen 1999)
+            trust = 2.0 * gain / hope - 1.0  # 1 if the error is as the linear equations foresee (nielsen1999)
             damping = max(max(0.1, 1.0 - trust**3) * damping, DAMPING[1])
             growth = 2.0
             if gain < SMALL_GAIN * cost:

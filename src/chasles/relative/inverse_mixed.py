@@ -1,6 +1,7 @@
 """Inverse dynamics in mixed representation: angular velocities and torques in body axes, r' and forces in world axes.
 
-The recursion follows from 002 eqs. (56)-(58), the Newton-Euler equations of one body, as (66), (67) follow from (41):
+The recursion follows from mueller2018 eqs. (56)-(58), the Newton-Euler equations of one body, as (66), (67) follow from
+(41):
 
     ω_i = Rᵀ ω_parent + s v,   r_i'' = r_parent'' + R_parent (ω' × p + ω × (ω × p)) + what the joint slides
     t_parent += R t + p × R_parentᵀ f,   f_parent += f
@@ -46,7 +47,7 @@ def start_at_ground(numbers, work, z):
 
 @kernel
 def newton_euler_mixed(inertia, R, w, aw, al):
-    """Torque in body axes and force in world axes of a link's motion: 002 eqs. (56)-(58)."""
+    """Torque in body axes and force in world axes of a link's motion: mueller2018 eqs. (56)-(58)."""
     mass, moment, rotational = inertia
     torque = add(sym_mul(rotational, aw), cross(w, sym_mul(rotational, w)))
     swing = add(cross(aw, moment), cross(w, cross(w, moment)))

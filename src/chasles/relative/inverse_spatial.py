@@ -1,4 +1,5 @@
-"""Inverse dynamics in spatial representation: 002 eqs. (68)-(71), with (71b) corrected (-W_app, from the last link on).
+"""Inverse dynamics in spatial representation: mueller2018 eqs. (68)-(71), with (71b) corrected (-W_app, from the last
+link on).
 
 Twists, accelerations and wrenches of all links are seen from the origin of space, so that none is transformed on its
 way along the tree; the joint screws and the inertias are moved there instead, (70b) and (71a).

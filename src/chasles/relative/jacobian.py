@@ -1,9 +1,9 @@
 """Jacobians of frames and their time derivatives in four representations, O(d) for a frame at depth d.
 
-One walk from the frame to the ground gives the columns in body representation, J_j = Ad⁻¹ S_j (002 eqs. (102), (103)),
-and, with the twist of the frame relative to each link on the way, their rates [J_j, V_rel] (002 eq. (5)). Then they are
-converted. The rates of hybrid and mixed Jacobians are 002 eqs. (26) and (33), both wrong as printed, in their corrected
-form R(J' + ω × J); of the spatial one Ad(J' + ad_V J), which is (16).
+One walk from the frame to the ground gives the columns in body representation, J_j = Ad⁻¹ S_j (mueller2018 eqs. (102),
+(103)), and, with the twist of the frame relative to each link on the way, their rates [J_j, V_rel] (mueller2018 eq.
+(5)). Then they are converted. The rates of hybrid and mixed Jacobians are mueller2018 eqs. (26) and (33), both wrong as
+printed, in their corrected form R(J' + ω × J); of the spatial one Ad(J' + ad_V J), which is (16).
 """
 
 from __future__ import annotations

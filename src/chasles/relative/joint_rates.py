@@ -1,8 +1,8 @@
-"""Velocities and accelerations of the joints from the motion of the bodies: 002 Remark 1, O(n).
+"""Velocities and accelerations of the joints from the motion of the bodies: mueller2018 Remark 1, O(n).
 
-From V_i - Ad V_parent = X_i v_i (002 eq. (108) solved for the joint's part) and
+From V_i - Ad V_parent = X_i v_i (mueller2018 eq. (108) solved for the joint's part) and
 
-    V_i' - Ad V_parent' - [Ad V_parent, X_i v_i] - X_i' v_i = X_i a_i                 002 eq. (65a)
+    V_i' - Ad V_parent' - [Ad V_parent, X_i v_i] - X_i' v_i = X_i a_i                 mueller2018 eq. (65a)
 
 each joint's numbers follow by the pseudo-inverse of its screws, (XᵀX)⁻¹Xᵀ as in (11). Remark 3, the same with (65b),
 needs a dot that is missing there. X_i' is zero for joints with one axis, and for spherical and free joints.

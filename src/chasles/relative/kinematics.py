@@ -1,4 +1,4 @@
-"""Poses, twists and accelerations of frames on the links: 002 eqs. (65), (68), (72), one recursion for all.
+"""Poses, twists and accelerations of frames on the links: mueller2018 eqs. (65), (68), (72), one recursion for all.
 
 The recursion runs in body representation; the frames asked for are converted at the end. A frame is a link and a
 constant pose on it (twelve numbers: rotation by rows, position).
@@ -81,7 +81,7 @@ def place_of(offset, k, z):
 
 @kernel
 def twist_in(representation, R, p, twist):
-    """002 eqs. (98)-(100): a body twist in another representation."""
+    """mueller2018 eqs. (98)-(100): a body twist in another representation."""
     w, u = twist
     if representation == SPATIAL:
         w = mul(R, w)

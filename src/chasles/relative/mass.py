@@ -1,8 +1,8 @@
 """The mass matrix by composite rigid bodies, O(n d) for depth d: the composite-rigid-body algorithm, CRBA.
 
 Everything is written in the frame of the tree's first link, in which all pairs of joints meet: M_ij = J_jᵀ (I_i J_i) is
-six products a pair, with I_i the inertia of all that joint i carries: 002 eq. (81) with the sum over bodies done first.
-Not in the frame of space: far from its origin the parallel axes would cost digits.
+six products a pair, with I_i the inertia of all that joint i carries: mueller2018 eq. (81) with the sum over bodies
+done first. Not in the frame of space: far from its origin the parallel axes would cost digits.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Energies, momentum and centre of mass of a state, and the centroidal momentum matrix: O(n).
 
 The momentum is that of all links about the origin of space, (angular, linear), the sum of the spatial momenta
-Π = Ad⁻ᵀ M V (002 eq. (35)); the centroidal one is about the centre of mass, in world axes. Armatures have kinetic
-energy, but no momentum: what their rotors turn about is not known. What is welded to the ground does not count.
+Π = Ad⁻ᵀ M V (mueller2018 eq. (35)); the centroidal one is about the centre of mass, in world axes. Armatures have
+kinetic energy, but no momentum: what their rotors turn about is not known. What is welded to the ground does not count.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The equations of motion as first-order equations in (q, momenta): 002 eq. (79), O(n).
+"""The equations of motion as first-order equations in (q, momenta): mueller2018 eq. (79), O(n).
 
 The paper takes the spatial momenta Π_i of all bodies as state, 6n numbers of which the joints leave nv free: their
 rates with the constraint forces eliminated are Jᵀ(Π' - W) = 0. Here the state has just these nv numbers, the part of

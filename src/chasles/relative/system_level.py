@@ -1,6 +1,6 @@
 """All links at once: the system Jacobian as a product of block matrices. For checking and for teaching, O(n²).
 
-    J = A X,   J' = -A a (J - X),   V' = J a - A a V                                  002 eqs. (112), (8), (10)
+    J = A X,   J' = -A a (J - X),   V' = J a - A a V                                  mueller2018 eqs. (112), (8), (10)
 
 X holds the joint screws (block diagonal), A carries them to the links further out (block triangular), a = diag(ad of
 each joint's twist); (8) has J instead of J - X, which is the same only for joints with one freedom. With b = diag(ad_V)
@@ -42,7 +42,7 @@ class Factors:
 
 
 def link_poses(mechanism: Analysis, q: ArrayLike) -> np.ndarray:
-    """Poses of the links in space, (links, 7), as products of the placements of their joints (002 eq. (92))."""
+    """Poses of the links in space, (links, 7), as products of the placements of their joints (mueller2018 eq. (92))."""
     coordinates = np.asarray(q, dtype=float)
     table = link_table(mechanism.topology)
     constants = mechanism.numbers[GRAVITY.size :].reshape(-1, CONSTANT.size)
@@ -73,7 +73,7 @@ def joint_screws(constant: np.ndarray, kind: int) -> np.ndarray:
 
 
 def factors(mechanism: Analysis, q: ArrayLike, representation: str = "body") -> Factors:
-    """The system Jacobian of the links at q in a representation, factorised: 002 eq. (112).
+    """The system Jacobian of the links at q in a representation, factorised: mueller2018 eq. (112).
 
     The blocks of A from link j to link i that it carries: body Ad of the pose of j in i; spatial I, with the screws
     Ad_Cj Xj; hybrid Ad of the translation r_j - r_i, with Ad_Rj Xj; mixed as body, with the linear parts in world axes.
@@ -96,7 +96,7 @@ def factors(mechanism: Analysis, q: ArrayLike, representation: str = "body") -> 
 
 
 def conversion(pose: np.ndarray, representation: str) -> np.ndarray:
-    """The 6x6 matrix from a body twist to another representation: 002 eqs. (98)-(100)."""
+    """The 6x6 matrix from a body twist to another representation: mueller2018 eqs. (98)-(100)."""
     matrix, R = np.eye(6), pose_group.to_matrix(pose)[:3, :3]
     if representation == REPRESENTATIONS[1]:
         return pose_group.Ad(pose)
@@ -108,7 +108,9 @@ def conversion(pose: np.ndarray, representation: str) -> np.ndarray:
 
 
 def body_rates(parts: Factors, v: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
-    """The block matrices a = diag(ad of X_i v_i), 002 eq. (9), and b = diag(ad of V_i), (82), of body factors."""
+    """The block matrices a = diag(ad of X_i v_i), mueller2018 eq. (9), and b = diag(ad of V_i), (82), of body
+    factors.
+    """
     speeds, n = np.asarray(v, dtype=float), len(parts.poses)
     a, b = np.zeros((n, 6, n, 6)), np.zeros((n, 6, n, 6))
     for i, (joint, twist) in enumerate(
@@ -119,7 +121,7 @@ def body_rates(parts: Factors, v: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
 
 
 def jacobian_rate(parts: Factors, v: ArrayLike) -> np.ndarray:
-    """Time derivative of the body Jacobian of all links, 002 eq. (8) for joints with any number of freedoms."""
+    """Time derivative of the body Jacobian of all links, mueller2018 eq. (8) for joints with any number of freedoms."""
     return -parts.carry @ body_rates(parts, v)[0] @ (parts.jacobian - parts.screws)
 
 

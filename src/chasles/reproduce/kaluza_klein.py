@@ -1,4 +1,5 @@
-"""The symplectic methods (15)-(17) of 004 on T*S with S = SO(3) × R³, for the heavy top with quadratic Hamiltonian.
+"""The symplectic methods (15)-(17) of celledoni2022 on T*S with S = SO(3) × R³, for the heavy top with quadratic
+Hamiltonian.
 
 The paper calls this SLGIKK. All twelve unknowns are solved for, so that its order is observed, not inferred from the
 method on T*SO(3). Only for short runs: a step is a Newton iteration in plain Python.
@@ -8,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from chasles.gallery.heavy_top_004 import HeavyTop004
+from chasles.gallery.spinning_top import SpinningTop
 from chasles.lie import s3, so3
 
 ITERATIONS, SLOW = 40, 8  # at most; more than these ask for a new matrix
@@ -38,7 +39,7 @@ def _turned(q: np.ndarray, z: np.ndarray) -> np.ndarray:
     return np.concatenate([s3.act(q, z[:6].reshape(2, 3)).ravel(), z[6:]])
 
 
-def kaluza_klein(top: HeavyTop004, theta: float, end: float, steps: int) -> np.ndarray:
+def kaluza_klein(top: SpinningTop, theta: float, end: float, steps: int) -> np.ndarray:
     """The point (Q, π, q, p) after equal steps from t = 0.
 
     The unknowns are in the axes of the body, where Newton's matrix hardly changes: it is kept from step to step.

@@ -16,7 +16,7 @@ def fixed(problem: Any, method: Any, end: float, start: np.ndarray, steps: int, 
 
 
 def symplectic(problem: ch.LieODE, theta: float, end: float, start: np.ndarray, steps: int, **options: Any):
-    """Equal steps of the method (15)-(17) of 004 for a Hamiltonian field on T*SO(3)."""
+    """Equal steps of the method (15)-(17) of celledoni2022 for a Hamiltonian field on T*SO(3)."""
     system = ch.HamiltonianOnSO3(problem.field, problem.parameters)
     method = ch.SymplecticTheta(theta)
     return ch.solve(system, method, (0.0, end), start, step=end / steps, progress=False, **options)

@@ -1,7 +1,8 @@
 """A screw: a line with a pitch and a magnitude; the theorems of Chasles and Poinsot.
 
 A twist is ω (e, p × e + h e) and a wrench f (p × e + h e, e), with the unit vector e along the axis, a point p on it,
-the pitch h [m] and the magnitude (002 appendix B.2). Infinite pitch stands for a pure translation or a pure couple.
+the pitch h [m] and the magnitude (mueller2018 appendix B.2). Infinite pitch stands for a pure translation or a pure
+couple.
 """
 
 from __future__ import annotations
@@ -183,7 +184,8 @@ class CentralAxis(NamedTuple):
 
 
 def central_axis(wrench: ArrayLike) -> CentralAxis:
-    """Poinsot's theorem: every wrench (..., 6) is a force and a couple parallel to it. Source: 002 appendix B.2.
+    """Poinsot's theorem: every wrench (..., 6) is a force and a couple parallel to it. Source: mueller2018 appendix
+    B.2.
 
     A pure couple has force 0 and the axis along itself.
     """

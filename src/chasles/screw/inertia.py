@@ -3,7 +3,7 @@
     M = [[Θ, h~], [-h~, m I]],   h = m d
 
 with the mass m [kg], the centre of mass d [m] and the rotational inertia Θ [kg m²] about the origin of the frame
-(002 eq. (40)). The ten parameters are (m, h, Θxx, Θxy, Θxz, Θyy, Θyz, Θzz).
+(mueller2018 eq. (40)). The ten parameters are (m, h, Θxx, Θxy, Θxz, Θyy, Θyz, Θzz).
 """
 
 from __future__ import annotations
@@ -94,7 +94,8 @@ def to_parameters(inertia: ArrayLike) -> np.ndarray:
 
 
 def transform(inertia: ArrayLike, pose: ArrayLike) -> np.ndarray:
-    """Inertia in frame a of one given in frame b: Ad⁻ᵀ M Ad⁻¹, with the pose g_ab of b in a. Source: 002 eq. (34).
+    """Inertia in frame a of one given in frame b: Ad⁻ᵀ M Ad⁻¹, with the pose g_ab of b in a. Source: mueller2018 eq.
+    (34).
 
     The parallel axes theorem and the rotation of the axes at once.
     """
@@ -121,7 +122,7 @@ def combine(inertias: ArrayLike) -> np.ndarray:
 def pseudo_inertia(inertia: ArrayLike) -> np.ndarray:
     """4x4 pseudo-inertia [[½ tr(Θ) I - Θ, h], [hᵀ, m]]: second moments of mass; semidefinite if physical.
 
-    It is ∫ (x, 1)(x, 1)ᵀ dm, the matrix 𝕁 in the corrected form of 002 eq. (87).
+    It is ∫ (x, 1)(x, 1)ᵀ dm, the matrix 𝕁 in the corrected form of mueller2018 eq. (87).
     """
     p = to_parameters(inertia)
     theta = _symmetric(p[..., 4:])

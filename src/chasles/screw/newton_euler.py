@@ -27,7 +27,7 @@ def wrench_of_motion(
 
     in body axes (body: a = v' + ω × v), in world axes (hybrid: a = r''; spatial: at the world's origin, where
     a = v' + ω × v again) or t in body and f in world axes (mixed).
-    Source: 002 eqs. (41)-(43), (38), (53)-(55), (56), (57); (42) corrected.
+    Source: mueller2018 eqs. (41)-(43), (38), (53)-(55), (56), (57); (42) corrected.
 
     inertia: always that in the body frame, (..., 6, 6). pose: of the body, needed except for "body".
     """
@@ -71,11 +71,11 @@ def wrench_in_frame(
         W = M (V' + ad_{V_j} V) - ad_Vᵀ M V
 
     inertia, twist, acceleration: of the body, in F_j (`inertia.transform`, `lie.se3.Ad_apply`); the acceleration is the
-    derivative of the six numbers of V. frame_twist: body twist V_j of F_j. Source: 002 eq. (60).
+    derivative of the six numbers of V. frame_twist: body twist V_j of F_j. Source: mueller2018 eq. (60).
 
     If the numbers are resolved in the axes of a frame F_k that turns relative to F_j, `axes_angular_velocity` is the
     angular velocity of F_k relative to F_j, in the axes of F_k, and the others are in the axes of F_k as well.
-    Source: 002 eq. (63), with the angular velocity read as the relative one.
+    Source: mueller2018 eq. (63), with the angular velocity read as the relative one.
     """
     name = "wrench_in_frame"
     matrix = real_array(name, "inertia", inertia, (6, 6))

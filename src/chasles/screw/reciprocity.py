@@ -23,7 +23,7 @@ def reciprocal_product(first: Screw | ArrayLike, second: Screw | ArrayLike) -> n
     """Reciprocal product ξ₁·η₂ + η₁·ξ₂ of two screws (ξ, η), given as `Screw` or as twists (..., 6).
 
     It is zero if a wrench on the one does no work on a twist about the other. For unit screws of finite pitch it is
-    (h₁ + h₂) cos α - a sin α with the distance a and the angle α of the axes. Source: 002 appendix B.2.
+    (h₁ + h₂) cos α - a sin α with the distance a and the angle α of the axes. Source: mueller2018 appendix B.2.
     """
     xi, eta = _ray("first", first)
     other_xi, other_eta = _ray("second", second)
@@ -64,7 +64,7 @@ def screw_rate(screw: ArrayLike, rate: ArrayLike, frame_twist: ArrayLike) -> np.
     """Rate of a screw (twist) that is known in a moving frame: X' + [V, X], resolved in that frame.
 
     screw, rate: X and the derivative of its six numbers in the frame. frame_twist: body twist V of the frame.
-    Ad of the frame's pose takes the result to the world. Source: 002 eq. (117).
+    Ad of the frame's pose takes the result to the world. Source: mueller2018 eq. (117).
     """
     x, rate = real_array("screw_rate", "screw", screw, (6,)), real_array("screw_rate", "rate", rate, (6,))
     v = real_array("screw_rate", "frame_twist", frame_twist, (6,))
@@ -75,7 +75,7 @@ def screw_rate(screw: ArrayLike, rate: ArrayLike, frame_twist: ArrayLike) -> np.
 def wrench_rate(wrench: ArrayLike, rate: ArrayLike, frame_twist: ArrayLike) -> np.ndarray:
     """Rate of a wrench or momentum that is known in a moving frame: W' - ad_Vᵀ W, resolved in that frame.
 
-    The dual of `screw_rate`: the power Wᵀ X has the rate wrench_rateᵀ X + Wᵀ screw_rate. Source: 002 eq. (41).
+    The dual of `screw_rate`: the power Wᵀ X has the rate wrench_rateᵀ X + Wᵀ screw_rate. Source: mueller2018 eq. (41).
     """
     w, rate = real_array("wrench_rate", "wrench", wrench, (6,)), real_array("wrench_rate", "rate", rate, (6,))
     v = real_array("wrench_rate", "frame_twist", frame_twist, (6,))

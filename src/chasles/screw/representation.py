@@ -29,7 +29,7 @@ def check_representation(function: str, name: str) -> None:
 
 
 def convert_twist(twist: ArrayLike, pose: ArrayLike, source: str, target: str) -> np.ndarray:
-    """Twists (..., 6) of a body from one representation to another. Source: 002 eqs. (98)-(100).
+    """Twists (..., 6) of a body from one representation to another. Source: mueller2018 eqs. (98)-(100).
 
     pose: of the body in the world, (..., 7) or (..., 4, 4).
     """
@@ -47,7 +47,10 @@ def convert_twist(twist: ArrayLike, pose: ArrayLike, source: str, target: str) -
 
 
 def convert_wrench(wrench: ArrayLike, pose: ArrayLike, source: str, target: str) -> np.ndarray:
-    """Wrenches (..., 6) on a body from one representation to another, of the same power. Source: 002 eq. (120)."""
+    """Wrenches (..., 6) on a body from one representation to another, of the same power.
+
+    Source: mueller2018 eq. (120).
+    """
     t, f, r, p = _arguments("convert_wrench", "wrench", wrench, pose, source, target)
     if source == target:
         return join(*_broadcast(t, f, p))
@@ -67,7 +70,7 @@ def convert_acceleration(
 
     acceleration, twist: V' and V, both in the source representation. With ω, ω' in world axes, the linear part is
     R (v_b' + ω_b × v_b) = r'' in hybrid and mixed, and v_s' = r'' + r' × ω + r × ω' in spatial. Obtained by
-    differentiating 002 eqs. (98)-(100); the angular part of mixed is Rᵀ ω' (002 eq. (33), V'ᵐ).
+    differentiating mueller2018 eqs. (98)-(100); the angular part of mixed is Rᵀ ω' (mueller2018 eq. (33), V'ᵐ).
     """
     dw, dv, r, p = _arguments("convert_acceleration", "acceleration", acceleration, pose, source, target)
     w, v = halves("convert_acceleration", "twist", twist)

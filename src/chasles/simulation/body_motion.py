@@ -1,4 +1,5 @@
-"""The motion of bodies with constraints as a vector field: the index-1 form 000 eq. (2) on SE(3)^n or (SO(3)xR3)^n.
+"""The motion of bodies with constraints as a vector field: the index-1 form mueller2013 eq. (2) on SE(3)^n or
+(SO(3)xR3)^n.
 
 y = (central poses, velocities, angles counted over full turns, work); f = (velocities, accelerations, rates of the
 angles, power). The mechanism is in the parameters, so the field is compiled once for every mechanism. With the

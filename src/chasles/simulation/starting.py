@@ -35,7 +35,7 @@ def algorithmic_start(
     """Order 2 in positions, velocities and multipliers from the first step on. `one_sided`: forces may jump at t.
 
     a = V' + (αm - αf) h V''; with index 3 the velocity is also moved off the constraints, mass-orthogonally, by as much
-    as the method would: without this the multipliers oscillate, with an error of order 1 (Arnold, Brüls, Cardona 2015).
+    as the method would: without this the multipliers oscillate, with an error of order 1 (arnold2015).
     """
     mechanism = problem.mechanism
     q, v, _ = problem.split(y)

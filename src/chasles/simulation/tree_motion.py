@@ -1,4 +1,5 @@
-"""The motion of a tree as a vector field: 002 eq. (78) in (q, v), with the work of the forces as one more state.
+"""The motion of a tree as a vector field: mueller2018 eq. (78) in (q, v), with the work of the forces as one more
+state.
 
 y = (q, v, work), f = (v, accelerations, power). All of the mechanism is in the parameters, so the field is compiled
 once for every mechanism: integers are kept as their bits. The end of the parameters is

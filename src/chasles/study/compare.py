@@ -1,6 +1,6 @@
 """`compare`: integrators x configuration space x stabilisation on one mechanism.
 
-This is the study that source 000 announces in its section 6: how the choice of the group acts with other Lie group
+This is the study that mueller2013 announces in its section 6: how the choice of the group acts with other Lie group
 methods than Munthe-Kaas', and with a group chosen for each body.
 """
 

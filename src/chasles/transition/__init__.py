@@ -1,1 +1,1 @@
-"""Models in absolute coordinates, of any origin, on Lie group integrators: source 003, and adapters for libraries."""
+"""Models in absolute coordinates, of any origin, on Lie group integrators: mueller2022, and adapters for libraries."""

@@ -1,4 +1,4 @@
-"""Models given by the parts of the equations of motion: M V' + Aᵀ λ = Q, A V' = -A' V, g = 0 (003 eq. (5))."""
+"""Models given by the parts of the equations of motion: M V' + Aᵀ λ = Q, A V' = -A' V, g = 0 (mueller2022 eq. (5))."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def descriptor(
     constraint: Callable | None = None,
     derivatives: Callable | None = None,
 ) -> Descriptor:
-    """The model f(q, V, t) of 003 eq. (7) from M, Q, A and -A' V, for `LGTProblem`.
+    """The model f(q, V, t) of mueller2022 eq. (7) from M, Q, A and -A' V, for `LGTProblem`.
 
     mass: M (6 n, 6 n), or a function of q. forces: Q(q, V, t), (6 n,), with the terms that are quadratic in V.
     jacobian: A(q), (m, 6 n), for constraints A V = 0; bias: -A' V of q and V, (m,); both or none of them.

@@ -1,5 +1,5 @@
-"""The local model of a step (003 section 6.3): what a solver for vector spaces can integrate, if it starts each step
-afresh from X = 0. `solve_locally` does so with a Runge-Kutta tableau, a solver of SciPy, or a stepper of your own.
+"""The local model of a step (mueller2022 section 6.3): what a solver for vector spaces can integrate, if it starts each
+step afresh from X = 0. `solve_locally` does so with a Runge-Kutta tableau, a solver of SciPy, or a stepper of your own.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ NO_CURVE = "a solver for vector spaces leaves no curve on the group"
 
 
 class LocalModel:
-    """The model of a problem within a step from the point y: z = (X, V), X = 0 at the start. Source: 003 (52)-(54).
+    """The model of a problem within a step from the point y: z = (X, V), X = 0 at the start. Source: mueller2022
+    (52)-(54).
 
     Call it as f(t, z); the value is (dψ⁻¹_{-X} V, f(τ(q, X), V, t)), and NaN beyond the chart of the local coordinates,
     so that solvers with adaptive steps shorten them. `start` is z at the start, `point(z)` the point y at the end.
@@ -91,7 +92,7 @@ def solve_locally(
     step: float | None = None,
     **options: Any,
 ) -> Solution:
-    """Integrate with a method for vector spaces that starts each step from X = 0. Source: 003 section 6.3.
+    """Integrate with a method for vector spaces that starts each step from X = 0. Source: mueller2022 section 6.3.
 
     `method` is a tableau or its name, a stepper (f, t, z, h) -> z of your own, or a class of solvers of SciPy such as
     `scipy.integrate.RK45`, used one step at a time. All take fixed steps of size `step`; without it a SciPy solver

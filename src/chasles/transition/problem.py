@@ -1,4 +1,6 @@
-"""`LGTProblem`: a model in absolute coordinates that Munthe-Kaas methods integrate on the group (003 section 6.2)."""
+"""`LGTProblem`: a model in absolute coordinates that Munthe-Kaas methods integrate on the group (mueller2022
+section 6.2).
+"""
 
 from __future__ import annotations
 
@@ -62,7 +64,7 @@ class LGTProblem:
     (bodies, 6). Compiled with `@field`, f(t, y, p, out) finds in y the coordinates of all bodies and then their twists,
     in p the `parameters`, and writes V' to out. `absolute` are the coordinates of the model, `local` those of the
     steps (names of `lie.transition`). `representation` of the twists V is that of the model: "body", "mixed", or,
-    with the group acting from the left (003 remark 1), "spatial" or "hybrid".
+    with the group acting from the left (mueller2022 remark 1), "spatial" or "hybrid".
 
         problem = LGTProblem(model, absolute="quaternion", local="screw", bodies=2)
         sol = solve(problem, RKMK("rk4"), (0.0, 1.0), problem.state(q, V), step=1e-3)

@@ -28,7 +28,7 @@ def arm(rows) -> Mechanism:
 
 
 def test_published_combinations():
-    """The 43 coefficients of the Panda that Gaz et al., IEEE Robotics and Automation Letters 4 (2019) found in symbols.
+    """The 43 coefficients of the Panda that gaz2019 found in symbols.
 
     From the authors' get_Panda_coefficients_expanded.m (github.com/marcocognetti/FrankaEmikaPandaDynModel): 31 with
     inertias, 12 first moments; some of them here, about the origins of the links' frames.

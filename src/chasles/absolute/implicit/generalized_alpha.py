@@ -3,7 +3,7 @@
     q_{n+1} = q_n exp(x),   x* = h V + h²(1/2 - β) a + h² β a_{n+1},   x = x* [- W J_nᵀ ζ]
     x' = V + h(1 - γ) a + h γ a_{n+1},   (1 - αm) a_{n+1} + αm a = (1 - αf) x'' + αf V'
 
-Textbook form (Brüls, Cardona, Arnold): V_{n+1} = x', V'_{n+1} = x''. Local form: x, x', x'' are coordinates and their
+Textbook form (bruels2012): V_{n+1} = x', V'_{n+1} = x''. Local form: x, x', x'' are coordinates and their
 derivatives in the chart q_n exp(x), so V_{n+1} = dexp_{-x*} x' and V'_{n+1} its derivative, with as many brackets as
 order 2 needs, and a is carried to the next chart. With the equations of motion and g = 0 [and J V = 0] at t_{n+1}.
 """

@@ -1,4 +1,4 @@
-"""Local-global transition maps: absolute coordinates moved by local coordinates on the group (source 003).
+"""Local-global transition maps: absolute coordinates moved by local coordinates on the group (mueller2022).
 
 `tau(q, x, absolute, local)` gives the absolute coordinates q' of a body after the motion with local coordinates x:
 α(q') = α(q) ψ(x), with α from absolute coordinates to the group and ψ from local ones. `coordinates` has the two kinds

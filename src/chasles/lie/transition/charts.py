@@ -1,8 +1,8 @@
 """Absolute coordinates in kernels: from the numbers of a chart to the pose (quaternion, position) and back.
 
 The pose is the hub: a transition map is `numbers_of(chart, compose(pose_of(chart, numbers), motion))`. For rotation
-vectors that is the formula of Baker, Campbell and Hausdorff of 003 (74)-(76), with the quaternion flipped at w < 0.
-The chart is a number that all lanes share, so there may be branches on it.
+vectors that is the formula of Baker, Campbell and Hausdorff of mueller2022 (74)-(76), with the quaternion flipped at w
+< 0. The chart is a number that all lanes share, so there may be branches on it.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def wrapped(angle):
 def euler_angles(chart, q):
     """Three angles in the sequence of the chart; at gimbal lock the last one about the moving axes is zero.
 
-    Method: Bernardes and Viollet, PLoS ONE 17(11), 2022, as in `rotation.quaternion_to_euler`.
+    Method: bernardes2022, as in `rotation.quaternion_to_euler`.
     """
     i, j, k = axis(chart, 0), axis(chart, 1), axis(chart, 2)
     if chart >= EULER + 12:
@@ -96,7 +96,7 @@ def euler_angles(chart, q):
 
 @kernel
 def pose_of(chart, x):
-    """Pose of two triples of absolute coordinates. Source: 003 eq. (9), the map α."""
+    """Pose of two triples of absolute coordinates. Source: mueller2022 eq. (9), the map α."""
     if chart == ROTATION_VECTOR or chart == ROTATION_VECTOR_2PI:
         return quaternion.exp(x[0]), x[1]
     if chart == SCREW:
@@ -131,5 +131,5 @@ def mixed_to_body(q, v):
 
 @kernel
 def compose_product(g, h):
-    """Product of SO(3) x R3: rotations and positions by themselves (003 (66) and (70), corrected)."""
+    """Product of SO(3) x R3: rotations and positions by themselves (mueller2022 (66) and (70), corrected)."""
     return quaternion.product(g[0], h[0]), add(g[1], h[1])

@@ -1,5 +1,6 @@
 """The two kinds of coordinates of a rigid body by name: absolute ones, which models are written in, and local ones, in
-which a step of an integrator moves. Source: 003 table 1; Euler angles, screws and the second-order Cayley map beyond.
+which a step of an integrator moves. Source: mueller2022 table 1; Euler angles, screws and the second-order Cayley map
+beyond.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Rates of absolute coordinates and velocities of bodies, V = H(q) q' (003 eq. (2)), and how far a singularity is.
+"""Rates of absolute coordinates and velocities of bodies, V = H(q) q' (mueller2022 eq. (2)), and how far a singularity
+is.
 
 Velocities here are mixed: angular velocity in the body, rate of the position. H is regular everywhere but at the
 singularities of the coordinates, where its inverse does not exist; the transition maps do not need the inverse.

@@ -54,7 +54,7 @@ _INVERSE: dict[str, tuple[Callable, Callable]] = {
 
 
 def to_pose(q: ArrayLike, absolute: str | Absolute = "quaternion") -> np.ndarray:
-    """Poses (..., 7) of absolute coordinates. Source: 003 eq. (9)."""
+    """Poses (..., 7) of absolute coordinates. Source: mueller2022 eq. (9)."""
     chart = absolute_of("transition.to_pose", absolute)
     numbers = real_array("transition.to_pose", "q", q, (chart.size,))
     if chart.code == QUATERNION:
@@ -118,8 +118,8 @@ def tau(
     """Local-global transition map: absolute coordinates q' with α(q') = α(q) ψ(x), or ψ(x) α(q) with side="left".
 
     Arrays broadcast over leading axes. "right" goes with velocities in the body (body and mixed twists), "left" with
-    those in space (spatial and hybrid ones, 003 remark 1).
-    Source: 003 eqs. (50), (59)-(71); (62), (66), (70) and the map of Rodrigues vectors corrected.
+    those in space (spatial and hybrid ones, mueller2022 remark 1).
+    Source: mueller2022 eqs. (50), (59)-(71); (62), (66), (70) and the map of Rodrigues vectors corrected.
     """
     chosen, chart = local_of("transition.tau", local), absolute_of("transition.tau", absolute)
     if side not in ("right", "left"):
@@ -164,12 +164,15 @@ def dtau(
 
 
 def differential(x: ArrayLike, local: str | Local = "screw") -> np.ndarray:
-    """Right-trivialised differential dψ_x, (..., 6, 6): the velocity in the body is dψ_{-x} x'. Source: 003 (19)."""
+    """Right-trivialised differential dψ_x, (..., 6, 6): the velocity in the body is dψ_{-x} x'.
+
+    Source: mueller2022 (19).
+    """
     return _matrix("differential", _DIFFERENTIAL, x, local)
 
 
 def local_rate(x: ArrayLike, velocity: ArrayLike, local: str | Local = "screw", side: str = "right") -> np.ndarray:
-    """x' = dψ⁻¹_{-x} V, or dψ⁻¹_x V with side="left": the local kinematics. Source: 003 eq. (53).
+    """x' = dψ⁻¹_{-x} V, or dψ⁻¹_x V with side="left": the local kinematics. Source: mueller2022 eq. (53).
 
     V is the velocity of the group: on SE(3) a body (left: spatial) twist, on SO(3)xR3 a mixed (left: hybrid) one.
     """

@@ -1,4 +1,4 @@
-"""The mass matrix as LᵀDL without fill-in (Featherstone), and its inverse, on matrices by rows.
+"""The mass matrix as LᵀDL without fill-in (featherstone2008, section 6.5), and its inverse, on matrices by rows.
 
 L is unit lower triangular with entries for the joints between each joint and the ground only. It takes the place of M's
 lower triangle, 1/D that of the diagonal.

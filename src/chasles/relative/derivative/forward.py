@@ -4,7 +4,7 @@ The accelerations a(q, v, τ) solve Q(q, v, a) = τ, so with the derivatives of 
 
     ∂a/∂q = -M⁻¹ ∂Q/∂q        ∂a/∂v = -M⁻¹ ∂Q/∂v        ∂a/∂τ = M⁻¹
 
-(Carpentier and Mansard 2018), solved with the factors of M that have entries along the ways to the ground only.
+(carpentier2018), solved with the factors of M that have entries along the ways to the ground only.
 """
 
 from __future__ import annotations

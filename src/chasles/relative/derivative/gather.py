@@ -8,7 +8,7 @@ acceleration of the ground by -g), the motion of a link that j carries changes b
     ∂A_i/∂q_j = S_j × A_i + ψ_j'' - V_i × ψ_j'      ψ_j'' = A × S_j + V × ψ_j'
     ∂A_i/∂v_j = χ_j - V_i × S_j                     χ_j   = ψ_j' + S_j',  S_j' = V_j × S_j
 
-(Singh, Russo and Wensing 2022.) So the wrench f_i = I_i A_i + V_i ×* I_i V_i, less what is applied, changes by
+(singh2022.) So the wrench f_i = I_i A_i + V_i ×* I_i V_i, less what is applied, changes by
 
     ∂f_i/∂q_j = S_j ×* f_i + I_i ψ_j'' + 2B_i ψ_j'
     ∂f_i/∂v_j = I_i χ_j + 2B_i S_j                  2B_i u = (V_i ×* I_i - I_i V_i ×) u + u ×* I_i V_i

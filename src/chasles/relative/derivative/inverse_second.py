@@ -11,7 +11,7 @@ and with the velocity v_m, for joints j below m,
 
     ∂ψ_j'/∂v_m = S_m × S_j        ∂ψ_j''/∂v_m = χ_m × S_j + 2 S_m × ψ_j'        ∂(2B)/∂v_m = G(I, S_m)
 
-Singh, Russo and Wensing 2022 have these tensors in another form. The three roles that a velocity r can have when it is
+singh2022 has these tensors in another form. The three roles that a velocity r can have when it is
 the lowest of a triple are three kernels: the force that changes, the first variable, the second.
 
 Derivatives are taken along q exp(δ): first of Q, then of the first derivative. Within spherical and free joints, whose

@@ -2,10 +2,10 @@
 
     Γ_ijk = Σ_l tr(Ĵ_i N_l (Ĵ_s Ĵ_r)ᵀ),   s and r the inner and the outer one of j and k
 
-in a frame at rest, with the 4x4 matrices N = [[Σ, h], [hᵀ, m]] of second moments: 002 eq. (87), corrected. The sum over
-the links l beyond i, j and k is that of N, done first. If i is not beyond r, this is the work on J_i of the wrench that
-the centripetal acceleration Ĵ_s Ĵ_r x of all points beyond r needs; else Ĵ_i N is formed once for i. The frame is that
-of the first link of the tree.
+in a frame at rest, with the 4x4 matrices N = [[Σ, h], [hᵀ, m]] of second moments: mueller2018 eq. (87), corrected. The
+sum over the links l beyond i, j and k is that of N, done first. If i is not beyond r, this is the work on J_i of the
+wrench that the centripetal acceleration Ĵ_s Ĵ_r x of all points beyond r needs; else Ĵ_i N is formed once for i. The
+frame is that of the first link of the tree.
 """
 
 from __future__ import annotations

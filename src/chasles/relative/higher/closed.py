@@ -3,13 +3,13 @@
 With the system Jacobian J = A X of all links (`system_level.factors`), the inertias on the diagonal of M, and diagonal
 matrices of the links' ad:
 
-    body     C = Jᵀ (M J' - ad_Vᵀ M J),      J' = -A a (J - X)            002 eqs. (84), (8): (8) with J - X, see below
+    body     C = Jᵀ (M J' - ad_Vᵀ M J),      J' = -A a (J - X)     mueller2018 eqs. (84), (8): (8) with J - X, see below
     spatial  C = Jᵀ (M J' - ad_Vᵀ M J),      J' = A ad_V X                the same in space, with (16), (18), (36)
     hybrid   C = Jᵀ (M J' + ad_ω M P J),     J' = (A' + A ad_ω) X         with (27) corrected and (55), P = diag(I, 0)
 
 The mass matrix Jᵀ M J (81) is the same in all. The three C are different matrices with the same C v. Of the spatial one
-M' - 2C is skew, because there M' = -ad_Vᵀ M - M ad_V for each link; of the others it is not. 002 has the first and says
-that similar expressions can be derived for the others.
+M' - 2C is skew, because there M' = -ad_Vᵀ M - M ad_V for each link; of the others it is not. mueller2018 has the first
+and says that similar expressions can be derived for the others.
 (8) as printed, with J for J - X, holds for joints with one freedom only: for several columns ad_(X_i v_i) X_i does not
 vanish, only its product with v_i does. All is for links, which have one elementary joint each.
 """
@@ -33,7 +33,7 @@ FORMS = ("body", "spatial", "hybrid")
 
 
 def mass_matrix(mechanism: Analysis, q: ArrayLike, representation: str = "body") -> np.ndarray:
-    """M(q), (nv, nv), as JᵀMJ with the armatures: 002 eq. (81), in a representation."""
+    """M(q), (nv, nv), as JᵀMJ with the armatures: mueller2018 eq. (81), in a representation."""
     _check("mass_matrix", representation)
     parts = system_level.factors(mechanism, q, representation)
     J, M = parts.jacobian, inertias(mechanism, parts, representation)
@@ -74,7 +74,7 @@ def jacobian_rate(parts: Factors, v: ArrayLike, representation: str = "body") ->
 
 
 def inertias(mechanism: Analysis, parts: Factors, representation: str = "body") -> np.ndarray:
-    """The block diagonal of the links' inertias in a representation, (6n, 6n): 002 eqs. (64), (71a), (76a)."""
+    """The block diagonal of the links' inertias in a representation, (6n, 6n): mueller2018 eqs. (64), (71a), (76a)."""
     n = len(parts.poses)
     body = system_level.inertias(mechanism).reshape(n, 6, n, 6)
     matrix = np.zeros_like(body)

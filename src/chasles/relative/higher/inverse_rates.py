@@ -1,4 +1,4 @@
-"""Inverse dynamics with its first and second time derivative, in body representation, O(n): 002 section 6.3.
+"""Inverse dynamics with its first and second time derivative, in body representation, O(n): mueller2018 section 6.3.
 
 The recursion of `relative.inverse`, (65)-(67) corrected, differentiated. Written with the matrix B = ω~' + ω~ω~, which
 gives the acceleration B x of a point x of the link relative to its origin, the wrench of a link is linear in B and in

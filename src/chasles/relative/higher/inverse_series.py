@@ -1,7 +1,7 @@
 """Inverse dynamics with its time derivatives of any order, in hybrid representation, O(n k²) for k of them.
 
-The recursion of 002 eqs. (72)-(76), corrected, on power series in time: world axes, at the links' origins. With the
-spins ω(t) and origins r(t) of the links from `series`, a link needs the wrench
+The recursion of mueller2018 eqs. (72)-(76), corrected, on power series in time: world axes, at the links' origins. With
+the spins ω(t) and origins r(t) of the links from `series`, a link needs the wrench
 
     force = m (r'' - g) + h'',   torque = (Θ ω)' + h × (r'' - g)
 

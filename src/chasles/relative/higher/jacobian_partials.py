@@ -10,8 +10,8 @@ their links from the ground outward, and of one link the later derivative first:
     mixed    linear part as hybrid, angular part as body
 
 For joints with one freedom the E_k are the partial derivatives, the order among equals does not matter, and these are
-002 eqs. (5), (12), (14), (15), (20), (23) and (25) with what (25) leaves out, for k < j; a joint with several axes
-counts as so many joints. The freedoms of a spherical or free joint do not commute: E_r E_k differs from E_k E_r.
+mueller2018 eqs. (5), (12), (14), (15), (20), (23) and (25) with what (25) leaves out, for k < j; a joint with several
+axes counts as so many joints. The freedoms of a spherical or free joint do not commute: E_r E_k differs from E_k E_r.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 A column in hybrid representation is (ω_j, ω_j × ρ_j + s_j) with the joint's axis in world axes and the arm ρ_j from the
 joint's link to the frame; with the motion of all links as power series (`series`) its coefficients are convolutions.
-Of order one they are 002 eqs. (7), (16), (26), (27), (33), the last three corrected; of order two what the jerks (13),
-(21), (31) consist of. O(d k²) for a frame at depth d and k derivatives, besides the links' motion.
+Of order one they are mueller2018 eqs. (7), (16), (26), (27), (33), the last three corrected; of order two what the
+jerks (13), (21), (31) consist of. O(d k²) for a frame at depth d and k derivatives, besides the links' motion.
 """
 
 from __future__ import annotations

@@ -80,7 +80,8 @@ class HigherOrder:
         """Twists of frames or bodies and their time derivatives, (orders, ..., frames, 6), from [v, a, jerk, ...].
 
         V, V', V'', ...: as many as derivatives are given, of the six numbers of a twist in the representation; O(n k²)
-        for k of them. Up to order two they are those of 002 eqs. (6), (13), (17), (21), (29), (31) and (33), corrected.
+        for k of them. Up to order two they are those of mueller2018 eqs. (6), (13), (17), (21), (29), (31) and (33),
+        corrected.
         """
         name = "twist_derivatives"
         given = self._given(name, derivatives)
@@ -122,8 +123,8 @@ class HigherOrder:
 
         Entry [..., j, k, r] is column j differentiated first along freedom k, then along freedom r, that is along
         q exp(δ e_k) and q exp(δ e_r). For joints with axes these are partial derivatives, and their order does not
-        matter; the freedoms of a spherical or free joint do not commute. 002 eqs. (5), (12), (14), (15), (20), (23),
-        (25), the last one completed. The result has 6 nv^(order + 1) numbers a frame.
+        matter; the freedoms of a spherical or free joint do not commute. mueller2018 eqs. (5), (12), (14), (15), (20),
+        (23), (25), the last one completed. The result has 6 nv^(order + 1) numbers a frame.
         """
         name = "jacobian_partials"
         if not isinstance(order, int | np.integer) or order < 1:
@@ -161,9 +162,9 @@ class HigherOrder:
     ) -> np.ndarray:
         """Generalised forces of a motion and their time derivatives: (tau, tau'), with `snap` (tau, tau', tau'').
 
-        (2 or 3, ..., nv), O(n): 002 section 6.3. wrenches: [W], [W, W'] or [W, W', W''], the wrenches on the bodies as
-        in `inverse_dynamics` and the derivatives of their components in the bodies' frames; those left out are zero.
-        representation: of the recursion, body or hybrid; to rounding the results are the same.
+        (2 or 3, ..., nv), O(n): mueller2018 section 6.3. wrenches: [W], [W, W'] or [W, W', W''], the wrenches on the
+        bodies as in `inverse_dynamics` and the derivatives of their components in the bodies' frames; those left out
+        are zero. representation: of the recursion, body or hybrid; to rounding the results are the same.
         """
         name = "inverse_dynamics_rates"
         if representation not in ("body", "hybrid"):
@@ -241,7 +242,7 @@ class HigherOrder:
     def christoffel_symbols(self, q: ArrayLike) -> np.ndarray:
         """Γ_ijk = ½ (∂M_ik/∂q_j + ∂M_ij/∂q_k - ∂M_jk/∂q_i), (..., nv, nv, nv): the velocity terms are Σ Γ_ijk v_j v_k.
 
-        002 eqs. (85)-(87), (86) and (87) corrected. Σ_k Γ_ijk v_k is the matrix of `coriolis(q, v, skew=True)`.
+        mueller2018 eqs. (85)-(87), (86) and (87) corrected. Σ_k Γ_ijk v_k is the matrix of `coriolis(q, v, skew=True)`.
         Only for mechanisms without spherical and free joints, whose velocities are not derivatives of coordinates.
         """
         name = "christoffel_symbols"

@@ -4,9 +4,10 @@ With the coefficients of the joints' velocities given, those of the links follow
 
     ω = ω_parent + R w,   R' = ω × R,   r' = r_parent' + ω_parent × d + R s,   d' = r' - r_parent'
 
-in world axes, d = r - r_parent, with the joint's turning w and sliding s in the link's frame: 002 eqs. (72)-(75) in
-hybrid representation, each product a convolution. So k derivatives cost O(n k²), where the closed nested brackets of
-002 eqs. (13), (21), (31) would cost O(nᵏ). Far from the origin nothing is lost: only `spatial` twists look there.
+in world axes, d = r - r_parent, with the joint's turning w and sliding s in the link's frame: mueller2018 eqs.
+(72)-(75) in hybrid representation, each product a convolution. So k derivatives cost O(n k²), where the closed nested
+brackets of mueller2018 eqs. (13), (21), (31) would cost O(nᵏ). Far from the origin nothing is lost: only `spatial`
+twists look there.
 """
 
 from __future__ import annotations

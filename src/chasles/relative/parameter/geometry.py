@@ -1,10 +1,11 @@
-"""Derivatives of poses and Jacobians with respect to the geometry: 002 section 6.2, O(d) for a frame at depth d.
+"""Derivatives of poses and Jacobians with respect to the geometry: mueller2018 section 6.2, O(d) for a frame at depth
+d.
 
 A place is a frame fixed on a link, its host; a parameter displaces all that hangs on the place by exp(δ) there, which
-is B(π) = B exp(U π) of 002 with a unit screw U. In the coordinates of a frame that hangs on the place this is the twist
-ξ = Ad U, by the pose of the place in the frame. The body Jacobian's columns before the place change by [J_k, ξ] (002
-eq. (5), with the parameter in the role of a joint), those behind it do not: they move along. In other representations
-the axes move as well, as in the Jacobian's time derivative.
+is B(π) = B exp(U π) of mueller2018 with a unit screw U. In the coordinates of a frame that hangs on the place this is
+the twist ξ = Ad U, by the pose of the place in the frame. The body Jacobian's columns before the place change by [J_k,
+ξ] (mueller2018 eq. (5), with the parameter in the role of a joint), those behind it do not: they move along. In other
+representations the axes move as well, as in the Jacobian's time derivative.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Derivatives of inverse dynamics with respect to the geometry: 002 section 6.2, closed forms for every pair, O(n d).
+"""Derivatives of inverse dynamics with respect to the geometry: mueller2018 section 6.2, closed forms for every pair,
+O(n d).
 
 A parameter displaces all that hangs on a place by a screw U, fixed on the place's host: it is a joint at rest there,
 with the rate of its screw η = U' = [V, U] from the twist V of the host, whose acceleration is A (gravity counted in).

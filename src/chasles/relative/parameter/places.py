@@ -6,8 +6,8 @@ A parameter is a small screw δ = (rotation, translation) in such a frame, the p
     (joint, "child")    child_frame exp(δ): the child and all it carries are displaced, backward
     (frame, "frame")    pose exp(δ) of a frame on a body: the frame alone is displaced
 
-This is B(π) = B exp(U π) of 002 section 6.2 with six unit screws a place. The same δ on both sides of a joint moves its
-screws and nothing else: exp(δ) exp(Y q) exp(-δ) = exp(Ad Y q).
+This is B(π) = B exp(U π) of mueller2018 section 6.2 with six unit screws a place. The same δ on both sides of a joint
+moves its screws and nothing else: exp(δ) exp(Y q) exp(-δ) = exp(Ad Y q).
 """
 
 from __future__ import annotations

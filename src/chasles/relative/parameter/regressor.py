@@ -3,8 +3,8 @@
     tau = Y(q, v, a) π,     π = (m, m c, Θxx, Θxy, Θxz, Θyy, Θyz, Θzz) of each body, Θ about the origin of its frame
 
 With the angular velocity w, its rate w' and the acceleration a of the body's origin (gravity counted in), all in the
-body's frame, the Newton-Euler equations 002 eq. (42) are linear in π. So a joint's screw (s; t), seen in that frame,
-feels of each body the ten numbers
+body's frame, the Newton-Euler equations mueller2018 eq. (42) are linear in π. So a joint's screw (s; t), seen in that
+frame, feels of each body the ten numbers
 
     m: t·a     m c: a × s + t × w' + (t × w) × w     Θ: the symmetric part of s w'ᵀ + (s × w) wᵀ
 

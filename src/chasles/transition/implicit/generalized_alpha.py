@@ -49,7 +49,7 @@ def algorithmic_start(equations: Equations, chart: Chart, method: GeneralizedAlp
     """V (on the group), V', a, the change of x'' in a step, and λ: order 2 of all of them from the first step on.
 
     a = V' + (αm - αf) h x'''. With index 3 the velocity is also moved off the constraints, mass-orthogonally, by as
-    much as the method would: else the multipliers oscillate, with an error of order 1 (Arnold, Brüls, Cardona 2015).
+    much as the method would: else the multipliers oscillate, with an error of order 1 (arnold2015).
     """
     own_rate, multipliers = equations.solve(q, v, t)
     w, rate = chart.to_group(q, v), chart.rate_to_group(q, v, own_rate)

@@ -1,4 +1,6 @@
-"""What the figures of 000 share: one method on two groups, the violation of a joint and the drift of the energy."""
+"""What the figures of mueller2013 share: one method on two groups, the violation of a joint and the drift of the
+energy.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from chasles.gallery.source_000 import STEP, Example, example
+from chasles.gallery.boxes import STEP, Example, example
 from chasles.reproduce.figure import Claim, Columns, Figure
 from chasles.simulation.body_run import BodyRun
 from chasles.study.style import BLUE, COLOURS, GREEN, ORANGE

@@ -22,7 +22,7 @@ from chasles.kernel.address import as_integer_array
 from chasles.kernel.functions import sincos
 from chasles.lie import quaternion, transition
 from chasles.lie.transition.coordinates import ABSOLUTE
-from chasles.reproduce.model_003 import accelerations_at, model_parameters, poses_at, room_at
+from chasles.reproduce.user_model import accelerations_at, model_parameters, poses_at, room_at
 
 WAYS = ("quaternion", "renormalised", "constrained", "euler")
 ZYX = ABSOLUTE["euler:ZYX"].code

@@ -1,5 +1,5 @@
-"""Figures for 003: what combinations of coordinates do on four systems. The paper has no numbers; these are ours, and
-the statements are those that it makes in words."""
+"""Figures for mueller2022: what combinations of coordinates do on four systems. The paper has no numbers; these are
+ours, and the statements are those that it makes in words."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from chasles.lie.transition.coordinates import LOCAL
+from chasles.reproduce.coordinate_study import ABSOLUTE, DIRECT, METHODS, Row, measured, row, study
 from chasles.reproduce.figure import Claim, Columns, Figure
-from chasles.reproduce.study_003 import ABSOLUTE, DIRECT, METHODS, Row, measured, row, study
 from chasles.study.style import COLOURS, INK, MARKERS
 
 ROUNDING = 1e-13  # [m] and of rotations: thousands of steps

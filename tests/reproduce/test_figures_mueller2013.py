@@ -1,4 +1,4 @@
-"""The figures of paper 000: what they measure, and that the verdicts are those measured before."""
+"""The figures of paper mueller2013: what they measure, and that the verdicts are those measured before."""
 
 import numpy as np
 import pytest
@@ -6,11 +6,11 @@ import pytest
 from chasles.kernel.policy import COMPILED
 
 if COMPILED:
-    from chasles.reproduce import groups_000, paper
+    from chasles.reproduce import paper, two_groups
 else:
     pytest.skip(reason="the integrators need the compiler", allow_module_level=True)
 
-FIGURES = paper("000")
+FIGURES = paper("mueller2013")
 # statements that do not hold, by figure
 DISAGREE = {
     3: ["Energy drift on SE(3)", "two orders of magnitude"],
@@ -44,8 +44,8 @@ def test_verdicts(number):
 
 
 def test_sizes_read_off_an_axis():
-    assert groups_000.printed("says", "quantity", 1e-6, 4e-6).agrees
-    assert not groups_000.printed("says", "quantity", 1e-6, 6e-6).agrees
-    assert groups_000.similar("says", "quantity", 1.0, 2.9).agrees
-    assert not groups_000.similar("says", "quantity", 1.0, 0.3).agrees
-    assert groups_000.largest(np.array([1.0, -3.0, 5.0]), until=1e-3) == 3.0
+    assert two_groups.printed("says", "quantity", 1e-6, 4e-6).agrees
+    assert not two_groups.printed("says", "quantity", 1e-6, 6e-6).agrees
+    assert two_groups.similar("says", "quantity", 1.0, 2.9).agrees
+    assert not two_groups.similar("says", "quantity", 1.0, 0.3).agrees
+    assert two_groups.largest(np.array([1.0, -3.0, 5.0]), until=1e-3) == 3.0

@@ -1,13 +1,11 @@
-"""Müller, Terze, "Is there an optimal choice of configuration space for Lie group integration schemes applied to
-constrained MBS?" (2013): its numerical figures.
+"""The numerical figures of mueller2013.
 
 Figures 1, 4, 8 and 11 are drawings of the systems.
 """
 
 from __future__ import annotations
 
-from chasles.reproduce.heavy_top_000 import figure_2, figure_3
-from chasles.reproduce.links_000 import (
+from chasles.reproduce.box_linkages import (
     figure_5,
     figure_6,
     figure_7,
@@ -18,6 +16,7 @@ from chasles.reproduce.links_000 import (
     figure_14,
     figure_15,
 )
+from chasles.reproduce.box_top import figure_2, figure_3
 
 FIGURES = {
     2: figure_2,

@@ -1,4 +1,4 @@
-"""Formulas of source 002 on derivatives, as printed and corrected, on the chain: what docs/corrections.md says is so.
+"""Formulas of mueller2018 on derivatives, as printed and corrected, on the chain: what docs/corrections.md says is so.
 
 A printed form must be wrong by more than 1e-2 of the truth's largest entry, the corrected one right to 1e-13. The truth
 are differences of poses with 60 digits. Bodies and joints are numbered from 0; i is a body, j, k, r are joints.
@@ -235,7 +235,7 @@ def test_33_mixed_representation(truth):
 
 
 def christoffel(truth, i, j, k, first, s, r):
-    """002 eq. (86) with the sum from `first` on."""
+    """mueller2018 eq. (86) with the sum from `first` on."""
     J, total = truth.J["body"], 0.0
     for b in range(first, N):
         M = truth.inertia[b]

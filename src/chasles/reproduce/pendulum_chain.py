@@ -1,4 +1,4 @@
-"""Figures 8 to 11 of 004: constant and variable steps for chains of N pendulums, T = 3, tolerance 1e-6."""
+"""Figures 8 to 11 of celledoni2022: constant and variable steps for chains of N pendulums, T = 3, tolerance 1e-6."""
 
 from __future__ import annotations
 

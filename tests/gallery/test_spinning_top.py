@@ -1,4 +1,4 @@
-"""The heavy top of source 004: three formulations, Newton's law, and digits published by others."""
+"""The heavy top of celledoni2022: three formulations, Newton's law, and digits published by others."""
 
 from functools import cache
 from itertools import pairwise
@@ -11,14 +11,14 @@ import chasles as ch
 from chasles.kernel.policy import COMPILED
 
 if COMPILED:
-    from chasles.gallery.heavy_top_004 import DATA, FORMULATIONS, HeavyTop004
+    from chasles.gallery.spinning_top import DATA, FORMULATIONS, SpinningTop
     from chasles.lie import s3
 else:
     pytest.skip(reason="the integrators need the compiler", allow_module_level=True)
 
 
 def run(data, formulation, end):
-    top = HeavyTop004.of(data, formulation)
+    top = SpinningTop.of(data, formulation)
     found = ch.solve(top.problem(), ch.RKMK("dop853"), (0, end), top.initial(), rtol=1e-13, atol=1e-13)
     assert found.success
     return top, found
@@ -61,7 +61,7 @@ def test_formulations_agree_all_the_way(data):
     times = np.linspace(0, 0.5, 11)
     rows = []
     for formulation in FORMULATIONS:
-        top = HeavyTop004.of(data, formulation)
+        top = SpinningTop.of(data, formulation)
         y = [top.initial()]
         for a, b in pairwise(times):
             y.append(ch.solve(top.problem(), ch.RKMK("dop853"), (a, b), y[-1], step=1e-3, save="final").y[-1])
@@ -82,8 +82,8 @@ def test_invariants(data, formulation):
 
 
 def test_the_lie_poisson_form_keeps_its_casimirs_at_any_step():
-    """The method stays on coadjoint orbits (004 section 3.3): no accuracy is needed for that."""
-    top = HeavyTop004.of("physical", "lie_poisson")
+    """The method stays on coadjoint orbits (celledoni2022 section 3.3): no accuracy is needed for that."""
+    top = SpinningTop.of("physical", "lie_poisson")
     found = ch.solve(top.problem(), ch.RKMK("rk4"), (0, 2), top.initial(), step=0.01)
     for name in ("vertical momentum", "vertical norm"):
         value = top.invariants()[name](found.y)
@@ -93,8 +93,8 @@ def test_the_lie_poisson_form_keeps_its_casimirs_at_any_step():
 
 def test_the_data_belong_together():
     """The inertia about the pivot by Steiner's theorem, and the initial precession of [4], for l = 1 m only."""
-    top = HeavyTop004()
-    assert top == HeavyTop004.of("physical")
+    top = SpinningTop()
+    assert top == SpinningTop.of("physical")
     about_centre = np.array(DATA["as_printed"]["inertia"])
     np.testing.assert_allclose(top.inertia, about_centre + 15 * np.array([1, 0, 1]), rtol=1e-15)
     inertia, spin = top.inertia[1], top.angular_velocity[1]
@@ -160,7 +160,7 @@ def test_the_quadratic_form_moves_its_extra_position_and_keeps_its_momentum():
 
 def test_quantities_keep_leading_axes():
     for formulation in FORMULATIONS:
-        top = HeavyTop004.of("physical", formulation)
+        top = SpinningTop.of("physical", formulation)
         points = np.broadcast_to(top.initial(), (2, 3, top.initial().size))
         for invariant in top.invariants().values():
             assert invariant(points).shape == (2, 3)
@@ -170,11 +170,11 @@ def test_quantities_keep_leading_axes():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: HeavyTop004.of("printed"), "expected one of physical, as_printed"),
-        (lambda: HeavyTop004("se3"), "expected one of cotangent, lie_poisson, quadratic"),
-        (lambda: HeavyTop004(inertia=(1, -1, 1)), "inertia.*positive"),
-        (lambda: HeavyTop004(gravity=9.81), r"gravity: shape \(\)"),
-        (lambda: HeavyTop004(moment=(np.inf, 0, 0)), "moment.*finite"),
+        (lambda: SpinningTop.of("printed"), "expected one of physical, as_printed"),
+        (lambda: SpinningTop("se3"), "expected one of cotangent, lie_poisson, quadratic"),
+        (lambda: SpinningTop(inertia=(1, -1, 1)), "inertia.*positive"),
+        (lambda: SpinningTop(gravity=9.81), r"gravity: shape \(\)"),
+        (lambda: SpinningTop(moment=(np.inf, 0, 0)), "moment.*finite"),
     ],
 )
 def test_bad_arguments_are_named(make, message):

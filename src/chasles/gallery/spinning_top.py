@@ -1,4 +1,4 @@
-"""The heavy top of source 004, section 3.4, in its three formulations. Not the top of source 000 (`heavy_top`).
+"""The heavy top of celledoni2022, section 3.4, in its three formulations. Not the top of mueller2013 (`heavy_top`).
 
 A body turns about a fixed point O in gravity. With the attitude Q, the body momentum Π and the spatial one π = Q Π:
 
@@ -9,11 +9,11 @@ A body turns about a fixed point O in gravity. With the attitude Q, the body mom
 Everywhere Γ0 contains the acceleration of gravity [m/s²] and points up, against it; the paper's separate factor g is
 dropped. With s = M l X [kg m] the torque about O is then Γ0 × Q s.
 
-Two sets of data. "physical" is the top of Geradin and Cardona that the paper means to take from its reference [4]: its
-inertia there is about the centre of mass at l = 1 m, so about O it is diag(15.234375, 0.46875, 15.234375) kg m², and
-Γ0 = (0, 0, 9.81) m/s². "as_printed" takes the numbers of section 3.4.4 to the letter (l = 2 m, the inertia about the
-centre of mass used about O, Γ0 = (0, 0, -9.81)): no real body has it, and its gravity lifts, but it is what the
-paper states for its figures.
+Two sets of data. "physical" is the top of Géradin and Cardona (geradin2001) that the paper means to take from its
+reference [4]: its inertia there is about the centre of mass at l = 1 m, so about O it is diag(15.234375, 0.46875,
+15.234375) kg m², and Γ0 = (0, 0, 9.81) m/s². "as_printed" takes the numbers of section 3.4.4 to the letter (l = 2 m,
+the inertia about the centre of mass used about O, Γ0 = (0, 0, -9.81)): no real body has it, and its gravity lifts, but
+it is what the paper states for its figures.
 """
 
 from __future__ import annotations
@@ -102,12 +102,12 @@ DATA = {
 
 
 @dataclass(frozen=True)
-class HeavyTop004:
+class SpinningTop:
     """A top with the principal moments `inertia` about its fixed point [kg m²], starting at Q = 1.
 
     `moment` is s = M l X, mass times the centre of mass in the body frame [kg m]; `gravity` is Γ0 [m/s²], pointing up;
-    `angular_velocity` is that at t = 0, in the body frame [rad/s]. `HeavyTop004.of("physical")` and
-    `HeavyTop004.of("as_printed")` have the data of the module's description; the first is the default.
+    `angular_velocity` is that at t = 0, in the body frame [rad/s]. `SpinningTop.of("physical")` and
+    `SpinningTop.of("as_printed")` have the data of the module's description; the first is the default.
     """
 
     formulation: str = "cotangent"
@@ -119,17 +119,17 @@ class HeavyTop004:
     def __post_init__(self):
         if self.formulation not in FORMULATIONS:
             raise ValueError(
-                f"HeavyTop004: formulation {self.formulation!r}; expected one of {', '.join(FORMULATIONS)}"
+                f"SpinningTop: formulation {self.formulation!r}; expected one of {', '.join(FORMULATIONS)}"
             )
-        checked("HeavyTop004: inertia", self.inertia, (3,), positive=True)
+        checked("SpinningTop: inertia", self.inertia, (3,), positive=True)
         for name in ("moment", "gravity", "angular_velocity"):
-            checked(f"HeavyTop004: {name}", getattr(self, name), (3,))
+            checked(f"SpinningTop: {name}", getattr(self, name), (3,))
 
     @classmethod
-    def of(cls, data: str, formulation: str = "cotangent") -> HeavyTop004:
+    def of(cls, data: str, formulation: str = "cotangent") -> SpinningTop:
         """The top with the data "physical" or "as_printed"."""
         if data not in DATA:
-            raise ValueError(f"HeavyTop004: data {data!r}; expected one of {', '.join(DATA)}")
+            raise ValueError(f"SpinningTop: data {data!r}; expected one of {', '.join(DATA)}")
         return cls(formulation, **DATA[data])
 
     def problem(self) -> LieODE:

@@ -1,4 +1,4 @@
-"""The study behind the figures of 003: four systems, all coordinates, three methods, and direct integration.
+"""The study behind the figures of mueller2022: four systems, all coordinates, three methods, and direct integration.
 
 Every run has steps of one size. Errors are measured against the order 8 pair at 1e-13.
 """
@@ -15,12 +15,12 @@ import numpy as np
 
 import chasles as ch
 from chasles.absolute.mechanism import AbsoluteMechanism
-from chasles.gallery.source_000 import double_pendulum, heavy_top
+from chasles.gallery.boxes import double_pendulum, heavy_top
 from chasles.lie import pose
 from chasles.lie.transition.coordinates import LOCAL
 from chasles.model.system import EARTH
-from chasles.reproduce.direct_003 import WAYS, Direct
-from chasles.reproduce.model_003 import mechanism_problem, start
+from chasles.reproduce.direct_integration import WAYS, Direct
+from chasles.reproduce.user_model import mechanism_problem, start
 
 ABSOLUTE = ("quaternion", "rotation_vector", "euler:ZYX", "screw")
 METHODS = ("kutta3", "rk4", "dopri5")
@@ -118,7 +118,7 @@ def reference(name: str) -> np.ndarray:
 
 
 def measured(name: str, absolute: str, local: str, method: str, steps: int = 0, repeated: int = REPEATED) -> Row:
-    """A run of a system; `local` is the name of local coordinates, or DIRECT with a way of `direct_003`."""
+    """A run of a system; `local` is the name of local coordinates, or DIRECT with a way of `direct_integration`."""
     case = case_of(name)
     h = case.end / (steps or case.steps)
     mechanism = mechanism_of(name, "SO3xR3" if local == DIRECT else LOCAL[local].group)

@@ -1,7 +1,6 @@
-"""The four examples of source 000, section 5: what SE(3)^n and (SO(3)xR3)^n do to the constraints of a mechanism.
+"""The four examples of mueller2013, section 5: what SE(3)^n and (SO(3)xR3)^n do to the constraints of a mechanism.
 
-Müller and Terze, "Is there an optimal choice of configuration space for Lie group integration schemes applied to
-constrained MBS?" (2013). All bodies are aluminium boxes, 2700 kg/m³, with their frames at their centres of mass; the
+All bodies are aluminium boxes, 2700 kg/m³, with their frames at their centres of mass; the
 time is in seconds and the step of the paper is 1 ms. Each builder gives an `Example`, a `System` with its start.
 
     example = three_bar()
@@ -188,5 +187,5 @@ EXAMPLES: dict[str, Callable[[], Example]] = {
 def example(name: str) -> Example:
     """An example by its name; ValueError names those there are."""
     if name not in EXAMPLES:
-        raise ValueError(f"source_000: there is no example {name!r}; there is {', '.join(EXAMPLES)}")
+        raise ValueError(f"boxes: there is no example {name!r}; there is {', '.join(EXAMPLES)}")
     return EXAMPLES[name]()

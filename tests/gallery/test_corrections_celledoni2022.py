@@ -1,4 +1,6 @@
-"""Corrections to source 004 in its mechanics (docs/corrections.md): the printed form fails, the corrected one holds."""
+"""Corrections to celledoni2022 in its mechanics (docs/corrections.md): the printed form fails, the corrected one
+holds.
+"""
 
 import numpy as np
 import pytest
@@ -7,10 +9,10 @@ import chasles as ch
 from chasles.kernel.policy import COMPILED
 
 if COMPILED:
-    from chasles.gallery.heavy_top_004 import HeavyTop004
     from chasles.gallery.pendulum import Pendulum
     from chasles.gallery.quadrotors import Quadrotors
     from chasles.gallery.rigid_body import RigidBody
+    from chasles.gallery.spinning_top import SpinningTop
     from chasles.lie import s3, so3
 else:
     pytest.skip(reason="the integrators need the compiler", allow_module_level=True)
@@ -43,7 +45,7 @@ def test_example_1_signs_of_the_free_rigid_body():
 
 
 def test_3_4_3_the_quadratic_hamiltonian_is_invariant_about_the_vertical_only():
-    top = HeavyTop004.of("physical", "quadratic")
+    top = SpinningTop.of("physical", "quadratic")
     rng = np.random.default_rng(1)
     y = np.concatenate([s3.random(rng), rng.normal(size=9)])
 
@@ -59,7 +61,7 @@ def test_3_4_4_only_the_corrected_data_are_those_of_the_benchmark():
     """ω_y at t = 2 s from Exudyn's TestModels/explicitLieGroupIntegratorTest.py."""
     found = {}
     for data in ("physical", "as_printed"):
-        top = HeavyTop004.of(data)
+        top = SpinningTop.of(data)
         y = ch.solve(top.problem(), ch.RKMK("dop853"), (0, 2), top.initial(), rtol=1e-13, atol=1e-13).y[-1]
         found[data] = s3.act(y[:4], top.body_angular_velocity(y))[1]
     assert found["physical"] == pytest.approx(-106.1638041430917, abs=5e-9)

@@ -1,4 +1,5 @@
-"""Figure 5 for 003: generalized alpha and BLieDF, which the paper names for constrained systems, on a model of a user.
+"""Figure 5 for mueller2022: generalized alpha and BLieDF, which the paper names for constrained systems, on a model of
+a user.
 
 The model is the heavy top under gravity by hand: M, Q, A, -A' V and g in body twists, in any absolute coordinates.
 """
@@ -14,8 +15,8 @@ import numpy as np
 import chasles as ch
 from chasles.lie import pose, so3, transition
 from chasles.lie.transition.coordinates import LOCAL
+from chasles.reproduce.coordinate_study import ABSOLUTE, case_of
 from chasles.reproduce.figure import Claim, Columns, Figure
-from chasles.reproduce.study_003 import ABSOLUTE, case_of
 from chasles.study.style import COLOURS, INK, MARKERS
 
 END, STEPS = 0.025, (30, 60)  # [s]; 0.06 and 0.03 rad a step

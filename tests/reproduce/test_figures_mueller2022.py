@@ -1,4 +1,6 @@
-"""The study of 003: what it measures, and that the verdicts are those measured before. Times are not judged here."""
+"""The study of mueller2022: what it measures, and that the verdicts are those measured before. Times are not
+judged here.
+"""
 
 import numpy as np
 import pytest
@@ -6,13 +8,13 @@ import pytest
 from chasles.kernel.policy import COMPILED
 
 if COMPILED:
-    from chasles.reproduce import paper, study_003
-    from chasles.reproduce.direct_003 import WAYS
-    from chasles.reproduce.study_003 import DIRECT, measured
+    from chasles.reproduce import coordinate_study, paper
+    from chasles.reproduce.coordinate_study import DIRECT, measured
+    from chasles.reproduce.direct_integration import WAYS
 else:
     pytest.skip(reason="the integrators need the compiler", allow_module_level=True)
 
-FIGURES = paper("003")
+FIGURES = paper("mueller2022")
 DISAGREE = {1: ["Renormalisation"], 2: ["Renormalisation"]}
 
 
@@ -63,4 +65,4 @@ def test_the_norm_drifts_only_without_the_group():
     )
     assert max(ours, unit) < 4.5e-16
     assert plain > 1e-12
-    assert set(study_003.CASES) == {"heavy_top", "double_pendulum", "tumbling_body", "chain"}
+    assert set(coordinate_study.CASES) == {"heavy_top", "double_pendulum", "tumbling_body", "chain"}

@@ -1,11 +1,11 @@
-"""Figures 2 and 3 of 000: the pivot and the energy of the heavy top."""
+"""Figures 2 and 3 of mueller2013: the pivot and the energy of the heavy top."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from chasles.reproduce.figure import Claim, Figure
-from chasles.reproduce.groups_000 import (
+from chasles.reproduce.two_groups import (
     ROUNDING,
     energy_drift,
     energy_figure,

@@ -1,4 +1,4 @@
-"""Figures 13 to 18 of 004: two quadrotors carry a load along a parabola.
+"""Figures 13 to 18 of celledoni2022: two quadrotors carry a load along a parabola.
 
 The paper prints neither data nor control law; both are those of its reference [50] and of the authors' public code.
 Heights are -y·e3: the formulas are for e3 pointing down, though the text says up.

@@ -1,12 +1,12 @@
-"""Figures 5-7, 9, 10 and 12-15 of 000: the double pendulum, the floating bodies and the closed loop."""
+"""Figures 5-7, 9, 10 and 12-15 of mueller2013: the double pendulum, the floating bodies and the closed loop."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from chasles.gallery.source_000 import STEP
+from chasles.gallery.boxes import STEP
 from chasles.reproduce.figure import Claim, Figure
-from chasles.reproduce.groups_000 import (
+from chasles.reproduce.two_groups import (
     ROUNDING,
     SPACES,
     energy_drift,
@@ -24,7 +24,7 @@ SHORT, LONG = 5.0, 14.0  # ends of the pictures of the double pendulum [s]
 KNOWN = 2.0  # until then its motion is known [s]
 END = 10.0
 BOTH = dict.fromkeys(SPACES, END)
-OPEN = "The paper gives no data of the linkage; those here are stated in `gallery.source_000.three_bar`."
+OPEN = "The paper gives no data of the linkage; those here are stated in `gallery.boxes.three_bar`."
 
 # ---------------------------------------------------------------- spherical double pendulum
 

@@ -1,4 +1,4 @@
-"""The figures of paper 004: what they measure, and that the verdicts are those measured before."""
+"""The figures of paper celledoni2022: what they measure, and that the verdicts are those measured before."""
 
 import numpy as np
 import pytest
@@ -6,13 +6,13 @@ import pytest
 from chasles.kernel.policy import COMPILED
 
 if COMPILED:
-    from chasles.gallery.heavy_top_004 import HeavyTop004
-    from chasles.reproduce import heavy_top_004, paper, runs
+    from chasles.gallery.spinning_top import SpinningTop
+    from chasles.reproduce import paper, runs, spinning_top
     from chasles.reproduce.kaluza_klein import kaluza_klein
 else:
     pytest.skip(reason="the integrators need the compiler", allow_module_level=True)
 
-FIGURES = paper("004")
+FIGURES = paper("celledoni2022")
 # statements that do not hold, by figure: the errata of the paper explain each
 DISAGREE = {
     7: ["starts as printed for figure 8"],
@@ -46,7 +46,7 @@ def test_verdicts(number):
 
 def test_figure_2_with_fewer_steps():
     """All four methods on both sets of data; the orders at full length are in the study below."""
-    figure = heavy_top_004.figure_2(counts=(1600, 3200, 6400), kk_counts=())
+    figure = spinning_top.figure_2(counts=(1600, 3200, 6400), kk_counts=())
     names = [claim.says for claim in figure.claims]
     assert sum("SLGI with θ = 1/2" in name for name in names) == 2
     for claim in figure.claims:
@@ -58,15 +58,15 @@ def test_figure_2_with_fewer_steps():
 
 @pytest.mark.study
 def test_figure_2():
-    figure = heavy_top_004.figure_2()
+    figure = spinning_top.figure_2()
     assert len(figure.claims) == 10
     assert all(claim.agrees for claim in figure.claims)
 
 
-@pytest.mark.parametrize("data", heavy_top_004.DATA)
+@pytest.mark.parametrize("data", spinning_top.DATA)
 def test_the_method_on_the_larger_group_moves_the_top_as_the_one_on_rotations(data):
     """(29)-(32) with all twelve unknowns against (21)-(22) in the compiled loop; p stays, q has order 2."""
-    wide, narrow = HeavyTop004.of(data, "quadratic"), HeavyTop004.of(data)
+    wide, narrow = SpinningTop.of(data, "quadratic"), SpinningTop.of(data)
     for theta in (0.0, 0.5):
         found = kaluza_klein(wide, theta, 0.1, 40)
         expected = runs.symplectic(narrow.problem(), theta, 0.1, narrow.initial(), 40, save="final").y[-1]
@@ -79,4 +79,4 @@ def test_the_method_on_the_larger_group_moves_the_top_as_the_one_on_rotations(da
 
 def test_the_larger_group_says_when_a_step_is_too_long():
     with pytest.raises(ArithmeticError, match="take a smaller step"):
-        kaluza_klein(HeavyTop004.of("physical", "quadratic"), 0.5, 3.0, 3)
+        kaluza_klein(SpinningTop.of("physical", "quadratic"), 0.5, 3.0, 3)

@@ -1,4 +1,4 @@
-"""Models as a user of 003 has them: accelerations of a mechanism in absolute coordinates of any kind.
+"""Models as a user of mueller2022 has them: accelerations of a mechanism in absolute coordinates of any kind.
 
 The equations are those of `absolute`; the coordinates are converted to poses first. So the same model is there in
 quaternions, rotation vectors, Euler angles and screws, and what differs between runs is the integration alone.
@@ -76,7 +76,7 @@ def model_parameters(mechanism: AbsoluteMechanism, mode: int) -> np.ndarray:
             every_angle=False,
         )
     if mechanism.forces.laws or mechanism.laws or mechanism.angles_counted:
-        raise ValueError("model_003: gravity and joints only; this mechanism has forces or driven constraints")
+        raise ValueError("user_model: gravity and joints only; this mechanism has forces or driven constraints")
     return np.concatenate([[float(mode)], mechanism.parameters, np.zeros(mechanism.work + 26 * mechanism.n)])
 
 

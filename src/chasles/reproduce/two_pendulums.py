@@ -1,4 +1,4 @@
-"""Figures 5 to 7 of 004: orders, and what stays on (TS²)², for two pendulums.
+"""Figures 5 to 7 of celledoni2022: orders, and what stays on (TS²)², for two pendulums.
 
 The paper prints neither the initial state nor the step of these figures. The state it prints for figure 8 moves in a
 plane, where q·ω vanishes whatever the method; so here the pendulums start with velocities out of the plane.

@@ -1,4 +1,4 @@
-"""Figures 2 and 3 of 004: symplectic methods on the heavy top, with the data as printed and corrected."""
+"""Figures 2 and 3 of celledoni2022: symplectic methods on the heavy top, with the data as printed and corrected."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import chasles as ch
-from chasles.gallery.heavy_top_004 import HeavyTop004
+from chasles.gallery.spinning_top import SpinningTop
 from chasles.lie import s3
 from chasles.reproduce import runs
 from chasles.reproduce.figure import Claim, Columns, Figure
@@ -25,7 +25,7 @@ SHOWN_STEP = 5e-4  # of the left and middle pictures; the paper does not print i
 
 @cache
 def _truth(data: str, end: float) -> np.ndarray:
-    top = HeavyTop004.of(data)
+    top = SpinningTop.of(data)
     return runs.reference(top.problem(), end, top.initial(), save="final").y[-1, :4]
 
 
@@ -35,12 +35,12 @@ def _attitude_error(q: np.ndarray, truth: np.ndarray) -> float:
 
 
 def _order_table(data: str, counts: tuple[int, ...], kk_counts: tuple[int, ...]) -> dict[str, np.ndarray]:
-    top, truth = HeavyTop004.of(data), _truth(data, 1.0)
+    top, truth = SpinningTop.of(data), _truth(data, 1.0)
     table = {"h [s]": 1.0 / np.array(counts)}
     for name, theta in THETAS.items():
         ends = (runs.symplectic(top.problem(), theta, 1.0, top.initial(), n, save="final").y[-1] for n in counts)
         table[name] = np.array([_attitude_error(y[:4], truth) for y in ends])
-    quadratic = HeavyTop004.of(data, "quadratic")
+    quadratic = SpinningTop.of(data, "quadratic")
     found = {n: _attitude_error(kaluza_klein(quadratic, 0.5, 1.0, n)[:4], truth) for n in kk_counts}
     table[KK] = np.array([found.get(n, np.nan) for n in counts])
     return table
@@ -78,11 +78,11 @@ def _order_claims(data: str, table: Columns) -> list[Claim]:
 
 @cache
 def _motion(data: str, theta: float, end: float, steps: int) -> ch.Solution:
-    top = HeavyTop004.of(data)
+    top = SpinningTop.of(data)
     return runs.symplectic(top.problem(), theta, end, top.initial(), steps)
 
 
-def _turned_gravity(top: HeavyTop004, y: np.ndarray) -> np.ndarray:
+def _turned_gravity(top: SpinningTop, y: np.ndarray) -> np.ndarray:
     """M l Q⁻¹ Γ0 [N], as in the captions."""
     return np.linalg.norm(top.moment) * top.vertical(y)
 
@@ -92,7 +92,7 @@ def figure_2(counts: tuple[int, ...] = COUNTS, kk_counts: tuple[int, ...] = KK_C
     tables: dict[str, Columns] = {}
     claims: list[Claim] = []
     for data in DATA:
-        top, found = HeavyTop004.of(data), _motion(data, 0.5, 1.0, round(1 / SHOWN_STEP))
+        top, found = SpinningTop.of(data), _motion(data, 0.5, 1.0, round(1 / SHOWN_STEP))
         gravity, axis = _turned_gravity(top, found.y), s3.act(found.y[:, :4], (0.0, 1.0, 0.0))
         tables[f"motion_{data}"] = {
             "t [s]": found.t,
@@ -138,7 +138,7 @@ def figure_3() -> Figure:
     tables: dict[str, Columns] = {}
     claims: list[Claim] = []
     for data in DATA:
-        top = HeavyTop004.of(data)
+        top = SpinningTop.of(data)
         table: dict[str, np.ndarray] = {}
         for theta in (0.5, 0.0):
             found = _motion(data, theta, 60.0, 6000)
