@@ -18,6 +18,7 @@ from chasles.integrate.constrained_method import BLieDF
 from chasles.integrate.fixed_step import StepError
 from chasles.integrate.method import RKMK, Exponentials
 from chasles.integrate.solution import Solution
+from chasles.simulation.runaway import usable
 from chasles.simulation.task import Task
 
 # what a run may be off by: the error relative to how far and how fast each joint moves, the others to a size that
@@ -162,9 +163,9 @@ class Judge:
 
     def _saved_voices(self) -> None:
         """What can be said of a run that broke off: at the points that it saved."""
-        rows = np.unique(np.linspace(0, len(self.run) - 1, checkpoints.SPREAD).astype(int))
+        rows = np.unique(np.linspace(0, usable(self.run.solution) - 1, checkpoints.SPREAD).astype(int))
         t, y = (np.array([part[k] for k in rows]) for part in (self.run.t, self.run.solution.y))
-        if np.isfinite(y).all():
+        if len(t) and np.isfinite(y).all():
             self.say_voices(self.made(t, y), movement(self.task.dynamics, t, y, self.without))
 
     # ------------------------------------------------------------ the motion

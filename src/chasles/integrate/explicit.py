@@ -21,6 +21,7 @@ from chasles.integrate.problem import LieODE
 from chasles.integrate.run import (
     TOLD,
     Ending,
+    NotFiniteError,
     Options,
     Run,
     as_field,
@@ -199,7 +200,7 @@ class ExplicitRun(Run):
         engine.evaluate(self.address, begin, self.y, self.p, self.f0)
         raise_errors_of(self.field)
         if not np.isfinite(self.f0).all():
-            raise ValueError(f"solve: the field is not finite at the start, t = {self.start:.6g}: {self.f0}")
+            raise NotFiniteError(f"solve: the field is not finite at the start, t = {self.start:.6g}: {self.f0}")
         self.counts[TALLY.evaluations] = 1
 
     def _first_step(self, options: Options, controller: str) -> None:

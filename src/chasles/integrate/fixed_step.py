@@ -21,7 +21,7 @@ from chasles.integrate.newton import (
     RUNNING,
     SINGULAR,
 )
-from chasles.integrate.run import Ending, Options, Run, check_span, check_times, raise_errors_of, saving
+from chasles.integrate.run import Ending, NotFiniteError, Options, Run, check_span, check_times, raise_errors_of, saving
 from chasles.integrate.solution import Solution
 from chasles.kernel.pickled import PickledWhole
 from chasles.kernel.policy import kernel
@@ -154,7 +154,7 @@ class FixedRun(Run):
         """Save the first point; its field value must be a number."""
         raise_errors_of(getattr(self, "field", None))
         if not np.isfinite(f).all():
-            raise ValueError(f"solve: the field is not finite at the start, t = {self.start:.6g}: {f}")
+            raise NotFiniteError(f"solve: the field is not finite at the start, t = {self.start:.6g}: {f}")
         self.saved_t[0], self.saved_y[0], self.saved_f[0] = self.start, y, f
         self.counts[COUNTS.rows], self.counts[COUNTS.evaluations] = 1, 1
         self._save_until(self.start)

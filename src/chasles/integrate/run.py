@@ -193,6 +193,10 @@ AS_IT_ENDED = "interrupted as it ended"
 KEPT = "what there is so far is kept (Ctrl-C again to quit at once)"
 
 
+class NotFiniteError(ValueError):
+    """The field is not finite at the start."""
+
+
 class Interrupted(PickledWhole, KeyboardInterrupt):
     """Ctrl-C ended a computation. `result` is what there is so far: the `Solution` of `solve`, the run of `simulate`
     or `resume`, the `Comparison` of `compare`."""

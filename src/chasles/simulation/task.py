@@ -15,14 +15,16 @@ from numpy.typing import ArrayLike
 
 from chasles.absolute.mechanism import AbsoluteMechanism
 from chasles.integrate.event import Occurrence
+from chasles.integrate.fixed_step import StepError
 from chasles.integrate.growing import GrowingRows
 from chasles.integrate.progress import Progress
-from chasles.integrate.run import AS_IT_ENDED, KEPT, LOG, Attention, Interrupted, Sink
+from chasles.integrate.run import AS_IT_ENDED, KEPT, LOG, Attention, Interrupted, NotFiniteError, Sink
 from chasles.integrate.solution import Solution
 from chasles.registry import service
 from chasles.relative.loop.closed import ClosedMechanism
 from chasles.simulation.motion import solve_motion
 from chasles.simulation.pace import Pace
+from chasles.simulation.runaway import explained, runs_away
 
 Controller = Callable[[float, np.ndarray, np.ndarray], ArrayLike]
 MOST_SAMPLES = 10**8  # of a controller in a run
@@ -98,13 +100,15 @@ class Task:
         except BaseException as error:  # a file is closed whatever happens
             if recorder is not None:
                 recorder.fail(error)
-            if isinstance(error, ValueError) and "not finite at the start" in str(error):
+            if isinstance(error, NotFiniteError):
                 self.dynamics.explain_start(self.state, self.u)
+            elif isinstance(error, StepError) and len(error.solution.t) and (told := runs_away(self, error.solution)):
+                error.args = (f"{error}; {told}",)
             raise
         if stop is not None:
             LOG.info("simulate: %s; %s", stop, KEPT)
         if recorder is None:
-            run = self.make(self.dynamics, self.dynamics.explained(solution), self.options, controls=held, task=self)
+            run = self.make(self.dynamics, explained(self, solution), self.options, controls=held, task=self)
         else:
             run = recorder.finish(solution, progress)
         if stop is not None:
@@ -148,6 +152,11 @@ class Task:
                     solution = pace.period(motion, piece, left)
                 except Interrupted as interrupted:
                     stop, solution = interrupted, interrupted.result
+                except NotFiniteError:
+                    if first == edges[0]:
+                        raise
+                    message = f"the accelerations are not finite (t = {first:.8g})"
+                    solution = Solution(dynamics.space, self.method, np.array([first]), state[None], False, message)
                 if attention.called and stop is None:
                     message = f"interrupted at t = {solution.t[-1]:.8g}" if last != edges[-1] else AS_IT_ENDED
                     stop = Interrupted(message, solution)

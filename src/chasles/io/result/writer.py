@@ -42,6 +42,7 @@ from chasles.io.result.mapped import rows_of
 from chasles.io.result.reader import WORK, Stored, read, run_of
 from chasles.io.result.seal import sealed
 from chasles.registry import service
+from chasles.simulation.runaway import explained, usable
 from chasles.simulation.task import JUMPS, Task
 
 EVERY = 0.25  # seconds between checkpoints
@@ -177,12 +178,14 @@ class ResultWriter:
         self._end(outcome)
         if self.rows_done and not stopped:
             run = run_of(self.stored(outcome), self.task)
-            explained = self.task.dynamics.explained(run.solution)
-            outcome |= {"success": explained.success, "message": explained.message}
-            run = replace(run, solution=explained)
+            told = explained(self.task, run.solution)
+            outcome |= {"success": told.success, "message": told.message}
+            run = replace(run, solution=told)
             at = rows = 0
-            with Progress(0, len(run), progress, what="energies:", unit=" points") as line:
-                for part in run.parts():
+            good = usable(told)
+            self._put("energy", np.full((len(run) - good, 4), np.inf), good * 32)
+            with Progress(0, good, progress, what="energies:", unit=" points") as line:
+                for part in run.part(slice(0, good)).parts():
                     energy = part.energy
                     values = np.stack([energy.kinetic, energy.gravity, energy.springs, energy.work], axis=1)
                     self._put("energy", np.ascontiguousarray(values), at)
