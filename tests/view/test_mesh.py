@@ -1,6 +1,7 @@
 """Surfaces from files, also from damaged and hostile ones."""
 
 import struct
+import sys
 
 import numpy as np
 import pytest
@@ -158,7 +159,9 @@ WRONG = {
         DAE.format(group=TRIANGLES).replace('"#g"/></node>\n', '"http://x/#g"/></node>\n'),
         "no such <geometry>",
     ),
-    "a.ply": (b"ply", "expected .stl, .obj or .dae"),
+    "a.step": (b"ISO", "expected .stl, .obj or .dae, or .ply, .off, .glb"),
+    "empty.ply": (b"ply", "trimesh"),
+    "cut.glb": (b"glTF", "trimesh"),
 }
 
 
@@ -214,3 +217,30 @@ def test_lines_that_go_on_for_ever_and_points_placed_often_are_refused(tmp_path,
     endless = written(tmp_path, "a.obj", b"f 1 \\\n" * 300_000 + b"2 3\n")
     with pytest.raises(ModelFileError, match="longer than 1000000 bytes"):
         read_mesh(endless)
+
+
+PLY = """ply\nformat ascii 1.0\nelement vertex 4\nproperty float x\nproperty float y\nproperty float z
+element face 4\nproperty list uchar int vertex_indices\nend_header
+"""
+PLY += "".join("{} {} {}\n".format(*corner) for corner in CORNERS)
+PLY += "".join("3 {} {} {}\n".format(*face) for face in TETRAHEDRON)
+
+
+def test_other_formats_by_trimesh(tmp_path, monkeypatch):
+    trimesh = pytest.importorskip("trimesh")
+    solid = trimesh.Trimesh(CORNERS, TETRAHEDRON, process=False)
+    for kind in ("ply", "off", "glb"):
+        content = PLY if kind == "ply" else solid.export(file_type=kind)
+        vertices, triangles = read_mesh(written(tmp_path, f"a.{kind}", content))
+        assert (vertices.dtype, triangles.dtype) == (np.float64, np.int32)
+        np.testing.assert_array_equal(vertices[triangles], CORNERS[TETRAHEDRON])
+    with pytest.raises(ModelFileError, match="expected numbers below"):
+        read_mesh(written(tmp_path, "far.ply", PLY.replace("0.0 0.0 1.0", "0 0 1e30")))
+    with monkeypatch.context() as small:
+        small.setattr(mesh, "TRIANGLES", 3)
+        with pytest.raises(ModelFileError, match="has 4 triangles; at most 3 are read"):
+            read_mesh(tmp_path / "a.ply")
+    monkeypatch.setitem(sys.modules, "trimesh", None)
+    with pytest.raises(ModelFileError, match=r"pip install 'chasles\[mesh\]'"):
+        read_mesh(tmp_path / "a.ply")
+    assert len(read_mesh(written(tmp_path, "a.stl", binary(TETRAHEDRON)))[1]) == 4

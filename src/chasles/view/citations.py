@@ -23,17 +23,17 @@ METHODS: dict[type, str] = {
 
 
 def published(method: Any) -> str:
-    """Where a method was published: the key of a paper."""
+    """Where a method was published."""
     if isinstance(method, Exponentials) and method.name in COMMUTATOR_FREE:
-        return "celledoni2003"
+        return reference("celledoni2003")
     if isinstance(method, Exponentials) and method.name in CROUCH_GROSSMAN:
-        return "crouch1993"
-    return METHODS.get(type(method), "celledoni2022")
+        return reference("crouch1993")
+    return reference(METHODS.get(type(method), "celledoni2022"))
 
 
 def citations(run: Any, version: str) -> list[str]:
     """What to cite if a run is published: the program, the formulation, the method."""
     program = f"chasles {version}, The chasles developers: the dynamics of mechanisms on Lie groups. Computer program."
     formulation = "mueller2013" if isinstance(run, BodyRun) else "mueller2018"
-    found = [program, reference(formulation), reference(published(run.solution.method))]
+    found = [program, reference(formulation), published(run.solution.method)]
     return list(dict.fromkeys(found))

@@ -1,4 +1,4 @@
-"""Surfaces from files: STL (binary and text), OBJ and COLLADA, as vertices and triangles.
+"""Surfaces from files: STL (binary and text), OBJ and COLLADA, as vertices and triangles; others by trimesh.
 
 Files come from anywhere: sizes are bounded, every index and number is checked, and what is wrong is said with
 its place.
@@ -21,14 +21,16 @@ WHOLE_LINE = 1_000_000  # bytes of a line of OBJ with those that it goes on in
 FARTHEST = 1e9  # coordinates beyond this are no drawing
 LONGEST, LINE = 100, 1000  # characters of a number, and of a line of numbers
 HEAD, COUNT = 80, 4  # bytes before the triangles of a binary STL file
+BY_TRIMESH = (".ply", ".off", ".glb")  # of those that it reads, the ones that are a single file
 FACET = np.dtype([("normal", "<f4", 3), ("corners", "<f4", (3, 3)), ("attribute", "<u2")])
 
 
 def read_mesh(path: str | Path) -> tuple[np.ndarray, np.ndarray]:
     """Vertices (n, 3), float64, in the units of the file (those of COLLADA in metres), and triangles (m, 3), int32.
 
-    The kind of file is told by its ending: .stl, .obj or .dae. Equal corners of an STL file are one vertex. Only
-    surfaces are read: no materials, no normals, nothing else that files refer to.
+    The kind of file is told by its ending: .stl, .obj or .dae, and with trimesh, the extra `mesh`, .ply, .off or .glb.
+    Equal corners of an STL file are one vertex. Only surfaces are read: no materials, no normals, nothing else that
+    files refer to.
     """
     file = Path(path)
     kind = file.suffix.lower()
@@ -40,7 +42,9 @@ def read_mesh(path: str | Path) -> tuple[np.ndarray, np.ndarray]:
         from chasles.view.collada import read_collada
 
         return read_collada(_content(file), str(file))
-    raise _wrong(str(file), "its ending is not known; expected .stl, .obj or .dae")
+    if kind in BY_TRIMESH:
+        return _by_trimesh(_content(file), kind, str(file))
+    raise _wrong(str(file), f"its ending is not known; expected .stl, .obj or .dae, or {', '.join(BY_TRIMESH)}")
 
 
 def _content(file: Path) -> bytes:
@@ -62,6 +66,26 @@ def _content(file: Path) -> bytes:
 
 def _wrong(file: str, message: str, line: int | None = None, place: str = "") -> ModelFileError:
     return ModelFileError(file, line, place, message)
+
+
+def _by_trimesh(content: bytes, kind: str, name: str) -> tuple[np.ndarray, np.ndarray]:
+    """What is read by a library. It makes no word of what it cannot read, so nothing at all is an error here."""
+    try:
+        import trimesh
+    except ImportError:
+        raise _wrong(name, "is read with trimesh, which is not installed: pip install 'chasles[mesh]'") from None
+    try:
+        found = trimesh.load_scene(io.BytesIO(content), file_type=kind[1:], process=False).to_mesh()
+        vertices, triangles = np.array(found.vertices, np.float64), np.array(found.faces, np.int64)
+    except Exception as error:  # its readers raise whatever comes up
+        raise _wrong(name, f"cannot be read by trimesh: {type(error).__name__}: {error}") from error
+    if not len(triangles):
+        raise _wrong(name, "has no triangles that trimesh could read")
+    if len(triangles) > TRIANGLES:
+        raise _wrong(name, f"has {len(triangles)} triangles; at most {TRIANGLES} are read")
+    check_vertices(vertices, name, "vertex")
+    check_triangles(triangles, len(vertices), name)
+    return vertices, triangles.astype(np.int32)
 
 
 # ------------------------------------------------------------ STL
