@@ -183,7 +183,8 @@ class ResultWriter:
             run = replace(run, solution=told)
             at = rows = 0
             good = usable(told)
-            self._put("energy", np.full((len(run) - good, 4), np.inf), good * 32)
+            if good < len(run):
+                self._put("energy", np.full((len(run) - good, 4), np.inf), good * 32)
             with Progress(0, good, progress, what="energies:", unit=" points") as line:
                 for part in run.part(slice(0, good)).parts():
                     energy = part.energy
