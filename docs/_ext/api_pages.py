@@ -8,7 +8,10 @@ from __future__ import annotations
 import importlib
 import inspect
 import re
+from functools import cached_property
 from pathlib import Path
+
+NAMESPACES = ("chasles.lie", "chasles.screw")
 
 MODULES = {
     "chasles.lie": [
@@ -96,6 +99,49 @@ def kinds(value) -> list[str]:
     return [f"- {name}: {kind.name}, ({', '.join(['...', *map(str, kind.shape)])})" for name, kind in shapes]
 
 
+def documentation(found: property | cached_property) -> str | None:
+    return found.func.__doc__ if isinstance(found, cached_property) else found.fget.__doc__
+
+
+def members(value: type) -> dict[str, object]:
+    """Documented properties and methods of a class, inherited ones too, its own first."""
+    result: dict[str, object] = {}
+    for base in value.__mro__:
+        if not base.__module__.startswith("chasles"):
+            continue
+        for name, found in vars(base).items():
+            if name.startswith("_") or name in result:
+                continue
+            if isinstance(found, property | cached_property):
+                if documentation(found):
+                    result[name] = found
+            elif isinstance(found, classmethod | staticmethod) or inspect.isfunction(found):
+                function = found.__func__ if isinstance(found, classmethod | staticmethod) else found
+                if function.__doc__:
+                    result[name] = found
+    return result
+
+
+def names_page() -> str:
+    """All public names, from the stubs, with the first line of what is said of each."""
+    lines = ["# Public names", ""]
+    for package in ("chasles", *NAMESPACES):
+        module = importlib.import_module(package)
+        lines += [
+            f"## {package}",
+            "",
+            *prose((module.__doc__ or "").split("\n\n")[0]),
+            "| name | meaning |",
+            "|---|---|",
+        ]
+        for name in sorted(module.__all__, key=str.lower):
+            value = getattr(module, name)
+            first = " ".join(inspect.cleandoc(value.__doc__ or "").split("\n\n")[0].split())
+            lines.append(f"| `{package}.{name}` | {' '.join(prose(first.replace('|', '/'))).strip()} |")
+        lines.append("")
+    return "\n".join(lines)
+
+
 def entry(name: str, value) -> list[str]:
     """The directive of one function or class."""
     kind = "class" if inspect.isclass(value) else "function"
@@ -107,12 +153,13 @@ def entry(name: str, value) -> list[str]:
         signature = ""
     lines = [f"````{{py:{kind}}} {name}{signature}", "", *prose(value.__doc__), *kinds(value)]
     if kind == "class":
-        for method, member in vars(value).items():
-            if not method.startswith("_") and inspect.isfunction(member) and member.__doc__:
-                arguments = (
-                    str(inspect.signature(member)).replace("'", "").replace("(self, ", "(").replace("(self)", "()")
-                )
-                lines += ["", f"**{method}**`{arguments}`  ", *prose(member.__doc__)]
+        for member, found in members(value).items():
+            if isinstance(found, property | cached_property):
+                lines += ["", f"**{member}** (property)  ", *prose(documentation(found))]
+                continue
+            function = found.__func__ if isinstance(found, classmethod | staticmethod) else found
+            arguments = re.sub(r"^\((self|cls)(, )?", "(", str(inspect.signature(function)).replace("'", ""))
+            lines += ["", f"**{member}**`{arguments}`  ", *prose(function.__doc__)]
     return [*lines, "````", ""]
 
 

@@ -88,7 +88,7 @@ def test_accelerations_are_those_of_joint_coordinates(kind):
         q, v = start_of(system, seed)
         central, velocity = mechanism.state(tree.poses(q), tree.twists(q, v))
         angles = [q[tree.tree.coordinates[joint]][k] for joint, k in mechanism.counted]
-        found = mechanism.accelerations(central, velocity, 0.3, angles).accelerations
+        found = mechanism.accelerations_under(central, velocity, t=0.3, angles=angles)
         a = tree.accelerations_under(q, v, 0.0, 0.3)
         exact = np.array([tree.accelerations(q, v, a, body) for body in tree.bodies])  # of the users' frames
         exact = pose_group.Ad_apply(pose_group.inverse(mechanism.central), exact)
@@ -126,7 +126,7 @@ def test_a_chain_with_rotors_keeps_its_elimination_sparse():
     q, v = start_of(system)
     tree = system.compile()
     central, velocity = mechanism.state(tree.poses(q), tree.twists(q, v))
-    a = mechanism.accelerations(central, velocity).accelerations
+    a = mechanism.accelerations_under(central, velocity)
     found = tree.accelerations_under(q, v, 0.0, 0.0)
     spin = np.array([tree.accelerations(q, v, found, body) for body in tree.bodies])[..., :3]
     assert np.abs(a[:, :3] - spin).max() < 1e-9 * np.abs(spin).max()  # angular accelerations are the same in all spaces
@@ -242,4 +242,4 @@ def test_what_is_refused():
     mechanism = motorised().compile("absolute")
     central, velocity = mechanism.state(np.tile(pose_group.identity(), (3, 1)))
     with pytest.raises(ValueError, match="inputs=True"):
-        mechanism.accelerations(central, velocity, inputs=np.zeros(9))
+        mechanism.accelerations_under(central, velocity, np.zeros(9))

@@ -29,7 +29,7 @@ def four_bar(ground: float) -> ch.System:
 def test_regular_mechanisms(name, freedoms):
     example = boxes.EXAMPLES[name]()
     found = ch.mobility(example.system, poses=example.poses)
-    assert (found.freedoms, found.generic_freedoms, found.redundant, found.singular) == (freedoms, freedoms, 0, False)
+    assert (found.freedoms, found.generic.freedoms, found.redundant, found.singular) == (freedoms, freedoms, 0, False)
     assert found.dependent == ()
 
 
@@ -40,15 +40,15 @@ def test_andrews_squeezer_has_one_freedom():
 
 def test_a_planar_linkage_with_revolute_joints_has_three_redundant_equations():
     found = four_bar(1.3).mobility([1.4, -1.3, 1.2])
-    assert (found.generic_freedoms, found.redundant, found.singular) == (1, 3, False)
-    assert set(found.always_dependent) == {"A", "B", "C", "D"}
+    assert (found.generic.freedoms, found.redundant, found.singular) == (1, 3, False)
+    assert set(found.generic.dependent) == {"A", "B", "C", "D"}
     assert "3 of them are redundant; involved: 'A', 'B', 'C', 'D'" in str(found)
 
 
 def test_a_flat_parallelogram_is_singular():
     """It can go on as a parallelogram or as an antiparallelogram: two instantaneous freedoms, one nearby."""
     found = four_bar(1.0).mobility([0.0, 0.0, 0.0])
-    assert (found.freedoms, found.generic_freedoms, found.redundant, found.singular) == (2, 1, 3, True)
+    assert (found.freedoms, found.generic.freedoms, found.redundant, found.singular) == (2, 1, 3, True)
     assert "singular: 2 instantaneous freedoms" in str(found)
 
 

@@ -83,8 +83,8 @@ def test_accelerations_and_the_smallest_multipliers(name):
     """Against a dense solution by the pseudo-inverse, in motion."""
     linkage = LINKAGES[name]()
     mechanism = linkage.system.compile("absolute", space="SO3xR3")
-    names = mechanism.examine(linkage.poses)
-    assert set(names) == {joint.name for joint in linkage.system.joints}
+    mechanism = mechanism.examined(linkage.poses)
+    assert set(mechanism.redundant) == {joint.name for joint in linkage.system.joints}
     twists = mechanism.consistent_velocities(linkage.poses, np.random.default_rng(1).normal(size=linkage.twists.shape))
     central, velocity = mechanism.state(linkage.poses, 3.0 * twists / np.abs(twists).max())
     J, drift = dense(mechanism, central, velocity)
@@ -102,7 +102,7 @@ def test_accelerations_and_the_smallest_multipliers(name):
     multipliers = root * (np.linalg.pinv(root[:, None] * S * root, rcond=1e-11) @ (root * (J @ free + drift)))
     expected = free - (J.T @ multipliers) / M
     assert np.abs(J @ expected + drift).max() < 1e-8  # the equations can be satisfied
-    found = mechanism.accelerations(central, velocity)
+    found = mechanism.constrained_motion(central, velocity)
     assert np.abs(found.accelerations.ravel() - expected).max() < 1e-8 * np.abs(expected).max()
     assert np.abs(found.multipliers.ravel() - multipliers).max() < 1e-6 * np.abs(multipliers).max()
 
@@ -145,7 +145,7 @@ def reactions_by_the_pseudo_inverse(run, every=1):
     mechanism, (central, velocity, _) = run.mechanism, run._states
     found = np.zeros((len(run.t[::every]), len(mechanism.system.joints), 6))
     for at, (q, v, t) in enumerate(zip(central[::every], velocity[::every], run.t[::every], strict=True)):
-        q, v, _ = mechanism.project(q, v, t)
+        q, v = mechanism.project(q, v, t)
         multipliers, blocks = smallest(mechanism, q, v), mechanism.jacobians(q)
         for j, joint in enumerate(mechanism.system.joints):
             tiles = [k for k, tile in enumerate(mechanism.tiles) if tile.joint == joint.name]
@@ -234,12 +234,11 @@ def test_accelerations_near_a_singular_configuration_and_with_unequal_masses(lif
     closed = system.compile()
     q = closed.neutral()
     v = closed.consistent_velocities(q, np.ones(closed.nv))
-    rate = closed.motion_under(q, v).accelerations
-    mechanism = system.compile("absolute", space="SE3")
-    mechanism.examine(closed.poses(q))
+    rate = closed.constrained_motion(q, v).accelerations
+    mechanism = system.compile("absolute", space="SE3").examined(closed.poses(q))
     assert mechanism.redundant
     state = mechanism.state(closed.poses(q), closed.twists(q, v))
-    found = mechanism.accelerations(*state).accelerations
+    found = mechanism.accelerations_under(*state)
     expected = pose_group.Ad_apply(pose_group.inverse(mechanism.central), closed.accelerations(q, v, rate))
     for part in (slice(3), slice(3, 6)):
         size = np.abs(expected[:, part]).max()
@@ -250,8 +249,8 @@ def test_accelerations_near_a_singular_configuration_and_with_unequal_masses(lif
 
 
 def test_independent_equations_are_solved_as_they_are():
-    mechanism = andrews.system().compile("absolute")
-    assert mechanism.examine(andrews.poses()) == () == mechanism.redundant
+    mechanism = andrews.system().compile("absolute").examined(andrews.poses())
+    assert mechanism.redundant == ()
     at = mechanism.parameters.view(np.int64)[HEAD.gravity]
     assert mechanism.parameters[at + FIELD.regularisation] == 0.0
 

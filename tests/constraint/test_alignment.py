@@ -42,10 +42,10 @@ def test_assembly_ends_the_right_way_round(kind):
         rough = closed.spanning.random(np.random.default_rng(seed))
         q = closed.assemble(rough)
         assert off(kind, closed.poses(q)[0]) < 1e-7
-        assert closed.violation(q).position.max() < 1e-12
+        assert closed.constraint_violation(q).position.max() < 1e-12
         poses = bodies.assemble(closed.poses(rough))
         assert off(kind, poses[0]) < 1e-7
-        assert bodies.residuals(*bodies.state(poses))[0].max() < 1e-12
+        assert bodies.constraint_violation(*bodies.state(poses))[0].max() < 1e-12
 
 
 @pytest.mark.parametrize("kind", CLOSING)
@@ -55,9 +55,9 @@ def test_a_half_turn_is_refused_or_assembled(kind):
     turn = Rotation.from_rotvec(np.pi * x)
     pose = np.array([*turn.as_quat(scalar_first=True), *AT])  # about the point that the joint holds
     closed, bodies = system.compile(cut=["w"]), system.compile("absolute")
-    assert np.allclose(closed.linearise(pose).residual, 0.0, atol=1e-12)  # what the rows say
-    assert np.allclose(closed.violation(pose).position, np.pi)
-    assert np.allclose(bodies.residuals(*bodies.state([pose]))[0].max(), np.pi)
+    assert np.allclose(closed.constraint_rows(pose).residual, 0.0, atol=1e-12)  # what the rows say
+    assert np.allclose(closed.constraint_violation(pose).position, np.pi)
+    assert np.allclose(bodies.constraint_violation(*bodies.state([pose]))[0].max(), np.pi)
     said = r"'w' by 3\.14 in position.*turned the wrong way round: 'w' by 180 degrees.*assemble=True"
     with pytest.raises(ValueError, match=said):
         ch.simulate(closed, (0.0, 0.1), pose)

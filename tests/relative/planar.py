@@ -126,13 +126,12 @@ def state(system: ch.System, mechanism: ch.ClosedMechanism, at: dict, rates: dic
 def in_absolute(system: ch.System, poses: np.ndarray) -> ch.AbsoluteMechanism:
     """The system in absolute coordinates, told which of its equations depend on others."""
     absolute = system.compile("absolute", space="SE3")
-    absolute.examine(poses)
-    return absolute
+    return absolute.examined(poses)
 
 
 def apart(mechanism: ch.ClosedMechanism, absolute: ch.AbsoluteMechanism, q, v) -> float:
     """The largest difference of the bodies' accelerations in joint and in absolute coordinates, relative."""
-    wanted = absolute.accelerations(*absolute.state(mechanism.poses(q), mechanism.twists(q, v))).accelerations
+    wanted = absolute.accelerations_under(*absolute.state(mechanism.poses(q), mechanism.twists(q, v)))
     found = mechanism.accelerations(q, v, mechanism.accelerations_under(q, v))
     found = pose_group.Ad_apply(pose_group.inverse(absolute.central), found)
     off = np.abs(found - wanted)

@@ -246,8 +246,8 @@ def kite() -> ch.System:
 def test_a_singular_start_is_refused():
     flat = [0.0, 0.0, 0.0]
     mechanism = kite().compile()
-    assert mechanism.violation(flat).position.max() < 1e-15
-    assert mechanism.mobility(flat) == 2  # of a mechanism with mobility 1
+    assert mechanism.constraint_violation(flat).position.max() < 1e-15
+    assert mechanism.mobility(flat).freedoms == 2  # of a mechanism with mobility 1
     with pytest.raises(ch.RedundantConstraintsError, match=r"'kite' is in a singular configuration: 1 of 5 .* 2"):
         ch.simulate(mechanism, (0.0, 1.0), flat)
 

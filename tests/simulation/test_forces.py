@@ -172,3 +172,59 @@ def test_places_of_springs_follow_the_bodies():
     end = pose.act(mechanism.poses(q, "left"), [0.5, 0.0, 0.0])
     stored = mechanism.applied_forces(q, np.zeros(mechanism.nv)).stored
     assert stored == pytest.approx(2.0 * np.sum((end - [0.0, 0.0, 1.0]) ** 2), rel=1e-12)
+
+
+@ch.law
+def partly_written(t, pose, twist, p, out):
+    out[3] = p[0] * pose[4]
+
+
+@ch.law
+def fully_written(t, pose, twist, p, out):
+    for k in range(6):
+        out[k] = 0.0
+    out[3] = p[0] * pose[4]
+
+
+@ch.law
+def late(t, q, v, p, out):
+    if t > 0.1:
+        out[0] = p[0]
+
+
+@ch.law
+def late_or_zero(t, q, v, p, out):
+    out[0], out[1] = 0.0, 0.0
+    if t > 0.1:
+        out[0] = p[0]
+
+
+@pytest.mark.parametrize("coordinates", ["relative", "absolute"])
+@pytest.mark.parametrize("kind", ["body", "joint"])
+def test_what_a_law_does_not_write_is_zero(coordinates, kind):
+    """Not what happens to be in memory: the spring of a joint leaves numbers where the law is to write."""
+    body = {"mass": 1.0, "com": (0.1, 0, 0), "inertia": (1e-2, 1e-2, 1e-2)}
+    joints = [ch.universal("u", "ground", "b"), ch.spherical("s", "b", "c", at=(0.3, 0, 0), stiffness=5.0)]
+
+    def end(law):
+        force = ch.Wrench("w", "c", law, representation="hybrid", parameters=[0.5])
+        if kind == "joint":
+            force = ch.JointForce("j", "u", law, parameters=[0.5])
+        system = ch.System([ch.Body("b", **body), ch.Body("c", **body)], joints, forces=[force])
+        run = ch.simulate(system, (0.0, 0.5), coordinates=coordinates, method="rk4", step=2e-3, progress=False)
+        return [run["c"].position[-1], run.reactions("u")]
+
+    short, long = (partly_written, fully_written) if kind == "body" else (late, late_or_zero)
+    for found, expected in zip(end(short), end(long), strict=True):
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_forces_that_are_none_or_of_a_wrong_size():
+    mechanism = ch.System(
+        [ch.Body("b", 1.0, inertia=(1, 1, 1))], [ch.revolute("r", "ground", "b", axis=(0, 0, 1))]
+    ).compile()
+    assert mechanism.accelerations_under([0.0], [0.0], None) == mechanism.accelerations_under([0.0], [0.0])
+    with pytest.raises(ValueError, match="accelerations_under: u"):
+        mechanism.accelerations_under([0.0], [0.0], [np.nan])
+    with pytest.raises(ValueError, match="accelerations_under: u"):
+        mechanism.accelerations_under([0.0], [0.0], [1.0, 2.0])

@@ -177,7 +177,7 @@ def test_assembly_and_mobility_do_not_depend_on_units():
             with pytest.raises(ValueError, match="the start violates"):
                 ch.simulate(system, (0.0, 1e-3), poses=apart, coordinates="absolute", progress=False)
         freedoms = ch.mobility(system, q)
-        assert (freedoms.generic_freedoms, freedoms.redundant, freedoms.singular) == (1, 3, False)
+        assert (freedoms.generic.freedoms, freedoms.redundant, freedoms.singular) == (1, 3, False)
     for q, poses in found[1:]:
         assert np.abs(q - found[0][0]).max() < 1e-10
         assert np.abs(poses - found[0][1]).max() < 1e-7

@@ -63,7 +63,7 @@ def known(run):
     found = [run.solution.y, energy.kinetic, energy.springs, np.array([f.value for f in run.certificate.findings])]
     name = run.mechanism.system.joints[0].name
     if isinstance(run.mechanism, ch.AbsoluteMechanism):
-        return [*found, run.accelerations, run.mechanism.reactions(name, *run._states[:2], run.t)]
+        return [*found, run.accelerations, run.mechanism.reactions(name, *run._states[:2], t=run.t)]
     return [*found, run.collected(lambda part: [part._accelerations()])[0], run.mechanism.poses(run.q)]
 
 

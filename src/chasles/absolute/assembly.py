@@ -92,7 +92,10 @@ def nearby(mechanism: AbsoluteMechanism, central: np.ndarray, t: float, free: np
         longest = max(np.abs(step[:, :3]).max(), np.abs(step[:, 3:]).max() / length_of(mechanism.system))
         near = moved(central, step * (size / longest))
         near = iterate(mechanism, near, t, REACHED)
-        if mechanism.residuals(near, np.zeros((mechanism.n, 6)), t, scaled=True)[0].max(initial=0.0) > 10 * REACHED:
+        if (
+            mechanism.constraint_violation(near, np.zeros((mechanism.n, 6)), t, scaled=True)[0].max(initial=0.0)
+            > 10 * REACHED
+        ):
             continue  # the motion ends before it is there
         yield dependence(mechanism, near, t)[:2]
 
@@ -105,23 +108,24 @@ def may_depend(mechanism: AbsoluteMechanism) -> bool:
     return not tree and sum(tile.rows for tile in mechanism.tiles) <= DENSE
 
 
-def find_redundant(mechanism: AbsoluteMechanism, central: np.ndarray, t: float = 0.0):
-    """Whose rows depend on others here, which the mechanism is told; and the motions that are free."""
+def prepared(mechanism: AbsoluteMechanism, central: np.ndarray, t: float = 0.0):
+    """The mechanism that computes with the equations that depend on others here; (equations, their rank), and the
+    motions that are free."""
     if not may_depend(mechanism):
-        return (0, 0), (), np.empty((6 * mechanism.n, 0))
+        return mechanism, (0, 0), np.empty((6 * mechanism.n, 0))
     rows, names, free = dependence(mechanism, central, t)
-    mechanism.set_redundant(names, rows[0] - rows[1])
-    return rows, names, free
+    return mechanism.with_redundant(names, rows[0] - rows[1]), rows, free
 
 
-def examine(mechanism: AbsoluteMechanism, central: np.ndarray, t: float = 0.0) -> tuple[str, ...]:
-    """Whose rows depend on others, at a configuration: `AbsoluteMechanism.examine`."""
-    (equations, rank), names, free = find_redundant(mechanism, central, t)
+def examined(mechanism: AbsoluteMechanism, central: np.ndarray, t: float = 0.0) -> AbsoluteMechanism:
+    """The mechanism prepared for a configuration: `AbsoluteMechanism.examined`."""
+    mechanism, (equations, rank), free = prepared(mechanism, central, t)
     if rank == equations:
-        return names
+        return mechanism
+    names = mechanism.redundant
     what = f"{mechanism.system.name!r}: {equations - rank} of {equations} constraint equations depend on others"
     listed = ", ".join(map(repr, names[:12]))
-    amounts = mechanism.residuals(central, np.zeros((mechanism.n, 6)), t, scaled=True)[0]
+    amounts = mechanism.constraint_violation(central, np.zeros((mechanism.n, 6)), t, scaled=True)[0]
     if not amounts.max(initial=0.0) <= SATISFIED:
         raise RedundantConstraintsError(
             f"{what}, and contradict each other: involved: {listed}; at these poses the violation is "
@@ -134,7 +138,7 @@ def examine(mechanism: AbsoluteMechanism, central: np.ndarray, t: float = 0.0) -
             f"instantaneous freedoms instead of {6 * mechanism.n - best}, so that the motion from here is not "
             f"determined; involved: {listed}. Start beside it"
         )
-    return names
+    return mechanism
 
 
 def refuse_contradictions(
@@ -178,7 +182,11 @@ def violated(
 def _in_metres(mechanism: AbsoluteMechanism, central: np.ndarray, t: float, amounts: np.ndarray, limit: float) -> str:
     """The joints whose scaled violations are above a limit, with the violations as they are."""
     return violated(
-        mechanism, amounts, limit, "[m or rad]", mechanism.residuals(central, np.zeros((mechanism.n, 6)), t)[0]
+        mechanism,
+        amounts,
+        limit,
+        "[m or rad]",
+        mechanism.constraint_violation(central, np.zeros((mechanism.n, 6)), t)[0],
     )
 
 
@@ -192,11 +200,11 @@ def assemble(mechanism: AbsoluteMechanism, poses: ArrayLike, t: float = 0.0) -> 
     still = np.zeros((mechanism.n, 6))
     if sum(tile.rows for tile in mechanism.tiles) <= DENSE:
         central = iterate(mechanism, central, t)
-    find_redundant(mechanism, central, t)
-    amounts = mechanism.residuals(central, still, t, scaled=True)[0]
+    mechanism = prepared(mechanism, central, t)[0]
+    amounts = mechanism.constraint_violation(central, still, t, scaled=True)[0]
     if amounts.max(initial=0.0) <= NEAR or sum(tile.rows for tile in mechanism.tiles) > DENSE:  # to rounding
         central = mechanism.project(central, still, t)[0]
-        amounts = mechanism.residuals(central, still, t, scaled=True)[0]
+        amounts = mechanism.constraint_violation(central, still, t, scaled=True)[0]
     if not amounts.max(initial=0.0) <= ASSEMBLED:
         listed = _in_metres(mechanism, central, t, amounts, ASSEMBLED)
         raise AssemblyError(
@@ -265,13 +273,13 @@ def consistent_velocities(
 ) -> np.ndarray:
     """Body twists on the constraints: `AbsoluteMechanism.consistent_velocities`."""
     central, velocity = mechanism.state(poses, twists)
-    amounts = mechanism.residuals(central, velocity, t, scaled=True)[0]
+    amounts = mechanism.constraint_violation(central, velocity, t, scaled=True)[0]
     if not amounts.max(initial=0.0) <= 1e-8:
         listed = _in_metres(mechanism, central, t, amounts, 1e-8)
         raise AssemblyError(f"consistent_velocities: the poses violate {listed}; assemble them first")
-    find_redundant(mechanism, central, t)
-    at, velocity, _ = mechanism.project(central, velocity, t)
-    speed = mechanism.residuals(at, velocity, t)[1]
+    mechanism = prepared(mechanism, central, t)[0]
+    at, velocity = mechanism.project(central, velocity, t)
+    speed = mechanism.constraint_violation(at, velocity, t)[1]
     limit = 1e-10 * (1.0 + np.abs(velocity).max(initial=0.0))
     if not speed.max(initial=0.0) <= limit:
         raise AssemblyError(

@@ -77,13 +77,25 @@ class CentralFrames:
         body[..., self._mixed, 3:] = back[..., self._mixed, :]
         return convert_twist(pose_group.Ad_apply(self.central, body), self.poses(q), "body", representation)
 
-    def twist_rates(self, central: ArrayLike, velocity: ArrayLike, rate: ArrayLike) -> np.ndarray:
+    def accelerations(self, central: ArrayLike, velocity: ArrayLike, rate: ArrayLike) -> np.ndarray:
         """Time derivatives of the body twists of the users' body frames, (..., bodies, 6), from those of velocities."""
         q, v, body = (np.array(x, dtype=float) for x in (central, velocity, rate))
         rotation, mixed = quaternion_to_matrix(q[..., :4]), self._mixed
         speed, back = (np.einsum("...ji,...j->...i", rotation, x[..., 3:]) for x in (v, body))
         body[..., mixed, 3:] = (back - np.cross(v[..., :3], speed))[..., mixed, :]
         return pose_group.Ad_apply(self.central, body)
+
+    def central_wrenches(self, central: ArrayLike, wrenches: ArrayLike) -> np.ndarray:
+        """Wrenches on bodies in their frames as (torque in the body, force in space) at the centers."""
+        found = pose_group.AdT_apply(self.central, np.asarray(wrenches, dtype=float))
+        R = quaternion_to_matrix(np.asarray(central, dtype=float)[..., :4])
+        return np.concatenate([found[..., :3], np.einsum("...ij,...j->...i", R, found[..., 3:])], axis=-1)
+
+    def body_wrenches(self, central: ArrayLike, wrenches: ArrayLike) -> np.ndarray:
+        """The inverse of `central_wrenches`."""
+        given, R = np.asarray(wrenches, dtype=float), quaternion_to_matrix(np.asarray(central, dtype=float)[..., :4])
+        force = np.einsum("...ji,...j->...i", R, given[..., 3:])
+        return pose_group.AdT_apply(pose_group.inverse(self.central), np.concatenate([given[..., :3], force], axis=-1))
 
 
 def _central_frames(system: System) -> tuple[np.ndarray, np.ndarray]:

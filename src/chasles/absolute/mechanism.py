@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,23 +21,18 @@ from chasles.absolute.space import SE3_NAME, choose_spaces
 from chasles.absolute.tables import FIELD, HEAD, pack
 from chasles.constraint.alignment import Alignment
 from chasles.constraint.joints import Tile, joint_tiles, row_units
+from chasles.constraint.results import ConstrainedMotion, Mobility, Violation
 from chasles.constraint.rows import MOTION, ROTOR, ROWS
 from chasles.constraint.special import ROOM
 from chasles.constraint.tiles import TileBuilder
 from chasles.force.table import MOVING, SCRATCH
+from chasles.lie.arrays import real_array
 from chasles.lie.rotation import quaternion_to_matrix
 from chasles.model import shown
 from chasles.model.constraint import CustomConstraint, Drive
-from chasles.model.law import Law, PythonLaw
+from chasles.model.law import raise_error_of
 from chasles.model.scale import constraint_lengths
 from chasles.model.system import System
-
-
-class BodyAccelerations(NamedTuple):
-    """Accelerations of bodies in their spaces' own velocities, (..., bodies, 6), and multipliers (..., tiles, 3)."""
-
-    accelerations: np.ndarray
-    multipliers: np.ndarray
 
 
 class AbsoluteMechanism(CentralFrames):
@@ -95,13 +90,7 @@ class AbsoluteMechanism(CentralFrames):
         return type(self), given, (self._redundant, self.redundant_equations)
 
     def __setstate__(self, redundant: tuple[tuple[str, ...], int]) -> None:
-        self.set_redundant(*redundant)
-
-    def __copy__(self) -> AbsoluteMechanism:
-        """Another one with the same tables, which `examine` of this one leaves as it is."""
-        other = object.__new__(type(self))
-        other.__dict__.update(self.__dict__)
-        return other
+        self.__dict__.update(self.with_redundant(*redundant).__dict__)
 
     def _repr_html_(self) -> str:
         rows = [(name, *self.explain_spaces()[name].split(": ", 1)) for name in self.bodies]
@@ -174,33 +163,27 @@ class AbsoluteMechanism(CentralFrames):
         self,
         central: ArrayLike,
         velocity: ArrayLike,
+        u: ArrayLike | None = None,
         t: ArrayLike = 0.0,
         angles: ArrayLike | None = None,
-        inputs: ArrayLike | None = None,
     ):
         """Wrenches of all forces but gravity (torque in the body, force in space, at the centre), power, energy.
 
-        inputs: forces along the velocities of the joints, as in `joints`.
+        u: forces along the velocities of the joints, as in `joints`.
         """
         batch, (q, v) = self._rows(np.asarray(central, dtype=float), np.asarray(velocity, dtype=float))
         times, counted = self._clock(batch, len(q), q, t, angles)
         wrenches, results = np.empty((len(q), 6 * self.n)), np.empty((len(q), 2))
         work, p = np.empty(MOVING.size * (self.n + 1) + SCRATCH), self.parameters.copy()
-        if inputs is not None and not self.inputs:
-            raise ValueError("applied_forces: inputs need a mechanism that was compiled with inputs=True")
+        if u is not None and not self.inputs:
+            raise ValueError("applied_forces: inputs u need a mechanism that was compiled with inputs=True")
         controls = np.zeros((*batch, self.joint_tables.nv if self.inputs else 0))
-        controls[...] = 0.0 if inputs is None else inputs
+        controls[...] = 0.0 if u is None else u
         whole, address = p.view(np.int64), entry.addresses()[2]
         held = controls.reshape(len(q), -1)
         forces_on_states(address, whole, times, counted, held, p, q, v, wrenches, work, results)
-        self._raise_of_laws(self.forces.laws)
+        raise_error_of(self.forces.laws)
         return wrenches.reshape(*batch, self.n, 6), results[:, 0].reshape(batch), results[:, 1].reshape(batch)
-
-    def _raise_of_laws(self, laws: Iterable[Law]) -> None:
-        for law in laws:
-            if isinstance(law, PythonLaw) and law.error is not None:
-                error, law.error = law.error, None
-                raise error
 
     def joint_states(
         self, central: ArrayLike, velocity: ArrayLike, angles: ArrayLike | None = None
@@ -241,22 +224,64 @@ class AbsoluteMechanism(CentralFrames):
         counted = np.broadcast_to(np.asarray(angles, dtype=float), (*batch, self.angles_counted))
         return times, np.array(counted, order="C").reshape(count, self.angles_counted)
 
-    def accelerations(
+    def constrained_motion(
         self,
         central: ArrayLike,
         velocity: ArrayLike,
+        u: ArrayLike | None = None,
         t: ArrayLike = 0.0,
         angles: ArrayLike | None = None,
-        inputs: ArrayLike | None = None,
-    ) -> BodyAccelerations:
-        """Accelerations and multipliers of states under gravity, the system's forces and inputs along the joints; if
+    ) -> ConstrainedMotion:
+        """Accelerations and multipliers of states under gravity, the system's forces and inputs u along the joints; if
         equations depend on each other, those of the nearest states on the constraints."""
         q, v = on_constraints(self, np.asarray(central, dtype=float), np.asarray(velocity, dtype=float), t, angles)
-        return self._solved(q, v, t, angles, inputs)[0]
+        return self._solved(q, v, t, angles, self.applied_forces(q, v, u, t, angles)[0])[0]
 
-    def _solved(self, central, velocity, t, angles, inputs=None) -> tuple[BodyAccelerations, np.ndarray]:
-        """Accelerations, and what the last state left in the workspace."""
-        wrenches = self.applied_forces(central, velocity, t, angles, inputs)[0]
+    def accelerations_under(
+        self,
+        central: ArrayLike,
+        velocity: ArrayLike,
+        u: ArrayLike | None = None,
+        t: ArrayLike = 0.0,
+        angles: ArrayLike | None = None,
+    ) -> np.ndarray:
+        """Accelerations (..., bodies, 6) under gravity, the system's forces and inputs u along the joints."""
+        return self.constrained_motion(central, velocity, u, t, angles).accelerations
+
+    def forward_dynamics(
+        self,
+        central: ArrayLike,
+        velocity: ArrayLike,
+        wrenches: ArrayLike | None = None,
+        t: ArrayLike = 0.0,
+        angles: ArrayLike | None = None,
+    ) -> np.ndarray:
+        """Accelerations (..., bodies, 6) under gravity and given wrenches alone.
+
+        wrenches: applied to the bodies, (..., bodies, 6), each in its body's frame at its origin, as in joint
+        coordinates.
+        """
+        q, v = on_constraints(self, np.asarray(central, dtype=float), np.asarray(velocity, dtype=float), t, angles)
+        given = np.zeros((self.n, 6)) if wrenches is None else wrenches
+        given = real_array("forward_dynamics", "wrenches", given, (self.n, 6))
+        return self._solved(q, v, t, angles, self.central_wrenches(q, given))[0].accelerations
+
+    def inverse_dynamics(self, central: ArrayLike, velocity: ArrayLike, a: ArrayLike) -> np.ndarray:
+        """The wrenches on the bodies (..., bodies, 6), each in its body's frame at its origin, that give accelerations
+        a against gravity: M a + bias. The constraints need no part in it; theirs is any -Jᵀ λ of it."""
+        q, v, rate = (np.asarray(x, dtype=float) for x in (central, velocity, a))
+        R, spin = quaternion_to_matrix(q[..., :4]), v[..., :3]
+        linear = np.where(
+            self._mixed[:, None],
+            rate[..., 3:],
+            np.einsum("...ij,...j->...i", R, rate[..., 3:] + np.cross(spin, v[..., 3:])),
+        )
+        masses = np.array([body.mass for body in self.system.bodies])[:, None]
+        torque = self.moments * rate[..., :3] + np.cross(spin, self.moments * spin)
+        return self.body_wrenches(q, np.concatenate([torque, masses * (linear - self.system.gravity)], axis=-1))
+
+    def _solved(self, central, velocity, t, angles, wrenches) -> tuple[ConstrainedMotion, np.ndarray]:
+        """Accelerations, and what the last state left in the workspace. wrenches: as those of `applied_forces`."""
         batch, (q, v, w) = self._rows(np.asarray(central, dtype=float), np.asarray(velocity, dtype=float), wrenches)
         times, counted = self._clock(batch, len(q), q, t, angles)
         a, multipliers = (
@@ -274,23 +299,25 @@ class AbsoluteMechanism(CentralFrames):
         solve(self.parameters, multipliers)
         if self._redundant:  # the regularisation that is good for multipliers is too large for accelerations
             solve(self.parameters_of_run(), np.empty_like(multipliers))
-        self._raise_of_laws(self.laws)
+        raise_error_of(self.laws)
         if not np.isfinite(a).all():
             raise ArithmeticError(self._singular())
         found = multipliers.reshape(len(q), -1, 3)[:, self.elimination.order[self._node]]
         accelerations = a[:, : 6 * self.n].reshape(*batch, self.n, 6)
-        return BodyAccelerations(accelerations, found.reshape(*batch, len(self.tiles), 3)), work
+        return ConstrainedMotion(accelerations, found.reshape(*batch, len(self.tiles), 3)), work
 
     def _singular(self) -> str:
         return (
-            "the equations are singular: constraints that depend on each other, for which `examine(poses)` prepares a "
+            "the equations are singular: constraints that depend on each other, for which `examined(poses)` prepares a "
             "mechanism, or that contradict each other"
         )
 
     def contradictions(self, central: np.ndarray, velocity: np.ndarray, t: float, angles: np.ndarray) -> np.ndarray:
-        """By how much each joint's and constraint's accelerations miss J a = rate at a state, as `residuals`."""
+        """By how much each joint's and constraint's accelerations miss J a = rate at a state."""
         central, velocity = on_constraints(self, central, velocity, t, angles)
-        (a, _), work = self._solved(central, velocity, t, angles)
+        (a, _), work = self._solved(
+            central, velocity, t, angles, self.applied_forces(central, velocity, None, t, angles)[0]
+        )
         rate = work[MOTION.size * self.n :][: ROWS.size * len(self.tiles)].reshape(-1, ROWS.size)
         moved = a.copy()  # in the axes of space, as the rows take them
         turn = np.where(self._mixed[:, None, None], np.eye(3), quaternion_to_matrix(central[:, :4]))
@@ -310,7 +337,7 @@ class AbsoluteMechanism(CentralFrames):
             ]
         )
 
-    def residuals(
+    def constraint_violation(
         self,
         central: ArrayLike,
         velocity: ArrayLike,
@@ -318,7 +345,7 @@ class AbsoluteMechanism(CentralFrames):
         angles: ArrayLike | None = None,
         *,
         scaled: bool = False,
-    ) -> tuple[np.ndarray, np.ndarray]:
+    ) -> Violation:
         """Violation of each joint's and constraint's position and velocity equations, largest row, (..., joints and
         constraints), in the order of `constraint_names`; [m or rad] or with `scaled` lengths in sizes of bodies. A
         joint that is the wrong way round (`turned`) is off by its angle [rad]."""
@@ -333,7 +360,7 @@ class AbsoluteMechanism(CentralFrames):
             out.append(each)
         if len(self.alignment.tiles):
             self.alignment.add_to(self.constraint_names, out[0], self.rotations(central))
-        return out[0], out[1]
+        return Violation(out[0], out[1])
 
     @cached_property
     def row_units(self) -> np.ndarray:
@@ -358,7 +385,7 @@ class AbsoluteMechanism(CentralFrames):
         found, rates = np.empty((len(q), 3 * len(self.tiles))), np.empty((len(q), 3 * len(self.tiles)))
         whole, work = self.parameters.view(np.int64), np.empty(self.work)
         entry.rows_of_states(whole, self.parameters, times, counted, q, v, work, found, rates)
-        self._raise_of_laws(self.laws)
+        raise_error_of(self.laws)
         return found.reshape(shape), rates.reshape(shape)
 
     def jacobians(
@@ -372,7 +399,7 @@ class AbsoluteMechanism(CentralFrames):
         out = np.empty((len(q), len(self.tiles), 2, 2, 3, 3))
         whole, work = self.parameters.view(np.int64), np.empty(self.work)
         entry.jacobians_of_states(whole, self.parameters, times, counted, q, v, work, out.reshape(len(q), -1))
-        self._raise_of_laws(self.laws)
+        raise_error_of(self.laws)
         both = np.concatenate([out[:, :, :, 0], out[:, :, :, 1]], axis=-1)
         return both.reshape(*batch, len(self.tiles), 2, 3, 6)
 
@@ -386,8 +413,8 @@ class AbsoluteMechanism(CentralFrames):
 
     def project(
         self, central: ArrayLike, velocity: ArrayLike, t: float = 0.0, angles: ArrayLike | None = None
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The nearest state (in the metric of the masses) on the constraints, and a report (`entry.project`)."""
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The nearest state (in the metric of the masses) on the constraints, for one that is near."""
         q, v = np.array(central, dtype=float).reshape(-1), np.array(velocity, dtype=float).reshape(-1)
         report = np.zeros(4)
         if self.tiles:
@@ -396,42 +423,52 @@ class AbsoluteMechanism(CentralFrames):
             ).reshape(-1)
             whole, work = self.parameters.view(np.int64), np.empty(self.work)
             entry.project_state(entry.addresses()[1], whole, self.parameters, float(t), counted, q, v, work, report)
-            self._raise_of_laws(self.laws)
-        return q.reshape(self.n, 7), v.reshape(self.n, 6), report
+            raise_error_of(self.laws)
+        return q.reshape(self.n, 7), v.reshape(self.n, 6)
 
     def assemble(self, poses: ArrayLike, t: float = 0.0) -> np.ndarray:
         """Poses of the bodies' frames (bodies, 7) that satisfy all constraints, near rough ones; AssemblyError if none.
 
-        The steps are the shortest in the metric of the masses and are damped; quaternions need not be quite unit. The
-        mechanism is told of dependent equations, as by `examine`.
+        The steps are the shortest in the metric of the masses and are damped; quaternions need not be quite unit.
         """
         return assembly.assemble(self, poses, t)
 
     def consistent_velocities(self, poses: ArrayLike, twists: ArrayLike, t: float = 0.0) -> np.ndarray:
         """The body twists (bodies, 6) that satisfy all constraints at these poses, nearest in the kinetic energy of the
-        difference; AssemblyError if there are none. The mechanism is told of dependent equations, as by `examine`."""
+        difference; AssemblyError if there are none."""
         return assembly.consistent_velocities(self, poses, twists, t)
 
-    def examine(self, poses: ArrayLike, t: float = 0.0) -> tuple[str, ...]:
-        """Names of the joints and constraints with equations that depend on others, at poses on the constraints.
+    def examined(self, poses: ArrayLike, t: float = 0.0) -> AbsoluteMechanism:
+        """The mechanism for motions that go through poses on the constraints: itself or, if equations depend on others
+        there (`redundant` has the names), one that computes with such equations. Then motions are what they are without
+        the surplus ones, and multipliers are the smallest that give them. A simulation does this at its start.
 
-        From then on the mechanism computes with dependent equations (`redundant`): motions are what they are without
-        the surplus ones, multipliers are the smallest that give them. A simulation does this at its start.
         RedundantConstraintsError if equations contradict each other, or the configuration is singular.
         """
-        return assembly.examine(self, self.state(poses)[0], t)
+        return assembly.examined(self, self.state(poses)[0], t)
+
+    def mobility(self, poses: ArrayLike, t: float = 0.0) -> Mobility:
+        """Equations, rank and freedoms at poses (bodies, 7) on the constraints, and what depends on each other there;
+        see `chasles.mobility` for the neighborhood."""
+        (equations, rank), names, _ = assembly.dependence(self, self.state(poses)[0], t)
+        return Mobility(equations, rank, 6 * self.n - rank, names)
 
     @property
     def redundant(self) -> tuple[str, ...]:
-        """Joints and constraints whose equations depend on others, as found by `examine`: their reactions are not
+        """Joints and constraints whose equations depend on others, as found by `examined`: their reactions are not
         unique."""
         return self._redundant
 
-    def set_redundant(self, names: tuple[str, ...], equations: int) -> None:
-        """Whose equations depend on others, and how many do; with none, equations are solved as they are."""
-        own = self.parameters.copy()  # another thread, or a copy of this mechanism, may compute with the old ones
-        own[int(own.view(np.int64)[HEAD.gravity]) + FIELD.regularisation] = REGULARISATION if names else 0.0
-        self.parameters, self._redundant, self.redundant_equations = own, names, equations
+    def with_redundant(self, names: tuple[str, ...], equations: int) -> AbsoluteMechanism:
+        """The mechanism for states where the equations of joints and constraints with these names depend on others, and
+        so many of them do; with none, equations are solved as they are."""
+        other = object.__new__(type(self))  # this one is left as it is: others may compute with it
+        other.__dict__.update(self.__dict__)
+        other.parameters = self.parameters.copy()
+        at = int(other.parameters.view(np.int64)[HEAD.gravity]) + FIELD.regularisation
+        other.parameters[at] = REGULARISATION if names else 0.0
+        other._redundant, other.redundant_equations = names, equations
+        return other
 
     def parameters_of_run(self) -> np.ndarray:
         """A copy of the packed mechanism for a simulation, whose forces may write to it."""
@@ -445,9 +482,9 @@ class AbsoluteMechanism(CentralFrames):
         joint: str,
         central: ArrayLike,
         velocity: ArrayLike,
+        u: ArrayLike | None = None,
         t: ArrayLike = 0.0,
         angles: ArrayLike | None = None,
-        inputs: ArrayLike | None = None,
     ) -> np.ndarray:
         """The wrench (torque [N m], force [N]), (..., 6), that a joint or constraint exerts on its child body.
 
@@ -457,18 +494,18 @@ class AbsoluteMechanism(CentralFrames):
         joint's coordinates and its armature are not part of it; of a coupling see `coordinate_forces`.
         """
         q, v = np.asarray(central, dtype=float), np.asarray(velocity, dtype=float)
-        return reactions(self, joint, q, v, t, angles, inputs)
+        return reactions(self, joint, q, v, u, t, angles)
 
     def coordinate_forces(
         self,
         constraint: str,
         central: ArrayLike,
         velocity: ArrayLike,
+        u: ArrayLike | None = None,
         t: ArrayLike = 0.0,
         angles: ArrayLike | None = None,
-        inputs: ArrayLike | None = None,
     ) -> np.ndarray:
         """Generalised forces [N m or N] of a coupling on its two coordinates (..., 2), or of a drive on its one
         (..., 1)."""
         q, v = np.asarray(central, dtype=float), np.asarray(velocity, dtype=float)
-        return coordinate_forces(self, constraint, q, v, t, angles, inputs)
+        return coordinate_forces(self, constraint, q, v, u, t, angles)

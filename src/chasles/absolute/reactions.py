@@ -31,13 +31,13 @@ def on_constraints(mechanism: AbsoluteMechanism, central: np.ndarray, velocity: 
     times = np.broadcast_to(t, batch)
     for k in np.ndindex(batch):
         counted = None if angles is None else np.broadcast_to(angles, (*batch, mechanism.angles_counted))[k].copy()
-        at, speed, _ = mechanism.project(q[k], v[k], float(times[k]), counted)
+        at, speed = mechanism.project(q[k], v[k], float(times[k]), counted)
         if np.isfinite(at).all() and np.isfinite(speed).all():
             q[k], v[k] = at, speed
     return q, v
 
 
-def reactions(mechanism: AbsoluteMechanism, joint: str, central: np.ndarray, velocity: np.ndarray, t, angles, inputs):
+def reactions(mechanism: AbsoluteMechanism, joint: str, central: np.ndarray, velocity: np.ndarray, u, t, angles):
     """Wrenches of a joint or constraint on its child: `AbsoluteMechanism.reactions`."""
     tiles = [k for k, tile in enumerate(mechanism.tiles) if tile.joint == joint]
     if joint not in mechanism.constraint_names:
@@ -53,7 +53,8 @@ def reactions(mechanism: AbsoluteMechanism, joint: str, central: np.ndarray, vel
         return np.zeros((*batch, 6))
     child = mechanism.tiles[tiles[0]].second
     central, velocity = on_constraints(mechanism, central, velocity, t, angles)
-    multipliers = mechanism._solved(central, velocity, t, angles, inputs)[0].multipliers[..., tiles, :]
+    wrenches = mechanism.applied_forces(central, velocity, u, t, angles)[0]
+    multipliers = mechanism._solved(central, velocity, t, angles, wrenches)[0].multipliers[..., tiles, :]
     J = mechanism.jacobians(central, velocity, t, angles)[..., tiles, 1, :, :]
     wrench = -np.einsum("...tki,...tk->...i", J, multipliers)
     if child < 0:
@@ -70,7 +71,7 @@ def reactions(mechanism: AbsoluteMechanism, joint: str, central: np.ndarray, vel
 
 
 def coordinate_forces(
-    mechanism: AbsoluteMechanism, constraint: str, central: np.ndarray, velocity: np.ndarray, t, angles, inputs
+    mechanism: AbsoluteMechanism, constraint: str, central: np.ndarray, velocity: np.ndarray, u, t, angles
 ) -> np.ndarray:
     """Forces of a coupling or drive along coordinates: `AbsoluteMechanism.coordinate_forces`."""
     known = {item.name for item in mechanism.system.constraints if isinstance(item, Coupling | Drive)}
@@ -80,5 +81,5 @@ def coordinate_forces(
         raise ValueError(f"coordinate_forces: there is no coupling or drive {constraint!r}; {near}there are {listed}")
     tiles = [k for k, tile in enumerate(mechanism.tiles) if tile.joint == constraint]
     ratios = np.array([mechanism.tiles[k].numbers[NUMBERS.s] for k in tiles])
-    multipliers = mechanism.accelerations(central, velocity, t, angles, inputs).multipliers
+    multipliers = mechanism.constrained_motion(central, velocity, u, t, angles).multipliers
     return -ratios * multipliers[..., tiles, 0]

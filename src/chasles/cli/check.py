@@ -92,10 +92,10 @@ def report(study: Any) -> dict[str, Any]:
     ]
     found = mobility(system, poses=poses)
     result |= {
-        "freedoms": found.generic_freedoms,
+        "freedoms": found.generic.freedoms,
         "equations": found.equations,
         "redundant": found.redundant,
-        "redundant_of": list(found.always_dependent) if found.redundant else [],
+        "redundant_of": list(found.generic.dependent) if found.redundant else [],
         "singular": found.singular,
     }
     result["lines"] = str(found).split("\n")

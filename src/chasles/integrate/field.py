@@ -24,7 +24,7 @@ from numba.core.typing.templates import signature
 from numba.extending import intrinsic
 
 from chasles.kernel import numpy_on_lanes as numpy_on_lanes
-from chasles.kernel.address import NUMBERS, address_of
+from chasles.kernel.address import NUMBERS, address_of, clear
 from chasles.kernel.face import compile_text
 from chasles.kernel.lanes import LANES, WIDTH
 from chasles.kernel.pickled import reduced
@@ -41,7 +41,7 @@ _C_SIGNATURE = ctypes.CFUNCTYPE(
 )
 _TEXT = """
 def {name}(t, y, p, out, y_size, p_size, out_size):
-    function(t, carray(y, y_size), carray(p, p_size), carray(out, out_size))
+    {clear}function(t, carray(y, y_size), carray(p, p_size), carray(out, out_size))
 """
 
 
@@ -58,11 +58,14 @@ class Field:
         self.kernel = kernel(function)
         self.__doc__, self.__name__, self.__module__ = function.__doc__, function.__name__, function.__module__
         self._addresses: dict[bool, int] = {}
-        scope = {"__name__": function.__module__, "function": self.kernel, "carray": carray}
+        scope = {"__name__": function.__module__, "function": self.kernel, "carray": carray, "clear": clear}
         name = f"field_{function.__name__}" if function.__name__.isidentifier() else "field_function"
+        # the package's own fields write all of it
+        first = "" if self.__module__.startswith("chasles.") else "clear(out, out_size)\n    "
+        text = _TEXT.format(name=name, clear=first)
         # a function made inside of another may be a different one each time
         fixed = function.__qualname__ == function.__name__
-        self._native: Any = native(compile_text(_TEXT.format(name=name), name, scope), keep=fixed)
+        self._native: Any = native(compile_text(text, name, scope), keep=fixed)
 
     def __repr__(self) -> str:
         return f"<compiled field {self.__name__}>"
@@ -117,7 +120,8 @@ def field(function: Callable) -> Field: ...
 @overload
 def field(*, lanes: bool) -> Callable[[Callable], Field]: ...
 def field(function: Callable | None = None, *, lanes: bool = False) -> Any:
-    """Decorator: make a function f(t, y, p, out) a compiled field; with lanes=True, for batches on SIMD lanes too."""
+    """Decorator: make a function f(t, y, p, out) a compiled field; with lanes=True, for batches on SIMD lanes too. What
+    it does not write to out is zero."""
     if function is None:
         return lambda f: Field(f, lanes)
     return Field(function, lanes)

@@ -11,6 +11,7 @@ from typing import Any
 
 from llvmlite import ir
 from numba.core import types
+from numba.core.cgutils import memset
 from numba.core.typing.templates import signature
 from numba.extending import intrinsic
 
@@ -44,6 +45,18 @@ def invoke(typing_context, address, *arguments):
         return context.get_dummy_value()
 
     return signature(types.void, types.int64, types.Tuple(arguments)), generate
+
+
+@intrinsic
+def clear(typing_context, pointer, count):
+    """Write zeros to so many numbers, lanes or duals from a pointer on."""
+
+    def generate(context, builder, sig, args):
+        size = context.get_abi_sizeof(context.get_data_type(pointer.dtype))
+        memset(builder, args[0], builder.mul(args[1], ir.Constant(ir.IntType(64), size)), 0)
+        return context.get_dummy_value()
+
+    return signature(types.void, pointer, types.int64), generate
 
 
 @intrinsic

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import ctypes
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, overload
 
 import numpy as np
 from numba import carray, types
 
-from chasles.kernel.address import NUMBERS, address_of
+from chasles.kernel.address import NUMBERS, address_of, clear
 from chasles.kernel.face import compile_text
 from chasles.kernel.pickled import reduced
 from chasles.kernel.policy import kernel, native
@@ -28,6 +28,7 @@ _POINTER = ctypes.POINTER(ctypes.c_double)
 C_SIGNATURE = ctypes.CFUNCTYPE(None, ctypes.c_double, *(_POINTER,) * 4, *(ctypes.c_int64,) * 4)
 LAW_TEXT = """
 def {name}(t, x, y, p, out, x_size, y_size, p_size, out_size):
+    clear(out, out_size)
     function(t, carray(x, x_size), carray(y, y_size), carray(p, p_size), carray(out, out_size))
 """
 
@@ -40,7 +41,8 @@ FORM = (
 
 
 class Law:
-    """A force law f(t, x, y, parameters, out), compiled on first use. Made by the decorator `law`.
+    """A force law f(t, x, y, parameters, out), compiled on first use. Made by the decorator `law`. What it does not
+    write to `out` is zero.
 
     `breaks` are the times at which it jumps or begins to change, or a function of its parameters that gives them.
     """
@@ -79,7 +81,7 @@ class Law:
         return self._address
 
     def _compiled(self) -> int:
-        scope = {"__name__": self.__module__, "function": kernel(self.function), "carray": carray}
+        scope = {"__name__": self.__module__, "function": kernel(self.function), "carray": carray, "clear": clear}
         name = f"law_{self.__name__}" if self.__name__.isidentifier() else "law_function"
         self._native: Any = native(compile_text(LAW_TEXT.format(name=name), name, scope))
         arguments = (types.float64, *(NUMBERS,) * 4, *(types.int64,) * 4)
@@ -124,7 +126,7 @@ def law(function: Callable) -> Law: ...
 @overload
 def law(*, breaks: Sequence[float] | Callable) -> Callable[[Callable], Law]: ...
 def law(function: Callable | None = None, *, breaks: Sequence[float] | Callable = ()) -> Any:
-    """Decorator: make a function f(t, x, y, parameters, out) a compiled law.
+    """Decorator: make a function f(t, x, y, parameters, out) a compiled law. What it does not write to out is zero.
 
     With @law(breaks=[5.0, 5.1]) adaptive steps end at these times [s] and begin anew; breaks may also be a function of
     the parameters that gives them. A plain Python function can have them as an attribute `breaks`.
@@ -137,3 +139,11 @@ def law(function: Callable | None = None, *, breaks: Sequence[float] | Callable 
 def as_law(given: Any) -> Law:
     """A law that compiled loops can call."""
     return given if isinstance(given, Law) else PythonLaw(given)
+
+
+def raise_error_of(laws: Iterable[Law]) -> None:
+    """Raise what a law written in Python raised meanwhile: compiled loops see only NaN."""
+    for law in laws:
+        if law.error is not None:
+            error, law.error = law.error, None
+            raise error

@@ -24,7 +24,7 @@ from chasles.registry import service
 
 if TYPE_CHECKING:
     from chasles.absolute.mechanism import AbsoluteMechanism
-    from chasles.absolute.mobility import Mobility
+    from chasles.constraint.results import Mobility
     from chasles.relative.loop.closed import ClosedMechanism
     from chasles.relative.mechanism import Mechanism
 

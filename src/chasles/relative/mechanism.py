@@ -11,12 +11,13 @@ from typing import Any, NamedTuple, TypeGuard
 import numpy as np
 from numpy.typing import ArrayLike
 
+from chasles.constraint.results import Mobility, Violation
 from chasles.force.build import Acting
 from chasles.force.table import SCRATCH
 from chasles.lie import pose as pose_group
 from chasles.lie.arrays import real_array
 from chasles.lie.rotation import quaternion_to_matrix
-from chasles.model.law import PythonLaw
+from chasles.model.law import raise_error_of
 from chasles.model.summary import joints_as_html
 from chasles.model.system import System
 from chasles.relative import (
@@ -142,6 +143,11 @@ class Mechanism(ParameterAnalysis, Derivatives, HigherOrder):
     def check_v(self, function: str, name: str, value: ArrayLike) -> np.ndarray:
         """Velocities, accelerations or generalised forces, finite. Read only: it may be the caller's array."""
         return value if ready(value, self.nv) else real_array(function, name, value, (self.nv,))
+
+    def check_u(self, function: str, u: ArrayLike | None) -> np.ndarray:
+        """Generalized forces (..., nv), or one number for all; None is none."""
+        given = np.asarray(0.0 if u is None else u, dtype=float)
+        return np.full(self.nv, given) if given.ndim == 0 else self.check_v(function, "u", given)
 
     def joint_at(self, coordinate: int) -> str:
         """The joint that a coordinate of q belongs to."""
@@ -320,6 +326,35 @@ class Mechanism(ParameterAnalysis, Derivatives, HigherOrder):
         (matrix,), batch = self._run("mass_matrix", mass.mass_matrix, {"q": self.check_q("mass_matrix", q)})
         return matrix.reshape(*batch, self.nv, self.nv)
 
+    # ------------------------------------------------------------ constraints, of which a tree has none
+
+    constraint_names: tuple[str, ...] = ()
+
+    def constraint_violation(
+        self,
+        q: ArrayLike,
+        v: ArrayLike | None = None,
+        a: ArrayLike | None = None,
+        t: ArrayLike = 0.0,
+        *,
+        scaled: bool = False,
+    ) -> Violation:
+        """Nothing can be violated: arrays (..., 0), as `ClosedMechanism.constraint_violation` has them."""
+        none = np.zeros((*self.check_q("constraint_violation", q).shape[:-1], 0))
+        return Violation(none, none, none)
+
+    def assemble(self, q: ArrayLike | None = None, t: float = 0.0) -> np.ndarray:
+        """The coordinates as they are (default: neutral): all of them are assembled."""
+        return self.neutral() if q is None else self.check_q("assemble", q)
+
+    def project(self, q: ArrayLike, v: ArrayLike, t: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
+        """The state as it is."""
+        return self.check_q("project", q), self.check_v("project", "v", v)
+
+    def mobility(self, q: ArrayLike | None = None, t: float = 0.0) -> Mobility:
+        """As many freedoms as velocities."""
+        return Mobility(0, 0, self.nv, ())
+
     # ------------------------------------------------------------ the forces of the system
 
     @cached_property
@@ -347,10 +382,7 @@ class Mechanism(ParameterAnalysis, Derivatives, HigherOrder):
                 array.fill(0.0)
         else:
             force.forces_on_states(force.act_address(), *arrays)
-        for law in self.acting.laws:
-            if isinstance(law, PythonLaw) and law.error is not None:
-                error, law.error = law.error, None
-                raise error
+        raise_error_of(self.acting.laws)
         return AppliedForces(
             tau.reshape(*batch, self.nv),
             wrenches.reshape(*batch, 6 * self.links),
@@ -358,12 +390,16 @@ class Mechanism(ParameterAnalysis, Derivatives, HigherOrder):
             results[:, 1].reshape(batch),
         )
 
-    def accelerations_under(self, q: ArrayLike, v: ArrayLike, u: ArrayLike = 0.0, t: ArrayLike = 0.0) -> np.ndarray:
+    def accelerations_under(
+        self, q: ArrayLike, v: ArrayLike, u: ArrayLike | None = None, t: ArrayLike = 0.0
+    ) -> np.ndarray:
         """Joint accelerations (..., nv) under gravity, the system's forces and generalised forces u."""
         forces = self.applied_forces(q, v, t)
         arrays = {"q": self.check_q("accelerations_under", q), "v": self.check_v("accelerations_under", "v", v)}
-        arrays |= {"tau": forces.tau + np.asarray(u, dtype=float), "wrenches": forces.wrenches}
+        arrays |= {"tau": forces.tau + self.check_u("accelerations_under", u), "wrenches": forces.wrenches}
         (a,), batch = self._run("accelerations_under", forward.forward_dynamics, arrays)
+        if not np.isfinite(a).all():
+            raise ValueError(self._why_not_finite("accelerations_under", a, batch, arrays))
         return a.reshape(*batch, self.nv)
 
     def static_forces(self, q: ArrayLike, link_wrenches: np.ndarray | None = None) -> np.ndarray:

@@ -141,7 +141,7 @@ def measured(name: str, absolute: str, local: str, method: str, steps: int = 0, 
     unit = pose.project(poses)
     apart = abs(pose.to_matrix(unit[round(case.at * (len(unit) - 1))]) - reference(name))
     still = np.zeros((*unit.shape[:-1], 6))
-    defects = mechanism.residuals(unit, still)[0] if case.system.joints else np.zeros(1)
+    defects = mechanism.constraint_violation(unit, still)[0] if case.system.joints else np.zeros(1)
     return Row(
         *(absolute, local, method, float(apart[:, :3, 3].max()), float(apart[:, :3, :3].max())),
         *(float(abs(norms - 1).max()), float(defects.max(initial=0.0))),

@@ -183,7 +183,7 @@ class AdaptiveRun(ConstrainedRun):
 def first_step(problem: BodyDynamics, start: float, end: float, y: np.ndarray, tolerance: float, order: int) -> float:
     """A step to begin with, rather short."""
     q, v, _ = problem.split(y)
-    rates = problem.mechanism.accelerations(q, v, start, problem.angles(y), problem.held).accelerations
+    rates = problem.mechanism.accelerations_under(q, v, problem.held, start, problem.angles(y))
     pace = _pace(problem.mechanism, q, v, rates)
     return float(min(0.1 * abs(end - start), 0.5 * tolerance ** (1 / (order + 1)) / max(pace, 1e-300)))
 

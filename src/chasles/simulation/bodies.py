@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from chasles.absolute.assembly import examine, refuse_contradictions
+from chasles.absolute.assembly import examined, refuse_contradictions
 from chasles.absolute.mechanism import AbsoluteMechanism
 from chasles.absolute.space import SE3_NAME
 from chasles.constraint.screws import SingularJointError
@@ -70,7 +70,7 @@ class BodyDynamics:
             raise ValueError(
                 f"simulate: the mechanism was compiled with baumgarte={system.baumgarte}; compile it with {baumgarte}"
             )
-        self.mechanism: AbsoluteMechanism = copy.copy(system)  # what the start tells it must not change the caller's
+        self.mechanism: AbsoluteMechanism = system
         self.projected = projected
         self.held: np.ndarray | None = None  # inputs along the joints' velocities, of `under`
         blocks: list[str] = []
@@ -199,7 +199,8 @@ class BodyDynamics:
         if assemble:
             self.start_changes = self._changes(tree, (q, v), before, (central, velocity, angles))
         self._refuse(central, velocity, t, angles)
-        if examine(self.mechanism, central, t):
+        self.mechanism = examined(mechanism, central, t)
+        if self.mechanism.redundant:
             refuse_contradictions(self.mechanism, central, velocity, t, angles)
         return self.state(central, velocity, angles)
 
@@ -226,7 +227,7 @@ class BodyDynamics:
         return joint_changes(mechanism.system, joints, given, before, now, both)
 
     def _refuse(self, central: np.ndarray, velocity: np.ndarray, t: float, angles: np.ndarray) -> None:
-        position, speed = self.mechanism.residuals(central, velocity, t, angles)
+        position, speed, _ = self.mechanism.constraint_violation(central, velocity, t, angles)
         names = self.mechanism.constraint_names
         for joint in self.mechanism.system.joints:
             if joint.kind == "general" and np.isnan(position[names.index(joint.name)]):
@@ -234,5 +235,5 @@ class BodyDynamics:
                     f"simulate: the screws of joint {joint.name!r} depend on each other at the start, so its "
                     "coordinates are not determined there; start elsewhere, or use joint coordinates"
                 )
-        scaled = self.mechanism.residuals(central, velocity, t, angles, scaled=True)
+        scaled = self.mechanism.constraint_violation(central, velocity, t, angles, scaled=True)[:2]
         refuse_start(names, position, speed, velocity, POSITION_TOLERANCE, self.mechanism.turned(central), scaled)

@@ -91,8 +91,8 @@ class BodyRun(SolvedRun):
     def _accelerations(self) -> np.ndarray:
         mechanism, (central, velocity, _) = self.mechanism, self._states
         angles = self.dynamics.angles(self.solution.y)
-        rate = mechanism.accelerations(central, velocity, self.t, angles, self.controls).accelerations
-        return mechanism.twist_rates(central, velocity, rate)
+        rate = mechanism.accelerations_under(central, velocity, self.controls, self.t, angles)
+        return mechanism.accelerations(central, velocity, rate)
 
     def __getitem__(self, name: str) -> BodyFrameMotion:
         return BodyFrameMotion(self, name)
@@ -113,7 +113,7 @@ class BodyRun(SolvedRun):
         return tuple(self.collected(lambda part: part._violations()))  # type: ignore[return-value]
 
     def _violations(self) -> tuple[np.ndarray, np.ndarray]:
-        return self.mechanism.residuals(*self._states[:2], self.t, self.dynamics.angles(self.solution.y))
+        return self.mechanism.constraint_violation(*self._states[:2], self.t, self.dynamics.angles(self.solution.y))[:2]
 
     def reactions(self, joint: str) -> np.ndarray:
         """The wrench (torque [N m], force [N]) that a joint exerts on its child body, in the joint's frame on it,
@@ -128,7 +128,7 @@ class BodyRun(SolvedRun):
         return self.collected(lambda part: [part._wrenches(part.mechanism.coordinate_forces, constraint)])[0]
 
     def _wrenches(self, function: Callable[..., np.ndarray], name: str) -> np.ndarray:
-        return function(name, *self._states[:2], self.t, self.dynamics.angles(self.solution.y), self.controls)
+        return function(name, *self._states[:2], self.controls, self.t, self.dynamics.angles(self.solution.y))
 
     def _warn_if_open(self, what: str, name: str) -> None:
         """Warn if the multipliers of a joint or constraint are not unique."""
@@ -186,7 +186,7 @@ class BodyRun(SolvedRun):
         for name, coordinate, inertia in armatures(mechanism.system.joints):
             kinetic += 0.5 * inertia * self.joint_states(name)[1][:, coordinate] ** 2
         gravity = -np.einsum("b,...bi,i->...", masses, central[..., 4:], np.array(mechanism.system.gravity))
-        springs = mechanism.applied_forces(central, velocity, self.t, self.dynamics.angles(self.solution.y))[2]
+        springs = mechanism.applied_forces(central, velocity, None, self.t, self.dynamics.angles(self.solution.y))[2]
         return Energies(kinetic, gravity, springs, work)
 
     def __str__(self) -> str:

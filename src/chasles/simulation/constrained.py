@@ -131,7 +131,7 @@ class ConstrainedRun(FixedRun):
             parts = (y, tail)
         else:
             angles, held = self.problem.angles(y), self.problem.held
-            multipliers = self._at_nodes(mechanism.accelerations(q, v, t, angles, held).multipliers)
+            multipliers = self._at_nodes(mechanism.constrained_motion(q, v, held, t, angles).multipliers)
             if isinstance(method, Rattle | EnergyMomentum):
                 parameters, parts = (method.tolerance,), (y, multipliers, tail)
             else:

@@ -9,7 +9,7 @@ from numba import carray, types
 from numba.core.errors import NumbaError
 
 from chasles.kernel import numpy_on_duals as numpy_on_duals
-from chasles.kernel.address import address_of
+from chasles.kernel.address import address_of, clear
 from chasles.kernel.dual import DUAL, TANGENTS
 from chasles.kernel.face import compile_text
 from chasles.kernel.lanes import WIDTH
@@ -81,7 +81,7 @@ def _compiled(law: Law) -> int:
     with COMPILING:
         known = getattr(law, "_dual_address", 0)
         if not known:
-            scope = {"__name__": law.__module__, "function": kernel(law.function), "carray": carray}
+            scope = {"__name__": law.__module__, "function": kernel(law.function), "carray": carray, "clear": clear}
             name = f"law_{law.__name__}_on_duals" if law.__name__.isidentifier() else "law_on_duals"
             function = native(compile_text(LAW_TEXT.format(name=name), name, scope))
             duals = types.CPointer(DUAL)

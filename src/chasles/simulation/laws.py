@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
-from chasles.model.law import Law
+from chasles.model.law import Law, raise_error_of
 
 
 @contextmanager
@@ -14,7 +14,4 @@ def laws_may_raise(laws: Iterable[Law]) -> Iterator[None]:
     try:
         yield
     finally:
-        for law in laws:
-            if law.error is not None:
-                error, law.error = law.error, None
-                raise error
+        raise_error_of(laws)

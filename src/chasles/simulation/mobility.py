@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from chasles.absolute.mechanism import AbsoluteMechanism
-from chasles.absolute.mobility import Mobility, mobility_at
+from chasles.absolute.mobility import mobility_at
+from chasles.constraint.results import Mobility
 from chasles.model.system import System
 from chasles.relative.loop.closed import ClosedMechanism, compiled
 from chasles.relative.mechanism import Mechanism

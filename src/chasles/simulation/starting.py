@@ -42,13 +42,13 @@ def algorithmic_start(
     angles = problem.angles(y)
     if method.index == 3 and mechanism.tiles:  # a step of this method before may have left them off
         v = mechanism.project(q, v, t, angles)[1]
-    rates, multipliers = mechanism.accelerations(q, v, t, angles, problem.held)
+    rates, multipliers = mechanism.constrained_motion(q, v, problem.held, t, angles)
 
     def beside(step: float) -> np.ndarray:
         there = moved(mechanism, q, step * v + 0.5 * step * step * rates)
         turned = mechanism.angles(there)
         turned = turned + 2 * np.pi * np.round((angles - turned) / (2 * np.pi))
-        return mechanism.accelerations(there, v + step * rates, t + step, turned, problem.held).accelerations
+        return mechanism.accelerations_under(there, v + step * rates, problem.held, t + step, turned)
 
     change = beside(h) - rates if one_sided else 0.5 * (beside(h) - beside(-h))  # h V''
     twist = h * bracket(mechanism, v, rates)
@@ -90,9 +90,9 @@ def multistep_start(problem: BodyDynamics, method: BLieDF, t: float, plan: Sched
 def power_at_start(problem: BodyDynamics, t: float, y: np.ndarray) -> float:
     """Power of all forces but gravity and springs, and of constraints that depend on time."""
     mechanism, (q, v, _), angles = problem.mechanism, problem.split(y), problem.angles(y)
-    power = mechanism.applied_forces(q, v, t, angles, problem.held)[1]
+    power = mechanism.applied_forces(q, v, problem.held, t, angles)[1]
     if mechanism.tiles:
-        multipliers = mechanism.accelerations(q, v, t, angles, problem.held).multipliers
+        multipliers = mechanism.constrained_motion(q, v, problem.held, t, angles).multipliers
         power = power + np.sum(multipliers * mechanism.rows(q, np.zeros_like(v), t, angles)[1])  # minus J V asked for
     return float(power)
 

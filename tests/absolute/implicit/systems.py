@@ -72,6 +72,6 @@ def multiplier_defect(name, space, method, steps) -> float:
         if going.steps < getattr(method, "k", 1):
             continue  # the first steps of a multistep method are not its own
         at, speed, _ = going.problem.split(going.point())
-        best = going.mechanism.accelerations(at, speed, going.time).multipliers
+        best = going.mechanism.constrained_motion(at, speed, t=going.time).multipliers
         worst = max(worst, np.abs(going.multipliers - best).max() / np.abs(best).max())
     return worst

@@ -17,7 +17,7 @@ import h5py
 import numba
 import numpy as np
 
-from chasles.absolute.assembly import find_redundant
+from chasles.absolute.assembly import prepared
 from chasles.integrate.event import Event
 from chasles.integrate.method_name import method_from, name_of
 from chasles.io.description import described, plain
@@ -155,7 +155,7 @@ def task_of(
         if needed and isinstance(dynamics, ClosedDynamics):  # which finds out how many constraints are independent
             dynamics.start(begin, *dynamics.split(start)[:2], assemble=False)
         elif isinstance(dynamics, BodyDynamics) and not told and not missing:  # a file of an earlier version
-            find_redundant(dynamics.mechanism, dynamics.split(start)[0], begin)
+            dynamics.mechanism = prepared(dynamics.mechanism, dynamics.split(start)[0], begin)[0]
         dynamics.start_changes = tuple(map(_change, header.get("start_changes", ())))
         more = {**header["options"], "events": found}
         if isinstance(more["save"], list):
@@ -248,7 +248,7 @@ def _dynamics_of_text(given: Mapping[str, Any], system: System) -> tuple[Any, ty
         names, equations = options.pop("redundant", ((), 0))
         options.setdefault("every_angle", False)  # files of earlier versions
         bodies = BodyDynamics(system, baumgarte=(first, second), **options)
-        bodies.mechanism.set_redundant(tuple(names), equations)
+        bodies.mechanism = bodies.mechanism.with_redundant(tuple(names), equations)
         return bodies, BodyRun
     if kind == "closed":
         return ClosedDynamics(ClosedMechanism(system, options.pop("cut")), **options), ClosedRun

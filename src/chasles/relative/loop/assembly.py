@@ -9,13 +9,14 @@ import numpy as np
 
 from chasles.constraint.alignment import described
 from chasles.constraint.errors import AssemblyError, RedundantConstraintsError
+from chasles.constraint.results import Mobility
 from chasles.model.scale import length_of, velocity_sizes
 from chasles.relative import inverse
 from chasles.relative.loop import entry
 from chasles.relative.loop.triangle import DEPENDENT
 
 if TYPE_CHECKING:
-    from chasles.relative.loop.closed import ClosedMechanism, Closure, Linearised
+    from chasles.relative.loop.closed import ClosedMechanism, ConstraintRows
 
 FARTHEST = 0.5  # in one iteration of an assembly [rad, or times the size of the mechanism]
 ITERATIONS = 200
@@ -67,20 +68,18 @@ def shortest(F: np.ndarray, scales: np.ndarray, b: np.ndarray, cut_off: float = 
     return right[used].T @ ((left[:, used].T @ (b / scales)) / sizes[used])
 
 
-def closure(mechanism: ClosedMechanism, q: np.ndarray, t: float, tolerance: float = DEPENDENT) -> Closure:
-    """Rank, mobility, and what depends on each other: `ClosedMechanism.closure`."""
-    from chasles.relative.loop.closed import Closure  # which uses this module
-
-    F, _ = scaled(mechanism, q, mechanism.linearise(q, None, t).jacobian)
+def mobility(mechanism: ClosedMechanism, q: np.ndarray, t: float, tolerance: float = DEPENDENT) -> Mobility:
+    """Rank, freedoms, and what depends on each other: `ClosedMechanism.mobility`."""
+    F, _ = scaled(mechanism, q, mechanism.constraint_rows(q, None, t).jacobian)
     left, _, rank = decomposed(F, reaches(mechanism, q, t), tolerance)
     share = np.linalg.norm(left[:, rank:], axis=1)
-    involved = {mechanism.constraint_names[k]: None for k in mechanism.constraint_of_row[share > 1e-6]}
-    return Closure(mechanism.rows, rank, mechanism.nv - rank, tuple(involved))
+    dependent = {mechanism.constraint_names[k]: None for k in mechanism.constraint_of_row[share > 1e-6]}
+    return Mobility(mechanism.rows, rank, mechanism.nv - rank, tuple(dependent))
 
 
 def smallest(mechanism: ClosedMechanism, function: str, q, v, a, multipliers, t: float) -> np.ndarray:
     """The smallest multipliers that push as these do; an error if dependent rows ask for different accelerations."""
-    found = mechanism.linearise(q, v, t)
+    found = mechanism.constraint_rows(q, v, t)
     off = np.abs(found.jacobian @ a - found.right)
     limit = CONSISTENT * (1.0 + np.abs(a).max(initial=0.0) + np.abs(found.right).max(initial=0.0))
     reach = reaches(mechanism, q, t)
@@ -108,15 +107,17 @@ def violated(
 def assemble(mechanism: ClosedMechanism, q: np.ndarray, t: float) -> np.ndarray:
     """Coordinates on the constraints, from rough ones: `ClosedMechanism.assemble`."""
     found = _iterate(mechanism, q, t)
-    amounts = mechanism.violation(found, t=t, scaled=True).position
+    amounts = mechanism.constraint_violation(found, t=t, scaled=True).position
     if amounts.max(initial=0.0) <= ASSEMBLED:  # to rounding
-        rank = closure(mechanism, found, t).rank
+        rank = mobility(mechanism, found, t).rank
         nearer = mechanism.project(found, np.zeros(mechanism.nv), t, rank)[0]
-        better = mechanism.violation(nearer, t=t, scaled=True).position
+        better = mechanism.constraint_violation(nearer, t=t, scaled=True).position
         if better.max(initial=0.0) <= amounts.max(initial=0.0):
             return nearer
     if not amounts.max(initial=0.0) <= ASSEMBLED:
-        listed = violated(mechanism, amounts, ASSEMBLED, "[m or rad]", mechanism.violation(found, t=t).position)
+        listed = violated(
+            mechanism, amounts, ASSEMBLED, "[m or rad]", mechanism.constraint_violation(found, t=t).position
+        )
         raise AssemblyError(
             f"assemble: no coordinates near the given ones satisfy all constraints; the nearest found violate "
             f"{listed}{described(mechanism.turned(found))}. Start from "
@@ -125,9 +126,9 @@ def assemble(mechanism: ClosedMechanism, q: np.ndarray, t: float) -> np.ndarray:
     return found
 
 
-def _on_the_group(mechanism: ClosedMechanism, q: np.ndarray, t: float) -> Linearised:
+def _on_the_group(mechanism: ClosedMechanism, q: np.ndarray, t: float) -> ConstraintRows:
     """The rows, with those that align axes as rotation vectors: a half turn does not satisfy them."""
-    rows = mechanism.linearise(q, None, t)
+    rows = mechanism.constraint_rows(q, None, t)
     mechanism.aligned.replace(q, rows.residual, rows.jacobian)
     return rows
 
@@ -162,19 +163,19 @@ def consistent_velocities(
     mechanism: ClosedMechanism, q: np.ndarray, v: np.ndarray, t: float, held: Iterable[str]
 ) -> np.ndarray:
     """Velocities on the constraints: `ClosedMechanism.consistent_velocities`."""
-    rows, given = mechanism.linearise(q, v, t), v
+    rows, given = mechanism.constraint_rows(q, v, t), v
     held = (held,) if isinstance(held, str) else tuple(held)
     fixed = _velocities(mechanism, "consistent_velocities: held", held)
-    amounts = mechanism.violation(q, t=t, scaled=True).position
+    amounts = mechanism.constraint_violation(q, t=t, scaled=True).position
     if not amounts.max(initial=0.0) <= 1e-8:
-        listed = violated(mechanism, amounts, 1e-8, "[m or rad]", mechanism.violation(q, t=t).position)
+        listed = violated(mechanism, amounts, 1e-8, "[m or rad]", mechanism.constraint_violation(q, t=t).position)
         raise AssemblyError(f"consistent_velocities: the coordinates violate {listed}; assemble them first")
     F, root = scaled(mechanism, q, np.concatenate([rows.jacobian, np.eye(mechanism.nv)[fixed]]))
     lengths = np.concatenate([reaches(mechanism, q, t), np.linalg.norm(F[mechanism.rows :], axis=1)])
     for _ in range(2):  # the second takes away the rounding of the first
         off = np.concatenate([rows.speed, (v - given)[fixed]])
         v = v - root @ shortest(F, lengths, off)
-        rows = mechanism.linearise(q, v, t)
+        rows = mechanism.constraint_rows(q, v, t)
     speed = mechanism.largest(rows.speed)
     limit = 1e-10 * (1.0 + max(np.abs(v).max(initial=0.0), np.abs(given).max(initial=0.0)))
     if not speed.max(initial=0.0) <= limit or not np.abs(v - given)[fixed].max(initial=0.0) <= limit:
@@ -191,23 +192,23 @@ def check_regular(mechanism: ClosedMechanism, q: np.ndarray, t: float) -> int:
 
     There the mechanism could move on in several ways, or in none that its velocities promise.
     """
-    here = closure(mechanism, q, t)
-    if here.mobility == 0 or here.rank == here.rows:
+    here = mobility(mechanism, q, t)
+    if here.freedoms == 0 or here.rank == here.equations:
         return here.rank
-    F, root = scaled(mechanism, q, mechanism.linearise(q, None, t).jacobian)
+    F, root = scaled(mechanism, q, mechanism.constraint_rows(q, None, t).jacobian)
     free = root @ decomposed(F, reaches(mechanism, q, t))[1][here.rank :].T
     for direction in free.T[: 2 * mechanism.nv]:
         step = NUDGE * direction / np.abs(direction).max()
         for sign in (1.0, -1.0):
             moved = _iterate(mechanism, mechanism.retract(q, sign * step), t)
-            if mechanism.violation(moved, t=t, scaled=True).position.max(initial=0.0) > ASSEMBLED:
+            if mechanism.constraint_violation(moved, t=t, scaled=True).position.max(initial=0.0) > ASSEMBLED:
                 continue
-            nearby = closure(mechanism, moved, t)
+            nearby = mobility(mechanism, moved, t)
             if nearby.rank > here.rank:
                 raise RedundantConstraintsError(
-                    f"{mechanism.system.name!r} is in a singular configuration: {here.rank} of {here.rows} constraint "
-                    f"equations are independent here and {nearby.rank} nearby; involved: "
-                    f"{', '.join(map(repr, here.involved[:12]))}. Where it goes from here is not determined; start "
+                    f"{mechanism.system.name!r} is in a singular configuration: {here.rank} of {here.equations} "
+                    f"constraint equations are independent here and {nearby.rank} nearby; involved: "
+                    f"{', '.join(map(repr, here.dependent[:12]))}. Where it goes from here is not determined; start "
                     "from another configuration"
                 )
     return here.rank
@@ -222,7 +223,7 @@ def inverse_dynamics(
     Nᵀ B u = Nᵀ τ for forces u in the actuated freedoms, B their columns of the identity.
     """
     name, where = "inverse_dynamics", _actuated(mechanism, actuated)
-    rows = mechanism.linearise(q, v, t)
+    rows = mechanism.constraint_rows(q, v, t)
     limit = CONSISTENT * (1.0 + np.abs(a).max(initial=0.0) + np.abs(rows.right).max(initial=0.0))
     off = mechanism.largest(rows.jacobian @ a - rows.right)
     if not off.max(initial=0.0) <= limit:

@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from chasles.constraint.joints import row_units
+from chasles.constraint.results import NOTHING, ConstrainedMotion, Mobility, Violation
 from chasles.constraint.rows import ROWS
-from chasles.model.law import PythonLaw
+from chasles.model.law import raise_error_of
 from chasles.model.scale import constraint_lengths
 from chasles.model.summary import joints_as_html
 from chasles.model.system import System
@@ -25,27 +26,7 @@ from chasles.relative.loop.triangle import DEPENDENT
 from chasles.relative.mechanism import Mechanism
 
 
-class ClosedAccelerations(NamedTuple):
-    """Accelerations (..., nv) of the joints of the tree, multipliers (..., rows), and how many rows are independent.
-
-    The rows push with -Jᵀ λ. Where rows depend on each other, λ is the smallest that gives the motion, each row
-    measured by its reach (`relative.loop.response`): the motion is the same for all.
-    """
-
-    accelerations: np.ndarray
-    multipliers: np.ndarray
-    rank: np.ndarray
-
-
-class Violation(NamedTuple):
-    """How far each constraint is off, its largest row, (..., `constraint_names`); None where it was not asked for."""
-
-    position: np.ndarray
-    velocity: np.ndarray | None = None
-    acceleration: np.ndarray | None = None
-
-
-class Linearised(NamedTuple):
+class ConstraintRows(NamedTuple):
     """Of all rows g, g' = J v - target, the right side of J a = c, and J: (..., rows) each, J (..., rows, nv)."""
 
     residual: np.ndarray
@@ -53,20 +34,6 @@ class Linearised(NamedTuple):
     right: np.ndarray
     jacobian: np.ndarray
     tiles: np.ndarray  # (..., tiles, 42): what `constraint.rows` computes
-
-
-class Closure(NamedTuple):
-    """The rows of a closed mechanism at a configuration: how many, how many independent, the freedoms that are left,
-    and the constraints involved in a dependence."""
-
-    rows: int
-    rank: int
-    mobility: int
-    involved: tuple[str, ...]
-
-    def __str__(self) -> str:
-        text = f"{self.rows} constraint equations, {self.rank} independent, mobility {self.mobility}"
-        return f"{text}; dependent: {', '.join(map(repr, self.involved))}" if self.involved else text
 
 
 class ClosedMechanism:
@@ -149,9 +116,9 @@ class ClosedMechanism:
         every = [_copy(np.broadcast_to(a, batch + a.shape[-1:])).reshape(count, a.shape[-1]) for a in given.values()]
         return batch, [*every[:-1], every[-1].reshape(-1)]
 
-    def linearise(self, q: ArrayLike, v: ArrayLike | None = None, t: ArrayLike = 0.0) -> Linearised:
+    def constraint_rows(self, q: ArrayLike, v: ArrayLike | None = None, t: ArrayLike = 0.0) -> ConstraintRows:
         """The rows at states (..., nq), (..., nv) and times t [s]."""
-        name = "linearise"
+        name = "constraint_rows"
         speeds = np.zeros(self.nv) if v is None else self.check_v(name, "v", v)
         batch, (q, v, times) = self._states(name, t, q=self.check_q(name, q), v=speeds)
         count, m = len(q), self.rows
@@ -159,20 +126,14 @@ class ClosedMechanism:
         tiles = np.empty((count, ROWS.size * len(self.closing.tiles)))
         p, work, at = self.packed.parameters, np.empty(self.packed.work), self.packed.rows_at
         entry.rows_of_states(p.view(np.int64), p, times, q, v, work, at, g, rate, right, J, tiles)
-        self._raise_of_laws()
+        raise_error_of(self.laws)
         shapes = ((m,), (m,), (m,), (m, self.nv), (len(self.closing.tiles), ROWS.size))
         found = zip((g, rate, right, J, tiles), shapes, strict=True)
-        return Linearised(*(array.reshape(*batch, *shape) for array, shape in found))
-
-    def _raise_of_laws(self) -> None:
-        for law in self.laws:
-            if isinstance(law, PythonLaw) and law.error is not None:
-                error, law.error = law.error, None
-                raise error
+        return ConstraintRows(*(array.reshape(*batch, *shape) for array, shape in found))
 
     def constraint_jacobian(self, q: ArrayLike, t: ArrayLike = 0.0) -> np.ndarray:
         """J of all rows in the velocities of the tree, (..., rows, nv)."""
-        return self.linearise(q, None, t).jacobian
+        return self.constraint_rows(q, None, t).jacobian
 
     def largest(self, rows: np.ndarray) -> np.ndarray:
         """The largest of each constraint's rows, (..., constraints), of numbers (..., rows)."""
@@ -182,7 +143,7 @@ class ClosedMechanism:
             each[..., k] = np.abs(own).max(axis=-1, initial=0.0)
         return each
 
-    def violation(
+    def constraint_violation(
         self,
         q: ArrayLike,
         v: ArrayLike | None = None,
@@ -197,16 +158,16 @@ class ClosedMechanism:
         A joint that is the wrong way round (`turned`) is off by its angle [rad].
         """
         if a is not None and v is None:
-            raise ValueError("violation: accelerations need velocities; give v too")
-        found, units = self.linearise(q, v, t), self.row_units if scaled else 1.0
+            raise ValueError("constraint_violation: accelerations need velocities; give v too")
+        found, units = self.constraint_rows(q, v, t), self.row_units if scaled else 1.0
         position = self.largest(found.residual / units)
-        velocity = None if v is None else self.largest(found.speed / units)
+        velocity = NOTHING if v is None else self.largest(found.speed / units)
         if self.aligned.names:
-            rotations = self.aligned.rotations(self.check_q("violation", q))
+            rotations = self.aligned.rotations(self.check_q("constraint_violation", q))
             position = self.aligned.alignment.add_to(self.constraint_names, position, rotations)
         if a is None:
             return Violation(position, velocity)
-        rates = np.einsum("...ij,...j->...i", found.jacobian, self.check_v("violation", "a", a))
+        rates = np.einsum("...ij,...j->...i", found.jacobian, self.check_v("constraint_violation", "a", a))
         return Violation(position, velocity, self.largest((rates - found.right) / units))
 
     @cached_property
@@ -219,24 +180,20 @@ class ClosedMechanism:
         """The cut joints that are the wrong way round at a configuration, and by what angle [rad]."""
         return self.aligned.turned(self._one("turned", q))
 
-    def closure(self, q: ArrayLike, t: float = 0.0, tolerance: float = DEPENDENT) -> Closure:
-        """Rows, rank and mobility at a configuration, and the constraints that depend on each other there.
+    def mobility(self, q: ArrayLike, t: float = 0.0, tolerance: float = DEPENDENT) -> Mobility:
+        """Equations, rank and freedoms at a configuration, and the constraints that depend on each other there.
 
         tolerance: of the singular values of J M^(-1/2), with rows divided by their reach (`relative.loop.response`) or,
         if it is larger than that of rounding, by their length.
         """
-        return assembly.closure(self, self._one("closure", q), t, tolerance)
-
-    def mobility(self, q: ArrayLike, t: float = 0.0) -> int:
-        """Freedoms that the constraints leave at a configuration: velocities minus independent rows."""
-        return self.closure(q, t).mobility
+        return assembly.mobility(self, self._one("mobility", q), t, tolerance)
 
     def project(self, q: ArrayLike, v: ArrayLike, t: float = 0.0, rank: int = -1) -> tuple[np.ndarray, np.ndarray]:
         """The nearest state (in the metric of the masses) on the constraints, for one that is near."""
         coordinates, velocities = np.array(q, dtype=float), np.array(v, dtype=float)
         parameters, work, report = self.with_rank(rank), np.empty(self.packed.work), np.zeros(4)
         entry.project_state(parameters.view(np.int64), parameters, float(t), coordinates, velocities, work, report)
-        self._raise_of_laws()
+        raise_error_of(self.laws)
         return coordinates, velocities
 
     def assemble(self, q: ArrayLike | None = None, t: float = 0.0) -> np.ndarray:
@@ -266,12 +223,12 @@ class ClosedMechanism:
 
     def forward_dynamics(
         self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, wrenches: ArrayLike | None = None, t: ArrayLike = 0.0
-    ) -> ClosedAccelerations:
-        """Accelerations and multipliers under generalised forces (..., nv) and wrenches on the bodies, as in
+    ) -> np.ndarray:
+        """Accelerations (..., nv) under generalised forces (..., nv) and wrenches on the bodies, as in
         `Mechanism.forward_dynamics`: M a + Jᵀ λ = tau - C v - g + Σ Jᵀ W, J a = c."""
         name = "forward_dynamics"
         arrays = {"q": self.check_q(name, q), "v": self.check_v(name, "v", v), "tau": self.check_v(name, "tau", tau)}
-        return self._forward(name, arrays, self._on_links(name, wrenches), t)
+        return self._forward(name, arrays, self._on_links(name, wrenches), t).accelerations
 
     def _on_links(self, name: str, wrenches: ArrayLike | None) -> np.ndarray:
         """Wrenches on bodies as wrenches on links; those on a split body act on its first part."""
@@ -283,34 +240,44 @@ class ClosedMechanism:
             given = np.concatenate([given, np.zeros((*given.shape[:-2], parts, 6))], axis=-2)
         return self.spanning._wrenches(name, given)
 
-    def _forward(self, name: str, arrays: dict[str, np.ndarray], on_links: np.ndarray, t: ArrayLike):
+    def _forward(
+        self, name: str, arrays: dict[str, np.ndarray], on_links: np.ndarray, t: ArrayLike
+    ) -> ConstrainedMotion:
         batch, (q, v, tau, w, times) = self._states(name, t, **arrays, wrenches=on_links)
         a, multipliers, ranks = np.empty((len(q), self.nv)), np.empty((len(q), self.rows)), np.empty(len(q))
         whole, work = self.packed.parameters.view(np.int64), np.empty(self.packed.work)
         entry.accelerations_of_states(
             whole, self.packed.parameters, times, q, v, tau, w, work, self.packed.multipliers_at, a, multipliers, ranks
         )
-        self._raise_of_laws()
+        raise_error_of(self.laws)
         if not np.isfinite(a).all():
             rows = {"q": q, "v": v, "tau": tau, "wrenches": w}
             raise ValueError(self.spanning._why_not_finite(name, a, (len(q),), rows))
         for k in np.flatnonzero(ranks < self.rows):
             multipliers[k] = assembly.smallest(self, name, q[k], v[k], a[k], multipliers[k], times[k])
-        return ClosedAccelerations(
-            a.reshape(*batch, self.nv), multipliers.reshape(*batch, self.rows), ranks.astype(int).reshape(batch)
-        )
+        return ConstrainedMotion(a.reshape(*batch, self.nv), multipliers.reshape(*batch, self.rows))
 
-    def accelerations_under(self, q: ArrayLike, v: ArrayLike, u: ArrayLike = 0.0, t: ArrayLike = 0.0) -> np.ndarray:
+    def accelerations_under(
+        self, q: ArrayLike, v: ArrayLike, u: ArrayLike | None = None, t: ArrayLike = 0.0
+    ) -> np.ndarray:
         """Joint accelerations (..., nv) under gravity, the system's forces and generalised forces u."""
-        return self.motion_under(q, v, u, t).accelerations
+        return self.constrained_motion(q, v, u, t).accelerations
 
-    def motion_under(self, q: ArrayLike, v: ArrayLike, u: ArrayLike = 0.0, t: ArrayLike = 0.0) -> ClosedAccelerations:
-        """Accelerations and multipliers under gravity, the system's forces and generalised forces u."""
+    def constrained_motion(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        u: ArrayLike | None = None,
+        t: ArrayLike = 0.0,
+        wrenches: ArrayLike | None = None,
+    ) -> ConstrainedMotion:
+        """Accelerations and multipliers under gravity, the system's forces, generalised forces u and wrenches on the
+        bodies."""
         forces = self.applied_forces(q, v, t)
-        name = "motion_under"
+        name = "constrained_motion"
         arrays = {"q": self.check_q(name, q), "v": self.check_v(name, "v", v)}
-        arrays["tau"] = forces.tau + np.asarray(u, dtype=float)
-        return self._forward(name, arrays, forces.wrenches, t)
+        arrays["tau"] = forces.tau + self.spanning.check_u(name, u)
+        return self._forward(name, arrays, forces.wrenches + self._on_links(name, wrenches), t)
 
     def inverse_dynamics(
         self,
@@ -334,7 +301,9 @@ class ClosedMechanism:
             raise ValueError(f"{name}: of a closed mechanism one state at a time; q has shape {state[0].shape}")
         return assembly.inverse_dynamics(self, *state, self._on_links(name, wrenches), actuated, t)
 
-    def reactions(self, joint: str, q: ArrayLike, v: ArrayLike, u: ArrayLike = 0.0, t: ArrayLike = 0.0) -> np.ndarray:
+    def reactions(
+        self, joint: str, q: ArrayLike, v: ArrayLike, u: ArrayLike | None = None, t: ArrayLike = 0.0
+    ) -> np.ndarray:
         """The wrench (torque [N m], force [N]), (..., 6), that a cut joint or constraint exerts on its child body,
         under gravity, the system's forces and generalised forces u.
 

@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from chasles.relative.loop.closed import ClosedMechanism
 
 
-def reactions(mechanism: ClosedMechanism, joint: str, q: ArrayLike, v: ArrayLike, u: ArrayLike, t: ArrayLike):
+def reactions(mechanism: ClosedMechanism, joint: str, q: ArrayLike, v: ArrayLike, u: ArrayLike | None, t: ArrayLike):
     """Wrenches of a cut joint or constraint on its child: `ClosedMechanism.reactions`."""
     item, closing = _closing(mechanism, joint), mechanism.closing
     groups = [g for g, group in enumerate(closing.groups) if closing.tiles[group[0]].joint == joint]
     if any(len(closing.groups[g]) > 1 for g in groups):
         raise ValueError(f"reactions: {joint!r} couples two joints; its wrenches are not on one body")
-    multipliers = mechanism.motion_under(q, v, u, t).multipliers
-    rows = mechanism.linearise(q, v, t).tiles
+    multipliers = mechanism.constrained_motion(q, v, u, t).multipliers
+    rows = mechanism.constraint_rows(q, v, t).tiles
     torque, force = np.zeros((*multipliers.shape[:-1], 3)), np.zeros((*multipliers.shape[:-1], 3))
     for r, (g, k) in enumerate(closing.rows):
         if g in groups:

@@ -82,15 +82,13 @@ class ClosedDynamics(TreeDynamics):
             joints, before = [joint for joint in tree.joints if joint.nv], self.split(state)[:2]
             self.start_changes = joint_changes(self.mechanism.system, joints, (q, v), before, (at, speed), places)
         require_determined(self.mechanism.spanning, at)
-        off = self.mechanism.violation(at, speed, t=t)
-        assert off.velocity is not None
+        off = self.mechanism.constraint_violation(at, speed, t=t)
         names, turned = self.mechanism.constraint_names, self.mechanism.turned(at)
-        judged = self.mechanism.violation(at, speed, t=t, scaled=True)
-        assert judged.velocity is not None
+        judged = self.mechanism.constraint_violation(at, speed, t=t, scaled=True)
         scaled = judged.position, judged.velocity
         refuse_start(names, off.position, off.velocity, speed, START_TOLERANCE, turned, scaled)
         self.rank = check_regular(self.mechanism, at, t)
-        self.mechanism.motion_under(at, speed, t=t)  # constraints that contradict each other are named
+        self.mechanism.constrained_motion(at, speed, t=t)  # constraints that contradict each other are named
         return np.concatenate([at, speed, [0.0]])
 
     def explained(self, solution: Solution) -> Solution:
@@ -100,7 +98,7 @@ class ClosedDynamics(TreeDynamics):
         if solution.success:
             return solution
         t, (q, v, _) = float(solution.t[-1]), self.split(solution.y[-1])
-        near = self.mechanism.closure(q, t, NEARLY_SINGULAR)
+        near = self.mechanism.mobility(q, t, NEARLY_SINGULAR)
         wanted = self.rank
         if not np.isfinite(v).all() or near.rank >= wanted:
             return solution
@@ -108,7 +106,7 @@ class ClosedDynamics(TreeDynamics):
             solution,
             message=f"{solution.message}. At t = {t:.6g} s the mechanism is near a singular configuration: {near.rank} "
             f"of its {wanted} independent constraint equations are left (involved: "
-            f"{', '.join(map(repr, near.involved[:8]))})",
+            f"{', '.join(map(repr, near.dependent[:8]))})",
         )
 
     def laws_may_raise(self):

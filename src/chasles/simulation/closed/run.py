@@ -29,8 +29,7 @@ class ClosedRun(Run):
         return tuple(self.collected(lambda part: part._violations()))  # type: ignore[return-value]
 
     def _violations(self) -> tuple[np.ndarray, np.ndarray]:
-        found = self.mechanism.violation(self.q, self.v, t=self.t)
-        assert found.velocity is not None
+        found = self.mechanism.constraint_violation(self.q, self.v, t=self.t)
         return found.position, found.velocity
 
     def reactions(self, joint: str) -> np.ndarray:

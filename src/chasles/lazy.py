@@ -1,0 +1,36 @@
+"""Public names of a package, listed once: in the stub `__init__.pyi` beside its `__init__.py`.
+
+Editors and type checkers read the stub. At run time `attach` reads it too, and a module is loaded when a name of its is
+asked for. A stub has lines `from chasles.module import name as name`; a name from the package itself is one of its
+modules.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+_LINE = re.compile(r"^from (\S+) import (\w+) as (\w+)$", re.MULTILINE)
+
+
+def attach(package: str, file: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+    """`__getattr__`, `__dir__` and `__all__` of a package whose `__init__.py` is the file."""
+    homes = {
+        public: (module, name) for module, name, public in _LINE.findall(Path(file).with_suffix(".pyi").read_text())
+    }
+
+    def get(name: str) -> Any:
+        if name not in homes:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        module, own = homes[name]
+        if module == package:
+            return importlib.import_module(f"{package}.{own}")
+        return getattr(importlib.import_module(module), own)
+
+    def names() -> list[str]:
+        return [*homes]
+
+    return get, names, names()
