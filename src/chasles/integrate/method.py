@@ -39,7 +39,7 @@ class RKMK:
         if self.coordinates not in COORDINATES:
             raise ValueError(f"RKMK: coordinates {self.coordinates!r}; expected one of {', '.join(COORDINATES)}")
         if self.dexpinv == "minimal":
-            if self.table.name not in MINIMAL:
+            if self.table.name not in MINIMAL or self.table != TABLEAUX[self.table.name]:
                 raise ValueError(f"RKMK: minimal commutators are known for {', '.join(MINIMAL)} only")
         elif self.dexpinv != "exact" and not (isinstance(self.dexpinv, int) and 0 <= self.dexpinv <= 7):
             raise ValueError(

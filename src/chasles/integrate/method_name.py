@@ -7,11 +7,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import fields
 from typing import Any
 
+import numpy as np
+
 from chasles.integrate import method as explicit
 from chasles.integrate.constrained_method import BLieDF, EnergyMomentum, GeneralizedAlpha, HalfExplicit, Rattle
 from chasles.integrate.gauss import Gauss, LieMidpoint
 from chasles.integrate.method import RKMK, CommutatorFree, CrouchGrossman, Exponentials, LowStorage
-from chasles.integrate.tableau import TABLEAUX
+from chasles.integrate.tableau import TABLEAUX, Tableau
 from chasles.model.names import meant
 
 # a word alone, and what it makes
@@ -47,7 +49,29 @@ def method_from(given: Any) -> Any:
     for option in options:
         if option not in known:
             raise ValueError(f"{option} is unknown for {name}; {meant(option, known)}expected {', '.join(known)}")
+    if isinstance(options.get("tableau"), Mapping):
+        options["tableau"] = tableau_from(options["tableau"])
     return LONG[name](**options)
+
+
+def tableau_from(given: Mapping[str, Any]) -> Tableau:
+    """A tableau of the user's own, of a table with its fields."""
+    known = [field.name for field in fields(Tableau)]
+    for name in given:
+        if name not in known:
+            raise ValueError(f"{name} is unknown for a tableau; {meant(name, known)}expected {', '.join(known)}")
+    for name in ("name", "order", "a", "b"):
+        if name not in given:
+            raise ValueError(f"has a tableau without {name}; expected {', '.join(known)}")
+    return Tableau(**{name: _tuples(value) for name, value in given.items()})
+
+
+def _tuples(value: Any) -> Any:
+    return tuple(map(_tuples, value)) if isinstance(value, list) else value
+
+
+def _lists(value: Any) -> Any:
+    return list(map(_lists, value)) if isinstance(value, tuple) else value
 
 
 def named_method(where: str, given: Any) -> Any:
@@ -67,9 +91,18 @@ def name_of(method: Any) -> str | dict[str, Any]:
     for name, make in LONG.items():
         if type(method) is make:
             options = {field.name: getattr(method, field.name) for field in fields(make) if field.init}
-            if all(isinstance(value, str | int | float | bool) for value in options.values()):
+            if isinstance(own := options.get("tableau"), Tableau):
+                options["tableau"] = _table_of(own)
+            if all(isinstance(value, str | int | float | bool | dict) for value in options.values()):
                 return {"name": name, **{key: value for key, value in options.items() if value != _default(make, key)}}
     raise ValueError(f"{method} is not one of the methods that have a name: {', '.join([*LONG, *SHORT])}")
+
+
+def _table_of(tableau: Tableau) -> dict[str, Any]:
+    """What `tableau_from` makes the tableau of, to the same bits."""
+    given = {field.name: getattr(tableau, field.name) for field in fields(Tableau)}
+    given = {name: value for name, value in given.items() if value not in (None, 0)}
+    return {name: int(value) if isinstance(value, np.integer) else _lists(value) for name, value in given.items()}
 
 
 def _default(make: Any, name: str) -> Any:

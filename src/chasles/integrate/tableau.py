@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction as Q
+from numbers import Real
 
 import numpy as np
 
@@ -21,6 +23,11 @@ class Tableau:
     second_embedded: tuple[float, ...] | None = None  # damps the first estimate, as in DOP853
 
     def __post_init__(self):
+        self._check_kinds()
+        for name in ("b", "embedded", "second_embedded"):
+            if (row := getattr(self, name)) is not None:
+                object.__setattr__(self, name, _weights(*row))
+        object.__setattr__(self, "a", tuple(_weights(*row) for row in self.a))
         s = len(self.b)
         if [len(row) for row in self.a] != list(range(s)):
             raise ValueError(f"tableau {self.name}: row i of `a` must have i entries, i = 0 ... {s - 1}")
@@ -28,8 +35,24 @@ class Tableau:
             raise ValueError(f"tableau {self.name}: the weights b sum to {sum(self.b)}; expected 1")
         if self.embedded is not None and (len(self.embedded) != s or abs(sum(self.embedded) - 1) > 1e-12):
             raise ValueError(f"tableau {self.name}: the embedded weights must be {s} numbers that sum to 1")
+        if self.second_embedded is not None and (self.embedded is None or len(self.second_embedded) != s):
+            raise ValueError(f"tableau {self.name}: the second embedded weights go with the first, {s} numbers each")
         if self.order < 1 or (self.embedded is not None and self.embedded_order < 1):
             raise ValueError(f"tableau {self.name}: orders must be at least 1")
+
+    def _check_kinds(self) -> None:
+        """Files may hold anything."""
+        if not isinstance(self.name, str):
+            raise ValueError(f"tableau: its name is {self.name!r}; expected a text")
+        if not all(isinstance(order, int | np.integer) for order in (self.order, self.embedded_order)):
+            raise ValueError(
+                f"tableau {self.name}: orders are whole numbers, not {self.order!r}, {self.embedded_order!r}"
+            )
+        rows = [self.b, *(w for w in (self.embedded, self.second_embedded) if w is not None)]
+        if not isinstance(self.a, tuple | list) or not all(isinstance(row, tuple | list) for row in (*self.a, *rows)):
+            raise ValueError(f"tableau {self.name}: `a` must be rows of numbers, the weights numbers")
+        if not all(isinstance(x, Real) and math.isfinite(x) for row in (*self.a, *rows) for x in row):
+            raise ValueError(f"tableau {self.name}: its coefficients must be finite numbers")
 
     @property
     def stages(self) -> int:
