@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -57,11 +57,27 @@ class Event:
 
 @dataclass(frozen=True)
 class Occurrence:
-    """An event that happened: when, and the point there."""
+    """An event that happened: when, and the point there as events see it; `point` is that of the run, if another."""
 
     event: Event
     t: float
     y: np.ndarray
+    point: np.ndarray | None = field(default=None, repr=False)
+
+    @property
+    def goes_on_from(self) -> np.ndarray:
+        """The point of the run."""
+        return self.y if self.point is None else self.point
+
+
+def occurrence(event: Event, t: float, point: np.ndarray, shown: Callable | None) -> Occurrence:
+    """An event at a point of a run whose events see what `shown` makes of it."""
+    return Occurrence(event, t, point) if shown is None else Occurrence(event, t, shown(point), point)
+
+
+def as_shown(event: Event, shown: Callable | None) -> Field | Callable:
+    """The function of an event, of points of the run."""
+    return event.function if shown is None else lambda t, y, p: event.value(t, shown(y), p)
 
 
 INSTANT = 64  # roundings of the time within which events are at one instant
@@ -80,7 +96,7 @@ def up_to_terminal(found: list[tuple[float, Occurrence]]) -> list[Occurrence]:
         near = [item for item in rest if item[0] - away <= INSTANT * np.spacing(max(abs(first), away))]
         rest, latest = rest[len(near) :], near[-1][1]
         together = sorted((item[1].event for item in near), key=lambda event: (event.terminal, event.name))
-        result += [Occurrence(event, latest.t, latest.y) for event in together]
+        result += [replace(latest, event=event) for event in together]
         if together[-1].terminal:
             break
     return result

@@ -220,7 +220,7 @@ class ExplicitRun(Run):
     def _guess(self, span: float) -> float:
         """First step from the size of the field and of its change (hairer1993, II.4)."""
         scale = self.real[REAL.atol] + self.real[REAL.rtol]
-        size = float(np.sqrt(np.mean((self.f0 / scale) ** 2)))
+        size = float(np.sqrt(np.mean((np.delete(self.f0, self.space.positions) / scale) ** 2)))
         h = max(min(span / 100, 0.01 / (size * scale) if size * scale > 1e-10 else span), 1e-10 * span)
         moved = self.space.move(self.y, self.direction * h * self.f0)
         f1 = np.empty_like(self.f0)

@@ -9,7 +9,7 @@ import numpy as np
 
 from chasles.integrate import blocks, engine
 from chasles.integrate.dense_output import follow_move
-from chasles.integrate.event import Event, Occurrence, bracketed_zero, up_to_terminal
+from chasles.integrate.event import Event, Occurrence, as_shown, bracketed_zero, occurrence, up_to_terminal
 from chasles.integrate.explicit_layout import SET, STATE, TALLY
 from chasles.integrate.run import as_field, raise_errors_of
 
@@ -23,7 +23,7 @@ class Watch:
 
     def __init__(self, run: ExplicitRun, events: tuple[Event, ...]):
         self.run, self.events = run, events
-        self.functions = tuple(as_field(event.function, 0) for event in events)
+        self.functions = tuple(as_field(as_shown(event, run.problem.shown), 0) for event in events)
         rows = [(f.address, e.direction) for f, e in zip(self.functions, events, strict=True)]
         self.watched = np.array(rows, dtype=np.int64).reshape(-1, 2)
         self.levels = np.zeros((len(rows), 2))
@@ -59,25 +59,25 @@ class Watch:
             before, after = float(self.levels[k, 0]), self._level_after(k, h)
             if event.crossed(before, after):
                 size = bracketed_zero(partial(self._level_after, k), 0.0, h, before, after)
-                found.append((abs(size), Occurrence(event, run.time + size, self._trial(size)[1])))
+                found.append((abs(size), occurrence(event, run.time + size, self._trial(size)[1], run.problem.shown)))
         occurrences = up_to_terminal(found)
         run.counts[TALLY.pass_event] = not (occurrences and occurrences[-1].event.terminal)
         return occurrences
 
-    def end_at(self, occurrence: Occurrence) -> np.ndarray:
+    def end_at(self, last: Occurrence) -> np.ndarray:
         """Make a terminal event the point of the run. Returns records (time, point, field value, move since the one
         before): of the times to save within the unfinished step, and of the event."""
-        run = self.run
-        records = self._requested_until(occurrence.t)
-        move, _ = self._trial(occurrence.t - run.time)
+        run, point = self.run, last.goes_on_from
+        records = self._requested_until(last.t)
+        move, _ = self._trial(last.t - run.time)
         slope, total = np.empty_like(run.f0), run.x_sum.copy()
-        engine.evaluate(run.address, occurrence.t, occurrence.y, run.p, slope)
+        engine.evaluate(run.address, last.t, point, run.p, slope)
         if run.settings[SET.dense] and not run.times.size:
             addresses = run.operations(*range(len(blocks.NAMES)))
             first, mapping = bool(run.state[STATE.since_save] == 0), int(run.settings[SET.mapping])
             follow_move(run.space.table, addresses, mapping, move, np.empty_like(total), total, first)
-        run.state[STATE.t], run.y[:], run.f0[:] = occurrence.t, occurrence.y, slope
-        return np.array([*records, np.concatenate([[occurrence.t], occurrence.y, slope, total])])
+        run.state[STATE.t], run.y[:], run.f0[:] = last.t, point, slope
+        return np.array([*records, np.concatenate([[last.t], point, slope, total])])
 
     def _requested_until(self, end: float) -> list[np.ndarray]:
         """Records of the times to save from the last accepted point to `end`, each by a step of its own."""

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
-from chasles.integrate.event import Occurrence, bracketed_zero, ended_by, up_to_terminal
+from chasles.integrate.event import Occurrence, bracketed_zero, ended_by, occurrence, up_to_terminal
 from chasles.integrate.newton import (
     COUNTS,
     DONE,
@@ -232,32 +232,36 @@ class FixedRun(Run):
 
     def _events_between(self, t: float, y: np.ndarray) -> list[Occurrence]:
         """Zeros within the step from (t, y) that was just taken."""
-        found = []
+        found, shown = [], getattr(self.problem, "shown", None)
         for event in self.events:
-            before, after = event.value(t, y, self.p), event.value(self.time, self.point(), self.p)
+
+            def level(end: float, point: np.ndarray, event=event) -> float:
+                return event.value(end, point if shown is None else shown(point), self.p)
+
+            before, after = level(t, y), level(self.time, self.point())
             if event.crossed(before, after):
 
-                def level(h: float, event=event) -> float:
-                    return event.value(t + h, self._point_at(t, y, t + h), self.p)
+                def after_step(h: float, level=level) -> float:
+                    return level(t + h, self._point_at(t, y, t + h))
 
-                size = bracketed_zero(level, 0.0, self.time - t, before, after)
-                found.append((abs(size), Occurrence(event, t + size, self._point_at(t, y, t + size))))
+                size = bracketed_zero(after_step, 0.0, self.time - t, before, after)
+                found.append((abs(size), occurrence(event, t + size, self._point_at(t, y, t + size), shown)))
         return up_to_terminal(found)
 
-    def _end_at(self, occurrence: Occurrence, t: float, y: np.ndarray) -> None:
+    def _end_at(self, last: Occurrence, t: float, y: np.ndarray) -> None:
         """Make a terminal event the last saved point, in place of the end of the step if that was saved."""
         rows = int(self.counts[COUNTS.rows])
         replaces = rows > (0 if self.resumed else 1) and self.saved_t[rows - 1] == self.time
         row = rows - 1 if replaces else rows
         self.make_room(row)
-        if occurrence.t != t:
-            shorter = self._shorter(t, y, occurrence.t)
+        if last.t != t:
+            shorter = self._shorter(t, y, last.t)
             for name in ("saved_t", "saved_y", "saved_f", "saved_x"):
                 getattr(self, name)[row] = getattr(shorter, name)[1]
             row += 1
         self.counts[COUNTS.rows] = row
         if self.by_time:
-            self.at_times.append((occurrence.t, occurrence.y))
+            self.at_times.append((last.t, last.goes_on_from))
         self.ended_early = True
 
     # ------------------------------------------------------------ what comes out

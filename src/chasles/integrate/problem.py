@@ -23,6 +23,7 @@ class LieODE:
     the result y of each accepted step: a projection, say. `coordinates` is the coordinate map that a problem asks for,
     one of those of `RKMK`, instead of the method's; a step beyond its chart then raises `ChartError`.
     `floor` is the least size that errors of a number of the space which has one (see `Space`) are relative to.
+    `shown` makes of a point what events see of it, if that is not the point itself.
     """
 
     space: Any
@@ -31,6 +32,7 @@ class LieODE:
     correction: Field | None = None
     coordinates: str | None = None
     floor: float = dataclasses.field(default=0.0, kw_only=True)
+    shown: Callable[[np.ndarray], np.ndarray] | None = dataclasses.field(default=None, kw_only=True)
 
     def __post_init__(self):
         if not isinstance(self.field, Field):

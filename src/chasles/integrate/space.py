@@ -82,16 +82,17 @@ CHARTS = {
 def _measured(rows: np.ndarray, last: Sequence[int] | None) -> np.ndarray:
     """Of each vector that is measured: where it begins in the point and in the algebra vector, its length, and
     whether it has a floor."""
-    found = []
-    for i, (kind, iy, ix, count, _) in enumerate(rows.tolist()):
-        sizes = [1] * count if last is None or i < len(rows) - 1 else list(last)
-        if kind != table.VECTOR:
-            continue
-        if sum(map(abs, sizes)) != count:
-            raise ValueError(f"Space: last is {last!r}; expected parts of the {count} numbers of the last block")
-        for size in sizes:
-            found.append((iy, ix, abs(size), size < 0))
-            iy, ix = iy + abs(size), ix + abs(size)
+    plain = [(i, row) for i, row in enumerate(rows.tolist()) if row[table.KIND] == table.VECTOR]
+    places = [(iy + k, ix + k, i) for i, (_, iy, ix, count, _) in plain for k in range(count)]
+    sizes = list(last or ())
+    single = len(places) - sum(map(abs, sizes))
+    sizes, found, k = [1] * single + sizes, [], 0
+    for size in sizes:
+        part = places[k : k + abs(size)]
+        if single < 0 or not part or part[0][2] != part[-1][2]:
+            raise ValueError(f"Space: last is {last!r}; expected parts of the last of the {len(places)} plain numbers")
+        found.append((*part[0][:2], abs(size), size < 0))
+        k += abs(size)
     return np.array(found, dtype=np.int64).reshape(-1, 4)
 
 
@@ -105,12 +106,14 @@ class Space:
     A number repeats the name before it. `side` is that of the groups' action on themselves: "left" writes exp(x) y (f
     is a spatial velocity), "right" y exp(x) (f is a body velocity).
     Points and algebra vectors are flat arrays, block after block.
-    Errors of steps are relative to the size of each number of r1, r2, ...; `last` divides the last block into vectors
-    of so many numbers that are measured as a whole, and -1 for a number that is not taken to be smaller than the
-    `floor` of the problem.
+    Errors of steps are relative to the size of each number of r1, r2, ...; `last` divides the last of these numbers
+    into vectors of so many that are measured as a whole, and -1 for a number that is not taken to be smaller than the
+    `floor` of the problem. The first so many of these vectors, `positions`, are such that their rates are velocities.
     """
 
-    def __init__(self, *description: str | int, side: str = "left", last: Sequence[int] | None = None):
+    def __init__(
+        self, *description: str | int, side: str = "left", last: Sequence[int] | None = None, positions: int = 0
+    ):
         if side not in ("left", "right"):
             raise ValueError(f'Space: side {side!r}; expected "left" or "right"')
         self.description, self.side, self._last = description, side, last
@@ -129,13 +132,17 @@ class Space:
                 starts.setdefault(kind, []).append(row[1])
         self.measured = _measured(self.table, last)
         self._starts = {kind: np.array(some) for kind, some in starts.items()}
+        # a uniform velocity of positions is no reason for a short first step
+        self._moved = positions
+        found = [(ix, size) for _, ix, size, _ in self.measured.tolist() if size > 1][:positions]
+        self.positions = np.array([ix + k for ix, size in found for k in range(size)], dtype=np.int64)
 
     def __repr__(self) -> str:
         side = ', side="right"' if self.side == "right" else ""
         return f"Space({', '.join(map(repr, self.description))}{side})"
 
     def __reduce__(self) -> Any:
-        return partial(type(self), side=self.side, last=self._last), self.description
+        return partial(type(self), side=self.side, last=self._last, positions=self._moved), self.description
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Space):

@@ -251,7 +251,7 @@ INITIAL = {
 SIMULATION = {
     "span": Field("numbers", "start and end [s]"),
     "coordinates": Field("name", "relative or absolute"),
-    "space": Field("spaces", "SE3, SO3xR3, auto, or a table of these by body"),
+    "space": Field("spaces", "SE3, SO3xR3 (in joint coordinates of free joints), auto, or a table of these by body"),
     "method": Field("method", "integrator, such as rk4, dopri5, cf4, or a table with its name and options"),
     "step": Field("number", "fixed step [s]"),
     "rtol": Field("number", "relative tolerance of adaptive steps"),

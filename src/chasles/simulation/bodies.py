@@ -80,7 +80,8 @@ class BodyDynamics:
         self.space = Space(
             *(*blocks, f"r{6 * self.n + self.mechanism.angles_counted + 1}"),
             side="left" if self.spatial else "right",
-            last=(*[3] * (2 * self.n), *[1] * self.mechanism.angles_counted, -1),
+            last=(*[3] * (blocks.count("r3") + 2 * self.n), *[1] * self.mechanism.angles_counted, -1),
+            positions=blocks.count("r3"),
         )
 
     @property

@@ -2,43 +2,62 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from itertools import groupby
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from chasles.absolute.space import NAMES, SE3_NAME, SO3XR3_NAME
 from chasles.integrate.solution import Solution
 from chasles.integrate.space import Space
 from chasles.model.system import System
 from chasles.relative.determined import require_determined
+from chasles.relative.free_velocity import FreeVelocities
 from chasles.relative.loop.closed import ClosedMechanism
 from chasles.relative.mechanism import Mechanism
-from chasles.relative.tables import FREE, LINK, SPHERICAL, link_table
+from chasles.relative.tables import FREE, HELICAL, LINK, SPHERICAL, link_table
 from chasles.simulation.actuation import Actuation
 from chasles.simulation.laws import laws_may_raise
 from chasles.simulation.problem import Motion
 from chasles.simulation.start_values import StartChange, Values, by_name
-from chasles.simulation.tree_motion import PART, parameters, tree_motion
+from chasles.simulation.tree_motion import PART, free_tree_motion, parameters, tree_motion
 
 
 class TreeDynamics:
-    """The motion of a tree on its space: y = (q, v, work), velocities acting from the right (body velocities)."""
+    """The motion of a tree on its space: y = (q, w, work), velocities acting from the right (body velocities).
+
+    space: that of free joints. On "SO3xR3" their positions move by themselves, and w has the velocities of these in
+    place of those along the axes of the body (`relative.free_velocity`): however far and fast a body goes, its rotation
+    does not notice. On "SE3", where poses move along screws, w is v. `state` makes y of q and v, `split` takes it
+    apart.
+    """
 
     mechanism: Mechanism | ClosedMechanism
     start_changes: tuple[StartChange, ...] = ()  # what assembly made of the values that were given
 
-    def __init__(self, system: System | Mechanism):
+    def __init__(self, system: System | Mechanism, space: str = SO3XR3_NAME):
         self.mechanism = mechanism = system if isinstance(system, Mechanism) else Mechanism(system)
         self.nq, self.nv = mechanism.nq, mechanism.nv
-        self.space = tree_space(mechanism.topology, self.nv)
+        self.choose(space)
         self.parameters = self.packed()
         whole = self.parameters.view(np.int64)
         self.control = slice(int(whole[PART.control]), int(whole[PART.work]))  # where the input is in the parameters
 
+    def choose(self, space: str) -> None:
+        """Take a space for the free joints."""
+        if space not in NAMES:
+            raise ValueError(f'space {space!r} of free joints; expected "SO3xR3" or "SE3"')
+        self.space_of_free = space
+        velocities = FreeVelocities(self.mechanism.topology)
+        self.free = velocities if velocities.count and space == SO3XR3_NAME else None
+        self.space = tree_space(self.mechanism.topology, self.nv, on_se3=space == SE3_NAME)
+
     def packed(self) -> np.ndarray:
         """The parameters of the problem, without an input."""
         assert isinstance(self.mechanism, Mechanism)
-        return parameters(self.mechanism)
+        return parameters(self.mechanism, self.free is not None)
 
     def __getstate__(self) -> dict[str, Any]:
         # the parameters hold addresses of this process
@@ -53,17 +72,18 @@ class TreeDynamics:
         p = self.parameters.copy()
         if u is not None:
             p[self.control] = u
-        return Motion(self.space, tree_motion, p, dynamics=self, u=u)
+        motion = free_tree_motion if self.free else tree_motion
+        return Motion(self.space, motion, p, dynamics=self, u=u, shown=self.shown)
 
     def state(self, q: Values | None = None, v: Values | None = None, work: float = 0.0) -> np.ndarray:
-        """A state (q, v, work); by default neutral and at rest."""
+        """The state y of q and v; by default neutral and at rest."""
         mechanism = self.mechanism
         q, v = by_name("simulate: q", mechanism, "q", q), by_name("simulate: v", mechanism, "v", v)
         q = mechanism.neutral() if q is None else mechanism.check_q("simulate", q)
         v = np.zeros(self.nv) if v is None else mechanism.check_v("simulate", "v", v)
         if q.ndim != 1 or v.ndim != 1:
             raise ValueError(f"simulate: q and v have shapes {q.shape} and {v.shape}; expected one state")
-        return np.concatenate([q, v, [work]])
+        return np.concatenate([q, self.free.from_body(q, v) if self.free else v, [work]])
 
     def start(self, t: float, q: Values | None, v: Values | None, assemble: bool) -> np.ndarray:
         """The state at the start; a tree has nothing to assemble."""
@@ -84,7 +104,23 @@ class TreeDynamics:
 
     def split(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """q, v and work of states (..., nq + nv + 1)."""
-        return y[..., : self.nq], y[..., self.nq : self.nq + self.nv], y[..., -1]
+        q, w = y[..., : self.nq], y[..., self.nq : self.nq + self.nv]
+        return q, self.free.to_body(q, w) if self.free else w, y[..., -1]
+
+    @property
+    def shown(self) -> Callable[[np.ndarray], np.ndarray] | None:
+        """What makes (q, v, work), which events see, of a state; None if that is the state."""
+        return self._shown if self.free else None
+
+    def _shown(self, y: np.ndarray) -> np.ndarray:
+        q, v, work = self.split(y)
+        return np.concatenate([q, v, [work]])
+
+    def accelerations(self, y: np.ndarray, rates: np.ndarray) -> np.ndarray:
+        """Derivatives of v, of values of the field at states."""
+        q, v, _ = self.split(y)
+        change = rates[..., self.nv : 2 * self.nv]
+        return self.free.change_to_body(q, v, v, change) if self.free else change
 
     def coordinates(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Coordinates and velocities of the joints at states."""
@@ -108,25 +144,33 @@ class TreeDynamics:
         return laws_may_raise(self.mechanism.acting.laws)
 
 
-def tree_space(topology: np.ndarray, nv: int) -> Space:
-    """The space of (q, v, work). Errors of angular and linear velocities of a free joint are measured by the sizes of
-    these vectors: their numbers go through zero as the body turns. The work is compared with `energy_scale` at least:
-    where a force is nearly across the velocity it stays near zero, however much energy there is."""
-    sizes: list[int] = []
-    for kind in link_table(topology)[:, LINK.kind].tolist():
-        sizes += {FREE: [3, 3], SPHERICAL: [3]}.get(kind, [1])
-    return Space(*blocks(topology), f"r{nv + 1}", side="right", last=(*sizes, -1))
+def tree_space(topology: np.ndarray, nv: int, on_se3: bool = False) -> Space:
+    """The space of (q, w, work): a quaternion and a position, or a pose on SE(3), for each free joint, a quaternion for
+    each spherical one, and vectors. With positions, numbers that follow each other are one block, which is faster.
 
-
-def blocks(topology: np.ndarray) -> list[str]:
-    """The space of q: a pose for each free joint, a quaternion for each spherical one, vectors in between."""
-    blocks, plain = [], 0
-    for kind in link_table(topology)[:, LINK.kind].tolist():
-        if kind in (FREE, SPHERICAL):
-            if plain:
-                blocks.append(f"r{plain}")
-            blocks.append("pose" if kind == FREE else "s3")
-            plain = 0
+    Errors of positions, and of angular and linear velocities, of a free joint are measured by the sizes of these
+    vectors: their numbers go through zero as the body moves. The work is compared with `energy_scale` at least: where a
+    force is nearly across the velocity it stays near zero, however much energy there is."""
+    blocks: list[str] = []
+    places: list[int] = []
+    speeds: list[int] = []
+    for kind, following in groupby(link_table(topology)[:, LINK.kind].tolist(), lambda kind: max(kind, HELICAL)):
+        count = len(list(following))
+        if kind == FREE:
+            blocks += ["pose" if on_se3 else "s3", *([] if on_se3 else ["r3"])] * count
+            places += [] if on_se3 else [3] * count
+            speeds += [3, 3] * count
+        elif kind == SPHERICAL:
+            blocks += ["s3"] * count
+            speeds += [3] * count
         else:
-            plain += 1
-    return [*blocks, f"r{plain}"] if plain else blocks
+            blocks.append(f"r{count}")
+            places += [1] * count
+            speeds += [1] * count
+    blocks, positions = [*blocks, f"r{nv + 1}"], places.count(3)
+    if positions:
+        runs = [(plain, list(run)) for plain, run in groupby(blocks, lambda name: name.startswith("r"))]
+        blocks = [
+            name for plain, run in runs for name in ([f"r{sum(int(part[1:]) for part in run)}"] if plain else run)
+        ]
+    return Space(*blocks, side="right", last=(*places, *speeds, -1), positions=positions)

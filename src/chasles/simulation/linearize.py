@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
+from chasles.absolute.space import SE3_NAME
 from chasles.kernel.dual import TANGENTS
 from chasles.kernel.lanes import WIDTH, buffer
 from chasles.model.system import System
@@ -137,7 +138,7 @@ def linearize(
     numbers (laws that do not compile for them are differenced, and `notes` says so).
     """
     mechanism = tree_of("linearize", system)
-    dynamics = TreeDynamics(mechanism)
+    dynamics = TreeDynamics(mechanism, SE3_NAME)  # where states are (q, v)
     nq, nv = dynamics.nq, dynamics.nv
     actuation = Actuation.of_tree(mechanism)
     u = np.zeros(actuation.inputs) if control is None else np.atleast_1d(np.asarray(control, dtype=float))

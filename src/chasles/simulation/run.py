@@ -251,8 +251,8 @@ class Run(SolvedRun):
     @cached_property
     def a(self) -> np.ndarray:
         """Joint accelerations, from the equations of motion at the saved states."""
-        if self.solution.slopes is not None:  # (v, a, power) there
-            return self.solution.slopes[:, self.dynamics.nv : 2 * self.dynamics.nv]
+        if self.solution.slopes is not None:
+            return self.dynamics.accelerations(self.solution.y, self.solution.slopes)
         return self.collected(lambda part: [part._accelerations()])[0]
 
     def _accelerations(self) -> np.ndarray:

@@ -145,16 +145,18 @@ def sensitivities(
         raise RuntimeError(f"sensitivities: the simulation did not get to the end: {run.message}")
     dynamics, actuation = run.dynamics, Actuation.of_tree(mechanism)
     u = np.zeros(actuation.inputs) if control is None else np.atleast_1d(np.asarray(control, dtype=float))
-    tables = Tables(mechanism)
-    columns, seeds, shifts = _columns(dynamics, actuation, tables, u, family, wrt, directions, run.q[0])
+    tables = Tables(mechanism, dynamics.free is not None)
+    columns, seeds, shifts = _columns(dynamics, actuation, tables, u, family, wrt, directions, (run.q[0], run.v[0]))
     rows = _rows(len(run.t), every)
     with dynamics.laws_may_raise():
         points = _tangents(run, tables, seeds, shifts, rows, threads)
     chosen = np.flatnonzero(rows >= 0)
-    nq, where = mechanism.nq, run.q[chosen]
+    nq, where = mechanism.nq, run.q[chosen][:, None]
     moved = np.moveaxis(points, -1, 1)  # times, columns, numbers
-    delta = mechanism.configuration.lower(where[:, None], moved[..., :nq])
-    state = np.moveaxis(np.concatenate([delta, moved[..., nq:-1]], axis=-1), 1, -1)
+    delta, change = mechanism.configuration.lower(where, moved[..., :nq]), moved[..., nq:-1]
+    if dynamics.free:
+        change = dynamics.free.change_to_body(where, run.v[chosen][:, None], delta, change)
+    state = np.moveaxis(np.concatenate([delta, change], axis=-1), 1, -1)
     _require_finite(state, run.t[chosen], columns)
     notes = tuple(law.note for law in tables.laws if law.note)
     if step is None:
@@ -179,10 +181,11 @@ def _columns(
     family: Family | None,
     wrt: Sequence[str] | None,
     directions: ArrayLike | None,
-    q: np.ndarray,
+    start: tuple[np.ndarray, np.ndarray],
 ) -> tuple[dict[str, slice], np.ndarray, np.ndarray]:
-    """Names of columns, tangents of the initial point (size, columns) and of tables and control (count, columns)."""
-    nq, nv, names = dynamics.nq, dynamics.nv, tuple(family.values) if family else ()
+    """Names of columns, tangents of the initial point (size, columns) and of tables and control (count, columns), at q
+    and v of the start."""
+    (q, v), nq, nv, names = start, dynamics.nq, dynamics.nv, tuple(family.values) if family else ()
     if wrt is None:
         wrt = (*(("q", "v") if directions is None else ()), *names)
     elif isinstance(wrt, str):
@@ -198,8 +201,9 @@ def _columns(
         """Columns that change the initial state (2 nv, m) or the tables (count, m)."""
         nonlocal total
         point = np.zeros((dynamics.space.size, state.shape[1]))
-        point[:nq] = tree.configuration.lift(q, state[:nv].T).T
-        point[nq : nq + nv] = state[nv:]
+        turn, change = state[:nv].T, state[nv:].T
+        point[:nq] = tree.configuration.lift(q, turn).T
+        point[nq : nq + nv] = (dynamics.free.change_from_body(q, v, turn, change) if dynamics.free else change).T
         starts.append(point)
         shifts.append(shift)
         columns[name] = slice(total, total + state.shape[1])

@@ -100,7 +100,8 @@ def simulate(  # type: ignore[misc]  # the overloads sum up what has no part in 
 
     coordinates="absolute" (the poses of all bodies, joints as constraints): `space` is "SE3", "SO3xR3", a mapping of
     bodies to these, or "auto". The start is q and v in joint coordinates, or `poses` (bodies, 7) and body `twists`
-    (bodies, 6).
+    (bodies, 6). In joint coordinates `space` is that in which free joints are integrated: "auto" is "SO3xR3", where
+    their positions move by themselves; on "SE3" they move along screws. q and v are the same in both.
 
     With constraints, in either coordinates: `stabilization` is "projection" onto the constraints after each step,
     "baumgarte", g'' = -2 alpha g' - beta² g with `baumgarte` = (alpha, beta) [1/s] (constants of the model, default

@@ -9,8 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from chasles.absolute.mechanism import AbsoluteMechanism
+from chasles.absolute.space import NAMES, SO3XR3_NAME
 from chasles.model.placement import as_numbers
 from chasles.model.system import System
+from chasles.relative.free_velocity import FreeVelocities
 from chasles.relative.loop.closed import ClosedMechanism
 from chasles.relative.mechanism import Mechanism
 from chasles.simulation.bodies import BodyDynamics
@@ -59,9 +61,16 @@ def prepare(
         raise ValueError(f'{where}: coordinates {coordinates!r}; expected "relative" or "absolute"')
     if poses is not None or twists is not None:
         raise ValueError(f'{where}: poses and twists are for coordinates="absolute"; give q and v')
-    if space != "auto" or trivialization != "left":
-        raise ValueError(f'{where}: space and trivialization are for coordinates="absolute"')
-    tree = dynamics_of(system, stabilization == "projection", feedback)
+    if trivialization != "left":
+        raise ValueError(f'{where}: trivialization is for coordinates="absolute"')
+    if space not in ("auto", *NAMES):
+        raise ValueError(f'{where}: space {space!r}; in joint coordinates that of free joints, "SO3xR3" or "SE3"')
+    tree = dynamics_of(system, stabilization == "projection", feedback, SO3XR3_NAME if space == "auto" else space)
+    if space != "auto" and not FreeVelocities(tree.mechanism.topology).count:
+        raise ValueError(
+            f"{where}: space {space!r} is that of free joints in joint coordinates, and there is none; of all bodies "
+            'it is for coordinates="absolute"'
+        )
     state = tree.start(start, q, v, assemble)
     warn_of(where, tree.start_changes)
     return tree, state, ClosedRun if isinstance(tree, ClosedDynamics) else Run

@@ -1,9 +1,9 @@
 """The motion of a tree as a vector field: mueller2018 eq. (78) in (q, v), with the work of the forces as one more
 state.
 
-y = (q, v, work), f = (v, accelerations, power). All of the mechanism is in the parameters, so the field is compiled
-once for every mechanism: integers are kept as their bits. The end of the parameters is
-workspace: a run has its own copy.
+y = (q, v, work), f = (v, accelerations, power); where free joints move on SO(3) x R3, their velocities are those of
+`relative.free_velocity` in both. All of the mechanism is in the parameters, so the field is compiled once for every
+mechanism: integers are kept as their bits. The end of the parameters is workspace: a run has its own copy.
 """
 
 from __future__ import annotations
@@ -18,36 +18,41 @@ from chasles.kernel.policy import kernel
 from chasles.kernel.workspace import layout
 from chasles.relative.force import act_address
 from chasles.relative.forward import LIMB, forward_dynamics
+from chasles.relative.free_velocity import rates_from_body, stop_roots, to_body
 from chasles.relative.kinematics import STATE
 from chasles.relative.mechanism import Mechanism
 
 # where the parts are in the parameters, as integers; the control (forces u on all velocities) is the last but one
-# `act` is the address of the function of that name in `relative.force`, `sizes` those that it asks for
-PART = layout(
-    "PART", coordinates=1, velocities=1, links=1, numbers=1, table=1, values=1, control=1, work=1, act=1, sizes=8
-)
+# `act` is the address of the function of that name in `relative.force`, `sizes` those that it asks for; `free` says
+# whether free joints have the velocities of their positions
+_PLACES = ("coordinates", "velocities", "links", "numbers", "table", "values", "control", "work", "act", "free")
+PART = layout("PART", **dict.fromkeys(_PLACES, 1), sizes=8)
 
 accelerations = forward_dynamics.kernel
 
 
 @kernel
-def rates(t, whole, tables, space, y, out, z):
+def rates(t, whole, tables, space, free, y, out, z):
     """(v, a, power) of a tree under its forces and the control, for one state or with derivatives (z: duals).
 
-    whole: the head as integers; tables: topology, numbers, those of the forces, control; space: workspace.
+    whole: the head as integers; tables: topology, numbers, those of the forces, control; space: workspace; free:
+    whether there are free joints with the velocities of their positions.
     """
     nq, nv, links = whole[PART.coordinates], whole[PART.velocities], whole[PART.links]
     topology, numbers, table, values, control = tables
-    q, v = y[:nq], y[nq : nq + nv]
+    q, w = y[:nq], y[nq : nq + nv]
     at = LIMB.size * (links + 1)
     states, wrenches = space[at : at + STATE.size * (links + 1)], space[at + STATE.size * (links + 1) :][: 6 * links]
     at += STATE.size * (links + 1) + 6 * links
     tau, buffer, result = space[at : at + nv], space[at + nv :], space[at + nv + SCRATCH :]
+    v = result[2 : 2 + nv] if free else w
+    if free:
+        to_body(topology, q, w, v, z)
     power = like(0.0, z)
     for k in range(nv):
         tau[k] = control[k]
         power += control[k] * v[k]
-        out[k] = v[k]
+        out[k] = w[k]
     acting = table[0] + table[1] != 0
     if acting:
         sizes = whole[PART.sizes : PART.sizes + 8]
@@ -56,26 +61,45 @@ def rates(t, whole, tables, space, y, out, z):
             *(tau, wrenches, states, buffer, result, sizes),
         )
         power += result[0]
+    if free:
+        stop_roots(topology, v, z)
     accelerations(topology, numbers, q, v, tau, wrenches if acting else wrenches[0:0], out[nv : 2 * nv], space, z)
+    if free:
+        rates_from_body(topology, q, v, out[nv : 2 * nv], True, z)
     out[2 * nv] = power
+
+
+@kernel(allocates=True)  # a view counts as an array that is made
+def tables_of(whole, p):
+    """Topology, numbers, tables of the forces and control, in the parameters."""
+    return (
+        whole[PART.size : whole[PART.numbers]],
+        p[whole[PART.numbers] : whole[PART.table]],
+        whole[whole[PART.table] : whole[PART.values]],
+        p[whole[PART.values] : whole[PART.control]],
+        p[whole[PART.control] : whole[PART.work]],
+    )
 
 
 @field
 def tree_motion(t, y, p, out):
     """(v, a, power) of a tree under its forces and the control."""
     whole = as_integer_array(p)
-    topology = whole[PART.size : whole[PART.numbers]]
-    numbers = p[whole[PART.numbers] : whole[PART.table]]
-    table = whole[whole[PART.table] : whole[PART.values]]
-    values = p[whole[PART.values] : whole[PART.control]]
-    control = p[whole[PART.control] : whole[PART.work]]
-    rates(t, whole, (topology, numbers, table, values, control), p[whole[PART.work] :], y, out, 0.0)
+    rates(t, whole, tables_of(whole, p), p[whole[PART.work] :], False, y, out, 0.0)
+
+
+@field
+def free_tree_motion(t, y, p, out):
+    """The same of a tree with free joints, with the velocities of their positions: compiled apart, so that others have
+    nothing of it."""
+    whole = as_integer_array(p)
+    rates(t, whole, tables_of(whole, p), p[whole[PART.work] :], True, y, out, 0.0)
 
 
 def work_size(mechanism: Mechanism) -> int:
     """Numbers of workspace."""
     slots, nv = mechanism.links + 1, mechanism.nv
-    return (LIMB.size + STATE.size) * slots + 6 * mechanism.links + nv + SCRATCH + 2
+    return (LIMB.size + STATE.size) * slots + 6 * mechanism.links + 2 * nv + SCRATCH + 2
 
 
 def array_sizes(mechanism: Mechanism) -> tuple[int, ...]:
@@ -85,12 +109,12 @@ def array_sizes(mechanism: Mechanism) -> tuple[int, ...]:
     return (*map(len, tables), mechanism.nq, mechanism.nv, 6 * links, STATE.size * (links + 1))
 
 
-def parameters(mechanism: Mechanism) -> np.ndarray:
+def parameters(mechanism: Mechanism, free: bool) -> np.ndarray:
     """The parameters of `tree_motion` for a mechanism, with no control."""
     tables = (mechanism.topology, mechanism.numbers, mechanism.acting.table, mechanism.acting.values)
     links, nq, nv = mechanism.links, mechanism.nq, mechanism.nv
     parts = (*(part.view(float) for part in tables), np.zeros(nv), np.zeros(work_size(mechanism)))
     edges = PART.size + np.cumsum([len(part) for part in parts])
     act = 0 if mechanism.acting.empty else act_address()  # not compiled where nothing acts
-    head = np.array([nq, nv, links, *edges[:5], act, *array_sizes(mechanism)], dtype=np.int64)
+    head = np.array([nq, nv, links, *edges[:5], act, free, *array_sizes(mechanism)], dtype=np.int64)
     return np.concatenate([head.view(float), *parts])

@@ -35,7 +35,8 @@ def tree_tangent(t, y, p, out, y_size, p_size, out_size):
     control = as_duals(packed[whole[PART.control] : whole[PART.work]])
     space = as_duals(packed[whole[PART.work] :])
     tables = (topology, numbers, table, values, control)
-    rates(t, whole, tables, space, carray(y, y_size), carray(out, out_size), dual_of(0.0))
+    free = whole[PART.free] != 0
+    rates(t, whole, tables, space, free, carray(y, y_size), carray(out, out_size), dual_of(0.0))
 
 
 @cache
@@ -54,10 +55,11 @@ class Tables:
     """The parameters of `tree_tangent` for a mechanism.
 
     Integers first (head, topology, table of forces), then duals (numbers, values of forces, control, workspace), from
-    an aligned place on. `laws`: the derivatives of the forces' laws, kept alive here.
+    an aligned place on. `laws`: the derivatives of the forces' laws, kept alive here. `free`: whether free
+    joints have the velocities of their positions.
     """
 
-    def __init__(self, mechanism: Mechanism):
+    def __init__(self, mechanism: Mechanism, free: bool = False):
         acting, table = mechanism.acting, mechanism.acting.table.copy()
         self.laws = [LawTangent(law) for law in acting.laws]
         rows = table[FORCES.size :].reshape(-1, FORCE.size)
@@ -67,7 +69,7 @@ class Tables:
         counts = [len(mechanism.numbers), len(acting.values), mechanism.nv, work_size(mechanism)]
         start = -(-len(whole) // 8) * 8
         edges = start + WIDTH * np.cumsum([0, *counts])
-        head = {"coordinates": mechanism.nq, "velocities": mechanism.nv, "links": mechanism.links}
+        head = {"coordinates": mechanism.nq, "velocities": mechanism.nv, "links": mechanism.links, "free": free}
         head |= {"numbers": edges[0], "values": edges[1], "control": edges[2], "work": edges[3]}
         head |= {"table": PART.size + len(mechanism.topology), "act": 0 if acting.empty else _act_address()}
         for name, value in head.items():

@@ -18,6 +18,7 @@ import numba
 import numpy as np
 
 from chasles.absolute.assembly import prepared
+from chasles.absolute.space import SE3_NAME
 from chasles.integrate.event import Event
 from chasles.integrate.method_name import method_from, name_of
 from chasles.io.description import described, plain
@@ -236,8 +237,9 @@ def _dynamics_as_text(dynamics: Any) -> dict[str, Any]:
             "cut": [joint.name for joint in (*split.cut, *parts)],
             "projected": dynamics.projected,
             "baumgarte": dynamics.parameters[feedback : feedback + 2].tolist(),
+            "space": dynamics.space_of_free,
         }
-    return {"kind": "tree"}
+    return {"kind": "tree", "space": dynamics.space_of_free}
 
 
 def _dynamics_of_text(given: Mapping[str, Any], system: System) -> tuple[Any, type]:
@@ -250,10 +252,11 @@ def _dynamics_of_text(given: Mapping[str, Any], system: System) -> tuple[Any, ty
         bodies = BodyDynamics(system, baumgarte=(first, second), **options)
         bodies.mechanism = bodies.mechanism.with_redundant(tuple(names), equations)
         return bodies, BodyRun
+    options.setdefault("space", SE3_NAME)  # files of earlier versions
     if kind == "closed":
         return ClosedDynamics(ClosedMechanism(system, options.pop("cut")), **options), ClosedRun
     if kind == "tree":
-        return TreeDynamics(system), Run
+        return TreeDynamics(system, **options), Run
     raise ValueError(f"dynamics of kind {kind!r}")
 
 

@@ -154,7 +154,7 @@ def project(p_at, p_size, t, q_at, v_at, work_at, report_at):
             x[r] = value_of(groups, equations, rows, r, ROWS.residual)
         solve(F, scales, order, int(found[0]), m, nv, x)
         invoke(whole[HEAD.respond], p, p_size, -1.0, work)
-        retract(topology, q, change)
+        retract(topology, q, v, change)
         invoke(whole[HEAD.evaluate], p, p_size, t, q, v, work)
         sweeps += 1
         before, off = off, 0.0

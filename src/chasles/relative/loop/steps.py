@@ -99,8 +99,9 @@ def respond(p_at, p_size, weight, work_at):
 
 
 @kernel
-def retract(topology, q, change):
-    """q exp(change), with Cayley's map for rotations: as good as exp for an iteration."""
+def retract(topology, q, v, change):
+    """q exp(change), with Cayley's map for rotations: as good as exp for an iteration. The velocities of the positions
+    of free joints stay as they are, in v too: a body that is turned back moves no other way."""
     for i in range(links_of(topology)):
         _, kind, iq, iv = link(topology, i)
         if kind == SPHERICAL or kind == FREE:
@@ -109,8 +110,9 @@ def retract(topology, q, change):
             unit = quaternion.normalize(quaternion.product(old, (1.0, half[0], half[1], half[2])))
             q[iq], q[iq + 1], q[iq + 2], q[iq + 3] = unit
             if kind == FREE:
-                moved = mul(quaternion.to_matrix(old), load3(change, iv + 3, 0.0))
-                store3(q, iq + 4, add(load3(q, iq + 4, 0.0), moved))
+                R = quaternion.to_matrix(old)
+                store3(q, iq + 4, add(load3(q, iq + 4, 0.0), mul(R, load3(change, iv + 3, 0.0))))
+                store3(v, iv + 3, mul_t(quaternion.to_matrix(unit), mul(R, load3(v, iv + 3, 0.0))))
         else:
             q[iq] += change[iv]
 

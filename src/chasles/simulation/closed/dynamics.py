@@ -16,8 +16,14 @@ from chasles.relative.loop.assembly import check_regular
 from chasles.relative.loop.closed import ClosedMechanism, compiled
 from chasles.relative.loop.tables import HEAD
 from chasles.relative.mechanism import Mechanism
-from chasles.simulation.closed.motion import closed_motion, onto_loops, with_workspace
-from chasles.simulation.dynamics import TreeDynamics, tree_space
+from chasles.simulation.closed.motion import (
+    closed_motion,
+    free_joints_onto_loops,
+    motion_of_free_joints,
+    onto_loops,
+    with_workspace,
+)
+from chasles.simulation.dynamics import SO3XR3_NAME, TreeDynamics
 from chasles.simulation.laws import laws_may_raise
 from chasles.simulation.problem import Motion
 from chasles.simulation.refusal import refuse_start, refuse_turned
@@ -32,10 +38,16 @@ class ClosedDynamics(TreeDynamics):
 
     mechanism: ClosedMechanism
 
-    def __init__(self, mechanism: ClosedMechanism, projected: bool = True, baumgarte: Iterable[float] = (0.0, 0.0)):
+    def __init__(
+        self,
+        mechanism: ClosedMechanism,
+        projected: bool = True,
+        baumgarte: Iterable[float] = (0.0, 0.0),
+        space: str = SO3XR3_NAME,
+    ):
         self.mechanism, self.projected, self.baumgarte = mechanism, projected, tuple(baumgarte)
         self.nq, self.nv = mechanism.nq, mechanism.nv
-        self.space = tree_space(mechanism.topology, self.nv)
+        self.choose(space)
         self.parameters = self.packed()
         whole = self.parameters.view(np.int64)
         self.control = slice(int(whole[HEAD.control]), int(whole[HEAD.end]))
@@ -67,7 +79,11 @@ class ClosedDynamics(TreeDynamics):
         p = self.parameters.copy()
         if u is not None:
             p[self.control] = u
-        return Motion(self.space, closed_motion, p, onto_loops if self.projected else None, dynamics=self, u=u)
+        motion, correction = (
+            (motion_of_free_joints, free_joints_onto_loops) if self.free else (closed_motion, onto_loops)
+        )
+        correct = correction if self.projected else None
+        return Motion(self.space, motion, p, correct, dynamics=self, u=u, shown=self.shown)
 
     def start(self, t: float, q: Values | None, v: Values | None, assemble: bool) -> np.ndarray:
         """The state at the start, on the constraints: projected there, or refused with what it violates."""
@@ -89,7 +105,7 @@ class ClosedDynamics(TreeDynamics):
         refuse_start(names, off.position, off.velocity, speed, START_TOLERANCE, turned, scaled)
         self.rank = check_regular(self.mechanism, at, t)
         self.mechanism.constrained_motion(at, speed, t=t)  # constraints that contradict each other are named
-        return np.concatenate([at, speed, [0.0]])
+        return self.state(at, speed)
 
     def explained(self, solution: Solution) -> Solution:
         """A solution that ended early, with the singular configuration it met in its message; one in which a joint
@@ -114,10 +130,13 @@ class ClosedDynamics(TreeDynamics):
 
 
 def dynamics_of(
-    system: System | Mechanism | ClosedMechanism, projected: bool = True, baumgarte: Iterable[float] = (0.0, 0.0)
+    system: System | Mechanism | ClosedMechanism,
+    projected: bool = True,
+    baumgarte: Iterable[float] = (0.0, 0.0),
+    space: str = SO3XR3_NAME,
 ) -> TreeDynamics:
     """The dynamics of a system in joint coordinates, of a tree or closed."""
     mechanism = compiled(system) if isinstance(system, System) else system
     if isinstance(mechanism, ClosedMechanism):
-        return ClosedDynamics(mechanism, projected, baumgarte)
-    return TreeDynamics(mechanism)
+        return ClosedDynamics(mechanism, projected, baumgarte, space)
+    return TreeDynamics(mechanism, space)

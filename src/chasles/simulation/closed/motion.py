@@ -2,6 +2,7 @@
 
 y = (q, v, work), f = (v, accelerations, power), as for a tree. The mechanism is in the parameters, so the field is
 compiled once for every mechanism. With the correction, each step ends with a projection onto the constraints.
+Those "of free joints" have the velocities of `relative.free_velocity` in y and f.
 """
 
 from __future__ import annotations
@@ -11,8 +12,9 @@ import numpy as np
 from chasles.integrate.field import field
 from chasles.kernel.address import as_integer_array, invoke
 from chasles.kernel.denormals import flush_denormals, restore_denormals
+from chasles.relative.free_velocity import from_body, rates_from_body, to_body
 from chasles.relative.loop.closed import ClosedMechanism
-from chasles.relative.loop.tables import HEAD, work_size
+from chasles.relative.loop.tables import HEAD, part, work_size
 
 
 @field
@@ -38,6 +40,40 @@ def onto_loops(t, y, p, out):
     restore_denormals(before)
 
 
+@field
+def motion_of_free_joints(t, y, p, out):
+    """`closed_motion` with velocities of the positions of free joints."""
+    whole = as_integer_array(p)
+    nq, nv, topology = whole[HEAD.n_q], whole[HEAD.n_v], part(whole, whole, HEAD.topology)
+    space = p[whole[HEAD.end] :]
+    body = space[work_size(whole) + 4 :]
+    for k in range(nq):
+        body[k] = y[k]
+    v = body[nq : nq + nv]
+    to_body(topology, y[:nq], y[nq : nq + nv], v, 0.0)
+    invoke(whole[HEAD.derivative], t, p, p.shape[0], body, space, out)
+    rates_from_body(topology, y[:nq], v, out[nv : 2 * nv], False, 0.0)
+    for k in range(nv):
+        out[k] = y[nq + k]
+
+
+@field
+def free_joints_onto_loops(t, y, p, out):
+    """`onto_loops` with velocities of the positions of free joints."""
+    whole = as_integer_array(p)
+    nq, nv, topology = whole[HEAD.n_q], whole[HEAD.n_v], part(whole, whole, HEAD.topology)
+    size, space = work_size(whole), p[whole[HEAD.end] :]
+    for k in range(y.shape[0]):
+        out[k] = y[k]
+    q, v = out[:nq], out[nq : nq + nv]
+    to_body(topology, q, v, v, 0.0)
+    before = flush_denormals()
+    invoke(whole[HEAD.project], p, p.shape[0], t, q, v, space[:size], space[size : size + 4])
+    restore_denormals(before)
+    from_body(topology, q, v, 0.0)
+
+
 def with_workspace(mechanism: ClosedMechanism) -> np.ndarray:
     """The parameters of these fields: the packed mechanism and, at its end, workspace. A run has its own copy."""
-    return np.concatenate([mechanism.packed.parameters, np.zeros(mechanism.packed.work + 4)])
+    size = mechanism.packed.work + 4 + mechanism.nq + mechanism.nv
+    return np.concatenate([mechanism.packed.parameters, np.zeros(size)])
