@@ -6,8 +6,9 @@ from scipy.integrate import solve_ivp
 
 import chasles as ch
 from chasles.simulation.dynamics import TreeDynamics
+from chasles.simulation.law_samples import reads_time
 from chasles.simulation.run import Run
-from chasles.simulation.scan import reads_time, scan
+from chasles.simulation.scan import scan
 
 ROOT = np.sqrt(2 * np.pi)
 

@@ -9,8 +9,8 @@ import numpy as np
 from chasles.certificate import voices
 from chasles.certificate.stiff import FIRST_STEP
 from chasles.certificate.verdict import ERROR, NOT_JUDGED, PASSED, Certificate
-from chasles.model.constraint import CustomConstraint
 from chasles.model.law import PythonLaw
+from chasles.simulation.law_samples import items_with_laws
 
 if TYPE_CHECKING:
     from chasles.certificate.judge import Judge
@@ -21,9 +21,7 @@ GROWTH = 1e3  # of the error from a quarter of the run to its end, if it forgets
 
 def python_laws(system: Any) -> list[PythonLaw]:
     """Laws in Python."""
-    items = (*system.forces, *system.constraints)
-    laws = (item.law if isinstance(item, CustomConstraint) else getattr(item, "value", None) for item in items)
-    return [law for law in laws if isinstance(law, PythonLaw)]
+    return [law for _, law in items_with_laws(system) if isinstance(law, PythonLaw)]
 
 
 def lost_laws(system: Any) -> list[str]:

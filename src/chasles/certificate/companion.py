@@ -12,24 +12,26 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from chasles.certificate.budget import Budget, spent
 from chasles.certificate.checkpoints import again
 from chasles.integrate.constrained_method import BLieDF
 from chasles.integrate.event import Event, Occurrence
 from chasles.integrate.fixed_step import StepError
 from chasles.integrate.method import RKMK
 from chasles.integrate.run import helping
-from chasles.integrate.solution import Solution
 from chasles.kernel.pickled import PickledWhole
 from chasles.simulation.motion import solve_motion
 from chasles.simulation.task import Task
 
 METHOD = RKMK("dop853")
 PIECES = 160  # parts of the span, in each of which the companion begins anew at a random place
+PIECES_SHARE, LEAST_PIECES = 0.12, 24  # of the evaluations that there are, and never fewer
 PROBE = 0.04  # of the span, to see whether the whole can be afforded
-LEAST, TIMES = 150_000, 4.0  # evaluations that a companion may take: so many, or so many times those of the run
-RATIO = math.sqrt(7.0)  # of the steps of the run to those of its own method when it is asked again
-TIGHTER = 50.0  # the same for tolerances
-MULTISTEP = 2.5  # and for a multistep method, which then meets every second step
+ENOUGH = 2500  # evaluations for the probe, if they are not more than half of all
+# of the steps of the run to those of its own method when it is asked again: the first that can be afforded
+RATIOS = (math.sqrt(7.0), math.sqrt(3.0), math.sqrt(2.0))
+MULTISTEP = (2.5, 1.5)  # and for a multistep method, which then meets every second step
+TIGHTER = (3.0, 50.0)  # and for tolerances, at least and at most
 
 
 class CompanionError(PickledWhole, ArithmeticError):
@@ -57,16 +59,6 @@ def restarts(start: float, end: float, rng: np.random.Generator, pieces: int = P
     return np.concatenate([spread, early])
 
 
-def affordable(solution: Solution) -> int:
-    """How many evaluations a companion may take."""
-    return int(max(TIMES * effort(solution), LEAST))
-
-
-def effort(solution: Solution) -> int:
-    """Evaluations of the equations that a run took; nearly, where they are not counted."""
-    return max(solution.evaluations, 8 * solution.steps)
-
-
 def companion(
     task: Task,
     span: tuple[float, float],
@@ -88,7 +80,8 @@ def companion(
     early = start + PROBE * (end - start)
     first = np.abs(times - start) <= abs(early - start)
     found: list[Companion] = []
-    parts = [(start, early, times[first], limit * 2 * PROBE), (early, end, times[~first], limit)]
+    least = limit * max(2 * PROBE, min(0.5, ENOUGH / limit))
+    parts = [(start, early, times[first], least), (early, end, times[~first], limit)]
     for a, b, wanted, most in parts:
         used = sum(part.evaluations for part in found)
         found.append(_part(task, (a, b), state, u, wanted, stops, int(most), rtol, atol, events, used))
@@ -113,19 +106,23 @@ def _part(task, span, state, u, times, stops, limit, rtol, atol, events, used) -
     return Companion(solution.y, solution.evaluations, solution.events)
 
 
-def finer(task: Task, times: np.ndarray, atol: float) -> tuple[np.ndarray, float, int]:
-    """The run by its own method with smaller steps: states, the factor from a difference to the error, and the cost."""
-    step, factor = task.more["step"], 1.0
+def finer(task: Task, times: np.ndarray, atol: float, budget: Budget) -> tuple[np.ndarray, float]:
+    """The run by its own method with smaller steps: states, and the factor from a difference to the error."""
+    step, dearer = task.more["step"], budget.left / max(budget.run, 1)
     if step is None:
-        more = {"rtol": task.more["rtol"] / TIGHTER, "atol": min(task.more["atol"] / TIGHTER, atol)}
+        tighter = float(np.clip(dearer**3, *TIGHTER))
+        more = {"rtol": task.more["rtol"] / tighter, "atol": min(task.more["atol"] / tighter, atol)}
+        factor = 1 / (1 - 1 / tighter)
     else:
-        ratio = MULTISTEP if isinstance(task.method, BLieDF) else RATIO
+        ratios = MULTISTEP if isinstance(task.method, BLieDF) else RATIOS
+        ratio = next((ratio for ratio in ratios if ratio < dearer), ratios[-1])
         more = {"step": step / ratio}
         factor = 1 / (1 - ratio ** -float(getattr(task.method, "order", 1)))
     try:
         steps, solution = again(task, task.method, times, more)
     except StepError as error:
         raise CompanionError(f"with smaller steps the run {error}", 0, broke=True) from error
+    budget.used += spent(task, solution)
     if not solution.success or len(steps.times) < len(times):
-        raise CompanionError(f"with smaller steps the run {solution.message}", effort(solution), broke=True)
-    return steps.states(task, task.method, exact=True)[1], factor, effort(solution)
+        raise CompanionError(f"with smaller steps the run {solution.message}", 0, broke=True)
+    return steps.states(task, task.method, exact=True)[1], factor

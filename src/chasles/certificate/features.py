@@ -7,20 +7,20 @@ along the path, which finds thin regions in space. Accelerations along the path 
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
-from chasles.certificate.sampling import Changes, Sampler
-from chasles.model.body import GROUND
-from chasles.model.constraint import CustomConstraint, Drive
-from chasles.model.force import JointForce, Wrench
-from chasles.model.law import Law
-from chasles.simulation.dynamics import TreeDynamics
+from chasles.certificate.budget import Budget
+from chasles.integrate.table import KIND, POINT, VECTOR
+from chasles.simulation.law_calls import fields_at
+from chasles.simulation.law_samples import CalledLaw, Changes, called_laws, may_depend_on_time
 from chasles.simulation.task import Task
 
+CONSTANT = 1e-9  # change of a law, of its size, that is none
 POINTS = 320  # break points, shared among all that changes
+POINTS_SHARE, LEAST_POINTS = 0.25, 32  # of the evaluations that there are, and never fewer
 STEEPEST = 16  # and the largest changes, with the points before them
 ALONG = 1 << 17  # times along the path
 ACCELERATIONS = 1 << 12
@@ -45,28 +45,36 @@ def features(
     y: np.ndarray,
     u: np.ndarray | None,
     rng: np.random.Generator,
+    budget: Budget,
     before: Features | None = None,
 ) -> Features:
     """What the forces do on a path: states y at times t. With those found `before` on another path, there are twice
     the break points, and none of the earlier ones is lost."""
     in_time, jumps, steepest, pairs, called = list[str](), {}, {}, list[float](), 0
     changes = [] if before is None else list(before.changes)
-    for name, sampler in samplers(task, t, y):
-        n = sampler.count
+    laws = list(called_laws(task.dynamics, task.make, t, y))
+    timed = Counter(law.python for law in laws if may_depend_on_time(law.law))
+    for law in laws:
+        n = budget.calls(timed[law.python], law.python) if may_depend_on_time(law.law) else ALONG
         times = t[0] + (t[-1] - t[0]) * (np.arange(n) + rng.random(n)) / n
-        called = min(called or n, n)
-        if before is None and not (found := sampler.changes(times, along=False)).constant:
-            in_time.append(name)
-            changes.append(found)
-            steepest[name] = float(times[found.top[0]]), _width(found)
-            if between := sampler.jumps(found):
-                pairs += [x for pair in between for x in pair]
-                jumps[name] = tuple(pair[0] for pair in between)
-        if sampler.x.any() or sampler.y.any():
-            found = sampler.changes(np.ascontiguousarray(times[:: max(1, n // ALONG)]), along=True)
-            changes += [] if found.constant else [found]
-    changes += accelerations(task, t, y, u, rng)
-    share = max(8, POINTS * (1 if before is None else 2) // max(1, len(changes)))
+        if before is None and may_depend_on_time(law.law):
+            called = min(called or n, n)
+            if not _constant(found := law.changes(times, along=False)):
+                in_time.append(law.name)
+                changes.append(found)
+                steepest[law.name] = float(times[found.top[0]]), _width(found)
+                if between := _jumps(law, found):
+                    pairs += [x for pair in between for x in pair]
+                    jumps[law.name] = tuple(pair[0] for pair in between)
+        if law.x.any() or law.y.any():
+            some = times[:: max(1, len(times) // min(ALONG, n // 4 if law.python else n))]
+            found = law.changes(np.ascontiguousarray(some), along=True)
+            changes += [] if _constant(found) else [found]
+    changes += accelerations(task, t, y, u, rng, min(ACCELERATIONS, budget.total // 16))
+    for law in laws:
+        law.failed()  # between the points of a run, where it has not been
+    points = budget.most(POINTS, POINTS_SHARE, LEAST_POINTS)
+    share = max(4, points * (1 if before is None else 2) // max(1, len(changes)))
     stops = np.unique(np.concatenate([np.empty(0), *(_shared(found, share) for found in changes)]))
     span = abs(t[-1] - t[0])
     stops = stops[np.concatenate([[True], np.diff(stops) > 1e-12 * span])[: len(stops)]]
@@ -76,6 +84,18 @@ def features(
     pairs_found = tuple(pairs)
     stops = clear_of(stops, pairs_found, span)
     return Features(stops, tuple(in_time), jumps, steepest, called, pairs_found, tuple(changes))
+
+
+def _constant(found: Changes) -> bool:
+    """Whether nothing changes, but for rounding."""
+    return not len(found.top) or bool(found.change[found.top[0]] <= CONSTANT * found.largest.max())
+
+
+def _jumps(law: CalledLaw, found: Changes) -> list[tuple[float, float]]:
+    """The neighbouring numbers between which a law jumps in time, among its largest changes."""
+    top = found.top[found.change[found.top] > 1e-3 * found.change[found.top[0]]]
+    a, b = law.jumps(found.times[top], found.times[top + 1])
+    return list(zip(a.tolist(), b.tolist(), strict=True))
 
 
 def clear_of(stops: np.ndarray, pairs: tuple[float, ...], span: float) -> np.ndarray:
@@ -105,59 +125,25 @@ def _width(found: Changes) -> float:
     return float(abs(found.times[min(i + k, last)] - found.times[max(i - k, 0)]))
 
 
-def samplers(task: Task, t: np.ndarray, y: np.ndarray) -> list[tuple[str, Sampler]]:
-    """The laws of a system with what they are given on a path."""
-    dynamics = task.dynamics
-    system, found = dynamics.mechanism.system, []
-    for item in (*system.forces, *system.constraints):
-        law = item.law if isinstance(item, CustomConstraint) else getattr(item, "value", None)
-        if isinstance(law, Law):
-            x, z, size = _arguments(item, dynamics, y)
-            found.append((item.name, Sampler(law, item.parameters, t, x, z, size)))
-    return found
-
-
-def _arguments(item: Any, dynamics: Any, y: np.ndarray) -> tuple[np.ndarray, np.ndarray, int]:
-    n = len(y)
-    if isinstance(item, Drive):
-        return np.zeros((n, 1)), np.zeros((n, 1)), 3
-    if isinstance(item, JointForce):
-        q, v = dynamics.coordinates(y)
-        tables = dynamics.mechanism.tree if isinstance(dynamics, TreeDynamics) else dynamics.mechanism.joint_tables
-        q, v = q[:, tables.coordinates[item.joint]], v[:, tables.velocities[item.joint]]
-        return q, v, v.shape[1]
-    bodies = (item.body,) if isinstance(item, Wrench) else item.bodies
-    place = {name: k for k, name in enumerate(dynamics.mechanism.bodies)}
-    q, v, _ = dynamics.split(y)
-    poses, twists = dynamics.mechanism.poses(q), dynamics.mechanism.twists(q, v)
-    still = np.array([1.0, *[0.0] * 6])
-    x = [np.broadcast_to(still, (n, 7)) if name == GROUND else poses[:, place[name]] for name in bodies]
-    z = [np.zeros((n, 6)) if name == GROUND else twists[:, place[name]] for name in bodies]
-    return np.concatenate(x, axis=1), np.concatenate(z, axis=1), 6 if isinstance(item, Wrench) else 45
-
-
 def accelerations(
-    task: Task, t: np.ndarray, y: np.ndarray, u: np.ndarray | None, rng: np.random.Generator
+    task: Task, t: np.ndarray, y: np.ndarray, u: np.ndarray | None, rng: np.random.Generator, n: int
 ) -> list[Changes]:
-    """Changes of the accelerations along the path, in joint coordinates: springs, stops, thin regions."""
+    """Changes of the accelerations along the path at n times: springs, stops, thin regions."""
     dynamics = task.dynamics
-    if not isinstance(dynamics, TreeDynamics) or not dynamics.nv or len(t) < 2:
+    if len(t) < 2 or not n:
         return []
-    mechanism, n = dynamics.mechanism, ACCELERATIONS
     times = t[0] + (t[-1] - t[0]) * (np.arange(n) + rng.random(n)) / n
     sign = 1.0 if t[-1] >= t[0] else -1.0
     i = np.clip(np.searchsorted(sign * t, sign * times, "right") - 1, 0, len(t) - 2)
     theta = ((times - t[i]) / (t[i + 1] - t[i]))[:, None]
-    q, v, _ = dynamics.split(y)
-    here = mechanism.retract(q[i], theta * mechanism.difference(q[1:], q[:-1])[i])
-    try:
-        a = mechanism.accelerations_under(here, (1 - theta) * v[i] + theta * v[i + 1], 0.0 if u is None else u, times)
-    except (ValueError, ArithmeticError):  # a mechanism with loops need not be able to be between two states
+    states = (1 - theta) * y[i] + theta * y[i + 1]
+    for first in dynamics.space.table[dynamics.space.table[:, KIND] != VECTOR, POINT]:  # quaternions have length one
+        states[:, first : first + 4] /= np.linalg.norm(states[:, first : first + 4], axis=1, keepdims=True)
+    problem, rates = dynamics.problem(u), np.empty((n, dynamics.space.dimension))
+    fields_at(problem.field.address, times, states, np.array(problem.parameters, dtype=float).reshape(-1), rates)
+    if not np.isfinite(rates).all():  # a mechanism with loops need not be able to be between two states
         return []
-    if not np.isfinite(a).all():
-        return []
-    change = np.abs(np.diff(a, axis=0))
+    change = np.abs(np.diff(rates, axis=0))
     whole = change.sum(axis=0)
-    share = np.divide(change, whole, out=np.zeros_like(change), where=whole > 0)
-    total = share.sum(axis=1)
-    return [Changes(times, total, np.argsort(-total)[:STEEPEST], 1.0)]
+    total = np.divide(change, whole, out=np.zeros_like(change), where=whole > 0).sum(axis=1)
+    return [Changes(times, total, np.argsort(-total)[:STEEPEST], whole, np.abs(rates).max(axis=0))]

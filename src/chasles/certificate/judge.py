@@ -6,11 +6,13 @@ import math
 import time
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from chasles.certificate import advice, checkpoints, companion, sampled, stiff, voices
+from chasles.certificate.budget import Budget, spent
 from chasles.certificate.features import Features, features
 from chasles.certificate.movement import Movement, Scale, movement, scale_of
 from chasles.certificate.verdict import ERROR, Certificate, Finding, by_words
@@ -36,6 +38,9 @@ SEED = 18  # of the random times: a verdict can be repeated
 AGREED = 1 / 3  # of the tolerance; above it a finer companion decides
 NEAR = 1e-5  # tolerance of the companion, of that of the verdict
 FINEST = 1e-13
+LOOSER = 100.0  # times the tolerance of a companion, if the first could not be afforded
+FIRST = 0.7  # of the evaluations that there are: the share of the first companion
+WORTH, ORDER = 1.4, 8  # times the first a finer one may cost at least to be worth it; order of the companion
 
 
 def certify(
@@ -46,6 +51,7 @@ def certify(
     without: Collection[str] = (),
     span: tuple[float, float] | None = None,
     seed: int = SEED,
+    effort: float = 1.0,
 ) -> Certificate:
     """The certificate of a run, whose verdict is "passed", "failed" or "not judged".
 
@@ -54,19 +60,23 @@ def certify(
 
     `tolerances` changes some of TOLERANCES, by the names of the lines, or a word of them: {"error": 1e-6}. Controllers
     and laws in Python are called again, unless ask=False. `without` leaves out joints by name, `span` judges a part of
-    the time, by the motion in it. `seed` chooses the random times.
+    the time, by the motion in it. `seed` chooses the random times. A verdict costs at most about twice the run, or
+    0.2 s; effort=10 may take ten times as long, for what could not be judged so.
     """
     begun = time.perf_counter()
     limits = dict(TOLERANCES)
     for name, value in (tolerances or {}).items():
         limits[by_words(name, TOLERANCES, "certify: unknown tolerance")] = float(value)
-    judge = Judge(run, limits, ask, tuple(without), span, np.random.default_rng(seed))
+    if not effort > 0:
+        raise ValueError(f"certify: effort is {effort!r}; expected a positive number")
+    judge = Judge(run, limits, ask, tuple(without), span, np.random.default_rng(seed), float(effort))
     refused = judge.refusal()
     if not refused:
         refused = judge.sampled() if run.task.controller is not None else judge.whole()
         judge.say_the_rest()
     seconds = time.perf_counter() - begun
-    cost = f"judged with {judge.used} evaluations (run: {run.solution.evaluations})" if judge.used else ""
+    used = 0 if refused and judge.features is None else judge.budget.used
+    cost = f"judged with {used} evaluations (run: {run.solution.evaluations})" if used else ""
     found = Certificate(
         _title(run),
         tuple(judge.findings),
@@ -108,8 +118,8 @@ class Judge:
     without: tuple[str, ...]
     part: tuple[float, float] | None
     rng: np.random.Generator
+    effort: float = 1.0
     findings: list[Finding] = field(default_factory=list)
-    used: int = 0  # evaluations of the equations
     horizon: float = math.nan
     broken: str = ""  # why the run is no good, whatever else
     forgets: bool = False  # even two companions part
@@ -120,6 +130,10 @@ class Judge:
     @property
     def task(self) -> Task:
         return self.run.task
+
+    @cached_property
+    def budget(self) -> Budget:
+        return Budget.of(self.task, self.run.solution, self.effort)
 
     @property
     def tolerance(self) -> float:
@@ -212,7 +226,7 @@ class Judge:
             self.broken = f"the run cannot be repeated: {error}"
             return ""
         if done is not None:
-            self.used += companion.effort(done)
+            self.budget.used += spent(task, done)
         if len(steps.times) < len(times):
             self.broken = f"the run cannot be repeated: {done.message if done else 'points are missing'}"
             return ""
@@ -238,46 +252,66 @@ class Judge:
         smallest = self.scale(self.motion).smallest
         atol = min(1e-10, 1e-6 * smallest) if smallest > 0 else 1e-10
         rtol = min(1e-8, max(NEAR * tolerance, FINEST))
-        self.features = found = features(task, t, y, task.u, self.rng)
-        stops = np.concatenate([companion.restarts(start, end, self.rng), found.stops])
-        limit, events = companion.affordable(self.run.solution), voices.known_events(task)
-
-        def ask(stops: np.ndarray, limit: int, rtol: float, atol: float) -> companion.Companion:
-            ordered = checkpoints.in_order(stops, start, end)
-            made = companion.companion(
-                task, (start, end), task.state, task.u, t[1:], ordered, limit, rtol, atol, events
-            )
-            self.used += made.evaluations
-            return made
-
-        try:
-            first = ask(stops, limit, rtol, atol)
-        except companion.CompanionError as trouble:
-            self.used += trouble.used
-            return stiff.judge_stiff(self, t, y, atol, trouble)
+        self.features = found = features(task, t, y, task.u, self.rng, self.budget)
+        pieces = self.budget.most(companion.PIECES, companion.PIECES_SHARE, companion.LEAST_PIECES)
+        stops, first = np.concatenate([companion.restarts(start, end, self.rng, pieces), found.stops]), None
+        for allowed in (rtol, LOOSER * rtol):
+            try:
+                first = self._ask(t, stops, min(FIRST * self.budget.total, self.budget.left), allowed, atol)
+                break
+            except companion.CompanionError as trouble:
+                last = trouble
+        if first is None:
+            return stiff.judge_stiff(self, t, y, atol, last)
         other = self.moved(t, np.concatenate([[task.state], first.y]))
-        decisive, how = first, "by an adaptive run of order 8 with other steps"
+        decisive, how, missing = first, "by an adaptive run of order 8 with other steps", ""
         self.errors = self.scale(self.motion, other).errors(self.motion, other)
         if self.largest() > AGREED * tolerance:
-            more = features(task, t, np.concatenate([[task.state], first.y]), task.u, self.rng, found)
-            again = np.concatenate([companion.restarts(start, end, self.rng, 2 * companion.PIECES), more.stops])
-            try:
-                decisive = ask(
-                    again,
-                    max(limit, 4 * first.evaluations),
-                    max(1e-3 * rtol, FINEST),
-                    max(1e-3 * atol, np.finfo(float).tiny),
-                )
-            except companion.CompanionError as trouble:  # then the first has the word
-                self.used += trouble.used
-            else:
-                finest = self.moved(t, np.concatenate([[task.state], decisive.y]))
-                scale = self.scale(self.motion, finest)
-                self.errors = scale.errors(self.motion, finest)
-                self.forgets = bool((scale.errors(other, finest).max(axis=(0, 2)) > tolerance).any())
-        self.say_error(t, how)
+            finest = self._finer(t, first, found, pieces, allowed, atol)
+            if finest is not None:
+                decisive, own = finest, self.moved(t, np.concatenate([[task.state], finest.y]))
+                scale = self.scale(self.motion, own)
+                self.errors = scale.errors(self.motion, own)
+                self.forgets = bool((scale.errors(other, own).max(axis=(0, 2)) > tolerance).any())
+            elif allowed > rtol:
+                missing = f"differs from a coarse second motion, and a finer one could not be afforded; {stiff.MORE}"
+        self.say_error(t, how, missing)
         self.findings += voices.events(self.run, decisive.events, start, end)
         return ""
+
+    def _ask(self, t: np.ndarray, stops: np.ndarray, limit: float, rtol: float, atol: float) -> companion.Companion:
+        """The second motion at the checkpoints."""
+        task, (start, end) = self.task, self.ends()
+        ordered, events = checkpoints.in_order(stops, start, end), voices.known_events(task)
+        try:
+            made = companion.companion(
+                *(task, (start, end), task.state, task.u, t[1:], ordered, max(int(limit), 1), rtol, atol), events
+            )
+        except companion.CompanionError as trouble:
+            self.budget.used += trouble.used
+            raise
+        self.budget.used += made.evaluations
+        return made
+
+    def _finer(
+        self, t: np.ndarray, first: companion.Companion, found: Features, pieces: int, rtol: float, atol: float
+    ) -> companion.Companion | None:
+        """A finer second motion with more break points, if what is left is enough for one; else the first has the
+        word."""
+        task, (start, end) = self.task, self.ends()
+        dearer = self.budget.left / max(first.evaluations, 1)
+        if dearer < WORTH:
+            return None
+        tighter = max(1e-3, (dearer / WORTH) ** -ORDER)
+        if dearer > 2 * WORTH:
+            states = np.concatenate([[task.state], first.y])
+            found, pieces = features(task, t, states, task.u, self.rng, self.budget, found), 2 * pieces
+        stops = np.concatenate([companion.restarts(start, end, self.rng, pieces), found.stops])
+        tightest = max(tighter * atol, np.finfo(float).tiny)
+        try:
+            return self._ask(t, stops, self.budget.left, max(tighter * rtol, FINEST), tightest)
+        except companion.CompanionError:
+            return None
 
     def largest(self) -> float:
         """The largest error in the part that is judged."""

@@ -40,7 +40,7 @@ def judge_sampled(judge: Judge) -> str:
     try:
         other = _periods(judge, edges, states, inputs, function)
     except companion.CompanionError as trouble:
-        judge.used += trouble.used
+        judge.budget.used += trouble.used
         return f"no companion could be computed: {trouble}"
     motion = judge.moved(edges, other)
     judge.errors = judge.scale(judge.motion, motion).errors(judge.motion, motion)
@@ -86,17 +86,17 @@ def _periods(judge: Judge, edges: np.ndarray, states: np.ndarray, inputs: np.nda
     smallest = judge.scale(assert_motion).smallest
     atol = min(1e-10, 1e-6 * smallest) if smallest > 0 else 1e-10
     rtol = min(1e-8, max(1e-5 * judge.tolerance, 1e-13))
-    judge.features = features(task, edges, states, None, rng)
+    judge.features = features(task, edges, states, None, rng, judge.budget)
     marks = np.sort(judge.features.stops)
-    limit, out = companion.affordable(judge.run.solution), [states[0]]
+    out = [states[0]]
     for k, (a, b) in enumerate(itertools.pairwise(edges)):
         begin = out[-1] if closed else states[k]
         u = answer(judge, a, begin) if closed else inputs[k]
         inside = marks[np.searchsorted(marks, a, "right") : np.searchsorted(marks, b)]
         stops = np.append(inside, a + (b - a) * (0.3 + 0.4 * rng.random()))
         made = companion.companion(
-            *(task, (a, b), begin, u, np.array([b]), np.sort(stops), limit - judge.used, rtol, atol), probe=False
+            *(task, (a, b), begin, u, np.array([b]), np.sort(stops), judge.budget.left, rtol, atol), probe=False
         )
-        judge.used += made.evaluations
+        judge.budget.used += made.evaluations
         out.append(made.y[-1])
     return np.array(out)

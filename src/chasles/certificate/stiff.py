@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from chasles.certificate.judge import Judge
 
 FIRST_STEP = "first step"
+MORE = "certify(run, effort=10) may take ten times as long"
 LOOSER = 10.0  # a step's error may be so many times the tolerance: it is damped away
 IN_A_STEP = np.array([1e-4, 1e-3, 1e-2, 0.1, 0.3])
 
@@ -25,12 +26,10 @@ def judge_stiff(judge: Judge, t: np.ndarray, y: np.ndarray, atol: float, trouble
     assert judge.motion is not None
     assert judge.features is not None
     try:
-        other, factor, used = companion.finer(task, t[1:], atol)
+        other, factor = companion.finer(task, t[1:], atol, judge.budget)
     except companion.CompanionError as error:
-        judge.used += error.used
         judge.broken = str(error)
         return ""
-    judge.used += used
     motion = judge.moved(t, np.concatenate([[task.state], other]))
     judge.errors = factor * judge.scale(judge.motion, motion).errors(judge.motion, motion)
     missing = ""
@@ -40,7 +39,7 @@ def judge_stiff(judge: Judge, t: np.ndarray, y: np.ndarray, atol: float, trouble
         elif judge.features.in_time:
             missing = (
                 f"agrees with the same method at smaller steps, but {judge.features.in_time[0]!r} depends on time and "
-                "another method could not be afforded"
+                f"another method could not be afforded; {MORE}"
             )
     judge.say_error(t, "by the same method with smaller steps alone: an explicit run would be too dear", missing)
     judge.findings += first_step(judge, atol)
@@ -55,15 +54,23 @@ def first_step(judge: Judge, atol: float) -> list[Finding]:
     after = start + float(np.copysign(min(task.more["step"], abs(end - start)), end - start))
     mine = one_step(task, task.method, start, after, task.state)
     stops = start + (after - start) * IN_A_STEP
-    limit = companion.affordable(judge.run.solution)
     try:
         other = companion.companion(
-            task, (start, after), task.state, task.u, np.array([after]), stops, limit, 1e-7, atol, probe=False
+            task,
+            (start, after),
+            task.state,
+            task.u,
+            np.array([after]),
+            stops,
+            judge.budget.left,
+            1e-7,
+            atol,
+            probe=False,
         )
     except companion.CompanionError as trouble:
-        judge.used += trouble.used
+        judge.budget.used += trouble.used
         return []
-    judge.used += other.evaluations
+    judge.budget.used += other.evaluations
     assert judge.motion is not None
     t = np.array([start, after])
     one, two = (judge.moved(t, np.stack([task.state, state])) for state in (mine, other.y[-1]))

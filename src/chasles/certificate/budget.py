@@ -1,0 +1,69 @@
+"""What a verdict may cost: at most twice the run, or a fifth of a second for a short one.
+
+It is counted in evaluations of the equations and in calls of laws, not by the clock: so a verdict is the same on every
+machine, however busy it is. What an evaluation takes is a rough figure that depends on the model alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from chasles.integrate.constrained_method import CONSTRAINED_METHODS
+from chasles.integrate.solution import Solution
+from chasles.model.law import PythonLaw
+from chasles.relative.loop.closed import ClosedMechanism
+from chasles.simulation.bodies import BodyDynamics
+from chasles.simulation.law_samples import items_with_laws
+from chasles.simulation.task import Task
+
+LEAST = 0.12e6  # [µs] for second motions: with all else, a fifth of a second
+TIMES = 1.5  # the evaluations of the run, where that is more
+STEP = 4  # evaluations that a step is worth of a method for constrained systems
+CALLS, CALLS_IN_PYTHON = 1 << 21, 1 << 13  # of laws, to see where they change: shared among them
+CALL, CALL_IN_PYTHON = 0.03, 4.0  # [µs] that a call takes
+SHARE = 0.2  # of the cost of the run that calls of laws may take
+RESTART = 14  # evaluations that it takes to begin anew
+
+
+def evaluation(dynamics: Any) -> float:
+    """What an evaluation of the equations of motion takes, very roughly [µs]."""
+    system, n = dynamics.mechanism.system, len(dynamics.mechanism.bodies)
+    python = CALL_IN_PYTHON * sum(isinstance(law, PythonLaw) for _, law in items_with_laws(system))
+    if isinstance(dynamics, BodyDynamics):
+        return 0.4 + (5.0 if dynamics.mechanism.redundant_equations else 0.8) * n + python
+    return 0.5 + (0.8 if isinstance(dynamics.mechanism, ClosedMechanism) else 0.12) * n + python
+
+
+def spent(task: Task, solution: Solution) -> int:
+    """What a run took, in evaluations; nearly, where they are not all there is to do."""
+    least = STEP if isinstance(task.method, CONSTRAINED_METHODS) else 1
+    return max(solution.evaluations, least * solution.steps)
+
+
+@dataclass
+class Budget:
+    """Evaluations that may be spent in all, and those that are."""
+
+    run: int  # what the run took
+    total: int
+    cost: float  # of an evaluation [µs]
+    used: int = 0
+
+    @classmethod
+    def of(cls, task: Task, solution: Solution, effort: float) -> Budget:
+        cost, run = evaluation(task.dynamics), spent(task, solution)
+        return cls(run, int(effort * max(TIMES * run, LEAST / cost)), cost)
+
+    @property
+    def left(self) -> int:
+        return max(self.total - self.used, 1)
+
+    def most(self, wanted: int, share: float, least: int) -> int:
+        """How many times the second motion may begin anew: as often as is wanted, or for a share of what there is."""
+        return max(min(wanted, int(share * self.total / RESTART)), least)
+
+    def calls(self, laws: int, python: bool) -> int:
+        """How often each of so many laws may be called."""
+        least, each = (CALLS_IN_PYTHON, CALL_IN_PYTHON) if python else (CALLS, CALL)
+        return int(max(least, SHARE * self.run * self.cost / each) / max(laws, 1 if python else 2))

@@ -1,0 +1,170 @@
+"""Laws of forces, drives and constraints called alone: at many times with their other arguments on a path, to see where
+they change, and between two times, to see where they jump."""
+
+from __future__ import annotations
+
+import dis
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from chasles.constraint.room import OUT
+from chasles.integrate.solution import Solution
+from chasles.model.constraint import CustomConstraint, Drive
+from chasles.model.force import JointForce, Wrench
+from chasles.model.law import Law, PythonLaw
+from chasles.simulation.law_calls import law_changes, law_values
+
+MOST = 64  # largest changes whose places are kept
+STAYS = 0.3  # of a change: what is left of it between neighbouring numbers if it is a jump
+
+
+class Changes(NamedTuple):
+    """Times, the change from each to the next, the places of the largest ones in order; of each number the sum of its
+    changes and its largest size."""
+
+    times: np.ndarray
+    change: np.ndarray
+    top: np.ndarray
+    total: np.ndarray
+    largest: np.ndarray
+
+
+@dataclass(frozen=True)
+class CalledLaw:
+    """A law as a force or constraint calls it: with the arguments x and y at the times of a path."""
+
+    name: str
+    law: Law
+    parameters: np.ndarray
+    path: np.ndarray
+    x: np.ndarray
+    y: np.ndarray
+    size: int
+
+    @property
+    def python(self) -> bool:
+        return isinstance(self.law, PythonLaw)
+
+    @property
+    def sign(self) -> float:
+        return 1.0 if self.path[-1] >= self.path[0] else -1.0
+
+    def beside(self, far: float, random: np.random.Generator) -> CalledLaw:
+        """With arguments near the path and not on it."""
+        x, y = (a + far * (1 + np.abs(a)) * random.uniform(-1, 1, a.shape) for a in (self.x, self.y))
+        if x.shape[1] in (7, 14):  # poses
+            for k in range(0, x.shape[1], 7):
+                x[:, k : k + 4] /= np.linalg.norm(x[:, k : k + 4], axis=1, keepdims=True)
+        return replace(self, x=x, y=y)
+
+    def changes(self, times: np.ndarray, along: bool, weights: np.ndarray | None = None) -> Changes:
+        """Changes from each time to the next: along the path, or of time alone."""
+        change, (out, before, total, largest) = np.zeros(max(len(times) - 1, 0)), np.zeros((4, self.size))
+        a, b = np.zeros(self.x.shape[1]), np.zeros(self.y.shape[1])
+        top, best = np.zeros(MOST, dtype=np.int64), np.zeros(MOST)
+        law_changes(
+            *(self.law.address, times, self.path, self.x, self.y, self.parameters, self.sign, along),
+            *(np.ones(self.size) if weights is None else weights, out, before, a, b, change, total, largest, top, best),
+        )
+        return Changes(times, change, top[np.argsort(-best)][: int((best > 0).sum())], total, largest)
+
+    def values(self, times: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """The law at times, with the arguments of rows of the path."""
+        found = np.empty((len(times), self.size))
+        law_values(self.law.address, times, rows, self.x, self.y, self.parameters, found)
+        return found
+
+    def failed(self) -> bool:
+        """Whether a Python law raised an error, which is forgotten here: a run that comes to such a place raises it."""
+        if not self.python or self.law.error is None:
+            return False
+        error, self.law.error = self.law.error, None
+        if not isinstance(error, Exception):  # Ctrl-C
+            raise error
+        return True
+
+    def jumps(self, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The neighbouring numbers between which the law jumps in time, by bisection of the stretches from a to b."""
+        sign = self.sign
+        rows = np.maximum(np.searchsorted(sign * self.path, sign * a, "right") - 1, 0)
+        low, high = self.values(a, rows), self.values(b, rows)
+        whole = np.abs(high - low)
+        scale = np.where(whole.max(axis=0, initial=0.0) > 0, whole.max(axis=0, initial=0.0), 1.0)
+        while True:
+            middle = a + 0.5 * (b - a)
+            open_ = (middle != a) & (middle != b)
+            if not open_.any() or self.failed():
+                break
+            found = self.values(np.where(open_, middle, a), rows)
+            left = (np.abs(found - low) / scale).sum(axis=1) < (np.abs(found - high) / scale).sum(axis=1)
+            a, low = np.where(open_ & left, middle, a), np.where((open_ & left)[:, None], found, low)
+            b, high = np.where(open_ & ~left, middle, b), np.where((open_ & ~left)[:, None], found, high)
+        stays = (np.abs(high - low) / scale).sum(axis=1) > STAYS * (whole / scale).sum(axis=1)
+        stays &= whole.max(axis=1, initial=0.0) > 0
+        return a[stays], b[stays]
+
+
+def reads_time(law: Law) -> bool:
+    """Whether the function of a law reads its first argument; True if that cannot be told."""
+    code = getattr(law.function, "__code__", None)
+    if code is None or not code.co_argcount or code.co_varnames[0] == "self":
+        return True
+    name = code.co_varnames[0]
+    return name in code.co_cellvars or any(
+        step.opname.startswith(("LOAD", "STORE_FAST_LOAD")) and name in _names(step.argval)
+        for step in dis.get_instructions(code)
+    )
+
+
+def may_depend_on_time(law: Law) -> bool:
+    return reads_time(law) or bool(law.breaks)
+
+
+def _names(value: Any) -> tuple:
+    return value if isinstance(value, tuple) else (value,)
+
+
+def items_with_laws(system: Any) -> Iterator[tuple[Any, Law]]:
+    """Forces and constraints with their laws."""
+    for item in (*system.forces, *system.constraints):
+        law = item.law if isinstance(item, CustomConstraint) else getattr(item, "value", None)
+        if isinstance(law, Law):
+            yield item, law
+
+
+def called_laws(
+    dynamics: Any, make: type, t: np.ndarray, states: np.ndarray, in_time: bool = False
+) -> Iterator[CalledLaw]:
+    """The laws of a system with what they are given on a path of states at times t; `in_time`: those alone that may
+    depend on time. `make` is the kind of run of the system."""
+    run = None
+    for item, law in items_with_laws(dynamics.mechanism.system):
+        if in_time and not may_depend_on_time(law):
+            continue
+        if run is None:
+            run = make(dynamics, Solution(dynamics.space, None, t, states, True, ""), {})
+        x, y, size = _arguments(item, run, len(t))
+        yield CalledLaw(item.name, law, np.array(item.parameters, dtype=float), t, x, y, size)
+
+
+def _arguments(item: Any, run: Any, n: int) -> tuple[np.ndarray, np.ndarray, int]:
+    """What a law is given at the points of a path, and how many numbers it writes."""
+    if isinstance(item, Wrench):
+        frame = run[item.body]
+        return np.ascontiguousarray(frame.pose), np.ascontiguousarray(frame.twist()), 6
+    if isinstance(item, JointForce):
+        joint = run.mechanism.system.joint(item.joint, "scan")
+        try:
+            q, v = run.joint_states(item.joint)
+        except ValueError:  # a joint that is cut to open a loop
+            q, v = np.zeros((n, joint.nq)), np.zeros((n, joint.nv))
+        return np.ascontiguousarray(q), np.ascontiguousarray(v), joint.nv
+    poses, twists = np.tile([1.0, 0, 0, 0, 0, 0, 0], (n, 2)), np.zeros((n, 12))
+    if not isinstance(item, Drive):
+        for k, body in enumerate(item.bodies):
+            if body != "ground":
+                poses[:, 7 * k : 7 * k + 7], twists[:, 6 * k : 6 * k + 6] = run[body].pose, run[body].twist()
+    return poses, twists, OUT.size
