@@ -10,12 +10,14 @@ All is compiled before: each run is judged once and then measured, the better of
 
 from __future__ import annotations
 
+import importlib
 import itertools
 import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,7 +25,6 @@ import numpy as np
 import chasles as ch
 from chasles.gallery import model_files
 from chasles.io.model_file import read_study
-from tests.certificate import board, test_board
 
 TIMES, LEAST = 2.0, 0.2  # the bar: so many times the run, and so many seconds below
 DEAREST = 20  # lines that are printed
@@ -63,9 +64,9 @@ def costs(label: str, kind: str, run: Any) -> Iterator[Cost]:
         task = replace(run.task, more=run.task.more | {"save": save})
         made = task.carry_out(progress=False)
         status = ch.certify(made).status
-        taken = seconds(lambda task=task: task.carry_out(progress=False))
+        taken = seconds(partial(task.carry_out, progress=False))
         found = ch.certify(made)
-        judging = seconds(lambda made=made: ch.certify(made))
+        judging = seconds(partial(ch.certify, made))
         used = made.solution.evaluations, int((found.cost.split() or ["0"] * 3)[2] if found.cost else 0)
         yield Cost(f"{label}, save {str(save)[:8]}", kind, status, taken, judging, used)
 
@@ -76,7 +77,7 @@ def gallery() -> Iterator[tuple[str, str, Any]]:
 
 
 def cases(families: list[str]) -> Iterator[tuple[str, str, Any]]:
-    assert test_board  # which fills the families
+    board: Any = importlib.import_module("tests.certificate.test_board")  # tests are not typed
     chosen = {name: make for name, make in board.FAMILIES.items() if not families or name in families}
     for name, make in chosen.items():
         for one in make():

@@ -1,9 +1,12 @@
 """What a certificate says, and on what it does not depend."""
 
+import time
+
 import numpy as np
 import pytest
 
 import chasles as ch
+from chasles.certificate.budget import Budget
 from chasles.certificate.verdict import Certificate, Finding
 from tests.certificate import models
 from tests.certificate.models import chain, slider
@@ -130,6 +133,99 @@ def test_controllers_are_asked_again_unless_not_to():
     assert len(calls) == asked
     assert "asked the controller again" in run.certificate["error"].note
     assert len(calls) > asked
+
+
+def test_points_inside_sampling_periods_are_compared():
+    """One step a period of a fast oscillator that is in step with the samples: right at them, wrong between."""
+    w = 2 * np.pi / 0.1
+    run = ch.simulate(
+        slider(k=w * w, actuators=MOTOR), (0.0, 1.0), q=[1.0], controller=lambda t, q, v: 0.0, period=0.1,
+        method="dop853", step=0.1, save="final",
+    )  # fmt: skip
+    for fine, status in ((run, "failed"), (ch.simulate(**_again(run, step=0.002)), "passed")):
+        assert fine.certificate.status == status
+    t = np.linspace(0.0, 0.1, 11)[1:-1]
+    inside = [ch.simulate(slider(k=w * w), (0.0, x), q=[1.0], method="dop853", step=x).q[-1, 0] for x in t]
+    assert np.abs(np.array(inside) - np.cos(w * t)).max() > 0.03  # where a step of a period is not resolved
+
+
+def _again(run, **more):
+    given = {name: value for name, value in run.task.given.items() if value is not None}
+    return {"system": run.mechanism.system, **given, **more}
+
+
+def test_what_moves_between_the_checkpoints_alone_does_not_fail_a_right_run():
+    """A bump of 1 ms in 10 s: the road is at rest at all checkpoints. A run that misses it is not passed."""
+    system = models.car(models.bump, 0.05, 9.9, 1e-3)
+    right, wrong = ch.simulate(system, (0, 10)), ch.simulate(system, (0, 10), method="rk4", step=0.01)
+    assert right.certificate.passed
+    assert wrong.certificate.status == "failed"
+    assert abs(wrong.q[-1, 1]) < 1e-2 * abs(right.q[-1, 1])
+
+
+def test_numbers_without_bound_fail_and_raise_nothing():
+    run = ch.simulate(slider(k=1e6), (0.0, 0.8), q=[1e-3], method="rk4", step=0.02)
+    assert run.success
+    assert np.abs(run.v).max() > 1e150
+    assert run.certificate.status == "failed"
+
+
+COSTS = {
+    "failing": lambda: ch.simulate(chain(1), (0.0, 60.0), q=[2.5], method="rk4", step=0.1),
+    "loop": lambda: _four_bar(method="rk4", step=0.02),
+    "loop, bodies": lambda: _four_bar(method="rattle", step=0.02, coordinates="absolute"),
+    "python": lambda: ch.simulate(slider(forces=[_plain()]), (0.0, 2.0), method="rk4", step=0.02),
+    "three laws": lambda: ch.simulate(slider(forces=_three()), (0.0, 10.0), v=[1.0], save="final"),
+    "long": lambda: ch.simulate(slider(k=1.0), (0.0, 3000.0), q=[1.0], save="final"),
+    "chaotic, long": lambda: ch.simulate(chain(2), (0.0, 300.0), q=[2.5, 1.0], rtol=1e-6, atol=1e-8),
+}
+
+
+def _four_bar(**how):
+    system = models.four_bar()
+    return ch.simulate(system, (0.0, 4.0), q=system.compile().assemble([1.4, -1.3, 1.2]), **how)
+
+
+def _plain():
+    return ch.JointForce("push", "s", lambda t, q, v, p, out: out.__setitem__(0, 100 * np.sin(100 * np.pi * t) ** 2))
+
+
+def _three():
+    return [models.push(models.gauss, 9.0, 4.8 + 0.2 * k, 2e-3, name=f"p{k}") for k in range(3)]
+
+
+@pytest.mark.parametrize("kind", COSTS)
+def test_a_verdict_costs_no_more_than_the_bar(kind):
+    """Twice the run, or 0.2 s. Counted in evaluations, which do not depend on how busy the machine is; the processor
+    time, which does by a factor of two or so, has room."""
+    run = COSTS[kind]()
+    budget = Budget.of(run.task, run.solution, 1.0)
+    first = run.certificate
+    used = int(first.cost.split()[2])
+    again = 0 if run.task.more["save"] == "all" else budget.run
+    assert used <= 1.05 * budget.total + again
+    assert budget.total <= max(0.9 * budget.run, 1e5 / budget.cost)
+    if kind == "three laws":
+        assert first.passed
+    taken = []
+    for _ in range(2):
+        begin = time.process_time()
+        ch.certify(run)
+        taken.append(time.process_time() - begin)
+    begin = time.process_time()
+    run.task.carry_out(progress=False)
+    assert min(taken) < 2 * max(0.2, 2 * (time.process_time() - begin))
+
+
+def test_more_effort_may_judge_more():
+    """What is too dear to judge within twice the run says so, and with more effort it is judged."""
+    run = ch.simulate(chain(2), (0.0, 300.0), q=[2.5, 1.0], rtol=1e-6, atol=1e-8)
+    found = run.certificate
+    assert found.status == "not judged"
+    assert "effort=10" in found.reason
+    assert ch.certify(run, effort=10.0).status == "failed"
+    with pytest.raises(ValueError, match="effort"):
+        ch.certify(run, effort=0)
 
 
 def test_python_laws_are_not_called_with_ask_false():

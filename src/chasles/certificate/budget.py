@@ -17,13 +17,16 @@ from chasles.simulation.bodies import BodyDynamics
 from chasles.simulation.law_samples import items_with_laws
 from chasles.simulation.task import Task
 
-LEAST = 0.12e6  # [µs] for second motions: with all else, a fifth of a second
-TIMES = 1.5  # the evaluations of the run, where that is more
+LEAST = 0.1e6  # [µs] for second motions: with all else, a fifth of a second
+TIMES = 0.9  # the evaluations of the run, where that is more: as many again if its steps were not saved
+PERIOD = 250.0  # [µs] that a period of a sampled controller takes beside its evaluations
 STEP = 4  # evaluations that a step is worth of a method for constrained systems
-CALLS, CALLS_IN_PYTHON = 1 << 21, 1 << 13  # of laws, to see where they change: shared among them
+CALLS, CALLS_IN_PYTHON = 3 << 19, 1 << 13  # of laws, to see where they change: shared among them
+MOST_CALLS = 1 << 20  # of one law
 CALL, CALL_IN_PYTHON = 0.03, 4.0  # [µs] that a call takes
 SHARE = 0.2  # of the cost of the run that calls of laws may take
-RESTART = 14  # evaluations that it takes to begin anew
+RESTART = 14  # evaluations that it takes to begin anew, at least
+ANEW = 30  # and about: the first steps are short
 
 
 def evaluation(dynamics: Any) -> float:
@@ -49,10 +52,13 @@ class Budget:
     total: int
     cost: float  # of an evaluation [µs]
     used: int = 0
+    again: int = 0  # of these none: to compute the run once more, whose steps were not saved. So `save` does not matter
 
     @classmethod
     def of(cls, task: Task, solution: Solution, effort: float) -> Budget:
         cost, run = evaluation(task.dynamics), spent(task, solution)
+        if task.controller is not None:
+            run += int(PERIOD / cost) * (len(task.edges()) - 1)
         return cls(run, int(effort * max(TIMES * run, LEAST / cost)), cost)
 
     @property
@@ -61,9 +67,9 @@ class Budget:
 
     def most(self, wanted: int, share: float, least: int) -> int:
         """How many times the second motion may begin anew: as often as is wanted, or for a share of what there is."""
-        return max(min(wanted, int(share * self.total / RESTART)), least)
+        return max(min(wanted, int(share * self.total / ANEW)), least)
 
     def calls(self, laws: int, python: bool) -> int:
         """How often each of so many laws may be called."""
         least, each = (CALLS_IN_PYTHON, CALL_IN_PYTHON) if python else (CALLS, CALL)
-        return int(max(least, SHARE * self.run * self.cost / each) / max(laws, 1 if python else 2))
+        return int(min(max(least, SHARE * self.run * self.cost / each) / max(laws, 1), MOST_CALLS))

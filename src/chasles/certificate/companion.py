@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from chasles.certificate.budget import Budget, spent
+from chasles.certificate.budget import RESTART, Budget, spent
 from chasles.certificate.checkpoints import again
 from chasles.integrate.constrained_method import BLieDF
 from chasles.integrate.event import Event, Occurrence
@@ -24,9 +24,12 @@ from chasles.simulation.motion import solve_motion
 from chasles.simulation.task import Task
 
 METHOD = RKMK("dop853")
+HUGE, BEYOND = 1e150, "there are numbers that are not finite, or above 1e150"
 PIECES = 160  # parts of the span, in each of which the companion begins anew at a random place
-PIECES_SHARE, LEAST_PIECES = 0.12, 24  # of the evaluations that there are, and never fewer
+PIECES_SHARE, LEAST_PIECES = 0.08, 24  # of the evaluations that there are, and never fewer
 PROBE = 0.04  # of the span, to see whether the whole can be afforded
+DEARER = 1.1  # times the limit, after which it is not tried, as the probe tells only nearly
+SAVED = 11  # evaluations for a state at a time between steps
 ENOUGH = 2500  # evaluations for the probe, if they are not more than half of all
 # of the steps of the run to those of its own method when it is asked again: the first that can be afforded
 RATIOS = (math.sqrt(7.0), math.sqrt(3.0), math.sqrt(2.0))
@@ -79,15 +82,15 @@ def companion(
     start, end = span
     early = start + PROBE * (end - start)
     first = np.abs(times - start) <= abs(early - start)
-    found: list[Companion] = []
-    least = limit * max(2 * PROBE, min(0.5, ENOUGH / limit))
-    parts = [(start, early, times[first], least), (early, end, times[~first], limit)]
-    for a, b, wanted, most in parts:
-        used = sum(part.evaluations for part in found)
-        found.append(_part(task, (a, b), state, u, wanted, stops, int(most), rtol, atol, events, used))
-        state = found[-1].y[-1]
-    y = np.concatenate([found[0].y[:-1], found[1].y[:-1]])
-    return Companion(y, sum(part.evaluations for part in found), [e for part in found for e in part.events])
+    least = int(limit * max(2 * PROBE, min(0.5, ENOUGH / limit)))
+    one = _part(task, (start, early), state, u, times[first], stops, least, rtol, atol, events, 0)
+    anew = RESTART * (np.abs(stops - start) <= abs(early - start)).sum() + SAVED * first.sum()
+    expected = max(one.evaluations - anew, 0) / PROBE + RESTART * len(stops) + SAVED * len(times)
+    if expected > DEARER * limit:
+        raise CompanionError(f"some {expected:.0f} evaluations were needed", one.evaluations, broke=False)
+    rest = _part(task, (early, end), one.y[-1], u, times[~first], stops, limit, rtol, atol, events, one.evaluations)
+    y = np.concatenate([one.y[:-1], rest.y[:-1]])
+    return Companion(y, one.evaluations + rest.evaluations, one.events + rest.events)
 
 
 def _part(task, span, state, u, times, stops, limit, rtol, atol, events, used) -> Companion:
@@ -103,6 +106,8 @@ def _part(task, span, state, u, times, stops, limit, rtol, atol, events, used) -
     if not solution.success:
         spent = "max_evaluations" in solution.message
         raise CompanionError(solution.message, used + solution.evaluations, broke=not spent)
+    if not (np.abs(solution.y) < HUGE).all():
+        raise CompanionError(BEYOND, used + solution.evaluations, broke=True)
     return Companion(solution.y, solution.evaluations, solution.events)
 
 

@@ -20,7 +20,7 @@ from chasles.simulation.task import Task
 
 CONSTANT = 1e-9  # change of a law, of its size, that is none
 POINTS = 320  # break points, shared among all that changes
-POINTS_SHARE, LEAST_POINTS = 0.25, 32  # of the evaluations that there are, and never fewer
+POINTS_SHARE, LEAST_POINTS = 0.15, 32  # of the evaluations that there are, and never fewer
 STEEPEST = 16  # and the largest changes, with the points before them
 ALONG = 1 << 17  # times along the path
 ACCELERATIONS = 1 << 12

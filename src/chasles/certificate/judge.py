@@ -34,12 +34,13 @@ TOLERANCES: Mapping[str, float] = {
     voices.VELOCITY: 1e-4,
     voices.DRIVES: 1e-2,
 }
+BETWEEN = 128  # times at which forces change, to see how far joints move between the checkpoints
 SEED = 18  # of the random times: a verdict can be repeated
 AGREED = 1 / 3  # of the tolerance; above it a finer companion decides
 NEAR = 1e-5  # tolerance of the companion, of that of the verdict
 FINEST = 1e-13
 LOOSER = 100.0  # times the tolerance of a companion, if the first could not be afforded
-FIRST = 0.7  # of the evaluations that there are: the share of the first companion
+FIRST = 0.8  # of the evaluations that there are: the share of the first companion
 WORTH, ORDER = 1.4, 8  # times the first a finer one may cost at least to be worth it; order of the companion
 
 
@@ -75,7 +76,7 @@ def certify(
         refused = judge.sampled() if run.task.controller is not None else judge.whole()
         judge.say_the_rest()
     seconds = time.perf_counter() - begun
-    used = 0 if refused and judge.features is None else judge.budget.used
+    used = 0 if refused and judge.features is None else judge.budget.used + judge.budget.again
     cost = f"judged with {used} evaluations (run: {run.solution.evaluations})" if used else ""
     found = Certificate(
         _title(run),
@@ -126,6 +127,7 @@ class Judge:
     features: Features | None = None
     errors: np.ndarray | None = None  # (joints, times, 2)
     motion: Movement | None = None
+    wide: Any = None  # the second motion as a run, also between the checkpoints: for sizes
 
     @property
     def task(self) -> Task:
@@ -179,7 +181,7 @@ class Judge:
         """What can be said of a run that broke off: at the points that it saved."""
         rows = np.unique(np.linspace(0, usable(self.run.solution) - 1, checkpoints.SPREAD).astype(int))
         t, y = (np.array([part[k] for k in rows]) for part in (self.run.t, self.run.solution.y))
-        if len(t) and np.isfinite(y).all():
+        if len(t) and (np.abs(y) < companion.HUGE).all():
             self.say_voices(self.made(t, y), movement(self.task.dynamics, t, y, self.without))
 
     # ------------------------------------------------------------ the motion
@@ -195,11 +197,17 @@ class Judge:
     def moved(self, t: np.ndarray, y: np.ndarray) -> Movement:
         return movement(self.task.dynamics, t, y, self.without)
 
-    def scale(self, *motions: Movement) -> Scale:
-        """Of the part of the time that is judged."""
+    def scale(self, *motions: Movement, wide: Movement | None = None) -> Scale:
+        """Of the part of the time that is judged. What a joint does only between the checkpoints, as in a `wide`
+        motion, counts little: it sets how small a later motion can be and not be its rounding."""
         chosen = [motion[self.rows(motion.t)] for motion in motions]
         first, last = self.ends()
-        return scale_of(*chosen, gravity=self.gravity, span=abs(last - first))
+        found = scale_of(*chosen, gravity=self.gravity, span=abs(last - first))
+        if wide is None:
+            return found
+        brief = scale_of(wide, gravity=self.gravity, span=abs(last - first))
+        far, fast = np.maximum(found.far, voices.BRIEF * brief.far), np.maximum(found.fast, voices.BRIEF * brief.fast)
+        return replace(found, far=far, fast=fast)
 
     def rows(self, t: np.ndarray) -> np.ndarray:
         if self.part is None:
@@ -226,14 +234,14 @@ class Judge:
             self.broken = f"the run cannot be repeated: {error}"
             return ""
         if done is not None:
-            self.budget.used += spent(task, done)
+            self.budget.again += spent(task, done)
         if len(steps.times) < len(times):
             self.broken = f"the run cannot be repeated: {done.message if done else 'points are missing'}"
             return ""
         t, y = steps.states(task, task.method)
         t, y = np.concatenate([[start], t]), np.concatenate([[task.state], y])
-        if not np.isfinite(y).all():
-            self.broken = "there are numbers that are not finite"
+        if not (np.abs(y) < companion.HUGE).all():
+            self.broken = companion.BEYOND
             return ""
         self.motion = self.moved(t, y)
         missing = self._compare(t, y)
@@ -257,7 +265,8 @@ class Judge:
         stops, first = np.concatenate([companion.restarts(start, end, self.rng, pieces), found.stops]), None
         for allowed in (rtol, LOOSER * rtol):
             try:
-                first = self._ask(t, stops, min(FIRST * self.budget.total, self.budget.left), allowed, atol)
+                limit = min(FIRST * self.budget.total, self.budget.left)
+                first, wide = self._ask(t, stops, limit, allowed, atol)
                 break
             except companion.CompanionError as trouble:
                 last = trouble
@@ -265,12 +274,13 @@ class Judge:
             return stiff.judge_stiff(self, t, y, atol, last)
         other = self.moved(t, np.concatenate([[task.state], first.y]))
         decisive, how, missing = first, "by an adaptive run of order 8 with other steps", ""
-        self.errors = self.scale(self.motion, other).errors(self.motion, other)
+        self.errors = self.scale(self.motion, other, wide=wide).errors(self.motion, other)
         if self.largest() > AGREED * tolerance:
             finest = self._finer(t, first, found, pieces, allowed, atol)
             if finest is not None:
-                decisive, own = finest, self.moved(t, np.concatenate([[task.state], finest.y]))
-                scale = self.scale(self.motion, own)
+                decisive, wide = finest
+                own = self.moved(t, np.concatenate([[task.state], decisive.y]))
+                scale = self.scale(self.motion, own, wide=wide)
                 self.errors = scale.errors(self.motion, own)
                 self.forgets = bool((scale.errors(other, own).max(axis=(0, 2)) > tolerance).any())
             elif allowed > rtol:
@@ -279,23 +289,32 @@ class Judge:
         self.findings += voices.events(self.run, decisive.events, start, end)
         return ""
 
-    def _ask(self, t: np.ndarray, stops: np.ndarray, limit: float, rtol: float, atol: float) -> companion.Companion:
-        """The second motion at the checkpoints."""
+    def _ask(
+        self, t: np.ndarray, stops: np.ndarray, limit: float, rtol: float, atol: float
+    ) -> tuple[companion.Companion, Movement]:
+        """The second motion at the checkpoints, and how it moves: there and where forces change, which may be between
+        all checkpoints."""
         task, (start, end) = self.task, self.ends()
         ordered, events = checkpoints.in_order(stops, start, end), voices.known_events(task)
+        assert self.features is not None
+        between = np.sort(self.features.stops)
+        between = between[:: max(1, -(-len(between) // min(BETWEEN, self.budget.total // 400)))]
+        times = checkpoints.in_order(np.concatenate([t[1:], between]), start, end)
         try:
             made = companion.companion(
-                *(task, (start, end), task.state, task.u, t[1:], ordered, max(int(limit), 1), rtol, atol), events
+                *(task, (start, end), task.state, task.u, times, ordered, max(int(limit), 1), rtol, atol), events
             )
         except companion.CompanionError as trouble:
             self.budget.used += trouble.used
             raise
         self.budget.used += made.evaluations
-        return made
+        path = np.concatenate([[start], times]), np.concatenate([[task.state], made.y])
+        self.wide, wide = self.made(*path), self.moved(*path)
+        return replace(made, y=made.y[np.isin(times, t[1:])]), wide
 
     def _finer(
         self, t: np.ndarray, first: companion.Companion, found: Features, pieces: int, rtol: float, atol: float
-    ) -> companion.Companion | None:
+    ) -> tuple[companion.Companion, Movement] | None:
         """A finer second motion with more break points, if what is left is enough for one; else the first has the
         word."""
         task, (start, end) = self.task, self.ends()
@@ -341,7 +360,7 @@ class Judge:
         )
 
     def say_voices(self, run: Any, motion: Movement) -> None:
-        self.findings += voices.all_of(run, motion, self.limits)
+        self.findings += voices.all_of(run, motion, self.limits, run if self.wide is None else self.wide)
 
     def say_the_rest(self) -> None:
         """What was looked for in the forces, and what is not judged."""

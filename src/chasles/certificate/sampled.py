@@ -5,16 +5,23 @@ input from the run's own state, and the errors of all periods are added."""
 from __future__ import annotations
 
 import itertools
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from chasles.certificate import companion
+from chasles.certificate import checkpoints, companion, voices
 from chasles.certificate.features import features
+from chasles.certificate.stiff import MORE
+from chasles.integrate.constrained_method import BLieDF
+from chasles.integrate.event import Occurrence
+from chasles.integrate.run import helping
+from chasles.simulation.motion import solve_motion
 
 if TYPE_CHECKING:
     from chasles.certificate.judge import Judge
 
+INSIDE = 64  # times within periods at which both are compared too
 KNOWN = 1 / 30  # of the tolerance: errors of periods that no loop is expected to amplify beyond it
 
 
@@ -30,30 +37,38 @@ def judge_sampled(judge: Judge) -> str:
     if found is None:
         return "the states at the times of the controller were not kept"
     states = np.asarray(run.solution.y[found])
-    if not np.isfinite(states).all():
-        judge.broken = "there are numbers that are not finite"
+    if not (np.abs(states) < companion.HUGE).all():
+        judge.broken = companion.BEYOND
         return ""
     inputs = np.asarray(run.controls[found[1:]])  # held in the period that ends there
     judge.motion = judge.moved(edges, states)
     known = judge.ask and not hasattr(task.controller, "not_in_file")
     function = known and same_answers(judge, edges, states, inputs)
+    inside = _times_inside(judge, edges)
     try:
-        other = _periods(judge, edges, states, inputs, function)
+        other, between, occurrences = _periods(judge, edges, states, inputs, function, inside)
     except companion.CompanionError as trouble:
         judge.budget.used += trouble.used
-        return f"no companion could be computed: {trouble}"
-    motion = judge.moved(edges, other)
+        why = "" if trouble.broke else f"; {MORE}"
+        return f"no companion could be computed: {trouble}{why}"
+    own = [_run_inside(judge, edges[k : k + 2], states[k], inputs[k], times) for k, times in inside.items()]
+    t = np.concatenate([edges, *inside.values()])
+    order = np.argsort(t, kind="stable")
+    t, mine, theirs = (np.concatenate(parts)[order] for parts in ((t,), (states, *own), (other, *between)))
+    judge.motion, motion = judge.moved(t, mine), judge.moved(t, theirs)
     judge.errors = judge.scale(judge.motion, motion).errors(judge.motion, motion)
-    how, missing = "by a companion run that asked the controller again, at the times of the controller", ""
+    how, missing = "by a companion run that asked the controller again, at its times and between them", ""
     if not function:
-        judge.errors = np.cumsum(judge.errors, axis=1)
+        at_edge = (order < len(edges))[None, :, None]
+        judge.errors = np.cumsum(np.where(at_edge, judge.errors, 0.0), axis=1) + np.where(at_edge, 0.0, judge.errors)
         what = "the controller has a memory, or chance" if known else "the controller was not asked again"
         how = f"sum over all periods under the recorded inputs: {what}"
         if KNOWN * judge.tolerance < judge.largest() <= judge.tolerance:
             missing = f"errors of the periods add up to {judge.largest():.1e}, and {what}: how the loop amplifies them "
             missing += "is not known; give the controller as a function of t, q and v alone"
-    judge.say_error(edges, how, missing)
-    judge.say_voices(judge.made(edges, states, np.concatenate([inputs, inputs[-1:]])), judge.motion)
+    judge.say_error(t, how, missing)
+    judge.say_voices(judge.made(edges, states, np.concatenate([inputs, inputs[-1:]])), judge.moved(edges, states))
+    judge.findings += voices.events(run, occurrences, edges[0], edges[-1])
     return ""
 
 
@@ -79,24 +94,56 @@ def same_answers(judge: Judge, edges: np.ndarray, states: np.ndarray, inputs: np
     return all(np.array_equal(again, given) for again, given in zip(asked, inputs, strict=True))
 
 
-def _periods(judge: Judge, edges: np.ndarray, states: np.ndarray, inputs: np.ndarray, closed: bool) -> np.ndarray:
-    """States at the edges, by a companion: of the closed loop, or period by period from the states of the run."""
+def _times_inside(judge: Judge, edges: np.ndarray) -> dict[int, np.ndarray]:
+    """Random times within some of the periods, by their numbers. A multistep method has no points there."""
+    if isinstance(judge.task.method, BLieDF):
+        return {}
+    count = len(edges) - 1
+    chosen = np.unique(judge.rng.integers(0, count, INSIDE)) if count > INSIDE else np.arange(count)
+    each = -(-INSIDE // len(chosen))
+    within = {int(k): np.sort(judge.rng.uniform(0.02, 0.98, each)) for k in chosen}
+    return {k: edges[k] + (edges[k + 1] - edges[k]) * part for k, part in within.items()}
+
+
+def _run_inside(judge: Judge, edges: np.ndarray, state: np.ndarray, u: np.ndarray, times: np.ndarray) -> np.ndarray:
+    """States of the run within a period, which is done again from its begin."""
+    task, (first, last) = judge.task, edges
+    more = {name: value for name, value in task.more.items() if name not in checkpoints.NOT_AGAIN}
+    more["step"] = min(more["step"], last - first) if more["step"] else None
+    with helping():
+        return solve_motion(task.dynamics, task.method, (first, last), state, u, **more, save=times, progress=False).y
+
+
+def _periods(
+    judge: Judge,
+    edges: np.ndarray,
+    states: np.ndarray,
+    inputs: np.ndarray,
+    closed: bool,
+    inside: Mapping[int, np.ndarray],
+) -> tuple[np.ndarray, list[np.ndarray], list[Occurrence]]:
+    """States at the edges, inside, and events, by a companion: of the closed loop, or period by period from the states
+    of the run."""
     task, rng, assert_motion = judge.task, judge.rng, judge.motion
     assert assert_motion is not None
     smallest = judge.scale(assert_motion).smallest
     atol = min(1e-10, 1e-6 * smallest) if smallest > 0 else 1e-10
     rtol = min(1e-8, max(1e-5 * judge.tolerance, 1e-13))
     judge.features = features(task, edges, states, None, rng, judge.budget)
-    marks = np.sort(judge.features.stops)
-    out = [states[0]]
+    marks, nothing = np.sort(judge.features.stops), np.empty(0)
+    out, between, occurrences, events = [states[0]], [], list[Occurrence](), voices.known_events(task)
     for k, (a, b) in enumerate(itertools.pairwise(edges)):
         begin = out[-1] if closed else states[k]
         u = answer(judge, a, begin) if closed else inputs[k]
-        inside = marks[np.searchsorted(marks, a, "right") : np.searchsorted(marks, b)]
-        stops = np.append(inside, a + (b - a) * (0.3 + 0.4 * rng.random()))
+        within = marks[np.searchsorted(marks, a, "right") : np.searchsorted(marks, b)]
+        stops = np.append(within, a + (b - a) * (0.3 + 0.4 * rng.random()))
+        wanted = np.append(inside.get(k, nothing), b)
         made = companion.companion(
-            *(task, (a, b), begin, u, np.array([b]), np.sort(stops), judge.budget.left, rtol, atol), probe=False
+            *(task, (a, b), begin, u, wanted, np.sort(stops), judge.budget.left, rtol, atol, events), probe=False
         )
+        occurrences += made.events
         judge.budget.used += made.evaluations
         out.append(made.y[-1])
-    return np.array(out)
+        if k in inside:
+            between.append(made.y[:-1])
+    return np.array(out), between, occurrences

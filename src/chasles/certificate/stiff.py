@@ -30,6 +30,9 @@ def judge_stiff(judge: Judge, t: np.ndarray, y: np.ndarray, atol: float, trouble
     except companion.CompanionError as error:
         judge.broken = str(error)
         return ""
+    if not (np.abs(other) < companion.HUGE).all():
+        judge.broken = f"with smaller steps {companion.BEYOND}"
+        return ""
     motion = judge.moved(t, np.concatenate([[task.state], other]))
     judge.errors = factor * judge.scale(judge.motion, motion).errors(judge.motion, motion)
     missing = ""

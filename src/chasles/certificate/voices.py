@@ -31,15 +31,18 @@ ENERGY, MOMENTUM, GROUP, POSITION, VELOCITY = (
     "joints, velocity",
 )
 DRIVES, EVENTS, REPETITION, REDUNDANT = "drives", "events", "repetition", "redundant equations"
+BRIEF = 1e-4  # of what moves between the checkpoints alone: later motions below are taken for its rounding
 AT_THE_END = 1e-3  # of the span
 SAMPLES = 257  # times at which laws of drives are differentiated
 
 
-def energy(run: Run | BodyRun, motion: Movement, tolerance: float) -> Finding:
-    """The balance since the true start, of the largest energy or work; not below what rounding of the loads can do."""
+def energy(run: Run | BodyRun, motion: Movement, tolerance: float, wide: Run | BodyRun) -> Finding:
+    """The balance since the true start, of the largest energy or work; not below what rounding of the loads can do, and
+    of the energy that comes and goes between the checkpoints, as in the second motion `wide`."""
     found, system = run.energy, run.mechanism.system
     gravity = float(np.linalg.norm(system.gravity))
-    sizes = [found.kinetic, found.gravity - found.gravity[0], found.springs, found.work]
+    sizes = [x for e in (found, wide.energy) for x in (e.kinetic, e.gravity - e.gravity[0], e.springs, e.work)]
+    sizes[4:] = [BRIEF * size for size in sizes[4:]]
     weight = sum(body.mass for body in system.bodies) * gravity * float(motion.reach.max(initial=0.0))
     floor = LOADS * weight + ROUNDING * float(np.abs(found.gravity).max())
     scale = max(floor, *(float(np.abs(size).max()) for size in sizes))
@@ -192,9 +195,9 @@ def _counted(occurrences: Iterable[Any], start: float, end: float) -> Counter[st
     return Counter(found.event.name for found in occurrences if abs(found.t - end) > near)
 
 
-def all_of(run: Any, motion: Movement, limits: Mapping[str, float]) -> list[Finding]:
-    """What is kept, at the checkpoints."""
-    found = [energy(run, motion, limits[ENERGY])]
+def all_of(run: Any, motion: Movement, limits: Mapping[str, float], wide: Any) -> list[Finding]:
+    """What is kept, at the checkpoints; `wide` is a second motion that shows how large energies become."""
+    found = [energy(run, motion, limits[ENERGY], wide)]
     if isinstance(run, BodyRun | ClosedRun):
         found += violations(run, motion, limits)
     found += redundant(run) if isinstance(run, BodyRun) else momentum(run, limits[MOMENTUM])

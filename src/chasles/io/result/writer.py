@@ -10,11 +10,13 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from chasles.certificate.verdict import Certificate
 from chasles.integrate import run as integration
 from chasles.integrate.fixed_step import schedule
 from chasles.integrate.progress import Progress
@@ -50,6 +52,10 @@ SAFE = 30.0  # seconds after which the disk is told to keep what it has
 FIRST = 1 << 26  # bytes of room at first, where the number of rows is not known before
 ENDINGS = (".h5", ".hdf5")
 EVENTS = 64  # room for events at first
+
+
+def _just_made(certificate: Certificate) -> Certificate:
+    return certificate
 
 
 class ResultWriter:
@@ -176,6 +182,7 @@ class ResultWriter:
         elif self.room != (self.rows_done, self.events_done):
             self._resize(self.rows_done, self.events_done)
         self._end(outcome)
+        judged: Certificate | None = None
         if self.rows_done and not stopped:
             run = run_of(self.stored(outcome), self.task)
             told = explained(self.task, run.solution)
@@ -197,12 +204,15 @@ class ResultWriter:
             outcome["hull"] = _seen("hull", run) or []
             outcome["energy"] = True
             self._end(outcome)
-            outcome["certificate"] = sealed(self.stored(outcome), run.certificate)
+            judged = run.certificate
+            outcome["certificate"] = sealed(self.stored(outcome), judged)
             self._end(outcome)
         if not stopped:
             with self._writing():
                 os.fsync(self.descriptor)
         found = run_of(self.stored(outcome), self.task)
+        if judged is not None:  # just now, so it is not "as stored"
+            found = replace(found, kept=partial(_just_made, judged))
         if not self._is_there():
             warnings.warn(
                 f"{self.file}: another program replaced or deleted it; what was computed is returned, not kept",
