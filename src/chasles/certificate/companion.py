@@ -21,10 +21,11 @@ from chasles.integrate.method import RKMK
 from chasles.integrate.run import helping
 from chasles.kernel.pickled import PickledWhole
 from chasles.simulation.motion import solve_motion
+from chasles.simulation.runaway import LARGEST
 from chasles.simulation.task import Task
 
 METHOD = RKMK("dop853")
-HUGE, BEYOND = 1e150, "there are numbers that are not finite, or above 1e150"
+BEYOND = f"there are numbers that are not finite, or above {LARGEST:g}"
 PIECES = 160  # parts of the span, in each of which the companion begins anew at a random place
 PIECES_SHARE, LEAST_PIECES = 0.08, 24  # of the evaluations that there are, and never fewer
 PROBE = 0.04  # of the span, to see whether the whole can be afforded
@@ -106,7 +107,7 @@ def _part(task, span, state, u, times, stops, limit, rtol, atol, events, used) -
     if not solution.success:
         spent = "max_evaluations" in solution.message
         raise CompanionError(solution.message, used + solution.evaluations, broke=not spent)
-    if not (np.abs(solution.y) < HUGE).all():
+    if not (np.abs(solution.y) < LARGEST).all():
         raise CompanionError(BEYOND, used + solution.evaluations, broke=True)
     return Companion(solution.y, solution.evaluations, solution.events)
 

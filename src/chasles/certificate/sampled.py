@@ -17,6 +17,7 @@ from chasles.integrate.constrained_method import BLieDF
 from chasles.integrate.event import Occurrence
 from chasles.integrate.run import helping
 from chasles.simulation.motion import solve_motion
+from chasles.simulation.runaway import LARGEST
 
 if TYPE_CHECKING:
     from chasles.certificate.judge import Judge
@@ -37,7 +38,7 @@ def judge_sampled(judge: Judge) -> str:
     if found is None:
         return "the states at the times of the controller were not kept"
     states = np.asarray(run.solution.y[found])
-    if not (np.abs(states) < companion.HUGE).all():
+    if not (np.abs(states) < LARGEST).all():
         judge.broken = companion.BEYOND
         return ""
     inputs = np.asarray(run.controls[found[1:]])  # held in the period that ends there

@@ -10,6 +10,7 @@ import numpy as np
 from chasles.certificate import companion
 from chasles.certificate.checkpoints import one_step
 from chasles.certificate.verdict import Finding
+from chasles.simulation.runaway import LARGEST
 
 if TYPE_CHECKING:
     from chasles.certificate.judge import Judge
@@ -30,7 +31,7 @@ def judge_stiff(judge: Judge, t: np.ndarray, y: np.ndarray, atol: float, trouble
     except companion.CompanionError as error:
         judge.broken = str(error)
         return ""
-    if not (np.abs(other) < companion.HUGE).all():
+    if not (np.abs(other) < LARGEST).all():
         judge.broken = f"with smaller steps {companion.BEYOND}"
         return ""
     motion = judge.moved(t, np.concatenate([[task.state], other]))
