@@ -198,7 +198,7 @@ def test_ctrl_c_is_answered_at_once_and_a_second_one_skips_the_rest(tmp_path):
         (("reproduce", "celledoni2022", "--figure", "4"), "no numerical figure 4; it has 2, 3, 5"),
         (("reproduce", "celledoni2022", "--figure", "five"), "five"),
         (("compare", "nothing"), "heavy_top"),
-        (("compare", "heavy_top", "--method", "rk5", "--end", "0.01"), "no explicit method 'rk5'"),
+        (("compare", "heavy_top", "--method", "rk5", "--end", "0.01"), "compare: method is 'rk5'"),
         (("compare", "heavy_top", "--halvings", "-1"), "halvings"),
         (("nonsense",), "nonsense"),
     ],

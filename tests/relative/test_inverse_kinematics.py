@@ -5,7 +5,7 @@ import pytest
 
 from chasles.lie import pose
 from chasles.model.body import Body, Frame
-from chasles.model.joint import revolute
+from chasles.model.joint import helical, revolute
 from chasles.model.system import System
 from chasles.relative.mechanism import Mechanism
 from tests.relative.zoo import MOVING, ZOO, state
@@ -106,3 +106,33 @@ def test_bad_input():
         mechanism.inverse_kinematics("tool", target, iterations=0)
     with pytest.raises(ValueError, match="fixed to the ground"):
         ZOO["fixed"].inverse_kinematics("tool", target)
+
+
+def test_angles_are_those_nearest_to_the_start():
+    """Without limits every whole turn more is a solution too; none is added to where the search started."""
+    mechanism = arm_with_limits(np.inf)
+    rng, most = np.random.default_rng(7), 0.0
+    for seed in range(20):
+        target = mechanism.poses(rng.uniform(-np.pi, np.pi, 6), "tool")
+        start = rng.uniform(-20, 20, 6)
+        found = mechanism.inverse_kinematics("tool", target, start, seed=seed)
+        assert found, found
+        assert max(away(mechanism, "tool", found.q, target)) < 1e-8
+        most = max(most, np.abs(found.q - start).max())
+    assert most <= np.pi * (1 + 1e-12)
+
+
+def test_turns_of_a_screw_and_those_that_limits_ask_for_are_kept():
+    screw = System(
+        [Body("nut", 1.0, (0.1, 0, 0), (0.01, 0.01, 0.01))],
+        [helical("thread", "ground", "nut", axis=(0, 0, 1), pitch=0.01)],
+    )
+    mechanism = Mechanism(screw)
+    found = mechanism.inverse_kinematics("nut", (0.0, 0.0, 0.2), weights=(0, 1))
+    assert found
+    assert mechanism.poses(found.q, "nut")[6] == pytest.approx(0.2, abs=1e-9)
+    hinge = revolute("hinge", "ground", "arm", axis=(0, 1, 0), lower=5.0, upper=5.0 + np.pi)
+    arm = System([Body("arm", 1.0, (0.1, 0, 0), (0.01, 0.01, 0.01))], [hinge])
+    target = Mechanism(arm).poses(np.array([7.0]), "arm")
+    found = Mechanism(arm).inverse_kinematics("arm", target, [5.1])
+    assert found.q == pytest.approx([7.0])

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.optimize
 
 import chasles as ch
 from chasles.lie import pose
@@ -151,6 +152,23 @@ def test_equilibria():
     assert 20.0 * (1.0 - angle) == pytest.approx(9.81 * np.sin(angle), abs=1e-8)
     with pytest.raises(RuntimeError, match="is left at joint 'free hub'"):
         ch.equilibrium(satellite(gravity=(0.0, 0.0, -9.81)))
+
+
+def test_an_equilibrium_is_found_to_rounding_and_is_readable():
+    """The force that is left falls to rounding (the angle is that of SciPy's root of its own equation), so a run from
+    there stays; a step that the stiffness does not determine is not taken."""
+    sprung = ch.equilibrium(pendulum(stiffness=20.0, rest=1.0), q=[0.5])
+    angle = scipy.optimize.brentq(lambda x: 20.0 * (1.0 - x) - 9.81 * np.sin(x), 0.0, 1.0, xtol=1e-16, rtol=1e-15)
+    assert sprung.q[0] == pytest.approx(angle, abs=4e-16)
+    assert sprung.residual < 1e-14
+    run = ch.simulate(pendulum(stiffness=20.0, rest=1.0), (0.0, 1.0), q=sprung.q)
+    assert np.abs(run.q - sprung.q).max() < 1e-14
+    text = str(sprung)
+    assert "stable equilibrium" in text
+    assert f"{angle:.9g}" in text
+    assert "array" not in repr(sprung)
+    floating = ch.equilibrium(satellite(gravity=(0.0, 0.0, 0.0)))
+    assert np.array_equal(floating.q, satellite(gravity=(0.0, 0.0, 0.0)).compile().neutral())
 
 
 def test_a_spring_without_length_or_distance():

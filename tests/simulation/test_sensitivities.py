@@ -291,6 +291,16 @@ def test_what_is_refused(options, message):
         ch.sensitivities(swing, (0.0, 0.1), **{"step": 0.01, **options})
 
 
+def test_a_method_may_be_given_by_its_name():
+    by_name, by_class = (
+        ch.sensitivities(swing, (0.0, 0.1), [0.4], method=method, step=0.01, parameters={"length": 0.3})
+        for method in ("rk4", ch.RKMK("rk4"))
+    )
+    assert np.array_equal(by_name.state, by_class.state)
+    with pytest.raises(ValueError, match="sensitivities: method is 'rk5'"):
+        ch.sensitivities(swing, (0.0, 0.1), method="rk5", step=0.01)
+
+
 def test_a_parameter_that_jumps_is_found_out():
     with pytest.raises(ValueError, match="does not depend smoothly on parameter 'length'"):
         ch.sensitivities(

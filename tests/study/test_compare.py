@@ -12,7 +12,8 @@ from chasles.kernel.policy import COMPILED
 
 if COMPILED:
     from chasles.gallery import boxes
-    from chasles.study.choice import explicit_methods, spaces_of
+    from chasles.integrate.method_name import NAMES, method_from
+    from chasles.study.choice import explicit_methods, methods_of, spaces_of
 else:
     pytest.skip(reason="the integrators need the compiler", allow_module_level=True)
 
@@ -124,7 +125,7 @@ def test_energy_momentum_runs_wherever_all_bodies_are_on_so3xr3():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"methods": ["rk5"]}, "no explicit method 'rk5'"),
+        ({"methods": ["rk5"]}, "compare: method is 'rk5'"),
         ({"spaces": ["SO3"]}, "space 'SO3'"),
         ({"stabilizations": ["baumgarte!"]}, "stabilization 'baumgarte!'"),
         ({"steps": [0.0]}, "expected positive numbers"),
@@ -140,6 +141,19 @@ def test_all_explicit_methods_are_known():
     names = explicit_methods()
     for name in ("rk4", "dopri5", "dop853", "cf4", "cg3", "carpenter_kennedy"):
         assert name in names
+
+
+def test_names_are_those_of_simulate():
+    """One list for `compare`, `simulate`, `sensitivities`, files and the command line."""
+    assert {"hem5", "bliedf3", "generalized_alpha_index3", "lie_midpoint", "cf4", "rk4"} <= set(NAMES)
+    for name in NAMES:
+        assert methods_of([name]) == {name: method_from(name)}
+    example = boxes.example("double_pendulum")
+    options = {"coordinates": "absolute", "step": 2e-3, "poses": example.poses, "twists": example.twists}
+    by_name, by_class = (
+        ch.simulate(example.system, (0.0, 6e-3), method=method, **options) for method in ("hem5", ch.HalfExplicit(5))
+    )
+    assert np.array_equal(by_name.solution.y, by_class.solution.y)
 
 
 def test_methods_for_constrained_systems_are_compared_too():

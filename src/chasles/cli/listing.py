@@ -47,13 +47,15 @@ def _python() -> dict[str, str]:
 
 
 def _methods() -> dict[str, str]:
-    from chasles.integrate.method_name import LONG, SHORT, method_from
+    from chasles.integrate.method_name import LONG, PRESET, SHORT, method_from
 
     result = {}
     for name in SHORT:
         method = method_from(name)
         embedded = f", error estimate of order {method.embedded_order}" if method.embedded_order else ""
         result[name] = f"order {method.order}{embedded}; {SHORT[name].__name__}"
+    for name, method in PRESET.items():
+        result[name] = f"order {method.order}; {method}"
     for name, make in LONG.items():
         result[name] = (make.__doc__ or "").split("\n", 1)[0].rstrip(".")
     return result

@@ -10,7 +10,15 @@ from typing import Any
 import numpy as np
 
 from chasles.integrate import method as explicit
-from chasles.integrate.constrained_method import BLieDF, EnergyMomentum, GeneralizedAlpha, HalfExplicit, Rattle
+from chasles.integrate.constrained_method import (
+    BACKWARD,
+    HALF_EXPLICIT,
+    BLieDF,
+    EnergyMomentum,
+    GeneralizedAlpha,
+    HalfExplicit,
+    Rattle,
+)
 from chasles.integrate.gauss import Gauss, LieMidpoint
 from chasles.integrate.method import RKMK, CommutatorFree, CrouchGrossman, Exponentials, LowStorage
 from chasles.integrate.tableau import TABLEAUX, Tableau
@@ -23,6 +31,12 @@ SHORT: dict[str, Callable[[str], Any]] = {
     **dict.fromkeys(explicit.CROUCH_GROSSMAN, CrouchGrossman),
     **dict.fromkeys(explicit.LOW_STORAGE, LowStorage),
 }
+# those of LONG with the options that papers name them by
+PRESET: dict[str, Any] = {
+    "generalized_alpha_index3": GeneralizedAlpha(index=3),
+    **{f"bliedf{k}": BLieDF(k) for k in BACKWARD},
+    **{f"hem{k}": HalfExplicit(k) for k in HALF_EXPLICIT},
+}
 # with options; the last five are for constrained systems in absolute coordinates
 LONG: dict[str, type] = {
     "rkmk": RKMK,
@@ -34,6 +48,7 @@ LONG: dict[str, type] = {
     "half_explicit": HalfExplicit,
     "energy_momentum": EnergyMomentum,
 }
+NAMES = (*LONG, *PRESET, *SHORT)
 
 
 def method_from(given: Any) -> Any:
@@ -42,9 +57,10 @@ def method_from(given: Any) -> Any:
     options.pop("name", None)
     if not options and isinstance(name, str) and name in SHORT:
         return SHORT[name](name)
+    if not options and isinstance(name, str) and name in PRESET:
+        return PRESET[name]
     if not isinstance(name, str) or name not in LONG:
-        known = [*LONG, *SHORT]
-        raise ValueError(f"is {given!r}; {meant(name, known)}expected one of {', '.join(known)}")
+        raise ValueError(f"is {given!r}; {meant(name, NAMES)}expected one of {', '.join(NAMES)}")
     known = [field.name for field in fields(LONG[name])]
     for option in options:
         if option not in known:
@@ -75,9 +91,9 @@ def _lists(value: Any) -> Any:
 
 
 def named_method(where: str, given: Any) -> Any:
-    """`method_from` for arguments: the error says whose."""
+    """The method that is given to `where`: as itself, or as `method_from` takes it; the error says whose it is."""
     try:
-        return method_from(given)
+        return method_from(given) if isinstance(given, str | Mapping) else given
     except ValueError as error:
         raise ValueError(f"{where}: method {error}") from None
 
@@ -95,7 +111,7 @@ def name_of(method: Any) -> str | dict[str, Any]:
                 options["tableau"] = _table_of(own)
             if all(isinstance(value, str | int | float | bool | dict) for value in options.values()):
                 return {"name": name, **{key: value for key, value in options.items() if value != _default(make, key)}}
-    raise ValueError(f"{method} is not one of the methods that have a name: {', '.join([*LONG, *SHORT])}")
+    raise ValueError(f"{method} is not one of the methods that have a name: {', '.join(NAMES)}")
 
 
 def _table_of(tableau: Tableau) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from chasles.integrate.method_name import LONG, SHORT
+from chasles.integrate.method_name import NAMES
 from chasles.io import spec
 
 _NUMBER: dict[str, Any] = {"type": ["number", "string"]}  # a string is an expression of parameters
@@ -66,8 +66,8 @@ TYPES: dict[str, dict[str, Any]] = {
     "spaces": {"anyOf": [{"enum": ["SE3", "SO3xR3", "auto"]}, {"type": "object"}]},
     "method": {
         "anyOf": [
-            {"enum": [*SHORT, *LONG]},
-            {"type": "object", "properties": {"name": {"enum": [*SHORT, *LONG]}}, "required": ["name"]},
+            {"enum": list(NAMES)},
+            {"type": "object", "properties": {"name": {"enum": list(NAMES)}}, "required": ["name"]},
         ]
     },
     "save": {"anyOf": [{"enum": ["all", "final"]}, {"type": "integer", "minimum": 1}, _numbers()]},

@@ -111,7 +111,8 @@ class Analysis:
         target: in space, a pose, a 4x4 matrix or a position [m]. weights: of rotation [1/rad] and of position [1/m];
         (0, 1) asks for the position only, (1, 0) for the orientation only. q0: where to start (default: neutral).
         tolerance: of the length of the weighted error, with positions in units of the longest body on the way from the
-        ground to the frame. The result is true if it was reached.
+        ground to the frame. Angles are those within half a turn of q0, where the limits let them. The result is true if
+        it was reached.
         """
         return reach(self, frame, target, q0, weights, tolerance, iterations, restarts, seed)
 

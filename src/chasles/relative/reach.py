@@ -19,6 +19,8 @@ from chasles.relative.inverse_kinematics import CONVERGED, SQUARE, approach
 if TYPE_CHECKING:
     from chasles.relative.analysis import Analysis
 
+ROUNDING = 4 * np.finfo(float).eps  # of the moment of a screw: a pitch below is none
+
 
 @dataclass(frozen=True)
 class Reach:
@@ -106,7 +108,23 @@ def reach(
             best = Reach(q, ended == CONVERGED, residual, count, attempt, message)
         if ended == CONVERGED:
             break
+    best = replace(best, q=_nearest_turns(mechanism, best.q, start, limits))
     return replace(best, residual=_error(mechanism, frame, goal, scales, best.q))
+
+
+def _nearest_turns(mechanism: Analysis, q: np.ndarray, start: np.ndarray, limits: np.ndarray) -> np.ndarray:
+    """The same configuration with the angles of revolute axes within half a turn of the start, where their limits let
+    them: steps and random starts may have added whole turns. The pitch of a screw makes a turn count."""
+    q = q.copy()
+    low, high = limits[: mechanism.nv], limits[mechanism.nv : 2 * mechanism.nv]
+    for joint in mechanism.tree.joints:
+        at, along = mechanism.tree.coordinates[joint.name].start, mechanism.tree.velocities[joint.name].start
+        for k, screw in enumerate(np.array(joint.screws).reshape(-1, 6)):
+            if screw[:3].any() and abs(screw[:3] @ screw[3:]) <= ROUNDING * np.linalg.norm(screw[3:]):
+                turns = np.round((q[at + k] - start[at + k]) / (2 * math.pi))
+                wrapped = q[at + k] - 2 * math.pi * turns
+                q[at + k] = wrapped if low[along + k] <= wrapped <= high[along + k] else q[at + k]
+    return q
 
 
 def _error(mechanism: Analysis, frame: str, goal: np.ndarray, weights: np.ndarray, q: np.ndarray) -> float:

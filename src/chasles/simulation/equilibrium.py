@@ -7,7 +7,7 @@ spring elsewhere matter.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -23,6 +23,8 @@ ROUNDING = 1e-15  # of what acts along a coordinate: some operations
 TRUNCATION = 1e-11  # of the differences
 LONGEST = 0.5  # step of an angle [rad]
 DAMPING = 1e-6
+POLISHING = 3  # steps that bring what is left to rounding
+SMALL_MOVE = 1e-5  # in 1 rad, or lengths of the model
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,14 @@ class Equilibrium:
     iterations: int
     stiffness: np.ndarray
     error: np.ndarray
+    joints: dict[str, slice] = field(default_factory=dict)  # where in q the coordinates of each joint are
+
+    def __str__(self) -> str:
+        lines = [f"{self.stability} equilibrium, found in {self.iterations} iterations"]
+        lines += [f" {name}: {', '.join(f'{x:.9g}' for x in self.q[at])}" for name, at in self.joints.items()]
+        return "\n".join([*lines, f"largest force left: {self.residual:.2g} N or N m"])
+
+    __repr__ = __str__
 
     @property
     def stability(self) -> str:
@@ -106,7 +116,9 @@ def equilibrium(
     """The equilibrium that a damped Newton iteration finds from q (default: neutral).
 
     tolerance: of the force left along each coordinate, relative to what acts along it (weight, springs, inputs, and the
-    stiffness times 1 rad or a length of the model). RuntimeError with what is left if it is not reached.
+    stiffness times 1 rad or a length of the model). Further steps then take what is left down to rounding, where the
+    stiffness determines them. RuntimeError with what is left if it is not reached. For trees: a system with loops or
+    constraints is refused.
     """
     mechanism = tree_of("equilibrium", system)
     u = np.zeros(mechanism.nv) if control is None else Actuation.of_tree(mechanism).forces(control)
@@ -118,8 +130,11 @@ def equilibrium(
         stiffness, play = statics.stiffness(place), statics.in_play(place)
         scale = play + np.abs(stiffness) @ sizes
         if (np.abs(left) <= tolerance * scale).all():
+            place, left = _polished(statics, place, left, stiffness, scale)
+            stiffness = statics.stiffness(place)
             error = ROUNDING * play[:, None] / (DIFFERENCE * sizes) + TRUNCATION * scale[:, None] / sizes
-            return Equilibrium(place, float(np.abs(left).max(initial=0.0)), iteration, stiffness, error)
+            residual = float(np.abs(left).max(initial=0.0))
+            return Equilibrium(place, residual, iteration, stiffness, error, dict(mechanism.tree.coordinates))
         scale[scale == 0.0] = 1.0
         matrix = stiffness * sizes / scale[:, None]
         for _ in range(30):  # damp until the forces get smaller
@@ -139,3 +154,20 @@ def equilibrium(
         f"equilibrium: not found after {iteration} iterations; {np.abs(left).max():.3g} is left at joint {joint!r}. "
         "Is there an equilibrium at all (does something hold every freedom)? If so, start nearer to it"
     )
+
+
+def _polished(
+    statics: Statics, place: np.ndarray, left: np.ndarray, stiffness: np.ndarray, scale: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """A place that is near enough, and what is left there, brought to rounding: a run that starts there stays. Where
+    the stiffness hardly determines a step, the place is kept."""
+    scale = np.where(scale == 0.0, 1.0, scale)
+    for _ in range(POLISHING):
+        move = np.linalg.lstsq(stiffness * statics.sizes / scale[:, None], left / scale, rcond=None)[0]
+        trial = statics.mechanism.retract(place, statics.sizes * move)
+        found = statics.left(trial)
+        better = np.abs(found / scale).max(initial=0.0) < 0.5 * np.abs(left / scale).max(initial=0.0)
+        if not (better and np.abs(move).max() < SMALL_MOVE):
+            break
+        place, left = trial, found
+    return place, left

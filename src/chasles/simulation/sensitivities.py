@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from chasles.integrate.explicit import ExplicitRun
+from chasles.integrate.method_name import named_method
 from chasles.integrate.replay import Replay
 from chasles.integrate.run import Options, saving
 from chasles.kernel.dual import TANGENTS
@@ -132,6 +133,7 @@ def sensitivities(
         raise TypeError(
             f"sensitivities: system is {system!r}; expected a System, a Mechanism, or a function of parameters"
         )
+    method = named_method("sensitivities", method)
     if not isinstance(method, ExplicitRun.methods):
         raise ValueError(
             f"sensitivities: {method} is not an explicit one; take RKMK, CommutatorFree, CrouchGrossman or LowStorage"

@@ -122,8 +122,7 @@ def simulate(  # type: ignore[misc]  # the overloads sum up what has no part in 
     if controller is not None:
         form = "a controller is f(t, q, v) and returns the input"
         check_arguments("simulate: the controller", controller, form, "t", "q", "v")
-    if isinstance(method, str | Mapping):
-        method = named_method("simulate", method)
+    method = named_method("simulate", method)
     if step is None:
         rtol, atol = DEFAULT_RTOL if rtol is None else rtol, DEFAULT_ATOL if atol is None else atol
     more: dict[str, Any] = {"step": step, "rtol": rtol, "atol": atol, "save": save, "events": events}

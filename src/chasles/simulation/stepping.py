@@ -12,6 +12,7 @@ from chasles.integrate import engine
 from chasles.integrate.explicit import ExplicitRun
 from chasles.integrate.explicit_layout import STATE
 from chasles.integrate.method import RKMK
+from chasles.integrate.method_name import named_method
 from chasles.integrate.run import Options
 from chasles.model.system import System
 from chasles.relative.loop.closed import ClosedMechanism
@@ -42,6 +43,7 @@ class Simulation:
         coordinates: str = "relative",
         **options: Any,
     ):
+        method = named_method("Simulation", method)
         if not isinstance(method, ExplicitRun.methods):
             known = ", ".join(kind.__name__ for kind in ExplicitRun.methods)
             raise ValueError(f"Simulation: {method!r} cannot be stepped from outside; expected one of {known}")

@@ -8,17 +8,14 @@ from typing import Any, NamedTuple
 from chasles.absolute.mechanism import AbsoluteMechanism
 from chasles.absolute.space import NAMES, SO3XR3_NAME, choose_spaces
 from chasles.integrate.constrained_method import (
-    BACKWARD,
     CONSTRAINED_METHODS,
-    HALF_EXPLICIT,
     BLieDF,
     EnergyMomentum,
     GeneralizedAlpha,
     HalfExplicit,
     Rattle,
 )
-from chasles.integrate.method import COMMUTATOR_FREE, CROUCH_GROSSMAN, LOW_STORAGE, RKMK
-from chasles.integrate.tableau import TABLEAUX
+from chasles.integrate.method_name import SHORT, method_from, named_method
 from chasles.model.system import System
 from chasles.study.comparison import AUTO, OWN
 
@@ -26,20 +23,7 @@ from chasles.study.comparison import AUTO, OWN
 def explicit_methods() -> dict[str, Any]:
     """All explicit methods by their names: Munthe-Kaas on every tableau, commutator-free, Crouch-Grossman and
     low-storage methods."""
-    tableaux = {name: RKMK(name) for name in TABLEAUX}
-    return {**tableaux, **COMMUTATOR_FREE, **CROUCH_GROSSMAN, **LOW_STORAGE}
-
-
-def constrained_methods() -> dict[str, Any]:
-    """Methods for constrained systems by their names: they solve the constrained equations themselves."""
-    return {
-        "generalized_alpha": GeneralizedAlpha(),
-        "generalized_alpha_index3": GeneralizedAlpha(index=3),
-        **{f"bliedf{k}": BLieDF(k) for k in BACKWARD},
-        "rattle": Rattle(),
-        **{f"hem{k}": HalfExplicit(k) for k in HALF_EXPLICIT},
-        "energy_momentum": EnergyMomentum(),
-    }
+    return {name: method_from(name) for name in SHORT}
 
 
 def index_of(method: Any) -> int:
@@ -53,21 +37,12 @@ def index_of(method: Any) -> int:
 
 def methods_of(wanted: str | Iterable[Any]) -> dict[str, Any]:
     """Names and methods."""
-    explicit, constrained = explicit_methods(), constrained_methods()
-    known = {**explicit, **constrained}
     if isinstance(wanted, str):
-        wanted = explicit if wanted == "all" else [wanted]
+        wanted = explicit_methods() if wanted == "all" else [wanted]
     found: dict[str, Any] = {}
-    for method in wanted:
-        if isinstance(method, str):
-            if method not in known:
-                raise ValueError(
-                    f'compare: no explicit method {method!r}; there is "all", {", ".join(explicit)}, and for '
-                    f"constrained systems {', '.join(constrained)}"
-                )
-            found[method] = known[method]
-        else:
-            found[getattr(method, "name", None) or str(method)] = method
+    for given in wanted:
+        method = named_method("compare", given)
+        found[given if isinstance(given, str) else getattr(method, "name", None) or str(method)] = method
     return found
 
 
