@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from chasles.absolute.assembly import examined, refuse_contradictions
+from chasles.absolute.assembly import dependence, examined, may_depend, refuse_contradictions
 from chasles.absolute.mechanism import AbsoluteMechanism
 from chasles.absolute.space import SE3_NAME
 from chasles.constraint.screws import SingularJointError
@@ -29,7 +29,7 @@ from chasles.simulation.body_motion import (
 )
 from chasles.simulation.laws import laws_may_raise
 from chasles.simulation.problem import Motion
-from chasles.simulation.refusal import refuse_start, refuse_turned
+from chasles.simulation.refusal import NEARLY_SINGULAR, refuse_start, refuse_turned
 from chasles.simulation.start_values import StartChange, Values, body_changes, by_name, joint_changes
 
 POSITION_TOLERANCE = 1e-8  # how far a start may be off the constraints [rad or sizes of a body, and per second]
@@ -148,14 +148,21 @@ class BodyDynamics:
         return Actuation(self.mechanism.system, self.mechanism.joint_tables.velocities, self.mechanism.joint_tables.nv)
 
     def explained(self, solution: Solution) -> Solution:
-        """A solution; one in which a joint turned over, or which with redundant constraints lost its way in a singular
-        configuration, says so."""
+        """A solution; one in which a joint turned over, or which ended at a singular configuration of its loops or lost
+        its way there, says so."""
         solution = refuse_turned(solution, lambda y: self.mechanism.turned(self.split(y)[0]))
-        if not self.mechanism.redundant:
+        if not may_depend(self.mechanism):
             return solution
-        from chasles.simulation.jumps import without_jumps  # which looks at runs
+        from chasles.simulation.jumps import explained  # which looks at runs
 
-        return without_jumps(self, solution)
+        return explained(self, solution)
+
+    def nearly_dependent(self, t: float, y: np.ndarray) -> tuple[int, tuple[str, ...]]:
+        """How many constraint equations are well independent at a state, and whose are not."""
+        if not may_depend(self.mechanism):
+            return 0, ()
+        (_, rank), names, _ = dependence(self.mechanism, self.split(y)[0], t, NEARLY_SINGULAR)
+        return rank, names
 
     def explain_start(self, state: np.ndarray, u: np.ndarray | None) -> None:
         """Accelerations that are not finite at the start have no further explanation here: the start is examined."""

@@ -96,6 +96,10 @@ class TreeDynamics:
         """A solution, with more to say on how it ended; of a tree there is nothing more."""
         return solution
 
+    def nearly_dependent(self, t: float, y: np.ndarray) -> tuple[int, tuple[str, ...]]:
+        """How many constraint equations are well independent at a state, and whose are not; a tree has none."""
+        return 0, ()
+
     def explain_start(self, state: np.ndarray, u: np.ndarray | None) -> None:
         """Raise what the equations of motion say of a state at which accelerations are not finite, if they do."""
         if isinstance(self.mechanism, Mechanism):

@@ -1,48 +1,84 @@
-"""Whether a motion with redundant constraints came through its singular configurations: its energy tells.
+"""Whether a motion came through the singular configurations of its loops: how it ended tells, and its energy does.
 
-There a method that takes reactions from one configuration and constraints from the next can get any reaction. So the
-balance of the energy is looked at between saved points: an error that is far larger than those around it is a jump.
+There a method that takes reactions from one configuration and constraints from the next can get any reaction, and steps
+that follow the error become ever shorter. So the balance of the energy is looked at between saved points: an error that
+is far larger than those around it is a jump. And where a run broke off, the rank of its equations is looked at.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
-from chasles.absolute.assembly import dependence
 from chasles.integrate.solution import Solution
 from chasles.simulation.bodies import BodyDynamics
 from chasles.simulation.body_run import BodyRun
+from chasles.simulation.closed.run import ClosedRun
 
 LARGEST = 1e-6  # change of the balance between saved points, of the largest kinetic energy, that is not looked into
+LOOKS = 128  # saved points that tell whether there is anything to look for: what jumps does not come back
 SUDDEN = 100.0  # times larger than around it
 AROUND = 12  # saved points on each side
-NEARLY_SINGULAR = 1e-2  # of singular values of rows of length one
 
 
-def without_jumps(dynamics: BodyDynamics, solution: Solution) -> Solution:
+def explained(dynamics: Any, solution: Solution) -> Solution:
+    """The solution, with the singular configuration it ended at in its message; or one without success that says when
+    the energy jumped and which joints were near singular."""
+    if not solution.success:
+        told = singular_at_end(dynamics, solution)
+        return replace(solution, message=f"{solution.message}. {told[0].upper()}{told[1:]}") if told else solution
+    return without_jumps(dynamics, solution)
+
+
+def singular_at_end(dynamics: Any, solution: Solution) -> str:
+    """What to say of the last state of a run that broke off, if it is near a singular configuration; else nothing."""
+    if not len(solution.t) or not np.isfinite(solution.y[-1]).all():
+        return ""
+    t, rank, wanted, names = _lost(dynamics, solution, len(solution.t) - 1)
+    if not names:
+        return ""
+    return (
+        f"at t = {t:.6g} s the mechanism is near a singular configuration: {rank} of its {wanted} independent "
+        f"constraint equations are left (involved: {', '.join(map(repr, names[:8]))})"
+    )
+
+
+def without_jumps(dynamics: Any, solution: Solution) -> Solution:
     """The solution, or one without success that says when the energy jumped and which joints were near singular."""
     if len(solution.t) <= 2 * AROUND:
         return solution  # too few to compare
-    energy = BodyRun(dynamics, solution, {}).energy
-    change = np.abs(np.diff(energy.balance))
-    for k in np.flatnonzero(~(change <= LARGEST * energy.kinetic.max())):
+    change, kinetic = _changes(dynamics, solution, np.unique(np.linspace(0, len(solution.t) - 1, LOOKS).astype(int)))
+    if (change <= LARGEST * kinetic).all():
+        return solution
+    change, kinetic = _changes(dynamics, solution, None)
+    for k in np.flatnonzero(~(change <= LARGEST * kinetic)):
         near = np.concatenate([change[max(k - AROUND, 0) : max(k - 2, 0)], change[k + 3 : k + 1 + AROUND]])
-        if not change[k] <= SUDDEN * np.median(near) and (names := _nearly_singular(dynamics, solution, int(k))):
-            return _jumped(solution, float(solution.t[k]), names, change[k] / energy.kinetic.max())
+        if not change[k] <= SUDDEN * np.median(near):
+            for point in (int(k), int(k) + 1):
+                if names := _lost(dynamics, solution, point)[3]:
+                    return _jumped(solution, float(solution.t[k]), names, change[k] / kinetic)
     return solution
 
 
-def _nearly_singular(dynamics: BodyDynamics, solution: Solution, k: int) -> tuple[str, ...]:
-    """Whose equations nearly depend on others at the saved point k or the next, if more do than always."""
-    mechanism = dynamics.mechanism
-    for point in (k, k + 1):
-        central = dynamics.split(solution.y[point])[0]
-        (equations, rank), names, _ = dependence(mechanism, central, float(solution.t[point]), NEARLY_SINGULAR)
-        if equations - rank > mechanism.redundant_equations:
-            return names
-    return ()
+def _changes(dynamics: Any, solution: Solution, rows: np.ndarray | None) -> tuple[np.ndarray, float]:
+    """Changes of the balance of the energy between saved points, all or some, and the largest kinetic energy."""
+    if rows is not None:
+        t, y = (np.array([part[k] for k in rows]) for part in (solution.t, solution.y))
+        solution = Solution(solution.space, solution.method, t, y, True, "")
+    make = BodyRun if isinstance(dynamics, BodyDynamics) else ClosedRun
+    energy = make(dynamics, solution, {}).energy
+    return np.abs(np.diff(energy.balance)), float(energy.kinetic.max())
+
+
+def _lost(dynamics: Any, solution: Solution, k: int) -> tuple[float, int, int, tuple[str, ...]]:
+    """At the saved point k: its time, how many equations are well independent there and how many at the start, and
+    whose equations nearly depend on others, if more do than at the start."""
+    t = float(solution.t[k])
+    wanted = dynamics.nearly_dependent(float(solution.t[0]), np.asarray(solution.y[0]))[0]
+    rank, names = dynamics.nearly_dependent(t, np.asarray(solution.y[k]))
+    return t, rank, wanted, names if rank < wanted else ()
 
 
 def _jumped(solution: Solution, t: float, names: tuple[str, ...], size: float) -> Solution:
@@ -51,5 +87,5 @@ def _jumped(solution: Solution, t: float, names: tuple[str, ...], size: float) -
         success=False,
         message=f"{solution.message}, but at t = {t:.6g} s the energy jumps by {size:.1e} of the largest kinetic one: "
         f"a singular configuration was not passed well (involved: {', '.join(map(repr, names[:8]))}). The motion from "
-        "there on is not to be trusted; take RKMK with projection or Rattle, or other steps",
+        "there on is not to be trusted; take equal steps (step=...), which often pass it, or other ones, and compare",
     )

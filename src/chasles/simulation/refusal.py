@@ -15,6 +15,8 @@ WHAT_TO_DO = (
     "--set initial.assemble=true with `chasles run`"
 )
 
+NEARLY_SINGULAR = 1e-2  # of singular values of rows of length one: equations below nearly depend on others
+
 
 def refuse_start(
     names: Sequence[str],

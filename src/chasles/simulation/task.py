@@ -22,6 +22,7 @@ from chasles.integrate.run import AS_IT_ENDED, KEPT, LOG, Attention, Interrupted
 from chasles.integrate.solution import Solution
 from chasles.registry import service
 from chasles.relative.loop.closed import ClosedMechanism
+from chasles.simulation.jumps import singular_at_end
 from chasles.simulation.motion import solve_motion
 from chasles.simulation.pace import Pace
 from chasles.simulation.runaway import explained, runs_away
@@ -102,8 +103,9 @@ class Task:
                 recorder.fail(error)
             if isinstance(error, NotFiniteError):
                 self.dynamics.explain_start(self.state, self.u)
-            elif isinstance(error, StepError) and len(error.solution.t) and (told := runs_away(self, error.solution)):
-                error.args = (f"{error}; {told}",)
+            elif isinstance(error, StepError) and len(error.solution.t):
+                told = runs_away(self, error.solution) or singular_at_end(self.dynamics, error.solution)
+                error.args = (f"{error}; {told}" if told else str(error),)
             raise
         if stop is not None:
             LOG.info("simulate: %s; %s", stop, KEPT)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -26,11 +25,10 @@ from chasles.simulation.closed.motion import (
 from chasles.simulation.dynamics import SO3XR3_NAME, TreeDynamics
 from chasles.simulation.laws import laws_may_raise
 from chasles.simulation.problem import Motion
-from chasles.simulation.refusal import refuse_start, refuse_turned
+from chasles.simulation.refusal import NEARLY_SINGULAR, refuse_start, refuse_turned
 from chasles.simulation.start_values import Values, joint_changes
 
 START_TOLERANCE = 1e-8  # how far a start may be off the constraints [rad or sizes of a body, and per second]
-NEARLY_SINGULAR = 1e-3  # of the pivots of rows of length one, in the search for why a run ended
 
 
 class ClosedDynamics(TreeDynamics):
@@ -109,21 +107,15 @@ class ClosedDynamics(TreeDynamics):
 
     def explained(self, solution: Solution) -> Solution:
         """A solution that ended early, with the singular configuration it met in its message; one in which a joint
-        turned over has no success."""
-        solution = refuse_turned(solution, lambda y: self.mechanism.turned(self.split(y)[0]))
-        if solution.success:
-            return solution
-        t, (q, v, _) = float(solution.t[-1]), self.split(solution.y[-1])
-        near = self.mechanism.mobility(q, t, NEARLY_SINGULAR)
-        wanted = self.rank
-        if not np.isfinite(v).all() or near.rank >= wanted:
-            return solution
-        return replace(
-            solution,
-            message=f"{solution.message}. At t = {t:.6g} s the mechanism is near a singular configuration: {near.rank} "
-            f"of its {wanted} independent constraint equations are left (involved: "
-            f"{', '.join(map(repr, near.dependent[:8]))})",
-        )
+        turned over, or which lost its way in a singular configuration, has no success."""
+        from chasles.simulation.jumps import explained  # which looks at runs
+
+        return explained(self, refuse_turned(solution, lambda y: self.mechanism.turned(self.split(y)[0])))
+
+    def nearly_dependent(self, t: float, y: np.ndarray) -> tuple[int, tuple[str, ...]]:
+        """How many constraint equations are well independent at a state, and whose are not."""
+        near = self.mechanism.mobility(self.split(y)[0], t, NEARLY_SINGULAR)
+        return near.rank, near.dependent
 
     def laws_may_raise(self):
         return laws_may_raise((*self.mechanism.spanning.acting.laws, *self.mechanism.laws))
