@@ -24,7 +24,7 @@ import numpy as np
 
 import chasles as ch
 from chasles.gallery import model_files
-from chasles.io.model_file import read_study
+from chasles.io.load import load
 
 TIMES, LEAST = 2.0, 0.2  # the bar: so many times the run, and so many seconds below
 DEAREST = 20  # lines that are printed
@@ -73,7 +73,7 @@ def costs(label: str, kind: str, run: Any) -> Iterator[Cost]:
 
 def gallery() -> Iterator[tuple[str, str, Any]]:
     for name, path in model_files().items():
-        yield f"gallery {name}", "gallery", read_study(path).run()
+        yield f"gallery {name}", "gallery", load(path).run()
 
 
 def cases(families: list[str]) -> Iterator[tuple[str, str, Any]]:

@@ -16,8 +16,8 @@ import numpy as np
 import chasles as ch
 from benchmarks.page import DOCS, machine, table, versions, write
 from chasles.absolute import entry
-from chasles.integrate.explicit import ExplicitRun
-from chasles.integrate.run import Options
+from chasles.integrate.explicit import ExplicitStepper
+from chasles.integrate.stepper import Options
 from chasles.simulation.bodies import BodyDynamics
 
 STEP = 1e-3
@@ -62,7 +62,7 @@ def per_body_and_step(system: ch.System, steps: int, repeats: int = 3) -> float:
     tree = ch.Mechanism(system)
     poses, velocities = dynamics.mechanism.state(tree.poses(tree.neutral()))
     state = dynamics.state(poses, velocities, dynamics.mechanism.angles(poses))
-    run = ExplicitRun(dynamics.problem(), ch.RKMK("rk4"), (0.0, 1e3), state, Options(step=STEP, save="final"))
+    run = ExplicitStepper(dynamics.problem(), ch.RKMK("rk4"), (0.0, 1e3), state, Options(step=STEP, save="final"))
     run.advance(steps)  # warm, and in motion
     times = []
     for _ in range(repeats):
@@ -102,7 +102,7 @@ def top_of_ours(step: float) -> tuple[float, float]:
     options = Options(step=step, save="final")
 
     def run():
-        return ExplicitRun(dynamics.problem(), ch.RKMK("rk4"), (0.0, 1.0), start, options).finish(progress=False)
+        return ExplicitStepper(dynamics.problem(), ch.RKMK("rk4"), (0.0, 1.0), start, options).finish(progress=False)
 
     return float(np.abs(run().y[-1][4:7] - TOP_END).max()), best_time(run)
 

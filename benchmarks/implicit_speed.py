@@ -16,22 +16,22 @@ import numpy as np
 import chasles as ch
 from benchmarks.constrained_speed import TOP, TOP_END, chain, exudyn_chain, star, top_of_exudyn
 from benchmarks.page import DOCS, machine, table, versions, write
-from chasles.integrate.run import Options
+from chasles.integrate.stepper import Options
 from chasles.simulation.bodies import BodyDynamics
-from chasles.simulation.constrained import ConstrainedRun
+from chasles.simulation.constrained import ConstrainedStepper
 
 STEP = 1e-3
 PAIRS = 5
 DEFAULT, INDEX_3 = ch.GeneralizedAlpha(), ch.GeneralizedAlpha(index=3)
 
 
-def prepared(system: ch.System, method: Any, step: float, v: Any = None, end: float = 1e3) -> ConstrainedRun:
+def prepared(system: ch.System, method: Any, step: float, v: Any = None, end: float = 1e3) -> ConstrainedStepper:
     dynamics = BodyDynamics(system, "SO3xR3", projected=True)
     state = dynamics.start(0.0, None, v, None, None, False)
-    return ConstrainedRun(dynamics, method, (0.0, end), state, Options(step=step, save="final"))
+    return ConstrainedStepper(dynamics, method, (0.0, end), state, Options(step=step, save="final"))
 
 
-def time_of_steps(run: ConstrainedRun, steps: int, repeats: int = 3) -> float:
+def time_of_steps(run: ConstrainedStepper, steps: int, repeats: int = 3) -> float:
     """Least processor time of a step [s], in motion."""
     run.advance(steps)
     times = []
@@ -42,7 +42,7 @@ def time_of_steps(run: ConstrainedRun, steps: int, repeats: int = 3) -> float:
     return min(times) / steps
 
 
-def numbers_held(run: ConstrainedRun) -> int:
+def numbers_held(run: ConstrainedStepper) -> int:
     """Bytes of all arrays of a run that grow with the number of bodies, and of the packed mechanism."""
     arrays = (run.p, run.packed, run.work, run.memory, run.saved_y)
     return sum(array.nbytes for array in arrays)

@@ -62,7 +62,7 @@ def main() -> None:
         run = ch.open(file)
         assert isinstance(run, ch.Run)
         told("opened", lambda: len(ch.open(file)))
-        told("at 1000 times in between", lambda: run(np.linspace(1.0, run.t[-1], 1000))[0].shape)
+        told("at 1000 times in between", lambda: run(np.linspace(1.0, run.t[-1], 1000)).q.shape)
         told("highest point, in parts", lambda: max(float(p["tip"].position[:, 2].max()) for p in run.parts()))
         told("one frame's positions every 1000", lambda: run.part(slice(None, None, 1000))["tip"].position.shape)
         told("certificate again", lambda: ch.certify(run).passed)

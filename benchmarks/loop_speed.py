@@ -15,8 +15,8 @@ import chasles as ch
 from benchmarks.page import DOCS, machine, table, versions, write
 from chasles.gallery import andrews
 from chasles.gallery.boxes import three_bar
-from chasles.integrate.explicit import ExplicitRun
-from chasles.integrate.run import Options
+from chasles.integrate.explicit import ExplicitStepper
+from chasles.integrate.stepper import Options
 from chasles.simulation.bodies import BodyDynamics
 from chasles.simulation.closed.dynamics import dynamics_of
 
@@ -43,7 +43,7 @@ def ladder(loops: int) -> ch.System:
 
 def step_time(dynamics, state: np.ndarray, step: float, steps: int = 200, repeats: int = 5) -> float:
     """Least processor time of a step [s]."""
-    run = ExplicitRun(dynamics.problem(), ch.RKMK("rk4"), (0.0, 1e3), state, Options(step=step, save="final"))
+    run = ExplicitStepper(dynamics.problem(), ch.RKMK("rk4"), (0.0, 1e3), state, Options(step=step, save="final"))
     times = []
     for _ in range(repeats + 1):
         began = time.process_time()

@@ -39,8 +39,8 @@ def main(time: float) -> None:
     left = np.linalg.norm(run["tool"].position - (0.5, 0.4, 0.6), axis=1)
     print(run)
     print(f"distance of the tool from its goal: {left[0]:.3f} m at the start, {left[-1]:.1e} m at t = {time:g} s")
-    gained = run.energy.total[-1] - run.energy.total[0]
-    print(f"work of the motors: {run.energy.work[-1]:.3f} J; energy gained: {gained:.3f} J")
+    gained = run.energies.total[-1] - run.energies.total[0]
+    print(f"work of the motors: {run.energies.work[-1]:.3f} J; energy gained: {gained:.3f} J")
     print(run.certificate)
 
 

@@ -21,8 +21,8 @@ def main(time: float) -> None:
     run = ch.simulate(system(), (0.0, time), v=[4.0, 3.0, 0.0, -2.0, 3.0, 0.0])
     tip = run["tip"]
     print(run)
-    print(f"tip at the end: {np.round(tip.position[-1], 6)} m, speed {np.linalg.norm(tip.twist()[-1, 3:]):.3f} m/s")
-    print(f"energy {run.energy.total[0]:.6f} J, changed by {np.ptp(run.energy.total):.1e} J")
+    print(f"tip at the end: {np.round(tip.position[-1], 6)} m, speed {np.linalg.norm(tip.twist[-1, 3:]):.3f} m/s")
+    print(f"energy {run.energies.total[0]:.6f} J, changed by {np.ptp(run.energies.total):.1e} J")
     print(run.certificate)
 
 

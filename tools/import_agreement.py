@@ -199,7 +199,8 @@ class MujocoPeer:
 
 def agreement(file: Path, **options: Any) -> Agreement:
     """Load a file and compare it."""
-    system, report = ch.load_with_report(file, **options)
+    study = ch.load(file, **options)
+    system, report = study.system, study.report
     if report.form == "URDF":
         return compare(system, PinocchioPeer(file, options.get("base", "fixed")))
     return compare(system, MujocoPeer(file, system))

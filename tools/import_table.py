@@ -40,7 +40,8 @@ def row(file: Path, folder: Path) -> tuple[str, str]:
     """The line of a file and what it says: "agrees", "differs", "still" or "refused"."""
     name = cell(str(file.relative_to(folder)).removeprefix(PREFIX))
     try:
-        system, report = ch.load_with_report(file, root=folder)
+        study = ch.load(file, root=folder)
+        system, report = study.system, study.report
         peer = PinocchioPeer(file) if report.form == "URDF" else MujocoPeer(file, system)
         found = compare(system, peer)
     except ValueError as error:

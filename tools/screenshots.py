@@ -12,7 +12,7 @@ from PIL import Image
 
 import chasles as ch
 from chasles.gallery import model_files
-from chasles.io.model_file import read_study
+from chasles.io.load import load
 from chasles.view.page import Page
 from tools.chromium import Browser
 
@@ -46,8 +46,8 @@ def pages(folder: Path) -> dict[str, Path]:
     """The pages that are photographed."""
     v = [0.9, 0.5] + [0.0, 4.0, 0.0, -3.0] * (ARMS // 2)
     ch.simulate(carousel(), (0.0, 8.0), v=v, rtol=1e-8, atol=1e-10, progress=False).save(folder / "carousel.html")
-    read_study(model_files()["andrews"]).run().save(folder / "andrews.html")
-    top = read_study(model_files()["heavy_top"])
+    load(model_files()["andrews"]).run().save(folder / "andrews.html")
+    top = load(model_files()["heavy_top"])
     Page(*(top.run(space=space, span=(0.0, 2.0)) for space in ("SE3", "SO3xR3"))).save(folder / "spaces.html")
     return {name: folder / f"{name}.html" for name in ("carousel", "andrews", "spaces")}
 

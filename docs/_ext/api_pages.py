@@ -48,13 +48,14 @@ MODULES = {
     "chasles.simulation": [
         "simulate",
         "run",
-        "body_run",
+        "states",
+        "frame_motion",
+        "joint_motion",
         "stepping",
         "equilibrium",
         "sensitivities",
         "linearize",
     ],
-    "chasles.simulation.closed": ["run"],
     "chasles.certificate": ["judge", "verdict"],
     "chasles.transition": [
         *("problem", "local_model", "descriptor", "second_order", "articulated", "mujoco_model", "pinocchio_model"),

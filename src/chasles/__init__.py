@@ -49,16 +49,14 @@ if TYPE_CHECKING:
     from chasles.integrate.poisson import LiePoisson as LiePoisson
     from chasles.integrate.poisson import LiePoissonMidpoint as LiePoissonMidpoint
     from chasles.integrate.problem import LieODE as LieODE
-    from chasles.integrate.run import Interrupted as Interrupted
     from chasles.integrate.solution import Solution as Solution
     from chasles.integrate.solve import solve as solve
     from chasles.integrate.space import Space as Space
+    from chasles.integrate.stepper import Interrupted as Interrupted
     from chasles.integrate.tableau import Tableau as Tableau
     from chasles.integrate.theta import SymplecticTheta as SymplecticTheta
     from chasles.io.load import load as load
-    from chasles.io.load import load_with_report as load_with_report
     from chasles.io.model_file import Study as Study
-    from chasles.io.model_file import read_study as read_study
     from chasles.io.report import Report as Report
     from chasles.io.result.export import export as export
     from chasles.io.result.layout import ResultFileError as ResultFileError
@@ -146,14 +144,14 @@ _NAMES = {
     "integrate.moser_veselov": ("MoserVeselov",),
     "integrate.poisson": ("LiePoisson", "LiePoissonMidpoint"),
     "integrate.problem": ("LieODE",),
-    "integrate.run": ("Interrupted",),
+    "integrate.stepper": ("Interrupted",),
     "integrate.solution": ("Solution",),
     "integrate.solve": ("solve",),
     "integrate.space": ("Space",),
     "integrate.tableau": ("Tableau",),
     "integrate.theta": ("SymplecticTheta",),
-    "io.load": ("load", "load_with_report"),
-    "io.model_file": ("Study", "read_study"),
+    "io.load": ("load",),
+    "io.model_file": ("Study",),
     "io.report": ("Report",),
     "io.source": ("ModelFileError",),
     "io.result.export": ("export",),

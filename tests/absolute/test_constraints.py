@@ -115,7 +115,7 @@ def test_a_constraint_holds_without_stabilisation(kind, space):
     assert position[0].max() < 1e-15
     assert position.max() < 1e-12
     assert speed.max() < 5e-12
-    assert np.ptp(run.energy.balance) < 5e-12  # constraints do no work
+    assert np.ptp(run.energies.balance) < 5e-12  # constraints do no work
     assert np.abs(run.poses[0] - poses).max() < 1e-14
 
 
@@ -209,9 +209,9 @@ def test_gears_on_a_moving_carrier(space):
     position, speed = run.violations
     assert position.max() < 1e-10
     assert speed.max() < 1e-9
-    assert np.ptp(run.energy.balance) < 1e-8
-    moving = run.energy.kinetic[0] + run.energy.work[-1] - run.energy.work[0]
-    assert run.energy.kinetic[-1] == pytest.approx(moving, abs=1e-8)
+    assert np.ptp(run.energies.balance) < 1e-8
+    moving = run.energies.kinetic[0] + run.energies.work[-1] - run.energies.work[0]
+    assert run.energies.kinetic[-1] == pytest.approx(moving, abs=1e-8)
 
 
 def test_rack_and_pinion():

@@ -36,7 +36,7 @@ def test_drift_without_stabilisation(space):
         method=ch.RKMK("rk4"), step=1e-3, save=100,
     )  # fmt: skip
     drift = run.violations[0][:, 0]
-    energy = run.energy.kinetic
+    energy = run.energies.kinetic
     assert energy[0] == pytest.approx(13972.398950622205, rel=1e-14)
     w, r = run.twists[-1, 0, :3], np.array([0.5, 0.0, 0.0])
     about_pivot = np.diag([0.36, 0.306, 0.09]) + 21.6 * (r @ r * np.eye(3) - np.outer(r, r))

@@ -61,9 +61,9 @@ def compare(system: ch.System, span: float, tolerance: float = 1e-9, space: str 
     poses = one.mechanism.poses(one.q[-1])
     assert np.abs(pose_group.log(pose_group.compose(pose_group.inverse(poses), two.poses[-1]))).max() < tolerance
     assert np.abs(one.mechanism.twists(one.q[-1], one.v[-1]) - two.twists[-1]).max() < tolerance
-    assert abs(one.energy.work[-1] - two.energy.work[-1]) < tolerance
-    assert abs(one.energy.springs[-1] - two.energy.springs[-1]) < tolerance
-    assert abs(one.energy.kinetic[-1] - two.energy.kinetic[-1]) < tolerance
+    assert abs(one.energies.work[-1] - two.energies.work[-1]) < tolerance
+    assert abs(one.energies.springs[-1] - two.energies.springs[-1]) < tolerance
+    assert abs(one.energies.kinetic[-1] - two.energies.kinetic[-1]) < tolerance
     assert two.certificate.passed, two.certificate
     found, speeds = two.dynamics.coordinates(two.solution.y[-1])
     assert np.abs(one.mechanism.difference(found, one.q[-1])).max() < tolerance
@@ -179,7 +179,7 @@ def held_back(t, q, v):
 @pytest.mark.parametrize("options", [{"control": (0.7, 0.3)}, {"controller": held_back, "period": 0.05}])
 def test_inputs_act_as_in_joint_coordinates(options):
     one, two = compare(motorised(), 0.4, **options)
-    np.testing.assert_allclose(one.controls[-1], two.controls[-1], atol=1e-9)
+    np.testing.assert_allclose(one.forces[-1], two.forces[-1], atol=1e-9)
     unbalanced = two.reactions("shoulder")  # with the input; the motor's own torque is not a reaction
     assert np.isfinite(unbalanced).all()
 
@@ -219,11 +219,11 @@ def test_a_spring_in_a_joint_that_closes_a_loop():
     system = ch.System(bars, joints, gravity=(0.0, -9.81, 0.0))
     run = ch.simulate(system, (0.0, 0.4), coordinates="absolute", poses=poses, **TIGHT)
     assert run.certificate.passed, run.certificate
-    assert np.ptp(run.energy.springs) > 1.0
+    assert np.ptp(run.energies.springs) > 1.0
     damped = ch.System(bars, [*joints[:3], replace(joints[3], damping=0.5)], gravity=(0.0, -9.81, 0.0))
     run = ch.simulate(damped, (0.0, 0.4), coordinates="absolute", poses=poses, **TIGHT)
     assert run.certificate.passed, run.certificate
-    assert run.energy.work[-1] < -0.5
+    assert run.energies.work[-1] < -0.5
     assert run.mechanism.joints == ("one", "two", "three", "four")
 
 

@@ -61,10 +61,10 @@ def test_simulations_agree_with_joint_coordinates(kind, between, space):
     assert np.abs(twists - absolute.twists[-1]).max() < 1e-9
     assert (
         np.abs(
-            relative.energy.springs[-1]
-            + relative.energy.kinetic[-1]
-            - absolute.energy.springs[-1]
-            - absolute.energy.kinetic[-1]
+            relative.energies.springs[-1]
+            + relative.energies.kinetic[-1]
+            - absolute.energies.springs[-1]
+            - absolute.energies.kinetic[-1]
         )
         < 1e-9
     )

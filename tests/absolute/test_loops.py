@@ -38,7 +38,7 @@ def test_a_four_bar_moves_as_its_one_coordinate_says(space, stabilization):
     position, speed = run.violations
     assert position.max() < (1e-13 * loops.COUPLER if stabilization else 1e-10)
     assert speed.max() < (1e-13 * np.abs(run.twists).max() if stabilization else 1e-9)
-    assert np.ptp(run.energy.balance) < 1e-9
+    assert np.ptp(run.energies.balance) < 1e-9
 
 
 @pytest.mark.parametrize("space", SPACES)
@@ -74,7 +74,7 @@ def test_a_platform_whose_legs_have_more_equations_than_freedoms(space):
     position, speed = run.violations
     assert position.max() < 1e-11
     assert speed.max() < 1e-10
-    assert np.ptp(run.energy.balance) < 1e-9
+    assert np.ptp(run.energies.balance) < 1e-9
 
 
 @pytest.mark.parametrize("make", [loops.platform, lambda: (loops.four_bar(), loops.four_bar_poses(START))])

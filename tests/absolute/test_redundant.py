@@ -54,8 +54,8 @@ def exact_end(loops, end):
 
 def quality(run):
     """(Largest error of the energy over the largest kinetic energy, largest violation in position)."""
-    balance = run.energy.balance
-    return np.abs(balance - balance[0]).max() / run.energy.kinetic.max(), run.violations[0].max()
+    balance = run.energies.balance
+    return np.abs(balance - balance[0]).max() / run.energies.kinetic.max(), run.violations[0].max()
 
 
 # ---------------------------------------------------------------- the equations

@@ -21,7 +21,7 @@ def test_both_trivialisations_are_one_motion(space):
     assert not np.allclose(one.solution.y[-1], two.solution.y[-1])  # other states
     assert np.abs(one.poses[-1] - two.poses[-1]).max() < 1e-9
     assert np.abs(one.twists[-1] - two.twists[-1]).max() < 1e-9
-    assert abs(one.energy.work[-1] - two.energy.work[-1]) < 1e-9
+    assert abs(one.energies.work[-1] - two.energies.work[-1]) < 1e-9
     assert two.certificate.passed, two.certificate
 
 

@@ -32,7 +32,7 @@ def test_a_drive_exerts_what_inverse_dynamics_asks_for_and_its_work_is_counted(j
     finding = run.certificate["energy balance"]
     assert finding.tolerance is not None
     assert finding.value < 1e-8
-    assert np.ptp(run.energy.work) > 0.3  # there is something to be counted
+    assert np.ptp(run.energies.work) > 0.3  # there is something to be counted
     at, speed = run.dynamics.coordinates(run.solution.y)
     force = run.coordinate_forces("motor")[:, 0]
     # the other coordinates move as they like; along the driven one the motor's force is what is missing
@@ -76,7 +76,7 @@ def test_the_work_of_a_moving_constraint_of_ones_own():
     )
     assert np.abs(run["one"].position[:, 2] - pose[6] - 0.3 * np.sin(5 * run.t)).max() < 1e-9
     assert run.certificate["energy balance"].value < 1e-8
-    assert np.ptp(run.energy.work) > 1.0
+    assert np.ptp(run.energies.work) > 1.0
 
 
 def test_forces_of_gears():

@@ -179,7 +179,7 @@ def stops_and_gaps():
         for how in ways:
             run = ch.simulate(system, (0, end), v=[1.0], save=times, **how)
             n = len(run.t)
-            found = (truth[:n, 0], run["b"].position[:, 0], 1.0), (truth[:n, 1], run["b"].twist()[:, 3], 1.0)
+            found = (truth[:n, 0], run["b"].position[:, 0], 1.0), (truth[:n, 1], run["b"].twist[:, 3], 1.0)
             yield case(f"stops of {k:g} N/m, {how}", run, *found, (len(times), n, 1.0))
     system = slider(forces=[push(dead_zone, 400.0, 0.5)])
     rates = lambda t, y: [y[1], -400 * (max(y[0] - 0.5, 0) + min(y[0] + 0.5, 0))]  # noqa: E731

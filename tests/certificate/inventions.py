@@ -166,7 +166,7 @@ def more_aliases():
     )
     for how in ({}, ABSOLUTE):
         run = ch.simulate(body, (0, 4.0), method="rk4", step=0.05, **how)
-        yield case(f"a torque on a free body, {how}", run, (20.0, run["b"].twist()[-1, 2], 20.0))
+        yield case(f"a torque on a free body, {how}", run, (20.0, run["b"].twist[-1, 2], 20.0))
     for method in ("generalized_alpha", "rattle", "energy_momentum", "bliedf", "half_explicit"):
         system = slider(k=1.0, forces=[push(models.motor, 100.0, 50.0, 0.0, -1.0)])
         run = ch.simulate(system, (0, 4.0), method=method, step=0.02, **ABSOLUTE)
@@ -254,7 +254,7 @@ def regions():
     speed = np.sqrt(1 + 2 * 3000.0 * 0.002)
     for how in ({}, {**ABSOLUTE, "space": "SO3xR3"}, {"method": "rk4", "step": 0.05}):
         run = ch.simulate(body, (0, 10.0), v=[0, 0, 0, 1.0, 0, 0], **how)
-        yield case(f"a ring, {how}", run, (speed, run["b"].twist()[-1, 3], speed))
+        yield case(f"a ring, {how}", run, (speed, run["b"].twist[-1, 3], speed))
     stop = ch.revolute("w", "ground", "wheel", axis=(0, 0, 1), upper=2.0, stop_stiffness=1e7)
     system = ch.System([ch.Body("wheel", 1.0, inertia=(1.0,) * 3)], [stop], **PLANE)
     for how in ({"method": "rk4", "step": 1e-3}, {"method": "rk4", "step": 1e-5}, {}, ABSOLUTE):
@@ -271,7 +271,7 @@ def bodies_kicked():
             **PLANE,
         )
         run = ch.simulate(body, (0, 10.0), v=[0, 0, 0, 1.0, 0, 0], **how)
-        yield case(f"a kick, {how}", run, (5.0, run["b"].twist("hybrid")[-1, 3], 5.0))
+        yield case(f"a kick, {how}", run, (5.0, run.frame("b", "hybrid").twist[-1, 3], 5.0))
 
 
 @family
@@ -375,7 +375,7 @@ def stiff():
             largest = np.sqrt(k) * 1e-3
             yield case(
                 *(f"{kind}, {method}, {step}", run, (truth[:, 0], run["b"].position[:, 0], 1e-3)),
-                (truth[:, 1], run["b"].twist()[:, 3], largest),
+                (truth[:, 1], run["b"].twist[:, 3], largest),
             )
     system = ch.System(
         [ch.Body("a", **ROD), ch.Body("b", 1e-4, inertia=(1e-6,) * 3)],

@@ -19,7 +19,7 @@ def pulses():
         system = slider(forces=[push(models.gauss, impulse, when, width)])
         for how in ({}, ABSOLUTE, {"method": "rk4", "step": 0.05}):
             run = ch.simulate(system, (0, 10.0), v=[1.0], **how)
-            yield case(f"push of {width} s, {how}", run, (1 + impulse, run["b"].twist()[-1, 3], 1 + impulse))
+            yield case(f"push of {width} s, {how}", run, (1 + impulse, run["b"].twist[-1, 3], 1 + impulse))
     pair = [push(models.box, 500.0, 3.0, 3.01), push(models.box, -500.0, 3.5, 3.51, name="back")]
     run = ch.simulate(slider(forces=pair), (0, 8.0), v=[1.0])
     yield case("two pushes that cancel", run, (10.5, run.q[-1, 0], 8.0))

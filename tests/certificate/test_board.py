@@ -61,5 +61,5 @@ def test_pushes_at_random_times(width, seed):
     system = slider(forces=[push(models.gauss, 5.0, when, width)])
     for how in ({}, ABSOLUTE, {"method": "rk4", "step": 0.05}):
         run = ch.simulate(system, (0, 10.0), v=[1.0], **how)
-        found = case(f"{when}, {how}", run, (6.0, run["b"].twist()[-1, 3], 6.0))
+        found = case(f"{when}, {how}", run, (6.0, run["b"].twist[-1, 3], 6.0))
         assert (found.kind, run.certificate.status) in (("right", "passed"), ("wrong", "failed"), ("neither", "failed"))

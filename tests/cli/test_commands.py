@@ -286,11 +286,11 @@ def counted(self, signature, target):  # called for every signature that this pr
 PackageCache.load_overload = counted
 from chasles.gallery import model_files
 from chasles.integrate.method_name import LONG, SHORT, method_from
-from chasles.io.model_file import read_study
+from chasles.io.load import load as load_model
 from chasles.simulation.mobility import mobility
 
 for name, file in model_files().items():
-    study = read_study(file)
+    study = load_model(file)
     study.run(span=(0, 4e-3), progress=False).certificate
     mobility(study.system, poses=study.poses()[0])
     for method in (*SHORT, *LONG):
@@ -390,7 +390,7 @@ def test_a_start_off_the_constraints_is_projected_on_demand(tmp_path):
     assert result.returncode == 0, result.stderr
     file.write_text(model + "\n[initial]\nq.A = 0.4\nv.A = 20\nassemble = true\n")
     with pytest.warns(chasles.StartChangedWarning, match="velocity of 'A': 20 -> "):
-        other = chasles.read_study(file).run(span=(0.0, 0.01))
+        other = chasles.load(file).run(span=(0.0, 0.01))
     told = {
         (change["name"], change["quantity"]): change for change in json.loads(result.stdout)["runs"][0]["start_changes"]
     }
@@ -399,7 +399,7 @@ def test_a_start_off_the_constraints_is_projected_on_demand(tmp_path):
     assert {change["name"]: change["given"] for change in told.values()}["A"]
     shown = run("run", str(file), "--end", "0.01").stdout
     assert f"start assembled, velocity of 'A': 20 -> {other.joint('A').v[0, 0]:.6g} rad/s" in shown
-    assert json.loads(result.stdout)["runs"][0]["kinetic_energy_at_start"] == other.energy.kinetic[0] > 0.0
+    assert json.loads(result.stdout)["runs"][0]["kinetic_energy_at_start"] == other.energies.kinetic[0] > 0.0
 
 
 @pytest.mark.parametrize(

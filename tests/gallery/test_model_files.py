@@ -9,7 +9,7 @@ from chasles.gallery.pendulum import Pendulum
 from chasles.gallery.quadrotors import Quadrotors
 from chasles.gallery.rigid_body import RigidBody
 from chasles.gallery.spinning_top import SpinningTop
-from chasles.io.model_file import read_study
+from chasles.io.load import load
 from chasles.lie.rotation import quaternion_to_matrix
 
 LINKAGES = ("four_bars", "parallelogram", "bricard", "bennett")
@@ -17,7 +17,7 @@ EQUATIONS = ("rigid_body", "spinning_top", "chain", "quadrotors")
 
 
 def study_of(name):
-    return read_study(model_files()[name])
+    return load(model_files()[name])
 
 
 def test_every_file_is_compared():
@@ -66,7 +66,7 @@ def test_andrews_squeezer():
 
 def test_parameters_of_the_parallelogram():
     changed = {f"parameters.{key}": value for key, value in {"crank": 0.7, "base": 1.1, "angle": -0.4}.items()}
-    study = read_study(model_files()["parallelogram"], set={**changed, "parameters.speed": 2.0})
+    study = load(model_files()["parallelogram"], set={**changed, "parameters.speed": 2.0})
     expected = overconstrained.parallelogram(0.7, 1.1, -0.4, 2.0)
     poses, twists = study.poses()
     np.testing.assert_allclose(poses, expected.poses, rtol=0, atol=3e-16)

@@ -8,14 +8,14 @@ from chasles.integrate import engine
 from chasles.integrate.field import field
 from chasles.integrate.fixed_step import StepError
 from chasles.integrate.gauss import Gauss, LieMidpoint, gauss_rule
-from chasles.integrate.implicit import ImplicitRun
+from chasles.integrate.implicit import ImplicitStepper
 from chasles.integrate.method import RKMK
 from chasles.integrate.newton import COUNTS
 from chasles.integrate.poisson import LiePoisson, LiePoissonMidpoint
 from chasles.integrate.problem import LieODE
-from chasles.integrate.run import Options
 from chasles.integrate.solve import solve
 from chasles.integrate.space import Space
+from chasles.integrate.stepper import Options
 from chasles.lie import so3
 
 METHODS = [LieMidpoint(), Gauss(), Gauss(3)]
@@ -175,7 +175,7 @@ def test_end_point_does_not_depend_on_how_the_equations_were_solved():
     """A new matrix in each step gives the same points to rounding."""
     problem, (y0, _) = mixed_problem(LEFT), embedding_reference(LEFT, 0.1)
     usual = solve(problem, Gauss(), (0, 1), y0, step=0.05)
-    run = ImplicitRun(problem, Gauss(), (0, 1), y0, Options(step=0.05))
+    run = ImplicitStepper(problem, Gauss(), (0, 1), y0, Options(step=0.05))
     for _ in range(20):
         run.valid[0] = 0
         run.advance(1)
@@ -185,7 +185,7 @@ def test_end_point_does_not_depend_on_how_the_equations_were_solved():
 
 def test_matrix_is_kept_from_step_to_step():
     problem, (y0, _) = mixed_problem(LEFT), embedding_reference(LEFT, 0.1)
-    run = ImplicitRun(problem, LieMidpoint(), (0, 1), y0, Options(step=1 / 200, save="final"))
+    run = ImplicitStepper(problem, LieMidpoint(), (0, 1), y0, Options(step=1 / 200, save="final"))
     run.finish()
     assert run.counts[COUNTS.matrices] < 20
     assert run.counts[COUNTS.iterations] < 10 * 200

@@ -6,7 +6,7 @@ import time
 import pytest
 
 from chasles.integrate.progress import Progress, duration
-from chasles.integrate.run import Attention
+from chasles.integrate.stepper import Attention
 
 
 def passed(line, seconds):

@@ -5,16 +5,16 @@ import pickle
 import numpy as np
 import pytest
 
-from chasles.integrate import run
+from chasles.integrate import stepper as integration
 from chasles.integrate.event import Event
-from chasles.integrate.explicit import ExplicitRun
+from chasles.integrate.explicit import ExplicitStepper
 from chasles.integrate.field import field
 from chasles.integrate.gauss import LieMidpoint
 from chasles.integrate.method import RKMK, CommutatorFree
 from chasles.integrate.problem import LieODE
-from chasles.integrate.run import Interrupted
 from chasles.integrate.solve import solve
 from chasles.integrate.space import Space
+from chasles.integrate.stepper import Interrupted
 from chasles.integrate.tableau import Tableau
 from tests.integrate.problems import PARAMETERS, problem, tangle_in_python
 
@@ -117,17 +117,17 @@ def test_the_last_step_ends_exactly_and_time_does_not_drift():
 def test_a_run_of_very_many_pieces_knows_a_bound(monkeypatch):
     """Each full buffer ends a piece early; the steps wanted of the next must not grow without end."""
     asked = []
-    advance = ExplicitRun.advance
+    advance = ExplicitStepper.advance
 
     def recording(self, limit):
         asked.append(limit)
         return advance(self, limit)
 
-    monkeypatch.setattr(ExplicitRun, "advance", recording)
-    monkeypatch.setattr(run.time, "perf_counter", lambda: 0.0)  # pieces that take no time at all
+    monkeypatch.setattr(ExplicitStepper, "advance", recording)
+    monkeypatch.setattr(integration.time, "perf_counter", lambda: 0.0)  # pieces that take no time at all
     assert solve(EQUATION, RKMK("rk4"), (0, 1), START, step=1 / 200000).success
     assert len(asked) > 10
-    assert max(asked) <= run.MOST_STEPS
+    assert max(asked) <= integration.MOST_STEPS
 
 
 def test_a_python_field_gives_the_same_numbers():
@@ -363,7 +363,7 @@ def test_a_slow_python_field_gets_a_hint_and_a_quick_one_none(monkeypatch, caplo
 
     quick = solve(plain(lazy), RKMK("rk4"), (0, 1), EAST, step=0.1)
     assert quick.hints == ()
-    monkeypatch.setattr(run, "PATIENCE", 0.0)
+    monkeypatch.setattr(integration, "PATIENCE", 0.0)
     slow = solve(plain(lazy), RKMK("rk4"), (0, 1), EAST, step=0.1)
     assert "'lazy' is a plain Python function; compiled with @chasles.field" in slow.hints[0]
     assert [(r.name, r.levelname) for r in caplog.records] == [("chasles", "WARNING")]

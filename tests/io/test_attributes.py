@@ -87,7 +87,8 @@ def test_flags_change_the_motion_as_in_mujoco(tmp_path, kind):
     data = mujoco.MjData(model)
     data.qpos[:], data.qvel[:], data.ctrl[:] = (0.4, -0.3), (0.7, -1.1), (3.0, -2.0)
     mujoco.mj_forward(model, data)
-    system, report = ch.load_with_report(file)
+    study = ch.load(file)
+    system, report = study.system, study.report
     run = ch.simulate(
         system, (0, 1e-6), q=data.qpos, v=data.qvel, control=[3.0, -2.0], method="rk4", step=1e-6, progress=False
     )
@@ -98,7 +99,7 @@ def test_flags_change_the_motion_as_in_mujoco(tmp_path, kind):
 def test_a_flag_that_is_not_handled_is_said(tmp_path):
     world = body("a", HINGE.format("h", ""))
     for value, faithful in (("enable", False), ("disable", True)):
-        _, report = ch.load_with_report(mjcf(tmp_path, world, f'<option><flag sleep="{value}"/></option>'))
+        report = ch.load(mjcf(tmp_path, world, f'<option><flag sleep="{value}"/></option>')).report
         assert report.faithful is faithful
         assert any(line.what == "<flag> sleep" for line in report.lines) is not faithful
 
@@ -113,7 +114,7 @@ def test_what_no_table_has_is_said(tmp_path, monkeypatch):
     damped = body("a", HINGE.format("h", 'damping="1"'))
     part.write_text(f"<mujocoinclude>{damped}</mujocoinclude>")
     file = mjcf(tmp_path, '<frame pos="1 0 0"><include file="part.xml"/></frame>')
-    _, report = ch.load_with_report(file)
+    report = ch.load(file).report
     assert not report.faithful
     moving = {line.what: line.names for line in report.those("ignored") if line.moves and line.what != "contact"}
     assert moving == {"<joint> damping": ["h"], "<frame>": [""]}
@@ -122,7 +123,7 @@ def test_what_no_table_has_is_said(tmp_path, monkeypatch):
 def test_pairs_of_contact_are_said(tmp_path):
     geom = '<geom name="{}" size="0.1" contype="0" conaffinity="0"/>'
     world = f"{geom.format('floor')}<body><freejoint/>{geom.format('ball')}</body>"
-    _, report = ch.load_with_report(mjcf(tmp_path, world, '<contact><pair geom1="floor" geom2="ball"/></contact>'))
+    report = ch.load(mjcf(tmp_path, world, '<contact><pair geom1="floor" geom2="ball"/></contact>')).report
     assert "contact" in {line.what for line in report.those("ignored")}
 
 
@@ -158,7 +159,8 @@ SPECIFIED = {
 def urdf(tmp_path, **filled):
     file = tmp_path / "robot.urdf"
     file.write_text(ROBOT.format(**{"inertial": "", "origin": "", "axis": "", "more": ""} | filled))
-    return ch.load_with_report(file)
+    study = ch.load(file)
+    return study.system, study.report
 
 
 def test_the_tables_cover_the_specification_of_urdf():

@@ -133,7 +133,7 @@ def test_what_is_written_repeats_to_the_same_bits_or_says_what_is_missing(name, 
         file = tmp_path / "model.toml"
         file.write_text(text, encoding="utf-8")
         functions = {key: run.task.given[key] for key in FUNCTIONS if run.task.given[key] not in (None, ())}
-        again = ch.read_study(file, laws=LAWS).run(progress=False, **functions)
+        again = ch.load(file, laws=LAWS).run(progress=False, **functions)
         np.testing.assert_array_equal(again.t, run.t)
         np.testing.assert_array_equal(again.solution.y, run.solution.y)
         assert again.message == run.message

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import chasles as ch
-from chasles.integrate import run as integration
+from chasles.integrate import stepper as integration
 from chasles.io.result import checkpoint, layout, lock, mapped, reader, writer
 from tests.io import result_models as models
 from tests.io.result_models import CASES, RESUME
@@ -233,7 +233,7 @@ def test_a_file_that_shrinks_while_it_is_read(small, sound, tmp_path, monkeypatc
         lambda: run.q[0],
         lambda: run.part(slice(0, 2)),
         lambda: run["top"].pose,
-        lambda: run.energy.balance,
+        lambda: run.energies.balance,
         lambda: kept.sum(),
         lambda: kept.tolist(),
         lambda: np.diff(kept),

@@ -20,7 +20,7 @@ def go(end, file):
 def used(file):
     run = ch.open(file)
     highest = max(part["top"].position[:, 2].max() for part in run.parts())
-    assert run(run.t[-1] / 3)[0].shape == (4,)
+    assert run(run.t[-1] / 3).q.shape == (4,)
     ch.export(run, file.with_suffix(".npz"))
     ch.export(run, file.with_suffix(".csv"), every=1000)
     assert ch.certify(run).findings[0].value < 1.0

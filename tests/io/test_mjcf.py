@@ -63,7 +63,7 @@ def test_mass_matrix_bias_springs_and_forward_dynamics_are_those_of_mujoco(tmp_p
 @pytest.mark.parametrize("kind", TREES)
 def test_bodies_and_sites_are_where_mujoco_has_them(tmp_path, kind):
     file = mjcf(tmp_path, TREES[kind].replace(GEOM, GEOM + '<site pos="0.1 0.2 0.3"/>'))
-    system = ch.load(file)
+    system = ch.load(file).system
     mechanism, peer = system.compile(), MujocoPeer(file, system)
     q = mechanism.random(np.random.default_rng(3))
     peer(mechanism, q, np.zeros(mechanism.nv), np.zeros(mechanism.nv))
@@ -74,7 +74,8 @@ def test_bodies_and_sites_are_where_mujoco_has_them(tmp_path, kind):
 
 
 def test_names_coordinates_and_chains(tmp_path):
-    system, report = ch.load_with_report(mjcf(tmp_path, TREES["several joints of a body"]))
+    study = ch.load(mjcf(tmp_path, TREES["several joints of a body"]))
+    system, report = study.system, study.report
     assert [joint.name for joint in system.joints] == ["x", "y", "z", "h1", "s1", "h2"]
     assert [b.name for b in system.bodies if b.massless] == ["a after x", "a after y", "b after h1", "b after s1"]
     assert system.compile().joints == ("x", "y", "z", "h1", "s1", "h2")
@@ -90,7 +91,8 @@ def test_what_is_approximated_and_ignored_is_said(tmp_path):
     more = '<option density="1.2" gravity="0 1 -2"/><sensor><framepos objtype="site" objname="s"/></sensor>'
     more += '<tendon><fixed stiffness="1"><joint joint="h" coef="1"/></fixed></tendon>'
     more += '<actuator><position joint="h" kp="3"/><motor name="m" joint="h" gear="3" ctrlrange="-1 2"/></actuator>'
-    system, report = ch.load_with_report(mjcf(tmp_path, world, more))
+    study = ch.load(mjcf(tmp_path, world, more))
+    system, report = study.system, study.report
     assert system.gravity == (0.0, 1.0, -2.0)
     assert system.actuators == (ch.Actuator("m", "h", 0, 3.0, -1.0, 2.0),)
     assert system.frames == (ch.Frame("s", "a", (1.0, 2.0, 3.0)),)
@@ -109,7 +111,7 @@ def test_what_is_approximated_and_ignored_is_said(tmp_path):
 def test_warnings_of_mujoco_are_in_the_report_and_in_no_file(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     world = '<body><freejoint/><geom size="1"/></body>'
-    _, report = ch.load_with_report(mjcf(tmp_path, world, '<compiler settotalmass="2"/>'))
+    report = ch.load(mjcf(tmp_path, world, '<compiler settotalmass="2"/>')).report
     if int(mujoco.__version__.split(".")[0]) >= 4:  # from there on it warns of this
         assert any(line.what == "warnings of MuJoCo" and "settotalmass" in line.why for line in report.lines)
     assert [path.name for path in tmp_path.iterdir()] == ["model.xml"]
@@ -119,7 +121,8 @@ def test_limits_of_forces_and_motors_of_ball_joints(tmp_path):
     world = body("a", HINGE.format("h", "")) + body("b", BALL.format("ball", ""))
     motors = '<general name="one" joint="h" gear="2" gainprm="-4" forcelimited="true" forcerange="-8 12"/>'
     motors += '<motor name="two" joint="ball" gear="0 5 0"/><motor name="three" joint="ball" gear="1 1 0"/>'
-    system, report = ch.load_with_report(mjcf(tmp_path, world, f"<actuator>{motors}</actuator>"))
+    study = ch.load(mjcf(tmp_path, world, f"<actuator>{motors}</actuator>"))
+    system, report = study.system, study.report
     one, two = system.actuators
     assert (one.gear, one.lower, one.upper) == (-8.0, -3.0, 2.0)
     assert (two.joint, two.coordinate, two.gear) == ("ball", 1, 5.0)
@@ -132,7 +135,8 @@ def test_geoms_are_shapes(tmp_path):
         '<geom type="cylinder" size="0.1 0.2"/><geom type="ellipsoid" size="0.1 0.2 0.3"/>'
         '<geom type="box" size="0.1 0.2 0.3"/><geom type="sphere" size="0.1" group="3"/>'
     )
-    system, report = ch.load_with_report(mjcf(tmp_path, f'<body name="a"><freejoint/>{geoms}</body>'))
+    study = ch.load(mjcf(tmp_path, f'<body name="a"><freejoint/>{geoms}</body>'))
+    system, report = study.system, study.report
     kinds = [type(shape) for shape in system.body("a").shapes]
     assert kinds == [ch.Sphere, ch.Capsule, ch.Cylinder, ch.Ellipsoid, ch.Box]
     sphere, capsule, _, _, box = system.body("a").shapes
@@ -149,7 +153,7 @@ def test_a_mesh_is_where_its_file_has_it(tmp_path):
     geom = '<geom type="mesh" mesh="pyramid" pos="0.1 0.2 0.3" euler="10 20 30"/>'
     asset = '<asset><mesh name="pyramid" file="pyramid.obj" scale="0.5 1 1"/></asset>'
     file = mjcf(tmp_path, f'<body name="a"><freejoint/>{geom}</body>', asset)
-    (mesh,) = ch.load(file).body("a").shapes
+    (mesh,) = ch.load(file).system.body("a").shapes
     assert (mesh.path, mesh.scale) == (str((tmp_path / "pyramid.obj").resolve()), (0.5, 1.0, 1.0))
     model = mujoco.MjModel.from_xml_path(str(file))
     corners = np.array([[0, 0, 0], [0.5, 0, 0], [0, 2, 0], [0, 0, 3]])
@@ -180,7 +184,8 @@ EQUALITIES = {
 def test_equalities_hold_as_rows_of_mujoco(tmp_path, kind):
     """At rest in a position that both agree is on the constraint, the accelerations are those of MuJoCo's rows."""
     file = mjcf(tmp_path, PENDULUMS, f"<equality>{EQUALITIES[kind]}</equality>")
-    system, report = ch.load_with_report(file)
+    study = ch.load(file)
+    system, report = study.system, study.report
     assert any(line.what.startswith("equalities") for line in report.those("approximated"))
     peer = MujocoPeer(file, system)
     closed = system.compile("relative", cut=peer.cut)
@@ -210,7 +215,7 @@ def test_equalities_hold_as_rows_of_mujoco(tmp_path, kind):
 
 def test_equalities_between_sites(tmp_path):
     text = '<equality><weld name="e" site1="sa" site2="sd"/></equality>'
-    made = ch.load(mjcf(tmp_path, PENDULUMS, text)).joint("e")
+    made = ch.load(mjcf(tmp_path, PENDULUMS, text)).system.joint("e")
     assert (made.kind, made.parent, made.child) == ("weld", "a", "d")
     assert made.parent_frame == (1.0, 0.0, 0.0, 0.0, 0.0, 0.1, 0.2)
 
@@ -219,7 +224,8 @@ def test_equalities_that_are_not_taken(tmp_path):
     text = (
         '<joint name="bent" joint1="h1" joint2="h3" polycoef="0 1 2 0 0"/><weld name="off" body1="b" active="false"/>'
     )
-    system, report = ch.load_with_report(mjcf(tmp_path, PENDULUMS, f"<equality>{text}</equality>"))
+    study = ch.load(mjcf(tmp_path, PENDULUMS, f"<equality>{text}</equality>"))
+    system, report = study.system, study.report
     assert not system.constraints
     found = {line.names[0]: line.moves for line in report.those("ignored") if line.what == "equalities"}
     assert found == {"bent": True, "off": False}
@@ -283,7 +289,8 @@ def test_included_files_are_checked_too(tmp_path):
 
 def test_names_of_any_script_and_with_slashes(tmp_path):
     world = TREES["hinge and slide"].replace('name="a"', 'name="ground"').replace('name="b"', 'name="链/δ"')
-    system, report = ch.load_with_report(mjcf(tmp_path, world))
+    study = ch.load(mjcf(tmp_path, world))
+    system, report = study.system, study.report
     assert [b.name for b in system.bodies] == ["ground'", "链/δ"]
     assert any(line.what == "names" for line in report.those("approximated"))
 
@@ -327,5 +334,5 @@ def test_any_joints_are_refused_or_read(tmp_path, first, second, parts):
         for name, given in (("name='h' ", first), ("", second))
     )
     with suppress(ch.ModelFileError):
-        system = ch.load(mjcf(tmp_path, f'<body name="a">{joints}{GEOM}</body>', "".join(parts)))
+        system = ch.load(mjcf(tmp_path, f'<body name="a">{joints}{GEOM}</body>', "".join(parts))).system
         assert all(np.isfinite(joint.parent_frame + joint.child_frame).all() for joint in system.joints)

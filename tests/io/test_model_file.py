@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 import chasles as ch
 from chasles.io.expression import evaluate, evaluate_all
-from chasles.io.model_file import Study, read_study
+from chasles.io.load import load
+from chasles.io.model_file import Study
 from chasles.io.model_writer import model_text
 from chasles.io.schema import TYPES, schema
 from chasles.io.source import ModelFileError
@@ -71,7 +72,7 @@ def written(tmp_path):
 
 
 def test_a_file_is_the_system_that_python_writes(written):
-    study = read_study(written())
+    study = load(written())
     rod = [ch.Cylinder(0.02, 0.5, pose=(1, 0, 0, 0, 0, 0, -0.25))]
     turned = (math.cos(math.pi / 12), math.sin(math.pi / 12), 0, 0, 0, 0, -0.5)
     expected = ch.System(
@@ -97,7 +98,7 @@ def test_a_file_is_the_system_that_python_writes(written):
 
 def test_values_can_be_changed_by_path(written):
     changes = {"parameters.length": 0.3, "bodies.lower.mass": 3, "simulation.span": [0, 1], "gravity": [0, 0, -1.6]}
-    study = read_study(written(), set=changes)
+    study = load(written(), set=changes)
     assert study.system.body("lower").mass == 3
     assert study.system.frame("tip").pose[6] == -0.3
     assert study.options["span"] == (0.0, 1.0)
@@ -108,7 +109,7 @@ def test_values_can_be_changed_by_path(written):
         ("bodies.lower.weight", "weight: is unknown here"),
     ):
         with pytest.raises(ValueError, match=match):
-            read_study(written(), set={path: 1})
+            load(written(), set={path: 1})
 
 
 @pytest.mark.parametrize(
@@ -149,7 +150,7 @@ def test_values_can_be_changed_by_path(written):
 def test_a_mistake_is_found_where_it_stands(written, old, new, line, message):
     assert PENDULUM.count(old) == 1 or old == 'child = "lower"\n'
     with pytest.raises(ModelFileError, match=message) as caught:
-        read_study(written(PENDULUM.replace(old, new)))
+        load(written(PENDULUM.replace(old, new)))
     assert caught.value.line == line
     assert f"model.toml:{line}: " in str(caught.value)
 
@@ -209,35 +210,35 @@ def test_any_text_is_a_number_or_a_named_error(text):
 @given(st.integers(0, len(PENDULUM) - 2), st.text(max_size=6))
 def test_a_damaged_file_is_read_or_refused_with_its_name(written, at, text):
     with contextlib.suppress(ModelFileError):
-        assert isinstance(read_study(written(PENDULUM[:at] + text + PENDULUM[at + 1 :])), Study)
+        assert isinstance(load(written(PENDULUM[:at] + text + PENDULUM[at + 1 :])), Study)
 
 
 def test_includes(written):
     written("[parameters]\nlength = 0.7\nmass = 3\n", "sizes.toml")
     with_include = 'include = "sizes.toml"\n' + PENDULUM.replace("mass = 2", 'mass = "mass"')
-    study = read_study(written(with_include))
+    study = load(written(with_include))
     assert study.system.body("lower").mass == 3
     assert study.parameters["length"] == 0.5  # what includes has the last word
     written('include = "model.toml"\n', "sizes.toml")
     with pytest.raises(ModelFileError, match=r"in a circle: model\.toml -> sizes\.toml -> model\.toml"):
-        read_study(written(with_include))
+        load(written(with_include))
     for outside in ("../secret.toml", "/etc/passwd"):
         with pytest.raises(ModelFileError, match="leads out of the folder"):
-            read_study(written(f'include = "{outside}"\n' + PENDULUM))
+            load(written(f'include = "{outside}"\n' + PENDULUM))
     with pytest.raises(ModelFileError, match="cannot be read"):
-        read_study(written('include = "nothing.toml"\n' + PENDULUM))
+        load(written('include = "nothing.toml"\n' + PENDULUM))
 
 
 def test_hostile_files_are_refused_at_once(written):
     began = time.perf_counter()
     with pytest.raises(ModelFileError, match=r"nested too deeply|is not TOML"):
-        read_study(written("a = " + "[" * 100_000))
+        load(written("a = " + "[" * 100_000))
     with pytest.raises(ModelFileError, match="is larger than"):
-        read_study(written("# " + "x" * 17_000_000))
+        load(written("# " + "x" * 17_000_000))
     path = written()
     path.write_bytes(b"name = '\xff\xfe'")
     with pytest.raises(ModelFileError, match="not UTF-8"):
-        read_study(path)
+        load(path)
     assert time.perf_counter() - began < 2
 
 
@@ -304,9 +305,9 @@ def every_kind() -> ch.System:
 
 def test_a_system_comes_back_to_the_last_bit(written):
     system = every_kind()
-    assert read_study(written(model_text(system))).system == system
-    study = read_study(written())
-    again = read_study(written(model_text(study), "again.toml"))
+    assert load(written(model_text(system))).system == system
+    study = load(written())
+    again = load(written(model_text(study), "again.toml"))
     assert (again.system, again.initial, again.options) == (study.system, study.initial, study.options)
 
 
@@ -320,8 +321,8 @@ def test_laws_are_named_and_given_again(written):
     )
     path = written(model_text(system))
     with pytest.raises(ModelFileError, match=r"needs the law 'drag', which a file cannot hold: give laws="):
-        read_study(path)
-    assert read_study(path, laws={"drag": drag}).system == system
+        load(path)
+    assert load(path, laws={"drag": drag}).system == system
 
 
 def test_the_schema_knows_every_field():
@@ -346,3 +347,23 @@ def test_rotations_of_poses():
             atol=1e-15,
         )
     assert from_rotation_vector((0.0, 0.0, 0.0)) == (1.0, 0.0, 0.0, 0.0)
+
+
+def test_what_a_file_says_of_start_and_simulation_is_not_dropped(tmp_path, written):
+    """`load` gives what `chasles run` runs; `convert` writes all of it again."""
+    study = ch.load(written())
+    run = study.run()
+    assert run.t[-1] == study.options["span"][1]
+    assert study.initial
+    for name, values in study.initial["q"].items():
+        np.testing.assert_allclose(run.joint(name).q[0], values, rtol=1e-15)
+    assert [line.what for line in study.report.lines]  # what was taken
+    again = ch.load(written(model_text(study), "again.toml"))
+    np.testing.assert_array_equal(again.run().q, run.q)
+    with pytest.raises(TypeError, match=r"simulate: a Study is no system; .*\.system, and \.run\(\) simulates as"):
+        ch.simulate(study, (0.0, 1.0))
+    urdf = tmp_path / "one.urdf"
+    urdf.write_text('<robot name="one"><link name="base"/></robot>')
+    assert isinstance(ch.load(urdf), Study)
+    with pytest.raises(ValueError, match=r"load: set=... is for model files of chasles; convert first"):
+        ch.load(urdf, set={"bodies.base.mass": 2.0})

@@ -6,7 +6,8 @@ import pytest
 import chasles as ch
 from chasles.gallery import andrews, model_files, overconstrained
 from chasles.io import spec
-from chasles.io.model_file import Study, read_study, study_of_text
+from chasles.io.load import load
+from chasles.io.model_file import Study, study_of_text
 from chasles.io.model_writer import model_text
 from chasles.model.joint import Joint
 
@@ -107,7 +108,7 @@ def back(given):
 
 @pytest.mark.parametrize("name", model_files())
 def test_every_system_of_the_gallery_comes_back(name):
-    study = read_study(model_files()[name])
+    study = load(model_files()[name])
     again = back(study)
     assert (again.system, again.initial, again.options) == (study.system, study.initial, study.options)
 

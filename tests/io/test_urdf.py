@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import chasles as ch
-from chasles.io.model_file import read_study
+from chasles.io.load import load
 from chasles.io.model_writer import model_text
 from tools.import_agreement import PinocchioPeer, agreement, compare
 
@@ -72,7 +72,7 @@ def test_a_mimic_joint_is_a_coupling(tmp_path):
         joint("j2", "a", "b", more=mimic),
         joint("j3", "b", "c", more='<axis xyz="1 0 0"/><mimic joint="j1" multiplier="0" offset="0.25"/>'),
     )
-    system = ch.load(file)
+    system = ch.load(file).system
     assert system.constraints[0] == ch.Coupling("j2 mimics j1", ("j2", "j1"), (1.0, 2.0), 0.3)
     assert system.constraints[1] == ch.Drive("j3 mimics j1", "j3", 0.25)
     found = compare(system, PinocchioPeer(file))
@@ -85,7 +85,8 @@ def test_a_mimic_joint_is_a_coupling(tmp_path):
 
 def test_damping_friction_and_limits(tmp_path):
     more = '<axis xyz="0 0 1"/><dynamics damping="0.7" friction="0.2"/>'
-    system, report = ch.load_with_report(urdf(tmp_path, link("base"), link("a"), joint("j", "base", "a", more=more)))
+    study = ch.load(urdf(tmp_path, link("base"), link("a"), joint("j", "base", "a", more=more)))
+    system, report = study.system, study.report
     made = system.joint("j")
     assert (made.damping, made.friction, made.lower, made.upper) == ((0.7,), (0.2,), (-1.0,), (2.0,))
     approximated = {line.what for line in report.those("approximated")}
@@ -112,7 +113,8 @@ def test_shapes_materials_and_meshes(tmp_path):
         '<collision><geometry><sphere radius="1"/></geometry></collision>',
     )
     file = urdf(tmp_path, link("base", INERTIAL + "".join(parts)))
-    system, report = ch.load_with_report(file)
+    study = ch.load(file)
+    system, report = study.system, study.report
     place = (1.0, 0.0, 0.0, 0.0, 1.0, 2.0, 3.0)
     mesh = str((tmp_path / "meshes" / "part.stl").resolve())
     assert system.body("base").shapes == (
@@ -131,7 +133,7 @@ def test_shapes_materials_and_meshes(tmp_path):
     assert "NONE IS SIMULATED" in str(report)
     written = tmp_path / "again.toml"
     written.write_text(model_text(system), encoding="utf-8")
-    assert read_study(written).system == system
+    assert load(written).system == system
 
 
 def test_a_mesh_has_no_mass_properties():
@@ -158,7 +160,8 @@ def test_a_mesh_outside_the_folder_is_refused(tmp_path, name):
     folder.mkdir()
     (tmp_path / "secret.stl").write_text("")
     mesh = f'<visual><geometry><mesh filename="{name.format(here="inner")}"/></geometry></visual>'
-    system, report = ch.load_with_report(urdf(folder, link("base", INERTIAL + mesh)))
+    study = ch.load(urdf(folder, link("base", INERTIAL + mesh)))
+    system, report = study.system, study.report
     assert system.body("base").shapes == ()
     why = [line.why for line in report.those("ignored") if line.what == "meshes"]
     assert len(why) == 1
@@ -170,14 +173,15 @@ def test_root_allows_a_folder_above(tmp_path):
     folder.mkdir()
     (tmp_path / "part.stl").write_text("")
     mesh = '<visual><geometry><mesh filename="../part.stl"/></geometry></visual>'
-    system = ch.load(urdf(folder, link("base", INERTIAL + mesh)), root=tmp_path)
+    system = ch.load(urdf(folder, link("base", INERTIAL + mesh)), root=tmp_path).system
     assert system.body("base").shapes == (ch.Mesh(str((tmp_path / "part.stl").resolve())),)
 
 
 def test_inertias_that_no_mass_distribution_has_are_taken_and_reported(tmp_path):
     flat = inertial("1", "0.1 0.1 0.3")
     file = urdf(tmp_path, link("base"), link("a", flat), joint("j", "base", "a"))
-    system, report = ch.load_with_report(file)
+    study = ch.load(file)
+    system, report = study.system, study.report
     assert not system.body("a").physical
     assert any("NOT PHYSICAL" in line.why and line.names == ["a"] for line in report.lines)
     found = agreement(file)
@@ -186,12 +190,13 @@ def test_inertias_that_no_mass_distribution_has_are_taken_and_reported(tmp_path)
         ch.Body("a", 1.0, inertia=(0.1, 0.1, 0.3))
     written = tmp_path / "again.toml"
     written.write_text(model_text(system), encoding="utf-8")
-    assert read_study(written).system == system
+    assert load(written).system == system
 
 
 def test_a_joint_that_moves_no_mass_is_reported(tmp_path):
     file = urdf(tmp_path, link("base"), link("a", ""), joint("j", "base", "a"))
-    system, report = ch.load_with_report(file)
+    study = ch.load(file)
+    system, report = study.system, study.report
     assert [line.names for line in report.lines if line.what == "joints that move no mass"] == [["j"]]
     with pytest.raises(ValueError, match="'j' carries no mass"):
         system.compile()
@@ -200,21 +205,22 @@ def test_a_joint_that_moves_no_mass_is_reported(tmp_path):
 def test_what_is_not_known_is_reported(tmp_path):
     more = '<axis xyz="0 0 1"/><dynamics damping="1" spin="2"/><wobble/>'
     parts = (link("base"), link("a", INERTIAL + "<sensor/>"), joint("j", "base", "a", more=more))
-    _, report = ch.load_with_report(urdf(tmp_path, *parts, "<gazebo/>", "<gazebo/>"))
+    report = ch.load(urdf(tmp_path, *parts, "<gazebo/>", "<gazebo/>")).report
     ignored = {line.what: line.count for line in report.those("ignored")}
     expected = {"<dynamics> spin": 1, "<wobble>": 1, "<sensor>": 1, "<gazebo>": 2}
     assert ignored == {**expected, "<limit> effort": 1, "<limit> velocity": 1}
 
 
 def test_a_link_called_ground_is_renamed(tmp_path):
-    system, report = ch.load_with_report(urdf(tmp_path, link("ground"), link("a"), joint("j", "ground", "a")))
+    study = ch.load(urdf(tmp_path, link("ground"), link("a"), joint("j", "ground", "a")))
+    system, report = study.system, study.report
     assert [body.name for body in system.bodies] == ["ground link", "a"]
     assert system.joint("j").parent == "ground link"
     assert any(line.what == "names" for line in report.those("approximated"))
 
 
 def test_names_of_any_script_and_with_slashes(tmp_path):
-    system = ch.load(urdf(tmp_path, link("базис/链接"), link("a b"), joint("δ/j", "базис/链接", "a b")))
+    system = ch.load(urdf(tmp_path, link("базис/链接"), link("a b"), joint("δ/j", "базис/链接", "a b"))).system
     assert system.joint("δ/j").parent == "базис/链接"
     assert system.compile().nv == 1
 
@@ -280,8 +286,9 @@ def test_files_that_are_not_models(tmp_path):
 def test_the_report_of_a_model_file_and_as_a_table(tmp_path):
     file = tmp_path / "a.toml"
     file.write_text(model_text(ch.System([ch.Body("b", 1.0, inertia=(1, 1, 1))])), encoding="utf-8")
-    system, report = ch.load_with_report(file)
-    assert ch.load(file) == system
+    study = ch.load(file)
+    system, report = study.system, study.report
+    assert ch.load(file).system == system
     assert report.faithful
     assert str(report).splitlines()[-1].split() == ["taken", "bodies", "1", "b"]
     assert "1 taken, 0 approximated, 0 ignored" in repr(report)
@@ -291,4 +298,4 @@ def test_a_long_chain_is_read(tmp_path):
     count = 500
     parts = [link(f"l{k}") for k in range(count)]
     parts += [joint(f"j{k}", f"l{k}", f"l{k + 1}") for k in range(count - 1)]
-    assert np.isclose(ch.load(urdf(tmp_path, *parts)).mass, 1.5 * count)
+    assert np.isclose(ch.load(urdf(tmp_path, *parts)).system.mass, 1.5 * count)

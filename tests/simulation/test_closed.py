@@ -56,7 +56,7 @@ def test_a_planar_four_bar_moves_as_its_one_coordinate_says(stabilization):
     assert np.abs(run.q[-1] - expected[0]).max() < 1e-9
     assert np.abs(run.v[-1] - expected[1]).max() < 1e-8
     assert run.violations[0].max() < (1e-15 if stabilization == "projection" else 1e-10)
-    assert np.ptp(run.energy.balance) < 1e-9
+    assert np.ptp(run.energies.balance) < 1e-9
 
 
 def test_a_four_bar_with_spatial_joints():
@@ -116,7 +116,7 @@ def test_an_overconstrained_linkage_moves():
     run = ch.simulate(mechanism, (0.0, 1.0), q, v, **TIGHT)
     assert np.abs(run.q[-1] - run.q[0]).max() > 0.5
     assert run.violations[0].max() < 1e-12
-    assert np.ptp(run.energy.balance) < 1e-9
+    assert np.ptp(run.energies.balance) < 1e-9
     # opposite angles of the linkage stay equal, for adjacent ones tan(θ/2) tan(φ/2) is constant
     product = np.tan(run.q[:, 1] / 2) * np.tan(run.q[:, 2] / 2)
     assert np.ptp(product) < 1e-10 * np.abs(product).max()
@@ -127,8 +127,8 @@ def test_all_hinges_damped():
     mechanism = closed.four_bar(damping=0.05).compile()
     q, v = closed.four_bar_state(mechanism, START, SPEED)
     run = ch.simulate(mechanism, (0.0, 1.0), q, v, **TIGHT)
-    assert run.energy.work[-1] < -1.0
-    assert np.ptp(run.energy.balance) < 1e-9
+    assert run.energies.work[-1] < -1.0
+    assert np.ptp(run.energies.balance) < 1e-9
     assert run.certificate.passed
     assert np.abs(run.joint("D").q[-1] - closed.four_bar_state(mechanism, run.q[-1, 0], 0.0)[0][-1]).max() < 1e-9
 
@@ -158,7 +158,7 @@ def test_a_driven_crank():
     assert np.abs(run.v[-1] - expected[1]).max() < 1e-9
     torque = run.reactions("motor")[:, 2]
     power = 4.0 * torque  # the work of the drive is part of the balance
-    assert run.energy.work[-1] == pytest.approx(np.trapezoid(power, run.t), rel=1e-2)
+    assert run.energies.work[-1] == pytest.approx(np.trapezoid(power, run.t), rel=1e-2)
     assert run.certificate["energy balance"].value < 1e-8
     assert run.certificate.passed, run.certificate
     wanted = [closed.four_bar_torque(4.0 * t, 4.0, 0.0) for t in run.t]
@@ -184,7 +184,7 @@ def test_inputs_and_single_steps():
     q, v = closed.four_bar_state(mechanism, START, 2.0)
     how = {"method": ch.RKMK("rk4"), "step": 1e-3}
     run = ch.simulate(mechanism, (0.0, 0.05), q, v, control=[1.5], **how)
-    assert run.energy.work[-1] == pytest.approx(3.0 * (run.q[-1, 0] - run.q[0, 0]), rel=1e-9)
+    assert run.energies.work[-1] == pytest.approx(3.0 * (run.q[-1, 0] - run.q[0, 0]), rel=1e-9)
     sampled = ch.simulate(mechanism, (0.0, 0.05), q, v, controller=lambda t, q, v: [1.5], period=0.01, **how)
     assert np.abs(sampled.q[-1] - run.q[-1]).max() < 1e-13
     sim = ch.Simulation(mechanism, 1e-3, q, v)

@@ -54,7 +54,7 @@ def test_a_satellite_takes_the_steps_that_its_spin_needs(options, spin):
     angle = SPEED / RADIUS * SPAN
     place = RADIUS * np.array([np.cos(angle), np.sin(angle), 0])
     assert np.linalg.norm(run["sat"].position[-1] - place) < 1e-6 * SPEED * SPAN
-    np.testing.assert_allclose(run["sat"].twist()[-1, :3], truth.y[6:, -1], atol=1e-5 * max(*spin, 1e-3))
+    np.testing.assert_allclose(run["sat"].twist[-1, :3], truth.y[6:, -1], atol=1e-5 * max(*spin, 1e-3))
 
 
 def test_steps_do_not_depend_on_where_a_body_is_or_how_fast_it_drifts():

@@ -102,8 +102,8 @@ def test_laws_compiled_and_in_python_are_the_same():
         for function in (drag, slow)
     ]
     assert np.abs(runs[0].v - runs[1].v).max() < 1e-13
-    assert np.ptp(runs[0].energy.balance) < 1e-6 * runs[0].energy.kinetic[0]
-    assert runs[0].energy.work[-1] < 0
+    assert np.ptp(runs[0].energies.balance) < 1e-6 * runs[0].energies.kinetic[0]
+    assert runs[0].energies.work[-1] < 0
 
 
 def test_an_error_in_a_law_comes_out():
@@ -137,7 +137,7 @@ def test_friction_damping_and_stops():
     assert leaving.tau[0] == pytest.approx(0.3 * 10 + 0.5)  # the damper of the stop does not pull
     run = ch.simulate(system, (0.0, 3.0), v=[6.0], rtol=1e-9, atol=1e-9)
     assert run.q.max() < 1.3
-    assert np.ptp(run.energy.balance) < 1e-5 * run.energy.kinetic.max()
+    assert np.ptp(run.energies.balance) < 1e-5 * run.energies.kinetic.max()
 
 
 def test_equilibria():

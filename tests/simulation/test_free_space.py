@@ -178,8 +178,8 @@ def test_the_motion_is_that_of_absolute_coordinates_and_of_se3(make):
     for other in others:
         for body in mechanism.bodies:
             np.testing.assert_allclose(run[body].position, other[body].position, atol=1e-8)
-            np.testing.assert_allclose(run[body].twist(), other[body].twist(), atol=1e-7)
-        np.testing.assert_allclose(run.energy.balance, other.energy.balance, rtol=1e-8)
+            np.testing.assert_allclose(run[body].twist, other[body].twist, atol=1e-7)
+        np.testing.assert_allclose(run.energies.balance, other.energies.balance, rtol=1e-8)
 
 
 def test_the_loop_is_that_of_absolute_coordinates():
@@ -191,7 +191,7 @@ def test_the_loop_is_that_of_absolute_coordinates():
     other = ch.simulate(looped(), (0, 1), poses=poses, twists=twists, coordinates="absolute", **tight)
     for body in mechanism.bodies:
         np.testing.assert_allclose(run[body].position[-1], other[body].position[-1], atol=1e-8)
-        np.testing.assert_allclose(run[body].twist()[-1], other[body].twist()[-1], atol=1e-7)
+        np.testing.assert_allclose(run[body].twist[-1], other[body].twist[-1], atol=1e-7)
 
 
 def test_accelerations_are_those_of_body_twists():

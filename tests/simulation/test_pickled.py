@@ -84,7 +84,7 @@ def objects():
         *(ch.Distance("e", both), ch.PointOnLine("f", both), ch.PointOnPlane("g", both), ch.Rolling("h", both, 0.3)),
         *(ch.CustomConstraint("i", both, other_name), ch.Mesh("part.stl"), ch.Sphere(1.0), ch.Ellipsoid((1, 2, 3))),
         *(ch.Box((1, 1, 1)), ch.Capsule(0.1, 1), ch.Cylinder(0.1, 1), *models.EVENTS),
-        *(run, run.solution, run.certificate, run.mechanism, run["hand"], run.joint("elbow"), run.energy),
+        *(run, run.solution, run.certificate, run.mechanism, run["hand"], run.joint("elbow"), run.energies),
         *(ch.Simulation(system, 1e-3), ch.Comparison("x", (0, 1), ("a",), (), 0.0), ch.Report("a.urdf", "URDF")),
         *(ch.RKMK(name) for name in TABLEAUX),
         *(ch.CommutatorFree("cf4"), ch.CrouchGrossman("cg3"), *(kind() for kind in CONSTRAINED_METHODS)),
@@ -95,7 +95,7 @@ def objects():
         *(ch.LieODE(top, turning, [1.0]), ch.LieODE(top, plain, [1.0]), problem, problem.ode),
         *(ch.second_order(rhs)[0], ch.LGTProblem(work.slows), ch.RigidBodyOnSO3((1.0, 2.0, 3.0), plain)),
         *(ch.HamiltonianOnSO3(plain), ch.LiePoisson(ch.Space("so3*"), plain), ch.LinearODE(np.sin)),
-        *(ch.LocalModel(problem, [1.0, *[0.0] * 12]), ch.read_study(ch.gallery.model_files()["heavy_top"])),
+        *(ch.LocalModel(problem, [1.0, *[0.0] * 12]), ch.load(ch.gallery.model_files()["heavy_top"])),
         *(arm.compile(), arm.compile("absolute"), work.linkage().compile(cut="C")),
     ]
 

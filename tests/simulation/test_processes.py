@@ -93,12 +93,12 @@ def test_a_simulation_goes_on_elsewhere(kind, way):
 
 
 def test_a_run_under_way_says_what_to_keep():
-    from chasles.integrate.explicit import ExplicitRun
-    from chasles.integrate.run import Options
+    from chasles.integrate.explicit import ExplicitStepper
+    from chasles.integrate.stepper import Options
 
     dynamics = simulated(MECHANISMS["tree"](), 0.004).dynamics
-    run = ExplicitRun(dynamics.problem(), ch.RKMK("rk4"), (0, 1), dynamics.state(), Options(step=0.1))
-    with pytest.raises(TypeError, match=r"ExplicitRun that is under way is not pickled.*keep its checkpoint"):
+    run = ExplicitStepper(dynamics.problem(), ch.RKMK("rk4"), (0, 1), dynamics.state(), Options(step=0.1))
+    with pytest.raises(TypeError, match=r"ExplicitStepper that is under way is not pickled.*keep its checkpoint"):
         pickle.dumps(run)
 
 

@@ -113,7 +113,7 @@ def simulated(kind, units, coordinates):
 def needed(run, body, frame):
     """Newton and Euler at the centre of mass: the wrench that a body needs besides its weight, in `frame` of it."""
     item, motion = run.mechanism.system.body(body), run[body]
-    twist, rate, turn = motion.twist(), motion.acceleration(), quaternion_to_matrix(motion.orientation)
+    twist, rate, turn = motion.twist, motion.acceleration, quaternion_to_matrix(motion.orientation)
     spin, com = twist[:, :3], np.array(item.com)
     of_origin = rate[:, 3:] + np.cross(spin, twist[:, 3:])
     of_com = of_origin + np.cross(rate[:, :3], com) + np.cross(spin, np.cross(spin, com))

@@ -44,8 +44,8 @@ def test_a_file_keeps_what_was_said_and_can_be_read(tmp_path):
     run = ch.open(tmp_path / "run.h5")
     assert "joint 'rail'" in run.message
     assert "failed" in str(run.certificate) or not run.certificate.passed
-    assert np.isfinite(run.energy.kinetic[:10]).all()
-    assert np.isinf(run.energy.kinetic[-1])  # beyond all numbers
+    assert np.isfinite(run.energies.kinetic[:10]).all()
+    assert np.isinf(run.energies.kinetic[-1])  # beyond all numbers
 
 
 @pytest.mark.filterwarnings("ignore:solve. the step became")

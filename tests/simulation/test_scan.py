@@ -7,7 +7,6 @@ from scipy.integrate import solve_ivp
 import chasles as ch
 from chasles.simulation.dynamics import TreeDynamics
 from chasles.simulation.law_samples import reads_time
-from chasles.simulation.run import Run
 from chasles.simulation.scan import scan
 
 ROOT = np.sqrt(2 * np.pi)
@@ -71,7 +70,7 @@ def test_boxes_are_cut_at_their_jumps(start, end):
     run = ch.simulate(slider(box, 5.0, 0.01, 1000.0), (start, end), v=[1.0])
     change = 10.0 if end > start else -10.0
     assert run.v[-1, 0] == pytest.approx(1.0 + change, rel=1e-9)
-    jumps = scan(run.dynamics, Run, (start, end), start, run.solution.y[0]).jumps
+    jumps = scan(run.dynamics, (start, end), start, run.solution.y[0]).jumps
     np.testing.assert_array_equal(np.sort(jumps)[:1], [5.0] if end > start else [np.nextafter(5.0, 0)])
     assert run.solution.steps < 60
 
@@ -118,7 +117,7 @@ def test_wrenches_and_own_constraints_are_scanned():
 
     body = ch.Body("b", 1.0, inertia=(1.0, 1.0, 2.0))
     run = ch.simulate(ch.System([body], gravity=(0, 0, 0), forces=[ch.Wrench("spin", "b", torque)]), (0, 10))
-    assert run["b"].twist()[-1, 2] == pytest.approx(0.5, rel=1e-9)
+    assert run["b"].twist[-1, 2] == pytest.approx(0.5, rel=1e-9)
 
 
 def test_plain_python_laws_are_scanned_and_may_fail_where_the_run_never_comes():
@@ -140,7 +139,7 @@ def test_plain_python_laws_are_scanned_and_may_fail_where_the_run_never_comes():
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        scan(TreeDynamics(slider(lambda t, q, v, p, out: stop(t, q, v, p, out))), Run, (0, 1), 0.0, np.zeros(3))
+        scan(TreeDynamics(slider(lambda t, q, v, p, out: stop(t, q, v, p, out))), (0, 1), 0.0, np.zeros(3))
 
 
 def test_declared_breaks_are_stops():

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import chasles as ch
-from chasles.simulation.body_run import BodyRun
 from chasles.simulation.jumps import without_jumps
+from chasles.simulation.states import States
 
 BASE, PLATE, ARM, ROD, WIDTH, MASS = 0.2, 0.06, 0.3, 0.7, 0.05, 0.8
 PARALLEL = np.arccos((PLATE - BASE) / ARM)  # the angle of the arms at which all rods hang down: BASE + ARM cos = PLATE
@@ -32,7 +32,7 @@ def delta() -> tuple[ch.System, dict[str, list[float]]]:
 
 
 def kept(run) -> bool:
-    return np.ptp(run.energy.balance) < 1e-4 * run.energy.kinetic.max()
+    return np.ptp(run.energies.balance) < 1e-4 * run.energies.kinetic.max()
 
 
 def test_a_jump_of_the_energy_is_reported_where_the_rods_are_parallel_and_nowhere_else():
@@ -68,5 +68,5 @@ def test_a_step_that_fails_there_says_why():
     options = {"coordinates": "absolute", "q": start, "certificate": False}
     with pytest.raises(ch.StepError, match=r"near a singular configuration: .*'motor 1'") as found:
         ch.simulate(system, (0.0, 0.4), method="generalized_alpha", step=1e-3, **options)
-    before = BodyRun(ch.simulate(system, (0.0, 1e-3), step=1e-3, **options).dynamics, found.value.solution, {})
+    before = States(ch.simulate(system, (0.0, 1e-3), step=1e-3, **options).dynamics, found.value.solution)
     assert np.abs(before.joint("motor 2").q[-1]) == pytest.approx(PARALLEL, abs=0.02)

@@ -59,12 +59,13 @@ def simulated(mechanism, end=0.1):
 
 def known(run):
     """Numbers that need the equations of motion: through tables, laws and integrator."""
-    energy = run.energy
+    energy = run.energies
     found = [run.solution.y, energy.kinetic, energy.springs, np.array([f.value for f in run.certificate.findings])]
-    name = run.mechanism.system.joints[0].name
-    if isinstance(run.mechanism, ch.AbsoluteMechanism):
-        return [*found, run.accelerations, run.mechanism.reactions(name, *run._states[:2], t=run.t)]
-    return [*found, run.collected(lambda part: [part._accelerations()])[0], run.mechanism.poses(run.q)]
+    found += [run.accelerations, run.poses, run(run.t[3:6]).a]
+    if run.coordinates == "absolute":
+        name = run.mechanism.system.joints[0].name
+        found.append(run.mechanism.reactions(name, *run.dynamics.split(run.solution.y)[:2], t=run.t))
+    return found
 
 
 def swept(given):
@@ -74,7 +75,7 @@ def swept(given):
 
 
 def misread(file):
-    return ch.read_study(file)
+    return ch.load(file)
 
 
 def same(one, two):

@@ -66,7 +66,7 @@ def test_numbers_of_a_row(pendulum):
     assert row.steps == 200
     assert row.evaluations == run.solution.evaluations
     assert row.position == run.violations[0].max()
-    assert row.energy == abs(run.energy.balance - run.energy.balance[0]).max()
+    assert row.energy == abs(run.energies.balance - run.energies.balance[0]).max()
     assert pendulum.reference_error < 1e-10
     assert row.seconds > 0
 

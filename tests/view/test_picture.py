@@ -34,7 +34,7 @@ def run():
 def test_the_mechanism_is_drawn_where_it_is(run):
     film = Film(run, (320, 240), trail=0.0)
     for t in (0.0, 0.37, float(run.t[7]), 1.0):
-        angle = run(t)[0][0]
+        angle = run(t).q[0]
         place = np.array([[-0.5 * np.sin(angle), 0.0, -0.5 * np.cos(angle)]])  # turned about y
         np.testing.assert_allclose(
             poses_at(run, np.array([t]))[0, 0, :4], [np.cos(angle / 2), 0, np.sin(angle / 2), 0], atol=1e-12

@@ -40,7 +40,7 @@ def legend(axes):
 def test_energies_are_those_of_the_run(runs):
     run = runs["adaptive"]  # with drag, so with work
     (axes,) = run.plot("energy").axes
-    expected = [run.energy.kinetic, run.energy.gravity, run.energy.work, run.energy.balance]
+    expected = [run.energies.kinetic, run.energies.gravity, run.energies.work, run.energies.balance]
     for (t, drawn), values in zip(lines(axes), expected, strict=True):  # no springs, so no line of them
         np.testing.assert_array_equal(t, run.t)
         np.testing.assert_array_equal(drawn, values)
@@ -52,7 +52,7 @@ def test_each_quantity_is_that_of_the_run(runs):
     run = runs["absolute"]
     figure = run.plot("energy.drift", "drift", "phase.elbow", "bodies.hand.path")
     balance, drift, phase, path = figure.axes
-    np.testing.assert_array_equal(lines(balance)[0][1], run.energy.balance - run.energy.balance[0])
+    np.testing.assert_array_equal(lines(balance)[0][1], run.energies.balance - run.energies.balance[0])
     violations = run.violations[0]
     for k in range(violations.shape[1]):
         sizes, largest = (one[1] for one in lines(drift)[2 * k : 2 * k + 2])
@@ -141,7 +141,7 @@ def test_parts_of_a_run_give_the_curve_of_the_whole(runs, monkeypatch, part):
     run = ch.simulate(system, (0.0, 0.5), v=[60.0], step=1e-3, coordinates="absolute", progress=False)
     assert run.joint("hub").angle[-1] > 8 * np.pi  # turns that each part counts from its own start
     monkeypatch.setattr(reduce, "PART", part)
-    wanted = [(p.values, p.angles, p.kind != "time") for name in ("joints.hub", "steps") for p in panels(run, name)]
+    wanted = [(p.values, p.kind != "time") for name in ("joints.hub", "steps") for p in panels(run, name)]
     (angle,), (steps,) = gather(run, wanted)
     np.testing.assert_allclose(angle[1][:, 0], run.joint("hub").angle, rtol=0, atol=1e-12)
     np.testing.assert_array_equal(steps[1][1:, 0], np.diff(run.t))
@@ -289,7 +289,7 @@ def test_a_run_that_was_killed(tmp_path):
     run = ch.open(file)
     assert len(run) == 60
     (axes,) = run.plot("energy", file=tmp_path / "a.svg").axes
-    np.testing.assert_allclose(lines(axes)[0][1], whole.energy.kinetic[:60], rtol=1e-14)
+    np.testing.assert_allclose(lines(axes)[0][1], whole.energies.kinetic[:60], rtol=1e-14)
 
 
 # ------------------------------------------------------------ work and precision

@@ -27,7 +27,7 @@ def test_the_model_in_the_report_repeats_the_run_to_the_last_bit(case, runs, tmp
     text = report(run)
     shown = html.unescape(re.search(r"<summary>model.toml</summary><pre>(.*?)</pre>", text, re.DOTALL)[1])
     (tmp_path / "model.toml").write_text(shown, encoding="utf-8")
-    again = ch.read_study(tmp_path / "model.toml", laws=LAWS).run()
+    again = ch.load(tmp_path / "model.toml", laws=LAWS).run()
     assert np.array_equal(again.t, run.t)
     assert np.array_equal(again.solution.y, run.solution.y)
 

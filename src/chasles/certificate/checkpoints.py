@@ -16,8 +16,8 @@ import numpy as np
 from chasles.integrate.between import points_between
 from chasles.integrate.constrained_method import BLieDF
 from chasles.integrate.method import RKMK, Exponentials
-from chasles.integrate.run import Run, helping
 from chasles.integrate.solution import Solution
+from chasles.integrate.stepper import Stepper, helping
 from chasles.simulation.motion import solve_motion
 from chasles.simulation.task import Task
 
@@ -115,8 +115,8 @@ class Keeper:
         self.before: list[np.ndarray] = []
         self.after: list[np.ndarray] = []
 
-    def begin(self, run: Run) -> None:
-        run.hand_over()
+    def begin(self, stepper: Stepper) -> None:
+        stepper.hand_over()
 
     def rows(self, rows: np.ndarray) -> None:
         known = rows if self.last is None else np.concatenate([self.last[None], rows])
@@ -127,7 +127,7 @@ class Keeper:
         self.after += [known[k].copy() for k in inside]
         self.last = known[-1].copy()
 
-    def passed(self, run: Run, last: bool) -> None:
+    def passed(self, stepper: Stepper, last: bool) -> None:
         pass
 
     def steps(self) -> Steps:

@@ -18,7 +18,7 @@ from chasles.integrate.constrained_method import BLieDF
 from chasles.integrate.event import Event, Occurrence
 from chasles.integrate.fixed_step import StepError
 from chasles.integrate.method import RKMK
-from chasles.integrate.run import helping
+from chasles.integrate.stepper import helping
 from chasles.kernel.pickled import PickledWhole
 from chasles.simulation.motion import solve_motion
 from chasles.simulation.runaway import LARGEST

@@ -52,7 +52,7 @@ def features(
     the break points, and none of the earlier ones is lost."""
     in_time, jumps, steepest, pairs, called = list[str](), {}, {}, list[float](), 0
     changes = [] if before is None else list(before.changes)
-    laws = list(called_laws(task.dynamics, task.make, t, y))
+    laws = list(called_laws(task.dynamics, t, y))
     timed = Counter(law.python for law in laws if may_depend_on_time(law.law))
     for law in laws:
         n = budget.calls(timed[law.python], law.python) if may_depend_on_time(law.law) else ALONG

@@ -20,6 +20,7 @@ from chasles.integrate.constrained_method import BLieDF
 from chasles.integrate.fixed_step import StepError
 from chasles.integrate.method import RKMK, Exponentials
 from chasles.integrate.solution import Solution
+from chasles.simulation.run import Run
 from chasles.simulation.runaway import LARGEST, usable
 from chasles.simulation.task import Task
 
@@ -189,10 +190,8 @@ class Judge:
     def made(self, t: np.ndarray, y: np.ndarray, u: np.ndarray | None = None) -> Any:
         """A run with these states, under the constant input or the inputs u."""
         task = self.task
-        if u is None and task.u is not None:
-            u = np.broadcast_to(task.u, (len(t), len(task.u)))
         solution = Solution(task.dynamics.space, task.method, t, y, True, "")
-        return task.make(task.dynamics, solution, task.options, controls=u, task=task)
+        return Run(task.dynamics, solution, task.constant(len(t)) if u is None else u, task=task)
 
     def moved(self, t: np.ndarray, y: np.ndarray) -> Movement:
         return movement(self.task.dynamics, t, y, self.without)

@@ -15,7 +15,7 @@ from chasles.certificate.features import features
 from chasles.certificate.stiff import MORE
 from chasles.integrate.constrained_method import BLieDF
 from chasles.integrate.event import Occurrence
-from chasles.integrate.run import helping
+from chasles.integrate.stepper import helping
 from chasles.simulation.motion import solve_motion
 from chasles.simulation.runaway import LARGEST
 
@@ -41,7 +41,7 @@ def judge_sampled(judge: Judge) -> str:
     if not (np.abs(states) < LARGEST).all():
         judge.broken = companion.BEYOND
         return ""
-    inputs = np.asarray(run.controls[found[1:]])  # held in the period that ends there
+    inputs = np.asarray(run.inputs[found[1:]])  # held in the period that ends there
     judge.motion = judge.moved(edges, states)
     known = judge.ask and not hasattr(task.controller, "not_in_file")
     function = known and same_answers(judge, edges, states, inputs)
@@ -82,11 +82,11 @@ def kept_at(t: np.ndarray, edges: np.ndarray) -> np.ndarray | None:
 
 
 def answer(judge: Judge, t: float, state: np.ndarray) -> np.ndarray:
-    """The generalised forces that the controller asks for."""
+    """The input that the controller gives."""
     task = judge.task
     q, v = task.dynamics.coordinates(state)
     assert task.controller is not None
-    return task.dynamics.actuation().forces(task.controller(float(t), q.copy(), v.copy()))
+    return np.atleast_1d(np.asarray(task.controller(float(t), q.copy(), v.copy()), dtype=float))
 
 
 def same_answers(judge: Judge, edges: np.ndarray, states: np.ndarray, inputs: np.ndarray) -> bool:
@@ -106,9 +106,10 @@ def _times_inside(judge: Judge, edges: np.ndarray) -> dict[int, np.ndarray]:
     return {k: edges[k] + (edges[k + 1] - edges[k]) * part for k, part in within.items()}
 
 
-def _run_inside(judge: Judge, edges: np.ndarray, state: np.ndarray, u: np.ndarray, times: np.ndarray) -> np.ndarray:
+def _run_inside(judge: Judge, edges: np.ndarray, state: np.ndarray, given: np.ndarray, times: np.ndarray) -> np.ndarray:
     """States of the run within a period, which is done again from its begin."""
     task, (first, last) = judge.task, edges
+    u = task.dynamics.actuation().forces(given)
     more = {name: value for name, value in task.more.items() if name not in checkpoints.NOT_AGAIN}
     more["step"] = min(more["step"], last - first) if more["step"] else None
     with helping():
@@ -135,7 +136,7 @@ def _periods(
     out, between, occurrences, events = [states[0]], [], list[Occurrence](), voices.known_events(task)
     for k, (a, b) in enumerate(itertools.pairwise(edges)):
         begin = out[-1] if closed else states[k]
-        u = answer(judge, a, begin) if closed else inputs[k]
+        u = task.dynamics.actuation().forces(answer(judge, a, begin) if closed else inputs[k])
         within = marks[np.searchsorted(marks, a, "right") : np.searchsorted(marks, b)]
         stops = np.append(within, a + (b - a) * (0.3 + 0.4 * rng.random()))
         wanted = np.append(inside.get(k, nothing), b)

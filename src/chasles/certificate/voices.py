@@ -19,8 +19,6 @@ from chasles.model.force import Spring, Wrench
 from chasles.model.law import Law
 from chasles.relative.loop.closed import ClosedMechanism
 from chasles.relative.mechanism import Mechanism
-from chasles.simulation.body_run import BodyRun
-from chasles.simulation.closed.run import ClosedRun
 from chasles.simulation.run import Run
 
 ENERGY, MOMENTUM, GROUP, POSITION, VELOCITY = (
@@ -36,12 +34,12 @@ AT_THE_END = 1e-3  # of the span
 SAMPLES = 257  # times at which laws of drives are differentiated
 
 
-def energy(run: Run | BodyRun, motion: Movement, tolerance: float, wide: Run | BodyRun) -> Finding:
+def energy(run: Run, motion: Movement, tolerance: float, wide: Run) -> Finding:
     """The balance since the true start, of the largest energy or work; not below what rounding of the loads can do, and
     of the energy that comes and goes between the checkpoints, as in the second motion `wide`."""
-    found, system = run.energy, run.mechanism.system
+    found, system = run.energies, run.mechanism.system
     gravity = float(np.linalg.norm(system.gravity))
-    sizes = [x for e in (found, wide.energy) for x in (e.kinetic, e.gravity - e.gravity[0], e.springs, e.work)]
+    sizes = [x for e in (found, wide.energies) for x in (e.kinetic, e.gravity - e.gravity[0], e.springs, e.work)]
     sizes[4:] = [BRIEF * size for size in sizes[4:]]
     weight = sum(body.mass for body in system.bodies) * gravity * float(motion.reach.max(initial=0.0))
     floor = LOADS * weight + ROUNDING * float(np.abs(found.gravity).max())
@@ -79,10 +77,10 @@ def kept_momenta(mechanism: Mechanism | ClosedMechanism) -> np.ndarray:
 def momentum(run: Run, tolerance: float) -> list[Finding]:
     """The components that are kept, of the sum of the bodies' own."""
     kept = kept_momenta(run.mechanism)
-    if not len(kept) or run.controls is not None or not run.mechanism.bodies:
+    if not len(kept) or run.given is not None or not run.mechanism.bodies:
         return []
     total = run.mechanism.momentum(run.q, run.v) @ kept.T
-    poses, twists = run.mechanism.poses(run.q), run.mechanism.twists(run.q, run.v)
+    poses, twists = run.poses, run.twists
     inertia = np.array([body.spatial for body in run.mechanism.system.bodies])
     own = pose_group.AdT_apply(pose_group.inverse(poses), np.einsum("bij,...bj->...bi", inertia, twists))
     size = float(np.abs(own).sum(axis=-2).max(initial=0.0))
@@ -91,9 +89,9 @@ def momentum(run: Run, tolerance: float) -> list[Finding]:
     return [Finding(MOMENTUM, off / size if size > 0 else off, tolerance, parts)]
 
 
-def violations(run: BodyRun | ClosedRun, motion: Movement, limits: Mapping[str, float]) -> list[Finding]:
+def violations(run: Run, motion: Movement, limits: Mapping[str, float]) -> list[Finding]:
     """The joint or constraint that is violated most, of the size of the mechanism and of its speed."""
-    names = run.mechanism.constraint_names
+    names = run.constraints
     if not names:
         return []
     position, speed = (np.abs(off).max(axis=0) for off in run.violations)
@@ -119,7 +117,7 @@ def extent(system: Any) -> float:
     return float(max(lengths, default=0.0))
 
 
-def redundant(run: BodyRun) -> list[Finding]:
+def redundant(run: Run) -> list[Finding]:
     """Constraint equations that depend on others."""
     names = run.mechanism.redundant
     if not names:
@@ -128,9 +126,9 @@ def redundant(run: BodyRun) -> list[Finding]:
     return [Finding(REDUNDANT, float(run.mechanism.redundant_equations), None, note, count=True)]
 
 
-def group(run: Run | BodyRun, tolerance: float) -> list[Finding]:
+def group(run: Run, tolerance: float) -> list[Finding]:
     """How far the quaternions are from length one."""
-    starts = np.arange(0, 7 * run.dynamics.n, 7) if isinstance(run, BodyRun) else run.mechanism.quaternions
+    starts = np.arange(0, 7 * run.dynamics.n, 7) if run.coordinates == "absolute" else run.mechanism.quaternions
     if not len(starts):
         return []
     squares = np.sum([run.solution.y[:, np.asarray(starts) + k] ** 2 for k in range(4)], axis=0)
@@ -198,7 +196,6 @@ def _counted(occurrences: Iterable[Any], start: float, end: float) -> Counter[st
 def all_of(run: Any, motion: Movement, limits: Mapping[str, float], wide: Any) -> list[Finding]:
     """What is kept, at the checkpoints; `wide` is a second motion that shows how large energies become."""
     found = [energy(run, motion, limits[ENERGY], wide)]
-    if isinstance(run, BodyRun | ClosedRun):
-        found += violations(run, motion, limits)
-    found += redundant(run) if isinstance(run, BodyRun) else momentum(run, limits[MOMENTUM])
+    found += violations(run, motion, limits)
+    found += redundant(run) if run.coordinates == "absolute" else momentum(run, limits[MOMENTUM])
     return found + group(run, limits[GROUP])

@@ -43,7 +43,7 @@ def compare(
     console, began = Console(), time.perf_counter()
     say_if_compiling(console)
     from chasles.integrate.progress import Progress
-    from chasles.integrate.run import Interrupted
+    from chasles.integrate.stepper import Interrupted
 
     with Progress(0, 1, what="groups of runs:", unit="", steady=True) as line:
 

@@ -23,16 +23,16 @@ def convert(
 
     chasles convert robot.urdf robot.toml
     """
-    from chasles.io.load import load_with_report
+    from chasles.io.load import load
     from chasles.io.model_writer import model_text
 
     if file.exists() and not force:
         raise ValueError(f"convert: {file} is there already; give another name, or --force")
-    system, report = load_with_report(model, base=base)
+    study = load(model, base=base)
     try:
-        file.write_text(model_text(system), encoding="utf-8")
+        file.write_text(model_text(study), encoding="utf-8")
     except OSError as error:
         raise ValueError(f"convert: {file} cannot be written: {error.strerror}") from None
     console = Console()
-    console.print(str(report), markup=False, highlight=False, soft_wrap=True)
+    console.print(str(study.report), markup=False, highlight=False, soft_wrap=True)
     console.print(f"wrote {file}", markup=False, highlight=False)

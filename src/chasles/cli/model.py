@@ -57,7 +57,7 @@ def find_file(model: str) -> Path:
 
 def find_study(model: str, given: list[str] | None = None) -> Study:
     """The study of a model with its changes; what an import leaves out is said on standard error."""
-    from chasles.io.model_file import Study, read_study
+    from chasles.io.load import load
 
     file = find_file(model)
     if file.suffix.lower() in (".h5", ".hdf5"):
@@ -65,14 +65,12 @@ def find_study(model: str, given: list[str] | None = None) -> Study:
             f"{model} is a result, not a model: chasles run --resume {model}, or chasles export {model} ..."
         )
     if file.suffix.lower() in (".urdf", ".xml", ".mjcf"):
-        from chasles.io.load import load_with_report
-
         if given:
             raise ValueError(f"--set changes model files of chasles; convert first: chasles convert {model} model.toml")
-        system, report = load_with_report(file)
-        print(report, file=sys.stderr)
-        return Study(system)
-    return read_study(file, set=changes(given))
+        study = load(file)
+        print(study.report, file=sys.stderr)
+        return study
+    return load(file, set=changes(given))
 
 
 def find_run(name: str, given: list[str] | None = None, end: float | None = None) -> Any:

@@ -37,7 +37,7 @@ def reproduce(
         known = ", ".join(map(str, figures))
         raise ValueError(f"reproduce: paper {key} has no numerical figure {unknown[0]}; it has {known}")
     from chasles.integrate.progress import Progress
-    from chasles.integrate.run import whole_or_nothing
+    from chasles.integrate.stepper import whole_or_nothing
     from chasles.reproduce.figure import notes, save, table
 
     try:

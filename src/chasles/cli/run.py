@@ -118,9 +118,9 @@ def run(
 
 def summary(name: str, found: Any) -> dict[str, Any]:
     """A run in numbers."""
-    solution, start, drift = found.solution, found.part(slice(0, 1)).energy, 0.0
+    solution, start, drift = found.solution, found.part(slice(0, 1)).energies, 0.0
     for part in found.parts():
-        drift = max(drift, float(abs(part.energy.balance - start.balance[0]).max()))
+        drift = max(drift, float(abs(part.energies.balance - start.balance[0]).max()))
     return {
         "name": name,
         "success": found.success,
@@ -149,10 +149,8 @@ def violations(found: Any) -> dict[str, float]:
     """Largest violation of each joint and constraint in position, if the run has any."""
     import numpy as np
 
-    if not hasattr(found, "violations"):
-        return {}
-    largest = np.max([part.violations[0].max(axis=0) for part in found.parts()], axis=0)
-    return dict(zip(found.mechanism.constraint_names, map(float, largest), strict=True))
+    largest = np.max([part.violations.position.max(axis=0) for part in found.parts()], axis=0)
+    return dict(zip(found.constraints, map(float, largest), strict=True))
 
 
 def comparison(names: list[str], runs: list[Any]) -> Table:
@@ -175,7 +173,7 @@ def comparison(names: list[str], runs: list[Any]) -> Table:
 
 def carried_out(wanted: list[Callable[[], Any]]) -> tuple[list[Any], bool]:
     """Runs one after the other, and whether Ctrl-C ended one: then it is the last, as far as it came."""
-    from chasles.integrate.run import LOG, Interrupted
+    from chasles.integrate.stepper import LOG, Interrupted
 
     runs: list[Any] = []
     said = logging.StreamHandler()  # at once, while energies and certificate follow; a progress line says it itself

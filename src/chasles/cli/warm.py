@@ -139,7 +139,7 @@ def _simulation_tasks() -> list[Task]:
 
     def simulated(system: ch.System, **options: Any) -> object:
         run = simulate(system, (0.0, 0.02), progress=False, **options)
-        return run.certificate, run.energy, run[system.bodies[0].name].acceleration()
+        return run.certificate, run.energies, run[system.bodies[0].name].acceleration
 
     tasks: list[Task] = []
     for coordinates in ("relative", "absolute"):
@@ -161,7 +161,7 @@ def _simulation_tasks() -> list[Task]:
             tasks.append((f"{name}, relative", partial(simulated, pair, method=method, step=0.01)))
     tasks += [
         ("pictures", lambda: simulate(pair, (0.0, 0.02), progress=False).picture(size=(32, 32))),
-        ("reactions", lambda: simulate(pair, (0.0, 0.02), step=0.01, progress=False).joint("second").reaction),
+        ("reactions", lambda: simulate(pair, (0.0, 0.02), step=0.01, progress=False).reactions("second")),
         ("mobility", lambda: ch.mobility(linkage.system, poses=linkage.poses)),
         (
             "inverse kinematics",

@@ -23,7 +23,7 @@ from chasles.model.body import GROUND, Body
 from chasles.model.joint import Joint, spherical
 from chasles.model.system import EARTH, System
 from chasles.screw.shape import Box
-from chasles.simulation.body_run import BodyRun
+from chasles.simulation.run import Run
 from chasles.simulation.simulate import simulate
 
 DENSITY = 2700.0  # aluminium [kg/m³]
@@ -47,15 +47,13 @@ class Example:
 
     def simulate(
         self, end: float, *, space: Any = "SE3", method: Any = None, step: float | None = STEP, **options: Any
-    ) -> BodyRun:
+    ) -> Run:
         """Simulate to `end` [s] in absolute coordinates; by default as the paper does, with RKMK4 (36) and 1 ms, but
         with the stabilisation of `chasles.simulate` unless stabilization=None."""
         how = {"method": RKMK("rk4") if method is None else method, "step": step, "space": space} | options
-        run = simulate(self.system, (0.0, end), coordinates="absolute", poses=self.poses, twists=self.twists, **how)
-        assert isinstance(run, BodyRun)
-        return run
+        return simulate(self.system, (0.0, end), coordinates="absolute", poses=self.poses, twists=self.twists, **how)
 
-    def gaps(self, run: BodyRun, joint: str) -> np.ndarray:
+    def gaps(self, run: Run, joint: str) -> np.ndarray:
         """Violation of a spherical joint in space (times, 3) [m]: its point on the parent minus that on the child."""
         found = self.system.joint(joint)
         ends = []
@@ -68,12 +66,12 @@ class Example:
             ends.append(np.einsum("tij,j->ti", quaternion_to_matrix(pose[:, :4]), point) + pose[:, 4:])
         return ends[0] - ends[1]
 
-    def momentum(self, run: BodyRun) -> np.ndarray:
+    def momentum(self, run: Run) -> np.ndarray:
         """Total momentum in space, (angular about the origin, linear), (times, 6) [kg m²/s, kg m/s]."""
         total = np.zeros((len(run), 6))
         for body in self.system.bodies:
-            motion = run[body.name]
-            rotation, twist = quaternion_to_matrix(motion.orientation), motion.twist("mixed")
+            motion = run.frame(body.name, "mixed")
+            rotation, twist = quaternion_to_matrix(motion.orientation), motion.twist
             spin = np.einsum("tij,jk,tk->ti", rotation, np.array(body.inertia), twist[:, :3])
             linear = body.mass * twist[:, 3:]
             total += np.concatenate([spin + np.cross(motion.position, linear), linear], axis=1)

@@ -11,14 +11,14 @@ from numpy.typing import ArrayLike
 
 from chasles.integrate import engine
 from chasles.integrate import explicit_layout as layout
-from chasles.integrate.explicit import ExplicitRun
+from chasles.integrate.explicit import ExplicitStepper
 from chasles.integrate.explicit_layout import SET, STATE, TALLY
 from chasles.integrate.field import Field, PythonField
-from chasles.integrate.run import Options, saving
 from chasles.integrate.scalar import LANES
 from chasles.integrate.solution import Solution
 from chasles.integrate.solve import solve
 from chasles.integrate.step_address import step_address
+from chasles.integrate.stepper import Options, saving
 from chasles.kernel.lanes import WIDTH, buffer
 
 
@@ -59,9 +59,9 @@ def solve_batch(
     def four(first: int) -> list[Solution]:
         chosen = Options(**{name: value for name, value in options.items() if name != "progress"})
         size = min(WIDTH, batch - first)
-        runs = [ExplicitRun(case(i), method, span, points[i], chosen) for i in range(first, first + size)]
-        if LaneRun(runs).finish():
-            return [run.solution(True, "reached the end") for run in runs]
+        steppers = [ExplicitStepper(case(i), method, span, points[i], chosen) for i in range(first, first + size)]
+        if LaneStepper(steppers).finish():
+            return [stepper.solution(True, "reached the end") for stepper in steppers]
         return [one(i) for i in range(first, first + size)]  # one of them fails: each gets its own verdict
 
     function = getattr(problem, "field", getattr(problem, "torque", None))
@@ -78,7 +78,7 @@ def solve_batch(
 
 def on_lanes(problem: Any, method: Any, options: dict[str, Any]) -> bool:
     """Whether a batch can run on lanes: see `solve_batch`."""
-    if not ExplicitRun.fits(problem, method) or not (isinstance(problem.field, Field) and problem.field.lanes):
+    if not ExplicitStepper.fits(problem, method) or not (isinstance(problem.field, Field) and problem.field.lanes):
         return False
     if problem.correction is not None:  # the loop on lanes corrects nothing
         return False
@@ -86,12 +86,12 @@ def on_lanes(problem: Any, method: Any, options: dict[str, Any]) -> bool:
     return plain and saving(options.get("save", "all")) is not None
 
 
-class LaneRun:
+class LaneStepper:
     """Up to four runs with the same fixed steps, in lock-step; afterwards they are as if each had run by itself."""
 
-    def __init__(self, runs: list[ExplicitRun]):
-        self.runs = runs
-        self.lead = lead = runs[0]
+    def __init__(self, steppers: list[ExplicitStepper]):
+        self.steppers = steppers
+        self.lead = lead = steppers[0]
         field = lead.field
         assert not isinstance(field, PythonField)
         self.address = field.lanes_address
@@ -109,7 +109,7 @@ class LaneRun:
         """The same array of all runs as a buffer of lanes; lanes without a run repeat the last one."""
         result = buffer(size)
         for lane in range(WIDTH):
-            result.reshape(size, WIDTH)[:, lane] = getattr(self.runs[min(lane, len(self.runs) - 1)], name)
+            result.reshape(size, WIDTH)[:, lane] = getattr(self.steppers[min(lane, len(self.steppers) - 1)], name)
         return result
 
     def finish(self) -> bool:
@@ -128,12 +128,12 @@ class LaneRun:
             counts[TALLY.records] = 0
         if counts[TALLY.status] != layout.DONE:
             return False
-        for lane, run in enumerate(self.runs):
-            run.state[:], run.counts[:] = state, counts
+        for lane, stepper in enumerate(self.steppers):
+            stepper.state[:], stepper.counts[:] = state, counts
             for name in ("y", "f0", "x_sum"):
-                target = getattr(run, name)
+                target = getattr(stepper, name)
                 target[:] = getattr(self, name).reshape(target.size, WIDTH)[:, lane]
             for piece in self.pieces:
-                run.keep(piece[:, :, lane])
-            run.state[STATE.since_save] = 0.0
+                stepper.keep(piece[:, :, lane])
+            stepper.state[STATE.since_save] = 0.0
         return True

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from chasles.integrate import engine
-from chasles.integrate.explicit import ExplicitRun
+from chasles.integrate.explicit import ExplicitStepper
 from chasles.integrate.problem import LieODE
-from chasles.integrate.run import Options, raise_errors_of
+from chasles.integrate.stepper import Options, raise_errors_of
 
 
 def points_between(
@@ -20,14 +20,15 @@ def points_between(
     if not len(times):
         return found
     first = float(times[0] - t[0])
-    run = ExplicitRun(problem, method, (t[0], times[0]), y[0], Options(step=abs(first), save="final"))
-    arrays = (run.settings, run.a, run.b, run.c, run.extra, run.program)
-    move, corrected = np.empty_like(run.f0), np.empty_like(run.y)
+    stepper = ExplicitStepper(problem, method, (t[0], times[0]), y[0], Options(step=abs(first), save="final"))
+    arrays = (stepper.settings, stepper.a, stepper.b, stepper.c, stepper.extra, stepper.program)
+    move, corrected = np.empty_like(stepper.f0), np.empty_like(stepper.y)
     for k, end in enumerate(times):
-        place = (float(t[k]), float(end - t[k]), np.array(y[k]), np.array(slopes[k]), run.memory, run.address, run.p)
-        engine.trial(run.space.table, run.addresses, *arrays, *place, move, found[k])
+        begin = (float(t[k]), float(end - t[k]), np.array(y[k]), np.array(slopes[k]))
+        place = (*begin, stepper.memory, stepper.address, stepper.p)
+        engine.trial(stepper.space.table, stepper.addresses, *arrays, *place, move, found[k])
         if problem.correction is not None:
-            engine.evaluate(problem.correction.address, float(end), found[k], run.p, corrected)
+            engine.evaluate(problem.correction.address, float(end), found[k], stepper.p, corrected)
             found[k] = corrected
-    raise_errors_of(run.field)
+    raise_errors_of(stepper.field)
     return found

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
-import warnings
 from dataclasses import fields
 from typing import Any, NoReturn
 
 import numpy as np
 
+from chasles import caution
 from chasles.integrate import blocks, engine
 from chasles.integrate import explicit_layout as layout
 from chasles.integrate.event import ended_by
@@ -18,12 +18,16 @@ from chasles.integrate.fixed_step import StepError
 from chasles.integrate.growing import GrowingRows
 from chasles.integrate.method import COORDINATES, RKMK, Exponentials
 from chasles.integrate.problem import LieODE
-from chasles.integrate.run import (
+from chasles.integrate.scalar import SCALAR
+from chasles.integrate.solution import Solution
+from chasles.integrate.space import Space
+from chasles.integrate.step_address import step_address
+from chasles.integrate.stepper import (
     TOLD,
     Ending,
     NotFiniteError,
     Options,
-    Run,
+    Stepper,
     as_field,
     check_max_evaluations,
     check_max_step,
@@ -33,10 +37,6 @@ from chasles.integrate.run import (
     saving,
     shortest_step,
 )
-from chasles.integrate.scalar import SCALAR
-from chasles.integrate.solution import Solution
-from chasles.integrate.space import Space
-from chasles.integrate.step_address import step_address
 from chasles.integrate.table import ALGEBRA, CAYLEY, CAYLEY2, EXP, KIND, SECOND_KIND, SERIES, VECTOR
 
 ROWS = 1024  # saved points a piece
@@ -69,7 +69,7 @@ class ChartError(StepError):
         self.body, self.angle = body, angle
 
 
-class ExplicitRun(Run):
+class ExplicitStepper(Stepper):
     """A run of a Munthe-Kaas method or of a product of exponentials, with fixed or adaptive steps."""
 
     problems = (LieODE,)
@@ -293,7 +293,7 @@ class ExplicitRun(Run):
             self._leave_chart()
         message = f"{self._reason(status)} (t = {self.time:.8g}, step {self.state[STATE.h]:.3g})"
         if TOLD.warn:
-            warnings.warn(f"solve: {message}", RuntimeWarning, stacklevel=5)
+            caution.warn(f"solve: {message}")
         return Ending(False, message)
 
     def _reason(self, status: int) -> str:

@@ -21,8 +21,17 @@ from chasles.integrate.newton import (
     RUNNING,
     SINGULAR,
 )
-from chasles.integrate.run import Ending, NotFiniteError, Options, Run, check_span, check_times, raise_errors_of, saving
 from chasles.integrate.solution import Solution
+from chasles.integrate.stepper import (
+    Ending,
+    NotFiniteError,
+    Options,
+    Stepper,
+    check_span,
+    check_times,
+    raise_errors_of,
+    saving,
+)
 from chasles.kernel.pickled import PickledWhole
 from chasles.kernel.policy import kernel
 from chasles.kernel.workspace import layout
@@ -102,7 +111,7 @@ def record(row, t, y, f, x, saved_t, saved_y, saved_f, saved_x):
         saved_x[row, m] = x[m]
 
 
-class FixedRun(Run):
+class FixedStepper(Stepper):
     """A run with fixed steps. Derived classes have `take`, which takes some steps and saves points, and `point`.
 
     Points between the steps, for events and at given times, are those of one shorter step from the point before them.
@@ -209,13 +218,13 @@ class FixedRun(Run):
 
     # ------------------------------------------------------------ between the steps
 
-    def _shorter(self, t: float, y: np.ndarray, end: float) -> FixedRun:
+    def _shorter(self, t: float, y: np.ndarray, end: float) -> FixedStepper:
         """A run of one step from (t, y), done."""
         make: Any = type(self)  # derived classes take these arguments
-        run: FixedRun = make(self.problem, self.method, (t, end), y, Options(step=abs(end - t)))
-        run._take(1)
-        self.between += run.evaluations()
-        return run
+        stepper: FixedStepper = make(self.problem, self.method, (t, end), y, Options(step=abs(end - t)))
+        stepper._take(1)
+        self.between += stepper.evaluations()
+        return stepper
 
     def _point_at(self, t: float, y: np.ndarray, end: float) -> np.ndarray:
         if end == t:

@@ -13,12 +13,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from chasles.integrate.field import Field
-from chasles.integrate.fixed_step import FixedRun
+from chasles.integrate.fixed_step import FixedStepper
 from chasles.integrate.matrix import expm
 from chasles.integrate.method import RKMK, Exponentials
 from chasles.integrate.newton import COUNTS, NOT_FINITE
 from chasles.integrate.problem import LieODE
-from chasles.integrate.run import Options
+from chasles.integrate.stepper import Options
 
 BERNOULLI = (1.0, -1 / 2, 1 / 12, 0.0, -1 / 720, 0.0, 1 / 30240, 0.0, -1 / 1209600)  # B_k / k!
 
@@ -149,7 +149,7 @@ def exponentials_step(action, method: Exponentials, field: Callable, t: float, h
     raise AssertionError("a method has a result")
 
 
-class GenericRun(FixedRun):
+class GenericStepper(FixedStepper):
     """A run on a `MatrixGroup` or `FrameSpace`, in plain Python. Points keep the shape of y0."""
 
     problems = (LieODE,)

@@ -13,7 +13,7 @@ from chasles.integrate import blocks, engine
 from chasles.integrate.explicit_layout import LARGEST_ANGLE
 from chasles.integrate.explicit_step import linear
 from chasles.integrate.field import call
-from chasles.integrate.fixed_step import TIMES, FixedRun, clock, record
+from chasles.integrate.fixed_step import TIMES, FixedStepper, clock, record
 from chasles.integrate.gauss import (
     GROUP,
     LIE_POISSON,
@@ -36,8 +36,8 @@ from chasles.integrate.poisson import (
     require_dual,
 )
 from chasles.integrate.problem import LieODE
-from chasles.integrate.run import Options, as_field
 from chasles.integrate.space import Space
+from chasles.integrate.stepper import Options, as_field
 from chasles.integrate.table import COUNT, KIND, SE2, VECTOR
 from chasles.kernel.policy import kernel
 
@@ -172,7 +172,7 @@ def points_of(method: Method) -> int:
     return method.stages if isinstance(method, Gauss) else method.nodes
 
 
-class ImplicitRun(FixedRun):
+class ImplicitStepper(FixedStepper):
     """A run of an implicit method on a space."""
 
     problems = (LieODE, LiePoisson)

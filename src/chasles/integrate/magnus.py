@@ -15,10 +15,10 @@ from math import sqrt
 import numpy as np
 from numpy.typing import ArrayLike
 
-from chasles.integrate.fixed_step import FixedRun
+from chasles.integrate.fixed_step import FixedStepper
 from chasles.integrate.matrix import expm
 from chasles.integrate.newton import COUNTS
-from chasles.integrate.run import Options, check_span
+from chasles.integrate.stepper import Options, check_span
 
 # ---------------------------------------------------------------- methods
 
@@ -98,7 +98,7 @@ class LinearODE:
     matrix: Callable[[float], ArrayLike]
 
 
-class LinearRun(FixedRun):
+class LinearStepper(FixedStepper):
     """A run of a Magnus method, from Y = y0 of shape (n,) or (n, k)."""
 
     problems = (LinearODE,)

@@ -11,7 +11,7 @@ import numpy as np
 from chasles.integrate import blocks
 from chasles.integrate import explicit_layout as layout
 from chasles.integrate.engine import last_value
-from chasles.integrate.explicit import ExplicitRun
+from chasles.integrate.explicit import ExplicitStepper
 from chasles.integrate.explicit_layout import SET, TALLY, scratch
 from chasles.integrate.explicit_step import copy
 from chasles.integrate.field import call
@@ -51,24 +51,25 @@ class Replay:
     reads, in an aligned buffer.
     """
 
-    def __init__(self, run: ExplicitRun, address: int):
-        self.run, self.address = run, address
-        self.settings = run.settings.copy()
+    def __init__(self, stepper: ExplicitStepper, address: int):
+        self.stepper, self.address = stepper, address
+        self.settings = stepper.settings.copy()
         self.settings[SET.dense] = 0
         self.settings[SET.step] = step_address(int(self.settings[SET.family]), DUALS)
         needed = {blocks.MOVE} | ({blocks.PULLBACK} if self.settings[SET.family] == layout.MUNTHE_KAAS else set())
-        self.addresses = run.operations(*needed, on=DUALS)
+        self.addresses = stepper.operations(*needed, on=DUALS)
 
     def points(self, times: np.ndarray, rows: np.ndarray, start: np.ndarray, p: np.ndarray) -> np.ndarray:
         """Points (saved, size, 4), values and tangents, from the start (size, 4), with steps from time to time.
 
         rows: for each time the row it is saved in, or -1. Not to be called twice at once with the same p.
         """
-        run, n, d = self.run, self.run.space.size, self.run.space.dimension
+        stepper, n, d = self.stepper, self.stepper.space.size, self.stepper.space.dimension
         y, f0, saved = buffer(n), buffer(d), buffer((int(rows.max()) + 1) * n)
         y.reshape(n, WIDTH)[:] = start
         memory = buffer(layout.scratch_size(int(self.settings[SET.stages]), n, d))
-        method = (self.settings, run.a, run.b, run.c, run.extra, run.program, np.zeros(TALLY.size, dtype=np.int64))
+        table = (stepper.a, stepper.b, stepper.c, stepper.extra, stepper.program)
+        method = (self.settings, *table, np.zeros(TALLY.size, dtype=np.int64))
         place = (times, rows, y, f0, memory, self.address, p, saved)
-        replay_steps(run.space.table, self.addresses, *method, *place)
+        replay_steps(stepper.space.table, self.addresses, *method, *place)
         return saved.reshape(-1, n, WIDTH)

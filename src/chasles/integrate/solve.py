@@ -10,17 +10,23 @@ from numpy.typing import ArrayLike
 
 from chasles.integrate.constrained_method import CONSTRAINED_METHODS
 from chasles.integrate.event import Event
-from chasles.integrate.explicit import ExplicitRun
-from chasles.integrate.generic import GenericRun
-from chasles.integrate.implicit import ImplicitRun
-from chasles.integrate.magnus import LinearRun
+from chasles.integrate.explicit import ExplicitStepper
+from chasles.integrate.generic import GenericStepper
+from chasles.integrate.implicit import ImplicitStepper
+from chasles.integrate.magnus import LinearStepper
 from chasles.integrate.method import RKMK
 from chasles.integrate.problem import LieODE as LieODE
-from chasles.integrate.run import Options, Run, Sink
 from chasles.integrate.solution import Solution
-from chasles.integrate.symplectic import SymplecticRun
+from chasles.integrate.stepper import Options, Sink, Stepper
+from chasles.integrate.symplectic import SymplecticStepper
 
-RUNS: tuple[type[Run], ...] = (ExplicitRun, GenericRun, ImplicitRun, SymplecticRun, LinearRun)
+STEPPERS: tuple[type[Stepper], ...] = (
+    ExplicitStepper,
+    GenericStepper,
+    ImplicitStepper,
+    SymplecticStepper,
+    LinearStepper,
+)
 
 
 def solve(
@@ -63,18 +69,18 @@ def solve(
     equations in each step raises `StepError`, whose `solution` has the points before.
     """
     options = Options(step, rtol, atol, save, events, controller, first_step, max_step, stops, max_evaluations)
-    run = start(problem, method, span, y0, options)
+    stepper = start(problem, method, span, y0, options)
     if resume is not None:
-        run.restore(resume)
-    return run.finish(max_steps, progress, sink)
+        stepper.restore(resume)
+    return stepper.finish(max_steps, progress, sink)
 
 
 def start(problem: Any, method: Any, span: tuple[float, float], y0: ArrayLike, options: Options) -> Any:
-    """A run of the class that fits the problem and the method: one of the problem's own (`runs`), or of `RUNS`."""
+    """A stepper that fits the problem and the method: one of the problem's own (`steppers`), or of `STEPPERS`."""
     _check_coordinates(problem, method)
-    for run in (*getattr(problem, "runs", ()), *RUNS):
-        if run.fits(problem, method):
-            make: Any = run  # each class of runs takes the same arguments
+    for stepper in (*getattr(problem, "steppers", ()), *STEPPERS):
+        if stepper.fits(problem, method):
+            make: Any = stepper  # each class takes the same arguments
             return make(problem, method, span, y0, options)
     if hasattr(problem, "ode"):  # the same problem as a LieODE, for methods that know nothing of its structure
         return start(problem.ode, method, span, y0, options)
@@ -100,11 +106,11 @@ def _check_coordinates(problem: Any, method: Any) -> None:
 
 def _mismatch(problem: Any, method: Any) -> str:
     """What would fit the problem, and the method."""
-    methods = [m.__name__ for run in RUNS if isinstance(problem, run.problems) for m in run.methods]
-    problems = [p.__name__ for run in RUNS if isinstance(method, run.methods) for p in run.problems]
+    methods = [m.__name__ for stepper in STEPPERS if isinstance(problem, stepper.problems) for m in stepper.methods]
+    problems = [p.__name__ for stepper in STEPPERS if isinstance(method, stepper.methods) for p in stepper.problems]
     name = type(problem).__name__
     if not methods:
-        known = sorted({p.__name__ for run in RUNS for p in run.problems})
+        known = sorted({p.__name__ for stepper in STEPPERS for p in stepper.problems})
         return f"{name} is not a problem; expected one of {', '.join(known)}"
     fitting = f"a {name} is solved by {_listed(methods)}"
     if isinstance(method, CONSTRAINED_METHODS):

@@ -27,10 +27,10 @@ from chasles.integrate.cotangent import (
     load4,
     store_state,
 )
-from chasles.integrate.fixed_step import TIMES, FixedRun, clock, record
+from chasles.integrate.fixed_step import TIMES, FixedStepper, clock, record
 from chasles.integrate.newton import COUNTS, DONE, RUNNING
-from chasles.integrate.run import Options, Run, as_field
 from chasles.integrate.solution import Solution
+from chasles.integrate.stepper import Options, Stepper, as_field
 from chasles.integrate.theta import SymplecticTheta, theta_step
 from chasles.integrate.variational import (
     MOSER_VESELOV,
@@ -142,7 +142,7 @@ def advance(
 # ---------------------------------------------------------------- the run
 
 
-class SymplecticRun(FixedRun):
+class SymplecticStepper(FixedStepper):
     """A run of a symplectic method. `y0` and results are (quaternion, pi), whatever the method."""
 
     problems = (HamiltonianOnSO3, RigidBodyOnSO3)
@@ -181,7 +181,7 @@ class SymplecticRun(FixedRun):
             self.y[4:] = s3.AdT_apply(start[:4], start[4:])
         self.start_with(start, f)
 
-    hand_over = Run.hand_over  # the moves between the points are found at the end only
+    hand_over = Stepper.hand_over  # the moves between the points are found at the end only
 
     def indices(self) -> dict[str, tuple[np.ndarray, int]]:
         return {"pivots": (self.pivots, len(self.groups))}

@@ -1,6 +1,6 @@
 """Model files: a system with its start and how to simulate it, in TOML.
 
-study = read_study("pendulum.toml", set={"parameters.length": 0.3})
+study = load("pendulum.toml", set={"parameters.length": 0.3})
 run = study.run(span=(0, 5))
 """
 
@@ -17,6 +17,7 @@ import numpy as np
 from chasles.integrate.method_name import method_from
 from chasles.io import spec
 from chasles.io.expression import evaluate_all
+from chasles.io.report import Report
 from chasles.io.source import ModelFileError, Source, read
 from chasles.io.values import Reader
 from chasles.model.names import meant
@@ -28,13 +29,17 @@ TOP = ("name", "description", "gravity", "include", "parameters", "initial", "si
 
 @dataclass(frozen=True)
 class Study:
-    """A system, its start by names of joints and bodies, and the options of `simulate`."""
+    """What a model file says: a system, its start by names of joints and bodies, and the options of `simulate`.
+
+    `run` simulates it so. `report`: what was taken of the file, approximated and ignored.
+    """
 
     system: System
     initial: Mapping[str, Any] = field(default_factory=dict)
     options: Mapping[str, Any] = field(default_factory=dict)
     parameters: Mapping[str, float] = field(default_factory=dict)
     description: str = ""
+    report: Report = field(default_factory=lambda: Report("", "chasles"), compare=False, repr=False)
 
     def run(self, **changes: Any) -> Any:
         """Simulate; `changes` are options of `simulate` that replace those of the study."""
@@ -95,7 +100,12 @@ def read_study(
 ) -> Study:
     """Read a model file. `set` changes values by path, {"bodies.top.mass": 3}; `laws` are the functions it names."""
     sources = read(Path(file))
-    return _Builder(sources, dict(set or {}), dict(laws or {})).study()
+    study = _Builder(sources, dict(set or {}), dict(laws or {})).study()
+    report = Report(str(file), "chasles")
+    for what in ("bodies", "joints", "frames", "forces", "actuators", "constraints"):
+        for item in getattr(study.system, what):
+            report.took(what, item.name)
+    return replace(study, report=report)
 
 
 def study_of_text(text: str, where: str, laws: Mapping[str, Any] | None = None) -> Study:

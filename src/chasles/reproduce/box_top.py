@@ -26,7 +26,7 @@ def figure_2() -> Figure:
     size = np.linalg.norm(on_product, axis=1)
     half, end = len(size) // 2, len(size) - 1
     power = float(np.log2(size[end - 100 :].max() / size[half - 100 : half].max()))
-    kinetic = float(motion(NAME, "SE3", END).energy.kinetic[0])
+    kinetic = float(motion(NAME, "SE3", END).energies.kinetic[0])
     claims = [
         Claim("T0 = 13.97 kJ", f"T0 = {kinetic / 1e3:.4f} kJ, off by [kJ]", abs(kinetic / 1e3 - 13.97), high=0.005),
         Claim(

@@ -12,7 +12,7 @@ import numpy as np
 
 from chasles.gallery.boxes import STEP, Example, example
 from chasles.reproduce.figure import Claim, Columns, Figure
-from chasles.simulation.body_run import BodyRun
+from chasles.simulation.run import Run
 from chasles.study.style import BLUE, COLOURS, GREEN, ORANGE
 
 SPACES = {"SE3": "SE(3)", "SO3xR3": "SO(3) × ℝ³"}
@@ -29,7 +29,7 @@ def the(name: str) -> Example:
 
 
 @cache
-def motion(name: str, space: str, end: float, step: float = STEP) -> BodyRun:
+def motion(name: str, space: str, end: float, step: float = STEP) -> Run:
     """As the paper integrates: (36) with the classical method, not stabilised."""
     return the(name).simulate(end, space=space, step=step, stabilization=None, progress=False)
 
@@ -41,7 +41,7 @@ def gaps(name: str, space: str, joint: str, end: float, step: float = STEP) -> n
 
 def energy_drift(name: str, space: str, end: float, step: float = STEP) -> np.ndarray:
     """Total energy less that at the start [J]."""
-    balance = motion(name, space, end, step).energy.balance
+    balance = motion(name, space, end, step).energies.balance
     return balance - balance[0]
 
 

@@ -15,9 +15,10 @@ from chasles.relative.mechanism import Mechanism
 class Actuation:
     """The actuators of a system as arrays."""
 
-    def __init__(self, system: System, velocities: Mapping[str, slice], nv: int):
-        """velocities: where those of each joint are among all nv."""
-        self.nv = nv
+    def __init__(self, system: System, velocities: Mapping[str, slice], nv: int, order: np.ndarray | None = None):
+        """velocities: where those of each joint are among all nv. order: where those are along which an input acts if
+        there are no actuators, by default all; one that is beyond nv belongs to no joint."""
+        self.nv, self.order = nv, np.arange(nv) if order is None else order
         self.actuators = system.actuators
         self._index = np.array([velocities[a.joint].start + a.coordinate for a in self.actuators], dtype=int)
         self._gear = np.array([a.gear for a in self.actuators])
@@ -31,26 +32,39 @@ class Actuation:
     @property
     def inputs(self) -> int:
         """Numbers in an input."""
-        return len(self.actuators) or self.nv
+        return len(self.actuators) or len(self.order)
 
     def forces(self, u: ArrayLike) -> np.ndarray:
         """Generalised forces (nv) of an input: gear times the input, held within the actuator's limits."""
         values = np.atleast_1d(np.asarray(u, dtype=float))
         if values.shape != (self.inputs,):
-            what = f"{len(self.actuators)} actuators" if self.actuators else f"{self.nv} velocities and no actuators"
-            raise ValueError(f"simulate: the input has shape {values.shape}; the system has {what}")
+            what = "actuators" if self.actuators else "velocities and no actuators"
+            raise ValueError(f"simulate: the input has shape {values.shape}; the system has {self.inputs} {what}")
         if not np.isfinite(values).all():
             raise ValueError(f"simulate: number {int(np.argmin(np.isfinite(values)))} of the input is not finite")
-        if not self.actuators:
-            return values
-        total = np.zeros(self.nv)
-        np.add.at(total, self._index, self._gear * np.clip(values, *self._limits.T))
+        return self.along(values)
+
+    def along(self, inputs: np.ndarray) -> np.ndarray:
+        """Generalised forces (..., nv) of inputs (..., inputs)."""
+        total = np.zeros((*inputs.shape[:-1], self.nv))
+        if self.actuators:
+            held = self._gear * np.clip(inputs, *self._limits.T)
+            for k, place in enumerate(self._index):
+                total[..., place] += held[..., k]
+            return total
+        own = self.order < self.nv
+        if np.any(inputs[..., ~own]):
+            raise ValueError(
+                "simulate: in absolute coordinates no input acts on a body whose loop floats: its free joint is one of "
+                'joint coordinates only; take coordinates="relative", or a Wrench'
+            )
+        total[..., self.order[own]] = inputs[..., own]
         return total
 
     def matrix(self, u: np.ndarray) -> np.ndarray:
         """Derivative of the forces with respect to the input, (nv, inputs); zero for an input beyond its limits."""
         if not self.actuators:
-            return np.eye(self.nv)
+            return np.eye(self.nv)[:, self.order]
         result = np.zeros((self.nv, self.inputs))
         inside = (self._limits[:, 0] <= u) & (u <= self._limits[:, 1])
         result[self._index, np.arange(self.inputs)] = np.where(inside, self._gear, 0.0)

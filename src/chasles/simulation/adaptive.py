@@ -16,13 +16,13 @@ from chasles.absolute.mechanism import AbsoluteMechanism
 from chasles.integrate.constrained_method import GeneralizedAlpha, adapts
 from chasles.integrate.engine import short_of
 from chasles.integrate.event import ended_by
-from chasles.integrate.fixed_step import FixedRun
-from chasles.integrate.run import Ending, Options, check_max_evaluations, check_max_step, check_span, check_stops
+from chasles.integrate.fixed_step import FixedStepper
 from chasles.integrate.solution import Solution
+from chasles.integrate.stepper import Ending, Options, check_max_evaluations, check_max_step, check_span, check_stops
 from chasles.kernel.workspace import layout
 from chasles.lie.rotation import quaternion_to_matrix
 from chasles.simulation.bodies import BodyDynamics
-from chasles.simulation.constrained import ConstrainedRun
+from chasles.simulation.constrained import ConstrainedStepper
 
 # of an adaptive method: order of the estimate, safety, least and largest factor of the step
 CONTROL = {3: (2, 0.9, 0.2, 5.0), 4: (3, 0.9, 0.2, 5.0), 5: (5, 0.9, 0.2, 5.0), "alpha": (3, 0.85, 0.3, 2.0)}
@@ -33,7 +33,7 @@ NEVER = 1 << 40  # a number of steps
 CLOCK = layout("CLOCK", time=1, step=1, taken=1, rejected=1)
 
 
-class AdaptiveRun(ConstrainedRun):
+class AdaptiveStepper(ConstrainedStepper):
     """A run whose steps follow the estimated error of each: of half-explicit methods and generalized alpha, index 2.
 
     Each step is a piece of one step of the fixed loop; what it changed is kept, or put back if the step is rejected.
@@ -164,8 +164,8 @@ class AdaptiveRun(ConstrainedRun):
         self.saved_t[row], self.saved_y[row] = self.time, self.point()
         self.counts[COUNTS.rows] += 1
 
-    def _shorter(self, t: float, y: np.ndarray, end: float) -> FixedRun:
-        run = ConstrainedRun(self.problem, self.method, (t, end), y, Options(step=abs(end - t)))
+    def _shorter(self, t: float, y: np.ndarray, end: float) -> FixedStepper:
+        run = ConstrainedStepper(self.problem, self.method, (t, end), y, Options(step=abs(end - t)))
         run._take(1)
         self.between += run.evaluations()
         return run

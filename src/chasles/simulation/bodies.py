@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -27,10 +28,13 @@ from chasles.simulation.body_motion import (
     spatial_onto_constraints,
     with_workspace,
 )
+from chasles.simulation.body_quantities import BodyQuantities
+from chasles.simulation.jumps import explained
 from chasles.simulation.laws import laws_may_raise
 from chasles.simulation.problem import Motion
 from chasles.simulation.refusal import NEARLY_SINGULAR, refuse_start, refuse_turned
 from chasles.simulation.start_values import StartChange, Values, body_changes, by_name, joint_changes
+from chasles.simulation.tree_order import Quaternion, TreeOrder, quaternions, tree_order
 
 POSITION_TOLERANCE = 1e-8  # how far a start may be off the constraints [rad or sizes of a body, and per second]
 
@@ -42,7 +46,9 @@ class BodyDynamics:
     velocities (on SE(3) the spatial twist, on SO(3)xR3 ω in space and r') and moves them by exp on the left.
     """
 
+    quantities = BodyQuantities  # what is shown of a motion
     start_changes: tuple[StartChange, ...] = ()  # what assembly made of the values that were given
+    negative: tuple[str, ...] = ()  # joints whose quaternions have the other sign than products of those of the bodies
 
     def __init__(
         self,
@@ -111,10 +117,36 @@ class BodyDynamics:
         fastest = float(np.max(np.sum(speeds**2, axis=1), initial=0.0))
         return 0.5 * fastest * sum(body.mass for body in self.mechanism.system.bodies)
 
+    @cached_property
+    def tree_order(self) -> TreeOrder:
+        """The joints of the tree, and where their coordinates and velocities are."""
+        return tree_order(self.mechanism)
+
     def coordinates(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Coordinates and velocities of the joints at states."""
+        """Coordinates and velocities of the joints of the tree at states, as joint coordinates have them."""
+        order, (q, v) = self.tree_order, self.every_joint(y)
+        if order.floating:
+            poses, velocities, _ = self.split(y)
+            moving = self.mechanism.poses(poses), self.mechanism.twists(poses, velocities)
+            q, v = (
+                np.concatenate([own, *(found[..., k, :] for k in order.floating)], axis=-1)
+                for own, found in zip((q, v), moving, strict=True)
+            )
+        return q[..., order.coordinates], v[..., order.velocities]
+
+    def every_joint(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Coordinates and velocities of all joints at states, those that close loops too. Quaternions have the sign
+        that they were given at the start, and keep it."""
         poses, velocities, _ = self.split(y)
-        return self.mechanism.joint_states(poses, velocities, self.angles(y))
+        q, v = self.mechanism.joint_states(poses, velocities, self.angles(y))
+        for one in self.quaternions:
+            off = one.turned_over(poses, q) != (one.name in self.negative)
+            q[..., one.at : one.at + 4] *= np.where(off, -1.0, 1.0)[..., None]
+        return q, v
+
+    @cached_property
+    def quaternions(self) -> tuple[Quaternion, ...]:
+        return quaternions(self.mechanism)
 
     def state(self, poses: np.ndarray, velocities: np.ndarray, angles: np.ndarray, work: float = 0.0) -> np.ndarray:
         own = self._converted(poses, velocities, back=False) if self.spatial else velocities
@@ -145,7 +177,8 @@ class BodyDynamics:
         return poses, self._converted(poses, velocities, back=True) if self.spatial else velocities, y[..., -1]
 
     def actuation(self) -> Actuation:
-        return Actuation(self.mechanism.system, self.mechanism.joint_tables.velocities, self.mechanism.joint_tables.nv)
+        tables = self.mechanism.joint_tables
+        return Actuation(self.mechanism.system, tables.velocities, tables.nv, self.tree_order.velocities)
 
     def explained(self, solution: Solution) -> Solution:
         """A solution; one in which a joint turned over, or which ended at a singular configuration of its loops or lost
@@ -153,8 +186,6 @@ class BodyDynamics:
         solution = refuse_turned(solution, lambda y: self.mechanism.turned(self.split(y)[0]))
         if not may_depend(self.mechanism):
             return solution
-        from chasles.simulation.jumps import explained  # which looks at runs
-
         return explained(self, solution)
 
     def nearly_dependent(self, t: float, y: np.ndarray) -> tuple[int, tuple[str, ...]]:
@@ -204,6 +235,11 @@ class BodyDynamics:
         angles = mechanism.angles(central)
         if tree is not None:
             angles = self._angles_from(tree, before[0], central, velocity, angles)
+            own, places = np.zeros(mechanism.joint_tables.nq), mechanism.joint_tables.coordinates
+            for joint, columns in tree.tree.coordinates.items():
+                if joint in places:
+                    own[places[joint]] = before[0][columns]
+            self.negative = tuple(one.name for one in self.quaternions if one.turned_over(central, own))
         if assemble:
             self.start_changes = self._changes(tree, (q, v), before, (central, velocity, angles))
         self._refuse(central, velocity, t, angles)

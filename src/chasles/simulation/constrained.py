@@ -28,8 +28,8 @@ from chasles.integrate.constrained_method import (
     adapts,
     less_demanding,
 )
-from chasles.integrate.fixed_step import FixedRun, shortened
-from chasles.integrate.run import Options, check_span
+from chasles.integrate.fixed_step import FixedStepper, shortened
+from chasles.integrate.stepper import Options, check_span
 from chasles.simulation.bodies import BodyDynamics
 from chasles.simulation.starting import (
     algorithmic_start,
@@ -51,7 +51,7 @@ LOOPS = {
 VECTORS = {GeneralizedAlpha: 7, BLieDF: 4, Rattle: 4, HalfExplicit: 4 + 2 * MOST_STAGES, EnergyMomentum: 7}
 
 
-class ConstrainedRun(FixedRun):
+class ConstrainedStepper(FixedStepper):
     """A run of a method for constrained systems, with fixed steps."""
 
     problems = (BodyDynamics,)

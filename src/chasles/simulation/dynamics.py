@@ -23,6 +23,7 @@ from chasles.simulation.laws import laws_may_raise
 from chasles.simulation.problem import Motion
 from chasles.simulation.start_values import StartChange, Values, by_name
 from chasles.simulation.tree_motion import PART, free_tree_motion, parameters, tree_motion
+from chasles.simulation.tree_quantities import TreeQuantities
 
 
 class TreeDynamics:
@@ -34,6 +35,7 @@ class TreeDynamics:
     apart.
     """
 
+    quantities: type[TreeQuantities] = TreeQuantities  # what is shown of a motion
     mechanism: Mechanism | ClosedMechanism
     start_changes: tuple[StartChange, ...] = ()  # what assembly made of the values that were given
 

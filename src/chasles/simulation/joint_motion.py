@@ -13,26 +13,35 @@ TURNING = {"revolute": 0, "helical": 0, "cylindrical": 0, "planar": 2}  # which 
 
 
 class JointMotion:
-    """Coordinates `q`, velocities `v` and accelerations `a` of a joint, (times, its number of them)."""
+    """Coordinates `q`, velocities `v` and accelerations `a` of a joint, (times, its number of them), and the
+    generalised `forces` of inputs along its velocities."""
 
-    def __init__(self, run: Any, joint: Joint):
-        self._run, self._joint, self.name = run, joint, joint.name
+    def __init__(self, states: Any, joint: Joint):
+        self._states, self._joint, self.name = states, joint, joint.name
 
     @cached_property
-    def _states(self) -> tuple[np.ndarray, np.ndarray]:
-        return self._run.joint_states(self.name)
+    def _at(self) -> tuple[np.ndarray, np.ndarray]:
+        return self._states._kind.joint_states(self._joint)
 
     @property
     def q(self) -> np.ndarray:
-        return self._states[0]
+        """[rad, m; quaternions of a spherical or free joint]; full turns are counted."""
+        return self._at[0]
 
     @property
     def v(self) -> np.ndarray:
-        return self._states[1]
+        """[rad/s, m/s]."""
+        return self._at[1]
+
+    @cached_property
+    def a(self) -> np.ndarray:
+        """[rad/s², m/s²], from the equations of motion."""
+        return self._states.collected(lambda part: [part._kind.joint_accelerations(self._joint)])[0]
 
     @property
-    def a(self) -> np.ndarray:
-        return self._run.joint_accelerations(self.name)
+    def forces(self) -> np.ndarray:
+        """[N m, N]: of the inputs, after gears and limits."""
+        return self._states._kind.joint_forces(self._joint)
 
     @property
     def angle(self) -> np.ndarray:
@@ -41,13 +50,7 @@ class JointMotion:
             raise ValueError(
                 f"run.joint: {self.name!r} is a {self._joint.kind} joint, which has no angle; its coordinates are q"
             )
-        return self.q[:, TURNING[self._joint.kind]]
-
-    @property
-    def reaction(self) -> np.ndarray:
-        """The wrench (torque [N m], force [N]) that the joint exerts on its child body, in the joint's frame on it,
-        (times, 6)."""
-        return self._run.reactions(self.name)
+        return self.q[..., TURNING[self._joint.kind]]
 
     def __repr__(self) -> str:
-        return f"<motion of {self._joint.kind} joint {self.name!r}, {len(self.q)} points>"
+        return f"<motion of {self._joint.kind} joint {self.name!r}, {np.size(self._states.t)} points>"

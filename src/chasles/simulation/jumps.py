@@ -13,9 +13,7 @@ from typing import Any
 import numpy as np
 
 from chasles.integrate.solution import Solution
-from chasles.simulation.bodies import BodyDynamics
-from chasles.simulation.body_run import BodyRun
-from chasles.simulation.closed.run import ClosedRun
+from chasles.simulation.states import States
 
 LARGEST = 1e-6  # change of the balance between saved points, of the largest kinetic energy, that is not looked into
 LOOKS = 128  # saved points that tell whether there is anything to look for: what jumps does not come back
@@ -67,8 +65,7 @@ def _changes(dynamics: Any, solution: Solution, rows: np.ndarray | None) -> tupl
     if rows is not None:
         t, y = (np.array([part[k] for k in rows]) for part in (solution.t, solution.y))
         solution = Solution(solution.space, solution.method, t, y, True, "")
-    make = BodyRun if isinstance(dynamics, BodyDynamics) else ClosedRun
-    energy = make(dynamics, solution, {}).energy
+    energy = States(dynamics, solution).energies
     return np.abs(np.diff(energy.balance)), float(energy.kinetic.max())
 
 

@@ -16,6 +16,7 @@ from chasles.model.constraint import CustomConstraint, Drive
 from chasles.model.force import JointForce, Wrench
 from chasles.model.law import Law, PythonLaw
 from chasles.simulation.law_calls import law_changes, law_values
+from chasles.simulation.states import States
 
 MOST = 64  # largest changes whose places are kept
 STAYS = 0.3  # of a change: what is left of it between neighbouring numbers if it is a jump
@@ -135,17 +136,15 @@ def items_with_laws(system: Any) -> Iterator[tuple[Any, Law]]:
             yield item, law
 
 
-def called_laws(
-    dynamics: Any, make: type, t: np.ndarray, states: np.ndarray, in_time: bool = False
-) -> Iterator[CalledLaw]:
+def called_laws(dynamics: Any, t: np.ndarray, states: np.ndarray, in_time: bool = False) -> Iterator[CalledLaw]:
     """The laws of a system with what they are given on a path of states at times t; `in_time`: those alone that may
-    depend on time. `make` is the kind of run of the system."""
+    depend on time."""
     run = None
     for item, law in items_with_laws(dynamics.mechanism.system):
         if in_time and not may_depend_on_time(law):
             continue
         if run is None:
-            run = make(dynamics, Solution(dynamics.space, None, t, states, True, ""), {})
+            run = States(dynamics, Solution(dynamics.space, None, t, states, True, ""))
         x, y, size = _arguments(item, run, len(t))
         yield CalledLaw(item.name, law, np.array(item.parameters, dtype=float), t, x, y, size)
 
@@ -154,11 +153,11 @@ def _arguments(item: Any, run: Any, n: int) -> tuple[np.ndarray, np.ndarray, int
     """What a law is given at the points of a path, and how many numbers it writes."""
     if isinstance(item, Wrench):
         frame = run[item.body]
-        return np.ascontiguousarray(frame.pose), np.ascontiguousarray(frame.twist()), 6
+        return np.ascontiguousarray(frame.pose), np.ascontiguousarray(frame.twist), 6
     if isinstance(item, JointForce):
         joint = run.mechanism.system.joint(item.joint, "scan")
         try:
-            q, v = run.joint_states(item.joint)
+            q, v = run.joint(item.joint).q, run.joint(item.joint).v
         except ValueError:  # a joint that is cut to open a loop
             q, v = np.zeros((n, joint.nq)), np.zeros((n, joint.nv))
         return np.ascontiguousarray(q), np.ascontiguousarray(v), joint.nv
@@ -166,5 +165,5 @@ def _arguments(item: Any, run: Any, n: int) -> tuple[np.ndarray, np.ndarray, int
     if not isinstance(item, Drive):
         for k, body in enumerate(item.bodies):
             if body != "ground":
-                poses[:, 7 * k : 7 * k + 7], twists[:, 6 * k : 6 * k + 6] = run[body].pose, run[body].twist()
+                poses[:, 7 * k : 7 * k + 7], twists[:, 6 * k : 6 * k + 6] = run[body].pose, run[body].twist
     return poses, twists, OUT.size

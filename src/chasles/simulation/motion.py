@@ -13,12 +13,12 @@ from chasles.absolute.space import SE3_NAME
 from chasles.constraint.rows import HELIX, TILE
 from chasles.integrate.constrained_method import CONSTRAINED_METHODS, EnergyMomentum, Rattle
 from chasles.integrate.event import Event
-from chasles.integrate.run import Options, Sink
 from chasles.integrate.solution import Solution
 from chasles.integrate.solve import solve
-from chasles.simulation.adaptive import AdaptiveRun
+from chasles.integrate.stepper import Options, Sink
+from chasles.simulation.adaptive import AdaptiveStepper
 from chasles.simulation.bodies import BodyDynamics
-from chasles.simulation.constrained import ConstrainedRun
+from chasles.simulation.constrained import ConstrainedStepper
 
 
 def solve_motion(
@@ -63,7 +63,7 @@ def solve_motion(
         options = Options(
             *(step, rtol, atol, save, events), max_step=max_step, stops=stops, max_evaluations=max_evaluations
         )
-        make = AdaptiveRun if step is None else ConstrainedRun
+        make = AdaptiveStepper if step is None else ConstrainedStepper
         run = make(dynamics.under(u), method, span, y0, options)
         if resume is not None:
             run.restore(resume)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from chasles import caution
 from chasles.integrate.solution import Solution
 
 MOST = 1000  # times the evaluations that periods took before
@@ -33,7 +33,7 @@ class Pace:
         solution = motion(**dict(options, max_evaluations=most))
         if not solution.success and "max_evaluations" in solution.message and most != own:
             if message := self.runs_away(solution):
-                warnings.warn(f"simulate: {message}", RuntimeWarning, stacklevel=5)
+                caution.warn(f"simulate: {message}")
                 return replace(solution, message=message)
             solution = motion(**dict(options, max_evaluations=own))  # slow for another reason: let it
         if solution.success:

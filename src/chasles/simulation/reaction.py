@@ -6,38 +6,74 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from chasles.constraint.rows import POINT, ROWS
 from chasles.constraint.screws import SLIDES
 from chasles.lie import pose as pose_group
 from chasles.lie.rotation import quaternion_to_matrix
+from chasles.model.constraint import Coupling, Drive
 from chasles.model.joint import Joint
+from chasles.relative.loop.closed import ClosedMechanism
+from chasles.relative.mechanism import Mechanism
 
 if TYPE_CHECKING:
-    from chasles.simulation.run import Run
+    from chasles.simulation.states import States
+
+FIRST, SECOND = (ROWS.first_angular, ROWS.first_linear), (ROWS.second_angular, ROWS.second_linear)
 
 
-def tree_reactions(run: Run, name: str) -> np.ndarray:
-    """The wrench that a joint exerts on its child, in the joint's frame on it, (times, 6).
+def tree_reactions(run: States, name: str) -> np.ndarray:
+    """The wrench that a joint of a tree exerts on its child, in the joint's frame on it, (times, 6).
 
     Newton's and Euler's equations of all bodies that it carries, summed in its frame, give the wrench through it.
     What is left after taking away what acts along the joint's freedoms is reciprocal to its screws: it does no work.
+    A mechanism with loops is its spanning tree, with the wrenches of what closes it.
     """
-    mechanism = run.mechanism
+    closed = run.mechanism if isinstance(run.mechanism, ClosedMechanism) else None
+    mechanism: Mechanism = run.mechanism if closed is None else closed.spanning
     joint = next((joint for joint in mechanism.tree.joints if joint.name == name), None)
     if joint is None:
         joint = mechanism.system.joint(name, "run.reactions")
     if joint.kind == "free":
-        return np.zeros((len(run), 6))
+        return np.zeros((*np.shape(run.t), 6))
     carried = _carried(mechanism.tree.joints, joint.child)
     bodies = [k for k, body in enumerate(mechanism.system.bodies) if body.name in carried]
     poses = mechanism.poses(run.q)
-    frame = pose_group.compose(poses[:, mechanism.bodies.index(joint.child)], np.array(joint.child_frame))
-    wrench = _needed(run, bodies, poses, frame) - _applied(run, joint, bodies, poses, frame)
+    frame = pose_group.compose(poses[..., mechanism.bodies.index(joint.child), :], np.array(joint.child_frame))
+    wrenches = mechanism.applied_forces(run.q, run.v, run.t).wrenches.reshape(*np.shape(run.t), -1, 6)
+    if closed is not None:
+        wrenches = wrenches + closing_wrenches(closed, run, poses)
+    wrench = _needed(mechanism, run, bodies, poses, frame) - _applied(mechanism, wrenches, joint, bodies, poses, frame)
     if joint.kind == "spherical":
-        wrench[:, :3] = 0.0
+        wrench[..., :3] = 0.0
         return wrench
     if not joint.nv:
         return wrench
-    return wrench - _along(_screws(joint, run.joint_states(name)[0]), wrench)
+    return wrench - _along(joint_screws(joint, run.joint(name).q), wrench)
+
+
+def closing_wrenches(mechanism: ClosedMechanism, run: States, poses: np.ndarray) -> np.ndarray:
+    """What closes a tree exerts on its links, (times, links, 6) in their frames. Couplings and drives act along
+    coordinates, as motors do, and are not among it."""
+    closing, tree = mechanism.closing, mechanism.tree
+    multipliers = mechanism.constrained_motion(run.q, run.v, run.held, run.t).multipliers
+    rows = mechanism.constraint_rows(run.q, run.v, run.t).tiles
+    along = {item.name for item in mechanism.system.constraints if isinstance(item, Coupling | Drive)}
+    total = np.zeros((*np.shape(run.t), mechanism.spanning.links, 6))
+    for r, (group, k) in enumerate(closing.rows):
+        (number, *_), tile = closing.groups[group], closing.tiles[closing.groups[group][0]]
+        if tile.joint in along:
+            continue
+        for link, (angular, linear), sign in ((tile.first, FIRST, -1.0), (tile.second, SECOND, 1.0)):
+            if link >= 0:  # else the ground
+                force = sign * np.eye(3)[k] if tile.kind == POINT else rows[..., number, linear + 3 * k :][..., :3]
+                total[..., link, :3] -= multipliers[..., r, None] * rows[..., number, angular + 3 * k :][..., :3]
+                total[..., link, 3:] -= multipliers[..., r, None] * force
+    for link in {tree.link_of_body[k] for k in range(len(tree.link_of_body))} - {-1}:
+        member = int(np.flatnonzero(tree.link_of_body == link)[0])
+        place = pose_group.compose(poses[..., member, :], pose_group.inverse(tree.body_in_link[member]))
+        turn = quaternion_to_matrix(place[..., :4])
+        total[..., link, 3:] = np.einsum("...ji,...j->...i", turn, total[..., link, 3:])
+    return total
 
 
 def _along(screws: np.ndarray, wrench: np.ndarray) -> np.ndarray:
@@ -66,47 +102,46 @@ def _carried(joints: tuple[Joint, ...], first: str) -> set[str]:
     return carried
 
 
-def _needed(run: Run, bodies: list[int], poses: np.ndarray, frame: np.ndarray) -> np.ndarray:
+def _needed(mechanism: Mechanism, run: States, bodies: list[int], poses: np.ndarray, frame: np.ndarray) -> np.ndarray:
     """The sum of the wrenches that bodies need for their motion besides gravity, in a frame."""
-    mechanism = run.mechanism
     chosen = [mechanism.system.bodies[k] for k in bodies]
     mass, com = np.array([body.mass for body in chosen])[:, None], np.array([body.com for body in chosen])
-    inertia, where = np.array([body.inertia for body in chosen]), poses[:, bodies]
-    twist = mechanism.twists(run.q, run.v)[:, bodies]
-    rate = mechanism.accelerations(run.q, run.v, run.a)[:, bodies]
+    inertia, where = np.array([body.inertia for body in chosen]), poses[..., bodies, :]
+    twist = mechanism.twists(run.q, run.v)[..., bodies, :]
+    rate = mechanism.accelerations(run.q, run.v, run.a)[..., bodies, :]
     down = np.einsum("...ji,j->...i", quaternion_to_matrix(where[..., :4]), np.array(mechanism.system.gravity))
     spin, speed = twist[..., :3], twist[..., 3:] + np.cross(twist[..., :3], com)  # of the centre of mass
     force = mass * (rate[..., 3:] + np.cross(rate[..., :3], com) + np.cross(spin, speed) - down)
     torque = np.einsum("bij,...bj->...bi", inertia, rate[..., :3])
     torque += np.cross(spin, np.einsum("bij,...bj->...bi", inertia, spin))
     centre = np.concatenate([where[..., :4], pose_group.act(where, com)], axis=-1)
-    to_frame = pose_group.compose(pose_group.inverse(centre), frame[:, None])
+    to_frame = pose_group.compose(pose_group.inverse(centre), frame[..., None, :])
     return pose_group.AdT_apply(to_frame, np.concatenate([torque, force], axis=-1)).sum(axis=-2)
 
 
-def _applied(run: Run, joint: Joint, bodies: list[int], poses: np.ndarray, frame: np.ndarray) -> np.ndarray:
-    """The sum of the wrenches that the system's forces exert on bodies, in a frame."""
-    mechanism, tree = run.mechanism, run.mechanism.tree
-    wrenches = mechanism.applied_forces(run.q, run.v, run.t).wrenches.reshape(len(run), -1, 6)
-    total = np.zeros((len(run), 6))
+def _applied(
+    mechanism: Mechanism, wrenches: np.ndarray, joint: Joint, bodies: list[int], poses: np.ndarray, frame: np.ndarray
+) -> np.ndarray:
+    """The sum of the wrenches on bodies, of those on links (times, links, 6), in a frame."""
+    tree, total = mechanism.tree, np.zeros((*frame.shape[:-1], 6))
     for link in {int(tree.link_of_body[k]) for k in bodies} - {-1}:
         members = np.flatnonzero(tree.link_of_body == link)
-        if wrenches[:, link].any() and not set(members.tolist()) <= set(bodies):
+        if wrenches[..., link, :].any() and not set(members.tolist()) <= set(bodies):
             raise ValueError(
                 f"reactions: the weld {joint.name!r} holds bodies together as one link, and forces act on that link; "
                 "take absolute coordinates, where each body has its own forces"
             )
-        place = pose_group.compose(poses[:, members[0]], pose_group.inverse(tree.body_in_link[members[0]]))
-        total += pose_group.AdT_apply(pose_group.compose(pose_group.inverse(place), frame), wrenches[:, link])
+        place = pose_group.compose(poses[..., members[0], :], pose_group.inverse(tree.body_in_link[members[0]]))
+        total += pose_group.AdT_apply(pose_group.compose(pose_group.inverse(place), frame), wrenches[..., link, :])
     return total
 
 
-def _screws(joint: Joint, q: np.ndarray) -> np.ndarray:
+def joint_screws(joint: Joint, q: np.ndarray) -> np.ndarray:
     """The screws of a joint in its frame on the child, (times, 6, nv)."""
-    result = np.empty((len(q), 6, len(joint.screws)))
-    after = np.broadcast_to(pose_group.identity(), (len(q), 7))
+    result = np.empty((*q.shape[:-1], 6, len(joint.screws)))
+    after = np.broadcast_to(pose_group.identity(), (*q.shape[:-1], 7))
     for k in reversed(range(len(joint.screws))):
         screw = np.array(joint.screws[k])
         result[..., k] = pose_group.Ad_apply(pose_group.inverse(after), screw)
-        after = pose_group.compose(pose_group.exp(q[:, k : k + 1] * screw), after)
+        after = pose_group.compose(pose_group.exp(q[..., k : k + 1] * screw), after)
     return result

@@ -1,117 +1,62 @@
-"""What a simulation leaves: a solution that knows its bodies and joints."""
+"""What a simulation leaves: the motion at the saved times, how it ended, and how good it is."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from chasles.integrate.event import Occurrence
 from chasles.integrate.solution import Solution
 from chasles.model import shown
 from chasles.registry import service
-from chasles.relative.loop.closed import ClosedMechanism
-from chasles.relative.mechanism import Mechanism
-from chasles.simulation.dynamics import TreeDynamics
-from chasles.simulation.joint_motion import JointMotion
-from chasles.simulation.reaction import tree_reactions
 from chasles.simulation.start_values import StartChange
-
-PART = 1 << 16  # saved times that are worked on at once
-
-
-@dataclass(frozen=True)
-class Energies:
-    """Energies [J] at the saved times; `work` is that of all forces but gravity and springs, since the start.
-
-    `balance` = kinetic + gravity + springs - work would be constant in an exact motion.
-    """
-
-    kinetic: np.ndarray
-    gravity: np.ndarray
-    springs: np.ndarray
-    work: np.ndarray
-
-    @property
-    def total(self) -> np.ndarray:
-        return self.kinetic + self.gravity + self.springs
-
-    @property
-    def balance(self) -> np.ndarray:
-        return self.total - self.work
-
-
-class FrameMotion:
-    """The motion of a body or frame during a run; time is the first axis."""
-
-    def __init__(self, run: Run, name: str):
-        self._run, self.name = run, name
-        run.mechanism.system.frame(name)
-
-    @cached_property
-    def pose(self) -> np.ndarray:
-        """Poses in space, (times, 7)."""
-        return self._run.collected(lambda part: [part.mechanism.poses(part.q, self.name)])[0]
-
-    @property
-    def position(self) -> np.ndarray:
-        """(times, 3) [m]."""
-        return self.pose[:, 4:]
-
-    @property
-    def orientation(self) -> np.ndarray:
-        """Unit quaternions (w, x, y, z), (times, 4)."""
-        return self.pose[:, :4]
-
-    def twist(self, representation: str = "body") -> np.ndarray:
-        """(times, 6) [rad/s, m/s]."""
-        return self._run.collected(
-            lambda run: [run.mechanism.twists(run.q, run.v, self.name, representation=representation)]
-        )[0]
-
-    def acceleration(self, representation: str = "body") -> np.ndarray:
-        """Time derivative of the twist, (times, 6) [rad/s², m/s²]."""
-        return self._run.collected(
-            lambda run: [run.mechanism.accelerations(run.q, run.v, run.a, self.name, representation=representation)]
-        )[0]
+from chasles.simulation.states import Energies, States
 
 
 @dataclass(frozen=True, repr=False)
-class SolvedRun(ABC):
-    """What every run has: the solution and how it ended, and its certificate."""
+class Run(States):
+    """A simulated motion: `States` at the saved times, with the same names in all coordinates.
 
-    dynamics: Any
-    solution: Solution
-    options: dict[str, Any]
-    controls: np.ndarray | None = None  # generalised forces u at the saved times
+    `t` [s]; at these times `q`, `v`, `a` of the joints, `poses`, `twists`, `accelerations` of the bodies, `energies`,
+    `violations`, `reactions(joint)`, `inputs` and `forces`. run["name"] is the motion of a body or frame,
+    run.joint("name") that of a joint. run(times) has all of these at any times in the span. `certificate` says how good
+    the run is, `events` what happened, `message` how it ended.
+    """
+
     stored: np.ndarray | None = None  # energies that a file has, with a field for each kind
     task: Any = None  # what `simulate` was asked for
     kept: Callable[[], Any] | None = None  # the certificate that a file has, looked at when it is asked for
 
     @property
-    def t(self) -> np.ndarray:
-        return self.solution.t
-
-    @property
     def success(self) -> bool:
+        """Whether the run came to its end, or to a terminal event."""
         return self.solution.success
 
     @property
     def message(self) -> str:
+        """How the run ended."""
         return self.solution.message
+
+    @property
+    def events(self) -> list[Occurrence]:
+        """What happened, in the order of time: `event`, `t`, and the state `y` then."""
+        return self.solution.events
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """How steps are chosen."""
+        return {} if self.task is None else self.task.options
 
     @property
     def start_changes(self) -> tuple[StartChange, ...]:
         """What assemble=True changed of the start: of each joint or body the values before and after."""
         return self.dynamics.start_changes
-
-    def __len__(self) -> int:
-        return len(self.t)
 
     @cached_property
     def certificate(self):
@@ -121,40 +66,20 @@ class SolvedRun(ABC):
         return service("certificate")(self)
 
     @cached_property
-    def energy(self) -> Energies:
-        """Energies at the saved times."""
+    def energies(self) -> Energies:
+        """Kinetic, of gravity, of springs, work [J], (times,) each."""
         if self.stored is not None:
             return Energies(*(self.stored[item.name] for item in fields(Energies)))
-        return Energies(*self.collected(lambda part: [getattr(part._energies(), f.name) for f in fields(Energies)]))
+        return Energies(*self.collected(lambda part: part._kind.energies()))
 
-    @abstractmethod
-    def _energies(self) -> Energies:
-        """Energies of a run, or part of one, that fits into memory."""
+    def __call__(self, times: ArrayLike) -> States:
+        """The motion at any times in the span, on the curve through the saved points."""
+        t = np.asarray(times, dtype=float)
+        y = self.solution(t)
+        given = None if self.given is None else np.broadcast_to(self.given[0], (*t.shape, self.given.shape[-1]))
+        return States(self.dynamics, Solution(self.solution.space, self.solution.method, t, y, True, ""), given)
 
-    # ------------------------------------------------------------ in parts, for runs larger than memory
-
-    def part(self, rows: slice) -> Self:
-        """The run at some of its saved times only, in memory."""
-        s = self.solution
-        cut: dict[str, Any] = {name: _cut(getattr(s, name), rows) for name in ("t", "y", "slopes", "moves")}
-        return replace(
-            self,
-            solution=replace(s, **cut),
-            controls=_cut(self.controls, rows),
-            stored=_cut(self.stored, rows),
-        )
-
-    def parts(self, rows: int = PART) -> Iterator[Self]:
-        """The run in parts of so many saved times, one after the other."""
-        for first in range(0, len(self), rows):
-            yield self.part(slice(first, min(first + rows, len(self))))
-
-    def collected(self, function: Callable[[Self], Sequence[np.ndarray]]) -> list[np.ndarray]:
-        """Arrays of the whole run, time first, from a function that is called with a part at a time."""
-        if len(self) <= PART:
-            return list(function(self))
-        columns = zip(*(function(part) for part in self.parts()), strict=True)
-        return [np.concatenate(column) for column in columns]
+    at = __call__
 
     # ------------------------------------------------------------ to other forms
 
@@ -206,105 +131,17 @@ class SolvedRun(ABC):
     def __repr__(self) -> str:
         return str(self)
 
+    def __str__(self) -> str:
+        s = self.solution
+        times = f"t = {self.t[0]:g} to {self.t[-1]:g} s, {len(self)} points" if len(self) else "no point"
+        text = (
+            f"{self.mechanism.system.name}: {self._kind}, {times}\n{s.method}: {s.steps} steps, "
+            f"{s.rejections} rejected, {s.evaluations} evaluations, {s.seconds:.3g} s\n{s.message}"
+        )
+        return "\n".join([text, *(f"start assembled, {change}" for change in self.start_changes)])
+
     def _repr_html_(self) -> str:
         title, *lines = str(self).splitlines()
         verdict = self.__dict__.get("certificate")  # if it was asked for
         told = "certificate: not asked for yet, run.certificate" if verdict is None else ""
         return shown.page(title, shown.lines([*lines, told]), "" if verdict is None else verdict._repr_html_())
-
-    def _described(self, what: str) -> str:
-        s = self.solution
-        times = f"t = {self.t[0]:g} to {self.t[-1]:g} s, {len(self)} points" if len(self) else "no point"
-        text = (
-            f"{what}, {times}\n{s.method}: {s.steps} steps, {s.rejections} rejected, "
-            f"{s.evaluations} evaluations, {s.seconds:.3g} s\n{s.message}"
-        )
-        return "\n".join([text, *(f"start assembled, {change}" for change in self.start_changes)])
-
-
-def _cut(array: np.ndarray | None, rows: slice) -> np.ndarray | None:
-    return None if array is None else np.array(array[rows])
-
-
-@dataclass(frozen=True, repr=False)
-class Run(SolvedRun):
-    """A simulated motion. `t` [s], and at these times `q`, `v`, `a` in joint coordinates.
-
-    run["name"] is the motion of a body or frame, run.joint("name") that of a joint, run(times) the states (q, v) in
-    between, `energy` and `certificate` say how good it is.
-    """
-
-    dynamics: TreeDynamics
-
-    @property
-    def mechanism(self) -> Mechanism | ClosedMechanism:
-        return self.dynamics.mechanism
-
-    @property
-    def q(self) -> np.ndarray:
-        return self.dynamics.split(self.solution.y)[0]
-
-    @property
-    def v(self) -> np.ndarray:
-        return self.dynamics.split(self.solution.y)[1]
-
-    @cached_property
-    def a(self) -> np.ndarray:
-        """Joint accelerations, from the equations of motion at the saved states."""
-        if self.solution.slopes is not None:
-            return self.dynamics.accelerations(self.solution.y, self.solution.slopes)
-        return self.collected(lambda part: [part._accelerations()])[0]
-
-    def _accelerations(self) -> np.ndarray:
-        u = 0.0 if self.controls is None else self.controls
-        return self.mechanism.accelerations_under(self.q, self.v, u, self.t)
-
-    def __getitem__(self, name: str) -> FrameMotion:
-        return FrameMotion(self, name)
-
-    def frame(self, name: str) -> FrameMotion:
-        """The motion of a body or frame, as run[name]."""
-        return FrameMotion(self, name)
-
-    def joint(self, name: str) -> JointMotion:
-        """The motion of a joint."""
-        found = next((joint for joint in self.mechanism.tree.joints if joint.name == name), None)
-        return JointMotion(self, found or self.mechanism.system.joint(name, "run.joint"))
-
-    def joint_states(self, name: str) -> tuple[np.ndarray, np.ndarray]:
-        """Coordinates and velocities of a joint."""
-        tree = self.mechanism.tree
-        if name not in tree.coordinates:
-            if self.mechanism.system.joint(name, "run.joint").nv:
-                raise ValueError(
-                    f"run.joint: {name!r} is cut to open a loop, so it has no coordinates in the tree, whose joints "
-                    f"are {', '.join(map(repr, self.mechanism.joints))}; cut another one, system.compile(cut=[...]), "
-                    'or take coordinates="absolute"'
-                )
-            return np.zeros((len(self), 0)), np.zeros((len(self), 0))
-        return self.q[:, tree.coordinates[name]], self.v[:, tree.velocities[name]]
-
-    def joint_accelerations(self, name: str) -> np.ndarray:
-        """Time derivatives of the velocities of a joint."""
-        velocities = self.mechanism.tree.velocities
-        return self.a[:, velocities[name]] if name in velocities else np.zeros((len(self), 0))
-
-    def reactions(self, joint: str) -> np.ndarray:
-        """The wrench (torque [N m], force [N]) that a joint exerts on its child body, in the joint's frame on it,
-        (times, 6); what acts along its coordinates (motors, springs, dampers, friction, stops, armatures) is not part
-        of it."""
-        return self.collected(lambda part: [tree_reactions(part, joint)])[0]
-
-    def __call__(self, times: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
-        """q and v at any times in the span, on the curve through the saved points."""
-        q, v, _ = self.dynamics.split(self.solution(times))
-        return q, v
-
-    def _energies(self) -> Energies:
-        kinetic, gravity = self.mechanism.energy(self.q, self.v)
-        springs = self.mechanism.applied_forces(self.q, self.v, self.t).stored
-        return Energies(kinetic, gravity, springs, self.dynamics.split(self.solution.y)[2])
-
-    def __str__(self) -> str:
-        mechanism = self.mechanism
-        return self._described(f"{mechanism.system.name}: {len(mechanism.bodies)} bodies, {mechanism.nv} velocities")

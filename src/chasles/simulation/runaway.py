@@ -3,16 +3,16 @@ springs and dampers, let a speed grow beyond all numbers."""
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from chasles import caution
 from chasles.integrate.explicit_layout import STATE
 from chasles.integrate.method import RKMK, Exponentials
-from chasles.integrate.run import TOLD
 from chasles.integrate.solution import Solution
+from chasles.integrate.stepper import TOLD
 from chasles.simulation.bodies import BodyDynamics
 from chasles.simulation.pace import FASTER
 
@@ -27,7 +27,7 @@ def explained(task: Any, solution: Solution) -> Solution:
     if told := runs_away(task, solution):
         solution = replace(solution, message=f"{solution.message}; {told}")
         if TOLD.warn:
-            warnings.warn(f"simulate: {told}", RuntimeWarning, stacklevel=4)
+            caution.warn(f"simulate: {told}")
         return solution
     return task.dynamics.explained(solution)
 

@@ -36,16 +36,16 @@ class Scan:
     timed: tuple[str, ...]
 
 
-def scan(dynamics: Any, make: type, span: tuple[float, float], t: ArrayLike, states: ArrayLike) -> Scan:
+def scan(dynamics: Any, span: tuple[float, float], t: ArrayLike, states: ArrayLike) -> Scan:
     """Scan all laws over a span, with the other arguments frozen along a path of `states` at times t (or at one state).
 
-    `make` is the kind of run of the dynamics. The same arguments give the same result, to the bit.
+    The same arguments give the same result, to the bit.
     """
     (start, end), path = span, np.atleast_1d(np.asarray(t, dtype=float))
     if start == end:
         return Scan(np.empty(0), np.empty(0), ())
     breaks, jumps, timed = list[float](), list[float](), list[str]()
-    for called in called_laws(dynamics, make, path, np.atleast_2d(np.asarray(states, dtype=float)), in_time=True):
+    for called in called_laws(dynamics, path, np.atleast_2d(np.asarray(states, dtype=float)), in_time=True):
         breaks += called.law.declared(called.parameters)
         with_jumps = _scan_law(called, start, end)
         if with_jumps is not None:

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from chasles.integrate.explicit import ExplicitRun
+from chasles.integrate.explicit import ExplicitStepper
 from chasles.integrate.method_name import named_method
 from chasles.integrate.replay import Replay
-from chasles.integrate.run import Options, saving
+from chasles.integrate.stepper import Options, saving
 from chasles.kernel.dual import TANGENTS
 from chasles.kernel.lanes import WIDTH
 from chasles.lie import pose as pose_group
@@ -134,7 +134,7 @@ def sensitivities(
             f"sensitivities: system is {system!r}; expected a System, a Mechanism, or a function of parameters"
         )
     method = named_method("sensitivities", method)
-    if not isinstance(method, ExplicitRun.methods):
+    if not isinstance(method, ExplicitStepper.methods):
         raise ValueError(
             f"sensitivities: {method} is not an explicit one; take RKMK, CommutatorFree, CrouchGrossman or LowStorage"
         )
@@ -246,13 +246,14 @@ def _tangents(
     dynamics, count = run.dynamics, seeds.shape[1]
     saved = int(rows.max()) + 1
     result = np.empty((saved, dynamics.space.size, count))
-    control = np.zeros(dynamics.nv) if run.controls is None else run.controls[0]
+    control = np.zeros(dynamics.nv) if run.held is None else run.held[0]
     if len(run.t) == 1:  # an empty span
         result[:] = seeds
         return result
     span, start = (float(run.t[0]), float(run.t[-1])), run.solution.y[0]
     whole = Options(step=abs(span[1] - span[0]), save="final")
-    replay = Replay(ExplicitRun(dynamics.problem(control), run.solution.method, span, start, whole), tangent_address())
+    stepper = ExplicitStepper(dynamics.problem(control), run.solution.method, span, start, whole)
+    replay = Replay(stepper, tangent_address())
 
     def three(first: int) -> None:
         columns = slice(first, min(first + TANGENTS, count))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, overload
+from typing import Any
 
 from numpy.typing import ArrayLike
 
@@ -12,12 +12,11 @@ from chasles.absolute.mechanism import AbsoluteMechanism
 from chasles.integrate.event import Event
 from chasles.integrate.method import RKMK
 from chasles.integrate.method_name import named_method
-from chasles.integrate.run import check_span, check_stops
+from chasles.integrate.stepper import check_span, check_stops
 from chasles.model.system import System
 from chasles.model.user_function import check_arguments
 from chasles.relative.loop.closed import ClosedMechanism
 from chasles.relative.mechanism import Mechanism
-from chasles.simulation.body_run import BodyRun
 from chasles.simulation.run import Run
 from chasles.simulation.scan import scan
 from chasles.simulation.start import DEFAULT_BAUMGARTE, prepare
@@ -27,35 +26,7 @@ from chasles.simulation.task import Controller, Task, as_given
 DEFAULT_METHOD, DEFAULT_RTOL, DEFAULT_ATOL = RKMK("dopri5"), 1e-8, 1e-10
 
 
-@overload
 def simulate(
-    system: System | Mechanism | ClosedMechanism | AbsoluteMechanism,
-    span: tuple[float, float],
-    q: Values | None = ...,
-    v: Values | None = ...,
-    *,
-    coordinates: Literal["absolute"],
-    **options: Any,
-) -> BodyRun: ...
-@overload
-def simulate(
-    system: System | Mechanism | ClosedMechanism,
-    span: tuple[float, float],
-    q: Values | None = ...,
-    v: Values | None = ...,
-    *,
-    coordinates: Literal["relative"] = ...,
-    **options: Any,
-) -> Run: ...
-@overload
-def simulate(
-    system: System | Mechanism | ClosedMechanism | AbsoluteMechanism,
-    span: tuple[float, float],
-    q: Values | None = ...,
-    v: Values | None = ...,
-    **options: Any,
-) -> Run | BodyRun: ...
-def simulate(  # type: ignore[misc]  # the overloads sum up what has no part in the type of the result
     system: System | Mechanism | ClosedMechanism | AbsoluteMechanism,
     span: tuple[float, float],
     q: Values | None = None,
@@ -84,7 +55,7 @@ def simulate(  # type: ignore[misc]  # the overloads sum up what has no part in 
     progress: bool | None = None,
     file: str | Path | None = None,
     certificate: bool = True,
-) -> Run | BodyRun:
+) -> Run:
     """Simulate a system over a span [s] from coordinates q and velocities v (default: neutral, at rest).
 
     Steps are fixed with `step` [s]; else they follow rtol (1e-8) and atol (1e-10), and none is longer than `max_step`
@@ -128,7 +99,7 @@ def simulate(  # type: ignore[misc]  # the overloads sum up what has no part in 
     more: dict[str, Any] = {"step": step, "rtol": rtol, "atol": atol, "save": save, "events": events}
     more |= {"max_step": max_step, "max_evaluations": max_evaluations}
     more["stops"] = None if stops is None else check_stops(stops, start, end)
-    dynamics, state, make = prepare(
+    dynamics, state = prepare(
         *("simulate", system, start, q, v, coordinates),
         inputs=controller is not None or control is not None,
         space=space,
@@ -140,7 +111,7 @@ def simulate(  # type: ignore[misc]  # the overloads sum up what has no part in 
         trivialization=trivialization,
     )
     if step is None:
-        more["breaks"] = scan(dynamics, make, (start, end), start, state).breaks
+        more["breaks"] = scan(dynamics, (start, end), start, state).breaks
     u = None
     if controller is None:
         if period is not None:
@@ -151,7 +122,5 @@ def simulate(  # type: ignore[misc]  # the overloads sum up what has no part in 
     elif period is None or not period > 0:
         raise ValueError(f"simulate: period is {period!r}; expected the controller's sampling period [s], positive")
     arguments |= {"span": (start, end), "method": method, "rtol": rtol, "atol": atol}
-    task = Task(
-        dynamics, make, method, (start, end), state, more, u, controller, period, certificate, as_given(arguments)
-    )
+    task = Task(dynamics, method, (start, end), state, more, u, controller, period, certificate, as_given(arguments))
     return task.carry_out(progress, None if file is None else task.recorder(file))

@@ -16,10 +16,7 @@ from chasles.relative.free_velocity import FreeVelocities
 from chasles.relative.loop.closed import ClosedMechanism
 from chasles.relative.mechanism import Mechanism
 from chasles.simulation.bodies import BodyDynamics
-from chasles.simulation.body_run import BodyRun
-from chasles.simulation.closed.dynamics import ClosedDynamics, dynamics_of
-from chasles.simulation.closed.run import ClosedRun
-from chasles.simulation.run import Run
+from chasles.simulation.closed.dynamics import dynamics_of
 from chasles.simulation.start_values import Values, warn_of
 
 DEFAULT_BAUMGARTE = (20.0, 20.0)  # [1/s]
@@ -41,8 +38,13 @@ def prepare(
     twists: ArrayLike | None = None,
     assemble: bool = False,
     trivialization: str = "left",
-) -> tuple[Any, np.ndarray, type]:
-    """Dynamics, state at the start, and the kind of run they make. Arguments as in `simulate`."""
+) -> tuple[Any, np.ndarray]:
+    """Dynamics and state at the start. Arguments as in `simulate`."""
+    if not isinstance(system, System | Mechanism | ClosedMechanism | AbsoluteMechanism):
+        raise TypeError(
+            f"{where}: a {type(system).__name__} is no system; expected a System, or what system.compile() gives. What "
+            "load() gives has its system in .system, and .run() simulates as its file says"
+        )
     if stabilization not in ("projection", "baumgarte", None):
         raise ValueError(f'{where}: stabilization {stabilization!r}; expected "projection", "baumgarte" or None')
     feedback = (0.0, 0.0)
@@ -56,7 +58,7 @@ def prepare(
         bodies = BodyDynamics(system, space, stabilization == "projection", feedback, inputs, trivialization)
         state = bodies.start(start, q, v, poses, twists, assemble)
         warn_of(where, bodies.start_changes)
-        return bodies, state, BodyRun
+        return bodies, state
     if coordinates != "relative":
         raise ValueError(f'{where}: coordinates {coordinates!r}; expected "relative" or "absolute"')
     if poses is not None or twists is not None:
@@ -73,4 +75,4 @@ def prepare(
         )
     state = tree.start(start, q, v, assemble)
     warn_of(where, tree.start_changes)
-    return tree, state, ClosedRun if isinstance(tree, ClosedDynamics) else Run
+    return tree, state

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from chasles import caution
 from chasles.model.joint import Joint
 from chasles.model.system import System
 
@@ -114,11 +114,10 @@ def warn_of(where: str, changes: Sequence[StartChange]) -> None:
     """Warn of values that were given and did not stay."""
     if told := [str(change) for change in changes if change.given]:
         listed = "; ".join([*told[:8], f"and {len(told) - 8} more"][: len(told)])
-        warnings.warn(
+        caution.warn(
             f"{where}: assemble=True changed what was given of the start: {listed}. All that it changed is in "
             "start_changes; give values that satisfy the constraints, or ignore StartChangedWarning",
             StartChangedWarning,
-            stacklevel=4,
         )
 
 

@@ -9,16 +9,18 @@ from numpy.typing import ArrayLike
 
 from chasles.absolute.mechanism import AbsoluteMechanism
 from chasles.integrate import engine
-from chasles.integrate.explicit import ExplicitRun
+from chasles.integrate.explicit import ExplicitStepper
 from chasles.integrate.explicit_layout import STATE
 from chasles.integrate.method import RKMK
 from chasles.integrate.method_name import named_method
-from chasles.integrate.run import Options
+from chasles.integrate.solution import Solution
+from chasles.integrate.stepper import Options
 from chasles.model.system import System
 from chasles.relative.loop.closed import ClosedMechanism
 from chasles.relative.mechanism import Mechanism
 from chasles.simulation.start import prepare
 from chasles.simulation.start_values import StartChange, Values
+from chasles.simulation.states import States
 
 STEPPING_METHOD = RKMK("rk4")
 
@@ -44,13 +46,14 @@ class Simulation:
         **options: Any,
     ):
         method = named_method("Simulation", method)
-        if not isinstance(method, ExplicitRun.methods):
-            known = ", ".join(kind.__name__ for kind in ExplicitRun.methods)
+        if not isinstance(method, ExplicitStepper.methods):
+            known = ", ".join(kind.__name__ for kind in ExplicitStepper.methods)
             raise ValueError(f"Simulation: {method!r} cannot be stepped from outside; expected one of {known}")
-        self.dynamics, state, _ = prepare("Simulation", system, start, q, v, coordinates, inputs=True, **options)
+        self.dynamics, state = prepare("Simulation", system, start, q, v, coordinates, inputs=True, **options)
         self.size = float(step)
         if not (np.isfinite(self.size) and self.size > 0):
             raise ValueError(f"Simulation: step is {step!r}; expected a positive number [s]")
+        self._given: np.ndarray | None = None  # the input
         self._begin(method, start, state)
 
     def _begin(self, method: Any, start: float, state: np.ndarray) -> None:
@@ -58,24 +61,25 @@ class Simulation:
         span = (start, start + 1e9 * self.size)
         how = Options(step=self.size, save="final")
         with self.dynamics.laws_may_raise():
-            self._run = ExplicitRun(self.dynamics.problem(), method, span, state, how)
-        self._control = self._run.p[self.dynamics.control]
+            self._stepper = ExplicitStepper(self.dynamics.problem(), method, span, state, how)
+        self._control = self._stepper.p[self.dynamics.control]
 
     def __getstate__(self) -> dict[str, Any]:
-        run, first = self._run, self.dynamics.control.start
+        stepper, first = self._stepper, self.dynamics.control.start
         # of the parameters the input and what follows it, the workspace: before are addresses of this process
         return {
             "dynamics": self.dynamics,
             "size": self.size,
-            "run": (run.method, run.start, run.y.copy(), run.checkpoint(), run.p[first:].copy()),
+            "given": self._given,
+            "run": (stepper.method, stepper.start, stepper.y.copy(), stepper.checkpoint(), stepper.p[first:].copy()),
         }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.dynamics, self.size = state["dynamics"], state["size"]
+        self.dynamics, self.size, self._given = state["dynamics"], state["size"], state["given"]
         method, start, y, checkpoint, workspace = state["run"]
         self._begin(method, start, y)
-        self._run.restore(checkpoint)
-        self._run.p[self.dynamics.control.start :] = workspace
+        self._stepper.restore(checkpoint)
+        self._stepper.p[self.dynamics.control.start :] = workspace
 
     @property
     def mechanism(self) -> Mechanism | ClosedMechanism | AbsoluteMechanism:
@@ -88,42 +92,47 @@ class Simulation:
 
     @property
     def t(self) -> float:
-        return float(self._run.state[STATE.t])
+        return float(self._stepper.state[STATE.t])
+
+    @property
+    def state(self) -> States:
+        """All that a run shows of a motion, at the present time: q, v, a, poses, twists, energies, reactions, ..."""
+        now = Solution(self.dynamics.space, None, np.array(self.t), self._stepper.y.copy(), True, "")
+        return States(self.dynamics, now, self._given)
 
     @property
     def q(self) -> np.ndarray:
-        return self.dynamics.coordinates(self._run.y)[0].copy()
+        return self.dynamics.coordinates(self._stepper.y)[0].copy()
 
     @property
     def v(self) -> np.ndarray:
-        return self.dynamics.coordinates(self._run.y)[1].copy()
+        return self.dynamics.coordinates(self._stepper.y)[1].copy()
 
     @property
     def poses(self) -> np.ndarray:
         """Poses of all bodies, (bodies, 7)."""
-        if isinstance(self.mechanism, AbsoluteMechanism):
-            return self.mechanism.poses(self.dynamics.split(self._run.y)[0])
-        return self.mechanism.poses(self.q)
+        return self.state.poses
 
     @property
     def twists(self) -> np.ndarray:
         """Body twists of all bodies, (bodies, 6)."""
-        if isinstance(self.mechanism, AbsoluteMechanism):
-            return self.mechanism.twists(*self.dynamics.split(self._run.y)[:2])
-        return self.mechanism.twists(self.q, self.v)
+        return self.state.twists
 
     @property
     def work(self) -> float:
-        return float(self._run.y[-1])
+        return float(self._stepper.y[-1])
 
     def step(self, u: ArrayLike | None = None, steps: int = 1) -> Simulation:
         """Take steps under the input u (held; as before if it is not given). An input as in `simulate`."""
-        run = self._run
+        stepper = self._stepper
         if u is not None:
             self._control[:] = self.actuation.forces(u)
-            engine.evaluate(run.address, self.t, run.y, run.p, run.f0)  # the input changed, and so the field here
+            self._given = np.atleast_1d(np.array(u, dtype=float))
+            engine.evaluate(
+                stepper.address, self.t, stepper.y, stepper.p, stepper.f0
+            )  # the input changed, and so the field here
         with self.dynamics.laws_may_raise():
-            ending = run.advance(steps)
+            ending = stepper.advance(steps)
         if ending is not None and not ending.success:
             raise RuntimeError(f"Simulation: {ending.message}")
         return self

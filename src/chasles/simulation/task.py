@@ -18,13 +18,14 @@ from chasles.integrate.event import Occurrence
 from chasles.integrate.fixed_step import StepError
 from chasles.integrate.growing import GrowingRows
 from chasles.integrate.progress import Progress
-from chasles.integrate.run import AS_IT_ENDED, KEPT, LOG, Attention, Interrupted, NotFiniteError, Sink
 from chasles.integrate.solution import Solution
+from chasles.integrate.stepper import AS_IT_ENDED, KEPT, LOG, Attention, Interrupted, NotFiniteError, Sink
 from chasles.registry import service
 from chasles.relative.loop.closed import ClosedMechanism
 from chasles.simulation.jumps import singular_at_end
 from chasles.simulation.motion import solve_motion
 from chasles.simulation.pace import Pace
+from chasles.simulation.run import Run
 from chasles.simulation.runaway import explained, runs_away
 
 Controller = Callable[[float, np.ndarray, np.ndarray], ArrayLike]
@@ -37,7 +38,7 @@ JUMPS = "the input of a sampled controller jumps between the points"
 class Recorder(Sink, Protocol):
     """Writes a run to a file while it goes on."""
 
-    def piece(self, solution: Solution, u: np.ndarray) -> None:
+    def piece(self, solution: Solution, given: np.ndarray) -> None:
         """Take the points of a sampling period, with the input held in it."""
 
     def finish(self, solution: Solution, progress: bool | None) -> Any:
@@ -53,7 +54,6 @@ class Task:
     or a controller is asked for them every `period` [s]."""
 
     dynamics: Any
-    make: type
     method: Any
     span: tuple[float, float]
     state: np.ndarray
@@ -68,6 +68,14 @@ class Task:
     def options(self) -> dict[str, Any]:
         """How steps are chosen, for the certificate."""
         return {name: self.more.get(name) for name in ("step", "rtol", "atol", "max_step")}
+
+    def constant(self, points: int) -> np.ndarray | None:
+        """The constant input at so many points, as it was given; None if there is none."""
+        if self.u is None:
+            return None
+        control = (self.given or {}).get("control")
+        given = np.atleast_1d(np.asarray(self.u if control is None else control, dtype=float))
+        return np.broadcast_to(given, (points, len(given)))
 
     def recorder(self, file: str | Path) -> Recorder:
         """What writes the run to a file."""
@@ -95,9 +103,9 @@ class Task:
                     )
                 except Interrupted as interrupted:
                     stop, solution = interrupted, interrupted.result
-                held = None if self.u is None else np.broadcast_to(self.u, (len(solution.t), len(self.u)))
+                given = self.constant(len(solution.t))
             else:
-                solution, held, stop = self._sampled(recorder, progress, *(after or (0, self.state)))
+                solution, given, stop = self._sampled(recorder, progress, *(after or (0, self.state)))
         except BaseException as error:  # a file is closed whatever happens
             if recorder is not None:
                 recorder.fail(error)
@@ -110,7 +118,7 @@ class Task:
         if stop is not None:
             LOG.info("simulate: %s; %s", stop, KEPT)
         if recorder is None:
-            run = self.make(self.dynamics, explained(self, solution), self.options, controls=held, task=self)
+            run = Run(self.dynamics, explained(self, solution), given, task=self)
         else:
             run = recorder.finish(solution, progress)
         if stop is not None:
@@ -147,7 +155,8 @@ class Task:
         with Attention() as attention, Progress(*self.span, progress, at=float(edges[done])) as line:
             for first, last in itertools.pairwise(edges[done:]):
                 q, v = dynamics.coordinates(state)
-                u = actuation.forces(self.controller(float(first), q.copy(), v.copy()))
+                given = np.atleast_1d(np.array(self.controller(float(first), q.copy(), v.copy()), dtype=float))
+                u = actuation.forces(given)
                 piece = dict(more, step=min(more["step"], last - first) if more["step"] else None)
                 motion = partial(solve_motion, dynamics, self.method, (first, last), state, u, progress=False)
                 try:
@@ -165,10 +174,10 @@ class Task:
                 if stop is not None and solution.success and last != edges[-1]:
                     solution = replace(solution, success=False, message=str(stop))
                 if recorder is not None:
-                    recorder.piece(solution, u)
+                    recorder.piece(solution, given)
                 else:
-                    pieces = pieces or _Pieces(len(state), len(u))
-                    pieces.add(solution, u)
+                    pieces = pieces or _Pieces(len(state), len(given))
+                    pieces.add(solution, given)
                 left = None if left is None else left - solution.evaluations
                 state = solution.y[-1]
                 line.show(float(last))

@@ -16,10 +16,10 @@ from numpy.typing import ArrayLike
 from chasles.absolute.space import SE3_NAME, SO3XR3_NAME
 from chasles.integrate.fixed_step import StepError
 from chasles.integrate.method import RKMK
-from chasles.integrate.run import Interrupted, check_span, helping
 from chasles.integrate.solution import Solution
+from chasles.integrate.stepper import Interrupted, check_span, helping
 from chasles.model.system import System
-from chasles.simulation.body_run import BodyRun
+from chasles.simulation.run import Run
 from chasles.simulation.simulate import simulate
 from chasles.study.choice import Group, all_groups, index_of, methods_of
 from chasles.study.comparison import AUTO, Comparison, Row
@@ -115,9 +115,9 @@ class _Case(NamedTuple):
     span: tuple[float, float]
     start: dict[str, Any]
 
-    def run(self, space: Any, stabilization: str | None, method: Any, **options: Any) -> BodyRun:
+    def run(self, space: Any, stabilization: str | None, method: Any, **options: Any) -> Run:
         with helping():  # of a run that cannot go on its row says so
-            run = simulate(
+            return simulate(
                 self.system,
                 options.pop("span", self.span),
                 coordinates="absolute",
@@ -128,11 +128,9 @@ class _Case(NamedTuple):
                 **self.start,
                 **options,
             )
-        assert isinstance(run, BodyRun)
-        return run
 
 
-def _rows(case: _Case, group: Group, sizes: list[float], truth: BodyRun) -> Iterator[Row]:
+def _rows(case: _Case, group: Group, sizes: list[float], truth: Run) -> Iterator[Row]:
     """A row for each step."""
     (start, end), method = case.span, group.method
     choice = (group.space, group.stabilization, method)
@@ -151,7 +149,7 @@ def _rows(case: _Case, group: Group, sizes: list[float], truth: BodyRun) -> Iter
         yield _row(run, truth, key, seconds)
 
 
-def _errors(run: BodyRun, truth: BodyRun) -> tuple[float, float]:
+def _errors(run: Run, truth: Run) -> tuple[float, float]:
     """Largest error at the end: of a position [m] or a rotation [rad], and of a body twist [rad/s, m/s]."""
     return pose_error(run.poses[-1], truth.poses[-1]), float(abs(run.twists[-1] - truth.twists[-1]).max())
 
@@ -175,12 +173,12 @@ def _failed(key: Key, system: System, solution: Solution, seconds: float, messag
     return Row(*key, solution.steps, solution.evaluations, seconds, **numbers)
 
 
-def _row(run: BodyRun, truth: BodyRun, key: Key, seconds: float) -> Row:
+def _row(run: Run, truth: Run, key: Key, seconds: float) -> Row:
     solution = run.solution
     if not solution.success:
         return _failed(key, run.mechanism.system, solution, seconds, run.message, index_of(solution.method))
     position, velocity = run.violations
-    balance = run.energy.balance
+    balance = run.energies.balance
     error, velocity_error = _errors(run, truth)
     return Row(
         *key,

@@ -14,8 +14,8 @@ from numpy.typing import ArrayLike
 
 from chasles.integrate.field import Field
 from chasles.integrate.problem import LieODE
-from chasles.integrate.run import Run
 from chasles.integrate.space import Space
+from chasles.integrate.stepper import Stepper
 from chasles.lie.arrays import real_array
 from chasles.lie.transition.coordinates import QUATERNION, SE3, Absolute, Local, absolute_of, local_of
 from chasles.lie.transition.maps import to_pose
@@ -164,11 +164,11 @@ class LGTProblem:
         return LGTField(self.space, motion, p, None, self.motion.map, self)
 
     @property
-    def runs(self) -> tuple[type[Run], ...]:
-        """Runs of the methods that need the model itself, and not a vector field only."""
-        from chasles.transition.implicit.run import RUNS
+    def steppers(self) -> tuple[type[Stepper], ...]:
+        """Steppers of the methods that need the model itself, and not a vector field only."""
+        from chasles.transition.implicit.stepper import STEPPERS
 
-        return RUNS
+        return STEPPERS
 
     def group_velocity(self, q: np.ndarray, twists: np.ndarray) -> np.ndarray:
         """Twists (bodies, 6) of the model in the representation of the group."""

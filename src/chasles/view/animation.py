@@ -6,7 +6,6 @@ import math
 import os
 import shutil
 import subprocess
-import warnings
 from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -17,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from chasles import caution
 from chasles.integrate.progress import Progress
 from chasles.view.picture import Film
 
@@ -60,7 +60,7 @@ def animate(
         size = (size[0] + size[0] % 2, size[1] + size[1] % 2)
     if kind == ".gif" and fps > 100 / SHORTEST:
         most = 100 / SHORTEST
-        warnings.warn(f"animate: a GIF has at most {most:g} frames a second, so not {fps:g}", stacklevel=3)
+        caution.warn(f"animate: a GIF has at most {most:g} frames a second, so not {fps:g}", UserWarning)
     hold = max(SHORTEST, round(100 / fps)) / 100 if kind == ".gif" else 1 / fps  # seconds that a frame lasts
     film = Film(run, size, azimuth, elevation, trail)
     times = moments(film, hold * speed, span)

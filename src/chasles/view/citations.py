@@ -8,7 +8,6 @@ from chasles.bibliography import reference
 from chasles.integrate.constrained_method import BLieDF, EnergyMomentum, GeneralizedAlpha, HalfExplicit, Rattle
 from chasles.integrate.gauss import Gauss, LieMidpoint
 from chasles.integrate.method import COMMUTATOR_FREE, CROUCH_GROSSMAN, RKMK, Exponentials
-from chasles.simulation.body_run import BodyRun
 
 METHODS: dict[type, str] = {
     RKMK: "munthekaas1999",
@@ -34,6 +33,6 @@ def published(method: Any) -> str:
 def citations(run: Any, version: str) -> list[str]:
     """What to cite if a run is published: the program, the formulation, the method."""
     program = f"chasles {version}, The chasles developers: the dynamics of mechanisms on Lie groups. Computer program."
-    formulation = "mueller2013" if isinstance(run, BodyRun) else "mueller2018"
+    formulation = "mueller2013" if run.coordinates == "absolute" else "mueller2018"
     found = [program, reference(formulation), published(run.solution.method)]
     return list(dict.fromkeys(found))

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import io
-import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from chasles import caution
 from chasles.lie.rotation import quaternion_to_matrix
 from chasles.study import style
 from chasles.view.raster.camera import fitting
@@ -78,11 +78,9 @@ class Film:
         self.first, self.last = float(run.t[0]), float(run.t[-1])
         rows = np.arange(len(run))
         if lost := int(unknown(run, rows[:-1], rows[1:]).sum()):
-            warnings.warn(
+            caution.warn(
                 f"picture: between {lost} of {len(run)} saved times bodies turn too far to tell how they moved; they "
-                "are drawn as saved before. Save more often to see the motion",
-                RuntimeWarning,
-                stacklevel=2,
+                "are drawn as saved before. Save more often to see the motion"
             )
         poses = poses_at(run, np.linspace(self.first, self.last, LOOKED_AT if len(run) > 1 else 1))
         seen, up = self.scene.cloud(poses), np.array(self.scene.up)

@@ -26,8 +26,8 @@ def plot(runs: Any, *names: str, file: str | Path | None = None, size: tuple[flo
     `runs`: a run, runs, or a mapping of labels to runs. `names`: "energy", "energy.drift" (of its balance
     T + V - W), "drift" (violation of the joints), "steps", "certificate", "joints", "joints.NAME",
     "joints.NAME.velocity" or ".acceleration", "phase.NAME", "reactions.NAME", "bodies.NAME.position", ".orientation",
-    ".twist" or ".path" (bodies and frames), "controls"; none: an overview. The ending of `file` says which form it
-    gets: .pdf, .svg, .png, ...
+    ".twist" or ".path" (bodies and frames), "inputs", "forces"; none: an overview. The ending of `file` says which form
+    it gets: .pdf, .svg, .png, ...
     size: width and height [inches].
     Runs of any length are drawn, a part at a time, with the extremes of each piece of time.
     """
@@ -112,7 +112,7 @@ def draw(
     runs, labels = list(labelled.values()), style.shortened(labelled, LABEL)
     found = []
     for run, made in zip(runs, [wanted, *others], strict=True):
-        curves = iter(gather(run, [(p.values, p.angles, p.kind != TIME) for p in made if p.kind != BARS]))
+        curves = iter(gather(run, [(p.values, p.kind != TIME) for p in made if p.kind != BARS]))
         found.append([[] if p.kind == BARS else next(curves) for p in made])
     for k, (one, panel) in enumerate(zip(axes, wanted, strict=True)):
         one.set_title(panel.title, loc="left")

@@ -54,8 +54,7 @@ def overview(labelled: Mapping[str, Any], size: tuple[float, float] | None = Non
 
 
 def _panels(run: Any) -> list[Panel]:
-    holds = hasattr(type(run), "violations") and run.mechanism.constraint_names
-    names = ("energy", "energy.drift", "drift" if holds else "steps")
+    names = ("energy", "energy.drift", "drift" if run.constraints else "steps")
     return [panel for name in names for panel in panels(run, name)]
 
 

@@ -16,7 +16,7 @@ LINES, SIZES, STAIRS = "lines", "sizes", "stairs"  # over time: values, sizes of
 class Panel:
     """One pair of axes. `values` makes (times, series) of a part of the run, or the coordinates of a curve.
 
-    `angles`: columns that go on over full turns. `optional`: series that are left out if they are zero throughout.
+    `optional`: series that are left out if they are zero throughout.
     `compared`: the label if several runs are drawn, by the sizes of their values.
     """
 
@@ -28,5 +28,4 @@ class Panel:
     drawn: str = LINES
     across: str = "time $t$ [s]"
     compared: str = ""
-    angles: tuple[int, ...] = ()
     optional: tuple[int, ...] = ()

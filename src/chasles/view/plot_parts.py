@@ -9,7 +9,6 @@ import numpy as np
 
 from chasles.io.result.quantities import joints_with_reactions
 from chasles.model.joint import Joint
-from chasles.simulation.body_run import BodyRun
 from chasles.study.style import plain, shortened
 from chasles.view.plot_panel import CURVE, SPACE, TIME, Panel
 
@@ -26,15 +25,9 @@ NAMED = 26  # characters of a name in a legend
 MOTIONS = ("position", "orientation", "twist", "path")
 
 
-def joints_of(run: Any) -> list[Joint]:
-    """The joints that have coordinates in this run."""
-    return list(run.mechanism.system.joints if isinstance(run, BodyRun) else run.mechanism.tree.joints)
-
-
 def frames_of(run: Any) -> list[str]:
     """Bodies, and frames on them."""
-    system = run.mechanism.system
-    return [*run.mechanism.bodies, *(frame.name for frame in system.frames if frame.body in run.mechanism.bodies)]
+    return [*run.bodies, *(frame.name for frame in run.mechanism.system.frames if frame.body in run.bodies)]
 
 
 def coordinates(joint: Joint, level: int) -> list[tuple[str, str]]:
@@ -54,10 +47,10 @@ def coordinates(joint: Joint, level: int) -> list[tuple[str, str]]:
 
 def joint_panels(run: Any, rest: str) -> list[Panel]:
     """Coordinates, velocities or accelerations of a joint, or of all; none if there is no such joint."""
-    name, level = _split(rest, LEVELS, [joint.name for joint in joints_of(run)])
+    name, level = _split(rest, LEVELS, [joint.name for joint in run.moving_joints])
     if rest in LEVELS and name is None:
         return all_joints(run, LEVELS[rest])
-    joint = next((joint for joint in joints_of(run) if joint.name == name and joint.nv), None)
+    joint = next((joint for joint in run.moving_joints if joint.name == name), None)
     if joint is None:
         return []
     return _by_unit(run, [joint], LEVELS[level], f"joint {plain(joint.name)}")
@@ -65,7 +58,7 @@ def joint_panels(run: Any, rest: str) -> list[Panel]:
 
 def all_joints(run: Any, level: int = 0) -> list[Panel]:
     """The coordinates of all joints, or their velocities or accelerations."""
-    moving = [joint for joint in joints_of(run) if joint.nv]
+    moving = run.moving_joints
     if not moving:
         raise ValueError("plot: joints: no joint of this run moves")
     return _by_unit(run, moving, level, "joints")
@@ -84,27 +77,21 @@ def _by_unit(run: Any, joints: Sequence[Joint], level: int, title: str) -> list[
         shown = UNITS[unit][level]
         single = f" ${SYMBOLS[level]}$" if len(mine) == 1 and not several else ""
         label = f"{WORDS[unit][level]}{single} [{shown}]"
-        turning = tuple(range(len(mine))) if unit == "rad" and not level and isinstance(run, BodyRun) else ()
-        made.append(Panel(title, label, series, _columns(mine, level), angles=turning))
+        made.append(Panel(title, label, series, _columns(mine, level)))
     return made
 
 
 def _columns(wanted: Sequence[tuple[Joint, int, str]], level: int) -> Callable[[Any], np.ndarray]:
     def values(part: Any) -> np.ndarray:
-        found = {joint.name: state(part, joint.name, level) for joint, _, _ in wanted}
+        found = {joint.name: getattr(part.joint(joint.name), "qva"[level]) for joint, _, _ in wanted}
         return np.stack([found[joint.name][:, k] for joint, k, _ in wanted], axis=1)
 
     return values
 
 
-def state(part: Any, joint: str, level: int) -> np.ndarray:
-    """Coordinates, velocities or accelerations of a joint."""
-    return part.joint_accelerations(joint) if level == 2 else part.joint_states(joint)[level]
-
-
 def phase_panels(run: Any, rest: str) -> list[Panel]:
     """Velocity against coordinate, for each coordinate of a joint."""
-    joint = next((joint for joint in joints_of(run) if joint.name == rest and joint.nv), None)
+    joint = next((joint for joint in run.moving_joints if joint.name == rest), None)
     if joint is None:
         return []
     if joint.nq != joint.nv:
@@ -113,14 +100,13 @@ def phase_panels(run: Any, rest: str) -> list[Panel]:
     for k, (symbol, unit) in enumerate(coordinates(joint, 0)):
         rate = coordinates(joint, 1)[k][0]
         across, label = f"{WORDS[unit][0]} {symbol} [{unit}]", f"{WORDS[unit][1]} {rate} [{UNITS[unit][1]}]"
-        turning = (0,) if unit == "rad" and isinstance(run, BodyRun) else ()
 
         def values(part: Any, k: int = k) -> np.ndarray:
-            q, v = part.joint_states(rest)
-            return np.stack([q[:, k], v[:, k]], axis=1)
+            motion = part.joint(rest)
+            return np.stack([motion.q[:, k], motion.v[:, k]], axis=1)
 
         title = f"phase of {plain(rest)}"
-        made.append(Panel(title, label, (plain(rest),), values, CURVE, across=across, angles=turning))
+        made.append(Panel(title, label, (plain(rest),), values, CURVE, across=across))
     return made
 
 
@@ -147,10 +133,10 @@ def body_panels(run: Any, rest: str) -> list[Panel]:
             f"twist of {shown} in its frame",
             "angular velocity [rad/s]",
             tuple(f"$\\omega_{a}$" for a in "xyz"),
-            lambda part: part.frame(name).twist()[:, :3],
+            lambda part: part.frame(name).twist[:, :3],
         )
         moving = tuple(f"$v_{a}$" for a in "xyz")
-        speed = Panel(turning.title, "velocity [m/s]", moving, lambda part: part.frame(name).twist()[:, 3:])
+        speed = Panel(turning.title, "velocity [m/s]", moving, lambda part: part.frame(name).twist[:, 3:])
         return [turning, speed]
     if what == "orientation":
         series = tuple(f"$q_{a}$" for a in "wxyz")

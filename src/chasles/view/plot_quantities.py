@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from chasles.io.result.quantities import joints_with_reactions
-from chasles.simulation.body_run import BodyRun
 from chasles.study.style import shortened
 from chasles.view.plot_panel import BARS, SIZES, STAIRS, Panel
 from chasles.view.plot_parts import (
@@ -19,7 +18,6 @@ from chasles.view.plot_parts import (
     body_panels,
     frames_of,
     joint_panels,
-    joints_of,
     phase_panels,
     reaction_panels,
 )
@@ -47,23 +45,21 @@ def panels(run: Any, name: str) -> list[Panel]:
 def names(run: Any) -> Iterator[str]:
     """All names for a run."""
     yield from ("energy", "energy.drift", "steps", "certificate")
-    if hasattr(type(run), "violations") and run.mechanism.constraint_names:
+    if run.constraints:
         yield from ("drift", "drift.velocity")
-    moving = [joint for joint in joints_of(run) if joint.nv]
+    moving = run.moving_joints
     if moving:
         yield from ("joints", "joints.velocity")
     for joint in moving:
-        yield from (f"joints.{joint.name}", f"joints.{joint.name}.velocity")
-        if not isinstance(run, BodyRun):
-            yield f"joints.{joint.name}.acceleration"
+        yield from (f"joints.{joint.name}", f"joints.{joint.name}.velocity", f"joints.{joint.name}.acceleration")
         if joint.nq == joint.nv:
             yield f"phase.{joint.name}"
     if len(run):
         yield from (f"reactions.{name}" for name in joints_with_reactions(run))
     for frame in frames_of(run):
         yield from (f"bodies.{frame}.{what}" for what in MOTIONS)
-    if run.controls is not None:
-        yield "controls"
+    if run.given is not None:
+        yield from ("inputs", "forces")
 
 
 # ------------------------------------------------------------ of the whole system
@@ -71,7 +67,7 @@ def names(run: Any) -> Iterator[str]:
 
 def _energy(run: Any) -> list[Panel]:
     def values(part: Any) -> np.ndarray:
-        e = part.energy
+        e = part.energies
         return np.stack([e.kinetic, e.gravity, e.springs, e.work, e.balance], axis=1)
 
     return [Panel("energy", "energy [J]", ENERGIES, values, optional=(1, 2, 3))]
@@ -81,22 +77,22 @@ def _energy_drift(run: Any, level: str = "drift") -> list[Panel]:
     """How far the balance, which an exact motion keeps, is from its start."""
     if level != "drift":
         return []
-    start = float(run.part(slice(0, 1)).energy.balance[0]) if len(run) else 0.0
+    start = float(run.part(slice(0, 1)).energies.balance[0]) if len(run) else 0.0
 
     def values(part: Any) -> np.ndarray:
-        return part.energy.balance[:, None] - start
+        return part.energies.balance[:, None] - start
 
     labels = "$E(t) - E(0)$ [J]", "$|E(t) - E(0)|$ [J]"
     return [Panel("drift of the energy balance", labels[0], ("$E = T + V - W$",), values, compared=labels[1])]
 
 
 def _drift(run: Any, level: str = "") -> list[Panel]:
-    if not hasattr(type(run), "violations") or level not in ("", "velocity"):
+    if level not in ("", "velocity"):
         return []
     which = ("", "velocity").index(level)
     title = ("violation of the joints", "violation of the joints, velocities")[which]
     label = ("violation [m, rad]", "violation [m/s, rad/s]")[which]
-    series = tuple(shortened(run.mechanism.constraint_names, NAMED))
+    series = tuple(shortened(run.constraints, NAMED))
     return [Panel(title, label, series, lambda part: part.violations[which], drawn=SIZES)] if series else []
 
 
@@ -126,11 +122,19 @@ def _certificate(run: Any) -> list[Panel]:
     return [Panel(f"certificate: {found.status}", "value / tolerance", names, lambda part: shown, BARS)]
 
 
-def _controls(run: Any) -> list[Panel]:
-    if run.controls is None:
-        raise ValueError("plot: controls: this run has no inputs")
-    series = tuple(f"$u_{{{k + 1}}}$" for k in range(run.controls.shape[1]))
-    return [Panel("inputs", "generalised force [N m, N]", series, lambda part: part.controls)]
+def _inputs(run: Any) -> list[Panel]:
+    return _given(run, "inputs", "input [as given]")
+
+
+def _forces(run: Any) -> list[Panel]:
+    return _given(run, "forces", "generalised force [N m, N]")
+
+
+def _given(run: Any, what: str, label: str) -> list[Panel]:
+    if run.given is None:
+        raise ValueError(f"plot: {what}: this run has no inputs")
+    series = tuple(f"$u_{{{k + 1}}}$" for k in range(getattr(run, what).shape[1]))
+    return [Panel(what, label, series, lambda part: getattr(part, what))]
 
 
 SIMPLE: dict[str, Callable[[Any], list[Panel]]] = {
@@ -138,7 +142,8 @@ SIMPLE: dict[str, Callable[[Any], list[Panel]]] = {
     "drift": _drifts,
     "steps": _steps,
     "certificate": _certificate,
-    "controls": _controls,
+    "inputs": _inputs,
+    "forces": _forces,
     "joints": all_joints,
 }
 BY_NAME: dict[str, Callable[[Any, str], list[Panel]]] = {

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from chasles.io.result.quantities import of_bodies
 from chasles.study import style
 from chasles.study.compare import pose_error
 from chasles.view.plot import labelled_runs
@@ -76,4 +75,4 @@ def error_of(label: str, run: Any, exact: Any) -> float:
         raise ValueError(
             f"work_precision: {label!r} ends at t = {run.t[-1]:g} s, not as the reference at {exact.t[-1]:g} s"
         )
-    return pose_error(*(of_bodies(one.part(slice(len(one) - 1, len(one))), "poses")[0] for one in (run, exact)))
+    return pose_error(*(one.part(slice(len(one) - 1, len(one))).poses[0] for one in (run, exact)))

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from chasles.simulation.run import PART
+from chasles.simulation.states import PART
 
 PIECES = 2000  # of the time of a run
 FEW = 4 * PIECES  # points that are drawn as they are
@@ -59,21 +59,13 @@ def blocks(run: Any) -> Iterator[tuple[Any, bool]]:
 class Collector:
     """Gathers the rows of one panel from part to part: (times, columns), or all columns together as a curve."""
 
-    def __init__(
-        self, values: Callable[[Any], np.ndarray], angles: Sequence[int], together: bool, span: tuple[float, float]
-    ):
-        self.values, self.angles, self.together, self.span = values, list(angles), together, span
+    def __init__(self, values: Callable[[Any], np.ndarray], together: bool, span: tuple[float, float]):
+        self.values, self.together, self.span = values, together, span
         self.curves: list[list[tuple[np.ndarray, np.ndarray]]] = []
-        self.last: np.ndarray | None = None
 
     def add(self, part: Any, overlap: bool, reduce: bool) -> None:
         t, values = np.asarray(part.t), np.asarray(self.values(part), dtype=float)
-        if overlap and self.angles:  # each part counts turns from its own start
-            assert self.last is not None
-            turns = np.round((self.last[self.angles] - values[0, self.angles]) / (2 * np.pi))
-            values[:, self.angles] += 2 * np.pi * turns
         t, values = t[overlap:], values[overlap:]
-        self.last = values[-1] if len(values) else None
         groups = [values] if self.together else [values[:, k : k + 1] for k in range(values.shape[1])]
         pieces = pieces_of(t, *self.span) if reduce else None
         for k, columns in enumerate(groups):
@@ -92,10 +84,10 @@ class Collector:
 
 
 def gather(
-    run: Any, wanted: Sequence[tuple[Callable[[Any], np.ndarray], Sequence[int], bool]]
+    run: Any, wanted: Sequence[tuple[Callable[[Any], np.ndarray], bool]]
 ) -> list[list[tuple[np.ndarray, np.ndarray]]]:
-    """Curves of several quantities in one pass through a run; each is a function of a part, the columns that are
-    angles, and whether its columns belong together."""
+    """Curves of several quantities in one pass through a run; each is a function of a part, and whether its
+    columns belong together."""
     if not len(run):
         return [[] for _ in wanted]
     span = float(run.t[0]), float(run.t[-1])

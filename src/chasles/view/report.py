@@ -20,12 +20,10 @@ from chasles.io.result.header import describe as header_of
 from chasles.lie.rotation import quaternion_to_matrix
 from chasles.model.joint import Joint
 from chasles.model.shown import visible
-from chasles.simulation.body_run import BodyRun
 from chasles.study import style
 from chasles.view.citations import citations
 from chasles.view.page import Page
 from chasles.view.plot import plot
-from chasles.view.plot_parts import joints_of
 from chasles.view.repeat import repeated
 from chasles.view.series import reactions_of
 from chasles.view.text import digest, page_text, read
@@ -139,7 +137,7 @@ def _start(run: Any) -> str:
 def _method(run: Any, header: Mapping[str, Any]) -> str:
     solution, how = run.solution, header["dynamics"]
     rows = [("method", str(solution.method))]
-    if isinstance(run, BodyRun):
+    if run.coordinates == "absolute":
         spaces = sorted(set(run.mechanism.spaces.values()))
         rows.append(("coordinates", f"absolute, on {' and '.join(spaces)}"))
     else:
@@ -172,13 +170,13 @@ def _figures(run: Any) -> str:
     if not len(run):
         return "<p>There is no point to draw.</p>"
     names = ["energy", "energy.drift"]
-    if hasattr(type(run), "violations") and run.mechanism.constraint_names:
+    if run.constraints:
         names.append("drift")
     if run.options.get("step") is None:
         names.append("steps")
-    if run.controls is not None:
-        names.append("controls")
-    moving = [joint for joint in joints_of(run) if joint.nv]  # one that closes a loop has no coordinates
+    if run.given is not None:
+        names += ["inputs", "forces"]
+    moving = run.moving_joints
     if len(moving) <= JOINTS:
         names += [f"joints.{joint.name}" for joint in moving]
     buffer = io.BytesIO()
@@ -216,7 +214,7 @@ def _again(run: Any, header: Mapping[str, Any]) -> str:
         parts.append(f"<p>It was made by</p><pre>{_text(shlex.join(words))}</pre>")
     parts.append("<p>The model below, kept as <code>model.toml</code>, is simulated again by</p>")
     parts.append("<pre>chasles run model.toml</pre><p>or in Python by</p>")
-    parts.append('<pre>import chasles as ch\n\nrun = ch.read_study("model.toml").run()</pre>')
+    parts.append('<pre>import chasles as ch\n\nrun = ch.load("model.toml").run()</pre>')
     if missing:
         parts.append(f"<p>A file cannot say all of it: {_text('; '.join(missing))}.</p>")
     parts.append(f"<details><summary>model.toml</summary><pre>{_text(text)}</pre></details>")

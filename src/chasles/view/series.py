@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from chasles import caution
 from chasles.view.reduce import kept
 
 NUMBERS = 300_000  # of all curves together
@@ -34,31 +34,26 @@ def left_out(notes: list[str] | None, what: str, error: Exception) -> None:
     """Say why something is not drawn: in the notes of the page, or as a warning."""
     note = f"{what}: not drawn, {str(error).rstrip('.')}"
     if notes is None:
-        warnings.warn(f"view: {note}", RuntimeWarning, stacklevel=3)
+        caution.warn(f"view: {note}")
     elif note not in notes:
         notes.append(note)
 
 
 def series_of(run: Any, notes: list[str] | None = None) -> list[Series]:
     """All curves of a run; `notes` takes what could not be computed."""
-    joints = [joint for joint in run.mechanism.system.joints if joint.nv and joint.name in _known(run)]
+    known = {joint.name for joint in run.moving_joints}
+    joints = [joint for joint in run.mechanism.system.joints if joint.name in known]
     count = 6 + sum(joint.nq + joint.nv for joint in joints)
     points = int(np.clip(NUMBERS // count, *POINTS))
     found = _energies(run, points, notes) + _violations(run, points, notes)
     whole = run if len(run) * max(1, len(joints)) <= WHOLE else thinned(run, points)
     for joint in joints:
-        q, v = whole.joint_states(joint.name)
-        for what, values in (("position", q), ("velocity", v)):
+        motion = whole.joint(joint.name)
+        for what, values in (("position", motion.q), ("velocity", motion.v)):
             names, unit = _coordinates(joint, what)
             for k, column in enumerate(values.T):
                 found.append(Series(what, names[k], unit[k], *envelope(whole.t, column, points), joint.name))
     return found
-
-
-def _known(run: Any) -> Sequence[str]:
-    """Names of joints that have coordinates in a run."""
-    tree = getattr(run.mechanism, "tree", None)
-    return tree.coordinates if tree is not None else run.mechanism.joint_tables.coordinates
 
 
 def _coordinates(joint: Any, what: str) -> tuple[list[str], list[str]]:
@@ -77,7 +72,7 @@ def _coordinates(joint: Any, what: str) -> tuple[list[str], list[str]]:
 def _energies(run: Any, points: int, notes: list[str] | None) -> list[Series]:
     part = run if run.stored is not None or len(run) * len(run.mechanism.bodies) <= WHOLE else thinned(run, points)
     try:
-        energy = part.energy
+        energy = part.energies
     except (ValueError, ArithmeticError) as error:  # such as a law that is not in the file
         left_out(notes, "Energies", error)
         return []
@@ -93,12 +88,12 @@ def _energies(run: Any, points: int, notes: list[str] | None) -> list[Series]:
 
 
 def _violations(run: Any, points: int, notes: list[str] | None) -> list[Series]:
-    if not hasattr(run, "violations") or not run.mechanism.constraint_names:
+    names = run.constraints
+    if not names:
         return []
-    names = run.mechanism.constraint_names
     part = run if len(run) * len(names) <= WHOLE else thinned(run, points)
     try:
-        position = part.violations[0]
+        position = part.violations.position
     except (ValueError, ArithmeticError) as error:
         left_out(notes, "Violations of joints", error)
         return []

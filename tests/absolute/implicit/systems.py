@@ -5,10 +5,10 @@ import functools
 import numpy as np
 
 import chasles as ch
-from chasles.integrate.run import Options
+from chasles.integrate.stepper import Options
 from chasles.lie import pose as pose_group
 from chasles.simulation.bodies import BodyDynamics
-from chasles.simulation.constrained import ConstrainedRun
+from chasles.simulation.constrained import ConstrainedStepper
 from tests.absolute.systems import double_pendulum, slow_top
 
 BRULS_SPIN = np.array([0.0, 150.0, -4.61538])
@@ -55,11 +55,11 @@ def errors(found, name):
     return np.abs(off).max(), np.abs(found.twists[-1] - twists).max()
 
 
-def stepper(system, end, space, method, step, q=None, v=None) -> ConstrainedRun:
+def stepper(system, end, space, method, step, q=None, v=None) -> ConstrainedStepper:
     """A run that is advanced by hand, to see what the method itself has."""
     dynamics = BodyDynamics(system, space, projected=True)
     state = dynamics.start(0.0, q, v, None, None, False)
-    return ConstrainedRun(dynamics, method, (0.0, end), state, Options(step=step, save="final"))
+    return ConstrainedStepper(dynamics, method, (0.0, end), state, Options(step=step, save="final"))
 
 
 def multiplier_defect(name, space, method, steps) -> float:

@@ -94,7 +94,7 @@ def test_energy_momentum_is_of_order_2_and_keeps_energy_and_momentum(name):
     coarse, fine = (np.array(errors(run_of(name, "SO3xR3", method, n), name)) for n in (200, 400))
     assert (np.log2(coarse / fine) > 1.9).all()
     found = run_of(name, "SO3xR3", method, 200, save="all")
-    energy = found.energy
+    energy = found.energies
     assert np.ptp(energy.total) < 1e-11 * energy.kinetic.max()
     mechanism, (central, velocity, _) = found.mechanism, found._states
     rotations = quaternion_to_matrix(central[..., :4])
@@ -111,7 +111,7 @@ def test_energy_momentum_with_joints_of_bilinear_rows(kind):
     system = replace(joined(kind, True), forces=())
     v = np.random.default_rng(5).normal(size=ch.Mechanism(system).nv)
     found = run(system, 0.5, "SO3xR3", ch.EnergyMomentum(), 5e-3, v=v, save="all")
-    energy = found.energy
+    energy = found.energies
     assert np.ptp(energy.total) < 1e-11 * (energy.kinetic.max() + np.ptp(energy.gravity))
     assert found.violations[0].max() < 1e-13
 

@@ -28,9 +28,9 @@ def orders(method, steps, system, end, space, **start):
     exact = ch.simulate(system, (0.0, end), coordinates="absolute", space=space, save="final", **TIGHT, **start)
     runs = [run(system, end, space, method, end / n, **start) for n in (steps, 2 * steps)]
     off = [difference(found, exact) for found in runs]
-    work = [abs(found.energy.work[-1] - exact.energy.work[-1]) for found in runs]
+    work = [abs(found.energies.work[-1] - exact.energies.work[-1]) for found in runs]
     assert off[1] < 1e-3 * (1.0 + np.abs(exact.twists[-1]).max())
-    return np.log2(off[0] / off[1]), np.log2(work[0] / work[1]), work[1] / np.abs(exact.energy.work[-1]), runs[1]
+    return np.log2(off[0] / off[1]), np.log2(work[0] / work[1]), work[1] / np.abs(exact.energies.work[-1]), runs[1]
 
 
 @pytest.mark.parametrize("kind", MOVING)
@@ -63,7 +63,7 @@ def test_the_work_of_drives_is_counted(name):
     order, _, off, fine = orders(method, 4 * steps, system, 0.3, "SO3xR3", **start)
     assert order > method.order - 0.2
     assert off < 1e-4
-    assert np.abs(fine.energy.work[-1]) > 1.0
+    assert np.abs(fine.energies.work[-1]) > 1.0
     assert fine.certificate["energy balance"].tolerance is not None
 
 

@@ -13,8 +13,8 @@ from tests.absolute.systems import SPACES, slow_top
 def test_the_energy_of_rattle_does_not_drift(space, bound):
     """As large an error in the second half as in the first; constraints to rounding."""
     found = run(slow_top(), 400.0, space, ch.Rattle(), 0.02, SLOW_TURN, SLOW_SPIN, save="all")
-    energy = found.energy.total
-    off = np.abs(energy - energy[0]) / found.energy.kinetic[0]
+    energy = found.energies.total
+    off = np.abs(energy - energy[0]) / found.energies.kinetic[0]
     first, second = off[:10000].max(), off[10000:].max()
     assert second < bound
     assert second < 1.05 * first
@@ -25,7 +25,7 @@ def test_the_energy_of_rattle_does_not_drift(space, bound):
 @pytest.mark.study
 def test_the_energy_of_rattle_over_a_million_steps():
     found = run(slow_top(), 2e4, "SO3xR3", ch.Rattle(), 0.02, SLOW_TURN, SLOW_SPIN, save=7)
-    off = np.abs(found.energy.total - found.energy.total[0]) / found.energy.kinetic[0]
+    off = np.abs(found.energies.total - found.energies.total[0]) / found.energies.kinetic[0]
     tenth = len(off) // 10
     assert off[-tenth:].max() < 1.02 * off[:tenth].max()
     assert found.violations[0].max() < 1e-13
@@ -51,7 +51,7 @@ def slow_start():
 @pytest.mark.parametrize("space", SPACES)
 def test_ten_seconds_of_the_fast_top(space, rho):
     found = run(bruls_top(), 10.0, space, ch.GeneralizedAlpha(rho), 1e-3, v=BRULS_SPIN, save=100)
-    energy = found.energy.total
+    energy = found.energies.total
     assert np.abs(energy - energy[0]).max() < (2e-3 if space == "SO3xR3" else 2e-2) * energy[0]
     assert found.solution.evaluations < 4.5 * 10_000
     assert found.violations[0].max() < 1e-12
@@ -60,7 +60,7 @@ def test_ten_seconds_of_the_fast_top(space, rho):
 
 def test_a_chain_of_100_falls_and_whips():
     found = run(chain(100), 5.0, "SO3xR3", ch.GeneralizedAlpha(), 1e-3, save=100)
-    balance, kinetic = found.energy.balance, found.energy.kinetic.max()
+    balance, kinetic = found.energies.balance, found.energies.kinetic.max()
     assert found.success
     assert kinetic > 3e4
     assert np.abs(balance - balance[0]).max() < 1e-4 * kinetic

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import chasles as ch
-from chasles.integrate.run import Options
-from chasles.simulation.adaptive import AdaptiveRun
+from chasles.integrate.stepper import Options
+from chasles.simulation.adaptive import AdaptiveStepper
 from chasles.simulation.bodies import BodyDynamics
-from chasles.simulation.constrained import ConstrainedRun
+from chasles.simulation.constrained import ConstrainedStepper
 from tests.absolute.systems import double_pendulum
 
 DOUBLE, DOUBLE_V = double_pendulum(), [3.0, 0.0, 0.0, 2.0, 1.0, -1.0]
@@ -59,7 +59,7 @@ def test_index_3_starts_again_in_each_sampling_period(period):
 def test_runs_are_resumed_to_the_same_bits(method, options):
     dynamics = BodyDynamics(DOUBLE, "SE3", projected=True)
     start = dynamics.start(0.0, None, np.array(DOUBLE_V), None, None, False)
-    make = ConstrainedRun if "step" in options else AdaptiveRun
+    make = ConstrainedStepper if "step" in options else AdaptiveStepper
 
     def begun():
         return make(dynamics, method, (0.0, 0.5), start, Options(**options))

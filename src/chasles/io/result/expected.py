@@ -87,6 +87,7 @@ DYNAMICS: dict[str, Kind] = {
         and value[1] >= 0
     ),
     "cut": _all(_is(str)),
+    "negative": _all(_is(str)),
 }
 
 

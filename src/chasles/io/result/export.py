@@ -12,9 +12,7 @@ from typing import Any
 import numpy as np
 
 from chasles.io.result.layout import replacing
-from chasles.io.result.quantities import of_bodies
-from chasles.simulation import run as run_module
-from chasles.simulation.body_run import BodyRun
+from chasles.simulation import states
 from chasles.simulation.run import Run
 
 POSE = ("qw", "qx", "qy", "qz", "x", "y", "z")
@@ -24,7 +22,7 @@ ENERGIES = ("kinetic", "gravity", "springs", "work")
 ARRAYS = ("t", "q", "v", "poses", "twists", *ENERGIES)
 
 
-def export(run: Run | BodyRun, file: str | Path, *, every: int = 1, tell: Tell | None = None) -> None:
+def export(run: Run, file: str | Path, *, every: int = 1, tell: Tell | None = None) -> None:
     """Write a run as a table: .csv with a line for each saved time, or .npz with arrays, by the ending of the file.
 
     Joint coordinates q and velocities v, poses (quaternion and position) and body twists of all bodies, energies; of
@@ -49,7 +47,7 @@ def export(run: Run | BodyRun, file: str | Path, *, every: int = 1, tell: Tell |
         raise ValueError(f"export: {path.name!r}; expected a name that ends in .csv or .npz")
 
 
-def _write_arrays(run: Run | BodyRun, file: Path, every: int, tell: Tell | None) -> None:
+def _write_arrays(run: Run, file: Path, every: int, tell: Tell | None) -> None:
     """An .npz file, its arrays written one after the other and each in parts."""
     count = len(run.t[::every])
     with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
@@ -68,14 +66,14 @@ def _write_arrays(run: Run | BodyRun, file: Path, every: int, tell: Tell | None)
                         tell((k + share) / len(ARRAYS))
 
 
-def to_pandas(run: Run | BodyRun) -> Any:
+def to_pandas(run: Run) -> Any:
     """A DataFrame with time as its index and the columns of the CSV file."""
     pandas = _needed("pandas")
     table = np.concatenate([rows for _, rows in _rows(run)])
     return pandas.DataFrame(table[:, 1:], index=pandas.Index(table[:, 0], name="t"), columns=_names(run)[1:])
 
 
-def to_xarray(run: Run | BodyRun) -> Any:
+def to_xarray(run: Run) -> Any:
     """A Dataset with the arrays of the .npz file, along time, body and their components."""
     xarray = _needed("xarray")
     whole = [values for _, values in _in_parts(run, ARRAYS)]
@@ -102,26 +100,20 @@ def _needed(module: str) -> Any:
         raise ImportError(f"to_{module}: {module} is not installed; pip install {module}") from None
 
 
-def _joints(run: Run | BodyRun) -> list[Any]:
-    if isinstance(run, BodyRun):
-        return [joint for joint in run.mechanism.system.joints if joint.nv]
-    return [joint for joint in run.mechanism.tree.joints if joint.nv]
-
-
-def _joint_columns(run: Run | BodyRun) -> tuple[list[str], list[str]]:
+def _joint_columns(run: Run) -> tuple[list[str], list[str]]:
     """Names of the coordinates and velocities of all joints."""
-    joints = _joints(run)
+    joints = [joint for joint in run.moving_joints if joint.name in run.joints]
     q = [f"{joint.name}.q{k}" for joint in joints for k in range(joint.nq)]
     return q, [f"{joint.name}.v{k}" for joint in joints for k in range(joint.nv)]
 
 
-def _names(run: Run | BodyRun) -> list[str]:
+def _names(run: Run) -> list[str]:
     q, v = _joint_columns(run)
     bodies = [f"{body}.{part}" for body in run.mechanism.bodies for part in (*POSE, *TWIST)]
     return ["t", *q, *v, *bodies, *ENERGIES]
 
 
-def _rows(run: Run | BodyRun, every: int = 1) -> Iterator[tuple[float, np.ndarray]]:
+def _rows(run: Run, every: int = 1) -> Iterator[tuple[float, np.ndarray]]:
     """The table, a part of the run at a time, with the share that is done then."""
     names = ("t", "q", "v", "bodies", *ENERGIES)
     for share, values in _in_parts(run, names, every):
@@ -129,50 +121,21 @@ def _rows(run: Run | BodyRun, every: int = 1) -> Iterator[tuple[float, np.ndarra
         yield share, np.concatenate(flat, axis=1)
 
 
-def _in_parts(run: Run | BodyRun, names: Sequence[str], every: int = 1) -> Iterator[tuple[float, Sequence[np.ndarray]]]:
+def _in_parts(run: Run, names: Sequence[str], every: int = 1) -> Iterator[tuple[float, Sequence[np.ndarray]]]:
     """Quantities by name, a part of the run at a time, with the share that is done then."""
     at: int = 0  # the next saved time to keep
-    turns: dict[str, np.ndarray] = {}
-    rows = run_module.PART
+    rows = states.PART
     for first in range(0, max(len(run), 1), rows):
         last = min(first + rows, len(run))
-        part: Run | BodyRun
-        if isinstance(run, BodyRun) and ("q" in names):  # angles go on over turns, from each time to the next
-            begin = max(first - 1, 0)
-            part, keep = run.part(slice(begin, last)), slice(at - begin, None, every)
-        elif at >= last > 0:
+        if at >= last > 0:
             continue
-        else:
-            part, keep = run.part(slice(at, last, every)), slice(None)
-        values: list[np.ndarray] = []
-        joints: tuple[np.ndarray, np.ndarray] | None = None
-        for name in names:
-            if name in ("q", "v"):
-                joints = joints or _joint_values(part, turns)
-                found = joints[0 if name == "q" else 1]
-            elif name == "bodies":
-                found = np.concatenate([of_bodies(part, "poses"), of_bodies(part, "twists")], axis=-1)
-            elif name in ENERGIES:
-                found = getattr(part.energy, name)
-            else:
-                found = part.t if name == "t" else of_bodies(part, name)
-            values.append(np.asarray(found)[keep])
-        at += every * len(values[0])
+        part = run.part(slice(at, last, every))
+        values = [_values(part, name) for name in names]
+        at += every * len(part)
         yield last / max(len(run), 1), values
 
 
-def _joint_values(part: Run | BodyRun, turns: dict[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """Coordinates and velocities of all joints. `turns` are those of the angles up to the first time of this part, and
-    become those up to its last."""
-    q, v = [np.zeros((len(part), 0))], [np.zeros((len(part), 0))]
-    for joint in _joints(part):
-        if isinstance(part, BodyRun):
-            at, speed, turned = part.turned_states(joint.name)
-            turned = turned + turns.get(joint.name, 0.0)
-            turns[joint.name] = turned[-1:]
-            q.append(at + 2 * np.pi * turned)
-        else:
-            at, speed = part.joint_states(joint.name)
-            q.append(at)
-        v.append(speed)
-    return np.concatenate(q, axis=1), np.concatenate(v, axis=1)
+def _values(part: Run, name: str) -> np.ndarray:
+    if name == "bodies":
+        return np.concatenate([part.poses, part.twists], axis=-1)
+    return np.asarray(getattr(part.energies if name in ENERGIES else part, name))

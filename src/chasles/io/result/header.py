@@ -30,11 +30,8 @@ from chasles.model.system import System
 from chasles.relative.loop.closed import ClosedMechanism
 from chasles.relative.loop.tables import HEAD
 from chasles.simulation.bodies import BodyDynamics
-from chasles.simulation.body_run import BodyRun
 from chasles.simulation.closed.dynamics import ClosedDynamics
-from chasles.simulation.closed.run import ClosedRun
 from chasles.simulation.dynamics import TreeDynamics
-from chasles.simulation.run import Run
 from chasles.simulation.start_values import StartChange
 from chasles.simulation.task import Task
 
@@ -150,7 +147,7 @@ def task_of(
             controller = _Missing(file, "controller", name, "resume(..., controller=function)")
     try:
         system = study_of_text(model, f"{file}, model", given).system
-        dynamics, make = _dynamics_of_text(header["dynamics"], system)
+        dynamics = _dynamics_of_text(header["dynamics"], system)
         dynamics.space.check(start)
         begin, told = float(header["span"][0]), "redundant" in header["dynamics"]
         if needed and isinstance(dynamics, ClosedDynamics):  # which finds out how many constraints are independent
@@ -164,7 +161,7 @@ def task_of(
         u = None if header["control"] is None else np.array(header["control"])
         first, last = map(float, header["span"])
         return Task(
-            *(dynamics, make, method_from(header["method"]), (first, last), start, more, u, controller),
+            *(dynamics, method_from(header["method"]), (first, last), start, more, u, controller),
             period=header["period"],
             certificate=header.get("certificate", True),
             given=_given(header),
@@ -185,7 +182,7 @@ def check_fit(file: Path, header: Mapping[str, Any], sizes: Sizes, task: Task) -
     dynamics = task.dynamics
     forces = dynamics.control.stop - dynamics.control.start
     rates = 0 if header["no_curve"] and not sizes.algebra else dynamics.space.dimension
-    inputs = 0 if header["controller"] is None else forces
+    inputs = 0 if header["controller"] is None else dynamics.actuation().inputs
     given = {
         "numbers of a state": (sizes.point, dynamics.space.size),
         "numbers of its rate": (sizes.algebra, rates),
@@ -227,6 +224,7 @@ def _dynamics_as_text(dynamics: Any) -> dict[str, Any]:
             "every_angle": mechanism.every_angle,
             "trivialization": "right" if dynamics.spatial else "left",
             "redundant": [mechanism.redundant, mechanism.redundant_equations],
+            "negative": list(dynamics.negative),
         }
     if isinstance(dynamics, ClosedDynamics):
         split, own = dynamics.mechanism.split, {joint.name: joint for joint in dynamics.mechanism.system.joints}
@@ -242,21 +240,23 @@ def _dynamics_as_text(dynamics: Any) -> dict[str, Any]:
     return {"kind": "tree", "space": dynamics.space_of_free}
 
 
-def _dynamics_of_text(given: Mapping[str, Any], system: System) -> tuple[Any, type]:
+def _dynamics_of_text(given: Mapping[str, Any], system: System) -> Any:
     options = dict(given)
     kind = options.pop("kind")
     if kind == "bodies":
         first, second = options.pop("baumgarte")
         names, equations = options.pop("redundant", ((), 0))
+        negative = tuple(options.pop("negative", ()))
         options.setdefault("every_angle", False)  # files of earlier versions
         bodies = BodyDynamics(system, baumgarte=(first, second), **options)
         bodies.mechanism = bodies.mechanism.with_redundant(tuple(names), equations)
-        return bodies, BodyRun
+        bodies.negative = negative
+        return bodies
     options.setdefault("space", SE3_NAME)  # files of earlier versions
     if kind == "closed":
-        return ClosedDynamics(ClosedMechanism(system, options.pop("cut")), **options), ClosedRun
+        return ClosedDynamics(ClosedMechanism(system, options.pop("cut")), **options)
     if kind == "tree":
-        return TreeDynamics(system, **options), Run
+        return TreeDynamics(system, **options)
     raise ValueError(f"dynamics of kind {kind!r}")
 
 

@@ -11,7 +11,6 @@ import h5py
 import numpy as np
 
 from chasles.model.names import meant
-from chasles.simulation.body_run import BodyRun
 
 KNOWN = ("poses", "twists", "accelerations", "reactions")
 WIDTH = {"poses": 7, "twists": 6, "accelerations": 6, "reactions": 6}
@@ -24,17 +23,6 @@ def check(wanted: str | Iterable[str]) -> tuple[str, ...]:
         if name not in KNOWN:
             raise ValueError(f"save: there is no quantity {name!r}; {meant(name, KNOWN)}there are {', '.join(KNOWN)}")
     return names
-
-
-def of_bodies(part: Any, name: str) -> np.ndarray:
-    """Poses, body twists or their rates of all bodies, (times, bodies, 6 or 7)."""
-    if isinstance(part, BodyRun):
-        return getattr(part, name)
-    if name == "poses":
-        return part.mechanism.poses(part.q)
-    if name == "twists":
-        return part.mechanism.twists(part.q, part.v)
-    return part.mechanism.accelerations(part.q, part.v, part.a)
 
 
 def of_joints(part: Any, names: tuple[str, ...]) -> np.ndarray:
@@ -65,10 +53,10 @@ def add(file: Path, run: Any, wanted: tuple[str, ...]) -> None:
         group = h5.create_group("derived")
         for name in wanted:
             forces = name == "reactions"
-            names = joints_with_reactions(run) if forces and len(run) else () if forces else tuple(run.mechanism.bodies)
+            names = joints_with_reactions(run) if forces and len(run) else () if forces else run.bodies
             data = group.create_dataset(name, (len(run), len(names), WIDTH[name]), "<f8")
             data.attrs["names"] = np.bytes_(json.dumps(names))
             at = 0
             for part in run.parts():
-                data[at : at + len(part)] = of_joints(part, names) if forces else of_bodies(part, name)
+                data[at : at + len(part)] = of_joints(part, names) if forces else getattr(part, name)
                 at += len(part)

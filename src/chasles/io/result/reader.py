@@ -22,7 +22,6 @@ from chasles.io.result.header import check_fit, task_of
 from chasles.io.result.layout import FORMAT, VERSION, WHOLE, ResultFileError, Sizes, table, text
 from chasles.io.result.mapped import rows_of
 from chasles.io.result.seal import opened
-from chasles.simulation.body_run import BodyRun
 from chasles.simulation.run import Run
 from chasles.simulation.task import Task
 
@@ -48,7 +47,7 @@ class Stored:
     contiguous: bool = True  # as chasles writes tables, so that it can go on with them
 
 
-def open(file: str | Path, *, laws: Mapping[str, Any] | None = None) -> Run | BodyRun:
+def open(file: str | Path, *, laws: Mapping[str, Any] | None = None) -> Run:
     """The run in a result file. Numbers are read when they are asked for, so it may be larger than memory.
 
     `laws` are the user's functions that the model names, for what has to be computed with them. Nothing in a file is
@@ -72,13 +71,13 @@ def task_for(
     return task
 
 
-def run_of(stored: Stored, task: Task) -> Run | BodyRun:
+def run_of(stored: Stored, task: Task) -> Run:
     """The run of a file and its task."""
     with damage(stored.file):
         return _run_of(stored, task)
 
 
-def _run_of(stored: Stored, task: Task) -> Run | BodyRun:
+def _run_of(stored: Stored, task: Task) -> Run:
     file, points, ended = stored.file, stored.points, stored.outcome
     curve = not stored.header["no_curve"]
     note = stored.checkpoint.note if stored.checkpoint else {}
@@ -103,15 +102,11 @@ def _run_of(stored: Stored, task: Task) -> Run | BodyRun:
         moves=points["move"] if curve else None,
         no_curve=stored.header["no_curve"],
     )
-    controls = None
-    if stored.sizes.inputs:
-        controls = points["input"]
-    elif task.u is not None:
-        controls = np.broadcast_to(task.u, (len(points), len(task.u)))
+    given = points["input"] if stored.sizes.inputs else task.constant(len(points))
     known = stored.energy if outcome.get("energy") else None
     found = outcome.get("certificate")
     kept = partial(_certificate, stored) if found and "digest" in found else None  # earlier versions judged less
-    return task.make(task.dynamics, solution, task.options, controls, known, task, kept)
+    return Run(task.dynamics, solution, given, stored=known, task=task, kept=kept)
 
 
 def _certificate(stored: Stored) -> Certificate:

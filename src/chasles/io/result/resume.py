@@ -13,7 +13,6 @@ from chasles.io.result.layout import ResultFileError
 from chasles.io.result.lock import Lock
 from chasles.io.result.reader import Stored, damage, read, run_of, task_for
 from chasles.io.result.writer import ResultWriter
-from chasles.simulation.body_run import BodyRun
 from chasles.simulation.run import Run
 from chasles.simulation.task import Task
 
@@ -25,7 +24,7 @@ def resume(
     events: Sequence[Event] | None = None,
     controller: Callable | None = None,
     progress: bool | None = None,
-) -> Run | BodyRun:
+) -> Run:
     """Continue a run that was killed or interrupted, in its file, to the same bits as if nothing had happened.
 
     The user's functions that the run had (laws of forces by name, events, a controller) are given again; their sources

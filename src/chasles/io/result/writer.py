@@ -6,7 +6,6 @@ import json
 import math
 import os
 import time
-import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, replace
@@ -16,12 +15,12 @@ from typing import Any
 
 import numpy as np
 
+from chasles import caution
 from chasles.certificate.verdict import Certificate
-from chasles.integrate import run as integration
 from chasles.integrate.fixed_step import schedule
 from chasles.integrate.progress import Progress
-from chasles.integrate.run import saving
 from chasles.integrate.solution import Solution
+from chasles.integrate.stepper import Stepper, saving
 from chasles.io.result import quantities as derived
 from chasles.io.result.checkpoint import Checkpoint, memory_of, packed, slot_size
 from chasles.io.result.header import describe
@@ -109,12 +108,12 @@ class ResultWriter:
 
     # ------------------------------------------------------------ what a run calls
 
-    def begin(self, run: integration.Run) -> None:
+    def begin(self, stepper: Stepper) -> None:
         if self.descriptor < 0:
-            self.make(*run.row_sizes, 0, run.checkpoint(), run.no_curve())
+            self.make(*stepper.row_sizes, 0, stepper.checkpoint(), stepper.no_curve())
         self._begin()
-        run.hand_over()
-        self.passed(run, last=True)
+        stepper.hand_over()
+        self.passed(stepper, last=True)
 
     def _begin(self) -> None:
         """From here on the file changes. That of a run that is continued goes back to its checkpoint."""
@@ -130,29 +129,29 @@ class ResultWriter:
         self.rows_done += len(rows)
         self._count("rows", self.rows_done)
 
-    def passed(self, run: integration.Run, last: bool) -> None:
-        self._happened(run.occurrences[self.seen :])
-        self.seen = len(run.occurrences)
+    def passed(self, stepper: Stepper, last: bool) -> None:
+        self._happened(stepper.occurrences[self.seen :])
+        self.seen = len(stepper.occurrences)
         now = time.perf_counter()
-        over = bool(run.occurrences) and run.occurrences[-1].event.terminal  # nothing to go on from
+        over = bool(stepper.occurrences) and stepper.occurrences[-1].event.terminal  # nothing to go on from
         if over or (not last and now - self.saved < EVERY):
             return
         if self.resumable:
-            work = {"steps": run.steps, "seconds": self.work["seconds"] + now - run.began}
-            self.mark(work, run.checkpoint())
+            work = {"steps": stepper.steps, "seconds": self.work["seconds"] + now - stepper.began}
+            self.mark(work, stepper.checkpoint())
         if now - self.synced > SAFE:
             keep(self.descriptor)
             self.synced = time.perf_counter()
 
-    def piece(self, solution: Solution, u: np.ndarray) -> None:
+    def piece(self, solution: Solution, given: np.ndarray) -> None:
         if self.descriptor < 0:
-            self.make(solution.y.shape[1], 0, len(u), {}, JUMPS)
+            self.make(solution.y.shape[1], 0, len(given), {}, JUMPS)
         if not self.begun:
             self._begin()
         new = slice(1 if self.rows_done else 0, None)
         t, y = solution.t[new, None], solution.y[new]
         self._happened(solution.events)
-        self.rows(np.concatenate([t, y, np.broadcast_to(u, (len(t), len(u)))], axis=1))
+        self.rows(np.concatenate([t, y, np.broadcast_to(given, (len(t), len(given)))], axis=1))
         self.pieces += 1
         for name in WORK:
             self.work[name] += getattr(solution, name)
@@ -194,7 +193,7 @@ class ResultWriter:
                 self._put("energy", np.full((len(run) - good, 4), np.inf), good * 32)
             with Progress(0, good, progress, what="energies:", unit=" points") as line:
                 for part in run.part(slice(0, good)).parts():
-                    energy = part.energy
+                    energy = part.energies
                     values = np.stack([energy.kinetic, energy.gravity, energy.springs, energy.work], axis=1)
                     self._put("energy", np.ascontiguousarray(values), at)
                     at, rows = at + values.nbytes, rows + len(part)
@@ -214,10 +213,8 @@ class ResultWriter:
         if judged is not None:  # just now, so it is not "as stored"
             found = replace(found, kept=partial(_just_made, judged))
         if not self._is_there():
-            warnings.warn(
-                f"{self.file}: another program replaced or deleted it; what was computed is returned, not kept",
-                RuntimeWarning,
-                stacklevel=4,
+            caution.warn(
+                f"{self.file}: another program replaced or deleted it; what was computed is returned, not kept"
             )
         return found
 
@@ -374,10 +371,8 @@ def _seen(what: str, of: Any) -> Any:
     try:
         return service(what)(of)
     except Exception as error:
-        warnings.warn(
-            f"save: the first look of the 3D page is not in the file ({type(error).__name__}: {error}); the run is",
-            RuntimeWarning,
-            stacklevel=2,
+        caution.warn(
+            f"save: the first look of the 3D page is not in the file ({type(error).__name__}: {error}); the run is"
         )
         return None
 
@@ -404,14 +399,14 @@ def _save(run: Any, own: ResultWriter, wanted: tuple[str, ...]) -> None:
         writer = ResultWriter(new, task, own.header, own.model)
         writer.name = own.name
         sampled = task.controller is not None
-        inputs = run.controls.shape[1] if sampled else 0
+        inputs = run.inputs.shape[1] if sampled else 0
         arrays = {} if sampled else solution.checkpoint
         point = solution.y.shape[1]
         algebra = 0 if solution.slopes is None else solution.slopes.shape[1]
         writer.make(point, algebra, inputs, arrays, solution.no_curve)
         for part in run.parts():
             s = part.solution
-            more = [x for x in (s.slopes, s.moves, part.controls if sampled else None) if x is not None]
+            more = [x for x in (s.slopes, s.moves, part.inputs if sampled else None) if x is not None]
             writer.rows(np.concatenate([s.t[:, None], s.y, *more], axis=1))
         writer._happened(solution.events)
         if sampled:

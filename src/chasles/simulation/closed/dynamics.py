@@ -23,10 +23,12 @@ from chasles.simulation.closed.motion import (
     with_workspace,
 )
 from chasles.simulation.dynamics import SO3XR3_NAME, TreeDynamics
+from chasles.simulation.jumps import explained
 from chasles.simulation.laws import laws_may_raise
 from chasles.simulation.problem import Motion
 from chasles.simulation.refusal import NEARLY_SINGULAR, refuse_start, refuse_turned
 from chasles.simulation.start_values import Values, joint_changes
+from chasles.simulation.tree_quantities import ClosedQuantities
 
 START_TOLERANCE = 1e-8  # how far a start may be off the constraints [rad or sizes of a body, and per second]
 
@@ -34,6 +36,7 @@ START_TOLERANCE = 1e-8  # how far a start may be off the constraints [rad or siz
 class ClosedDynamics(TreeDynamics):
     """The motion of a closed mechanism on the space of its tree: y = (q, v, work), held on the constraints."""
 
+    quantities = ClosedQuantities
     mechanism: ClosedMechanism
 
     def __init__(
@@ -108,8 +111,6 @@ class ClosedDynamics(TreeDynamics):
     def explained(self, solution: Solution) -> Solution:
         """A solution that ended early, with the singular configuration it met in its message; one in which a joint
         turned over, or which lost its way in a singular configuration, has no success."""
-        from chasles.simulation.jumps import explained  # which looks at runs
-
         return explained(self, refuse_turned(solution, lambda y: self.mechanism.turned(self.split(y)[0])))
 
     def nearly_dependent(self, t: float, y: np.ndarray) -> tuple[int, tuple[str, ...]]:

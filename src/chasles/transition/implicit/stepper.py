@@ -11,11 +11,11 @@ from numpy.typing import ArrayLike
 
 from chasles.integrate.constrained_method import BLieDF, GeneralizedAlpha, less_demanding
 from chasles.integrate.explicit import ChartError
-from chasles.integrate.fixed_step import FixedRun, shortened
+from chasles.integrate.fixed_step import FixedStepper, shortened
 from chasles.integrate.method import RKMK
 from chasles.integrate.newton import COUNTS, DONE
-from chasles.integrate.run import Options
 from chasles.integrate.solve import solve
+from chasles.integrate.stepper import Options
 from chasles.transition.implicit.bliedf import BackwardStep
 from chasles.transition.implicit.chart import Chart
 from chasles.transition.implicit.equations import Equations
@@ -28,7 +28,7 @@ KEPT = ("stiffness", "damping", "turning", "stale")  # of Newton's method
 CURVELESS = "points of implicit methods have none through them; ask for the times you want in save"
 
 
-class ModelRun(FixedRun):
+class ModelStepper(FixedStepper):
     """What both methods share: the model, the point reached (q, and V on the group), multipliers, Newton's method."""
 
     problems = (LGTProblem,)
@@ -117,7 +117,7 @@ class ModelRun(FixedRun):
         return less_demanding(self.method) + given
 
 
-class AlphaRun(ModelRun):
+class AlphaStepper(ModelStepper):
     """A run of generalized alpha."""
 
     methods = (GeneralizedAlpha,)
@@ -154,14 +154,14 @@ class AlphaRun(ModelRun):
         self.drift[...], self.zeta[...], self.multipliers[...] = z.zeta - self.zeta, z.zeta, z.multipliers
         return DONE
 
-    def _shorter(self, t: float, y: np.ndarray, end: float) -> FixedRun:
+    def _shorter(self, t: float, y: np.ndarray, end: float) -> FixedStepper:
         """With index 3 velocities are off the constraints as the method wants them; another start needs them on it."""
         q, twists = self.problem.split(y)
         q, twists = self.equations.project(q, twists, t)
         return super()._shorter(t, np.concatenate([q, twists], axis=None), end)
 
 
-class BackwardRun(ModelRun):
+class BackwardStepper(ModelStepper):
     """A run of BLieDF. Its first steps, and a shorter last one, are those of an explicit method of order 8."""
 
     methods = (BLieDF,)
@@ -209,4 +209,4 @@ class BackwardRun(ModelRun):
         self.q[...], self.v[...] = q, v
 
 
-RUNS = (AlphaRun, BackwardRun)
+STEPPERS = (AlphaStepper, BackwardStepper)

@@ -1,7 +1,7 @@
-"""What all runs have in common: how they are chosen, driven to the end, stored and resumed.
+"""What all steppers have in common: how they are chosen, driven to the end, stored and resumed.
 
-A run is a problem and a method turned into the arrays that a loop works on. Each class of runs says which problems and
-methods it is for; `solve` takes the first one that fits.
+A stepper is a problem and a method turned into the arrays that a loop works on. Each class of steppers says which
+problems and methods it is for; `solve` takes the first one that fits.
 """
 
 from __future__ import annotations
@@ -59,13 +59,13 @@ class Sink(Protocol):
     A row of points is (time, point, field value, move since the point before).
     """
 
-    def begin(self, run: Run) -> None:
+    def begin(self, stepper: Stepper) -> None:
         """Called once, before the first step."""
 
     def rows(self, rows: np.ndarray) -> None:
         """Take rows; the array is used again afterwards."""
 
-    def passed(self, run: Run, last: bool) -> None:
+    def passed(self, stepper: Stepper, last: bool) -> None:
         """Called after the rows of a piece, when the run can be continued from its checkpoint."""
 
 
@@ -238,10 +238,10 @@ def helping() -> Iterator[None]:
 MOST_STEPS = 10**9  # in a piece; a full buffer ends a piece early, so a count of steps alone knows no bound
 
 
-class Run(ABC):
-    """State of a run in plain arrays: it can be stored and continued to the same bits.
+class Stepper(ABC):
+    """Takes the steps of `solve`. Its state is plain arrays: it can be stored and continued to the same bits.
 
-    `memory_names` are the arrays that are all a run remembers from step to step.
+    `memory_names` are the arrays that are all it remembers from step to step.
     """
 
     problems: ClassVar[tuple[Any, ...]]
@@ -379,7 +379,7 @@ class Run(ABC):
     def __reduce__(self) -> Any:
         raise TypeError(
             f"a {type(self).__name__} that is under way is not pickled: it holds addresses of this process; keep its "
-            "checkpoint(), and restore it in a run that is made there"
+            "checkpoint(), and restore it in one that is made there"
         )
 
     def checkpoint(self) -> dict[str, np.ndarray]:

@@ -1,0 +1,235 @@
+"""The motion of a mechanism at some times: one set of names, whatever the coordinates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from chasles.integrate.solution import Solution
+from chasles.model.joint import Joint
+from chasles.simulation.frame_motion import FrameMotion
+from chasles.simulation.joint_motion import JointMotion
+
+PART = 1 << 16  # times that are worked on at once
+
+
+@dataclass(frozen=True)
+class Energies:
+    """Energies [J] at the times; `work` is that of all forces but gravity and springs, since the start.
+
+    `balance` = kinetic + gravity + springs - work would be constant in an exact motion.
+    """
+
+    kinetic: np.ndarray
+    gravity: np.ndarray
+    springs: np.ndarray
+    work: np.ndarray
+
+    @property
+    def total(self) -> np.ndarray:
+        return self.kinetic + self.gravity + self.springs
+
+    @property
+    def balance(self) -> np.ndarray:
+        return self.total - self.work
+
+
+class Violations(NamedTuple):
+    """How far joints and constraints are off, [rad, m] and [rad/s, m/s]: (times, `constraints`) each."""
+
+    position: np.ndarray
+    velocity: np.ndarray
+
+
+@dataclass(frozen=True, repr=False)
+class States:
+    """A motion at times `t` [s]: what `run(t)` gives, and what a `Run` is at its saved times.
+
+    Time is the first axis of all arrays; at a single time, run(0.5), they have none. `q`, `v` and `a` are those of the
+    joints, `poses`, `twists` and `accelerations` those of the bodies, in both kinds of coordinates. states["name"] is
+    the motion of a body or frame, states.joint("name") that of a joint.
+    """
+
+    dynamics: Any
+    solution: Solution
+    given: np.ndarray | None = None  # the inputs at these times; None if there are none
+
+    @cached_property
+    def _kind(self) -> Any:
+        """The formulas of the coordinates that were integrated in."""
+        return self.dynamics.quantities(self)
+
+    @property
+    def mechanism(self) -> Any:
+        return self.dynamics.mechanism
+
+    @property
+    def coordinates(self) -> str:
+        """Those that were integrated in: "relative" or "absolute"."""
+        return self._kind.coordinates
+
+    @property
+    def t(self) -> np.ndarray:
+        """The times [s]."""
+        return self.solution.t
+
+    def __len__(self) -> int:
+        return len(self.t)
+
+    # ------------------------------------------------------------ names
+
+    @property
+    def joints(self) -> tuple[str, ...]:
+        """Names of the joints whose coordinates `q` has, in their order: those of the tree, as `simulate` takes them.
+        One that closes a loop is not among them."""
+        return tuple(joint.name for joint in self._kind.joints)
+
+    @property
+    def moving_joints(self) -> tuple[Joint, ...]:
+        """The joints whose motion is known: those of `joints`, and in absolute coordinates those that close loops."""
+        return self._kind.moving_joints
+
+    @property
+    def bodies(self) -> tuple[str, ...]:
+        """Names of the bodies, in the order of `poses`."""
+        return tuple(self.mechanism.bodies)
+
+    @property
+    def frames(self) -> tuple[str, ...]:
+        """Names of the further frames, on bodies and on the ground."""
+        return tuple(frame.name for frame in self.mechanism.system.frames)
+
+    @property
+    def constraints(self) -> tuple[str, ...]:
+        """Names of the joints and constraints that are equations here, in the order of `violations`."""
+        return tuple(self._kind.constraints)
+
+    # ------------------------------------------------------------ of all joints
+
+    @property
+    def q(self) -> np.ndarray:
+        """Coordinates of the joints, (times, nq) [rad, m; quaternions of spherical and free ones]; full turns are
+        counted."""
+        return self._kind.q()
+
+    @property
+    def v(self) -> np.ndarray:
+        """Velocities of the joints, (times, nv) [rad/s, m/s]."""
+        return self._kind.v()
+
+    @cached_property
+    def a(self) -> np.ndarray:
+        """Accelerations of the joints, (times, nv) [rad/s², m/s²], from the equations of motion."""
+        return self.collected(lambda part: [part._kind.a()])[0]
+
+    @property
+    def inputs(self) -> np.ndarray:
+        """What the user gave, (times, inputs): a number for each actuator, or along each velocity if the system has no
+        actuators. Zero if nothing was given. That of a controller is held in the period that ends at a time."""
+        if self.given is not None:
+            return self.given
+        return np.broadcast_to(0.0, (*np.shape(self.t), self.dynamics.actuation().inputs))
+
+    @property
+    def forces(self) -> np.ndarray:
+        """What acted of the inputs, as generalised forces along `v`, (times, nv) [N m, N]: after gears and limits."""
+        return self._kind.forces()
+
+    @cached_property
+    def held(self) -> np.ndarray | None:
+        """The forces of the inputs along the velocities of the equations of motion; None if there are no inputs."""
+        return None if self.given is None else self.dynamics.actuation().along(self.given)
+
+    # ------------------------------------------------------------ of all bodies
+
+    @cached_property
+    def poses(self) -> np.ndarray:
+        """Poses of the bodies, (times, bodies, 7): unit quaternion (w, x, y, z) and position [m]."""
+        return self.collected(lambda part: [part._kind.poses()])[0]
+
+    @cached_property
+    def twists(self) -> np.ndarray:
+        """Twists of the bodies in their frames, (times, bodies, 6) [rad/s, m/s]."""
+        return self.collected(lambda part: [part._kind.twists()])[0]
+
+    @cached_property
+    def accelerations(self) -> np.ndarray:
+        """Time derivatives of the twists, (times, bodies, 6) [rad/s², m/s²]."""
+        return self.collected(lambda part: [part._kind.accelerations()])[0]
+
+    # ------------------------------------------------------------ of the system
+
+    @cached_property
+    def energies(self) -> Energies:
+        """Kinetic, of gravity, of springs, work [J], (times,) each."""
+        columns = self.collected(lambda part: part._kind.energies())
+        return Energies(*columns)
+
+    @cached_property
+    def violations(self) -> Violations:
+        """How far joints and constraints are off; (times, 0) if none are equations, as in a tree in joint coordinates.
+        A joint or constraint has its largest row."""
+        return Violations(*self.collected(lambda part: part._kind.violations()))
+
+    def reactions(self, name: str) -> np.ndarray:
+        """The wrench (torque [N m], force [N]) that a joint or constraint exerts on its child body, in the joint's
+        frame on it, (times, 6). What acts along the joint's coordinates (motors, springs, dampers, friction, stops,
+        armatures) is not part of it. Those of redundant constraints are not unique, which a warning says; they are the
+        smallest that give the motion."""
+        self._kind.warn_if_open("reactions", name)
+        return self.collected(lambda part: [part._kind.reactions(name)])[0]
+
+    def coordinate_forces(self, name: str) -> np.ndarray:
+        """Generalised forces [N m or N] of a coupling on its two coordinates, (times, 2), or of a drive, (times, 1)."""
+        self._kind.warn_if_open("coordinate_forces", name)
+        return self.collected(lambda part: [part._kind.coordinate_forces(name)])[0]
+
+    # ------------------------------------------------------------ of one part
+
+    def __getitem__(self, name: str) -> FrameMotion:
+        return FrameMotion(self, name)
+
+    def frame(self, name: str, representation: str = "body") -> FrameMotion:
+        """The motion of a body or frame, as run[name]; twist and acceleration in a representation."""
+        return FrameMotion(self, name, representation)
+
+    def joint(self, name: str) -> JointMotion:
+        """The motion of a joint."""
+        return JointMotion(self, self._kind.joint(name))
+
+    # ------------------------------------------------------------ in parts, for runs larger than memory
+
+    def part(self, rows: slice) -> Self:
+        """The same at some of the times only, in memory."""
+        s = self.solution
+        cut: dict[str, Any] = {name: _cut(getattr(s, name), rows) for name in ("t", "y", "slopes", "moves")}
+        arrays = {item.name: _cut(getattr(self, item.name), rows) for item in fields(self) if item.name in CUT}
+        return replace(self, solution=replace(s, **cut), **arrays)
+
+    def parts(self, rows: int = PART) -> Iterator[Self]:
+        """The same in parts of so many times, one after the other."""
+        for first in range(0, len(self), rows):
+            yield self.part(slice(first, min(first + rows, len(self))))
+
+    def collected(self, function: Callable[[Self], Sequence[np.ndarray]]) -> list[np.ndarray]:
+        """Arrays of all times, from a function that is called with a part at a time."""
+        if np.size(self.t) <= PART or np.ndim(self.t) != 1:
+            return list(function(self))
+        columns = zip(*(function(part) for part in self.parts()), strict=True)
+        return [np.concatenate(column) for column in columns]
+
+    def __repr__(self) -> str:
+        low, high = np.min(self.t), np.max(self.t)
+        when = f"t = {low:g} s" if low == high else f"t = {low:g} to {high:g} s"
+        return f"<States of {self.mechanism.system.name!r}, {when}: {self._kind}>"
+
+
+CUT = ("given", "stored")  # fields with a row for each time
+
+
+def _cut(array: np.ndarray | None, rows: slice) -> np.ndarray | None:
+    return None if array is None else np.array(array[rows])

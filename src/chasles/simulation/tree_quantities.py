@@ -1,0 +1,156 @@
+"""What a motion in joint coordinates shows, of a tree and of a mechanism with loops."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from chasles.model.body import Frame
+from chasles.model.constraint import Coupling, Drive
+from chasles.model.joint import Joint
+from chasles.model.names import meant
+from chasles.simulation.reaction import tree_reactions
+
+if TYPE_CHECKING:
+    from chasles.simulation.states import States
+
+
+class TreeQuantities:
+    """The formulas of a tree."""
+
+    coordinates = "relative"
+    constraints: tuple[str, ...] = ()
+
+    def __init__(self, states: States):
+        self.states, self.dynamics = states, states.dynamics
+        self.mechanism: Any = states.dynamics.mechanism
+        self.t, self.y = states.solution.t, states.solution.y
+
+    def __str__(self) -> str:
+        return f"{len(self.mechanism.bodies)} bodies, {self.mechanism.nv} velocities"
+
+    # ------------------------------------------------------------ joints
+
+    @property
+    def joints(self) -> tuple[Joint, ...]:
+        return tuple(joint for joint in self.mechanism.tree.joints if joint.nv)
+
+    moving_joints = joints
+
+    def q(self) -> np.ndarray:
+        return self.y[..., : self.dynamics.nq]
+
+    def v(self) -> np.ndarray:
+        return self.dynamics.split(self.y)[1]
+
+    def a(self) -> np.ndarray:
+        slopes = self.states.solution.slopes
+        if slopes is not None:
+            return self.dynamics.accelerations(self.y, slopes)
+        return self.mechanism.accelerations_under(self.q(), self.v(), self.states.held, self.t)
+
+    def forces(self) -> np.ndarray:
+        return np.broadcast_to(0.0 if self.states.held is None else self.states.held, self.v().shape)
+
+    def joint(self, name: str) -> Joint:
+        found = next((joint for joint in self.mechanism.tree.joints if joint.name == name), None)
+        return found or self.mechanism.system.joint(name, "run.joint")
+
+    def joint_states(self, joint: Joint) -> tuple[np.ndarray, np.ndarray]:
+        return self._own(joint, self.q(), self.mechanism.tree.coordinates), self._along(joint, self.v())
+
+    def joint_accelerations(self, joint: Joint) -> np.ndarray:
+        return self._along(joint, self.states.a)
+
+    def joint_forces(self, joint: Joint) -> np.ndarray:
+        return self._along(joint, self.forces())
+
+    def _along(self, joint: Joint, values: np.ndarray) -> np.ndarray:
+        return self._own(joint, values, self.mechanism.tree.velocities)
+
+    def _own(self, joint: Joint, values: np.ndarray, places: dict[str, slice]) -> np.ndarray:
+        """The columns of a joint among those of all."""
+        if joint.name not in places and joint.nv:
+            raise ValueError(
+                f"run.joint: {joint.name!r} is cut to open a loop, so it has no coordinates in the tree, whose joints "
+                f"are {', '.join(map(repr, self.mechanism.joints))}; cut another one, system.compile(cut=[...]), or "
+                'take coordinates="absolute"'
+            )
+        return values[..., places.get(joint.name, slice(0, 0))]
+
+    # ------------------------------------------------------------ bodies and frames
+
+    def poses(self) -> np.ndarray:
+        return self.mechanism.poses(self.q())
+
+    def twists(self) -> np.ndarray:
+        return self.mechanism.twists(self.q(), self.v())
+
+    def accelerations(self) -> np.ndarray:
+        return self.mechanism.accelerations(self.q(), self.v(), self.states.a)
+
+    def frame_pose(self, frame: Frame) -> np.ndarray:
+        return self.mechanism.poses(self.q(), frame.name)
+
+    def frame_twist(self, frame: Frame, representation: str) -> np.ndarray:
+        return self.mechanism.twists(self.q(), self.v(), frame.name, representation=representation)
+
+    def frame_acceleration(self, frame: Frame, representation: str) -> np.ndarray:
+        return self.mechanism.accelerations(
+            self.q(), self.v(), self.states.a, frame.name, representation=representation
+        )
+
+    # ------------------------------------------------------------ the system
+
+    def energies(self) -> tuple[np.ndarray, ...]:
+        q, v, work = self.dynamics.split(self.y)
+        kinetic, gravity = self.mechanism.energy(q, v)
+        return kinetic, gravity, self.mechanism.applied_forces(q, v, self.t).stored, work
+
+    def violations(self) -> tuple[np.ndarray, np.ndarray]:
+        none = np.zeros((*np.shape(self.t), 0))
+        return none, none
+
+    def warn_if_open(self, what: str, name: str) -> None:
+        """Reactions of a tree are unique; those of loops are the smallest."""
+
+    def reactions(self, name: str) -> np.ndarray:
+        return tree_reactions(self.states, name)
+
+    def coordinate_forces(self, name: str) -> np.ndarray:
+        raise ValueError(f"coordinate_forces: there is no coupling or drive {name!r}; a tree has none")
+
+
+class ClosedQuantities(TreeQuantities):
+    """The formulas of a mechanism with loops: its tree, and the rows that close it."""
+
+    @property
+    def constraints(self) -> tuple[str, ...]:  # type: ignore[override]
+        return self.mechanism.constraint_names
+
+    def violations(self) -> tuple[np.ndarray, np.ndarray]:
+        found = self.mechanism.constraint_violation(self.q(), self.v(), t=self.t)
+        return found.position, found.velocity
+
+    def reactions(self, name: str) -> np.ndarray:
+        if name in self.mechanism.tree.coordinates:
+            return tree_reactions(self.states, name)
+        return self.mechanism.reactions(name, self.q(), self.v(), self.states.held, self.t)
+
+    def coordinate_forces(self, name: str) -> np.ndarray:
+        driven: Any = [item for item in self.mechanism.system.constraints if isinstance(item, Coupling | Drive)]
+        known = {item.name: item for item in driven}
+        if name not in known:
+            listed = ", ".join(sorted(known)[:12]) or "none"
+            raise ValueError(
+                f"coordinate_forces: there is no coupling or drive {name!r}; {meant(name, known)}there are {listed}"
+            )
+        item, q, v = known[name], self.q(), self.v()
+        single = isinstance(item, Drive)
+        pairs = [(item.joint, item.coordinate)] if single else zip(item.joints, item.coordinates, strict=True)
+        columns = [self.mechanism.tree.velocities[joint].start + k for joint, k in pairs]
+        rows = self.mechanism.constraint_of_row == self.constraints.index(name)
+        multipliers = self.mechanism.constrained_motion(q, v, self.states.held, self.t).multipliers[..., rows]
+        J = self.mechanism.constraint_rows(q, v, self.t).jacobian[..., rows, :][..., columns]
+        return -np.einsum("...rk,...r->...k", J, multipliers)
