@@ -20,6 +20,11 @@ def provide(services: Mapping[str, str]) -> None:
     _PLACES.update(services)
 
 
+def offered(name: str) -> bool:
+    """Whether there is such a service: for those that only some programs bring."""
+    return name in _PLACES
+
+
 def service(name: str) -> Callable[..., Any]:
     """The function that does the work of that name."""
     module, _, function = _PLACES[name].partition(":")

@@ -5,7 +5,8 @@ import time
 
 import pytest
 
-from chasles.integrate.progress import Progress, duration
+from chasles import registry
+from chasles.integrate.progress import DISPLAY, Progress, duration
 from chasles.integrate.stepper import Attention
 
 
@@ -46,6 +47,24 @@ def test_things_that_take_long_each(capsys):
     assert "s left: figure 7" in shown.err
     assert shown.out == "done\n"
     assert [duration(x) for x in (3.2, 150, 9000)] == ["3 s", "2 min", "2.5 h"]
+
+
+def test_commands_draw_it_with_rich(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.setenv("FORCE_COLOR", "1")  # as on a terminal
+    monkeypatch.setattr(registry, "_PLACES", {DISPLAY: "chasles.cli.progress:RichDisplay"})
+    with Progress(0.0, 10.0, True) as line:
+        passed(line, 5.0)
+        line.show(5.0)
+        assert line.share() == 0.5
+        assert "t = 5 of 10 s, 50 %, " in capsys.readouterr().err
+        line.say("interrupted")
+        assert capsys.readouterr().err.endswith("interrupted\n")
+    with Progress(0, 0, True, what="checking ...") as line:
+        passed(line, 5.0)
+        line.show(0)
+        assert line.share() is None
+        assert "checking ... 5 s" in capsys.readouterr().err
 
 
 def test_attention_is_paid_once_and_passed_on(monkeypatch):

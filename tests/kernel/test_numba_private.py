@@ -42,7 +42,7 @@ def test_the_bounds_are_those_of_the_package():
 
 
 @pytest.mark.parametrize(
-    ("version", "known"), [("0.60.9", False), ("0.61.0", True), ("0.68.1", True), ("0.69.0rc1", False)]
+    ("version", "known"), [("0.61.2", False), ("0.62.0", True), ("0.68.1", True), ("0.69.0rc1", False)]
 )
 def test_a_version_that_was_not_tested_is_refused_in_plain_words(version, known):
     package = types.ModuleType("numba")
@@ -50,8 +50,8 @@ def test_a_version_that_was_not_tested_is_refused_in_plain_words(version, known)
     message = numba_private.untested(package)
     assert (message == "") is known
     if not known:
-        assert f"not tested with numba {version}, only from 0.61 to below 0.69" in message
-        assert "pip install 'numba>=0.61,<0.69'" in message
+        assert f"not tested with numba {version}, only from 0.62 to below 0.69" in message
+        assert "pip install 'numba>=0.62,<0.69'" in message
         assert "CHASLES_PLAIN_NUMBA=1" in message
 
 

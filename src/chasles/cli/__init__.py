@@ -7,7 +7,7 @@ from typing import Any
 
 import cyclopts
 
-from chasles import __version__
+from chasles import __version__, registry
 from chasles.cli import streams
 from chasles.cli.animate import animate
 from chasles.cli.check import check
@@ -57,6 +57,7 @@ def main() -> None:
     standard output was closed before all was said, as for other programs (`chasles list | head -1`).
     """
     streams.prepare()
+    registry.provide({"display of progress": "chasles.cli.progress:RichDisplay"})
     status = _called()
     error = streams.failure()
     if isinstance(error, BrokenPipeError):

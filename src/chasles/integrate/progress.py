@@ -8,9 +8,22 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from chasles import registry
+
 PATIENCE = 1.0  # seconds before anything is shown
 RENEWED = 0.2  # seconds between two lines
 WIDTH = 78
+DISPLAY = "display of progress"  # the service that draws instead of `Line`: the command line has one
+
+
+class Line:
+    """One line on standard error, written over again and again."""
+
+    def draw(self, progress: Progress, text: str) -> None:
+        print(f"\r{text[:WIDTH]:<{WIDTH}}", end="", file=sys.stderr, flush=True)
+
+    def clear(self) -> None:
+        print(f"\r{'':{WIDTH}}\r", end="", file=sys.stderr, flush=True)
 
 
 class Progress:
@@ -37,6 +50,7 @@ class Progress:
         self.enabled = sys.stderr.isatty() if wanted is None else wanted
         self.began = self.last = time.perf_counter()
         self.shown, self.note = False, ""
+        self._display = registry.service(DISPLAY)() if registry.offered(DISPLAY) else Line()
         self._over, self._mine = threading.Event(), threading.RLock()
         self._thread = threading.Thread(target=self._renew, daemon=True) if steady and self.enabled else None
 
@@ -53,7 +67,7 @@ class Progress:
 
     def _clear(self) -> None:
         if self.shown:
-            print(f"\r{'':{WIDTH}}\r", end="", file=sys.stderr, flush=True)
+            self._display.clear()
             self.shown = False
 
     @contextmanager
@@ -79,12 +93,17 @@ class Progress:
             with self.aside():
                 print(text, file=sys.stderr, flush=True)
 
+    def share(self) -> float | None:
+        """How much is done, from 0 to 1; None if the end is not known."""
+        whole = self.end - self.start
+        return (self.at - self.start) / whole if whole else None
+
     def line(self, now: float) -> str:
         """What is shown."""
-        whole, passed = self.end - self.start, now - self.began
-        if not whole:
+        share, passed = self.share(), now - self.began
+        if share is None:
             return f"{self.what} {duration(passed)}"
-        text = f"{self.what} {self.at:.4g} of {self.end:.4g}{self.unit}, {100 * (self.at - self.start) / whole:.0f} %, "
+        text = f"{self.what} {self.at:.4g} of {self.end:.4g}{self.unit}, {100 * share:.0f} %, "
         rate = abs(self.at - self.first) / passed if passed > 0 else 0.0
         if rate > 0:
             text += f"{rate:.3g}{self.unit}/s, {duration(abs(self.end - self.at) / rate)} left"
@@ -98,7 +117,7 @@ class Progress:
             return
         with self._mine:
             self.last, self.shown = now, True
-            print(f"\r{self.line(now)[:WIDTH]:<{WIDTH}}", end="", file=sys.stderr, flush=True)
+            self._display.draw(self, self.line(now))
 
 
 def duration(seconds: float) -> str:

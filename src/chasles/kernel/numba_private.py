@@ -56,7 +56,7 @@ except ImportError as error:
     ABSENT = error.msg
 
 # the first version of each and the first that was not tested, as in pyproject.toml
-TESTED = {"numba": ("0.61", "0.69"), "llvmlite": ("0.44", "0.51")}
+TESTED = {"numba": ("0.62", "0.69"), "llvmlite": ("0.45", "0.51")}
 # what `kernel.compiler` and `kernel.sealed` call or put something else in the place of
 USED = {
     "FunctionCache": ("save_overload", "_impl_class"),

@@ -1,0 +1,39 @@
+"""The progress of commands, drawn by rich on standard error: a bar, the line of `integrate.progress`, no flicker."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.progress import BarColumn, SpinnerColumn, TextColumn
+from rich.progress import Progress as Bars
+
+if TYPE_CHECKING:
+    from chasles.integrate.progress import Progress
+
+BAR = 24  # characters
+QUIET: dict[str, Any] = {"redirect_stdout": False, "redirect_stderr": False}  # others print while it is cleared
+
+
+class RichDisplay:
+    """Shows the line of a `Progress` behind a bar; without an end there is a sign of life instead."""
+
+    def __init__(self) -> None:
+        self._bars: Bars | None = None
+
+    def draw(self, progress: Progress, text: str) -> None:
+        share = progress.share()
+        if self._bars is None:
+            first = SpinnerColumn() if share is None else BarColumn(BAR)
+            console = Console(file=sys.stderr, highlight=False)
+            columns = (first, TextColumn("{task.description}", markup=False))
+            self._bars = Bars(*columns, console=console, transient=True, auto_refresh=False, **QUIET)
+            self._bars.start()
+            self._task = self._bars.add_task(text, total=None if share is None else 1.0)
+        self._bars.update(self._task, description=text, completed=share or 0.0, refresh=True)
+
+    def clear(self) -> None:
+        if self._bars is not None:
+            self._bars.stop()
+            self._bars = None
