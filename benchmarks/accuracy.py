@@ -129,11 +129,11 @@ def draw(columns: Columns) -> None:
     figure, axes = pyplot.subplots(figsize=(7.2, 4.4), layout="constrained")
     styles = {"chasles": ("#000000", "o"), "Pinocchio": ("#d55e00", "s"), "jaxlie": ("#0072b2", "^")}
     for name, found in columns.items():
-        colour, marker = styles.get(name, ("#009e73", "D"))
+        color, marker = styles.get(name, ("#009e73", "D"))
         thetas = [theta for theta in THETAS if theta > 0 and any(e.theta == theta for e in found)]
         worst = [max(e.absolute for e in found if e.theta == theta) for theta in thetas]
         front = 3 if name == "chasles" else 2
-        axes.plot(thetas, worst, marker=marker, ms=3.5, lw=1.3, color=colour, label=name, zorder=front)
+        axes.plot(thetas, worst, marker=marker, ms=3.5, lw=1.3, color=color, label=name, zorder=front)
     _decorate(axes)
     figure.savefig(PICTURE, dpi=150)
     pyplot.close(figure)

@@ -89,7 +89,7 @@ def one_body_equations() -> float:
 # ---------------------------------------------------------------- the heavy top of Geradin and Cardona
 
 TOP: dict[str, Any] = {"mass": 15.0, "inertia": (0.234375, 0.46875, 0.234375), "spin": (0.0, 150.0, -4.61538)}
-# centre of mass at t = 1 s: quaternion equations with DOP853 at 1e-13
+# center of mass at t = 1 s: quaternion equations with DOP853 at 1e-13
 TOP_END = np.array([0.1733439641, 0.6400885921, -0.7484907911])
 ACCURACY = 1e-5  # [m]
 
@@ -134,7 +134,7 @@ def exudyn_settings(steps: int, end: float, radius: float) -> Any:
 
 
 def exudyn_bodies(bodies: list[tuple[Any, Any, Any, Any, Any]]) -> Any:
-    """A chain of bodies on spherical joints: (mass, inertia, centre, velocities, arm to the joint before)."""
+    """A chain of bodies on spherical joints: (mass, inertia, center, velocities, arm to the joint before)."""
     import exudyn as exu
     from exudyn import itemInterface as items  # noqa: N813
 
@@ -142,9 +142,9 @@ def exudyn_bodies(bodies: list[tuple[Any, Any, Any, Any, Any]]) -> Any:
     system = container.AddSystem()
     ground = system.AddObject(items.ObjectGround(referencePosition=[0, 0, 0]))
     last = system.AddMarker(items.MarkerBodyRigid(bodyNumber=ground, localPosition=[0, 0, 0]))
-    for mass, inertia, centre, velocities, arm in bodies:
+    for mass, inertia, center, velocities, arm in bodies:
         node = system.AddNode(
-            items.NodeRigidBodyRotVecLG(referenceCoordinates=[*centre, 0, 0, 0], initialVelocities=velocities)
+            items.NodeRigidBodyRotVecLG(referenceCoordinates=[*center, 0, 0, 0], initialVelocities=velocities)
         )
         body = system.AddObject(
             items.ObjectRigidBody(nodeNumber=node, mass=mass, inertia=[*inertia, 0, 0, 0], centerOfMass=[0, 0, 0])

@@ -26,16 +26,16 @@ from chasles.gallery.spinning_top import SpinningTop
 from chasles.integrate.field import Field
 
 INERTIA = (15.234375, 0.46875, 15.234375)  # about the pivot [kg m^2]
-WEIGHT = 15 * 9.81  # mass times gravity times distance of the centre of mass [N m]
+WEIGHT = 15 * 9.81  # mass times gravity times distance of the center of mass [N m]
 SPIN = (0.0, 150.0, -4.61538)  # body angular velocity at the start [rad/s]
-CENTRE = np.array([0.1733439641, 0.6400885921, -0.7484907911])  # position at t = 1 s, from DOP853 at 2e-14 [m]
+CENTER = np.array([0.1733439641, 0.6400885921, -0.7484907911])  # position at t = 1 s, from DOP853 at 2e-14 [m]
 REPEATS = 7
 GOAL = 1e-6
 
 
 @ch.field
 def top(t, y, p, out):
-    """Quaternion and body angular velocity; the centre of mass is at (0, 1, 0) in the body."""
+    """Quaternion and body angular velocity; the center of mass is at (0, 1, 0) in the body."""
     w, x, yy, z = y[0], y[1], y[2], y[3]
     a, b, c = y[4], y[5], y[6]
     down_x, down_z = -2.0 * (x * z - w * yy), -(1.0 - 2.0 * (x * x + yy * yy))
@@ -55,7 +55,7 @@ def chasles_run(method, **options) -> tuple[float, float, int]:
     run = ch.solve(PROBLEM, method, (0.0, 1.0), START, save="final", progress=False, **options)
     seconds = time.process_time() - begin
     position = lie.s3.act(lie.s3.project(run.y[-1, :4]), [0.0, 1.0, 0.0])
-    return float(abs(position - CENTRE).max()), seconds, run.steps
+    return float(abs(position - CENTER).max()), seconds, run.steps
 
 
 def exudyn_run(solver: str, steps: int) -> tuple[float, float, int]:
@@ -86,7 +86,7 @@ def exudyn_run(solver: str, steps: int) -> tuple[float, float, int]:
         system.SolveDynamic(settings, solverType=getattr(exudyn.DynamicSolverType, solver))
         seconds = time.process_time() - begin
         position = system.GetObjectOutputBody(number, exudyn.OutputVariableType.Position, localPosition=[0, 1, 0])
-    return float(abs(np.array(position) - CENTRE).max()), seconds, steps
+    return float(abs(np.array(position) - CENTER).max()), seconds, steps
 
 
 def scipy_run(tolerance: float) -> tuple[float, float, int]:
@@ -107,7 +107,7 @@ def scipy_run(tolerance: float) -> tuple[float, float, int]:
     run = solve_ivp(right, (0, 1), START, method="DOP853", rtol=tolerance, atol=tolerance)
     seconds = time.process_time() - begin
     position = lie.s3.act(lie.s3.project(run.y[:4, -1]), [0.0, 1.0, 0.0])
-    return float(abs(position - CENTRE).max()), seconds, len(run.t) - 1
+    return float(abs(position - CENTER).max()), seconds, len(run.t) - 1
 
 
 def median(runs: Callable[[], tuple[float, float, int]]) -> tuple[float, float, int]:

@@ -92,7 +92,7 @@ def chasles_calls(data: Data) -> tuple[Mapping[str, Call], Mapping[str, Call]]:
 
 
 def scipy(data: Data) -> Library:
-    """SciPy on arrays; `assume_valid` leaves out the orthogonalisation of matrices."""
+    """SciPy on arrays; `assume_valid` leaves out the orthogonalization of matrices."""
     from scipy.spatial.transform import RigidTransform, Rotation
 
     def so3_exp(x: np.ndarray) -> np.ndarray:

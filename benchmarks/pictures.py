@@ -1,7 +1,7 @@
 """How long a frame takes: python -m benchmarks.pictures
 
 Processor time of one frame of a chain of 30 bodies, drawn again and again, and of compiling the kernels of the
-rasteriser into an empty cache.
+rasterizer into an empty cache.
 """
 
 import os

@@ -87,10 +87,10 @@ def four_bar_energy(crank: float) -> tuple[float, float]:
             "coupler": (elbow, elbow_speed),
             "rocker": (np.zeros(2), np.zeros(2)),
         }[name]
-        centre = origin + half * np.array([np.cos(angle), np.sin(angle)])
+        center = origin + half * np.array([np.cos(angle), np.sin(angle)])
         v = speed + rates[k] * half * np.array([-np.sin(angle), np.cos(angle)])
         kinetic += 0.5 * mass * (v @ v) + 0.5 * mass * LENGTHS[name] ** 2 / 12 * rates[k] ** 2
-        potential += mass * 9.81 * centre[1]
+        potential += mass * 9.81 * center[1]
     return kinetic, potential
 
 
@@ -121,11 +121,11 @@ def three_bar_start() -> tuple[np.ndarray, np.ndarray]:
         along = (apex - start) / LINK
         angle = np.arctan2(along[1], along[0])
         turn = pose_group.exp([0.0, 0.0, angle, 0.0, 0.0, 0.0])[:4]
-        centre = start + 0.5 * LINK * along
+        center = start + 0.5 * LINK * along
         spin = np.array([SPIN, 0.0, 0.0])
-        pose = np.array([*turn, *centre])
+        pose = np.array([*turn, *center])
         back = pose_group.inverse(np.array([*turn, 0.0, 0.0, 0.0]))
-        velocity = np.cross(spin, centre)
+        velocity = np.cross(spin, center)
         twists.append([*pose_group.act(back, spin), *pose_group.act(back, velocity)])
         poses.append(pose)
     return np.array(poses), np.array(twists)

@@ -52,7 +52,7 @@ def joined(kind: str, between: bool) -> ch.System:
 
 
 def top() -> ch.System:
-    """The heavy top of mueller2013, section 5.1: no gravity; the body's frame is at the centre of mass."""
+    """The heavy top of mueller2013, section 5.1: no gravity; the body's frame is at the center of mass."""
     body = ch.Body("top", 21.6, (0.0, 0.0, 0.0), (0.36, 0.306, 0.09))
     joint = make.spherical("pivot", "ground", "top", child_at=(-0.5, 0.0, 0.0))
     return ch.System([body], [joint], gravity=(0.0, 0.0, 0.0), name="top")

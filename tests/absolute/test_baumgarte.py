@@ -1,4 +1,4 @@
-"""Baumgarte's stabilisation with constants of the model."""
+"""Baumgarte's stabilization with constants of the model."""
 
 import numpy as np
 import pytest

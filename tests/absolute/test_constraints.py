@@ -1,4 +1,4 @@
-"""Constraints beyond joints: what they hold, exactly; without stabilisation their violation is that of the method."""
+"""Constraints beyond joints: what they hold, exactly; without stabilization their violation is that of the method."""
 
 import numpy as np
 import pytest
@@ -86,9 +86,9 @@ def a_plane(poses):
 
 
 def ball_on_plate(poses):
-    centre = in_one(poses, POINTS[1])
+    center = in_one(poses, POINTS[1])
     normal = np.array([0.6, 0.0, 0.8])
-    return [ch.Rolling("roll", ("one", "two"), 0.2, (centre - 0.2 * normal, POINTS[1]), normal)]
+    return [ch.Rolling("roll", ("one", "two"), 0.2, (center - 0.2 * normal, POINTS[1]), normal)]
 
 
 def disc_on_plate(poses):
@@ -96,8 +96,8 @@ def disc_on_plate(poses):
     turn = pose_group.compose(pose_group.inverse(poses[0]), poses[1])
     k = pose_group.act(np.array([*turn[:4], 0.0, 0.0, 0.0]), axis / np.linalg.norm(axis))
     height = 0.2 * np.linalg.norm(normal - (normal @ k) * k)
-    centre = in_one(poses, POINTS[1])
-    return [ch.Rolling("roll", ("one", "two"), 0.2, (centre - height * normal, POINTS[1]), normal, axis)]
+    center = in_one(poses, POINTS[1])
+    return [ch.Rolling("roll", ("one", "two"), 0.2, (center - height * normal, POINTS[1]), normal, axis)]
 
 
 KINDS = [a_distance, a_custom_link, a_line, a_plane, ball_on_plate, disc_on_plate]
@@ -106,7 +106,7 @@ KINDS = [a_distance, a_custom_link, a_line, a_plane, ball_on_plate, disc_on_plat
 @pytest.mark.parametrize("space", [*SPACES, {"one": "SE3"}], ids=str)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.filterwarnings("ignore::chasles.StartChangedWarning")
-def test_a_constraint_holds_without_stabilisation(kind, space):
+def test_a_constraint_holds_without_stabilization(kind, space):
     system, poses, twists = held(kind)
     run = ch.simulate(
         system, (0.0, 0.5), poses=poses, twists=twists, assemble=True, space=space, stabilization=None, **TIGHT
@@ -226,9 +226,9 @@ def test_rack_and_pinion():
         mesh = ch.Coupling("mesh", ("turn", "slide")[::order], (-radius, 1.0)[::order])
         system = ch.System([pinion, rack], joints, constraints=[mesh])
         run = ch.simulate(system, (0.0, 3.0), save="final", **TIGHT)
-        travelled = 0.5 * 9.0 * 4.0 * drop / (4.0 + 0.2 / radius**2)
-        assert np.linalg.norm(run.poses[-1, 1, 4:]) == pytest.approx(travelled, abs=1e-9)
-        assert run.dynamics.angles(run.solution.y)[-1, 0] == pytest.approx(travelled / radius, abs=1e-8)
+        traveled = 0.5 * 9.0 * 4.0 * drop / (4.0 + 0.2 / radius**2)
+        assert np.linalg.norm(run.poses[-1, 1, 4:]) == pytest.approx(traveled, abs=1e-9)
+        assert run.dynamics.angles(run.solution.y)[-1, 0] == pytest.approx(traveled / radius, abs=1e-8)
 
 
 @pytest.mark.parametrize("stabilization", ["projection", None])

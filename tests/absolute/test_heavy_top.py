@@ -25,11 +25,11 @@ def test_reference_digits(time, tolerance, space, stabilization):
 
 
 @pytest.mark.parametrize("space", SPACES)
-def test_drift_without_stabilisation(space):
+def test_drift_without_stabilization(space):
     """Figure 2: on SE(3) the pivot stays to rounding, on SO(3)xR3 it drifts linearly.
 
     The energy of the rotation about the pivot drifts as the method does on Euler's equations, alike on both; on
-    SO(3)xR3 the energy of the drifting centre is another.
+    SO(3)xR3 the energy of the drifting center is another.
     """
     run = ch.simulate(
         top(), (0.0, 10.0), v=TOP_SPIN, coordinates="absolute", space=space, stabilization=None,

@@ -160,7 +160,7 @@ def test_angles_that_nothing_counts_go_on_in_a_run():
     np.testing.assert_allclose(run.joint("shaft").q[:, 0], 50.0 * run.t, rtol=1e-12)
 
 
-def motorised() -> ch.System:
+def motorized() -> ch.System:
     """An arm on a free base with two motors."""
     rng = np.random.default_rng(4)
     joints = [
@@ -178,21 +178,21 @@ def held_back(t, q, v):
 
 @pytest.mark.parametrize("options", [{"control": (0.7, 0.3)}, {"controller": held_back, "period": 0.05}])
 def test_inputs_act_as_in_joint_coordinates(options):
-    one, two = compare(motorised(), 0.4, **options)
+    one, two = compare(motorized(), 0.4, **options)
     np.testing.assert_allclose(one.forces[-1], two.forces[-1], atol=1e-9)
     unbalanced = two.reactions("shoulder")  # with the input; the motor's own torque is not a reaction
     assert np.isfinite(unbalanced).all()
 
 
 def test_inputs_without_actuators_are_forces_along_all_velocities():
-    system = ch.System(motorised().bodies, motorised().joints)
+    system = ch.System(motorized().bodies, motorized().joints)
     compare(system, 0.3, control=np.linspace(-1.0, 1.0, 9))
 
 
 def test_stepping_in_absolute_coordinates():
-    q, v = start_of(motorised())
-    one = ch.Simulation(motorised(), 1e-3, q, v)
-    two = ch.Simulation(motorised(), 1e-3, q, v, coordinates="absolute")
+    q, v = start_of(motorized())
+    one = ch.Simulation(motorized(), 1e-3, q, v)
+    two = ch.Simulation(motorized(), 1e-3, q, v, coordinates="absolute")
     for k in range(50):
         u = (0.3 * np.sin(0.1 * k), 0.2)
         one.step(u)
@@ -239,7 +239,7 @@ def test_what_is_refused():
     with pytest.raises(ch.SingularJointError, match="'joint' depend on each other at the start"):
         ch.simulate(system, (0.0, 0.1), coordinates="absolute")
     assert ch.simulate(system, (0.0, 0.1), [0.1, 0.9, 0.2], coordinates="absolute").certificate.passed
-    mechanism = motorised().compile("absolute")
+    mechanism = motorized().compile("absolute")
     central, velocity = mechanism.state(np.tile(pose_group.identity(), (3, 1)))
     with pytest.raises(ValueError, match="inputs=True"):
         mechanism.accelerations_under(central, velocity, np.zeros(9))

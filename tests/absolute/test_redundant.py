@@ -252,7 +252,7 @@ def test_independent_equations_are_solved_as_they_are():
     mechanism = andrews.system().compile("absolute").examined(andrews.poses())
     assert mechanism.redundant == ()
     at = mechanism.parameters.view(np.int64)[HEAD.gravity]
-    assert mechanism.parameters[at + FIELD.regularisation] == 0.0
+    assert mechanism.parameters[at + FIELD.regularization] == 0.0
 
 
 # ---------------------------------------------------------------- motions

@@ -34,9 +34,9 @@ def test_the_automatic_choice_says_why():
     assert plain.spaces == {"one": "SE3", "two": "SO3xR3"}
     assert "spherical joint 'base' holds it to the ground" in plain.explain_spaces()["one"]
     assert "no lower pair" in plain.explain_spaces()["two"]
-    stabilised = system.compile("absolute", space="auto", stabilized=True)
-    assert set(stabilised.spaces.values()) == {"SO3xR3"}
-    assert "need not turn with the body" in stabilised.explain_spaces()["one"]
+    stabilized = system.compile("absolute", space="auto", stabilized=True)
+    assert set(stabilized.spaces.values()) == {"SO3xR3"}
+    assert "need not turn with the body" in stabilized.explain_spaces()["one"]
     universal = joined("universal", False).compile("absolute", space="auto", stabilized=False)
     assert universal.spaces == {"one": "SO3xR3"}  # two axes are no subgroup
 

@@ -11,7 +11,7 @@ TIGHT = {"method": ch.RKMK("dop853"), "rtol": 1e-12, "atol": 1e-12, "coordinates
 
 
 @pytest.mark.parametrize("space", [*SPACES, {"one": "SE3", "two": "SO3xR3"}])
-def test_both_trivialisations_are_one_motion(space):
+def test_both_trivializations_are_one_motion(space):
     """With joint forces, an armature and a counted angle, so that all of the state is converted."""
     system = system_with("universal", rotor=True)
     q, v = start_of(system)
@@ -36,7 +36,7 @@ def test_the_order_is_that_of_the_method(space):
     assert 12 < errors[0] / errors[1] < 21
 
 
-def test_a_lower_pair_to_the_ground_holds_without_stabilisation_on_either_side():
+def test_a_lower_pair_to_the_ground_holds_without_stabilization_on_either_side():
     """Spatial velocities of such a body lie in a subalgebra as well: that of the joint's frame on the ground."""
     options = {"coordinates": "absolute", "space": "SE3", "stabilization": None, "method": ch.RKMK("rk4"), "step": 0.01}
     for side in ("left", "right"):

@@ -29,9 +29,9 @@ def agree(found, expected, size=1.0):
 
 def pin_inertia(matrix):
     mass, *rest = inertia.to_parameters(matrix)
-    centre = np.array(rest[:3]) / mass
-    about = inertia.transform(matrix, [1, 0, 0, 0, *-centre])[:3, :3]
-    return pin.Inertia(mass, centre, about)
+    center = np.array(rest[:3]) / mass
+    about = inertia.transform(matrix, [1, 0, 0, 0, *-center])[:3, :3]
+    return pin.Inertia(mass, center, about)
 
 
 def placement(g):
@@ -135,7 +135,7 @@ def object_vector(function, model, data, local):
 
 
 def test_mujoco_velocities_and_accelerations_are_mixed():
-    """qvel, qacc and generalised forces of a free joint are (linear, angular), linear in world and angular in body."""
+    """qvel, qacc and generalized forces of a free joint are (linear, angular), linear in world and angular in body."""
     model = mujoco_body()
     data = mujoco.MjData(model)
     mixed = screw.convert_twist(TWISTS, POSES, "body", "mixed")
@@ -153,7 +153,7 @@ def test_mujoco_velocities_and_accelerations_are_mixed():
         agree(hybrid_rates[k], object_vector(mujoco.mj_objectAcceleration, model, data, 0), 30)
 
 
-def test_mujoco_generalised_forces_are_mixed():
+def test_mujoco_generalized_forces_are_mixed():
     model = mujoco_body()
     data = mujoco.MjData(model)
     for g, wrench in zip(POSES, WRENCHES, strict=True):
@@ -162,18 +162,18 @@ def test_mujoco_generalised_forces_are_mixed():
         agree(screw.wrench_of_motion(BODY, np.zeros(6), SWAP @ data.qacc, "mixed", g), wrench, 30)
 
 
-def test_mujoco_applied_wrenches_are_hybrid_at_the_centre_of_mass():
-    """xfrc_applied is (force, torque) in world axes at the centre of mass."""
+def test_mujoco_applied_wrenches_are_hybrid_at_the_center_of_mass():
+    """xfrc_applied is (force, torque) in world axes at the center of mass."""
     model = mujoco_body()
     data = mujoco.MjData(model)
-    centre = inertia.principal(BODY).pose[4:]
-    at_centre = lie.pose.compose(POSES, np.array([1.0, 0, 0, 0, *centre]))
+    center = inertia.principal(BODY).pose[4:]
+    at_center = lie.pose.compose(POSES, np.array([1.0, 0, 0, 0, *center]))
     for k, g in enumerate(POSES):
-        wrench = WRENCHES[k]  # hybrid, at the centre of mass
+        wrench = WRENCHES[k]  # hybrid, at the center of mass
         data.qpos[:] = [*g[4:], *g[:4]]
         data.xfrc_applied[1] = SWAP @ wrench
         mujoco.mj_forward(model, data)
-        spatial = screw.convert_wrench(wrench, at_centre[k], "hybrid", "spatial")
+        spatial = screw.convert_wrench(wrench, at_center[k], "hybrid", "spatial")
         applied = screw.convert_wrench(spatial, g, "spatial", "mixed")
         acceleration = SWAP @ data.qacc
         agree(screw.wrench_of_motion(BODY, np.zeros(6), acceleration, "mixed", g), applied, 30)

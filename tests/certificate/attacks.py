@@ -333,8 +333,8 @@ def satellites():
 
 
 @family
-def micrometres():
-    """Rods of a micrometre, and of a kilometre, by the same equations on other clocks."""
+def micrometers():
+    """Rods of a micrometer, and of a kilometer, by the same equations on other clocks."""
     for length in (1e-6, 1e3):
         mass, clock = length**3, np.sqrt(length)
         rod = {"mass": mass, "com": (0, 0, -0.5 * length), "inertia": np.array((0.1, 0.1, 0.001)) * mass * length**2}
@@ -384,7 +384,7 @@ def odd_tolerances():
         yield case(f"{method}, rtol {rtol}, atol {atol}", run, (truth, run.q[-1, 0], 1.0))
     for rtol, atol in pairs[:4]:
         run = ch.simulate(slider(k=1e4), (0, 1.0), q=[1e-6], rtol=rtol, atol=atol)
-        yield case(f"a micrometre, rtol {rtol}, atol {atol}", run, (1e-6 * np.cos(100.0), run.q[-1, 0], 1e-6))
+        yield case(f"a micrometer, rtol {rtol}, atol {atol}", run, (1e-6 * np.cos(100.0), run.q[-1, 0], 1e-6))
 
 
 @family
@@ -459,7 +459,7 @@ def moved_constraints():
 
 
 def _swing(t, y):
-    """Acceleration of a rod on the rim of a wheel. By Lagrange: with the mass centre at x = 0.3 - 0.5 sin q from the
+    """Acceleration of a rod on the rim of a wheel. By Lagrange: with the mass center at x = 0.3 - 0.5 sin q from the
     axis, T = 0.35 q'²/2 + w² (x² + 0.1 sin² q + 0.001 cos² q)/2 and V = -0.5 g cos q."""
     w = 6.0 * (1 - np.exp(-t / 0.5))
     s, c = np.sin(y[0]), np.cos(y[0])

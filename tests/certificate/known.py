@@ -62,7 +62,7 @@ def tiny():
     methods = ({"method": "lie_midpoint", "step": 0.1}, {"method": "rk4", "step": 0.15})
     for how in (*methods, {"method": "rattle", "step": 0.1, **ABSOLUTE}):
         run = ch.simulate(system, (0, 6.0), q=[0, 1e-6], v=[50.0, 0], **how)
-        yield case(f"a micrometre on a train, {how}", run, (1e-6 * np.cos(60.0), run["probe"].position[-1, 1], 1e-6))
+        yield case(f"a micrometer on a train, {how}", run, (1e-6 * np.cos(60.0), run["probe"].position[-1, 1], 1e-6))
     system, size, w = slider(1e-9, 1e-1), 1e-6, 1e4
     for method in ("lie_midpoint", "gauss", "rk4"):
         run = ch.simulate(system, (0, 0.02), q=[size], method=method, step=1e-4)

@@ -40,7 +40,7 @@ def test_run_heavy_top_shows_drift_and_energy_on_both_groups():
     rows = dict(re.findall(r"│ (SE3|SO3xR3) +│ +(\S+) │", result.stdout))
     assert float(rows["SE3"]) < 5e-14
     assert 1e-6 < float(rows["SO3xR3"]) < 5e-5
-    assert result.returncode == 3, result.stderr  # the drift on SO(3) x R3, which is not stabilised, does not pass
+    assert result.returncode == 3, result.stderr  # the drift on SO(3) x R3, which is not stabilized, does not pass
     assert "verdict: passed" in result.stdout
     assert "verdict: FAILED" in result.stdout
 

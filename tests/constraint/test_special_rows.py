@@ -175,7 +175,7 @@ def test_turn_with_a_drive_over_several_turns(turns, joined, on_se3):
 
 
 @SIDES
-def test_custom_rows_of_frames_off_the_centre(joined, on_se3):
+def test_custom_rows_of_frames_off_the_center(joined, on_se3):
     rng = np.random.default_rng(13)
     bodies, indices = pair(rng, joined, on_se3)
     points, length = rng.uniform(-1, 1, (2, 3)), 0.8
@@ -183,13 +183,13 @@ def test_custom_rows_of_frames_off_the_centre(joined, on_se3):
     (tile,), numbers, frames = tiles_of(rng, indices, constraint)
     assert tile.kind == CUSTOM
     A, B = paths(bodies)
-    turns, centres = [mp.matrix(quaternion_to_matrix(f[:4]).tolist()) for f in frames], [vector(f[4:]) for f in frames]
+    turns, centers = [mp.matrix(quaternion_to_matrix(f[:4]).tolist()) for f in frames], [vector(f[4:]) for f in frames]
 
     def gap(t):
         (RA, rA), (RB, rB) = A.at(t), B.at(t)
         ends = [
             r + R * (c + Q * vector(p))
-            for R, r, c, Q, p in zip((RA, RB), (rA, rB), centres, turns, points, strict=True)
+            for R, r, c, Q, p in zip((RA, RB), (rA, rB), centers, turns, points, strict=True)
         ]
         d = ends[1] - ends[0]
         return [(dot(d, d) - mp.mpf(length) ** 2) / 2]
@@ -212,12 +212,12 @@ def test_rolling(axis, joined, on_se3):
     a, b, disc = (vector(tile.numbers[at : at + 3]) for at in (NUMBERS.a, NUMBERS.b, NUMBERS.w))
 
     def contact(t):
-        """The centre's distance from the plane less that of a touching centre, and the contact in space."""
+        """The center's distance from the plane less that of a touching center, and the contact in space."""
         (RA, rA), (RB, rB) = A.at(t), B.at(t)
-        normal, K, centre = RA * u[2], RB * disc, rB + RB * b
+        normal, K, center = RA * u[2], RB * disc, rB + RB * b
         across = normal - dot(normal, K) * K
         size = mp.sqrt(dot(across, across))
-        return dot(normal, centre - rA - RA * a) - radius * size, centre - mp.mpf(radius) / size * across
+        return dot(normal, center - rA - RA * a) - radius * size, center - mp.mpf(radius) / size * across
 
     def speeds(t):
         place, (RA, rA), (RB, rB) = contact(t)[1], A.at(t), B.at(t)

@@ -9,13 +9,13 @@ from chasles.gallery import model_files
 
 URDF = """<?xml version="1.0"?>
 <robot name="arm">
-  <material name="grey"><color rgba="0.5 0.5 0.5 1"/></material>
+  <material name="gray"><color rgba="0.5 0.5 0.5 1"/></material>
   <link name="base">
     <inertial><mass value="3"/><inertia ixx="0.1" ixy="0" ixz="0" iyy="0.1" iyz="0" izz="0.1"/></inertial></link>
   <link name="upper">
     <inertial><origin xyz="0 0 -0.2" rpy="0 0 0"/><mass value="2"/>
       <inertia ixx="0.03" ixy="0" ixz="0" iyy="0.03" iyz="0" izz="0.002"/></inertial>
-    <visual><geometry><box size="0.1 0.1 0.4"/></geometry><material name="grey"/></visual>
+    <visual><geometry><box size="0.1 0.1 0.4"/></geometry><material name="gray"/></visual>
     <collision><geometry><cylinder radius="0.05" length="0.4"/></geometry></collision>
   </link>
   <link name="lower">

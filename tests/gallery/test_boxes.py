@@ -20,7 +20,7 @@ SPACES = ("SE3", "SO3xR3")
 LITERAL = {"stabilization": None, "progress": False}  # as in the paper
 TIGHT = {"method": ch.RKMK("dop853"), "step": None, "rtol": 1e-12, "atol": 1e-12, "progress": False}
 
-# made with quaternions and positions eliminated, DOP853 at 2e-14: positions of the centres, angular velocities in the
+# made with quaternions and positions eliminated, DOP853 at 2e-14: positions of the centers, angular velocities in the
 # bodies; good to the ten digits printed
 DOUBLE_PENDULUM = {
     0.1: (

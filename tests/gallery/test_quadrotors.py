@@ -258,7 +258,7 @@ def test_without_thrust_energy_and_horizontal_momentum_are_constant():
     assert set(system.invariants()) == {"rotor energies", "rotor momenta", "energy", "horizontal momentum"}
     for name, invariant in system.invariants().items():
         assert abs(invariant(found.y) - invariant(found.y[0])).max() < 1e-8, name
-    # the centre of mass falls freely, from the velocity it has at the start
+    # the center of mass falls freely, from the velocity it has at the start
     masses, total = np.array(system.masses), sum(system.masses) + system.load_mass
     first, last = ((system.load_mass * y[3:6] + masses @ system.rotor_velocities(y)) / total for y in found.y[[0, -1]])
     np.testing.assert_allclose(last - first, 3 * system.gravity * DOWN, atol=1e-9)

@@ -95,8 +95,8 @@ def test_the_data_belong_together():
     """The inertia about the pivot by Steiner's theorem, and the initial precession of [4], for l = 1 m only."""
     top = SpinningTop()
     assert top == SpinningTop.of("physical")
-    about_centre = np.array(DATA["as_printed"]["inertia"])
-    np.testing.assert_allclose(top.inertia, about_centre + 15 * np.array([1, 0, 1]), rtol=1e-15)
+    about_center = np.array(DATA["as_printed"]["inertia"])
+    np.testing.assert_allclose(top.inertia, about_center + 15 * np.array([1, 0, 1]), rtol=1e-15)
     inertia, spin = top.inertia[1], top.angular_velocity[1]
     assert inertia * spin / top.inertia[2] == pytest.approx(4.61538, abs=5e-6)
     np.testing.assert_allclose(top.initial()[4:], (0, 70.3125, -70.3125), atol=1e-4)
@@ -144,8 +144,8 @@ def test_published_attitudes_and_rates(time, quaternion, rate):
     if rate:
         np.testing.assert_allclose(top.body_angular_velocity(found.y[-1]), rate, rtol=0, atol=10 * digits)
     if time == 1.0:
-        centre = s3.act(found.y[-1, :4], (0.0, 1.0, 0.0))
-        np.testing.assert_allclose(centre, (0.17334396, 0.64008859, -0.74849079), rtol=0, atol=1e-8)
+        center = s3.act(found.y[-1, :4], (0.0, 1.0, 0.0))
+        np.testing.assert_allclose(center, (0.17334396, 0.64008859, -0.74849079), rtol=0, atol=1e-8)
 
 
 def test_the_quadratic_form_moves_its_extra_position_and_keeps_its_momentum():

@@ -283,7 +283,7 @@ def form(mu):
 
 
 def tangent(step, y):
-    """Derivative of a map of states in the right-trivialised frame, by central differences of order 4."""
+    """Derivative of a map of states in the right-trivialized frame, by central differences of order 4."""
     end, columns, e = step(y), [], 2e-3
     for k in range(6):
 

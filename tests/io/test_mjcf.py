@@ -140,7 +140,7 @@ def test_geoms_are_shapes(tmp_path):
     kinds = [type(shape) for shape in system.body("a").shapes]
     assert kinds == [ch.Sphere, ch.Capsule, ch.Cylinder, ch.Ellipsoid, ch.Box]
     sphere, capsule, _, _, box = system.body("a").shapes
-    assert (sphere.pose[4:], sphere.colour) == ((1.0, 2.0, 3.0), (1.0, 0.0, 0.0, 1.0))
+    assert (sphere.pose[4:], sphere.color) == ((1.0, 2.0, 3.0), (1.0, 0.0, 0.0, 1.0))
     assert (capsule.length, box.size) == (0.4, (0.2, 0.4, 0.6))
     assert [line.count for line in report.lines if line.what == "hidden geoms"] == [1]
 

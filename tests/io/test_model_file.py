@@ -258,7 +258,7 @@ def every_kind() -> ch.System:
             'Körper "12" / \\',
             density=2700.0 / 7,
             shapes=[
-                ch.Box((1, 2, 3), colour=(0.1, 0.2, 0.3)),
+                ch.Box((1, 2, 3), color=(0.1, 0.2, 0.3)),
                 ch.Sphere(0.3, pose=(1, 0, 0, 0, 0, 1 / 3, 0)),
                 ch.Capsule(0.1, 0.2),
                 ch.Ellipsoid((0.1, 0.2, 0.3)),

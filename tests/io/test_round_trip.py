@@ -22,9 +22,9 @@ def law(t, pose, twist, parameters, out):
 
 
 SHAPES = [
-    ch.Box((1e-9, 2, 1 / 3), pose=AT, colour=(0, 0.5, 1)),
+    ch.Box((1e-9, 2, 1 / 3), pose=AT, color=(0, 0.5, 1)),
     ch.Sphere(1.0),
-    ch.Cylinder(1.0, 1.0, colour=(0, 0, 0, 0)),
+    ch.Cylinder(1.0, 1.0, color=(0, 0, 0, 0)),
     ch.Capsule(1e-6, 1e6),
     ch.Ellipsoid((1, 1, 1)),
     ch.Mesh('äöü $x/\\ "quoted".stl', (-1, 1, 1e-3)),

@@ -118,8 +118,8 @@ def test_shapes_materials_and_meshes(tmp_path):
     place = (1.0, 0.0, 0.0, 0.0, 1.0, 2.0, 3.0)
     mesh = str((tmp_path / "meshes" / "part.stl").resolve())
     assert system.body("base").shapes == (
-        ch.Box((1, 2, 3), pose=place, colour=(1, 0, 0, 0.5)),
-        ch.Sphere(2.0, pose=place, colour=(1, 0, 0, 0.5)),
+        ch.Box((1, 2, 3), pose=place, color=(1, 0, 0, 0.5)),
+        ch.Sphere(2.0, pose=place, color=(1, 0, 0, 0.5)),
         ch.Cylinder(1.0, 2.0, pose=place),
         ch.Mesh(mesh, (1, 1, 0.5), pose=place),
         ch.Mesh(mesh, pose=place),

@@ -303,13 +303,13 @@ def test_applied_differentials_equal_the_matrices(group):
 
 @over("dexp", "Ad", "exp")
 def test_dexp_of_both_signs_differ_by_Ad(group):
-    """dexp_x = Ad_exp(x) dexp_{-x}: the right- and the left-trivialised differential."""
+    """dexp_x = Ad_exp(x) dexp_{-x}: the right- and the left-trivialized differential."""
     x = group.vectors(53)
     close(group.f.dexp(x), group.f.Ad(group.f.exp(x)) @ group.f.dexp(-x), 8)
 
 
 @over("dexp", "exp", "log", "compose", "inverse")
-def test_dexp_is_the_right_trivialised_differential(group):
+def test_dexp_is_the_right_trivialized_differential(group):
     """log(exp(x + h y) exp(x - h y)⁻¹)/2h: the differences err by h² and by 1/h roundings, both about 1e-10."""
     f, x, h = group.f, group.vectors(54), 1e-5
     y = group.vectors(55, largest=1.0)

@@ -54,7 +54,7 @@ JOINTS = {
     "kind": (lambda: Joint("elbow", "a", "b", "hinge"), "joint 'elbow': kind 'hinge' is unknown"),
     "screws not unit": (
         lambda: make.general("elbow", "a", "b", screws=[[1, 0, 1, 0, 1, 0]]),
-        "joint 'elbow': screw 0 .* is not normalised",
+        "joint 'elbow': screw 0 .* is not normalized",
     ),
     "no screws": (lambda: make.general("elbow", "a", "b", screws=[]), r"joint 'elbow': screws has shape \(0,\)"),
     "screws of five": (lambda: make.general("elbow", "a", "b", screws=[[1.0] * 5]), r"joint 'elbow': screws has shape"),

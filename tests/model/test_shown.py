@@ -54,7 +54,7 @@ def test_notebooks():
         (lambda: ARM.frame("hnad"), "did you mean 'hand'"),
         (lambda: ARM.joint("xyz"), "there is no joint 'xyz'; joints: shoulder, elbow"),
         (lambda: method_from("dopri"), "did you mean 'dopri5'"),
-        (lambda: method_from({"name": "generalised_alpha"}), "did you mean 'generalized_alpha'"),
+        (lambda: method_from({"name": "generalzed_alpha"}), "did you mean 'generalized_alpha'"),
         (lambda: ch.RKMK("rk_4").order, "did you mean 'rk4'"),
         (lambda: ch.CommutatorFree("cf5"), "did you mean 'cf"),
         (lambda: ch.Joint("j", "ground", "upper", "revolut"), "did you mean 'revolute'"),

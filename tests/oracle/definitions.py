@@ -5,13 +5,13 @@ returned as ``mp.matrix``; twists, quaternions and poses as lists of ``mpf``. Wo
 digits, or with the precision of the caller where that is higher.
 
 Conventions: a twist is (angular, linear), a quaternion (w, x, y, z), a pose (w, x, y, z, rx, ry, rz).
-Differentials are right-trivialised: d/dt f(X) = hat(df_X X') f(X). Every group is a matrix group given
+Differentials are right-trivialized: d/dt f(X) = hat(df_X X') f(X). Every group is a matrix group given
 by a basis of its algebra in a faithful representation, and no closed formula (Rodrigues and its
 relatives) is used: exponentials and their differentials are summed power series, and the Cayley
 and second-kind differentials come from the product rule on the basis.
 
 Elements given as doubles are off the group by rounding. They are first replaced by the nearest group
-element: the rotation block by its orthogonal polar factor, the quaternion by its normalisation.
+element: the rotation block by its orthogonal polar factor, the quaternion by its normalization.
 """
 
 from __future__ import annotations
@@ -179,7 +179,7 @@ def _polar(a: Array) -> Array:
 
 
 def _quaternion(r: Array) -> Array:
-    """Unit quaternion with w >= 0 of a rotation matrix: a normalised row of 4 q q^T."""
+    """Unit quaternion with w >= 0 of a rotation matrix: a normalized row of 4 q q^T."""
     (a, b, c), (d, e, f), (g, h, i) = r
     rows = [
         [1 + a + e + i, h - f, c - g, d - b],

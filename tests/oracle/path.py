@@ -1,4 +1,4 @@
-"""A tree of the oracle on a path in time: derivatives of any order of poses, twists and generalised forces.
+"""A tree of the oracle on a path in time: derivatives of any order of poses, twists and generalized forces.
 
 The path has given derivatives v, v', v'', ... of the joints' velocities: q(t) is a polynomial for joints with axes, and
 for spherical and free joints the pose g(t) with g⁻¹g' = v(t) is its power series, summed from this definition. What is
@@ -137,7 +137,7 @@ class Path:
 
     @precise
     def force_derivatives(self, count: int, wrenches: Sequence[Any] = ()) -> Array:
-        """Generalised forces and their derivatives, (count, columns). wrenches: W, W', ... in the bodies' frames."""
+        """Generalized forces and their derivatives, (count, columns). wrenches: W, W', ... in the bodies' frames."""
         tree = self.tree
         higher = derivatives([tree.points(tree.assemble(self.motions(t))) for t in MANY], len(MANY))
         values = []

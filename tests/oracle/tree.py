@@ -3,7 +3,7 @@
 A tree is plain data: for each body its parent, the joint that carries it (screws in space, or a group), its pose in the
 reference assembly, and its mass. Poses are products of exponentials in space, each exponential a summed power series.
 Twists and accelerations are differences of poses along a path. Dynamics is d'Alembert's principle for material points:
-each body is four particles with the mass, centre and inertia of the body, and the generalised forces are
+each body is four particles with the mass, center and inertia of the body, and the generalized forces are
 
     tau_j = Σ_p m_p (x_p'' - g) . ∂x_p/∂q_j - Σ_i W_i . ∂V_i/∂v_j
 
@@ -163,7 +163,7 @@ class Link:
     reference: Array
     mass: Any
     com: Any
-    inertia: Any  # 3x3 about the centre of mass, in the body's axes
+    inertia: Any  # 3x3 about the center of mass, in the body's axes
     group: str | None = None
     place: Array | None = None
     armature: Any = ()
@@ -174,7 +174,7 @@ class Link:
             self.mass, self.com, self.inertia = exact(self.mass).item(), exact(self.com), exact(self.inertia)
             self.armature = exact(self.armature if len(self.armature) else [0.0] * self.nv)
             corners = exact([[1, 1, 1], [1, -1, -1], [-1, 1, -1], [-1, -1, 1]])  # Σ t tᵀ = 4 I
-            # second moments Σ m x xᵀ about the centre of mass
+            # second moments Σ m x xᵀ about the center of mass
             spread = cholesky((np.trace(self.inertia) * identity(3) / 2 - self.inertia) / self.mass)
             self.particles = np.full((4, 4), Decimal(1), dtype=object)
             self.particles[:, :3] = self.com + corners @ spread.T
@@ -295,7 +295,7 @@ class Tree:
 
     @precise
     def inverse_dynamics(self, q: list, v: list, a: list, wrenches: Any = None) -> Array:
-        """Generalised forces; wrenches (bodies, 6) in the bodies' frames."""
+        """Generalized forces; wrenches (bodies, 6) in the bodies' frames."""
         before, here, after = (self.points(self.along(q, v, a, k * STEP)) for k in (-1, 0, 1))
         needed = ((after - 2 * here + before) / STEP**2 - self.gravity) * self.masses[:, None]
         points, twists = self.jacobians(q)

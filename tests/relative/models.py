@@ -31,9 +31,9 @@ class Part:
     reference: tuple[float, ...]  # pose of the body
     mass: float
     com: tuple[float, ...]
-    inertia: tuple[float, ...]  # xx, xy, xz, yy, yz, zz about the centre of mass
+    inertia: tuple[float, ...]  # xx, xy, xz, yy, yz, zz about the center of mass
     axes: Any = ()
-    point: tuple[float, ...] = (0.0, 0.0, 0.0)  # on the axes, or the centre
+    point: tuple[float, ...] = (0.0, 0.0, 0.0)  # on the axes, or the center
     turn: tuple[float, ...] = (1.0, 0.0, 0.0, 0.0)  # of the frame of a spherical or free joint
     pitch: float = 0.0
     armature: tuple[float, ...] = ()
@@ -193,7 +193,7 @@ def random_pose(rng: np.random.Generator, around: Sequence[float] | np.ndarray =
 
 
 def grow(rng: np.random.Generator, plan: Sequence[tuple[str, str, str]]) -> list[Part]:
-    """Parts with random numbers from (name, parent, kind); each body stands about half a metre from its parent."""
+    """Parts with random numbers from (name, parent, kind); each body stands about half a meter from its parent."""
     parts: dict[str, Part] = {}
     for name, parent, kind in plan:
         base = np.array(parts[parent].reference[4:] if parent in parts else (0.3, -0.2, 0.5))

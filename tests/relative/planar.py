@@ -101,7 +101,7 @@ def four_bar_state(place: Place, crank: float, speed: float) -> tuple[dict, dict
 
 
 def stretched() -> float:
-    """The angle of the four-bar's crank with the coupler in line with it, a dead centre of the rocker."""
+    """The angle of the four-bar's crank with the coupler in line with it, a dead center of the rocker."""
     return brentq(lambda a: np.sin(loops.four_bar_angles(a)[1] - a), 0.3, 1.2, xtol=1e-15)
 
 

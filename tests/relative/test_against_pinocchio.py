@@ -1,4 +1,4 @@
-"""Jacobians, their rates, C v, momenta, centre of mass and energies against Pinocchio."""
+"""Jacobians, their rates, C v, momenta, center of mass and energies against Pinocchio."""
 
 import numpy as np
 import pytest
@@ -55,7 +55,7 @@ def test_the_second_matrix_is_the_one_of_pinocchio_for_joints_with_one_freedom()
     assert deviation(ours + ours.T, rate) < TOLERANCE
 
 
-def test_centroidal_momentum_centre_and_energies(pair):
+def test_centroidal_momentum_center_and_energies(pair):
     mechanism, peer = pair
     pin, model, data = peer.pin, peer.model, peer.data
     q, v, _ = state(mechanism, 212)
@@ -63,8 +63,8 @@ def test_centroidal_momentum_centre_and_energies(pair):
     assert deviation(mechanism.centroidal_momentum_matrix(q), peer.back(np.array(matrix)[SWAP])) < TOLERANCE
     assert deviation(mechanism.centroidal_momentum(q, v), data.hg.vector[SWAP]) < TOLERANCE
     pin.centerOfMass(model, data, peer.q(q), peer.v(v))
-    assert deviation(mechanism.centre_of_mass(q), data.com[0]) < TOLERANCE
-    assert deviation(mechanism.centre_of_mass_velocity(q, v), data.vcom[0]) < TOLERANCE
+    assert deviation(mechanism.center_of_mass(q), data.com[0]) < TOLERANCE
+    assert deviation(mechanism.center_of_mass_velocity(q, v), data.vcom[0]) < TOLERANCE
     kinetic, potential = mechanism.energy(q, v)
     assert kinetic == pytest.approx(pin.computeKineticEnergy(model, data, peer.q(q), peer.v(v)), rel=TOLERANCE)
     assert potential == pytest.approx(pin.computePotentialEnergy(model, data, peer.q(q)), rel=TOLERANCE)

@@ -192,7 +192,7 @@ def test_a_point_mass_on_its_axis(joint, batch):
     rotor = ", or the joint an armature" if joint.screws else ""
     if joint.kind == "spherical":
         rotor = (
-            ": it has none about the line through its centre of mass, as a point mass .* or take a universal joint, .*"
+            ": it has none about the line through its center of mass, as a point mass .* or take a universal joint, .*"
         )
     message = f"forward_dynamics{where}: the inertia that joint 'hang' moves is singular, .* give body 'bob' inertia "
     message += f"about the joint{rotor}$"

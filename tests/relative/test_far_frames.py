@@ -13,7 +13,7 @@ SIZE = 0.5  # of the bodies
 
 
 def tree() -> ch.System:
-    """All kinds of joints with axes, a weld, a spring and a wrench on bodies of half a metre."""
+    """All kinds of joints with axes, a weld, a spring and a wrench on bodies of half a meter."""
     rng = np.random.default_rng(5)
     names = ("column", "slide", "arm", "cross", "hand", "plate")
     bodies = [
@@ -84,7 +84,7 @@ def test_dynamics_do_not_lose_more_than_the_places_do(distance):
             lambda m, q=q, v=v, a=a: m.inverse_dynamics(q, v, a),
             lambda m, q=q, v=v: m.coriolis(q, v),
             lambda m, q=q, v=v: np.array(m.energy(q, v))[:1],
-            lambda m, q=q: m.centre_of_mass(q),
+            lambda m, q=q: m.center_of_mass(q),
             lambda m, q=q, v=v: m.momentum(q, v),
             lambda m, q=q: m.poses(q, "tool")[4:],
             lambda m, q=q, v=v: m.twists(q, v, "tool"),
@@ -113,7 +113,7 @@ def test_simulations_and_reactions():
 
 @pytest.mark.parametrize("distance", [1e3, 1e6])
 def test_inertia_of_far_shapes(distance):
-    """Two boxes far from the body's frame have the moments that they have about their centre."""
+    """Two boxes far from the body's frame have the moments that they have about their center."""
     offsets = np.array([[0.0, 0.0, 0.0], [0.25, 0.5, 0.0]])
     away = np.array([distance, -2 * distance, distance])  # whole numbers: the places are exact
     shapes = [[ch.Box((0.5, 0.25, 0.125), pose=tuple(at + o)) for o in offsets] for at in (np.zeros(3), away)]

@@ -36,7 +36,7 @@ def on_both_bodies(parts) -> System:
 
 
 def moved_to_space(part) -> Body:
-    """The body with its frame at the inertial frame: its centre of mass and axes as they are in the assembly."""
+    """The body with its frame at the inertial frame: its center of mass and axes as they are in the assembly."""
     R = lie.rotation.quaternion_to_matrix(np.array(part.reference[:4]))
     body = models.body_of(part)
     return Body(part.name, part.mass, R @ body.com + part.reference[4:], R @ np.array(body.inertia) @ R.T)

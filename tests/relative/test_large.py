@@ -58,7 +58,7 @@ def test_time_and_memory_are_linear(shape, what):
 def test_a_chain_held_level_feels_the_weight_of_what_follows():
     """tau_k = -Σ_{j >= k} m g (x_j - x_k): the moment about y of weights on the side of x is positive, held against."""
     chain, none = mechanism("chain", LARGE), np.zeros(LARGE)
-    m = LARGE - np.arange(LARGE)  # links from k on; their centres are LENGTH (1/2, 3/2, ...) away: a sum of m²/2
+    m = LARGE - np.arange(LARGE)  # links from k on; their centers are LENGTH (1/2, 3/2, ...) away: a sum of m²/2
     expected = -WEIGHT * LENGTH * m.astype(float) ** 2 / 2
     np.testing.assert_allclose(chain.inverse_dynamics(none, none, none), expected, rtol=1e-12)
 

@@ -1,4 +1,4 @@
-"""Energies, momenta, centre of mass: from sums over the bodies, and identities."""
+"""Energies, momenta, center of mass: from sums over the bodies, and identities."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ from tests.relative.zoo import MOVING, ZOO, deviation, rate_of, state
 
 
 def sums(mechanism, q, v):
-    """Potential energy, momentum, centre of mass and its velocity, body by body."""
+    """Potential energy, momentum, center of mass and its velocity, body by body."""
     bodies = [b for b, link in zip(mechanism.system.bodies, mechanism.tree.link_of_body, strict=True) if link >= 0]
     names = [b.name for b in bodies]
     places, twists = mechanism.poses(q, names), mechanism.twists(q, v, names)
@@ -20,23 +20,23 @@ def sums(mechanism, q, v):
         pose.AdT_apply(pose.inverse(g), b.spatial @ V) for b, g, V in zip(bodies, places, twists, strict=True)
     )
     mass = sum(b.mass for b in bodies)
-    centre = sum(b.mass * pose.act(g, np.array(b.com)) for b, g in zip(bodies, places, strict=True)) / mass
-    return -mass * np.array(mechanism.system.gravity) @ centre, momentum, centre, momentum[3:] / mass
+    center = sum(b.mass * pose.act(g, np.array(b.com)) for b, g in zip(bodies, places, strict=True)) / mass
+    return -mass * np.array(mechanism.system.gravity) @ center, momentum, center, momentum[3:] / mass
 
 
 @pytest.mark.parametrize("name", MOVING)
 def test_sums_over_bodies(name):
     mechanism = MOVING[name]
     q, v, _ = state(mechanism, 15)
-    potential, momentum, centre, velocity = sums(mechanism, q, v)
+    potential, momentum, center, velocity = sums(mechanism, q, v)
     kinetic, found = mechanism.energy(q, v)
     assert found == pytest.approx(potential, rel=1e-13)
     assert kinetic == pytest.approx(0.5 * v @ mechanism.mass_matrix(q) @ v, rel=1e-13)
     assert deviation(mechanism.momentum(q, v), momentum) < 1e-13
-    assert deviation(mechanism.centre_of_mass(q), centre) < 1e-14
-    assert deviation(mechanism.centre_of_mass_velocity(q, v), velocity) < 1e-13
-    assert deviation(rate_of(mechanism.centre_of_mass, mechanism, q, v), velocity) < 1e-10
-    about = np.concatenate([momentum[:3] - np.cross(centre, momentum[3:]), momentum[3:]])
+    assert deviation(mechanism.center_of_mass(q), center) < 1e-14
+    assert deviation(mechanism.center_of_mass_velocity(q, v), velocity) < 1e-13
+    assert deviation(rate_of(mechanism.center_of_mass, mechanism, q, v), velocity) < 1e-10
+    about = np.concatenate([momentum[:3] - np.cross(center, momentum[3:]), momentum[3:]])
     assert deviation(mechanism.centroidal_momentum(q, v), about) < 1e-13
 
 
@@ -68,9 +68,9 @@ def test_nothing_that_moves_or_weighs():
     none = np.zeros((3, 0))
     assert np.array_equal(fixed.energy(none, none), np.zeros((2, 3)))
     assert np.array_equal(fixed.momentum(none, none), np.zeros((3, 6)))
-    with pytest.raises(ValueError, match="centre_of_mass: nothing of 'system' that moves has a mass"):
-        fixed.centre_of_mass(none)
+    with pytest.raises(ValueError, match="center_of_mass: nothing of 'system' that moves has a mass"):
+        fixed.center_of_mass(none)
     light = Mechanism(System([Body("a")], [revolute("j", "ground", "a", axis=(0, 0, 1), armature=1.0)]))
     assert light.energy([0.3], [2.0])[0] == 2.0
-    with pytest.raises(ValueError, match="there is no centre"):
+    with pytest.raises(ValueError, match="there is no center"):
         light.centroidal_momentum_matrix([0.3])

@@ -83,9 +83,9 @@ def test_spherical_joint_on_the_ground_keeps_its_angular_momentum():
     p = mechanism.momenta(q, v)
     _, rate = mechanism.momentum_rates(q, p)
     assert not rate[:3].any()
-    centre = pose.act(np.array(mechanism.tree.joints[0].parent_frame), np.zeros(3))
+    center = pose.act(np.array(mechanism.tree.joints[0].parent_frame), np.zeros(3))
     whole = mechanism.momentum(q, v)
-    assert deviation(p[:3], whole[:3] - np.cross(centre, whole[3:])) < 1e-13
+    assert deviation(p[:3], whole[:3] - np.cross(center, whole[3:])) < 1e-13
 
 
 def test_nothing_that_moves():

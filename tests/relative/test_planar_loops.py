@@ -14,7 +14,7 @@ from tests.relative import planar
 
 FAR = (1e3, -1e3, 1e3)
 AXES = {"x": (1.0, 0.0, 0.0), "y": (0.0, 1.0, 0.0), "z": (0.0, 0.0, 1.0), "oblique": (0.3, -0.5, 0.8)}
-ANGLES = {"slider-crank": (0.7, 0.0, np.pi), "four-bar": (0.7, planar.stretched())}  # on dead centres, too
+ANGLES = {"slider-crank": (0.7, 0.0, np.pi), "four-bar": (0.7, planar.stretched())}  # on dead centers, too
 TIGHT = {"method": ch.RKMK("dop853"), "rtol": 1e-12, "atol": 1e-12, "save": "final"}
 
 
@@ -68,7 +68,7 @@ def test_random_planes(loop):
 @pytest.mark.parametrize("axis", AXES)
 @pytest.mark.parametrize("loop", planar.LOOPS)
 def test_motion_of_a_second(loop, axis):
-    """End states against absolute coordinates, from rest on a dead centre and from a fast motion."""
+    """End states against absolute coordinates, from rest on a dead center and from a fast motion."""
     make, state_of = planar.LOOPS[loop]
     for k, place in enumerate(places(axis, seed=3)):
         system = make(place)

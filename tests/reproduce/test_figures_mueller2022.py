@@ -15,7 +15,7 @@ else:
     pytest.skip(reason="the integrators need the compiler", allow_module_level=True)
 
 FIGURES = paper("mueller2022")
-DISAGREE = {1: ["Renormalisation"], 2: ["Renormalisation"]}
+DISAGREE = {1: ["Renormalization"], 2: ["Renormalization"]}
 
 
 def check(number):
@@ -61,7 +61,7 @@ def test_direct_integration_converges(way):
 def test_the_norm_drifts_only_without_the_group():
     ours, plain, unit = (
         measured("heavy_top", absolute, local, "rk4", repeated=0).norm_defect
-        for absolute, local in (("quaternion", "rotation_vector"), ("quaternion", DIRECT), ("renormalised", DIRECT))
+        for absolute, local in (("quaternion", "rotation_vector"), ("quaternion", DIRECT), ("renormalized", DIRECT))
     )
     assert max(ours, unit) < 4.5e-16
     assert plain > 1e-12

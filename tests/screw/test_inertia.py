@@ -22,11 +22,11 @@ def matrix_of(masses, places):
     return np.einsum("...k,...kia,...kib->...ab", masses, rows, rows)
 
 
-def about_centre(masses, places):
+def about_center(masses, places):
     total = masses.sum()
-    centre = masses @ places / total
-    rotational = matrix_of(masses, places - centre)[:3, :3]
-    return total, centre, (rotational + rotational.T) / 2
+    center = masses @ places / total
+    rotational = matrix_of(masses, places - center)[:3, :3]
+    return total, center, (rotational + rotational.T) / 2
 
 
 @check
@@ -35,11 +35,11 @@ def test_inertia_of_particles(seed):
     rng = np.random.default_rng(seed)
     masses, places = particles(rng)
     expected = matrix_of(masses, places)
-    mass, centre, rotational = about_centre(masses, places)
+    mass, center, rotational = about_center(masses, places)
     size = np.max(np.abs(expected))
-    np.testing.assert_allclose(screw.spatial_inertia(mass, centre, rotational), expected, atol=32 * EPS * size)
+    np.testing.assert_allclose(screw.spatial_inertia(mass, center, rotational), expected, atol=32 * EPS * size)
     six = rotational[(0, 0, 0, 1, 1, 2), (0, 1, 2, 1, 2, 2)]
-    assert np.array_equal(screw.spatial_inertia(mass, centre, six), screw.spatial_inertia(mass, centre, rotational))
+    assert np.array_equal(screw.spatial_inertia(mass, center, six), screw.spatial_inertia(mass, center, rotational))
     parameters = inertia.to_parameters(expected)
     assert parameters[0] == pytest.approx(mass)
     np.testing.assert_allclose(parameters[1:4], masses @ places, atol=32 * EPS * size)
@@ -109,7 +109,7 @@ def test_principal_axes_of_simple_bodies():
     np.testing.assert_allclose(found.moments, [1, 2, 2.5])
     ball = inertia.principal(screw.spatial_inertia(2.0, [0, 0, 0], np.eye(3)))
     np.testing.assert_allclose(ball.moments, 1)
-    with pytest.raises(ValueError, match=r"principal: the mass of inertia\[1\] is 0: no centre of mass"):
+    with pytest.raises(ValueError, match=r"principal: the mass of inertia\[1\] is 0: no center of mass"):
         inertia.principal(np.array([np.eye(6), np.zeros((6, 6))]))
 
 
@@ -121,10 +121,10 @@ def test_principal_axes_of_simple_bodies():
 def test_check_agrees_with_the_pseudo_inertia(seed, moments):
     """Physical is the same as: the pseudo-inertia is positive semidefinite."""
     rng = np.random.default_rng(seed)
-    centre, r, mass = rng.normal(size=3), lie.so3.random(rng), rng.uniform(0.1, 5)
-    rotational = r @ np.diag(moments) @ r.T + mass * (centre @ centre * np.eye(3) - np.outer(centre, centre))
+    center, r, mass = rng.normal(size=3), lie.so3.random(rng), rng.uniform(0.1, 5)
+    rotational = r @ np.diag(moments) @ r.T + mass * (center @ center * np.eye(3) - np.outer(center, center))
     six = rotational[(0, 0, 0, 1, 1, 2), (0, 1, 2, 1, 2, 2)]
-    m = inertia.from_parameters([mass, *(mass * centre), *six])
+    m = inertia.from_parameters([mass, *(mass * center), *six])
     lowest = np.linalg.eigvalsh(inertia.pseudo_inertia(m))[0]
     if lowest > 1e-6:
         inertia.check(m)
@@ -137,7 +137,7 @@ def test_check_agrees_with_the_pseudo_inertia(seed, moments):
     ("mass", "moments", "message"),
     [
         (1.0, [1, 2, 5], r"^inertia violates the triangle inequality: principal moments 1, 2, 5 \(1 \+ 2 < 5\)$"),
-        (1.0, [-1, 2, 2], "is not positive definite about the centre of mass: principal moments -1, 2, 2$"),
+        (1.0, [-1, 2, 2], "is not positive definite about the center of mass: principal moments -1, 2, 2$"),
         (1.0, [0, 2, 2], "principal moments 0, 2, 2; pass strict=False if a point mass or a thin rod is meant"),
         (-2.0, [1, 1, 1], "^inertia has negative mass: -2$"),
         (0.0, [1, 1, 1], "has no mass, but the first moment 0, 0, 0 and the rotational inertia 1, 0, 0, 1, 0, 1"),
@@ -176,11 +176,11 @@ def test_bad_input_is_named():
         screw.spatial_inertia(1.0, np.zeros(3), [[1, 0.5, 0], [0, 1, 0], [0, 0, 1]])
     with pytest.raises(ValueError, match=r"rotational\[1\] is not symmetric: entries differ by up to 1e-06"):
         screw.spatial_inertia(1.0, np.zeros(3), [1e9 * np.eye(3), np.eye(3) + 1e-6 * np.eye(3, k=1)])
-    with pytest.raises(ValueError, match="principal: the mass of inertia is -1: no centre of mass"):
+    with pytest.raises(ValueError, match="principal: the mass of inertia is -1: no center of mass"):
         inertia.principal(-np.eye(6))
-    with pytest.raises(ValueError, match=r"spatial_inertia: centre has shape \(2,\)"):
+    with pytest.raises(ValueError, match=r"spatial_inertia: center has shape \(2,\)"):
         screw.spatial_inertia(1.0, np.zeros(2), np.eye(3))
-    with pytest.raises(ValueError, match=r"do not broadcast: mass \(2,\), centre \(3,\), rotational \(\)"):
+    with pytest.raises(ValueError, match=r"do not broadcast: mass \(2,\), center \(3,\), rotational \(\)"):
         screw.spatial_inertia([1.0, 2.0], np.zeros((3, 3)), np.eye(3))
     with pytest.raises(ValueError, match=r"inertia\[1\] is off the form .* by 1; .*\(angular, linear\)"):
         inertia.to_parameters(np.array([np.eye(6), np.diag([1.0, 1, 1, 2, 3, 3])]))

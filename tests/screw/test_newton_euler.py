@@ -152,7 +152,7 @@ def momentum_and_wrench():
 
 
 def test_hybrid_momentum_balance_of_the_source():
-    """mueller2018 eq. (52) as printed, Π' = W, is wrong off the centre of mass: the moving reference point is
+    """mueller2018 eq. (52) as printed, Π' = W, is wrong off the center of mass: the moving reference point is
     missing.
     """
     momentum, momentum_rate, wrench = momentum_and_wrench()
@@ -193,20 +193,20 @@ def test_rate_of_the_displacement_before_the_hybrid_equations():
 
 
 @precise
-def centre_of_mass_balance():
+def center_of_mass_balance():
     path = PATHS[0]
     mass = sum(BODY.masses)
     place = sum((m * mp.matrix(p) for m, p in zip(BODY.masses, BODY.places, strict=True)), mp.zeros(3, 1)) / mass
 
-    def centre(t):
+    def center(t):
         return path.rotation(t) * place + path.position(t)
 
-    values = rate(centre, TIME), rate(lambda t: rate(centre, t), TIME), BODY.wrench("hybrid", path, TIME)
+    values = rate(center, TIME), rate(lambda t: rate(center, t), TIME), BODY.wrench("hybrid", path, TIME)
     return mass, *(doubles(stack(m, []) if m.rows == 3 else m) for m in values)
 
 
 def test_force_is_mass_times_acceleration():
-    """mueller2018 eq. (50) as printed has the velocity of the centre of mass."""
-    mass, velocity, acceleration, wrench = centre_of_mass_balance()
+    """mueller2018 eq. (50) as printed has the velocity of the center of mass."""
+    mass, velocity, acceleration, wrench = center_of_mass_balance()
     assert np.max(np.abs(mass * velocity - wrench[3:])) > 0.1
     near(mass * acceleration, wrench[3:], 16)

@@ -65,7 +65,7 @@ every_shape = pytest.mark.parametrize(("kind", "sizes", "rule"), CASES)
 
 
 @every_shape
-@pytest.mark.parametrize("pose", [None, POSE], ids=["centred", "placed"])
+@pytest.mark.parametrize("pose", [None, POSE], ids=["centered", "placed"])
 def test_mass_properties_against_quadrature(kind, sizes, rule, pose):
     points, weights = rule
     shape = kind(**sizes) if pose is None else kind(**sizes, pose=pose)
@@ -85,7 +85,7 @@ def test_shapes_are_values():
     assert screw.Box([1, 2, 3]) == screw.Box((1.0, 2.0, 3.0), pose=np.array([1.0, 0, 0, 0, 0, 0, 0]))
     assert len({screw.Sphere(1), screw.Sphere(1.0), screw.Sphere(2)}) == 2
     assert screw.Box([1, 2, 3]).size == (1.0, 2.0, 3.0)
-    assert screw.Sphere(1, colour=[1, 0, 0]).colour == (1.0, 0.0, 0.0)
+    assert screw.Sphere(1, color=[1, 0, 0]).color == (1.0, 0.0, 0.0)
     with pytest.raises(AttributeError):
         screw.Sphere(1).radius = 2
 
@@ -115,8 +115,8 @@ def test_a_needle_is_a_body():
         (lambda: screw.Ellipsoid((1, 0, 1)), "Ellipsoid: radii is .* expected positive lengths"),
         (lambda: screw.Box((1, 2, 3), pose=[2, 0, 0, 0, 0, 0, 0]), "Box: pose is off the group by"),
         (lambda: screw.Box((1, 2, 3), pose=[1, 0, 0, 0]), "Box: pose is .* expected 3 or 7 finite numbers"),
-        (lambda: screw.Box((1, 2, 3), colour=(1, 2, 0)), "Box: colour is .* expected numbers from 0 to 1"),
-        (lambda: screw.Box((1, 2, 3), colour=(1, 0)), "Box: colour is .* expected 3 or 4 finite numbers"),
+        (lambda: screw.Box((1, 2, 3), color=(1, 2, 0)), "Box: color is .* expected numbers from 0 to 1"),
+        (lambda: screw.Box((1, 2, 3), color=(1, 0)), "Box: color is .* expected 3 or 4 finite numbers"),
         (lambda: screw.Sphere(1).inertia(), "Sphere.inertia: give either density= or mass="),
         (lambda: screw.Sphere(1).inertia(density=1, mass=1), "Sphere.inertia: give either density= or mass="),
         (lambda: screw.Sphere(1).inertia(density=-1), "Sphere: density is -1; expected a positive number"),

@@ -35,8 +35,8 @@ def stored_force(mechanism, q):
     return force
 
 
-def generalised(mechanism, forces):
-    """Forces and wrenches on links as generalised forces."""
+def generalized(mechanism, forces):
+    """Forces and wrenches on links as generalized forces."""
     still = np.zeros(mechanism.nv)
     holding = mechanism.static_forces(mechanism.neutral() * 0 + forces["q"], forces["f"].wrenches)
     without = mechanism.static_forces(forces["q"])
@@ -44,7 +44,7 @@ def generalised(mechanism, forces):
 
 
 def total_at_rest(mechanism, q):
-    return generalised(mechanism, {"q": q, "f": mechanism.applied_forces(q, np.zeros(mechanism.nv))})
+    return generalized(mechanism, {"q": q, "f": mechanism.applied_forces(q, np.zeros(mechanism.nv))})
 
 
 def springs() -> ch.System:
@@ -86,8 +86,8 @@ def test_a_constant_wrench_in_each_representation(representation):
     found = mechanism.applied_forces(q, v)
     twist = mechanism.twists(q, v, "right", representation=representation)
     assert found.power == pytest.approx(value @ twist, rel=1e-12)
-    generalised_force = generalised(mechanism, {"q": q, "f": found})
-    assert generalised_force @ v == pytest.approx(value @ twist, rel=1e-10)
+    generalized_force = generalized(mechanism, {"q": q, "f": found})
+    assert generalized_force @ v == pytest.approx(value @ twist, rel=1e-10)
 
 
 def test_laws_compiled_and_in_python_are_the_same():

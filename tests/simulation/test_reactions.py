@@ -16,7 +16,7 @@ TILTED = np.array([0.6, 0.0, 0.8])
 
 @dataclass(frozen=True)
 class Units:
-    """How many of a unit are in one metre, kilogram and second."""
+    """How many of a unit are in one meter, kilogram and second."""
 
     length: float = 1.0
     mass: float = 1.0
@@ -111,7 +111,7 @@ def simulated(kind, units, coordinates):
 
 
 def needed(run, body, frame):
-    """Newton and Euler at the centre of mass: the wrench that a body needs besides its weight, in `frame` of it."""
+    """Newton and Euler at the center of mass: the wrench that a body needs besides its weight, in `frame` of it."""
     item, motion = run.mechanism.system.body(body), run[body]
     twist, rate, turn = motion.twist, motion.acceleration, quaternion_to_matrix(motion.orientation)
     spin, com = twist[:, :3], np.array(item.com)
@@ -133,7 +133,7 @@ def along_universal(axes, q, tau):
 
 
 def along_the_joint(kind, q, tau, L):
-    """The wrench of generalised forces in the joint's frame on the child, written out for each kind."""
+    """The wrench of generalized forces in the joint's frame on the child, written out for each kind."""
     none = np.zeros(3)
     if kind in ("revolute", "helical", "general"):
         return np.array([*(tau[0] * E), *none])

@@ -69,7 +69,7 @@ def test_initial_state(model, method):
 
 @ch.law
 def drag(t, pose, twist, parameters, out):
-    """Quadratic drag, and a pull towards the origin that depends on the time."""
+    """Quadratic drag, and a pull toward the origin that depends on the time."""
     speed = np.sqrt(twist[3] ** 2 + twist[4] ** 2 + twist[5] ** 2)
     for k in range(3):
         out[k] = -0.1 * parameters[0] * twist[k]

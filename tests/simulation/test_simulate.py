@@ -168,7 +168,7 @@ def test_in_between_in_absolute_coordinates():
 
 def test_a_point_mass_that_could_spin():
     mass = ch.System([ch.Body("bob", 1.0, (0, 0, -1.0))], [ch.spherical("pivot", "ground", "bob")])
-    with pytest.raises(ValueError, match=r"about the line through its centre of mass.*universal joint"):
+    with pytest.raises(ValueError, match=r"about the line through its center of mass.*universal joint"):
         ch.simulate(mass, (0.0, 1.0))
     with pytest.raises(ValueError, match="a point mass can be a small ball"):
         ch.simulate(mass, (0.0, 1.0), coordinates="absolute")

@@ -30,7 +30,7 @@ def pendulum():
 
 
 def test_every_combination_has_a_row(pendulum):
-    """Without stabilisation "auto" takes SE(3) for the link on the ground and SO(3) x R3 for the other."""
+    """Without stabilization "auto" takes SE(3) for the link on the ground and SO(3) x R3 for the other."""
     assert pendulum.methods == ("rk4", "cg3")
     assert pendulum.spaces == ("SE3", "SO3xR3", "auto")
     assert len(pendulum.select(stabilization="none")) == 2 * 3 * 2
@@ -44,7 +44,7 @@ def test_auto_is_left_out_where_it_is_one_of_the_others():
 
 
 def test_what_the_groups_do(pendulum):
-    """SE(3) wins on the joint to the ground without stabilisation, and on nothing else by much."""
+    """SE(3) wins on the joint to the ground without stabilization, and on nothing else by much."""
     assert pendulum.ratio("none", "position violation of joint 1").mean < 1e-5
     assert 0.2 < pendulum.ratio("none", "position violation of joint 2").mean < 5
     assert 0.2 < pendulum.ratio("none", "error at the end").mean < 5

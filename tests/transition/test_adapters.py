@@ -17,7 +17,7 @@ from tests.transition.models import initial, matrices, plain_model, problem
 def descriptor_top():
     """The heavy top of mueller2013 by hand: M, Q, A and -A' V in body twists."""
     body = heavy_top().system.bodies[0]
-    inertia, mass, arm = np.array(body.inertia), body.mass, np.array([-0.5, 0.0, 0.0])  # from the centre to the pivot
+    inertia, mass, arm = np.array(body.inertia), body.mass, np.array([-0.5, 0.0, 0.0])  # from the center to the pivot
     matrix = np.zeros((6, 6))
     matrix[:3, :3], matrix[3:, 3:] = inertia, mass * np.eye(3)
 

@@ -173,12 +173,12 @@ def test_errors_in_the_model_are_those_of_the_user():
         return np.zeros(5)
 
     def broken(q, twists, t):
-        raise KeyError("tyre")
+        raise KeyError("tire")
 
     y0 = problem().state(POSE, TWIST)
     with pytest.raises(ValueError, match=r"short returned shape \(5,\) at t = 0"):
         ch.solve(ch.LGTProblem(short), ch.RKMK("rk4"), (0, 1), y0, step=0.1)
-    with pytest.raises(KeyError, match="tyre"):
+    with pytest.raises(KeyError, match="tire"):
         ch.solve(ch.LGTProblem(broken), ch.RKMK("rk4"), (0, 1), y0, step=0.1)
 
 

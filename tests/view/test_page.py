@@ -96,8 +96,8 @@ def test_keys_bodies_and_layers(pages, browser):
     browser.press("End")
     rest(browser)
     followed = np.array(browser.evaluate("chasles.stage.controls.target.toArray()"))
-    centre = drawn_pose(browser, "upper") @ [0, 0, -0.2, 1]
-    np.testing.assert_allclose(followed, centre[:3], atol=1e-9)
+    center = drawn_pose(browser, "upper") @ [0, 0, -0.2, 1]
+    np.testing.assert_allclose(followed, center[:3], atol=1e-9)
     browser.press("r")
     rest(browser)
     assert browser.evaluate("chasles.views[0].reactions.length") == 2
@@ -304,11 +304,11 @@ def test_a_trail_goes_where_the_body_was(tmp_path, browser):
     points = np.array(path).reshape(-1, 2, 3)[:, 0]
     chords = (points[1:] + points[:-1]) / 2
     assert np.linalg.norm(chords, axis=1).min() > 0.98
-    assert np.linalg.norm(np.diff(points, axis=0), axis=1).sum() > 20  # metres: some turns
+    assert np.linalg.norm(np.diff(points, axis=0), axis=1).sum() > 20  # meters: some turns
 
 
 def test_small_meshes_are_smooth(tmp_path, browser):
-    """A tube of a centimetre: normals of its wall point away from its axis."""
+    """A tube of a centimeter: normals of its wall point away from its axis."""
     count, radius, height = 48, 0.005, 0.02
     angle = 2 * np.pi * np.arange(count) / count
     ring = np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1)

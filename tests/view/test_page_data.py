@@ -138,7 +138,7 @@ def test_scene_of_bodies_without_shapes(runs):
     assert rod.size[1] == pytest.approx(0.2)
     assert np.allclose(rod.pose[4:], (0, 0, -0.1))
     assert np.allclose(np.sort([rod.pose[6] - ends[2], rod.pose[6] + ends[2]]), (-0.2, 0.0))
-    assert upper.colour != lower.colour
+    assert upper.color != lower.color
     shoulder, elbow = scene.joints
     assert (shoulder.parent, shoulder.child, elbow.parent, elbow.child) == (ON_GROUND, 0, 0, 1)
     (axis,) = elbow.axes
@@ -150,11 +150,11 @@ def test_scene_of_bodies_without_shapes(runs):
 
 
 def test_shapes_are_drawn_as_they_are_and_reach_their_joints():
-    box = ch.Box((0.2, 0.1, 0.1), pose=(0.5, 0, 0), colour=(1, 0, 0))
+    box = ch.Box((0.2, 0.1, 0.1), pose=(0.5, 0, 0), color=(1, 0, 0))
     body = ch.Body("b", shapes=[box, ch.Mesh("none.stl")], mass=1.0, inertia=(1, 1, 1))
     scene = scene_of(ch.System([body], [ch.helical("h", "ground", "b", axis=(0, 0, 1), pitch=0.1)]))
     first, stalk = scene.bodies[0].parts
-    assert (first.kind, first.size, first.colour) == ("box", (0.2, 0.1, 0.1), (1.0, 0.0, 0.0, 1.0))
+    assert (first.kind, first.size, first.color) == ("box", (0.2, 0.1, 0.1), (1.0, 0.0, 0.0, 1.0))
     assert stalk.kind == "capsule"
     np.testing.assert_allclose(sorted(np.abs(stalk.points()[:, 0]))[-1], 0.5, atol=0.02)
     assert scene.joints[0].axes[0].slides

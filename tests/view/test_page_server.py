@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 import chasles as ch
-from chasles.cli.model import labelled
+from chasles.cli.model import labeled
 from chasles.cli.view import view, wait_for
 from chasles.io.result import layout, reader
 from chasles.lie import pose as pose_group
@@ -353,9 +353,9 @@ def test_a_file_that_cannot_be_read_ends_the_command(runs, tmp_path):
 
 
 def test_runs_of_the_same_name_are_told_apart():
-    assert labelled(["a/run.h5", "b/run.h5"]) == {"a/run.h5": "a/run.h5", "b/run.h5": "b/run.h5"}
-    assert labelled(["x/a.h5", "y/b.h5"]) == {"a": "x/a.h5", "b": "y/b.h5"}
-    assert labelled(["a.h5", "a.h5"]) == {"a (1)": "a.h5", "a (2)": "a.h5"}
+    assert labeled(["a/run.h5", "b/run.h5"]) == {"a/run.h5": "a/run.h5", "b/run.h5": "b/run.h5"}
+    assert labeled(["x/a.h5", "y/b.h5"]) == {"a": "x/a.h5", "b": "y/b.h5"}
+    assert labeled(["a.h5", "a.h5"]) == {"a (1)": "a.h5", "a (2)": "a.h5"}
 
 
 def test_a_file_that_is_not_there_yet_is_waited_for(tmp_path, capsys):

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.skipif(not COMPILED, reason="a loop over pixels")
 
 
 def pendulum(**options):
-    ball = ch.Sphere(0.1, pose=(1, 0, 0, 0, 0, 0, -0.5), colour=(1, 0, 0))
+    ball = ch.Sphere(0.1, pose=(1, 0, 0, 0, 0, 0, -0.5), color=(1, 0, 0))
     body = ch.Body("bob", 1.0, (0, 0, -0.5), (0.1, 0.1, 0.1), shapes=[ball])
     system = ch.System([body], [ch.revolute("hinge", "ground", "bob", axis=(0, 1, 0))], name="pendulum")
     return ch.simulate(system, (0.0, 1.0), q=[1.0], v=[2.0], progress=False, **options)
@@ -86,7 +86,7 @@ def test_gif(run, tmp_path):
         told = (film.size, film.n_frames, film.info["duration"], film.info["loop"])
         assert told == ((48, 40), 13, 40, 0)  # 0 to 0.96 s
         film.seek(10)
-        assert np.abs(np.array(film.convert("RGB")) - exact).mean() < 4.0  # 256 colours
+        assert np.abs(np.array(film.convert("RGB")) - exact).mean() < 4.0  # 256 colors
     assert [path.name for path in tmp_path.iterdir()] == ["run.gif"]
     part = animation.moments(Film(run, (48, 40)), 0.04, (0.5, 0.25))  # backwards
     np.testing.assert_allclose(part, 0.5 - 0.04 * np.arange(7))

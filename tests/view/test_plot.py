@@ -105,7 +105,7 @@ def test_names_that_there_are_not_are_said_with_near_ones(runs):
         ValueError, match=r"no 'joints.elbwo' in this run; did you mean 'joints.elbow'.*There are: energy"
     ):
         runs["absolute"].plot("joints.elbwo")
-    for name in ("", "joints.", "bodies.upper.colour", "reactions", "phase.", "energy.kinetic"):
+    for name in ("", "joints.", "bodies.upper.color", "reactions", "phase.", "energy.kinetic"):
         with pytest.raises(ValueError, match="There are: energy"):
             runs["absolute"].plot(name)
     with pytest.raises(ValueError, match="cannot violate the joints of a tree"):
@@ -189,8 +189,8 @@ XYZ = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1
 
 
 @pytest.mark.parametrize("sight", SIGHT)
-def test_colours_can_be_told_apart(sight):
-    shown = np.array([[int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5)] for colour in style.COLOURS])
+def test_colors_can_be_told_apart(sight):
+    shown = np.array([[int(color[k : k + 2], 16) / 255 for k in (1, 3, 5)] for color in style.COLORS])
     linear = np.where(shown <= 0.04045, shown / 12.92, ((shown + 0.055) / 1.055) ** 2.4)
     x, y, z = np.cbrt(np.clip(linear @ np.transpose(sight), 1e-3, 1) @ XYZ.T / [0.9505, 1.0, 1.089]).T
     lab = np.stack([116 * y - 16, 500 * (x - y), 200 * (y - z)], axis=1)

@@ -1,4 +1,4 @@
-"""The rasteriser against geometry that does not use it."""
+"""The rasterizer against geometry that does not use it."""
 
 import numpy as np
 import pytest
@@ -24,7 +24,7 @@ def filled(points, triangles, size=(40, 30)):
 
 
 def inside(corners, size):
-    """Samples whose centres lie in a triangle, one by one, and how near the centre is to an edge."""
+    """Samples whose centers lie in a triangle, one by one, and how near the center is to an edge."""
     x, y = np.meshgrid(np.arange(size[0]) + 0.5, np.arange(size[1]) + 0.5)
     a, b, c = (np.array(corner[:2]) for corner in corners)
     turn = np.sign((b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0]))
@@ -148,7 +148,7 @@ def test_a_tube_around_a_circle():
 
 def test_a_ball_covers_its_projected_ellipse():
     """The area of the picture of a ball in perspective is π f² r² √(d² - r²) / (z² - r²)^(3/2)."""
-    body = ch.Body("ball", 1.0, inertia=(1, 1, 1), shapes=[ch.Sphere(0.5, colour=(1, 0, 0))])
+    body = ch.Body("ball", 1.0, inertia=(1, 1, 1), shapes=[ch.Sphere(0.5, color=(1, 0, 0))])
     scene = scene_of(ch.System([body], [], gravity=(0, 0, 0)))
     camera = fitting(np.array([[-2.0, -2, -2], [2, 2, 2]]), np.zeros((1, 3)), np.array([0, 0, 1.0]), 4 / 3)
     stage = Stage(scene, None, np.zeros(3), 2.0)
@@ -198,13 +198,13 @@ def test_a_plane_motion_is_seen_from_its_side():
 
 
 def two_boxes(**upper):
-    lower = ch.Body("table", 1.0, inertia=(1, 1, 1), shapes=[ch.Box((4, 4, 0.2), colour=(0.8, 0.8, 0.8))])
+    lower = ch.Body("table", 1.0, inertia=(1, 1, 1), shapes=[ch.Box((4, 4, 0.2), color=(0.8, 0.8, 0.8))])
     above = ch.Body("lid", 1.0, inertia=(1, 1, 1), shapes=[ch.Box((0.8, 0.8, 0.1), **upper)])
     return scene_of(ch.System([lower, above], []))
 
 
 def test_shadows_and_ground():
-    scene = two_boxes(colour=(0.1, 0.2, 0.9))
+    scene = two_boxes(color=(0.1, 0.2, 0.9))
     up = np.array([0, 0, 1.0])
     camera = fitting(np.array([[-2.0, -2, -1], [2, 2, 1.5]]), np.zeros((1, 3)), up, 4 / 3, elevation=50.0)
     stage = Stage(scene, -1.0, np.zeros(3), 2.0)
@@ -227,7 +227,7 @@ def test_what_is_transparent_lets_through():
     )
     images = []
     for opacity in (1.0, 0.5):
-        stage = Stage(two_boxes(colour=(0.0, 0.0, 0.0, opacity)), None, np.zeros(3), 2.0)
+        stage = Stage(two_boxes(color=(0.0, 0.0, 0.0, opacity)), None, np.zeros(3), 2.0)
         poses = np.array([IDENTITY, (1, 0, 0, 0, 0, 0, 1.0)])
         images.append(stage.image(poses, camera, (200, 200)).astype(float))
     places = camera.project(np.array([[0, 0, 1.05]]), 200, 200)[0]

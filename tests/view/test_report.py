@@ -184,7 +184,7 @@ def test_a_narrow_screen_and_a_dark_one(runs, tmp_path, browser):
         browser.resize(390, 760)
         browser.open(tmp_path / "report.html", wait="document.readyState == 'complete'")
         assert browser.evaluate("document.documentElement.scrollWidth") == 390
-        bodies = "[...document.querySelectorAll('.scroll')].find(e => e.textContent.includes('centre of mass'))"
+        bodies = "[...document.querySelectorAll('.scroll')].find(e => e.textContent.includes('center of mass'))"
         assert browser.evaluate(f"{bodies}.scrollWidth <= {bodies}.clientWidth")
         assert browser.evaluate("getComputedStyle(document.querySelector('img.chart')).filter").startswith("invert")
     finally:

@@ -42,7 +42,7 @@ export class Chart {
       const key = document.createElement("span");
       key.className = "key";
       const line = document.createElement("i");
-      line.style.borderColor = one.colour;
+      line.style.borderColor = one.color;
       const text = document.createElement("span");
       key.append(line, text);
       this.keys.set(one.name, { key, text, of: [one] });
@@ -65,7 +65,7 @@ export class Chart {
     this.range();
     const style = getComputedStyle(document.documentElement);
     const [line, faint] = ["--line", "--faint"].map((name) => style.getPropertyValue(name));
-    this.cursorColour = style.getPropertyValue("--accent");
+    this.cursorColor = style.getPropertyValue("--accent");
     this.paper = style.getPropertyValue("--paper");
     const x = (t) => MARGIN.left + ((t - this.span[0]) / (this.span[1] - this.span[0] || 1)) * (width - MARGIN.left - MARGIN.right);
     const y = (v) => height - MARGIN.bottom - ((this.scaled(v) - this.low) / (this.high - this.low)) * (height - MARGIN.top - MARGIN.bottom);
@@ -96,8 +96,8 @@ export class Chart {
     c.clip();
     c.lineWidth = 1.5;
     c.lineJoin = "round";
-    for (const { t, v, colour, dash } of this.series) {
-      c.strokeStyle = colour;
+    for (const { t, v, color, dash } of this.series) {
+      c.strokeStyle = color;
       c.setLineDash(dash || []);
       c.beginPath();
       let pen = false;
@@ -161,23 +161,23 @@ export class Chart {
     c.drawImage(picture, 0, 0);
     c.scale(ratio, ratio);
     const at = this.x(time);
-    c.strokeStyle = this.cursorColour;
+    c.strokeStyle = this.cursorColor;
     c.lineWidth = 1;
     c.beginPath();
     c.moveTo(at, MARGIN.top - 4);
     c.lineTo(at, canvas.clientHeight - MARGIN.bottom);
     c.stroke();
-    for (const [value, colour] of this.say(time)) if (Number.isFinite(value)) this.dot(at, this.y(value), colour);
+    for (const [value, color] of this.say(time)) if (Number.isFinite(value)) this.dot(at, this.y(value), color);
   }
 
-  // write the values at a time beside their names; [value, colour] of each curve
+  // write the values at a time beside their names; [value, color] of each curve
   say(time) {
     const found = [];
     for (const [name, { text, of }] of this.keys) {
-      const values = of.map(({ t, v, colour }) => {
+      const values = of.map(({ t, v, color }) => {
         const [i, part] = between(t, time);
         const value = t.length ? (1 - part) * v[i] + part * v[Math.min(i + 1, t.length - 1)] : Number.NaN;
-        found.push([value, colour]);
+        found.push([value, color]);
         return value;
       });
       text.textContent = `${name} ${values.map(number).join(" | ")}${of[0].unit ? ` ${of[0].unit}` : ""}`;
@@ -185,9 +185,9 @@ export class Chart {
     return found;
   }
 
-  dot(x, y, colour) {
+  dot(x, y, color) {
     const { context: c } = this;
-    c.fillStyle = colour;
+    c.fillStyle = color;
     c.strokeStyle = this.paper;
     c.lineWidth = 1.5;
     c.beginPath();

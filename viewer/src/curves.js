@@ -3,7 +3,7 @@ import { Chart } from "./charts.js";
 import { arrayOf } from "./data.js";
 
 const $ = (id) => document.getElementById(id);
-const COLOURS = ["#2f6db5", "#d9722e", "#3a8f4d", "#b8393d", "#7b5aa6", "#8a6d3b", "#1f9ba8"];
+const COLORS = ["#2f6db5", "#d9722e", "#3a8f4d", "#b8393d", "#7b5aa6", "#8a6d3b", "#1f9ba8"];
 const BRIGHT = ["#6aa6ee", "#f09a5c", "#6cc482", "#ee7d80", "#b493e6", "#cfae72", "#5fd0dc"];
 const CHOICES = [
   ["position", "coordinates"],
@@ -79,13 +79,13 @@ export class Charts {
   render() {
     if (!this.curves) return;
     const span = this.page.span();
-    const colours = this.page.dark ? BRIGHT : COLOURS;
+    const colors = this.page.dark ? BRIGHT : COLORS;
     const styled = (found) => {
       const names = [...new Set(found.map((curve) => curve.name))];
       const dashes = [null, [5, 4], [1.5, 3], [8, 3, 2, 3]]; // of the runs
       return found.map((curve) => ({
         ...curve,
-        colour: colours[names.indexOf(curve.name) % colours.length],
+        color: colors[names.indexOf(curve.name) % colors.length],
         dash: dashes[curve.run % dashes.length],
       }));
     };

@@ -5,7 +5,7 @@ const VERTEX = `
 varying vec2 at;
 void main() { at = position.xy; gl_Position = projectionMatrix * modelViewMatrix * vec4(position, 1.0); }`;
 const FRAGMENT = `
-uniform vec3 colour; uniform float cell; uniform float reach; uniform float strength; uniform vec2 shift;
+uniform vec3 color; uniform float cell; uniform float reach; uniform float strength; uniform vec2 shift;
 varying vec2 at;
 float lines(vec2 p, float width) {
   vec2 d = fwidth(p);
@@ -17,21 +17,21 @@ void main() {
   float fade = 1.0 - smoothstep(0.25, 1.0, length(at) / reach);
   vec2 p = (at + shift) / cell;
   float alpha = max(0.45 * lines(p, 0.5), lines(p / 5.0, 0.6)) * fade * fade * strength;
-  gl_FragColor = vec4(colour, alpha);
+  gl_FragColor = vec4(color, alpha);
   #include <colorspace_fragment>
 }`;
 
 export class Ground extends THREE.Group {
-  constructor(radius, centre, up, height) {
+  constructor(radius, center, up, height) {
     super();
     const reach = 8 * radius;
     this.cell = nice(radius / 3);
     this.quaternion.setFromUnitVectors(new THREE.Vector3(0, 0, 1), up);
-    this.position.copy(centre).addScaledVector(up, height - centre.dot(up));
+    this.position.copy(center).addScaledVector(up, height - center.dot(up));
     const inside = this.position.clone().applyQuaternion(this.quaternion.clone().invert());
     this.look = new THREE.ShaderMaterial({
       uniforms: {
-        colour: { value: new THREE.Color() },
+        color: { value: new THREE.Color() },
         cell: { value: this.cell },
         reach: { value: reach },
         strength: { value: 1 },
@@ -56,7 +56,7 @@ export class Ground extends THREE.Group {
   }
 
   paint(dark) {
-    this.look.uniforms.colour.value.set(dark ? "#9fb2c8" : "#5a6b80");
+    this.look.uniforms.color.value.set(dark ? "#9fb2c8" : "#5a6b80");
     this.look.uniforms.strength.value = dark ? 0.3 : 0.32;
     this.shade.opacity = dark ? 0.5 : 0.2;
   }

@@ -143,7 +143,7 @@ export class Panel {
       pick.className = "pick";
       const swatch = document.createElement("i");
       swatch.className = "swatch";
-      swatch.style.background = `#${new THREE.Color().setRGB(...body.data.colour.slice(0, 3), THREE.SRGBColorSpace).getHexString()}`;
+      swatch.style.background = `#${new THREE.Color().setRGB(...body.data.color.slice(0, 3), THREE.SRGBColorSpace).getHexString()}`;
       const text = document.createElement("span");
       text.textContent = name;
       pick.title = name;

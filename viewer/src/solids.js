@@ -33,12 +33,12 @@ export function place(object, pose) {
   return object;
 }
 
-export function colourOf([red, green, blue]) {
+export function colorOf([red, green, blue]) {
   return new THREE.Color().setRGB(red, green, blue, THREE.SRGBColorSpace);
 }
 
-export function material(colour, more = {}) {
-  return new THREE.MeshStandardMaterial({ color: colour, roughness: 0.5, metalness: 0.04, ...more });
+export function material(color, more = {}) {
+  return new THREE.MeshStandardMaterial({ color: color, roughness: 0.5, metalness: 0.04, ...more });
 }
 
 export async function solidOf(part) {
@@ -52,8 +52,8 @@ export async function solidOf(part) {
   } else {
     geometry = geometryOf(part.kind, part.size);
   }
-  const opacity = part.colour[3];
-  const look = material(colourOf(part.colour), { transparent: opacity < 1, opacity });
+  const opacity = part.color[3];
+  const look = material(colorOf(part.color), { transparent: opacity < 1, opacity });
   if (part.kind === "mesh") look.side = THREE.DoubleSide;
   const mesh = place(new THREE.Mesh(geometry, look), part.pose);
   mesh.castShadow = mesh.receiveShadow = true;
@@ -109,8 +109,8 @@ export function axesOf(joint, size, looks) {
 export function triad(length) {
   const group = new THREE.Group();
   ["x", "y", "z"].forEach((name, k) => {
-    const colour = ["#c8454a", "#3a8f4d", "#2f6db5"][k];
-    const rod = new THREE.Mesh(geometryOf("cylinder", [0.03 * length, length]), material(colour));
+    const color = ["#c8454a", "#3a8f4d", "#2f6db5"][k];
+    const rod = new THREE.Mesh(geometryOf("cylinder", [0.03 * length, length]), material(color));
     const direction = [0, 0, 0];
     direction[k] = 1;
     along(rod, { direction, point: direction.map((c) => (c * length) / 2) });

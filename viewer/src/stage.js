@@ -83,7 +83,7 @@ export class Stage {
     const { camera, controls } = this;
     const box = this.bounds();
     const size = box.getSize(new THREE.Vector3());
-    const centre = box.getCenter(new THREE.Vector3());
+    const center = box.getCenter(new THREE.Vector3());
     const up = camera.up;
     const side = Math.abs(up.y) < 0.9 ? new THREE.Vector3(0, -1, 0) : new THREE.Vector3(0, 0, 1);
     side.addScaledVector(up, -side.dot(up)).normalize();
@@ -107,18 +107,18 @@ export class Stage {
     const points = this.views.flatMap((view) => view.hull);
     for (const direction of [right, top]) {
       const places = points.map((point) => point.dot(direction));
-      centre.addScaledVector(direction, (Math.min(...places) + Math.max(...places)) / 2 - centre.dot(direction));
+      center.addScaledVector(direction, (Math.min(...places) + Math.max(...places)) / 2 - center.dot(direction));
     }
     let distance = 0;
     const point = new THREE.Vector3();
     for (const corner of points) {
-      point.copy(corner).sub(centre);
+      point.copy(corner).sub(center);
       const near = point.dot(from);
       distance = Math.max(distance, near + Math.abs(point.dot(right)) / wide, near + Math.abs(point.dot(top)) / high);
     }
     this.distance = 1.04 * Math.max(distance, 1e-6);
-    controls.target.copy(centre);
-    camera.position.copy(centre).addScaledVector(from, this.distance);
+    controls.target.copy(center);
+    camera.position.copy(center).addScaledVector(from, this.distance);
     camera.near = this.distance / 400;
     camera.far = this.distance * 60;
     controls.maxDistance = this.distance * 12;

@@ -17,15 +17,15 @@ void main() {
   gl_Position = here;
 }`;
 const FRAGMENT = `
-uniform vec3 colour; varying float vAge; varying float vSide;
+uniform vec3 color; varying float vAge; varying float vSide;
 void main() {
   float edge = 1.0 - smoothstep(0.6, 1.0, abs(vSide));
-  gl_FragColor = vec4(colour, edge * 0.85 * pow(1.0 - vAge, 1.4));
+  gl_FragColor = vec4(color, edge * 0.85 * pow(1.0 - vAge, 1.4));
   #include <colorspace_fragment>
 }`;
 
 export class Trail extends THREE.Mesh {
-  constructor(colour, points) {
+  constructor(color, points) {
     const geometry = new THREE.BufferGeometry();
     const attribute = (size) => new THREE.BufferAttribute(new Float32Array(2 * points * size), size).setUsage(THREE.DynamicDrawUsage);
     for (const name of ["position", "before", "after"]) geometry.setAttribute(name, attribute(3));
@@ -40,7 +40,7 @@ export class Trail extends THREE.Mesh {
     }
     geometry.setIndex(index);
     const uniforms = {
-      colour: { value: colour.clone() },
+      color: { value: color.clone() },
       screen: { value: new THREE.Vector2(1, 1) },
       width: { value: 3 },
     };

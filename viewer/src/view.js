@@ -3,7 +3,7 @@ import * as THREE from "three";
 import { arrayOf } from "./data.js";
 import { Ground } from "./ground.js";
 import { Motion } from "./motion.js";
-import { Arrow, axesOf, coil, colourOf, geometryOf, glyphsOf, material, place, solidOf, triad } from "./solids.js";
+import { Arrow, axesOf, coil, colorOf, geometryOf, glyphsOf, material, place, solidOf, triad } from "./solids.js";
 import { Trail } from "./trail.js";
 
 const POINTS = 900; // of a trail, at most
@@ -83,13 +83,13 @@ export class View {
     this.up = new THREE.Vector3(...up);
     this.hull = hull.map((point) => new THREE.Vector3(...point));
     this.box = new THREE.Box3().setFromPoints(this.hull);
-    this.centre = this.box.getCenter(new THREE.Vector3());
+    this.center = this.box.getCenter(new THREE.Vector3());
     this.radius = Math.max(this.box.getSize(vector).length() / 2, 1e-9);
     const lowest = Math.min(...this.hull.map((point) => point.dot(this.up)));
     const stands = lowest > -0.01 * this.radius && lowest < 0.6 * this.radius; // on the plane through the origin
     const height = stands ? Math.min(0, lowest) : lowest - 0.06 * this.radius;
     if (this.ground) this.world.remove(this.ground.dispose());
-    this.ground = new Ground(this.radius, this.centre, this.up, height);
+    this.ground = new Ground(this.radius, this.center, this.up, height);
     this.ground.visible = this.groundShown ?? true;
     this.world.add(this.ground);
     this.layers.ground = [this.ground];
@@ -112,16 +112,16 @@ export class View {
     const across = new THREE.Vector3().crossVectors(this.up, side).normalize();
     side.crossVectors(across, this.up);
     const from = this.up.clone().multiplyScalar(1.9).addScaledVector(side, -0.75).addScaledVector(across, -0.9).normalize();
-    const { radius, centre, key } = this;
-    key.position.copy(centre).addScaledVector(from, 4 * radius);
-    key.target.position.copy(centre);
+    const { radius, center, key } = this;
+    key.position.copy(center).addScaledVector(from, 4 * radius);
+    key.target.position.copy(center);
     const camera = key.shadow.camera;
     const reach = 1.7 * radius;
     Object.assign(camera, { left: -reach, right: reach, top: reach, bottom: -reach, near: 0.5 * radius, far: 9 * radius });
     camera.updateProjectionMatrix();
     key.shadow.normalBias = 0.008 * radius;
     key.shadow.bias = -0.0006;
-    this.fill.target.position.copy(centre);
+    this.fill.target.position.copy(center);
   }
 
   link(link, size) {
@@ -164,7 +164,7 @@ export class View {
       const wrench = await arrayOf(joints[joint.name], "f4");
       this.reactions.push({ joint, wrench, arrow: known.get(joint.name) ?? this.arrow("reactions") });
     }
-    this.newton = (0.8 * scene.size) / (typical || 1); // metres of arrow for a newton
+    this.newton = (0.8 * scene.size) / (typical || 1); // meters of arrow for a newton
   }
 
   // ------------------------------------------------------------ at a time
@@ -241,7 +241,7 @@ export class View {
         const number = newest - (end - 1 - i);
         let place = i < end ? trail.known.get(number) : null;
         if (!place) {
-          place = this.centreAt(i < end ? Math.max(start + number * step, from) : time, k);
+          place = this.centerAt(i < end ? Math.max(start + number * step, from) : time, k);
           if (i < end && number >= 0 && start + number * step <= this.motion.end) trail.known.set(number, place);
         }
         path.set(place, at);
@@ -255,7 +255,7 @@ export class View {
   stepOf(k, wanted) {
     const [first, last] = this.run.span;
     const off = (time, step) => {
-      const [a, b, c] = [time, time + step / 2, time + step].map((t) => this.centreAt(Math.min(t, last), k));
+      const [a, b, c] = [time, time + step / 2, time + step].map((t) => this.centerAt(Math.min(t, last), k));
       return Math.hypot(...b.map((x, i) => x - (a[i] + c[i]) / 2));
     };
     const times = Array.from({ length: PROBES }, (_, i) => first + ((i + 0.37) / PROBES) * (last - first));
@@ -264,8 +264,8 @@ export class View {
     return step;
   }
 
-  // the centre of mass of a body at a time
-  centreAt(time, k) {
+  // the center of mass of a body at a time
+  centerAt(time, k) {
     const pose = this.scratch;
     this.motion.pose(time, k, pose);
     turn.set(pose[1], pose[2], pose[3], pose[0]);
@@ -283,15 +283,15 @@ export class View {
     }
     for (const k of bodies) {
       if (this.trails.has(k) || k >= this.bodies.length) continue;
-      const trail = new Trail(this.trailColour(k), Math.max(120, Math.min(POINTS, Math.floor(WORK / this.motion.ways[k].length))));
+      const trail = new Trail(this.trailColor(k), Math.max(120, Math.min(POINTS, Math.floor(WORK / this.motion.ways[k].length))));
       this.trails.set(k, trail);
       this.world.add(trail);
     }
   }
 
-  trailColour(k) {
-    const colour = colourOf(this.bodies[k].data.colour);
-    return this.dark ? colour.lerp(WHITE, 0.35) : colour;
+  trailColor(k) {
+    const color = colorOf(this.bodies[k].data.color);
+    return this.dark ? color.lerp(WHITE, 0.35) : color;
   }
 
   // bodies at the end of the mechanism: those that carry no other
@@ -314,7 +314,7 @@ export class View {
 
   paint(dark) {
     this.dark = dark;
-    for (const [k, trail] of this.trails) trail.material.uniforms.colour.value.copy(this.trailColour(k));
+    for (const [k, trail] of this.trails) trail.material.uniforms.color.value.copy(this.trailColor(k));
     this.ground.paint(dark);
     if (this.sky) {
       this.sky.intensity = dark ? 1.2 : 1.75;

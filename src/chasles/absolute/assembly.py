@@ -28,7 +28,7 @@ REACHED = 1e-13  # residual of configurations nearby: equations that depend on e
 NEARBY = (
     0.03,
     0.1,
-)  # [rad, or times the size of the mechanism], by which the mechanism is moved to look at its neighbourhood
+)  # [rad, or times the size of the mechanism], by which the mechanism is moved to look at its neighborhood
 SATISFIED = 1e-8  # residual of poses on the constraints
 CONTRADICTING = 1e-6  # of accelerations, relative to squares of velocities
 
@@ -55,7 +55,7 @@ def scaled_jacobian(
 
 
 def inverse_root(body) -> np.ndarray:
-    """M^(-1/2) of a body about its centre."""
+    """M^(-1/2) of a body about its center."""
     sizes, axes = np.linalg.eigh(np.array(body.inertia))
     root = np.zeros((6, 6))
     root[:3, :3] = axes @ np.diag(sizes**-0.5) @ axes.T
@@ -129,7 +129,7 @@ def examined(mechanism: AbsoluteMechanism, central: np.ndarray, t: float = 0.0) 
     if not amounts.max(initial=0.0) <= SATISFIED:
         raise RedundantConstraintsError(
             f"{what}, and contradict each other: involved: {listed}; at these poses the violation is "
-            f"{_in_metres(mechanism, central, t, amounts, SATISFIED)}"
+            f"{_in_meters(mechanism, central, t, amounts, SATISFIED)}"
         )
     best = max((other for (_, other), _ in nearby(mechanism, central, t, free)), default=rank)
     if best > rank:
@@ -179,7 +179,7 @@ def violated(
     return f"{'; '.join([*found[:8], '...'][: len(found)])} {unit}"
 
 
-def _in_metres(mechanism: AbsoluteMechanism, central: np.ndarray, t: float, amounts: np.ndarray, limit: float) -> str:
+def _in_meters(mechanism: AbsoluteMechanism, central: np.ndarray, t: float, amounts: np.ndarray, limit: float) -> str:
     """The joints whose scaled violations are above a limit, with the violations as they are."""
     return violated(
         mechanism,
@@ -206,7 +206,7 @@ def assemble(mechanism: AbsoluteMechanism, poses: ArrayLike, t: float = 0.0) -> 
         central = mechanism.project(central, still, t)[0]
         amounts = mechanism.constraint_violation(central, still, t, scaled=True)[0]
     if not amounts.max(initial=0.0) <= ASSEMBLED:
-        listed = _in_metres(mechanism, central, t, amounts, ASSEMBLED)
+        listed = _in_meters(mechanism, central, t, amounts, ASSEMBLED)
         raise AssemblyError(
             f"assemble: no poses near the given ones satisfy all constraints; the nearest found violate "
             f"{listed}{described(mechanism.turned(central))}. Start "
@@ -275,7 +275,7 @@ def consistent_velocities(
     central, velocity = mechanism.state(poses, twists)
     amounts = mechanism.constraint_violation(central, velocity, t, scaled=True)[0]
     if not amounts.max(initial=0.0) <= 1e-8:
-        listed = _in_metres(mechanism, central, t, amounts, 1e-8)
+        listed = _in_meters(mechanism, central, t, amounts, 1e-8)
         raise AssemblyError(f"consistent_velocities: the poses violate {listed}; assemble them first")
     mechanism = prepared(mechanism, central, t)[0]
     at, velocity = mechanism.project(central, velocity, t)

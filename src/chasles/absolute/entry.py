@@ -23,7 +23,7 @@ from chasles.absolute.kkt import (
     size,
     size_of_row,
 )
-from chasles.absolute.redundant import accelerate_refined, factorise_rows, solve_refined
+from chasles.absolute.redundant import accelerate_refined, factorize_rows, solve_refined
 from chasles.absolute.tables import BODY, FIELD, HEAD, SE3, part_of
 from chasles.constraint.rows import CUSTOM, IDENTITY, MOTION, ROTOR, ROWS, TILE, TRAVEL, TURN, within_subgroup
 from chasles.constraint.special import ROOM, TARGET, add_target_speeds, angle_rates, call_special
@@ -114,7 +114,7 @@ def joints_of(whole, p):
 def accelerations(p_at, p_size, q_at, v_at, wrenches_at, work_at, a_at):
     """a (six numbers a body, derivatives of its velocities in its space; then rates of counted angles) of a state.
 
-    Wrenches: torque in the body and force in space, at the centre of mass. The multipliers are left in the workspace.
+    Wrenches: torque in the body and force in space, at the center of mass. The multipliers are left in the workspace.
     """
     whole, p = carray(as_integers(p_at), (p_size,)), carray(p_at, (p_size,))
     tables = mechanism(whole, p)
@@ -124,7 +124,7 @@ def accelerations(p_at, p_size, q_at, v_at, wrenches_at, work_at, a_at):
     out = carray(a_at, (6 * n + whole[HEAD.n_angles],))
     bodies = tables[0]
     set_motion(bodies, n, q, v, motion)
-    if tables[11][FIELD.regularisation] > 0.0:
+    if tables[11][FIELD.regularization] > 0.0:
         accelerate_refined(tables, motion, wrenches, rows, matrix, factors, x, a)
     else:
         accelerate(*tables, motion, wrenches, rows, matrix, factors, x, a)
@@ -203,7 +203,7 @@ def displace(n, q, a, motion):
     for i in range(n):
         half = scale(0.5, load3(a, 6 * i, 0.0))
         at = POSE * i
-        turn = (1.0, half[0], half[1], half[2])  # Cayley's map, once it is normalised: as good as exp for an iteration
+        turn = (1.0, half[0], half[1], half[2])  # Cayley's map, once it is normalized: as good as exp for an iteration
         unit = quaternion.normalize(quaternion.product((q[at], q[at + 1], q[at + 2], q[at + 3]), turn))
         q[at], q[at + 1], q[at + 2], q[at + 3] = unit
         store3(q, at + 4, add(load3(q, at + 4, 0.0), load3(a, 6 * i + 3, 0.0)))
@@ -223,7 +223,7 @@ def project(p_at, p_size, q_at, v_at, work_at, report_at):
     whole, p = carray(as_integers(p_at), (p_size,)), carray(p_at, (p_size,))
     tables = mechanism(whole, p)
     bodies, tiles, nodes, incidences, _, column, row, _, _, masses, constants, gravity, n, nt, nn, _ = tables
-    redundant = gravity[FIELD.regularisation] > 0.0
+    redundant = gravity[FIELD.regularization] > 0.0
     q, v, report = carray(q_at, (POSE * n,)), carray(v_at, (TWIST * n,)), carray(report_at, (4,))
     motion, rows, matrix, factors, x, a, velocity = work_parts(whole, carray(work_at, (work_size(whole),)))
     set_motion(bodies, n, q, v, motion)
@@ -233,7 +233,7 @@ def project(p_at, p_size, q_at, v_at, work_at, report_at):
     sweeps, stale = 0, report[3] == 0.0 or redundant
     while True:
         if stale:
-            factorise_rows(tables, masses, rows, matrix, factors)
+            factorize_rows(tables, masses, rows, matrix, factors)
             stale = False
         if not share > ROUNDING or sweeps == SWEEPS:  # a NaN ends it too
             break
@@ -259,7 +259,7 @@ def project(p_at, p_size, q_at, v_at, work_at, report_at):
             break
     report[1], report[3] = off, sweeps
     if stale and redundant:
-        factorise_rows(tables, masses, rows, matrix, factors)
+        factorize_rows(tables, masses, rows, matrix, factors)
     for i in range(n):  # velocities as the rows take them: ω in the body, r' in space
         at = i * MOTION.size
         linear = load3(v, TWIST * i + 3, 0.0)
@@ -280,7 +280,7 @@ def project(p_at, p_size, q_at, v_at, work_at, report_at):
         if not share > 4.0 * ROUNDING:  # a NaN ends it too
             break
         if sweep == 1 and share > 1e-3 * before and not redundant:
-            factorise_rows(tables, masses, rows, matrix, factors)
+            factorize_rows(tables, masses, rows, matrix, factors)
         for k in range(6 * n):
             a[k] = 0.0
         if redundant:

@@ -8,7 +8,7 @@ from chasles.kernel.workspace import add9, load3, load9, store3, store9
 
 
 @kernel
-def factorise(n, column, row, first, operations, tiles, factors):
+def factorize(n, column, row, first, operations, tiles, factors):
     """factors: inverse pivots D⁻¹ of the nodes, then L of the lower tiles. The tiles are used up."""
     for k in range(n):
         d = load9(tiles, 9 * k, 0.0)

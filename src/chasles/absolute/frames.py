@@ -1,4 +1,4 @@
-"""Central frames of bodies, at their centres of mass along principal axes, and states in them."""
+"""Central frames of bodies, at their centers of mass along principal axes, and states in them."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
     M a + Jᵀ λ = f,   J a = rate,
 
-and what projections need, with one factorisation: mueller2013 eqs. (2), (39), (45). M is (Θ, m I) for each body, Θ
+and what projections need, with one factorization: mueller2013 eqs. (2), (39), (45). M is (Θ, m I) for each body, Θ
 diagonal; a is the derivative of its velocities: ω in the body and, in the axes of space, r'' (SO(3)xR3) or R v' with
 the body velocity v (SE(3)). Bodies with few joints are condensed: S = Σ J M⁻¹ Jᵀ on the joint tiles; hubs stay. The
 reaction on a body is -Jᵀ λ.
@@ -10,7 +10,7 @@ reaction on a body is -Jᵀ λ.
 
 from __future__ import annotations
 
-from chasles.absolute.factor import factorise, solve
+from chasles.absolute.factor import factorize, solve
 from chasles.absolute.tables import BODY, FIELD, MASS, PAIR, SE3
 from chasles.constraint.rows import (
     EMPTY,
@@ -262,7 +262,7 @@ def respond(bodies, tiles, nodes, incidences, masses, n_bodies, rows, x, a):
 def push_back(bodies, tiles, nodes, incidences, masses, n_bodies, rows, x, a):
     """Subtract M⁻¹ Jᵀ λ from a, of all bodies.
 
-    The hubs' part of the solution belongs to the rows that were factorised. This is for other rows, and for multipliers
+    The hubs' part of the solution belongs to the rows that were factorized. This is for other rows, and for multipliers
     that add up over several solutions.
     """
     for i in range(n_bodies):
@@ -301,7 +301,7 @@ def prepare(tiles, constants, n_tiles, motion, rows):
 
 @kernel
 def add_feedback(bodies, tiles, nodes, incidences, constants, alpha, beta, n_bodies, n_tiles, motion, rows, x):
-    """Baumgarte's stabilisation: x -= 2 alpha (J V - target) + beta² g on the right of J a = rate."""
+    """Baumgarte's stabilization: x -= 2 alpha (J V - target) + beta² g on the right of J a = rate."""
     for i in range(n_bodies):
         at, first = i * MOTION.size, bodies[i * BODY.size + BODY.first]
         spin, velocity = load3(motion, at + MOTION.spin, 0.0), load3(motion, at + MOTION.velocity, 0.0)
@@ -322,7 +322,7 @@ def accelerate(
     """Accelerations a and multipliers x of the state in `motion`; rows and factors stay for what comes after."""
     prepare(tiles, constants, n_tiles, motion, rows)
     assemble(bodies, tiles, nodes, incidences, slots, masses, n_bodies, n_tiles, n_matrix, rows, matrix)
-    factorise(n_nodes, column, row, first, operations, matrix, factors)
+    factorize(n_nodes, column, row, first, operations, matrix, factors)
     free_accelerations(bodies, masses, gravity, n_bodies, motion, wrenches, x, a)
     for t in range(n_tiles):
         evaluate_rate(tiles, constants, t, motion, rows)

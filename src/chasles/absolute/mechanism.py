@@ -16,7 +16,7 @@ from chasles.absolute.frames import CentralFrames
 from chasles.absolute.joints import act_on, settle_couplings
 from chasles.absolute.plan import make_plan, plan_tables
 from chasles.absolute.reactions import coordinate_forces, on_constraints, reactions
-from chasles.absolute.redundant import IN_MOTION, REGULARISATION
+from chasles.absolute.redundant import IN_MOTION, REGULARIZATION
 from chasles.absolute.space import SE3_NAME, choose_spaces
 from chasles.absolute.tables import FIELD, HEAD, pack
 from chasles.constraint.alignment import Alignment
@@ -38,7 +38,7 @@ from chasles.model.system import System
 class AbsoluteMechanism(CentralFrames):
     """The poses of all bodies as coordinates, joints as constraints.
 
-    A state has for each body the pose of its central frame (at the centre of mass, along principal axes), (bodies, 7),
+    A state has for each body the pose of its central frame (at the center of mass, along principal axes), (bodies, 7),
     and its velocity: the body twist on SE(3), (ω in the body, r' in space) on SO(3)xR3. `state` and `poses` convert
     from and to the frames of the user's bodies.
     """
@@ -167,7 +167,7 @@ class AbsoluteMechanism(CentralFrames):
         t: ArrayLike = 0.0,
         angles: ArrayLike | None = None,
     ):
-        """Wrenches of all forces but gravity (torque in the body, force in space, at the centre), power, energy.
+        """Wrenches of all forces but gravity (torque in the body, force in space, at the center), power, energy.
 
         u: forces along the velocities of the joints, as in `joints`.
         """
@@ -297,7 +297,7 @@ class AbsoluteMechanism(CentralFrames):
             )  # fmt: skip
 
         solve(self.parameters, multipliers)
-        if self._redundant:  # the regularisation that is good for multipliers is too large for accelerations
+        if self._redundant:  # the regularization that is good for multipliers is too large for accelerations
             solve(self.parameters_of_run(), np.empty_like(multipliers))
         raise_error_of(self.laws)
         if not np.isfinite(a).all():
@@ -391,7 +391,7 @@ class AbsoluteMechanism(CentralFrames):
     def jacobians(
         self, central: ArrayLike, velocity: ArrayLike | None = None, t: ArrayLike = 0.0, angles: ArrayLike | None = None
     ) -> np.ndarray:
-        """J of every tile and side, (..., tiles, 2, 3, 6): columns are ω in the body and r' of the centre in space."""
+        """J of every tile and side, (..., tiles, 2, 3, 6): columns are ω in the body and r' of the center in space."""
         given = np.asarray(central, dtype=float)
         speeds = np.zeros((*given.shape[:-1], 6)) if velocity is None else np.asarray(velocity, dtype=float)
         batch, (q, v) = self._rows(given, speeds)
@@ -465,8 +465,8 @@ class AbsoluteMechanism(CentralFrames):
         other = object.__new__(type(self))  # this one is left as it is: others may compute with it
         other.__dict__.update(self.__dict__)
         other.parameters = self.parameters.copy()
-        at = int(other.parameters.view(np.int64)[HEAD.gravity]) + FIELD.regularisation
-        other.parameters[at] = REGULARISATION if names else 0.0
+        at = int(other.parameters.view(np.int64)[HEAD.gravity]) + FIELD.regularization
+        other.parameters[at] = REGULARIZATION if names else 0.0
         other._redundant, other.redundant_equations = names, equations
         return other
 
@@ -474,7 +474,7 @@ class AbsoluteMechanism(CentralFrames):
         """A copy of the packed mechanism for a simulation, whose forces may write to it."""
         own = self.parameters.copy()
         if self._redundant:
-            own[int(own.view(np.int64)[HEAD.gravity]) + FIELD.regularisation] = IN_MOTION
+            own[int(own.view(np.int64)[HEAD.gravity]) + FIELD.regularization] = IN_MOTION
         return own
 
     def reactions(
@@ -505,7 +505,7 @@ class AbsoluteMechanism(CentralFrames):
         t: ArrayLike = 0.0,
         angles: ArrayLike | None = None,
     ) -> np.ndarray:
-        """Generalised forces [N m or N] of a coupling on its two coordinates (..., 2), or of a drive on its one
+        """Generalized forces [N m or N] of a coupling on its two coordinates (..., 2), or of a drive on its one
         (..., 1)."""
         q, v = np.asarray(central, dtype=float), np.asarray(velocity, dtype=float)
         return coordinate_forces(self, constraint, q, v, u, t, angles)

@@ -1,4 +1,4 @@
-"""Equations that depend on each other: regularised, and refined against the equations themselves.
+"""Equations that depend on each other: regularized, and refined against the equations themselves.
 
 The multipliers of dependent rows are not unique and the matrix is singular. With -ε s on the diagonal of each joint
 tile, where s is the mean of the diagonal of J M⁻¹ Jᵀ there, it is regular whatever the order of elimination, and
@@ -12,7 +12,7 @@ the smallest Σ s |λ|². A factor of another state must not be used: what its r
 
 from __future__ import annotations
 
-from chasles.absolute.factor import factorise, solve
+from chasles.absolute.factor import factorize, solve
 from chasles.absolute.kkt import (
     add_feedback,
     add_jacobian_times,
@@ -32,7 +32,7 @@ from chasles.kernel.algebra import scale
 from chasles.kernel.policy import kernel
 from chasles.kernel.workspace import load3, store3
 
-REGULARISATION = 1e-7  # ε where multipliers are asked for; rounding errors of theirs grow with 1/ε
+REGULARIZATION = 1e-7  # ε where multipliers are asked for; rounding errors of theirs grow with 1/ε
 IN_MOTION = 1e-10  # ε of simulations: what is small of J M⁻¹ Jᵀ next to a singular configuration must be well above it
 REFINEMENTS = 2  # after the first solution, at least
 MOST = 20  # near singular configurations, where rows with almost no effect converge slowly
@@ -40,7 +40,7 @@ REFINED = 1e-12  # residual of J a, relative to what it was
 
 
 @kernel
-def regularise(bodies, tiles, incidences, nodes, masses, n_bodies, rows, weight, matrix):
+def regularize(bodies, tiles, incidences, nodes, masses, n_bodies, rows, weight, matrix):
     """Subtract weight s from the diagonals of joint tiles; rows that are empty or of rotors are regular as they are."""
     for i in range(n_bodies):
         row, m = i * BODY.size, i * MASS.size
@@ -59,13 +59,13 @@ def regularise(bodies, tiles, incidences, nodes, masses, n_bodies, rows, weight,
 
 
 @kernel
-def factorise_rows(tables, masses, rows, matrix, factors):
-    """The factor of the rows at hand, regularised if some depend on others."""
+def factorize_rows(tables, masses, rows, matrix, factors):
+    """The factor of the rows at hand, regularized if some depend on others."""
     bodies, tiles, nodes, incidences, slots, column, row, first, operations, _, _, gravity, n, nt, nn, nm = tables
     assemble(bodies, tiles, nodes, incidences, slots, masses, n, nt, nm, rows, matrix)
-    if gravity[FIELD.regularisation] > 0.0:
-        regularise(bodies, tiles, incidences, nodes, masses, n, rows, gravity[FIELD.regularisation], matrix)
-    factorise(nn, column, row, first, operations, matrix, factors)
+    if gravity[FIELD.regularization] > 0.0:
+        regularize(bodies, tiles, incidences, nodes, masses, n, rows, gravity[FIELD.regularization], matrix)
+    factorize(nn, column, row, first, operations, matrix, factors)
 
 
 @kernel
@@ -105,7 +105,7 @@ def accelerate_refined(tables, motion, wrenches, rows, matrix, factors, x, a):
     """`kkt.accelerate` of a system some of whose rows depend on others."""
     bodies, tiles, nodes, incidences, _, _, _, _, _, masses, constants, gravity, n, nt, _, _ = tables
     prepare(tiles, constants, nt, motion, rows)
-    factorise_rows(tables, masses, rows, matrix, factors)
+    factorize_rows(tables, masses, rows, matrix, factors)
     free_accelerations(bodies, masses, gravity, n, motion, wrenches, x, a)
     for i in range(n):
         row, m = i * BODY.size, i * MASS.size

@@ -1,7 +1,7 @@
-"""Which group for which body: SE(3), where the pose moves along screws, or SO(3)xR3, where the centre moves by itself.
+"""Which group for which body: SE(3), where the pose moves along screws, or SO(3)xR3, where the center moves by itself.
 
 mueller2013 concludes that SE(3) is right for bodies whose motion lies in a subgroup: a lower pair to the ground is then
-satisfied to rounding without any stabilisation. With projection, both spaces satisfy all constraints; then SO(3)xR3 is
+satisfied to rounding without any stabilization. With projection, both spaces satisfy all constraints; then SO(3)xR3 is
 the cheaper one, and on a fast spinning top the more accurate one, because forces and velocities need not turn with the
 body. On other mechanisms SE(3) can be more accurate: `chasles compare` tells.
 """
@@ -54,13 +54,13 @@ def _automatic(system: System, stabilized: bool) -> tuple[dict[str, str], dict[s
         elif stabilized:
             chosen[body.name] = SO3XR3_NAME
             reasons[body.name] = (
-                f"the {joint.kind} joint {joint.name!r} holds it to the ground, but with stabilisation both spaces "
+                f"the {joint.kind} joint {joint.name!r} holds it to the ground, but with stabilization both spaces "
                 "satisfy it, and on SO(3)xR3 forces and velocities need not turn with the body"
             )
         else:
             chosen[body.name] = SE3_NAME
             reasons[body.name] = (
                 f"the {joint.kind} joint {joint.name!r} holds it to the ground: its motion lies in a subgroup of SE(3) "
-                "and the joint is satisfied to rounding without stabilisation"
+                "and the joint is satisfied to rounding without stabilization"
             )
     return chosen, reasons

@@ -1,4 +1,4 @@
-"""The symbolic phase of the factorisation: elimination order and operation list, once for a mechanism.
+"""The symbolic phase of the factorization: elimination order and operation list, once for a mechanism.
 
 The matrix has symmetric 3x3 tiles: joint tiles, and bodies with many joints as two tiles (angular, linear). Bodies with
 few joints are condensed: they appear only as couplings among their joint tiles. Pivots are not searched for, so the
@@ -103,9 +103,9 @@ class Support:
         return False
 
 
-def minimum_degree(neighbours: list[set[int]], support: Support, first_hub: int) -> list[int]:
+def minimum_degree(neighbors: list[set[int]], support: Support, first_hub: int) -> list[int]:
     """An elimination order with little fill; a node that is not allowed waits for the elimination of a hub."""
-    adjacent = [set(some) for some in neighbours]
+    adjacent = [set(some) for some in neighbors]
     done = [False] * len(adjacent)
     order: list[int] = []
     heap = [(len(some), i) for i, some in enumerate(adjacent)]
@@ -134,12 +134,12 @@ def minimum_degree(neighbours: list[set[int]], support: Support, first_hub: int)
 
 def eliminate(nodes: int, couplings: list[tuple[int, int]], support: Support, first_hub: int) -> Elimination:
     """Order, fill and operation list for nodes with these couplings."""
-    neighbours: list[set[int]] = [set() for _ in range(nodes)]
+    neighbors: list[set[int]] = [set() for _ in range(nodes)]
     for i, j in couplings:
         if i != j:
-            neighbours[i].add(j)
-            neighbours[j].add(i)
-    sequence = minimum_degree(neighbours, support, first_hub)
+            neighbors[i].add(j)
+            neighbors[j].add(i)
+    sequence = minimum_degree(neighbors, support, first_hub)
     order = np.empty(nodes, dtype=np.int64)
     order[sequence] = np.arange(nodes)
     below: list[list[int]] = []
@@ -148,7 +148,7 @@ def eliminate(nodes: int, couplings: list[tuple[int, int]], support: Support, fi
     row: list[int] = []
     slots: dict[tuple[int, int], int] = {}
     for k in range(nodes):
-        found = {int(order[i]) for i in neighbours[sequence[k]] if order[i] > k}
+        found = {int(order[i]) for i in neighbors[sequence[k]] if order[i] > k}
         for child in children[k]:
             found.update(below[child])
         found.discard(k)

@@ -1,6 +1,6 @@
 """A mechanism in absolute coordinates as flat arrays: what the kernels see, and where it is in one packed array.
 
-The frame of a body is its central one: at the centre of mass, along the principal axes, so that its inertia is diagonal
+The frame of a body is its central one: at the center of mass, along the principal axes, so that its inertia is diagonal
 in both spaces. On SE(3) this changes nothing (a constant factor on the right commutes with the integrators), on
 SO(3)xR3 it is the point one wants.
 """
@@ -29,7 +29,7 @@ PARTS = (
     *("counted", "rates", "control"),  # of a simulation: angles over full turns, their rates, inputs along coordinates
 )
 # what "gravity" has: gravity, the two constants of Baumgarte, and ε of `redundant` or 0 if all rows are independent
-FIELD = layout("FIELD", gravity=3, alpha=1, beta=1, regularisation=1)
+FIELD = layout("FIELD", gravity=3, alpha=1, beta=1, regularization=1)
 # n_angles: angles that are counted over full turns
 # n_moving: tiles that may depend on time and so do work
 COUNTS = (

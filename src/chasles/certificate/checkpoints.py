@@ -22,7 +22,7 @@ from chasles.simulation.motion import solve_motion
 from chasles.simulation.task import Task
 
 SPREAD = 160  # times in equal parts of the span, one at a random place in each
-EARLY = 29  # times that crowd towards the start
+EARLY = 29  # times that crowd toward the start
 NOT_AGAIN = ("save", "events", "max_evaluations")  # options that do not change the steps
 BETWEEN = 5  # of the methods that solve equations, whose single steps are dear: every so many between the steps
 

@@ -56,7 +56,7 @@ class Companion:
 
 
 def restarts(start: float, end: float, rng: np.random.Generator, pieces: int = PIECES) -> np.ndarray:
-    """Random times to begin anew at, one in each part of the span, and some that crowd towards the start."""
+    """Random times to begin anew at, one in each part of the span, and some that crowd toward the start."""
     span = end - start
     spread = start + span * (np.arange(1, pieces) + rng.uniform(-0.45, 0.45, pieces - 1)) / pieces
     early = start + span * 2.0 ** -(np.arange(8, 24, 2) + rng.random(8))

@@ -92,7 +92,7 @@ def _constant(found: Changes) -> bool:
 
 
 def _jumps(law: CalledLaw, found: Changes) -> list[tuple[float, float]]:
-    """The neighbouring numbers between which a law jumps in time, among its largest changes."""
+    """The neighboring numbers between which a law jumps in time, among its largest changes."""
     top = found.top[found.change[found.top] > 1e-3 * found.change[found.top[0]]]
     a, b = law.jumps(found.times[top], found.times[top + 1])
     return list(zip(a.tolist(), b.tolist(), strict=True))

@@ -145,9 +145,9 @@ class Certificate:
 
     def _repr_html_(self) -> str:
         rows = [(f.name, f.shown, f.allowed if f.judged else "", f.mark, f.note) for f in self.findings]
-        colours = ["#b00020" if f.judged and not f.passed else "" for f in self.findings]
+        colors = ["#b00020" if f.judged and not f.passed else "" for f in self.findings]
         head = ("", "found", "allowed", "", "")
-        return shown.page(self.title + self.source, shown.table(head, rows, colours), shown.lines(self.after()))
+        return shown.page(self.title + self.source, shown.table(head, rows, colors), shown.lines(self.after()))
 
 
 def by_words(given: str, names: Iterable[str], problem: str, error: type[Exception] = ValueError) -> str:

@@ -61,7 +61,7 @@ def report(study: Any) -> dict[str, Any]:
             {
                 "body": body.name,
                 "mass [kg]": f"{body.mass:.6g}",
-                "centre of mass [m]": _numbers(body.com),
+                "center of mass [m]": _numbers(body.com),
                 "principal moments [kg m²]": _numbers(moments[body.name]),
             }
             for body in system.bodies

@@ -1,4 +1,4 @@
-"""`chasles compare`: integrators, configuration spaces and stabilisations against each other on one mechanism."""
+"""`chasles compare`: integrators, configuration spaces and stabilizations against each other on one mechanism."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def compare(
         Path | None, Parameter(help="Folder for the files; by default compare_heavy_top for heavy_top.")
     ] = None,
 ) -> None:
-    """Run integrators on SE(3), SO(3) x R3 and a space for each body, with and without stabilisation.
+    """Run integrators on SE(3), SO(3) x R3 and a space for each body, with and without stabilization.
 
     For every run: violation of the joints, energy error, error at the end against a tight reference, evaluations and
     time. The table has the middle step; a file (CSV) has all runs, and a picture (PNG) shows work and precision.

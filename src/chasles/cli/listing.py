@@ -63,9 +63,9 @@ def _methods() -> dict[str, str]:
 
 def _spaces() -> dict[str, str]:
     return {
-        "SE3": "poses as one group: joints to ground hold to rounding without stabilisation",
+        "SE3": "poses as one group: joints to ground hold to rounding without stabilization",
         "SO3xR3": "rotation and position apart; which has the smaller error depends on the motion",
-        "auto": "one of them for each body, by its joints and the stabilisation",
+        "auto": "one of them for each body, by its joints and the stabilization",
     }
 
 

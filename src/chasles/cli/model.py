@@ -125,7 +125,7 @@ def say_what_is_not_drawn(run: Any) -> None:
             print(note, file=sys.stderr)
 
 
-def labelled(names: list[str]) -> dict[str, str]:
+def labeled(names: list[str]) -> dict[str, str]:
     """Runs by short names, by the names as given if those are the same, and numbered if these are the same too."""
     short = [Path(name).stem if Path(name).suffix else name for name in names]
     labels = short if len(set(short)) == len(set(names)) else names

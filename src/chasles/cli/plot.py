@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 from rich.console import Console
 
-from chasles.cli.model import Changes, default_output, find_run, labelled, say_what_is_not_drawn
+from chasles.cli.model import Changes, default_output, find_run, labeled, say_what_is_not_drawn
 
 WORK = "work-precision"
 
@@ -56,7 +56,7 @@ def plot(
         raise ValueError(f"plot: {unused[0]} is for --frame, the mechanism at a time")
     if reference is not None and WORK not in names:
         raise ValueError(f"plot: --reference is for {WORK}")
-    opened = {label: find_run(name, change, end) for label, name in labelled(given).items()}
+    opened = {label: find_run(name, change, end) for label, name in labeled(given).items()}
     file = output or default_output(given[0], ".png")
     wide = None if size is None else pixels(size)
     inches = None if wide is None else (wide[0] / style.DPI, wide[1] / style.DPI)

@@ -37,9 +37,9 @@ def view(
         chasles view top.h5 -o top.html
         chasles run chain -o chain.h5 & chasles view chain.h5 --wait
     """
-    from chasles.cli.model import labelled
+    from chasles.cli.model import labeled
 
-    named = labelled(runs)
+    named = labeled(runs)
     if wait:
         for name in runs:
             wait_for(Path(name))

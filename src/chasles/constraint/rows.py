@@ -197,7 +197,7 @@ def acceleration_term(tiles, numbers, j, motion, work):
 def within_subgroup(tiles, numbers, j, angular, linear):
     """The part of a body acceleration that lies in the algebra of the subgroup of tile j, in which it must lie.
 
-    The equations leave it outside by rounding; without stabilisation that would grow to a drift.
+    The equations leave it outside by rounding; without stabilization that would grow to a drift.
     """
     group, n = tiles[j * TILE.size + TILE.subgroup], j * NUMBERS.size
     b, e = vector(numbers, n + NUMBERS.b), vector(numbers, n + NUMBERS.axis)

@@ -196,7 +196,7 @@ def custom_law(tiles, numbers, j, motion, work):
 
 @kernel
 def custom_rows(tiles, numbers, j, motion, work):
-    """Residual and Jacobian from a law: from its body twists to ω in the body and r' of the centre in space."""
+    """Residual and Jacobian from a law: from its body twists to ω in the body and r' of the center in space."""
     n, at, row = j * NUMBERS.size, j * ROWS.size, j * TILE.size
     found = custom_law(tiles, numbers, j, motion, work)
     for side in range(2):
@@ -233,7 +233,7 @@ def custom_rate(tiles, numbers, j, motion, work):
 
 @kernel
 def contact(numbers, n, RA, RB):
-    """Of a rolling sphere or disc: normal, from the centre to the contact, height of the centre, axis in space, both
+    """Of a rolling sphere or disc: normal, from the center to the contact, height of the center, axis in space, both
     of a disc's sine and cosine of its inclination (1 and 0 for a sphere)."""
     radius = numbers[n + NUMBERS.s]
     normal = mul(RA, vector(numbers, n + NUMBERS.u + 6))

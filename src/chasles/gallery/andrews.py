@@ -31,8 +31,8 @@ START = (
 )
 END = 0.03  # [s]
 Z = (0.0, 0.0, 1.0)
-# centre of mass of each body in its frame, whose origin is on its joint and whose x is at the angle of the data
-CENTRES = ((RA, 0.0), (-DA, 0.0), (SA, SB), (0.0, EA - E), (TA, TB), (ZF - FA, 0.0), (UA, UB))
+# center of mass of each body in its frame, whose origin is on its joint and whose x is at the angle of the data
+CENTERS = ((RA, 0.0), (-DA, 0.0), (SA, SB), (0.0, EA - E), (TA, TB), (ZF - FA, 0.0), (UA, UB))
 # the point P of K2 and of the three bodies that meet it
 END_OF_K2, P_OF = (-D, 0.0, 0.0), {3: (0.0, -SS, 0.0), 4: (0.0, -E, 0.0), 6: (ZF, 0.0, 0.0)}
 # where each body is jointed: to what, and where on it; K4 hangs on K5, K6 on K7
@@ -50,7 +50,7 @@ JOINTED = {
 def system() -> System:
     """The mechanism: bodies K1 to K7, joints "to K1" to "to K7" whose coordinates are the angles of the data."""
     bodies = [
-        Body(f"K{k}", MASSES[k - 1], (*CENTRES[k - 1], 0.0), (INERTIAS[k - 1],) * 3)  # about x and y: plays no part
+        Body(f"K{k}", MASSES[k - 1], (*CENTERS[k - 1], 0.0), (INERTIAS[k - 1],) * 3)  # about x and y: plays no part
         for k in JOINTED
     ]
     joints = [revolute(f"to K{k}", parent, f"K{k}", axis=Z, at=at) for k, (parent, at) in JOINTED.items()]

@@ -1,6 +1,6 @@
 """The four examples of mueller2013, section 5: what SE(3)^n and (SO(3)xR3)^n do to the constraints of a mechanism.
 
-All bodies are aluminium boxes, 2700 kg/m³, with their frames at their centres of mass; the
+All bodies are aluminum boxes, 2700 kg/m³, with their frames at their centers of mass; the
 time is in seconds and the step of the paper is 1 ms. Each builder gives an `Example`, a `System` with its start.
 
     example = three_bar()
@@ -26,7 +26,7 @@ from chasles.screw.shape import Box
 from chasles.simulation.run import Run
 from chasles.simulation.simulate import simulate
 
-DENSITY = 2700.0  # aluminium [kg/m³]
+DENSITY = 2700.0  # aluminum [kg/m³]
 STEP = 1e-3  # of all figures [s]
 TOP = (0.1, 0.2, 0.4)  # box of section 5.1 [m]
 LINK = (0.2, 0.1, 0.05)  # boxes of sections 5.2 and 5.3 [m]
@@ -49,7 +49,7 @@ class Example:
         self, end: float, *, space: Any = "SE3", method: Any = None, step: float | None = STEP, **options: Any
     ) -> Run:
         """Simulate to `end` [s] in absolute coordinates; by default as the paper does, with RKMK4 (36) and 1 ms, but
-        with the stabilisation of `chasles.simulate` unless stabilization=None."""
+        with the stabilization of `chasles.simulate` unless stabilization=None."""
         how = {"method": RKMK("rk4") if method is None else method, "step": step, "space": space} | options
         return simulate(self.system, (0.0, end), coordinates="absolute", poses=self.poses, twists=self.twists, **how)
 
@@ -91,16 +91,16 @@ def _point(name: str, parent: str, child: str, at: ArrayLike, child_at: ArrayLik
 
 
 def heavy_top(angular_velocity: ArrayLike = (0.0, 20 * np.pi, 10 * np.pi), gravity: ArrayLike = NO_GRAVITY) -> Example:
-    """Section 5.1: a box of 0.1 x 0.2 x 0.4 m, pivoted at half a metre from its centre of mass.
+    """Section 5.1: a box of 0.1 x 0.2 x 0.4 m, pivoted at half a meter from its center of mass.
 
     m = 21.6 kg, Θ = diag(0.36, 0.306, 0.09) kg m², r0 = (0.5, 0, 0) m from the pivot, which is the origin. The title
     says "in gravity field", the text "no gravity": without it the kinetic energy of 13.97 kJ is kept, as is the
     angular momentum about the pivot. angular_velocity [rad/s] in the body at the start, where R = I.
     """
-    centre, spin = np.array([0.5, 0.0, 0.0]), np.asarray(angular_velocity, dtype=float)
+    center, spin = np.array([0.5, 0.0, 0.0]), np.asarray(angular_velocity, dtype=float)
     body = Body("top", shapes=[Box(TOP)], density=DENSITY)
-    system = System([body], [_point("pivot", GROUND, "top", (0, 0, 0), -centre)], gravity=gravity, name="heavy_top")
-    return _example(system, [np.eye(3)], [centre], [spin], [np.cross(spin, centre)])
+    system = System([body], [_point("pivot", GROUND, "top", (0, 0, 0), -center)], gravity=gravity, name="heavy_top")
+    return _example(system, [np.eye(3)], [center], [spin], [np.cross(spin, center)])
 
 
 def _two_links() -> list[Body]:
@@ -136,7 +136,7 @@ def floating_bodies(
     """Section 5.3: the two links of the double pendulum, joined to each other but not to the ground; no gravity.
 
     Energy and all six components of the momentum are kept. The paper gives the angular velocities `first` and `second`
-    [rad/s] but no linear ones: here the centre of mass of both moves with `velocity` [m/s], by default not at all. On
+    [rad/s] but no linear ones: here the center of mass of both moves with `velocity` [m/s], by default not at all. On
     SO(3)xR3 it has no influence on the violation of the joint.
     """
     half = np.array([LINK[0] / 2, 0.0, 0.0])
@@ -144,7 +144,7 @@ def floating_bodies(
         _two_links(), [_point("joint 1", "link 1", "link 2", half, -half)], gravity=NO_GRAVITY, name="floating_bodies"
     )
     spins = np.array([first, second], dtype=float)
-    relative = np.cross(spins[0] + spins[1], half)  # of the second centre of mass to the first
+    relative = np.cross(spins[0] + spins[1], half)  # of the second center of mass to the first
     speeds = np.asarray(velocity, dtype=float) + np.array([-0.5, 0.5])[:, None] * relative
     return _example(system, [np.eye(3)] * 2, [half, 3 * half], spins, speeds, "momentum")
 

@@ -68,7 +68,7 @@ def eliminate(y, p, out, k, right):
 
 @kernel
 def acceleration(y, p, out, k, before, after):
-    """Write f_k = (ω_k, q_k × ω_k') with the tensions of the neighbouring rods; q_k × removes the rod's own."""
+    """Write f_k = (ω_k, q_k × ω_k') with the tensions of the neighboring rods; q_k × removes the rod's own."""
     q = direction(y, k)
     pull = scale(before * lightness(p, k - 1), direction(y, k - 1))
     pull = add_scaled(pull, after * lightness(p, k), direction(y, k + 1))

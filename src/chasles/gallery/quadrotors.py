@@ -133,7 +133,7 @@ def formation(force, normal):
 
 @kernel
 def thrust(y, p, link, rotor, frame, own, other):
-    """u_i, along and across its link: the load's share, and the link's turn towards its place in the formation."""
+    """u_i, along and across its link: the load's share, and the link's turn toward its place in the formation."""
     q, w = load3(y, link, 0.0), load3(y, link + 3, 0.0)
     mass, length, place = p[rotor + ROTOR.mass], p[rotor + ROTOR.length], load3(p, rotor + ROTOR.formation, 0.0)
     x, z, down = frame

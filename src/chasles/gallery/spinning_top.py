@@ -2,7 +2,7 @@
 
 A body turns about a fixed point O in gravity. With the attitude Q, the body momentum Π and the spatial one π = Q Π:
 
-- "cotangent", y = (Q, π) on T*SO(3), right-trivialised: eqs. (12), (21)-(22);
+- "cotangent", y = (Q, π) on T*SO(3), right-trivialized: eqs. (12), (21)-(22);
 - "lie_poisson", y = (Π, Γ) on se(3)*, Γ = Q⁻¹ Γ0: eqs. (23)-(24);
 - "quadratic", y = (Q, π, q, p) on T*(SO(3) × R³), the Kaluza-Klein form: eqs. (29)-(32).
 
@@ -10,9 +10,9 @@ Everywhere Γ0 contains the acceleration of gravity [m/s²] and points up, again
 dropped. With s = M l X [kg m] the torque about O is then Γ0 × Q s.
 
 Two sets of data. "physical" is the top of Géradin and Cardona (geradin2001) that the paper means to take from its
-reference [4]: its inertia there is about the centre of mass at l = 1 m, so about O it is diag(15.234375, 0.46875,
+reference [4]: its inertia there is about the center of mass at l = 1 m, so about O it is diag(15.234375, 0.46875,
 15.234375) kg m², and Γ0 = (0, 0, 9.81) m/s². "as_printed" takes the numbers of section 3.4.4 to the letter (l = 2 m,
-the inertia about the centre of mass used about O, Γ0 = (0, 0, -9.81)): no real body has it, and its gravity lifts, but
+the inertia about the center of mass used about O, Γ0 = (0, 0, -9.81)): no real body has it, and its gravity lifts, but
 it is what the paper states for its figures.
 """
 
@@ -105,7 +105,7 @@ DATA = {
 class SpinningTop:
     """A top with the principal moments `inertia` about its fixed point [kg m²], starting at Q = 1.
 
-    `moment` is s = M l X, mass times the centre of mass in the body frame [kg m]; `gravity` is Γ0 [m/s²], pointing up;
+    `moment` is s = M l X, mass times the center of mass in the body frame [kg m]; `gravity` is Γ0 [m/s²], pointing up;
     `angular_velocity` is that at t = 0, in the body frame [rad/s]. `SpinningTop.of("physical")` and
     `SpinningTop.of("as_printed")` have the data of the module's description; the first is the default.
     """

@@ -22,7 +22,7 @@ class GeneralizedAlpha:
     """Generalized alpha on the group, order 2, with numerical damping of high frequencies: for stiff systems.
 
     `rho` in [0, 1) is the spectral radius at infinity: 0 damps most, near 1 hardly anything, and with 1 the multipliers
-    of constraints would oscillate without bound. `index` 2 (stabilised: position and velocity constraints both hold) or
+    of constraints would oscillate without bound. `index` 2 (stabilized: position and velocity constraints both hold) or
     3 (positions only; velocities are off by O(h²)). `local`: velocities from the coordinates of the step, which makes
     the error several times smaller at no cost; False is the form of bruels2012. `metric`: in which
     positions are corrected with index 2: "mass" (which does not depend on units and frames), or "unit", of the papers;
@@ -80,7 +80,7 @@ BACKWARD = {
 
 @dataclass(frozen=True)
 class BLieDF:
-    """BDF on the group with k = 2 to 5 steps, order k, stabilised index 2: strong damping, smooth stiff systems.
+    """BDF on the group with k = 2 to 5 steps, order k, stabilized index 2: strong damping, smooth stiff systems.
 
     `logarithms` of the products of increments are "first" (commutators only, good up to k = 4), "exact", or "auto"
     (exact from k = 4 on). The first steps are those of an explicit method of high order. `metric` and `tolerance` as in

@@ -1,6 +1,6 @@
 """Mechanical systems on T*SO(3), for symplectic methods.
 
-A state is that of Space("t*so3"): the unit quaternion of the rotation Q and the right-trivialised momentum pi, the
+A state is that of Space("t*so3"): the unit quaternion of the rotation Q and the right-trivialized momentum pi, the
 angular momentum in space axes (celledoni2022 section 3.4.1).
 """
 
@@ -27,7 +27,7 @@ HAMILTONIAN, RIGID_BODY = range(2)  # problems
 
 @dataclass(frozen=True)
 class HamiltonianOnSO3:
-    """A Hamiltonian H(Q, pi) on T*SO(3), right-trivialised, by its field (celledoni2022 eq. (14)).
+    """A Hamiltonian H(Q, pi) on T*SO(3), right-trivialized, by its field (celledoni2022 eq. (14)).
 
     `field` gives, at the state (quaternion of Q, pi), six numbers: omega = dH/dpi and nu = -R_Q^* dH/dQ, the latter at
     FIXED pi. For the heavy top nu is the torque minus omega x pi, not the torque alone. It is called as other fields
@@ -45,7 +45,7 @@ class HamiltonianOnSO3:
 
 @dataclass(frozen=True)
 class RigidBodyOnSO3:
-    """A rigid body about a fixed point (or its centre of mass), in a potential.
+    """A rigid body about a fixed point (or its center of mass), in a potential.
 
     `inertia` is that about the point, in body axes: three principal moments or a symmetric matrix [kg m²]. `torque`
     gives the torque in body axes [N m] at a time and a unit quaternion of four numbers, called as other fields are:

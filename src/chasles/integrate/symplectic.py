@@ -6,7 +6,7 @@ Two kinds of problems:
 - `RigidBodyOnSO3`: kinetic energy of a rigid body and a torque that depends on Q (and time). Solved by `LieVerlet` and
   `MoserVeselov` too.
 
-A last step that is shortened to end the span ends the good behaviour of the energy there: take a span of whole steps.
+A last step that is shortened to end the span ends the good behavior of the energy there: take a span of whole steps.
 """
 
 from __future__ import annotations

@@ -27,15 +27,15 @@ def _shape(view: View, g: int) -> Shape | None:
     model, report = view.model, view.report
     name = view.bodies[model.geom_bodyid[g]]
     kind, size = int(model.geom_type[g]), model.geom_size[g]
-    colour = np.clip(model.geom_rgba[g] if model.geom_matid[g] < 0 else model.mat_rgba[model.geom_matid[g]], 0.0, 1.0)
-    if model.geom_group[g] >= SHOWN or colour[3] == 0.0:
+    color = np.clip(model.geom_rgba[g] if model.geom_matid[g] < 0 else model.mat_rgba[model.geom_matid[g]], 0.0, 1.0)
+    if model.geom_group[g] >= SHOWN or color[3] == 0.0:
         report.ignored("hidden geoms", name, "transparent, or of a group that viewers do not show")
         return None
     pose = np.array([*model.geom_quat[g], *model.geom_pos[g]])
-    drawn = {"pose": pose.tolist(), "colour": colour.tolist()}
+    drawn = {"pose": pose.tolist(), "color": color.tolist()}
     shape: Shape
     if kind == MESH:
-        return _mesh(view, g, name, pose, colour)
+        return _mesh(view, g, name, pose, color)
     if kind == SPHERE:
         shape = Sphere(size[0], **drawn)
     elif kind == CAPSULE:
@@ -53,8 +53,8 @@ def _shape(view: View, g: int) -> Shape | None:
     return shape
 
 
-def _mesh(view: View, g: int, name: str, pose: np.ndarray, colour: np.ndarray) -> Shape | None:
-    """A mesh as its file has it: MuJoCo moves it into its centre of mass and principal axes, which is taken back."""
+def _mesh(view: View, g: int, name: str, pose: np.ndarray, color: np.ndarray) -> Shape | None:
+    """A mesh as its file has it: MuJoCo moves it into its center of mass and principal axes, which is taken back."""
     model = view.model
     mesh = model.geom_dataid[g]
     address = model.mesh_pathadr[mesh]
@@ -66,7 +66,7 @@ def _mesh(view: View, g: int, name: str, pose: np.ndarray, colour: np.ndarray) -
     original = pose_group.compose(pose, pose_group.inverse(moved))
     view.report.took("meshes", name, "for drawing")
     full = Path(view.file).resolve().parent / path
-    return Mesh(str(full), model.mesh_scale[mesh].tolist(), pose=original.tolist(), colour=colour.tolist())
+    return Mesh(str(full), model.mesh_scale[mesh].tolist(), pose=original.tolist(), color=color.tolist())
 
 
 def frames(view: View) -> list[Frame]:

@@ -95,13 +95,13 @@ JOINTS = {
 BODIES = {
     "name": NAME,
     "mass": Field("number", "[kg]"),
-    "com": Field("vector", "centre of mass in the body's frame [m]"),
-    "inertia": Field("inertia", "about the centre of mass, in the body's axes [kg m²]: 3, 6 (xx, xy, xz, ...) or 3x3"),
-    "density": Field("number", "[kg/m³]: mass, centre and inertia then follow from the shapes"),
+    "com": Field("vector", "center of mass in the body's frame [m]"),
+    "inertia": Field("inertia", "about the center of mass, in the body's axes [kg m²]: 3, 6 (xx, xy, xz, ...) or 3x3"),
+    "density": Field("number", "[kg/m³]: mass, center and inertia then follow from the shapes"),
     "shapes": Field("shapes", "solids, for drawing and for mass properties with a density"),
     "physical": Field("flag", "false: the numbers are taken though no distribution of mass has them"),
 }
-DRAWN = {"pose": Field("pose", "of the shape on the body"), "colour": Field("numbers", "red, green, blue, opacity")}
+DRAWN = {"pose": Field("pose", "of the shape on the body"), "color": Field("numbers", "red, green, blue, opacity")}
 SHAPES = {
     "box": Kind(shape.Box, "a box", {"size": Field("vector", "full edge lengths [m]", True), **DRAWN}),
     "sphere": Kind(shape.Sphere, "a ball", {"radius": Field("number", "[m]", True), **DRAWN}),
@@ -157,7 +157,7 @@ FORCES = {
     ),
     "joint_force": Kind(
         force.JointForce,
-        "generalised forces on a joint",
+        "generalized forces on a joint",
         {
             "name": NAME,
             "joint": Field("name", "the joint it acts on", required=True),
@@ -208,7 +208,7 @@ CONSTRAINTS = {
         {
             **BODY_PAIR,
             "radius": Field("number", "[m]", required=True),
-            "normal": Field("vector", "of the plane, towards the centre"),
+            "normal": Field("vector", "of the plane, toward the center"),
             "axis": Field("vector", "of the disc; a sphere has none"),
         },
     ),

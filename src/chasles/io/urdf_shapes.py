@@ -15,7 +15,7 @@ from chasles.screw.shape import Box, Capsule, Cylinder, Mesh, Shape, Sphere
 
 ZERO, ONE = (0.0, 0.0, 0.0), (1.0, 1.0, 1.0)
 GEOMETRIES = ("box", "sphere", "cylinder", "capsule", "mesh")
-Colour = tuple[float, ...] | None
+Color = tuple[float, ...] | None
 
 
 def origin(element: Element) -> tuple[float, ...]:
@@ -35,15 +35,15 @@ def origin(element: Element) -> tuple[float, ...]:
 
 
 class Shapes:
-    """Reads the shapes of links; materials with names and colours are those of the whole file."""
+    """Reads the shapes of links; materials with names and colors are those of the whole file."""
 
     def __init__(self, robot: Element, file: Path, root: Path, packages: Mapping[str, Path], report: Report):
         self.file, self.root, self.packages, self.report = file, root, packages, report
-        self.colours: dict[str, Colour] = {}
+        self.colors: dict[str, Color] = {}
         visuals = [visual for link in robot.all("link") for visual in link.all("visual")]
         for material in (m for owner in (robot, *visuals) for m in owner.all("material")):
-            if "name" in material.attributes and (colour := self._colour(material)) is not None:
-                self.colours.setdefault(material.attributes["name"], colour)
+            if "name" in material.attributes and (color := self._color(material)) is not None:
+                self.colors.setdefault(material.attributes["name"], color)
 
     def of_link(self, link: Element) -> list[Shape]:
         name = link.attributes["name"]
@@ -56,7 +56,7 @@ class Shapes:
         return [shape for _, shape in taken if shape is not None]
 
     def _shape(self, element: Element, link: str) -> Shape | None:
-        pose, colour = origin(element), self._colour_of(element)
+        pose, color = origin(element), self._color_of(element)
         geometry = element.one("geometry")
         found = [] if geometry is None else [child for child in geometry.children if child.tag in GEOMETRIES]
         if len(found) != 1:
@@ -64,7 +64,7 @@ class Shapes:
             return None
         given = found[0]
         if given.tag == "mesh":
-            return self._mesh(given, link, pose, colour)
+            return self._mesh(given, link, pose, color)
         if given.tag == "box":
             numbers = given.numbers("size", 3)
         elif given.tag == "sphere":
@@ -76,13 +76,13 @@ class Shapes:
             return None
         self.report.took("shapes", link, "for drawing")
         if given.tag == "box":
-            return Box(numbers, pose=pose, colour=colour)
+            return Box(numbers, pose=pose, color=color)
         if given.tag == "sphere":
-            return Sphere(numbers[0], pose=pose, colour=colour)
+            return Sphere(numbers[0], pose=pose, color=color)
         make = Cylinder if given.tag == "cylinder" else Capsule
-        return make(*numbers, pose=pose, colour=colour)
+        return make(*numbers, pose=pose, color=color)
 
-    def _mesh(self, mesh: Element, link: str, pose: tuple[float, ...], colour: Colour) -> Shape | None:
+    def _mesh(self, mesh: Element, link: str, pose: tuple[float, ...], color: Color) -> Shape | None:
         scale = mesh.numbers("scale", 3, ONE)
         if not all(scale):
             self.report.ignored("meshes", link, "their scale is zero")
@@ -96,16 +96,16 @@ class Shapes:
             self.report.ignored("meshes", link, f"missing: {error}")
             return None
         self.report.took("meshes", link, "for drawing; their files are not opened")
-        return Mesh(str(path), scale, pose=pose, colour=colour)
+        return Mesh(str(path), scale, pose=pose, color=color)
 
-    def _colour_of(self, element: Element) -> Colour:
+    def _color_of(self, element: Element) -> Color:
         material = element.one("material")
         if material is None:
             return None
-        own = self._colour(material)
-        return own if own is not None else self.colours.get(material.attributes.get("name", ""))
+        own = self._color(material)
+        return own if own is not None else self.colors.get(material.attributes.get("name", ""))
 
-    def _colour(self, material: Element) -> Colour:
+    def _color(self, material: Element) -> Color:
         if material.one("texture") is not None:
             self.report.ignored("textures", material.attributes.get("name", ""))
         given = material.one("color")
@@ -114,5 +114,5 @@ class Shapes:
         numbers = given.numbers("rgba", 4)
         if not all(0 <= number <= 1 for number in numbers):
             name = material.attributes.get("name", "")
-            self.report.approximated("colours", name, "cut off to numbers from 0 to 1", moves=False)
+            self.report.approximated("colors", name, "cut off to numbers from 0 to 1", moves=False)
         return tuple(min(max(number, 0.0), 1.0) for number in numbers)

@@ -6,7 +6,7 @@ out, and none of them changes the machine code:
 - passes over what the package's kernels do not have: closures, generators, `with` blocks, array expressions,
   `literal_unroll` (functions that users write keep all passes);
 - LLVM's function passes on mere declarations, which are seven of eight functions of a module;
-- machine code of functions that are inlined into all of their callers: the caller optimises them together
+- machine code of functions that are inlined into all of their callers: the caller optimizes them together
   with its own code.
 
 The garbage collector rests while something is compiled: it finds next to nothing in millions of small objects.

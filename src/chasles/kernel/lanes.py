@@ -186,7 +186,7 @@ maximum = _generic("maximum", 2, np.maximum)
 
 
 def _exact(name):
-    """An operation that the compiler may not fuse with its neighbours: for error-free transformations."""
+    """An operation that the compiler may not fuse with its neighbors: for error-free transformations."""
     return lambda builder, x, y: getattr(builder, name)(x, y)
 
 

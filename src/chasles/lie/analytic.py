@@ -62,10 +62,10 @@ def phi_ad(
     return _rotational(x, g) if x.shape[-1] == 3 else _spatial(x, g, dg)
 
 
-def _circle(centre: np.ndarray, radius: float, phi: Callable) -> np.ndarray:
+def _circle(center: np.ndarray, radius: float, phi: Callable) -> np.ndarray:
     """Taylor coefficients of phi, times radius^k, from values on a circle."""
     ring = radius * np.exp(2j * np.pi * np.arange(RING) / RING)
-    return np.fft.fft(phi(np.asarray(centre)[..., None] + ring), axis=-1) / RING
+    return np.fft.fft(phi(np.asarray(center)[..., None] + ring), axis=-1) / RING
 
 
 def _series(alpha: np.ndarray, phi: Callable, radius: float) -> tuple[np.ndarray, np.ndarray]:

@@ -1,7 +1,7 @@
 """Finite products of groups, described as data: `Product("pose", 3, "r4")` is SE(3)^3 x R^4.
 
 Elements and algebra vectors are flat arrays, the blocks one after the other, each as its own group stores it (matrices
-flattened by rows). Equal neighbours are one call of the group's function, so SE(3)^n costs no loop over bodies.
+flattened by rows). Equal neighbors are one call of the group's function, so SE(3)^n costs no loop over bodies.
 """
 
 from __future__ import annotations

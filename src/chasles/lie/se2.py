@@ -172,7 +172,7 @@ def turned(v):
 
 @face(x=PLANAR_TWIST, out=MATRIX)
 def dexp(x):
-    """Right-trivialised differential of `exp`."""
+    """Right-trivialized differential of `exp`."""
     w, v = x
     half = half_angle_planar(w)
     e, _, _ = exp_coefficients(half)

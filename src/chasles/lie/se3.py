@@ -220,7 +220,7 @@ def _differential_derivative(x, y, g, dg, ddg):
 
 @face(x=TWIST, out=BLOCK_LOWER)
 def dexp(x):
-    """Right-trivialised differential: d/dt exp(X) = hat(dexp_X X') exp(X); body twist is dexp_{-X} X'.
+    """Right-trivialized differential: d/dt exp(X) = hat(dexp_X X') exp(X); body twist is dexp_{-X} X'.
 
     (e^z - 1)/z at z = ad_X. Source: mueller2013 eq. (9), mueller2022 eqs. (46), (47).
     """
@@ -337,7 +337,7 @@ def cayinv(g):
 
 @face(x=TWIST, out=BLOCK_LOWER)
 def dcay(x):
-    """Right-trivialised differential of `cay`: [[dcay_c, 0], [d~ dcay_c, I + cay c]]; 2 I at zero."""
+    """Right-trivialized differential of `cay`: [[dcay_c, 0], [d~ dcay_c, I + cay c]]; 2 I at zero."""
     c, d = x
     a = so3.dcay(c)
     return a, skew_mul(d, a), plus_cay_matrix(c)
@@ -367,7 +367,7 @@ def cay2inv(g):
 
 @face(x=TWIST, out=BLOCK_LOWER)
 def dcay2(x):
-    """Right-trivialised differential of `cay2`: (I + Ad_A) dcay_X with A = cay(X)."""
+    """Right-trivialized differential of `cay2`: (I + Ad_A) dcay_X with A = cay(X)."""
     c, d = x
     r, a, e = so3.cay(c), so3.dcay(c), plus_cay_matrix(c)
     position = plus_cay(c, d)
@@ -413,7 +413,7 @@ def ccskinv(g):
 
 @face(x=TWIST, out=BLOCK_LOWER)
 def dccsk(x):
-    """Right-trivialised differential of `ccsk`: diag(dccsk_x, ccsk x).
+    """Right-trivialized differential of `ccsk`: diag(dccsk_x, ccsk x).
 
     The rotations act at the origin, so their columns have no linear part; a translation along e_k turns with R.
     """

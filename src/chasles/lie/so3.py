@@ -163,7 +163,7 @@ POLE_ALONG = Guard(pole_distance_along, _POLE, _AWAY)
 
 @face(x=VECTOR, out=MATRIX)
 def dexp(x):
-    """Right-trivialised differential: d/dt exp(x) = hat(dexp_x x') exp(x); body velocity is dexp_{-x} x'.
+    """Right-trivialized differential: d/dt exp(x) = hat(dexp_x x') exp(x); body velocity is dexp_{-x} x'.
 
     dexp_x = I + (1 - cos θ)/θ² x~ + (θ - sin θ)/θ³ x~². Source: mueller2022 eqs. (31), (32), (31) corrected.
     """
@@ -251,7 +251,7 @@ def cayinv(g):
 
 @face(c=VECTOR, out=MATRIX)
 def dcay(c):
-    """Right-trivialised differential of `cay`: σ(I + c~); 2 I at c = 0. Source: mueller2022 eq. (36)."""
+    """Right-trivialized differential of `cay`: σ(I + c~); 2 I at c = 0. Source: mueller2022 eq. (36)."""
     s = cayley_sigma(c)
     return ad_polynomial.matrix(c, (s, s, 0.0))
 
@@ -295,7 +295,7 @@ def cay2inv_quaternion(q):
 
 @face(c=VECTOR, out=MATRIX)
 def dcay2(c):
-    """Right-trivialised differential of `cay2`: (I + cay c) dcay_c = 2 σ cay(c), a multiple of a rotation."""
+    """Right-trivialized differential of `cay2`: (I + cay c) dcay_c = 2 σ cay(c), a multiple of a rotation."""
     return mat_scale(2.0 * cayley_sigma(c), cay(c))
 
 
@@ -350,7 +350,7 @@ def ccskinv(g):
 
 @face(x=VECTOR, out=MATRIX)
 def dccsk(x):
-    """Right-trivialised differential of `ccsk`: columns e₁, exp(x₁ e₁) e₂, exp(x₁ e₁) exp(x₂ e₂) e₃."""
+    """Right-trivialized differential of `ccsk`: columns e₁, exp(x₁ e₁) e₂, exp(x₁ e₁) exp(x₂ e₂) e₃."""
     (s1, c1), (s2, c2), _ = second_kind_columns(x)
     zero = 0.0 * s1
     return (zero + 1.0, zero, s2, zero, c1, -s1 * c2, zero, s1, c1 * c2)

@@ -21,7 +21,7 @@ GROUND = "ground"  # the name of the inertial frame, on which everything stands
 class Body:
     """A rigid body.
 
-    mass [kg]; com: centre of mass in the body's frame [m]; inertia: about the centre of mass, in the axes of the body's
+    mass [kg]; com: center of mass in the body's frame [m]; inertia: about the center of mass, in the axes of the body's
     frame [kg m²], as a 3x3 matrix, six numbers (xx, xy, xz, yy, yz, zz) or three principal moments. With `density`
     [kg/m³] instead, all three follow from the shapes; shapes without density are for drawing only.
     physical=False takes numbers as they are that no distribution of mass has, as files of robots often hold.
@@ -85,7 +85,7 @@ class Body:
         mass = matrix[5, 5]
         com = np.array([matrix[2, 4], matrix[0, 5], matrix[1, 3]]) / mass
         rotational = matrix[:3, :3] - mass * _steiner(com)
-        if mass * (com @ com) > FAR**2 * np.trace(rotational):  # all m d² about such a frame: add up around the centre
+        if mass * (com @ com) > FAR**2 * np.trace(rotational):  # all m d² about such a frame: add up around the center
             near = [replace(shape, pose=(*shape.pose[:4], *(np.array(shape.pose[4:]) - com))) for shape in self.shapes]
             rotational = spatial.combine([shape.inertia(density=density) for shape in near])[:3, :3]
         self._set(mass, com, rotational)

@@ -186,7 +186,7 @@ class CustomConstraint:
 class Rolling(BetweenPoints):
     """A sphere or a thin disc, fixed in the second body, rolls without slip on a plane of the first (nonholonomic).
 
-    points: a point of the plane and the centre; `normal` of the plane, towards the centre; radius [m]; `axis` of the
+    points: a point of the plane and the center; `normal` of the plane, toward the center; radius [m]; `axis` of the
     disc in the second body, or None for a sphere. The contact stays closed: it can pull, which reactions show.
     """
 

@@ -70,7 +70,7 @@ class Wrench:
 
 @dataclass(frozen=True)
 class JointForce:
-    """Generalised forces on a joint, constant or a law of time and the joint's motion.
+    """Generalized forces on a joint, constant or a law of time and the joint's motion.
 
     value: one number for each velocity of the joint, or a law f(t, q, v, parameters, out) with the joint's coordinates
     and velocities.

@@ -132,7 +132,7 @@ def _screws(where: str, screws: Any) -> np.ndarray:
         size = np.linalg.norm(screw[:3]) or np.linalg.norm(screw[3:])
         if not abs(size - 1) < 1e-9:
             raise ValueError(
-                f"{where}: screw {k} {screw.tolist()} is not normalised; expected an angular part of length 1, "
+                f"{where}: screw {k} {screw.tolist()} is not normalized; expected an angular part of length 1, "
                 "or none and a linear part of length 1"
             )
         if abs(size - 1) > LAST_BITS:

@@ -1,6 +1,6 @@
 """Lengths of a model, to compare lengths with: no unit of length is better than another.
 
-The size of a body is how far apart the places on it are (centre of mass, joints, frames, points of forces and
+The size of a body is how far apart the places on it are (center of mass, joints, frames, points of forces and
 constraints), or its radius of gyration if that is larger. Where its own frame is does not matter. What belongs to a
 joint is compared with the size of the body that it carries: a small mechanism on a large machine has its own scale.
 """

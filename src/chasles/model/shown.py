@@ -43,15 +43,15 @@ def lines(texts: Iterable[str]) -> str:
     return "".join(f"<div>{html.escape(text)}</div>" for text in texts)
 
 
-def table(head: Sequence[str], rows: Sequence[Sequence[Any]], colours: Sequence[str] | None = None) -> str:
-    """A table for a notebook; `colours` are those of the text of its rows."""
+def table(head: Sequence[str], rows: Sequence[Sequence[Any]], colors: Sequence[str] | None = None) -> str:
+    """A table for a notebook; `colors` are those of the text of its rows."""
     if not rows:
         return ""
     top = "".join(f'<th style="{CELL}">{html.escape(cell)}</th>' for cell in head)
     body = []
     for k, row in enumerate(rows[:MOST]):
-        colour = f";color:{colours[k]}" if colours and colours[k] else ""
-        body.append("".join(f'<td style="{CELL}{colour}">{html.escape(str(cell))}</td>' for cell in row))
+        color = f";color:{colors[k]}" if colors and colors[k] else ""
+        body.append("".join(f'<td style="{CELL}{color}">{html.escape(str(cell))}</td>' for cell in row))
     if len(rows) > MOST:
         body.append(f'<td style="{CELL}" colspan="{len(head)}">... and {len(rows) - MOST} more</td>')
     return f"<table><tr>{top}</tr>{''.join(f'<tr>{row}</tr>' for row in body)}</table>"

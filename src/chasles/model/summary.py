@@ -18,7 +18,7 @@ def as_text(system: Any) -> str:
 
 def as_html(system: Any) -> str:
     """For a notebook."""
-    head = ("body", "mass", "centre of mass [m]", "joint", "on")
+    head = ("body", "mass", "center of mass [m]", "joint", "on")
     return shown.page(_title(system), shown.table(head, list(_rows(system))), shown.lines(_others(system)))
 
 
@@ -53,7 +53,7 @@ def _title(system: Any) -> str:
 
 
 def _rows(system: Any) -> Iterator[tuple[str, str, str, str, str]]:
-    """Body, mass, centre of mass, the joint that carries it and what it is on; more joints in more rows."""
+    """Body, mass, center of mass, the joint that carries it and what it is on; more joints in more rows."""
     carrying: dict[str, list[Any]] = {}
     for joint in system.joints:
         carrying.setdefault(joint.child, []).append(joint)

@@ -119,11 +119,11 @@ class Analysis:
     # ------------------------------------------------------------ parts of the equations of motion
 
     def bias(self, q: ArrayLike, v: ArrayLike) -> np.ndarray:
-        """C v + g, (..., nv): the generalised forces of a motion without acceleration."""
+        """C v + g, (..., nv): the generalized forces of a motion without acceleration."""
         return self.inverse_dynamics(self.check_q("bias", q), self.check_v("bias", "v", v), np.zeros(self.nv))
 
     def gravity_forces(self, q: ArrayLike) -> np.ndarray:
-        """g(q), (..., nv): the generalised forces that hold the mechanism at rest."""
+        """g(q), (..., nv): the generalized forces that hold the mechanism at rest."""
         return self.inverse_dynamics(self.check_q("gravity_forces", q), np.zeros(self.nv), np.zeros(self.nv))
 
     def coriolis(self, q: ArrayLike, v: ArrayLike, *, skew: bool = False) -> np.ndarray:
@@ -144,10 +144,10 @@ class Analysis:
 
     def _check_mass(self, function: str) -> None:
         if not self.numbers[GRAVITY.size :].reshape(-1, CONSTANT.size)[:, CONSTANT.mass].any():
-            raise ValueError(f"{function}: nothing of {self.system.name!r} that moves has a mass: there is no centre")
+            raise ValueError(f"{function}: nothing of {self.system.name!r} that moves has a mass: there is no center")
 
     def energy(self, q: ArrayLike, v: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
-        """Kinetic and potential energy [J], (...) each; the latter is zero with the centre of mass at the origin."""
+        """Kinetic and potential energy [J], (...) each; the latter is zero with the center of mass at the origin."""
         both = self._totals("energy", q, v)[0]
         return both[..., 0], both[..., 1]
 
@@ -155,25 +155,25 @@ class Analysis:
         """Total momentum (angular, linear) about the origin of space, in its axes, (..., 6) [N m s, N s]."""
         return self._totals("momentum", q, v)[1]
 
-    def centre_of_mass(self, q: ArrayLike) -> np.ndarray:
-        """Centre of mass in space of all that moves, (..., 3) [m]."""
-        self._check_mass("centre_of_mass")
-        return self._totals("centre_of_mass", q, None)[2][..., :3]
+    def center_of_mass(self, q: ArrayLike) -> np.ndarray:
+        """Center of mass in space of all that moves, (..., 3) [m]."""
+        self._check_mass("center_of_mass")
+        return self._totals("center_of_mass", q, None)[2][..., :3]
 
-    def centre_of_mass_velocity(self, q: ArrayLike, v: ArrayLike) -> np.ndarray:
-        """Velocity of the centre of mass, (..., 3) [m/s]."""
-        self._check_mass("centre_of_mass_velocity")
-        return self._totals("centre_of_mass_velocity", q, v)[2][..., 3:]
+    def center_of_mass_velocity(self, q: ArrayLike, v: ArrayLike) -> np.ndarray:
+        """Velocity of the center of mass, (..., 3) [m/s]."""
+        self._check_mass("center_of_mass_velocity")
+        return self._totals("center_of_mass_velocity", q, v)[2][..., 3:]
 
     def centroidal_momentum_matrix(self, q: ArrayLike) -> np.ndarray:
-        """A(q), (..., 6, nv): A v is the momentum (angular, linear) about the centre of mass, in world axes."""
+        """A(q), (..., 6, nv): A v is the momentum (angular, linear) about the center of mass, in world axes."""
         name = "centroidal_momentum_matrix"
         self._check_mass(name)
         (matrix,), batch = self._run(name, momentum.centroidal_matrix, {"q": self.check_q(name, q)})
         return matrix.reshape(*batch, 6, self.nv)
 
     def centroidal_momentum(self, q: ArrayLike, v: ArrayLike) -> np.ndarray:
-        """Momentum (angular, linear) about the centre of mass, in world axes, (..., 6)."""
+        """Momentum (angular, linear) about the center of mass, in world axes, (..., 6)."""
         speeds = self.check_v("centroidal_momentum", "v", v)
         return (self.centroidal_momentum_matrix(q) @ speeds[..., None])[..., 0]
 

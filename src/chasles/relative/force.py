@@ -1,7 +1,7 @@
 """What acts on a tree besides gravity: the joints' own springs, dampers, friction and stops, springs between bodies,
 wrenches, joint forces. Interpreted from a table, like joints, so a new system compiles nothing.
 
-The sum goes to generalised forces and to wrenches on the links (in their frames). With it comes the energy stored in
+The sum goes to generalized forces and to wrenches on the links (in their frames). With it comes the energy stored in
 springs, and the power of all that is not a spring: energy changes by this power, which is how a run is certified.
 """
 

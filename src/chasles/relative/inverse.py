@@ -1,4 +1,4 @@
-"""Inverse dynamics in body representation: the generalised forces of a motion, O(n).
+"""Inverse dynamics in body representation: the generalized forces of a motion, O(n).
 
 This is the recursive Newton-Euler algorithm, RNEA.
 

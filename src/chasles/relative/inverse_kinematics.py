@@ -26,7 +26,7 @@ CONVERGED, STALLED, EXHAUSTED = range(3)
 DAMPING = (1e-3, 1e-12, 1e6)  # first, least and most, relative to the mean square of the Jacobian's rows
 SQUARE = 36 + 6  # six equations and their right-hand side
 SMALL_STEP = 1e-13  # of a coordinate, relative to what is large for it
-SMALL_GAIN = 1e-5  # of the square of the error: towards a target within reach it falls fast
+SMALL_GAIN = 1e-5  # of the square of the error: toward a target within reach it falls fast
 
 
 @kernel

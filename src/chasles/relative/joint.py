@@ -103,7 +103,7 @@ def screw_weights(numbers, c, kind):
 
 @kernel
 def store_felt(numbers, c, kind, wrench, out, iv, z):
-    """Sᵀ W: the generalised forces of a wrench on the link."""
+    """Sᵀ W: the generalized forces of a wrench on the link."""
     if kind == REVOLUTE:
         store(out, iv, wrench[0][2])
     elif kind == SPHERICAL:

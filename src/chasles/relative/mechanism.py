@@ -43,7 +43,7 @@ from chasles.screw.representation import check_representation
 
 
 class AppliedForces(NamedTuple):
-    """Generalised forces tau (..., nv), wrenches on the links, power [W] of all but springs, energy [J] in springs."""
+    """Generalized forces tau (..., nv), wrenches on the links, power [W] of all but springs, energy [J] in springs."""
 
     tau: np.ndarray
     wrenches: np.ndarray
@@ -75,7 +75,7 @@ def ready(value: ArrayLike, size: int) -> TypeGuard[np.ndarray]:
 
 
 CAN_SPIN = (
-    "none about the line through its centre of mass, as a point mass or a thin rod, and the joint lets it spin about "
+    "none about the line through its center of mass, as a point mass or a thin rod, and the joint lets it spin about "
     "that line; a little will do, inertia=(1e-6, 1e-6, 1e-6), or take a universal joint, which does not let it"
 )
 
@@ -141,7 +141,7 @@ class Mechanism(ParameterAnalysis, Derivatives, HigherOrder):
         return array
 
     def check_v(self, function: str, name: str, value: ArrayLike) -> np.ndarray:
-        """Velocities, accelerations or generalised forces, finite. Read only: it may be the caller's array."""
+        """Velocities, accelerations or generalized forces, finite. Read only: it may be the caller's array."""
         return value if ready(value, self.nv) else real_array(function, name, value, (self.nv,))
 
     def check_u(self, function: str, u: ArrayLike | None) -> np.ndarray:
@@ -277,7 +277,7 @@ class Mechanism(ParameterAnalysis, Derivatives, HigherOrder):
         *,
         representation: str = "body",
     ) -> np.ndarray:
-        """Generalised forces of a motion, M a + C v + g - Σ Jᵀ W, (..., nv) [N m or N]; by the RNEA, O(n).
+        """Generalized forces of a motion, M a + C v + g - Σ Jᵀ W, (..., nv) [N m or N]; by the RNEA, O(n).
 
         wrenches: applied to the bodies, (..., bodies, 6), each in its body's frame at its origin. Armatures count; the
         joints' own springs, dampers and friction and the forces of the system do not: they are part of the result.
@@ -293,7 +293,7 @@ class Mechanism(ParameterAnalysis, Derivatives, HigherOrder):
     def forward_dynamics(
         self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, wrenches: ArrayLike | None = None
     ) -> np.ndarray:
-        """Accelerations (..., nv) under generalised forces and wrenches as in `inverse_dynamics`; by the ABA, O(n)."""
+        """Accelerations (..., nv) under generalized forces and wrenches as in `inverse_dynamics`; by the ABA, O(n)."""
         name = "forward_dynamics"
         arrays = {"q": self.check_q(name, q), "v": self.check_v(name, "v", v), "tau": self.check_v(name, "tau", tau)}
         arrays["wrenches"] = self._wrenches(name, wrenches)
@@ -393,7 +393,7 @@ class Mechanism(ParameterAnalysis, Derivatives, HigherOrder):
     def accelerations_under(
         self, q: ArrayLike, v: ArrayLike, u: ArrayLike | None = None, t: ArrayLike = 0.0
     ) -> np.ndarray:
-        """Joint accelerations (..., nv) under gravity, the system's forces and generalised forces u."""
+        """Joint accelerations (..., nv) under gravity, the system's forces and generalized forces u."""
         forces = self.applied_forces(q, v, t)
         arrays = {"q": self.check_q("accelerations_under", q), "v": self.check_v("accelerations_under", "v", v)}
         arrays |= {"tau": forces.tau + self.check_u("accelerations_under", u), "wrenches": forces.wrenches}
@@ -403,7 +403,7 @@ class Mechanism(ParameterAnalysis, Derivatives, HigherOrder):
         return a.reshape(*batch, self.nv)
 
     def static_forces(self, q: ArrayLike, link_wrenches: np.ndarray | None = None) -> np.ndarray:
-        """Generalised forces (..., nv) that hold the mechanism at rest against gravity and wrenches on the links."""
+        """Generalized forces (..., nv) that hold the mechanism at rest against gravity and wrenches on the links."""
         still = np.zeros(self.nv)
         arrays = {"q": self.check_q("static_forces", q), "v": still, "a": still}
         arrays["wrenches"] = EMPTY if link_wrenches is None else link_wrenches

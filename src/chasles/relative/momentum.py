@@ -1,7 +1,7 @@
-"""Energies, momentum and centre of mass of a state, and the centroidal momentum matrix: O(n).
+"""Energies, momentum and center of mass of a state, and the centroidal momentum matrix: O(n).
 
 The momentum is that of all links about the origin of space, (angular, linear), the sum of the spatial momenta
-Π = Ad⁻ᵀ M V (mueller2018 eq. (35)); the centroidal one is about the centre of mass, in world axes. Armatures have
+Π = Ad⁻ᵀ M V (mueller2018 eq. (35)); the centroidal one is about the center of mass, in world axes. Armatures have
 kinetic energy, but no momentum: what their rotors turn about is not known. What is welded to the ground does not count.
 """
 
@@ -39,11 +39,11 @@ def armature_energy(topology, numbers, v, z):
     return total
 
 
-@algorithm(work=f"{STATE.size}*slots", q="nq", v="nv", energy=out("2"), momentum=out("6"), centre=out("6"))
-def totals(topology, numbers, q, v, energy, momentum, centre, work, z):
-    """Kinetic and potential energy, momentum about the origin, position and velocity of the centre of mass.
+@algorithm(work=f"{STATE.size}*slots", q="nq", v="nv", energy=out("2"), momentum=out("6"), center=out("6"))
+def totals(topology, numbers, q, v, energy, momentum, center, work, z):
+    """Kinetic and potential energy, momentum about the origin, position and velocity of the center of mass.
 
-    v may be empty: then the links do not move. The potential is zero with the centre of mass at the origin.
+    v may be empty: then the links do not move. The potential is zero with the center of mass at the origin.
     """
     move_links(topology, numbers, q, v, v[:0], work, z)
     zero, total = like(0.0, z), 0.0
@@ -66,12 +66,12 @@ def totals(topology, numbers, q, v, energy, momentum, centre, work, z):
     store(energy, 0, kinetic)
     store(energy, 1, -dot(moment, g))
     store6(momentum, 0, (angular, linear))
-    store6(centre, 0, (scale(1.0 / total, moment), scale(1.0 / total, linear)))
+    store6(center, 0, (scale(1.0 / total, moment), scale(1.0 / total, linear)))
 
 
 @kernel
 def place_links(topology, numbers, q, work, z):
-    """Poses of the links in space; their centre of mass."""
+    """Poses of the links in space; their center of mass."""
     zero, total = like(0.0, z), 0.0
     moment = (zero, zero, zero)
     for i in range(links_of(topology)):
@@ -90,10 +90,10 @@ def place_links(topology, numbers, q, work, z):
 
 @algorithm(work=f"{COMPOSITE.size}*links+6*nv", q="nq", matrix=out("6*nv"))
 def centroidal_matrix(topology, numbers, q, matrix, work, z):
-    """A(q), 6 x nv by rows: A v is the momentum about the centre of mass, in world axes.
+    """A(q), 6 x nv by rows: A v is the momentum about the center of mass, in world axes.
 
     Column k is the momentum of all that joint k carries, moving as one with its screw: composite bodies as in the mass
-    matrix, from the centre of mass.
+    matrix, from the center of mass.
     """
     n, nv, columns = links_of(topology), topology[HEAD.velocities], columns_at(topology)
     middle = place_links(topology, numbers, q, work, z)

@@ -6,7 +6,7 @@ P_i = Σ Π_l (of all that link i carries, in space) that joint i lets through, 
 velocity terms where the paper's has none:
 
     free joint        p = P_i, momentum about the origin of space         p' = W, applied wrenches
-    spherical joint   p = momentum about the joint's centre c, world axes  p' = torque about c - c' × linear part of P_i
+    spherical joint   p = momentum about the joint's center c, world axes  p' = torque about c - c' × linear part of P_i
     one freedom       p = J_iᵀ P_i (+ armature v)                          p' = tau + J_iᵀ W + (ad_V J_i)ᵀ P_i
 
 So a free-floating tree keeps its momentum as a linear invariant with the rate 0, and a spherical joint on the ground
@@ -120,7 +120,7 @@ def momenta(topology, numbers, q, v, p, work, z):
 
 
 @kernel
-def joint_momenta(topology, p, generalised, start, work, z):
+def joint_momenta(topology, p, generalized, start, work, z):
     """Jᵀ P from p: the same for one freedom, in the axes of the link for others."""
     for i in range(links_of(topology)):
         _, kind, _, iv = link(topology, i)
@@ -129,11 +129,11 @@ def joint_momenta(topology, p, generalised, start, work, z):
         if kind == FREE:
             angular, linear = load6(p, iv, z)
             angular = sub(angular, cross(load3(work, here + FLOW.position, z), linear))
-            store6(generalised, iv, (mul_t(R, angular), mul_t(R, linear)))
+            store6(generalized, iv, (mul_t(R, angular), mul_t(R, linear)))
         elif kind == SPHERICAL:
-            store3(generalised, iv, mul_t(R, load3(p, iv, z)))
+            store3(generalized, iv, mul_t(R, load3(p, iv, z)))
         else:
-            store(generalised, iv, load(p, iv, z))
+            store(generalized, iv, load(p, iv, z))
 
 
 @algorithm(
@@ -145,16 +145,16 @@ def joint_momenta(topology, p, generalised, start, work, z):
     still=fixed(),
     v=out("nv"),
     rate=out("nv"),
-    generalised=out("nv"),
+    generalized=out("nv"),
 )
-def momentum_rates(topology, numbers, q, p, tau, wrenches, still, v, rate, generalised, work, z):
+def momentum_rates(topology, numbers, q, p, tau, wrenches, still, v, rate, generalized, work, z):
     """v and p' of a state (q, p), and M v. `still` is `numbers` without gravity; tau and wrenches may be empty."""
     n, zero, start = links_of(topology), like(0.0, z), (links_of(topology) + 1) * LIMB.size
     place(topology, numbers, q, start, work, z)
-    joint_momenta(topology, p, generalised, start, work, z)
+    joint_momenta(topology, p, generalized, start, work, z)
     for k in range(topology[HEAD.velocities]):
         store(rate, k, zero)  # serves as the velocities of a tree at rest
-    solve(topology, still, q, rate, generalised, wrenches[:0], v, work, z)
+    solve(topology, still, q, rate, generalized, wrenches[:0], v, work, z)
     move(topology, numbers, v, start, work, z)
     for i in range(n - 1, -1, -1):
         parent, kind, _, iv = link(topology, i)
@@ -174,7 +174,7 @@ def momentum_rates(topology, numbers, q, p, tau, wrenches, still, v, rate, gener
             about = sub(torque, cross(r, force))
             if tau.shape[0] > 0:
                 about = add(about, mul(R, load3(tau, iv, z)))
-            # the centre moves with the parent: on the ground exactly not
+            # the center moves with the parent: on the ground exactly not
             w, u = load6(work, start + (parent + 1) * FLOW.size + FLOW.twist, z)
             store3(rate, iv, sub(about, cross(add(u, cross(w, r)), linear)))
         else:

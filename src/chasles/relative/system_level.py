@@ -73,7 +73,7 @@ def joint_screws(constant: np.ndarray, kind: int) -> np.ndarray:
 
 
 def factors(mechanism: Analysis, q: ArrayLike, representation: str = "body") -> Factors:
-    """The system Jacobian of the links at q in a representation, factorised: mueller2018 eq. (112).
+    """The system Jacobian of the links at q in a representation, factorized: mueller2018 eq. (112).
 
     The blocks of A from link j to link i that it carries: body Ad of the pose of j in i; spatial I, with the screws
     Ad_Cj Xj; hybrid Ad of the translation r_j - r_i, with Ad_Rj Xj; mixed as body, with the linear parts in world axes.

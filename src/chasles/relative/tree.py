@@ -198,11 +198,11 @@ def _numbers(
     constants[:, CONSTANT.pitch] = links.pitches
     one_freedom = [k for k, row in enumerate(links.rows) if row[1] not in (SPHERICAL, FREE)]
     constants[one_freedom, CONSTANT.armature] = armatures
-    ten, cancelled = inertias_on_links(system, body_in_link)
+    ten, canceled = inertias_on_links(system, body_in_link)
     moving = link_of_body >= 0
     np.add.at(constants, (link_of_body[moving],), np.pad(ten[moving], ((0, 0), (CONSTANT.mass, 2))))
     # what is left where moments cancel (a point mass on its axis) is zero, so that a singular inertia shows itself
-    size = np.bincount(link_of_body[moving], weights=cancelled[moving], minlength=count)
+    size = np.bincount(link_of_body[moving], weights=canceled[moving], minlength=count)
     moments = constants[:, CONSTANT.inertia : CONSTANT.inertia + 6]
     moments[np.abs(moments) <= ROUNDING * size[:, None]] = 0.0
     return numbers
@@ -213,7 +213,7 @@ def inertias_on_links(system: System, body_in_link: np.ndarray) -> tuple[np.ndar
     each was added up from.
 
     Frames of bodies may be far from them, as in assemblies of CAD programs. About such a frame the inertia is all m d²,
-    so it is moved from the centre of mass: what is lost then is what the places themselves lack.
+    so it is moved from the center of mass: what is lost then is what the places themselves lack.
     """
     inertias = np.array([body.spatial for body in system.bodies]).reshape(-1, 6, 6)
     ten = spatial.to_parameters(spatial.transform(inertias, body_in_link))

@@ -30,12 +30,12 @@ OPEN = "The paper gives no data of the linkage; those here are stated in `galler
 
 
 def _chaos() -> str:
-    """When a run and one with half the step are a centimetre apart."""
+    """When a run and one with half the step are a centimeter apart."""
     first, second = motion(PENDULUM, "SE3", LONG), motion(PENDULUM, "SE3", LONG, STEP / 2)
     apart = abs(first.poses[:, :, 4:] - second.poses[::2, :, 4:]).max(axis=(1, 2))
     when = first.t[int(np.argmax(apart > 0.01))]
     return (
-        f"The motion is chaotic: a run with half the step is a centimetre away from t = {when:.1f} s on. Sizes over "
+        f"The motion is chaotic: a run with half the step is a centimeter away from t = {when:.1f} s on. Sizes over "
         f"longer times are those of another motion than the one printed; the groups are compared up to {KNOWN:g} s."
     )
 
@@ -132,7 +132,7 @@ def figure_9() -> Figure:
         twice = largest(gaps(FLOATING, space, "joint 1", END, 2 * STEP))
         note = (
             f"{paper / size:.0f} times smaller than in print; with twice the step {twice:.1e} m. The paper gives no "
-            "linear velocities; here the common centre of mass is at rest."
+            "linear velocities; here the common center of mass is at rest."
         )
         claims.append(printed(f"{SPACES[space]}", "largest component at the stated step [m]", size, paper, note))
     return violation_figure(9, "Floating bodies: violation of the joint", FLOATING, "joint 1", BOTH, claims)

@@ -21,7 +21,7 @@ ENDS = {"SE3": END, "SO3xR3": END}
 
 
 def figure_2() -> Figure:
-    """Drift of the centre of rotation of the heavy top."""
+    """Drift of the center of rotation of the heavy top."""
     on_se3, on_product = (gaps(NAME, space, "pivot", END) for space in ENDS)
     size = np.linalg.norm(on_product, axis=1)
     half, end = len(size) // 2, len(size) - 1
@@ -43,7 +43,7 @@ def figure_2() -> Figure:
             f"Grows like t^{power:.2f}.",
         ),
     ]
-    return violation_figure(2, "Heavy top: drift of the centre of rotation", NAME, "pivot", ENDS, claims)
+    return violation_figure(2, "Heavy top: drift of the center of rotation", NAME, "pivot", ENDS, claims)
 
 
 def _rotation_energy_apart() -> float:

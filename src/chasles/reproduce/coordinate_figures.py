@@ -11,7 +11,7 @@ import numpy as np
 from chasles.lie.transition.coordinates import LOCAL
 from chasles.reproduce.coordinate_study import ABSOLUTE, DIRECT, METHODS, Row, measured, row, study
 from chasles.reproduce.figure import Claim, Columns, Figure
-from chasles.study.style import COLOURS, INK, MARKERS
+from chasles.study.style import COLORS, INK, MARKERS
 
 ROUNDING = 1e-13  # [m] and of rotations: thousands of steps
 ALIKE = 0.01  # errors of two coordinates that are those of the method alone
@@ -46,14 +46,14 @@ def _draw(rows: Sequence[Row], constrained: bool):
         left, right = canvas.subplots(1, 2)
         for r in rows:
             direct = r.local == DIRECT
-            colour = INK if direct else COLOURS[list(LOCAL).index(r.local)]
+            color = INK if direct else COLORS[list(LOCAL).index(r.local)]
             marker = MARKERS[METHODS.index(r.method)]
             hollow = {"facecolors": "none"} if r.absolute != "quaternion" else {}
-            place: Any = {"edgecolors": colour, "color": colour} | hollow
+            place: Any = {"edgecolors": color, "color": color} | hollow
             if hollow:
                 place.pop("color")
             if marker == "x":
-                place = {"color": colour}
+                place = {"color": color}
             left.scatter(r.microseconds, max(r.rotation_error, floor), s=18, marker=marker, linewidths=0.9, **place)
             value = r.constraint_defect if constrained else r.norm_defect
             right.scatter(kinds.index(kind(r)), max(value, floor), s=18, marker=marker, linewidths=0.9, **place)
@@ -97,11 +97,11 @@ def _same(name: str) -> Claim:
     )
 
 
-def _renormalised(name: str) -> Claim:
-    plain, unit = (row(name, way, DIRECT, "rk4").rotation_error for way in ("quaternion", "renormalised"))
+def _renormalized(name: str) -> Claim:
+    plain, unit = (row(name, way, DIRECT, "rk4").rotation_error for way in ("quaternion", "renormalized"))
     return Claim(
-        "Renormalisation is known to interfere with the system dynamics",
-        "error of rotations, renormalised over not (rk4)",
+        "Renormalization is known to interfere with the system dynamics",
+        "error of rotations, renormalized over not (rk4)",
         unit / plain,
         1.1,
         note="Quaternions that are divided by their norm after each step are no worse here than those that are not.",
@@ -111,7 +111,7 @@ def _renormalised(name: str) -> Claim:
 def figure_1() -> Figure:
     """Heavy top: all coordinates, and direct integration."""
     name = "heavy_top"
-    ours, direct = row(name, "quaternion", "rotation_vector", "rk4"), row(name, "renormalised", DIRECT, "rk4")
+    ours, direct = row(name, "quaternion", "rotation_vector", "rk4"), row(name, "renormalized", DIRECT, "rk4")
     claims = [
         _same(name),
         Claim(
@@ -126,14 +126,14 @@ def figure_1() -> Figure:
             min(_violation(name, PRODUCT, "rk4")),
             1e3 * ROUNDING,
         ),
-        Claim("Quaternions keep their norm without renormalisation", "largest defect", _norms(name), high=4.5e-16),
+        Claim("Quaternions keep their norm without renormalization", "largest defect", _norms(name), high=4.5e-16),
         Claim(
             "Lie group methods allow for the geometrically correct motion within a step",
             "error of the position, direct integration over quaternion with rotation vector (rk4)",
             direct.position_error / ours.position_error,
             1.0,
         ),
-        _renormalised(name),
+        _renormalized(name),
     ]
     return _figure(1, "Heavy top", name, claims)
 
@@ -141,17 +141,17 @@ def figure_1() -> Figure:
 def figure_2() -> Figure:
     """Spherical double pendulum, 2 s; errors at half a second."""
     name = "double_pendulum"
-    with_multiplier, unit = (row(name, way, DIRECT, "rk4") for way in ("constrained", "renormalised"))
+    with_multiplier, unit = (row(name, way, DIRECT, "rk4") for way in ("constrained", "renormalized"))
     claims = [
         _same(name),
-        Claim("Quaternions keep their norm without renormalisation", "largest defect", _norms(name), high=4.5e-16),
+        Claim("Quaternions keep their norm without renormalization", "largest defect", _norms(name), high=4.5e-16),
         Claim(
             "The norm among the constraints is known to interfere with the system dynamics",
-            "violation of joints, norm as a constraint over renormalised (rk4)",
+            "violation of joints, norm as a constraint over renormalized (rk4)",
             with_multiplier.constraint_defect / unit.constraint_defect,
             1.1,
         ),
-        _renormalised(name),
+        _renormalized(name),
     ]
     return _figure(2, "Double pendulum", name, claims)
 
@@ -186,7 +186,7 @@ def figure_3() -> Figure:
             large["wiener_milenkovic"] / large["rodrigues"],
             high=0.67,
         ),
-        Claim("Quaternions keep their norm without renormalisation", "largest defect", _norms(name), high=4.5e-16),
+        Claim("Quaternions keep their norm without renormalization", "largest defect", _norms(name), high=4.5e-16),
     ]
     return _figure(3, "Tumbling body", name, claims, constrained=False)
 
@@ -200,7 +200,7 @@ def figure_4() -> Figure:
 
     claims = [
         _same(name),
-        Claim("Quaternions keep their norm without renormalisation", "largest defect", _norms(name), high=4.5e-16),
+        Claim("Quaternions keep their norm without renormalization", "largest defect", _norms(name), high=4.5e-16),
         Claim(
             "Rodrigues vectors with quaternions are algebraic, which may be computationally advantageous",
             "time a step, Rodrigues over rotation vectors (rk4)",

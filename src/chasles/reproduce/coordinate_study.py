@@ -75,7 +75,7 @@ def _tumbling() -> Case:
 
 
 def _chain(n: int = 20) -> Case:
-    """Rods of one metre on spherical joints, from a horizontal line, with velocities at random."""
+    """Rods of one meter on spherical joints, from a horizontal line, with velocities at random."""
     rod: dict[str, Any] = {"mass": 1.0, "com": (0.5, 0.0, 0.0), "inertia": (0.01, 0.09, 0.1)}
     bodies = [ch.Body(f"rod {i}", **rod) for i in range(n)]
     joints = [

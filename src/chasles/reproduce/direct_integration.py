@@ -3,7 +3,7 @@
 Four ways, all with mixed twists (ω_b, r') and the same accelerations:
 
     quaternion        q' = q ω / 2 as it is
-    renormalised      the same, divided by its norm after each step
+    renormalized      the same, divided by its norm after each step
     constrained       states (q, q') with |q| = 1 as a constraint, its multiplier eliminated: q'' = q ω'/2 - |q'|² q
     euler             three angles (ZYX), with the inverse of their rates, which is singular at gimbal lock
 """
@@ -24,7 +24,7 @@ from chasles.lie import quaternion, transition
 from chasles.lie.transition.coordinates import ABSOLUTE
 from chasles.reproduce.user_model import accelerations_at, model_parameters, poses_at, room_at
 
-WAYS = ("quaternion", "renormalised", "constrained", "euler")
+WAYS = ("quaternion", "renormalized", "constrained", "euler")
 ZYX = ABSOLUTE["euler:ZYX"].code
 
 
@@ -105,7 +105,7 @@ class Direct:
     def __init__(self, mechanism: AbsoluteMechanism, way: str):
         self.way, self.n = way, mechanism.n
         fields = (quaternion_rates, quaternion_rates, quaternions_with_multiplier, euler_rates)
-        correction = to_unit_norm if way == "renormalised" else None
+        correction = to_unit_norm if way == "renormalized" else None
         size = {"constrained": 14, "euler": 12}.get(way, 13) * self.n
         p = model_parameters(mechanism, 0)
         self.problem = LieODE(Space(f"r{size}"), fields[WAYS.index(way)], p, correction)

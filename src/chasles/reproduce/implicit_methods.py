@@ -17,7 +17,7 @@ from chasles.lie import pose, so3, transition
 from chasles.lie.transition.coordinates import LOCAL
 from chasles.reproduce.coordinate_study import ABSOLUTE, case_of
 from chasles.reproduce.figure import Claim, Columns, Figure
-from chasles.study.style import COLOURS, INK, MARKERS
+from chasles.study.style import COLORS, INK, MARKERS
 
 END, STEPS = 0.025, (30, 60)  # [s]; 0.06 and 0.03 rad a step
 METHODS: dict[str, Any] = {"generalized alpha": ch.GeneralizedAlpha(0.8), "BLieDF3": ch.BLieDF(3)}
@@ -122,9 +122,9 @@ def _draw(canvas: Any) -> None:
     for name, marker in zip(METHODS, MARKERS, strict=False):
         chosen = [r for r in runs() if r.method == name and r.absolute == "quaternion"]
         places = [names.index(r.local) for r in chosen]
-        colours = [COLOURS[k] for k in places]
-        left.scatter(places, [r.rotation_error for r in chosen], c=colours, marker=marker)
-        right.scatter(places, [r.rotation_order for r in chosen], c=colours, marker=marker)
+        colors = [COLORS[k] for k in places]
+        left.scatter(places, [r.rotation_error for r in chosen], c=colors, marker=marker)
+        right.scatter(places, [r.rotation_order for r in chosen], c=colors, marker=marker)
         left.scatter([], [], color=INK, marker=marker, label=name)
     left.set(yscale="log", ylabel="error of rotations")
     left.set_title(f"a) {STEPS[1]} steps to {END} s")
@@ -162,6 +162,6 @@ def figure_5() -> Figure:
             _apart(),
             high=0.01,
         ),
-        Claim("Quaternions keep their norm without renormalisation", "largest defect", max(quaternions), high=4.5e-16),
+        Claim("Quaternions keep their norm without renormalization", "largest defect", max(quaternions), high=4.5e-16),
     ]
     return Figure(5, "Implicit methods on the heavy top", {"runs": table}, claims, _draw, (10.0, 4.6))

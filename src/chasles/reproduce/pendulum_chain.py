@@ -174,8 +174,8 @@ def figure_9() -> Figure:
         grid = canvas.subplots(6, 2, sharex=True)
         for column in range(12):
             axes = grid[column % 6, column // 6]
-            for (name, run), (colour, line) in zip(solutions.items(), LOOKS, strict=True):
-                axes.plot(run.t, run.y[:, column], line, color=colour, label=name, linewidth=1.1)
+            for (name, run), (color, line) in zip(solutions.items(), LOOKS, strict=True):
+                axes.plot(run.t, run.y[:, column], line, color=color, label=name, linewidth=1.1)
             kind, k = ("q", "\\omega")[column % 6 // 3], column % 3 + 1
             axes.set_ylabel(f"${kind}_{column // 6 + 1}^{{({k})}}$" + (" [rad/s]" if column % 6 > 2 else ""))
             low, high = axes.get_ylim()
@@ -239,13 +239,13 @@ def figure_11() -> Figure:
 
     def draw(canvas: Any) -> None:
         (first, second), (third, fourth) = canvas.subplots(2, 2)
-        for (name, (when, step)), (colour, line) in zip(lengths.items(), LOOKS, strict=True):
-            first.semilogy(when, step, line, color=colour, label=name)
-        for (name, values), (colour, line) in zip(ends.items(), LOOKS, strict=True):
-            second.plot(zoom, values, line, color=colour, label=[name, None])
-            fourth.semilogy(zoom, errors[name], color=colour, linewidth=0.9)
-        for i, colour in enumerate((BLUE, ORANGE)):
-            third.plot(times, turning[:, i], color=colour, label=rf"$\dot\omega_{i + 1}^{{(2)}}$")
+        for (name, (when, step)), (color, line) in zip(lengths.items(), LOOKS, strict=True):
+            first.semilogy(when, step, line, color=color, label=name)
+        for (name, values), (color, line) in zip(ends.items(), LOOKS, strict=True):
+            second.plot(zoom, values, line, color=color, label=[name, None])
+            fourth.semilogy(zoom, errors[name], color=color, linewidth=0.9)
+        for i, color in enumerate((BLUE, ORANGE)):
+            third.plot(times, turning[:, i], color=color, label=rf"$\dot\omega_{i + 1}^{{(2)}}$")
         first.set(ylabel="step size $h$ [s]", xlim=(0, END), ylim=(2e-3, 1e-1))
         second.set(ylabel=r"$\omega_1^{(2)}$, $\omega_2^{(2)}$ [rad/s]", xlim=(2.1, END))
         third.set(ylabel="angular acceleration [rad/s²]", xlim=(0, END))

@@ -21,7 +21,7 @@ METHODS = {f"RKMK{k + 1}": ch.RKMK(name) for k, name in enumerate(("euler", "heu
 COUNTS = tuple(2**k for k in range(5, 12))
 END, STEPS = 5.0, 1999
 SNAPSHOTS = (0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0)  # [s]
-LABELLED = (0.0, 1.0, 2.5, 4.0, 5.0)
+LABELED = (0.0, 1.0, 2.5, 4.0, 5.0)
 ANGLES = np.linspace(0, 2 * np.pi, 25)
 RING = np.stack([np.cos(ANGLES), np.sin(ANGLES), 0 * ANGLES], axis=1)  # a quadrotor, drawn
 SOURCE = "Data and control of the paper's reference [50], without moments of the rotors."
@@ -84,7 +84,7 @@ def figure_14() -> Figure:
             for rotor in rotors[k]:
                 around = rotor * up + 0.15 * RING
                 axes.plot(*around.T, color=ORANGE, linewidth=1.5)
-            if round(t[k], 1) in LABELLED:
+            if round(t[k], 1) in LABELED:
                 aside = np.interp(load[k, 0], (-1, 1), (0.2, -0.55))  # inside of the arch
                 axes.text(*(load[k] * up + [aside, 0, -0.4]), f"{t[k]:.2g} s", fontsize=8)
         axes.set(xlabel="$x$ [m]", ylabel="$y$ [m]", zlabel="height [m]", ylim=(-1, 1), yticks=(-1, 0, 1))
@@ -174,8 +174,8 @@ def figure_17() -> Figure:
 
     def draw(canvas: Any) -> None:
         for axes, draw_on in zip(canvas.subplots(1, 2), ("plot", "semilogy"), strict=True):
-            for i, colour in enumerate((BLUE, ORANGE)):
-                getattr(axes, draw_on)(t, error[:, i], color=colour, label=f"link {i + 1}")
+            for i, color in enumerate((BLUE, ORANGE)):
+                getattr(axes, draw_on)(t, error[:, i], color=color, label=f"link {i + 1}")
             axes.set(xlabel="$t$ [s]", ylabel=r"$|q_{id}\times q_i|$", xlim=(0, END))
             axes.legend()
 
@@ -194,8 +194,8 @@ def figure_18() -> Figure:
 
     def draw(canvas: Any) -> None:
         axes = canvas.add_subplot()
-        for i, colour in enumerate((BLUE, ORANGE)):
-            axes.semilogy(t, on_log_scale(defect[:, i]), color=colour, label=f"$q_{i + 1}$", linewidth=0.9)
+        for i, color in enumerate((BLUE, ORANGE)):
+            axes.semilogy(t, on_log_scale(defect[:, i]), color=color, label=f"$q_{i + 1}$", linewidth=0.9)
         axes.set(xlabel="$t$ [s]", ylabel=r"$|1-|q_i||$", xlim=(0, END), ylim=(5e-17, 1e-12))
         axes.legend()
 

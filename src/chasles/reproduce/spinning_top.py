@@ -13,7 +13,7 @@ from chasles.lie import s3
 from chasles.reproduce import runs
 from chasles.reproduce.figure import Claim, Columns, Figure
 from chasles.reproduce.kaluza_klein import kaluza_klein
-from chasles.study.style import BLUE, COLOURS, ORANGE, in_a_cube, order_plot, space_curve
+from chasles.study.style import BLUE, COLORS, ORANGE, in_a_cube, order_plot, space_curve
 
 DATA = {"as_printed": "data as printed", "physical": "data corrected"}
 THETAS = {"SLGI θ = 0": 0.0, "SLGI θ = 1/2": 0.5, "SLGI θ = 1": 1.0}
@@ -114,8 +114,8 @@ def figure_2(counts: tuple[int, ...] = COUNTS, kk_counts: tuple[int, ...] = KK_C
             space_curve(ball, np.stack(columns[1:4], axis=1), BLUE, "")
             ball.set_title(rf"$M\ell\,Q^{{-1}}\Gamma_0$ [N], {DATA[data]}")
             middle = canvas.add_subplot(2, 3, 3 * row + 2)
-            for k, colour, values in zip("xyz", COLOURS, columns[4:], strict=False):
-                middle.plot(motion["t [s]"], values, color=colour, label=f"${k}$", linewidth=0.9)
+            for k, color, values in zip("xyz", COLORS, columns[4:], strict=False):
+                middle.plot(motion["t [s]"], values, color=color, label=f"${k}$", linewidth=0.9)
             middle.set(xlabel="$t$ [s]", ylabel=r"components of $QX$", ylim=(-1.1, 1.35))
             middle.legend(ncols=3, loc="upper center")
             middle.set_title(f"θ = 1/2, $h$ = {SHOWN_STEP:g} s")
@@ -162,9 +162,9 @@ def figure_3() -> Figure:
         for column, data in enumerate(DATA):
             table = tables[data]
             time, half, zero = table["t [s]"], *(table[f"H - H(0) [J], theta = {x}"] for x in ("0.5", "0"))
-            for row, (values, name, colour) in enumerate(((half, "θ = 1/2", BLUE), (zero, "θ = 0", ORANGE))):
+            for row, (values, name, color) in enumerate(((half, "θ = 1/2", BLUE), (zero, "θ = 0", ORANGE))):
                 axes = canvas.add_subplot(3, 2, 2 * row + column + 1)
-                axes.plot(time, values, ".", color=colour, markersize=0.7)
+                axes.plot(time, values, ".", color=color, markersize=0.7)
                 axes.set(xlabel="$t$ [s]", ylabel="$H - H(0)$ [J]", xlim=(0, 60))
                 axes.set_title(f"{name}, {DATA[data]}")
             ball = canvas.add_subplot(3, 2, 5 + column, projection="3d")

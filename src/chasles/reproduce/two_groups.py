@@ -13,11 +13,11 @@ import numpy as np
 from chasles.gallery.boxes import STEP, Example, example
 from chasles.reproduce.figure import Claim, Columns, Figure
 from chasles.simulation.run import Run
-from chasles.study.style import BLUE, COLOURS, GREEN, ORANGE
+from chasles.study.style import BLUE, COLORS, GREEN, ORANGE
 
 SPACES = {"SE3": "SE(3)", "SO3xR3": "SO(3) × ℝ³"}
 SCALE = 5.0  # a size read off a printed axis agrees within this factor
-ROUNDING = 1e-13  # [m]: ten thousand steps of a mechanism of less than a metre
+ROUNDING = 1e-13  # [m]: ten thousand steps of a mechanism of less than a meter
 ALIKE = 3.0  # two sizes are similar within this factor
 EVERY = 4  # steps between the points of a picture
 Ends = Mapping[str, float]  # end of each picture [s], by space
@@ -30,7 +30,7 @@ def the(name: str) -> Example:
 
 @cache
 def motion(name: str, space: str, end: float, step: float = STEP) -> Run:
-    """As the paper integrates: (36) with the classical method, not stabilised."""
+    """As the paper integrates: (36) with the classical method, not stabilized."""
     return the(name).simulate(end, space=space, step=step, stabilization=None, progress=False)
 
 
@@ -75,8 +75,8 @@ def violation_figure(
         for column, (space, table) in enumerate(tables.items()):
             axes = canvas.add_subplot(1, 2, column + 1)
             time, *components = table.values()
-            for k, values, colour in zip("xyz", components, (BLUE, ORANGE, GREEN), strict=True):
-                axes.plot(time, values, color=colour, linewidth=0.7, label=f"${k}$")
+            for k, values, color in zip("xyz", components, (BLUE, ORANGE, GREEN), strict=True):
+                axes.plot(time, values, color=color, linewidth=0.7, label=f"${k}$")
             _finish(axes, f"{'ab'[column]}) {SPACES[space]}", "violation [m]", float(time[-1]), until)
             axes.legend(ncols=3, loc="upper left")
 
@@ -96,7 +96,7 @@ def energy_figure(
         for column, (space, table) in enumerate(tables.items()):
             axes = canvas.add_subplot(1, 2, column + 1)
             time, drift = table.values()
-            axes.plot(time, drift, color=COLOURS[column], linewidth=0.7)
+            axes.plot(time, drift, color=COLORS[column], linewidth=0.7)
             _finish(axes, f"{'ab'[column]}) {SPACES[space]}", "energy drift [J]", float(time[-1]), until)
 
     return Figure(number, title, tables, claims, draw, (10.0, 3.8))

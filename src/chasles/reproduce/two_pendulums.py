@@ -15,7 +15,7 @@ import chasles as ch
 from chasles.gallery.pendulum import Pendulum
 from chasles.reproduce import runs
 from chasles.reproduce.figure import Claim, Figure
-from chasles.study.style import COLOURS, on_log_scale, order_plot
+from chasles.study.style import COLORS, on_log_scale, order_plot
 
 SPATIAL = (0.5, 1.0, -0.5)  # ω of both rods at the start [rad/s]
 METHODS = {
@@ -88,8 +88,8 @@ def _defect_figure(number: int, which: int, symbol: str, column: str, title: str
 
     def draw(canvas: Any) -> None:
         for i, axes in enumerate(canvas.subplots(1, 2, sharey=True)):
-            for (name, run), colour in zip(runs_.items(), COLOURS, strict=False):
-                axes.semilogy(run[0], on_log_scale(run[which][:, i]), color=colour, label=name, linewidth=0.9)
+            for (name, run), color in zip(runs_.items(), COLORS, strict=False):
+                axes.semilogy(run[0], on_log_scale(run[which][:, i]), color=color, label=name, linewidth=0.9)
             axes.set(xlabel="$t$ [s]", xlim=(0, END))
             axes.set_title(symbol.replace("i", str(i + 1)))
         axes.legend(loc="center right")

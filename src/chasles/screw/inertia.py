@@ -2,7 +2,7 @@
 
     M = [[Θ, h~], [-h~, m I]],   h = m d
 
-with the mass m [kg], the centre of mass d [m] and the rotational inertia Θ [kg m²] about the origin of the frame
+with the mass m [kg], the center of mass d [m] and the rotational inertia Θ [kg m²] about the origin of the frame
 (mueller2018 eq. (40)). The ten parameters are (m, h, Θxx, Θxy, Θxz, Θyy, Θyz, Θzz).
 """
 
@@ -32,16 +32,16 @@ STRUCTURE_TOLERANCE = 1e-9  # relative to the largest entry
 ZERO_MOMENT = 1e-13  # relative to the largest entry of the rotational inertia: what rounding leaves of a moment 0
 
 
-def spatial_inertia(mass: ArrayLike, centre: ArrayLike, rotational: ArrayLike, *, strict: bool = True) -> np.ndarray:
-    """6x6 inertia of a body from mass [kg], centre of mass [m] and rotational inertia about it [kg m²].
+def spatial_inertia(mass: ArrayLike, center: ArrayLike, rotational: ArrayLike, *, strict: bool = True) -> np.ndarray:
+    """6x6 inertia of a body from mass [kg], center of mass [m] and rotational inertia about it [kg m²].
 
     rotational: (..., 3, 3), or the six numbers (xx, xy, xz, yy, yz, zz), in the axes of the frame. The result is
     physical (`check`); `strict=False` allows massless bodies, point masses and thin rods.
     """
     m = real_array("spatial_inertia", "mass", mass, ())[..., None]
-    d = real_array("spatial_inertia", "centre", centre, (3,))
+    d = real_array("spatial_inertia", "center", center, (3,))
     theta = _rotational_matrix("spatial_inertia", rotational)
-    check_batches("spatial_inertia", mass=m, centre=d, rotational=theta[..., 0])
+    check_batches("spatial_inertia", mass=m, center=d, rotational=theta[..., 0])
     batch = np.broadcast_shapes(m.shape[:-1], d.shape[:-1], theta.shape[:-2])
     parameters = np.empty((*batch, 10))
     parameters[..., :1], parameters[..., 1:4] = m, m * d
@@ -143,23 +143,23 @@ class Principal(NamedTuple):
 
 
 def principal(inertia: ArrayLike) -> Principal:
-    """Principal moments and axes about the centre of mass; the axes are those of a right-handed frame there."""
+    """Principal moments and axes about the center of mass; the axes are those of a right-handed frame there."""
     p = to_parameters(inertia)
     mass = p[..., 0]
     if np.any(bad := ~(mass > 0)):
-        raise ValueError(f"principal: the mass of inertia{_index(bad)} is {mass[bad][0]:.6g}: no centre of mass")
-    centre = p[..., 1:4] / mass[..., None]
-    moments, axes = np.linalg.eigh(_about_centre(p))
+        raise ValueError(f"principal: the mass of inertia{_index(bad)} is {mass[bad][0]:.6g}: no center of mass")
+    center = p[..., 1:4] / mass[..., None]
+    moments, axes = np.linalg.eigh(_about_center(p))
     # the frame that is nearest to the given axes among those with this order: first positive diagonals, then det = 1
     axes = axes * np.where(np.diagonal(axes, axis1=-2, axis2=-1) < 0, -1.0, 1.0)[..., None, :]
     axes[..., :, 2] *= np.sign(np.linalg.det(axes))[..., None]
-    return Principal(mass, moments, pose_group.from_matrix(se3.from_parts(axes, centre)))
+    return Principal(mass, moments, pose_group.from_matrix(se3.from_parts(axes, center)))
 
 
 def check(inertia: ArrayLike, *, strict: bool = True, tolerance: float = 1e-9, name: str = "inertia") -> None:
     """ValueError, with the numbers, if an inertia is not that of any distribution of mass.
 
-    Required: positive mass, positive definite rotational inertia about the centre of mass, and that no principal moment
+    Required: positive mass, positive definite rotational inertia about the center of mass, and that no principal moment
     exceeds the sum of the others. strict=False also allows zero moments (point mass, thin rod) and a body whose
     parameters are all zero. tolerance: by how much a moment may be negative or too large, as a part of the largest
     entry of Θ; numbers from files are rounded. name: what the message calls the inertia.
@@ -180,11 +180,11 @@ def _violation(p: np.ndarray, strict: bool, tolerance: float) -> str | None:
         if np.any(p != 0):
             return f"has no mass, but the first moment {_list(p[1:4])} and the rotational inertia {_list(p[4:])}"
         return "has no mass; pass strict=False if a massless body is meant" if strict else None
-    low, middle, high = moments = np.linalg.eigvalsh(_about_centre(p))
+    low, middle, high = moments = np.linalg.eigvalsh(_about_center(p))
     size = np.max(np.abs(p[4:]))
     slack = tolerance * size
     if low < -slack:
-        return f"is not positive definite about the centre of mass: principal moments {_list(moments)}"
+        return f"is not positive definite about the center of mass: principal moments {_list(moments)}"
     if low + middle < high - slack:
         return (
             f"violates the triangle inequality: principal moments {_list(moments)} "
@@ -192,14 +192,14 @@ def _violation(p: np.ndarray, strict: bool, tolerance: float) -> str | None:
         )
     if strict and low <= ZERO_MOMENT * size:
         return (
-            f"is not positive definite about the centre of mass: principal moments {_list(moments)}; "
+            f"is not positive definite about the center of mass: principal moments {_list(moments)}; "
             "pass strict=False if a point mass or a thin rod is meant"
         )
     return None
 
 
-def _about_centre(p: np.ndarray) -> np.ndarray:
-    """Rotational inertia about the centre of mass of ten parameters with mass."""
+def _about_center(p: np.ndarray) -> np.ndarray:
+    """Rotational inertia about the center of mass of ten parameters with mass."""
     h = p[..., 1:4]
     return _symmetric(p[..., 4:]) - _steiner(h, h) / p[..., :1, None]
 

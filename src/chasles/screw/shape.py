@@ -1,6 +1,6 @@
 """Solid shapes of uniform density: volume, mass and inertia, in closed form.
 
-A shape is centred at the origin of its own frame, with the axis of a cylinder or capsule along z, and placed on a body
+A shape is centered at the origin of its own frame, with the axis of a cylinder or capsule along z, and placed on a body
 by a pose. A `Mesh` is for drawing only: it has no volume, mass or inertia here.
 """
 
@@ -23,21 +23,21 @@ IDENTITY = (1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 class Shape(ABC):
     """A solid of uniform density. pose: of the shape on the body, seven numbers `wxyz_xyz` or a position.
 
-    colour: red, green, blue and optionally opacity, each in [0, 1], for drawing.
+    color: red, green, blue and optionally opacity, each in [0, 1], for drawing.
     """
 
     pose: Sequence[float] = field(default=IDENTITY, kw_only=True)
-    colour: Sequence[float] | None = field(default=None, kw_only=True)
+    color: Sequence[float] | None = field(default=None, kw_only=True)
 
     def __post_init__(self):
         pose = _numbers(self, "pose", self.pose, (3, 7))  # a position alone, or quaternion and position
         _set(self, "pose", pose if len(pose) == 7 else (*IDENTITY[:4], *pose))
         rotation_and_position(type(self).__name__, self.pose)
-        if self.colour is not None:
-            colour = _numbers(self, "colour", self.colour, (3, 4))
-            if not all(0 <= c <= 1 for c in colour):
-                raise ValueError(f"{type(self).__name__}: colour is {colour}; expected numbers from 0 to 1")
-            _set(self, "colour", colour)
+        if self.color is not None:
+            color = _numbers(self, "color", self.color, (3, 4))
+            if not all(0 <= c <= 1 for c in color):
+                raise ValueError(f"{type(self).__name__}: color is {color}; expected numbers from 0 to 1")
+            _set(self, "color", color)
 
     @property
     @abstractmethod
@@ -46,7 +46,7 @@ class Shape(ABC):
 
     @abstractmethod
     def _squared_radii(self) -> tuple[float, float, float]:
-        """Squared radii of gyration [m²] about the axes x, y, z through the centre: moments per mass."""
+        """Squared radii of gyration [m²] about the axes x, y, z through the center: moments per mass."""
 
     def mass(self, density: float) -> float:
         """Mass [kg] for a density [kg/m³]."""
@@ -57,8 +57,8 @@ class Shape(ABC):
         if (density is None) == (mass is None):
             raise ValueError(f"{type(self).__name__}.inertia: give either density= or mass=")
         m = self.mass(density) if density is not None else _positive(self, "mass", mass)
-        centred = spatial.spatial_inertia(m, np.zeros(3), m * np.diag(self._squared_radii()), strict=False)
-        return spatial.transform(centred, self.pose)
+        centered = spatial.spatial_inertia(m, np.zeros(3), m * np.diag(self._squared_radii()), strict=False)
+        return spatial.transform(centered, self.pose)
 
 
 @dataclass(frozen=True)
@@ -143,7 +143,7 @@ class Capsule(Shape):
         r, length = self.radius, self.length
         caps = 4.0 * r / (4.0 * r + 3.0 * length)  # their part of the mass
         cylinder = 1.0 - caps
-        # the centre of mass of a half ball is 3r/8 from its flat side
+        # the center of mass of a half ball is 3r/8 from its flat side
         across = cylinder * (r * r / 4.0 + length**2 / 12.0)
         across += caps * (0.4 * r * r + length**2 / 4.0 + 0.375 * r * length)
         return across, across, cylinder * r * r / 2.0 + caps * 0.4 * r * r

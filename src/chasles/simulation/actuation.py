@@ -1,4 +1,4 @@
-"""From the input of a controller to generalised forces: through the system's actuators, or directly."""
+"""From the input of a controller to generalized forces: through the system's actuators, or directly."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Actuation:
         return len(self.actuators) or len(self.order)
 
     def forces(self, u: ArrayLike) -> np.ndarray:
-        """Generalised forces (nv) of an input: gear times the input, held within the actuator's limits."""
+        """Generalized forces (nv) of an input: gear times the input, held within the actuator's limits."""
         values = np.atleast_1d(np.asarray(u, dtype=float))
         if values.shape != (self.inputs,):
             what = "actuators" if self.actuators else "velocities and no actuators"
@@ -45,7 +45,7 @@ class Actuation:
         return self.along(values)
 
     def along(self, inputs: np.ndarray) -> np.ndarray:
-        """Generalised forces (..., nv) of inputs (..., inputs)."""
+        """Generalized forces (..., nv) of inputs (..., inputs)."""
         total = np.zeros((*inputs.shape[:-1], self.nv))
         if self.actuators:
             held = self._gear * np.clip(inputs, *self._limits.T)

@@ -198,8 +198,8 @@ def _pace(mechanism: AbsoluteMechanism, q: np.ndarray, v: np.ndarray, rates: np.
     gains = rates[:, 3:] + np.where(turning, np.cross(v[:, :3], v[:, 3:]), 0.0)
     masses, island = np.array([body.mass for body in mechanism.system.bodies]), islands(mechanism)
     shares = masses / np.bincount(island, masses)[island]
-    centres = np.stack([np.bincount(island, shares * speeds[:, k])[island] for k in range(3)], axis=-1)
-    paces, bends = (v[:, :3], (speeds - centres) / lengths), (rates[:, :3], gains / lengths)
+    centers = np.stack([np.bincount(island, shares * speeds[:, k])[island] for k in range(3)], axis=-1)
+    paces, bends = (v[:, :3], (speeds - centers) / lengths), (rates[:, :3], gains / lengths)
     first, second = (float(np.linalg.norm(parts, axis=-1).max()) for parts in (paces, bends))
     return first + np.sqrt(second)
 

@@ -6,10 +6,10 @@ angles, power). The mechanism is in the parameters, so the field is compiled onc
 correction, each step ends with a projection onto the constraints.
 
 If rows depend on others, the stages of a step, which are off the constraints, would contradict each other a little, and
-the regularised solution makes much of it: the field is then that of the nearest state on the constraints.
+the regularized solution makes much of it: the field is then that of the nearest state on the constraints.
 
 The velocities are those of the bodies' spaces, with angular velocities in the bodies: poses move by exp on the right
-(left-trivialised). `spatial_motion` has spatial ones, and poses move by exp on the left (right-trivialised).
+(left-trivialized). `spatial_motion` has spatial ones, and poses move by exp on the left (right-trivialized).
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def move(t, y, v, p, out):
     n = whole[HEAD.n_bodies]
     q = y[: POSE * n]
     at = whole[HEAD.gravity]
-    if p[at + FIELD.regularisation] > 0.0 and p[at + FIELD.alpha] == 0.0 and p[at + FIELD.beta] == 0.0:
+    if p[at + FIELD.regularization] > 0.0 and p[at + FIELD.alpha] == 0.0 and p[at + FIELD.beta] == 0.0:
         spare = p[p.shape[0] - (POSE + 2 * TWIST) * n : p.shape[0] - TWIST * n]
         for k in range(POSE * n):
             spare[k] = q[k]

@@ -70,7 +70,7 @@ class TreeDynamics:
         self.parameters = self.packed()
 
     def problem(self, u: ArrayLike | None = None) -> Motion:
-        """The problem under constant generalised forces u (nv)."""
+        """The problem under constant generalized forces u (nv)."""
         p = self.parameters.copy()
         if u is not None:
             p[self.control] = u

@@ -29,9 +29,9 @@ SMALL_MOVE = 1e-5  # in 1 rad, or lengths of the model
 
 @dataclass(frozen=True)
 class Equilibrium:
-    """A configuration at which no generalised force is left.
+    """A configuration at which no generalized force is left.
 
-    residual: the largest generalised force left [N or N m]; stiffness: minus the derivative of the forces along
+    residual: the largest generalized force left [N or N m]; stiffness: minus the derivative of the forces along
     q exp(δ), (nv, nv), whose symmetric part decides about the stability; error: by how much its numbers can be off.
     """
 
@@ -88,7 +88,7 @@ class Statics:
         self.sizes = velocity_sizes(mechanism.tree.joints, joint_lengths(mechanism.system, mechanism.tree.joints))
 
     def left(self, states: np.ndarray) -> np.ndarray:
-        """Generalised forces that are left, for a batch of configurations."""
+        """Generalized forces that are left, for a batch of configurations."""
         acting = self.mechanism.applied_forces(states, self.still)
         return acting.tau + self.u - self.mechanism.static_forces(states, acting.wrenches)
 

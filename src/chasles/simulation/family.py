@@ -71,7 +71,7 @@ class Family:
     def table_derivative(
         self, name: str, index: int, control: Callable[[Mechanism], np.ndarray] = lambda mechanism: np.empty(0)
     ) -> np.ndarray:
-        """Derivative of the numbers of the mechanism, those of its forces, and the generalised forces of `control`."""
+        """Derivative of the numbers of the mechanism, those of its forces, and the generalized forces of `control`."""
 
         def tables(mechanism: Mechanism) -> np.ndarray:
             return np.concatenate([mechanism.numbers, mechanism.acting.values, control(mechanism)])

@@ -14,7 +14,7 @@ TURNING = {"revolute": 0, "helical": 0, "cylindrical": 0, "planar": 2}  # which 
 
 class JointMotion:
     """Coordinates `q`, velocities `v` and accelerations `a` of a joint, (times, its number of them), and the
-    generalised `forces` of inputs along its velocities."""
+    generalized `forces` of inputs along its velocities."""
 
     def __init__(self, states: Any, joint: Joint):
         self._states, self._joint, self.name = states, joint, joint.name

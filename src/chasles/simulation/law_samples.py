@@ -19,7 +19,7 @@ from chasles.simulation.law_calls import law_changes, law_values
 from chasles.simulation.states import States
 
 MOST = 64  # largest changes whose places are kept
-STAYS = 0.3  # of a change: what is left of it between neighbouring numbers if it is a jump
+STAYS = 0.3  # of a change: what is left of it between neighboring numbers if it is a jump
 
 
 class Changes(NamedTuple):
@@ -88,7 +88,7 @@ class CalledLaw:
         return True
 
     def jumps(self, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The neighbouring numbers between which the law jumps in time, by bisection of the stretches from a to b."""
+        """The neighboring numbers between which the law jumps in time, by bisection of the stretches from a to b."""
         sign = self.sign
         rows = np.maximum(np.searchsorted(sign * self.path, sign * a, "right") - 1, 0)
         low, high = self.values(a, rows), self.values(b, rows)

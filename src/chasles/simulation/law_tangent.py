@@ -54,7 +54,7 @@ class LawTangent:
         ]
         arguments = np.concatenate(given)
         result = np.ctypeslib.as_array(out, (out_size, WIDTH))
-        centre, edges = arguments[:, 0], np.cumsum(sizes)
+        center, edges = arguments[:, 0], np.cumsum(sizes)
 
         def law_at(place: np.ndarray) -> np.ndarray:
             force = np.zeros(out_size)
@@ -63,7 +63,7 @@ class LawTangent:
             self._evaluate(t, *pointers, *sizes, out_size)
             return force
 
-        result[:, 0] = law_at(centre)
+        result[:, 0] = law_at(center)
         for k in range(1, TANGENTS + 1):
             along = arguments[:, k]
             size = np.abs(along).max(initial=0.0)
@@ -71,8 +71,8 @@ class LawTangent:
                 result[:, k] = 0.0 if size == 0.0 else np.nan
                 continue
             h = DIFFERENCE / size
-            near = law_at(centre + h * along) - law_at(centre - h * along)
-            far = law_at(centre + 2 * h * along) - law_at(centre - 2 * h * along)
+            near = law_at(center + h * along) - law_at(center - h * along)
+            far = law_at(center + 2 * h * along) - law_at(center - 2 * h * along)
             result[:, k] = (8 * near - far) / (12 * h)
 
 

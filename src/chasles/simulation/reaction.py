@@ -110,12 +110,12 @@ def _needed(mechanism: Mechanism, run: States, bodies: list[int], poses: np.ndar
     twist = mechanism.twists(run.q, run.v)[..., bodies, :]
     rate = mechanism.accelerations(run.q, run.v, run.a)[..., bodies, :]
     down = np.einsum("...ji,j->...i", quaternion_to_matrix(where[..., :4]), np.array(mechanism.system.gravity))
-    spin, speed = twist[..., :3], twist[..., 3:] + np.cross(twist[..., :3], com)  # of the centre of mass
+    spin, speed = twist[..., :3], twist[..., 3:] + np.cross(twist[..., :3], com)  # of the center of mass
     force = mass * (rate[..., 3:] + np.cross(rate[..., :3], com) + np.cross(spin, speed) - down)
     torque = np.einsum("bij,...bj->...bi", inertia, rate[..., :3])
     torque += np.cross(spin, np.einsum("bij,...bj->...bi", inertia, spin))
-    centre = np.concatenate([where[..., :4], pose_group.act(where, com)], axis=-1)
-    to_frame = pose_group.compose(pose_group.inverse(centre), frame[..., None, :])
+    center = np.concatenate([where[..., :4], pose_group.act(where, com)], axis=-1)
+    to_frame = pose_group.compose(pose_group.inverse(center), frame[..., None, :])
     return pose_group.AdT_apply(to_frame, np.concatenate([torque, force], axis=-1)).sum(axis=-2)
 
 

@@ -66,7 +66,7 @@ def simulate(
 
     `control` is a constant input; `controller(t, q, v)` returns the input at every `period` [s], and it is held until
     the next: a sampled controller. An input has one number for each actuator of the system, or, if it has none, a
-    generalised force for each velocity. q and v are joint coordinates and velocities, in both kinds of coordinates: of
+    generalized force for each velocity. q and v are joint coordinates and velocities, in both kinds of coordinates: of
     all joints, or of some by name, {"elbow": 0.3}; loops and further constraints close the tree of `system.compile()`.
 
     coordinates="absolute" (the poses of all bodies, joints as constraints): `space` is "SE3", "SO3xR3", a mapping of

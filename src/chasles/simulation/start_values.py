@@ -122,7 +122,7 @@ def warn_of(where: str, changes: Sequence[StartChange]) -> None:
 
 
 def _size(system: System) -> float:
-    """The largest distance of a joint or centre of mass from the frame it is given in [m]."""
+    """The largest distance of a joint or center of mass from the frame it is given in [m]."""
     frames = [frame[4:] for joint in system.joints for frame in (joint.parent_frame, joint.child_frame)]
     points = [*frames, *(body.com for body in system.bodies)]
     return float(np.abs(np.array(points)).max(initial=0.0))

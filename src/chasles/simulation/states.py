@@ -136,7 +136,7 @@ class States:
 
     @property
     def forces(self) -> np.ndarray:
-        """What acted of the inputs, as generalised forces along `v`, (times, nv) [N m, N]: after gears and limits."""
+        """What acted of the inputs, as generalized forces along `v`, (times, nv) [N m, N]: after gears and limits."""
         return self._kind.forces()
 
     @cached_property
@@ -184,7 +184,7 @@ class States:
         return self.collected(lambda part: [part._kind.reactions(name)])[0]
 
     def coordinate_forces(self, name: str) -> np.ndarray:
-        """Generalised forces [N m or N] of a coupling on its two coordinates, (times, 2), or of a drive, (times, 1)."""
+        """Generalized forces [N m or N] of a coupling on its two coordinates, (times, 2), or of a drive, (times, 1)."""
         self._kind.warn_if_open("coordinate_forces", name)
         return self.collected(lambda part: [part._kind.coordinate_forces(name)])[0]
 

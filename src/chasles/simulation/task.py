@@ -50,7 +50,7 @@ class Recorder(Sink, Protocol):
 
 @dataclass(frozen=True)
 class Task:
-    """What `simulate` made of its arguments. `more` are the options of `solve`, `u` are constant generalised forces;
+    """What `simulate` made of its arguments. `more` are the options of `solve`, `u` are constant generalized forces;
     or a controller is asked for them every `period` [s]."""
 
     dynamics: Any

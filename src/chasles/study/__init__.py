@@ -1,2 +1,2 @@
-"""Studies on one mechanism: `chasles.compare` runs integrators, configuration spaces and stabilisations against
+"""Studies on one mechanism: `chasles.compare` runs integrators, configuration spaces and stabilizations against
 each other."""

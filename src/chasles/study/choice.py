@@ -1,4 +1,4 @@
-"""What `compare` runs: methods, spaces and stabilisations by their names, and which of them go together."""
+"""What `compare` runs: methods, spaces and stabilizations by their names, and which of them go together."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class Group(NamedTuple):
 
     @property
     def shown(self) -> str:
-        """The stabilisation, for people."""
+        """The stabilization, for people."""
         return OWN if isinstance(self.method, CONSTRAINED_METHODS) else self.stabilization or "none"
 
 

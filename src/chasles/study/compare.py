@@ -1,4 +1,4 @@
-"""`compare`: integrators x configuration space x stabilisation on one mechanism.
+"""`compare`: integrators x configuration space x stabilization on one mechanism.
 
 This is the study that mueller2013 announces in its section 6: how the choice of the group acts with other Lie group
 methods than Munthe-Kaas', and with a group chosen for each body.
@@ -46,11 +46,11 @@ def compare(
     steps: Sequence[float] | None = None,
     tell: Callable[[int, int, str], None] | None = None,
 ) -> Comparison:
-    """Run methods, spaces and stabilisations against each other on one mechanism in absolute coordinates.
+    """Run methods, spaces and stabilizations against each other on one mechanism in absolute coordinates.
 
     The start is as in `simulate`. `methods` are names ("rk4" is Munthe-Kaas' method on that tableau, "cf4", "cg3", ...,
     and for constrained systems "generalized_alpha", "bliedf3", "rattle", "hem5", "energy_momentum", ...), methods, or
-    "all" explicit ones; those for constrained systems need no stabilisation and run once. `spaces` are "SE3", "SO3xR3",
+    "all" explicit ones; those for constrained systems need no stabilization and run once. `spaces` are "SE3", "SO3xR3",
     mappings of bodies, and "auto", which is left out where it takes the same space for all bodies; `stabilizations` are
     None and "projection". `steps` [s] are fixed steps, by default five, each half of the one before. Errors are against
     order 8 at tolerance 1e-13. `tell` is called before each group of runs, with how many are done, how many there are,
@@ -78,7 +78,7 @@ def compare(
     stop: KeyboardInterrupt | None = None
     try:
         for done, group in enumerate(groups):
-            say(done, len(groups), f"{group.name} on {group.label}, stabilised by {group.shown}")
+            say(done, len(groups), f"{group.name} on {group.label}, stabilized by {group.shown}")
             for row in _rows(case, group, sizes, truth):
                 rows.append(row)
     except KeyboardInterrupt as interrupt:
@@ -162,7 +162,7 @@ def pose_error(got: np.ndarray, wanted: np.ndarray) -> float:
     return float(max(turned.max(initial=0.0), moved.max(initial=0.0)))
 
 
-Key = tuple[str, int, str, str, float]  # method, order, space, stabilisation, step
+Key = tuple[str, int, str, str, float]  # method, order, space, stabilization, step
 
 
 def _failed(key: Key, system: System, solution: Solution, seconds: float, message: str, index: int) -> Row:

@@ -157,7 +157,7 @@ class Comparison:
         start, end = self.span
         title = f"{self.name}, t = {start:g} to {end:g} s in steps of {step:.4g} s"
         table = Table(title=title, box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
-        for name in ("method", "index", "space", "stabilised"):
+        for name in ("method", "index", "space", "stabilized"):
             table.add_column(name, no_wrap=True)
         columns = ("joints [m]", "joints [m/s]", "energy [J]", "error", "order")
         for name in (*columns, "calls", "time [ms]"):
@@ -173,7 +173,7 @@ class Comparison:
     def summary(self) -> Table:
         """SE(3) over SO(3) x R3 as a table."""
         table = Table(title="SE(3) over SO(3) × ℝ³ at equal method and step: below 1 SE(3) is better")
-        for name in ("stabilised", "quantity"):
+        for name in ("stabilized", "quantity"):
             table.add_column(name)
         for name in ("geometric mean", "least", "largest"):
             table.add_column(name, justify="right")
@@ -203,7 +203,7 @@ class Comparison:
                 continue
             best = min(found, key=lambda row: getattr(row, quantity))
             lines.append(
-                f"{what}: {best.method} (index {best.index}) on {best.space}, stabilised: {best.stabilization}, "
+                f"{what}: {best.method} (index {best.index}) on {best.space}, stabilized: {best.stabilization}, "
                 f"step {best.step:.3g} s: error {best.error:.1e}, energy error {best.energy:.1e} J, "
                 f"{1e3 * best.seconds:.2f} ms"
             )
@@ -228,7 +228,7 @@ class Comparison:
         return text.getvalue()
 
     def plot(self, file: str | Path | None = None, *, against: str = "evaluations") -> Canvas:
-        """Error, violation and energy error against work; one row of pictures for each stabilisation.
+        """Error, violation and energy error against work; one row of pictures for each stabilization.
 
         against: "evaluations", which unlike times are the same on every machine, "steps", "seconds" or "step" (size).
         The ending of `file` says in which form it is written: .pdf, .svg, .png, ...
@@ -251,7 +251,7 @@ class Comparison:
                     title = {"error": "error", "position": "violation of the joints", "energy": "energy error"}[
                         quantity
                     ]
-                    state = {"none": "not stabilised", OWN: "constrained equations"}.get(
+                    state = {"none": "not stabilized", OWN: "constrained equations"}.get(
                         stabilization, f"with {stabilization}"
                     )
                     axes.set(xlabel=WORK[against], ylabel=label)

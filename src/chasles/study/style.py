@@ -20,7 +20,7 @@ INK, BLUE, ORANGE, GREEN, RED, PURPLE, BROWN = (
     *("#33373d", "#2666b0", "#e0782a", "#45a884"),
     *("#ab2346", "#a48ad6", "#54400f"),
 )
-COLOURS = (BLUE, ORANGE, GREEN, RED, PURPLE, BROWN)
+COLORS = (BLUE, ORANGE, GREEN, RED, PURPLE, BROWN)
 MARKERS = ("o", "s", "^", "x", "v", "D")
 LINES = ("-", "--", ":", "-.")
 DPI = 150  # pixels to the inch
@@ -158,9 +158,9 @@ def order_plot(
 
     A method that was not run with every step is drawn by marks alone.
     """
-    for (name, values), colour, marker in zip(errors.items(), COLOURS, MARKERS, strict=False):
+    for (name, values), color, marker in zip(errors.items(), COLORS, MARKERS, strict=False):
         style = "-" if np.isfinite(values).all() else "none"
-        axes.loglog(steps, values, linestyle=style, marker=marker, color=colour, label=name, markerfacecolor="none")
+        axes.loglog(steps, values, linestyle=style, marker=marker, color=color, label=name, markerfacecolor="none")
     for order, name in slopes.items():
         at = np.flatnonzero(np.isfinite(errors[name]))[-4:]
         line = (3.0 if order in above else 0.35) * errors[name][at[-1]] * (steps[at] / steps[at[-1]]) ** order
@@ -173,8 +173,8 @@ def order_plot(
 
 
 def marked(k: int) -> dict[str, Any]:
-    """Colour and mark of the k-th of many lines, more than a picture can show well."""
-    return {"color": COLOURS[k % len(COLOURS)], "marker": MARKERS[(k + k // len(MARKERS)) % len(MARKERS)]}
+    """Color and mark of the k-th of many lines, more than a picture can show well."""
+    return {"color": COLORS[k % len(COLORS)], "marker": MARKERS[(k + k // len(MARKERS)) % len(MARKERS)]}
 
 
 def work_line(axes: Any, work: Any, error: Any, k: int, line: str = "-", label: str | None = None) -> None:
@@ -183,9 +183,9 @@ def work_line(axes: Any, work: Any, error: Any, k: int, line: str = "-", label: 
     axes.loglog(work, sizes, linestyle=line, markerfacecolor="none", label=label, **marked(k))
 
 
-def space_curve(axes: Any, points: np.ndarray, colour: str, label: str) -> None:
+def space_curve(axes: Any, points: np.ndarray, color: str, label: str) -> None:
     """A curve in space, in a cube."""
-    axes.plot(*points.T, color=colour, linewidth=0.5, label=label)
+    axes.plot(*points.T, color=color, linewidth=0.5, label=label)
     in_a_cube(axes)
 
 

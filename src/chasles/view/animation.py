@@ -24,7 +24,7 @@ SIZE = (800, 600)  # pixels
 FPS = 25.0
 MOST = 20_000  # frames
 SHORTEST = 2  # hundredths of a second that viewers show a frame of a GIF
-SEEN = 10  # frames of which the colours of a GIF are taken
+SEEN = 10  # frames of which the colors of a GIF are taken
 WORKERS = min(4, os.cpu_count() or 1)
 
 
@@ -110,7 +110,7 @@ def _images(film: Film, times: np.ndarray, progress: Progress) -> Iterator[np.nd
 
 
 def _write_gif(images: Iterator[np.ndarray], film: Film, times: np.ndarray, file: Path, hold: float) -> None:
-    """One palette for all frames, from a few of them side by side, so that colours do not flicker."""
+    """One palette for all frames, from a few of them side by side, so that colors do not flicker."""
     from PIL import Image
 
     some = times[np.unique(np.linspace(0, len(times) - 1, SEEN).astype(int))]

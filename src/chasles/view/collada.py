@@ -1,6 +1,6 @@
 """The surfaces of a COLLADA file, placed as its scene places them.
 
-Units are turned to metres. The vertical axis of the file is passed over, as in the viewers of ROS, for whose models
+Units are turned to meters. The vertical axis of the file is passed over, as in the viewers of ROS, for whose models
 these files are written.
 """
 

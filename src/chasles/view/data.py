@@ -258,7 +258,7 @@ def scene_data(scene: Scene, hull: np.ndarray) -> dict[str, Any]:
 
 def part_data(part: Part) -> dict[str, Any]:
     """A solid as JSON."""
-    data: dict[str, Any] = {"kind": part.kind, "size": part.size, "pose": part.pose, "colour": part.colour}
+    data: dict[str, Any] = {"kind": part.kind, "size": part.size, "pose": part.pose, "color": part.color}
     if part.vertices is not None and part.triangles is not None:
         data |= {"vertices": packed(part.vertices, "<f4"), "triangles": packed(part.triangles, "<u4")}
     return data

@@ -1,6 +1,6 @@
 """How bodies look: solids for the shapes they have, with thin rods to where something holds them.
 
-Bodies without shapes get a look of their own: rods from the places where something holds them to the centre of mass,
+Bodies without shapes get a look of their own: rods from the places where something holds them to the center of mass,
 and there a small box with the proportions of a box of the same inertia, so that it can be seen to turn.
 """
 
@@ -18,13 +18,13 @@ from chasles.model.body import GROUND, Body
 from chasles.model.placement import ORIGIN, frame_with_z
 from chasles.model.system import System
 from chasles.screw import shape as shapes
-from chasles.study.style import COLOURS
+from chasles.study.style import COLORS
 from chasles.view.mesh import read_mesh
 
-PALETTE = (*COLOURS, "#1f8f9c", "#c0578d", "#7d8a2f", "#5f6f86")
+PALETTE = (*COLORS, "#1f8f9c", "#c0578d", "#7d8a2f", "#5f6f86")
 TRIANGLES = 200_000  # of all meshes of a scene together; beyond that bodies are drawn without them
 Vector = tuple[float, ...]
-Colour = tuple[float, float, float, float]  # red, green, blue, opacity, each in [0, 1]
+Color = tuple[float, float, float, float]  # red, green, blue, opacity, each in [0, 1]
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Part:
     kind: str
     size: Vector
     pose: Vector
-    colour: Colour
+    color: Color
     vertices: np.ndarray | None = None
     triangles: np.ndarray | None = None
 
@@ -55,21 +55,21 @@ class Part:
         return own @ quaternion_to_matrix(place[:4]).T + place[4:]
 
 
-def looks_of(system: System) -> tuple[float, list[tuple[Part, ...]], list[Colour], list[str]]:
-    """A typical length of a body [m]; what is drawn of each, and its colour; notes of what could not be drawn."""
+def looks_of(system: System) -> tuple[float, list[tuple[Part, ...]], list[Color], list[str]]:
+    """A typical length of a body [m]; what is drawn of each, and its color; notes of what could not be drawn."""
     notes: list[str] = []
     held, drawn = _places(system), _drawn_shapes(system, notes)
     size = _typical_length(system, held, drawn)
-    # the colour of a body, in lists and of its trail, is that of its first shape
-    colours = [solids[0].colour if solids else _colour(PALETTE[k % len(PALETTE)]) for k, solids in enumerate(drawn)]
+    # the color of a body, in lists and of its trail, is that of its first shape
+    colors = [solids[0].color if solids else _color(PALETTE[k % len(PALETTE)]) for k, solids in enumerate(drawn)]
     parts = [
-        _with_stalks(solids, places, size) if solids else _own_look(body, places, size, colour)
-        for body, solids, places, colour in zip(system.bodies, drawn, held, colours, strict=True)
+        _with_stalks(solids, places, size) if solids else _own_look(body, places, size, color)
+        for body, solids, places, color in zip(system.bodies, drawn, held, colors, strict=True)
     ]
-    return size, parts, colours, notes
+    return size, parts, colors, notes
 
 
-def _colour(text: str, opacity: float = 1.0) -> Colour:
+def _color(text: str, opacity: float = 1.0) -> Color:
     red, green, blue = (int(text[k : k + 2], 16) / 255 for k in (1, 3, 5))
     return red, green, blue, opacity
 
@@ -81,12 +81,12 @@ def _drawn_shapes(system: System, notes: list[str]) -> list[tuple[Part, ...]]:
     for k, body in enumerate(system.bodies):
         parts = []
         for shape in body.shapes:
-            colour = _colour(PALETTE[k % len(PALETTE)])
-            if shape.colour is not None:
-                red, green, blue, *opacity = shape.colour
-                colour = (red, green, blue, opacity[0] if opacity else 1.0)
+            color = _color(PALETTE[k % len(PALETTE)])
+            if shape.color is not None:
+                red, green, blue, *opacity = shape.color
+                color = (red, green, blue, opacity[0] if opacity else 1.0)
             if not isinstance(shape, shapes.Mesh):
-                parts.append(Part(type(shape).__name__.lower(), _size(shape), tuple(shape.pose), colour))
+                parts.append(Part(type(shape).__name__.lower(), _size(shape), tuple(shape.pose), color))
                 continue
             try:
                 vertices, triangles = read_mesh(Path(shape.path))
@@ -97,7 +97,7 @@ def _drawn_shapes(system: System, notes: list[str]) -> list[tuple[Part, ...]]:
                 notes.append(f"the mesh {Path(shape.path).name} of body {body.name!r} is not drawn: {said}")
                 continue
             room -= len(triangles)
-            parts.append(Part("mesh", (), tuple(shape.pose), colour, vertices * np.array(shape.scale), triangles))
+            parts.append(Part("mesh", (), tuple(shape.pose), color, vertices * np.array(shape.scale), triangles))
         found.append(tuple(parts))
     return found
 
@@ -153,7 +153,7 @@ def _with_stalks(parts: tuple[Part, ...], places: np.ndarray, size: float) -> tu
             if away < gap:
                 nearest, gap = part, away
         if gap > 4 * thin:
-            stalks.append(_rod(place, nearest.points().mean(axis=0), thin, _pale(nearest.colour)))
+            stalks.append(_rod(place, nearest.points().mean(axis=0), thin, _pale(nearest.color)))
     return (*parts, *stalks)
 
 
@@ -166,36 +166,36 @@ def _distance_from_box(part: Part, place: np.ndarray) -> float:
     return float(np.linalg.norm(np.maximum(np.maximum(own.min(axis=0) - inside, inside - own.max(axis=0)), 0.0)))
 
 
-def _rod(first: np.ndarray, second: np.ndarray, radius: float, colour: Colour) -> Part:
+def _rod(first: np.ndarray, second: np.ndarray, radius: float, color: Color) -> Part:
     """A rod from point to point."""
     way = second - first
     length = float(np.linalg.norm(way))
     pose = (*frame_with_z(way / length).tolist(), *((first + second) / 2).tolist())
-    return Part("capsule", (radius, length), pose, colour)
+    return Part("capsule", (radius, length), pose, color)
 
 
-def _pale(colour: Colour) -> Colour:
-    red, green, blue = (0.45 * c + 0.55 * 0.72 for c in colour[:3])
-    return red, green, blue, colour[3]
+def _pale(color: Color) -> Color:
+    red, green, blue = (0.45 * c + 0.55 * 0.72 for c in color[:3])
+    return red, green, blue, color[3]
 
 
-def _own_look(body: Body, places: np.ndarray, size: float, colour: Colour) -> tuple[Part, ...]:
-    """Rods from the places where a body is held to its centre, and a box there."""
+def _own_look(body: Body, places: np.ndarray, size: float, color: Color) -> tuple[Part, ...]:
+    """Rods from the places where a body is held to its center, and a box there."""
     hub = np.array(body.com) if body.mass > 0 or not len(places) else places.mean(axis=0)
     thin = 0.022 * size
-    parts = [_rod(p, hub, thin, _pale(colour)) for p in places if np.linalg.norm(hub - p) > 2 * thin]
+    parts = [_rod(p, hub, thin, _pale(color)) for p in places if np.linalg.norm(hub - p) > 2 * thin]
     longest = max((float(np.linalg.norm(hub - place)) for place in places), default=0.0)
     # a body whose mesh is not drawn stays small: what it is like is known of the others only
     limit = 0.25 * longest if longest > 2 * thin else 0.4 * size if body.shapes else 1.2 * size
     box = _equal_box(body)
     if box is None:
         radius = max(2.5 * thin, 0.15 * limit) if body.mass > 0 else 1.5 * thin
-        parts.append(Part("sphere", (radius,), (*ORIGIN[:4], *hub.tolist()), colour))
+        parts.append(Part("sphere", (radius,), (*ORIGIN[:4], *hub.tolist()), color))
         return tuple(parts)
     pose, edges = box
     edges = edges * min(1.0, limit / edges.max())
     edges = np.maximum(edges, max(0.2 * float(edges.max()), 3.2 * thin))
-    return (*parts, Part("box", tuple(edges.tolist()), pose, colour))
+    return (*parts, Part("box", tuple(edges.tolist()), pose, color))
 
 
 def _equal_box(body: Body) -> tuple[Vector, np.ndarray] | None:

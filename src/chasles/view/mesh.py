@@ -26,7 +26,7 @@ FACET = np.dtype([("normal", "<f4", 3), ("corners", "<f4", (3, 3)), ("attribute"
 
 
 def read_mesh(path: str | Path) -> tuple[np.ndarray, np.ndarray]:
-    """Vertices (n, 3), float64, in the units of the file (those of COLLADA in metres), and triangles (m, 3), int32.
+    """Vertices (n, 3), float64, in the units of the file (those of COLLADA in meters), and triangles (m, 3), int32.
 
     The kind of file is told by its ending: .stl, .obj or .dae, and with trimesh, the extra `mesh`, .ply, .off or .glb.
     Equal corners of an STL file are one vertex. Only surfaces are read: no materials, no normals, nothing else that

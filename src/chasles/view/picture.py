@@ -117,7 +117,7 @@ class Film:
         start = min(max(t - self.trail * (1.0 if self.last > self.first else -1.0), low), high)
         if self.traced and start != t:
             points = paths(poses_at(self.run, np.linspace(start, t, TRACED)), self.traced)
-            drawn = [(path, colour) for path, (_, _, colour) in zip(points, self.traced, strict=True)]
+            drawn = [(path, color) for path, (_, _, color) in zip(points, self.traced, strict=True)]
         return self.stage.image(poses, self.camera, self.size, drawn, samples)
 
 
@@ -132,9 +132,9 @@ def _size(size: tuple[int, int]) -> tuple[int, int]:
 
 
 def _moves(scene: Scene, poses: np.ndarray) -> np.ndarray:
-    """How the centres of mass move, each from its mean, (n, 3)."""
-    centres = [(k, np.array(body.com), body.colour) for k, body in enumerate(scene.bodies)]
-    moved = np.concatenate([np.zeros((1, 3)), *(path - np.mean(path, axis=0) for path in paths(poses, centres))])
+    """How the centers of mass move, each from its mean, (n, 3)."""
+    centers = [(k, np.array(body.com), body.color) for k, body in enumerate(scene.bodies)]
+    moved = np.concatenate([np.zeros((1, 3)), *(path - np.mean(path, axis=0) for path in paths(poses, centers))])
     return moved[np.isfinite(moved).all(axis=1)]
 
 
@@ -146,20 +146,20 @@ def _ground(scene: Scene, heights: np.ndarray, radius: float) -> float | None:
     return 0.0 if 0.0 <= lowest < 0.5 * radius else lowest - 0.03 * radius
 
 
-Traced = tuple[int, np.ndarray, Sequence[float]]  # a body, a point on it, a colour
+Traced = tuple[int, np.ndarray, Sequence[float]]  # a body, a point on it, a color
 
 
 def traced(scene: Scene) -> list[Traced]:
-    """What leaves a trail: frames, or else the centres of mass of the bodies that carry no other."""
+    """What leaves a trail: frames, or else the centers of mass of the bodies that carry no other."""
     marked: list[Traced] = [
-        (frame.body, np.array(frame.pose[4:]), scene.bodies[frame.body].colour)
+        (frame.body, np.array(frame.pose[4:]), scene.bodies[frame.body].color)
         for frame in scene.frames
         if frame.body != ON_GROUND
     ]
     if not marked:
         carrying = {joint.parent for joint in scene.joints}
         ends = [k for k in range(len(scene.bodies)) if k not in carrying]
-        marked = [(k, np.array(scene.bodies[k].com), scene.bodies[k].colour) for k in ends]
+        marked = [(k, np.array(scene.bodies[k].com), scene.bodies[k].color) for k in ends]
     return marked[:TRAILS]
 
 

@@ -31,19 +31,19 @@ def plot(runs: Any, *names: str, file: str | Path | None = None, size: tuple[flo
     size: width and height [inches].
     Runs of any length are drawn, a part at a time, with the extremes of each piece of time.
     """
-    labelled = labelled_runs(runs)
+    labeled = labeled_runs(runs)
     if not names:
         from chasles.view.plot_overview import overview
 
-        figure = overview(labelled, size)
+        figure = overview(labeled, size)
     else:
-        figure = _figure(labelled, names, size)
+        figure = _figure(labeled, names, size)
     if file is not None:
         style.write(figure, file)
     return figure
 
 
-def labelled_runs(runs: Any) -> dict[str, Any]:
+def labeled_runs(runs: Any) -> dict[str, Any]:
     """Runs by label; those without one are described."""
     if isinstance(runs, Mapping):
         found = {str(label): run for label, run in runs.items()}
@@ -59,8 +59,8 @@ def labelled_runs(runs: Any) -> dict[str, Any]:
     return found
 
 
-def _figure(labelled: dict[str, Any], names: Sequence[str], size: tuple[float, float] | None) -> Figure:
-    wanted, *others = same_panels({label: _panels(run, names) for label, run in labelled.items()})
+def _figure(labeled: dict[str, Any], names: Sequence[str], size: tuple[float, float] | None) -> Figure:
+    wanted, *others = same_panels({label: _panels(run, names) for label, run in labeled.items()})
     columns = 1 if len(wanted) <= 4 else 2
     rows = -(-len(wanted) // columns)
     heights = [max(_height(panel) for panel in wanted[k * columns : (k + 1) * columns]) for k in range(rows)]
@@ -68,7 +68,7 @@ def _figure(labelled: dict[str, Any], names: Sequence[str], size: tuple[float, f
         figure = style.picture(*style.inches(size, (WIDTH * (1 if columns == 1 else 1.7), sum(heights) + 0.35)))
         grid = figure.add_gridspec(rows, columns, height_ratios=heights)
         axes = [add_axes(figure, grid[k // columns, k % columns], panel) for k, panel in enumerate(wanted)]
-        draw(axes, wanted, labelled, others)
+        draw(axes, wanted, labeled, others)
         for k, (one, panel) in enumerate(zip(axes, wanted, strict=True)):
             above = wanted[k - columns] if k >= columns else None
             if above is not None and above.title == panel.title:
@@ -106,10 +106,10 @@ def add_axes(figure: Any, place: Any, panel: Panel) -> Any:
 
 
 def draw(
-    axes: Sequence[Any], wanted: Sequence[Panel], labelled: Mapping[str, Any], others: Sequence[Sequence[Panel]]
+    axes: Sequence[Any], wanted: Sequence[Panel], labeled: Mapping[str, Any], others: Sequence[Sequence[Panel]]
 ) -> None:
     """Draw panels of all runs into their axes, in one pass through each run; `others` are those of the other runs."""
-    runs, labels = list(labelled.values()), style.shortened(labelled, LABEL)
+    runs, labels = list(labeled.values()), style.shortened(labeled, LABEL)
     found = []
     for run, made in zip(runs, [wanted, *others], strict=True):
         curves = iter(gather(run, [(p.values, p.kind != TIME) for p in made if p.kind != BARS]))

@@ -19,7 +19,7 @@ Curves = list[tuple[np.ndarray, np.ndarray]]
 
 
 def over_time(axes: Any, panel: Panel, found: Sequence[Curves], labels: Sequence[str]) -> None:
-    """Series of one or several runs; colours tell series apart and lines runs, or colours runs of a single series."""
+    """Series of one or several runs; colors tell series apart and lines runs, or colors runs of a single series."""
     used = [k for k in range(len(panel.series)) if k not in panel.optional or _moves(found, k)]
     by_run = len(used) == 1 and len(found) > 1
     compared = bool(panel.compared) and len(found) > 1
@@ -29,7 +29,7 @@ def over_time(axes: Any, panel: Panel, found: Sequence[Curves], labels: Sequence
     for r, curves in enumerate(found):
         for place, k in enumerate(used if curves else ()):
             t, values = curves[k][0], curves[k][1][:, 0]
-            looks: dict[str, Any] = {"color": _colour(r if by_run else place), "linestyle": style.LINES[r % 4]}
+            looks: dict[str, Any] = {"color": _color(r if by_run else place), "linestyle": style.LINES[r % 4]}
             if by_run:
                 looks["linestyle"] = "-"
             if panel.optional and k == len(panel.series) - 1:  # the sum of the others, which may hide one of them
@@ -69,8 +69,8 @@ def _line(axes: Any, t: np.ndarray, values: np.ndarray, drawn: str, looks: dict[
     return axes.plot(t, largest, **looks)[0]
 
 
-def _colour(k: int) -> str:
-    return style.COLOURS[k % len(style.COLOURS)]
+def _color(k: int) -> str:
+    return style.COLORS[k % len(style.COLORS)]
 
 
 def _moves(found: Sequence[Curves], k: int) -> bool:
@@ -82,9 +82,9 @@ def curve(axes: Any, panel: Panel, found: Sequence[Curves], labels: Sequence[str
     handles = {}
     for r, curves in enumerate(found):
         for _, values in curves:
-            colour = _colour(r)
-            handles[labels[r]] = axes.plot(*values.T, color=colour, linewidth=1.0)[0]
-            axes.plot(*values[:1].T, "o", color=colour, markersize=4.5)
+            color = _color(r)
+            handles[labels[r]] = axes.plot(*values.T, color=color, linewidth=1.0)[0]
+            axes.plot(*values[:1].T, "o", color=color, markersize=4.5)
     axes.set(xlabel=panel.across, ylabel=panel.label)
     name_lines(axes, handles, alone=len(found) == 1)
 
@@ -96,9 +96,9 @@ def path(axes: Any, panel: Panel, found: Sequence[Curves], labels: Sequence[str]
     handles, points = {}, []
     for r, curves in enumerate(found):
         for _, values in curves:
-            colour = _colour(r)
-            handles[labels[r]] = axes.plot(*values.T, color=colour, linewidth=0.9)[0]
-            axes.plot(*values[:1].T, "o", color=colour, markersize=4.5)
+            color = _color(r)
+            handles[labels[r]] = axes.plot(*values.T, color=color, linewidth=0.9)[0]
+            axes.plot(*values[:1].T, "o", color=color, markersize=4.5)
             points.append(values)
     if points:
         low, high = (f(np.concatenate(points), axis=0) for f in (np.min, np.max))
@@ -124,8 +124,8 @@ def bars(axes: Any, panel: Panel, values: Sequence[np.ndarray], labels: Sequence
     for r, one in enumerate(values):
         sizes = style.on_log_scale(np.nan_to_num(one, nan=NONE), 1e-12)
         places = np.arange(len(one)) + height * (r - (len(values) - 1) / 2)
-        colours = [style.GREEN if size <= 1 else style.RED for size in sizes]
-        axes.barh(places, np.log10(sizes) + 12, height * 0.9, left=-12, color=colours, alpha=1.0 - 0.35 * (r % 2))
+        colors = [style.GREEN if size <= 1 else style.RED for size in sizes]
+        axes.barh(places, np.log10(sizes) + 12, height * 0.9, left=-12, color=colors, alpha=1.0 - 0.35 * (r % 2))
     axes.axvline(0.0, color=style.INK, linewidth=1.0)
     axes.set_yticks(range(len(panel.series)), panel.series)
     axes.invert_yaxis()

@@ -24,15 +24,15 @@ ACROSS, ROWS = 140, 4  # characters and lines of the heading
 LEFT = (780, 750)  # pixels of the picture
 
 
-def overview(labelled: Mapping[str, Any], size: tuple[float, float] | None = None) -> Figure:
+def overview(labeled: Mapping[str, Any], size: tuple[float, float] | None = None) -> Figure:
     """The mechanism with its trail, energy, its error, violation of the joints (or steps); runs side by side share
     axes."""
-    runs = list(labelled.values())
+    runs = list(labeled.values())
     first = runs[0]
-    wanted, *others = same_panels({label: _panels(run) for label, run in labelled.items()})
+    wanted, *others = same_panels({label: _panels(run) for label, run in labeled.items()})
     with style.drawing():
         figure = style.picture(*style.inches(size, SIZE))
-        figure.suptitle(_heading(labelled), x=0.005, ha="left", fontsize=11)
+        figure.suptitle(_heading(labeled), x=0.005, ha="left", fontsize=11)
         grid = figure.add_gridspec(3, 2, width_ratios=(1.0, 1.15))
         drawn = figure.add_subplot(grid[:, 0])
         drawn.set_axis_off()
@@ -41,7 +41,7 @@ def overview(labelled: Mapping[str, Any], size: tuple[float, float] | None = Non
             drawn.set_title(f"$t = {(first.t[0] + first.t[-1]) / 2:.4g}$ s", loc="left")
             drawn.imshow(_still(first), interpolation="lanczos")
         axes = [add_axes(figure, grid[k, 1], panel) for k, panel in enumerate(wanted)]
-        draw(axes, wanted, labelled, others)
+        draw(axes, wanted, labeled, others)
         if len(runs) > 1 and (legend := axes[0].get_legend()):  # the heading tells the lines of the runs
             named = zip(legend.get_texts(), legend.legend_handles, strict=True)
             lines = {text.get_text(): handle for text, handle in named}
@@ -66,16 +66,16 @@ def _still(run: Any) -> np.ndarray:
     return film.image((film.first + film.last) / 2, FINE)
 
 
-def _heading(labelled: Mapping[str, Any]) -> str:
+def _heading(labeled: Mapping[str, Any]) -> str:
     """What was run and how it ended; of several runs, how their lines differ, and which of them failed."""
-    first = next(iter(labelled.values()))
+    first = next(iter(labeled.values()))
     name = first.mechanism.system.name or "run"
-    if len(labelled) == 1:
+    if len(labeled) == 1:
         said = [f"{name}: {described(first)}; {first.solution.steps} steps, {first.message}"]
     else:
-        drawn = ", ".join(f"{label} {line}" for label, line in zip(labelled, STROKES, strict=False))
+        drawn = ", ".join(f"{label} {line}" for label, line in zip(labeled, STROKES, strict=False))
         said = [f"{name}; energies: {drawn}"]
-        said += [f"{label}: {run.message}" for label, run in labelled.items() if not run.success]
+        said += [f"{label}: {run.message}" for label, run in labeled.items() if not run.success]
     rows = [row for text in said for row in textwrap.wrap(text, ACROSS)]
     shown = rows if len(rows) <= ROWS else [*rows[:ROWS], "…"]
     return "\n".join(style.plain(row, ACROSS) for row in shown)

@@ -127,7 +127,7 @@ def _inputs(run: Any) -> list[Panel]:
 
 
 def _forces(run: Any) -> list[Panel]:
-    return _given(run, "forces", "generalised force [N m, N]")
+    return _given(run, "forces", "generalized force [N m, N]")
 
 
 def _given(run: Any, what: str, label: str) -> list[Panel]:

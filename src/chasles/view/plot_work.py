@@ -9,7 +9,7 @@ import numpy as np
 
 from chasles.study import style
 from chasles.study.compare import pose_error
-from chasles.view.plot import labelled_runs
+from chasles.view.plot import labeled_runs
 from chasles.view.words import described
 
 if TYPE_CHECKING:
@@ -34,13 +34,13 @@ def work_precision(
     """
     if against not in AGAINST:
         raise ValueError(f"work_precision: against {against!r}; expected {', '.join(AGAINST)}")
-    labelled = labelled_runs(runs)
+    labeled = labeled_runs(runs)
     exact = reference
     if exact is None:
-        label = max(labelled, key=lambda one: labelled[one].solution.evaluations)
-        exact = labelled.pop(label)
+        label = max(labeled, key=lambda one: labeled[one].solution.evaluations)
+        exact = labeled.pop(label)
     groups: dict[str, list[tuple[float, float]]] = {}
-    for label, run in labelled.items():
+    for label, run in labeled.items():
         groups.setdefault(method_of(run), []).append((getattr(run.solution, against), error_of(label, run, exact)))
     if not groups:
         raise ValueError("work_precision: one run alone has nothing to be compared with")

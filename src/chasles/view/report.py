@@ -116,7 +116,7 @@ def _model(run: Any) -> str:
         drawn = f'<figure><img class="picture" alt="{alt}" src="{_image(run.picture(middle, size=PICTURE))}">'
         drawn += f'<figcaption class="soft">{alt}</figcaption></figure>'
     tables = [
-        _table(("body", "mass [kg]", "centre of mass [m]", "moments of inertia [kg m²]"), bodies, numbers=(1,)),
+        _table(("body", "mass [kg]", "center of mass [m]", "moments of inertia [kg m²]"), bodies, numbers=(1,)),
         _table(("joint", "kind", "parent", "child", "place on the parent [m]", "axis there"), joints),
         _table(("force, actuator or constraint", "kind"), more),
     ]

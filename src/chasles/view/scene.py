@@ -19,7 +19,7 @@ from chasles.model.constraint import Distance
 from chasles.model.force import Spring
 from chasles.model.joint import Joint
 from chasles.model.system import System
-from chasles.view.look import Colour, Part, Vector, looks_of
+from chasles.view.look import Color, Part, Vector, looks_of
 
 ON_GROUND = -1  # the number of the ground among the bodies
 
@@ -32,7 +32,7 @@ class SceneBody:
     mass: float
     com: Vector
     parts: tuple[Part, ...]
-    colour: Colour
+    color: Color
     reach: float
 
 
@@ -138,11 +138,11 @@ def scene_of(what: Any) -> Scene:
     """The scene of a `System`, or of a run or mechanism that has one."""
     system = what if isinstance(what, System) else getattr(what, "mechanism", what).system
     number = {GROUND: ON_GROUND} | {body.name: k for k, body in enumerate(system.bodies)}
-    size, looks, colours, notes = looks_of(system)
+    size, looks, colors, notes = looks_of(system)
     bodies = []
-    for body, parts, colour in zip(system.bodies, looks, colours, strict=True):
+    for body, parts, color in zip(system.bodies, looks, colors, strict=True):
         reach = max((float(np.linalg.norm(part.points(), axis=1).max()) for part in parts), default=0.0)
-        bodies.append(SceneBody(body.name, body.mass, tuple(np.array(body.com).tolist()), parts, colour, reach))
+        bodies.append(SceneBody(body.name, body.mass, tuple(np.array(body.com).tolist()), parts, color, reach))
     gravity = np.array(system.gravity)
     strength = float(np.linalg.norm(gravity))
     return Scene(

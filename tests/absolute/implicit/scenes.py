@@ -18,7 +18,7 @@ ORIGIN = np.array([1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0])
 
 @dataclass(frozen=True)
 class Scene:
-    """A system with its start. `units`: how many of its units of length are a metre; `turn`: pose of its world in the
+    """A system with its start. `units`: how many of its units of length are a meter; `turn`: pose of its world in the
     world; `drift`: velocity of its world; positions of a run are told in the world."""
 
     system: ch.System
@@ -47,7 +47,7 @@ class Scene:
         return ch.simulate(self.system, (0.0, end), self.q, self.v, method=ch.RKMK("dop853"), save=times, **best)
 
     def told(self, found) -> np.ndarray:
-        """Poses of the bodies at saved times, in alphabetical order, in metres and in the world: (times, bodies, 7)."""
+        """Poses of the bodies at saved times, in alphabetical order, in meters and in the world: (times, bodies, 7)."""
         poses = np.stack([found[name].pose for name in sorted(body.name for body in self.system.bodies)], axis=1)
         poses[..., 4:] /= self.units
         if self.drift is not None:
@@ -169,7 +169,7 @@ def world_turned(one: Scene) -> Scene:
 
 
 def in_units(length: float, mass: float):
-    """Other units, `length` of them a metre and `mass` of them a kilogram; or another size, if they stay SI."""
+    """Other units, `length` of them a meter and `mass` of them a kilogram; or another size, if they stay SI."""
 
     def told(one: Scene) -> Scene:
         system, scale = one.system, np.array([1.0, 1.0, 1.0, 1.0, length, length, length])
@@ -208,8 +208,8 @@ WORDS = {
     "joint directions": joints_reversed,
     "order": bodies_reordered,
     "world": world_turned,
-    "millimetres and grams": in_units(1e3, 1e3),
-    "micrometres": in_units(1e-6, 1e-18),
-    "kilometres": in_units(1e3, 1e9),
+    "millimeters and grams": in_units(1e3, 1e3),
+    "micrometers": in_units(1e-6, 1e-18),
+    "kilometers": in_units(1e3, 1e9),
     "uniform velocity": in_motion,
 }

@@ -15,7 +15,7 @@ BRULS_SPIN = np.array([0.0, 150.0, -4.61538])
 
 
 def bruls_top() -> ch.System:
-    """The heavy top of bruels2010: the pivot is a metre from the centre of mass."""
+    """The heavy top of bruels2010: the pivot is a meter from the center of mass."""
     body = ch.Body("top", 15.0, (0.0, 0.0, 0.0), (0.234375, 0.46875, 0.234375))
     return ch.System([body], [ch.spherical("pivot", "ground", "top", child_at=(0.0, -1.0, 0.0))], name="top")
 

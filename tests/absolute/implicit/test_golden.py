@@ -19,7 +19,7 @@ METHODS = {
     "RATTLE": ch.Rattle(),
     **{f"HEM{k}": ch.HalfExplicit(k, project=False) for k in (3, 4, 5)},
 }
-# centre of mass [m] and angular velocity [rad/s] in the body
+# center of mass [m] and angular velocity [rad/s] in the body
 DIGITS = {
     "SO3xR3": {
         "index 3": ((0.4212485532, 0.8945776895, -0.1492662516), (4.8137919214, 150.0, 1.0269395107)),

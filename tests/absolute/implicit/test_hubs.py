@@ -16,7 +16,7 @@ METHODS = {
 
 
 def on_a_shaft(point: float) -> ch.System:
-    """A ball half a metre from the axis of a shaft, welded to it at a point along the arm."""
+    """A ball half a meter from the axis of a shaft, welded to it at a point along the arm."""
     shaft = ch.Body("shaft", 1.0, (0.0, 0.0, 0.0), (0.1, 0.1, 0.02))
     ball = ch.Body("ball", 1.0, (0.0, 0.0, 0.0), (0.01, 0.01, 0.01))
     joints = [

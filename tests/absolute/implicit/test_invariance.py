@@ -105,7 +105,7 @@ SATELLITE = {
 
 @pytest.mark.parametrize("name", SATELLITE)
 def test_a_free_body_does_not_notice_its_velocity(name):
-    """Nothing of a rotation without torques depends on the velocity of the centre."""
+    """Nothing of a rotation without torques depends on the velocity of the center."""
     system = ch.System([ch.Body("body", 100.0, (0, 0, 0), (10.0, 12.0, 15.0))], gravity=(0, 0, 0))
     found = [
         ch.simulate(
@@ -129,7 +129,7 @@ def test_size_and_velocity_of_connected_bodies(told, name):
 
 @pytest.mark.parametrize("name", ["index 2, default", "BLieDF3", "RATTLE", "energy-momentum"])
 def test_small_and_slow_bodies_beside_large_and_fast_ones(name):
-    """A micrometre pendulum is as accurate beside a body of kilometres as it is alone."""
+    """A micrometer pendulum is as accurate beside a body of kilometers as it is alone."""
     length = 1e-6
     small = ch.Body("small", 1e-15, (0, 0, -length), 1e-15 * length**2 * np.array([0.1, 0.2, 0.15]))
     pivot = ch.spherical("pivot", "ground", "small")

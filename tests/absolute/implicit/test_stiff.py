@@ -59,5 +59,5 @@ def test_a_stiff_law(space):
     found = run(system, 0.5, space, ch.GeneralizedAlpha(0.5), 1e-2, poses=start, twists=twists, save="all")
     assert found.solution.evaluations / 50 < 6.0
     assert found.poses[-1, 0, 6] == pytest.approx(-2.0 * 9.81 / 1e7, rel=1e-3)
-    # the centre is 0.1 m beside the spring, and only damping resists turning
+    # the center is 0.1 m beside the spring, and only damping resists turning
     assert found.twists[-1, 0, :3] == pytest.approx([0.0, 2.0 * 9.81 * 0.1 / 1e3, 0.0], abs=2e-5)

@@ -266,7 +266,7 @@ def test_87_christoffel_symbols_with_binet_s_tensor(truth):
         found = form = general = 0.0
         for b in range(max(i, j, k), N):
             mass, com = truth.bodies[b].mass, np.array(truth.bodies[b].com)
-            at = shifted(-com) @ J[b].T  # columns at the centre of mass
+            at = shifted(-com) @ J[b].T  # columns at the center of mass
             (w, u), theta = (at[:3], at[3:]), inertia_about(truth.inertia[b], mass, com)
             binet = 0.5 * np.trace(theta) * np.eye(3) - theta
             found += w[:, s] @ binet @ np.cross(w[:, r], w[:, i]) + mass * u[:, i] @ np.cross(w[:, s], u[:, r])
@@ -287,5 +287,5 @@ def test_87_christoffel_symbols_with_binet_s_tensor(truth):
 
 
 def inertia_about(matrix, mass, com):
-    """Rotational inertia about the centre of mass from a 6x6 matrix about the origin."""
+    """Rotational inertia about the center of mass from a 6x6 matrix about the origin."""
     return matrix[:3, :3] - mass * ((com @ com) * np.eye(3) - np.outer(com, com))

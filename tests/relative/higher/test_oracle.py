@@ -120,7 +120,7 @@ def test_jacobian_partials(name):
             body = deep[sample % len(deep)]
             way = mechanism._way(int(mechanism.tree.link_of_body[body]))
             indices = [int(k) for k in rng.choice(way, order + 1)]
-            if sample % 2:  # the derivatives along neighbours
+            if sample % 2:  # the derivatives along neighbors
                 start = int(rng.integers(len(way) - order + 1))
                 indices[1:] = rng.permutation(way[start : start + order]).tolist()
             expected = partials.column_partials(

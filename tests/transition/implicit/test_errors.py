@@ -100,13 +100,13 @@ def test_a_step_beyond_the_chart():
 
 def test_models_that_fail():
     def broken(q, v, t):
-        raise KeyError("tyre")
+        raise KeyError("tire")
 
     def late(q, v, t):
         return np.full(6, np.nan if t > 0.05 else 0.0)
 
     y0 = problem().state(POSE, TWIST)
-    with pytest.raises(KeyError, match="tyre"):
+    with pytest.raises(KeyError, match="tire"):
         ch.solve(ch.LGTProblem(broken), ch.GeneralizedAlpha(), (0.0, 0.1), y0, step=0.01)
     with pytest.raises(ch.StepError, match="the field or an iterate is not finite in step 6 of 10") as caught:
         ch.solve(ch.LGTProblem(late), ch.GeneralizedAlpha(), (0.0, 0.1), y0, step=0.01)

@@ -1,4 +1,4 @@
-"""A body of a user's model turns as well whatever velocity its centre has."""
+"""A body of a user's model turns as well whatever velocity its center has."""
 
 import numpy as np
 

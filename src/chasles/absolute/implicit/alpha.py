@@ -95,7 +95,7 @@ def predict(desk, own, t, h):
         displacement(desk, own.zeta)
         for k in range(6 * desk.tables.n):
             own.x[k] += desk.a[k]
-    if desk.tables.gravity[FIELD.regularisation] > 0.0:  # what dependent rows leave open must not be carried on
+    if desk.tables.gravity[FIELD.regularization] > 0.0:  # what dependent rows leave open must not be carried on
         for k in range(3 * desk.plan.n_nodes):
             own.lam[k] = 0.0
 

@@ -1,4 +1,4 @@
-"""BLieDF: BDF in canonical coordinates centred at the new point, stabilised index 2, k = 2 to 5 steps.
+"""BLieDF: BDF in canonical coordinates centered at the new point, stabilized index 2, k = 2 to 5 steps.
 
 With increments x_j (q_{j+1} = q_j exp x_j, newest first: x_0 is the unknown), X_i = log(exp(-x_0) ... exp(-x_{i-1})),
 
@@ -139,7 +139,7 @@ def predict(desk, own, t, h):
         further = 2.0 * past[k] - past[6 * n + k] if own.steps > 2 else past[k] + h * (v[k] - own.velocities[6 * n + k])
         own.star[k], own.x[k] = further, further
     keep_rows(desk, t)
-    if desk.tables.gravity[FIELD.regularisation] > 0.0:  # what dependent rows leave open must not add up
+    if desk.tables.gravity[FIELD.regularization] > 0.0:  # what dependent rows leave open must not add up
         for k in range(3 * desk.tables.nn):
             own.zeta[k] = 0.0
     displacement(desk, own.zeta)
@@ -156,7 +156,7 @@ def correct(desk, own, step, iteration, fresh):
     set_state(desk, desk.new_q, own.new_v)
     off, uneven = correction(
         desk, step, 2, LINEAR, own.stiffen, x, own.new_v, own.new_rate, own.lam,
-        desk.tables.gravity[FIELD.regularisation], fresh,
+        desk.tables.gravity[FIELD.regularization], fresh,
     )  # fmt: skip
     (largest, total), noise = size_of_correction(desk), size_of_noise(desk, iteration)
     for i in range(n):

@@ -39,7 +39,7 @@ from chasles.absolute.implicit.loop import (
 from chasles.absolute.implicit.newton import position_residual
 from chasles.absolute.implicit.rattle import Step
 from chasles.absolute.implicit.reference import by_reference
-from chasles.absolute.implicit.saddle import clear_matrix, factorise_saddle, pushed_by, solve_saddle
+from chasles.absolute.implicit.saddle import clear_matrix, factorize_saddle, pushed_by, solve_saddle
 from chasles.absolute.implicit.scale import UNKNOWN, set_goals, size_of_correction, size_of_noise, size_of_residual
 from chasles.absolute.kkt import POSE, TWIST, each
 from chasles.absolute.tables import FIELD, HEAD, MASS
@@ -93,7 +93,7 @@ def correct(desk, own, step, iteration, fresh):
         cayley_block(desk, own, i, at, s)
     position_residual(desk)
     off, uneven = size_of_residual(desk)
-    factorise_saddle(desk, desk.rows, desk.old)
+    factorize_saddle(desk, desk.rows, desk.old)
     solve_saddle(desk, desk.rows, desk.old, desk.d)
     for i in range(desk.tables.n):  # from a rotation at the end of the step to the coordinates of Cayley's map
         half, turn = scale(0.5, load3(x, 6 * i, 0.0)), load3(desk.d, 6 * i, 0.0)
@@ -111,7 +111,7 @@ def advance(desk, own, t, h):
     set_goals(desk, h, own.tolerance, ROUNDING, desk.a[:0])
     begin(desk, own, t, h)
     predict_angles(desk, t, h, own.tail)
-    tries = TRIES if desk.tables.gravity[FIELD.regularisation] > 0.0 else 0
+    tries = TRIES if desk.tables.gravity[FIELD.regularization] > 0.0 else 0
     limits = Limits(1e-12, 0.0, UNKNOWN, tries, own.tolerance)
     outcome = iterate(correct, desk, own, Step(t, h), limits)
     if not outcome.found:

@@ -14,8 +14,8 @@ from chasles.kernel.policy import kernel
 from chasles.kernel.workspace import add3, layout, load3, store3
 from chasles.lie import quaternion
 
-# of an island: its centre, squares of distances against it, and of velocities
-SIZE = layout("SIZE", centre=3, spread=1, fastest=1)
+# of an island: its center, squares of distances against it, and of velocities
+SIZE = layout("SIZE", center=3, spread=1, fastest=1)
 ROUNDING = 1e-14  # the least tolerance, relative: what is zero but for rounding must not be compared with zero
 
 
@@ -30,10 +30,10 @@ def measure(desk, q, v):
     for i in range(n):
         at, mass = SIZE.size * desk.plan.islands[i], desk.tables.masses[i * MASS.size + MASS.mass]
         light = mass / room[ISLAND.size * desk.plan.islands[i] + ISLAND.mass]
-        add3(rest, at + SIZE.centre, scale(light, load3(q, POSE * i + 4, 0.0)))
+        add3(rest, at + SIZE.center, scale(light, load3(q, POSE * i + 4, 0.0)))
     for i in range(n):
         at, linear = SIZE.size * desk.plan.islands[i], load3(v, 6 * i + 3, 0.0)
-        away = sub(load3(q, POSE * i + 4, 0.0), load3(rest, at + SIZE.centre, 0.0))
+        away = sub(load3(q, POSE * i + 4, 0.0), load3(rest, at + SIZE.center, 0.0))
         spread = dot(away, away) + desk.goals[GOAL.size * i + GOAL.length]
         rest[at + SIZE.spread] = max(rest[at + SIZE.spread], spread)
         island = ISLAND.size * desk.plan.islands[i]
@@ -46,7 +46,7 @@ def relative_size(desk, e, rates, h, rtol, atol):
     """Root of the mean square of e, six numbers a body, each relative to atol + rtol times the size of its island.
 
     Sizes are 1 rad and how far the island spreads; of rates, the largest angular velocity and the largest velocity
-    against its centre.
+    against its center.
     """
     n, room, total = desk.tables.n, desk.blocks, 0.0
     if n == 0:

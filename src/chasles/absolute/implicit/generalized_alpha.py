@@ -1,4 +1,4 @@
-"""Generalized alpha on the group: index 3, and the stabilised index 2 of Gear, Gupta and Leimkuhler.
+"""Generalized alpha on the group: index 3, and the stabilized index 2 of Gear, Gupta and Leimkuhler.
 
     q_{n+1} = q_n exp(x),   x* = h V + h²(1/2 - β) a + h² β a_{n+1},   x = x* [- W J_nᵀ ζ]
     x' = V + h(1 - γ) a + h γ a_{n+1},   (1 - αm) a_{n+1} + αm a = (1 - αf) x'' + αf V'
@@ -44,7 +44,7 @@ from chasles.absolute.implicit.position import correct_position, sweeps_for
 from chasles.absolute.implicit.reference import by_reference, value_of
 from chasles.absolute.implicit.scale import UNKNOWN, set_goals, size_of_correction, size_of_noise
 from chasles.absolute.implicit.velocity import project_velocity
-from chasles.absolute.redundant import factorise_rows
+from chasles.absolute.redundant import factorize_rows
 from chasles.absolute.tables import BODY, FIELD, HEAD, SE3
 from chasles.kernel.policy import kernel, native
 from chasles.kernel.workspace import layout, load6, store6
@@ -61,7 +61,7 @@ ALPHA = layout(
 @kernel
 def correct(desk, own, step, iteration, fresh):
     """One correction of x, its derivatives, λ and ζ."""
-    regular, x = desk.tables.gravity[FIELD.regularisation], own.x
+    regular, x = desk.tables.gravity[FIELD.regularization], own.x
     trial_state(desk, own)
     power = apply_forces(desk, step.t + step.h, desk.new_q, own.new_v)
     set_state(desk, desk.new_q, own.new_v)
@@ -104,7 +104,7 @@ def solve(desk, own, step):
     tail = own.tail
     set_goals(desk, step.h, own.tolerance, ROUNDING, own.rate_n)
     expected = tail[2] if tail[3] < TRUSTED else UNKNOWN
-    tries = ITERATIONS if desk.tables.gravity[FIELD.regularisation] > 0.0 else 0
+    tries = ITERATIONS if desk.tables.gravity[FIELD.regularization] > 0.0 else 0
     limits = Limits(1e-11, KEPT, expected, tries, own.tolerance)
     outcome = iterate(correct, desk, own, step, limits)
     if outcome.contraction >= 0.0:
@@ -144,7 +144,7 @@ def project(desk, own):
     set_state(desk, desk.new_q, own.new_v)
     if own.onto:
         weights, sweeps, accuracy = desk.tables.masses, 2, 0.0
-        factorise_rows(value_of(desk.tables), weights, desk.rows, desk.kept_matrix, desk.kept_factors)
+        factorize_rows(value_of(desk.tables), weights, desk.rows, desk.kept_matrix, desk.kept_factors)
     impulse = project_velocity(desk, weights, desk.left, own.new_v, sweeps, accuracy)
     return impulse if own.onto else 0.0
 
@@ -192,7 +192,7 @@ def generalized_alpha(
     g = f + 6 * n
     memory = carray(memory_at, (g + TAIL + desk.whole[HEAD.n_angles],))
     index, local = int(p[ALPHA.index]), p[ALPHA.local] != 0.0
-    onto = index == 2 and desk.tables.gravity[FIELD.regularisation] > 0.0
+    onto = index == 2 and desk.tables.gravity[FIELD.regularization] > 0.0
     if onto:
         index = 3
     asked = p[ALPHA.project] != 0.0 and desk.tables.nt > 0

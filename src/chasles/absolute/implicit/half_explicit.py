@@ -36,7 +36,7 @@ from chasles.absolute.implicit.loop import (
 )
 from chasles.absolute.implicit.newton import velocity_residual
 from chasles.absolute.implicit.reference import by_reference
-from chasles.absolute.implicit.saddle import clear_matrix, factorise_saddle, solve_saddle
+from chasles.absolute.implicit.saddle import clear_matrix, factorize_saddle, solve_saddle
 from chasles.absolute.implicit.stage import forces_on, inertia_blocks, keep_rotations, rotor_equations
 from chasles.absolute.implicit.velocity import release_rotors
 from chasles.absolute.kkt import POSE, TWIST, set_motion
@@ -142,13 +142,13 @@ def add_rates(desk, own, i, span):
 @kernel
 def solve_stage(desk, own, h, i):
     """V'_i and Λ_i from J V = target at the stage after it; returns the power of constraints that depend on time."""
-    tables, nodes, regular = desk.tables, desk.plan.nodes, desk.tables.gravity[FIELD.regularisation]
+    tables, nodes, regular = desk.tables, desk.plan.nodes, desk.tables.gravity[FIELD.regularization]
     span = h * own.table[i * MOST_STAGES + i]
     velocity_residual(desk, -1.0 / span)
     clear_matrix(desk, regular)
     inertia_blocks(desk)
     rotor_equations(desk)
-    factorise_saddle(desk, desk.rows, desk.old)
+    factorize_saddle(desk, desk.rows, desk.old)
     solve_saddle(desk, desk.rows, desk.old, desk.d)
     power = power_to_keep(desk, nodes, desk.g, desk.left)
     for k in range(6 * tables.n):

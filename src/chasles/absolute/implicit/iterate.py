@@ -1,7 +1,7 @@
 """Newton's method for the equations of a step: one loop for all implicit methods, and when it ends.
 
 Where equations depend on each other, next to singular configurations, J M⁻¹ Jᵀ has eigenvalues of any size, and
-negative ones if its two rows are of both ends of a step. One that is near -ε spoils the regularised step: so it is
+negative ones if its two rows are of both ends of a step. One that is near -ε spoils the regularized step: so it is
 tried again with another ε. Positive ones near ε only slow it down: then it goes on with a smaller ε. Along what is
 hardly held the iteration may go on for long, though all equations hold to rounding: then it has settled.
 """
@@ -17,7 +17,7 @@ from chasles.kernel.policy import kernel
 SLOW = 0.03  # a correction that is not smaller than the one before it by this factor asks for new factors
 KEPT = 0.01  # how much smaller a correction with kept factors is than the one before it, at best
 SHARPER = 1e-2
-RATIOS = (1.0, SHARPER, 1e2, 1e-1)  # of the regularisation
+RATIOS = (1.0, SHARPER, 1e2, 1e-1)  # of the regularization
 TRIES = ITERATIONS // len(RATIOS)  # iterations with each
 
 
@@ -96,9 +96,9 @@ def settled(iteration, contraction, largest, uneven, limits):
 
 @kernel
 def weight_of_try(desk, h, iteration, x, lam):
-    """Weight of the regularisation, zero if no rows depend on others. Each try begins the step anew, and multipliers
+    """Weight of the regularization, zero if no rows depend on others. Each try begins the step anew, and multipliers
     at zero: what the equations leave open of them must not be carried on."""
-    regular = desk.tables.gravity[FIELD.regularisation]
+    regular = desk.tables.gravity[FIELD.regularization]
     if not regular > 0.0:
         return 0.0
     if iteration % TRIES == 0:

@@ -156,7 +156,7 @@ def total_work(mechanism: AbsoluteMechanism, structure: Structure) -> int:
 
 
 def lengths_of(mechanism: AbsoluteMechanism) -> np.ndarray:
-    """How large the bodies are [m]: their radii of gyration, or the distance of a joint from the centre of mass."""
+    """How large the bodies are [m]: their radii of gyration, or the distance of a joint from the center of mass."""
     masses = np.array([body.mass for body in mechanism.system.bodies])
     lengths = np.sqrt(mechanism.moments.max(axis=1, initial=0.0) / masses)
     for tile in mechanism.tiles:

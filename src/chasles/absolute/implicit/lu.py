@@ -22,7 +22,7 @@ def inverse(m):
 
 
 @kernel
-def factorise_lu(n, lower, column, row, first, operations, tiles, factors):
+def factorize_lu(n, lower, column, row, first, operations, tiles, factors):
     """factors: inverse pivots of the nodes, then L; U stays in the upper tiles, the rest of the tiles is used up."""
     for k in range(n):
         pivot = inverse(load9(tiles, 9 * k, 0.0))

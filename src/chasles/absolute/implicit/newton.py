@@ -3,7 +3,7 @@
 A method has in the workspace the trial state at the end of the step: poses q, velocities V, their derivatives V', and
 multipliers λ. Its formulas make dV = d/κ and dV' = d/ϰ of the unknown d; with s = β h² or the like, cm = s/ϰ and
 cc = s/κ. The equations of motion are multiplied by s, so that nothing in the matrix grows as the step becomes short.
-The constraints are those of positions (index 3) or of velocities (stabilised index 2).
+The constraints are those of positions (index 3) or of velocities (stabilized index 2).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from chasles.absolute.implicit.iterate import add_multipliers
-from chasles.absolute.implicit.saddle import clear_matrix, factorise_saddle, plus_diagonal, pushed_by, solve_saddle
+from chasles.absolute.implicit.saddle import clear_matrix, factorize_saddle, plus_diagonal, pushed_by, solve_saddle
 from chasles.absolute.implicit.scale import size_of_residual
 from chasles.absolute.implicit.stiffness import body_block
 from chasles.absolute.implicit.velocity import release_rotors
@@ -106,7 +106,7 @@ def position_residual(desk):
 
 @kernel
 def refine(desk, s, first, left, lam):
-    """Sweeps against the equations that are not regularised, until the rows near singular ones have converged, too.
+    """Sweeps against the equations that are not regularized, until the rows near singular ones have converged, too.
 
     λ gets what g has when a sweep begins. f is used up.
     """
@@ -115,7 +115,7 @@ def refine(desk, s, first, left, lam):
         add_multipliers(desk, s, lam)
         position_residual(desk)
         add_jacobian_times(tables.bodies, tables.tiles, nodes, tables.incidences, tables.n, desk.rows, d, g, -1.0, True)
-        release_rotors(tables.tiles, nodes, tables.nt, g)  # which are not regularised
+        release_rotors(tables.tiles, nodes, tables.nt, g)  # which are not regularized
         _, off = size_of_residual(desk)
         if off <= ENOUGH * first or off > 0.9 * before:
             for k in range(3 * desk.plan.n_nodes):
@@ -189,7 +189,7 @@ def correction(desk, step, index, form, stiffen, x, v, rate, lam, weight, fresh)
     """d and, in g, s times the correction of λ, with rows at hand; returns how large the constraints' residual is
     (`size_of_residual`).
 
-    stiffen: address of the forces' derivatives, or 0. weight: of the regularisation, zero if no rows depend on others.
+    stiffen: address of the forces' derivatives, or 0. weight: of the regularization, zero if no rows depend on others.
     If not `fresh`, with the factors of the iteration before: within a step they hardly change.
     """
     tables, rows = desk.tables, desk.rows
@@ -211,7 +211,7 @@ def correction(desk, step, index, form, stiffen, x, v, rate, lam, weight, fresh)
         rotor_rows(desk, step.cm, index == 2)
     used = desk.left if index == 2 or rotors > 0 else rows
     if fresh:
-        factorise_saddle(desk, used, rows)
+        factorize_saddle(desk, used, rows)
     solve_saddle(desk, used, rows, desk.d)
     if weight > 0.0 and index == 3:
         refine(desk, step.s, uneven, used, lam)

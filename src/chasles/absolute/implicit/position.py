@@ -1,4 +1,4 @@
-"""Positions in the stabilised form of index 2: x = x* - W J_nᵀ ζ holds g = 0 at the end of the step.
+"""Positions in the stabilized form of index 2: x = x* - W J_nᵀ ζ holds g = 0 at the end of the step.
 
 W is a metric, J_n the rows at the begin of the step. The equations J T W J_nᵀ dζ = g + J T dx*, with T = dexp_{-x}, are
 solved with the factor of J_n W J_nᵀ, again and again if the step turns the bodies far.
@@ -11,7 +11,7 @@ from chasles.absolute.implicit.chart import onward
 from chasles.absolute.implicit.loop import from_chart, set_state, start_clock
 from chasles.absolute.implicit.reference import value_of
 from chasles.absolute.kkt import POSE, add_jacobian_times, push_back
-from chasles.absolute.redundant import factorise_rows
+from chasles.absolute.redundant import factorize_rows
 from chasles.absolute.tables import BODY, SE3
 from chasles.constraint.rows import ROTOR, ROWS, TILE
 from chasles.kernel.algebra import mul_t
@@ -31,7 +31,7 @@ def keep_rows(desk, t):
             if rotor:
                 desk.rows[k] = 0.0
             desk.old[k] = desk.rows[k]
-    factorise_rows(value_of(desk.tables), desk.weights, desk.rows, desk.kept_matrix, desk.kept_factors)
+    factorize_rows(value_of(desk.tables), desk.weights, desk.rows, desk.kept_matrix, desk.kept_factors)
 
 
 @kernel

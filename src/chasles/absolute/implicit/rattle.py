@@ -41,7 +41,7 @@ from chasles.absolute.implicit.loop import (
 )
 from chasles.absolute.implicit.newton import position_residual
 from chasles.absolute.implicit.reference import by_reference, value_of
-from chasles.absolute.implicit.saddle import clear_matrix, factorise_saddle, pushed_by, separate_block, solve_saddle
+from chasles.absolute.implicit.saddle import clear_matrix, factorize_saddle, pushed_by, separate_block, solve_saddle
 from chasles.absolute.implicit.scale import (
     UNKNOWN,
     set_goals,
@@ -52,7 +52,7 @@ from chasles.absolute.implicit.scale import (
 )
 from chasles.absolute.implicit.velocity import onto_velocities
 from chasles.absolute.kkt import POSE, TWIST, each
-from chasles.absolute.redundant import factorise_rows
+from chasles.absolute.redundant import factorize_rows
 from chasles.absolute.tables import BODY, FIELD, HEAD, MASS, SE3
 from chasles.constraint.rows import ROWS
 from chasles.kernel.algebra import add, add_scaled, mat_add, mat_scale, mul, neg, scale, skew, sub
@@ -148,7 +148,7 @@ def correct(desk, own, step, iteration, fresh):
         half_step_block(desk, i, at[0])
     position_residual(desk)
     off, uneven = size_of_residual(desk)
-    factorise_saddle(desk, desk.rows, desk.old)
+    factorize_saddle(desk, desk.rows, desk.old)
     solve_saddle(desk, desk.rows, desk.old, desk.d)
     for i in range(desk.tables.n):
         on_se3, at = bodies[i * BODY.size + BODY.space] == SE3, load6(x, 6 * i, 0.0)
@@ -205,7 +205,7 @@ def advance(desk, own, t, h):
     set_goals(desk, h, own.tolerance, ROUNDING, desk.a[:0])
     first_half(desk, own, t, h)
     predict_angles(desk, t, h, own.tail)
-    tries = TRIES if desk.tables.gravity[FIELD.regularisation] > 0.0 else 0
+    tries = TRIES if desk.tables.gravity[FIELD.regularization] > 0.0 else 0
     limits = Limits(1e-11, 0.0, UNKNOWN, tries, own.tolerance)
     if not iterate(correct, desk, own, Step(t, h), limits).found:
         return give_up(desk, 0)
@@ -213,7 +213,7 @@ def advance(desk, own, t, h):
     move_bodies(desk, own.x)
     set_state(desk, desk.new_q, desk.v)
     keep_targets(desk, desk.left)
-    factorise_rows(value_of(desk.tables), desk.tables.masses, desk.rows, desk.kept_matrix, desk.kept_factors)
+    factorize_rows(value_of(desk.tables), desk.tables.masses, desk.rows, desk.kept_matrix, desk.kept_factors)
     converged, power, impulse = second_half(desk, own, t, h)
     if not converged:
         desk.counts[COUNTS.tried] = 0

@@ -1,4 +1,4 @@
-"""The equations of an implicit step, K d + Rᵀ μ = f and L d = g, by one factorisation (see `structure`).
+"""The equations of an implicit step, K d + Rᵀ μ = f and L d = g, by one factorization (see `structure`).
 
 d has six numbers a body: a rotation in the body and a displacement in space, so that rows and Jacobians are the same
 for both groups. A block of K has four tiles (angular or linear row, angular or linear column); of condensed bodies its
@@ -7,10 +7,10 @@ inverse is kept. Points have linear rows -I and I, which are not stored.
 
 from __future__ import annotations
 
-from chasles.absolute.implicit.lu import factorise_lu, inverse, solve_lu
+from chasles.absolute.implicit.lu import factorize_lu, inverse, solve_lu
 from chasles.absolute.implicit.structure import FULL, PLACE, SEPARATE
 from chasles.absolute.kkt import angular_of, is_point, linear_of, times
-from chasles.absolute.redundant import regularise
+from chasles.absolute.redundant import regularize
 from chasles.absolute.tables import BODY, PAIR
 from chasles.constraint.rows import EMPTY, IDENTITY, ROTOR, TILE
 from chasles.kernel.algebra import (
@@ -121,7 +121,7 @@ def place_explicit(
 
 @kernel
 def clear_matrix(desk, weight):
-    """Nothing but -1 for rows that are empty and those of rotors; regularised by a weight if rows depend on others."""
+    """Nothing but -1 for rows that are empty and those of rotors; regularized by a weight if rows depend on others."""
     tables, plan, matrix = desk.tables, desk.plan, desk.matrix
     for k in range(9 * (plan.n_nodes + 2 * plan.n_lower)):
         matrix[k] = 0.0
@@ -131,14 +131,14 @@ def clear_matrix(desk, weight):
             if kind == EMPTY or kind == ROTOR:
                 matrix[9 * plan.nodes[t] + 4 * k] = -1.0
     if weight > 0.0:
-        regularise(
+        regularize(
             tables.bodies, tables.tiles, tables.incidences, plan.nodes, tables.masses, tables.n, desk.rows, weight,
             matrix,
         )  # fmt: skip
 
 
 @kernel
-def factorise_saddle(desk, left, right):
+def factorize_saddle(desk, left, right):
     """Factors of the equations, to couplings already in the matrix; blocks of condensed bodies are inverted."""
     bodies, tiles, incidences, plan = desk.tables.bodies, desk.tables.tiles, desk.tables.incidences, desk.plan
     places, slots, blocks, matrix = plan.places, plan.slots, desk.blocks, desk.matrix
@@ -153,7 +153,7 @@ def factorise_saddle(desk, left, right):
         else:
             invert_block(blocks, block, kind)
             condense(tiles, incidences, slots, begin, count, at, kind, left, right, blocks, block, matrix)
-    factorise_lu(plan.n_nodes, plan.n_lower, plan.column, plan.row, plan.first, plan.operations, matrix, desk.factors)
+    factorize_lu(plan.n_nodes, plan.n_lower, plan.column, plan.row, plan.first, plan.operations, matrix, desk.factors)
 
 
 @kernel

@@ -19,7 +19,7 @@ from chasles.lie import quaternion
 # of a body: its squared length and the inverse of that, from the model; 1/goal² of angles and displacements in a step;
 # the square of how far it is from the origin
 GOAL = layout("GOAL", length=1, inverse=1, turn=1, move=1, far=1)
-# of an island: mass, velocity of its centre, the largest |r|² and |ω|², and velocity² against its centre
+# of an island: mass, velocity of its center, the largest |r|² and |ω|², and velocity² against its center
 ISLAND = layout("ISLAND", mass=1, velocity=3, reach=1, spin=1, speed=1)
 TINY, UNKNOWN = 1e-300, 1e300
 UNSURE = 1e-12  # [rad²] where rounding of positions spoils angles by more, nothing can be said about them
@@ -27,7 +27,7 @@ UNSURE = 1e-12  # [rad²] where rounding of positions spoils angles by more, not
 
 @kernel
 def velocity_in_space(bodies, q, v, i):
-    """Velocity of the centre of body i."""
+    """Velocity of the center of body i."""
     linear = load3(v, 6 * i + 3, 0.0)
     if bodies[i * BODY.size + BODY.space] == SE3:
         at = POSE * i
@@ -57,7 +57,7 @@ def measure_islands(desk, q, v):
 
 @kernel
 def squared_speed(desk, q, v, i):
-    """Square of a body's velocity against the centre of its island, and of what its rotation adds."""
+    """Square of a body's velocity against the center of its island, and of what its rotation adds."""
     at, spin = ISLAND.size * desk.plan.islands[i], load3(v, 6 * i, 0.0)
     away = sub(velocity_in_space(desk.tables.bodies, q, v, i), load3(desk.blocks, at + ISLAND.velocity, 0.0))
     return dot(away, away) + desk.goals[GOAL.size * i + GOAL.length] * dot(spin, spin)
@@ -169,7 +169,7 @@ def size_of_residual(desk):
     off, uneven = 0.0, 0.0
     for k in range(3 * desk.plan.n_nodes):
         off = max(off, abs(desk.g[k]))
-    if desk.tables.gravity[FIELD.regularisation] > 0.0:
+    if desk.tables.gravity[FIELD.regularization] > 0.0:
         for t in range(desk.tables.nt):
             for k in range(3):
                 whole = row_size(desk, t, 0, k) + row_size(desk, t, 1, k)

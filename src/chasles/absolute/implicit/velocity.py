@@ -59,7 +59,7 @@ def onto_velocities(desk, weights, targets, velocity, sweeps, enough):
         release_rotors(tiles, nodes, nt, b)
         if enough > 0.0 and not missing(desk, velocity) > enough:
             break
-        if gravity[FIELD.regularisation] > 0.0:
+        if gravity[FIELD.regularization] > 0.0:
             solve_refined(value_of(desk.tables), desk.rows, desk.kept_factors, desk.kept_matrix, b, a)
         else:
             solve(nn, column, row, desk.kept_factors, b)

@@ -35,7 +35,7 @@ def spin_of(motion, body):
 
 @kernel
 def turning_velocity(bodies, motion, body):
-    """The part of the velocity of a body's centre (in space) that turns with it: all on SE(3), none on SO(3)xR3."""
+    """The part of the velocity of a body's center (in space) that turns with it: all on SE(3), none on SO(3)xR3."""
     if body < 0 or bodies[body * BODY.size + BODY.space] != SE3:
         return ZERO
     return load3(motion, body * MOTION.size + MOTION.velocity, 0.0)

@@ -164,7 +164,7 @@ def dtau(
 
 
 def differential(x: ArrayLike, local: str | Local = "screw") -> np.ndarray:
-    """Right-trivialised differential dψ_x, (..., 6, 6): the velocity in the body is dψ_{-x} x'.
+    """Right-trivialized differential dψ_x, (..., 6, 6): the velocity in the body is dψ_{-x} x'.
 
     Source: mueller2022 (19).
     """

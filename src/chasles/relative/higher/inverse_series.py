@@ -114,7 +114,7 @@ def apply_wrenches(wrenches, i, n, given, orders, results, work, loads, z):
 
 @kernel
 def feel(numbers, i, kind, iv, nv, orders, k, work, loads, tau, z):
-    """Coefficient k of the joint's generalised forces."""
+    """Coefficient k of the joint's generalized forces."""
     zero = like(0.0, z)
     if kind == SPHERICAL or kind == FREE:
         torque, force = (zero, zero, zero), (zero, zero, zero)

@@ -160,7 +160,7 @@ class HigherOrder:
         wrenches: Sequence[ArrayLike] | None = None,
         representation: str = "body",
     ) -> np.ndarray:
-        """Generalised forces of a motion and their time derivatives: (tau, tau'), with `snap` (tau, tau', tau'').
+        """Generalized forces of a motion and their time derivatives: (tau, tau'), with `snap` (tau, tau', tau'').
 
         (2 or 3, ..., nv), O(n): mueller2018 section 6.3. wrenches: [W], [W, W'] or [W, W', W''], the wrenches on the
         bodies as in `inverse_dynamics` and the derivatives of their components in the bodies' frames; those left out
@@ -220,7 +220,7 @@ class HigherOrder:
         *,
         wrenches: Sequence[ArrayLike] | None = None,
     ) -> np.ndarray:
-        """Accelerations and their time derivatives under generalised forces: (a, a'), with tau'' also a''; O(n).
+        """Accelerations and their time derivatives under generalized forces: (a, a'), with tau'' also a''; O(n).
 
         (2 or 3, ..., nv). From M a' = tau' - (tau' of the motion with a' = 0), and so on; wrenches as in
         `inverse_dynamics_rates`.

@@ -56,7 +56,7 @@ class ClosedMechanism:
         self.difference, self.interpolate = tree.difference, tree.interpolate
         self.check_q, self.check_v = tree.check_q, tree.check_v
         self.energy, self.momentum, self.mass_matrix = tree.energy, tree.momentum, tree.mass_matrix
-        self.centre_of_mass, self.applied_forces = tree.centre_of_mass, tree.applied_forces
+        self.center_of_mass, self.applied_forces = tree.center_of_mass, tree.applied_forces
         self.closing = close(self.split, system.constraints, tree)
         self.constraint_names, self.constraint_of_row = self.closing.names, self.closing.name_of_row
         self.laws, self.rows = self.closing.laws, len(self.closing.rows)
@@ -224,7 +224,7 @@ class ClosedMechanism:
     def forward_dynamics(
         self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, wrenches: ArrayLike | None = None, t: ArrayLike = 0.0
     ) -> np.ndarray:
-        """Accelerations (..., nv) under generalised forces (..., nv) and wrenches on the bodies, as in
+        """Accelerations (..., nv) under generalized forces (..., nv) and wrenches on the bodies, as in
         `Mechanism.forward_dynamics`: M a + Jᵀ λ = tau - C v - g + Σ Jᵀ W, J a = c."""
         name = "forward_dynamics"
         arrays = {"q": self.check_q(name, q), "v": self.check_v(name, "v", v), "tau": self.check_v(name, "tau", tau)}
@@ -260,7 +260,7 @@ class ClosedMechanism:
     def accelerations_under(
         self, q: ArrayLike, v: ArrayLike, u: ArrayLike | None = None, t: ArrayLike = 0.0
     ) -> np.ndarray:
-        """Joint accelerations (..., nv) under gravity, the system's forces and generalised forces u."""
+        """Joint accelerations (..., nv) under gravity, the system's forces and generalized forces u."""
         return self.constrained_motion(q, v, u, t).accelerations
 
     def constrained_motion(
@@ -271,7 +271,7 @@ class ClosedMechanism:
         t: ArrayLike = 0.0,
         wrenches: ArrayLike | None = None,
     ) -> ConstrainedMotion:
-        """Accelerations and multipliers under gravity, the system's forces, generalised forces u and wrenches on the
+        """Accelerations and multipliers under gravity, the system's forces, generalized forces u and wrenches on the
         bodies."""
         forces = self.applied_forces(q, v, t)
         name = "constrained_motion"
@@ -289,7 +289,7 @@ class ClosedMechanism:
         actuated: Iterable[str] | None = None,
         t: float = 0.0,
     ) -> np.ndarray:
-        """Generalised forces (nv) in the actuated joints, zero elsewhere, that give a motion.
+        """Generalized forces (nv) in the actuated joints, zero elsewhere, that give a motion.
 
         actuated: names of joints of the tree; default: those of the system's actuators or, if it has none, all. They
         are unique if there are as many actuated freedoms as the mobility; with more, those of least norm. ValueError if
@@ -305,7 +305,7 @@ class ClosedMechanism:
         self, joint: str, q: ArrayLike, v: ArrayLike, u: ArrayLike | None = None, t: ArrayLike = 0.0
     ) -> np.ndarray:
         """The wrench (torque [N m], force [N]), (..., 6), that a cut joint or constraint exerts on its child body,
-        under gravity, the system's forces and generalised forces u.
+        under gravity, the system's forces and generalized forces u.
 
         The child gets this wrench, the parent its opposite. It is given in the joint's frame on the child: its axes,
         torque about its origin. For a constraint the child is its second body and the frame that body's own; if the

@@ -29,7 +29,7 @@ ROUNDING = 4e-16  # of positions: residuals this small are as good as none
 
 @native
 def accelerations(p_at, p_size, t, q_at, v_at, tau_at, wrenches_at, work_at, a_at):
-    """Accelerations a of the joints under generalised forces and wrenches on the links: M a + Jᵀ λ = f, J a = c.
+    """Accelerations a of the joints under generalized forces and wrenches on the links: M a + Jᵀ λ = f, J a = c.
 
     The multipliers λ stay in the workspace, the rank in its report. If fewer rows are independent than must be, a is
     NaN: what follows would be decided by rounding.
@@ -186,7 +186,7 @@ def project(p_at, p_size, t, q_at, v_at, work_at, report_at):
 
 
 @native
-def linearise(p_at, p_size, t, q_at, v_at, work_at, residual_at, speed_at, right_at, jacobian_at):
+def linearize(p_at, p_size, t, q_at, v_at, work_at, residual_at, speed_at, right_at, jacobian_at):
     """Of all rows g, g' = J v - target, c of J a = c, and J (rows, nv)."""
     whole, p = carray(as_integers(p_at), (p_size,)), carray(p_at, (p_size,))
     work = carray(work_at, (work_size(whole),))
@@ -233,7 +233,7 @@ def addresses() -> dict[str, int]:
         "accelerations": address_of(accelerations, n, size, real, *(n,) * 6),
         "derivative": address_of(derivative, real, n, size, *(n,) * 3),
         "project": address_of(project, n, size, real, *(n,) * 4),
-        "linearise": address_of(linearise, n, size, real, *(n,) * 7),
+        "linearize": address_of(linearize, n, size, real, *(n,) * 7),
         "act": act_address(),
     }
 
@@ -256,9 +256,9 @@ def project_state(whole, p, t, q, v, work, report):
 
 @kernel(entry=True)
 def rows_of_states(whole, p, times, q, v, work, first, residuals, speeds, rights, jacobians, tiles):
-    """What `linearise` gives for a batch of states, and the rows of the tiles, which begin at `first`."""
+    """What `linearize` gives for a batch of states, and the rows of the tiles, which begin at `first`."""
     for k in range(q.shape[0]):
-        at = whole[HEAD.linearise]
+        at = whole[HEAD.linearize]
         invoke(
             *(at, p, p.shape[0], times[k], q[k], v[k], work),
             *(residuals[k], speeds[k], rights[k], jacobians[k]),

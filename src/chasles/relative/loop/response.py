@@ -1,6 +1,6 @@
 """How a tree responds to wrenches on its links: M⁻¹ Jᵀ by the articulated-body inertias that are there, O(n) each.
 
-The sweep to the ground factorises M⁻¹ = Bᵀ D⁻¹ B: behind each joint a wrench is handed on without the part ε that moves
+The sweep to the ground factorizes M⁻¹ = Bᵀ D⁻¹ B: behind each joint a wrench is handed on without the part ε that moves
 the joint. So the matrix of the constraints is a product of what single sweeps to the ground give,
 
     J M⁻¹ Jᵀ = F Fᵀ,   F = J Bᵀ D^(-1/2),
@@ -114,7 +114,7 @@ def row_of_factor(topology, numbers, visits, first, count, limbs, wrenches, leve
 
 @kernel
 def respond_to(topology, numbers, limbs, wrenches, still, change):
-    """change = M⁻¹ times the generalised forces of the wrenches, which are used up; still: zeros."""
+    """change = M⁻¹ times the generalized forces of the wrenches, which are used up; still: zeros."""
     n = links_of(topology)
     for i in range(n - 1, -1, -1):
         parent, kind, _, _ = link(topology, i)

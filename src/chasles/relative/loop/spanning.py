@@ -71,7 +71,7 @@ def closing_joints(system: System, cut: Iterable[str] = ()) -> tuple[Joint, ...]
 
 
 def _end_of_way(above: dict[str, str], body: str) -> str:
-    """The body in which the way from a body towards the ground ends so far; the way is made short for the next time."""
+    """The body in which the way from a body toward the ground ends so far; the way is made short for the next time."""
     way = []
     while body in above:
         way.append(body)

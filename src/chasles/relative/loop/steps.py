@@ -119,7 +119,7 @@ def retract(topology, q, v, change):
 
 @kernel
 def row_of_jacobian(topology, numbers, visits, first, count, states, wrenches, J, at):
-    """A row of J: the generalised forces of wrenches on some links, handed to the ground; these become zero."""
+    """A row of J: the generalized forces of wrenches on some links, handed to the ground; these become zero."""
     for k in range(first, first + count):
         i = visits[k]
         parent, kind, _, iv = link(topology, i)

@@ -35,7 +35,7 @@ COUNTS = (
         "accelerations",
         "derivative",
         "project",
-        "linearise",
+        "linearize",
         "act",
     ),  # addresses
 )

@@ -188,7 +188,7 @@ class ParameterAnalysis(Analysis):
         seed: int = 0,
         tolerance: float = 1e-9,
     ) -> Identifiability:
-        """Which combinations of inertial parameters the generalised forces of motions tell: the base parameters.
+        """Which combinations of inertial parameters the generalized forces of motions tell: the base parameters.
 
         q, v, a: the motions; none stands for random ones, which tell what any motion could. Parameters are grouped with
         those of bodies nearer to the ground.

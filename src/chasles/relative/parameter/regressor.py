@@ -1,4 +1,4 @@
-"""Regressors: generalised forces and energies as linear functions of the bodies' ten parameters, O(n d) for depth d.
+"""Regressors: generalized forces and energies as linear functions of the bodies' ten parameters, O(n d) for depth d.
 
     tau = Y(q, v, a) π,     π = (m, m c, Θxx, Θxy, Θxz, Θyy, Θyz, Θzz) of each body, Θ about the origin of its frame
 

@@ -1,4 +1,4 @@
-"""A step of BLieDF: BDF in coordinates centred at the new point, stabilised index 2, k = 2 to 5 steps.
+"""A step of BLieDF: BDF in coordinates centered at the new point, stabilized index 2, k = 2 to 5 steps.
 
 With x_j the coordinates of the steps, newest first, and X_i those of the point i steps before, seen from the new point,
 

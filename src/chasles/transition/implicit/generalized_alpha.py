@@ -1,4 +1,4 @@
-"""A step of generalized alpha in the chart q_n ψ(x): index 3, and the stabilised index 2.
+"""A step of generalized alpha in the chart q_n ψ(x): index 3, and the stabilized index 2.
 
     x = h V + h²(1/2 - β) a + h² β a_{n+1} [- G ζ],   x' = V + h(1 - γ) a + h γ a_{n+1}
     (1 - αm) a_{n+1} + αm a = (1 - αf) x'' + αf V'

@@ -5,7 +5,7 @@ fast: they are what costs evaluations of the model.
 
 A method says what the state (q, V, V') at the end of a step is, V and V' on the group, of two displacements: d from the
 predicted state, which V and V' follow, and a shift of the positions alone. The unknowns are d, the multipliers λ, and ζ
-of the stabilised form, in which the positions are shifted by -G ζ, to hold g = 0 beside A V = 0:
+of the stabilized form, in which the positions are shifted by -G ζ, to hold g = 0 beside A V = 0:
 
     s (M V' + Aᵀ λ - Q) = 0,   g = 0,   κ A V = 0     (the last, and ζ, with index 2 only)
 

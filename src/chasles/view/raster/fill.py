@@ -13,7 +13,7 @@ def fill(points, triangles, chosen, first_row, last_row, depth, seen):
 
     points (n, 3): place in samples, right and down, and the inverse of the distance (or minus the distance, if lines of
     sight are parallel), which is linear on a triangle. depth, seen (rows, columns): what is in front so far, and its
-    number. A sample belongs to a triangle if its centre does; both sides of triangles are drawn.
+    number. A sample belongs to a triangle if its center does; both sides of triangles are drawn.
     """
     columns = depth.shape[1]
     for number in range(chosen.shape[0]):

@@ -28,8 +28,8 @@ def ground(look, seen, soft, first, last, image):
     v0, v1, v2 = _linear(look, LOOK.along)
     a0, a1, a2 = _linear(look, LOOK.shadow)
     b0, b1, b2 = _linear(look, LOOK.shadow + 4)
-    u_eye = _along(look, LOOK.across, LOOK.eye) - _along(look, LOOK.across, LOOK.centre)
-    v_eye = _along(look, LOOK.along, LOOK.eye) - _along(look, LOOK.along, LOOK.centre)
+    u_eye = _along(look, LOOK.across, LOOK.eye) - _along(look, LOOK.across, LOOK.center)
+    v_eye = _along(look, LOOK.along, LOOK.eye) - _along(look, LOOK.along, LOOK.center)
     a_eye = _along(look, LOOK.shadow, LOOK.eye) + look[LOOK.shadow + 3]
     b_eye = _along(look, LOOK.shadow + 4, LOOK.eye) + look[LOOK.shadow + 7]
     grid, gone = look[LOOK.grid], 1.0 / look[LOOK.fade]

@@ -24,34 +24,34 @@ PALE = 0.80  # how far a trail has gone to white at its end
 
 
 class Triangles:
-    """Arrays of the kernels, built from surfaces: vertices and normals, triangles with colour, flags and face."""
+    """Arrays of the kernels, built from surfaces: vertices and normals, triangles with color, flags and face."""
 
     def __init__(self) -> None:
         self.vertices: list[np.ndarray] = []
         self.normals: list[np.ndarray] = []
         self.triangles: list[np.ndarray] = []
-        self.colours: list[np.ndarray] = []
+        self.colors: list[np.ndarray] = []
         self.flags: list[np.ndarray] = []
         self.parts: list[np.ndarray] = []
         self.count = self.pieces = 0
 
-    def add(self, piece: Surface, colours: Any, flags: int) -> None:
-        """A surface; colours: one, or one for each triangle, as they look, so that their squares are linear."""
+    def add(self, piece: Surface, colors: Any, flags: int) -> None:
+        """A surface; colors: one, or one for each triangle, as they look, so that their squares are linear."""
         m = len(piece.triangles)
-        shown = np.broadcast_to(np.asarray(colours, dtype=float), (m, 4)).copy()
+        shown = np.broadcast_to(np.asarray(colors, dtype=float), (m, 4)).copy()
         shown[:, :3] **= 2
         self.vertices.append(piece.vertices)
         self.normals.append(piece.normals)
         self.triangles.append(piece.triangles + self.count)
-        self.colours.append(shown)
+        self.colors.append(shown)
         self.flags.append(np.full(m, flags, dtype=np.int32))
         self.parts.append((piece.faces + self.pieces).astype(np.int32))
         self.count, self.pieces = self.count + len(piece.vertices), self.pieces + int(piece.faces.max(initial=0)) + 1
 
     def arrays(self) -> tuple[np.ndarray, ...]:
-        """vertices, normals, triangles, colours, flags, parts."""
+        """vertices, normals, triangles, colors, flags, parts."""
         none = ((0, 3), float), ((0, 3), float), ((0, 3), np.int32), ((0, 4), float), ((0,), np.int32), ((0,), np.int32)
-        lists = (self.vertices, self.normals, self.triangles, self.colours, self.flags, self.parts)
+        lists = (self.vertices, self.normals, self.triangles, self.colors, self.flags, self.parts)
         made = [np.concatenate([np.empty(*empty), *given]) for empty, given in zip(none, lists, strict=True)]
         made[2] = made[2].astype(np.int32)
         return tuple(made)
@@ -73,11 +73,11 @@ class Solids:
             parts = (*own, *joints.get(body, ()))
             for part in parts:
                 piece = surface(part, large)
-                built.add(_placed(piece, np.array(part.pose)), part.colour, OUTLINED)
+                built.add(_placed(piece, np.array(part.pose)), part.color, OUTLINED)
                 thin = float(np.ptp(piece.vertices, axis=0).min()) if len(piece.vertices) else 0.0
                 thickness.append(np.full(len(piece.triangles), thin))
             self.ranges.append((body, start, built.count))
-        self.vertices, self.normals, self.triangles, self.colours, self.flags, self.parts = built.arrays()
+        self.vertices, self.normals, self.triangles, self.colors, self.flags, self.parts = built.arrays()
         self.pieces = built.pieces
         self.thickness = np.concatenate(thickness)  # of the part of each triangle [m]
 
@@ -143,7 +143,7 @@ def _coil(start: np.ndarray, end: np.ndarray, radius: float) -> np.ndarray:
     return start + along[:, None] * (end - start) + off
 
 
-def trail(built: Triangles, camera: Camera, points: np.ndarray, colour: Sequence[float], width: float) -> None:
+def trail(built: Triangles, camera: Camera, points: np.ndarray, color: Sequence[float], width: float) -> None:
     """A path (n, 3) as a ribbon that faces the eye, paler with age; width: as seen from a unit of length away."""
     if len(points) < 2:
         return
@@ -157,7 +157,7 @@ def trail(built: Triangles, camera: Camera, points: np.ndarray, colour: Sequence
     triangles = np.stack([at + np.array([0, 1, 2]), at + np.array([2, 1, 3])], axis=1).reshape(-1, 3)
     age = np.repeat(np.linspace(PALE, 0.0, len(points) - 1), 2)[:, None]
     shown = np.ones((len(triangles), 4))
-    shown[:, :3] = (1.0 - age) * np.array(colour[:3]) + age
+    shown[:, :3] = (1.0 - age) * np.array(color[:3]) + age
     built.add(
         Surface(vertices, np.zeros_like(vertices), triangles.astype(np.int32), age[:, 0].astype(int)), shown, FLAT
     )

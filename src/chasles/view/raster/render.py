@@ -25,8 +25,8 @@ THIN = 4.0  # pixels: parts that look thinner have no outline, which would be al
 class Stage:
     """A scene with its ground and light. lowest: height of the ground along `scene.up`; None: no ground."""
 
-    def __init__(self, scene: Scene, lowest: float | None, centre: np.ndarray, radius: float):
-        self.scene, self.lowest, self.centre, self.radius = scene, lowest, centre, radius
+    def __init__(self, scene: Scene, lowest: float | None, center: np.ndarray, radius: float):
+        self.scene, self.lowest, self.center, self.radius = scene, lowest, center, radius
         self.solids = Solids(scene)
 
     def image(
@@ -37,11 +37,11 @@ class Stage:
         trails: Sequence[tuple[np.ndarray, Sequence[float]]] = (),
         samples: int = SAMPLES,
     ) -> np.ndarray:
-        """Pixels (rows, columns, 3), 0 to 255, for poses (bodies, 7); trails: paths (n, 3) with their colours."""
+        """Pixels (rows, columns, 3), 0 to 255, for poses (bodies, 7); trails: paths (n, 3) with their colors."""
         width, height = size
-        places, normals, triangles, colours, flags, parts = self._triangles(poses, camera, trails, height)
+        places, normals, triangles, colors, flags, parts = self._triangles(poses, camera, trails, height)
         points = camera.project(places, width * samples, height * samples)
-        solid = colours[:, 3] >= 1.0
+        solid = colors[:, 3] >= 1.0
         look = self._look(camera, width * samples, height * samples, samples)
         shadows, soft = self._shadows(look, places, triangles, np.flatnonzero((flags & FLAT) == 0), height)
         depth = np.full((height * samples, width * samples), -np.inf, dtype=np.float32)
@@ -49,7 +49,7 @@ class Stage:
         image = np.empty((height, width, 3), dtype=np.float32)
         fill(points, triangles, np.flatnonzero(solid), 0, len(depth), depth, seen)
         ground(look, seen, soft, 0, height, image)
-        told = (points, places, normals, triangles, colours, flags, parts)
+        told = (points, places, normals, triangles, colors, flags, parts)
         shade(look, *told, seen, shadows, 0, height, image)
         if not solid.all():
             seen.fill(-1)
@@ -64,11 +64,11 @@ class Stage:
         solids, made = self.solids, Triangles()
         made.count, made.pieces = len(solids.vertices), solids.pieces
         links(made, self.scene, poses)
-        for points, colour in trails:
-            trail(made, camera, points, colour, 2 * camera.tangent * TRAIL)
+        for points, color in trails:
+            trail(made, camera, points, color, 2 * camera.tangent * TRAIL)
         fine = solids.thickness * camera.focus(height) / camera.distance < THIN
         flags = np.where(fine, solids.flags & ~OUTLINED, solids.flags).astype(np.int32)
-        own = (*solids.at(poses), solids.triangles, solids.colours, flags, solids.parts)
+        own = (*solids.at(poses), solids.triangles, solids.colors, flags, solids.parts)
         return tuple(np.concatenate([a, b]) for a, b in zip(own, made.arrays(), strict=True))
 
     def _look(self, camera: Camera, width: int, height: int, samples: int) -> np.ndarray:
@@ -85,7 +85,7 @@ class Stage:
             "sun": sun / np.linalg.norm(sun),
             "up": up,
             "ground": math.nan if self.lowest is None else self.lowest,
-            "centre": self.centre,
+            "center": self.center,
             "across": level[0],
             "along": level[1],
             "grid": round_number(self.radius / 4),

@@ -1,6 +1,6 @@
-"""Colours of an image from what is seen at its samples: light of sun and sky, shadows, outlines.
+"""Colors of an image from what is seen at its samples: light of sun and sky, shadows, outlines.
 
-Colours are linear: what is written to a file is their square root, which is even to the eye.
+Colors are linear: what is written to a file is their square root, which is even to the eye.
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ from chasles.kernel.policy import kernel
 from chasles.view.raster.look import FLAT, LOOK, OUTLINED
 
 SUN, SKY, EARTH, GLOSS = 0.80, 0.60, 0.30, 0.12
-DARK = 0.35  # of a colour in an outline
+DARK = 0.35  # of a color in an outline
 
 
 @kernel(entry=True)
-def shade(look, points, places, normals, triangles, colours, flags, parts, seen, shadows, first, last, image):
+def shade(look, points, places, normals, triangles, colors, flags, parts, seen, shadows, first, last, image):
     """Put what is seen over rows `first` to `last` of an image (rows, columns, 3).
 
-    points (n, 3): places in the image, as for `fill`; places, normals (n, 3): in space; colours (m, 4) with opacity,
+    points (n, 3): places in the image, as for `fill`; places, normals (n, 3): in space; colors (m, 4) with opacity,
     flags (m,) and parts (m,) of triangles; seen: numbers of triangles at the samples, or -1; shadows: the map of what
-    is nearest to the sun. A pixel has one colour where one triangle fills it, else one for each sample.
+    is nearest to the sun. A pixel has one color where one triangle fills it, else one for each sample.
     """
     s = int(look[LOOK.samples])
     for i in range(first, last):
@@ -50,10 +50,10 @@ def shade(look, points, places, normals, triangles, colours, flags, parts, seen,
                         light, glare = _light(look, points, places, normals, triangles, shadows, k, x, y)
                     if flags[k] & OUTLINED and _is_edge(seen, parts, k, row, column, max(1, s // 2)):
                         light, glare = DARK * light, 0.0
-                    opacity = colours[k, 3]
-                    red += opacity * (colours[k, 0] * light + glare)
-                    green += opacity * (colours[k, 1] * light + glare)
-                    blue += opacity * (colours[k, 2] * light + glare)
+                    opacity = colors[k, 3]
+                    red += opacity * (colors[k, 0] * light + glare)
+                    green += opacity * (colors[k, 1] * light + glare)
+                    blue += opacity * (colors[k, 2] * light + glare)
                     opaque += opacity
             scale = 1.0 / (side * side)
             through = 1.0 - scale * opaque
