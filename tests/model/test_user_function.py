@@ -92,6 +92,7 @@ def test_an_interrupt_before_the_function_is_called_is_not_lost(monkeypatch):
     x, out, duals = np.ones(1), np.ones(2), np.ones(64)
     pointer = [a.ctypes.data_as(ctypes.POINTER(ctypes.c_double)) for a in (x, out, duals)]
     monkeypatch.setattr(np.ctypeslib, "as_array", interrupted)
+    monkeypatch.setattr("chasles.model.law._numbers", interrupted)
     law._callback(0.0, pointer[0], pointer[0], pointer[0], pointer[1], 1, 1, 1, 2)
     assert isinstance(law.error, KeyboardInterrupt)
     assert np.isnan(out).all()
