@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -70,14 +71,29 @@ class Occurrence:
         return self.y if self.point is None else self.point
 
 
-def occurrence(event: Event, t: float, point: np.ndarray, shown: Callable | None) -> Occurrence:
+class Shown(NamedTuple):
+    """What events see of a point, if that is not the point itself: as a Python function of it, and as a kernel of the
+    parameters and the point."""
+
+    function: Callable[[np.ndarray], np.ndarray]
+    kernel: Callable
+
+    def of(self, event: Event) -> Field | Callable:
+        """The function of an event, of points of the run."""
+        if not isinstance(event.function, Field):
+            return lambda t, y, p: event.value(t, self.function(y), p)
+        inner, seen = event.function.kernel, self.kernel
+
+        def watched(t, y, p, out):
+            inner(t, seen(p, y), p, out)
+
+        watched.__module__ = event.function.__module__
+        return Field(watched)
+
+
+def occurrence(event: Event, t: float, point: np.ndarray, shown: Shown | None) -> Occurrence:
     """An event at a point of a run whose events see what `shown` makes of it."""
-    return Occurrence(event, t, point) if shown is None else Occurrence(event, t, shown(point), point)
-
-
-def as_shown(event: Event, shown: Callable | None) -> Field | Callable:
-    """The function of an event, of points of the run."""
-    return event.function if shown is None else lambda t, y, p: event.value(t, shown(y), p)
+    return Occurrence(event, t, point) if shown is None else Occurrence(event, t, shown.function(point), point)
 
 
 INSTANT = 64  # roundings of the time within which events are at one instant

@@ -9,7 +9,7 @@ import numpy as np
 
 from chasles.integrate import blocks, engine
 from chasles.integrate.dense_output import follow_move
-from chasles.integrate.event import Event, Occurrence, as_shown, bracketed_zero, occurrence, up_to_terminal
+from chasles.integrate.event import Event, Occurrence, bracketed_zero, occurrence, up_to_terminal
 from chasles.integrate.explicit_layout import SET, STATE, TALLY
 from chasles.integrate.stepper import as_field, raise_errors_of
 
@@ -23,7 +23,8 @@ class Watch:
 
     def __init__(self, stepper: ExplicitStepper, events: tuple[Event, ...]):
         self.stepper, self.events = stepper, events
-        self.functions = tuple(as_field(as_shown(event, stepper.problem.shown), 0) for event in events)
+        shown = stepper.problem.shown
+        self.functions = tuple(as_field(shown.of(event) if shown else event.function, 0) for event in events)
         rows = [(f.address, e.direction) for f, e in zip(self.functions, events, strict=True)]
         self.watched = np.array(rows, dtype=np.int64).reshape(-1, 2)
         self.levels = np.zeros((len(rows), 2))

@@ -245,7 +245,7 @@ class FixedStepper(Stepper):
         for event in self.events:
 
             def level(end: float, point: np.ndarray, event=event) -> float:
-                return event.value(end, point if shown is None else shown(point), self.p)
+                return event.value(end, point if shown is None else shown.function(point), self.p)
 
             before, after = level(t, y), level(self.time, self.point())
             if event.crossed(before, after):

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from chasles.integrate.event import Shown
 from chasles.integrate.field import PLAIN_FORM, Field
 from chasles.model.user_function import check_arguments
 
@@ -32,7 +33,7 @@ class LieODE:
     correction: Field | None = None
     coordinates: str | None = None
     floor: float = dataclasses.field(default=0.0, kw_only=True)
-    shown: Callable[[np.ndarray], np.ndarray] | None = dataclasses.field(default=None, kw_only=True)
+    shown: Shown | None = dataclasses.field(default=None, kw_only=True)
 
     def __post_init__(self):
         if not isinstance(self.field, Field):

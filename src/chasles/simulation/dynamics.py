@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import groupby
 from typing import Any
 
@@ -10,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from chasles.absolute.space import NAMES, SE3_NAME, SO3XR3_NAME
+from chasles.integrate.event import Shown
 from chasles.integrate.solution import Solution
 from chasles.integrate.space import Space
 from chasles.model.system import System
@@ -22,7 +22,7 @@ from chasles.simulation.actuation import Actuation
 from chasles.simulation.laws import laws_may_raise
 from chasles.simulation.problem import Motion
 from chasles.simulation.start_values import StartChange, Values, by_name
-from chasles.simulation.tree_motion import PART, free_tree_motion, parameters, tree_motion
+from chasles.simulation.tree_motion import PART, free_tree_motion, parameters, seen, tree_motion
 from chasles.simulation.tree_quantities import TreeQuantities
 
 
@@ -38,6 +38,8 @@ class TreeDynamics:
     quantities: type[TreeQuantities] = TreeQuantities  # what is shown of a motion
     mechanism: Mechanism | ClosedMechanism
     start_changes: tuple[StartChange, ...] = ()  # what assembly made of the values that were given
+
+    seen = staticmethod(seen)
 
     def __init__(self, system: System | Mechanism, space: str = SO3XR3_NAME):
         self.mechanism = mechanism = system if isinstance(system, Mechanism) else Mechanism(system)
@@ -114,9 +116,9 @@ class TreeDynamics:
         return q, self.free.to_body(q, w) if self.free else w, y[..., -1]
 
     @property
-    def shown(self) -> Callable[[np.ndarray], np.ndarray] | None:
+    def shown(self) -> Shown | None:
         """What makes (q, v, work), which events see, of a state; None if that is the state."""
-        return self._shown if self.free else None
+        return Shown(self._shown, self.seen) if self.free else None
 
     def _shown(self, y: np.ndarray) -> np.ndarray:
         q, v, work = self.split(y)

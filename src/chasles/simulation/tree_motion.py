@@ -96,6 +96,19 @@ def free_tree_motion(t, y, p, out):
     rates(t, whole, tables_of(whole, p), p[whole[PART.work] :], True, y, out, 0.0)
 
 
+@kernel(allocates=True)
+def seen(p, y):
+    """(q, v, work), as events see a state with the velocities of positions: in the workspace."""
+    whole = as_integer_array(p)
+    nq, nv = whole[PART.coordinates], whole[PART.velocities]
+    state = p[whole[PART.work] : whole[PART.work] + y.shape[0]]
+    for k in range(y.shape[0]):
+        state[k] = y[k]
+    v = state[nq : nq + nv]
+    to_body(tables_of(whole, p)[0], state[:nq], v, v, 0.0)
+    return state
+
+
 def work_size(mechanism: Mechanism) -> int:
     """Numbers of workspace."""
     slots, nv = mechanism.links + 1, mechanism.nv

@@ -20,6 +20,7 @@ from chasles.simulation.closed.motion import (
     free_joints_onto_loops,
     motion_of_free_joints,
     onto_loops,
+    seen,
     with_workspace,
 )
 from chasles.simulation.dynamics import SO3XR3_NAME, TreeDynamics
@@ -38,6 +39,8 @@ class ClosedDynamics(TreeDynamics):
 
     quantities = ClosedQuantities
     mechanism: ClosedMechanism
+
+    seen = staticmethod(seen)
 
     def __init__(
         self,

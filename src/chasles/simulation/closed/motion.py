@@ -12,6 +12,7 @@ import numpy as np
 from chasles.integrate.field import field
 from chasles.kernel.address import as_integer_array, invoke
 from chasles.kernel.denormals import flush_denormals, restore_denormals
+from chasles.kernel.policy import kernel
 from chasles.relative.free_velocity import from_body, rates_from_body, to_body
 from chasles.relative.loop.closed import ClosedMechanism
 from chasles.relative.loop.tables import HEAD, part, work_size
@@ -73,7 +74,21 @@ def free_joints_onto_loops(t, y, p, out):
     from_body(topology, q, v, 0.0)
 
 
+@kernel(allocates=True)
+def seen(p, y):
+    """(q, v, work), as events see a state with the velocities of positions: in the workspace."""
+    whole = as_integer_array(p)
+    nq, nv, topology = whole[HEAD.n_q], whole[HEAD.n_v], part(whole, whole, HEAD.topology)
+    first = whole[HEAD.end] + work_size(whole) + 4
+    state = p[first : first + y.shape[0]]
+    for k in range(y.shape[0]):
+        state[k] = y[k]
+    v = state[nq : nq + nv]
+    to_body(topology, state[:nq], v, v, 0.0)
+    return state
+
+
 def with_workspace(mechanism: ClosedMechanism) -> np.ndarray:
     """The parameters of these fields: the packed mechanism and, at its end, workspace. A run has its own copy."""
-    size = mechanism.packed.work + 4 + mechanism.nq + mechanism.nv
+    size = mechanism.packed.work + 4 + mechanism.nq + mechanism.nv + 1
     return np.concatenate([mechanism.packed.parameters, np.zeros(size)])
