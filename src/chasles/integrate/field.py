@@ -61,7 +61,7 @@ class Field:
         scope = {"__name__": function.__module__, "function": self.kernel, "carray": carray, "clear": clear}
         name = f"field_{function.__name__}" if function.__name__.isidentifier() else "field_function"
         # the package's own fields write all of it
-        first = "" if self.__module__.startswith("chasles.") else "clear(out, out_size)\n    "
+        first = "" if str(self.__module__).startswith("chasles.") else "clear(out, out_size)\n    "
         text = _TEXT.format(name=name, clear=first)
         # a function made inside of another may be a different one each time
         fixed = function.__qualname__ == function.__name__
