@@ -328,7 +328,7 @@ def satellites():
         fastest = np.sqrt(mu / a * (1 + e) / (1 - e))
         start = {"q": [1, 0, 0, 0, a * (1 - e), 0, 0], "v": [0, 0, 0, 0, fastest, 0]}
         run = ch.simulate(body, (0, end), **start, save=times, **({**ABSOLUTE, "space": "SO3xR3"} | how))
-        found = (truth, run["b"].position[:, :2], 2 * a), (speed, run["b"].twist("hybrid")[:, 3:5], fastest)
+        found = (truth, run["b"].position[:, :2], 2 * a), (speed, run.frame("b", "hybrid").twist[:, 3:5], fastest)
         yield case(f"e = {e}, {turns} turns, {how}", run, *found)
 
 

@@ -390,8 +390,8 @@ def stiff():
         at = np.linspace(0.002, 5.0, 500)
         run = ch.simulate(system, (0, 5.0), q=[1.0, 0.0], save=at, **how)
         states, tip = fine(at), run.joint("B")
-        rod = (states[0][:, 0], run.joint("A").q[:, 0], 1.0)
-        own = (states[0][:, 1], tip.q[:, 0], size), (states[1][:, 1], tip.v[:, 0], speed)
+        rod = (states.q[:, 0], run.joint("A").q[:, 0], 1.0)
+        own = (states.q[:, 1], tip.q[:, 0], size), (states.v[:, 1], tip.v[:, 0], speed)
         yield case(f"a rod with a stiff light tip, {how}", run, rod, *own)
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from chasles.certificate import voices
+from chasles.certificate.companion import FINEST
 from chasles.certificate.stiff import FIRST_STEP
 from chasles.certificate.verdict import ERROR, NOT_JUDGED, PASSED, Certificate
 from chasles.model.law import PythonLaw
@@ -16,7 +18,9 @@ if TYPE_CHECKING:
     from chasles.certificate.judge import Judge
 
 NOT_A_FUNCTION = "the same steps give other numbers: a law is not a function of its arguments"
-GROWTH = 1e3  # of the error from a quarter of the run to its end, if it forgets its start
+LARGE = 0.1  # an error that grows no more as it did, since nothing moves farther
+GROWTH = 1e3  # times, from an error to that one: how long this takes tells how long it would take again
+RESOLVED, SLOWER = 3, 3.0  # checkpoints of that time at least; times longer for the second half of the growth at most
 
 
 def python_laws(system: Any) -> list[PythonLaw]:
@@ -49,19 +53,28 @@ def advice(run: Any, found: Certificate, judge: Judge) -> list[str]:
         lines.append("events lie closer than steps: give max_step=... below the time between them")
     if voices.POSITION in failed or voices.VELOCITY in failed:
         lines.append('take stabilization="projection", or smaller steps')
+    if judge.lost:
+        lines.append(
+            f'compare with a run in {_other(run)} coordinates (coordinates="{_other(run)}"), or by equal steps'
+        )
     if found.status == NOT_JUDGED and judge.features is not None and judge.features.in_time:
         lines.append("take tolerances in place of a step, or an explicit method over a shorter span, to compare")
     return lines
+
+
+def _other(run: Any) -> str:
+    return "relative" if run.coordinates == "absolute" else "absolute"
 
 
 def _accuracy(run: Any, judge: Judge, error: float) -> list[str]:
     """What would bring the error below the tolerance."""
     found = judge.features
     in_time = () if found is None else found.in_time
-    if judge.forgets or (not in_time and _grows(judge)):
+    if (best := _farthest(judge, in_time)) is not None:
         return [
-            f"the motion depends on rounding after t = {judge.horizon:.4g} s: there the states are one sample of many; "
-            "end the run before, or use statistics. Tighter tolerances move the horizon a little"
+            f"the motion forgets its start: this run is right until t = {judge.horizon:.4g} s, and with rtol="
+            f"{FINEST:.0e} one would be until about t = {best:.3g} s. After that the states are one sample of many; "
+            "end the run before, or use statistics"
         ]
     lines, task = list[str](), judge.task
     if found is not None:
@@ -78,13 +91,28 @@ def _accuracy(run: Any, judge: Judge, error: float) -> list[str]:
     return [*lines, line]
 
 
-def _grows(judge: Judge) -> bool:
-    """Whether the error grows as it does where a motion forgets its start, and little of it is of the first quarter."""
-    if judge.errors is None or judge.task.more["step"] is not None:
-        return False
-    each = judge.errors.max(axis=(0, 2), initial=0.0)
-    quarter = each[: max(len(each) // 4, 1)].max()
-    return bool(0 < quarter * GROWTH < each.max())
+def _farthest(judge: Judge, in_time: Collection[str]) -> float | None:
+    """Until when a run with the tightest tolerances would be right, if that is before the end: then the motion forgets
+    its start. None if tighter tolerances, or smaller steps, are all that is missing.
+
+    Two motions at different tolerances tell, whose difference falls with the tolerance and grows with time: the two
+    companions or, if no law depends on time, the run and the companion.
+    """
+    rtol, apart = judge.task.more["rtol"], judge.errors
+    if judge.parted is not None:
+        rtol, apart = judge.parted
+    elif in_time or rtol is None or apart is None:
+        return None
+    assert judge.motion is not None
+    t, most = np.abs(judge.motion.t - judge.motion.t[0]), np.maximum.accumulate(apart.max(axis=(0, 2), initial=0.0))
+    if not np.isfinite(most[-1]) or most[-1] < LARGE:  # not grown so large that it could not fall with the tolerance
+        return None
+    early, middle, late = (int(np.argmax(most >= LARGE / factor)) for factor in (GROWTH, GROWTH**0.5, 1.0))
+    if late - early < RESOLVED or t[late] - t[middle] > SLOWER * (t[middle] - t[early]):
+        return None  # it jumps, or grows more and more slowly
+    again = np.log(judge.tolerance * rtol / FINEST / LARGE) / np.log(GROWTH)  # so often it would have to grow as much
+    best = t[late] + again * (t[late] - t[early])
+    return None if best >= t[-1] else float(judge.motion.t[0] + np.copysign(best, judge.motion.t[-1]))
 
 
 def _in_time(run: Any, name: str, when: float, within: float, jumps: tuple[float, ...] | None) -> str:

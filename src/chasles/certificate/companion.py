@@ -18,18 +18,22 @@ from chasles.integrate.constrained_method import BLieDF
 from chasles.integrate.event import Event, Occurrence
 from chasles.integrate.fixed_step import StepError
 from chasles.integrate.method import RKMK
+from chasles.integrate.solution import Solution
 from chasles.integrate.stepper import helping
 from chasles.kernel.pickled import PickledWhole
+from chasles.simulation.jumps import singular_at_end
 from chasles.simulation.motion import solve_motion
 from chasles.simulation.runaway import LARGEST
 from chasles.simulation.task import Task
 
 METHOD = RKMK("dop853")
+FINEST = 1e-13  # the tightest relative tolerance
 BEYOND = f"there are numbers that are not finite, or above {LARGEST:g}"
 PIECES = 160  # parts of the span, in each of which the companion begins anew at a random place
 PIECES_SHARE, LEAST_PIECES = 0.08, 24  # of the evaluations that there are, and never fewer
 PROBE = 0.04  # of the span, to see whether the whole can be afforded
 DEARER = 1.1  # times the limit, after which it is not tried, as the probe tells only nearly
+LEAST_STEPS, EQUAL = 200, 2.37  # equal steps at least, and times the evaluations of the run for them
 SAVED = 11  # evaluations for a state at a time between steps
 ENOUGH = 2500  # evaluations for the probe, if they are not more than half of all
 # of the steps of the run to those of its own method when it is asked again: the first that can be afforded
@@ -105,8 +109,9 @@ def _part(task, span, state, u, times, stops, limit, rtol, atol, events, used) -
             task.dynamics, METHOD, span, state, u, **options, stops=inside, max_evaluations=max(limit - used, 1)
         )
     if not solution.success:
-        spent = "max_evaluations" in solution.message
-        raise CompanionError(solution.message, used + solution.evaluations, broke=not spent)
+        dear = "max_evaluations" in solution.message
+        why = solution.message if dear else _why(task, solution)
+        raise CompanionError(why, used + solution.evaluations, broke=not dear)
     if not (np.abs(solution.y) < LARGEST).all():
         raise CompanionError(BEYOND, used + solution.evaluations, broke=True)
     return Companion(solution.y, solution.evaluations, solution.events)
@@ -127,8 +132,35 @@ def finer(task: Task, times: np.ndarray, atol: float, budget: Budget) -> tuple[n
     try:
         steps, solution = again(task, task.method, times, more)
     except StepError as error:
-        raise CompanionError(f"with smaller steps the run {error}", 0, broke=True) from error
+        raise CompanionError(_why(task, error.solution, str(error)), 0, broke=True) from error
     budget.used += spent(task, solution)
     if not solution.success or len(steps.times) < len(times):
-        raise CompanionError(f"with smaller steps the run {solution.message}", 0, broke=True)
+        raise CompanionError(_why(task, solution), 0, broke=True)
     return steps.states(task, task.method, exact=True)[1], factor
+
+
+def equal(task: Task, span: tuple[float, float], times: np.ndarray, stops: np.ndarray, budget: Budget) -> np.ndarray:
+    """The motion at some times by equal steps of order 8, which often pass a singular configuration: steps that follow
+    the error become ever shorter there, and see nothing but it."""
+    (start, end), stages = span, METHOD.table.stages
+    most = budget.left // stages - 2 * (len(stops) + len(times))
+    count = min(max(LEAST_STEPS, int(EQUAL * budget.run / stages)), most)
+    if count < LEAST_STEPS:
+        raise CompanionError(f"equal steps would need {LEAST_STEPS * stages} evaluations", 0, broke=False)
+    with helping():
+        solution = solve_motion(
+            *(task.dynamics, METHOD, span, task.state, task.u),
+            step=abs(end - start) / count,
+            save=times,
+            stops=stops,
+            progress=False,
+        )
+    budget.used += solution.evaluations
+    if not solution.success or not (np.abs(solution.y) < LARGEST).all():
+        raise CompanionError(_why(task, solution), 0, broke=True)
+    return solution.y
+
+
+def _why(task: Task, solution: Solution, message: str = "") -> str:
+    """Why a motion broke off, in a clause."""
+    return singular_at_end(task.dynamics, solution) or f"it ended: {message or solution.message}"

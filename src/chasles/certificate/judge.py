@@ -14,6 +14,7 @@ import numpy as np
 from chasles.certificate import advice, checkpoints, companion, sampled, stiff, voices
 from chasles.certificate.budget import Budget, spent
 from chasles.certificate.features import Features, features
+from chasles.certificate.loads import pull_of
 from chasles.certificate.movement import Movement, Scale, movement, scale_of
 from chasles.certificate.verdict import ERROR, Certificate, Finding, by_words
 from chasles.integrate.constrained_method import BLieDF
@@ -39,7 +40,6 @@ BETWEEN = 128  # times at which forces change, to see how far joints move betwee
 SEED = 18  # of the random times: a verdict can be repeated
 AGREED = 1 / 3  # of the tolerance; above it a finer companion decides
 NEAR = 1e-5  # tolerance of the companion, of that of the verdict
-FINEST = 1e-13
 LOOSER = 100.0  # times the tolerance of a companion, if the first could not be afforded
 FIRST = 0.8  # of the evaluations that there are: the share of the first companion
 WORTH, ORDER = 1.4, 8  # times the first a finer one may cost at least to be worth it; order of the companion
@@ -124,10 +124,11 @@ class Judge:
     findings: list[Finding] = field(default_factory=list)
     horizon: float = math.nan
     broken: str = ""  # why the run is no good, whatever else
-    forgets: bool = False  # even two companions part
+    parted: tuple[float, np.ndarray] | None = None  # rtol of a first companion, and its errors by a finer one
     features: Features | None = None
     errors: np.ndarray | None = None  # (joints, times, 2)
     motion: Movement | None = None
+    lost: bool = False  # no check run came to its end
     wide: Any = None  # the second motion as a run, also between the checkpoints: for sizes
 
     @property
@@ -142,9 +143,10 @@ class Judge:
     def tolerance(self) -> float:
         return self.limits[ERROR]
 
-    @property
-    def gravity(self) -> float:
-        return float(np.linalg.norm(self.run.mechanism.system.gravity))
+    @cached_property
+    def pull(self) -> tuple[float, bool]:
+        """What the loads would accelerate the mechanism by, and whether they are in balance [m/s²]."""
+        return pull_of(self.made(np.array(self.task.span[:1]), self.task.state[None]))
 
     def ends(self) -> tuple[float, float]:
         """Start and end of what was computed: an event may have ended it."""
@@ -200,11 +202,11 @@ class Judge:
         """Of the part of the time that is judged. What a joint does only between the checkpoints, as in a `wide`
         motion, counts little: it sets how small a later motion can be and not be its rounding."""
         chosen = [motion[self.rows(motion.t)] for motion in motions]
-        first, last = self.ends()
-        found = scale_of(*chosen, gravity=self.gravity, span=abs(last - first))
+        (first, last), (pull, resting) = self.ends(), self.pull
+        found = scale_of(*chosen, pull=pull, resting=resting, span=abs(last - first))
         if wide is None:
             return found
-        brief = scale_of(wide, gravity=self.gravity, span=abs(last - first))
+        brief = scale_of(wide, pull=pull, resting=resting, span=abs(last - first))
         far, fast = np.maximum(found.far, voices.BRIEF * brief.far), np.maximum(found.fast, voices.BRIEF * brief.fast)
         return replace(found, far=far, fast=fast)
 
@@ -258,7 +260,7 @@ class Judge:
         assert self.motion is not None
         smallest = self.scale(self.motion).smallest
         atol = min(1e-10, 1e-6 * smallest) if smallest > 0 else 1e-10
-        rtol = min(1e-8, max(NEAR * tolerance, FINEST))
+        rtol = min(1e-8, max(NEAR * tolerance, companion.FINEST))
         self.features = found = features(task, t, y, task.u, self.rng, self.budget)
         pieces = self.budget.most(companion.PIECES, companion.PIECES_SHARE, companion.LEAST_PIECES)
         stops, first = np.concatenate([companion.restarts(start, end, self.rng, pieces), found.stops]), None
@@ -281,7 +283,7 @@ class Judge:
                 own = self.moved(t, np.concatenate([[task.state], decisive.y]))
                 scale = self.scale(self.motion, own, wide=wide)
                 self.errors = scale.errors(self.motion, own)
-                self.forgets = bool((scale.errors(other, own).max(axis=(0, 2)) > tolerance).any())
+                self.parted = allowed, scale.errors(other, own)
             elif allowed > rtol:
                 missing = f"differs from a coarse second motion, and a finer one could not be afforded; {stiff.MORE}"
         self.say_error(t, how, missing)
@@ -327,7 +329,7 @@ class Judge:
         stops = np.concatenate([companion.restarts(start, end, self.rng, pieces), found.stops])
         tightest = max(tighter * atol, np.finfo(float).tiny)
         try:
-            return self._ask(t, stops, self.budget.left, max(tighter * rtol, FINEST), tightest)
+            return self._ask(t, stops, self.budget.left, max(tighter * rtol, companion.FINEST), tightest)
         except companion.CompanionError:
             return None
 

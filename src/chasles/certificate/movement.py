@@ -20,6 +20,7 @@ EPS = np.finfo(float).eps
 ROUNDING = 1e6 * EPS  # of a position or of an angle: what is below is not a motion
 FAR_OFF = 1e4 * EPS  # of the distance from the origin of space
 LOADS = 1e-9  # of the loads: what they may be off balance by, for a mechanism that is held at rest
+STILL = 1e-3  # of 1 rad, and of the speed at which loads let it swing: the scale of a mechanism that stays at rest
 SWINGS = 10.0  # periods of a pendulum, or nearly, for which a load off balance counts
 
 
@@ -139,9 +140,10 @@ def _over(error: np.ndarray, size: np.ndarray) -> np.ndarray:
         return np.nan_to_num(np.where(error == 0, 0.0, error / size), nan=np.inf, posinf=np.inf)
 
 
-def scale_of(*motions: Movement, gravity: float, span: float) -> Scale:
+def scale_of(*motions: Movement, pull: float, resting: bool, span: float) -> Scale:
     """How far and how fast each joint moves, the largest in any of the motions, and not below what rounding and loads
-    out of balance by their rounding can do. An angle is at most π, so that turning wheels keep their phase."""
+    out of balance by their rounding can do. Of a mechanism that stays where it is, not below a part of what its loads
+    would do. An angle is at most π, so that turning wheels keep their phase."""
     first = motions[0]
     far = np.max([apart(m.poses, m.poses[:, :1]).max(axis=1) for m in motions], axis=0)
     fast = np.max([sizes(m.twists).max(axis=1) for m in motions], axis=0)
@@ -149,12 +151,13 @@ def scale_of(*motions: Movement, gravity: float, span: float) -> Scale:
     far[:, 0] = np.where(turned < np.pi, far[:, 0], np.maximum(far[:, 0], 1.0))
     where = np.max([np.abs(m.poses[..., 4:]).max(axis=(1, 2)) for m in motions], axis=0)
     reach = first.reach
-    own = np.full(len(reach), span)
-    if gravity > 0:
-        own = np.where(reach > 0, np.minimum(span, SWINGS * np.sqrt(reach / gravity)), span)
-    load = LOADS * gravity * own**2
+    swing = np.where(reach > 0, np.sqrt(reach / pull), span) if pull > 0 else np.full(len(reach), span)
+    load = LOADS * pull * np.minimum(span, SWINGS * swing) ** 2
     turn = np.divide(load, reach, out=np.zeros_like(load), where=reach > 0)
     floor = np.stack([turn + ROUNDING, load + ROUNDING * where + FAR_OFF * first.away], axis=-1)
-    slow = floor / own[:, None] + 1e3 * EPS * fast.max(axis=0, initial=0.0)
+    slow = floor / np.minimum(span, swing)[:, None] + 1e3 * EPS * fast.max(axis=0, initial=0.0)
+    if resting:
+        floor = np.maximum(floor, STILL * np.stack([np.ones_like(reach), reach], axis=-1))
+        slow = np.maximum(slow, floor / swing[:, None])
     moving = [*far[first.moves & (far > floor)], *fast[first.moves & (fast > slow)]]
     return Scale(np.maximum(far, floor), np.maximum(fast, slow), float(min(moving, default=0.0)))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from chasles.certificate import companion
+from chasles.certificate import checkpoints, companion
 from chasles.certificate.checkpoints import one_step
 from chasles.certificate.verdict import Finding
 from chasles.simulation.runaway import LARGEST
@@ -26,11 +26,13 @@ def judge_stiff(judge: Judge, t: np.ndarray, y: np.ndarray, atol: float, trouble
     task = judge.task
     assert judge.motion is not None
     assert judge.features is not None
+    if trouble.broke and _passed_by_equal_steps(judge, t, trouble):
+        return ""
     try:
         other, factor = companion.finer(task, t[1:], atol, judge.budget)
     except companion.CompanionError as error:
-        judge.broken = str(error)
-        return ""
+        judge.lost = True
+        return f"a check run with smaller steps came to no end: {error}"
     if not (np.abs(other) < LARGEST).all():
         judge.broken = f"with smaller steps {companion.BEYOND}"
         return ""
@@ -48,6 +50,26 @@ def judge_stiff(judge: Judge, t: np.ndarray, y: np.ndarray, atol: float, trouble
     judge.say_error(t, "by the same method with smaller steps alone: an explicit run would be too dear", missing)
     judge.findings += first_step(judge, atol)
     return ""
+
+
+def _passed_by_equal_steps(judge: Judge, t: np.ndarray, trouble: companion.CompanionError) -> bool:
+    """Whether equal steps come through where those of the companion did not, and agree with the run: then it is right.
+    If they do not agree, either may be wrong."""
+    task = judge.task
+    assert judge.motion is not None
+    assert judge.features is not None
+    stops = checkpoints.in_order(judge.features.stops, *judge.ends())
+    try:
+        other = companion.equal(task, judge.ends(), t[1:], stops, judge.budget)
+    except companion.CompanionError:
+        return False
+    motion = judge.moved(t, np.concatenate([[task.state], other]))
+    judge.errors = judge.scale(judge.motion, motion).errors(judge.motion, motion)
+    if judge.largest() > judge.tolerance:
+        judge.errors = None
+        return False
+    judge.say_error(t, f"by equal steps of order 8; adaptive ones came to no end: {trouble}")
+    return True
 
 
 def first_step(judge: Judge, atol: float) -> list[Finding]:

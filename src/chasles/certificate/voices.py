@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from chasles.certificate.movement import EPS, LOADS, ROUNDING, Movement
+from chasles.certificate.loads import Rest
+from chasles.certificate.movement import EPS, ROUNDING, Movement
 from chasles.certificate.verdict import Finding
 from chasles.force.build import is_passive
 from chasles.lie import pose as pose_group
@@ -34,15 +35,13 @@ AT_THE_END = 1e-3  # of the span
 SAMPLES = 257  # times at which laws of drives are differentiated
 
 
-def energy(run: Run, motion: Movement, tolerance: float, wide: Run) -> Finding:
+def energy(run: Run, rest: Rest, tolerance: float, wide: Run) -> Finding:
     """The balance since the true start, of the largest energy or work; not below what rounding of the loads can do, and
     of the energy that comes and goes between the checkpoints, as in the second motion `wide`."""
-    found, system = run.energies, run.mechanism.system
-    gravity = float(np.linalg.norm(system.gravity))
+    found = run.energies
     sizes = [x for e in (found, wide.energies) for x in (e.kinetic, e.gravity - e.gravity[0], e.springs, e.work)]
     sizes[4:] = [BRIEF * size for size in sizes[4:]]
-    weight = sum(body.mass for body in system.bodies) * gravity * float(motion.reach.max(initial=0.0))
-    floor = LOADS * weight + ROUNDING * float(np.abs(found.gravity).max())
+    floor = rest.energy + ROUNDING * float(np.abs(found.gravity).max())
     scale = max(floor, *(float(np.abs(size).max()) for size in sizes))
     off = float(np.abs(found.balance - found.balance[0]).max())
     note = "largest change since the start, of the largest energy or work"
@@ -74,8 +73,8 @@ def kept_momenta(mechanism: Mechanism | ClosedMechanism) -> np.ndarray:
     return np.concatenate([np.pad(down[None], ((0, 0), (0, 3))), np.pad(across, ((0, 0), (3, 0)))])
 
 
-def momentum(run: Run, tolerance: float) -> list[Finding]:
-    """The components that are kept, of the sum of the bodies' own."""
+def momentum(run: Run, rest: Rest, tolerance: float) -> list[Finding]:
+    """The components that are kept, of the sum of the bodies' own, and not below what rounding of the loads can do."""
     kept = kept_momenta(run.mechanism)
     if not len(kept) or run.given is not None or not run.mechanism.bodies:
         return []
@@ -84,37 +83,29 @@ def momentum(run: Run, tolerance: float) -> list[Finding]:
     inertia = np.array([body.spatial for body in run.mechanism.system.bodies])
     own = pose_group.AdT_apply(pose_group.inverse(poses), np.einsum("bij,...bj->...bi", inertia, twists))
     size = float(np.abs(own).sum(axis=-2).max(initial=0.0))
-    off = float(np.abs(total - total[0]).max())
+    floor = rest.momentum * np.abs(kept) @ np.array([rest.size, rest.size, rest.size, 1.0, 1.0, 1.0])
+    off = float((np.abs(total - total[0]).max(axis=0) / np.maximum(size, floor)).max())
     parts = "all six components" if len(kept) == 6 else "about the vertical and along the horizontal"
-    return [Finding(MOMENTUM, off / size if size > 0 else off, tolerance, parts)]
+    return [Finding(MOMENTUM, off, tolerance, parts)]
 
 
-def violations(run: Run, motion: Movement, limits: Mapping[str, float]) -> list[Finding]:
-    """The joint or constraint that is violated most, of the size of the mechanism and of its speed."""
+def violations(run: Run, motion: Movement, rest: Rest, limits: Mapping[str, float]) -> list[Finding]:
+    """The joint or constraint that is violated most, of the size of the mechanism and of its speed, or of what the
+    loads would give it: that of one that is held still is rounding."""
     names = run.constraints
     if not names:
         return []
     position, speed = (np.abs(off).max(axis=0) for off in run.violations)
-    size = max(extent(run.mechanism.system), float(motion.away.max(initial=0.0)))
-    fast = float(np.abs(motion.twists).max(initial=0.0))
+    size = max(rest.size, float(motion.away.max(initial=0.0)))
+    fast = max(float(np.abs(motion.twists).max(initial=0.0)), rest.speed, rest.speed / rest.size)
     found = []
     for what, worst, scale in ((POSITION, position, size), (VELOCITY, speed, fast)):
         largest = float(worst.max())
         note = (
             f"largest at {names[int(np.argmax(worst))]!r}, of {scale:.3g} {'m' if what is POSITION else 'm/s or rad/s'}"
         )
-        found.append(Finding(what, largest / scale if scale > 0 else largest, limits[what], note))
+        found.append(Finding(what, largest / scale, limits[what], note))
     return found
-
-
-def extent(system: Any) -> float:
-    """The size of a mechanism [m]: the largest distance in its joints and bodies."""
-    lengths = [np.linalg.norm(frame[4:]) for j in system.joints for frame in (j.parent_frame, j.child_frame)]
-    lengths += [np.linalg.norm(body.com) for body in system.bodies]
-    lengths += [
-        np.sqrt(np.abs(np.asarray(body.spatial)[:3, :3]).max() / body.mass) for body in system.bodies if body.mass > 0
-    ]
-    return float(max(lengths, default=0.0))
 
 
 def redundant(run: Run) -> list[Finding]:
@@ -195,7 +186,8 @@ def _counted(occurrences: Iterable[Any], start: float, end: float) -> Counter[st
 
 def all_of(run: Any, motion: Movement, limits: Mapping[str, float], wide: Any) -> list[Finding]:
     """What is kept, at the checkpoints; `wide` is a second motion that shows how large energies become."""
-    found = [energy(run, motion, limits[ENERGY], wide)]
-    found += violations(run, motion, limits)
-    found += redundant(run) if run.coordinates == "absolute" else momentum(run, limits[MOMENTUM])
+    rest = Rest.of(run, abs(float(run.task.span[1] - run.task.span[0])))
+    found = [energy(run, rest, limits[ENERGY], wide)]
+    found += violations(run, motion, rest, limits)
+    found += redundant(run) if run.coordinates == "absolute" else momentum(run, rest, limits[MOMENTUM])
     return found + group(run, limits[GROUP])

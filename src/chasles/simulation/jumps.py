@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from chasles.integrate.explicit_layout import STATE
+from chasles.integrate.method import RKMK, Exponentials
 from chasles.integrate.solution import Solution
 from chasles.simulation.states import States
 
@@ -32,15 +34,24 @@ def explained(dynamics: Any, solution: Solution) -> Solution:
 
 def singular_at_end(dynamics: Any, solution: Solution) -> str:
     """What to say of the last state of a run that broke off, if it is near a singular configuration; else nothing."""
-    if not len(solution.t) or not np.isfinite(solution.y[-1]).all():
+    if not len(solution.t):
         return ""
-    t, rank, wanted, names = _lost(dynamics, solution, len(solution.t) - 1)
+    t, y = reached(solution)
+    rank, wanted, names = _lost(dynamics, solution, t, y) if np.isfinite(y).all() else (0, 0, ())
     if not names:
         return ""
     return (
         f"at t = {t:.6g} s the mechanism is near a singular configuration: {rank} of its {wanted} independent "
         f"constraint equations are left (involved: {', '.join(map(repr, names[:8]))})"
     )
+
+
+def reached(solution: Solution) -> tuple[float, np.ndarray]:
+    """The last time and state of a run that broke off: its saved points may end long before."""
+    at = solution.checkpoint
+    if isinstance(solution.method, RKMK | Exponentials) and at and np.isfinite(at["y"]).all():
+        return float(at["state"][STATE.t]), at["y"]
+    return float(solution.t[-1]), np.asarray(solution.y[-1])
 
 
 def without_jumps(dynamics: Any, solution: Solution) -> Solution:
@@ -55,7 +66,7 @@ def without_jumps(dynamics: Any, solution: Solution) -> Solution:
         near = np.concatenate([change[max(k - AROUND, 0) : max(k - 2, 0)], change[k + 3 : k + 1 + AROUND]])
         if not change[k] <= SUDDEN * np.median(near):
             for point in (int(k), int(k) + 1):
-                if names := _lost(dynamics, solution, point)[3]:
+                if names := _lost(dynamics, solution, float(solution.t[point]), np.asarray(solution.y[point]))[2]:
                     return _jumped(solution, float(solution.t[k]), names, change[k] / kinetic)
     return solution
 
@@ -69,13 +80,12 @@ def _changes(dynamics: Any, solution: Solution, rows: np.ndarray | None) -> tupl
     return np.abs(np.diff(energy.balance)), float(energy.kinetic.max())
 
 
-def _lost(dynamics: Any, solution: Solution, k: int) -> tuple[float, int, int, tuple[str, ...]]:
-    """At the saved point k: its time, how many equations are well independent there and how many at the start, and
-    whose equations nearly depend on others, if more do than at the start."""
-    t = float(solution.t[k])
+def _lost(dynamics: Any, solution: Solution, t: float, y: np.ndarray) -> tuple[int, int, tuple[str, ...]]:
+    """How many equations are well independent at a state and how many at the start, and whose equations nearly depend
+    on others, if more do than at the start."""
     wanted = dynamics.nearly_dependent(float(solution.t[0]), np.asarray(solution.y[0]))[0]
-    rank, names = dynamics.nearly_dependent(t, np.asarray(solution.y[k]))
-    return t, rank, wanted, names if rank < wanted else ()
+    rank, names = dynamics.nearly_dependent(t, y)
+    return rank, wanted, names if rank < wanted else ()
 
 
 def _jumped(solution: Solution, t: float, names: tuple[str, ...], size: float) -> Solution:

@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 
 from chasles import caution
-from chasles.integrate.explicit_layout import STATE
-from chasles.integrate.method import RKMK, Exponentials
 from chasles.integrate.solution import Solution
 from chasles.integrate.stepper import TOLD
 from chasles.simulation.bodies import BodyDynamics
+from chasles.simulation.jumps import reached
 from chasles.simulation.pace import FASTER
 
 LOOKS = 1000  # saved points that are looked at
@@ -35,10 +34,7 @@ def explained(task: Any, solution: Solution) -> Solution:
 def runs_away(task: Any, solution: Solution) -> str:
     """What to say if the last speeds are far larger than those in the first half of the time, and than what the first
     accelerations would make of a start at rest; else nothing."""
-    dynamics, t, last, end = task.dynamics, solution.t, solution.y[-1], float(solution.t[-1])
-    reached = solution.checkpoint
-    if isinstance(solution.method, RKMK | Exponentials) and reached and np.isfinite(reached["y"]).all():
-        last, end = reached["y"], float(reached["state"][STATE.t])  # the saved points may end long before
+    dynamics, t, (end, last) = task.dynamics, solution.t, reached(solution)
     early = int(np.searchsorted(np.abs(t - t[0]), 0.5 * abs(t[-1] - t[0]), "right"))
     rows = np.unique(np.linspace(0, early - 1, LOOKS).astype(int))
     now, before = _speeds(dynamics, last), _speeds(dynamics, np.array([solution.y[k] for k in rows])).max(initial=0.0)
