@@ -5,9 +5,10 @@ import pytest
 from scipy.integrate import solve_ivp
 
 import chasles as ch
+from chasles.simulation.closed.dynamics import dynamics_of
 from chasles.simulation.dynamics import TreeDynamics
-from chasles.simulation.law_samples import reads_time
-from chasles.simulation.scan import scan
+from chasles.simulation.law_samples import CalledLaw, reads_time
+from chasles.simulation.scan import _KNOWN, SAMPLES, scan
 
 ROOT = np.sqrt(2 * np.pi)
 
@@ -174,3 +175,50 @@ def test_the_same_bits_again_and_after_an_interruption(tmp_path):
     stored = ch.open(file, laws={"box": box}).task.more
     np.testing.assert_array_equal(stored["breaks"], first.task.more["breaks"])
     np.testing.assert_array_equal(ch.simulate(system, (0, 10), v=[1.0]).solution.y, first.solution.y)
+
+
+def six(widths) -> ch.System:
+    """Six sliders, each pushed at its own time."""
+    bodies = [ch.Body(f"b{k}", 1.0, inertia=(0.01,) * 3) for k in range(6)]
+    joints = [ch.prismatic(f"s{k}", "ground", f"b{k}", axis=(1, 0, 0)) for k in range(6)]
+    pushes = [
+        ch.JointForce(f"push {k}", f"s{k}", gauss, parameters=(1.0 + k, width, 1.0, 0.0))
+        for k, width in enumerate(widths)
+    ]
+    return ch.System(bodies, joints, gravity=(0, 0, 0), forces=pushes)
+
+
+def test_laws_share_the_samples_and_are_not_looked_at_twice(monkeypatch):
+    calls, changes = [], CalledLaw.changes
+
+    def counted(self, times, *more):
+        calls.append(len(times))
+        return changes(self, times, *more)
+
+    monkeypatch.setattr(CalledLaw, "changes", counted)
+    _KNOWN.clear()
+    system = six([2e-4] * 6)
+    run = ch.simulate(system, (0, 10), certificate=False)
+    assert run.v[-1] == pytest.approx(np.full(6, 10.0), rel=1e-7)  # the momentum of each push
+    assert SAMPLES / 2 < sum(calls) <= 1.1 * SAMPLES
+    calls.clear()
+    again = ch.simulate(system, (0, 10), certificate=False)
+    assert calls == []
+    assert np.array_equal(again.solution.y, run.solution.y)
+    other = ch.simulate(six([2e-4] * 5 + [3e-4]), (0, 10), certificate=False)  # one law has other parameters
+    assert 0 < sum(calls) < SAMPLES / 4
+    assert other.v[-1] == pytest.approx(np.full(6, 10.0), rel=1e-7)
+
+
+def test_drives_with_several_numbers_share_too():
+    """A drive writes three numbers, of which the second derivative changes most; its bump is found all the same."""
+    joint = ch.prismatic("s", "ground", "b", axis=(0, 0, 1))
+    system = ch.System(
+        [ch.Body("b", 1.0, inertia=(0.01,) * 3)],
+        [joint],
+        constraints=[ch.Drive("d", "s", bump, parameters=(5.0, 1e-3))],
+    )
+    found = scan(dynamics_of(system), (0.0, 10.0), 0.0, np.zeros((1, 3)))
+    assert found.timed == ("d",)
+    inside = found.breaks[(found.breaks > 5.0) & (found.breaks < 5.001)]
+    assert len(inside) >= 3

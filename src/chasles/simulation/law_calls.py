@@ -29,7 +29,7 @@ def law_changes(
 ):
     """How much a law changes from each of the times to the next: a weighted sum of absolute values, and where it is
     largest (`top`, with the changes there in `best`). `total` and `largest` are the sum of changes and the largest size
-    of each number.
+    of each number. Of `out` as many numbers count as there are weights.
 
     The arguments are those of the path, x and y at its times: in between if `along`, else frozen at the last point
     before, and where that changes the earlier one is taken once more: so changes are of time alone.
@@ -52,7 +52,7 @@ def law_changes(
         law_at(address, t, a, b, p, out)
         if i > 0 and not seam:
             change[i - 1] = differences(out, before, weights, total)
-        for k in range(out.shape[0]):
+        for k in range(weights.shape[0]):
             largest[k] = max(largest[k], abs(out[k]))
             before[k] = out[k]
         if i > 0 and change[i - 1] > best[least]:
@@ -66,7 +66,7 @@ def law_changes(
 def differences(out, before, weights, total):
     """The weighted sum of how much numbers differ, which are added to `total`."""
     change = 0.0
-    for k in range(out.shape[0]):
+    for k in range(weights.shape[0]):
         difference = abs(out[k] - before[k])
         total[k] += difference
         change += weights[k] * difference

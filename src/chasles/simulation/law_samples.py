@@ -18,6 +18,7 @@ from chasles.model.law import Law, PythonLaw
 from chasles.simulation.law_calls import law_changes, law_values
 from chasles.simulation.states import States
 
+DRIVEN = 3  # numbers of a drive: the coordinate and its first two derivatives
 MOST = 64  # largest changes whose places are kept
 STAYS = 0.3  # of a change: what is left of it between neighboring numbers if it is a jump
 
@@ -35,7 +36,8 @@ class Changes(NamedTuple):
 
 @dataclass(frozen=True)
 class CalledLaw:
-    """A law as a force or constraint calls it: with the arguments x and y at the times of a path."""
+    """A law as a force or constraint calls it: with the arguments x and y at the times of a path. `size` numbers are
+    looked at of the `room` that it may write to."""
 
     name: str
     law: Law
@@ -44,6 +46,7 @@ class CalledLaw:
     x: np.ndarray
     y: np.ndarray
     size: int
+    room: int
 
     @property
     def python(self) -> bool:
@@ -63,7 +66,8 @@ class CalledLaw:
 
     def changes(self, times: np.ndarray, along: bool, weights: np.ndarray | None = None) -> Changes:
         """Changes from each time to the next: along the path, or of time alone."""
-        change, (out, before, total, largest) = np.zeros(max(len(times) - 1, 0)), np.zeros((4, self.size))
+        change, (before, total, largest) = np.zeros(max(len(times) - 1, 0)), np.zeros((3, self.size))
+        out = np.zeros(self.room)
         a, b = np.zeros(self.x.shape[1]), np.zeros(self.y.shape[1])
         top, best = np.zeros(MOST, dtype=np.int64), np.zeros(MOST)
         law_changes(
@@ -74,9 +78,9 @@ class CalledLaw:
 
     def values(self, times: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """The law at times, with the arguments of rows of the path."""
-        found = np.empty((len(times), self.size))
+        found = np.empty((len(times), self.room))
         law_values(self.law.address, times, rows, self.x, self.y, self.parameters, found)
-        return found
+        return found[:, : self.size]
 
     def failed(self) -> bool:
         """Whether a Python law raised an error, which is forgotten here: a run that comes to such a place raises it."""
@@ -145,12 +149,13 @@ def called_laws(dynamics: Any, t: np.ndarray, states: np.ndarray, in_time: bool 
             continue
         if run is None:
             run = States(dynamics, Solution(dynamics.space, None, t, states, True, ""))
-        x, y, size = _arguments(item, run, len(t))
-        yield CalledLaw(item.name, law, np.array(item.parameters, dtype=float), t, x, y, size)
+        x, y, room = _arguments(item, run, len(t))
+        size = DRIVEN if isinstance(item, Drive) else room
+        yield CalledLaw(item.name, law, np.array(item.parameters, dtype=float), t, x, y, size, room)
 
 
 def _arguments(item: Any, run: Any, n: int) -> tuple[np.ndarray, np.ndarray, int]:
-    """What a law is given at the points of a path, and how many numbers it writes."""
+    """What a law is given at the points of a path, and how many numbers it may write."""
     if isinstance(item, Wrench):
         frame = run[item.body]
         return np.ascontiguousarray(frame.pose), np.ascontiguousarray(frame.twist), 6

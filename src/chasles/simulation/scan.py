@@ -8,15 +8,22 @@ a period of their own); where it jumps and where it changes fast become stops of
 from __future__ import annotations
 
 import itertools
+import threading
+from collections import OrderedDict
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from chasles.model.law import Law
 from chasles.simulation.law_samples import CalledLaw, called_laws
 
-SAMPLES, SAMPLES_IN_PYTHON = 1 << 20, 1 << 14
+SAMPLES, SAMPLES_IN_PYTHON = 1 << 20, 1 << 14  # shared among the compiled laws; and of each in Python
+LEAST_SAMPLES = 1 << 17  # of each compiled law, however many there are
+COARSE, ALIKE = 64, 2.0  # every so many samples first, to weight the numbers of a law; times that all of them may add
+KNOWN = 64  # scans of compiled laws that are kept
 SHARES = 48  # stops at equal shares of the change of a law
 DENSE = 4.0  # times denser than equal distances, where steps might not see it; else they do
 REST, STRETCHES = 2.0**-10, 64  # a stretch of rest, of the span, and how many are looked at
@@ -24,6 +31,8 @@ EVEN = 16  # stops at about equal distances if a law depends on time
 JUMPS, JUMPS_IN_PYTHON = 1024, 64  # largest changes that are looked at closely
 ROUNDING = 64 * np.finfo(float).eps  # changes below, of the largest value, are none
 SEED = 17
+
+Found = tuple[list[float], list[float]] | None  # stops and jumps of a law; None if it does not depend on time
 
 
 @dataclass(frozen=True)
@@ -45,9 +54,12 @@ def scan(dynamics: Any, span: tuple[float, float], t: ArrayLike, states: ArrayLi
     if start == end:
         return Scan(np.empty(0), np.empty(0), ())
     breaks, jumps, timed = list[float](), list[float](), list[str]()
-    for called in called_laws(dynamics, path, np.atleast_2d(np.asarray(states, dtype=float)), in_time=True):
+    laws = list(called_laws(dynamics, path, np.atleast_2d(np.asarray(states, dtype=float)), in_time=True))
+    compiled = sum(not called.python for called in laws)
+    for called in laws:
         breaks += called.law.declared(called.parameters)
-        with_jumps = _scan_law(called, start, end)
+        count = SAMPLES_IN_PYTHON if called.python else max(SAMPLES // compiled, LEAST_SAMPLES)
+        with_jumps = _known_scan(called, start, end, count)
         if with_jumps is not None:
             timed.append(called.name)
             breaks += with_jumps[0]
@@ -58,14 +70,34 @@ def scan(dynamics: Any, span: tuple[float, float], t: ArrayLike, states: ArrayLi
     return Scan(np.unique([*breaks, *jumps]), np.unique(jumps), tuple(timed))
 
 
-def _scan_law(called: CalledLaw, start: float, end: float) -> tuple[list[float], list[float]] | None:
+_KNOWN: OrderedDict[tuple, tuple[Law, Found]] = OrderedDict()  # with the law, so that its address stays its own
+_LOCK = threading.Lock()
+
+
+def _known_scan(called: CalledLaw, start: float, end: float, count: int) -> Found:
+    """`_scan_law`, kept for compiled laws: with the same parameters and arguments they do the same again."""
+    if called.python:
+        return _scan_law(called, start, end, count)
+    arrays = (called.parameters, called.path, called.x, called.y)
+    key = (called.law.address, start, end, count, called.size, *(array.tobytes() for array in arrays))
+    with _LOCK:
+        if key in _KNOWN:
+            _KNOWN.move_to_end(key)
+            return _KNOWN[key][1]
+    found = _scan_law(called, start, end, count)
+    with _LOCK:
+        _KNOWN[key] = called.law, found
+        while len(_KNOWN) > KNOWN:
+            _KNOWN.popitem(last=False)
+    return found
+
+
+def _scan_law(called: CalledLaw, start: float, end: float, count: int) -> Found:
     """Stops and jumps of a law; None if it does not depend on time.
 
     First near the path and not on it: a force k(t) q shows nothing at q = 0. Only if that gives no numbers, on it.
     """
-    random = np.random.default_rng(SEED)
-    count = SAMPLES_IN_PYTHON if called.python else SAMPLES
-    times = start + (end - start) * ((np.arange(count) + random.random(count)) / count)
+    times, random = _times(start, end, count), np.random.default_rng(SEED + 1)
     for far in (1e-2, 0.0):
         near = called.beside(far, random)
         changes = _changes(near, times)
@@ -76,10 +108,22 @@ def _scan_law(called: CalledLaw, start: float, end: float) -> tuple[list[float],
     return None
 
 
+@lru_cache(maxsize=1)
+def _times(start: float, end: float, count: int) -> np.ndarray:
+    """One random time in each of so many equal parts of a span."""
+    times = start + (end - start) * ((np.arange(count) + np.random.default_rng(SEED).random(count)) / count)
+    times.flags.writeable = False
+    return times
+
+
 def _changes(called: CalledLaw, times: np.ndarray) -> np.ndarray | None:
     """How much a law changes from each time to the next, each of its numbers relative to all its changes; zeros if
     nothing does, None if it gives no numbers there."""
-    _, changes, _, total, largest = called.changes(times, along=False)
+    rough = np.ones(called.size)
+    if called.size > 1:
+        some = called.changes(np.ascontiguousarray(times[::COARSE]), along=False)
+        rough = np.where(np.isfinite(some.total) & (some.total > 0), some.total, 1.0)
+    _, changes, _, total, largest = called.changes(times, False, 1 / rough)
     if called.failed() or not np.isfinite(total).all():
         return None
     moving = total > ROUNDING * largest * np.sqrt(len(times))
@@ -87,7 +131,7 @@ def _changes(called: CalledLaw, times: np.ndarray) -> np.ndarray | None:
         return np.zeros_like(changes)
     if called.size == 1:
         changes /= total
-    else:
+    elif not (moving.all() and (total < ALIKE * rough).all()):
         weights = np.where(moving, 1 / np.where(moving, total, 1.0), 0.0)
         changes = called.changes(times, False, weights).change
     changes[changes < ROUNDING * (largest[moving] / total[moving]).max()] = 0.0
