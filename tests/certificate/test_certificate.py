@@ -261,3 +261,24 @@ def test_it_prints_and_shows_itself():
     for words in ("error estimate", "FAILED", "verdict: FAILED", "to do: step=", "judged with", "not judged"):
         assert words in text
     assert "verdict: FAILED" in bad._repr_html_()
+
+
+@ch.law
+def shake(t, q, v, p, out):
+    out[0] = p[0] * np.sin(p[1] * t)
+    out[1] = p[0] * p[1] * np.cos(p[1] * t)
+    out[2] = -p[0] * p[1] ** 2 * np.sin(p[1] * t)
+
+
+def test_many_laws_of_time_can_be_afforded():
+    """Sixteen sliders that drives shake, as their laws say: break points of all laws must not eat up what a verdict may
+    cost."""
+    names, paces = [f"slider {k}" for k in range(16)], 2.0 + 0.37 * np.arange(16)
+    system = ch.System(
+        [ch.Body(name, 1.0, inertia=(0.01,) * 3) for name in names],
+        [ch.prismatic(f"rail {k}", "ground", name, axis=(1, 0, 0)) for k, name in enumerate(names)],
+        constraints=[ch.Drive(f"drive {k}", f"rail {k}", shake, parameters=(0.1, w)) for k, w in enumerate(paces)],
+    )
+    run = ch.simulate(system, (0.0, 1.0), v=0.1 * paces)
+    assert np.abs(run.q - 0.1 * np.sin(np.outer(run.t, paces))).max() < 1e-12
+    assert run.certificate.passed, str(run.certificate)

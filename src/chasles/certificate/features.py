@@ -112,7 +112,7 @@ def _shared(found: Changes, share: int) -> np.ndarray:
     if not (np.isfinite(total[-1]) and total[-1] > 0):
         return np.empty(0)
     at = np.searchsorted(total, (np.arange(share) + 0.5) / share * total[-1]) + 1
-    top = found.top[:STEEPEST]
+    top = found.top[: min(STEEPEST, share)]  # of many laws few each, or no companion could be afforded
     return found.times[np.clip(np.concatenate([at, top + 1, top]), 0, len(found.times) - 1)]
 
 
