@@ -289,7 +289,7 @@ def test_what_cannot_be_computed_is_noted_on_the_page(runs, monkeypatch):
 
     run = spinning(1.0, span=(0, 0.01))
     kind = type(run)
-    monkeypatch.setattr(kind, "energy", property(fails))
+    monkeypatch.setattr(kind, "energies", property(fails))
     monkeypatch.setattr(kind, "reactions", fails)
     monkeypatch.setattr(kind, "certificate", property(fails))
     data = run_data(run)

@@ -19,6 +19,8 @@ class Actuation:
         """velocities: where those of each joint are among all nv. order: where those are along which an input acts if
         there are no actuators, by default all; one that is beyond nv belongs to no joint."""
         self.nv, self.order = nv, np.arange(nv) if order is None else order
+        self._own = self.order < nv
+        self._plain = np.array_equal(self.order, np.arange(nv))
         self.actuators = system.actuators
         self._index = np.array([velocities[a.joint].start + a.coordinate for a in self.actuators], dtype=int)
         self._gear = np.array([a.gear for a in self.actuators])
@@ -46,19 +48,20 @@ class Actuation:
 
     def along(self, inputs: np.ndarray) -> np.ndarray:
         """Generalized forces (..., nv) of inputs (..., inputs)."""
+        if self._plain and not self.actuators:
+            return inputs
         total = np.zeros((*inputs.shape[:-1], self.nv))
         if self.actuators:
             held = self._gear * np.clip(inputs, *self._limits.T)
             for k, place in enumerate(self._index):
                 total[..., place] += held[..., k]
             return total
-        own = self.order < self.nv
-        if np.any(inputs[..., ~own]):
+        if np.any(inputs[..., ~self._own]):
             raise ValueError(
                 "simulate: in absolute coordinates no input acts on a body whose loop floats: its free joint is one of "
                 'joint coordinates only; take coordinates="relative", or a Wrench'
             )
-        total[..., self.order[own]] = inputs[..., own]
+        total[..., self.order[self._own]] = inputs[..., self._own]
         return total
 
     def matrix(self, u: np.ndarray) -> np.ndarray:

@@ -132,7 +132,7 @@ class BodyDynamics:
                 np.concatenate([own, *(found[..., k, :] for k in order.floating)], axis=-1)
                 for own, found in zip((q, v), moving, strict=True)
             )
-        return q[..., order.coordinates], v[..., order.velocities]
+        return (q, v) if order.plain else (q[..., order.coordinates], v[..., order.velocities])
 
     def every_joint(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Coordinates and velocities of all joints at states, those that close loops too. Quaternions have the sign

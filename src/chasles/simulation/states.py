@@ -210,10 +210,11 @@ class States:
         arrays = {item.name: _cut(getattr(self, item.name), rows) for item in fields(self) if item.name in CUT}
         return replace(self, solution=replace(s, **cut), **arrays)
 
-    def parts(self, rows: int = PART) -> Iterator[Self]:
-        """The same in parts of so many times, one after the other."""
-        for first in range(0, len(self), rows):
-            yield self.part(slice(first, min(first + rows, len(self))))
+    def parts(self, rows: int = PART, until: int | None = None) -> Iterator[Self]:
+        """The same in parts of so many times, one after the other: all, or the first `until`."""
+        end = len(self) if until is None else until
+        for first in range(0, end, rows):
+            yield self.part(slice(first, min(first + rows, end)))
 
     def collected(self, function: Callable[[Self], Sequence[np.ndarray]]) -> list[np.ndarray]:
         """Arrays of all times, from a function that is called with a part at a time."""

@@ -25,41 +25,44 @@ class TreeOrder(NamedTuple):
     coordinates: np.ndarray
     velocities: np.ndarray
     floating: tuple[int, ...]
+    plain: bool  # whether they are all, in their order
 
 
 class Quaternion(NamedTuple):
-    """The quaternion of a spherical or free joint: where it is among all coordinates, and the joint's frames on the
-    central frames of its bodies (-1: the ground)."""
+    """The quaternion of a spherical or free joint: where it is among all coordinates, its bodies (-1: the ground), and
+    the tensor of the product below."""
 
     name: str
     at: int
     parent: int
-    parent_frame: np.ndarray
     child: int
-    child_frame: np.ndarray
+    product: np.ndarray
 
     def turned_over(self, central: np.ndarray, q: np.ndarray) -> np.ndarray:
         """Whether the quaternion among coordinates q has the other sign than the product of those of the bodies, which
         change their signs at no time of a motion."""
-        child = pose_group.compose(central[..., self.child, :], self.child_frame)
-        parent = self.parent_frame
-        if self.parent >= 0:
-            parent = pose_group.compose(central[..., self.parent, :], parent)
-        product = pose_group.compose(pose_group.inverse(parent), child)[..., :4]
-        return np.sum(product * q[..., self.at : self.at + 4], axis=-1) < 0
+        child, own = central[..., self.child, :4], q[..., self.at : self.at + 4]
+        if self.parent < 0:
+            return np.einsum("ik,...i,...k->...", self.product[:, 0], child, own) < 0
+        return np.einsum("ijk,...i,...j,...k->...", self.product, child, central[..., self.parent, :4], own) < 0
 
 
 def quaternions(mechanism: AbsoluteMechanism) -> tuple[Quaternion, ...]:
     tables, index = mechanism.joint_tables, {name: k for k, name in enumerate(mechanism.bodies)}
-    return tuple(
-        Quaternion(
-            *(joint.name, tables.coordinates[joint.name].start),
-            *(index.get(joint.parent, -1), mechanism._central(joint.parent, joint.parent_frame)),
-            *(index[joint.child], mechanism._central(joint.child, joint.child_frame)),
-        )
-        for joint in tables.order
-        if joint.kind in ("spherical", "free")
-    )
+    units = np.eye(4, 7)
+    product = np.moveaxis(pose_group.compose(units[:, None], units)[..., :4], -1, 0)  # (a b)_m of units a and b
+    found = []
+    for joint in tables.order:
+        if joint.kind in ("spherical", "free"):
+            parent, child = (
+                product @ mechanism._central(body, frame)[:4]
+                for body, frame in ((joint.parent, joint.parent_frame), (joint.child, joint.child_frame))
+            )
+            # of (child frame) · ((parent frame) q), by the quaternions of the bodies
+            both = np.einsum("mi,mnk,nj->ijk", child, product, parent)
+            at = tables.coordinates[joint.name].start
+            found.append(Quaternion(joint.name, at, index.get(joint.parent, -1), index[joint.child], both))
+    return tuple(found)
 
 
 def tree_order(mechanism: AbsoluteMechanism) -> TreeOrder:
@@ -76,4 +79,6 @@ def tree_order(mechanism: AbsoluteMechanism) -> TreeOrder:
             own = tables.coordinates[joint.name], tables.velocities[joint.name]
         for found, first, count in zip(places, own, (joint.nq, joint.nv), strict=True):
             found += range(first.start, first.start + count)
-    return TreeOrder(joints, np.array(places[0], dtype=int), np.array(places[1], dtype=int), tuple(floating))
+    plain = [list(range(tables.nq)), list(range(tables.nv))] == list(places)
+    q, v = (np.array(place, dtype=int) for place in places)
+    return TreeOrder(joints, q, v, tuple(floating), plain)

@@ -9,6 +9,7 @@ import webbrowser
 from pathlib import Path
 from typing import Any
 
+from chasles.simulation.run import Run
 from chasles.study import style
 from chasles.view.data import run_data
 from chasles.view.text import page_data, page_text
@@ -21,7 +22,7 @@ class Page:
         if not runs:
             raise ValueError("show: no run is given; expected one, or two to compare")
         for run in runs:
-            if not hasattr(run, "solution") or not hasattr(run, "mechanism"):
+            if not isinstance(run, Run):
                 raise ValueError(f"show: {run!r} is not a run; expected what `simulate` or `open` gives")
         if labels and len(labels) != len(runs):
             raise ValueError(f"show: {len(labels)} labels for {len(runs)} runs")

@@ -192,7 +192,7 @@ class ResultWriter:
             if good < len(run):
                 self._put("energy", np.full((len(run) - good, 4), np.inf), good * 32)
             with Progress(0, good, progress, what="energies:", unit=" points") as line:
-                for part in run.part(slice(0, good)).parts():
+                for part in run.parts(until=good):
                     energy = part.energies
                     values = np.stack([energy.kinetic, energy.gravity, energy.springs, energy.work], axis=1)
                     self._put("energy", np.ascontiguousarray(values), at)
