@@ -1,7 +1,9 @@
 """One `Run`: every name in every kind of run, with the same values whatever the coordinates."""
 
+import gc
 import pickle
 import signal
+import weakref
 from dataclasses import replace
 
 import numpy as np
@@ -356,3 +358,18 @@ def test_ctrl_c_ends_a_loop_over_simulate(tmp_path):
     assert not result.success
     assert result.t[-1] == pytest.approx(0.02)
     np.testing.assert_array_equal(ch.open(tmp_path / "0.h5").q, result.q)
+
+
+@pytest.mark.filterwarnings("ignore:.* are not unique")
+def test_a_part_goes_when_it_is_done_with(run):
+    """Without waiting for the garbage collector: a run may be larger than memory."""
+    gc.disable()
+    try:
+        part = run.part(slice(0, 3))
+        assert part.energies.kinetic.shape == part.q[:, 0].shape
+        assert len(part.a) == len(part.poses) == len(part.reactions(run.joints[-1]))
+        gone = weakref.ref(part)
+        del part
+        assert gone() is None
+    finally:
+        gc.enable()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
@@ -60,8 +61,12 @@ class States:
 
     @cached_property
     def _kind(self) -> Any:
-        """The formulas of the coordinates that were integrated in."""
-        return self.dynamics.quantities(self)
+        """The formulas of the coordinates that were integrated in. They know these states by a weak reference: a part
+        of a run that is larger than memory goes when it is done with, and not when the collector comes."""
+        return self.dynamics.quantities(weakref.proxy(self))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_kind"}
 
     @property
     def mechanism(self) -> Any:
