@@ -18,7 +18,7 @@ from chasles.integrate.solution import Solution
 from chasles.simulation.states import States
 
 LARGEST = 1e-6  # change of the balance between saved points, of the largest kinetic energy, that is not looked into
-LOOKS = 128  # saved points that tell whether there is anything to look for: what jumps does not come back
+LOOKS = 48  # saved points that tell whether there is anything to look for: what jumps does not come back
 SUDDEN = 100.0  # times larger than around it
 AROUND = 12  # saved points on each side
 

@@ -135,7 +135,8 @@ def linearize(
     """The linear system about a state (default: neutral, at rest) under a constant input, with all forces.
 
     δ' = δv - [v, δ] and δv' = ∂a/∂q δ + ∂a/∂v δv + ∂a/∂u δu; the derivatives of the accelerations are exact, by dual
-    numbers (laws that do not compile for them are differenced, and `notes` says so).
+    numbers (laws that do not compile for them are differenced, and `notes` says so). For trees: a system with loops or
+    constraints is refused.
     """
     mechanism = tree_of("linearize", system)
     dynamics = TreeDynamics(mechanism, SE3_NAME)  # where states are (q, v)
