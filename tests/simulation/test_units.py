@@ -181,3 +181,121 @@ def test_assembly_and_mobility_do_not_depend_on_units():
     for q, poses in found[1:]:
         assert np.abs(q - found[0][0]).max() < 1e-10
         assert np.abs(poses - found[0][1]).max() < 1e-7
+
+
+# ------------------------------------------------------------ simulations
+
+LENGTHS_AND_MASSES = [(1e3, 1e-3), (1e-9, 1e-18), (1e-3, 1e3)]  # [mm, t], nanometers, [km, g]
+AT = np.array([1.0, 1.0, 1.0, 1.0])
+
+
+def poses_of(run, length, names):
+    """Poses at the saved times, in meters."""
+    return np.stack([run[name].pose for name in names], axis=1) / np.concatenate([AT, np.full(3, length)])
+
+
+def same_steps(make, names, tolerance, q, v, **options):
+    """Runs in several units: as many steps, and the same motion. q and v are functions of the unit of length."""
+    found = []
+    for length, mass in ((1.0, 1.0), *LENGTHS_AND_MASSES):
+        run = ch.simulate(make(length, mass), (0.0, 2.0), q(length), v(length), save=[1.0, 2.0], **options)
+        assert run.success
+        found.append((poses_of(run, length, names), run.solution.steps, run.solution.rejections, run))
+    for poses, *steps, _ in found[1:]:
+        assert steps == list(found[0][1:3])
+        assert np.abs(poses - found[0][0]).max() < tolerance
+    return [run for *_, run in found]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"method": ch.CommutatorFree("cf43")},
+        {"coordinates": "absolute"},
+        {"coordinates": "absolute", "method": ch.GeneralizedAlpha(), "rtol": 1e-5},
+        {"coordinates": "absolute", "method": ch.HalfExplicit(5), "rtol": 1e-6},
+    ],
+    ids=["dopri5", "cf43", "absolute", "generalized alpha", "half-explicit"],
+)
+def test_steps_that_follow_the_error_do_not_depend_on_units(options):
+    """An arm on a slider with a ball. Rounding of one unit is not that of another, and grows with the motion."""
+    same_steps(
+        lambda length, mass: machine(length, mass, 1.0),
+        ("slide", "arm", "hand"),
+        1e-11,
+        lambda length: [0.1 * length, 0.3, 1.0, 0.0, 0.0, 0.0],
+        lambda length: [0.2 * length, 0.5, 1.0, -0.5, 0.3],
+        **options,
+    )
+
+
+@pytest.mark.parametrize("options", [{}, {"method": ch.RKMK("rk4"), "step": 0.01}], ids=["dopri5", "rk4"])
+def test_loops_in_other_units(options):
+    """Four bars in joint coordinates: the joint that is cut stays closed to rounding, however small the bars are."""
+    loop = four_bar(1.0, 1.0).compile()
+    q = loop.assemble(np.array([1.4, -1.3, 1.2]))
+    v = loop.consistent_velocities(q, [2.0, 0.0, 0.0], held=["A"])
+    runs = same_steps(four_bar, ("crank", "coupler", "rocker"), 1e-11, lambda _: q, lambda _: v, **options)
+    for run in runs:
+        assert run.mechanism.constraint_violation(run.q[-1], scaled=True).position.max() < 4e-15
+
+
+@pytest.mark.parametrize("units", UNITS[1:], ids=str)
+def test_fixed_steps_in_other_units_of_time_too(units):
+    length, _, time = units
+    found = []
+    for scale in (UNITS[0], units):
+        v = np.array([0.2 * scale[0], 0.5, 1.0, -0.5, 0.3]) / scale[2]
+        options = {"method": ch.RKMK("rk4"), "step": 0.01 * scale[2], "save": "final"}
+        found.append(ch.simulate(machine(*scale), (0.0, 2.0 * scale[2]), v=v, **options))
+    assert np.abs(in_units(length, found[1].q[-1]) - found[0].q[-1]).max() < 1e-11
+    assert np.abs(found[1].v[-1, 1:] * time - found[0].v[-1, 1:]).max() < 1e-10
+
+
+def test_a_given_atol_is_taken_as_it_is():
+    """1e-6 m is nothing to a slide of meters, and all there is to one of a micrometer."""
+
+    def one(length):
+        block = ch.Body("block", 1.0, inertia=(length**2,) * 3)
+        rail = ch.prismatic("rail", "ground", "block", axis=(1, 0, 0), stiffness=100.0)
+        return ch.System([block], [rail], gravity=(0.0, 0.0, 0.0))
+
+    steps = {}
+    for length, atol in itertools.product((1.0, 1e-6), (None, 1e-6)):
+        run = ch.simulate(one(length), (0.0, 2.0), [length], atol=atol, rtol=1e-8)
+        steps[length, atol] = run.solution.steps
+        off = abs(run.q[-1, 0] / length - np.cos(20.0))
+        assert off < 1e-6 if atol is None else off < 1e-4 or length < 1.0
+    assert steps[1.0, None] == steps[1e-6, None]
+    assert steps[1e-6, 1e-6] < 0.5 * steps[1.0, 1e-6] < 0.5 * steps[1.0, None]
+
+
+def slider_crank(length):
+    """Crank and rod in a plane, and a slider that closes the loop."""
+    rod = {"mass": 1.0, "com": (0.5 * length, 0, 0), "inertia": np.array([0.001, 0.1, 0.1]) * length**2}
+    z = (0.0, 0.0, 1.0)
+    joints = [
+        ch.revolute("A", "ground", "crank", axis=z),
+        ch.revolute("B", "crank", "rod", axis=z, at=(length, 0, 0)),
+        ch.prismatic("rail", "ground", "slider", axis=(1, 0, 0)),
+        ch.revolute("C", "slider", "rod", axis=z, child_at=(2 * length, 0, 0)),
+    ]
+    slider = ch.Body("slider", 1.0, inertia=(0.1 * length**2,) * 3)
+    return ch.System([ch.Body("crank", **rod), ch.Body("rod", **rod), slider], joints)
+
+
+def test_velocities_and_accelerations_of_small_loops_are_judged_by_their_size():
+    for length in (1.0, 1e-9, 1e6):
+        loop = slider_crank(length).compile(cut=["C"])
+        q = loop.assemble(np.array([0.7, -0.9, 2.5 * length]))
+        v = loop.consistent_velocities(q, [1.0, 0.0, 0.0], held=["A"])
+        a = loop.forward_dynamics(q, v, np.zeros(3))
+        forces = loop.inverse_dynamics(q, v, a, actuated=["A"])
+        assert np.abs(forces).max() < 1e-11 * (10.0 * length + length**2)  # of the weights and inertial forces
+        for k, size in enumerate((1.0, 1.0, length)):
+            wrong = a + 1e-3 * size * np.eye(3)[k]
+            with pytest.raises(ValueError, match="the accelerations violate"):
+                loop.inverse_dynamics(q, v, wrong, actuated=["A"])
+            with pytest.raises(ValueError, match="the start violates"):
+                ch.simulate(loop, (0.0, 0.1), q, v + 1e-3 * size * np.eye(3)[k])

@@ -12,7 +12,7 @@ from chasles.constraint.errors import AssemblyError, RedundantConstraintsError
 from chasles.constraint.rows import EMPTY, ROTOR, TILE
 from chasles.lie import pose as pose_group
 from chasles.lie.arrays import real_array
-from chasles.model.scale import length_of
+from chasles.model.scale import body_sizes, length_of
 
 if TYPE_CHECKING:
     from chasles.absolute.mechanism import AbsoluteMechanism
@@ -31,6 +31,7 @@ NEARBY = (
 )  # [rad, or times the size of the mechanism], by which the mechanism is moved to look at its neighborhood
 SATISFIED = 1e-8  # residual of poses on the constraints
 CONTRADICTING = 1e-6  # of accelerations, relative to squares of velocities
+AT_REST = 1.0  # [rad, or sizes of a body, per second]: slower motions are not known better
 
 
 def scaled_jacobian(
@@ -145,13 +146,21 @@ def refuse_contradictions(
     mechanism: AbsoluteMechanism, central: np.ndarray, velocity: np.ndarray, t: float, angles: np.ndarray
 ) -> None:
     """RedundantConstraintsError if no accelerations satisfy rows that depend on each other."""
-    off = mechanism.contradictions(central, velocity, t, angles)
-    scale = 1.0 + float(np.abs(velocity).max(initial=0.0)) ** 2
-    if not off.max(initial=0.0) <= CONTRADICTING * scale:
+    off, scaled = mechanism.contradictions(central, velocity, t, angles)
+    limit = CONTRADICTING * (AT_REST + _fastest(mechanism, velocity)) ** 2
+    if not scaled.max(initial=0.0) <= limit:
         raise RedundantConstraintsError(
             f"{mechanism.system.name!r}: constraint equations that depend on each other contradict each other: no "
-            f"accelerations satisfy {violated(mechanism, off, CONTRADICTING * scale, '[m/s² or rad/s²]')}"
+            f"accelerations satisfy {violated(mechanism, scaled, limit, '[m/s² or rad/s²]', off)}"
         )
+
+
+def _fastest(mechanism: AbsoluteMechanism, velocity: np.ndarray) -> float:
+    """The largest velocity [rad, or sizes of its body, per second]."""
+    sizes = body_sizes(mechanism.system)
+    lengths = np.array([sizes[name] or length_of(mechanism.system) for name in mechanism.bodies])
+    spin, linear = (np.abs(part).max(axis=1, initial=0.0) for part in np.split(velocity.reshape(-1, 6), 2, axis=1))
+    return float(np.maximum(spin, linear / lengths).max(initial=0.0))
 
 
 def _acyclic(system) -> bool:
@@ -279,10 +288,10 @@ def consistent_velocities(
         raise AssemblyError(f"consistent_velocities: the poses violate {listed}; assemble them first")
     mechanism = prepared(mechanism, central, t)[0]
     at, velocity = mechanism.project(central, velocity, t)
-    speed = mechanism.constraint_violation(at, velocity, t)[1]
-    limit = 1e-10 * (1.0 + np.abs(velocity).max(initial=0.0))
+    speed = mechanism.constraint_violation(at, velocity, t, scaled=True)[1]
+    limit = 1e-10 * (AT_REST + _fastest(mechanism, velocity))
     if not speed.max(initial=0.0) <= limit:
-        raise AssemblyError(
-            f"consistent_velocities: no velocities satisfy {violated(mechanism, speed, limit, '[m/s or rad/s]')}"
-        )
+        shown = mechanism.constraint_violation(at, velocity, t)[1]
+        listed = violated(mechanism, speed, limit, "[m/s or rad/s]", shown)
+        raise AssemblyError(f"consistent_velocities: no velocities satisfy {listed}")
     return mechanism.twists(at, velocity)

@@ -312,8 +312,11 @@ class AbsoluteMechanism(CentralFrames):
             "mechanism, or that contradict each other"
         )
 
-    def contradictions(self, central: np.ndarray, velocity: np.ndarray, t: float, angles: np.ndarray) -> np.ndarray:
-        """By how much each joint's and constraint's accelerations miss J a = rate at a state."""
+    def contradictions(
+        self, central: np.ndarray, velocity: np.ndarray, t: float, angles: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """By how much each joint's and constraint's accelerations miss J a = rate at a state; and with lengths
+        in sizes of bodies."""
         central, velocity = on_constraints(self, central, velocity, t, angles)
         (a, _), work = self._solved(
             central, velocity, t, angles, self.applied_forces(central, velocity, None, t, angles)[0]
@@ -329,13 +332,13 @@ class AbsoluteMechanism(CentralFrames):
         for k in range(len(self.tiles)):  # of tiles that share a node, the later has the rate
             if k + 1 == len(self.tiles) or node[k + 1] != node[k]:
                 off[node[k]] -= rate[k, ROWS.rate : ROWS.rate + 3]
-        rotors = {k for k, tile in enumerate(self.tiles) if tile.kind == ROTOR}  # which ask for nothing
-        return np.array(
-            [
-                max((np.abs(off[node[k]]).max() for k in self._tiles_of.get(name, ()) if k not in rotors), default=0.0)
-                for name in self.constraint_names
-            ]
-        )
+        rotors = [k for k, tile in enumerate(self.tiles) if tile.kind == ROTOR]  # which ask for nothing
+        amounts = np.abs(off[node])
+        amounts[rotors] = 0.0
+        largest = np.stack([amounts.max(axis=1), (amounts / self.row_units).max(axis=1)])
+        own = (list(self._tiles_of.get(name, ())) for name in self.constraint_names)
+        one, other = np.array([largest[:, some].max(axis=1, initial=0.0) for some in own]).reshape(-1, 2).T
+        return one, other
 
     def constraint_violation(
         self,

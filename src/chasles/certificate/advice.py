@@ -82,8 +82,10 @@ def _accuracy(run: Any, judge: Judge, error: float) -> list[str]:
     step = task.more["step"]
     if step is None:
         rtol = max(task.more["rtol"] * judge.tolerance / (10 * error), 1e-13)
-        atol = task.more["atol"] * min(1.0, judge.tolerance / (10 * error))
-        line = f"rtol={rtol:.0e}, atol={atol:.0e}" if np.isfinite(error) else "smaller rtol and atol"
+        smaller, given = min(1.0, judge.tolerance / (10 * error)), task.more["atol"]
+        line = "smaller rtol and atol"
+        if np.isfinite(error):
+            line = f"rtol={rtol:.0e}" if given is None else f"rtol={rtol:.0e}, atol={given * smaller:.0e}"
     else:
         order = max(float(getattr(task.method, "order", 1)), 1.0)
         better = step * min((judge.tolerance / error) ** (1 / order), 0.5) if np.isfinite(error) else step / 10

@@ -22,7 +22,7 @@ from chasles.integrate.solution import Solution
 from chasles.integrate.stepper import helping
 from chasles.kernel.pickled import PickledWhole
 from chasles.simulation.jumps import singular_at_end
-from chasles.simulation.motion import solve_motion
+from chasles.simulation.motion import ATOL, solve_motion
 from chasles.simulation.runaway import LARGEST
 from chasles.simulation.task import Task
 
@@ -122,7 +122,8 @@ def finer(task: Task, times: np.ndarray, atol: float, budget: Budget) -> tuple[n
     step, dearer = task.more["step"], budget.left / max(budget.run, 1)
     if step is None:
         tighter = float(np.clip(dearer**3, *TIGHTER))
-        more = {"rtol": task.more["rtol"] / tighter, "atol": min(task.more["atol"] / tighter, atol)}
+        given = ATOL * task.dynamics.units() if task.more["atol"] is None else task.more["atol"]
+        more = {"rtol": task.more["rtol"] / tighter, "atol": np.minimum(given / tighter, atol)}
         factor = 1 / (1 - 1 / tighter)
     else:
         ratios = MULTISTEP if isinstance(task.method, BLieDF) else RATIOS

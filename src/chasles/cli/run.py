@@ -35,7 +35,7 @@ def run(
     method: Annotated[str | None, Parameter(help="Integrator, such as rk4, dopri5, cf4: see `chasles list`.")] = None,
     step: Annotated[float | None, Parameter(help="Fixed step [s].")] = None,
     rtol: Annotated[float | None, Parameter(help="Relative tolerance of adaptive steps.")] = None,
-    atol: Annotated[float | None, Parameter(help="Absolute tolerance of adaptive steps.")] = None,
+    atol: Annotated[float | None, Parameter(help="Absolute tolerance, by default from the model.")] = None,
     max_step: Annotated[float | None, Parameter(help="Longest of the adaptive steps [s].")] = None,
     end: Annotated[float | None, Parameter(help="End of the simulation [s].")] = None,
     stabilization: Annotated[str | None, Parameter(help="projection, baumgarte or none.")] = None,

@@ -102,7 +102,7 @@ class ExplicitStepper(Stepper):
         self.p = np.array(problem.parameters, dtype=float).reshape(-1)
         self.field = as_field(problem.field, d)
         self.address = self.field.address
-        self.settings, self.real = np.zeros(SET.size, dtype=np.int64), np.zeros(REAL.size)
+        self.settings, self.real = np.zeros(SET.size, dtype=np.int64), np.zeros(REAL.size + d)
         self.extra, self.program = np.zeros((0, 4)), np.zeros((0, 3), dtype=np.int64)
         self._load_method()
         self.settings[SET.step] = step_address(int(self.settings[SET.family]))
@@ -115,7 +115,11 @@ class ExplicitStepper(Stepper):
         order = min(method.order, method.embedded_order) if self.adaptive else method.order
         safety = 0.85 if controller == "paper" else 0.9
         shortest = shortest_step(self.start, self.end)
-        self.real[:] = self.start, self.end, 0.0, rtol, atol, safety, 1 / (1 + order), shortest, longest, problem.floor
+        self.real[: REAL.size] = (
+            *(self.start, self.end, 0.0, rtol, np.max(atol), safety, 1 / (1 + order)),
+            *(shortest, longest, problem.floor),
+        )
+        self.real[REAL.size :] = atol
         self.state, self.counts = np.zeros(STATE.size), np.zeros(TALLY.size, dtype=np.int64)
         self.f0, self.x_sum = np.empty(d), np.zeros(d)
         self.memory = np.zeros(layout.scratch_size(int(self.settings[SET.stages]), n, d))
@@ -134,7 +138,7 @@ class ExplicitStepper(Stepper):
 
     # ------------------------------------------------------------ set-up
 
-    def _check_step(self, options: Options, rtol: float, atol: float, controller: str) -> None:
+    def _check_step(self, options: Options, rtol: float, atol: Any, controller: str) -> None:
         if controller not in ("pi", "paper"):
             raise ValueError(f'solve: controller {controller!r}; expected "pi" or "paper"')
         step, span = options.step, abs(self.end - self.start)
@@ -155,7 +159,7 @@ class ExplicitStepper(Stepper):
                 f"solve: {self.method} has no embedded estimate of the error; give step=..., or take a pair such as "
                 'RKMK("dopri5") or CommutatorFree("cf43")'
             )
-        if not (np.isfinite(rtol) and np.isfinite(atol) and rtol >= 0 and atol > 0):
+        if not (np.isfinite(rtol) and np.isfinite(atol).all() and rtol >= 0 and np.min(atol) > 0):
             raise ValueError(f"solve: rtol {rtol} and atol {atol}; expected rtol >= 0 and atol > 0")
 
     def _load_method(self) -> None:
@@ -219,16 +223,18 @@ class ExplicitStepper(Stepper):
 
     def _guess(self, span: float) -> float:
         """First step from the size of the field and of its change (hairer1993, II.4)."""
-        scale = self.real[REAL.atol] + self.real[REAL.rtol]
-        size = float(np.sqrt(np.mean((np.delete(self.f0, self.space.positions) / scale) ** 2)))
-        h = max(min(span / 100, 0.01 / (size * scale) if size * scale > 1e-10 else span), 1e-10 * span)
+        units = np.ones_like(self.f0) if self.problem.units is None else self.problem.units
+        scale = self.real[REAL.size :] + self.real[REAL.rtol] * units
+        at = self.space.positions
+        size, pace = (float(np.sqrt(np.mean(np.delete(self.f0 / one, at) ** 2))) for one in (scale, units))
+        h = max(min(span / 100, 0.01 / pace if pace > 0 else span), 1e-10 * span)
         moved = self.space.move(self.y, self.direction * h * self.f0)
         f1 = np.empty_like(self.f0)
         engine.evaluate(self.address, self.start + self.direction * h, moved, self.p, f1)
         raise_errors_of(self.field)
         self.counts[TALLY.evaluations] += 1
         largest = max(size, float(np.sqrt(np.mean(((f1 - self.f0) / scale) ** 2))) / h)
-        better = (0.01 / largest) ** self.real[REAL.exponent] if largest > 1e-15 else span
+        better = (0.01 / largest) ** self.real[REAL.exponent] if largest > 0 else span
         return float(min(100 * h, better, span)) if np.isfinite(better) else h
 
     # ------------------------------------------------------------ going

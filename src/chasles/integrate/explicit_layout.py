@@ -25,7 +25,7 @@ SET = layout(
     correction=1,  # address of the function that corrects a point after each step, or 0
     most=1,  # evaluations of the field that the run may take
 )
-# real settings
+# real settings; behind them atol of each coordinate of the algebra
 REAL = layout("REAL", start=1, end=1, step=1, rtol=1, atol=1, safety=1, exponent=1, shortest=1, longest=1, floor=1)
 # stepping state: reals, then integers
 STATE = layout("STATE", t=1, h=1, old_error=1, since_save=1, event_step=1)

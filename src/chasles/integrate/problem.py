@@ -23,8 +23,9 @@ class LieODE:
     `parameters` is the vector p. `correction` is a compiled field that writes to out the point to go on from, given
     the result y of each accepted step: a projection, say. `coordinates` is the coordinate map that a problem asks for,
     one of those of `RKMK`, instead of the method's; a step beyond its chart then raises `ChartError`.
-    `floor` is the least size that errors of a number of the space which has one (see `Space`) are relative to.
     `shown` makes of a point what events see of it, if that is not the point itself.
+    `floor` is the least size that errors of a number of the space which has one (see `Space`) are relative to. `units`
+    are what is large for each number of the algebra, 1 if nothing is said: the first step is compared with them.
     """
 
     space: Any
@@ -34,6 +35,7 @@ class LieODE:
     coordinates: str | None = None
     floor: float = dataclasses.field(default=0.0, kw_only=True)
     shown: Shown | None = dataclasses.field(default=None, kw_only=True)
+    units: np.ndarray | None = dataclasses.field(default=None, kw_only=True)
 
     def __post_init__(self):
         if not isinstance(self.field, Field):

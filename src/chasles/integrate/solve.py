@@ -37,7 +37,7 @@ def solve(
     *,
     step: float | None = None,
     rtol: float | None = None,
-    atol: float | None = None,
+    atol: Any = None,
     save: str | int | ArrayLike = "all",
     events: Sequence[Event] = (),
     controller: str | None = None,

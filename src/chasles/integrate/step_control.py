@@ -59,19 +59,20 @@ def scale_of(table, i, m, y, out):
 
 
 @kernel
-def algebra_norm(table, measured, e, y, out, rtol, atol, floor):
-    """Root mean square of an error in the algebra, each coordinate relative to atol + rtol times its scale."""
-    total, count = 0.0, 0
+def algebra_norm(table, measured, e, y, out, real):
+    """Root mean square of an error in the algebra, each coordinate relative to its atol + rtol times its scale."""
+    total, count, rtol, atol = 0.0, 0, real[REAL.rtol], REAL.size
     for i in range(table.shape[0]):
         ix = table[i, ALGEBRA]
         if table[i, KIND] != VECTOR:
             count += table[i, COUNT]
             for m in range(table[i, COUNT]):
-                ratio = e[ix + m] / (atol + rtol * scale_of(table, i, m, y, out))
+                ratio = e[ix + m] / (real[atol + ix + m] + rtol * scale_of(table, i, m, y, out))
                 total += ratio * ratio
     for k in range(measured.shape[0]):
         first, ix, size = measured[k, 0], measured[k, 1], measured[k, 2]
-        tolerance = atol + rtol * max(size_of(first, size, y, out), floor if measured[k, 3] else 0.0)
+        floor = real[REAL.floor] if measured[k, 3] else 0.0
+        tolerance = real[atol + ix] + rtol * max(size_of(first, size, y, out), floor)
         count += size
         for m in range(size):
             ratio = e[ix + m] / tolerance
@@ -99,9 +100,9 @@ def plain_norm(e, size):
 
 
 @kernel
-def point_norm(table, measured, y, out, other, rtol, atol, floor, size, paper):
+def point_norm(table, measured, y, out, other, real, size, paper):
     """Distance of two results as points of the embedding space, scaled or (paper) Euclidean."""
-    total, count = 0.0, 0
+    total, count, rtol, atol = 0.0, 0, real[REAL.rtol], REAL.size
     if paper:
         for m in range(size):
             total += (out[m] - other[m]) * (out[m] - other[m])
@@ -110,15 +111,17 @@ def point_norm(table, measured, y, out, other, rtol, atol, floor, size, paper):
         if table[i, KIND] != VECTOR:
             end = table[i + 1, POINT] if i + 1 < table.shape[0] else size
             for m in range(table[i, POINT], end):
-                scale = max(abs(y[m]), abs(out[m]))
+                scale, ix = max(abs(y[m]), abs(out[m])), table[i, ALGEBRA]
                 if table[i, KIND] == POSE:
-                    scale = 1.0 if m < table[i, POINT] + 4 else scale_of(table, i, 3, y, out)
-                ratio = (out[m] - other[m]) / (atol + rtol * scale)
+                    turns = m < table[i, POINT] + 4
+                    scale, ix = (1.0, ix) if turns else (scale_of(table, i, 3, y, out), ix + 3)
+                ratio = (out[m] - other[m]) / (real[atol + ix] + rtol * scale)
                 total += ratio * ratio
                 count += 1
     for k in range(measured.shape[0]):
         first, length = measured[k, 0], measured[k, 2]
-        tolerance = atol + rtol * max(size_of(first, length, y, out), floor if measured[k, 3] else 0.0)
+        floor = real[REAL.floor] if measured[k, 3] else 0.0
+        tolerance = real[atol + measured[k, 1]] + rtol * max(size_of(first, length, y, out), floor)
         count += length
         for m in range(first, first + length):
             ratio = (out[m] - other[m]) / tolerance
@@ -131,18 +134,17 @@ def error_of_step(table, measured, addresses, settings, real, e, program, weight
     """Estimated error of a step: in the algebra for Munthe-Kaas methods, between points for pairs of products."""
     f, k, _, _, out, other, work, _, _, _ = parts
     stages, n, d = settings[SET.stages], settings[SET.point], settings[SET.algebra]
-    rtol, atol = real[REAL.rtol], real[REAL.atol]
     paper = settings[SET.controller] == PAPER
     if settings[SET.family] != MUNTHE_KAAS:
         second_result(table, addresses, settings, program, weights, f, k, y, h, other, work)
-        return point_norm(table, measured, y, out, other, rtol, atol, real[REAL.floor], n, paper)
+        return point_norm(table, measured, y, out, other, real, n, paper)
     linear(work, e, 0, stages, k, d, h, 0.0)
     if paper:
         return plain_norm(work, d)
-    error = algebra_norm(table, measured, work, y, out, rtol, atol, real[REAL.floor])
+    error = algebra_norm(table, measured, work, y, out, real)
     if settings[SET.estimates] > 1 and error > 0.0:  # DOP853: the lower estimate damps the higher one
         linear(work, e, stages, stages, k, d, h, 0.0)
-        second = algebra_norm(table, measured, work, y, out, rtol, atol, real[REAL.floor])
+        second = algebra_norm(table, measured, work, y, out, real)
         error = error * error / np.sqrt(error * error + 0.01 * second * second)
     return error
 

@@ -36,7 +36,7 @@ class Options:
 
     step: float | None = None
     rtol: float | None = None
-    atol: float | None = None
+    atol: Any = None  # a number; of a motion also one for each number of the algebra
     save: Any = "all"
     events: Sequence[Event] = ()
     controller: str | None = None

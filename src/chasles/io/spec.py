@@ -255,7 +255,7 @@ SIMULATION = {
     "method": Field("method", "integrator, such as rk4, dopri5, cf4, or a table with its name and options"),
     "step": Field("number", "fixed step [s]"),
     "rtol": Field("number", "relative tolerance of adaptive steps"),
-    "atol": Field("number", "absolute tolerance of adaptive steps"),
+    "atol": Field("number", "absolute tolerance of adaptive steps; by default 1e-10 of 1 rad and of the bodies' sizes"),
     "max_step": Field("number", "longest of the adaptive steps [s]"),
     "stops": Field("numbers", "times at which a step ends and the next begins anew [s]"),
     "max_evaluations": Field("whole", "evaluations of the equations after which the run is given up"),

@@ -50,10 +50,19 @@ def length_of(system: System) -> float:
     return max((*sizes.values(), *own), default=0.0) or on_ground or 1.0
 
 
+def energy_of(system: System) -> float:
+    """What is large for energies in a model [J]: all of it at its largest length a second."""
+    return sum(body.mass for body in system.bodies) * length_of(system) ** 2 or 1.0
+
+
 def joint_lengths(system: System, joints: Iterable[Joint]) -> dict[str, float]:
-    """A length for each joint to compare lengths with [m]: of the body that it carries, or of the whole model."""
+    """A length for each joint to compare lengths with [m]: of the body that it carries, or of the whole model. In a
+    spanning tree a joint may carry a part of its body."""
     sizes, whole = body_sizes(system), length_of(system)
-    return {joint.name: max((sizes[joint.child], *own_lengths(joint))) or whole for joint in joints}
+    carried = {joint.name: joint.child for joint in system.joints}
+    return {
+        joint.name: max((sizes[carried.get(joint.name, joint.child)], *own_lengths(joint))) or whole for joint in joints
+    }
 
 
 def constraint_lengths(system: System) -> dict[str, float]:

@@ -39,12 +39,19 @@ def reciprocal(system: ArrayLike, tolerance: float = 1e-10) -> np.ndarray:
     """Basis of the reciprocal system: wrenches (..., 6 - r, 6) that do no work on any of the twists (..., k, 6).
 
     The pairing is symmetric, so wrenches give the twists they do no work on. r is the rank of the system, which must
-    be the same in a batch; singular values below `tolerance` times the largest, after each row is scaled to length
-    one, count as zero. The basis is orthonormal as vectors of six numbers, which depends on the unit of length.
+    be the same in a batch; singular values below `tolerance` times the largest count as zero, after lengths are divided
+    by a length of the system and each row is scaled to length one: the rank does not depend on the unit of length. The
+    basis is orthonormal as vectors of six numbers, which does.
     """
     rows = real_array("reciprocal", "system", system, (6,))
     if rows.ndim < 2:
         raise ValueError(f"reciprocal: system has shape {rows.shape}; expected (..., k, 6), one screw a row")
+    turning, sliding = (np.linalg.norm(rows[..., part], axis=-1) for part in (slice(0, 3), slice(3, 6)))
+    both = (turning > 0) & (sliding > 0)  # else the unit of length changes but the length of the row
+    ratios = np.where(both, sliding / np.where(both, turning, 1.0), 0.0).max(axis=-1, initial=0.0)
+    far = np.where(ratios > 0, ratios, 1.0)[..., None, None]
+    units = np.concatenate([np.ones_like(far)] * 3 + [far] * 3, axis=-1)
+    rows = rows / units
     length = np.linalg.norm(rows, axis=-1, keepdims=True)
     rows = rows / np.where(length > 0, length, 1.0)
     if rows.shape[-2] == 0:
@@ -57,7 +64,8 @@ def reciprocal(system: ArrayLike, tolerance: float = 1e-10) -> np.ndarray:
             f"reciprocal: the systems of the batch have different ranks: {found.tolist()}; pass them singly"
         )
     rank = int(found[0]) if len(found) else min(rows.shape[-2], 6)
-    return directions[..., rank:, :].copy()
+    basis = np.linalg.qr(np.swapaxes(directions[..., rank:, :] / units, -1, -2))[0]
+    return np.ascontiguousarray(np.swapaxes(basis, -1, -2))
 
 
 def screw_rate(screw: ArrayLike, rate: ArrayLike, frame_twist: ArrayLike) -> np.ndarray:

@@ -9,8 +9,9 @@ import numpy as np
 
 from chasles.absolute.implicit.address import run_loop
 from chasles.absolute.implicit.group import on_se3
-from chasles.absolute.implicit.layout import COUNTS, NO_CONVERGENCE, RUNNING, TIMES, lengths_of
+from chasles.absolute.implicit.layout import COUNTS, NO_CONVERGENCE, RUNNING, TIMES, goals_of, lengths_of
 from chasles.absolute.implicit.loop import TAIL
+from chasles.absolute.implicit.scale import GOAL
 from chasles.absolute.implicit.structure import islands
 from chasles.absolute.mechanism import AbsoluteMechanism
 from chasles.integrate.constrained_method import GeneralizedAlpha, adapts
@@ -45,7 +46,8 @@ class AdaptiveStepper(ConstrainedStepper):
     def __init__(self, problem: BodyDynamics, method: Any, span, y0: np.ndarray, options: Options):
         _refuse_adaptive(method)
         start, end = check_span(span)
-        self.tolerances = (float(options.rtol or 0.0), float(options.atol or 0.0))
+        least = np.broadcast_to(0.0 if options.atol is None else options.atol, (problem.space.dimension,))
+        self.tolerances = (float(options.rtol or 0.0), float(least[0]))
         if not (min(self.tolerances) >= 0 and sum(self.tolerances) > 0):
             raise ValueError(f"simulate: rtol={options.rtol!r}, atol={options.atol!r}; expected numbers, not both zero")
         self.longest, self.stops = check_max_step(options.max_step, None), check_stops(options.stops, start, end)
@@ -56,6 +58,7 @@ class AdaptiveStepper(ConstrainedStepper):
         self.clock = np.array([start, np.copysign(first, end - start), 0.0, 0.0])
         # one step of the loop in all, to begin with: steps are counted and saved here, and rows are added
         super().__init__(problem, method, span, y0, replace(options, step=abs(end - start) or 1.0), first or 1.0)
+        goals_of(self.mechanism, self.structure, self.work)[:, GOAL.atol] = least[3 : 6 * problem.n : 6]
         self.times[:] = start, end, self.first, self.first, 1.0
 
     @property

@@ -11,12 +11,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from chasles.absolute.assembly import dependence, examined, may_depend, refuse_contradictions
+from chasles.absolute.implicit.layout import lengths_of
 from chasles.absolute.mechanism import AbsoluteMechanism
 from chasles.absolute.space import SE3_NAME
 from chasles.constraint.screws import SingularJointError
 from chasles.integrate.solution import Solution
 from chasles.integrate.space import Space
 from chasles.lie.rotation import quaternion_to_matrix
+from chasles.model.scale import energy_of
 from chasles.model.system import System
 from chasles.relative.loop.spanning import span
 from chasles.relative.mechanism import Mechanism
@@ -121,6 +123,12 @@ class BodyDynamics:
     def tree_order(self) -> TreeOrder:
         """The joints of the tree, and where their coordinates and velocities are."""
         return tree_order(self.mechanism)
+
+    def units(self) -> np.ndarray:
+        """What is large for each number of the algebra: 1 rad or the size of the body, these per second, and work."""
+        mechanism = self.mechanism
+        poses = np.repeat([[1.0, length] for length in lengths_of(mechanism)], 3)
+        return np.concatenate([poses, poses, np.ones(mechanism.angles_counted), [energy_of(mechanism.system)]])
 
     def coordinates(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Coordinates and velocities of the joints of the tree at states, as joint coordinates have them."""
@@ -280,4 +288,5 @@ class BodyDynamics:
                     "coordinates are not determined there; start elsewhere, or use joint coordinates"
                 )
         scaled = self.mechanism.constraint_violation(central, velocity, t, angles, scaled=True)[:2]
-        refuse_start(names, position, speed, velocity, POSITION_TOLERANCE, self.mechanism.turned(central), scaled)
+        moving = velocity.ravel() / self.units()[: velocity.size]
+        refuse_start(names, position, speed, moving, POSITION_TOLERANCE, self.mechanism.turned(central), scaled)

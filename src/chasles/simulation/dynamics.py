@@ -12,6 +12,7 @@ from chasles.absolute.space import NAMES, SE3_NAME, SO3XR3_NAME
 from chasles.integrate.event import Shown
 from chasles.integrate.solution import Solution
 from chasles.integrate.space import Space
+from chasles.model.scale import energy_of, joint_lengths, velocity_sizes
 from chasles.model.system import System
 from chasles.relative.determined import require_determined
 from chasles.relative.free_velocity import FreeVelocities
@@ -146,6 +147,17 @@ class TreeDynamics:
                 fastest = max(fastest, float(np.sum(v[at + 3 : at + 6] ** 2)))
             at += {FREE: 6, SPHERICAL: 3}.get(kind, 1)
         return 0.5 * fastest * sum(body.mass for body in self.mechanism.system.bodies)
+
+    def units(self) -> np.ndarray:
+        """What is large for each number of the algebra: 1 rad or a length of the joint, these per second, and work."""
+        sizes = self.velocity_sizes
+        return np.concatenate([sizes, sizes, [energy_of(self.mechanism.system)]])
+
+    @property
+    def velocity_sizes(self) -> np.ndarray:
+        """1 rad, or a length of the joint, for each velocity."""
+        joints = self.mechanism.tree.joints
+        return velocity_sizes(joints, joint_lengths(self.mechanism.system, joints))
 
     def laws_may_raise(self):
         assert isinstance(self.mechanism, Mechanism)

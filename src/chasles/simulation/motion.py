@@ -20,6 +20,8 @@ from chasles.simulation.adaptive import AdaptiveStepper
 from chasles.simulation.bodies import BodyDynamics
 from chasles.simulation.constrained import ConstrainedStepper
 
+ATOL = 1e-10  # of 1 rad and of a length of the model, and of these per second
+
 
 def solve_motion(
     dynamics: Any,
@@ -30,7 +32,7 @@ def solve_motion(
     *,
     step: float | None = None,
     rtol: float | None = None,
-    atol: float | None = None,
+    atol: Any = None,
     save: Any = "all",
     events: Sequence[Event] = (),
     progress: bool | None = None,
@@ -43,10 +45,12 @@ def solve_motion(
 ) -> Solution:
     """The motion of a system under constant forces u, by a method for its equations or one for constrained systems.
 
-    `breaks` are more stops, found by a scan of the laws.
+    `breaks` are more stops, found by a scan of the laws. Without `atol` it is ATOL of what is large in the model.
     """
     if breaks is not None and np.size(breaks):
         stops = np.concatenate([np.ravel(() if stops is None else stops), np.ravel(breaks)])
+    if step is None and atol is None:
+        atol = ATOL * dynamics.units()
     constrained = isinstance(method, CONSTRAINED_METHODS)
     if constrained and not isinstance(dynamics, BodyDynamics):
         raise ValueError(
@@ -57,7 +61,8 @@ def solve_motion(
             more: dict[str, Any] = {"step": step, "rtol": rtol, "atol": atol, "save": save, "events": events}
             more |= {"max_step": max_step, "stops": stops, "max_evaluations": max_evaluations}
             more |= {"progress": progress, "resume": resume, "sink": sink}
-            problem = replace(dynamics.problem(u), floor=dynamics.energy_scale(np.asarray(y0)))
+            floor = dynamics.energy_scale(np.asarray(y0))
+            problem = replace(dynamics.problem(u), floor=floor, units=dynamics.units())
             return solve(problem, method, span, y0, **more)
         _refuse_unsupported(dynamics, method)
         options = Options(

@@ -27,9 +27,9 @@ def refuse_start(
     turned: Mapping[str, float],
     scaled: tuple[np.ndarray, np.ndarray],
 ) -> None:
-    """ValueError if joints or constraints are violated: `position` and `speed` of each, for velocities of this size;
-    `turned` are those that are the wrong way round; `scaled`: position and speed with lengths in sizes of bodies, by
-    which they are judged."""
+    """ValueError if joints or constraints are violated: `position` and `speed` of each; `turned` are those that are the
+    wrong way round; `scaled`: position and speed with lengths in sizes of bodies, by which they are judged, and so is
+    `velocity`, that of the start."""
     size = 1.0 + np.abs(velocity).max(initial=0.0)
     bad = [
         f"{name!r} by {g:.3g} in position and {r:.3g} in velocity"

@@ -23,7 +23,7 @@ from chasles.simulation.start import DEFAULT_BAUMGARTE, prepare
 from chasles.simulation.start_values import Values
 from chasles.simulation.task import Controller, Task, as_given
 
-DEFAULT_METHOD, DEFAULT_RTOL, DEFAULT_ATOL = RKMK("dopri5"), 1e-8, 1e-10
+DEFAULT_METHOD, DEFAULT_RTOL = RKMK("dopri5"), 1e-8
 
 
 def simulate(
@@ -58,11 +58,12 @@ def simulate(
 ) -> Run:
     """Simulate a system over a span [s] from coordinates q and velocities v (default: neutral, at rest).
 
-    Steps are fixed with `step` [s]; else they follow rtol (1e-8) and atol (1e-10), and none is longer than `max_step`
-    [s]. `stops` are times [s] at which a step ends and the next begins anew, for forces that jump there.
-    Steps that follow the error also end where laws jump or change fast with time, which is found out before.
-    `max_evaluations` ends a run that takes too long. `save` and `events` as in `solve`; an event sees the
-    state y, which is (q, v, work) in joint coordinates.
+    Steps are fixed with `step` [s]; else they follow rtol (1e-8) and atol, and none is longer than `max_step` [s]. A
+    number is taken for atol as it is, for angles [rad], lengths [m] and velocities; by default it is 1e-10 of 1 rad and
+    of the size of the bodies, so that units and sizes change nothing. `stops` are times [s] at which a step ends and
+    the next begins anew, for forces that jump there. Steps that follow the error also end where laws jump or change
+    fast with time, which is found out before. `max_evaluations` ends a run that takes too long. `save` and `events` as
+    in `solve`; an event sees the state y, which is (q, v, work) in joint coordinates.
 
     `control` is a constant input; `controller(t, q, v)` returns the input at every `period` [s], and it is held until
     the next: a sampled controller. An input has one number for each actuator of the system, or, if it has none, a
@@ -95,7 +96,7 @@ def simulate(
         check_arguments("simulate: the controller", controller, form, "t", "q", "v")
     method = named_method("simulate", method)
     if step is None:
-        rtol, atol = DEFAULT_RTOL if rtol is None else rtol, DEFAULT_ATOL if atol is None else atol
+        rtol = DEFAULT_RTOL if rtol is None else rtol
     more: dict[str, Any] = {"step": step, "rtol": rtol, "atol": atol, "save": save, "events": events}
     more |= {"max_step": max_step, "max_evaluations": max_evaluations}
     more["stops"] = None if stops is None else check_stops(stops, start, end)

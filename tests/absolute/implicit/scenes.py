@@ -168,6 +168,15 @@ def world_turned(one: Scene) -> Scene:
     return replace(one, system=system, poses=pose_group.compose(turn, one.poses), turn=turn)
 
 
+def lengths_of(joint: ch.Joint) -> tuple[list[bool], list[bool]]:
+    """Which coordinates of a joint are lengths, and which velocities."""
+    if joint.kind in ("spherical", "free"):
+        more = [True] * 3 if joint.kind == "free" else []
+        return [False] * 4 + more, [False] * 3 + more
+    slides = [not any(screw[:3]) for screw in joint.screws]
+    return slides, slides
+
+
 def in_units(length: float, mass: float):
     """Other units, `length` of them a meter and `mass` of them a kilogram; or another size, if they stay SI."""
 
@@ -188,8 +197,13 @@ def in_units(length: float, mass: float):
             for s in system.forces
         ]  # fmt: skip
         gravity = tuple(length * x for x in system.gravity)
-        told = ch.System(made, joints, gravity=gravity, forces=forces)
-        return replace(one, system=told, poses=one.poses * scale, twists=one.twists * scale[1:], units=length)
+        told, q, v = ch.System(made, joints, gravity=gravity, forces=forces), one.q, one.v
+        if q is not None and v is not None:
+            kinds = [lengths_of(joint) for joint in ch.Mechanism(system).tree.joints]
+            q, v = (
+                x * np.where([mark for kind in kinds for mark in kind[k]], length, 1.0) for k, x in enumerate((q, v))
+            )
+        return replace(one, system=told, poses=one.poses * scale, twists=one.twists * scale[1:], q=q, v=v, units=length)
 
     return told
 

@@ -40,14 +40,24 @@ def run(told, name, step, **more):
 
 
 def check_order(name, kind, shape):
-    """Errors at the end fall with the step as the order says, which no method does that is not stable."""
-    told = scene(kind, shape)
+    """Errors at the end fall with the step as the order says, which no method does that is not stable.
+
+    They are C hᵖ (1 + c h + ...), and of BLieDF5 c h is up to -0.45 at the longer step: the slope is then half an order
+    short, and so is half of it at half the step. What is left of it without c is looked at. (It is no lack of
+    stability: along the imaginary axis BDF5 grows by 10/137 ω (h ω)⁵ a second, and the fastest mode of all scenes has
+    10 rad/s: that is 6e-5 in 20 s at 8 ms, and would make the slope larger.)
+    """
+    told, order = scene(kind, shape), METHODS[name].order
     exact = told.told(told.exact(END, save=(1.0, 10.0)))
-    first = 2 * STEP if METHODS[name].order > 4 else STEP  # finer steps of these end at rounding
+    first = 2 * STEP if order > 4 else STEP  # finer steps of these end at rounding
     coarse, fine = (distance(run(told, name, step), exact).max(axis=1) for step in (first, first / 2))
     assert np.all(fine < np.maximum(np.array([1e-4, 1e-2, 0.3]), 1e-9))
     known = (coarse < 0.1) & (fine > 1e-9)
-    assert np.all(np.log2(coarse[known] / fine[known]) > METHODS[name].order - 0.4)
+    slope = np.log2(coarse[known] / fine[known])
+    if np.any(slope <= order - 0.3):
+        finest = distance(run(told, name, first / 4), exact).max(axis=1)
+        slope = 2.0 * np.log2(fine[known] / finest[known]) - slope
+    assert np.all(slope > order - 0.3)
 
 
 def check_words(name, kind, shape, words=WORDS):

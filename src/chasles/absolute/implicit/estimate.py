@@ -45,6 +45,7 @@ def measure(desk, q, v):
 def relative_size(desk, e, rates, h, rtol, atol):
     """Root of the mean square of e, six numbers a body, each relative to atol + rtol times the size of its island.
 
+    `atol` is that of angles; that of displacements is with the bodies' goals.
     Sizes are 1 rad and how far the island spreads; of rates, the largest angular velocity and the largest velocity
     against its center.
     """
@@ -63,7 +64,8 @@ def relative_size(desk, e, rates, h, rtol, atol):
                 least_turn / abs(h),
                 least_move / abs(h) + ROUNDING * sqrt(room[at + SIZE.fastest]),
             )
-        turn, move = max(atol + rtol * turn, least_turn), max(atol + rtol * move, least_move)
+        turn = max(atol + rtol * turn, least_turn)
+        move = max(desk.goals[GOAL.size * i + GOAL.atol] + rtol * move, least_move)
         angular, linear = load3(e, 6 * i, 0.0), load3(e, 6 * i + 3, 0.0)
         total += dot(angular, angular) / (turn * turn) + dot(linear, linear) / (move * move)
     return sqrt(total / (6.0 * n))

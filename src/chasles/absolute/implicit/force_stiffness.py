@@ -10,7 +10,7 @@ import functools
 
 from numba import carray, types
 
-from chasles.absolute.implicit.joint_stiffness import gives_way, stiffen_joint
+from chasles.absolute.implicit.joint_stiffness import DIFFERENCE, gives_way, gyration, stiffen_joint
 from chasles.absolute.implicit.saddle import BLOCK
 from chasles.absolute.implicit.stiffness import twice_crossed
 from chasles.absolute.implicit.structure import HEAD as PLAN
@@ -52,8 +52,6 @@ from chasles.kernel.lanes import sqrt
 from chasles.kernel.policy import kernel, native
 from chasles.kernel.workspace import add9, load3, load9, store3, store6, store9
 from chasles.lie import quaternion
-
-DIFFERENCE = 1e-6  # [rad or m]
 
 
 @kernel
@@ -127,8 +125,8 @@ def wrench_of(t, table, line, values, states, spare, room, i):
 
 
 @kernel
-def stiffen_law(t, table, line, values, states, spare, room, on_se3, s, ratio, blocks):
-    """Differences along the six directions of the law's body."""
+def stiffen_law(t, table, line, values, states, spare, room, on_se3, s, ratio, blocks, length):
+    """Differences along the six directions of the law's body, whose size is `length`."""
     i = table[line + FORCE.first]
     at, block = (i + 1) * MOVING.size, i * BLOCK.size
     R, r, V = motion_at(states, MOVING.size, i)
@@ -138,7 +136,7 @@ def stiffen_law(t, table, line, values, states, spare, room, on_se3, s, ratio, b
         unit = (x, y, z)
         torque, force = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
         for side in range(2):
-            e = DIFFERENCE if side == 0 else -DIFFERENCE
+            e = (DIFFERENCE if side == 0 else -DIFFERENCE) * (1.0 if k < 3 else length)
             if k < 3:
                 turn = quaternion.to_matrix(quaternion.exp(scale(e, unit)))
                 new = mat_mul(R, turn)
@@ -171,6 +169,7 @@ def stiffen(t, s, ratio, p_at, p_size, e_at, e_size, q_at, v_at, blocks_at, matr
     bodies = part_of(whole, whole, HEAD.bodies, HEAD.tiles)
     table, values = part_of(whole, whole, HEAD.table, HEAD.values), part_of(p, whole, HEAD.values, HEAD.joints)
     joints = part_of(whole, whole, HEAD.joints, HEAD.joint_numbers)
+    masses = part_of(p, whole, HEAD.masses, HEAD.constants)
     numbers, counted = part_of(p, whole, HEAD.joint_numbers, HEAD.counted), part_of(p, whole, HEAD.counted, HEAD.rates)
     q, v = carray(q_at, (POSE * n,)), carray(v_at, (TWIST * n,))
     blocks = carray(blocks_at, (BLOCK.size * n,))
@@ -192,12 +191,13 @@ def stiffen(t, s, ratio, p_at, p_size, e_at, e_size, q_at, v_at, blocks_at, matr
         if table[line + FORCE.kind] == SPRING:
             stiffen_spring(table, line, values, states, slots, coupled[k], s, ratio, blocks, matrix)
         elif table[line + FORCE.kind] == WRENCH and table[line + FORCE.law] != 0:
-            on_se3 = bodies[table[line + FORCE.first] * BODY.size + BODY.space] == SE3
-            stiffen_law(t, table, line, values, states, spare, room, on_se3, s, ratio, blocks)
+            i = table[line + FORCE.first]
+            on_se3 = bodies[i * BODY.size + BODY.space] == SE3
+            stiffen_law(t, table, line, values, states, spare, room, on_se3, s, ratio, blocks, gyration(masses, i))
         elif table[line + FORCE.kind] == JOINT and gives_way(joints, table[line + FORCE.first]):
             stiffen_joint(
                 t, joints, numbers, table[line + FORCE.first], table, values, counted, states, slots, coupled[k], s,
-                ratio, blocks, matrix, spare, room,
+                ratio, blocks, matrix, spare, room, masses,
             )  # fmt: skip
 
 

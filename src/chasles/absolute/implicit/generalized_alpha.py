@@ -17,6 +17,7 @@ from chasles.absolute.implicit.chart import bracket, onward, onward_inverse, plu
 from chasles.absolute.implicit.estimate import measure, relative_size, tangent_part
 from chasles.absolute.implicit.iterate import (
     KEPT,
+    LEFT,
     SHARPER,
     TRIES,
     Attempt,
@@ -109,7 +110,7 @@ def solve(desk, own, step):
     outcome = iterate(correct, desk, own, step, limits)
     if outcome.contraction >= 0.0:
         tail[2], tail[3] = outcome.contraction, 0.0
-    elif outcome.largest * expected < 0.1:
+    elif outcome.largest * expected < LEFT:
         tail[3] += 1.0
     return outcome
 

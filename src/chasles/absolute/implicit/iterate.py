@@ -16,6 +16,7 @@ from chasles.kernel.policy import kernel
 
 SLOW = 0.03  # a correction that is not smaller than the one before it by this factor asks for new factors
 KEPT = 0.01  # how much smaller a correction with kept factors is than the one before it, at best
+LEFT = 0.1  # of the goals: what a correction may leave, by the contraction that is seen or expected
 SHARPER = 1e-2
 RATIOS = (1.0, SHARPER, 1e2, 1e-1)  # of the regularization
 TRIES = ITERATIONS // len(RATIOS)  # iterations with each
@@ -72,12 +73,12 @@ def iterate(correct, desk, own, step, limits):
             break
         found = largest < 1.0
         if iteration == 0:
-            found = found or largest * limits.expected < 0.1
+            found = found or largest * limits.expected < LEFT
         else:
             contraction = largest / previous
             if iteration == 1:
                 first = contraction
-            found = found or largest * min(max(contraction, limits.least), 1.0) < 0.1
+            found = found or largest * min(max(contraction, limits.least), 1.0) < LEFT
             found = found or (iteration > 1 and contraction > 0.5 and noise < limits.stuck)
             if limits.tries > 0:
                 found = found or settled(iteration % limits.tries, contraction, largest, uneven, limits)

@@ -8,14 +8,29 @@ turns with the bodies is left out, and so are inputs and constant forces: the it
 from __future__ import annotations
 
 from chasles.absolute.implicit.saddle import BLOCK
-from chasles.absolute.joint_force import BALL, JOINT, LOOSE, SPOT, add_laws, own_forces, push_joint, spot_joint
+from chasles.absolute.joint_force import (
+    ABOUT_Z,
+    AXES,
+    BALL,
+    FRAMES,
+    JOINT,
+    LOOSE,
+    SCREWS,
+    SPOT,
+    add_laws,
+    own_forces,
+    push_joint,
+    spot_joint,
+)
+from chasles.absolute.tables import MASS
 from chasles.force.table import MOVING
-from chasles.kernel.algebra import add, mul, outer, scale
+from chasles.kernel.algebra import add, dot, mul, outer, scale
+from chasles.kernel.lanes import sqrt
 from chasles.kernel.policy import kernel
 from chasles.kernel.workspace import add9, load3, load9, store3, store6
 from chasles.lie import quaternion
 
-DIFFERENCE = 1e-6  # [rad or m]
+DIFFERENCE = 1e-6  # of 1 rad, or of the size of a body
 NONE = ((0.0, 0.0, 0.0), (0.0, 0.0, 0.0))
 
 
@@ -23,6 +38,25 @@ NONE = ((0.0, 0.0, 0.0), (0.0, 0.0, 0.0))
 def gives_way(joints, j):
     """Whether what acts along joint j depends on its coordinates or velocities."""
     return joints[j * JOINT.size + JOINT.passive] != 0 or joints[j * JOINT.size + JOINT.count] != 0
+
+
+@kernel
+def gyration(masses, i):
+    """The largest radius of gyration of body i [m]."""
+    at = i * MASS.size
+    a, b, c = load3(masses, at + MASS.moments, 0.0)
+    return sqrt(max(max(a, b), c) / masses[at + MASS.mass])
+
+
+@kernel
+def slides(form, numbers, what, k, nv):
+    """Whether coordinate k of a joint is a length."""
+    if form == AXES:
+        return int(numbers[what + 2 * k]) != ABOUT_Z
+    if form == SCREWS:
+        turn = load3(numbers, what + 2 * nv + 6 * k, 0.0)
+        return dot(turn, turn) == 0.0
+    return k > 2
 
 
 @kernel(allocates=True)
@@ -69,18 +103,35 @@ def add_to_block(blocks, i, s, w, p):
 
 @kernel(allocates=True)
 def stiffen_joint(
-    t, joints, numbers, j, table, values, counted, states, slots, at_slots, s, ratio, blocks, matrix, spare, spot
+    t,
+    joints,
+    numbers,
+    j,
+    table,
+    values,
+    counted,
+    states,
+    slots,
+    at_slots,
+    s,
+    ratio,
+    blocks,
+    matrix,
+    spare,
+    spot,
+    masses,
 ):
     """Add s ∂(-Q)/∂d of what acts along joint j; spare: six numbers a body."""
     row = j * JOINT.size
     form, nv = joints[row + JOINT.form], joints[row + JOINT.velocities]
     A, B = joints[row + JOINT.first], joints[row + JOINT.second]
+    what, length = joints[row + JOINT.numbers] + FRAMES.size, gyration(masses, B if B >= 0 else A)
     wrench_on(states, A, spare)
     wrench_on(states, B, spare)
     for k in range(nv):
-        change = NONE
+        change, small = NONE, DIFFERENCE * (length if slides(form, numbers, what, k, nv) else 1.0)
         for side in range(2):
-            e = DIFFERENCE if side == 0 else -DIFFERENCE
+            e = small if side == 0 else -small
             spot_joint(joints, numbers, j, states, counted, spot)
             move_joint(form, k, e, spot)
             spot[SPOT.v + k] += ratio * e

@@ -167,10 +167,15 @@ def lengths_of(mechanism: AbsoluteMechanism) -> np.ndarray:
     return lengths
 
 
+def goals_of(mechanism: AbsoluteMechanism, structure: Structure, work: np.ndarray) -> np.ndarray:
+    """The part of the workspace with what corrections and errors of each body are compared with."""
+    end = total_work(mechanism, structure) - 6 * structure.vectors * mechanism.n
+    return work[end - GOAL.size * mechanism.n : end].reshape(-1, GOAL.size)
+
+
 def set_lengths(mechanism: AbsoluteMechanism, structure: Structure, work: np.ndarray) -> None:
     """The lengths of the bodies to the workspace."""
-    end = total_work(mechanism, structure) - 6 * structure.vectors * mechanism.n
-    table = work[end - GOAL.size * mechanism.n : end].reshape(-1, GOAL.size)
+    table = goals_of(mechanism, structure, work)
     table[:, GOAL.length] = lengths_of(mechanism) ** 2
     table[:, GOAL.inverse] = 1 / table[:, GOAL.length]
 

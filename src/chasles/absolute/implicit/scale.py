@@ -17,8 +17,8 @@ from chasles.kernel.workspace import add3, layout, load3, load6, store3
 from chasles.lie import quaternion
 
 # of a body: its squared length and the inverse of that, from the model; 1/goal² of angles and displacements in a step;
-# the square of how far it is from the origin
-GOAL = layout("GOAL", length=1, inverse=1, turn=1, move=1, far=1)
+# the square of how far it is from the origin; of adaptive runs the absolute tolerance of displacements
+GOAL = layout("GOAL", length=1, inverse=1, turn=1, move=1, far=1, atol=1)
 # of an island: mass, velocity of its center, the largest |r|² and |ω|², and velocity² against its center
 ISLAND = layout("ISLAND", mass=1, velocity=3, reach=1, spin=1, speed=1)
 TINY, UNKNOWN = 1e-300, 1e300

@@ -10,7 +10,7 @@ import numpy as np
 from chasles.constraint.alignment import described
 from chasles.constraint.errors import AssemblyError, RedundantConstraintsError
 from chasles.constraint.results import Mobility
-from chasles.model.scale import length_of, velocity_sizes
+from chasles.model.scale import joint_lengths, length_of, velocity_sizes
 from chasles.relative import inverse
 from chasles.relative.loop import entry
 from chasles.relative.loop.triangle import DEPENDENT
@@ -24,8 +24,9 @@ ITERATIONS = 200
 ASSEMBLED = 1e-10  # residual of an assembly that succeeded
 SMALL = 1e-13  # residual at which the projection of the steps takes over
 CUT_OFF = 1e-8  # of singular values in an assembly: on the way there dependent rows are not quite dependent
-NUDGE = 1e-3  # displacement by which a configuration is told from a singular one
+NUDGE = 1e-3  # [rad, or sizes of a body] displacement by which a configuration is told from a singular one
 CONSISTENT = 1e-7  # of accelerations that must satisfy the constraints, relative
+AT_REST = 1.0  # [rad, or sizes of a body, per second, or its square]: slower motions are not known better
 
 
 def scaled(mechanism: ClosedMechanism, q: np.ndarray, J: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -80,18 +81,31 @@ def mobility(mechanism: ClosedMechanism, q: np.ndarray, t: float, tolerance: flo
 def smallest(mechanism: ClosedMechanism, function: str, q, v, a, multipliers, t: float) -> np.ndarray:
     """The smallest multipliers that push as these do; an error if dependent rows ask for different accelerations."""
     found = mechanism.constraint_rows(q, v, t)
-    off = np.abs(found.jacobian @ a - found.right)
-    limit = CONSISTENT * (1.0 + np.abs(a).max(initial=0.0) + np.abs(found.right).max(initial=0.0))
+    off, limit = _inconsistent(mechanism, found, a)
     reach = reaches(mechanism, q, t)
     left, _, rank = decomposed(scaled(mechanism, q, found.jacobian)[0], reach)
     if not off.max(initial=0.0) <= limit:
+        by = mechanism.largest(found.jacobian @ a - found.right)
+        listed = violated(mechanism, mechanism.largest(off), limit, "[m/s² or rad/s²]", by)
         raise RedundantConstraintsError(
             f"{function}: {mechanism.rows - rank} of {mechanism.rows} constraint equations depend on others and "
-            f"contradict them: {violated(mechanism, mechanism.largest(off), limit, '[m/s² or rad/s²]')} cannot be "
+            f"contradict them: {listed} cannot be "
             "satisfied. Remove a constraint, or look whether the state satisfies all of them"
         )
     weighted = multipliers * reach
     return (weighted - left[:, rank:] @ (left[:, rank:].T @ weighted)) / reach
+
+
+def _large(mechanism: ClosedMechanism) -> np.ndarray:
+    """What is large for each velocity: 1 rad, or a length of its joint."""
+    return velocity_sizes(mechanism.tree.joints, joint_lengths(mechanism.system, mechanism.tree.joints))
+
+
+def _inconsistent(mechanism: ClosedMechanism, rows: ConstraintRows, a: np.ndarray) -> tuple[np.ndarray, float]:
+    """By how much accelerations miss each row, and what may be; in radians and sizes of bodies."""
+    units = mechanism.row_units
+    largest = np.abs(a / _large(mechanism)).max(initial=0.0) + np.abs(rows.right / units).max(initial=0.0)
+    return np.abs(rows.jacobian @ a - rows.right) / units, CONSISTENT * (AT_REST + largest)
 
 
 def violated(
@@ -176,11 +190,11 @@ def consistent_velocities(
         off = np.concatenate([rows.speed, (v - given)[fixed]])
         v = v - root @ shortest(F, lengths, off)
         rows = mechanism.constraint_rows(q, v, t)
-    speed = mechanism.largest(rows.speed)
-    limit = 1e-10 * (1.0 + max(np.abs(v).max(initial=0.0), np.abs(given).max(initial=0.0)))
-    if not speed.max(initial=0.0) <= limit or not np.abs(v - given)[fixed].max(initial=0.0) <= limit:
+    speed, large = mechanism.largest(rows.speed / mechanism.row_units), _large(mechanism)
+    limit = 1e-10 * (AT_REST + max(np.abs(v / large).max(initial=0.0), np.abs(given / large).max(initial=0.0)))
+    if not speed.max(initial=0.0) <= limit or not np.abs((v - given) / large)[fixed].max(initial=0.0) <= limit:
         kept = f" with {', '.join(map(repr, held))} as given" if len(fixed) else ""
-        found = violated(mechanism, speed, limit, "[m/s or rad/s]")
+        found = violated(mechanism, speed, limit, "[m/s or rad/s]", mechanism.largest(rows.speed))
         bad = "all constraints" if speed.max(initial=0.0) <= limit else found
         raise AssemblyError(f"consistent_velocities: no velocities{kept} satisfy {bad}")
     v[fixed] = given[fixed]
@@ -197,8 +211,9 @@ def check_regular(mechanism: ClosedMechanism, q: np.ndarray, t: float) -> int:
         return here.rank
     F, root = scaled(mechanism, q, mechanism.constraint_rows(q, None, t).jacobian)
     free = root @ decomposed(F, reaches(mechanism, q, t))[1][here.rank :].T
+    large = _large(mechanism)
     for direction in free.T[: 2 * mechanism.nv]:
-        step = NUDGE * direction / np.abs(direction).max()
+        step = NUDGE * direction / np.abs(direction / large).max()
         for sign in (1.0, -1.0):
             moved = _iterate(mechanism, mechanism.retract(q, sign * step), t)
             if mechanism.constraint_violation(moved, t=t, scaled=True).position.max(initial=0.0) > ASSEMBLED:
@@ -224,13 +239,11 @@ def inverse_dynamics(
     """
     name, where = "inverse_dynamics", _actuated(mechanism, actuated)
     rows = mechanism.constraint_rows(q, v, t)
-    limit = CONSISTENT * (1.0 + np.abs(a).max(initial=0.0) + np.abs(rows.right).max(initial=0.0))
-    off = mechanism.largest(rows.jacobian @ a - rows.right)
+    off, limit = _inconsistent(mechanism, rows, a)
     if not off.max(initial=0.0) <= limit:
-        raise ValueError(
-            f"{name}: the accelerations violate {violated(mechanism, off, limit, '[m/s² or rad/s²]')}; take those of "
-            "a motion on the constraints"
-        )
+        by = mechanism.largest(rows.jacobian @ a - rows.right)
+        listed = violated(mechanism, mechanism.largest(off), limit, "[m/s² or rad/s²]", by)
+        raise ValueError(f"{name}: the accelerations violate {listed}; take those of a motion on the constraints")
     arrays = {"q": q, "v": v, "a": a, "wrenches": on_links}
     (tau,), _ = mechanism.spanning._run(name, inverse.inverse_dynamics, arrays)
     F, root = scaled(mechanism, q, rows.jacobian)

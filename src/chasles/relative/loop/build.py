@@ -16,6 +16,7 @@ from chasles.lie import pose as pose_group
 from chasles.model.body import GROUND
 from chasles.model.constraint import Constraint
 from chasles.model.law import Law
+from chasles.model.scale import length_of
 from chasles.relative.forward import LIMB
 from chasles.relative.kinematics import STATE
 from chasles.relative.loop.entry import addresses
@@ -107,7 +108,7 @@ def packed(mechanism: Mechanism, closing: Closing) -> Packed:
             first, second = (_way(parents, link) for link in ends)
             met |= first | second
             loop |= first ^ second
-        levers.append(max((sizes_of_links[link] for link in loop), default=0.0) or 1.0)
+        levers.append(max((sizes_of_links[link] for link in loop), default=0.0) or length_of(mechanism.system))
         groups.append((group[0], len(group), len(visits), len(met)))
         visits += sorted(met, reverse=True)
     whole: dict[str, list] = {"groups": groups, "rows": closing.rows, "visits": visits, "touched": touched}

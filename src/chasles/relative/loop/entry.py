@@ -17,7 +17,7 @@ from chasles.relative.force import act_address
 from chasles.relative.forward import LIMB
 from chasles.relative.kinematics import STATE, move_links
 from chasles.relative.loop import steps
-from chasles.relative.loop.rows import push, speed_of, target_of, times_accelerations, value_of
+from chasles.relative.loop.rows import push, size_of_row, speed_of, target_of, times_accelerations, value_of
 from chasles.relative.loop.steps import retract, row_of_jacobian
 from chasles.relative.loop.tables import GROUP, HEAD, ROW, part, rooms, work_size
 from chasles.relative.loop.triangle import solve
@@ -25,6 +25,43 @@ from chasles.relative.tables import GRAVITY
 
 SWEEPS = 20  # of a projection, at most
 ROUNDING = 4e-16  # of positions: residuals this small are as good as none
+
+
+@kernel
+def farthest(states, levers, links):
+    """How far links are from the origin, or large [m]."""
+    far = 0.0
+    for i in range(1, links + 1):
+        for k in range(3):
+            far = max(far, abs(states[i * STATE.size + STATE.position + k]))
+    for k in range(levers.shape[0]):
+        far = max(far, levers[k])
+    return far
+
+
+@kernel
+def largest_residual(tiles, groups, equations, rows, m, far):
+    """Largest residual, and the largest relative to what it is the difference of; NaN stays NaN."""
+    worst, share = 0.0, 0.0
+    for r in range(m):
+        off = abs(value_of(groups, equations, rows, r, ROWS.residual))
+        if off != 0.0:
+            whole = size_of_row(tiles, groups, equations, rows, r, 1.0, far)
+            worst = off if not off <= worst else worst
+            share = off / whole if not off / whole <= share else share
+    return worst, share
+
+
+@kernel
+def fastest(motion, far):
+    """The largest angular velocity of links that rows hold, and the largest velocity, of the origin or of a point that
+    turns with a link."""
+    spin, fast = 0.0, 0.0
+    for k in range(motion.shape[0] // MOTION.size):
+        for j in range(3):
+            spin = max(spin, abs(motion[k * MOTION.size + MOTION.spin + j]))
+            fast = max(fast, abs(motion[k * MOTION.size + MOTION.velocity + j]))
+    return max(spin, fast / far), max(fast, spin * far)
 
 
 @native
@@ -130,14 +167,8 @@ def project(p_at, p_size, t, q_at, v_at, work_at, report_at):
     for k in range(6 * links):
         wrenches[k] = 0.0
     invoke(whole[HEAD.evaluate], p, p_size, t, q, v, work)
-    far, off, sweeps, stale = 1.0, 0.0, 0, True
-    for i in range(1, links + 1):
-        for k in range(3):
-            far = max(far, abs(states[i * STATE.size + STATE.position + k]))
-    for r in range(m):
-        size = abs(value_of(groups, equations, rows, r, ROWS.residual))
-        if not size <= off:
-            off = size
+    far, sweeps, stale = farthest(states, part(p, whole, HEAD.levers), links), 0, True
+    off, share = largest_residual(tiles, groups, equations, rows, m, far)
     report[0] = off
     while True:
         if stale:
@@ -148,7 +179,7 @@ def project(p_at, p_size, t, q_at, v_at, work_at, report_at):
                     v[k] = np.nan
                 report[1], report[2], report[3] = np.nan, np.nan, sweeps
                 return
-        if not off > ROUNDING * far or sweeps == SWEEPS:  # a NaN ends it too
+        if not share > ROUNDING or sweeps == SWEEPS:  # a NaN ends it too
             break
         for r in range(m):
             x[r] = value_of(groups, equations, rows, r, ROWS.residual)
@@ -157,26 +188,24 @@ def project(p_at, p_size, t, q_at, v_at, work_at, report_at):
         retract(topology, q, v, change)
         invoke(whole[HEAD.evaluate], p, p_size, t, q, v, work)
         sweeps += 1
-        before, off = off, 0.0
-        for r in range(m):
-            size = abs(value_of(groups, equations, rows, r, ROWS.residual))
-            if not size <= off:
-                off = size
-        stale = off > 0.1 * before
-        if off > 0.5 * before and sweeps > 2:  # rounding, or no solution nearby
+        before = share
+        off, share = largest_residual(tiles, groups, equations, rows, m, far)
+        stale = share > 0.1 * before
+        if share > 0.5 * before and sweeps > 2:  # rounding, or no solution nearby
             break
     report[1], report[3] = off, sweeps
     for _ in range(4):
-        speed, fastest = 0.0, 0.0
+        spin, fast = fastest(motion, far)
+        speed, share = 0.0, 0.0
         for r in range(m):
             x[r] = speed_of(tiles, groups, equations, constants, rows, r, motion)
-            if not abs(x[r]) <= speed:
-                speed = abs(x[r])
-        for k in range(motion.shape[0] // MOTION.size):
-            for j in range(6):
-                fastest = max(fastest, abs(motion[k * MOTION.size + MOTION.spin + j]))
+            size = abs(x[r])
+            if size != 0.0:
+                speed = size if not size <= speed else speed
+                part_of_it = size / size_of_row(tiles, groups, equations, rows, r, spin, fast)
+                share = part_of_it if not part_of_it <= share else share
         report[2] = speed
-        if not speed > 4.0 * ROUNDING * fastest:  # a NaN ends it too
+        if not share > 4.0 * ROUNDING:  # a NaN ends it too
             break
         solve(F, scales, order, int(found[0]), m, nv, x)
         invoke(whole[HEAD.respond], p, p_size, -1.0, work)

@@ -14,6 +14,8 @@ from chasles.kernel.workspace import add3, load3, load6, load9, store3, store9
 from chasles.relative.kinematics import STATE
 from chasles.relative.loop.tables import GROUP, ROW
 
+TINY = 1e-300
+
 
 @kernel
 def set_motion(touched, n_touched, states, motion):
@@ -69,6 +71,20 @@ def value_of(groups, equations, rows, r, what):
     """Residual or acceleration term of row r."""
     group, k = equations[r * ROW.size + ROW.group], equations[r * ROW.size + ROW.place]
     return rows[last_tile(groups, group) * ROWS.size + what + k]
+
+
+@kernel
+def size_of_row(tiles, groups, equations, rows, r, turn, move):
+    """What row r makes of a rotation or angular velocity, and of a displacement or velocity, of these sizes."""
+    group, k = equations[r * ROW.size + ROW.group], equations[r * ROW.size + ROW.place]
+    first, angular, linear = groups[group * GROUP.size + GROUP.tile], TINY, 0.0
+    for t in range(first, first + groups[group * GROUP.size + GROUP.count]):
+        for side in range(2):
+            if tiles[t * TILE.size + TILE.first + side] >= 0:
+                w, u = side_of(tiles, rows, t, side, k)
+                for j in range(3):
+                    angular, linear = max(angular, abs(w[j])), max(linear, abs(u[j]))
+    return angular * turn + linear * move
 
 
 @kernel

@@ -106,7 +106,8 @@ class ClosedDynamics(TreeDynamics):
         names, turned = self.mechanism.constraint_names, self.mechanism.turned(at)
         judged = self.mechanism.constraint_violation(at, speed, t=t, scaled=True)
         scaled = judged.position, judged.velocity
-        refuse_start(names, off.position, off.velocity, speed, START_TOLERANCE, turned, scaled)
+        moving = speed / self.velocity_sizes
+        refuse_start(names, off.position, off.velocity, moving, START_TOLERANCE, turned, scaled)
         self.rank = check_regular(self.mechanism, at, t)
         self.mechanism.constrained_motion(at, speed, t=t)  # constraints that contradict each other are named
         return self.state(at, speed)

@@ -16,7 +16,8 @@ from chasles.transition.problem import LGTProblem
 
 DIFFERENCE = 1e-7  # relative; what Newton's matrix needs
 SLOPE = 1e-4  # how far the rows of A may be off the differences of g
-CONSISTENT = 1e-8  # how far a start may be off the constraints
+CONSISTENT = 1e-8  # how far a start may be off the constraints, of what is large for a row
+AT_REST = 1.0  # [rad, or lengths, per second]: slower motions are not known better
 
 
 class Residual(NamedTuple):
@@ -54,6 +55,10 @@ class Equations:
         self.evaluations += 1
         return self.parts.forces_at(q, v.reshape(-1, 6), t)
 
+    def units(self, mass: np.ndarray) -> np.ndarray:
+        """What is large for each number of twists of all bodies: 1 rad, or the length."""
+        return np.tile(np.repeat([1.0, length_of(mass)], 3), self.size // 6)
+
     def solve(self, q: np.ndarray, v: np.ndarray, t: float) -> tuple[np.ndarray, np.ndarray]:
         """V' (n, 6) and λ of the index-1 form."""
         self.evaluations += 1
@@ -73,25 +78,26 @@ class Equations:
 
     def slopes(self, q: np.ndarray, v: np.ndarray, rate: np.ndarray, multipliers: np.ndarray, t: float) -> Slopes:
         """By differences, but for the derivatives of the forces if the user gives them."""
-        parts, n = self.parts, self.size
+        parts, n, mass = self.parts, self.size, self.parts.mass_at(q)
+        units = self.units(mass)
         stiffness, damping, turning = np.zeros((n, n)), np.zeros((n, n)), np.zeros((len(multipliers), n))
         if parts.derivatives is not None:
             by_q, by_v = _checked(parts.derivatives(q, v, t), n, t)
             stiffness, damping = -by_q, -by_v
         with_forces = parts.derivatives is None
         if with_forces:
-            force, small = self.forces(q, v, t), DIFFERENCE * max(1.0, float(np.abs(v).max()))
+            force, pace = self.forces(q, v, t), max(AT_REST, float(np.abs(v.reshape(-1) / units).max()))
             for k in range(n):
-                faster = v.reshape(-1).copy()
+                faster, small = v.reshape(-1).copy(), DIFFERENCE * pace * units[k]
                 faster[k] += small
                 damping[:, k] = (force - self.forces(q, faster, t)) / small
         if with_forces or self.constrained or callable(parts.mass):
-            small = DIFFERENCE * max(1.0, float(np.abs(q).max()))
-            aside = self.moved(q, small * np.eye(6)[:, None])
+            steps = DIFFERENCE * np.array([1.0] * 3 + [farthest(q, mass)] * 3)
+            aside = self.moved(q, np.diag(steps)[:, None])
             here = self._pushes(q, v, rate.reshape(-1), multipliers, t, with_forces)
             for k in range(n):
                 there = q.copy()
-                there[k // 6] = aside[k % 6, k // 6]
+                there[k // 6], small = aside[k % 6, k // 6], steps[k % 6]
                 motion, speed = self._pushes(there, v, rate.reshape(-1), multipliers, t, with_forces)
                 stiffness[:, k] += (motion - here[0]) / small
                 turning[:, k] = (speed - here[1]) / small
@@ -137,29 +143,43 @@ class Equations:
             )
         a = self.parts.rows_at(q)
         g = self.parts.constraint_at(q, len(a))
-        self._check_rows(q, a)
+        units = self.units(mass)
+        large = np.abs(a) @ units  # for each row, whatever its unit
+        large = np.where(large > 0, large, large.max() or 1.0)
+        self._check_rows(q, a, units, large)
         speed = a @ v.reshape(-1)
-        largest = 1.0 + np.abs(v).max()
-        if not (np.abs(g).max() <= CONSISTENT and np.abs(speed).max() <= CONSISTENT * largest):
-            row = int(np.argmax(np.maximum(np.abs(g), np.abs(speed) / largest)))
+        off = np.maximum(np.abs(g), np.abs(speed) / (AT_REST + np.abs(v.reshape(-1) / units).max())) / large
+        if not off.max() <= CONSISTENT:
+            row = int(np.argmax(off))
             raise ValueError(
                 f"solve: the start violates the constraints: row {row} by {g[row]:.3g} in position and "
                 f"{speed[row]:.3g} in velocity; {name} needs g(q) = 0 and A(q) V = 0"
             )
 
-    def _check_rows(self, q: np.ndarray, a: np.ndarray) -> None:
+    def _check_rows(self, q: np.ndarray, a: np.ndarray, units: np.ndarray, large: np.ndarray) -> None:
         """A is the derivative of g along twists of the model: else the two mean different things."""
-        small, twist = 1e-5, np.random.default_rng(0).normal(size=(self.problem.bodies, 6))
+        small, twist = 1e-5, (np.random.default_rng(0).normal(size=self.size) * units).reshape(-1, 6)
         ends = [self.parts.constraint_at(self.moved(q, e * twist), len(a)) for e in (small, -small)]
         expected, found = a @ twist.reshape(-1), (ends[0] - ends[1]) / (2 * small)
-        off = np.abs(found - expected)
+        off = np.abs(found - expected) / large
         row = int(np.argmax(off))
-        if not off[row] <= SLOPE * (1.0 + np.abs(expected).max()):
+        if not off[row] <= SLOPE:
             raise ValueError(
                 f"solve: jacobian and constraint do not belong together: along a twist V row {row} of A V is "
                 f"{expected[row]:.6g}, and g changes at {found[row]:.6g}; A must be the derivative of g along twists "
                 f"in the representation of the model, {self.problem.representation!r}"
             )
+
+
+def length_of(mass: np.ndarray) -> float:
+    """How large bodies are, by their masses: their radius of gyration. Of a model without masses it is 1."""
+    diagonal = np.diag(mass).reshape(-1, 2, 3).sum(axis=(0, 2))
+    return float(np.sqrt(diagonal[0] / diagonal[1])) if min(diagonal) > 0 else 1.0
+
+
+def farthest(q: np.ndarray, mass: np.ndarray) -> float:
+    """The largest coordinate of a position, or the length."""
+    return max(float(np.abs(q[..., -3:]).max()), length_of(mass))
 
 
 def _checked(given, size: int, t: float) -> tuple[np.ndarray, np.ndarray]:

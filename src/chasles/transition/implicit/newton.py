@@ -21,7 +21,7 @@ import numpy as np
 
 from chasles.integrate.newton import DONE, EPS, NO_CONVERGENCE, NOT_FINITE, SINGULAR
 from chasles.transition.implicit.chart import Chart
-from chasles.transition.implicit.equations import Equations, Residual, Slopes
+from chasles.transition.implicit.equations import Equations, Residual, Slopes, farthest
 
 ITERATIONS = 20
 PATIENCE = 5  # iterations that may still come before new derivatives are worth their price
@@ -84,7 +84,7 @@ class Newton:
             if not np.isfinite(found.motion).all():
                 return NOT_FINITE
             if iteration == 0:
-                far = max(1.0, float(np.abs(q).max()))
+                far = farthest(q, found.mass)
                 goals = self._goals(v, rate, abs(h), far)
             if self.stale[0]:
                 fresh = True
