@@ -361,7 +361,8 @@ class Judge:
         )
 
     def say_voices(self, run: Any, motion: Movement) -> None:
-        self.findings += voices.all_of(run, motion, self.limits, run if self.wide is None else self.wide)
+        wide = run if self.wide is None else self.wide
+        self.findings += voices.all_of(run, motion, self.limits, wide, self.pull[1])
 
     def say_the_rest(self) -> None:
         """What was looked for in the forces, and what is not judged."""

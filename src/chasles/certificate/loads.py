@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from chasles.certificate.movement import LOADS, ROUNDING
+from chasles.certificate.movement import LOADS, ROUNDING, STILL
 from chasles.model.scale import length_of, velocity_sizes
 from chasles.simulation.law_samples import items_with_laws, may_depend_on_time
 
@@ -25,8 +25,9 @@ class Rest:
     momentum: float
 
     @classmethod
-    def of(cls, run: Any, span: float) -> Rest:
-        """Of a run: what its loads would do if a billionth of them were not held, or rounding, over a span [s]."""
+    def of(cls, run: Any, span: float, resting: bool) -> Rest:
+        """Of a run: what its loads would do if a billionth of them were not held, or rounding, over a span [s]; of one
+        that is `resting` (`pull_of`) a thousandth of the speed at which they would let it swing."""
         system = run.mechanism.system
         size, mass = length_of(system), sum(body.mass for body in system.bodies)
         weight = mass * float(np.linalg.norm(system.gravity)) * size
@@ -35,6 +36,9 @@ class Rest:
         if not mass > 0:
             return cls(size, work, rounding, 0.0)
         speed = work / (mass * size) * span + rounding
+        if resting:
+            speed = max(speed, STILL * float(np.sqrt(work / LOADS / mass)))
+            work = max(work, mass * speed**2)
         return cls(size, work + mass * rounding**2, speed, mass * speed)
 
 

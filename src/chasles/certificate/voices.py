@@ -184,9 +184,9 @@ def _counted(occurrences: Iterable[Any], start: float, end: float) -> Counter[st
     return Counter(found.event.name for found in occurrences if abs(found.t - end) > near)
 
 
-def all_of(run: Any, motion: Movement, limits: Mapping[str, float], wide: Any) -> list[Finding]:
+def all_of(run: Any, motion: Movement, limits: Mapping[str, float], wide: Any, resting: bool) -> list[Finding]:
     """What is kept, at the checkpoints; `wide` is a second motion that shows how large energies become."""
-    rest = Rest.of(run, abs(float(run.task.span[1] - run.task.span[0])))
+    rest = Rest.of(run, abs(float(run.task.span[1] - run.task.span[0])), resting)
     found = [energy(run, rest, limits[ENERGY], wide)]
     found += violations(run, motion, rest, limits)
     found += redundant(run) if run.coordinates == "absolute" else momentum(run, rest, limits[MOMENTUM])
