@@ -142,7 +142,7 @@ def smallest(mechanism, central, velocity):
 
 def reactions_by_the_pseudo_inverse(run, every=1):
     """Wrenches of all joints, (times, joints, 6), at the nearest states on the constraints."""
-    mechanism, (central, velocity, _) = run.mechanism, run._states
+    mechanism, (central, velocity, _) = run.mechanism, run.dynamics.split(run.solution.y)
     found = np.zeros((len(run.t[::every]), len(mechanism.system.joints), 6))
     for at, (q, v, t) in enumerate(zip(central[::every], velocity[::every], run.t[::every], strict=True)):
         q, v = mechanism.project(q, v, t)
