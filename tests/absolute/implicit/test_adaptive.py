@@ -96,7 +96,7 @@ def test_energy_momentum_is_of_order_2_and_keeps_energy_and_momentum(name):
     found = run_of(name, "SO3xR3", method, 200, save="all")
     energy = found.energies
     assert np.ptp(energy.total) < 1e-11 * energy.kinetic.max()
-    mechanism, (central, velocity, _) = found.mechanism, found._states
+    mechanism, (central, velocity, _) = found.mechanism, found.dynamics.split(found.solution.y)
     rotations = quaternion_to_matrix(central[..., :4])
     turning = np.einsum("tbij,bj,tbj->tbi", rotations, mechanism.moments, velocity[..., :3])
     masses = np.array([body.mass for body in mechanism.system.bodies])
