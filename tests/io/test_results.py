@@ -431,7 +431,7 @@ def test_in_parts_is_as_at_once(whole, monkeypatch, tmp_path):
         run.save(file)
         opened = ch.open(file, laws=RESUME.get(case, {}).get("laws"))
         monkeypatch.setattr(states, "PART", 50)
-        monkeypatch.setattr(type(run).parts, "__defaults__", (50,))
+        monkeypatch.setattr(type(run).parts, "__defaults__", (50, None))
         assert ch.certify(opened)["energy balance"] == run.certificate["energy balance"]
         for found, expected in (
             (opened.frame("hand", "hybrid").twist, run.frame("hand", "hybrid").twist),
