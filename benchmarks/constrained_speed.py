@@ -62,7 +62,9 @@ def per_body_and_step(system: ch.System, steps: int, repeats: int = 3) -> float:
     tree = ch.Mechanism(system)
     poses, velocities = dynamics.mechanism.state(tree.poses(tree.neutral()))
     state = dynamics.state(poses, velocities, dynamics.mechanism.angles(poses))
-    run = ExplicitStepper(dynamics.problem(), ch.RKMK("rk4"), (0.0, 1e3), state, Options(step=STEP, save="final"))
+    run = ExplicitStepper(
+        dynamics.problem(), ch.integrate.RKMK("rk4"), (0.0, 1e3), state, Options(step=STEP, save="final")
+    )
     run.advance(steps)  # warm, and in motion
     times = []
     for _ in range(repeats):
@@ -102,7 +104,9 @@ def top_of_ours(step: float) -> tuple[float, float]:
     options = Options(step=step, save="final")
 
     def run():
-        return ExplicitStepper(dynamics.problem(), ch.RKMK("rk4"), (0.0, 1.0), start, options).finish(progress=False)
+        return ExplicitStepper(dynamics.problem(), ch.integrate.RKMK("rk4"), (0.0, 1.0), start, options).finish(
+            progress=False
+        )
 
     return float(np.abs(run().y[-1][4:7] - TOP_END).max()), best_time(run)
 

@@ -22,7 +22,7 @@ from chasles.simulation.constrained import ConstrainedStepper
 
 STEP = 1e-3
 PAIRS = 5
-DEFAULT, INDEX_3 = ch.GeneralizedAlpha(), ch.GeneralizedAlpha(index=3)
+DEFAULT, INDEX_3 = ch.integrate.GeneralizedAlpha(), ch.integrate.GeneralizedAlpha(index=3)
 
 
 def prepared(system: ch.System, method: Any, step: float, v: Any = None, end: float = 1e3) -> ConstrainedStepper:

@@ -23,7 +23,7 @@ from benchmarks import page
 from chasles import lie
 from chasles.gallery.pendulum import Pendulum
 from chasles.gallery.spinning_top import SpinningTop
-from chasles.integrate.field import Field
+from chasles.integrate.vector_field import Field
 
 INERTIA = (15.234375, 0.46875, 15.234375)  # about the pivot [kg m^2]
 WEIGHT = 15 * 9.81  # mass times gravity times distance of the center of mass [N m]
@@ -33,7 +33,7 @@ REPEATS = 7
 GOAL = 1e-6
 
 
-@ch.field
+@ch.integrate.field
 def top(t, y, p, out):
     """Quaternion and body angular velocity; the center of mass is at (0, 1, 0) in the body."""
     w, x, yy, z = y[0], y[1], y[2], y[3]
@@ -45,14 +45,14 @@ def top(t, y, p, out):
     out[5] = (-p[3] * down_x + (p[0] - p[1]) * a * b) / p[2]
 
 
-PROBLEM = ch.LieODE(ch.Space("s3", "r3", side="right"), top, (*INERTIA, WEIGHT))
+PROBLEM = ch.integrate.LieODE(ch.integrate.Space("s3", "r3", side="right"), top, (*INERTIA, WEIGHT))
 START = np.array([1.0, 0, 0, 0, *SPIN])
 
 
 def chasles_run(method, **options) -> tuple[float, float, int]:
     """Error of the position at t = 1 s, seconds, steps."""
     begin = time.process_time()
-    run = ch.solve(PROBLEM, method, (0.0, 1.0), START, save="final", progress=False, **options)
+    run = ch.integrate.solve(PROBLEM, method, (0.0, 1.0), START, save="final", progress=False, **options)
     seconds = time.process_time() - begin
     position = lie.s3.act(lie.s3.project(run.y[-1, :4]), [0.0, 1.0, 0.0])
     return float(abs(position - CENTER).max()), seconds, run.steps
@@ -133,7 +133,9 @@ def pendulum_row(number: int) -> tuple[str, ...]:
 
     def seconds(count: int) -> float:
         begin = time.process_time()
-        ch.solve(problem, ch.RKMK("rk4"), (0.0, count * step), start, step=step, save="final", progress=False)
+        ch.integrate.solve(
+            problem, ch.integrate.RKMK("rk4"), (0.0, count * step), start, step=step, save="final", progress=False
+        )
         return time.process_time() - begin
 
     seconds(steps)
@@ -144,7 +146,7 @@ def pendulum_row(number: int) -> tuple[str, ...]:
 # ---------------------------------------------------------------- batches
 
 
-def batch_row(name: str, problem: ch.LieODE, start: np.ndarray, threads: int) -> tuple[str, ...]:
+def batch_row(name: str, problem: ch.integrate.LieODE, start: np.ndarray, threads: int) -> tuple[str, ...]:
     """Time a step and problem of a batch of 64 with other parameters, without and with lanes."""
     rng = np.random.default_rng(0)
     parameters = np.array(problem.parameters) * rng.uniform(0.9, 1.1, size=(64, 1))
@@ -152,13 +154,13 @@ def batch_row(name: str, problem: ch.LieODE, start: np.ndarray, threads: int) ->
     steps = 4000
 
     def seconds(lanes: bool) -> float:
-        equation = ch.LieODE(problem.space, Field(scalar.function, lanes) if lanes else scalar)
+        equation = ch.integrate.LieODE(problem.space, Field(scalar.function, lanes) if lanes else scalar)
         options: dict[str, Any] = {"parameters": parameters, "threads": threads, "step": 1e-4, "save": "final"}
-        ch.solve_batch(equation, ch.RKMK("rk4"), (0.0, 1e-3), start, **options)
+        ch.integrate.solve_batch(equation, ch.integrate.RKMK("rk4"), (0.0, 1e-3), start, **options)
         times = []
         for _ in range(REPEATS):
             begin = time.perf_counter()
-            ch.solve_batch(equation, ch.RKMK("rk4"), (0.0, steps * 1e-4), start, **options)
+            ch.integrate.solve_batch(equation, ch.integrate.RKMK("rk4"), (0.0, steps * 1e-4), start, **options)
             times.append(time.perf_counter() - begin)
         return min(times) / steps / len(parameters)
 
@@ -175,7 +177,8 @@ import chasles as ch
 from chasles.gallery.{module} import {name}
 system = {name}()
 imported = time.process_time()
-ch.solve(system.problem(), ch.RKMK("rk4"), (0.0, 1e-2), system.initial(), step=1e-3, save="final", progress=False)
+method = ch.integrate.RKMK("rk4")
+ch.integrate.solve(system.problem(), method, (0.0, 1e-2), system.initial(), step=1e-3, save="final", progress=False)
 print(imported - begin, time.process_time() - imported)
 """
 
@@ -194,12 +197,12 @@ def first_row(module: str, name: str) -> tuple[str, ...]:
 
 
 def main() -> None:
-    ours = median(partial(chasles_run, ch.RKMK("rk4"), step=1e-4))
+    ours = median(partial(chasles_run, ch.integrate.RKMK("rk4"), step=1e-4))
     fast = [
-        (f'`RKMK("dop853")`, step 1/{n}', median(partial(chasles_run, ch.RKMK("dop853"), step=1 / n)))
+        (f'`RKMK("dop853")`, step 1/{n}', median(partial(chasles_run, ch.integrate.RKMK("dop853"), step=1 / n)))
         for n in (140, 160, 180, 200)
     ] + [
-        (f'`RKMK("butcher6")`, step 1/{n}', median(partial(chasles_run, ch.RKMK("butcher6"), step=1 / n)))
+        (f'`RKMK("butcher6")`, step 1/{n}', median(partial(chasles_run, ch.integrate.RKMK("butcher6"), step=1 / n)))
         for n in (600, 750, 900)
     ]
     rows = [('chasles `RKMK("rk4")`, step 1e-4', ours), (f"chasles {best(fast)[0]}", best(fast)[1])]

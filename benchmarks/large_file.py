@@ -54,7 +54,7 @@ def main() -> None:
         file, rows = Path(name) / "run.h5", int(wanted.gigabytes * GIGABYTE / 216)
 
         def written() -> str:
-            method = ch.RKMK("rk4")
+            method = ch.integrate.RKMK("rk4")
             run = ch.simulate(TOP, (0, rows * STEP), v=[1.0, 0, 30.0], method=method, step=STEP, file=file)
             return f"{file.stat().st_size / GIGABYTE:.2f} GB, {len(run)} points"
 

@@ -43,7 +43,9 @@ def ladder(loops: int) -> ch.System:
 
 def step_time(dynamics, state: np.ndarray, step: float, steps: int = 200, repeats: int = 5) -> float:
     """Least processor time of a step [s]."""
-    run = ExplicitStepper(dynamics.problem(), ch.RKMK("rk4"), (0.0, 1e3), state, Options(step=step, save="final"))
+    run = ExplicitStepper(
+        dynamics.problem(), ch.integrate.RKMK("rk4"), (0.0, 1e3), state, Options(step=step, save="final")
+    )
     times = []
     for _ in range(repeats + 1):
         began = time.process_time()

@@ -33,8 +33,10 @@ def tumble(integrator: Any, h: float, end: float = 1.0) -> tuple[float, float]:
     model = mujoco.MjModel.from_xml_string(TUMBLING)
     qpos, qvel = model.qpos0.copy(), np.array([1.0, 0.0, 0.5, 3.0, -2.0, 4.0])
     if isinstance(integrator, str):
-        case = ch.MujocoProblem(model)
-        q, v, _ = case.split(ch.solve(case, ch.RKMK(integrator), (0.0, end), case.state(qpos, qvel), step=h).y)
+        case = ch.transition.MujocoProblem(model)
+        q, v, _ = case.split(
+            ch.integrate.solve(case, ch.integrate.RKMK(integrator), (0.0, end), case.state(qpos, qvel), step=h).y
+        )
     else:
         model.opt.integrator, model.opt.timestep = integrator, h
         data = mujoco.MjData(model)

@@ -41,7 +41,7 @@ class Clock:
 
 def measure(steps: int) -> tuple[float, float, float]:
     """Processor time [s] of a run with its certificate, of the same with a file, and of what wrote the file in it."""
-    span, start, method = (0.0, steps * STEP), [1.0, 0.0, 30.0], ch.RKMK("rk4")
+    span, start, method = (0.0, steps * STEP), [1.0, 0.0, 30.0], ch.integrate.RKMK("rk4")
     began = time.process_time()
     ch.simulate(TOP, span, v=start, method=method, step=STEP, progress=False).certificate  # noqa: B018
     without = time.process_time() - began

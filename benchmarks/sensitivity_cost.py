@@ -19,7 +19,7 @@ from tests.relative import models
 
 REPETITIONS = 7
 STEPS, STEP = 400, 1e-3
-METHODS = {"RKMK rk4": ch.RKMK("rk4"), "commutator-free cf4": ch.CommutatorFree("cf4")}
+METHODS = {"RKMK rk4": ch.integrate.RKMK("rk4"), "commutator-free cf4": ch.integrate.CommutatorFree("cf4")}
 
 
 def best(call: Callable[[], object]) -> float:

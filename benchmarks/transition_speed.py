@@ -45,7 +45,9 @@ def measure() -> tuple[dict[str, float], dict[tuple[str, str], float]]:
         for key, (problem, y0) in runs.items():
 
             def run(problem=problem, y0=y0):
-                ch.solve(problem, ch.RKMK("rk4"), (0.0, STEPS * STEP), y0, step=STEP, save="final", progress=False)
+                ch.integrate.solve(
+                    problem, ch.integrate.RKMK("rk4"), (0.0, STEPS * STEP), y0, step=STEP, save="final", progress=False
+                )
 
             best[key] = min(best[key], best_time(run, 2) / STEPS)
     groups = {space: best.pop((space, "")) for space in ("SE3", "SO3xR3")}

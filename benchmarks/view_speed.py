@@ -44,7 +44,7 @@ with Browser(1280, 800) as browser:
 
 def chain(n: int, name: str) -> ch.System:
     """Rods in a row, which turn in all directions."""
-    rod = [ch.Capsule(0.02, 0.2, pose=(1, 0, 0, 0, 0, 0, -0.12))]
+    rod = [ch.shapes.Capsule(0.02, 0.2, pose=(1, 0, 0, 0, 0, 0, -0.12))]
     joints = [
         ch.spherical(
             f"joint {k}",
@@ -65,7 +65,7 @@ def first_picture(folder: Path, running: bool, repeats: int = 7) -> tuple[list[f
     top = ch.System(
         [ch.Body("top", 1.0, (0, 0, 0.3), (0.1, 0.1, 0.02))], [ch.spherical("pivot", "ground", "top")], name="heavy top"
     )
-    ch.simulate(top, (0, 10), v=[1, 0, 30.0], method=ch.RKMK("rk4"), step=1e-3, progress=False, file=file)
+    ch.simulate(top, (0, 10), v=[1, 0, 30.0], method=ch.integrate.RKMK("rk4"), step=1e-3, progress=False, file=file)
     script, note = folder / "browser.py", folder / "note"
     script.write_text(HAND_OVER if running else START)
     more = {"BROWSER": f"{sys.executable} {script} {note} %s", "PYTHONPATH": os.pathsep.join(sys.path)}

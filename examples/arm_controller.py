@@ -12,7 +12,7 @@ STIFFNESS, DAMPING = 36.0, 12.0  # of the error: critically damped, 6 rad/s
 
 def system() -> ch.System:
     """Six revolute joints with motors that can give 150 N m."""
-    rod = [ch.Cylinder(0.04, 0.25, pose=(1, 0, 0, 0, 0, 0, 0.125))]
+    rod = [ch.shapes.Cylinder(0.04, 0.25, pose=(1, 0, 0, 0, 0, 0, 0.125))]
     names = ["ground", *(f"link {k}" for k in range(6))]
     return ch.System(
         [ch.Body(name, shapes=rod, density=1500.0) for name in names[1:]],

@@ -8,7 +8,7 @@ import chasles as ch
 
 
 def system() -> ch.System:
-    rod = [ch.Cylinder(0.02, 0.5, pose=(1, 0, 0, 0, 0, 0, -0.25))]
+    rod = [ch.shapes.Cylinder(0.02, 0.5, pose=(1, 0, 0, 0, 0, 0, -0.25))]
     return ch.System(
         [ch.Body("upper", shapes=rod, density=7800.0), ch.Body("lower", shapes=rod, density=7800.0)],
         [ch.spherical("pivot", "ground", "upper"), ch.spherical("elbow", "upper", "lower", at=(0, 0, -0.5))],

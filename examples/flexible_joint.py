@@ -19,7 +19,7 @@ FREQUENCY, SWING = 4.0, np.array([0.6, 0.4, -0.5])
 
 def system(elastic: bool) -> ch.System:
     """Three links; elastic: with a rotor before each, whose spring the link turns against."""
-    rod = [ch.Cylinder(0.05, 0.4, pose=(1, 0, 0, 0, 0, 0, 0.2))]
+    rod = [ch.shapes.Cylinder(0.05, 0.4, pose=(1, 0, 0, 0, 0, 0, 0.2))]
     bodies, joints, before = [], [], "ground"
     for k, axis in enumerate(AXES):
         place = (0, 0, 0.4 if k else 0.0)

@@ -10,7 +10,7 @@ import chasles as ch
 
 def limb(name: str, root: str, axes: list, start: tuple, step: tuple) -> tuple[list, list]:
     """A row of links; the first joint is at `start` on the root, the others a `step` further."""
-    rod = [ch.Capsule(0.04, max(0.05, np.linalg.norm(step)), pose=(1, 0, 0, 0, *(x / 2 for x in step)))]
+    rod = [ch.shapes.Capsule(0.04, max(0.05, np.linalg.norm(step)), pose=(1, 0, 0, 0, *(x / 2 for x in step)))]
     bodies = [ch.Body(f"{name} {k}", shapes=rod, density=900.0) for k in range(len(axes))]
     parents = [root, *(body.name for body in bodies)]
     joints = [
@@ -23,7 +23,7 @@ def limb(name: str, root: str, axes: list, start: tuple, step: tuple) -> tuple[l
 def system() -> ch.System:
     """A pelvis that floats, legs of six joints, a trunk of three, arms of seven, a head: 36 velocities."""
     x, y, z = (1, 0, 0), (0, 1, 0), (0, 0, 1)
-    bodies, joints = [ch.Body("pelvis", shapes=[ch.Box((0.2, 0.3, 0.15))], density=900.0)], []
+    bodies, joints = [ch.Body("pelvis", shapes=[ch.shapes.Box((0.2, 0.3, 0.15))], density=900.0)], []
     parts = [limb("trunk", "pelvis", [x, y, z], (0, 0, 0.08), (0, 0, 0.15))]
     for side, sign in (("left", 1), ("right", -1)):
         parts.append(limb(f"{side} leg", "pelvis", [z, x, y, y, y, x], (0, 0.1 * sign, -0.08), (0, 0, -0.15)))

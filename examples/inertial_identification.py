@@ -24,11 +24,11 @@ def system(rng: np.random.Generator) -> ch.System:
     names = ["ground", *(f"link {k}" for k in range(1, 8))]
     bodies, joints = [], []
     for k, (a, alpha, d) in enumerate(ROWS):
-        rod = ch.Capsule(0.06, 0.2, pose=(1, 0, 0, 0, *rng.uniform(-0.06, 0.06, 3)))
+        rod = ch.shapes.Capsule(0.06, 0.2, pose=(1, 0, 0, 0, *rng.uniform(-0.06, 0.06, 3)))
         bodies.append(ch.Body(names[k + 1], shapes=[rod], density=rng.uniform(900, 1400)))
         own = {"armature": rng.uniform(0.05, 0.2), "damping": rng.uniform(0.2, 1), "friction": rng.uniform(0.2, 1)}
         frames = {"a": a, "alpha": alpha, "d": d}
-        joints.append(ch.denavit_hartenberg(f"joint {k + 1}", names[k], names[k + 1], **frames, **own))
+        joints.append(ch.model.denavit_hartenberg(f"joint {k + 1}", names[k], names[k + 1], **frames, **own))
     return ch.System(bodies, joints, name="arm")
 
 

@@ -24,7 +24,7 @@ def system() -> ch.System:
     bodies = [ch.Body(name, 1.0, (0, 0, 0), (0.01, 0.01, 0.01)) for name in names]
     joints = [ch.weld("stand", "ground", "base")]
     for k, (a, alpha, d) in enumerate(ROWS):
-        joints.append(ch.denavit_hartenberg(f"joint {k + 1}", names[k], names[k + 1], a=a, alpha=alpha, d=d))
+        joints.append(ch.model.denavit_hartenberg(f"joint {k + 1}", names[k], names[k + 1], a=a, alpha=alpha, d=d))
     return ch.System(bodies, joints, [ch.Frame("tool", "link 7", (0.05, 0.0, 0.2))], name="arm")
 
 

@@ -18,10 +18,10 @@ def wheel(t, q, v, parameters, out):
 
 def system() -> ch.System:
     """A hub with two arms on universal joints, without gravity and without a ground to hold it."""
-    rod = [ch.Cylinder(0.05, 1.0, pose=(1, 0, 0, 0, 0, 0, 0.5))]
+    rod = [ch.shapes.Cylinder(0.05, 1.0, pose=(1, 0, 0, 0, 0, 0, 0.5))]
     arms = [ch.Body(name, shapes=rod, density=800.0) for name in ("a", "b")]
     return ch.System(
-        [ch.Body("hub", shapes=[ch.Box((0.5, 0.5, 0.5))], density=100.0), *arms],
+        [ch.Body("hub", shapes=[ch.shapes.Box((0.5, 0.5, 0.5))], density=100.0), *arms],
         [
             ch.universal("left", "hub", "a", at=(0.25, 0, 0), damping=0.05),
             ch.universal("right", "hub", "b", at=(-0.25, 0, 0), damping=0.05),

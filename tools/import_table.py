@@ -32,7 +32,7 @@ def files(folder: Path) -> Iterator[Path]:
 
 def reason(error: ValueError, folder: Path) -> str:
     """A message without the folders of this machine."""
-    message = f"{error.path} {error.message}".strip() if isinstance(error, ch.ModelFileError) else str(error)
+    message = f"{error.path} {error.message}".strip() if isinstance(error, ch.errors.ModelFileError) else str(error)
     return message.replace(str(folder) + "/", "")
 
 

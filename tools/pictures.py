@@ -26,7 +26,7 @@ def heavy_top_picture() -> None:
 
 def pendulum(*joints: Any) -> ch.System:
     """Two rods; `joints` make their joints."""
-    rod = [ch.Cylinder(0.02, 0.5, pose=(1, 0, 0, 0, 0, 0, -0.25))]
+    rod = [ch.shapes.Cylinder(0.02, 0.5, pose=(1, 0, 0, 0, 0, 0, -0.25))]
     return ch.System(
         [ch.Body(name, shapes=rod, density=7800.0) for name in ("upper", "lower")],
         [joints[0]("shoulder", "ground", "upper"), joints[1]("elbow", "upper", "lower", at=(0, 0, -0.5))],
@@ -48,7 +48,7 @@ def double_pendulum_pictures() -> None:
 def frame_picture() -> None:
     """A chain of capsules that swings."""
     n, length = 12, 0.16
-    shape = [ch.Capsule(0.028, length - 0.06, pose=(1, 0, 0, 0, 0, 0, -length / 2))]
+    shape = [ch.shapes.Capsule(0.028, length - 0.06, pose=(1, 0, 0, 0, 0, 0, -length / 2))]
     names = ["ground", *(f"link {k}" for k in range(1, n + 1))]
     chain = ch.System(
         [ch.Body(name, shapes=shape, density=2700.0) for name in names[1:]],

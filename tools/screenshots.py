@@ -22,7 +22,13 @@ ARMS, HALF = 6, math.sqrt(0.5)
 
 def carousel() -> ch.System:
     """A swinging hub with six arms on springs, and a bob on each: solids, joints and springs in one scene."""
-    bodies = [ch.Body("hub", shapes=[ch.Cylinder(0.16, 0.06), ch.Capsule(0.03, 0.3, pose=(0, 0, 0.18))], density=900.0)]
+    bodies = [
+        ch.Body(
+            "hub",
+            shapes=[ch.shapes.Cylinder(0.16, 0.06), ch.shapes.Capsule(0.03, 0.3, pose=(0, 0, 0.18))],
+            density=900.0,
+        )
+    ]
     joints = [
         ch.universal("hanger", "ground", "hub", axes=[(1, 0, 0), (0, 1, 0)], at=(0, 0, 1.2), child_at=(0, 0, 0.36))
     ]
@@ -33,8 +39,8 @@ def carousel() -> ch.System:
         c, s = math.cos(angle), math.sin(angle)
         place = (math.cos(angle / 2), 0.0, 0.0, math.sin(angle / 2), 0.16 * c, 0.16 * s, 0.0)
         arm, bob = f"arm {k}", f"bob {k}"
-        bodies.append(ch.Body(arm, shapes=[ch.Capsule(0.02, 0.3, pose=(*lying, 0.17, 0, 0))], density=700.0))
-        bodies.append(ch.Body(bob, shapes=[ch.Box((0.06, 0.09, 0.22), pose=(0, 0, -0.14))], density=500.0))
+        bodies.append(ch.Body(arm, shapes=[ch.shapes.Capsule(0.02, 0.3, pose=(*lying, 0.17, 0, 0))], density=700.0))
+        bodies.append(ch.Body(bob, shapes=[ch.shapes.Box((0.06, 0.09, 0.22), pose=(0, 0, -0.14))], density=500.0))
         joints.append(ch.revolute(f"shoulder {k}", "hub", arm, axis=(0, 1, 0), at=place, damping=0.02))
         joints.append(ch.revolute(f"elbow {k}", arm, bob, axis=(0, 1, 0), at=(0.34, 0, 0), damping=0.002))
         ends = ((0.03 * c, 0.03 * s, 0.3), (0.22, 0.0, 0.0))

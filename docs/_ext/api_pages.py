@@ -11,7 +11,10 @@ import re
 from functools import cached_property
 from pathlib import Path
 
-NAMESPACES = ("chasles.lie", "chasles.screw")
+NAMESPACES = tuple(
+    f"chasles.{name}"
+    for name in ("errors", "integrate", "io", "lie", "model", "results", "screw", "shapes", "transition", "view")
+)
 
 MODULES = {
     "chasles.lie": [
@@ -32,7 +35,7 @@ MODULES = {
     "chasles.screw": ["axis", "reciprocity", "representation", "newton_euler", "inertia", "shape"],
     "chasles.kernel": ["policy", "face", "lanes", "functions", "dual", "workspace", "address", "cache"],
     "chasles.integrate": [
-        *("space", "problem", "field", "method", "tableau", "solve", "batch", "solution", "event"),
+        *("space", "problem", "vector_field", "method", "tableau", "solver", "batch", "solution", "event"),
         *("generic", "gauss", "poisson", "cotangent", "theta", "composition", "lie_verlet", "moser_veselov", "magnus"),
         *("fixed_step", "explicit", "constrained_method"),
     ],
@@ -58,7 +61,15 @@ MODULES = {
     ],
     "chasles.certificate": ["judge", "verdict"],
     "chasles.transition": [
-        *("problem", "local_model", "descriptor", "second_order", "articulated", "mujoco_model", "pinocchio_model"),
+        *(
+            "problem",
+            "local_model",
+            "descriptor_form",
+            "second_order_form",
+            "articulated",
+            "mujoco_model",
+            "pinocchio_model",
+        ),
     ],
     "chasles.io": ["load", "report", "model_file", "model_writer", "schema", "expression"],
     "chasles.io.result": ["reader", "resume", "export", "layout"],
@@ -167,6 +178,7 @@ def entry(name: str, value) -> list[str]:
 def write_pages(app) -> None:
     folder = Path(app.srcdir) / "api"
     folder.mkdir(exist_ok=True)
+    (folder / "names.md").write_text(names_page())
     for page in folder.glob("chasles.*.md"):  # of modules that are gone
         package, _, name = page.stem.rpartition(".")
         if name not in MODULES.get(package, ()):

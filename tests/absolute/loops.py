@@ -102,7 +102,7 @@ LINK, APART, SPIN = 0.2, 0.3, 20 * np.pi
 def three_bar() -> ch.System:
     """The closed 3-bar linkage of mueller2013, section 5.4: links of 0.2 m between ground joints 0.3 m apart on x."""
     sides = (LINK, 0.1, 0.05)
-    links = [ch.Body(name, shapes=[ch.Box(sides)], density=2700.0) for name in ("one", "two")]
+    links = [ch.Body(name, shapes=[ch.shapes.Box(sides)], density=2700.0) for name in ("one", "two")]
     end = 0.5 * LINK
     joints = [
         ch.spherical("joint 1", "ground", "one", child_at=(-end, 0.0, 0.0)),

@@ -67,7 +67,7 @@ def slow_top() -> ch.System:
 def double_pendulum() -> ch.System:
     """The spherical double pendulum of mueller2013, section 5.2, with 2700 kg/m³ and forces m g."""
     sides = (0.2, 0.1, 0.05)
-    made = [ch.Body(name, shapes=[ch.Box(sides)], density=2700.0) for name in ("one", "two")]
+    made = [ch.Body(name, shapes=[ch.shapes.Box(sides)], density=2700.0) for name in ("one", "two")]
     joints = [
         make.spherical("base", "ground", "one", child_at=(-0.1, 0.0, 0.0)),
         make.spherical("elbow", "one", "two", at=(0.1, 0.0, 0.0), child_at=(-0.1, 0.0, 0.0)),

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import chasles as ch
-from chasles.integrate.solve import solve
+from chasles.integrate.solver import solve
 from tests.absolute.systems import SPACES, double_pendulum
 from tests.absolute.test_orders import END, METHODS, error, run
 from tests.absolute.test_orders import exact as exact
@@ -23,7 +23,7 @@ def test_constants_of_the_model_keep_the_order(name, space, exact):
 
 @pytest.mark.parametrize("space", SPACES)
 def test_the_drift_is_damped(space):
-    options = {"coordinates": "absolute", "space": space, "method": ch.RKMK("rk4"), "step": 2e-3, "save": 10}
+    options = {"coordinates": "absolute", "space": space, "method": ch.integrate.RKMK("rk4"), "step": 2e-3, "save": 10}
     plain, damped, given = (
         ch.simulate(double_pendulum(), (0.0, 2.0), v=SPINS, **choice, **options).violations[0][-1].max()
         for choice in (
@@ -44,12 +44,14 @@ def test_a_disturbance_dies_out_as_it_should():
     velocity[0, 3:] += (0.01, -0.02, 0.03)
     problem_run = ch.simulate(
         mechanism, (0.0, 0.2), poses=mechanism.poses(central), twists=tree.twists(tree.neutral(), SPINS),
-        stabilization="baumgarte", method=ch.RKMK("dop853"), rtol=1e-11, atol=1e-12,
+        stabilization="baumgarte", method=ch.integrate.RKMK("dop853"), rtol=1e-11, atol=1e-12,
     )  # fmt: skip
     assert problem_run.violations[0].max() < 1e-9
     dynamics = problem_run.dynamics
     y = dynamics.state(central, velocity, np.zeros(0))
-    solution = solve(dynamics.problem(), ch.RKMK("dop853"), (0.0, 0.1), y, rtol=1e-11, atol=1e-12, save="final")
+    solution = solve(
+        dynamics.problem(), ch.integrate.RKMK("dop853"), (0.0, 0.1), y, rtol=1e-11, atol=1e-12, save="final"
+    )
     q, v, _ = dynamics.split(solution.y[-1])
     found = mechanism.rows(q, v)[0][0]
     expected = np.array([0.01, -0.02, 0.03]) * 0.1 * np.exp(-2.0)

@@ -7,7 +7,7 @@ import chasles as ch
 from chasles.lie import pose as pose_group
 from tests.absolute.systems import SPACES, bodies, frame
 
-TIGHT = {"method": ch.RKMK("dop853"), "rtol": 1e-12, "atol": 1e-12, "coordinates": "absolute"}
+TIGHT = {"method": ch.integrate.RKMK("dop853"), "rtol": 1e-12, "atol": 1e-12, "coordinates": "absolute"}
 GRAVITY = (0.3, -1.0, -9.7)
 
 
@@ -105,7 +105,7 @@ KINDS = [a_distance, a_custom_link, a_line, a_plane, ball_on_plate, disc_on_plat
 
 @pytest.mark.parametrize("space", [*SPACES, {"one": "SE3"}], ids=str)
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.filterwarnings("ignore::chasles.StartChangedWarning")
+@pytest.mark.filterwarnings("ignore::chasles.errors.StartChangedWarning")
 def test_a_constraint_holds_without_stabilization(kind, space):
     system, poses, twists = held(kind)
     run = ch.simulate(

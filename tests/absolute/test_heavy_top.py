@@ -14,7 +14,7 @@ from tests.absolute.systems import REFERENCE, SPACES, TOP_SPIN, top
 def test_reference_digits(time, tolerance, space, stabilization):
     run = ch.simulate(
         top(), (0.0, float(time)), v=TOP_SPIN, coordinates="absolute", space=space, stabilization=stabilization,
-        method=ch.RKMK("dop853"), rtol=1e-12, atol=1e-12, save="final",
+        method=ch.integrate.RKMK("dop853"), rtol=1e-12, atol=1e-12, save="final",
     )  # fmt: skip
     state = REFERENCE[time]["bodies"][0]
     R, r, w, v = (np.array(state[name], dtype=float) for name in ("R", "r", "omega_body", "v_body"))
@@ -33,7 +33,7 @@ def test_drift_without_stabilization(space):
     """
     run = ch.simulate(
         top(), (0.0, 10.0), v=TOP_SPIN, coordinates="absolute", space=space, stabilization=None,
-        method=ch.RKMK("rk4"), step=1e-3, save=100,
+        method=ch.integrate.RKMK("rk4"), step=1e-3, save=100,
     )  # fmt: skip
     drift = run.violations[0][:, 0]
     energy = run.energies.kinetic
@@ -52,7 +52,7 @@ def test_drift_without_stabilization(space):
 @pytest.mark.parametrize("space", SPACES)
 def test_projection_keeps_the_constraints_to_rounding(space):
     run = ch.simulate(
-        top(), (0.0, 2.0), v=TOP_SPIN, coordinates="absolute", space=space, method=ch.RKMK("rk4"), step=1e-3
+        top(), (0.0, 2.0), v=TOP_SPIN, coordinates="absolute", space=space, method=ch.integrate.RKMK("rk4"), step=1e-3
     )
     position, speed = run.violations
     assert position.max() < 1e-13 * 0.5

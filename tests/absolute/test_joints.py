@@ -51,7 +51,7 @@ def test_accelerations_are_those_of_joint_coordinates(kind, between, space):
 def test_simulations_agree_with_joint_coordinates(kind, between, space):
     system = joined(kind, between)
     _, q, v = state_of(system)
-    options = {"method": ch.RKMK("dop853"), "rtol": 1e-11, "atol": 1e-11, "save": "final"}
+    options = {"method": ch.integrate.RKMK("dop853"), "rtol": 1e-11, "atol": 1e-11, "save": "final"}
     relative = ch.simulate(system, (0.0, 0.5), q, v, **options)
     absolute = ch.simulate(system, (0.0, 0.5), q, v, coordinates="absolute", space=space, **options)
     poses = relative.mechanism.poses(relative.q[-1])

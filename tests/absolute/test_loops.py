@@ -9,7 +9,7 @@ from chasles.absolute.plan import CONDENSED
 from tests.absolute import loops
 from tests.absolute.systems import SPACES, double_pendulum
 
-TIGHT = {"method": ch.RKMK("dop853"), "rtol": 1e-12, "atol": 1e-12, "coordinates": "absolute"}
+TIGHT = {"method": ch.integrate.RKMK("dop853"), "rtol": 1e-12, "atol": 1e-12, "coordinates": "absolute"}
 START, SPEED = 0.7, 9.0  # of the crank [rad, rad/s]
 
 
@@ -50,7 +50,7 @@ def test_the_three_bar_of_boxes(space):
     poses, twists = loops.three_bar_start()
     run = ch.simulate(
         loops.three_bar(), (0.0, 2.0), poses=poses, twists=twists, coordinates="absolute", space=space,
-        stabilization=None, method=ch.RKMK("rk4"), step=1e-3, save=100,
+        stabilization=None, method=ch.integrate.RKMK("rk4"), step=1e-3, save=100,
     )  # fmt: skip
     position = run.violations[0].max(axis=0)
     base, middle = max(position[0], position[2]), position[1]
@@ -62,7 +62,7 @@ def test_the_three_bar_of_boxes(space):
 
 
 @pytest.mark.parametrize("space", SPACES)
-@pytest.mark.filterwarnings("ignore::chasles.StartChangedWarning")
+@pytest.mark.filterwarnings("ignore::chasles.errors.StartChangedWarning")
 def test_a_platform_whose_legs_have_more_equations_than_freedoms(space):
     """The order of elimination must not rest on a leg alone."""
     system, poses = loops.platform()
@@ -122,7 +122,7 @@ def test_a_start_off_the_constraints_names_the_joints():
         ch.simulate(loops.four_bar(), (0.0, 1.0), poses=poses, twists=twists, coordinates="absolute")
 
 
-@pytest.mark.filterwarnings("ignore::chasles.StartChangedWarning")
+@pytest.mark.filterwarnings("ignore::chasles.errors.StartChangedWarning")
 def test_a_rough_start_is_assembled():
     system = loops.four_bar()
     mechanism = system.compile("absolute")
@@ -169,11 +169,13 @@ def test_what_cannot_be_assembled_is_refused():
     ]
     mechanism = ch.System(rods, joints).compile("absolute")
     rough = np.array([[1.0, 0.0, 0.1, 0.0, 0.0, 0.0, 0.0], [1.0, 0.2, 0.0, 0.0, 0.3, 0.0, 0.1]])
-    with pytest.raises(ch.AssemblyError, match="no poses near the given ones") as error:
+    with pytest.raises(ch.errors.AssemblyError, match="no poses near the given ones") as error:
         mechanism.assemble(rough)
     for name in ("near", "middle", "far"):
         assert f"'{name}' by 0." in str(error.value)  # the three share what is missing
-    with pytest.raises(ch.AssemblyError, match=r"consistent_velocities: the poses violate .*; assemble them first"):
+    with pytest.raises(
+        ch.errors.AssemblyError, match=r"consistent_velocities: the poses violate .*; assemble them first"
+    ):
         mechanism.consistent_velocities(
             rough / [[1.01**0.5] * 4 + [1.0] * 3, [1.04**0.5] * 4 + [1.0] * 3], np.zeros((2, 6))
         )
@@ -187,7 +189,7 @@ def test_redundant_constraints_are_named_and_move_as_the_others():
     poses, twists = loops.four_bar_poses(START), loops.four_bar_twists(START, SPEED)
     system = loops.four_bar("revolute")
     assert set(system.compile("absolute").examined(poses).redundant) >= set("ACD")
-    more = {"coordinates": "absolute", "method": ch.RKMK("dop853"), "step": 0.0025}
+    more = {"coordinates": "absolute", "method": ch.integrate.RKMK("dop853"), "step": 0.0025}
     run = ch.simulate(system, (0.0, 1.0), poses=poses, twists=twists, **more)
     again = ch.simulate(system, (0.0, 1.0), poses=poses, twists=twists, assemble=True, **more)
     same = ch.simulate(loops.four_bar(), (0.0, 1.0), poses=poses, twists=twists, **more)
@@ -203,11 +205,11 @@ def test_two_joints_that_contradict_each_other():
     joints = [ch.spherical("left", "ground", "rod"), ch.spherical("right", "ground", "rod", at=(2.0, 0.0, 0.0))]
     system = ch.System([body], joints)
     start = np.array([[1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0]])
-    with pytest.raises(ch.AssemblyError, match="'left' by 1; 'right' by 1"):
+    with pytest.raises(ch.errors.AssemblyError, match="'left' by 1; 'right' by 1"):
         ch.simulate(system, (0.0, 1.0), poses=start, coordinates="absolute", assemble=True)
     with pytest.raises(ValueError, match="the start violates 2 joints"):
         ch.simulate(system, (0.0, 1.0), poses=start, coordinates="absolute")
-    with pytest.raises(ch.RedundantConstraintsError, match="contradict each other: involved: 'left', 'right'"):
+    with pytest.raises(ch.errors.RedundantConstraintsError, match="contradict each other: involved: 'left', 'right'"):
         system.compile("absolute").examined(start)
 
 

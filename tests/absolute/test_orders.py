@@ -8,10 +8,10 @@ from chasles.lie import pose as pose_group
 from tests.absolute.systems import SPACES, double_pendulum, slow_top
 
 METHODS = {
-    "rk4": (ch.RKMK("rk4"), 4, (20, 40, 80)),
-    "dopri5": (ch.RKMK("dopri5"), 5, (40, 80, 160)),
-    "cf4": (ch.CommutatorFree("cf4"), 4, (20, 40, 80)),
-    "cg3": (ch.CrouchGrossman("cg3"), 3, (40, 80, 160)),
+    "rk4": (ch.integrate.RKMK("rk4"), 4, (20, 40, 80)),
+    "dopri5": (ch.integrate.RKMK("dopri5"), 5, (40, 80, 160)),
+    "cf4": (ch.integrate.CommutatorFree("cf4"), 4, (20, 40, 80)),
+    "cg3": (ch.integrate.CrouchGrossman("cg3"), 3, (40, 80, 160)),
 }
 START = np.array([*pose_group.exp([0.4, 0.2, -0.3, 0.0, 0.0, 0.0])[:4]])
 END = 0.5  # [s]
@@ -28,7 +28,7 @@ def run(space, stabilization, **options):
 @pytest.fixture(scope="module")
 def exact():
     spin = np.array([1.0, 8.0, -2.0])
-    best = {"method": ch.RKMK("dop853"), "rtol": 1e-14, "atol": 1e-14, "save": "final"}
+    best = {"method": ch.integrate.RKMK("dop853"), "rtol": 1e-14, "atol": 1e-14, "save": "final"}
     found = ch.simulate(slow_top(), (0.0, END), START, spin, **best)  # in joint coordinates: other equations
     return found.mechanism.poses(found.q[-1])[0], found.mechanism.twists(found.q[-1], found.v[-1])[0]
 
@@ -65,7 +65,7 @@ def test_digits_of_the_double_pendulum(space, stabilization):
     v = np.concatenate([spins[0], spins[1] - spins[0]])  # the frames are parallel at the start
     run = ch.simulate(
         system, (0.0, 0.1), v=v, coordinates="absolute", space=space, stabilization=stabilization,
-        method=ch.RKMK("dop853"), rtol=1e-13, atol=1e-13, save="final",
+        method=ch.integrate.RKMK("dop853"), rtol=1e-13, atol=1e-13, save="final",
     )  # fmt: skip
     assert np.abs(run.poses[-1, :, 4:] - DIGITS["positions"]).max() < 2e-10
     assert np.abs(run.twists[-1, :, :3] - DIGITS["spins"]).max() < 2e-9

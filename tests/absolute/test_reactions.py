@@ -77,7 +77,9 @@ def test_a_hanging_weight_pulls_at_its_joint():
     weight = ch.Body("weight", 2.0, (0.0, 0.0, -1.0), (0.1, 0.1, 0.1))
     system = ch.System([weight], [ch.spherical("hook", "ground", "weight", child_at=(*turn, 0.0, 0.0, 0.0))])
     start = np.array([[1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]])
-    run = ch.simulate(system, (0.0, 0.1), poses=start, coordinates="absolute", step=0.05, method=ch.RKMK("rk4"))
+    run = ch.simulate(
+        system, (0.0, 0.1), poses=start, coordinates="absolute", step=0.05, method=ch.integrate.RKMK("rk4")
+    )
     up = pose_group.act(pose_group.inverse(np.array([*turn, 0.0, 0.0, 0.0])), np.array([0.0, 0.0, 2.0 * 9.81]))
     assert np.abs(run.reactions("hook") - np.array([0.0, 0.0, 0.0, *up])).max() < 1e-12
     with pytest.raises(ValueError, match="there is no joint or constraint 'hinge'; there are hook"):

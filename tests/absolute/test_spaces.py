@@ -18,7 +18,13 @@ def test_spaces_can_be_chosen_for_each_body():
 def test_a_mixture_of_spaces_gives_the_same_motion():
     system = double_pendulum()
     v = [3.0, 1.0, -2.0, 0.5, -4.0, 2.0]
-    options = {"coordinates": "absolute", "method": ch.RKMK("dop853"), "rtol": 1e-12, "atol": 1e-12, "save": "final"}
+    options = {
+        "coordinates": "absolute",
+        "method": ch.integrate.RKMK("dop853"),
+        "rtol": 1e-12,
+        "atol": 1e-12,
+        "save": "final",
+    }
     every = [
         ch.simulate(system, (0.0, 0.3), v=v, space=space, **options)
         for space in ("SE3", "SO3xR3", {"one": "SE3"}, {"two": "SE3"})

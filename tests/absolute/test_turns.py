@@ -44,12 +44,12 @@ def test_sparse_times_against_joint_coordinates(kind):
 
 
 METHODS = {
-    "rk4": (ch.RKMK("rk4"), 5e-3),
-    "rattle": (ch.Rattle(), 2e-3),
-    "generalized alpha": (ch.GeneralizedAlpha(), 2e-3),
-    "bliedf": (ch.BLieDF(2), 2e-3),
-    "energy-momentum": (ch.EnergyMomentum(), 2e-3),
-    "half-explicit": (ch.HalfExplicit(), 5e-3),
+    "rk4": (ch.integrate.RKMK("rk4"), 5e-3),
+    "rattle": (ch.integrate.Rattle(), 2e-3),
+    "generalized alpha": (ch.integrate.GeneralizedAlpha(), 2e-3),
+    "bliedf": (ch.integrate.BLieDF(2), 2e-3),
+    "energy-momentum": (ch.integrate.EnergyMomentum(), 2e-3),
+    "half-explicit": (ch.integrate.HalfExplicit(), 5e-3),
 }
 
 
@@ -71,14 +71,14 @@ def test_methods_count(name):
 def test_adaptive_implicit_steps_count():
     wheel = ch.Body("wheel", 1.0, inertia=(0.1, 0.1, 0.2))
     system = ch.System([wheel], [ch.revolute("axle", "ground", "wheel", axis=(0, 0, 1))], gravity=(0, 0, 0))
-    more = {"coordinates": "absolute", "method": ch.GeneralizedAlpha(), "rtol": 1e-5, "save": "final"}
+    more = {"coordinates": "absolute", "method": ch.integrate.GeneralizedAlpha(), "rtol": 1e-5, "save": "final"}
     run = ch.simulate(system, (0.0, 2.0), [0.5], [60.0], **more)
     assert run.joint("axle").q[-1, 0] == pytest.approx(120.5, abs=0.1)
 
 
 def test_files_and_resumed_runs_count(tmp_path):
     system, q, v = spinning("cylindrical")
-    how = {"coordinates": "absolute", "step": 2e-3, "method": ch.RKMK("rk4"), "save": 400, "progress": False}
+    how = {"coordinates": "absolute", "step": 2e-3, "method": ch.integrate.RKMK("rk4"), "save": 400, "progress": False}
     whole = ch.simulate(system, (0.0, 4.0), q, v, **how)
     written = ch.simulate(system, (0.0, 4.0), q, v, file=tmp_path / "run.h5", **how)
     opened = ch.open(tmp_path / "run.h5")

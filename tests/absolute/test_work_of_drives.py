@@ -8,7 +8,7 @@ from chasles.lie import pose as pose_group
 from tests.absolute.systems import bodies, frame
 from tests.absolute.test_constraints import swing
 
-TIGHT = {"method": ch.RKMK("dop853"), "rtol": 1e-11, "atol": 1e-11}
+TIGHT = {"method": ch.integrate.RKMK("dop853"), "rtol": 1e-11, "atol": 1e-11}
 SWING = (0.6, 4.0, 1.5)
 
 

@@ -274,7 +274,7 @@ def test_info_names_what_it_stands_on():
 LOOKED_FOR = """
 import sys
 from chasles.cli.warm import warm
-from chasles.kernel.cache import PackageCache
+from chasles.kernel.sealed import PackageCache
 
 warm(clean=True)
 looked, load = [], PackageCache.load_overload
@@ -389,7 +389,7 @@ def test_a_start_off_the_constraints_is_projected_on_demand(tmp_path):
     result = run("run", str(file), "--end", "0.1", "--set", "initial.assemble=true", "--json")
     assert result.returncode == 0, result.stderr
     file.write_text(model + "\n[initial]\nq.A = 0.4\nv.A = 20\nassemble = true\n")
-    with pytest.warns(chasles.StartChangedWarning, match="velocity of 'A': 20 -> "):
+    with pytest.warns(chasles.errors.StartChangedWarning, match="velocity of 'A': 20 -> "):
         other = chasles.load(file).run(span=(0.0, 0.01))
     told = {
         (change["name"], change["quantity"]): change for change in json.loads(result.stdout)["runs"][0]["start_changes"]

@@ -245,8 +245,8 @@ def use(file: Path, number: int) -> None:
     """Open, plot, show, export, resume."""
     import warnings
 
-    from chasles.view.glance import glance
     from chasles.view.page import Page
+    from chasles.view.preview import glance
     from tests.io import result_models as models
 
     with warnings.catch_warnings():
@@ -254,7 +254,7 @@ def use(file: Path, number: int) -> None:
         glance(file)
         try:
             run = ch.open(file, laws=models.LAWS if number % 2 else None)
-        except ch.ResultFileError:
+        except ch.errors.ResultFileError:
             _resume(file, number)
             return
         uses = [lambda: str(run.certificate), lambda: Page(run), lambda: ch.export(run, file.with_suffix(".csv"))]
@@ -273,7 +273,7 @@ def _resume(file: Path, number: int) -> None:
     try:
         stored = reader.read(file)
         given = stored.header
-    except ch.ResultFileError:
+    except ch.errors.ResultFileError:
         given = {"laws": [1], "events": [1], "controller": 1}
     with contextlib.suppress(ValueError, ArithmeticError):
         ch.resume(

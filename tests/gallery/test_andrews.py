@@ -42,7 +42,7 @@ def test_the_start():
 def test_the_published_solution(space):
     run = ch.simulate(
         andrews.system(), (0.0, andrews.END), poses=andrews.poses(), coordinates="absolute", space=space,
-        method=ch.RKMK("dop853"), rtol=1e-12, atol=1e-12,
+        method=ch.integrate.RKMK("dop853"), rtol=1e-12, atol=1e-12,
     )  # fmt: skip
     assert run.success
     found = andrews.angles(run.poses[-1])

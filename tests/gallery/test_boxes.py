@@ -18,7 +18,7 @@ else:
 REFERENCE = json.loads((Path(__file__).parents[1] / "reference" / "box_top.json").read_text())
 SPACES = ("SE3", "SO3xR3")
 LITERAL = {"stabilization": None, "progress": False}  # as in the paper
-TIGHT = {"method": ch.RKMK("dop853"), "step": None, "rtol": 1e-12, "atol": 1e-12, "progress": False}
+TIGHT = {"method": ch.integrate.RKMK("dop853"), "step": None, "rtol": 1e-12, "atol": 1e-12, "progress": False}
 
 # made with quaternions and positions eliminated, DOP853 at 2e-14: positions of the centers, angular velocities in the
 # bodies; good to the ten digits printed

@@ -84,7 +84,7 @@ def moved(name, end, equations):
     """The run of a file, and the solution of the equations at its end."""
     run = study_of(name).run(span=(0.0, end), **TIGHT)
     problem, start = equations.problem(), equations.initial()
-    return run, ch.solve(problem, ch.RKMK("dopri5"), (0.0, end), start, save="final", **TIGHT).y[-1]
+    return run, ch.integrate.solve(problem, ch.integrate.RKMK("dopri5"), (0.0, end), start, save="final", **TIGHT).y[-1]
 
 
 def test_rigid_body():

@@ -174,7 +174,9 @@ def test_energy_is_footnote_6_corrected(number):
 @pytest.mark.parametrize("number", [1, 2, 3, 6])
 def test_invariants_and_agreement_with_the_dense_formula_in_three_dimensions(number, momenta):
     chain = random_chain(number, momenta=momenta)
-    found = ch.solve(chain.problem(), ch.RKMK("dop853"), (0, 1), chain.initial(), rtol=1e-12, atol=1e-13)
+    found = ch.integrate.solve(
+        chain.problem(), ch.integrate.RKMK("dop853"), (0, 1), chain.initial(), rtol=1e-12, atol=1e-13
+    )
     for name, invariant in chain.invariants().items():
         assert abs(invariant(found.y) - invariant(found.y[0])).max() < 1e-9, name
 
@@ -194,7 +196,9 @@ def test_a_long_chain():
     ends = []
     for momenta in (False, True):
         chain = Pendulum.uniform(100, length=0.02, velocities=(0.3, 1.0, -0.3), momenta=momenta)
-        found = ch.solve(chain.problem(), ch.RKMK("dopri5"), (0, 0.3), chain.initial(), rtol=1e-9, atol=1e-9)
+        found = ch.integrate.solve(
+            chain.problem(), ch.integrate.RKMK("dopri5"), (0, 0.3), chain.initial(), rtol=1e-9, atol=1e-9
+        )
         assert found.success
         energy = chain.energy(found.y)
         assert abs(energy - energy[0]).max() < 1e-5 * abs(energy[0])
@@ -212,7 +216,9 @@ def test_conical_pendulum():
     q = np.array([np.sin(angle), 0, -np.cos(angle)])
     w = rate * (UP - q[2] * q)
     chain = Pendulum((2.3,), (length,), 9.81, q, w)
-    found = ch.solve(chain.problem(), ch.RKMK("dop853"), (0, 5), chain.initial(), rtol=1e-12, atol=1e-13)
+    found = ch.integrate.solve(
+        chain.problem(), ch.integrate.RKMK("dop853"), (0, 5), chain.initial(), rtol=1e-12, atol=1e-13
+    )
     circle = np.sin(angle) * np.cos(rate * found.t), np.sin(angle) * np.sin(rate * found.t)
     expected = np.stack([*circle, np.full_like(found.t, q[2])], axis=-1)
     np.testing.assert_allclose(found.y[:, :3], expected, rtol=0, atol=1e-11)
@@ -225,7 +231,9 @@ def test_simple_pendulum_of_the_iftomm_library(momenta):
     exact = {1: (0.986291751132, -0.165010853126), 5: (-0.942305435044, -0.334754338414)}
     exact[10] = (-0.275087462577, -0.961419205099)
     for end, (x, z) in exact.items():
-        found = ch.solve(chain.problem(), ch.RKMK("dop853"), (0, end), chain.initial(), rtol=1e-12, atol=1e-13)
+        found = ch.integrate.solve(
+            chain.problem(), ch.integrate.RKMK("dop853"), (0, end), chain.initial(), rtol=1e-12, atol=1e-13
+        )
         np.testing.assert_allclose(found.y[-1, :3], (x, 0, z), rtol=0, atol=1e-10)
 
 
@@ -246,23 +254,25 @@ def test_variable_steps_of_figure_8():
     """N = 2, T = 3, tolerance 1e-6: 119 steps, 10 rejections, error 1.0e-5; with 119 equal steps 8.2e-3."""
     chain = Pendulum()
     truth = reference(chain, 3.0)
-    varied = ch.solve(
-        chain.problem(), ch.RKMK("dopri5"), (0, 3), chain.initial(), rtol=0, atol=1e-6, controller="paper"
+    varied = ch.integrate.solve(
+        chain.problem(), ch.integrate.RKMK("dopri5"), (0, 3), chain.initial(), rtol=0, atol=1e-6, controller="paper"
     )
     assert (varied.steps, varied.rejections) == (119, 10)
     assert np.linalg.norm(varied.y[-1] - truth) == pytest.approx(1.0e-5, rel=0.05)
-    equal = ch.solve(chain.problem(), ch.RKMK("dopri5"), (0, 3), chain.initial(), step=3 / 119)
+    equal = ch.integrate.solve(chain.problem(), ch.integrate.RKMK("dopri5"), (0, 3), chain.initial(), step=3 / 119)
     assert equal.steps == 119
     assert np.linalg.norm(equal.y[-1] - truth) == pytest.approx(8.2e-3, rel=0.05)
 
 
 @pytest.mark.parametrize(
-    "method", [ch.RKMK("rk4"), ch.RKMK("dopri5"), ch.CommutatorFree("cf4")], ids=["rk4", "dopri5", "cf4"]
+    "method",
+    [ch.integrate.RKMK("rk4"), ch.integrate.RKMK("dopri5"), ch.integrate.CommutatorFree("cf4")],
+    ids=["rk4", "dopri5", "cf4"],
 )
 @pytest.mark.parametrize("velocities", [(0.0, 1.0, 0.0), (0.5, 1.0, -0.5)], ids=["planar", "spatial"])
 def test_lengths_and_tangency_of_figures_6_and_7(method, velocities):
     chain = Pendulum(velocities=velocities)
-    found = ch.solve(chain.problem(), method, (0, 5), chain.initial(), step=0.01)
+    found = ch.integrate.solve(chain.problem(), method, (0, 5), chain.initial(), step=0.01)
     q, w = np.moveaxis(found.y.reshape(-1, 2, 2, 3), 2, 0)
     assert abs(np.linalg.norm(q, axis=-1) - 1).max() < 1e-14
     fastest = np.linalg.norm(w, axis=-1).max() if velocities[0] else 1.0  # roundings are relative to |ω|

@@ -11,7 +11,7 @@ if COMPILED:
     from chasles.gallery.quadrotors import P, Quadrotors, X, Y
     from chasles.gallery.rigid_body import RigidBody
     from chasles.integrate.engine import evaluate
-    from chasles.integrate.field import field
+    from chasles.integrate.vector_field import field
     from chasles.kernel.workspace import load3
 else:
     pytest.skip(reason="the integrators need the compiler", allow_module_level=True)
@@ -168,10 +168,14 @@ def test_the_control_gives_load_and_links_the_accelerations_it_is_made_for(when)
     with the derivatives of q_d taken numerically along the motion."""
     system = Quadrotors(**CURVED, **START)
     problem, h = system.problem(), 2e-3
-    start = ch.solve(problem, ch.RKMK("dop853"), (0, when), system.initial(), rtol=1e-12, atol=1e-13).y[-1]
+    start = ch.integrate.solve(
+        problem, ch.integrate.RKMK("dop853"), (0, when), system.initial(), rtol=1e-12, atol=1e-13
+    ).y[-1]
     points = {0: start}
     for k in (-3, -2, -1, 1, 2, 3):
-        points[k] = ch.solve(problem, ch.RKMK("dop853"), (when, when + k * h), start, step=h / 4, save="final").y[-1]
+        points[k] = ch.integrate.solve(
+            problem, ch.integrate.RKMK("dop853"), (when, when + k * h), start, step=h / 4, save="final"
+        ).y[-1]
     track = {k: np.array(goals(system, when + k * h, y)) for k, y in points.items()}
     first = sum(c * (track[k] - track[-k]) for k, c in ((1, 45), (2, -9), (3, 1))) / (60 * h)
     second = sum(c * (track[k] + track[-k]) for k, c in ((1, 270), (2, -27), (3, 2))) - 490 * track[0]
@@ -191,7 +195,7 @@ def test_the_control_gives_load_and_links_the_accelerations_it_is_made_for(when)
 def test_the_experiment_of_the_paper():
     """Figures 14-18: the load comes to its path, the links keep their length."""
     system = Quadrotors()
-    found = ch.solve(system.problem(), ch.RKMK("rk4"), (0, 5), system.initial(), step=5 / 1999)
+    found = ch.integrate.solve(system.problem(), ch.integrate.RKMK("rk4"), (0, 5), system.initial(), step=5 / 1999)
     error = system.load_error(found.t, found.y)
     assert error[0] == pytest.approx(np.hypot(0.5, 0.75))
     assert np.interp(1.0, found.t, error) == pytest.approx(1.2, abs=0.05)
@@ -221,10 +225,12 @@ def test_quantities_of_the_control_and_of_the_shape():
 
 def test_orders():
     system = Quadrotors()
-    truth = ch.solve(system.problem(), ch.RKMK("dop853"), (0, 1), system.initial(), rtol=1e-13, atol=1e-14).y[-1]
-    for method, order in ((ch.RKMK("rk4"), 4), (ch.CommutatorFree("cf4"), 4)):
+    truth = ch.integrate.solve(
+        system.problem(), ch.integrate.RKMK("dop853"), (0, 1), system.initial(), rtol=1e-13, atol=1e-14
+    ).y[-1]
+    for method, order in ((ch.integrate.RKMK("rk4"), 4), (ch.integrate.CommutatorFree("cf4"), 4)):
         errors = [
-            abs(ch.solve(system.problem(), method, (0, 1), system.initial(), step=h).y[-1] - truth).max()
+            abs(ch.integrate.solve(system.problem(), method, (0, 1), system.initial(), step=h).y[-1] - truth).max()
             for h in (1 / 80, 1 / 160, 1 / 320)
         ]
         slopes = -np.diff(np.log2(errors))
@@ -234,7 +240,9 @@ def test_orders():
 def test_another_path():
     """A curved path of degree five in space; a load that starts on it stays near it."""
     system = Quadrotors(**CURVED)
-    found = ch.solve(system.problem(), ch.RKMK("dopri5"), (0, 6), system.initial(), rtol=1e-8, atol=1e-10)
+    found = ch.integrate.solve(
+        system.problem(), ch.integrate.RKMK("dopri5"), (0, 6), system.initial(), rtol=1e-8, atol=1e-10
+    )
     assert system.load_error(found.t[-1], found.y[-1]) < 1e-4
     np.testing.assert_allclose(system.desired(0.0), (-2, 0.1, -1))
     np.testing.assert_allclose(system.desired([1.0, 2.0])[0], [sum(c) for c in CURVED["path"]])
@@ -243,7 +251,9 @@ def test_another_path():
 def test_rotors_turn_as_free_rigid_bodies():
     rates = ((1.0, 2.0, 3.0), (0.5, -1.0, 0.2))
     system = Quadrotors(rates=rates)
-    found = ch.solve(system.problem(), ch.RKMK("dop853"), (0, 5), system.initial(), rtol=1e-11, atol=1e-12)
+    found = ch.integrate.solve(
+        system.problem(), ch.integrate.RKMK("dop853"), (0, 5), system.initial(), rtol=1e-11, atol=1e-12
+    )
     for i, at in enumerate((Y.rates1, Y.rates2)):
         inertia = np.array(system.inertias[i])
         body = RigidBody(system.inertias[i], tuple(inertia * rates[i]))
@@ -254,7 +264,9 @@ def test_rotors_turn_as_free_rigid_bodies():
 
 def test_without_thrust_energy_and_horizontal_momentum_are_constant():
     system = Quadrotors(controlled=False, **START)
-    found = ch.solve(system.problem(), ch.RKMK("dop853"), (0, 3), system.initial(), rtol=1e-12, atol=1e-13)
+    found = ch.integrate.solve(
+        system.problem(), ch.integrate.RKMK("dop853"), (0, 3), system.initial(), rtol=1e-12, atol=1e-13
+    )
     assert set(system.invariants()) == {"rotor energies", "rotor momenta", "energy", "horizontal momentum"}
     for name, invariant in system.invariants().items():
         assert abs(invariant(found.y) - invariant(found.y[0])).max() < 1e-8, name

@@ -78,7 +78,9 @@ def test_elliptic_functions(complement):
 @pytest.mark.parametrize("momentum", [(0.4, 0.8, 0.2), (1.0, 0.2, -0.1), (-0.1, 0.1, 1.0)])
 def test_integration_follows_the_exact_solution(formulation, momentum):
     body = RigidBody(momentum=momentum, formulation=formulation)
-    found = ch.solve(body.problem(), ch.RKMK("dop853"), (0, 30), body.initial(), rtol=1e-12, atol=1e-14)
+    found = ch.integrate.solve(
+        body.problem(), ch.integrate.RKMK("dop853"), (0, 30), body.initial(), rtol=1e-12, atol=1e-14
+    )
     np.testing.assert_allclose(body.body_momentum(found.y), body.reference(found.t), rtol=0, atol=2e-11)
     for name, invariant in body.invariants().items():
         drift = abs(invariant(found.y) - invariant(found.y[0])).max()
@@ -87,9 +89,15 @@ def test_integration_follows_the_exact_solution(formulation, momentum):
 
 def test_orders_on_the_coadjoint_orbit():
     body = RigidBody()
-    for method, order in ((ch.RKMK("rk4"), 4), (ch.CommutatorFree("cf4"), 4), (ch.RKMK("dopri5"), 5)):
+    for method, order in (
+        (ch.integrate.RKMK("rk4"), 4),
+        (ch.integrate.CommutatorFree("cf4"), 4),
+        (ch.integrate.RKMK("dopri5"), 5),
+    ):
         errors = [
-            abs(ch.solve(body.problem(), method, (0, 4), body.initial(), step=h).y[-1] - body.reference(4.0)).max()
+            abs(
+                ch.integrate.solve(body.problem(), method, (0, 4), body.initial(), step=h).y[-1] - body.reference(4.0)
+            ).max()
             for h in (1 / 8, 1 / 16, 1 / 32)
         ]
         assert np.log2(errors[0] / errors[1]) > order - 0.3, method
@@ -106,7 +114,9 @@ def test_attitude_follows_the_quaternion_equation():
         return np.concatenate([turn, np.cross(m, rates)])
 
     truth = solve_ivp(equation, (0, 10), body.initial(), "DOP853", rtol=3e-14, atol=1e-15).y[:, -1]
-    found = ch.solve(body.problem(), ch.RKMK("dop853"), (0, 10), body.initial(), rtol=1e-13, atol=1e-14).y[-1]
+    found = ch.integrate.solve(
+        body.problem(), ch.integrate.RKMK("dop853"), (0, 10), body.initial(), rtol=1e-13, atol=1e-14
+    ).y[-1]
     np.testing.assert_allclose(found, truth, rtol=0, atol=2e-12)
 
 

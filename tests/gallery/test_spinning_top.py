@@ -19,7 +19,9 @@ else:
 
 def run(data, formulation, end):
     top = SpinningTop.of(data, formulation)
-    found = ch.solve(top.problem(), ch.RKMK("dop853"), (0, end), top.initial(), rtol=1e-13, atol=1e-13)
+    found = ch.integrate.solve(
+        top.problem(), ch.integrate.RKMK("dop853"), (0, end), top.initial(), rtol=1e-13, atol=1e-13
+    )
     assert found.success
     return top, found
 
@@ -64,7 +66,11 @@ def test_formulations_agree_all_the_way(data):
         top = SpinningTop.of(data, formulation)
         y = [top.initial()]
         for a, b in pairwise(times):
-            y.append(ch.solve(top.problem(), ch.RKMK("dop853"), (a, b), y[-1], step=1e-3, save="final").y[-1])
+            y.append(
+                ch.integrate.solve(
+                    top.problem(), ch.integrate.RKMK("dop853"), (a, b), y[-1], step=1e-3, save="final"
+                ).y[-1]
+            )
         rows.append(np.concatenate([top.body_momentum(y), top.vertical(y)], axis=1))
     np.testing.assert_allclose(rows[1], rows[0], rtol=0, atol=1e-9)
     np.testing.assert_allclose(rows[2], rows[0], rtol=0, atol=1e-9)
@@ -84,7 +90,7 @@ def test_invariants(data, formulation):
 def test_the_lie_poisson_form_keeps_its_casimirs_at_any_step():
     """The method stays on coadjoint orbits (celledoni2022 section 3.3): no accuracy is needed for that."""
     top = SpinningTop.of("physical", "lie_poisson")
-    found = ch.solve(top.problem(), ch.RKMK("rk4"), (0, 2), top.initial(), step=0.01)
+    found = ch.integrate.solve(top.problem(), ch.integrate.RKMK("rk4"), (0, 2), top.initial(), step=0.01)
     for name in ("vertical momentum", "vertical norm"):
         value = top.invariants()[name](found.y)
         np.testing.assert_allclose(value, value[0], rtol=2e-14, err_msg=name)

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from chasles.integrate.field import field
 from chasles.integrate.problem import LieODE
 from chasles.integrate.space import Space
+from chasles.integrate.vector_field import field
 from chasles.lie import pose, s3, se2, se3, so2, so3
 
 

@@ -6,10 +6,10 @@ import pytest
 import chasles as ch
 from chasles.integrate import batch as module
 from chasles.integrate.batch import solve_batch
-from chasles.integrate.field import Field
 from chasles.integrate.method import RKMK, CommutatorFree, CrouchGrossman, LowStorage
 from chasles.integrate.problem import LieODE
-from chasles.integrate.solve import solve
+from chasles.integrate.solver import solve
+from chasles.integrate.vector_field import Field
 from tests.integrate.problems import PARAMETERS, problem, tangle
 
 wide = Field(tangle.function, lanes=True)
@@ -108,11 +108,11 @@ def test_a_stopped_run_on_one_state_continues_a_run_on_lanes():
 
 
 def test_one_that_fails_spoils_no_other():
-    @ch.field(lanes=True)
+    @ch.integrate.field(lanes=True)
     def root(t, y, p, out):
         out[0] = np.sqrt(p[0] - t)
 
-    line = LieODE(ch.Space("r1"), root)
+    line = LieODE(ch.integrate.Space("r1"), root)
     with pytest.warns(RuntimeWarning, match="not finite"):
         runs = solve_batch(line, RKMK("rk4"), (0, 1), [0.0], parameters=[[2.0], [0.5], [3.0]], step=0.1)
     assert [run.success for run in runs] == [True, False, True]
@@ -121,12 +121,12 @@ def test_one_that_fails_spoils_no_other():
 
 
 def test_a_field_that_branches_is_refused_with_advice():
-    @ch.field(lanes=True)
+    @ch.integrate.field(lanes=True)
     def branches(t, y, p, out):
         out[0] = 1.0 if y[0] > 0.0 else -1.0
 
     with pytest.raises(TypeError, match="'branches' cannot be compiled for lanes"):
-        solve_batch(LieODE(ch.Space("r1"), branches), RKMK("rk4"), (0, 1), [[1.0]] * 4, step=0.1)
+        solve_batch(LieODE(ch.integrate.Space("r1"), branches), RKMK("rk4"), (0, 1), [[1.0]] * 4, step=0.1)
 
 
 @pytest.mark.parametrize("options", [{"rtol": 1e-8, "atol": 1e-9}, {"step": 0.1, "save": [0.5, 1.0]}], ids=str)
@@ -143,9 +143,9 @@ def test_what_lanes_do_not_do_runs_on_threads_to_the_same_bits(function, options
 
 
 def test_batches_of_other_problems():
-    body = ch.RigidBodyOnSO3((1.0, 2.0, 3.0), lambda t, q, p: p * q[1:])
+    body = ch.integrate.RigidBodyOnSO3((1.0, 2.0, 3.0), lambda t, q, p: p * q[1:])
     start = np.array([1.0, 0, 0, 0, 0.2, 0.3, -0.1])
-    runs = solve_batch(body, ch.LieVerlet(), (0, 1), start, parameters=np.eye(3), step=0.1)
+    runs = solve_batch(body, ch.integrate.LieVerlet(), (0, 1), start, parameters=np.eye(3), step=0.1)
     assert not np.allclose(runs[0].y[-1], runs[1].y[-1])
 
 

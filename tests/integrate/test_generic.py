@@ -10,7 +10,7 @@ from chasles.integrate.generic import FrameSpace, MatrixGroup
 from chasles.integrate.matrix import expm
 from chasles.integrate.method import RKMK, CommutatorFree, CrouchGrossman, LowStorage
 from chasles.integrate.problem import LieODE
-from chasles.integrate.solve import solve
+from chasles.integrate.solver import solve
 
 SL2 = np.array([[[0, 1], [0, 0]], [[0, 0], [1, 0]], [[1, 0], [0, -1.0]]])
 SO3 = np.array([lie.so3.hat(e) for e in np.eye(3)])
@@ -198,8 +198,8 @@ def _commutator(group, x, y):
 
 
 def test_imaginary_parts_are_never_dropped():
-    from chasles.integrate.field import field
     from chasles.integrate.space import Space
+    from chasles.integrate.vector_field import field
 
     @field
     def compiled(t, y, p, out):

@@ -5,7 +5,6 @@ import pytest
 from scipy.integrate import solve_ivp
 
 from chasles.integrate import engine
-from chasles.integrate.field import field
 from chasles.integrate.fixed_step import StepError
 from chasles.integrate.gauss import Gauss, LieMidpoint, gauss_rule
 from chasles.integrate.implicit import ImplicitStepper
@@ -13,9 +12,10 @@ from chasles.integrate.method import RKMK
 from chasles.integrate.newton import COUNTS
 from chasles.integrate.poisson import LiePoisson, LiePoissonMidpoint
 from chasles.integrate.problem import LieODE
-from chasles.integrate.solve import solve
+from chasles.integrate.solver import solve
 from chasles.integrate.space import Space
 from chasles.integrate.stepper import Options
+from chasles.integrate.vector_field import field
 from chasles.lie import so3
 
 METHODS = [LieMidpoint(), Gauss(), Gauss(3)]

@@ -7,7 +7,7 @@ from scipy.integrate import solve_ivp
 
 from chasles.integrate.magnus import CommutatorFreeMagnus, LinearODE, Magnus
 from chasles.integrate.matrix import expm
-from chasles.integrate.solve import solve
+from chasles.integrate.solver import solve
 
 METHODS = [Magnus(2), Magnus(4), Magnus(6), CommutatorFreeMagnus()]
 RNG = np.random.default_rng(5)

@@ -8,7 +8,7 @@ import pytest
 
 from chasles.integrate.method import RKMK
 from chasles.integrate.method_name import method_from, name_of
-from chasles.integrate.solve import solve
+from chasles.integrate.solver import solve
 from chasles.integrate.tableau import TABLEAUX, Tableau
 from tests.integrate.problems import problem
 

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import chasles as ch
-from chasles.integrate.solve import solve
+from chasles.integrate.solver import solve
 
 
-@ch.field
+@ch.integrate.field
 def spin(t, y, p, out):
     """A free rigid body with the inverse inertias p, as a field on so(3)*."""
     for k in range(3):
@@ -33,20 +33,40 @@ POSE = np.array([1.0, 0, 0, 0, 0.3, 1.0, -0.4])
 GENERATORS = np.array([[[0.0, -1.0], [1.0, 0.0]]])
 # problem, method, start: each kind of run
 CASES = {
-    "explicit": (ch.LieODE(ch.Space("so3*"), spin, LIGHT), ch.RKMK("rk4"), MOMENTUM),
-    "products": (ch.LieODE(ch.Space("so3*"), spin, LIGHT), ch.CommutatorFree("cf4"), MOMENTUM),
-    "midpoint": (ch.LieODE(ch.Space("so3*"), spin, LIGHT), ch.LieMidpoint(), MOMENTUM),
-    "gauss": (ch.LieODE(ch.Space("so3*"), spin, LIGHT), ch.Gauss(), MOMENTUM),
-    "poisson": (ch.LiePoisson(ch.Space("so3*"), gradient, LIGHT), ch.LiePoissonMidpoint(), MOMENTUM),
-    "theta": (ch.HamiltonianOnSO3(turning), ch.SymplecticTheta(), POSE),
-    "composition": (ch.RigidBodyOnSO3((1.0, 2.0, 4.0), torque), ch.Composition(ch.LieVerlet()), POSE),
-    "verlet": (ch.RigidBodyOnSO3((1.0, 2.0, 4.0), torque), ch.LieVerlet(), POSE),
-    "moser": (ch.RigidBodyOnSO3((1.0, 2.0, 4.0), torque), ch.MoserVeselov(), POSE),
-    "linear": (ch.LinearODE(lambda t: [[0, -1 - 0.1 * t], [1 + 0.1 * t, 0]]), ch.Magnus(4), [1.0, 0.2]),
-    "matrices": (ch.LieODE(ch.MatrixGroup(GENERATORS), lambda t, y, p: [1 + 0.1 * t]), ch.RKMK("rk4"), [1.0, 0.2]),
+    "explicit": (ch.integrate.LieODE(ch.integrate.Space("so3*"), spin, LIGHT), ch.integrate.RKMK("rk4"), MOMENTUM),
+    "products": (
+        ch.integrate.LieODE(ch.integrate.Space("so3*"), spin, LIGHT),
+        ch.integrate.CommutatorFree("cf4"),
+        MOMENTUM,
+    ),
+    "midpoint": (ch.integrate.LieODE(ch.integrate.Space("so3*"), spin, LIGHT), ch.integrate.LieMidpoint(), MOMENTUM),
+    "gauss": (ch.integrate.LieODE(ch.integrate.Space("so3*"), spin, LIGHT), ch.integrate.Gauss(), MOMENTUM),
+    "poisson": (
+        ch.integrate.LiePoisson(ch.integrate.Space("so3*"), gradient, LIGHT),
+        ch.integrate.LiePoissonMidpoint(),
+        MOMENTUM,
+    ),
+    "theta": (ch.integrate.HamiltonianOnSO3(turning), ch.integrate.SymplecticTheta(), POSE),
+    "composition": (
+        ch.integrate.RigidBodyOnSO3((1.0, 2.0, 4.0), torque),
+        ch.integrate.Composition(ch.integrate.LieVerlet()),
+        POSE,
+    ),
+    "verlet": (ch.integrate.RigidBodyOnSO3((1.0, 2.0, 4.0), torque), ch.integrate.LieVerlet(), POSE),
+    "moser": (ch.integrate.RigidBodyOnSO3((1.0, 2.0, 4.0), torque), ch.integrate.MoserVeselov(), POSE),
+    "linear": (
+        ch.integrate.LinearODE(lambda t: [[0, -1 - 0.1 * t], [1 + 0.1 * t, 0]]),
+        ch.integrate.Magnus(4),
+        [1.0, 0.2],
+    ),
+    "matrices": (
+        ch.integrate.LieODE(ch.integrate.MatrixGroup(GENERATORS), lambda t, y, p: [1 + 0.1 * t]),
+        ch.integrate.RKMK("rk4"),
+        [1.0, 0.2],
+    ),
     "frames": (
-        ch.LieODE(ch.FrameSpace(lambda x, y: y + x, 2), lambda t, y, p: [-y[1], y[0]]),
-        ch.CrouchGrossman("cg3"),
+        ch.integrate.LieODE(ch.integrate.FrameSpace(lambda x, y: y + x, 2), lambda t, y, p: [-y[1], y[0]]),
+        ch.integrate.CrouchGrossman("cg3"),
         [1.0, 0.2],
     ),
 }
@@ -137,7 +157,7 @@ def test_events_are_located_and_end_runs(problem, method, y0):
 
 
 def test_compiled_events_and_curves_to_the_end_of_an_implicit_run():
-    @ch.field
+    @ch.integrate.field
     def third(t, y, p, out):
         out[0] = y[2] + 0.9
 
@@ -151,20 +171,30 @@ def test_compiled_events_and_curves_to_the_end_of_an_implicit_run():
 
 def test_methods_that_know_no_structure_take_the_problem_as_an_ode():
     problem, _, y0 = CASES["theta"]
-    run = solve(problem, ch.RKMK("dopri5"), (0.0, 1.0), y0, rtol=1e-9, atol=1e-9)
-    np.testing.assert_allclose(run.y, solve(problem.ode, ch.RKMK("dopri5"), (0.0, 1.0), y0, rtol=1e-9, atol=1e-9).y)
+    run = solve(problem, ch.integrate.RKMK("dopri5"), (0.0, 1.0), y0, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(
+        run.y, solve(problem.ode, ch.integrate.RKMK("dopri5"), (0.0, 1.0), y0, rtol=1e-9, atol=1e-9).y
+    )
 
 
 @pytest.mark.parametrize(
     ("problem", "method", "message"),
     [
-        ("explicit", ch.SymplecticTheta(), "SymplecticTheta solves HamiltonianOnSO3, RigidBodyOnSO3, not this LieODE"),
-        ("explicit", ch.MoserVeselov(), "a LieODE is solved by RKMK, CommutatorFree, CrouchGrossman, LowStorage, Lie"),
-        ("explicit", ch.Magnus(), "Magnus solves LinearODE, not this LieODE"),
-        ("poisson", ch.RKMK("rk4"), "a LiePoisson is solved by LieMidpoint, Gauss, LiePoissonMidpoint"),
-        ("linear", ch.RKMK("rk4"), "a LinearODE is solved by Magnus, CommutatorFreeMagnus"),
-        ("theta", ch.MoserVeselov(), "needs the inertia and the torque of a RigidBodyOnSO3"),
-        ("matrices", ch.LieMidpoint(), "not this LieODE"),
+        (
+            "explicit",
+            ch.integrate.SymplecticTheta(),
+            "SymplecticTheta solves HamiltonianOnSO3, RigidBodyOnSO3, not this LieODE",
+        ),
+        (
+            "explicit",
+            ch.integrate.MoserVeselov(),
+            "a LieODE is solved by RKMK, CommutatorFree, CrouchGrossman, LowStorage, Lie",
+        ),
+        ("explicit", ch.integrate.Magnus(), "Magnus solves LinearODE, not this LieODE"),
+        ("poisson", ch.integrate.RKMK("rk4"), "a LiePoisson is solved by LieMidpoint, Gauss, LiePoissonMidpoint"),
+        ("linear", ch.integrate.RKMK("rk4"), "a LinearODE is solved by Magnus, CommutatorFreeMagnus"),
+        ("theta", ch.integrate.MoserVeselov(), "needs the inertia and the torque of a RigidBodyOnSO3"),
+        ("matrices", ch.integrate.LieMidpoint(), "not this LieODE"),
         ("explicit", "rk4", "'rk4' is not a method; a LieODE is solved by RKMK"),
     ],
 )
@@ -176,7 +206,7 @@ def test_wrong_pairings_say_what_would_fit(problem, method, message):
 
 def test_what_is_no_problem_is_named():
     with pytest.raises(TypeError, match="str is not a problem; expected one of HamiltonianOnSO3, LieODE"):
-        solve("top", ch.RKMK("rk4"), (0.0, 1.0), [1.0], step=0.1)
+        solve("top", ch.integrate.RKMK("rk4"), (0.0, 1.0), [1.0], step=0.1)
 
 
 @pytest.mark.parametrize("case", [name for name in CASES if name not in ("explicit", "products")])

@@ -10,7 +10,6 @@ import pytest
 
 from chasles.integrate.batch import solve_batch
 from chasles.integrate.event import Event
-from chasles.integrate.field import field
 from chasles.integrate.gauss import Gauss, LieMidpoint
 from chasles.integrate.method import (
     COMMUTATOR_FREE,
@@ -22,9 +21,10 @@ from chasles.integrate.method import (
     Exponentials,
 )
 from chasles.integrate.problem import LieODE
-from chasles.integrate.solve import solve
+from chasles.integrate.solver import solve
 from chasles.integrate.space import CHARTS, Space
 from chasles.integrate.tableau import TABLEAUX, Tableau
+from chasles.integrate.vector_field import field
 from tests.integrate.embedding import SPACES, truth
 from tests.integrate.problems import PARAMETERS, tangle
 

@@ -7,7 +7,7 @@ from scipy.integrate import solve_ivp
 
 from chasles.gallery.pendulum import Pendulum
 from chasles.integrate.method import COMMUTATOR_FREE, CROUCH_GROSSMAN, LOW_STORAGE, RKMK, Exponentials
-from chasles.integrate.solve import solve
+from chasles.integrate.solver import solve
 from chasles.integrate.tableau import TABLEAUX, Tableau
 from tests.integrate.problems import PARAMETERS, problem, tangle
 
@@ -177,9 +177,9 @@ def test_every_space_on_both_sides(names, side):
 def test_a_product_is_its_parts_when_they_do_not_interact():
     """A table of blocks integrates each block as if it were alone: constant field, so one step is exact."""
     from chasles import lie
-    from chasles.integrate.field import field
     from chasles.integrate.problem import LieODE
     from chasles.integrate.space import Space
+    from chasles.integrate.vector_field import field
 
     @field
     def constant(t, y, p, out):

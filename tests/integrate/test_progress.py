@@ -6,7 +6,7 @@ import time
 import pytest
 
 from chasles import registry
-from chasles.integrate.progress import DISPLAY, Progress, duration
+from chasles.display.progress import DISPLAY, Progress, duration
 from chasles.integrate.stepper import Attention
 
 

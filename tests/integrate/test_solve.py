@@ -8,14 +8,14 @@ import pytest
 from chasles.integrate import stepper as integration
 from chasles.integrate.event import Event
 from chasles.integrate.explicit import ExplicitStepper
-from chasles.integrate.field import field
 from chasles.integrate.gauss import LieMidpoint
 from chasles.integrate.method import RKMK, CommutatorFree
 from chasles.integrate.problem import LieODE
-from chasles.integrate.solve import solve
+from chasles.integrate.solver import solve
 from chasles.integrate.space import Space
 from chasles.integrate.stepper import Interrupted
 from chasles.integrate.tableau import Tableau
+from chasles.integrate.vector_field import field
 from tests.integrate.problems import PARAMETERS, problem, tangle_in_python
 
 EQUATION, START = problem("ts2")
@@ -365,7 +365,7 @@ def test_a_slow_python_field_gets_a_hint_and_a_quick_one_none(monkeypatch, caplo
     assert quick.hints == ()
     monkeypatch.setattr(integration, "PATIENCE", 0.0)
     slow = solve(plain(lazy), RKMK("rk4"), (0, 1), EAST, step=0.1)
-    assert "'lazy' is a plain Python function; compiled with @chasles.field" in slow.hints[0]
+    assert "'lazy' is a plain Python function; compiled with @chasles.integrate.field" in slow.hints[0]
     assert [(r.name, r.levelname) for r in caplog.records] == [("chasles", "WARNING")]
     assert slow.hints[0] in caplog.text
     assert solve(CIRCLE, RKMK("rk4"), (0, 1), EAST, step=0.1).hints == ()

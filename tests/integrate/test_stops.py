@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from chasles.integrate.event import Event
-from chasles.integrate.field import field
 from chasles.integrate.gauss import LieMidpoint
 from chasles.integrate.method import RKMK, CommutatorFree
 from chasles.integrate.problem import LieODE
-from chasles.integrate.solve import solve
+from chasles.integrate.solver import solve
 from chasles.integrate.space import Space
+from chasles.integrate.vector_field import field
 
 
 @field

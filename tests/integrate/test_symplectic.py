@@ -7,14 +7,14 @@ from scipy.linalg import expm
 
 from chasles.integrate.composition import SCHEMES, Composition
 from chasles.integrate.cotangent import SPACE, HamiltonianOnSO3, RigidBodyOnSO3
-from chasles.integrate.field import field
 from chasles.integrate.fixed_step import StepError
 from chasles.integrate.lie_verlet import LieVerlet
 from chasles.integrate.method import RKMK
 from chasles.integrate.moser_veselov import MoserVeselov
-from chasles.integrate.solve import solve
+from chasles.integrate.solver import solve
 from chasles.integrate.symplectic import advance
 from chasles.integrate.theta import SymplecticTheta
+from chasles.integrate.vector_field import field
 from chasles.lie import rotation, s3, so3
 
 THETAS = [SymplecticTheta(theta) for theta in (0.0, 0.25, 0.5, 1.0)]

@@ -54,7 +54,7 @@ V = [3.0, 1.0, -2.0, 4.0]
 AIR = ch.Wrench("air", "lower", drag, parameters=[0.05])
 CASES = {
     "fixed": lambda end, **more: ch.simulate(
-        top(), (0, end), v=[1, 0, 30.0], method=ch.RKMK("rk4"), step=1e-3, progress=False, **more
+        top(), (0, end), v=[1, 0, 30.0], method=ch.integrate.RKMK("rk4"), step=1e-3, progress=False, **more
     ),
     "adaptive": lambda end, **more: ch.simulate(
         arm(AIR), (0, end), v=V, rtol=1e-9, atol=1e-11, events=EVENTS, progress=False, **more
@@ -69,10 +69,17 @@ CASES = {
         arm(), (0, end), v=V, step=1e-3, controller=balance, period=0.01, progress=False, **more
     ),
     "implicit": lambda end, **more: ch.simulate(
-        arm(), (0, end), v=V, step=1e-3, method=ch.Gauss(2), progress=False, **more
+        arm(), (0, end), v=V, step=1e-3, method=ch.integrate.Gauss(2), progress=False, **more
     ),
     "alpha": lambda end, **more: ch.simulate(
-        arm(), (0, end), v=V, step=1e-3, coordinates="absolute", method=ch.GeneralizedAlpha(), progress=False, **more
+        arm(),
+        (0, end),
+        v=V,
+        step=1e-3,
+        coordinates="absolute",
+        method=ch.integrate.GeneralizedAlpha(),
+        progress=False,
+        **more,
     ),
     "alpha adaptive": lambda end, **more: ch.simulate(
         *(arm(), (0, end)),
@@ -80,7 +87,7 @@ CASES = {
         rtol=1e-4,
         atol=1e-4,
         coordinates="absolute",
-        method=ch.GeneralizedAlpha(),
+        method=ch.integrate.GeneralizedAlpha(),
         progress=False,
         **more,
     ),

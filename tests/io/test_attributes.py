@@ -207,5 +207,5 @@ def test_orientations_as_quaternions(tmp_path):
     state = [0.4], [0.7], [-0.3]
     expected = one.compile().inverse_dynamics(*state)
     np.testing.assert_allclose(other.compile().inverse_dynamics(*state), expected, rtol=1e-14)
-    with pytest.raises(ch.ModelFileError, match="quat_xyzw"):
+    with pytest.raises(ch.errors.ModelFileError, match="quat_xyzw"):
         urdf(tmp_path, origin='rpy="0 0 0" quat_xyzw="0 0 0 1"')

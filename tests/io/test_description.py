@@ -8,8 +8,8 @@ import pytest
 
 import chasles as ch
 from chasles.io.description import FUNCTIONS, OLD, study_of
-from chasles.simulation.task import NOT_OF_THE_RUN
-from chasles.view.repeat import repeated
+from chasles.simulation.run_task import NOT_OF_THE_RUN
+from chasles.view.model_of_run import repeated
 from tests.io import result_models as models
 from tests.simulation import work
 
@@ -42,7 +42,7 @@ def at(system, **more):
     return {"q": None, "v": None, "poses": tree.poses(Q), "twists": tree.twists(Q, models.V), **more}
 
 
-OWN = ch.Tableau("own", 2, ((), (0.5,)), (0.0, 1.0))
+OWN = ch.integrate.Tableau("own", 2, ((), (0.5,)), (0.0, 1.0))
 # for each option of `simulate` runs that differ if it is forgotten, and a word of what must be missing, if anything
 SAMPLES = {
     "span": [(lambda: arm(span=(0.3, 0.32)), "")],
@@ -52,9 +52,9 @@ SAMPLES = {
     "method": [
         (lambda: arm(method="cf4"), ""),
         (lambda: arm(method={"name": "rkmk", "tableau": "rk4", "dexpinv": 2}), ""),
-        (lambda: arm(method=ch.GeneralizedAlpha(rho=0.7), **BODIES), ""),
-        (lambda: arm(method=ch.RKMK(OWN)), ""),
-        (lambda: arm(method=ch.RKMK(OWN, coordinates="cay")), ""),
+        (lambda: arm(method=ch.integrate.GeneralizedAlpha(rho=0.7), **BODIES), ""),
+        (lambda: arm(method=ch.integrate.RKMK(OWN)), ""),
+        (lambda: arm(method=ch.integrate.RKMK(OWN, coordinates="cay")), ""),
     ],
     "step": [(lambda: arm(step=3e-3), "")],
     "rtol": [(lambda: adaptive(rtol=1e-5), "")],

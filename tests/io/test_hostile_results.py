@@ -98,10 +98,10 @@ def test_sizes_that_are_not_those_of_the_model(case, changes, header, sound, tmp
     before = reader.read(file)  # it is the sizes alone that are refused
     assert len(before.points)
     resized(file, changes, header)
-    with pytest.raises(ch.ResultFileError):
+    with pytest.raises(ch.errors.ResultFileError):
         ch.resume(file, **functions)
     if header != {"period": 1e-300}:  # which is no obstacle to opening
-        with pytest.raises(ch.ResultFileError):
+        with pytest.raises(ch.errors.ResultFileError):
             ch.open(file, laws=functions.get("laws"))
 
 
@@ -140,20 +140,22 @@ def test_checkpoints_whose_numbers_lead_elsewhere(case, arrays, sound, tmp_path)
     file = copied(sound, f"{case} killed", tmp_path)
     forged(file, **arrays)
     data = file.read_bytes()
-    with pytest.raises(ch.ResultFileError, match=r"cannot be continued: .*checkpoint is damaged"):
+    with pytest.raises(ch.errors.ResultFileError, match=r"cannot be continued: .*checkpoint is damaged"):
         ch.resume(file, **RESUME.get(case, {}))
     assert file.read_bytes() == data  # nothing was written to it
     assert [path.name for path in tmp_path.iterdir()] == ["run.h5"]
 
 
 def test_checkpoints_of_users_are_looked_at_too():
-    problem = ch.LieODE(ch.Space("s3"), lambda t, y, p: np.array([1.0, 0.2, 0.1]))
-    stopped = ch.solve(problem, ch.Gauss(2), (0, 0.1), [1, 0, 0, 0], step=0.01, progress=False)
+    problem = ch.integrate.LieODE(ch.integrate.Space("s3"), lambda t, y, p: np.array([1.0, 0.2, 0.1]))
+    stopped = ch.integrate.solve(problem, ch.integrate.Gauss(2), (0, 0.1), [1, 0, 0, 0], step=0.01, progress=False)
     for name, value in (("pivots", 10**6), ("counts", -1), ("counts", 10**6)):
         spoiled = {key: np.array(array) for key, array in stopped.checkpoint.items()}
         spoiled[name][0] = value
         with pytest.raises(ValueError, match="checkpoint is damaged"):
-            ch.solve(problem, ch.Gauss(2), (0, 0.1), [1, 0, 0, 0], step=0.01, resume=spoiled, progress=False)
+            ch.integrate.solve(
+                problem, ch.integrate.Gauss(2), (0, 0.1), [1, 0, 0, 0], step=0.01, resume=spoiled, progress=False
+            )
 
 
 @pytest.mark.parametrize("name", TABLES)
@@ -193,9 +195,9 @@ def test_tables_that_are_elsewhere(name, sound, tmp_path):
                 continue  # of nothing there is nothing elsewhere
             del h5[name]
             change(h5, shape, dtype)
-        with pytest.raises(ch.ResultFileError):
+        with pytest.raises(ch.errors.ResultFileError):
             ch.open(file)
-        with pytest.raises(ch.ResultFileError):
+        with pytest.raises(ch.errors.ResultFileError):
             ch.resume(file)
 
 
@@ -211,7 +213,7 @@ def test_a_changed_byte_of_the_structure_is_noticed(sound, tmp_path):
         file.write_bytes(data)
         try:
             ch.open(file)
-        except ch.ResultFileError:
+        except ch.errors.ResultFileError:
             refused += 1
     assert refused > 20
 
@@ -243,7 +245,7 @@ def test_a_file_that_shrinks_while_it_is_read(small, sound, tmp_path, monkeypatc
         lambda: str(run),
     ]
     for use in uses:
-        with pytest.raises(ch.ResultFileError, match="has become shorter"):
+        with pytest.raises(ch.errors.ResultFileError, match="has become shorter"):
             use()
 
 
@@ -262,7 +264,7 @@ def test_a_file_has_one_writer(tmp_path):
                 lambda: other.save(file),
                 lambda: ch.resume(file, controller=meddling),
             ):
-                with pytest.raises(ch.ResultFileError, match="is being written by another run") as caught:
+                with pytest.raises(ch.errors.ResultFileError, match="is being written by another run") as caught:
                     attempt()
                 said.append(str(caught.value))
             assert not ch.open(file).success  # to look is allowed
@@ -284,18 +286,18 @@ def test_the_lock_is_of_processes_and_dies_with_them(tmp_path):
         while not file.exists():
             assert process.poll() is None
             time.sleep(0.01)
-        with pytest.raises(ch.ResultFileError, match=f"is being written by another run .process {process.pid}."):
+        with pytest.raises(ch.errors.ResultFileError, match=f"is being written by another run .process {process.pid}."):
             ch.resume(file)
-        with pytest.raises(ch.ResultFileError, match="is being written"):
+        with pytest.raises(ch.errors.ResultFileError, match="is being written"):
             CASES["fixed"](0.01, file=file)
         (tmp_path / "link.h5").symlink_to(file)
-        with pytest.raises(ch.ResultFileError, match="is being written"):
+        with pytest.raises(ch.errors.ResultFileError, match="is being written"):
             ch.resume(tmp_path / "link.h5")
     finally:
         process.send_signal(signal.SIGKILL)
         process.wait()
     (tmp_path / f".run.h5.{process.pid}.new").write_bytes(b"half of a file")
-    with pytest.raises(ch.ResultFileError, match="holds a run that has not ended"):
+    with pytest.raises(ch.errors.ResultFileError, match="holds a run that has not ended"):
         CASES["fixed"](0.01, file=file)
     held = lock.Lock(file)
     held.release()
@@ -363,7 +365,7 @@ def test_a_full_disk_loses_nothing(case, tmp_path, monkeypatch):
     for writes in (0, 3, 6, 9, 11, 14, 17):
         file.unlink(missing_ok=True)
         left[0] = writes
-        with pytest.raises(ch.ResultFileError, match="cannot be written: No space left"):
+        with pytest.raises(ch.errors.ResultFileError, match="cannot be written: No space left"):
             CASES[case](0.1, file=file)
         assert [path.name for path in tmp_path.iterdir()] in ([], ["run.h5"])
         left[0] = 10**9

@@ -45,7 +45,7 @@ HOSTILE = {
 def test_refused(tmp_path, kind, tag, name):
     text, message = HOSTILE[kind]
     (tmp_path / name).write_text(text.replace("{0}", tag))
-    with quick_and_small(), pytest.raises(ch.ModelFileError, match=message):
+    with quick_and_small(), pytest.raises(ch.errors.ModelFileError, match=message):
         ch.load(tmp_path / name)
 
 
@@ -53,20 +53,20 @@ def test_numbers_with_many_digits(tmp_path):
     mass, moments = f'<mass value="{"9" * 15_000}"/>', '<inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/>'
     link = f'<link name="a"><inertial>{mass}{moments}</inertial></link>'
     (tmp_path / "a.urdf").write_text(f"<robot>{link}</robot>")
-    with quick_and_small(), pytest.raises(ch.ModelFileError, match="finite number"):
+    with quick_and_small(), pytest.raises(ch.errors.ModelFileError, match="finite number"):
         ch.load(tmp_path / "a.urdf")
 
 
 def test_bytes_that_are_no_text(tmp_path):
     (tmp_path / "a.urdf").write_bytes(b"<robot name='\xff\xfe'/>")
-    with pytest.raises(ch.ModelFileError, match="not XML"):
+    with pytest.raises(ch.errors.ModelFileError, match="not XML"):
         ch.load(tmp_path / "a.urdf")
 
 
 @settings(max_examples=150, deadline=None)
 @given(st.binary(max_size=300))
 def test_any_bytes_are_refused_or_read(content):
-    with suppress(ch.ModelFileError):
+    with suppress(ch.errors.ModelFileError):
         parse_markup(content, "fuzzed")
 
 
@@ -108,7 +108,7 @@ def test_any_elements_are_refused_or_read(tmp_path, in_robot, in_link, in_joint)
         f'type="continuous"><parent link="a"/><child link="b"/>{joint}</joint>{robot}</robot>',
         encoding="utf-8",
     )
-    with suppress(ch.ModelFileError):
+    with suppress(ch.errors.ModelFileError):
         study = ch.load(file)
         system, report = study.system, study.report
         assert {body.name for body in system.bodies} >= {"a", "b"}

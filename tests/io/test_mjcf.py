@@ -138,7 +138,7 @@ def test_geoms_are_shapes(tmp_path):
     study = ch.load(mjcf(tmp_path, f'<body name="a"><freejoint/>{geoms}</body>'))
     system, report = study.system, study.report
     kinds = [type(shape) for shape in system.body("a").shapes]
-    assert kinds == [ch.Sphere, ch.Capsule, ch.Cylinder, ch.Ellipsoid, ch.Box]
+    assert kinds == [ch.shapes.Sphere, ch.shapes.Capsule, ch.shapes.Cylinder, ch.shapes.Ellipsoid, ch.shapes.Box]
     sphere, capsule, _, _, box = system.body("a").shapes
     assert (sphere.pose[4:], sphere.color) == ((1.0, 2.0, 3.0), (1.0, 0.0, 0.0, 1.0))
     assert (capsule.length, box.size) == (0.4, (0.2, 0.4, 0.6))
@@ -194,7 +194,7 @@ def test_equalities_hold_as_rows_of_mujoco(tmp_path, kind):
     for _ in range(20):  # from some starts a weld ends half a turn off, where its rows are zero too
         try:
             q = closed.assemble(closed.spanning.random(rng))
-        except ch.AssemblyError:
+        except ch.errors.AssemblyError:
             continue  # too far
         theirs = peer(closed.spanning, q, v, tau)
         rows = peer.data.ne
@@ -236,7 +236,7 @@ def test_equalities_that_are_not_taken(tmp_path):
 
 def test_without_mujoco_the_message_says_what_to_do(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "mujoco", None)
-    with pytest.raises(ch.ModelFileError, match="pip install mujoco"):
+    with pytest.raises(ch.errors.ModelFileError, match="pip install mujoco"):
         ch.load(mjcf(tmp_path, TREES["ball"]))
 
 
@@ -273,17 +273,17 @@ def test_refused(tmp_path, kind):
     (tmp_path / "secret.stl").write_text("")
     (tmp_path / "secret.xml").write_text("<mujoco/>")
     file, start = mjcf(folder, "", more), time.process_time()
-    with pytest.raises(ch.ModelFileError, match=message):
+    with pytest.raises(ch.errors.ModelFileError, match=message):
         ch.load(file)
     assert time.process_time() - start < 1.0
 
 
 def test_included_files_are_checked_too(tmp_path):
     (tmp_path / "bomb.xml").write_text('<!DOCTYPE a [<!ENTITY a "b">]><mujoco>&a;</mujoco>')
-    with pytest.raises(ch.ModelFileError, match=r"bomb\.xml.*document type"):
+    with pytest.raises(ch.errors.ModelFileError, match=r"bomb\.xml.*document type"):
         ch.load(mjcf(tmp_path, "", '<include file="bomb.xml"/>'))
     (tmp_path / "deep.xml").write_text("<mujoco>" + "<a>" * 5000 + "</a>" * 5000 + "</mujoco>")
-    with pytest.raises(ch.ModelFileError, match=r"deep\.xml.*nested"):
+    with pytest.raises(ch.errors.ModelFileError, match=r"deep\.xml.*nested"):
         ch.load(mjcf(tmp_path, "", '<include file="deep.xml"/>'))
 
 
@@ -333,6 +333,6 @@ def test_any_joints_are_refused_or_read(tmp_path, first, second, parts):
         f"<joint {name}{' '.join(f'{key}={value!r}' for key, value in given.items())}/>"
         for name, given in (("name='h' ", first), ("", second))
     )
-    with suppress(ch.ModelFileError):
+    with suppress(ch.errors.ModelFileError):
         system = ch.load(mjcf(tmp_path, f'<body name="a">{joints}{GEOM}</body>', "".join(parts))).system
         assert all(np.isfinite(joint.parent_frame + joint.child_frame).all() for joint in system.joints)

@@ -73,7 +73,7 @@ def written(tmp_path):
 
 def test_a_file_is_the_system_that_python_writes(written):
     study = load(written())
-    rod = [ch.Cylinder(0.02, 0.5, pose=(1, 0, 0, 0, 0, 0, -0.25))]
+    rod = [ch.shapes.Cylinder(0.02, 0.5, pose=(1, 0, 0, 0, 0, 0, -0.25))]
     turned = (math.cos(math.pi / 12), math.sin(math.pi / 12), 0, 0, 0, 0, -0.5)
     expected = ch.System(
         [
@@ -88,7 +88,7 @@ def test_a_file_is_the_system_that_python_writes(written):
         name="double pendulum",
     )
     assert study.system == expected
-    assert study.options["method"] == ch.RKMK("dopri5")
+    assert study.options["method"] == ch.integrate.RKMK("dopri5")
     run = study.run()
     other = ch.simulate(expected, (0, 0.5), q=[1, 0, 0, 0, 0.3], v=[4, 3, 0, 0], rtol=1e-9)
     np.testing.assert_array_equal(run.q, other.q)
@@ -258,10 +258,10 @@ def every_kind() -> ch.System:
             'Körper "12" / \\',
             density=2700.0 / 7,
             shapes=[
-                ch.Box((1, 2, 3), color=(0.1, 0.2, 0.3)),
-                ch.Sphere(0.3, pose=(1, 0, 0, 0, 0, 1 / 3, 0)),
-                ch.Capsule(0.1, 0.2),
-                ch.Ellipsoid((0.1, 0.2, 0.3)),
+                ch.shapes.Box((1, 2, 3), color=(0.1, 0.2, 0.3)),
+                ch.shapes.Sphere(0.3, pose=(1, 0, 0, 0, 0, 1 / 3, 0)),
+                ch.shapes.Capsule(0.1, 0.2),
+                ch.shapes.Ellipsoid((0.1, 0.2, 0.3)),
             ],
         )
     )
@@ -278,7 +278,7 @@ def every_kind() -> ch.System:
         ch.free("free", "ground", "b7", at=at),
         ch.weld("weld", "b7", "b8", at=at),
         ch.general("general", "b8", "b9", screws=[(0, 0, 1, 0.3, 0, 0), (0, 0.6, 0.8, 0, 0, 0.1)]),
-        ch.denavit_hartenberg("dh", "b9", "b10", a=0.1, alpha=0.2, d=0.3, theta=0.4),
+        ch.model.denavit_hartenberg("dh", "b9", "b10", a=0.1, alpha=0.2, d=0.3, theta=0.4),
     ]
     return ch.System(
         bodies,

@@ -196,9 +196,9 @@ def test_interrupted_run_keeps_what_it_has(tmp_path, whole, listening):
     def quiet(t, y, p):
         return 1.0
 
-    options = {"v": models.V, "step": 1e-3, "method": ch.Gauss(2), "progress": False}
+    options = {"v": models.V, "step": 1e-3, "method": ch.integrate.Gauss(2), "progress": False}
     with pytest.raises(
-        ch.Interrupted, match=r'simulate: interrupted at t = .*; resume\("run.h5"\) continues it'
+        ch.errors.Interrupted, match=r'simulate: interrupted at t = .*; resume\("run.h5"\) continues it'
     ) as stop:
         ch.simulate(models.arm(), (0, 0.5), events=[ch.Event(interrupting)], file=file, **options)
     run = stop.value.result
@@ -206,7 +206,9 @@ def test_interrupted_run_keeps_what_it_has(tmp_path, whole, listening):
     assert "interrupted at t" in run.message
     assert 'resume("run.h5")' in run.message
     assert 10 < len(run) < 400
-    with pytest.raises(ch.ResultFileError, match="the source of the event 'interrupting' is not that of the run"):
+    with pytest.raises(
+        ch.errors.ResultFileError, match="the source of the event 'interrupting' is not that of the run"
+    ):
         ch.resume(file, events=[ch.Event(quiet, name="interrupting")])
     rest = ch.resume(file, events=[ch.Event(interrupting)])
     np.testing.assert_array_equal(rest.solution.y, whole["implicit"].solution.y)
@@ -228,7 +230,7 @@ def interrupted_at(call, function):
 def test_interrupted_in_a_law_and_in_a_controller(listening):
     """Python functions that a compiled loop calls are not broken off, and nothing is lost."""
     air = interrupted_at(700, lambda t, pose, twist, parameters, out: None)
-    with pytest.raises(ch.Interrupted, match="simulate: interrupted at t = ") as stop:
+    with pytest.raises(ch.errors.Interrupted, match="simulate: interrupted at t = ") as stop:
         ch.simulate(models.arm(ch.Wrench("air", "lower", air)), (0, 5.0), v=models.V, step=1e-3, progress=False)
     run = stop.value.result
     assert not run.success
@@ -236,7 +238,7 @@ def test_interrupted_in_a_law_and_in_a_controller(listening):
     assert np.isfinite(run.q).all()
     assert np.isfinite(run.energies.kinetic).all()
     options = {"v": models.V, "step": 1e-3, "controller": interrupted_at(20, models.balance), "period": 0.01}
-    with pytest.raises(ch.Interrupted, match=r"simulate: interrupted at t = 0\.2") as stop:
+    with pytest.raises(ch.errors.Interrupted, match=r"simulate: interrupted at t = 0\.2") as stop:
         ch.simulate(models.arm(), (0, 5.0), progress=False, **options)
     run = stop.value.result
     assert "interrupted at t = 0.2" in run.message
@@ -281,18 +283,18 @@ def test_ctrl_c_ends_a_loop_of_simulations(listening):
             signal.setitimer(signal.ITIMER_REAL, 0.0)
             signal.signal(signal.SIGALRM, before)
         assert len(done) in (1, 2)
-        if isinstance(stop.value, ch.Interrupted):
+        if isinstance(stop.value, ch.errors.Interrupted):
             assert 0 < len(stop.value.result) <= len(done[0])
 
 
 def test_ctrl_c_in_the_last_step_is_not_lost(listening):
     options = {"v": models.V, "step": 0.01, "progress": False}
     late = interrupted_at(2, models.balance)  # of two periods
-    with pytest.raises(ch.Interrupted, match="simulate: interrupted as it ended") as stop:
+    with pytest.raises(ch.errors.Interrupted, match="simulate: interrupted as it ended") as stop:
         ch.simulate(models.arm(), (0, 0.02), controller=late, period=0.01, **options)
     assert stop.value.result.success
     last = interrupted_at(50, lambda t, pose, twist, parameters, out: None)
-    with pytest.raises(ch.Interrupted, match="simulate: interrupted as it ended") as stop:
+    with pytest.raises(ch.errors.Interrupted, match="simulate: interrupted as it ended") as stop:
         ch.simulate(models.arm(ch.Wrench("air", "lower", last)), (0, 0.1), **options)
     assert stop.value.result.success
     assert stop.value.result.t[-1] == 0.1
@@ -319,17 +321,17 @@ def test_functions_are_needed_again_and_must_be_the_same(tmp_path, monkeypatch):
     run = ch.open(file)
     assert np.isfinite(run.a).all()  # known without the law, from the file
     assert np.isfinite(run.energies.kinetic).all()
-    with pytest.raises(ch.ResultFileError, match="law 'drag' is not in the file"):
+    with pytest.raises(ch.errors.ResultFileError, match="law 'drag' is not in the file"):
         run.reactions("elbow")
     assert ch.open(file, laws=models.LAWS).reactions("elbow").shape == (len(run), 6)
     with h5py.File(file, "r+") as h5:  # as if it had been killed before its first step
         h5["counts"][...] = 1, 0, 0
         h5["checkpoints"][...] = 0
-    with pytest.raises(ch.ResultFileError, match="holds a run that has not ended"):
+    with pytest.raises(ch.errors.ResultFileError, match="holds a run that has not ended"):
         CASES["adaptive"](0.1, file=file)
-    with pytest.raises(ch.ResultFileError, match=r"needs the law 'drag' again: give laws="):
+    with pytest.raises(ch.errors.ResultFileError, match=r"needs the law 'drag' again: give laws="):
         ch.resume(file)
-    with pytest.raises(ch.ResultFileError, match="needs its events again"):
+    with pytest.raises(ch.errors.ResultFileError, match="needs its events again"):
         ch.resume(file, laws=models.LAWS)
 
     @ch.law
@@ -337,9 +339,9 @@ def test_functions_are_needed_again_and_must_be_the_same(tmp_path, monkeypatch):
         for k in range(6):
             out[k] = -2 * parameters[0] * twist[k]
 
-    with pytest.raises(ch.ResultFileError, match="source of the law 'drag'"):
+    with pytest.raises(ch.errors.ResultFileError, match="source of the law 'drag'"):
         ch.resume(file, laws={"drag": drag}, events=models.EVENTS)
-    with pytest.raises(ch.ResultFileError, match="no law 'lift'"):
+    with pytest.raises(ch.errors.ResultFileError, match="no law 'lift'"):
         ch.open(file, laws={"lift": drag})
     ch.resume(file, laws=models.LAWS, events=models.EVENTS)
 
@@ -348,23 +350,23 @@ def test_damaged_and_foreign_files(tmp_path, whole):
     file, good = tmp_path / "run.h5", tmp_path / "good.h5"
     whole["fixed"].save(good, quantities=())
     data = good.read_bytes()
-    with pytest.raises(ch.ResultFileError, match="there is no such file"):
+    with pytest.raises(ch.errors.ResultFileError, match="there is no such file"):
         ch.open(file)
-    with pytest.raises(ch.ResultFileError, match="there is no folder"):
+    with pytest.raises(ch.errors.ResultFileError, match="there is no folder"):
         CASES["fixed"](0.1, file=tmp_path / "nowhere" / "run.h5")
     file.write_bytes(b"")
-    with pytest.raises(ch.ResultFileError, match="not a result file, or damaged"):
+    with pytest.raises(ch.errors.ResultFileError, match="not a result file, or damaged"):
         ch.open(file)
-    with pytest.raises(ch.ResultFileError):  # something else is not replaced by a result
+    with pytest.raises(ch.errors.ResultFileError):  # something else is not replaced by a result
         CASES["fixed"](0.1, file=file)
     with h5py.File(file, "w") as h5:
         h5["x"] = 1
-    with pytest.raises(ch.ResultFileError, match="an HDF5 file, but not the result of a run"):
+    with pytest.raises(ch.errors.ResultFileError, match="an HDF5 file, but not the result of a run"):
         ch.open(file)
     rng = np.random.default_rng(3)
     for length in [*rng.integers(1, len(data), 20).tolist(), len(data) - 1]:
         file.write_bytes(data[:length])
-        with contextlib.suppress(ch.ResultFileError):
+        with contextlib.suppress(ch.errors.ResultFileError):
             assert len(ch.open(file)) == len(whole["fixed"])  # nothing of importance was at the end
     for name, value, found in (
         ("counts", [10**9, 0, 1], "rows and 0 events in tables"),
@@ -376,13 +378,13 @@ def test_damaged_and_foreign_files(tmp_path, whole):
         file.write_bytes(data)
         with h5py.File(file, "r+") as h5:
             h5[name][...] = value
-        with pytest.raises(ch.ResultFileError, match=found):
+        with pytest.raises(ch.errors.ResultFileError, match=found):
             ch.open(file)
     file.write_bytes(data)
     with h5py.File(file, "r+") as h5:
         del h5["header"]
         h5.create_dataset("header", data="{}")  # of variable length: an object to NumPy
-    with pytest.raises(ch.ResultFileError, match="header is no text"):
+    with pytest.raises(ch.errors.ResultFileError, match="header is no text"):
         ch.open(file)
 
 
@@ -402,7 +404,7 @@ def test_random_bytes_changed_give_a_named_error_or_a_run(tmp_path, whole):
         file.write_bytes(changed)
         try:
             ch.open(file)
-        except ch.ResultFileError:
+        except ch.errors.ResultFileError:
             named += 1
     assert 5 < named < 80
 
@@ -542,7 +544,7 @@ def test_the_file_says_how_it_came_about(whole, tmp_path):
 def test_times_to_save_and_empty_spans(tmp_path):
     file = tmp_path / "run.h5"
     times = np.array([0.011, 0.05, 0.0999])
-    for options in ({"step": 1e-3}, {}, {"step": 1e-3, "method": ch.Gauss(1)}):
+    for options in ({"step": 1e-3}, {}, {"step": 1e-3, "method": ch.integrate.Gauss(1)}):
         run = ch.simulate(models.arm(), (0, 0.1), v=models.V, save=times, file=file, **options)
         live = ch.simulate(models.arm(), (0, 0.1), v=models.V, save=times, **options)
         same(live, run)

@@ -22,13 +22,13 @@ def law(t, pose, twist, parameters, out):
 
 
 SHAPES = [
-    ch.Box((1e-9, 2, 1 / 3), pose=AT, color=(0, 0.5, 1)),
-    ch.Sphere(1.0),
-    ch.Cylinder(1.0, 1.0, color=(0, 0, 0, 0)),
-    ch.Capsule(1e-6, 1e6),
-    ch.Ellipsoid((1, 1, 1)),
-    ch.Mesh('äöü $x/\\ "quoted".stl', (-1, 1, 1e-3)),
-    ch.Mesh("m.stl"),
+    ch.shapes.Box((1e-9, 2, 1 / 3), pose=AT, color=(0, 0.5, 1)),
+    ch.shapes.Sphere(1.0),
+    ch.shapes.Cylinder(1.0, 1.0, color=(0, 0, 0, 0)),
+    ch.shapes.Capsule(1e-6, 1e6),
+    ch.shapes.Ellipsoid((1, 1, 1)),
+    ch.shapes.Mesh('äöü $x/\\ "quoted".stl', (-1, 1, 1e-3)),
+    ch.shapes.Mesh("m.stl"),
 ]
 JOINTS = [
     ch.revolute("j", "a", "b", axis=(0, 0, -2)),
@@ -47,7 +47,7 @@ JOINTS = [
     ch.free("j", "a", "b", damping=1.0),
     ch.weld("j", "a", "b", at=(0, 0, -1)),
     ch.general("j", "a", "b", screws=[(0, 0, 0, 0, -1, 0)]),
-    ch.denavit_hartenberg("j", "a", "b", a=0.1, alpha=-1.0, sliding=True),
+    ch.model.denavit_hartenberg("j", "a", "b", a=0.1, alpha=-1.0, sliding=True),
 ]
 FORCES = [
     ch.Spring("f", TWO),

@@ -118,11 +118,11 @@ def test_shapes_materials_and_meshes(tmp_path):
     place = (1.0, 0.0, 0.0, 0.0, 1.0, 2.0, 3.0)
     mesh = str((tmp_path / "meshes" / "part.stl").resolve())
     assert system.body("base").shapes == (
-        ch.Box((1, 2, 3), pose=place, color=(1, 0, 0, 0.5)),
-        ch.Sphere(2.0, pose=place, color=(1, 0, 0, 0.5)),
-        ch.Cylinder(1.0, 2.0, pose=place),
-        ch.Mesh(mesh, (1, 1, 0.5), pose=place),
-        ch.Mesh(mesh, pose=place),
+        ch.shapes.Box((1, 2, 3), pose=place, color=(1, 0, 0, 0.5)),
+        ch.shapes.Sphere(2.0, pose=place, color=(1, 0, 0, 0.5)),
+        ch.shapes.Cylinder(1.0, 2.0, pose=place),
+        ch.shapes.Mesh(mesh, (1, 1, 0.5), pose=place),
+        ch.shapes.Mesh(mesh, pose=place),
     )
     missing = [line.why for line in report.those("ignored") if line.what == "meshes"]
     assert len(missing) == 2
@@ -137,15 +137,15 @@ def test_shapes_materials_and_meshes(tmp_path):
 
 
 def test_a_mesh_has_no_mass_properties():
-    mesh = ch.Mesh("part.stl")
+    mesh = ch.shapes.Mesh("part.stl")
     with pytest.raises(ValueError, match=r"part\.stl.*drawing only"):
         mesh.inertia(density=1.0)
     with pytest.raises(ValueError, match=r"body 'b': Mesh .*give the body mass"):
         ch.Body("b", shapes=[mesh], density=1.0)
     with pytest.raises(ValueError, match="scale"):
-        ch.Mesh("part.stl", (1, 0, 1))
+        ch.shapes.Mesh("part.stl", (1, 0, 1))
     with pytest.raises(ValueError, match="path"):
-        ch.Mesh("")
+        ch.shapes.Mesh("")
 
 
 @pytest.mark.parametrize(
@@ -174,7 +174,7 @@ def test_root_allows_a_folder_above(tmp_path):
     (tmp_path / "part.stl").write_text("")
     mesh = '<visual><geometry><mesh filename="../part.stl"/></geometry></visual>'
     system = ch.load(urdf(folder, link("base", INERTIAL + mesh)), root=tmp_path).system
-    assert system.body("base").shapes == (ch.Mesh(str((tmp_path / "part.stl").resolve())),)
+    assert system.body("base").shapes == (ch.shapes.Mesh(str((tmp_path / "part.stl").resolve())),)
 
 
 def test_inertias_that_no_mass_distribution_has_are_taken_and_reported(tmp_path):
@@ -261,7 +261,7 @@ def test_names_of_any_script_and_with_slashes(tmp_path):
     ],
 )
 def test_errors_name_the_place(tmp_path, parts, message):
-    with pytest.raises(ch.ModelFileError, match=message) as caught:
+    with pytest.raises(ch.errors.ModelFileError, match=message) as caught:
         ch.load(urdf(tmp_path, *parts))
     assert caught.value.line is not None
 
@@ -275,9 +275,9 @@ def test_files_that_are_not_models(tmp_path):
         ("b.urdf", "", "is not XML"),
     ):
         (tmp_path / name).write_text(text)
-        with pytest.raises(ch.ModelFileError, match=message):
+        with pytest.raises(ch.errors.ModelFileError, match=message):
             ch.load(tmp_path / name)
-    with pytest.raises(ch.ModelFileError, match="cannot be read"):
+    with pytest.raises(ch.errors.ModelFileError, match="cannot be read"):
         ch.load(tmp_path / "none.urdf")
     with pytest.raises(ValueError, match="base is 'free'"):
         ch.load(urdf(tmp_path, link("a")), base="free")

@@ -262,7 +262,7 @@ def test_a_full_disk_is_no_reason_not_to_run(tmp_path):
 
 def test_one_rule_says_where_compiled_code_and_pages_are(monkeypatch):
     """That of the platform, which `platformdirs` knows, or the folder that the user names."""
-    from chasles.view import kept
+    from chasles.view import page_cache as kept
 
     monkeypatch.delenv("CHASLES_CACHE_DIR", raising=False)
     assert folders.user_cache() == Path(platformdirs.user_cache_dir("chasles", False))

@@ -4,7 +4,7 @@ import pytest
 
 import chasles as ch
 from chasles.integrate.method_name import method_from
-from chasles.model.names import meant
+from chasles.model.suggestion import meant
 
 ROD = {"mass": 1.0, "com": (0, 0, -0.2), "inertia": (0.01, 0.01, 0.001)}
 ARM = ch.System(
@@ -55,9 +55,9 @@ def test_notebooks():
         (lambda: ARM.joint("xyz"), "there is no joint 'xyz'; joints: shoulder, elbow"),
         (lambda: method_from("dopri"), "did you mean 'dopri5'"),
         (lambda: method_from({"name": "generalzed_alpha"}), "did you mean 'generalized_alpha'"),
-        (lambda: ch.RKMK("rk_4").order, "did you mean 'rk4'"),
-        (lambda: ch.CommutatorFree("cf5"), "did you mean 'cf"),
-        (lambda: ch.Joint("j", "ground", "upper", "revolut"), "did you mean 'revolute'"),
+        (lambda: ch.integrate.RKMK("rk_4").order, "did you mean 'rk4'"),
+        (lambda: ch.integrate.CommutatorFree("cf5"), "did you mean 'cf"),
+        (lambda: ch.model.Joint("j", "ground", "upper", "revolut"), "did you mean 'revolute'"),
         (lambda: ARM.compile("absolute", space={"lover": "SE3"}), "did you mean 'lower'"),
     ],
 )

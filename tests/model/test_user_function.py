@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import chasles as ch
-from chasles.integrate.field import PythonField
+from chasles.integrate.vector_field import PythonField
 from chasles.model import law as law_module
 from chasles.model.law import PythonLaw
 from chasles.simulation.law_tangent import LawTangent
@@ -24,9 +24,9 @@ DECLARED = [
     (lambda: ch.Wrench("w", "b", lambda t: None), "expected 5 arguments"),
     (lambda: ch.Drive("d", "s", lambda t: t), "expected 5 arguments"),
     (lambda: ch.CustomConstraint("c", ("a", "b"), lambda t, x: 0), "expected 5 arguments"),
-    (lambda: ch.field(lambda t, y: None), r"expected 4 arguments: .*f\(t, y, p, out\)"),
+    (lambda: ch.integrate.field(lambda t, y: None), r"expected 4 arguments: .*f\(t, y, p, out\)"),
     (lambda: ch.Event(lambda y: 0.0), r"expected 3 arguments: .*f\(t, y, p\)"),
-    (lambda: ch.LieODE(ch.Space("r1"), lambda t, y, p, out: None), "expected 3 arguments"),
+    (lambda: ch.integrate.LieODE(ch.integrate.Space("r1"), lambda t, y, p, out: None), "expected 3 arguments"),
     (
         lambda: ch.simulate(slider((1.0,)), (0, 1), controller=lambda t, q: 0.0, period=0.1),
         r"controller takes \(t, q\); expected 3 arguments",

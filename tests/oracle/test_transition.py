@@ -161,7 +161,9 @@ def test_mueller2022_66_does_not_converge():
     from chasles.transition.local_model import LocalModel, runge_kutta
     from tests.transition.models import initial, plain_model
 
-    case = ch.LGTProblem(plain_model(representation="mixed"), local="rotation_vector", representation="mixed")
+    case = ch.transition.LGTProblem(
+        plain_model(representation="mixed"), local="rotation_vector", representation="mixed"
+    )
 
     class Printed(LocalModel):
         def point(self, z):
@@ -170,7 +172,9 @@ def test_mueller2022_66_does_not_converge():
             y[4:7] = self.q[0, 4:] + turned @ z[3:6]
             return y
 
-    truth = ch.solve(case, ch.RKMK("dopri5"), (0.0, 0.4), initial(case, "mixed"), step=0.01).y[-1, 4:7]
+    truth = ch.integrate.solve(case, ch.integrate.RKMK("dopri5"), (0.0, 0.4), initial(case, "mixed"), step=0.01).y[
+        -1, 4:7
+    ]
     errors = {Printed: [], LocalModel: []}
     for kind, found in errors.items():
         for steps in (10, 20):

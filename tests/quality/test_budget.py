@@ -76,7 +76,7 @@ import chasles as ch
 from chasles.gallery.pendulum import Pendulum
 chain = Pendulum()
 start = time.process_time()
-ch.solve(chain.problem(), ch.RKMK("rk4"), (0.0, 0.1), chain.initial(), step=0.01, save="final")
+ch.integrate.solve(chain.problem(), ch.integrate.RKMK("rk4"), (0.0, 0.1), chain.initial(), step=0.01, save="final")
 print(json.dumps({"first": time.process_time() - start}))
 """
 

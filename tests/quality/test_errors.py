@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import chasles
+import chasles.errors
 from chasles.integrate.method import RKMK
 from chasles.integrate.solution import Solution
 from chasles.integrate.space import Space
@@ -78,6 +79,6 @@ def test_an_exception_is_pickled_with_all_it_knows(kind, way):
 
 def test_there_are_the_exceptions_that_users_know():
     names = {kind.__name__ for kind in every_exception()}
-    public = {name for name in dir(chasles) if name.endswith("Error") or name == "Interrupted"}
+    public = {name for name in dir(chasles.errors) if name.endswith("Error") or name == "Interrupted"}
     assert public < names
     assert len(public) >= 8

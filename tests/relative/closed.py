@@ -19,7 +19,7 @@ BETWEEN = (("ground", "b6"), ("b2", "b8"), ("b0", "b4"))
 Z = (0.0, 0.0, 1.0)
 
 
-def perpendicular(joint: ch.Joint, rng: np.random.Generator) -> ch.Joint:
+def perpendicular(joint: ch.model.Joint, rng: np.random.Generator) -> ch.model.Joint:
     """A universal joint with perpendicular axes in place of one with any."""
     if joint.kind != "universal":
         return joint
@@ -29,7 +29,7 @@ def perpendicular(joint: ch.Joint, rng: np.random.Generator) -> ch.Joint:
     return ch.universal(joint.name, joint.parent, joint.child, axes=(first, second), **ends)
 
 
-def closing(system: ch.System, q: np.ndarray, joint: ch.Joint, at: np.ndarray) -> ch.Joint:
+def closing(system: ch.System, q: np.ndarray, joint: ch.model.Joint, at: np.ndarray) -> ch.model.Joint:
     """A joint with its frame on the child where it must be for the joint to be closed, with coordinates `at`."""
     tree = system.compile()
     parent = pose_group.identity() if joint.parent == "ground" else tree.poses(q, joint.parent)

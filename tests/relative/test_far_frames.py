@@ -116,7 +116,7 @@ def test_inertia_of_far_shapes(distance):
     """Two boxes far from the body's frame have the moments that they have about their center."""
     offsets = np.array([[0.0, 0.0, 0.0], [0.25, 0.5, 0.0]])
     away = np.array([distance, -2 * distance, distance])  # whole numbers: the places are exact
-    shapes = [[ch.Box((0.5, 0.25, 0.125), pose=tuple(at + o)) for o in offsets] for at in (np.zeros(3), away)]
+    shapes = [[ch.shapes.Box((0.5, 0.25, 0.125), pose=tuple(at + o)) for o in offsets] for at in (np.zeros(3), away)]
     near, far = (ch.Body("b", shapes=some, density=1000.0) for some in shapes)
     assert np.abs(np.array(far.inertia) - near.inertia).max() < 1e-15 * distance * np.trace(near.inertia)
     assert np.abs(np.array(far.com) - away - near.com).max() < 4e-16 * distance * 4

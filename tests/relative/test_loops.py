@@ -351,7 +351,7 @@ def test_a_rough_start_is_assembled():
     assert mechanism.constraint_violation(q, held).velocity.max() < 1e-13
     allowed = np.linalg.svd(np.concatenate([mechanism.constraint_jacobian(q), np.eye(mechanism.nv)[[kept]]]))[2][-1]
     assert abs((given - held) @ mechanism.mass_matrix(q) @ allowed) < 1e-13  # the nearest of those that keep it
-    with pytest.raises(ch.AssemblyError, match=r"no velocities with .* as given satisfy"):
+    with pytest.raises(ch.errors.AssemblyError, match=r"no velocities with .* as given satisfy"):
         mechanism.consistent_velocities(q, given, held=mechanism.joints)
     with pytest.raises(ValueError, match="held: there is no joint 'nothing'"):
         mechanism.consistent_velocities(q, given, held=["nothing"])
@@ -395,9 +395,11 @@ def test_what_cannot_be_assembled_is_refused():
     ]
     mechanism = ch.System(rods, joints).compile()
     rough = mechanism.retract(mechanism.neutral(), [0.0, 0.2, 0.1, 0.1, 0.0, 0.3])
-    with pytest.raises(ch.AssemblyError, match=r"no coordinates near the given ones .* violate 'far' by 0\.3"):
+    with pytest.raises(ch.errors.AssemblyError, match=r"no coordinates near the given ones .* violate 'far' by 0\.3"):
         mechanism.assemble(rough)
-    with pytest.raises(ch.AssemblyError, match=r"consistent_velocities: the coordinates violate 'far' by .*; assemble"):
+    with pytest.raises(
+        ch.errors.AssemblyError, match=r"consistent_velocities: the coordinates violate 'far' by .*; assemble"
+    ):
         mechanism.consistent_velocities(rough, np.zeros(6))
 
 
@@ -410,9 +412,11 @@ def test_contradicting_constraints():
             ch.Drive("fast", "A", test_constraints.swing, parameters=(0.5, 2.0, 1.0)),
         ],
     ).compile()
-    with pytest.raises(ch.AssemblyError, match=r"no velocities satisfy '(slow|fast)' by"):
+    with pytest.raises(ch.errors.AssemblyError, match=r"no velocities satisfy '(slow|fast)' by"):
         wheel.consistent_velocities([0.0], [0.0])
-    with pytest.raises(ch.RedundantConstraintsError, match=r"1 of 2 constraint equations depend .* contradict .*by"):
+    with pytest.raises(
+        ch.errors.RedundantConstraintsError, match=r"1 of 2 constraint equations depend .* contradict .*by"
+    ):
         wheel.forward_dynamics([0.5], [0.0], [0.0], t=0.5)
 
 

@@ -15,7 +15,7 @@ from tests.relative import planar
 FAR = (1e3, -1e3, 1e3)
 AXES = {"x": (1.0, 0.0, 0.0), "y": (0.0, 1.0, 0.0), "z": (0.0, 0.0, 1.0), "oblique": (0.3, -0.5, 0.8)}
 ANGLES = {"slider-crank": (0.7, 0.0, np.pi), "four-bar": (0.7, planar.stretched())}  # on dead centers, too
-TIGHT = {"method": ch.RKMK("dop853"), "rtol": 1e-12, "atol": 1e-12, "save": "final"}
+TIGHT = {"method": ch.integrate.RKMK("dop853"), "rtol": 1e-12, "atol": 1e-12, "save": "final"}
 
 
 def places(axis: str, seed: int) -> list[planar.Place]:
@@ -105,7 +105,7 @@ def test_reactions_stay_in_the_plane(cut):
 # ---------------------------------------------------------------- rows without any effect
 
 
-def on_a_swing(joints: list[ch.Joint]) -> ch.System:
+def on_a_swing(joints: list[ch.model.Joint]) -> ch.System:
     """A body on a hinge, with two more on it."""
     rng = np.random.default_rng(5)
     bodies = [ch.Body(name, 1.0, rng.normal(size=3), np.eye(3)) for name in ("swing", "one", "two")]

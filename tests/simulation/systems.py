@@ -19,7 +19,7 @@ def pendulum(**more) -> ch.System:
 
 def arm(**more) -> ch.System:
     """Two links, a spherical and a revolute joint."""
-    capsule = [ch.Capsule(0.05, 0.9, pose=(1.0, 0.0, 0.0, 0.0, 0.0, 0.0, -0.5))]
+    capsule = [ch.shapes.Capsule(0.05, 0.9, pose=(1.0, 0.0, 0.0, 0.0, 0.0, 0.0, -0.5))]
     bodies = [ch.Body(name, shapes=capsule, density=1000.0) for name in ("upper", "lower")]
     elbow = ch.revolute("elbow", "upper", "lower", axis=(0.0, 1.0, 0.0), at=(0.0, 0.0, -1.0), **more)
     return ch.System(bodies, [ch.spherical("shoulder", "ground", "upper"), elbow], name="arm")
@@ -27,7 +27,7 @@ def arm(**more) -> ch.System:
 
 def satellite(damping: float = 0.0, gravity=(0.0, 0.0, 0.0)) -> ch.System:
     """A body that floats, with two arms."""
-    box = ch.Body("hub", shapes=[ch.Box((0.4, 0.5, 0.6))], density=300.0)
+    box = ch.Body("hub", shapes=[ch.shapes.Box((0.4, 0.5, 0.6))], density=300.0)
     arms = [ch.Body(n, mass=2.0, com=(0.3, 0.0, 0.05), inertia=(0.02, 0.08, 0.07)) for n in ("left", "right")]
     joints = [
         ch.revolute("port", "hub", "left", axis=(0.0, 1.0, 0.3), at=(0.2, 0.0, 0.0), damping=damping),

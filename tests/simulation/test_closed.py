@@ -12,7 +12,7 @@ from tests.absolute import loops, test_constraints
 from tests.gallery.test_andrews import RATES, REFERENCE
 from tests.relative import closed
 
-TIGHT = {"method": ch.RKMK("dop853"), "rtol": 1e-12, "atol": 1e-12}
+TIGHT = {"method": ch.integrate.RKMK("dop853"), "rtol": 1e-12, "atol": 1e-12}
 START, SPEED = 0.7, 9.0  # of the crank [rad, rad/s]
 
 
@@ -166,7 +166,7 @@ def test_a_driven_crank():
 
 
 @pytest.mark.parametrize("kind", [test_constraints.a_distance, test_constraints.a_line, test_constraints.disc_on_plate])
-@pytest.mark.filterwarnings("ignore::chasles.StartChangedWarning")
+@pytest.mark.filterwarnings("ignore::chasles.errors.StartChangedWarning")
 def test_other_constraints(kind):
     system, poses, twists = test_constraints.held(kind)
     mechanism = system.compile()
@@ -182,7 +182,7 @@ def test_inputs_and_single_steps():
     system = closed.four_bar().with_actuator(ch.Actuator("motor", "A", gear=2.0))
     mechanism = system.compile()
     q, v = closed.four_bar_state(mechanism, START, 2.0)
-    how = {"method": ch.RKMK("rk4"), "step": 1e-3}
+    how = {"method": ch.integrate.RKMK("rk4"), "step": 1e-3}
     run = ch.simulate(mechanism, (0.0, 0.05), q, v, control=[1.5], **how)
     assert run.energies.work[-1] == pytest.approx(3.0 * (run.q[-1, 0] - run.q[0, 0]), rel=1e-9)
     sampled = ch.simulate(mechanism, (0.0, 0.05), q, v, controller=lambda t, q, v: [1.5], period=0.01, **how)
@@ -201,7 +201,7 @@ def test_fixed_steps_keep_the_order_with_projection():
     exact = ch.simulate(mechanism, (0.0, 0.2), q, v, save="final", **TIGHT).q[-1]
     errors = []
     for steps in (20, 40, 80):
-        run = ch.simulate(mechanism, (0.0, 0.2), q, v, method=ch.RKMK("rk4"), step=0.2 / steps, save="final")
+        run = ch.simulate(mechanism, (0.0, 0.2), q, v, method=ch.integrate.RKMK("rk4"), step=0.2 / steps, save="final")
         errors.append(np.abs(run.q[-1] - exact).max())
     assert np.log2(errors[0] / errors[1]) > 3.8
     assert np.log2(errors[1] / errors[2]) > 3.8
@@ -218,7 +218,7 @@ def test_starts_that_violate_the_loop():
     mechanism = closed.four_bar().compile()
     with pytest.raises(ValueError, match=r"the start violates 1 joints or constraints: 'D' by .* assemble=True"):
         ch.simulate(mechanism, (0.0, 1.0))
-    with pytest.warns(ch.StartChangedWarning, match="coordinate of 'A': 0.7 -> "):
+    with pytest.warns(ch.errors.StartChangedWarning, match="coordinate of 'A': 0.7 -> "):
         run = ch.simulate(mechanism, (0.0, 0.1), [0.7, -0.2, 1.0], [1.0, 0.0, 0.0], assemble=True)
     assert run.violations[0][0].max() < 1e-15
     assert run.violations[1][0].max() < 1e-15
@@ -248,7 +248,9 @@ def test_a_singular_start_is_refused():
     mechanism = kite().compile()
     assert mechanism.constraint_violation(flat).position.max() < 1e-15
     assert mechanism.mobility(flat).freedoms == 2  # of a mechanism with mobility 1
-    with pytest.raises(ch.RedundantConstraintsError, match=r"'kite' is in a singular configuration: 1 of 5 .* 2"):
+    with pytest.raises(
+        ch.errors.RedundantConstraintsError, match=r"'kite' is in a singular configuration: 1 of 5 .* 2"
+    ):
         ch.simulate(mechanism, (0.0, 1.0), flat)
 
 
@@ -278,6 +280,6 @@ def test_methods_for_constrained_systems_are_for_absolute_coordinates():
     state = closed.four_bar_state(mechanism, START, SPEED)
     for options in ({}, {"controller": lambda t, q, v: np.zeros_like(v), "period": 0.01}):
         with pytest.raises(ValueError, match=r'GeneralizedAlpha\(.*\) is for coordinates="absolute"'):
-            ch.simulate(mechanism, (0, 0.1), *state, method=ch.GeneralizedAlpha(), step=0.01, **options)
+            ch.simulate(mechanism, (0, 0.1), *state, method=ch.integrate.GeneralizedAlpha(), step=0.01, **options)
     with pytest.raises(ValueError, match=r"Simulation: Gauss\(.*cannot be stepped from outside; expected one of RKMK"):
-        ch.Simulation(mechanism, 0.01, *state, method=ch.Gauss())
+        ch.Simulation(mechanism, 0.01, *state, method=ch.integrate.Gauss())

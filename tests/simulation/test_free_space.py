@@ -17,12 +17,12 @@ FAST = np.array([6e5, -1e6, 3e5])  # [m/s]
 INERTIA = np.array([1.0, 2.0, 3.0])
 SPIN = np.array([0.3, 1.0, 0.2])
 STEPPED = {
-    "rk4": ch.RKMK("rk4"),
-    "cayley": ch.RKMK("rk4", coordinates="cay"),
-    "minimal": ch.RKMK("rk4", dexpinv="minimal"),
-    "commutator free": ch.CommutatorFree("cf4"),
-    "crouch grossman": ch.CrouchGrossman("cg3"),
-    "low storage": ch.LowStorage(),
+    "rk4": ch.integrate.RKMK("rk4"),
+    "cayley": ch.integrate.RKMK("rk4", coordinates="cay"),
+    "minimal": ch.integrate.RKMK("rk4", dexpinv="minimal"),
+    "commutator free": ch.integrate.CommutatorFree("cf4"),
+    "crouch grossman": ch.integrate.CrouchGrossman("cg3"),
+    "low storage": ch.integrate.LowStorage(),
 }
 LEG = {"com": (0.3, 0.0, 0.05), "inertia": (0.02, 0.08, 0.07)}
 
@@ -86,7 +86,7 @@ def without_place(run, base="hub"):
 @pytest.mark.parametrize("speed", [1.0, 7.6e3, 1e6])
 @pytest.mark.parametrize(
     "method",
-    [ch.RKMK("dopri5"), ch.RKMK("dop853"), ch.CrouchGrossman("cg32")],
+    [ch.integrate.RKMK("dopri5"), ch.integrate.RKMK("dop853"), ch.integrate.CrouchGrossman("cg32")],
     ids=["dopri5", "dop853", "crouch grossman"],
 )
 def test_a_free_body_turns_as_it_does_at_rest(method, speed):
@@ -126,9 +126,9 @@ def test_adaptive_steps_of_arms_on_a_fast_base():
 
 def test_a_loop_on_a_free_base_moves_as_it_does_at_rest():
     mechanism = looped().compile()
-    still = ch.simulate(mechanism, (0, 1), *closed_start(mechanism), step=0.01, method=ch.RKMK("rk4"))
+    still = ch.simulate(mechanism, (0, 1), *closed_start(mechanism), step=0.01, method=ch.integrate.RKMK("rk4"))
     q, v = still.q[0], still.v[0]
-    moving = ch.simulate(mechanism, (0, 1), q, boosted(mechanism, q, v), step=0.01, method=ch.RKMK("rk4"))
+    moving = ch.simulate(mechanism, (0, 1), q, boosted(mechanism, q, v), step=0.01, method=ch.integrate.RKMK("rk4"))
     # equations of closure see bodies that move at 1e6 m/s, to 1e-10 m/s
     np.testing.assert_allclose(without_place(moving), without_place(still), atol=1e-7)
     np.testing.assert_allclose(moving["hub"].position[-1] - still["hub"].position[-1], FAST, rtol=1e-13)
@@ -201,14 +201,16 @@ def test_accelerations_are_those_of_body_twists():
     np.testing.assert_allclose(run.a, expected, atol=1e-12 * np.abs(expected).max())
 
 
-@ch.field
+@ch.integrate.field
 def turned_across(t, y, p, out):
     out[0] = y[10]  # the first linear velocity along the axes of the body
 
 
 @pytest.mark.parametrize("function", [turned_across, lambda t, y, p: y[10]], ids=["compiled", "Python"])
 @pytest.mark.parametrize(
-    "method", [{"method": ch.RKMK("dopri5")}, {"method": ch.Gauss(2), "step": 0.01}], ids=["explicit", "implicit"]
+    "method",
+    [{"method": ch.integrate.RKMK("dopri5")}, {"method": ch.integrate.Gauss(2), "step": 0.01}],
+    ids=["explicit", "implicit"],
 )
 def test_events_see_body_twists(function, method):
     """A body that spins at 1 rad/s about z and moves along x: its velocity along its own x axis is cos t."""
@@ -249,7 +251,7 @@ def test_spaces_that_are_refused():
         ch.simulate(loose(), (0, 1), space="S3")
 
 
-@ch.field
+@ch.integrate.field
 def slides_forward(t, y, p, out):
     out[0] = y[11] - 0.3  # after a quaternion, a position, an angle and three angular velocities
 

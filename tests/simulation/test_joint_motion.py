@@ -44,7 +44,7 @@ def test_reactions_are_those_of_absolute_coordinates(kind):
     system = chain(kind)
     mechanism = system.compile()
     v = np.linspace(1.0, 2.0, mechanism.nv)
-    options = {"v": v, "method": ch.RKMK("rk4"), "step": 1e-3, "save": 10}
+    options = {"v": v, "method": ch.integrate.RKMK("rk4"), "step": 1e-3, "save": 10}
     tree = ch.simulate(system, (0, 0.1), **options)
     bodies = ch.simulate(system, (0, 0.1), coordinates="absolute", **options)
     for joint in ("base", "middle", "last"):

@@ -116,7 +116,14 @@ def test_the_flow_follows_the_linear_system():
 
     def flow(s: float) -> np.ndarray:
         run = ch.sensitivities(
-            mechanism, (0.3, 0.3 + s), q, v, control=[0.5, 0.1], method=ch.RKMK("dopri5"), step=abs(s) / 2, save="final"
+            mechanism,
+            (0.3, 0.3 + s),
+            q,
+            v,
+            control=[0.5, 0.1],
+            method=ch.integrate.RKMK("dopri5"),
+            step=abs(s) / 2,
+            save="final",
         )
         return run.state[-1]
 

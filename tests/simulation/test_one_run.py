@@ -89,7 +89,7 @@ def interrupted(folder, **options):
             signal.raise_signal(signal.SIGINT)
         return held_back(t, q, v)
 
-    with pytest.raises(ch.Interrupted) as stop:
+    with pytest.raises(ch.errors.Interrupted) as stop:
         sampled(controller=once, **options)
     assert 0 < stop.value.result.t[-1] < END
     return stop.value.result

@@ -10,9 +10,9 @@ import pytest
 
 import chasles as ch
 from chasles.integrate.constrained_method import CONSTRAINED_METHODS
-from chasles.integrate.field import Field
 from chasles.integrate.space import CHARTS, KINDS
 from chasles.integrate.tableau import TABLEAUX
+from chasles.integrate.vector_field import Field
 from chasles.model.law import Law, PythonLaw
 from tests.io import result_models as models
 from tests.simulation import work
@@ -22,12 +22,12 @@ def pickled(thing):
     return pickle.loads(pickle.dumps(thing))
 
 
-@ch.field
+@ch.integrate.field
 def turning(t, y, p, out):
     out[0], out[1], out[2] = p[0], y[0], 0.0
 
 
-@ch.field(lanes=True)
+@ch.integrate.field(lanes=True)
 def model(t, y, p, out):
     for k in range(6):
         out[k] = -p[0] * y[7 + k]
@@ -66,7 +66,7 @@ def alike(one, two):
         return len(one) == len(two) and all(map(alike, one, two))
     if is_dataclass(one):
         return all(alike(getattr(one, f.name), getattr(two, f.name)) for f in fields(one))
-    if isinstance(one, ch.System | ch.Space | int | float | str | bytes | None | slice):
+    if isinstance(one, ch.System | ch.integrate.Space | int | float | str | bytes | None | slice):
         return one == two or repr(one) == repr(two)
     return alike(vars(one), vars(two))
 
@@ -75,27 +75,64 @@ def objects():
     """One or more of every public class."""
     system, arm = models.arm(models.AIR), work.arm()
     run = ch.simulate(system, (0, 0.01), v=models.V, step=1e-3, events=models.EVENTS, progress=False)
-    problem, both, top = ch.LGTProblem(model, parameters=[0.5]), ("upper", "lower"), ch.Space("s3")
+    problem, both, top = ch.transition.LGTProblem(model, parameters=[0.5]), ("upper", "lower"), ch.integrate.Space("s3")
     _ = problem.ode  # which is kept, with an address
     return [
         *(RENAMED, models.drag, turning, model),
         *(system, *system.bodies, *system.joints, *system.frames, *system.forces, *arm.forces, *arm.actuators),
         *(ch.Spring("s", both, stiffness=3.0), ch.Coupling("c", ("a", "b"), (2.0, 1.0)), ch.Drive("d", "elbow", 0.5)),
         *(ch.Distance("e", both), ch.PointOnLine("f", both), ch.PointOnPlane("g", both), ch.Rolling("h", both, 0.3)),
-        *(ch.CustomConstraint("i", both, other_name), ch.Mesh("part.stl"), ch.Sphere(1.0), ch.Ellipsoid((1, 2, 3))),
-        *(ch.Box((1, 1, 1)), ch.Capsule(0.1, 1), ch.Cylinder(0.1, 1), *models.EVENTS),
+        *(
+            ch.CustomConstraint("i", both, other_name),
+            ch.shapes.Mesh("part.stl"),
+            ch.shapes.Sphere(1.0),
+            ch.shapes.Ellipsoid((1, 2, 3)),
+        ),
+        *(ch.shapes.Box((1, 1, 1)), ch.shapes.Capsule(0.1, 1), ch.shapes.Cylinder(0.1, 1), *models.EVENTS),
         *(run, run.solution, run.certificate, run.mechanism, run["hand"], run.joint("elbow"), run.energies),
-        *(ch.Simulation(system, 1e-3), ch.Comparison("x", (0, 1), ("a",), (), 0.0), ch.Report("a.urdf", "URDF")),
-        *(ch.RKMK(name) for name in TABLEAUX),
-        *(ch.CommutatorFree("cf4"), ch.CrouchGrossman("cg3"), *(kind() for kind in CONSTRAINED_METHODS)),
-        *(ch.Gauss(2), ch.LieMidpoint(), ch.SymplecticTheta(0.5), ch.LieVerlet(), ch.Magnus(4), ch.Composition()),
-        *(ch.LiePoissonMidpoint(), ch.MoserVeselov(), ch.CommutatorFreeMagnus(), TABLEAUX["rk4"]),
-        *(ch.Space(name) for name in (*KINDS, *CHARTS)),
-        *(ch.Space("pose", 2, "r3", side="right"), ch.MatrixGroup([[[0, 1], [-1, 0]]]), ch.FrameSpace(flow, 2)),
-        *(ch.LieODE(top, turning, [1.0]), ch.LieODE(top, plain, [1.0]), problem, problem.ode),
-        *(ch.second_order(rhs)[0], ch.LGTProblem(work.slows), ch.RigidBodyOnSO3((1.0, 2.0, 3.0), plain)),
-        *(ch.HamiltonianOnSO3(plain), ch.LiePoisson(ch.Space("so3*"), plain), ch.LinearODE(np.sin)),
-        *(ch.LocalModel(problem, [1.0, *[0.0] * 12]), ch.load(ch.gallery.model_files()["heavy_top"])),
+        *(
+            ch.Simulation(system, 1e-3),
+            ch.results.Comparison("x", (0, 1), ("a",), (), 0.0),
+            ch.io.Report("a.urdf", "URDF"),
+        ),
+        *(ch.integrate.RKMK(name) for name in TABLEAUX),
+        *(
+            ch.integrate.CommutatorFree("cf4"),
+            ch.integrate.CrouchGrossman("cg3"),
+            *(kind() for kind in CONSTRAINED_METHODS),
+        ),
+        *(
+            ch.integrate.Gauss(2),
+            ch.integrate.LieMidpoint(),
+            ch.integrate.SymplecticTheta(0.5),
+            ch.integrate.LieVerlet(),
+            ch.integrate.Magnus(4),
+            ch.integrate.Composition(),
+        ),
+        *(
+            ch.integrate.LiePoissonMidpoint(),
+            ch.integrate.MoserVeselov(),
+            ch.integrate.CommutatorFreeMagnus(),
+            TABLEAUX["rk4"],
+        ),
+        *(ch.integrate.Space(name) for name in (*KINDS, *CHARTS)),
+        *(
+            ch.integrate.Space("pose", 2, "r3", side="right"),
+            ch.integrate.MatrixGroup([[[0, 1], [-1, 0]]]),
+            ch.integrate.FrameSpace(flow, 2),
+        ),
+        *(ch.integrate.LieODE(top, turning, [1.0]), ch.integrate.LieODE(top, plain, [1.0]), problem, problem.ode),
+        *(
+            ch.transition.second_order(rhs)[0],
+            ch.transition.LGTProblem(work.slows),
+            ch.integrate.RigidBodyOnSO3((1.0, 2.0, 3.0), plain),
+        ),
+        *(
+            ch.integrate.HamiltonianOnSO3(plain),
+            ch.integrate.LiePoisson(ch.integrate.Space("so3*"), plain),
+            ch.integrate.LinearODE(np.sin),
+        ),
+        *(ch.transition.LocalModel(problem, [1.0, *[0.0] * 12]), ch.load(ch.gallery.model_files()["heavy_top"])),
         *(arm.compile(), arm.compile("absolute"), work.linkage().compile(cut="C")),
     ]
 
@@ -128,7 +165,7 @@ def test_no_public_class_is_forgotten(every):
     assert public - errors - ELSEWHERE == {type(one).__name__ for one in every} & public
 
 
-@pytest.mark.parametrize("decorate", [ch.law, ch.field, PythonLaw])
+@pytest.mark.parametrize("decorate", [ch.law, ch.integrate.field, PythonLaw])
 def test_a_function_that_is_not_found_again_is_refused(decorate):
     def law(t, x, y, p, out):
         out[0] = 0.0
@@ -137,7 +174,7 @@ def test_a_function_that_is_not_found_again_is_refused(decorate):
         out[0] = 0.0
 
     short, long = (field, lambda t, y, p, out: None), (law, lambda t, x, y, p, out: None)
-    for function in short if decorate is ch.field else long:
+    for function in short if decorate is ch.integrate.field else long:
         made = decorate(function)
         what = "field" if isinstance(made, Field) else "law"
         with pytest.raises(
@@ -160,5 +197,11 @@ def test_laws_are_found_by_name_or_made_again():
 
 
 def test_solution_is_a_curve_elsewhere():
-    solution = ch.solve(ch.LieODE(ch.Space("s2"), plain, [1.0]), ch.RKMK("rk4"), (0, 1), [1.0, 0, 0], step=0.1)
+    solution = ch.integrate.solve(
+        ch.integrate.LieODE(ch.integrate.Space("s2"), plain, [1.0]),
+        ch.integrate.RKMK("rk4"),
+        (0, 1),
+        [1.0, 0, 0],
+        step=0.1,
+    )
     np.testing.assert_array_equal(pickled(solution)([0.33, 0.77]), solution([0.33, 0.77]))

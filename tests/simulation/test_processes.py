@@ -61,8 +61,12 @@ def test_copies_compute_the_same_bits(kind, way, runs):
     same(known(again), known(run))
     assert str(again.certificate) == str(run.certificate)
     same(known(simulated(way(run.mechanism))), known(run))
-    solved = ch.solve(way(run.dynamics.problem()), ch.RKMK("rk4"), (0, 0.02), run.solution.y[0], step=1e-3)
-    before = ch.solve(run.dynamics.problem(), ch.RKMK("rk4"), (0, 0.02), run.solution.y[0], step=1e-3)
+    solved = ch.integrate.solve(
+        way(run.dynamics.problem()), ch.integrate.RKMK("rk4"), (0, 0.02), run.solution.y[0], step=1e-3
+    )
+    before = ch.integrate.solve(
+        run.dynamics.problem(), ch.integrate.RKMK("rk4"), (0, 0.02), run.solution.y[0], step=1e-3
+    )
     np.testing.assert_array_equal(solved.y, before.y)
 
 
@@ -97,7 +101,7 @@ def test_a_run_under_way_says_what_to_keep():
     from chasles.integrate.stepper import Options
 
     dynamics = simulated(MECHANISMS["tree"](), 0.004).dynamics
-    run = ExplicitStepper(dynamics.problem(), ch.RKMK("rk4"), (0, 1), dynamics.state(), Options(step=0.1))
+    run = ExplicitStepper(dynamics.problem(), ch.integrate.RKMK("rk4"), (0, 1), dynamics.state(), Options(step=0.1))
     with pytest.raises(TypeError, match=r"ExplicitStepper that is under way is not pickled.*keep its checkpoint"):
         pickle.dumps(run)
 
@@ -134,7 +138,7 @@ def sweep(processes, runs, tmp_path):
             np.testing.assert_array_equal(simulated(mechanism).solution.y, run.solution.y)
         file = tmp_path / "wrong.toml"
         file.write_text("[[bodies]]\nname = 3\n")
-        with pytest.raises(ch.ModelFileError, match=r"wrong.toml:2: bodies\[0\].name") as error:
+        with pytest.raises(ch.errors.ModelFileError, match=r"wrong.toml:2: bodies\[0\].name") as error:
             pool.map_async(work.misread, [str(file)]).get(WAIT)
         assert (error.value.line, error.value.path) == (2, "bodies[0].name")
 

@@ -11,10 +11,10 @@ from tests.relative import models
 
 BAR = 1e-9  # relative; found: below 3e-12
 METHODS = {
-    "rk4": ch.RKMK("rk4"),
-    "cf4": ch.CommutatorFree("cf4"),
-    "cg3": ch.CrouchGrossman("cg3"),
-    "dopri5": ch.RKMK("dopri5"),
+    "rk4": ch.integrate.RKMK("rk4"),
+    "cf4": ch.integrate.CommutatorFree("cf4"),
+    "cg3": ch.integrate.CrouchGrossman("cg3"),
+    "dopri5": ch.integrate.RKMK("dopri5"),
 }
 STEPS = {"step": 0.005}
 
@@ -148,7 +148,7 @@ def start() -> tuple[np.ndarray, np.ndarray]:
 
 
 @pytest.fixture(scope="module")
-def found() -> ch.Sensitivities:
+def found() -> ch.results.Sensitivities:
     wrt = ("q", "v", "control", *PARAMETERS)
     options = {"method": METHODS["rk4"], "step": 0.004, "control": CONTROL}
     return ch.sensitivities(machine, (0.0, 0.2), *start(), parameters=PARAMETERS, wrt=wrt, **options)
@@ -282,7 +282,7 @@ def swing(length=0.5, pitch=0.0, friction=0.0) -> ch.System:
         ({"wrt": ("q", "mass")}, "wrt 'mass' is unknown; expected some of 'q', 'v', 'control'"),
         ({"wrt": ()}, "wrt is empty"),
         ({"save": [0.1, 0.2]}, '"all", "final" or a number of steps'),
-        ({"method": ch.Gauss()}, "is not an explicit one"),
+        ({"method": ch.integrate.Gauss()}, "is not an explicit one"),
         ({"directions": np.ones((3, 1))}, "directions"),
     ],
 )
@@ -294,7 +294,7 @@ def test_what_is_refused(options, message):
 def test_a_method_may_be_given_by_its_name():
     by_name, by_class = (
         ch.sensitivities(swing, (0.0, 0.1), [0.4], method=method, step=0.01, parameters={"length": 0.3})
-        for method in ("rk4", ch.RKMK("rk4"))
+        for method in ("rk4", ch.integrate.RKMK("rk4"))
     )
     assert np.array_equal(by_name.state, by_class.state)
     with pytest.raises(ValueError, match="sensitivities: method is 'rk5'"):

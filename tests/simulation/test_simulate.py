@@ -19,7 +19,12 @@ REFERENCE = json.loads((Path(__file__).parents[1] / "reference" / "box_top.json"
 def test_the_top_of_boxes(time, allowed):
     """Quadruple-precision reference; the error is that of the tolerance 1e-12, grown by the fast spin."""
     run = ch.simulate(
-        top(), (0.0, float(time)), v=(0.0, 20 * np.pi, 10 * np.pi), method=ch.RKMK("dop853"), rtol=1e-12, atol=1e-12
+        top(),
+        (0.0, float(time)),
+        v=(0.0, 20 * np.pi, 10 * np.pi),
+        method=ch.integrate.RKMK("dop853"),
+        rtol=1e-12,
+        atol=1e-12,
     )
     wanted = REFERENCE["states"][time]["bodies"][0]
     rotation = pose.to_matrix(run["top"].pose[-1])[:3, :3]
@@ -30,7 +35,7 @@ def test_the_top_of_boxes(time, allowed):
 
 def test_a_pendulum_swings_as_elliptic_functions_say():
     amplitude, g = 2.0, 9.81
-    run = ch.simulate(pendulum(), (0.0, 5.0), q=[amplitude], method=ch.RKMK("dop853"), rtol=1e-12, atol=1e-12)
+    run = ch.simulate(pendulum(), (0.0, 5.0), q=[amplitude], method=ch.integrate.RKMK("dop853"), rtol=1e-12, atol=1e-12)
     k = np.sin(amplitude / 2) ** 2
     sn = ellipj(ellipk(k) - np.sqrt(g) * run.t, k)[0]
     assert np.abs(run.joint("hinge").q[:, 0] - 2 * np.arcsin(np.sqrt(k) * sn)).max() < 1e-10
@@ -42,7 +47,9 @@ def test_a_free_body_moves_as_the_exact_solution_says():
     body = RigidBody(inertia=moments, momentum=(0.3, 1.0, 0.2))
     w = np.array(body.momentum) / np.array(moments)
     system = ch.System([ch.Body("b", mass=1.0, inertia=moments)], gravity=(0.0, 0.0, 0.0))
-    run = ch.simulate(system, (0.0, 4.0), v=[*w, 1.0, 2.0, 3.0], method=ch.RKMK("dop853"), rtol=1e-12, atol=1e-12)
+    run = ch.simulate(
+        system, (0.0, 4.0), v=[*w, 1.0, 2.0, 3.0], method=ch.integrate.RKMK("dop853"), rtol=1e-12, atol=1e-12
+    )
     exact = body.reference(run.t)
     assert np.abs(run.v[:, :3] * moments - exact).max() < 1e-10
     assert np.abs(run.frame("b", "hybrid").twist[:, 3:] - (1.0, 2.0, 3.0)).max() < 1e-10  # it flies straight
@@ -51,11 +58,13 @@ def test_a_free_body_moves_as_the_exact_solution_says():
 def test_orders_on_a_tree_with_a_spherical_joint():
     q, v = arm().compile().neutral(), np.array([1.0, 0.5, 2.0, 0.3])
     q[4] = 1.0
-    exact = ch.simulate(arm(), (0.0, 0.5), q, v, method=ch.RKMK("dop853"), rtol=1e-13, atol=1e-13, save="final")
+    exact = ch.simulate(
+        arm(), (0.0, 0.5), q, v, method=ch.integrate.RKMK("dop853"), rtol=1e-13, atol=1e-13, save="final"
+    )
     for name, order in (("heun", 2), ("kutta3", 3), ("rk4", 4)):
         errors = []
         for steps in (50, 100, 200, 400):
-            run = ch.simulate(arm(), (0.0, 0.5), q, v, method=ch.RKMK(name), step=0.5 / steps, save="final")
+            run = ch.simulate(arm(), (0.0, 0.5), q, v, method=ch.integrate.RKMK(name), step=0.5 / steps, save="final")
             errors.append(np.abs(run.v[-1] - exact.v[-1]).max())
         slopes = np.diff(np.log(errors)) / np.log(0.5)
         assert slopes.min() > order - 0.2, (name, errors)
@@ -64,7 +73,7 @@ def test_orders_on_a_tree_with_a_spherical_joint():
 def test_a_free_floating_tree_keeps_its_momentum():
     mechanism = satellite().compile()
     q, v = satellite_state(mechanism)
-    run = ch.simulate(mechanism, (0.0, 10.0), q, v, method=ch.RKMK("dop853"), rtol=1e-11, atol=1e-11)
+    run = ch.simulate(mechanism, (0.0, 10.0), q, v, method=ch.integrate.RKMK("dop853"), rtol=1e-11, atol=1e-11)
     momentum = mechanism.momentum(run.q, run.v)
     assert np.abs(momentum - momentum[0]).max() < 1e-8 * np.abs(momentum).max()
     assert run.certificate["momentum"].passed
@@ -97,7 +106,7 @@ def test_backwards_in_time():
 
 def test_stepping_equals_simulating_to_the_bit():
     control, q = [0.0, 0.0, 0.0, 1.0], arm().compile().neutral()
-    run = ch.simulate(arm(), (0.0, 0.5), q, method=ch.RKMK("rk4"), step=1e-3, control=control)
+    run = ch.simulate(arm(), (0.0, 0.5), q, method=ch.integrate.RKMK("rk4"), step=1e-3, control=control)
     sim = ch.Simulation(arm(), 1e-3, q)
     for _ in range(len(run) - 1):
         sim.step(control)
@@ -116,7 +125,7 @@ def test_a_sampled_controller_holds_its_input():
         asked.append(t)
         return [0.0, 0.0, 0.0, -3.0 * (q[4] - 0.5) - 0.7 * v[3]]
 
-    run = ch.simulate(arm(), (0.0, 0.2), controller=controller, period=0.01, method=ch.RKMK("rk4"), step=1e-3)
+    run = ch.simulate(arm(), (0.0, 0.2), controller=controller, period=0.01, method=ch.integrate.RKMK("rk4"), step=1e-3)
     assert np.allclose(asked, 0.01 * np.arange(20))
     assert len(run) == 201
     assert np.allclose(np.diff(run.t), 1e-3)
@@ -130,8 +139,8 @@ def test_a_sampled_controller_holds_its_input():
 def test_actuators_have_gears_and_limits():
     drive = ch.Actuator("motor", "elbow", gear=2.0, lower=-1.0, upper=1.0)
     system = arm().with_actuator(drive)
-    driven = ch.simulate(system, (0.0, 0.1), control=[5.0], step=1e-2, method=ch.RKMK("rk4"))
-    direct = ch.simulate(arm(), (0.0, 0.1), control=[0.0, 0.0, 0.0, 2.0], step=1e-2, method=ch.RKMK("rk4"))
+    driven = ch.simulate(system, (0.0, 0.1), control=[5.0], step=1e-2, method=ch.integrate.RKMK("rk4"))
+    direct = ch.simulate(arm(), (0.0, 0.1), control=[0.0, 0.0, 0.0, 2.0], step=1e-2, method=ch.integrate.RKMK("rk4"))
     assert np.array_equal(driven.v, direct.v)
     with pytest.raises(ValueError, match="the system has 1 actuators"):
         ch.simulate(system, (0.0, 0.1), control=[1.0, 2.0])
@@ -192,7 +201,7 @@ def test_bad_input():
 
 
 def test_the_certificate_finds_a_bad_run():
-    run = ch.simulate(arm(), (0.0, 2.0), v=[1.0, 1.0, 2.0, 3.0], method=ch.RKMK("euler"), step=0.01)
+    run = ch.simulate(arm(), (0.0, 2.0), v=[1.0, 1.0, 2.0, 3.0], method=ch.integrate.RKMK("euler"), step=0.01)
     assert not run.certificate.passed
     assert not run.certificate["energy balance"].passed
     assert not run.certificate["error estimate"].passed

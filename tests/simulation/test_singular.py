@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import chasles as ch
-from chasles.simulation.jumps import without_jumps
+from chasles.simulation.energy_jumps import without_jumps
 from chasles.simulation.states import States
 
 BASE, PLATE, ARM, ROD, WIDTH, MASS = 0.2, 0.06, 0.3, 0.7, 0.05, 0.8
@@ -66,7 +66,7 @@ def test_steps_that_follow_the_error_pass_or_say_that_they_did_not(coordinates):
 def test_a_step_that_fails_there_says_why():
     system, start = delta()
     options = {"coordinates": "absolute", "q": start, "certificate": False}
-    with pytest.raises(ch.StepError, match=r"near a singular configuration: .*'motor 1'") as found:
+    with pytest.raises(ch.errors.StepError, match=r"near a singular configuration: .*'motor 1'") as found:
         ch.simulate(system, (0.0, 0.4), method="generalized_alpha", step=1e-3, **options)
     before = States(ch.simulate(system, (0.0, 1e-3), step=1e-3, **options).dynamics, found.value.solution)
     assert np.abs(before.joint("motor 2").q[-1]) == pytest.approx(PARALLEL, abs=0.02)

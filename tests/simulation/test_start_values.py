@@ -19,7 +19,9 @@ def test_speeds_that_were_given(coordinates):
     M = mechanism.mass_matrix(q)
     wanted = n * (n @ M @ given) / (n @ M @ n)
     named = dict(zip(mechanism.joints, q, strict=True))
-    with pytest.warns(ch.StartChangedWarning, match=rf"velocity of 'A': 10 -> {wanted[0]:.6g} rad/s\. All") as told:
+    with pytest.warns(
+        ch.errors.StartChangedWarning, match=rf"velocity of 'A': 10 -> {wanted[0]:.6g} rad/s\. All"
+    ) as told:
         run = ch.simulate(system, (0.0, 0.01), named, {"A": 10.0}, assemble=True, coordinates=coordinates)
     assert len(told) == 1
     assert [(c.name, c.quantity, c.given) for c in run.start_changes] == [
@@ -56,13 +58,13 @@ def test_poses_files_and_steps(tmp_path):
         assert ch.simulate(system, (0.0, 0.01), poses=poses, **how).start_changes == ()
     poses[0, 4] += 0.02
     file = tmp_path / "run.h5"
-    with pytest.warns(ch.StartChangedWarning, match="pose of 'crank'"):
+    with pytest.warns(ch.errors.StartChangedWarning, match="pose of 'crank'"):
         run = ch.simulate(system, (0.0, 0.01), poses=poses, **how, file=file)
     moved = {change.name: change for change in run.start_changes if change.quantity == "pose"}
     assert moved["crank"].before == pytest.approx(tuple(poses[0]))
     assert moved["crank"].after == pytest.approx(tuple(run["crank"].pose[0]))
     assert ch.open(file).start_changes == run.start_changes
-    with pytest.warns(ch.StartChangedWarning, match="Simulation: .* coordinate of 'A'"):
+    with pytest.warns(ch.errors.StartChangedWarning, match="Simulation: .* coordinate of 'A'"):
         stepped = ch.Simulation(system, 1e-3, q + 0.1, assemble=True)
     assert [change.name for change in stepped.start_changes] == ["A", "B", "C"]
 

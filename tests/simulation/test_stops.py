@@ -6,7 +6,7 @@ import pytest
 import chasles as ch
 from chasles.integrate.method import RKMK
 from chasles.io.model_file import study_of_text
-from chasles.view.repeat import repeated
+from chasles.view.model_of_run import repeated
 from tests.integrate.test_stops import position
 
 
@@ -26,13 +26,13 @@ def slider():
     [
         ("relative", RKMK("dopri5"), 2e-7),
         ("absolute", RKMK("dopri5"), 2e-7),
-        ("absolute", ch.HalfExplicit(), 1e-7),
-        ("absolute", ch.GeneralizedAlpha(), 1e-2),
+        ("absolute", ch.integrate.HalfExplicit(), 1e-7),
+        ("absolute", ch.integrate.GeneralizedAlpha(), 1e-2),
     ],
     ids=str,
 )
 def test_mechanisms_begin_anew_at_stops(coordinates, method, limit):
-    options = {"rtol": 1e-6, "atol": 1e-8} if isinstance(method, ch.GeneralizedAlpha) else {}
+    options = {"rtol": 1e-6, "atol": 1e-8} if isinstance(method, ch.integrate.GeneralizedAlpha) else {}
     run = ch.simulate(slider(), (0, 5), coordinates=coordinates, method=method, stops=[2.0, 3.1], **options)
     assert abs(run["b"].position[:, 0] - position(run.t, 2.0, 3.1)).max() < limit
     assert {2.0, 3.1} <= set(run.t)
@@ -45,7 +45,7 @@ def test_mechanisms_begin_anew_at_stops(coordinates, method, limit):
 
 def test_methods_of_equal_steps_refuse_stops():
     with pytest.raises(ValueError, match="stops are for"):
-        ch.simulate(slider(), (0, 5), coordinates="absolute", method=ch.Rattle(), step=0.01, stops=[2.0])
+        ch.simulate(slider(), (0, 5), coordinates="absolute", method=ch.integrate.Rattle(), step=0.01, stops=[2.0])
 
 
 def test_a_limit_of_evaluations_holds_for_all_periods_of_a_controller():

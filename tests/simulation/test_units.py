@@ -211,10 +211,10 @@ def same_steps(make, names, tolerance, q, v, **options):
     "options",
     [
         {},
-        {"method": ch.CommutatorFree("cf43")},
+        {"method": ch.integrate.CommutatorFree("cf43")},
         {"coordinates": "absolute"},
-        {"coordinates": "absolute", "method": ch.GeneralizedAlpha(), "rtol": 1e-5},
-        {"coordinates": "absolute", "method": ch.HalfExplicit(5), "rtol": 1e-6},
+        {"coordinates": "absolute", "method": ch.integrate.GeneralizedAlpha(), "rtol": 1e-5},
+        {"coordinates": "absolute", "method": ch.integrate.HalfExplicit(5), "rtol": 1e-6},
     ],
     ids=["dopri5", "cf43", "absolute", "generalized alpha", "half-explicit"],
 )
@@ -230,7 +230,7 @@ def test_steps_that_follow_the_error_do_not_depend_on_units(options):
     )
 
 
-@pytest.mark.parametrize("options", [{}, {"method": ch.RKMK("rk4"), "step": 0.01}], ids=["dopri5", "rk4"])
+@pytest.mark.parametrize("options", [{}, {"method": ch.integrate.RKMK("rk4"), "step": 0.01}], ids=["dopri5", "rk4"])
 def test_loops_in_other_units(options):
     """Four bars in joint coordinates: the joint that is cut stays closed to rounding, however small the bars are."""
     loop = four_bar(1.0, 1.0).compile()
@@ -247,7 +247,7 @@ def test_fixed_steps_in_other_units_of_time_too(units):
     found = []
     for scale in (UNITS[0], units):
         v = np.array([0.2 * scale[0], 0.5, 1.0, -0.5, 0.3]) / scale[2]
-        options = {"method": ch.RKMK("rk4"), "step": 0.01 * scale[2], "save": "final"}
+        options = {"method": ch.integrate.RKMK("rk4"), "step": 0.01 * scale[2], "save": "final"}
         found.append(ch.simulate(machine(*scale), (0.0, 2.0 * scale[2]), v=v, **options))
     assert np.abs(in_units(length, found[1].q[-1]) - found[0].q[-1]).max() < 1e-11
     assert np.abs(found[1].v[-1, 1:] * time - found[0].v[-1, 1:]).max() < 1e-10

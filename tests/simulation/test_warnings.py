@@ -42,10 +42,10 @@ def test_a_run_that_breaks_off_is_told_at_the_call_of_simulate():
 
 
 def test_a_solve_that_breaks_off_is_told_at_the_call_of_solve():
-    problem = ch.LieODE(ch.Space("r1"), lambda t, y, p: y**2)
+    problem = ch.integrate.LieODE(ch.integrate.Space("r1"), lambda t, y, p: y**2)
 
     def user():
-        ch.solve(problem, ch.RKMK("dopri5"), (0, 2), [1.0], rtol=1e-6, atol=1e-6)  # y = 1/(1 - t)
+        ch.integrate.solve(problem, ch.integrate.RKMK("dopri5"), (0, 2), [1.0], rtol=1e-6, atol=1e-6)  # y = 1/(1 - t)
 
     assert told(user) == [(__file__, inspect.getsource(user).splitlines(True)[1])]
 

@@ -108,7 +108,11 @@ def test_a_run_that_fails_says_so(pendulum):
 
 def test_a_mapping_of_bodies_is_a_space():
     found = study(
-        "double_pendulum", methods=[ch.RKMK("heun")], steps=[1e-3], spaces=[{"link 2": "SE3"}], stabilizations=[None]
+        "double_pendulum",
+        methods=[ch.integrate.RKMK("heun")],
+        steps=[1e-3],
+        spaces=[{"link 2": "SE3"}],
+        stabilizations=[None],
     )
     assert found.spaces == ("mapping",)
     assert found.ratios == ()
@@ -151,7 +155,8 @@ def test_names_are_those_of_simulate():
     example = boxes.example("double_pendulum")
     options = {"coordinates": "absolute", "step": 2e-3, "poses": example.poses, "twists": example.twists}
     by_name, by_class = (
-        ch.simulate(example.system, (0.0, 6e-3), method=method, **options) for method in ("hem5", ch.HalfExplicit(5))
+        ch.simulate(example.system, (0.0, 6e-3), method=method, **options)
+        for method in ("hem5", ch.integrate.HalfExplicit(5))
     )
     assert np.array_equal(by_name.solution.y, by_class.solution.y)
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 import chasles as ch
-from chasles.integrate.field import field
+from chasles.integrate.vector_field import field
 from chasles.kernel.algebra import cross
 from chasles.kernel.workspace import load6
 from chasles.lie import pose, quaternion, rotation, transition
@@ -54,7 +54,7 @@ def plain_model(absolute="quaternion", representation="body"):
 
 def problem(absolute="quaternion", local="screw"):
     code = transition.coordinates.ABSOLUTE[absolute].code
-    return ch.LGTProblem(spring_body, absolute, local, parameters=[code])
+    return ch.transition.LGTProblem(spring_body, absolute, local, parameters=[code])
 
 
 def initial(problem, representation="body"):

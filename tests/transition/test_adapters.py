@@ -32,7 +32,7 @@ def descriptor_top():
     def bias(q, twists):
         return np.zeros(3)  # A is constant in the body
 
-    return ch.descriptor(matrix, forces, jacobian, bias)
+    return ch.transition.descriptor(matrix, forces, jacobian, bias)
 
 
 def test_equations_of_motion_in_parts():
@@ -42,8 +42,8 @@ def test_equations_of_motion_in_parts():
     y0 = start(ours, mechanism, example.poses, example.twists)
     # the central frame of the box is the user's up to a permutation of axes; this example has none
     assert np.abs(mechanism.central[0, 1:4]).max() < 1e-15
-    case = ch.LGTProblem(descriptor_top())
-    ends = [ch.solve(p, ch.RKMK("rk4"), (0.0, 0.05), y0, step=1e-3).y[-1] for p in (case, ours)]
+    case = ch.transition.LGTProblem(descriptor_top())
+    ends = [ch.integrate.solve(p, ch.integrate.RKMK("rk4"), (0.0, 0.05), y0, step=1e-3).y[-1] for p in (case, ours)]
     assert np.abs(ends[0] - ends[1]).max() < 1e-11
 
 
@@ -51,14 +51,17 @@ def test_dependent_constraints_and_wrong_parts_are_named():
     both = (lambda q: np.ones((2, 6)), lambda q, v: np.zeros(2))
     y0 = np.array([1.0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0])
     for model, message in (
-        (ch.descriptor(np.eye(6), lambda q, v, t: np.zeros(6), *both), "2 constraints have rank 1 at t = 0"),
-        (ch.descriptor(np.zeros((6, 6)), lambda q, v, t: np.zeros(6)), "mass matrix is singular at t = 0"),
-        (ch.descriptor(np.eye(6), lambda q, v, t: np.zeros(5)), "forces gave 5 numbers at t = 0; expected 6"),
+        (ch.transition.descriptor(np.eye(6), lambda q, v, t: np.zeros(6), *both), "2 constraints have rank 1 at t = 0"),
+        (ch.transition.descriptor(np.zeros((6, 6)), lambda q, v, t: np.zeros(6)), "mass matrix is singular at t = 0"),
+        (
+            ch.transition.descriptor(np.eye(6), lambda q, v, t: np.zeros(5)),
+            "forces gave 5 numbers at t = 0; expected 6",
+        ),
     ):
         with pytest.raises(ValueError, match=message):
-            ch.solve(ch.LGTProblem(model), ch.RKMK("rk4"), (0, 1), y0, step=0.1)
+            ch.integrate.solve(ch.transition.LGTProblem(model), ch.integrate.RKMK("rk4"), (0, 1), y0, step=0.1)
     with pytest.raises(ValueError, match="belong together"):
-        ch.descriptor(np.eye(6), lambda q, v, t: np.zeros(6), jacobian=lambda q: np.ones((2, 6)))
+        ch.transition.descriptor(np.eye(6), lambda q, v, t: np.zeros(6), jacobian=lambda q: np.ones((2, 6)))
 
 
 # ---------------------------------------------------------------- (q, q') in quaternions
@@ -79,17 +82,19 @@ def test_quaternion_rates():
         second[0, 4:] = change[0, 3:]
         return np.concatenate([rates, second], axis=None)
 
-    case, to_point, to_state = ch.second_order(rhs, local="rotation_vector")
-    mixed = initial(ch.LGTProblem(model, representation="mixed"), "mixed")
+    case, to_point, to_state = ch.transition.second_order(rhs, local="rotation_vector")
+    mixed = initial(ch.transition.LGTProblem(model, representation="mixed"), "mixed")
     z0 = np.concatenate([mixed[:7], transition.rate(mixed[:7], mixed[7:])])
-    sol = ch.solve(case, ch.RKMK("rk4"), (0.0, 0.4), to_point(z0), step=0.02)
-    direct = ch.LGTProblem(model, local="rotation_vector", representation="mixed")
-    truth = ch.solve(direct, ch.RKMK("rk4"), (0.0, 0.4), mixed, step=0.02)
+    sol = ch.integrate.solve(case, ch.integrate.RKMK("rk4"), (0.0, 0.4), to_point(z0), step=0.02)
+    direct = ch.transition.LGTProblem(model, local="rotation_vector", representation="mixed")
+    truth = ch.integrate.solve(direct, ch.integrate.RKMK("rk4"), (0.0, 0.4), mixed, step=0.02)
     assert np.abs(sol.y - truth.y).max() < 1e-13
     assert np.abs(to_state(sol.y)[0] - z0).max() < 1e-15
     assert to_state(sol.y).shape == (21, 14)
     with pytest.raises(ValueError, match="expected 14: q' and q''"):
-        ch.solve(ch.second_order(lambda t, z: z[:7])[0], ch.RKMK("rk4"), (0, 1), mixed, step=0.1)
+        ch.integrate.solve(
+            ch.transition.second_order(lambda t, z: z[:7])[0], ch.integrate.RKMK("rk4"), (0, 1), mixed, step=0.1
+        )
     with pytest.raises(ValueError, match="14 numbers"):
         to_point(z0[:7])
 
@@ -114,7 +119,7 @@ def test_a_body_of_mujoco_tumbles_with_the_order_of_the_method():
     for tableau, steps in (("kutta3", (25, 50, 100)), ("rk4", (50, 100, 200)), ("dopri5", (50, 100, 200))):
         errors = np.array([tumble(tableau, 1 / n) for n in steps])
         orders = -np.polyfit(np.log(steps), np.log(errors), 1)[0]
-        assert (orders > ch.RKMK(tableau).order - 0.2).all(), (tableau, errors)
+        assert (orders > ch.integrate.RKMK(tableau).order - 0.2).all(), (tableau, errors)
 
 
 def test_against_the_integrators_of_mujoco():
@@ -138,13 +143,15 @@ def test_all_joints_of_mujoco(local):
     rng = np.random.default_rng(0)
     qpos, qvel = model.qpos0.copy(), rng.normal(size=model.nv)
     qpos[3:7], qpos[7:11] = s3.random(rng), s3.random(rng)
-    case = ch.MujocoProblem(model, local)
+    case = ch.transition.MujocoProblem(model, local)
     y0 = case.state(qpos, qvel)
     q, v, act = case.split(y0)
     assert np.array_equal(q, qpos)
     assert np.array_equal(v, qvel)
     assert act.size == 0
-    found = case.split(ch.solve(case, ch.RKMK("dopri5"), (0.0, 0.3), y0, step=0.01, save="final").y[-1])
+    found = case.split(
+        ch.integrate.solve(case, ch.integrate.RKMK("dopri5"), (0.0, 0.3), y0, step=0.01, save="final").y[-1]
+    )
     model.opt.integrator, model.opt.timestep = mujoco.mjtIntegrator.mjINT_RK4, 0.002
     data = mujoco.MjData(model)
     data.qpos[:], data.qvel[:] = qpos, qvel
@@ -167,8 +174,8 @@ def test_control_and_activations_of_mujoco():
     def control(model, data):
         data.ctrl[0] = 3.0
 
-    case = ch.MujocoProblem(model, control=control)
-    sol = ch.solve(case, ch.RKMK("rk4"), (0.0, 1.0), case.state([0.0], [0.0], [0.0]), step=0.01)
+    case = ch.transition.MujocoProblem(model, control=control)
+    sol = ch.integrate.solve(case, ch.integrate.RKMK("rk4"), (0.0, 1.0), case.state([0.0], [0.0], [0.0]), step=0.01)
     _, v, act = case.split(sol.y[-1])
     assert act[0] == pytest.approx(3 * (1 - np.exp(-2.0)), rel=1e-8)
     assert v[0] == pytest.approx(6 * (1 - 0.5 * (1 - np.exp(-2.0))), rel=1e-8)
@@ -197,12 +204,14 @@ def test_free_flyers_of_pinocchio(local):
     data = model.createData()
     rng = np.random.default_rng(4)
     q, v = pin.integrate(model, pin.neutral(model), rng.normal(size=model.nv)), rng.normal(size=model.nv)
-    case = ch.PinocchioProblem(model, local)
+    case = ch.transition.PinocchioProblem(model, local)
     y0 = case.state(q, v)
     assert np.array_equal(case.split(y0)[0], q)
     before, errors = pin.computeMechanicalEnergy(model, data, q, v), []
     for n in (40, 80, 160):
-        found, speed, _ = case.split(ch.solve(case, ch.RKMK("rk4"), (0.0, 0.4), y0, step=0.4 / n, save="final").y[-1])
+        found, speed, _ = case.split(
+            ch.integrate.solve(case, ch.integrate.RKMK("rk4"), (0.0, 0.4), y0, step=0.4 / n, save="final").y[-1]
+        )
         errors.append(abs(pin.computeMechanicalEnergy(model, data, found, speed) - before))
     assert np.log2(errors[0] / errors[2]) / 2 > 3.8, errors
     steps = 4000  # explicit midpoint with Pinocchio's own integration of positions
@@ -221,15 +230,17 @@ def test_torques_and_joints_of_pinocchio_that_are_not_known():
     model = pinocchio_model(pin)
     lifted = np.zeros(model.nv)
     lifted[2] = 3 * 9.81
-    case = ch.PinocchioProblem(model, torque=lambda t, q, v: lifted)
+    case = ch.transition.PinocchioProblem(model, torque=lambda t, q, v: lifted)
     q = pin.neutral(model)
-    final = ch.solve(case, ch.RKMK("rk4"), (0.0, 0.01), case.state(q, np.zeros(model.nv)), step=0.001).y[-1]
+    final = ch.integrate.solve(
+        case, ch.integrate.RKMK("rk4"), (0.0, 0.01), case.state(q, np.zeros(model.nv)), step=0.001
+    ).y[-1]
     total = pin.centerOfMass(model, model.createData(), case.split(final)[0])
     assert total[2] == pytest.approx(pin.centerOfMass(model, model.createData(), q)[2], abs=1e-7)
     unknown = pin.Model()
     unknown.addJoint(0, pin.JointModelRUBX(), pin.SE3.Identity(), "wheel")
     with pytest.raises(ValueError, match="'wheel' is a JointModelRUBX with 2 coordinates and 1 velocities"):
-        ch.PinocchioProblem(unknown)
+        ch.transition.PinocchioProblem(unknown)
 
 
 def test_the_model_is_not_touched():
@@ -237,5 +248,9 @@ def test_the_model_is_not_touched():
     ends = []
     for absolute in ("quaternion", "rotation_vector", "screw", "euler:ZYX"):
         case = problem(absolute)
-        ends.append(matrices(case, ch.solve(case, ch.RKMK("rk4"), (0.0, 0.5), initial(case), step=0.01).y[-1]))
+        ends.append(
+            matrices(
+                case, ch.integrate.solve(case, ch.integrate.RKMK("rk4"), (0.0, 0.5), initial(case), step=0.01).y[-1]
+            )
+        )
     assert max(np.abs(end - ends[0]).max() for end in ends) < 1e-14

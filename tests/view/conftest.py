@@ -23,4 +23,4 @@ def runs():
 @pytest.fixture(autouse=True)
 def kept_pages(tmp_path, monkeypatch):
     """Pages are kept in a folder of the test."""
-    monkeypatch.setattr("chasles.view.kept.folder", lambda: tmp_path / "pages")
+    monkeypatch.setattr("chasles.view.page_cache.folder", lambda: tmp_path / "pages")

@@ -6,7 +6,7 @@ import sys
 import numpy as np
 import pytest
 
-from chasles import ModelFileError
+from chasles.errors import ModelFileError
 from chasles.view import collada, mesh
 from chasles.view.mesh import read_mesh
 

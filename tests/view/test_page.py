@@ -321,7 +321,7 @@ def test_small_meshes_are_smooth(tmp_path, browser):
         "".join(f"v {x:.9f} {y:.9f} {z:.9f}\n" for triangle in rows for x, y, z in triangle)
         + "".join(f"f {3 * k + 1} {3 * k + 2} {3 * k + 3}\n" for k in range(len(rows)))
     )
-    tube = ch.Body("tube", 0.01, (0, 0, 0.01), (1e-6, 1e-6, 1e-6), shapes=[ch.Mesh(str(tmp_path / "tube.obj"))])
+    tube = ch.Body("tube", 0.01, (0, 0, 0.01), (1e-6, 1e-6, 1e-6), shapes=[ch.shapes.Mesh(str(tmp_path / "tube.obj"))])
     system = ch.System([tube], [ch.revolute("axis", "ground", "tube", axis=(0, 0, 1))])
     ch.simulate(system, (0, 0.1), v=[1.0], rtol=1e-6, atol=1e-8).save(tmp_path / "tube.html")
     browser.open(tmp_path / "tube.html", "?t=0")

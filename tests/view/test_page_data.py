@@ -10,12 +10,12 @@ import pytest
 
 import chasles as ch
 from chasles.view.curve import QUATERNION, TOLERANCE, Samples, fitted, quanta
-from chasles.view.data import Motion, run_data
+from chasles.view.page_data import Motion, run_data
+from chasles.view.page_html import as_json, page_text, read
 from chasles.view.picture import Film
-from chasles.view.samples import curve_of, rows_of
+from chasles.view.pose_samples import curve_of, rows_of
 from chasles.view.scene import ON_GROUND, extremes, poses_at, scene_of
 from chasles.view.series import envelope
-from chasles.view.text import as_json, page_text, read
 
 
 def same_sign(poses, like):
@@ -50,7 +50,9 @@ def rotor(damping):
 @pytest.mark.parametrize(("speed", "save"), [(500.0, 100), (2000.0, 50)])
 def test_whole_turns_between_saved_times_are_followed(speed, save):
     """A rotor that brakes: many turns between the first saved times, few between the last."""
-    run = ch.simulate(rotor(0.2), (0, 2), v=[1.0, speed], method=ch.RKMK("rk4"), step=1e-3, save=save, progress=False)
+    run = ch.simulate(
+        rotor(0.2), (0, 2), v=[1.0, speed], method=ch.integrate.RKMK("rk4"), step=1e-3, save=save, progress=False
+    )
     curve, _, lost = curve_of(run, scene_of(run), np.arange(len(run)), 1.0, dense=True)
     times = np.linspace(0, 2, 20001)
     alike = np.einsum("tbc,tbc->tb", curve(times)[..., :4], poses_at(run, times)[..., :4])
@@ -62,7 +64,7 @@ def test_a_run_that_went_out_of_bounds_is_shown_soon():
     """No number of points follows speeds without end; it is said between how many saved times."""
     arm = ch.System(rotor(0).bodies[:1], [ch.revolute("pivot", "ground", "arm", axis=(0, 1, 0), damping=1e5)])
     with pytest.warns(RuntimeWarning):
-        run = ch.simulate(arm, (0, 10), v=[1.0], method=ch.RKMK("rk4"), step=0.1, progress=False)
+        run = ch.simulate(arm, (0, 10), v=[1.0], method=ch.integrate.RKMK("rk4"), step=0.1, progress=False)
     assert not run.success
     assert np.abs(run.v).max() > 1e20
     began = time.process_time()
@@ -103,8 +105,8 @@ def test_samples_that_are_nearly_at_equal_distances(uneven):
 
 def test_a_terminal_sees_how_far_it_is(runs, monkeypatch, capsys):
     monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
-    monkeypatch.setattr("chasles.integrate.progress.PATIENCE", 0.0)
-    monkeypatch.setattr("chasles.integrate.progress.RENEWED", 0.0)
+    monkeypatch.setattr("chasles.display.progress.PATIENCE", 0.0)
+    monkeypatch.setattr("chasles.display.progress.RENEWED", 0.0)
     Motion(scene_of(runs["absolute"])).extend(runs["absolute"])
     assert "motion, t = 2 of 2 s, 100 %" in capsys.readouterr().err
 
@@ -150,8 +152,8 @@ def test_scene_of_bodies_without_shapes(runs):
 
 
 def test_shapes_are_drawn_as_they_are_and_reach_their_joints():
-    box = ch.Box((0.2, 0.1, 0.1), pose=(0.5, 0, 0), color=(1, 0, 0))
-    body = ch.Body("b", shapes=[box, ch.Mesh("none.stl")], mass=1.0, inertia=(1, 1, 1))
+    box = ch.shapes.Box((0.2, 0.1, 0.1), pose=(0.5, 0, 0), color=(1, 0, 0))
+    body = ch.Body("b", shapes=[box, ch.shapes.Mesh("none.stl")], mass=1.0, inertia=(1, 1, 1))
     scene = scene_of(ch.System([body], [ch.helical("h", "ground", "b", axis=(0, 0, 1), pitch=0.1)]))
     first, stalk = scene.bodies[0].parts
     assert (first.kind, first.size, first.color) == ("box", (0.2, 0.1, 0.1), (1.0, 0.0, 0.0, 1.0))
@@ -274,7 +276,7 @@ def test_what_cannot_be_drawn_is_said_when_a_run_is_saved(tmp_path, monkeypatch)
     def fails(of):
         raise RuntimeError("no picture today")
 
-    monkeypatch.setattr("chasles.view.data.look_text", fails)
+    monkeypatch.setattr("chasles.view.page_data.look_text", fails)
     run = spinning(1.0, span=(0, 0.01))
     with pytest.warns(RuntimeWarning, match="no picture today"):
         run.save(tmp_path / "run.h5")

@@ -22,10 +22,10 @@ from chasles.cli.view import view, wait_for
 from chasles.io.result import layout, reader
 from chasles.lie import pose as pose_group
 from chasles.view import data as data_module
-from chasles.view import kept
+from chasles.view import page_cache as kept
 from chasles.view import server as server_module
-from chasles.view.data import run_data
-from chasles.view.glance import glance
+from chasles.view.page_data import run_data
+from chasles.view.preview import glance
 from chasles.view.scene import poses_at
 from chasles.view.server import Viewer
 from tests.view.test_page import drawn_pose, rest
@@ -167,7 +167,7 @@ def test_the_mechanism_is_shown_before_anything_compiled_is_loaded(serve, runs, 
 import sys, json
 import chasles
 from pathlib import Path
-from chasles.view.glance import glance
+from chasles.view.preview import glance
 print(json.dumps([glance(Path({str(file)!r})), [name for name in ("numba", "chasles.lie") if name in sys.modules]]))
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -204,7 +204,7 @@ def test_another_run_in_the_place_of_a_file_takes_the_place_of_its_motion(runs, 
 
     def make(speed, rows):
         file.unlink(missing_ok=True)
-        options = {"method": ch.RKMK("rk4"), "step": 1e-2, "progress": False, "file": file}
+        options = {"method": ch.integrate.RKMK("rk4"), "step": 1e-2, "progress": False, "file": file}
         ch.simulate(top, (0, 1), v=[1, 0, speed], **options)
         if rows:
             counts = np.array([rows, 0, 0], "<i8").tobytes()
@@ -300,7 +300,9 @@ def test_pictures_are_no_reason_for_a_run_to_fail(tmp_path, monkeypatch):
     top = ch.System([ch.Body("top", 1.0, (0, 0, 0.3), (0.1, 0.1, 0.02))], [ch.spherical("pivot", "ground", "top")])
     file = tmp_path / "run.h5"
     with pytest.warns(RuntimeWarning, match="first look of the 3D page is not in the file"):
-        run = ch.simulate(top, (0, 1), v=[1, 0, 30.0], method=ch.RKMK("rk4"), step=1e-2, progress=False, file=file)
+        run = ch.simulate(
+            top, (0, 1), v=[1, 0, 30.0], method=ch.integrate.RKMK("rk4"), step=1e-2, progress=False, file=file
+        )
     assert run.success
     outcome = reader.read(file).outcome
     assert outcome["energy"]

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.skipif(not COMPILED, reason="a loop over pixels")
 
 
 def pendulum(**options):
-    ball = ch.Sphere(0.1, pose=(1, 0, 0, 0, 0, 0, -0.5), color=(1, 0, 0))
+    ball = ch.shapes.Sphere(0.1, pose=(1, 0, 0, 0, 0, 0, -0.5), color=(1, 0, 0))
     body = ch.Body("bob", 1.0, (0, 0, -0.5), (0.1, 0.1, 0.1), shapes=[ball])
     system = ch.System([body], [ch.revolute("hinge", "ground", "bob", axis=(0, 1, 0))], name="pendulum")
     return ch.simulate(system, (0.0, 1.0), q=[1.0], v=[2.0], progress=False, **options)
@@ -119,12 +119,12 @@ def test_a_film_faster_than_a_gif_can_be_says_so(run, tmp_path):
 
 def test_what_is_not_drawn_is_said_and_stays_small(tmp_path, capsys):
     (tmp_path / "damaged.stl").write_bytes(b"x" * 200)
-    rod = ch.Cylinder(0.05, 1.0, pose=(1, 0, 0, 0, 0, 0, -0.5))
+    rod = ch.shapes.Cylinder(0.05, 1.0, pose=(1, 0, 0, 0, 0, 0, -0.5))
     wide = {"mass": 1.0, "inertia": (0.5, 0.5, 0.1)}  # as of a box of 2.3 m
     system = ch.System(
         [
             ch.Body("rod", 1.0, (0, 0, -0.5), (0.1, 0.1, 0.1), shapes=[rod]),
-            ch.Body("wheel", **wide, shapes=[ch.Mesh(str(tmp_path / "damaged.stl"))]),
+            ch.Body("wheel", **wide, shapes=[ch.shapes.Mesh(str(tmp_path / "damaged.stl"))]),
         ],
         [
             ch.revolute("hinge", "ground", "rod", axis=(0, 1, 0)),

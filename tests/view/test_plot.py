@@ -13,14 +13,14 @@ from PIL import Image
 
 import chasles as ch
 from chasles.cli.plot import plot as command
+from chasles.display import style
+from chasles.display.style import plain
 from chasles.io.result import layout
-from chasles.study import style
-from chasles.study.style import plain
 from chasles.view import reduce
+from chasles.view.method_text import described
 from chasles.view.plot_panel import BARS
 from chasles.view.plot_quantities import names, panels
 from chasles.view.reduce import gather, kept, pieces_of
-from chasles.view.words import described
 from tests.io.result_models import CASES, top
 
 
@@ -297,22 +297,22 @@ def test_a_run_that_was_killed(tmp_path):
 
 def test_work_precision(tmp_path):
     def run(step):
-        return ch.simulate(top(), (0, 0.2), v=[1, 0, 30.0], method=ch.RKMK("rk4"), step=step, progress=False)
+        return ch.simulate(top(), (0, 0.2), v=[1, 0, 30.0], method=ch.integrate.RKMK("rk4"), step=step, progress=False)
 
     runs = {f"{step:g}": run(step) for step in (4e-3, 2e-3, 1e-3, 1e-4)}
-    figure = ch.work_precision(runs, file=tmp_path / "w.pdf")
+    figure = ch.view.work_precision(runs, file=tmp_path / "w.pdf")
     ((work, error),) = lines(figure.axes[0])
     assert work.tolist() == [one.solution.evaluations for one in list(runs.values())[:3]]  # the finest is exact
     order = np.log2(error[:-1] / error[1:])
     assert (abs(order - 4) < 0.6).all()
-    same = ch.work_precision({"a": runs["0.001"]}, runs["0.0001"], against="steps")
+    same = ch.view.work_precision({"a": runs["0.001"]}, runs["0.0001"], against="steps")
     assert lines(same.axes[0])[0].tolist() == [[200.0], [error.min()]]
     with pytest.raises(ValueError, match="one run alone"):
-        ch.work_precision(runs["0.001"])
+        ch.view.work_precision(runs["0.001"])
     with pytest.raises(ValueError, match=r"ends at t = 0.1 s, not as the reference at 0.2 s"):
-        ch.work_precision({"short": runs["0.001"].part(slice(0, 101))}, runs["0.0001"])
+        ch.view.work_precision({"short": runs["0.001"].part(slice(0, 101))}, runs["0.0001"])
     with pytest.raises(ValueError, match="against 'money'"):
-        ch.work_precision(runs, against="money")
+        ch.view.work_precision(runs, against="money")
 
 
 # ------------------------------------------------------------ the command

@@ -5,11 +5,11 @@ import pytest
 
 import chasles as ch
 from chasles.kernel.policy import COMPILED
-from chasles.view.look import Part
 from chasles.view.raster.camera import MARGIN, fitting
 from chasles.view.raster.fill import fill
 from chasles.view.raster.render import Stage, round_number
 from chasles.view.scene import scene_of
+from chasles.view.solids import Part
 from chasles.view.tessellate import Surface, mesh, surface, tube
 
 pytestmark = pytest.mark.skipif(not COMPILED, reason="a loop over pixels")
@@ -83,11 +83,11 @@ def test_what_is_behind_the_eye_or_no_surface_is_not_drawn():
 
 
 SOLIDS = {
-    "box": (ch.Box((0.3, 0.5, 0.7)), (0.3, 0.5, 0.7)),
-    "sphere": (ch.Sphere(0.4), (0.4,)),
-    "cylinder": (ch.Cylinder(0.2, 0.9), (0.2, 0.9)),
-    "capsule": (ch.Capsule(0.2, 0.9), (0.2, 0.9)),
-    "ellipsoid": (ch.Ellipsoid((0.2, 0.3, 0.4)), (0.2, 0.3, 0.4)),
+    "box": (ch.shapes.Box((0.3, 0.5, 0.7)), (0.3, 0.5, 0.7)),
+    "sphere": (ch.shapes.Sphere(0.4), (0.4,)),
+    "cylinder": (ch.shapes.Cylinder(0.2, 0.9), (0.2, 0.9)),
+    "capsule": (ch.shapes.Capsule(0.2, 0.9), (0.2, 0.9)),
+    "ellipsoid": (ch.shapes.Ellipsoid((0.2, 0.3, 0.4)), (0.2, 0.3, 0.4)),
 }
 
 
@@ -148,7 +148,7 @@ def test_a_tube_around_a_circle():
 
 def test_a_ball_covers_its_projected_ellipse():
     """The area of the picture of a ball in perspective is π f² r² √(d² - r²) / (z² - r²)^(3/2)."""
-    body = ch.Body("ball", 1.0, inertia=(1, 1, 1), shapes=[ch.Sphere(0.5, color=(1, 0, 0))])
+    body = ch.Body("ball", 1.0, inertia=(1, 1, 1), shapes=[ch.shapes.Sphere(0.5, color=(1, 0, 0))])
     scene = scene_of(ch.System([body], [], gravity=(0, 0, 0)))
     camera = fitting(np.array([[-2.0, -2, -2], [2, 2, 2]]), np.zeros((1, 3)), np.array([0, 0, 1.0]), 4 / 3)
     stage = Stage(scene, None, np.zeros(3), 2.0)
@@ -198,8 +198,8 @@ def test_a_plane_motion_is_seen_from_its_side():
 
 
 def two_boxes(**upper):
-    lower = ch.Body("table", 1.0, inertia=(1, 1, 1), shapes=[ch.Box((4, 4, 0.2), color=(0.8, 0.8, 0.8))])
-    above = ch.Body("lid", 1.0, inertia=(1, 1, 1), shapes=[ch.Box((0.8, 0.8, 0.1), **upper)])
+    lower = ch.Body("table", 1.0, inertia=(1, 1, 1), shapes=[ch.shapes.Box((4, 4, 0.2), color=(0.8, 0.8, 0.8))])
+    above = ch.Body("lid", 1.0, inertia=(1, 1, 1), shapes=[ch.shapes.Box((0.8, 0.8, 0.1), **upper)])
     return scene_of(ch.System([lower, above], []))
 
 

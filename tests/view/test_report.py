@@ -11,8 +11,8 @@ import chasles as ch
 from chasles.cli.report import report as command
 from chasles.integrate.method_name import method_from
 from chasles.view.citations import citations, published
+from chasles.view.model_of_run import repeated
 from chasles.view.page import Page
-from chasles.view.repeat import repeated
 from chasles.view.report import report
 from chasles.view.series import reactions_of
 from tests.absolute.test_mobility import four_bar
@@ -112,7 +112,7 @@ def test_saved_times_are_in_a_model_file():
 
 
 def test_a_failed_run_of_a_loop_has_a_report():
-    with pytest.warns(ch.StartChangedWarning, match="coordinate of 'A': 1.4 -> "):
+    with pytest.warns(ch.errors.StartChangedWarning, match="coordinate of 'A': 1.4 -> "):
         run = ch.simulate(four_bar(1.3), (0.0, 0.05), q=[1.4, -1.3, 1.2], assemble=True, step=1e-3, progress=False)
     assert len(run.mechanism.joints) < len(run.mechanism.system.joints)  # one that is cut has no coordinates
     solution = replace(run.solution, success=False, message="stopped at t = 0.05: no solution was found")

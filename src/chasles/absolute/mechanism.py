@@ -25,10 +25,10 @@ from chasles.constraint.results import ConstrainedMotion, Mobility, Violation
 from chasles.constraint.rows import MOTION, ROTOR, ROWS
 from chasles.constraint.special import ROOM
 from chasles.constraint.tiles import TileBuilder
+from chasles.display import html as shown
 from chasles.force.table import MOVING, SCRATCH
 from chasles.lie.arrays import real_array
 from chasles.lie.rotation import quaternion_to_matrix
-from chasles.model import shown
 from chasles.model.constraint import CustomConstraint, Drive
 from chasles.model.law import raise_error_of
 from chasles.model.scale import constraint_lengths

@@ -10,7 +10,7 @@ from chasles.constraint.rows import NUMBERS
 from chasles.lie import pose as pose_group
 from chasles.lie.rotation import quaternion_to_matrix
 from chasles.model.constraint import Coupling, Drive
-from chasles.model.names import meant
+from chasles.model.suggestion import meant
 
 if TYPE_CHECKING:
     from chasles.absolute.mechanism import AbsoluteMechanism

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 from chasles.constraint.joints import SUBGROUPS
 from chasles.model.body import GROUND
-from chasles.model.names import meant
+from chasles.model.suggestion import meant
 from chasles.model.system import System
 
 SE3_NAME, SO3XR3_NAME = "SE3", "SO3xR3"

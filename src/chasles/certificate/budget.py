@@ -15,7 +15,7 @@ from chasles.model.law import PythonLaw
 from chasles.relative.loop.closed import ClosedMechanism
 from chasles.simulation.bodies import BodyDynamics
 from chasles.simulation.law_samples import items_with_laws
-from chasles.simulation.task import Task
+from chasles.simulation.run_task import Task
 
 LEAST = 0.1e6  # [µs] for second motions: with all else, a fifth of a second
 TIMES = 0.9  # the evaluations of the run, where that is more: as many again if its steps were not saved

@@ -19,7 +19,7 @@ from chasles.integrate.method import RKMK, Exponentials
 from chasles.integrate.solution import Solution
 from chasles.integrate.stepper import Stepper, helping
 from chasles.simulation.motion import solve_motion
-from chasles.simulation.task import Task
+from chasles.simulation.run_task import Task
 
 SPREAD = 160  # times in equal parts of the span, one at a random place in each
 EARLY = 29  # times that crowd toward the start

@@ -21,10 +21,10 @@ from chasles.integrate.method import RKMK
 from chasles.integrate.solution import Solution
 from chasles.integrate.stepper import helping
 from chasles.kernel.pickled import PickledWhole
-from chasles.simulation.jumps import singular_at_end
+from chasles.simulation.energy_jumps import singular_at_end
 from chasles.simulation.motion import ATOL, solve_motion
+from chasles.simulation.run_task import Task
 from chasles.simulation.runaway import LARGEST
-from chasles.simulation.task import Task
 
 METHOD = RKMK("dop853")
 FINEST = 1e-13  # the tightest relative tolerance

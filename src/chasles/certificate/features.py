@@ -16,7 +16,7 @@ from chasles.certificate.budget import Budget
 from chasles.integrate.table import KIND, POINT, VECTOR
 from chasles.simulation.law_calls import fields_at
 from chasles.simulation.law_samples import CalledLaw, Changes, called_laws, may_depend_on_time
-from chasles.simulation.task import Task
+from chasles.simulation.run_task import Task
 
 CONSTANT = 1e-9  # change of a law, of its size, that is none
 POINTS = 320  # break points, shared among all that changes

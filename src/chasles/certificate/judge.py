@@ -22,8 +22,8 @@ from chasles.integrate.fixed_step import StepError
 from chasles.integrate.method import RKMK, Exponentials
 from chasles.integrate.solution import Solution
 from chasles.simulation.run import Run
+from chasles.simulation.run_task import Task
 from chasles.simulation.runaway import LARGEST, usable
-from chasles.simulation.task import Task
 
 # what a run may be off by: the error relative to how far and how fast each joint moves, the others to a size that
 # their lines tell

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
-from chasles.model import shown
+from chasles.display import html as shown
 
 PASSED, FAILED, NOT_JUDGED = "passed", "failed", "not judged"
 ERROR = "error estimate"

@@ -25,7 +25,7 @@ def check(
     chasles check three_bar
     """
     console = Console(stderr=json_output)
-    from chasles.integrate.progress import Progress
+    from chasles.display.progress import Progress
 
     with Progress(0, 0, what="checking ...", steady=True):
         found = report(find_study(model, change))

@@ -42,7 +42,7 @@ def compare(
         raise ValueError(f"compare: halvings is {halvings}; expected 0 or more")
     console, began = Console(), time.perf_counter()
     say_if_compiling(console)
-    from chasles.integrate.progress import Progress
+    from chasles.display.progress import Progress
     from chasles.integrate.stepper import Interrupted
 
     with Progress(0, 1, what="groups of runs:", unit="", steady=True) as line:

@@ -21,7 +21,7 @@ def export(
     chasles run heavy_top --end 1 -o top.h5
     chasles export top.h5 top.csv
     """
-    from chasles.integrate.progress import Progress
+    from chasles.display.progress import Progress
     from chasles.io.result.export import export as write
     from chasles.io.result.reader import open as open_run
 

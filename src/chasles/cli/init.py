@@ -22,7 +22,7 @@ def init(
     chasles run heavy_top.toml --set parameters.arm=0.3
     """
     from chasles.gallery import model_files
-    from chasles.model.names import meant
+    from chasles.model.suggestion import meant
 
     gallery = model_files()
     if name not in gallery:

@@ -41,7 +41,7 @@ def changes(given: list[str] | None) -> dict[str, Any]:
 def find_file(model: str) -> Path:
     """The file of a model, given as a path or as a name of the gallery."""
     from chasles.gallery import RENAMED, model_files
-    from chasles.model.names import meant
+    from chasles.model.suggestion import meant
 
     gallery = model_files()
     if RENAMED.get(model, model) in gallery:

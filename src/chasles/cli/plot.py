@@ -45,7 +45,7 @@ def plot(
         chasles plot run.h5 --frame 2.1 -o frame.png
         chasles plot h1.h5 h2.h5 h3.h5 work-precision --reference exact.h5
     """
-    from chasles.study import style
+    from chasles.display import style
     from chasles.view.plot import plot as draw
 
     if not runs:

@@ -1,4 +1,4 @@
-"""The progress of commands, drawn by rich on standard error: a bar, the line of `integrate.progress`, no flicker."""
+"""The progress of commands, drawn by rich on standard error: a bar, the line of `display.progress`, no flicker."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rich.progress import BarColumn, SpinnerColumn, TextColumn
 from rich.progress import Progress as Bars
 
 if TYPE_CHECKING:
-    from chasles.integrate.progress import Progress
+    from chasles.display.progress import Progress
 
 BAR = 24  # characters
 QUIET: dict[str, Any] = {"redirect_stdout": False, "redirect_stderr": False}  # others print while it is cleared

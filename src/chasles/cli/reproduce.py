@@ -36,7 +36,7 @@ def reproduce(
     if unknown := [k for k in wanted if k not in figures]:
         known = ", ".join(map(str, figures))
         raise ValueError(f"reproduce: paper {key} has no numerical figure {unknown[0]}; it has {known}")
-    from chasles.integrate.progress import Progress
+    from chasles.display.progress import Progress
     from chasles.integrate.stepper import whole_or_nothing
     from chasles.reproduce.figure import notes, save, table
 

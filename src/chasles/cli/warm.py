@@ -19,7 +19,7 @@ def warm(
     clean: Annotated[bool, Parameter(negative=(), help="First remove the compiled code of other versions.")] = False,
 ) -> None:
     """Compile all functions into the cache, so that nothing waits for the compiler later."""
-    from chasles.integrate.progress import Progress, duration
+    from chasles.display.progress import Progress, duration
     from chasles.kernel import cache
 
     console = Console()
@@ -58,28 +58,34 @@ def _integrator_tasks() -> list[Task]:
     import chasles as ch
     from chasles.gallery import pendulum, quadrotors, rigid_body, spinning_top
     from chasles.integrate import blocks
-    from chasles.integrate.field import Field
+    from chasles.integrate.vector_field import Field
     from chasles.transition.motion import motion
 
-    at_rest = ch.LieODE(ch.Space("t*so3"), lambda t, y, p: np.zeros(6))
-    body = ch.RigidBodyOnSO3((1.0, 1.0, 1.0), lambda t, q, p: np.zeros(3))
-    free = ch.LiePoisson(ch.Space("so3*"), lambda t, y, p: y.copy())
+    at_rest = ch.integrate.LieODE(ch.integrate.Space("t*so3"), lambda t, y, p: np.zeros(6))
+    body = ch.integrate.RigidBodyOnSO3((1.0, 1.0, 1.0), lambda t, q, p: np.zeros(3))
+    free = ch.integrate.LiePoisson(ch.integrate.Space("so3*"), lambda t, y, p: y.copy())
     start, spin = [1.0, 0, 0, 0, 0, 0, 0], [0.0, 0.0, 1.0]
     never = ch.Event(lambda t, y, p: t - 0.15)
     options: dict[str, Any] = {"span": (0.0, 0.2), "progress": False}
     fixed: dict[str, Any] = options | {"step": 0.1}
     tasks: list[Task] = [
-        (f"operations on {name}", partial(ch.Space(name).operations, blocks.MOVE, blocks.PULLBACK, blocks.COMBINE))
+        (
+            f"operations on {name}",
+            partial(ch.integrate.Space(name).operations, blocks.MOVE, blocks.PULLBACK, blocks.COMBINE),
+        )
         for name in ("so3", "pose", "se2", "se3:rotation_vector", "so3xr3:rotation_vector")
     ]
     tasks.append(("field motion", lambda: motion.address))
     tasks += [
-        ("solve, fixed steps", lambda: ch.solve(at_rest, ch.RKMK("rk4"), y0=start, **fixed)(0.1)),
-        ("solve, products", lambda: ch.solve(at_rest, ch.CommutatorFree("cf4"), y0=start, **fixed)),
-        ("solve, events", lambda: ch.solve(at_rest, ch.RKMK("dopri5"), y0=start, events=[never], **options)),
-        ("solve, implicit", lambda: ch.solve(at_rest, ch.Gauss(), y0=start, **fixed)),
-        ("solve, Lie-Poisson", lambda: ch.solve(free, ch.LiePoissonMidpoint(), y0=spin, **fixed)),
-        ("solve, symplectic", lambda: ch.solve(body, ch.MoserVeselov(), y0=start, **fixed)),
+        ("solve, fixed steps", lambda: ch.integrate.solve(at_rest, ch.integrate.RKMK("rk4"), y0=start, **fixed)(0.1)),
+        ("solve, products", lambda: ch.integrate.solve(at_rest, ch.integrate.CommutatorFree("cf4"), y0=start, **fixed)),
+        (
+            "solve, events",
+            lambda: ch.integrate.solve(at_rest, ch.integrate.RKMK("dopri5"), y0=start, events=[never], **options),
+        ),
+        ("solve, implicit", lambda: ch.integrate.solve(at_rest, ch.integrate.Gauss(), y0=start, **fixed)),
+        ("solve, Lie-Poisson", lambda: ch.integrate.solve(free, ch.integrate.LiePoissonMidpoint(), y0=spin, **fixed)),
+        ("solve, symplectic", lambda: ch.integrate.solve(body, ch.integrate.MoserVeselov(), y0=start, **fixed)),
     ]
     for module in (spinning_top, pendulum, quadrotors, rigid_body):
         found = [value for value in vars(module).values() if isinstance(value, Field)]
@@ -93,7 +99,7 @@ def _mechanism_tasks() -> list[Task]:
     import pkgutil
 
     from chasles import relative
-    from chasles.integrate.field import Field
+    from chasles.integrate.vector_field import Field
     from chasles.relative.algorithm import Algorithm
     from chasles.simulation import body_motion, tree_motion
     from chasles.simulation.closed import motion as closed_motion
@@ -151,7 +157,7 @@ def _simulation_tasks() -> list[Task]:
                 tasks.append((f"{coordinates}{what}, {how}", partial(simulated, system, **given)))
     for name, method in methods.items():
         absolute: dict[str, Any] = {"coordinates": "absolute", "method": method, "step": 0.01, "space": "SO3xR3"}
-        if isinstance(method, ch.Gauss | ch.LieMidpoint):
+        if isinstance(method, ch.integrate.Gauss | ch.integrate.LieMidpoint):
             absolute["stabilization"] = None  # they have none
         else:
             start = {"poses": linkage.poses, "twists": linkage.twists}

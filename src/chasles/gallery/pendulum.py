@@ -22,9 +22,9 @@ from numpy.typing import ArrayLike
 
 from chasles.gallery.rigid_body import Invariants, checked
 from chasles.integrate.engine import evaluate
-from chasles.integrate.field import field
-from chasles.integrate.solve import LieODE
+from chasles.integrate.solver import LieODE
 from chasles.integrate.space import Space
+from chasles.integrate.vector_field import field
 from chasles.kernel.algebra import add_scaled, cross, dot, scale
 from chasles.kernel.policy import kernel
 from chasles.kernel.workspace import load3, store3

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from chasles.integrate.field import field
-from chasles.integrate.solve import LieODE
+from chasles.integrate.solver import LieODE
 from chasles.integrate.space import Space
+from chasles.integrate.vector_field import field
 from chasles.lie import s3
 
 Invariants = dict[str, Callable[[np.ndarray], np.ndarray]]

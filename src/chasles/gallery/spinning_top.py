@@ -24,9 +24,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from chasles.gallery.rigid_body import Invariants, checked
-from chasles.integrate.field import field
-from chasles.integrate.solve import LieODE
+from chasles.integrate.solver import LieODE
 from chasles.integrate.space import Space
+from chasles.integrate.vector_field import field
 from chasles.kernel.algebra import cross, neg, sub
 from chasles.kernel.policy import kernel
 from chasles.kernel.workspace import layout, load3, store3

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from chasles.integrate.field import Field, call
 from chasles.integrate.problem import LieODE
 from chasles.integrate.space import Space
+from chasles.integrate.vector_field import Field, call
 from chasles.kernel.algebra import cross, mul, sub
 from chasles.kernel.policy import kernel
 from chasles.kernel.workspace import load3, load9, store3

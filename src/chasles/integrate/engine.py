@@ -27,9 +27,9 @@ from chasles.integrate.explicit_layout import (
     scratch,
 )
 from chasles.integrate.explicit_step import copy
-from chasles.integrate.field import call
 from chasles.integrate.step_address import take_step
 from chasles.integrate.step_control import finite, flaw, judge
+from chasles.integrate.vector_field import call
 from chasles.kernel.lanes import lanes_of, like, store
 from chasles.kernel.policy import kernel
 

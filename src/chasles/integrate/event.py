@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from chasles.integrate.field import PLAIN_FORM, Field
+from chasles.integrate.vector_field import PLAIN_FORM, Field
 from chasles.model.user_function import check_arguments
 
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from chasles.integrate import blocks
 from chasles.integrate.explicit_step import linear
-from chasles.integrate.field import call
 from chasles.integrate.table import CHART, COSCREWED, COUNT, KIND, POINT, POSE, SCREWED, SE2, SE3, VECTOR
+from chasles.integrate.vector_field import call
 from chasles.kernel.policy import kernel
 from chasles.kernel.workspace import layout
 

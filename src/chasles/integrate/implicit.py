@@ -12,7 +12,6 @@ import numpy as np
 from chasles.integrate import blocks, engine
 from chasles.integrate.explicit_layout import LARGEST_ANGLE
 from chasles.integrate.explicit_step import linear
-from chasles.integrate.field import call
 from chasles.integrate.fixed_step import TIMES, FixedStepper, clock, record
 from chasles.integrate.gauss import (
     GROUP,
@@ -39,6 +38,7 @@ from chasles.integrate.problem import LieODE
 from chasles.integrate.space import Space
 from chasles.integrate.stepper import Options, as_field
 from chasles.integrate.table import COUNT, KIND, SE2, VECTOR
+from chasles.integrate.vector_field import call
 from chasles.kernel.policy import kernel
 
 # ---------------------------------------------------------------- the loop

@@ -9,7 +9,7 @@ import numpy as np
 
 from chasles.integrate import table
 from chasles.integrate.tableau import TABLEAUX, Tableau
-from chasles.model.names import meant
+from chasles.model.suggestion import meant
 
 COORDINATES = {"exp": table.EXP, "cay": table.CAYLEY, "cay2": table.CAYLEY2, "second_kind": table.SECOND_KIND}
 

@@ -22,7 +22,7 @@ from chasles.integrate.constrained_method import (
 from chasles.integrate.gauss import Gauss, LieMidpoint
 from chasles.integrate.method import RKMK, CommutatorFree, CrouchGrossman, Exponentials, LowStorage
 from chasles.integrate.tableau import TABLEAUX, Tableau
-from chasles.model.names import meant
+from chasles.model.suggestion import meant
 
 # a word alone, and what it makes
 SHORT: dict[str, Callable[[str], Any]] = {

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from chasles.integrate.field import Field, call
 from chasles.integrate.gauss import SETTINGS, largest
 from chasles.integrate.space import Space
 from chasles.integrate.table import ALGEBRA, COSCREWED, KIND, POINT, ROTATED
+from chasles.integrate.vector_field import Field, call
 from chasles.kernel.algebra import cross, force_cross
 from chasles.kernel.policy import kernel
 from chasles.kernel.workspace import load3, load6, store3, store6

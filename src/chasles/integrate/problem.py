@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from chasles.integrate.event import Shown
-from chasles.integrate.field import PLAIN_FORM, Field
+from chasles.integrate.vector_field import PLAIN_FORM, Field
 from chasles.model.user_function import check_arguments
 
 

@@ -14,9 +14,9 @@ from chasles.integrate.engine import last_value
 from chasles.integrate.explicit import ExplicitStepper
 from chasles.integrate.explicit_layout import SET, TALLY, scratch
 from chasles.integrate.explicit_step import copy
-from chasles.integrate.field import call
 from chasles.integrate.scalar import DUALS, dual_zero
 from chasles.integrate.step_address import step_address, take_step
+from chasles.integrate.vector_field import call
 from chasles.kernel.lanes import WIDTH, buffer
 from chasles.kernel.policy import kernel
 

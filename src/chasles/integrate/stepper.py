@@ -18,10 +18,10 @@ from typing import Any, ClassVar, NamedTuple, NoReturn, Protocol
 
 import numpy as np
 
+from chasles.display.progress import Progress
 from chasles.integrate.event import Event, Occurrence
-from chasles.integrate.field import Field, PythonField
-from chasles.integrate.progress import Progress
 from chasles.integrate.solution import Solution
+from chasles.integrate.vector_field import Field, PythonField
 from chasles.kernel.pickled import PickledWhole
 from chasles.kernel.undisturbed import Undisturbed
 
@@ -367,7 +367,7 @@ class Stepper(ABC):
         if not isinstance(function, PythonField) or time.perf_counter() - self.began < PATIENCE:
             return ()
         hint = (
-            f"the field {function.name!r} is a plain Python function; compiled with @chasles.field, as "
+            f"the field {function.name!r} is a plain Python function; compiled with @chasles.integrate.field, as "
             f"{function.name}(t, y, p, out), which writes to out instead of returning, the run would be some twenty "
             "times faster"
         )

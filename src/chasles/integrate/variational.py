@@ -8,12 +8,12 @@ from __future__ import annotations
 import numpy as np
 
 from chasles.integrate.cotangent import back, load4
-from chasles.integrate.field import call
 from chasles.integrate.lie_verlet import LieVerlet as LieVerlet
 from chasles.integrate.lie_verlet import cay_equation, exp_equation
 from chasles.integrate.moser_veselov import MoserVeselov as MoserVeselov
 from chasles.integrate.moser_veselov import moser_equation
 from chasles.integrate.newton import COUNTS, DONE, NO_CONVERGENCE, NOT_FINITE, REMAINDER, SINGULAR, STUCK
+from chasles.integrate.vector_field import call
 from chasles.kernel.algebra import add_scaled, cross, dot, mul, scale, sub
 from chasles.kernel.lanes import sqrt
 from chasles.kernel.policy import kernel

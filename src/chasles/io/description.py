@@ -17,8 +17,8 @@ from chasles.integrate.method_name import name_of
 from chasles.io import spec
 from chasles.io.model_file import Study
 from chasles.model.system import System
+from chasles.simulation.run_task import NOT_OF_THE_RUN, Task
 from chasles.simulation.simulate import simulate
-from chasles.simulation.task import NOT_OF_THE_RUN, Task
 
 FUNCTIONS = ("events", "controller", "period")  # of the user: a file has their names at most
 START = ("q", "v", "poses", "twists", "assemble")

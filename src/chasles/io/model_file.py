@@ -20,7 +20,7 @@ from chasles.io.expression import evaluate_all
 from chasles.io.report import Report
 from chasles.io.source import ModelFileError, Source, read
 from chasles.io.values import Reader
-from chasles.model.names import meant
+from chasles.model.suggestion import meant
 from chasles.model.system import EARTH, System
 from chasles.simulation.start_values import by_name
 

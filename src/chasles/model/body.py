@@ -44,7 +44,7 @@ class Body:
         object.__setattr__(self, "shapes", tuple(self.shapes))
         for shape in self.shapes:
             if not isinstance(shape, Shape):
-                raise ValueError(f"{where}: shapes holds {shape!r}; expected shapes such as chasles.Box(...)")
+                raise ValueError(f"{where}: shapes holds {shape!r}; expected shapes such as chasles.shapes.Box(...)")
         matrix = self._from_shapes(where) if self.density is not None else self._from_numbers(where)
         try:
             if self.physical:

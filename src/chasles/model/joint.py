@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from chasles.lie import pose as pose_group
-from chasles.model.names import meant
 from chasles.model.placement import LAST_BITS, ORIGIN, Pose, as_numbers, as_pose, check_name, frame_with_z, unit_vector
+from chasles.model.suggestion import meant
 
 # kind: numbers in q and in v (None: as many as screws)
 KINDS: Mapping[str, tuple[int, int] | None] = {

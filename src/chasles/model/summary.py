@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from chasles.model import shown
+from chasles.display import html as shown
 from chasles.model.body import Frame
 
 

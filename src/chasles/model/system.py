@@ -18,8 +18,8 @@ from chasles.model.body import GROUND, Body, Frame
 from chasles.model.constraint import Constraint, Coupling, Drive
 from chasles.model.force import Force, JointForce, Spring, Wrench
 from chasles.model.joint import Joint
-from chasles.model.names import meant
 from chasles.model.placement import ORIGIN, Pose, as_numbers, as_pose, check_name
+from chasles.model.suggestion import meant
 from chasles.registry import service
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import importlib
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from chasles.model.names import meant
+from chasles.model.suggestion import meant
 
 if TYPE_CHECKING:
     from chasles.reproduce.figure import Figure

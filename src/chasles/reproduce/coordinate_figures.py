@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from chasles.display.style import COLORS, INK, MARKERS
 from chasles.lie.transition.coordinates import LOCAL
 from chasles.reproduce.coordinate_study import ABSOLUTE, DIRECT, METHODS, Row, measured, row, study
 from chasles.reproduce.figure import Claim, Columns, Figure
-from chasles.study.style import COLORS, INK, MARKERS
 
 ROUNDING = 1e-13  # [m] and of rotations: thousands of steps
 ALIKE = 0.01  # errors of two coordinates that are those of the method alone

@@ -113,7 +113,9 @@ def reference(name: str) -> np.ndarray:
     tight: dict[str, Any] = {"rtol": 1e-13, "atol": 1e-13, "save": "final", "progress": False}
     y0 = start(problem, mechanism, case.poses, case.twists)
     return pose.to_matrix(
-        problem.poses(ch.solve(problem, ch.RKMK("dop853"), (0.0, case.at * case.end), y0, **tight).y[-1])
+        problem.poses(
+            ch.integrate.solve(problem, ch.integrate.RKMK("dop853"), (0.0, case.at * case.end), y0, **tight).y[-1]
+        )
     )
 
 
@@ -130,11 +132,11 @@ def measured(name: str, absolute: str, local: str, method: str, steps: int = 0, 
         problem = posed = mechanism_problem(mechanism, absolute, local)
         y0 = start(posed, mechanism, case.poses, case.twists)
     options: dict[str, Any] = {"step": h, "progress": False}
-    sol = ch.solve(problem, ch.RKMK(method), (0.0, case.end), y0, **options)
+    sol = ch.integrate.solve(problem, ch.integrate.RKMK(method), (0.0, case.end), y0, **options)
     spent = np.inf
     for _ in range(repeated):
         began = time.process_time()
-        ch.solve(problem, ch.RKMK(method), (0.0, case.end), y0, save="final", **options)
+        ch.integrate.solve(problem, ch.integrate.RKMK(method), (0.0, case.end), y0, save="final", **options)
         spent = min(spent, time.process_time() - began)
     poses = posed.poses(sol.y)
     norms = np.linalg.norm(poses[..., :4], axis=-1)

@@ -15,9 +15,9 @@ import numpy as np
 from chasles.absolute.kkt import POSE, TWIST
 from chasles.absolute.mechanism import AbsoluteMechanism
 from chasles.absolute.tables import HEAD
-from chasles.integrate.field import field
 from chasles.integrate.problem import LieODE
 from chasles.integrate.space import Space
+from chasles.integrate.vector_field import field
 from chasles.kernel.address import as_integer_array
 from chasles.kernel.functions import sincos
 from chasles.lie import quaternion, transition

@@ -78,7 +78,7 @@ def _png(figure: Figure) -> bytes:
     from matplotlib import rc_context
     from matplotlib.figure import Figure as Canvas
 
-    from chasles.study.style import SETTINGS
+    from chasles.display.style import SETTINGS
 
     buffer = io.BytesIO()
     with rc_context(dict(SETTINGS)):

@@ -13,14 +13,14 @@ from typing import Any
 import numpy as np
 
 import chasles as ch
+from chasles.display.style import COLORS, INK, MARKERS
 from chasles.lie import pose, so3, transition
 from chasles.lie.transition.coordinates import LOCAL
 from chasles.reproduce.coordinate_study import ABSOLUTE, case_of
 from chasles.reproduce.figure import Claim, Columns, Figure
-from chasles.study.style import COLORS, INK, MARKERS
 
 END, STEPS = 0.025, (30, 60)  # [s]; 0.06 and 0.03 rad a step
-METHODS: dict[str, Any] = {"generalized alpha": ch.GeneralizedAlpha(0.8), "BLieDF3": ch.BLieDF(3)}
+METHODS: dict[str, Any] = {"generalized alpha": ch.integrate.GeneralizedAlpha(0.8), "BLieDF3": ch.integrate.BLieDF(3)}
 PAIRS = [("quaternion", local) for local in LOCAL] + [(name, "rotation_vector") for name in ABSOLUTE[1:]]
 
 
@@ -40,7 +40,7 @@ class Run:
     evaluations: float  # of the forces, a step
 
 
-def top(absolute: str, local: str) -> ch.LGTProblem:
+def top(absolute: str, local: str) -> ch.transition.LGTProblem:
     """The heavy top in body twists."""
     system = case_of("heavy_top").system
     body, joint = system.bodies[0], system.joints[0]
@@ -69,7 +69,9 @@ def top(absolute: str, local: str) -> ch.LGTProblem:
         turn, position = place(q)
         return position + turn @ pivot
 
-    return ch.LGTProblem(ch.descriptor(matrix, forces, jacobian, bias, constraint), absolute, local)
+    return ch.transition.LGTProblem(
+        ch.transition.descriptor(matrix, forces, jacobian, bias, constraint), absolute, local
+    )
 
 
 @cache
@@ -78,7 +80,9 @@ def reference() -> np.ndarray:
     case, problem = case_of("heavy_top"), top("quaternion", "screw")
     tight: dict[str, Any] = {"rtol": 1e-12, "atol": 1e-12, "save": "final", "progress": False}
     y0 = problem.state(case.poses, case.twists)
-    return pose.to_matrix(problem.poses(ch.solve(problem, ch.RKMK("dop853"), (0.0, END), y0, **tight).y[-1]))[0]
+    return pose.to_matrix(
+        problem.poses(ch.integrate.solve(problem, ch.integrate.RKMK("dop853"), (0.0, END), y0, **tight).y[-1])
+    )[0]
 
 
 def measured(absolute: str, local: str, name: str) -> Run:
@@ -86,7 +90,7 @@ def measured(absolute: str, local: str, name: str) -> Run:
     y0 = problem.state(transition.from_pose(case.poses, absolute), case.twists)
     errors = []
     for steps in STEPS:
-        sol = ch.solve(problem, METHODS[name], (0.0, END), y0, step=END / steps, progress=False)
+        sol = ch.integrate.solve(problem, METHODS[name], (0.0, END), y0, step=END / steps, progress=False)
         off = abs(pose.to_matrix(problem.poses(sol.y[-1]))[0] - reference())
         errors.append((float(off[:3, 3].max()), float(off[:3, :3].max())))
     q = problem.split(sol.y)[0]

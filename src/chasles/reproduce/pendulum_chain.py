@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 import chasles as ch
+from chasles.display.style import BLUE, GREEN, INK, ORANGE
 from chasles.gallery.pendulum import Pendulum
 from chasles.reproduce import runs
 from chasles.reproduce.figure import Claim, Figure
-from chasles.study.style import BLUE, GREEN, INK, ORANGE
 
 END, TOLERANCE, LONGEST = 3.0, 1e-6, 20
 NUMBERS = tuple(range(2, LONGEST + 1, 2))
@@ -30,12 +30,12 @@ class Pair:
     """The two runs the paper compares, with the same number of steps, and two references."""
 
     chain: Pendulum
-    variable: ch.Solution
-    constant: ch.Solution
-    truth: ch.Solution
-    ode45: ch.Solution
+    variable: ch.results.Solution
+    constant: ch.results.Solution
+    truth: ch.results.Solution
+    ode45: ch.results.Solution
 
-    def error(self, solution: ch.Solution) -> float:
+    def error(self, solution: ch.results.Solution) -> float:
         """In the Euclidean norm of R^6N, at the end."""
         return float(np.linalg.norm(solution.y[-1] - self.truth.y[-1]))
 
@@ -46,8 +46,8 @@ def pair(number: int, length: float) -> Pair:
     chain = Pendulum.uniform(number, length=length)
     problem, start = chain.problem(), chain.initial()
     options: dict[str, Any] = {"rtol": 0.0, "atol": TOLERANCE, "controller": "paper", "progress": False}
-    variable = ch.solve(problem, ch.RKMK("dopri5"), (0.0, END), start, **options)
-    constant = runs.fixed(problem, ch.RKMK("dopri5"), END, start, variable.steps)
+    variable = ch.integrate.solve(problem, ch.integrate.RKMK("dopri5"), (0.0, END), start, **options)
+    constant = runs.fixed(problem, ch.integrate.RKMK("dopri5"), END, start, variable.steps)
     truth = runs.reference(problem, END, start)
     return Pair(
         chain, variable, constant, truth, runs.ode45(chain.problem_in_coordinates(), END, start, *ODE45_TOLERANCES)
@@ -145,7 +145,7 @@ def figure_10() -> Figure:
     return _comparison(10, "Chains of 5 m: constant and variable steps", 5.0, claims)
 
 
-def _dense(solution: ch.Solution, count: int = 1201) -> tuple[np.ndarray, np.ndarray]:
+def _dense(solution: ch.results.Solution, count: int = 1201) -> tuple[np.ndarray, np.ndarray]:
     times = np.linspace(0, END, count)
     return times, solution(times)
 

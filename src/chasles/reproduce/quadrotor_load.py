@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 
 import chasles as ch
+from chasles.display.style import BLUE, INK, ORANGE, RED, on_log_scale, order_plot
 from chasles.gallery.quadrotors import Quadrotors
 from chasles.reproduce import runs
 from chasles.reproduce.figure import Claim, Figure
-from chasles.study.style import BLUE, INK, ORANGE, RED, on_log_scale, order_plot
 
-METHODS = {f"RKMK{k + 1}": ch.RKMK(name) for k, name in enumerate(("euler", "heun", "kutta3", "rk4"))}
+METHODS = {f"RKMK{k + 1}": ch.integrate.RKMK(name) for k, name in enumerate(("euler", "heun", "kutta3", "rk4"))}
 COUNTS = tuple(2**k for k in range(5, 12))
 END, STEPS = 5.0, 1999
 SNAPSHOTS = (0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0)  # [s]
@@ -53,7 +53,7 @@ def figure_13() -> Figure:
 def _flight() -> tuple[Quadrotors, np.ndarray, np.ndarray]:
     """The system, times and points of a run with RKMK4."""
     system = Quadrotors()
-    found = runs.fixed(system.problem(), ch.RKMK("rk4"), END, system.initial(), STEPS)
+    found = runs.fixed(system.problem(), ch.integrate.RKMK("rk4"), END, system.initial(), STEPS)
     return system, found.t, found.y
 
 

@@ -10,27 +10,29 @@ import numpy as np
 import chasles as ch
 
 
-def fixed(problem: Any, method: Any, end: float, start: np.ndarray, steps: int, **options: Any) -> ch.Solution:
+def fixed(problem: Any, method: Any, end: float, start: np.ndarray, steps: int, **options: Any) -> ch.results.Solution:
     """A number of equal steps from t = 0."""
-    return ch.solve(problem, method, (0.0, end), start, step=end / steps, progress=False, **options)
+    return ch.integrate.solve(problem, method, (0.0, end), start, step=end / steps, progress=False, **options)
 
 
-def symplectic(problem: ch.LieODE, theta: float, end: float, start: np.ndarray, steps: int, **options: Any):
+def symplectic(problem: ch.integrate.LieODE, theta: float, end: float, start: np.ndarray, steps: int, **options: Any):
     """Equal steps of the method (15)-(17) of celledoni2022 for a Hamiltonian field on T*SO(3)."""
-    system = ch.HamiltonianOnSO3(problem.field, problem.parameters)
-    method = ch.SymplecticTheta(theta)
-    return ch.solve(system, method, (0.0, end), start, step=end / steps, progress=False, **options)
+    system = ch.integrate.HamiltonianOnSO3(problem.field, problem.parameters)
+    method = ch.integrate.SymplecticTheta(theta)
+    return ch.integrate.solve(system, method, (0.0, end), start, step=end / steps, progress=False, **options)
 
 
-def reference(problem: ch.LieODE, end: float, start: np.ndarray, **options: Any) -> ch.Solution:
+def reference(problem: ch.integrate.LieODE, end: float, start: np.ndarray, **options: Any) -> ch.results.Solution:
     """The order 8 method at 1e-13: what the figures measure errors against."""
     tight: dict[str, Any] = {"rtol": 1e-13, "atol": 1e-13, "progress": False}
-    return ch.solve(problem, ch.RKMK("dop853"), (0.0, end), start, **tight, **options)
+    return ch.integrate.solve(problem, ch.integrate.RKMK("dop853"), (0.0, end), start, **tight, **options)
 
 
-def ode45(problem: ch.LieODE, end: float, start: np.ndarray, rtol: float, atol: float) -> ch.Solution:
+def ode45(problem: ch.integrate.LieODE, end: float, start: np.ndarray, rtol: float, atol: float) -> ch.results.Solution:
     """The pair of MATLAB's ODE45; the rule for the steps is ours, so their number is not MATLAB's."""
-    return ch.solve(problem, ch.RKMK("dopri5"), (0.0, end), start, rtol=rtol, atol=atol, progress=False)
+    return ch.integrate.solve(
+        problem, ch.integrate.RKMK("dopri5"), (0.0, end), start, rtol=rtol, atol=atol, progress=False
+    )
 
 
 def errors_at_end(

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 import chasles as ch
+from chasles.display.style import BLUE, COLORS, ORANGE, in_a_cube, order_plot, space_curve
 from chasles.gallery.spinning_top import SpinningTop
 from chasles.lie import s3
 from chasles.reproduce import runs
 from chasles.reproduce.figure import Claim, Columns, Figure
 from chasles.reproduce.kaluza_klein import kaluza_klein
-from chasles.study.style import BLUE, COLORS, ORANGE, in_a_cube, order_plot, space_curve
 
 DATA = {"as_printed": "data as printed", "physical": "data corrected"}
 THETAS = {"SLGI θ = 0": 0.0, "SLGI θ = 1/2": 0.5, "SLGI θ = 1": 1.0}
@@ -77,7 +77,7 @@ def _order_claims(data: str, table: Columns) -> list[Claim]:
 
 
 @cache
-def _motion(data: str, theta: float, end: float, steps: int) -> ch.Solution:
+def _motion(data: str, theta: float, end: float, steps: int) -> ch.results.Solution:
     top = SpinningTop.of(data)
     return runs.symplectic(top.problem(), theta, end, top.initial(), steps)
 

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from chasles.display.style import BLUE, COLORS, GREEN, ORANGE
 from chasles.gallery.boxes import STEP, Example, example
 from chasles.reproduce.figure import Claim, Columns, Figure
 from chasles.simulation.run import Run
-from chasles.study.style import BLUE, COLORS, GREEN, ORANGE
 
 SPACES = {"SE3": "SE(3)", "SO3xR3": "SO(3) × ℝ³"}
 SCALE = 5.0  # a size read off a printed axis agrees within this factor

@@ -12,23 +12,27 @@ from typing import Any
 import numpy as np
 
 import chasles as ch
+from chasles.display.style import COLORS, on_log_scale, order_plot
 from chasles.gallery.pendulum import Pendulum
 from chasles.reproduce import runs
 from chasles.reproduce.figure import Claim, Figure
-from chasles.study.style import COLORS, on_log_scale, order_plot
 
 SPATIAL = (0.5, 1.0, -0.5)  # ω of both rods at the start [rad/s]
 METHODS = {
-    "Lie-Euler": (ch.CommutatorFree("lie_euler"), 1),
-    "Lie-Euler-Heun": (ch.RKMK("heun", dexpinv=0), 2),
-    "RKMK3": (ch.RKMK("kutta3"), 3),
-    "RKMK4": (ch.RKMK("rk4"), 4),
-    "RKMK4, dexpinv to ad²": (ch.RKMK("rk4", dexpinv=2), 4),
-    "RKMK4, 2 commutators": (ch.RKMK("rk4", "minimal"), 4),
+    "Lie-Euler": (ch.integrate.CommutatorFree("lie_euler"), 1),
+    "Lie-Euler-Heun": (ch.integrate.RKMK("heun", dexpinv=0), 2),
+    "RKMK3": (ch.integrate.RKMK("kutta3"), 3),
+    "RKMK4": (ch.integrate.RKMK("rk4"), 4),
+    "RKMK4, dexpinv to ad²": (ch.integrate.RKMK("rk4", dexpinv=2), 4),
+    "RKMK4, 2 commutators": (ch.integrate.RKMK("rk4", "minimal"), 4),
 }
 COUNTS = tuple(2**k for k in range(5, 12))
 END, STEPS = 5.0, 500
-ON_SPACE = {"RKMK4": ch.RKMK("rk4"), "RKMK5": ch.RKMK("dopri5"), "CF4": ch.CommutatorFree("cf4")}
+ON_SPACE = {
+    "RKMK4": ch.integrate.RKMK("rk4"),
+    "RKMK5": ch.integrate.RKMK("dopri5"),
+    "CF4": ch.integrate.CommutatorFree("cf4"),
+}
 RK4, ODE45 = "Runge-Kutta 4", "ODE45"
 ODE45_TOLERANCES = (1e-3, 1e-6)  # MATLAB's default
 
@@ -63,7 +67,7 @@ def _defects() -> dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]]:
     chain = Pendulum(velocities=SPATIAL)
     start, flat = chain.initial(), chain.problem_in_coordinates()
     found = {name: runs.fixed(chain.problem(), method, END, start, STEPS) for name, method in ON_SPACE.items()}
-    found[RK4] = runs.fixed(flat, ch.RKMK("rk4"), END, start, STEPS)
+    found[RK4] = runs.fixed(flat, ch.integrate.RKMK("rk4"), END, start, STEPS)
     found[ODE45] = runs.ode45(flat, END, start, *ODE45_TOLERANCES)
     result = {}
     for name, run in found.items():
@@ -117,7 +121,7 @@ def figure_7() -> Figure:
     lie, rk4, ode45 = _largest(2, tuple(ON_SPACE)), _largest(2, (RK4,)), _largest(2, (ODE45,))
     quantity = "largest |q·ω| [rad/s]"
     planar = Pendulum()
-    flat = runs.fixed(planar.problem_in_coordinates(), ch.RKMK("rk4"), END, planar.initial(), STEPS)
+    flat = runs.fixed(planar.problem_in_coordinates(), ch.integrate.RKMK("rk4"), END, planar.initial(), STEPS)
     q, w = np.moveaxis(flat.y.reshape(-1, 2, 2, 3), 2, 0)
     claims = [
         Claim("Inner products of Lie group methods are of the order of 1e-14 and 1e-15", quantity, lie, 1e-15, 5e-14),

@@ -12,7 +12,7 @@ from chasles.absolute.entry import set_clock, work_size
 from chasles.absolute.kkt import POSE, TWIST
 from chasles.absolute.mechanism import AbsoluteMechanism
 from chasles.absolute.tables import HEAD
-from chasles.integrate.field import field
+from chasles.integrate.vector_field import field
 from chasles.kernel.address import as_integer_array, invoke
 from chasles.kernel.denormals import flush_denormals, restore_denormals
 from chasles.kernel.policy import kernel

@@ -31,10 +31,10 @@ from chasles.simulation.body_motion import (
     with_workspace,
 )
 from chasles.simulation.body_quantities import BodyQuantities
-from chasles.simulation.jumps import explained
+from chasles.simulation.energy_jumps import explained
 from chasles.simulation.laws import laws_may_raise
 from chasles.simulation.problem import Motion
-from chasles.simulation.refusal import NEARLY_SINGULAR, refuse_start, refuse_turned
+from chasles.simulation.start_refusal import NEARLY_SINGULAR, refuse_start, refuse_turned
 from chasles.simulation.start_values import StartChange, Values, body_changes, by_name, joint_changes
 from chasles.simulation.tree_order import Quaternion, TreeOrder, quaternions, tree_order
 

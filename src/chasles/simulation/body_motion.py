@@ -21,7 +21,7 @@ from chasles.absolute.kkt import POSE, TWIST
 from chasles.absolute.mechanism import AbsoluteMechanism
 from chasles.absolute.tables import BODY, FIELD, HEAD, SE3, part_of
 from chasles.force.table import FORCES, MOVING, SCRATCH
-from chasles.integrate.field import field
+from chasles.integrate.vector_field import field
 from chasles.kernel.address import as_integer_array, invoke
 from chasles.kernel.algebra import add, cross, mul, mul_t
 from chasles.kernel.denormals import flush_denormals, restore_denormals

@@ -31,7 +31,7 @@ from chasles.integrate.constrained_method import (
 from chasles.integrate.fixed_step import FixedStepper, shortened
 from chasles.integrate.stepper import Options, check_span
 from chasles.simulation.bodies import BodyDynamics
-from chasles.simulation.starting import (
+from chasles.simulation.implicit_start import (
     algorithmic_start,
     exact_points,
     multistep_start,

@@ -3,7 +3,7 @@ run and for the certificate after it."""
 
 from __future__ import annotations
 
-from chasles.integrate.field import call
+from chasles.integrate.vector_field import call
 from chasles.kernel.address import invoke
 from chasles.kernel.policy import kernel
 

@@ -14,7 +14,7 @@ from chasles.constraint.rows import HELIX, TILE
 from chasles.integrate.constrained_method import CONSTRAINED_METHODS, EnergyMomentum, Rattle
 from chasles.integrate.event import Event
 from chasles.integrate.solution import Solution
-from chasles.integrate.solve import solve
+from chasles.integrate.solver import solve
 from chasles.integrate.stepper import Options, Sink
 from chasles.simulation.adaptive import AdaptiveStepper
 from chasles.simulation.bodies import BodyDynamics

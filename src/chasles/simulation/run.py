@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from chasles.display import html as shown
 from chasles.integrate.event import Occurrence
 from chasles.integrate.solution import Solution
-from chasles.model import shown
 from chasles.registry import service
 from chasles.simulation.start_values import StartChange
 from chasles.simulation.states import Energies, States

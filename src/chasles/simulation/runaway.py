@@ -12,7 +12,7 @@ from chasles import caution
 from chasles.integrate.solution import Solution
 from chasles.integrate.stepper import TOLD
 from chasles.simulation.bodies import BodyDynamics
-from chasles.simulation.jumps import reached
+from chasles.simulation.energy_jumps import reached
 from chasles.simulation.pace import FASTER
 
 LOOKS = 1000  # saved points that are looked at

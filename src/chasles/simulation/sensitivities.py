@@ -23,7 +23,7 @@ from chasles.relative.loop.closed import ClosedMechanism, tree_of
 from chasles.relative.mechanism import Mechanism
 from chasles.simulation.actuation import Actuation
 from chasles.simulation.dynamics import TreeDynamics
-from chasles.simulation.family import Family
+from chasles.simulation.parameter_family import Family
 from chasles.simulation.run import Run
 from chasles.simulation.simulate import DEFAULT_METHOD, simulate
 from chasles.simulation.tree_tangent import Tables, tangent_address

@@ -17,11 +17,11 @@ from chasles.model.system import System
 from chasles.model.user_function import check_arguments
 from chasles.relative.loop.closed import ClosedMechanism
 from chasles.relative.mechanism import Mechanism
+from chasles.simulation.prepare import DEFAULT_BAUMGARTE, prepare
 from chasles.simulation.run import Run
+from chasles.simulation.run_task import Controller, Task, as_given
 from chasles.simulation.scan import scan
-from chasles.simulation.start import DEFAULT_BAUMGARTE, prepare
 from chasles.simulation.start_values import Values
-from chasles.simulation.task import Controller, Task, as_given
 
 DEFAULT_METHOD, DEFAULT_RTOL = RKMK("dopri5"), 1e-8
 

@@ -18,7 +18,7 @@ from chasles.integrate.stepper import Options
 from chasles.model.system import System
 from chasles.relative.loop.closed import ClosedMechanism
 from chasles.relative.mechanism import Mechanism
-from chasles.simulation.start import prepare
+from chasles.simulation.prepare import prepare
 from chasles.simulation.start_values import StartChange, Values
 from chasles.simulation.states import States
 

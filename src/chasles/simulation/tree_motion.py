@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from chasles.force.table import SCRATCH
-from chasles.integrate.field import field
+from chasles.integrate.vector_field import field
 from chasles.kernel.address import as_integer_array, invoke
 from chasles.kernel.lanes import like
 from chasles.kernel.policy import kernel

@@ -9,7 +9,7 @@ import numpy as np
 from chasles.model.body import Frame
 from chasles.model.constraint import Coupling, Drive
 from chasles.model.joint import Joint
-from chasles.model.names import meant
+from chasles.model.suggestion import meant
 from chasles.simulation.reaction import tree_reactions
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from chasles.absolute.space import SE3_NAME, SO3XR3_NAME
-from chasles.study import style
+from chasles.display import style
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas

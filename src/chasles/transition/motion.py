@@ -6,7 +6,7 @@ The user's function is called through its address, so this field is compiled onc
 
 from __future__ import annotations
 
-from chasles.integrate.field import field
+from chasles.integrate.vector_field import field
 from chasles.kernel.address import as_integer_array, invoke
 from chasles.kernel.algebra import add, cross, sub
 from chasles.kernel.lanes import load

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from chasles.integrate.field import Field
 from chasles.integrate.problem import LieODE
 from chasles.integrate.space import Space
 from chasles.integrate.stepper import Stepper
+from chasles.integrate.vector_field import Field
 from chasles.lie.arrays import real_array
 from chasles.lie.transition.coordinates import QUATERNION, SE3, Absolute, Local, absolute_of, local_of
 from chasles.lie.transition.maps import to_pose

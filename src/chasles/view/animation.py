@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from chasles import caution
-from chasles.integrate.progress import Progress
+from chasles.display.progress import Progress
 from chasles.view.picture import Film
 
 SIZE = (800, 600)  # pixels

@@ -9,10 +9,10 @@ import webbrowser
 from pathlib import Path
 from typing import Any
 
+from chasles.display import style
 from chasles.simulation.run import Run
-from chasles.study import style
-from chasles.view.data import run_data
-from chasles.view.text import page_data, page_text
+from chasles.view.page_data import run_data
+from chasles.view.page_html import page_data, page_text
 
 
 class Page:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from chasles import caution
+from chasles.display import style
 from chasles.lie.rotation import quaternion_to_matrix
-from chasles.study import style
 from chasles.view.raster.camera import fitting
 from chasles.view.raster.render import SAMPLES, Stage
 from chasles.view.scene import ON_GROUND, Scene, poses_at, scene_of, unknown

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from chasles.study import style
+from chasles.display import style
+from chasles.view.method_text import described
 from chasles.view.plot_axes import bars, curve, over_time, path
 from chasles.view.plot_panel import BARS, CURVE, SPACE, TIME, Panel
 from chasles.view.plot_quantities import panels
 from chasles.view.reduce import gather
-from chasles.view.words import described
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from chasles.study import style
+from chasles.display import style
 from chasles.view.plot_panel import LINES, SIZES, STAIRS, Panel
 
 SMALLEST = 1e-18  # drawn on a logarithmic axis if all is 0

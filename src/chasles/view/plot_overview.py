@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from chasles.study import style
+from chasles.display import style
+from chasles.view.method_text import described
 from chasles.view.plot import add_axes, draw, same_panels
 from chasles.view.plot_axes import name_lines
 from chasles.view.plot_panel import Panel
 from chasles.view.plot_quantities import panels
-from chasles.view.words import described
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from chasles.display.style import plain, shortened
 from chasles.io.result.quantities import joints_with_reactions
 from chasles.model.joint import Joint
-from chasles.study.style import plain, shortened
 from chasles.view.plot_panel import CURVE, SPACE, TIME, Panel
 
 UNITS = {"rad": ("rad", "rad/s", "rad/s²"), "m": ("m", "m/s", "m/s²"), "": ("1", "rad/s", "rad/s²")}

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from chasles.display.style import shortened
 from chasles.io.result.quantities import joints_with_reactions
-from chasles.study.style import shortened
 from chasles.view.plot_panel import BARS, SIZES, STAIRS, Panel
 from chasles.view.plot_parts import (
     MOTIONS,

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from chasles.study import style
+from chasles.display import style
 from chasles.study.compare import pose_error
+from chasles.view.method_text import described
 from chasles.view.plot import labeled_runs
-from chasles.view.words import described
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -16,18 +16,18 @@ from typing import Any
 
 import numpy as np
 
+from chasles.display import style
+from chasles.display.html import visible
 from chasles.io.result.header import describe as header_of
 from chasles.lie.rotation import quaternion_to_matrix
 from chasles.model.joint import Joint
-from chasles.model.shown import visible
-from chasles.study import style
 from chasles.view.citations import citations
+from chasles.view.method_text import described
+from chasles.view.model_of_run import repeated
 from chasles.view.page import Page
+from chasles.view.page_html import digest, page_text, read
 from chasles.view.plot import plot
-from chasles.view.repeat import repeated
 from chasles.view.series import reactions_of
-from chasles.view.text import digest, page_text, read
-from chasles.view.words import described
 
 LISTED = 60  # rows of a table of the model; longer ones are cut, and say so
 JOINTS = 6  # panels of joints

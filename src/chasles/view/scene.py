@@ -19,7 +19,7 @@ from chasles.model.constraint import Distance
 from chasles.model.force import Spring
 from chasles.model.joint import Joint
 from chasles.model.system import System
-from chasles.view.look import Color, Part, Vector, looks_of
+from chasles.view.solids import Color, Part, Vector, looks_of
 
 ON_GROUND = -1  # the number of the ground among the bodies
 

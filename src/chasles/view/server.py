@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from chasles.view import kept
-from chasles.view.glance import glance
-from chasles.view.text import as_json, digest, page_data, page_text
+from chasles.view import page_cache as kept
+from chasles.view.page_html import as_json, digest, page_data, page_text
+from chasles.view.preview import glance
 
 ADDRESS = "127.0.0.1"
 PAUSE = 0.5  # seconds between two looks at a file
@@ -89,7 +89,7 @@ class Watched:
 
     def _read(self) -> None:
         from chasles.io.result.reader import read, run_of, task_for
-        from chasles.view.data import Motion, run_data
+        from chasles.view.page_data import Motion, run_data
         from chasles.view.scene import scene_of
 
         if not isinstance(self.source, Path):

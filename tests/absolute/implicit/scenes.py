@@ -42,9 +42,11 @@ class Scene:
         """In joint coordinates, or of loops in absolute ones, by an explicit method of order 8."""
         best = {"rtol": 1e-12, "atol": 1e-13}
         if self.q is None:
-            return self.run(end, ch.RKMK("dop853"), save=save, **best)
+            return self.run(end, ch.integrate.RKMK("dop853"), save=save, **best)
         times = [*save, end] if len(save) else "final"
-        return ch.simulate(self.system, (0.0, end), self.q, self.v, method=ch.RKMK("dop853"), save=times, **best)
+        return ch.simulate(
+            self.system, (0.0, end), self.q, self.v, method=ch.integrate.RKMK("dop853"), save=times, **best
+        )
 
     def told(self, found) -> np.ndarray:
         """Poses of the bodies at saved times, in alphabetical order, in meters and in the world: (times, bodies, 7)."""
@@ -168,7 +170,7 @@ def world_turned(one: Scene) -> Scene:
     return replace(one, system=system, poses=pose_group.compose(turn, one.poses), turn=turn)
 
 
-def lengths_of(joint: ch.Joint) -> tuple[list[bool], list[bool]]:
+def lengths_of(joint: ch.model.Joint) -> tuple[list[bool], list[bool]]:
     """Which coordinates of a joint are lengths, and which velocities."""
     if joint.kind in ("spherical", "free"):
         more = [True] * 3 if joint.kind == "free" else []

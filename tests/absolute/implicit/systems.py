@@ -44,7 +44,9 @@ def run_of(name, space, method, steps, save="final"):
 def exact(name):
     """Poses and body twists at the end: joint coordinates, other equations and another method."""
     make, q, v, end = STARTS[name]
-    found = ch.simulate(make(), (0.0, end), q, v, method=ch.RKMK("dop853"), rtol=1e-14, atol=1e-14, save="final")
+    found = ch.simulate(
+        make(), (0.0, end), q, v, method=ch.integrate.RKMK("dop853"), rtol=1e-14, atol=1e-14, save="final"
+    )
     return found.mechanism.poses(found.q[-1]), found.mechanism.twists(found.q[-1], found.v[-1])
 
 

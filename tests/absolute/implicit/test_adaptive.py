@@ -21,7 +21,7 @@ def adaptive(name, space, method, tolerance, **more):
 @pytest.mark.parametrize("name", STARTS)
 @pytest.mark.parametrize(
     ("method", "tolerances", "gain"),
-    [(ch.HalfExplicit(5), (1e-5, 1e-8), 1e-2), (ch.GeneralizedAlpha(0.9), (1e-5, 1e-7), 0.1)],
+    [(ch.integrate.HalfExplicit(5), (1e-5, 1e-8), 1e-2), (ch.integrate.GeneralizedAlpha(0.9), (1e-5, 1e-7), 0.1)],
     ids=["HEM5", "alpha"],
 )
 def test_errors_follow_the_tolerance_and_beat_fixed_steps(method, tolerances, gain, name, space):
@@ -41,9 +41,14 @@ def test_steps_follow_the_motion():
         "hinge", "ground", "rod", axis=(0.0, 1.0, 0.0), lower=-0.5, upper=1.9, stop_stiffness=1e5, stop_damping=5.0
     )
     system = ch.System([body], [joint])
-    exact = ch.simulate(system, (0.0, 1.0), method=ch.RKMK("dop853"), rtol=1e-12, atol=1e-12, save="final")
+    exact = ch.simulate(system, (0.0, 1.0), method=ch.integrate.RKMK("dop853"), rtol=1e-12, atol=1e-12, save="final")
     found = ch.simulate(
-        *(system, (0.0, 1.0)), coordinates="absolute", method=ch.HalfExplicit(5), rtol=1e-7, atol=1e-7, space="SO3xR3"
+        *(system, (0.0, 1.0)),
+        coordinates="absolute",
+        method=ch.integrate.HalfExplicit(5),
+        rtol=1e-7,
+        atol=1e-7,
+        space="SO3xR3",
     )
     steps = np.diff(found.t)
     assert steps.max() > 30 * steps[:-1].min()
@@ -52,7 +57,7 @@ def test_steps_follow_the_motion():
 
 
 def test_saving_events_and_ends():
-    options = {"method": ch.HalfExplicit(5), "rtol": 1e-7, "atol": 1e-7, "coordinates": "absolute"}
+    options = {"method": ch.integrate.HalfExplicit(5), "rtol": 1e-7, "atol": 1e-7, "coordinates": "absolute"}
     start = (slow_top(), (0.0, 0.5), SLOW_TURN, SLOW_SPIN)
     every = ch.simulate(*start, **options)
     assert every.t[0] == 0.0
@@ -69,7 +74,14 @@ def test_saving_events_and_ends():
 
 
 @pytest.mark.parametrize(
-    "method", [ch.Rattle(), ch.BLieDF(3), ch.EnergyMomentum(), ch.GeneralizedAlpha(index=3)], ids=str
+    "method",
+    [
+        ch.integrate.Rattle(),
+        ch.integrate.BLieDF(3),
+        ch.integrate.EnergyMomentum(),
+        ch.integrate.GeneralizedAlpha(index=3),
+    ],
+    ids=str,
 )
 def test_other_methods_need_a_step(method):
     with pytest.raises(ValueError, match="takes fixed steps"):
@@ -78,19 +90,19 @@ def test_other_methods_need_a_step(method):
 
 @pytest.mark.parametrize("space", SPACES)
 def test_velocities_are_projected(space):
-    method = ch.GeneralizedAlpha(0.8, tolerance=1e-6, project_velocity=True)
+    method = ch.integrate.GeneralizedAlpha(0.8, tolerance=1e-6, project_velocity=True)
     found = run_of("pendulum", space, method, 200, save="all")
     assert found.violations[1].max() < 1e-12 * np.abs(found.twists).max()
-    plain = run_of("pendulum", space, ch.GeneralizedAlpha(0.8, tolerance=1e-6), 200, save="all")
+    plain = run_of("pendulum", space, ch.integrate.GeneralizedAlpha(0.8, tolerance=1e-6), 200, save="all")
     assert plain.violations[1].max() > 10 * found.violations[1].max()
     assert errors(found, "pendulum")[0] < 1.1 * errors(plain, "pendulum")[0]
     with pytest.raises(ValueError, match="project_velocity=True needs index=2"):
-        ch.GeneralizedAlpha(index=3, project_velocity=True)
+        ch.integrate.GeneralizedAlpha(index=3, project_velocity=True)
 
 
 @pytest.mark.parametrize("name", STARTS)
 def test_energy_momentum_is_of_order_2_and_keeps_energy_and_momentum(name):
-    method = ch.EnergyMomentum()
+    method = ch.integrate.EnergyMomentum()
     coarse, fine = (np.array(errors(run_of(name, "SO3xR3", method, n), name)) for n in (200, 400))
     assert (np.log2(coarse / fine) > 1.9).all()
     found = run_of(name, "SO3xR3", method, 200, save="all")
@@ -110,7 +122,7 @@ def test_energy_momentum_is_of_order_2_and_keeps_energy_and_momentum(name):
 def test_energy_momentum_with_joints_of_bilinear_rows(kind):
     system = replace(joined(kind, True), forces=())
     v = np.random.default_rng(5).normal(size=ch.Mechanism(system).nv)
-    found = run(system, 0.5, "SO3xR3", ch.EnergyMomentum(), 5e-3, v=v, save="all")
+    found = run(system, 0.5, "SO3xR3", ch.integrate.EnergyMomentum(), 5e-3, v=v, save="all")
     energy = found.energies
     assert np.ptp(energy.total) < 1e-11 * (energy.kinetic.max() + np.ptp(energy.gravity))
     assert found.violations[0].max() < 1e-13
@@ -118,6 +130,6 @@ def test_energy_momentum_with_joints_of_bilinear_rows(kind):
 
 def test_energy_momentum_refuses_what_is_not_bilinear():
     with pytest.raises(ValueError, match="at most bilinear"):
-        run(joined("helical", True), 0.1, "SO3xR3", ch.EnergyMomentum(), 0.01)
+        run(joined("helical", True), 0.1, "SO3xR3", ch.integrate.EnergyMomentum(), 0.01)
     with pytest.raises(ValueError, match=r'give space="SO3xR3"'):
-        run(slow_top(), 0.1, "SE3", ch.EnergyMomentum(), 0.01)
+        run(slow_top(), 0.1, "SE3", ch.integrate.EnergyMomentum(), 0.01)

@@ -14,15 +14,15 @@ from tests.absolute.systems import slow_top
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: ch.GeneralizedAlpha(1.0), "rho is 1, which damps nothing"),
-        (lambda: ch.GeneralizedAlpha(-0.1), r"rho is -0.1; expected a number in \[0, 1\)"),
-        (lambda: ch.GeneralizedAlpha(float("nan")), "rho is nan"),
-        (lambda: ch.GeneralizedAlpha(index=1), "index is 1; expected 2 or 3"),
-        (lambda: ch.GeneralizedAlpha(metric="length"), "metric is 'length'; expected 'mass' or 'unit'"),
-        (lambda: ch.BLieDF(6), "k is 6; expected 2 or 3 or 4 or 5"),
-        (lambda: ch.BLieDF(5, "first"), "first commutators alone give order 4"),
-        (lambda: ch.HalfExplicit(2), "order is 2; expected 3 or 4 or 5"),
-        (lambda: ch.Rattle(0.5), "tolerance is 0.5"),
+        (lambda: ch.integrate.GeneralizedAlpha(1.0), "rho is 1, which damps nothing"),
+        (lambda: ch.integrate.GeneralizedAlpha(-0.1), r"rho is -0.1; expected a number in \[0, 1\)"),
+        (lambda: ch.integrate.GeneralizedAlpha(float("nan")), "rho is nan"),
+        (lambda: ch.integrate.GeneralizedAlpha(index=1), "index is 1; expected 2 or 3"),
+        (lambda: ch.integrate.GeneralizedAlpha(metric="length"), "metric is 'length'; expected 'mass' or 'unit'"),
+        (lambda: ch.integrate.BLieDF(6), "k is 6; expected 2 or 3 or 4 or 5"),
+        (lambda: ch.integrate.BLieDF(5, "first"), "first commutators alone give order 4"),
+        (lambda: ch.integrate.HalfExplicit(2), "order is 2; expected 3 or 4 or 5"),
+        (lambda: ch.integrate.Rattle(0.5), "tolerance is 0.5"),
     ],
 )
 def test_methods_refuse(make, message):
@@ -30,7 +30,7 @@ def test_methods_refuse(make, message):
         make()
 
 
-@pytest.mark.parametrize("method", [ch.GeneralizedAlpha(index=3), ch.Rattle()], ids=str)
+@pytest.mark.parametrize("method", [ch.integrate.GeneralizedAlpha(index=3), ch.integrate.Rattle()], ids=str)
 def test_nonholonomic_constraints_need_velocities(method):
     ball = ch.Body("ball", 2.0, (0.0, 0.0, 0.0), (0.1, 0.1, 0.1))
     system = ch.System([ball], constraints=[ch.Rolling("roll", ("ground", "ball"), 0.3)])
@@ -44,12 +44,12 @@ def test_a_start_off_the_velocity_constraints_is_refused():
     with pytest.raises(
         ValueError, match="violates 1 joints or constraints: 'pivot' by 0 in position and 1 in velocity"
     ):
-        run(bruls_top(), 1.0, "SO3xR3", ch.GeneralizedAlpha(), 0.01, **start)
+        run(bruls_top(), 1.0, "SO3xR3", ch.integrate.GeneralizedAlpha(), 0.01, **start)
 
 
 def test_a_step_too_long_says_where_and_what_to_try():
-    with pytest.raises(ch.StepError) as caught:
-        run(bruls_top(), 1.0, "SO3xR3", ch.GeneralizedAlpha(0.9), 0.05, v=BRULS_SPIN)
+    with pytest.raises(ch.errors.StepError) as caught:
+        run(bruls_top(), 1.0, "SO3xR3", ch.integrate.GeneralizedAlpha(0.9), 0.05, v=BRULS_SPIN)
     message = str(caught.value)
     assert re.search(r"in step \d+ of 20, t = [\d.]+, h = 0.05", message)
     assert "'pivot'" in message
@@ -70,20 +70,23 @@ def test_what_these_methods_do_not_know(joint, more, message):
     body = ch.Body("rod", 1.0, (0.5, 0.0, 0.0), (0.01, 0.1, 0.1))
     system = ch.System([body], [ch.revolute("pivot", "ground", "rod", axis=(0.0, 1.0, 0.0), **joint)])
     with pytest.raises(ValueError, match=message):
-        run(system, 1.0, "SO3xR3", ch.Rattle(), 0.01, **more)
+        run(system, 1.0, "SO3xR3", ch.integrate.Rattle(), 0.01, **more)
 
 
 def test_steps_must_be_given():
     with pytest.raises(ValueError, match=r"takes fixed steps; give step="):
-        ch.simulate(slow_top(), (0.0, 1.0), SLOW_TURN, SLOW_SPIN, coordinates="absolute", method=ch.Rattle())
+        ch.simulate(slow_top(), (0.0, 1.0), SLOW_TURN, SLOW_SPIN, coordinates="absolute", method=ch.integrate.Rattle())
 
 
 @pytest.mark.parametrize(
     ("method", "message"),
     [
-        (ch.HalfExplicit(), r"rtol=1e-06 has no part in them; give step alone; or give rtol and atol without step"),
-        (ch.GeneralizedAlpha(), r"step=0.1 the steps of GeneralizedAlpha.* are fixed.*without step"),
-        (ch.Rattle(), r"rtol=1e-06 has no part in them; give step alone$"),
+        (
+            ch.integrate.HalfExplicit(),
+            r"rtol=1e-06 has no part in them; give step alone; or give rtol and atol without step",
+        ),
+        (ch.integrate.GeneralizedAlpha(), r"step=0.1 the steps of GeneralizedAlpha.* are fixed.*without step"),
+        (ch.integrate.Rattle(), r"rtol=1e-06 has no part in them; give step alone$"),
     ],
 )
 def test_a_step_and_tolerances_at_once(method, message):
@@ -93,10 +96,14 @@ def test_a_step_and_tolerances_at_once(method, message):
 
 def test_methods_are_for_absolute_coordinates():
     with pytest.raises(ValueError, match="is for coordinates="):
-        ch.simulate(slow_top(), (0.0, 1.0), SLOW_TURN, SLOW_SPIN, method=ch.Rattle(), step=0.1)
+        ch.simulate(slow_top(), (0.0, 1.0), SLOW_TURN, SLOW_SPIN, method=ch.integrate.Rattle(), step=0.1)
 
 
-@pytest.mark.parametrize("method", [ch.GeneralizedAlpha(), ch.BLieDF(3), ch.Rattle(), ch.HalfExplicit()], ids=str)
+@pytest.mark.parametrize(
+    "method",
+    [ch.integrate.GeneralizedAlpha(), ch.integrate.BLieDF(3), ch.integrate.Rattle(), ch.integrate.HalfExplicit()],
+    ids=str,
+)
 def test_ends_saves_events_and_certificate(method):
     """The last step is shorter; points at times and events lie between the steps."""
     start = (slow_top(), 0.513, "SO3xR3", method, 0.005, SLOW_TURN, SLOW_SPIN)
@@ -104,7 +111,7 @@ def test_ends_saves_events_and_certificate(method):
     assert every.t[-1] == 0.513
     assert len(every) == 104
     exact = ch.simulate(
-        slow_top(), (0.0, 0.513), SLOW_TURN, SLOW_SPIN, method=ch.RKMK("dop853"), rtol=1e-12, atol=1e-12
+        slow_top(), (0.0, 0.513), SLOW_TURN, SLOW_SPIN, method=ch.integrate.RKMK("dop853"), rtol=1e-12, atol=1e-12
     )
     assert np.abs(every["top"].position[-1] - exact["top"].position[-1]).max() < 1e-3
     times = run(*start, save=[0.1, 0.2525, 0.513])

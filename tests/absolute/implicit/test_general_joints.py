@@ -21,7 +21,9 @@ def end():
     return ch.simulate(ARM, (0, 0.2), v=V, rtol=1e-11, atol=1e-12)["b"].position[-1]
 
 
-@pytest.mark.parametrize("method", [ch.GeneralizedAlpha(), ch.BLieDF(3), ch.Rattle()], ids=str)
+@pytest.mark.parametrize(
+    "method", [ch.integrate.GeneralizedAlpha(), ch.integrate.BLieDF(3), ch.integrate.Rattle()], ids=str
+)
 def test_the_motion_converges_to_that_in_joint_coordinates(method, end):
     found = []
     for step in (2e-3, 1e-3):

@@ -12,12 +12,12 @@ from tests.absolute.implicit.systems import BRULS_SPIN, bruls_top, run, stepper
 
 TIGHT = {"metric": "unit", "tolerance": 1e-14}
 METHODS = {
-    "index 3": ch.GeneralizedAlpha(0.9, index=3, local=False, tolerance=1e-13),
-    "index 2": ch.GeneralizedAlpha(0.9, index=2, local=False, **TIGHT),
-    **{f"BLieDF{k}": ch.BLieDF(k, "exact", **TIGHT) for k in (2, 3, 4, 5)},
-    "BLieDF3 first": ch.BLieDF(3, "first", **TIGHT),
-    "RATTLE": ch.Rattle(),
-    **{f"HEM{k}": ch.HalfExplicit(k, project=False) for k in (3, 4, 5)},
+    "index 3": ch.integrate.GeneralizedAlpha(0.9, index=3, local=False, tolerance=1e-13),
+    "index 2": ch.integrate.GeneralizedAlpha(0.9, index=2, local=False, **TIGHT),
+    **{f"BLieDF{k}": ch.integrate.BLieDF(k, "exact", **TIGHT) for k in (2, 3, 4, 5)},
+    "BLieDF3 first": ch.integrate.BLieDF(3, "first", **TIGHT),
+    "RATTLE": ch.integrate.Rattle(),
+    **{f"HEM{k}": ch.integrate.HalfExplicit(k, project=False) for k in (3, 4, 5)},
 }
 # center of mass [m] and angular velocity [rad/s] in the body
 DIGITS = {

@@ -8,10 +8,10 @@ from tests.absolute.implicit.systems import run
 
 SPIN, END, STEP = 6.0, 8.0, 0.01
 METHODS = {
-    "index 2": ch.GeneralizedAlpha(0.8, tolerance=1e-13),
-    "textbook": ch.GeneralizedAlpha(0.8, local=False, tolerance=1e-13),
-    "BLieDF2": ch.BLieDF(2, tolerance=1e-13),
-    "BLieDF3": ch.BLieDF(3, tolerance=1e-13),
+    "index 2": ch.integrate.GeneralizedAlpha(0.8, tolerance=1e-13),
+    "textbook": ch.integrate.GeneralizedAlpha(0.8, local=False, tolerance=1e-13),
+    "BLieDF2": ch.integrate.BLieDF(2, tolerance=1e-13),
+    "BLieDF3": ch.integrate.BLieDF(3, tolerance=1e-13),
 }
 
 

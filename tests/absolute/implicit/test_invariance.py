@@ -13,15 +13,15 @@ from tests.absolute.implicit.scenes import KINDS, SHAPES, WORDS, distance, in_mo
 
 END, STEP = 20.0, 4e-3
 METHODS = {
-    "index 2": ch.GeneralizedAlpha(0.8, tolerance=1e-13),
-    "index 2, textbook": ch.GeneralizedAlpha(0.8, local=False, tolerance=1e-13),
-    "index 2, default": ch.GeneralizedAlpha(),
-    "index 3": ch.GeneralizedAlpha(0.8, index=3, tolerance=1e-13),
-    "index 3, textbook": ch.GeneralizedAlpha(0.8, index=3, local=False, tolerance=1e-13),
-    **{f"BLieDF{k}": ch.BLieDF(k, tolerance=1e-13) for k in (2, 3, 4, 5)},
-    "RATTLE": ch.Rattle(),
-    **{f"HEM{order}": ch.HalfExplicit(order) for order in (3, 4, 5)},
-    "energy-momentum": ch.EnergyMomentum(),
+    "index 2": ch.integrate.GeneralizedAlpha(0.8, tolerance=1e-13),
+    "index 2, textbook": ch.integrate.GeneralizedAlpha(0.8, local=False, tolerance=1e-13),
+    "index 2, default": ch.integrate.GeneralizedAlpha(),
+    "index 3": ch.integrate.GeneralizedAlpha(0.8, index=3, tolerance=1e-13),
+    "index 3, textbook": ch.integrate.GeneralizedAlpha(0.8, index=3, local=False, tolerance=1e-13),
+    **{f"BLieDF{k}": ch.integrate.BLieDF(k, tolerance=1e-13) for k in (2, 3, 4, 5)},
+    "RATTLE": ch.integrate.Rattle(),
+    **{f"HEM{order}": ch.integrate.HalfExplicit(order) for order in (3, 4, 5)},
+    "energy-momentum": ch.integrate.EnergyMomentum(),
 }
 PRODUCT = [
     (name, kind, shape)
@@ -102,14 +102,14 @@ def test_other_words_of_all(name, kind, shape):
 
 SPIN = np.array([0.01, 0.02, 0.03])
 SATELLITE = {
-    "RATTLE": {"method": ch.Rattle(), "step": 10.0},
-    "energy-momentum": {"method": ch.EnergyMomentum(), "step": 10.0},
-    "index 2": {"method": ch.GeneralizedAlpha(0.9), "step": 5.0},
-    "index 3": {"method": ch.GeneralizedAlpha(0.9, index=3), "step": 5.0},
-    "BLieDF3": {"method": ch.BLieDF(3), "step": 5.0},
-    "HEM5": {"method": ch.HalfExplicit(5), "step": 5.0},
-    "index 2, adaptive": {"method": ch.GeneralizedAlpha(0.9), "rtol": 1e-6, "atol": 1e-6},
-    "HEM5, adaptive": {"method": ch.HalfExplicit(5), "rtol": 1e-6, "atol": 1e-6},
+    "RATTLE": {"method": ch.integrate.Rattle(), "step": 10.0},
+    "energy-momentum": {"method": ch.integrate.EnergyMomentum(), "step": 10.0},
+    "index 2": {"method": ch.integrate.GeneralizedAlpha(0.9), "step": 5.0},
+    "index 3": {"method": ch.integrate.GeneralizedAlpha(0.9, index=3), "step": 5.0},
+    "BLieDF3": {"method": ch.integrate.BLieDF(3), "step": 5.0},
+    "HEM5": {"method": ch.integrate.HalfExplicit(5), "step": 5.0},
+    "index 2, adaptive": {"method": ch.integrate.GeneralizedAlpha(0.9), "rtol": 1e-6, "atol": 1e-6},
+    "HEM5, adaptive": {"method": ch.integrate.HalfExplicit(5), "rtol": 1e-6, "atol": 1e-6},
 }
 
 

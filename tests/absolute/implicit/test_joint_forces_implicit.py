@@ -94,7 +94,7 @@ def test_stiff_joints_take_few_iterations():
         )
         for k in range(4)
     ]
-    found = run(ch.System(rods, joints), 0.5, "SO3xR3", ch.GeneralizedAlpha(0.5), 5e-3, save="all")
+    found = run(ch.System(rods, joints), 0.5, "SO3xR3", ch.integrate.GeneralizedAlpha(0.5), 5e-3, save="all")
     assert found.solution.evaluations < 5 * found.solution.steps
     assert np.abs(found.joint("hinge 0").q).max() < 1e-4
 
@@ -104,12 +104,16 @@ def test_a_sampled_controller():
     q, v = start_of(system)
     options = {"controller": lambda t, q, v: -0.4 * v, "period": 0.05}
     exact = ch.simulate(system, (0.0, END), q, v, coordinates="absolute", save="final", **TIGHT, **options)
-    for method, step in ((ch.GeneralizedAlpha(), 1e-3), (ch.BLieDF(3), 1e-3), (ch.HalfExplicit(5), 1e-2)):
+    for method, step in (
+        (ch.integrate.GeneralizedAlpha(), 1e-3),
+        (ch.integrate.BLieDF(3), 1e-3),
+        (ch.integrate.HalfExplicit(5), 1e-2),
+    ):
         found = ch.simulate(system, (0.0, END), q, v, coordinates="absolute", method=method, step=step, **options)
         assert difference(found, exact) < 3e-5
 
 
-@pytest.mark.parametrize("method", [ch.Rattle(), ch.EnergyMomentum()], ids=str)
+@pytest.mark.parametrize("method", [ch.integrate.Rattle(), ch.integrate.EnergyMomentum()], ids=str)
 def test_armatures_are_refused(method):
     system = smooth("revolute", True)
     with pytest.raises(ValueError, match="'joint' has an armature"):

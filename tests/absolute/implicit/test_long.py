@@ -12,7 +12,7 @@ from tests.absolute.systems import SPACES, slow_top
 @pytest.mark.parametrize(("space", "bound"), [("SO3xR3", 8.5e-3), ("SE3", 6.5e-3)])
 def test_the_energy_of_rattle_does_not_drift(space, bound):
     """As large an error in the second half as in the first; constraints to rounding."""
-    found = run(slow_top(), 400.0, space, ch.Rattle(), 0.02, SLOW_TURN, SLOW_SPIN, save="all")
+    found = run(slow_top(), 400.0, space, ch.integrate.Rattle(), 0.02, SLOW_TURN, SLOW_SPIN, save="all")
     energy = found.energies.total
     off = np.abs(energy - energy[0]) / found.energies.kinetic[0]
     first, second = off[:10000].max(), off[10000:].max()
@@ -24,7 +24,7 @@ def test_the_energy_of_rattle_does_not_drift(space, bound):
 
 @pytest.mark.study
 def test_the_energy_of_rattle_over_a_million_steps():
-    found = run(slow_top(), 2e4, "SO3xR3", ch.Rattle(), 0.02, SLOW_TURN, SLOW_SPIN, save=7)
+    found = run(slow_top(), 2e4, "SO3xR3", ch.integrate.Rattle(), 0.02, SLOW_TURN, SLOW_SPIN, save=7)
     off = np.abs(found.energies.total - found.energies.total[0]) / found.energies.kinetic[0]
     tenth = len(off) // 10
     assert off[-tenth:].max() < 1.02 * off[:tenth].max()
@@ -34,9 +34,9 @@ def test_the_energy_of_rattle_over_a_million_steps():
 
 def test_rattle_goes_back():
     """Symmetric: as many steps backwards lead to the start."""
-    there = run(slow_top(), 1.0, "SO3xR3", ch.Rattle(1e-14), 0.02, SLOW_TURN, SLOW_SPIN)
+    there = run(slow_top(), 1.0, "SO3xR3", ch.integrate.Rattle(1e-14), 0.02, SLOW_TURN, SLOW_SPIN)
     back = ch.simulate(
-        slow_top(), (1.0, 0.0), coordinates="absolute", space="SO3xR3", method=ch.Rattle(1e-14), step=0.02,
+        slow_top(), (1.0, 0.0), coordinates="absolute", space="SO3xR3", method=ch.integrate.Rattle(1e-14), step=0.02,
         poses=there.poses[-1], twists=there.twists[-1], save="final",
     )  # fmt: skip
     assert np.abs(back.poses[-1] - slow_start()).max() < 1e-12
@@ -50,7 +50,7 @@ def slow_start():
 @pytest.mark.parametrize("rho", [0.5, 0.8, 0.9])
 @pytest.mark.parametrize("space", SPACES)
 def test_ten_seconds_of_the_fast_top(space, rho):
-    found = run(bruls_top(), 10.0, space, ch.GeneralizedAlpha(rho), 1e-3, v=BRULS_SPIN, save=100)
+    found = run(bruls_top(), 10.0, space, ch.integrate.GeneralizedAlpha(rho), 1e-3, v=BRULS_SPIN, save=100)
     energy = found.energies.total
     assert np.abs(energy - energy[0]).max() < (2e-3 if space == "SO3xR3" else 2e-2) * energy[0]
     assert found.solution.evaluations < 4.5 * 10_000
@@ -59,7 +59,7 @@ def test_ten_seconds_of_the_fast_top(space, rho):
 
 
 def test_a_chain_of_100_falls_and_whips():
-    found = run(chain(100), 5.0, "SO3xR3", ch.GeneralizedAlpha(), 1e-3, save=100)
+    found = run(chain(100), 5.0, "SO3xR3", ch.integrate.GeneralizedAlpha(), 1e-3, save=100)
     balance, kinetic = found.energies.balance, found.energies.kinetic.max()
     assert found.success
     assert kinetic > 3e4

@@ -11,7 +11,7 @@ from chasles.simulation.constrained import ConstrainedStepper
 from tests.absolute.systems import double_pendulum
 
 DOUBLE, DOUBLE_V = double_pendulum(), [3.0, 0.0, 0.0, 2.0, 1.0, -1.0]
-HALF = [ch.HalfExplicit(3), ch.HalfExplicit(5)]
+HALF = [ch.integrate.HalfExplicit(3), ch.integrate.HalfExplicit(5)]
 
 
 def shaft(**more):
@@ -45,7 +45,12 @@ def test_index_3_starts_again_in_each_sampling_period(period):
     """Its velocities are off the constraints by O(h²); a start must not add to that."""
     rods = [ch.Body(f"rod {k}", 1.0 + k, (0.5, 0.1, 0.0), (0.06, 0.1, 0.15)) for k in range(2)]
     balls = [ch.spherical("a", "ground", "rod 0"), ch.spherical("b", "rod 0", "rod 1", at=(1.0, 0.0, 0.0))]
-    more = {"coordinates": "absolute", "space": "SO3xR3", "method": ch.GeneralizedAlpha(index=3), "step": 0.01}
+    more = {
+        "coordinates": "absolute",
+        "space": "SO3xR3",
+        "method": ch.integrate.GeneralizedAlpha(index=3),
+        "step": 0.01,
+    }
     more |= {"v": [1.0, 2.0, -1.0, 0.5, -3.0, 2.0], "progress": False}
     plain = ch.simulate(ch.System(rods, balls), (0.0, 0.5), **more)
     sampled = {"controller": lambda t, q, v: np.zeros(len(v)), "period": period}
@@ -55,7 +60,7 @@ def test_index_3_starts_again_in_each_sampling_period(period):
 
 
 @pytest.mark.parametrize("options", [{"step": 0.01}, {"rtol": 1e-6, "atol": 1e-8}], ids=["fixed", "adaptive"])
-@pytest.mark.parametrize("method", [ch.HalfExplicit(5), ch.GeneralizedAlpha()], ids=str)
+@pytest.mark.parametrize("method", [ch.integrate.HalfExplicit(5), ch.integrate.GeneralizedAlpha()], ids=str)
 def test_runs_are_resumed_to_the_same_bits(method, options):
     dynamics = BodyDynamics(DOUBLE, "SE3", projected=True)
     start = dynamics.start(0.0, None, np.array(DOUBLE_V), None, None, False)
@@ -77,13 +82,15 @@ def test_runs_are_resumed_to_the_same_bits(method, options):
 
 def test_a_damper_too_strong_for_rattle_is_an_error():
     """Its sweeps over velocities diverge if c h / 2 m > 1; they must not be taken for a result."""
-    calm = ch.simulate(slider(20.0), (0.0, 0.2), v=[1.0], coordinates="absolute", method=ch.Rattle(), step=0.01)
+    calm = ch.simulate(
+        slider(20.0), (0.0, 0.2), v=[1.0], coordinates="absolute", method=ch.integrate.Rattle(), step=0.01
+    )
     assert np.abs(calm.joint("rail").v[-1, 0] - np.exp(-20.0 * 0.2)) < 2e-3
-    with pytest.raises(ch.StepError, match="did not converge in step 1"):
-        ch.simulate(slider(240.0), (0.0, 0.2), v=[1.0], coordinates="absolute", method=ch.Rattle(), step=0.01)
+    with pytest.raises(ch.errors.StepError, match="did not converge in step 1"):
+        ch.simulate(slider(240.0), (0.0, 0.2), v=[1.0], coordinates="absolute", method=ch.integrate.Rattle(), step=0.01)
 
 
-@pytest.mark.parametrize("method", [ch.HalfExplicit(5), ch.GeneralizedAlpha()], ids=str)
+@pytest.mark.parametrize("method", [ch.integrate.HalfExplicit(5), ch.integrate.GeneralizedAlpha()], ids=str)
 def test_adaptive_runs_of_all_kinds_end(method):
     """Without an absolute tolerance, with an event when the room for points is full, over a very long span, empty."""
     more = {"coordinates": "absolute", "method": method, "progress": False}
@@ -101,7 +108,7 @@ def test_adaptive_runs_of_all_kinds_end(method):
     assert ch.simulate(ch.System([]), (0.0, 1.0), **more).success
 
 
-@pytest.mark.parametrize("method", [ch.HalfExplicit(3), ch.GeneralizedAlpha()], ids=str)
+@pytest.mark.parametrize("method", [ch.integrate.HalfExplicit(3), ch.integrate.GeneralizedAlpha()], ids=str)
 def test_adaptive_runs_end_at_the_end_and_not_with_a_tiny_step(method):
     """Ends that no sum of steps meets, also backwards; the last two steps share what is left."""
     for start, end in ((0.0, 1 / 3), (0.1, 0.1 + 0.7 / 3), (1e3, 1e3 + 1 / 7), (0.3, -0.1 / 3)):

@@ -37,7 +37,11 @@ def pair(stiffness: float, damping: float) -> ch.System:
 
 
 @pytest.mark.parametrize("space", SPACES)
-@pytest.mark.parametrize("method", [ch.GeneralizedAlpha(0.5), ch.BLieDF(2), ch.GeneralizedAlpha(0.5, index=3)], ids=str)
+@pytest.mark.parametrize(
+    "method",
+    [ch.integrate.GeneralizedAlpha(0.5), ch.integrate.BLieDF(2), ch.integrate.GeneralizedAlpha(0.5, index=3)],
+    ids=str,
+)
 def test_a_stiff_spring_between_bodies(method, space):
     """Newton's method converges as fast as without the spring, and the spring acts as a rigid link does."""
     going = stepper(pair(STIFF, 1e4), 0.5, space, method, 5e-3, v=np.zeros(6))
@@ -56,7 +60,7 @@ def test_a_stiff_law(space):
     system = ch.System([body], forces=[wrench])
     start = np.array([[1.0, 0.0, 0.0, 0.0, 1e-4, 0.0, 0.0]])
     twists = np.array([[0.3, 0.2, 0.1, 0.0, 0.0, 0.0]])
-    found = run(system, 0.5, space, ch.GeneralizedAlpha(0.5), 1e-2, poses=start, twists=twists, save="all")
+    found = run(system, 0.5, space, ch.integrate.GeneralizedAlpha(0.5), 1e-2, poses=start, twists=twists, save="all")
     assert found.solution.evaluations / 50 < 6.0
     assert found.poses[-1, 0, 6] == pytest.approx(-2.0 * 9.81 / 1e7, rel=1e-3)
     # the center is 0.1 m beside the spring, and only damping resists turning

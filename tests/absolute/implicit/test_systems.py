@@ -21,11 +21,11 @@ from tests.absolute.test_constraints import (
 )
 
 METHODS = {
-    "index 2": (ch.GeneralizedAlpha(0.8), 50),
-    "index 3": (ch.GeneralizedAlpha(0.8, index=3), 50),
-    "RATTLE": (ch.Rattle(), 50),
-    "BLieDF3": (ch.BLieDF(3), 50),
-    "HEM4": (ch.HalfExplicit(4), 10),
+    "index 2": (ch.integrate.GeneralizedAlpha(0.8), 50),
+    "index 3": (ch.integrate.GeneralizedAlpha(0.8, index=3), 50),
+    "RATTLE": (ch.integrate.Rattle(), 50),
+    "BLieDF3": (ch.integrate.BLieDF(3), 50),
+    "HEM4": (ch.integrate.HalfExplicit(4), 10),
 }
 
 
@@ -36,7 +36,7 @@ def difference(one, other):
 
 def observed_order(method, steps, system, end, space, **start):
     """From runs with `steps` and twice as many; also the finer run."""
-    best = {"method": ch.RKMK("dop853"), "rtol": 1e-12, "atol": 1e-12, "save": "final"}
+    best = {"method": ch.integrate.RKMK("dop853"), "rtol": 1e-12, "atol": 1e-12, "save": "final"}
     exact = ch.simulate(system, (0.0, end), coordinates="absolute", space=space, **best, **start)
     runs = [run(system, end, space, method, end / n, **start) for n in (steps, 2 * steps)]
     coarse, fine = (difference(found, exact) for found in runs)

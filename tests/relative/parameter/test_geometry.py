@@ -103,7 +103,7 @@ def test_both_sides_of_a_joint_move_its_screws():
     def tilted(h: float) -> np.ndarray:
         screw = lie.se3.Ad_apply(lie.se3.exp(h * delta), np.array(joint.screws[0]))
         made = ch.general(joint.name, joint.parent, joint.child, screws=[screw])
-        other = ch.Joint(
+        other = ch.model.Joint(
             made.name, made.parent, made.child, "general", made.screws, joint.parent_frame, joint.child_frame
         )
         joints = [other if j.name == joint.name else j for j in mechanism.system.joints]

@@ -21,7 +21,7 @@ def arm(rows) -> Mechanism:
     names = ["ground", *(f"link {k}" for k in range(1, len(rows) + 1))]
     bodies = [ch.Body(name, 1.0, (0.05, 0.02, 0.1), (0.1, 0.12, 0.15)) for name in names[1:]]
     joints = [
-        ch.denavit_hartenberg(f"joint {k + 1}", names[k], names[k + 1], a=a, alpha=alpha, d=d)
+        ch.model.denavit_hartenberg(f"joint {k + 1}", names[k], names[k + 1], a=a, alpha=alpha, d=d)
         for k, (a, alpha, d) in enumerate(rows)
     ]
     return Mechanism(ch.System(bodies, joints, [ch.Frame("tool", names[-1], (0.05, 0.1, 0.2))]))

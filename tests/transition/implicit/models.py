@@ -5,7 +5,7 @@ import functools
 import numpy as np
 
 import chasles as ch
-from chasles.integrate.solve import start as start_run
+from chasles.integrate.solver import start as start_run
 from chasles.integrate.stepper import Options
 from chasles.lie import pose, transition
 from chasles.screw.representation import convert_acceleration, convert_twist
@@ -89,7 +89,7 @@ def top(name, absolute="quaternion", local="screw", representation="body"):
     parts = parts_of(name, absolute, representation == "mixed")
     if representation in ("spatial", "hybrid"):
         parts = in_representation(parts, absolute, representation)
-    return ch.LGTProblem(ch.descriptor(*parts), absolute, local, 1, representation)
+    return ch.transition.LGTProblem(ch.transition.descriptor(*parts), absolute, local, 1, representation)
 
 
 def initial(problem, name):
@@ -121,7 +121,7 @@ def run(problem, name, method, steps, end=None):
 def exact(name, end):
     problem = top(name)
     tight = {"rtol": 1e-13, "atol": 1e-13, "save": "final"}
-    sol = ch.solve(problem, ch.RKMK("dop853"), (0.0, end), initial(problem, name), **tight)
+    sol = ch.integrate.solve(problem, ch.integrate.RKMK("dop853"), (0.0, end), initial(problem, name), **tight)
     return final(problem, sol.y[-1])
 
 

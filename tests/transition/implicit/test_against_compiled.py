@@ -12,11 +12,11 @@ from tests.transition.implicit.models import MASS, cross, final, place, run, til
 
 ALPHA = {"tolerance": 1e-13}
 METHODS = [
-    ch.GeneralizedAlpha(0.8, **ALPHA),
-    ch.GeneralizedAlpha(0.5, index=3, **ALPHA),
-    ch.GeneralizedAlpha(0.8, local=False, metric="unit", **ALPHA),
-    ch.BLieDF(3, **ALPHA),
-    ch.BLieDF(5, metric="unit", **ALPHA),
+    ch.integrate.GeneralizedAlpha(0.8, **ALPHA),
+    ch.integrate.GeneralizedAlpha(0.5, index=3, **ALPHA),
+    ch.integrate.GeneralizedAlpha(0.8, local=False, metric="unit", **ALPHA),
+    ch.integrate.BLieDF(3, **ALPHA),
+    ch.integrate.BLieDF(5, metric="unit", **ALPHA),
 ]
 SPACES = {"SE3": ("screw", "body"), "SO3xR3": ("rotation_vector", "mixed")}
 
@@ -32,7 +32,9 @@ def test_a_top(method, space):
     assert np.abs(found[1] - peer.twists[-1, 0]).max() < 1e-9
 
 
-@pytest.mark.parametrize(("method", "most"), [(ch.GeneralizedAlpha(), 4.5), (ch.BLieDF(3), 6.5)], ids=str)
+@pytest.mark.parametrize(
+    ("method", "most"), [(ch.integrate.GeneralizedAlpha(), 4.5), (ch.integrate.BLieDF(3), 6.5)], ids=str
+)
 def test_evaluations_are_few_and_quaternions_keep_their_norm(method, most):
     """Derivatives by differences, 14 evaluations each, are kept from step to step."""
     case = top("slow", "quaternion", *SPACES["SE3"])
@@ -85,16 +87,18 @@ def pendulum_parts(masses, inertias, gravity):
     return matrix, forces, rows, rows, constraint
 
 
-@pytest.mark.parametrize("method", [ch.GeneralizedAlpha(0.8, **ALPHA), ch.BLieDF(3, **ALPHA)], ids=str)
+@pytest.mark.parametrize(
+    "method", [ch.integrate.GeneralizedAlpha(0.8, **ALPHA), ch.integrate.BLieDF(3, **ALPHA)], ids=str
+)
 def test_two_bodies(method):
     system = systems.double_pendulum()
     end, steps, spins = 0.02, 20, systems.STARTS["pendulum"][2]
     peer = systems.run(system, end, "SE3", method, end / steps, v=spins, save="all")
     bodies = system.bodies
     parts = pendulum_parts([b.mass for b in bodies], [np.array(b.inertia) for b in bodies], np.array(system.gravity))
-    case = ch.LGTProblem(ch.descriptor(*parts), bodies=2)
+    case = ch.transition.LGTProblem(ch.transition.descriptor(*parts), bodies=2)
     y0 = case.state(peer.poses[0], peer.twists[0])
-    found = ch.solve(case, method, (0.0, end), y0, step=end / steps)
+    found = ch.integrate.solve(case, method, (0.0, end), y0, step=end / steps)
     assert np.abs(pose.to_matrix(case.poses(found.y)) - pose.to_matrix(peer.poses)).max() < 1e-10
     assert np.abs(case.split(found.y)[1] - peer.twists).max() < 1e-7
 
@@ -104,7 +108,11 @@ def test_two_bodies(method):
 
 @pytest.mark.parametrize(
     ("method", "order"),
-    [(ch.GeneralizedAlpha(0.8), 2), (ch.GeneralizedAlpha(0.3, index=3, local=False), 2), (ch.BLieDF(3), 3)],
+    [
+        (ch.integrate.GeneralizedAlpha(0.8), 2),
+        (ch.integrate.GeneralizedAlpha(0.3, index=3, local=False), 2),
+        (ch.integrate.BLieDF(3), 3),
+    ],
     ids=str,
 )
 @pytest.mark.parametrize("pair", [("rotation_vector", "screw"), ("euler:ZYX", "rodrigues")], ids=str)
@@ -112,18 +120,22 @@ def test_models_without_constraints(pair, method, order):
     case = free.problem(*pair)
     y0 = free.initial(case)
     tight = {"rtol": 1e-13, "atol": 1e-13, "save": "final"}
-    truth = ch.solve(case, ch.RKMK("dop853"), (0.0, 0.5), y0, **tight).y[-1]
-    errors = [np.abs(ch.solve(case, method, (0.0, 0.5), y0, step=0.5 / n).y[-1] - truth).max() for n in (40, 80)]
+    truth = ch.integrate.solve(case, ch.integrate.RKMK("dop853"), (0.0, 0.5), y0, **tight).y[-1]
+    errors = [
+        np.abs(ch.integrate.solve(case, method, (0.0, 0.5), y0, step=0.5 / n).y[-1] - truth).max() for n in (40, 80)
+    ]
     assert np.log2(errors[0] / errors[1]) > order - 0.2
 
 
 def test_compiled_and_plain_models_and_representations():
     """The same steps on the same group, whatever the twists of the model, and whether it is compiled."""
-    method, ends = ch.GeneralizedAlpha(0.8, tolerance=1e-13), []
+    method, ends = ch.integrate.GeneralizedAlpha(0.8, tolerance=1e-13), []
     cases = [(free.problem(), "body")]
-    cases += [(ch.LGTProblem(free.plain_model(representation=r), representation=r), r) for r in ("body", "mixed")]
+    cases += [
+        (ch.transition.LGTProblem(free.plain_model(representation=r), representation=r), r) for r in ("body", "mixed")
+    ]
     for case, representation in cases:
-        sol = ch.solve(case, method, (0.0, 0.2), free.initial(case, representation), step=0.01)
+        sol = ch.integrate.solve(case, method, (0.0, 0.2), free.initial(case, representation), step=0.01)
         ends.append(free.matrices(case, sol.y))
     assert np.abs(ends[0] - ends[1]).max() < 1e-13
     assert np.abs(ends[0] - ends[2]).max() < 1e-12
@@ -142,16 +154,16 @@ def stiff_parts(with_derivatives):
         return by_q, by_v
 
     mass = np.diag([1.0, 1.0, 1.0, MASS, MASS, MASS])
-    return ch.descriptor(mass, forces, derivatives=derivatives if with_derivatives else None)
+    return ch.transition.descriptor(mass, forces, derivatives=derivatives if with_derivatives else None)
 
 
 def test_stiff_forces_and_their_derivatives():
     """Steps of some 25 rad of the bushing, and fewer evaluations with derivatives."""
     found = []
     for given in (False, True):
-        case = ch.LGTProblem(stiff_parts(given), local="rotation_vector", representation="mixed")
+        case = ch.transition.LGTProblem(stiff_parts(given), local="rotation_vector", representation="mixed")
         y0 = case.state([1.0, 0, 0, 0, 1e-3, 0, 0], [1.0, 0.5, 0, 0, 0, 0])
-        found.append(ch.solve(case, ch.GeneralizedAlpha(0.2), (0.0, 5.0), y0, step=0.1))
+        found.append(ch.integrate.solve(case, ch.integrate.GeneralizedAlpha(0.2), (0.0, 5.0), y0, step=0.1))
     settled = found[0].y[-1]
     assert np.abs(settled[4:7] - [0, 0, -MASS / 1e6]).max() < 1e-7
     assert np.abs(settled[7:9] - np.array([1.0, 0.5]) * np.exp(-0.5)).max() < 1e-4

@@ -15,7 +15,7 @@ SIDES = {"body": 1.0, "spatial": -1.0}
 
 
 def chart_of(local, representation="body"):
-    return Chart(ch.LGTProblem(lambda q, v, t: v, local=local, representation=representation, bodies=2))
+    return Chart(ch.transition.LGTProblem(lambda q, v, t: v, local=local, representation=representation, bodies=2))
 
 
 def exact_onward(x, local, scale, side):

@@ -4,19 +4,19 @@ import numpy as np
 import pytest
 
 import chasles as ch
-from chasles.integrate.solve import start
+from chasles.integrate.solver import start
 from chasles.integrate.stepper import Options
 from tests.transition.implicit.models import TOPS, errors, initial, run, top
 
 METHODS = {
-    "index 2": ch.GeneralizedAlpha(0.8),
-    "index 3": ch.GeneralizedAlpha(0.8, index=3),
-    "textbook, index 2": ch.GeneralizedAlpha(0.6, local=False),
-    "textbook, index 3": ch.GeneralizedAlpha(0.6, index=3, local=False),
-    "BLieDF2": ch.BLieDF(2),
-    "BLieDF3": ch.BLieDF(3),
-    "BLieDF4": ch.BLieDF(4, tolerance=1e-12),
-    "BLieDF5": ch.BLieDF(5, tolerance=1e-13),
+    "index 2": ch.integrate.GeneralizedAlpha(0.8),
+    "index 3": ch.integrate.GeneralizedAlpha(0.8, index=3),
+    "textbook, index 2": ch.integrate.GeneralizedAlpha(0.6, local=False),
+    "textbook, index 3": ch.integrate.GeneralizedAlpha(0.6, index=3, local=False),
+    "BLieDF2": ch.integrate.BLieDF(2),
+    "BLieDF3": ch.integrate.BLieDF(3),
+    "BLieDF4": ch.integrate.BLieDF(4, tolerance=1e-12),
+    "BLieDF5": ch.integrate.BLieDF(5, tolerance=1e-13),
 }
 OTHERS = [  # absolute and local coordinates, representation
     ("rotation_vector", "rodrigues", "spatial"),

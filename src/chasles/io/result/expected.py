@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from chasles.simulation.task import WORK
+from chasles.simulation.run_task import WORK
 
 Kind = Callable[[Any], bool]
 

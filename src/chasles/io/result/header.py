@@ -32,8 +32,8 @@ from chasles.relative.loop.tables import HEAD
 from chasles.simulation.bodies import BodyDynamics
 from chasles.simulation.closed.dynamics import ClosedDynamics
 from chasles.simulation.dynamics import TreeDynamics
+from chasles.simulation.run_task import Task
 from chasles.simulation.start_values import StartChange
-from chasles.simulation.task import Task
 
 NUMBERS = {"q", "v", "poses", "twists", "control", "save", "stops", "baumgarte", "span", "step", "rtol", "atol"}
 

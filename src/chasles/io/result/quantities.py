@@ -10,7 +10,7 @@ from typing import Any
 import h5py
 import numpy as np
 
-from chasles.model.names import meant
+from chasles.model.suggestion import meant
 
 KNOWN = ("poses", "twists", "accelerations", "reactions")
 WIDTH = {"poses": 7, "twists": 6, "accelerations": 6, "reactions": 6}

@@ -23,7 +23,7 @@ from chasles.io.result.layout import FORMAT, VERSION, WHOLE, ResultFileError, Si
 from chasles.io.result.mapped import rows_of
 from chasles.io.result.seal import opened
 from chasles.simulation.run import Run
-from chasles.simulation.task import Task
+from chasles.simulation.run_task import Task
 
 LOOKS = 1 << 16  # saved times that are looked at when a file is opened
 

@@ -14,7 +14,7 @@ from chasles.io.result.lock import Lock
 from chasles.io.result.reader import Stored, damage, read, run_of, task_for
 from chasles.io.result.writer import ResultWriter
 from chasles.simulation.run import Run
-from chasles.simulation.task import Task
+from chasles.simulation.run_task import Task
 
 
 def resume(

@@ -17,8 +17,8 @@ import numpy as np
 
 from chasles import caution
 from chasles.certificate.verdict import Certificate
+from chasles.display.progress import Progress
 from chasles.integrate.fixed_step import schedule
-from chasles.integrate.progress import Progress
 from chasles.integrate.solution import Solution
 from chasles.integrate.stepper import Stepper, saving
 from chasles.io.result import quantities as derived
@@ -43,8 +43,8 @@ from chasles.io.result.mapped import rows_of
 from chasles.io.result.reader import WORK, Stored, read, run_of
 from chasles.io.result.seal import sealed
 from chasles.registry import service
+from chasles.simulation.run_task import JUMPS, Task
 from chasles.simulation.runaway import explained, usable
-from chasles.simulation.task import JUMPS, Task
 
 EVERY = 0.25  # seconds between checkpoints
 SAFE = 30.0  # seconds after which the disk is told to keep what it has

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from chasles.constraint.rows import POINT, ROWS
 from chasles.lie import pose as pose_group
 from chasles.lie.rotation import quaternion_to_matrix
-from chasles.model.names import meant
+from chasles.model.suggestion import meant
 
 if TYPE_CHECKING:
     from chasles.relative.loop.closed import ClosedMechanism

@@ -24,10 +24,10 @@ from chasles.simulation.closed.motion import (
     with_workspace,
 )
 from chasles.simulation.dynamics import SO3XR3_NAME, TreeDynamics
-from chasles.simulation.jumps import explained
+from chasles.simulation.energy_jumps import explained
 from chasles.simulation.laws import laws_may_raise
 from chasles.simulation.problem import Motion
-from chasles.simulation.refusal import NEARLY_SINGULAR, refuse_start, refuse_turned
+from chasles.simulation.start_refusal import NEARLY_SINGULAR, refuse_start, refuse_turned
 from chasles.simulation.start_values import Values, joint_changes
 from chasles.simulation.tree_quantities import ClosedQuantities
 

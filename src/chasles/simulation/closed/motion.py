@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from chasles.integrate.field import field
+from chasles.integrate.vector_field import field
 from chasles.kernel.address import as_integer_array, invoke
 from chasles.kernel.denormals import flush_denormals, restore_denormals
 from chasles.kernel.policy import kernel

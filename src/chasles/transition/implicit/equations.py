@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from chasles.transition.descriptor import Descriptor
+from chasles.transition.descriptor_form import Descriptor
 from chasles.transition.implicit.chart import Chart
 from chasles.transition.problem import LGTProblem
 

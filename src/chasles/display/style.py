@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from chasles.model.shown import visible
+from chasles.display.html import visible
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

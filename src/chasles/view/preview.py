@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from chasles.io.result.layout import table, text
-from chasles.view.text import FORMAT, digest, version
+from chasles.view.page_html import FORMAT, digest, version
 
 TABLES = ("model", "look", "counts", "outcome", "points")
 LARGEST = 4_000_000  # bytes

@@ -13,7 +13,7 @@ from chasles.integrate.constrained_method import BLieDF, GeneralizedAlpha
 from chasles.integrate.fixed_step import Schedule
 from chasles.integrate.method import RKMK
 from chasles.integrate.problem import LieODE
-from chasles.integrate.solve import solve
+from chasles.integrate.solver import solve
 from chasles.integrate.stepper import whole_or_nothing
 from chasles.simulation.bodies import BodyDynamics
 from chasles.simulation.body_motion import body_motion, onto_constraints, with_workspace

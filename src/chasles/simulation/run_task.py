@@ -14,15 +14,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from chasles.absolute.mechanism import AbsoluteMechanism
+from chasles.display.progress import Progress
 from chasles.integrate.event import Occurrence
 from chasles.integrate.fixed_step import StepError
 from chasles.integrate.growing import GrowingRows
-from chasles.integrate.progress import Progress
 from chasles.integrate.solution import Solution
 from chasles.integrate.stepper import AS_IT_ENDED, KEPT, LOG, Attention, Interrupted, NotFiniteError, Sink
 from chasles.registry import service
 from chasles.relative.loop.closed import ClosedMechanism
-from chasles.simulation.jumps import singular_at_end
+from chasles.simulation.energy_jumps import singular_at_end
 from chasles.simulation.motion import solve_motion
 from chasles.simulation.pace import Pace
 from chasles.simulation.run import Run

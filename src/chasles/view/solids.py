@@ -12,13 +12,13 @@ from pathlib import Path
 
 import numpy as np
 
+from chasles.display.style import COLORS
 from chasles.lie import pose as pose_group
 from chasles.lie.rotation import quaternion_to_matrix
 from chasles.model.body import GROUND, Body
 from chasles.model.placement import ORIGIN, frame_with_z
 from chasles.model.system import System
 from chasles.screw import shape as shapes
-from chasles.study.style import COLORS
 from chasles.view.mesh import read_mesh
 
 PALETTE = (*COLORS, "#1f8f9c", "#c0578d", "#7d8a2f", "#5f6f86")

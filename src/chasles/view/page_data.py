@@ -16,16 +16,16 @@ from typing import Any
 
 import numpy as np
 
-from chasles.integrate.progress import Progress
+from chasles.display.progress import Progress
 from chasles.model.system import System
 from chasles.screw.shape import Mesh
 from chasles.view.curve import PARTS, quanta
-from chasles.view.look import Part
-from chasles.view.samples import curve_of, hinges_of, rows_of, stride_of
+from chasles.view.method_text import words
+from chasles.view.page_html import as_json, page_data
+from chasles.view.pose_samples import curve_of, hinges_of, rows_of, stride_of
 from chasles.view.scene import Scene, extremes, poses_of_states, scene_of
 from chasles.view.series import left_out, reactions_of, series_of, thinned
-from chasles.view.text import as_json, page_data
-from chasles.view.words import words
+from chasles.view.solids import Part
 
 BLOCK = 1 << 18  # numbers of saved poses in a block of the motion
 BODIES = 200  # of a system whose scene is in its result file
@@ -135,7 +135,7 @@ def run_data(run: Any, label: str = "", motion: Motion | None = None, ended: boo
 
 
 def look_text(task: Any) -> str:
-    """What the page knows of a task before its motion, for the result file, where `view.glance` finds it; "" if that
+    """What the page knows of a task before its motion, for the result file, where `view.preview` finds it; "" if that
     is too much for a first look."""
     dynamics = task.dynamics
     if not _simple(dynamics.mechanism.system):

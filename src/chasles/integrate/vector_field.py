@@ -46,7 +46,9 @@ def {name}(t, y, p, out, y_size, p_size, out_size):
 
 
 FORM = "a compiled field is f(t, y, p, out) and writes to out"
-PLAIN_FORM = "a plain Python function is f(t, y, p) and returns its result; with @chasles.field it is f(t, y, p, out)"
+PLAIN_FORM = (
+    "a plain Python function is f(t, y, p) and returns its result; with @chasles.integrate.field it is f(t, y, p, out)"
+)
 
 
 class Field:

@@ -13,7 +13,7 @@ import sys
 from importlib.resources import files
 from typing import Any
 
-from chasles.model.shown import visible
+from chasles.display.html import visible
 
 FORMAT = 1  # of the data
 FILES = ("page.html", "page.css", "page.js")

@@ -1,0 +1,9 @@
+from chasles.constraint.errors import AssemblyError as AssemblyError
+from chasles.constraint.errors import RedundantConstraintsError as RedundantConstraintsError
+from chasles.constraint.screws import SingularJointError as SingularJointError
+from chasles.integrate.explicit import ChartError as ChartError
+from chasles.integrate.fixed_step import StepError as StepError
+from chasles.integrate.stepper import Interrupted as Interrupted
+from chasles.io.result.layout import ResultFileError as ResultFileError
+from chasles.io.source import ModelFileError as ModelFileError
+from chasles.simulation.start_values import StartChangedWarning as StartChangedWarning

@@ -1,0 +1,1 @@
+from chasles.io.report import Report as Report

@@ -1,0 +1,13 @@
+from chasles.lie import pose as pose
+from chasles.lie import product as product
+from chasles.lie import rn as rn
+from chasles.lie import rotation as rotation
+from chasles.lie import s3 as s3
+from chasles.lie import s3xr3 as s3xr3
+from chasles.lie import se2 as se2
+from chasles.lie import se3 as se3
+from chasles.lie import so2 as so2
+from chasles.lie import so3 as so3
+from chasles.lie import so3xr3 as so3xr3
+from chasles.lie import transition as transition
+from chasles.lie.analytic import phi_ad as phi_ad

@@ -1,0 +1,5 @@
+from chasles.integrate.solution import Solution as Solution
+from chasles.relative.parameter.identifiability import Identifiability as Identifiability
+from chasles.simulation.linearize import Linearization as Linearization
+from chasles.simulation.sensitivities import Sensitivities as Sensitivities
+from chasles.study.comparison import Comparison as Comparison
