@@ -24,7 +24,7 @@ def attach(package: str, file: str) -> tuple[Callable[[str], Any], Callable[[], 
 
     def get(name: str) -> Any:
         if name not in homes:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+            raise AttributeError(f"module {package!r} has no attribute {name!r}{_elsewhere(name)}")
         module, own = homes[name]
         if module == package:
             return importlib.import_module(f"{package}.{own}")
@@ -34,3 +34,12 @@ def attach(package: str, file: str) -> tuple[Callable[[str], Any], Callable[[], 
         return [*homes]
 
     return get, names, names()
+
+
+def _elsewhere(name: str) -> str:
+    """Where else there is a public name."""
+    here = Path(__file__).parent
+    for stub in sorted(here.glob("**/__init__.pyi"), key=lambda path: len(path.parts)):
+        if any(public == name for _, _, public in _LINE.findall(stub.read_text())):
+            return f"; there is {'.'.join(['chasles', *stub.parent.relative_to(here).parts, name])}"
+    return ""
