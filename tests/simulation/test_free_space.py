@@ -275,4 +275,4 @@ def test_compiled_events_see_twists_of_free_bodies(closed):
         run = ch.simulate(system, (0.0, 2.0), v=v, events=[watched], progress=False, certificate=False)
         found.append([(event.t, *event.y) for event in run.events])
     assert len(found[0]) >= 1
-    np.testing.assert_array_equal(found[0], found[1])
+    np.testing.assert_allclose(found[0], found[1], rtol=1e-14, atol=1e-16)

@@ -21,8 +21,8 @@ from chasles.cli.model import labeled
 from chasles.cli.view import view, wait_for
 from chasles.io.result import layout, reader
 from chasles.lie import pose as pose_group
-from chasles.view import data as data_module
 from chasles.view import page_cache as kept
+from chasles.view import page_data as data_module
 from chasles.view import server as server_module
 from chasles.view.page_data import run_data
 from chasles.view.preview import glance

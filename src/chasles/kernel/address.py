@@ -11,11 +11,10 @@ from typing import Any
 
 from llvmlite import ir
 from numba.core import types
-from numba.core.cgutils import memset
 from numba.core.typing.templates import signature
 from numba.extending import intrinsic
 
-from chasles.kernel.numba_private import c_address
+from chasles.kernel.numba_private import c_address, memset
 
 NUMBERS = types.CPointer(types.float64)
 INTEGERS = types.CPointer(types.int64)
