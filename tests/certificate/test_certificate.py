@@ -7,6 +7,7 @@ import pytest
 
 import chasles as ch
 from chasles.certificate.budget import Budget
+from chasles.certificate.loads import pull_of
 from chasles.certificate.verdict import Certificate, Finding
 from tests.certificate import models
 from tests.certificate.models import chain, slider
@@ -282,3 +283,15 @@ def test_many_laws_of_time_can_be_afforded():
     run = ch.simulate(system, (0.0, 1.0), v=0.1 * paces)
     assert np.abs(run.q - 0.1 * np.sin(np.outer(run.t, paces))).max() < 1e-12
     assert run.certificate.passed, str(run.certificate)
+
+
+@pytest.mark.parametrize("size", [1e-6, 1.0, 1e3])
+def test_rest_is_seen_in_any_unit_of_length(size):
+    """Accelerations that balanced loads leave are rounding of the loads, whatever a meter is called."""
+    body = ch.Body("b", 1.0, (size, 0, 0), (size**2, size**2, size**2))
+    system = ch.System([body], [ch.prismatic("p", "ground", "b", axis=(0, 0, 1), stiffness=50.0 / size)])
+    for coordinates in ("relative", "absolute"):
+        rest, swing = ch.equilibrium(system).q, [0.3 * size]
+        for start, resting in ((rest, True), (swing, False)):
+            run = ch.simulate(system, (0.0, 0.01), q=start, coordinates=coordinates, progress=False)
+            assert pull_of(run)[1] is resting

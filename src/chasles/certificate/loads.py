@@ -55,7 +55,8 @@ def pull_of(run: Any) -> tuple[float, bool]:
     pull = gravity + float(_loads(run, size).max(initial=0.0)) / (mass * size)
     problem, rate = task.dynamics.problem(task.u), np.zeros(task.dynamics.space.dimension)
     problem.field(task.span[0], np.array(task.state), problem.parameters, rate)
-    fastest = float(np.abs(rate[len(speeds) : 2 * len(speeds)]).max(initial=0.0)) * max(size, 1 / size)
+    velocities = slice(len(speeds), 2 * len(speeds))
+    fastest = size * float(np.abs(rate[velocities] / task.dynamics.units()[velocities]).max(initial=0.0))
     return (pull, True) if fastest <= BALANCED * pull else (gravity, False)
 
 
