@@ -5,6 +5,7 @@ import io
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -274,16 +275,16 @@ def test_info_names_what_it_stands_on():
 LOOKED_FOR = """
 import sys
 from chasles.cli.warm import warm
-from chasles.kernel.sealed import PackageCache
+from chasles.kernel.code_store import CodeStore
 
 warm(clean=True)
-looked, load = [], PackageCache.load_overload
+looked, load = [], CodeStore.load_overload
 
 def counted(self, signature, target):  # called for every signature that this process does not have yet
-    looked.append(self._name)
+    looked.append(self._function.__qualname__)
     return load(self, signature, target)
 
-PackageCache.load_overload = counted
+CodeStore.load_overload = counted
 from chasles.gallery import model_files
 from chasles.integrate.method_name import LONG, SHORT, method_from
 from chasles.io.load import load as load_model
@@ -308,9 +309,9 @@ def test_warm_cleans_up_and_says_where_code_is(tmp_path, monkeypatch, capsys):
     from chasles.kernel import cache
 
     warm = importlib.import_module("chasles.cli.warm")  # the package has the command by that name
-    stale, done = tmp_path / ("0" * 16), []
-    stale.mkdir()
-    monkeypatch.setattr(cache, "outdated", lambda: [stale])
+    stale, done = tmp_path / "stale.nbc", []
+    stale.touch()
+    monkeypatch.setattr(cache, "files", lambda: ([], [stale]))
     monkeypatch.setattr(warm, "all_tasks", lambda: [("one", lambda: done.append(1)), ("two", lambda: done.append(2))])
     warm.warm(clean=True)
     assert done == [1, 2]
@@ -322,16 +323,15 @@ def test_warm_cleans_up_and_says_where_code_is(tmp_path, monkeypatch, capsys):
 def test_warm_compiles_everything(tmp_path):
     """After `chasles warm` no model of the gallery needs a function that was not compiled, with any method.
 
-    The folder has links to those of the ordinary cache, so it costs little when the other tests ran, and code of other
-    versions is left alone; a folder of another version in it is removed."""
+    The folder begins as a copy of the ordinary cache, so it costs little when the other tests ran; code of another
+    version in it is removed."""
     from chasles.kernel import cache
 
     tmp_path.chmod(0o700)
-    for folder in cache.current():
-        (tmp_path / folder.name).symlink_to(folder, target_is_directory=True)
-    stale, other = tmp_path / ("0" * 16), tmp_path / "not-ours"
-    stale.mkdir()
-    other.mkdir()
+    shutil.copytree(cache.folder(), tmp_path / "compiled")
+    stale, other = (tmp_path / "compiled" / name for name in (f"x-{'0' * 16}-{'0' * 16}.nbc", "not-ours"))
+    stale.touch()
+    other.touch()
     result = subprocess.run(
         [sys.executable, "-c", LOOKED_FOR],
         env=os.environ | {"CHASLES_CACHE_DIR": str(tmp_path)},
@@ -345,7 +345,7 @@ def test_warm_compiles_everything(tmp_path):
     assert result.stderr.rstrip().endswith("looked for:"), result.stderr
     assert not stale.exists()
     assert other.exists()
-    assert list(cache.folder("lie").glob("*se3_dexpinv*.nbc"))
+    assert list((tmp_path / "compiled").glob("lie.se3.se3_dexpinv*.nbc"))
 
 
 URDF = """<robot name="arm"><link name="base"/><link name="upper"><inertial><mass value="1"/><origin xyz="0 0 -0.25"/>

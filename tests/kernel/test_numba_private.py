@@ -83,6 +83,6 @@ def test_it_goes_without_private_parts_to_the_same_numbers(tmp_path):
         command = [sys.executable, "-c", PLAIN]
         result = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=True)
         found.append(result.stdout.split())
-        assert any(place.rglob("*.nbi")) is (plain == "0")
+        assert any(place.rglob("*.nbc")) is (plain == "0")
     assert [first for first, *_ in found] == ["False", "True"]
     assert found[0][1:] == found[1][1:]

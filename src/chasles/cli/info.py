@@ -22,7 +22,7 @@ def info() -> None:
     from importlib.metadata import version
 
     import chasles
-    from chasles.kernel import cache, cpu, lanes, policy
+    from chasles.kernel import cache, cpu, lanes, policy, shipped
 
     table = Table(show_header=False, box=None)
     table.add_row("chasles", chasles.__version__)
@@ -33,11 +33,12 @@ def info() -> None:
     table.add_row("vectors", f"{lanes.WIDTH} doubles at a time, in registers of {cpu.register_bits()} bits")
     mode = "compiled" if policy.COMPILED else "compiler switched off (NUMBA_DISABLE_JIT)"
     table.add_row("kernels", mode + (", bounds checked (CHASLES_CHECK)" if policy.CHECKED else ""))
-    files = [file for folder in cache.current() for file in folder.glob("*.nbc")]
-    size = sum(file.stat().st_size for file in files) / 1e6
-    table.add_row("cache", f"{cache.root()} ({len(files)} compiled functions, {size:.1f} MB)")
-    if outdated := cache.outdated():
-        table.add_row("", f"folders of other versions: {len(outdated)}; `chasles warm --clean` removes them")
+    current, outdated = cache.files()
+    size = sum(file.stat().st_size for file in current) / 1e6
+    table.add_row("cache", f"{cache.folder()} ({len(current)} compiled functions, {size:.1f} MB)")
+    if outdated:
+        table.add_row("", f"compiled functions of other versions: {len(outdated)}; `chasles warm --clean` removes them")
+    table.add_row("shipped code", shipped.status())
     for extra, modules in OPTIONAL.items():
         missing = [name for name in modules if importlib.util.find_spec(name) is None]
         table.add_row(f"extra {extra}", "installed" if not missing else f"not complete, missing: {', '.join(missing)}")

@@ -193,7 +193,7 @@ def carried_out(wanted: list[Callable[[], Any]]) -> tuple[list[Any], bool]:
 
 
 def say_if_compiling(console: Console) -> None:
-    from chasles.kernel import cache
+    from chasles.kernel import cache, shipped
 
-    if not any(cache.folder("simulation").glob("*.nbc")):
+    if not (cache.has_code("integrate.engine") or shipped.archive()):
         console.print("compiling the simulation for the first time, about half a minute; it is kept for later")

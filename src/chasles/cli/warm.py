@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import time
 from collections.abc import Callable
 from functools import partial
@@ -24,16 +23,17 @@ def warm(
 
     console = Console()
     if clean:
-        for folder in cache.outdated():
-            shutil.rmtree(folder)
-            console.print(f"removed {folder}")
+        outdated = cache.files()[1]
+        for path in outdated:
+            path.unlink(missing_ok=True)
+        console.print(f"removed {len(outdated)} compiled functions of other versions")
     tasks = all_tasks()
     began = time.perf_counter()
     with Progress(0, len(tasks), what="compiled", unit="", steady=True) as line:
         for count, (label, compile_it) in enumerate(tasks):
             line.show(count, label)
             compile_it()
-    console.print(f"{len(tasks)} tasks, {duration(time.perf_counter() - began)}; compiled code is in {cache.root()}")
+    console.print(f"{len(tasks)} tasks, {duration(time.perf_counter() - began)}; compiled code is in {cache.folder()}")
 
 
 def all_tasks() -> list[Task]:

@@ -1,9 +1,9 @@
 """Where compiled code is kept, and when it is stale.
 
 Numba's own disk cache looks at the file of the compiled function only: a change in a callee's file runs the old
-machine code. Here the cache folder of a layer carries a hash of every source file that its code can depend on, those of
-the layer itself and of all below it, and of the versions it stands on. So an edit or an upgrade starts an empty folder,
-nothing stale can be found, and an edit in an upper layer leaves the lower ones alone.
+machine code. Here compiled code carries a hash of every source file that it can depend on: that of its module, of what
+this imports, of what those import, and of the versions it stands on. So an edit or an upgrade changes the name under
+which code is looked for, nothing stale can be found, and what does not import the edited file is left alone.
 
 Kernels outside of the package are not kept: nothing tells what they depend on.
 """
@@ -15,8 +15,10 @@ import hashlib
 import os
 import platform
 import re
+import sys
 import tempfile
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 
 import llvmlite
@@ -27,68 +29,88 @@ from chasles.kernel.folders import user_cache
 from chasles.kernel.trusted import usable
 
 PACKAGE = Path(__file__).resolve().parents[1]
-# what the kernels of a layer can call, beside their own layer; those of a layer not listed can call the whole package.
-# "a.b" is a layer within a layer: an edit in it leaves the kernels of "a" alone.
-BELOW = {
-    "kernel": (),
-    "lie": ("kernel",),
-    "lie.transition": ("kernel", "lie"),
-    "integrate": ("kernel", "lie", "lie.transition"),
-    "force": ("kernel", "lie"),
-    "constraint": ("kernel", "lie"),
-    "relative": ("kernel", "lie", "force"),
-    "relative.loop": ("kernel", "lie", "force", "constraint", "relative"),
-    "relative.derivative": ("kernel", "lie", "force", "relative"),
-    "relative.higher": ("kernel", "lie", "force", "relative"),
-    "relative.parameter": ("kernel", "lie", "force", "relative"),
-    "absolute": ("kernel", "lie", "force", "constraint"),
-    "absolute.implicit": ("kernel", "lie", "force", "constraint", "absolute"),
-    "transition": ("kernel", "lie", "lie.transition", "integrate"),
-    "view.raster": ("kernel",),
-    "simulation": ("kernel", "lie", "lie.transition", "force", "constraint", "relative", "absolute", "integrate"),
-    "simulation.closed": (
-        *("kernel", "lie", "lie.transition", "force", "constraint", "relative", "relative.loop", "integrate"),
-    ),
-}
-_KEY = re.compile("[0-9a-f]{16}").fullmatch
+# kernels see the names that their module has: only what it imports at its outermost level can be compiled into them
+_IMPORTS = re.compile(
+    r"^(?:from +chasles((?:\.\w+)*) +import +(\([^)]*\)|[^\n#]*)|import +chasles((?:\.\w+)*))", re.MULTILINE
+)
+_IMPORTED = re.compile(r"(\w+)(?:\s+as\s+\w+)?")
+_KEY = re.compile(r"-([0-9a-f]{16})-[0-9a-f]{16}\.nbc$").search
 
 
-def source_key(layer: str = "", package: Path | None = None) -> str:
-    """Hash of all that decides what machine code of a layer comes out: sources, versions, checked mode."""
+class Sources:
+    """The source files of a package: what they contain and what they import."""
+
+    def __init__(self, package: Path):
+        self.package = package
+        self._read: dict[str, tuple[bytes, frozenset[str]]] = {}
+        self._files: dict[str, Path | None] = {}
+
+    def modules(self) -> Iterator[str]:
+        """All modules, by their names within the package."""
+        for path in self.package.rglob("*.py"):
+            yield ".".join(path.relative_to(self.package).with_suffix("").parts).removesuffix("__init__").rstrip(".")
+
+    def file(self, module: str) -> Path | None:
+        if module not in self._files:
+            place = self.package.joinpath(*module.split(".")) if module else self.package
+            found = (place / "__init__.py", place.with_suffix(".py"))
+            self._files[module] = next((path for path in found if path.is_file()), None)
+        return self._files[module]
+
+    def closure(self, module: str) -> list[str]:
+        """The module, what it imports, what that imports, and so on."""
+        seen, left = {module}, [module]
+        while left:
+            new = self._contents(left.pop())[1] - seen
+            seen |= new
+            left += new
+        return sorted(seen)
+
+    def digest(self, module: str) -> bytes:
+        """Hash of the module's source."""
+        return self._contents(module)[0]
+
+    def _contents(self, module: str) -> tuple[bytes, frozenset[str]]:
+        if module not in self._read:
+            path = self.file(module)
+            text = path.read_bytes() if path else b""
+            self._read[module] = hashlib.sha256(text).digest(), frozenset(self._imports(text.decode()))
+        return self._read[module]
+
+    def _imports(self, text: str) -> Iterator[str]:
+        for package, names, plain in _IMPORTS.findall(text):
+            if not names:
+                yield plain[1:]
+            for name in _IMPORTED.findall(names):
+                inner = f"{package}.{name}"[1:]
+                yield inner if self.file(inner) else package[1:]
+
+
+OWN = Sources(PACKAGE)
+
+
+BASELINE = os.environ.get("CHASLES_BASELINE", "") not in ("", "0")  # code is made to be shipped, see `kernel.shipped`
+
+
+def versions(shipped: bool) -> tuple[str, ...]:
+    """What machine code depends on beside the sources.
+
+    What is shipped serves all versions of NumPy and all of Python X.Y: it names nothing of NumPy's, and of Python what
+    does not change between X.Y.0 and X.Y.99. What is kept in a user's folder need not be so general."""
+    compiler = numba.__version__, llvmlite.__version__
+    if shipped:
+        return *compiler, f"{sys.version_info[0]}.{sys.version_info[1]}"
+    return *compiler, np.__version__, platform.python_version()
+
+
+def source_key(module: str, sources: Sources = OWN, shipped: bool = BASELINE) -> str:
+    """Hash of all that decides what machine code of a module comes out: sources, versions, checked mode."""
     digest = hashlib.sha256()
-    versions = (numba.__version__, llvmlite.__version__, np.__version__, platform.python_version())
-    digest.update(repr((*versions, os.environ.get("CHASLES_CHECK"))).encode())
-    covered = (*BELOW[layer], layer) if layer in BELOW else ()
-    for name, own, found in _own_sources() if package is None else _sources(package):
-        if not covered or own in covered:
-            digest.update(name.encode())
-            digest.update(found)
+    digest.update(repr((*versions(shipped), os.environ.get("CHASLES_CHECK"))).encode())
+    for name in sources.closure(module):
+        digest.update(name.encode())
+        digest.update(sources.digest(name))
     return digest.hexdigest()[:16]
-
-
-@functools.cache
-def _own_sources() -> list[tuple[str, str, bytes]]:
-    return _sources(PACKAGE)
-
-
-def _sources(package: Path) -> list[tuple[str, str, bytes]]:
-    """The source files in order: name, layer and hash of each."""
-    found = []
-    for folder, _, names in os.walk(package):
-        place = os.path.relpath(folder, package).replace(os.sep, "/")
-        own = layer_of(place.replace("/", ".").removeprefix("."))
-        for name in names:
-            if name.endswith(".py"):
-                text = Path(folder, name).read_bytes()
-                found.append((f"{place}/{name}", own, hashlib.sha256(text).digest()))
-    return sorted(found)
-
-
-def layer_of(module: str) -> str:
-    """The innermost layer that a module (without "chasles.") belongs to."""
-    parts = module.split(".")
-    prefixes = (".".join(parts[:k]) for k in range(len(parts), 0, -1))
-    return next((prefix for prefix in prefixes if prefix in BELOW), parts[0])
 
 
 @functools.cache
@@ -113,17 +135,35 @@ def _instead(preferred: Path, place: Path) -> Path:
 
 
 @functools.cache
-def folder(layer: str = "") -> Path:
-    """The cache folder of a layer in this version of its sources."""
-    place = root() / source_key(layer)
+def folder() -> Path:
+    """The folder of compiled code."""
+    place = root() / "compiled"
     return place if usable(place) else _instead(place, Path(tempfile.mkdtemp(prefix="chasles-")))
 
 
-def current() -> list[Path]:
-    """The cache folders of this version of the sources."""
-    return [folder(layer) for layer in (*BELOW, "")]
+@functools.cache
+def key(module: str) -> str:
+    """What the names of a module's compiled code carry, in this version of the sources."""
+    return source_key(module)
 
 
-def outdated() -> list[Path]:
-    """Cache folders of other versions of the sources."""
-    return sorted(path for path in root().iterdir() if path.is_dir() and path not in current() and _KEY(path.name))
+def has_code(module: str) -> bool:
+    """Whether anything of a module was compiled before."""
+    return any(folder().glob(f"*-{key(module)}-*"))
+
+
+def files() -> tuple[list[Path], list[Path]]:
+    """The files of compiled code: of this version of the sources, and of others."""
+    keys = {source_key(module) for module in OWN.modules()}
+    current: list[Path] = []
+    outdated: list[Path] = []
+    for path in sorted(folder().iterdir()):
+        if found := key_in(path.name):
+            (current if found in keys else outdated).append(path)
+    return current, outdated
+
+
+def key_in(name: str) -> str:
+    """The key that the name of a file of compiled code carries; nothing if it is another file."""
+    found = _KEY(name)
+    return found[1] if found else ""

@@ -1,8 +1,8 @@
 """All that is used of Numba beyond its public functions, in one place, and whether this version of Numba has it.
 
-Numba's public functions compile everything here. What is private makes it bearable: code is kept on disk with all that
-it depends on (`kernel.sealed`), and much of the compiler's work is left out (`kernel.compiler`). Such parts may change
-with any version of Numba, so versions are bounded by what was tested, and `missing` tests the features themselves.
+Numba's public functions compile everything here. What is private makes it bearable: code is kept on disk
+(`kernel.code_store`), and much of the compiler's work is left out (`kernel.compiler`). Such parts may change with any
+version of Numba, so versions are bounded by what was tested, and `missing` tests the features themselves.
 
 `CHASLES_PLAIN_NUMBA=1` does without: nothing is kept, the first call of everything compiles, results are the same. A
 version that was not tested is refused without it.
@@ -30,11 +30,11 @@ from numba.core.typing.templates import AbstractTemplate, AttributeTemplate, Con
 
 ABSENT = ""  # what cannot be imported
 try:
-    from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile, _CacheLocator
     from numba.core.codegen import JITCodeLibrary
-    from numba.core.compiler import Compiler
+    from numba.core.compiler import Compiler, CompileResult
     from numba.core.compiler_machinery import PassManager
     from numba.core.options import DefaultOptions
+    from numba.core.serialize import dumps
     from numba.core.typed_passes import (
         InlineOverloads,
         IRLegalization,
@@ -57,14 +57,9 @@ except ImportError as error:
 
 # the first version of each and the first that was not tested, as in pyproject.toml
 TESTED = {"numba": ("0.62", "0.69"), "llvmlite": ("0.45", "0.51")}
-# what `kernel.compiler` and `kernel.sealed` call or put something else in the place of
+# what `kernel.compiler` and `kernel.code_store` call or put something else in the place of
 USED = {
-    "FunctionCache": ("save_overload", "_impl_class"),
-    "IndexDataCacheFile": (
-        *("save", "load", "_load_index", "_save_index", "_load_data", "_save_data"),
-        *("_data_path", "_dump", "_open_for_write"),
-    ),
-    "_CacheLocator": ("get_cache_path", "get_source_stamp", "get_disambiguator", "from_function"),
+    "CompileResult": ("_reduce", "_rebuild"),
     "JITCodeLibrary": (
         *("enable_object_caching", "get_pointer_to_function", "_ensure_finalized", "_optimize_functions"),
         *("_optimize_final_module", "_finalize_final_module", "_finalize_dynamic_globals"),

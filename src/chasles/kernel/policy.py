@@ -19,8 +19,8 @@ from chasles.kernel.numba_private import PLAIN, counting
 from chasles.kernel.undisturbed import COMPILING
 
 if not PLAIN:
+    from chasles.kernel.code_store import CodeStore
     from chasles.kernel.compiler import InlinedCompiler, InlinedPackageCompiler, PackageCompiler
-    from chasles.kernel.sealed import PackageCache
 
 CHECKED = os.environ.get("CHASLES_CHECK", "") not in ("", "0")
 COMPILED = not numba.config.DISABLE_JIT
@@ -138,4 +138,4 @@ def _undisturbed(dispatcher: Any) -> None:
 def _keep(dispatcher: Any) -> None:
     """Keep the machine code of the package's own functions on disk."""
     if _own(dispatcher.py_func) and not PLAIN:
-        dispatcher._cache = PackageCache(dispatcher.py_func)
+        dispatcher._cache = CodeStore(dispatcher.py_func)
