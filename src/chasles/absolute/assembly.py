@@ -104,7 +104,7 @@ def nearby(mechanism: AbsoluteMechanism, central: np.ndarray, t: float, free: np
 def may_depend(mechanism: AbsoluteMechanism) -> bool:
     """Whether rows can depend on each other: never those of a tree; more than `DENSE` are not looked at."""
     system = mechanism.system
-    children = [joint.child for joint in system.joints if joint.kind != "free"]
+    children = [joint.child for joint in system.joints if not joint.traits.holds_nothing]
     tree = len(set(children)) == len(children) and not system.constraints and _acyclic(system)
     return not tree and sum(tile.rows for tile in mechanism.tiles) <= DENSE
 
@@ -165,7 +165,7 @@ def _fastest(mechanism: AbsoluteMechanism, velocity: np.ndarray) -> float:
 
 def _acyclic(system) -> bool:
     """Whether joints, each with a child of its own, reach the ground or a free body: none goes in a circle."""
-    parent = {joint.child: joint.parent for joint in system.joints if joint.kind != "free"}
+    parent = {joint.child: joint.parent for joint in system.joints if not joint.traits.holds_nothing}
     safe: set[str] = set()
     for body in parent:
         path, at = [], body

@@ -33,19 +33,28 @@ from chasles.model.body import GROUND
 from chasles.model.constraint import Coupling
 from chasles.model.force import JointForce
 from chasles.model.joint import Joint
-from chasles.model.placement import ORIGIN
 from chasles.model.system import System
 
 Places = Mapping[str, tuple[int, np.ndarray]]  # of each body its index (-1: ground) and its frame's pose in the central
 Counted = tuple[str, int]  # a joint and one of its coordinates
-ELEMENTS = {
-    "revolute": (ABOUT_Z,),
-    "helical": (ABOUT_Z,),
-    "prismatic": (ALONG_Z,),
-    "cylindrical": (ABOUT_Z, ALONG_Z),
-    "planar": (ALONG_X, ALONG_Y, ABOUT_Z),
-}
-FORMS = {"spherical": BALL, "free": LOOSE, "universal": CROSSED, "general": SCREWS}
+ALONG = {"x": ALONG_X, "y": ALONG_Y, "z": ALONG_Z}
+
+
+def _form(joint: Joint) -> int:
+    """How the coordinates of a joint follow from its frames."""
+    traits = joint.traits
+    if traits.quaternion:
+        return LOOSE if traits.holds_nothing else BALL
+    if traits.any_screws:
+        return SCREWS
+    return CROSSED if traits.crossed else AXES
+
+
+def _elements(joint: Joint) -> tuple[int, ...]:
+    """What each coordinate is, of a joint whose freedoms are about and along its own axes."""
+    if _form(joint) != AXES:
+        return (0,) * joint.nv
+    return tuple(ABOUT_Z if freedom.turns else ALONG[freedom.axis] for freedom in joint.traits.freedoms or ())
 
 
 def joint_order(system: System) -> list[Joint]:
@@ -80,9 +89,9 @@ def joint_order(system: System) -> list[Joint]:
 
 def angles_of(joint: Joint) -> tuple[int, ...]:
     """Coordinates that poses give only within full turns; of a joint given by screws all, which need a guess."""
-    if joint.kind in ("universal", "general"):
-        return tuple(range(joint.nv))
-    return tuple(k for k, element in enumerate(ELEMENTS.get(joint.kind, ())) if element == ABOUT_Z)
+    if joint.traits.quaternion:
+        return ()
+    return tuple(k for k, unit in enumerate(joint.velocity_units) if unit == "rad" or joint.traits.any_screws)
 
 
 @dataclass(frozen=True)
@@ -122,7 +131,7 @@ def joint_tables(
     for j, joint in enumerate(order):
         coordinates[joint.name], velocities[joint.name] = slice(iq, iq + joint.nq), slice(iv, iv + joint.nv)
         passive = is_passive(joint)
-        asked = inputs or joint.name in laws or joint.kind == "general"
+        asked = inputs or joint.name in laws or joint.traits.any_screws
         if passive or asked:
             acting.append(j)
         elif every_angle and angles_of(joint):
@@ -135,7 +144,7 @@ def joint_tables(
         first, second = places[joint.parent][0], places[joint.child][0]
         own = _numbers(joint, own_count)
         row = rows[j]
-        row[[JOINT.form, JOINT.first, JOINT.second]] = FORMS.get(joint.kind, AXES), first, second
+        row[[JOINT.form, JOINT.first, JOINT.second]] = _form(joint), first, second
         row[[JOINT.coordinates, JOINT.velocities, JOINT.control]] = joint.nq, joint.nv, iv
         row[JOINT.numbers] = size
         numbers += [frames[j], own]
@@ -162,19 +171,16 @@ def _frames(order: Sequence[Joint], places: Places) -> np.ndarray:
 
 def _numbers(joint: Joint, own_count: Mapping[Counted, int]) -> np.ndarray:
     """What the coordinates are, and axes or screws."""
-    elements = ELEMENTS.get(joint.kind, (0,) * joint.nv)
-    what = [(element, own_count.get((joint.name, k), -1)) for k, element in enumerate(elements)]
-    more = np.array([screw[:3] for screw in joint.screws]) if joint.kind == "universal" else np.zeros(0)
-    if joint.kind == "general":
+    what = [(element, own_count.get((joint.name, k), -1)) for k, element in enumerate(_elements(joint))]
+    more = np.array([screw[:3] for screw in joint.screws]) if joint.traits.crossed else np.zeros(0)
+    if joint.traits.any_screws:
         more = np.array(joint.screws)
     return np.concatenate([np.array(what, dtype=float).ravel(), more.ravel()])
 
 
 def _axes(joint: Joint) -> np.ndarray:
     """Pose, in the joint's frame, of the frame whose axes its coordinates are about and along."""
-    if joint.kind in FORMS:
-        return np.array(ORIGIN)
-    if joint.kind != "planar":
+    if not joint.traits.plane:
         return axis_frame(joint)
     x, y, z = joint.screws[0][3:], joint.screws[1][3:], joint.screws[2][:3]
     return np.array([*matrix_to_quaternion(np.array([x, y, z]).T), 0.0, 0.0, 0.0])

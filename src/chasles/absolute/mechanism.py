@@ -109,7 +109,7 @@ class AbsoluteMechanism(CentralFrames):
             frames = self._central(joint.parent, joint.parent_frame), self._central(joint.child, joint.child_frame)
             # with feedback of the violation the acceleration does not stay in the subgroup
             special = first < 0 and self.spaces[joint.child] == SE3_NAME and not any(self.baumgarte)
-            if joint.kind == "general":
+            if joint.traits.any_screws:
                 tiles += self._builder.screw_tiles(joint)
             else:
                 tiles += joint_tiles(joint, first, second, *frames, special)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from chasles.constraint.joints import SUBGROUPS
+from chasles.constraint.joints import subgroup_of
 from chasles.model.body import GROUND
 from chasles.model.suggestion import meant
 from chasles.model.system import System
@@ -48,7 +48,7 @@ def _automatic(system: System, stabilized: bool) -> tuple[dict[str, str], dict[s
     chosen, reasons = {}, {}
     for body in system.bodies:
         joint = to_ground.get(body.name)
-        if joint is None or joint.kind not in SUBGROUPS:
+        if joint is None or not subgroup_of(joint):
             chosen[body.name] = SO3XR3_NAME
             reasons[body.name] = "no lower pair holds it to the ground, so its motion is in no subgroup of SE(3)"
         elif stabilized:

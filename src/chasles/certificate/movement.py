@@ -38,11 +38,11 @@ def pairs_of(system: System, without: Collection[str] = ()) -> list[Pair]:
     """All joints that can move, and the bodies that no joint holds."""
     found = []
     for joint in system.joints:
-        if joint.kind == "weld" or joint.name in without:
+        if not joint.nv or joint.name in without:
             continue
         screws = np.array(joint.screws).reshape(-1, 6)
-        turns = bool(screws[:, :3].any()) or joint.kind in ("spherical", "free")
-        slides = bool(screws[:, 3:].any()) or joint.kind == "free"
+        turns = bool(screws[:, :3].any()) or joint.traits.quaternion
+        slides = bool(screws[:, 3:].any()) or joint.traits.holds_nothing
         found.append(
             Pair(joint.name, joint.parent, joint.child, (joint.parent_frame, joint.child_frame), (turns, slides))
         )

@@ -52,7 +52,7 @@ def kept_momenta(mechanism: Mechanism | ClosedMechanism) -> np.ndarray:
     """Directions (k, 6) in which the spatial momentum of a system is kept: none if the ground holds or pushes it."""
     system = mechanism.system
     for joint in mechanism.tree.joints:
-        if joint.parent == GROUND and (joint.kind != "free" or is_passive(joint)):
+        if joint.parent == GROUND and (not joint.traits.holds_nothing or is_passive(joint)):
             return np.empty((0, 6))
     if isinstance(mechanism, ClosedMechanism):
         held = [joint.parent for joint in mechanism.split.cut]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -34,15 +35,6 @@ from chasles.model.placement import frame_with_z
 Row = tuple[int, np.ndarray, np.ndarray, float]  # kind, u in the joint's frame on A, w in that on B, s
 X, Y, Z = np.eye(3)
 LENGTHS = (POINT, SLIDE, DISTANCE, HELIX, TRAVEL, ROLL)  # rows whose residuals are lengths
-# lower pairs, which hold a body on the ground in a motion subgroup
-SUBGROUPS = {
-    "revolute": ROTATION,
-    "prismatic": TRANSLATION,
-    "helical": SCREW,
-    "cylindrical": CYLINDER,
-    "planar": PLANE,
-    "spherical": SPHERE,
-}
 
 
 @dataclass(frozen=True)
@@ -75,46 +67,68 @@ def row_units(tiles: Sequence[Tile], lengths: Mapping[str, float]) -> np.ndarray
     return units
 
 
+NONE: Row = (EMPTY, 0 * X, 0 * X, 0.0)
+POINTS: list[Row] = [(POINT, 0 * X, 0 * X, 0.0)] * 3
+PARALLEL: list[Row] = [(DOT, X, Z, 0.0), (DOT, Y, Z, 0.0)]  # the axes stay parallel
+ALIGNED: list[Row] = [*PARALLEL, (DOT, X, Y, 0.0)]
+ACROSS: list[Row] = [(SLIDE, X, 0 * X, 0.0), (SLIDE, Y, 0 * X, 0.0)]
+HINGE = [POINTS, [*PARALLEL, NONE]]
+
+
+def _helical(joint: Joint) -> list[list[Row]]:
+    pitch = float(np.dot(joint.screws[0][:3], joint.screws[0][3:]))
+    if pitch == 0.0:
+        return HINGE
+    helix = (HELIX, Z, 0 * X, pitch)
+    slides = [(SLIDE, X, X, 0.0), (SLIDE, Y, 0 * X, 0.0)]  # w of the first marks the angle
+    return [[*slides, helix], [*PARALLEL, NONE]]
+
+
+def _universal(joint: Joint) -> list[list[Row]]:
+    first, second = (np.array(screw[:3]) for screw in joint.screws)
+    return [POINTS, [(DOT, first, second, float(first @ second)), NONE, NONE]]
+
+
+class Equations(NamedTuple):
+    """How joints of a kind hold: their rows, and the motion subgroup in which a lower pair holds a body on the ground
+    (0: none)."""
+
+    rows: Callable[[Joint], list[list[Row]]]
+    subgroup: int = 0
+
+
+# of joints given by any screws `TileBuilder.screw_tiles` makes the rows
+EQUATIONS: Mapping[str, Equations] = {
+    "revolute": Equations(lambda joint: HINGE, ROTATION),
+    "prismatic": Equations(lambda joint: [[*ACROSS, NONE], ALIGNED], TRANSLATION),
+    "helical": Equations(_helical, SCREW),
+    "cylindrical": Equations(lambda joint: [[*ACROSS, NONE], [*PARALLEL, NONE]], CYLINDER),
+    "universal": Equations(_universal),
+    "planar": Equations(lambda joint: [[(SLIDE, Z, 0 * X, 0.0), NONE, NONE], [*PARALLEL, NONE]], PLANE),
+    "spherical": Equations(lambda joint: [POINTS], SPHERE),
+    "free": Equations(lambda joint: []),
+    "weld": Equations(lambda joint: [POINTS, ALIGNED]),
+}
+
+
 def rows_of(joint: Joint) -> list[list[Row]]:
     """The rows of a joint in groups of three, in a frame of the joint whose z is its axis (see `axis_frame`)."""
-    none = (EMPTY, 0 * X, 0 * X, 0.0)
-    point = [(POINT, 0 * X, 0 * X, 0.0)] * 3
-    parallel = [(DOT, X, Z, 0.0), (DOT, Y, Z, 0.0)]  # the axes stay parallel
-    aligned = [*parallel, (DOT, X, Y, 0.0)]
-    across = [(SLIDE, X, 0 * X, 0.0), (SLIDE, Y, 0 * X, 0.0)]
-    if joint.kind == "spherical":
-        return [point]
-    if joint.kind == "weld":
-        return [point, aligned]
-    if joint.kind == "revolute":
-        return [point, [*parallel, none]]
-    if joint.kind == "prismatic":
-        return [[*across, none], aligned]
-    if joint.kind == "cylindrical":
-        return [[*across, none], [*parallel, none]]
-    if joint.kind == "helical":
-        pitch = float(np.dot(joint.screws[0][:3], joint.screws[0][3:]))
-        if pitch == 0.0:
-            return [point, [*parallel, none]]
-        helix = (HELIX, Z, 0 * X, pitch)
-        slides = [(SLIDE, X, X, 0.0), (SLIDE, Y, 0 * X, 0.0)]  # w of the first marks the angle
-        return [[*slides, helix], [*parallel, none]]
-    if joint.kind == "planar":
-        return [[(SLIDE, Z, 0 * X, 0.0), none, none], [*parallel, none]]
-    if joint.kind == "universal":
-        first, second = (np.array(screw[:3]) for screw in joint.screws)
-        return [point, [(DOT, first, second, float(first @ second)), none, none]]
-    raise ValueError(f"joint {joint.name!r}: no rows are known for a joint of kind {joint.kind!r}")
+    if joint.kind not in EQUATIONS:
+        raise ValueError(f"joint {joint.name!r}: no rows are known for a joint of kind {joint.kind!r}")
+    return EQUATIONS[joint.kind].rows(joint)
+
+
+def subgroup_of(joint: Joint) -> int:
+    """The motion subgroup in which a lower pair to the ground holds a body; 0 if the joint is none."""
+    return EQUATIONS[joint.kind].subgroup if joint.kind in EQUATIONS else 0
 
 
 def axis_frame(joint: Joint) -> np.ndarray:
     """Pose, in the joint's frame, of the frame in which `rows_of` writes the rows."""
-    if joint.kind in ("revolute", "prismatic", "helical", "cylindrical"):
-        screw = np.array(joint.screws[0])
+    if joint.traits.line or joint.traits.plane:
+        screw = np.array(joint.screws[joint.traits.angle or 0])
         axis = screw[:3] if screw[:3].any() else screw[3:]
         return np.array([*frame_with_z(axis), 0.0, 0.0, 0.0])
-    if joint.kind == "planar":
-        return np.array([*frame_with_z(np.array(joint.screws[2][:3])), 0.0, 0.0, 0.0])
     return pose_group.identity()
 
 
@@ -138,16 +152,13 @@ def joint_tiles(joint: Joint, first: int, second: int, on_first: np.ndarray, on_
 
     `special`: the child is on SE(3) and the parent is the ground, so that a lower pair holds it in a subgroup.
     """
-    if joint.kind == "free":
-        return []
     axis = axis_frame(joint)
     frames = (pose_group.compose(on_first, axis), pose_group.compose(on_second, axis))
-    subgroup = SUBGROUPS.get(joint.kind, 0) if special else 0
+    subgroup = subgroup_of(joint) if special else 0
     return [make_tile(joint.name, first, second, frames, rows, subgroup) for rows in rows_of(joint)]
 
 
 def distance_tile(name: str, first: int, second: int, points: tuple, length: float) -> Tile:
     """A rigid link of a length between points of two bodies."""
     frames = tuple(np.array([1.0, 0.0, 0.0, 0.0, *point]) for point in points)
-    none = (EMPTY, 0 * X, 0 * X, 0.0)
-    return make_tile(name, first, second, frames, [(DISTANCE, 0 * X, 0 * X, length), none, none])
+    return make_tile(name, first, second, frames, [(DISTANCE, 0 * X, 0 * X, length), NONE, NONE])

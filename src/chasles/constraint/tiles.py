@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from chasles.constraint.joints import Tile, X, Y, Z, axis_frame, distance_tile, make_tile
+from chasles.constraint.joints import NONE, Tile, X, Y, Z, axis_frame, distance_tile, make_tile
 from chasles.constraint.rows import EMPTY, NUMBERS, ROTOR, SCREWS, SLIDE
 from chasles.constraint.screws import MOST
 from chasles.constraint.special import (
@@ -39,7 +39,6 @@ from chasles.model.placement import frame_with_z
 from chasles.model.system import System
 
 Places = Mapping[str, tuple[int, np.ndarray]]  # of each body its index (-1: ground) and its frame's pose in the central
-NONE = (EMPTY, 0 * X, 0 * X, 0.0)
 
 
 @dataclass
@@ -84,7 +83,7 @@ class TileBuilder:
 
     def rotor_tiles(self, joint: Joint) -> list[Tile]:
         """The tiles of a joint's armature, one for each coordinate that has some."""
-        if joint.kind == "general" and any(joint.armature):
+        if joint.traits.any_screws and any(joint.armature):
             raise ValueError(
                 f"joint {joint.name!r}: an armature of a joint given by screws needs joint coordinates "
                 "(coordinates='relative'); give the joint as joints of the named kinds"
@@ -96,7 +95,7 @@ class TileBuilder:
                 screw, on_child = np.array(joint.screws[k]), 0 * X
                 slides = not screw[:3].any()
                 axis = screw[3:] if slides else screw[:3]
-                if joint.kind == "universal":  # rates are components in the dual basis of the two axes
+                if joint.traits.crossed:  # rates are components in the dual basis of the two axes
                     axes = [np.array(screw[:3]) for screw in joint.screws]
                     c = float(axes[0] @ axes[1])
                     one, other = np.array((1.0, -c)) / (1.0 - c * c)
@@ -167,7 +166,7 @@ class TileBuilder:
 
     def _coordinate(self, name: str, joint: Joint, coordinate: int, ratio: float) -> Tile:
         """c times a coordinate of a joint."""
-        kind = TRAVEL if joint.kind == "prismatic" or coordinate == 1 else TURN
+        kind = TRAVEL if joint.velocity_units[coordinate] == "m" else TURN
         first, second = self._frames(joint)
         axis = axis_frame(joint)
         frames = tuple(pose_group.compose(own, axis) for _, own in (first, second))

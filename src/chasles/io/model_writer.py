@@ -14,6 +14,7 @@ from chasles.integrate.method_name import name_of
 from chasles.io import spec
 from chasles.io.model_file import Study
 from chasles.model.joint import PER_VELOCITY, Joint
+from chasles.model.joint_kind import JOINT_KINDS
 from chasles.model.law import Law
 from chasles.model.placement import ORIGIN
 from chasles.model.system import EARTH, System
@@ -24,6 +25,7 @@ CLASSES = {
     for table in (spec.SHAPES, spec.FORCES, spec.CONSTRAINTS)
     for name, kind in table.items()
 }
+GENERAL = next(kind for kind in JOINT_KINDS.values() if kind.any_screws)
 SAME = 1e-12  # screws that count as equal
 
 
@@ -101,33 +103,16 @@ def _settled(default: Any) -> Any:
 def _joint(joint: Joint) -> dict[str, Any]:
     entry: dict[str, Any] = {"name": joint.name, "kind": joint.kind, "parent": joint.parent, "child": joint.child}
     screws = np.array(joint.screws)
-    if joint.kind in ("revolute", "helical", "cylindrical"):
-        entry["axis"] = screws[0, :3]
-    if joint.kind == "helical":
-        entry["pitch"] = _pitch(screws[0])
-    elif joint.kind == "prismatic":
-        entry["axis"] = screws[0, 3:]
-    elif joint.kind == "universal":
-        entry["axes"] = screws[:, :3]
-    elif joint.kind == "planar":
-        entry["normal"] = screws[2, :3]
-    elif joint.kind == "general":
-        entry["screws"] = screws
-    if (
-        abs(
-            np.array(
-                spec.JOINTS[joint.kind].make(**{key: value for key, value in entry.items() if key != "kind"}).screws
-            )
-            - screws
-        ).max(initial=0.0)
-        > SAME
-    ):
+    own = {one.name: one.read(screws) for one in joint.traits.parameters}
+    again = spec.JOINTS[joint.kind].make(joint.name, joint.parent, joint.child, **own)
+    if abs(np.array(again.screws) - screws).max(initial=0.0) > SAME:
         # a `Joint` made by hand, such as one whose axis misses the origin of its frame
-        entry = {"name": joint.name, "kind": "general", "parent": joint.parent, "child": joint.child, "screws": screws}
+        entry["kind"], own = GENERAL.name, {one.name: one.read(screws) for one in GENERAL.parameters}
+    entry |= own
     for key, frame in (("at", joint.parent_frame), ("child_at", joint.child_frame)):
         if frame != ORIGIN:
             entry[key] = frame[4:] if frame[:4] == ORIGIN[:4] else frame
-    for key in spec.DRIVEN if joint.kind != "weld" else ():
+    for key in spec.DRIVEN if joint.nv else ():
         value = getattr(joint, key)
         default = next(item.default for item in fields(Joint) if item.name == key)
         if key in PER_VELOCITY:
@@ -136,14 +121,6 @@ def _joint(joint: Joint) -> dict[str, Any]:
         elif value != default:
             entry[key] = value
     return entry
-
-
-def _pitch(screw: np.ndarray) -> float:
-    """The pitch that gives the linear part of a screw to the last bit; a quotient may miss it by one."""
-    k = int(np.argmax(abs(screw[:3])))
-    guess = screw[3 + k] / screw[k]
-    near = (guess, np.nextafter(guess, np.inf), np.nextafter(guess, -np.inf), float(screw[:3] @ screw[3:]))
-    return min((float(h) for h in near), key=lambda h: abs(h * screw[:3] - screw[3:]).sum())
 
 
 def _inertia(matrix: np.ndarray) -> Any:

@@ -13,6 +13,7 @@ from typing import Any
 from chasles.model import constraint, force, joint
 from chasles.model.actuator import Actuator
 from chasles.model.body import Body, Frame
+from chasles.model.joint_kind import JOINT_KINDS, JointKind
 from chasles.screw import shape
 
 
@@ -56,28 +57,16 @@ DRIVEN = {
     "stop_stiffness": Field("number", "of the stops at the limits; 0: limits are data only"),
     "stop_damping": Field("number", "of the stops at the limits"),
 }
-AXIS = {"axis": Field("vector", "axis in the joint's frame", required=True)}
 
 
-def _joint(make: Callable, what: str, own: dict[str, Field], driven: bool = True) -> Kind:
-    return Kind(make, what, {**ENDS, **own, **PLACES, **(DRIVEN if driven else {})})
+def _joint(kind: JointKind) -> Kind:
+    own = {one.name: Field(one.type, one.what, one.required) for one in kind.parameters}
+    driven = {} if kind.nv == 0 else DRIVEN
+    return Kind(getattr(joint, kind.name), kind.what, {**ENDS, **own, **PLACES, **driven})
 
 
 JOINTS = {
-    "revolute": _joint(joint.revolute, "turns about an axis", AXIS),
-    "prismatic": _joint(joint.prismatic, "slides along an axis", AXIS),
-    "helical": _joint(joint.helical, "a screw", {**AXIS, "pitch": Field("number", "pitch [m/rad]", required=True)}),
-    "cylindrical": _joint(joint.cylindrical, "turns about and slides along an axis", AXIS),
-    "universal": _joint(
-        joint.universal, "turns about two axes through a point", {"axes": Field("vectors", "its two axes")}
-    ),
-    "planar": _joint(joint.planar, "moves in a plane", {"normal": Field("vector", "normal of the plane", True)}),
-    "spherical": _joint(joint.spherical, "turns about a point", {}),
-    "free": _joint(joint.free, "six freedoms", {}),
-    "weld": _joint(joint.weld, "no freedom", {}, driven=False),
-    "general": _joint(
-        joint.general, "a product of screws", {"screws": Field("screws", "unit screws (angular, linear)", True)}
-    ),
+    **{name: _joint(kind) for name, kind in JOINT_KINDS.items()},
     "denavit_hartenberg": Kind(
         joint.denavit_hartenberg,
         "modified Denavit-Hartenberg parameters",

@@ -8,7 +8,7 @@ the child's joint frame as velocities.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -16,22 +16,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from chasles.lie import pose as pose_group
+from chasles.model.joint_kind import JOINT_KINDS, JointKind
 from chasles.model.placement import LAST_BITS, ORIGIN, Pose, as_numbers, as_pose, check_name, frame_with_z, unit_vector
 from chasles.model.suggestion import meant
 
-# kind: numbers in q and in v (None: as many as screws)
-KINDS: Mapping[str, tuple[int, int] | None] = {
-    "revolute": (1, 1),
-    "prismatic": (1, 1),
-    "helical": (1, 1),
-    "cylindrical": (2, 2),
-    "universal": (2, 2),
-    "planar": (3, 3),
-    "spherical": (4, 3),
-    "free": (7, 6),
-    "weld": (0, 0),
-    "general": None,
-}
 Numbers = Any  # one number, or one for each velocity; a tuple of these once the joint is made
 PER_VELOCITY = ("damping", "stiffness", "armature", "friction", "rest", "lower", "upper")
 
@@ -70,20 +58,22 @@ class Joint:
     def __post_init__(self):
         check_name("Joint", self.name)
         where = f"joint {self.name!r}"
-        if self.kind not in KINDS:
-            near = meant(self.kind, KINDS)
-            raise ValueError(f"{where}: kind {self.kind!r} is unknown; {near}expected one of {', '.join(KINDS)}")
+        if self.kind not in JOINT_KINDS:
+            near, known = meant(self.kind, JOINT_KINDS), ", ".join(JOINT_KINDS)
+            raise ValueError(f"{where}: kind {self.kind!r} is unknown; {near}expected one of {known}")
         if self.parent == self.child:
             raise ValueError(f"{where}: joins body {self.parent!r} to itself")
-        screws = np.zeros((0, 6)) if self.kind in ("spherical", "free", "weld") else _screws(where, self.screws)
-        sizes = KINDS[self.kind] or (len(screws), len(screws))
-        self._set("nq", sizes[0])
-        self._set("nv", sizes[1])
+        traits = self.traits
+        screws = _screws(where, self.screws) if traits.has_screws else np.zeros((0, 6))
+        if traits.has_screws and traits.nv not in (None, len(screws)):
+            raise ValueError(f"{where}: has {len(screws)} screws; expected {traits.nv} of a {self.kind} joint")
+        self._set("nq", len(screws) if traits.nq is None else traits.nq)
+        self._set("nv", len(screws) if traits.nv is None else traits.nv)
         self._set("screws", tuple(map(tuple, screws.tolist())))
         self._set("parent_frame", as_pose(where, "parent_frame", self.parent_frame))
         self._set("child_frame", as_pose(where, "child_frame", self.child_frame))
         for name in PER_VELOCITY:
-            self._set(name, _each(where, name, getattr(self, name), sizes[1]))
+            self._set(name, _each(where, name, getattr(self, name), self.nv))
         for name in ("damping", "stiffness", "armature", "friction"):
             if min(getattr(self, name), default=0.0) < 0:
                 raise ValueError(f"{where}: {name} is {getattr(self, name)}; expected no negative number")
@@ -95,7 +85,7 @@ class Joint:
         for k, (low, high) in enumerate(zip(self.lower, self.upper, strict=True)):
             if not low <= high:
                 raise ValueError(f"{where}: lower limit {low:g} of coordinate {k} is above its upper limit {high:g}")
-        if self.kind in ("spherical", "free"):
+        if traits.quaternion:
             if any(self.armature):
                 raise ValueError(f"{where}: armature is for coordinates with one axis, not for a {self.kind} joint")
             if any(np.isfinite([*self.lower, *self.upper])):
@@ -105,6 +95,25 @@ class Joint:
 
     def _set(self, name: str, value: Any) -> None:
         object.__setattr__(self, name, value)
+
+    @property
+    def traits(self) -> JointKind:
+        """What all joints of this kind have in common."""
+        return JOINT_KINDS[self.kind]
+
+    @property
+    def coordinate_units(self) -> tuple[str, ...]:
+        """Unit of each coordinate: "rad", "m", or none for the numbers of a quaternion."""
+        if not self.traits.quaternion:
+            return self.velocity_units
+        return ("",) * 4 + self.velocity_units[3:]
+
+    @property
+    def velocity_units(self) -> tuple[str, ...]:
+        """Unit of each velocity, without the "/s"."""
+        if self.traits.freedoms is None:
+            return tuple("rad" if any(screw[:3]) else "m" for screw in self.screws)
+        return tuple(freedom.unit for freedom in self.traits.freedoms)
 
     def __repr__(self) -> str:
         return f"<{self.kind} joint {self.name!r}: {self.parent!r} to {self.child!r}>"

@@ -18,6 +18,7 @@ from chasles.model.body import GROUND, Body, Frame
 from chasles.model.constraint import Constraint, Coupling, Drive
 from chasles.model.force import Force, JointForce, Spring, Wrench
 from chasles.model.joint import Joint
+from chasles.model.joint_kind import JOINT_KINDS
 from chasles.model.placement import ORIGIN, Pose, as_numbers, as_pose, check_name
 from chasles.model.suggestion import meant
 from chasles.registry import service
@@ -110,11 +111,9 @@ class System:
         )
         for name, coordinate in pairs:
             joint = self.joint(name, where)
-            if joint.kind not in ("revolute", "prismatic", "helical", "cylindrical"):
-                raise ValueError(
-                    f"{where}: joint {name!r} is {joint.kind}; "
-                    "expected a revolute, prismatic, helical or cylindrical one"
-                )
+            if not joint.traits.line:
+                *most, last = (kind.name for kind in JOINT_KINDS.values() if kind.line)
+                raise ValueError(f"{where}: joint {name!r} is {joint.kind}; expected a {', '.join(most)} or {last} one")
             if not 0 <= coordinate < joint.nv:
                 raise ValueError(f"{where}: coordinate {coordinate!r} of joint {name!r}, which has {joint.nv}")
 
@@ -339,7 +338,7 @@ def _renamed(body: Body, prefix: str) -> Body:
 def neutral(joint: Joint) -> np.ndarray:
     """Coordinates at which the frames of a joint coincide."""
     q = np.zeros(joint.nq)
-    if joint.kind in ("spherical", "free"):
+    if joint.traits.quaternion:
         q[0] = 1.0
     return q
 
@@ -348,10 +347,8 @@ def placement(joint: Joint, q: ArrayLike) -> np.ndarray:
     """Pose of the child's joint frame in the parent's at coordinates q: exp(Y_1 q_1) ... exp(Y_k q_k)."""
     where = f"joint {joint.name!r}"
     values = as_numbers(where, "q", np.atleast_1d(q), (joint.nq,))
-    if joint.kind == "free":
-        return np.array(as_pose(where, "q", values))
-    if joint.kind == "spherical":
-        return np.array(as_pose(where, "q", (*values, 0.0, 0.0, 0.0)))
+    if joint.traits.quaternion:
+        return np.array(as_pose(where, "q", (*values, 0.0, 0.0, 0.0)[:7]))
     pose = np.array(ORIGIN)
     for screw, value in zip(joint.screws, values, strict=True):
         pose = pose_group.compose(pose, pose_group.exp(value * np.array(screw)))

@@ -22,7 +22,6 @@ from chasles.relative.tables import CONSTANT, GRAVITY, LINK, link_table
 NOTHING = 1e-13  # of a body's largest moment of inertia: smaller ones are rounding
 DEPENDENT = 1e-9  # of singular values of columns of length one
 INVOLVED = 1e-6  # of a motion's largest velocity: joints with less have no part in it
-ALWAYS_INDEPENDENT = ("universal", "cylindrical", "planar")  # the axes of these joints, wherever they are
 
 
 class Idle(NamedTuple):
@@ -54,7 +53,8 @@ class Islands:
             if not full[link]:
                 group[link] = group.get(parent, [])
                 group[link].append(link)
-        self.full, self.kinds = full, {joint.name: joint.kind for joint in tree.joints}
+        self.full = full
+        self.any_screws = {joint.name for joint in tree.joints if joint.traits.any_screws}
         unique = {id(links): links for links in group.values()}.values()
         self.groups = [links for links in unique if not self._within_a_joint(links)]
 
@@ -64,7 +64,7 @@ class Islands:
         owner = owners[links[0]]
         around = [child for link in links for child in self.children.get(link, ()) if child not in links]
         return (
-            self.kinds[owner] in ALWAYS_INDEPENDENT
+            owner not in self.any_screws
             and all(owners[link] == owner for link in (*links, *around))
             and not any(self.bodies_of.get(link) for link in links)
         )
@@ -151,7 +151,7 @@ def _described(mechanism: Mechanism, idle: Idle) -> str:
     if any(joint.screws for joint in joints):
         advice.append(f"give {'one of the joints' if several else 'the joint'} an armature")
     advice.append("leave out a joint that adds no motion" if several else "take a joint with fewer freedoms")
-    if not several and joints[0].kind == "spherical":
+    if not several and joints[0].traits.ball:
         advice = [f"{listed} has {CAN_SPIN}"]
     return (
         f"{'joints' if several else 'joint'} {', '.join(map(repr, idle.joints))} can move "

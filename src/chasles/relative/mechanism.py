@@ -312,7 +312,7 @@ class Mechanism(ParameterAnalysis, Derivatives, HigherOrder):
         if (link := next(found, None)) is not None:
             joint = next(joint for joint in self.tree.joints if joint.name == self.tree.joint_of_link[link])
             or_rotor = ", or the joint an armature" if joint.screws else ""
-            if joint.kind == "spherical":
+            if joint.traits.ball:
                 or_rotor = f": it has {CAN_SPIN}"
             return (
                 f"{function}{where}: the inertia that joint {joint.name!r} moves is singular, so its acceleration is "

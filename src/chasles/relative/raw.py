@@ -131,7 +131,7 @@ def _three(mechanism, algorithm: Algorithm, third: str) -> Callable:
 def _fills_all(mechanism) -> bool:
     """Whether matrices are filled by the kernels: entries of joints that are not on one way to the ground are not
     written, and a chain has none. On lanes they are zero in the buffer that all results are copied from."""
-    free = any(joint.kind == "free" for joint in mechanism.tree.joints)
+    free = any(joint.traits.holds_nothing for joint in mechanism.tree.joints)
     return not free and not np.any(mechanism.topology[-mechanism.nv :])
 
 

@@ -53,7 +53,7 @@ def random_start(mechanism: Analysis, rng: np.random.Generator, limits: np.ndarr
     q, sizes = near.copy(), limits[2 * mechanism.nv :]
     for joint in mechanism.tree.joints:
         at, along = mechanism.tree.coordinates[joint.name], mechanism.tree.velocities[joint.name]
-        if joint.kind in ("spherical", "free"):
+        if joint.traits.quaternion:
             unit = rng.normal(size=4)
             q[at.start : at.start + 4] = unit / np.linalg.norm(unit)
             q[at.start + 4 : at.stop] += sizes[along][3:] * rng.normal(size=at.stop - at.start - 4)

@@ -282,7 +282,7 @@ class BodyDynamics:
         position, speed, _ = self.mechanism.constraint_violation(central, velocity, t, angles)
         names = self.mechanism.constraint_names
         for joint in self.mechanism.system.joints:
-            if joint.kind == "general" and np.isnan(position[names.index(joint.name)]):
+            if joint.traits.any_screws and np.isnan(position[names.index(joint.name)]):
                 raise SingularJointError(
                     f"simulate: the screws of joint {joint.name!r} depend on each other at the start, so its "
                     "coordinates are not determined there; start elsewhere, or use joint coordinates"

@@ -103,7 +103,7 @@ class BodyQuantities:
         back = pose_group.compose(pose_group.inverse(child[0]), parent[0])
         carried = pose_group.Ad_apply(back, parent[1])
         rate = child[2] - pose_group.Ad_apply(back, parent[2]) + se3.bracket(child[1] - carried, carried)
-        if joint.kind in ("spherical", "free"):
+        if joint.traits.quaternion:
             return rate[..., : joint.nv]
         q, v = self.joint_states(joint)
         screws = joint_screws(joint, q)
@@ -190,7 +190,7 @@ class BodyQuantities:
             )
 
     def reactions(self, name: str) -> np.ndarray:
-        if any(joint.name == name and joint.kind == "free" for joint in self.moving_joints):
+        if any(joint.name == name and joint.traits.holds_nothing for joint in self.moving_joints):
             return np.zeros((*np.shape(self.t), 6))
         return self._of_rows(self.mechanism.reactions, name)
 

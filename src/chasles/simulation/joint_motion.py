@@ -9,8 +9,6 @@ import numpy as np
 
 from chasles.model.joint import Joint
 
-TURNING = {"revolute": 0, "helical": 0, "cylindrical": 0, "planar": 2}  # which coordinate is an angle
-
 
 class JointMotion:
     """Coordinates `q`, velocities `v` and accelerations `a` of a joint, (times, its number of them), and the
@@ -46,11 +44,11 @@ class JointMotion:
     @property
     def angle(self) -> np.ndarray:
         """The angle [rad] of a joint that turns about one axis, (times,); full turns are counted."""
-        if self._joint.kind not in TURNING:
+        if (coordinate := self._joint.traits.angle) is None:
             raise ValueError(
                 f"run.joint: {self.name!r} is a {self._joint.kind} joint, which has no angle; its coordinates are q"
             )
-        return self.q[..., TURNING[self._joint.kind]]
+        return self.q[..., coordinate]
 
     def __repr__(self) -> str:
         return f"<motion of {self._joint.kind} joint {self.name!r}, {np.size(self._states.t)} points>"

@@ -33,7 +33,7 @@ def tree_reactions(run: States, name: str) -> np.ndarray:
     joint = next((joint for joint in mechanism.tree.joints if joint.name == name), None)
     if joint is None:
         joint = mechanism.system.joint(name, "run.reactions")
-    if joint.kind == "free":
+    if joint.traits.holds_nothing:
         return np.zeros((*np.shape(run.t), 6))
     carried = _carried(mechanism.tree.joints, joint.child)
     bodies = [k for k, body in enumerate(mechanism.system.bodies) if body.name in carried]
@@ -43,7 +43,7 @@ def tree_reactions(run: States, name: str) -> np.ndarray:
     if closed is not None:
         wrenches = wrenches + closing_wrenches(closed, run, poses)
     wrench = _needed(mechanism, run, bodies, poses, frame) - _applied(mechanism, wrenches, joint, bodies, poses, frame)
-    if joint.kind == "spherical":
+    if joint.traits.ball:
         wrench[..., :3] = 0.0
         return wrench
     if not joint.nv:

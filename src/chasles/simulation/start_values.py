@@ -130,18 +130,16 @@ def _size(system: System) -> float:
 
 def _lengths(joint: Joint, level: int) -> list[bool]:
     """Which coordinates (level 0) or velocities (1) of a joint are lengths."""
-    if joint.kind in ("spherical", "free"):
-        return [False] * (3 if level else 4) + [True] * (3 if joint.kind == "free" else 0)
-    return [not any(screw[:3]) for screw in joint.screws]
+    return [unit == "m" for unit in (joint.velocity_units if level else joint.coordinate_units)]
 
 
 def _in_the_turn_of(joint: Joint, before: np.ndarray, after: np.ndarray) -> np.ndarray:
     """The same coordinates, with angles in the turn of those before, and quaternions of their sign."""
-    if joint.kind in ("spherical", "free"):
+    if joint.traits.quaternion:
         sign = -1.0 if before[:4] @ after[:4] < 0 else 1.0
         return np.concatenate([sign * after[:4], after[4:]])
     turns = np.round((before - after) / (2 * np.pi))
-    return after + 2 * np.pi * np.where([any(screw[:3]) for screw in joint.screws], turns, 0.0)
+    return after + 2 * np.pi * np.where([unit == "rad" for unit in joint.coordinate_units], turns, 0.0)
 
 
 def _changed(

@@ -53,7 +53,7 @@ def quaternions(mechanism: AbsoluteMechanism) -> tuple[Quaternion, ...]:
     product = np.moveaxis(pose_group.compose(units[:, None], units)[..., :4], -1, 0)  # (a b)_m of units a and b
     found = []
     for joint in tables.order:
-        if joint.kind in ("spherical", "free"):
+        if joint.traits.quaternion:
             parent, child = (
                 product @ mechanism._central(body, frame)[:4]
                 for body, frame in ((joint.parent, joint.parent_frame), (joint.child, joint.child_frame))

@@ -26,7 +26,7 @@ class JointBlock:
     """A joint: where its coordinates are, in our order (quaternion wxyz, position), and its velocities (angular,
     linear), in the arrays of the other library."""
 
-    kind: str  # "free", "ball" or "vector"
+    form: str  # "free", "ball" or "vector"
     q: tuple[int, ...]
     v: tuple[int, ...]
 
@@ -44,10 +44,10 @@ class ArticulatedProblem(ABC):
         self.nq, self.nv, self.others = nq, nv, others
         blocks: list[str] = []
         for joint in joints:
-            if joint.kind == "free":
+            if joint.form == "free":
                 blocks += ["pose"] if self.local.group == SE3 else ["s3", "r3"]
             else:
-                blocks.append("s3" if joint.kind == "ball" else f"r{len(joint.q)}")
+                blocks.append("s3" if joint.form == "ball" else f"r{len(joint.q)}")
         self._q = np.array([k for joint in joints for k in joint.q], dtype=np.int64)
         self._v = np.array([k for joint in joints for k in joint.v], dtype=np.int64)
         ends = np.cumsum([0, *(len(joint.v) for joint in joints)])
@@ -57,7 +57,7 @@ class ArticulatedProblem(ABC):
         self._free = [
             (int(iq), int(iv) + 3)
             for joint, iq, iv in zip(joints, starts[:-1], ends[:-1], strict=True)
-            if joint.kind == "free" and turned
+            if joint.form == "free" and turned
         ]
         self.space = Space(*blocks, f"r{nv + others}", side="right")
 

@@ -33,13 +33,13 @@ def frames_of(run: Any) -> list[str]:
 def coordinates(joint: Joint, level: int) -> list[tuple[str, str]]:
     """Symbol and kind of unit ("rad", "m", "" for quaternions) of each coordinate, velocity or acceleration."""
     symbol = SYMBOLS[level]
-    if joint.kind in ("spherical", "free"):
+    if joint.traits.quaternion:
         turns = [(f"$\\omega_{a}$", "rad") for a in "xyz"] if level else [(f"$q_{a}$", "") for a in "wxyz"]
         moves = [(f"$v_{a}$", "m") for a in "xyz"] if level else [(f"${a}$", "m") for a in "xyz"]
         if level == 2:
             turns, moves = ([(s.replace("$", r"$\dot ", 1), u) for s, u in group] for group in (turns, moves))
-        return turns + (moves if joint.kind == "free" else [])
-    units = ["rad" if any(screw[:3]) else "m" for screw in joint.screws]
+        return turns + (moves if joint.traits.holds_nothing else [])
+    units = joint.velocity_units
     if len(units) == 1:
         return [(f"${symbol}$", units[0])]
     return [(f"${symbol}_{k + 1}$", unit) for k, unit in enumerate(units)]

@@ -11,7 +11,6 @@ from chasles.view.scene import Scene, poses_at, poses_of_states, turning, unknow
 
 NUMBERS = 40_000_000  # of poses that are looked at; of a longer run, only every so many saved times
 INSIDE = (0.05, 0.2, 0.6)  # motion [rad, sizes] between saved times from which more points between them are looked at
-HINGED = ("revolute", "spherical", "universal", "weld")  # joints that hold a point
 JUMP = 1e-3  # part of the time between saved times in which bodies jump to the next, if it is not known how they moved
 MOST = 15  # points between two saved times
 ANGLE = 0.25  # radians from point to point where bodies turn far
@@ -70,7 +69,7 @@ def hinges_of(scene: Scene) -> tuple[list[Hinge | None], list[int]]:
     """For each body a joint that gives its position, if there is one, and the bodies in an order with parents first."""
     hinges: list[Hinge | None] = [None] * len(scene.bodies)
     for joint in scene.joints:
-        if joint.kind in HINGED and hinges[joint.child] is None and not _carries(hinges, joint.child, joint.parent):
+        if joint.traits.holds_point and hinges[joint.child] is None and not _carries(hinges, joint.child, joint.parent):
             hinges[joint.child] = Hinge(joint.parent, np.array(joint.parent_frame[4:]), np.array(joint.child_frame[4:]))
     order: list[int] = []
     seen: set[int] = set()

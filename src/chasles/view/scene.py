@@ -18,6 +18,7 @@ from chasles.model.body import GROUND
 from chasles.model.constraint import Distance
 from chasles.model.force import Spring
 from chasles.model.joint import Joint
+from chasles.model.joint_kind import JOINT_KINDS, JointKind
 from chasles.model.system import System
 from chasles.view.solids import Color, Part, Vector, looks_of
 
@@ -58,6 +59,10 @@ class SceneJoint:
     parent_frame: Vector
     child_frame: Vector
     axes: tuple[Axis, ...]
+
+    @property
+    def traits(self) -> JointKind:
+        return JOINT_KINDS[self.kind]
 
 
 @dataclass(frozen=True)
@@ -110,7 +115,8 @@ class Scene:
             moved = np.einsum("tij,pj->tpi", quaternion_to_matrix(poses[:, k, :4]), own) + poses[:, None, k, 4:]
             points = moved.reshape(-1, 3)
             found.append(extremes(points[np.isfinite(points).all(axis=1)]) if thin else points)
-        fixed = [joint.parent_frame[4:] for joint in self.joints if joint.parent == ON_GROUND and joint.kind != "free"]
+        held = [joint for joint in self.joints if not joint.traits.holds_nothing]
+        fixed = [joint.parent_frame[4:] for joint in held if joint.parent == ON_GROUND]
         fixed += [link.points[k] for link in self.links for k in (0, 1) if link.bodies[k] == ON_GROUND]
         points = np.concatenate([*found, np.array(fixed).reshape(-1, 3)])
         points = points[np.isfinite(points).all(axis=1)]
@@ -236,12 +242,12 @@ def _joint(joint: Joint, number: dict[str, int]) -> SceneJoint:
                 abs(pitch) > 1e-12,
             )
         )
-    merged = _merged(axes) if joint.kind == "cylindrical" else tuple(axes)
+    merged = _merged(axes) if joint.traits.line and len(axes) > 1 else tuple(axes)
     return SceneJoint(joint.name, joint.kind, parent, child, joint.parent_frame, joint.child_frame, merged)
 
 
 def _merged(axes: list[Axis]) -> tuple[Axis, ...]:
-    """A cylindrical joint turns about and slides along one line."""
+    """Of a joint that turns about and slides along one line."""
     return (replace(axes[0], turns=True, slides=True),)
 
 

@@ -58,15 +58,13 @@ def series_of(run: Any, notes: list[str] | None = None) -> list[Series]:
 
 def _coordinates(joint: Any, what: str) -> tuple[list[str], list[str]]:
     """Names and units of the coordinates or velocities of a joint."""
-    rate = "/s" if what == "velocity" else ""
-    if joint.kind in ("spherical", "free") and what == "position":
-        names = ["w", "x", "y", "z", "px", "py", "pz"][: joint.nq]
-        return names, ["", "", "", "", "m", "m", "m"][: joint.nq]
-    if joint.kind in ("spherical", "free"):
-        return ["ωx", "ωy", "ωz", "vx", "vy", "vz"][: joint.nv], [*["rad/s"] * 3, *["m/s"] * 3][: joint.nv]
-    letter = "q" if what == "position" else "v"
-    names = [letter if joint.nv == 1 else f"{letter}{'₁₂₃₄₅₆'[k] if k < 6 else k}" for k in range(joint.nv)]
-    return names, [("rad" if any(screw[:3]) else "m") + rate for screw in joint.screws]
+    position = what == "position"
+    units = list(joint.coordinate_units) if position else [f"{unit}/s" for unit in joint.velocity_units]
+    if joint.traits.quaternion:
+        names = ["w", "x", "y", "z", "px", "py", "pz"] if position else ["ωx", "ωy", "ωz", "vx", "vy", "vz"]
+        return names[: len(units)], units
+    letter = "q" if position else "v"
+    return [letter if joint.nv == 1 else f"{letter}{'₁₂₃₄₅₆'[k] if k < 6 else k}" for k in range(joint.nv)], units
 
 
 def _energies(run: Any, points: int, notes: list[str] | None) -> list[Series]:
@@ -107,7 +105,7 @@ def _violations(run: Any, points: int, notes: list[str] | None) -> list[Series]:
 
 def reactions_of(run: Any, notes: list[str] | None = None) -> tuple[np.ndarray, dict[str, np.ndarray]]:
     """Times, and for each joint the wrench on its child in the joint's frame there, (times, 6)."""
-    joints = [joint for joint in run.mechanism.system.joints if joint.kind != "free"]
+    joints = [joint for joint in run.mechanism.system.joints if not joint.traits.holds_nothing]
     if len(joints) > JOINTS or not len(run):
         return np.empty(0), {}
     part = thinned(run, ARROWS)

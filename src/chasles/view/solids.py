@@ -117,7 +117,7 @@ def _places(system: System) -> list[np.ndarray]:
     """Where each body is held or marked, in its frame, each place once, (n, 3)."""
     found: dict[str, list[Vector]] = {name: [] for name in (GROUND, *(body.name for body in system.bodies))}
     for joint in system.joints:
-        if joint.kind != "free":
+        if not joint.traits.holds_nothing:
             found[joint.child].append(joint.child_frame[4:])
             found[joint.parent].append(joint.parent_frame[4:])
     for frame in system.frames:

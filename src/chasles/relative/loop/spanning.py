@@ -18,7 +18,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from chasles.constraint.joints import rows_of
 from chasles.model.body import Body
 from chasles.model.constraint import Coupling, Drive
 from chasles.model.force import JointForce
@@ -60,7 +59,8 @@ def closing_joints(system: System, cut: Iterable[str] = ()) -> tuple[Joint, ...]
     chosen = {system.joint(name, "cut").name for name in named}
     acted = acted_on(system)
     above: dict[str, str] = {}  # of each body that is carried, one nearer to the ground
-    for joint in sorted(system.joints, key=lambda joint: (joint.name not in acted, joint.kind == "free")):  # stable
+    # stable: else as they were given
+    for joint in sorted(system.joints, key=lambda joint: (joint.name not in acted, joint.traits.holds_nothing)):
         if joint.name in chosen:
             continue
         if joint.child in above or _end_of_way(above, joint.parent) == joint.child:
@@ -84,7 +84,7 @@ def _end_of_way(above: dict[str, str], body: str) -> str:
 def span(system: System, cut: Iterable[str] = ()) -> Spanning:
     """The spanning tree of a system."""
     closing, acted = closing_joints(system, cut), acted_on(system)
-    split = {joint.name: joint for joint in closing if joint.name in acted or not _has_rows(joint)}
+    split = {joint.name: joint for joint in closing if joint.name in acted or joint.traits.any_screws}
     names = {body.name for body in system.bodies} | {frame.name for frame in system.frames}
     part_of: dict[str, str] = {}
     for joint in split.values():
@@ -116,13 +116,6 @@ def span(system: System, cut: Iterable[str] = ()) -> Spanning:
     parts = {name: tuple(part_of[j.name] for j in split.values() if j.child == name) for name in shares}
     tree = replace(system, bodies=bodies, joints=joints, constraints=())
     return Spanning(tree, tuple(joint for joint in closing if joint.name in gone), tuple(welds), parts)
-
-
-def _has_rows(joint: Joint) -> bool:
-    try:
-        return joint.kind == "free" or bool(rows_of(joint))
-    except ValueError:
-        return False
 
 
 def _share(body: Body, name: str, parts: int) -> Body:

@@ -103,7 +103,7 @@ def _joint_parts(scene: Scene) -> dict[int, list[Part]]:
     found: dict[int, list[Part]] = {}
     size = scene.size
     for joint in scene.joints:
-        if joint.kind == "spherical":
+        if joint.traits.ball:
             at = (1.0, 0.0, 0.0, 0.0, *joint.parent_frame[4:])
             found.setdefault(joint.parent, []).append(Part("sphere", (BALL * size,), at, STEEL))
         for axis in _drawn_axes(joint):
@@ -114,7 +114,7 @@ def _joint_parts(scene: Scene) -> dict[int, list[Part]]:
 
 
 def _drawn_axes(joint: SceneJoint) -> Sequence[Any]:
-    return () if joint.kind in ("free", "weld", "planar") else joint.axes
+    return () if joint.traits.plane else joint.axes
 
 
 def links(built: Triangles, scene: Scene, poses: np.ndarray) -> None:
