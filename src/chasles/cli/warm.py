@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import functools
+import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 from rich.console import Console
+
+if TYPE_CHECKING:
+    import chasles as ch
 
 Task = tuple[str, Callable[[], object]]
 
@@ -16,6 +21,7 @@ Task = tuple[str, Callable[[], object]]
 def warm(
     *,
     clean: Annotated[bool, Parameter(negative=(), help="First remove the compiled code of other versions.")] = False,
+    jobs: Annotated[int, Parameter(help="Number of processes; 0 for one a core.")] = 0,
 ) -> None:
     """Compile all functions into the cache, so that nothing waits for the compiler later."""
     from chasles.display.progress import Progress, duration
@@ -30,10 +36,41 @@ def warm(
     tasks = all_tasks()
     began = time.perf_counter()
     with Progress(0, len(tasks), what="compiled", unit="", steady=True) as line:
-        for count, (label, compile_it) in enumerate(tasks):
+        for count, label in enumerate(_compiled(tasks, jobs or os.cpu_count() or 1)):
             line.show(count, label)
-            compile_it()
     console.print(f"{len(tasks)} tasks, {duration(time.perf_counter() - began)}; compiled code is in {cache.folder()}")
+
+
+def _compiled(tasks: list[Task], jobs: int) -> Iterator[str]:
+    """Do the tasks, in so many processes; yields the name of each before it is done, or after in other processes."""
+    if jobs == 1:
+        for label, compile_it in tasks:
+            yield label
+            compile_it()
+        return
+    from concurrent.futures import ProcessPoolExecutor, as_completed
+    from multiprocessing import get_context
+
+    with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
+        # long ones last in the list: begin with them, so that no process is left alone with one at the end
+        running = {pool.submit(_do, number): label for number, (label, _) in reversed(list(enumerate(tasks)))}
+        try:
+            for done in as_completed(running):
+                done.result()
+                yield running[done]
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def _do(number: int) -> None:
+    """One task, in a process of its own kind: tasks are made there, they cannot be sent."""
+    _tasks()[number][1]()
+
+
+@functools.cache
+def _tasks() -> list[Task]:
+    return all_tasks()
 
 
 def all_tasks() -> list[Task]:
@@ -166,6 +203,7 @@ def _simulation_tasks() -> list[Task]:
         if not isinstance(method, CONSTRAINED_METHODS):
             tasks.append((f"{name}, relative", partial(simulated, pair, method=method, step=0.01)))
     tasks += [
+        ("page and report", partial(_shown, pair)),
         ("pictures", lambda: simulate(pair, (0.0, 0.02), progress=False).picture(size=(32, 32))),
         ("reactions", lambda: simulate(pair, (0.0, 0.02), step=0.01, progress=False).reactions("second")),
         ("mobility", lambda: ch.mobility(linkage.system, poses=linkage.poses)),
@@ -179,3 +217,20 @@ def _simulation_tasks() -> list[Task]:
         ("sensitivities, adaptive", lambda: ch.sensitivities(pair, (0.0, 0.02))),
     ]
     return tasks
+
+
+def _shown(system: ch.System) -> None:
+    """What is drawn of a run: figures, the page in 3D, a report."""
+    import tempfile
+    from pathlib import Path
+
+    import matplotlib
+
+    from chasles.simulation.simulate import simulate
+
+    matplotlib.use("agg")
+    run = simulate(system, (0.0, 0.02), progress=False)
+    run.plot()
+    with tempfile.TemporaryDirectory() as folder:
+        run.report(Path(folder, "report.html"))
+        run.export(Path(folder, "page.html"))

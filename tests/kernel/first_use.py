@@ -1,0 +1,82 @@
+"""What people do first, each in a process of its own: `python -m tests.kernel.first_use NAME`.
+
+Prints how many functions were compiled and how much processor time it took.
+"""
+
+import re
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import matplotlib
+from numba.core import event
+
+
+class Count(event.Listener):
+    """How many functions were compiled."""
+
+    def __init__(self):
+        self.count = 0
+        event.register("numba:compile", self)
+
+    def on_start(self, event):
+        self.count += 1
+
+    def on_end(self, event):
+        """Nothing to do."""
+
+
+def readme():
+    text = (Path(__file__).parents[2] / "README.md").read_text()
+    exec(re.search(r"```python\n(.*?)```", text, re.DOTALL)[1], {})
+
+
+def command(*words):
+    from chasles.cli import main
+
+    try:
+        main(list(words))
+    except SystemExit as end:
+        if end.code:
+            raise
+
+
+def heavy_top():
+    command("run", "heavy_top")
+
+
+def loop():
+    command("run", "three_bar", "--coordinates", "relative")
+
+
+def absolute():
+    command("run", "heavy_top", "--coordinates", "absolute")
+
+
+def linearize():
+    import chasles as ch
+
+    print(ch.linearize(ch.load(ch.gallery.model_files()["double_pendulum"]).system).eigenvalues)
+
+
+def report():
+    with tempfile.TemporaryDirectory() as folder:
+        command("run", "heavy_top", "-o", f"{folder}/top.h5")
+        command("report", f"{folder}/top.h5", "-o", f"{folder}/top.html")
+
+
+def rotation():
+    from chasles.lie import so3
+
+    assert abs(so3.exp([0.0, 0.0, 0.1])[1, 0] - 0.09983341664682815) < 1e-15
+
+
+USES = {use.__name__: use for use in (readme, heavy_top, loop, absolute, linearize, report, rotation)}
+
+
+if __name__ == "__main__":
+    matplotlib.use("agg")
+    counted = Count()
+    USES[sys.argv[1]]()
+    print(f"compiled {counted.count} functions in {time.process_time():.2f} s")
