@@ -277,7 +277,7 @@ import sys
 from chasles.cli.warm import warm
 from chasles.kernel.code_store import CodeStore
 
-warm(clean=True)
+warm(clean=True, jobs=1)
 looked, load = [], CodeStore.load_overload
 
 def counted(self, signature, target):  # called for every signature that this process does not have yet
@@ -313,7 +313,7 @@ def test_warm_cleans_up_and_says_where_code_is(tmp_path, monkeypatch, capsys):
     stale.touch()
     monkeypatch.setattr(cache, "files", lambda: ([], [stale]))
     monkeypatch.setattr(warm, "all_tasks", lambda: [("one", lambda: done.append(1)), ("two", lambda: done.append(2))])
-    warm.warm(clean=True)
+    warm.warm(clean=True, jobs=1)
     assert done == [1, 2]
     assert not stale.exists()
     assert "2 tasks" in capsys.readouterr().out

@@ -36,7 +36,8 @@ def command(*words):
     from chasles.cli import main
 
     try:
-        main(list(words))
+        sys.argv = ["chasles", *words]
+        main()
     except SystemExit as end:
         if end.code:
             raise
@@ -47,7 +48,18 @@ def heavy_top():
 
 
 def loop():
-    command("run", "three_bar", "--coordinates", "relative")
+    import chasles as ch
+
+    bar = {"mass": 1.0, "com": (0.5, 0.0, 0.0), "inertia": (0.01, 0.1, 0.1)}
+    bodies = [ch.Body(name, **bar) for name in ("crank", "coupler", "rocker")]
+    joints = [
+        ch.revolute("a", "ground", "crank", axis=(0, 1, 0)),
+        ch.revolute("b", "crank", "coupler", axis=(0, 1, 0), at=(1, 0, 0)),
+        ch.revolute("c", "ground", "rocker", axis=(0, 1, 0), at=(1.3, 0, 0)),
+        ch.revolute("d", "coupler", "rocker", axis=(0, 1, 0), at=(1, 0, 0), child_at=(1, 0, 0)),
+    ]
+    run = ch.simulate(ch.System(bodies, joints), (0.0, 0.5), q=[1.0, -0.9, 1.2], assemble=True)
+    print(run.certificate)
 
 
 def absolute():
