@@ -17,7 +17,7 @@ import chasles as ch
 from benchmarks.page import DOCS, machine, table, versions, write
 from chasles.absolute import entry
 from chasles.integrate.explicit import ExplicitStepper
-from chasles.integrate.stepper import Options
+from chasles.integrate.options import Options
 from chasles.simulation.bodies import BodyDynamics
 
 STEP = 1e-3

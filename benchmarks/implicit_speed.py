@@ -16,7 +16,7 @@ import numpy as np
 import chasles as ch
 from benchmarks.constrained_speed import TOP, TOP_END, chain, exudyn_chain, star, top_of_exudyn
 from benchmarks.page import DOCS, machine, table, versions, write
-from chasles.integrate.stepper import Options
+from chasles.integrate.options import Options
 from chasles.simulation.bodies import BodyDynamics
 from chasles.simulation.constrained import ConstrainedStepper
 

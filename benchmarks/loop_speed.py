@@ -16,7 +16,7 @@ from benchmarks.page import DOCS, machine, table, versions, write
 from chasles.gallery import andrews
 from chasles.gallery.boxes import three_bar
 from chasles.integrate.explicit import ExplicitStepper
-from chasles.integrate.stepper import Options
+from chasles.integrate.options import Options
 from chasles.simulation.bodies import BodyDynamics
 from chasles.simulation.closed.dynamics import dynamics_of
 

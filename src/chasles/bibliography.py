@@ -17,7 +17,7 @@ _FIELD = re.compile(r"^  (\w+) = \{(.*)\},$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
-class Reference:
+class Publication:
     """An entry of the bibliography."""
 
     key: str
@@ -36,10 +36,11 @@ class Reference:
 
 
 @functools.cache
-def bibliography() -> dict[str, Reference]:
+def bibliography() -> dict[str, Publication]:
     """All entries by key."""
     found = [
-        Reference(key, kind, dict(_FIELD.findall(text))) for kind, key, text in _ENTRY.findall(FILE.read_text("utf-8"))
+        Publication(key, kind, dict(_FIELD.findall(text)))
+        for kind, key, text in _ENTRY.findall(FILE.read_text("utf-8"))
     ]
     return {entry.key: entry for entry in found}
 

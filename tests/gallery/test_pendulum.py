@@ -255,7 +255,7 @@ def test_variable_steps_of_figure_8():
     chain = Pendulum()
     truth = reference(chain, 3.0)
     varied = ch.integrate.solve(
-        chain.problem(), ch.integrate.RKMK("dopri5"), (0, 3), chain.initial(), rtol=0, atol=1e-6, controller="paper"
+        chain.problem(), ch.integrate.RKMK("dopri5"), (0, 3), chain.initial(), rtol=0, atol=1e-6, step_control="paper"
     )
     assert (varied.steps, varied.rejections) == (119, 10)
     assert np.linalg.norm(varied.y[-1] - truth) == pytest.approx(1.0e-5, rel=0.05)

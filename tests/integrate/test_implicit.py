@@ -10,11 +10,11 @@ from chasles.integrate.gauss import Gauss, LieMidpoint, gauss_rule
 from chasles.integrate.implicit import ImplicitStepper
 from chasles.integrate.method import RKMK
 from chasles.integrate.newton import COUNTS
+from chasles.integrate.options import Options
 from chasles.integrate.poisson import LiePoisson, LiePoissonMidpoint
 from chasles.integrate.problem import LieODE
 from chasles.integrate.solver import solve
 from chasles.integrate.space import Space
-from chasles.integrate.stepper import Options
 from chasles.integrate.vector_field import field
 from chasles.lie import so3
 

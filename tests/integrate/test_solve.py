@@ -264,7 +264,7 @@ def plain(f):
         (CIRCLE, {"save": "some"}, "save 'some'"),
         (CIRCLE, {"save": [0.5, 0.2]}, "in the order"),
         (CIRCLE, {"save": [2.0]}, "in the span"),
-        (CIRCLE, {"controller": "magic"}, "controller"),
+        (CIRCLE, {"step_control": "magic"}, "step_control"),
         (CIRCLE, {"first_step": 3.0}, "first_step"),
         (CIRCLE, {"step": 0.1, "rtol": 1e-6}, "give one"),
         (plain(lambda t, y, p: np.zeros(2)), {}, r"returned shape \(2,\).*expected \(3,\)"),

@@ -16,7 +16,7 @@ from chasles.io.model_file import Study
 from chasles.io.model_writer import model_text
 from chasles.io.schema import TYPES, schema
 from chasles.io.source import ModelFileError
-from chasles.io.spec import SECTIONS, Kind
+from chasles.io.spec import SECTIONS, KindSpec
 from chasles.io.values import from_rotation_vector, from_rpy
 from chasles.lie.rotation import convert
 
@@ -329,7 +329,7 @@ def test_the_schema_knows_every_field():
     found = schema()
     assert set(found["properties"]) >= {*SECTIONS, "parameters", "initial", "simulation"}
     for kinds in SECTIONS.values():
-        for kind in [kinds] if isinstance(kinds, Kind) else kinds.values():
+        for kind in [kinds] if isinstance(kinds, KindSpec) else kinds.values():
             assert {field.type for field in kind.fields.values()} <= {*TYPES, "shapes"}
 
 

@@ -93,7 +93,7 @@ def objects():
         *(
             ch.Simulation(system, 1e-3),
             ch.results.Comparison("x", (0, 1), ("a",), (), 0.0),
-            ch.io.Report("a.urdf", "URDF"),
+            ch.io.ImportReport("a.urdf", "URDF"),
         ),
         *(ch.integrate.RKMK(name) for name in TABLEAUX),
         *(

@@ -98,7 +98,7 @@ def test_a_simulation_goes_on_elsewhere(kind, way):
 
 def test_a_run_under_way_says_what_to_keep():
     from chasles.integrate.explicit import ExplicitStepper
-    from chasles.integrate.stepper import Options
+    from chasles.integrate.options import Options
 
     dynamics = simulated(MECHANISMS["tree"](), 0.004).dynamics
     run = ExplicitStepper(dynamics.problem(), ch.integrate.RKMK("rk4"), (0, 1), dynamics.state(), Options(step=0.1))

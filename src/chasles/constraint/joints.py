@@ -89,7 +89,7 @@ def _universal(joint: Joint) -> list[list[Row]]:
     return [POINTS, [(DOT, first, second, float(first @ second)), NONE, NONE]]
 
 
-class Equations(NamedTuple):
+class JointEquations(NamedTuple):
     """How joints of a kind hold: their rows, and the motion subgroup in which a lower pair holds a body on the ground
     (0: none)."""
 
@@ -98,16 +98,16 @@ class Equations(NamedTuple):
 
 
 # of joints given by any screws `TileBuilder.screw_tiles` makes the rows
-EQUATIONS: Mapping[str, Equations] = {
-    "revolute": Equations(lambda joint: HINGE, ROTATION),
-    "prismatic": Equations(lambda joint: [[*ACROSS, NONE], ALIGNED], TRANSLATION),
-    "helical": Equations(_helical, SCREW),
-    "cylindrical": Equations(lambda joint: [[*ACROSS, NONE], [*PARALLEL, NONE]], CYLINDER),
-    "universal": Equations(_universal),
-    "planar": Equations(lambda joint: [[(SLIDE, Z, 0 * X, 0.0), NONE, NONE], [*PARALLEL, NONE]], PLANE),
-    "spherical": Equations(lambda joint: [POINTS], SPHERE),
-    "free": Equations(lambda joint: []),
-    "weld": Equations(lambda joint: [POINTS, ALIGNED]),
+EQUATIONS: Mapping[str, JointEquations] = {
+    "revolute": JointEquations(lambda joint: HINGE, ROTATION),
+    "prismatic": JointEquations(lambda joint: [[*ACROSS, NONE], ALIGNED], TRANSLATION),
+    "helical": JointEquations(_helical, SCREW),
+    "cylindrical": JointEquations(lambda joint: [[*ACROSS, NONE], [*PARALLEL, NONE]], CYLINDER),
+    "universal": JointEquations(_universal),
+    "planar": JointEquations(lambda joint: [[(SLIDE, Z, 0 * X, 0.0), NONE, NONE], [*PARALLEL, NONE]], PLANE),
+    "spherical": JointEquations(lambda joint: [POINTS], SPHERE),
+    "free": JointEquations(lambda joint: []),
+    "weld": JointEquations(lambda joint: [POINTS, ALIGNED]),
 }
 
 

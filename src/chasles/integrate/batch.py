@@ -13,11 +13,11 @@ from chasles.integrate import engine
 from chasles.integrate import explicit_layout as layout
 from chasles.integrate.explicit import ExplicitStepper
 from chasles.integrate.explicit_layout import SET, STATE, TALLY
+from chasles.integrate.options import Options, saving
 from chasles.integrate.scalar import LANES
 from chasles.integrate.solution import Solution
 from chasles.integrate.solver import solve
 from chasles.integrate.step_address import step_address
-from chasles.integrate.stepper import Options, saving
 from chasles.integrate.vector_field import Field, PythonField
 from chasles.kernel.lanes import WIDTH, buffer
 

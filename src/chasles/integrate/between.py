@@ -8,8 +8,9 @@ import numpy as np
 
 from chasles.integrate import engine
 from chasles.integrate.explicit import ExplicitStepper
+from chasles.integrate.options import Options
 from chasles.integrate.problem import LieODE
-from chasles.integrate.stepper import Options, raise_errors_of
+from chasles.integrate.stepper import raise_errors_of
 
 
 def points_between(

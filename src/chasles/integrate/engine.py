@@ -72,6 +72,20 @@ def short_of(t, goal):
 
 
 @kernel
+def step_to_stop(settings, real, state, counts, stops, k):
+    """The next step as of `choose_step`, and whether it ends at the stop k: then it is shorter by a rounding error."""
+    done = counts[TALLY.accepted]
+    if stops.shape[0] and not settings[SET.adaptive]:  # steps that ended at stops are not counted
+        done = int((state[STATE.t] - real[REAL.start]) / real[REAL.step] + 1e-6)
+    at_stop = k < stops.shape[0]
+    t, target, h, last = choose_step(settings, real, state, done, stops[k] if at_stop else real[REAL.end])
+    at_stop = at_stop and last
+    if at_stop:
+        h = short_of(t, target)
+    return t, target, h, last, at_stop
+
+
+@kernel
 def correct(settings, t, parts, p):
     """Bring the result of a step to where it must be, if the problem says how; whether it is finite then."""
     n = settings[SET.point]
@@ -185,32 +199,9 @@ def begin_anew(settings, direction, state, counts, y, f0, x_sum, records, by_tim
 
 @kernel(entry=True)
 def advance(
-    table,
-    measured,
-    addresses,
-    settings,
-    real,
-    a,
-    b,
-    c,
-    e,
-    extra,
-    program,
-    state,
-    counts,
-    y,
-    f0,
-    x_sum,
-    times,
-    stops,
-    records,
-    memory,
-    address,
-    p,
-    watched,
-    levels,
-    limit,
-):
+    table, measured, addresses, settings, real, a, b, c, e, extra, program, state, counts, y, f0, x_sum, times, stops,
+    records, memory, address, p, watched, levels, limit,
+):  # fmt: skip
     """Take up to `limit` steps. State, counts, y, f0, x_sum and levels are the whole memory of the run.
 
     `measured` are the vectors of the point whose errors count. `a`, `b` are the tableau (or `a` the factors' weights of
@@ -230,14 +221,7 @@ def advance(
         if counts[TALLY.evaluations] >= settings[SET.most]:
             counts[TALLY.status] = SPENT
             return
-        done = counts[TALLY.accepted]
-        if stops.shape[0] and not adaptive:  # steps that ended at stops are not counted
-            done = int((state[STATE.t] - real[REAL.start]) / real[REAL.step] + 1e-6)
-        at_stop = k < stops.shape[0]
-        t, target, h, last = choose_step(settings, real, state, done, stops[k] if at_stop else end)
-        at_stop = at_stop and last
-        if at_stop:
-            h = short_of(t, target)
+        t, target, h, last, at_stop = step_to_stop(settings, real, state, counts, stops, k)
         if abs(h) < real[REAL.shortest] or t + h == t:
             counts[TALLY.status] = UNDERFLOW
             return
@@ -295,27 +279,9 @@ def advance(
 
 @kernel
 def march(
-    table,
-    addresses,
-    settings,
-    real,
-    a,
-    b,
-    c,
-    extra,
-    program,
-    state,
-    counts,
-    y,
-    f0,
-    x_sum,
-    records,
-    memory,
-    address,
-    p,
-    limit,
-    z,
-):
+    table, addresses, settings, real, a, b, c, extra, program, state, counts, y, f0, x_sum, records, memory, address,
+    p, limit, z,
+):  # fmt: skip
     """Take up to `limit` fixed steps without events, on one state or (z: lanes) on four at once."""
     width = y.shape[0] // settings[SET.point]
     parts = scratch(memory, settings, width)
@@ -348,26 +314,9 @@ def march(
 
 @kernel(entry=True)
 def march_scalar(
-    table,
-    addresses,
-    settings,
-    real,
-    a,
-    b,
-    c,
-    extra,
-    program,
-    state,
-    counts,
-    y,
-    f0,
-    x_sum,
-    records,
-    memory,
-    address,
-    p,
-    limit,
-):
+    table, addresses, settings, real, a, b, c, extra, program, state, counts, y, f0, x_sum, records, memory, address,
+    p, limit,
+):  # fmt: skip
     """`march` on one state."""
     arrays = (table, addresses, settings, real, a, b, c, extra, program, state, counts)
     march(*arrays, y, f0, x_sum, records, memory, address, p, limit, 0.0)
@@ -375,26 +324,9 @@ def march_scalar(
 
 @kernel(entry=True)
 def march_lanes(
-    table,
-    addresses,
-    settings,
-    real,
-    a,
-    b,
-    c,
-    extra,
-    program,
-    state,
-    counts,
-    y,
-    f0,
-    x_sum,
-    records,
-    memory,
-    address,
-    p,
-    limit,
-):
+    table, addresses, settings, real, a, b, c, extra, program, state, counts, y, f0, x_sum, records, memory, address,
+    p, limit,
+):  # fmt: skip
     """`march` on lanes: point, field values, moves, records, memory and p are buffers of lanes."""
     z = lanes_of(0.0)
     arrays = (table, addresses, settings, real, a, b, c, extra, program, state, counts)

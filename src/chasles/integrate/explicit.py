@@ -17,26 +17,21 @@ from chasles.integrate.explicit_layout import REAL, SET, STATE, TALLY
 from chasles.integrate.fixed_step import StepError
 from chasles.integrate.growing import GrowingRows
 from chasles.integrate.method import COORDINATES, RKMK, Exponentials
+from chasles.integrate.options import (
+    Options,
+    check_max_evaluations,
+    check_max_step,
+    check_stops,
+    check_times,
+    saving,
+    shortest_step,
+)
 from chasles.integrate.problem import LieODE
 from chasles.integrate.scalar import SCALAR
 from chasles.integrate.solution import Solution
 from chasles.integrate.space import Space
 from chasles.integrate.step_address import step_address
-from chasles.integrate.stepper import (
-    TOLD,
-    Ending,
-    NotFiniteError,
-    Options,
-    Stepper,
-    as_field,
-    check_max_evaluations,
-    check_max_step,
-    check_stops,
-    check_times,
-    raise_errors_of,
-    saving,
-    shortest_step,
-)
+from chasles.integrate.stepper import TOLD, Ending, NotFiniteError, Stepper, as_field, raise_errors_of
 from chasles.integrate.table import ALGEBRA, CAYLEY, CAYLEY2, EXP, KIND, SECOND_KIND, SERIES, VECTOR
 
 ROWS = 1024  # saved points a piece
@@ -88,11 +83,11 @@ class ExplicitStepper(Stepper):
         self.adaptive = options.step is None
         rtol = 1e-6 if options.rtol is None else options.rtol
         atol = 1e-9 if options.atol is None else options.atol
-        controller = options.controller or "pi"
+        step_control = options.step_control or "pi"
         self.times, every = np.empty(0), saving(options.save)
         if every is None:
             self.times, every = check_times(options.save, self.start, self.end), 0
-        self._check_step(options, rtol, atol, controller)
+        self._check_step(options, rtol, atol, step_control)
         self.stops, longest = (
             check_stops(options.stops, self.start, self.end),
             check_max_step(options.max_step, options.step),
@@ -110,10 +105,10 @@ class ExplicitStepper(Stepper):
         self.settings[[SET.adaptive, SET.save_every, SET.point, SET.algebra]] = self.adaptive, every, n, d
         self.settings[SET.dense] = every > 0
         self.settings[SET.most] = check_max_evaluations(options.max_evaluations)
-        chosen = {"pi": layout.PREDICTIVE, "paper": layout.PAPER}[controller]
-        self.settings[SET.controller] = chosen if self.adaptive else layout.FIXED
+        chosen = {"pi": layout.PREDICTIVE, "paper": layout.PAPER}[step_control]
+        self.settings[SET.step_control] = chosen if self.adaptive else layout.FIXED
         order = min(method.order, method.embedded_order) if self.adaptive else method.order
-        safety = 0.85 if controller == "paper" else 0.9
+        safety = 0.85 if step_control == "paper" else 0.9
         shortest = shortest_step(self.start, self.end)
         self.real[: REAL.size] = (
             *(self.start, self.end, 0.0, rtol, np.max(atol), safety, 1 / (1 + order)),
@@ -134,13 +129,13 @@ class ExplicitStepper(Stepper):
         self.watch = Watch(self, tuple(options.events))
         self.levels = self.watch.levels
         self.state[STATE.t], self.state[STATE.old_error] = self.start, 1.0
-        self._first_step(options, controller)
+        self._first_step(options, step_control)
 
     # ------------------------------------------------------------ set-up
 
-    def _check_step(self, options: Options, rtol: float, atol: Any, controller: str) -> None:
-        if controller not in ("pi", "paper"):
-            raise ValueError(f'solve: controller {controller!r}; expected "pi" or "paper"')
+    def _check_step(self, options: Options, rtol: float, atol: Any, step_control: str) -> None:
+        if step_control not in ("pi", "paper"):
+            raise ValueError(f'solve: step_control {step_control!r}; expected "pi" or "paper"')
         step, span = options.step, abs(self.end - self.start)
         if step is not None:
             if options.rtol is not None or options.atol is not None:
@@ -207,7 +202,7 @@ class ExplicitStepper(Stepper):
             raise NotFiniteError(f"solve: the field is not finite at the start, t = {self.start:.6g}: {self.f0}")
         self.counts[TALLY.evaluations] = 1
 
-    def _first_step(self, options: Options, controller: str) -> None:
+    def _first_step(self, options: Options, step_control: str) -> None:
         span = abs(self.end - self.start)
         first = options.first_step
         if options.step is not None:
@@ -218,7 +213,7 @@ class ExplicitStepper(Stepper):
                 raise ValueError(f"solve: first_step {first}; expected a positive number up to {span}")
             h = first
         else:
-            h = span / 100 if controller == "paper" or not span else self._guess(span)
+            h = span / 100 if step_control == "paper" or not span else self._guess(span)
         self.state[STATE.h] = self.direction * h
 
     def _guess(self, span: float) -> float:

@@ -14,7 +14,7 @@ SET = layout(
     terms=1,
     stages=1,
     adaptive=1,
-    controller=1,
+    step_control=1,
     same_last=1,
     save_every=1,
     commutators=1,
@@ -42,7 +42,7 @@ TALLY = layout(
 )
 
 MUNTHE_KAAS, EXPONENTIALS = 0, 1  # families
-FIXED, PAPER, PREDICTIVE = 0, 1, 2  # controllers
+FIXED, PAPER, PREDICTIVE = 0, 1, 2  # rules of step control
 RUNNING, DONE, FULL, NOT_FINITE, UNDERFLOW, POLE, EVENT, REJECTED, SPENT = range(9)
 LARGEST_ANGLE = 6.0  # a move this near to the pole of dexpinv at 2 pi is refused
 

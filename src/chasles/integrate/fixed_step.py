@@ -21,17 +21,9 @@ from chasles.integrate.newton import (
     RUNNING,
     SINGULAR,
 )
+from chasles.integrate.options import Options, check_span, check_times, saving
 from chasles.integrate.solution import Solution
-from chasles.integrate.stepper import (
-    Ending,
-    NotFiniteError,
-    Options,
-    Stepper,
-    check_span,
-    check_times,
-    raise_errors_of,
-    saving,
-)
+from chasles.integrate.stepper import Ending, NotFiniteError, Stepper, raise_errors_of
 from chasles.kernel.pickled import PickledWhole
 from chasles.kernel.policy import kernel
 from chasles.kernel.workspace import layout

@@ -25,6 +25,7 @@ from chasles.integrate.gauss import (
     stage_residual,
 )
 from chasles.integrate.newton import COUNTS, DONE, NO_CONVERGENCE, POLE, RUNNING, newton
+from chasles.integrate.options import Options
 from chasles.integrate.poisson import (
     LiePoisson,
     LiePoissonMidpoint,
@@ -36,7 +37,7 @@ from chasles.integrate.poisson import (
 )
 from chasles.integrate.problem import LieODE
 from chasles.integrate.space import Space
-from chasles.integrate.stepper import Options, as_field
+from chasles.integrate.stepper import as_field
 from chasles.integrate.table import COUNT, KIND, SE2, VECTOR
 from chasles.integrate.vector_field import call
 from chasles.kernel.policy import kernel

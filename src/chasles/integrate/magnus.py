@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from chasles.integrate.fixed_step import FixedStepper
 from chasles.integrate.matrix import expm
 from chasles.integrate.newton import COUNTS
-from chasles.integrate.stepper import Options, check_span
+from chasles.integrate.options import Options, check_span
 
 # ---------------------------------------------------------------- methods
 

@@ -88,7 +88,7 @@ class RKMK:
         return np.array([(stages if to == "end" else to, i, j, c) for to, i, j, c in rows], dtype=float).reshape(-1, 4)
 
 
-Row = tuple[int, tuple[tuple[float, ...], ...]]  # where it starts (-1: the point of the step), and its factors
+FactorRow = tuple[int, tuple[tuple[float, ...], ...]]  # where it starts (-1: the point of the step), and its factors
 
 
 @dataclass(frozen=True)
@@ -101,13 +101,13 @@ class Exponentials:
 
     name: str
     order: int
-    stages: tuple[Row, ...]
-    result: Row
-    embedded: Row | None = None
+    stages: tuple[FactorRow, ...]
+    result: FactorRow
+    embedded: FactorRow | None = None
     embedded_order: int = 0
 
     @property
-    def rows(self) -> tuple[Row, ...]:
+    def rows(self) -> tuple[FactorRow, ...]:
         return (*self.stages, self.result, *((self.embedded,) if self.embedded else ()))
 
     def program(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -123,7 +123,7 @@ class Exponentials:
         return np.array(program, dtype=np.int64), np.array(weights, dtype=float).reshape(-1, s), np.array(times[:s])
 
 
-def _row(base, *factors) -> Row:
+def _row(base, *factors) -> FactorRow:
     return base, tuple(tuple(float(w) for w in factor) for factor in factors)
 
 
@@ -141,7 +141,7 @@ def _crouch_grossman(name, order, a, b, embedded=None, embedded_order=0):
 def _low_storage(name, order, a, b):
     """k = A k + h f, y = exp(B k) y: each stage continues from the one before it."""
     memory: list[list[float]] = []
-    rows: list[Row] = [_row(-1)]
+    rows: list[FactorRow] = [_row(-1)]
     for i, (ai, bi) in enumerate(zip(a, b, strict=True)):
         previous = memory[-1] if memory else []
         memory.append([*(float(ai) * w for w in previous), 1.0])

@@ -15,9 +15,10 @@ from chasles.integrate.generic import GenericStepper
 from chasles.integrate.implicit import ImplicitStepper
 from chasles.integrate.magnus import LinearStepper
 from chasles.integrate.method import RKMK
+from chasles.integrate.options import Options
 from chasles.integrate.problem import LieODE as LieODE
 from chasles.integrate.solution import Solution
-from chasles.integrate.stepper import Options, Sink, Stepper
+from chasles.integrate.stepper import Sink, Stepper
 from chasles.integrate.symplectic import SymplecticStepper
 
 STEPPERS: tuple[type[Stepper], ...] = (
@@ -40,7 +41,7 @@ def solve(
     atol: Any = None,
     save: str | int | ArrayLike = "all",
     events: Sequence[Event] = (),
-    controller: str | None = None,
+    step_control: str | None = None,
     first_step: float | None = None,
     max_step: float | None = None,
     stops: ArrayLike | None = None,
@@ -55,7 +56,7 @@ def solve(
     With `step` the steps are fixed (the last one is shortened to end exactly). Without, those of a pair of explicit
     methods follow `rtol` (1e-6 if not given) and `atol` (1e-9); all other methods take fixed steps only.
     `save` is "all" accepted steps, "final", every so many steps, or an array of times. `events` are functions of the
-    state whose zeros are located and reported, and may end the run. `controller` is "pi", or "paper" for the rule of
+    state whose zeros are located and reported, and may end the run. `step_control` is "pi", or "paper" for the rule of
     celledoni2022 section 4 (absolute tolerance atol, error measured in the algebra, first step T/100). `max_step` is
     the longest step that adaptive steps may take. A step of an explicit method ends at each of the `stops` (times), and
     the next begins anew just after it: jumps of the field belong there, so that no step sees both sides of one.
@@ -68,7 +69,7 @@ def solve(
     A run of an explicit method that cannot go on warns, and returns what there is. One of a method that solves
     equations in each step raises `StepError`, whose `solution` has the points before.
     """
-    options = Options(step, rtol, atol, save, events, controller, first_step, max_step, stops, max_evaluations)
+    options = Options(step, rtol, atol, save, events, step_control, first_step, max_step, stops, max_evaluations)
     stepper = start(problem, method, span, y0, options)
     if resume is not None:
         stepper.restore(resume)

@@ -20,7 +20,7 @@ TOLERANCE = 1e-8  # how far a starting point may be off the space
 
 
 @dataclass(frozen=True)
-class Kind:
+class BlockKind:
     """A kind of block: its code, the numbers in a point and in the algebra, and the test of membership."""
 
     code: int
@@ -57,22 +57,22 @@ def _any(y):
 
 
 KINDS = {
-    "so2": Kind(table.SO2, (2, 2), 1, _by(so2.log), "2x2 rotation matrix"),
-    "so3": Kind(table.SO3, (3, 3), 3, _by(so3.log), "rotation matrix"),
-    "s3": Kind(table.S3, (4,), 3, _by(s3.inverse), "unit quaternion"),
-    "se2": Kind(table.SE2, (3, 3), 3, _by(se2.inverse), "planar pose matrix"),
-    "se3": Kind(table.SE3, (4, 4), 6, _by(se3.inverse), "pose matrix"),
-    "pose": Kind(table.POSE, (7,), 6, _by(pose.inverse), "pose"),
-    "t*so3": Kind(table.POSE, (7,), 6, _by(pose.inverse), "unit quaternion and momentum"),
-    "s2": Kind(table.ROTATED, (3,), 3, _unit, "unit vector"),
-    "ts2": Kind(table.SCREWED, (6,), 6, _tangent, "unit vector q and w with q.w = 0"),
-    "t*s2": Kind(table.SCREWED, (6,), 6, _tangent, "unit vector q and pi with q.pi = 0"),
-    "so3*": Kind(table.ROTATED, (3,), 3, _any, "vector"),
-    "se3*": Kind(table.COSCREWED, (6,), 6, _any, "pair of vectors"),
+    "so2": BlockKind(table.SO2, (2, 2), 1, _by(so2.log), "2x2 rotation matrix"),
+    "so3": BlockKind(table.SO3, (3, 3), 3, _by(so3.log), "rotation matrix"),
+    "s3": BlockKind(table.S3, (4,), 3, _by(s3.inverse), "unit quaternion"),
+    "se2": BlockKind(table.SE2, (3, 3), 3, _by(se2.inverse), "planar pose matrix"),
+    "se3": BlockKind(table.SE3, (4, 4), 6, _by(se3.inverse), "pose matrix"),
+    "pose": BlockKind(table.POSE, (7,), 6, _by(pose.inverse), "pose"),
+    "t*so3": BlockKind(table.POSE, (7,), 6, _by(pose.inverse), "unit quaternion and momentum"),
+    "s2": BlockKind(table.ROTATED, (3,), 3, _unit, "unit vector"),
+    "ts2": BlockKind(table.SCREWED, (6,), 6, _tangent, "unit vector q and w with q.w = 0"),
+    "t*s2": BlockKind(table.SCREWED, (6,), 6, _tangent, "unit vector q and pi with q.pi = 0"),
+    "so3*": BlockKind(table.ROTATED, (3,), 3, _any, "vector"),
+    "se3*": BlockKind(table.COSCREWED, (6,), 6, _any, "pair of vectors"),
 }
 # absolute coordinates of a body, moved by one of two groups
 CHARTS = {
-    f"{group}:{chart.name}": Kind(first + chart.code, (6,), 6, _any, "six coordinates of a body")
+    f"{group}:{chart.name}": BlockKind(first + chart.code, (6,), 6, _any, "six coordinates of a body")
     for group, first in (("se3", table.CHART), ("so3xr3", table.PRODUCT_CHART))
     for chart in ABSOLUTE.values()
     if chart.code != QUATERNION
@@ -126,7 +126,7 @@ class Space:
             iy, ix = iy + kind.size, ix + kind.algebra
         self.table = np.array(rows, dtype=np.int64)
         self.size, self.dimension = iy, ix
-        starts: dict[Kind, list[int]] = {}
+        starts: dict[BlockKind, list[int]] = {}
         for (_, kind), row in zip(self._blocks, rows, strict=True):
             if kind.code != table.VECTOR:
                 starts.setdefault(kind, []).append(row[1])
@@ -152,14 +152,14 @@ class Space:
     def __hash__(self) -> int:
         return hash(self.table.tobytes())
 
-    def _parse(self) -> Iterator[tuple[str, Kind]]:
+    def _parse(self) -> Iterator[tuple[str, BlockKind]]:
         for name, count in counted("Space", self.description):
             if name in KINDS:
                 kind = KINDS[name]
             elif name in CHARTS:
                 kind = CHARTS[name]
             elif n := vector_length(name):
-                kind = Kind(table.VECTOR, (n,), n, _any, "vector")
+                kind = BlockKind(table.VECTOR, (n,), n, _any, "vector")
             else:
                 raise ValueError(
                     f"Space: {name!r} is unknown; expected one of {', '.join(KINDS)}, r1, r2, ..., "

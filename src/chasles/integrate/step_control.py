@@ -134,7 +134,7 @@ def error_of_step(table, measured, addresses, settings, real, e, program, weight
     """Estimated error of a step: in the algebra for Munthe-Kaas methods, between points for pairs of products."""
     f, k, _, _, out, other, work, _, _, _ = parts
     stages, n, d = settings[SET.stages], settings[SET.point], settings[SET.algebra]
-    paper = settings[SET.controller] == PAPER
+    paper = settings[SET.step_control] == PAPER
     if settings[SET.family] != MUNTHE_KAAS:
         second_result(table, addresses, settings, program, weights, f, k, y, h, other, work)
         return point_norm(table, measured, y, out, other, real, n, paper)
@@ -150,12 +150,12 @@ def error_of_step(table, measured, addresses, settings, real, e, program, weight
 
 
 @kernel
-def factor(controller, error, old_error, real, tolerance):
+def factor(step_control, error, old_error, real, tolerance):
     """By how much the step is to change; the paper's rule, or a proportional-integral one with limits."""
     if error == 0.0:
         return 5.0
     alpha = real[REAL.exponent]
-    if controller == PAPER:
+    if step_control == PAPER:
         return real[REAL.safety] * (tolerance / error) ** alpha
     value = real[REAL.safety] * error ** (-0.7 * alpha) * old_error ** (0.4 * alpha)
     return min(5.0, max(0.2, value))
@@ -189,14 +189,14 @@ def flaw(settings, angle, parts, z):
 @kernel
 def judge(table, measured, addresses, settings, real, e, program, weights, state, counts, y, h, last, angle, parts):
     """Whether an adaptive step is accepted (DONE) or REJECTED, the next step size, and the error to remember."""
-    paper = settings[SET.controller] == PAPER
+    paper = settings[SET.step_control] == PAPER
     tolerance = real[REAL.atol] if paper else 1.0
     error = np.inf
     if flaw(settings, angle, parts, 0.0) == DONE:
         error = error_of_step(table, measured, addresses, settings, real, e, program, weights, y, h, parts)
     change = 0.2
     if np.isfinite(error):
-        change = factor(settings[SET.controller], error, state[STATE.old_error], real, tolerance)
+        change = factor(settings[SET.step_control], error, state[STATE.old_error], real, tolerance)
     accepted = error < tolerance if paper else error <= tolerance
     if not accepted:
         return REJECTED, h * min(change, 0.9), state[STATE.old_error]

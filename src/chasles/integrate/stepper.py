@@ -11,15 +11,16 @@ import signal
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any, ClassVar, NamedTuple, NoReturn, Protocol
 
 import numpy as np
 
 from chasles.display.progress import Progress
-from chasles.integrate.event import Event, Occurrence
+from chasles.integrate.event import Occurrence
+from chasles.integrate.options import Options, check_span
 from chasles.integrate.solution import Solution
 from chasles.integrate.vector_field import Field, PythonField
 from chasles.kernel.pickled import PickledWhole
@@ -28,22 +29,6 @@ from chasles.kernel.undisturbed import Undisturbed
 LOG = logging.getLogger("chasles")
 PIECE = 0.1  # seconds that a piece of a run is to take, after which it looks up: Ctrl-C, progress, files
 PATIENCE = 1.0  # seconds after which a plain Python field is worth a hint
-
-
-@dataclass(frozen=True)
-class Options:
-    """What `solve` was asked for; None where nothing was said."""
-
-    step: float | None = None
-    rtol: float | None = None
-    atol: Any = None  # a number; of a motion also one for each number of the algebra
-    save: Any = "all"
-    events: Sequence[Event] = ()
-    controller: str | None = None
-    first_step: float | None = None
-    max_step: float | None = None
-    stops: Any = None
-    max_evaluations: int | None = None
 
 
 class Ending(NamedTuple):
@@ -67,91 +52,6 @@ class Sink(Protocol):
 
     def passed(self, stepper: Stepper, last: bool) -> None:
         """Called after the rows of a piece, when the run can be continued from its checkpoint."""
-
-
-def check_span(span) -> tuple[float, float]:
-    """Start and end as floats."""
-    try:
-        start, end = (float(x) for x in span)
-    except (TypeError, ValueError):
-        raise ValueError(f"solve: span {span!r}; expected (start, end)") from None
-    if not (np.isfinite(start) and np.isfinite(end)):
-        raise ValueError(f"solve: span ({start}, {end}) is not finite")
-    return start, end
-
-
-def check_times(times: Any, start: float, end: float) -> np.ndarray:
-    """Times to save at, in the span and in the order in which they are passed."""
-    direction = 1.0 if end >= start else -1.0
-    try:
-        values = np.array(times, dtype=float).reshape(-1)
-    except (TypeError, ValueError):
-        values = np.empty(0)
-    inside = (direction * (values - start) >= 0) & (direction * (end - values) >= 0)
-    if not values.size or not inside.all() or (np.diff(direction * values) < 0).any():
-        raise ValueError("solve: times to save must lie in the span, in the order in which they are passed")
-    return values
-
-
-def check_stops(stops: Any, start: float, end: float) -> np.ndarray:
-    """Times to begin anew at: those in the span, in the order in which they are passed, and not so near to each other
-    that no step fits between."""
-    try:
-        values = np.unique(np.array(() if stops is None else stops, dtype=float))
-    except (TypeError, ValueError):
-        values = np.array([np.nan])
-    if not np.isfinite(values).all():
-        raise ValueError(f"solve: stops {stops!r}; expected times, finite numbers")
-    low, high = min(start, end), max(start, end)
-    found, apart = list[float](), shortest_step(start, end)
-    for value in values[(values >= low) & (values <= high)]:
-        if not found or value - found[-1] > 4 * apart:
-            found.append(float(value))
-    near = [x for x in found if x in (low, high) or (x - low > 4 * apart and high - x > 4 * apart)]
-    return np.array(near[:: 1 if end >= start else -1])
-
-
-def check_max_step(max_step: Any, step: Any) -> float:
-    """The longest step of an adaptive run; no limit if nothing is said."""
-    if max_step is None:
-        return np.inf
-    if step is not None:
-        raise ValueError(
-            f"solve: step={step!r} fixes the steps, max_step={max_step!r} bounds those that follow the "
-            "error; give one of them"
-        )
-    if not (isinstance(max_step, float | int | np.floating | np.integer) and max_step > 0):
-        raise ValueError(f"solve: max_step {max_step!r}; expected a positive number")
-    return float(max_step)
-
-
-def check_max_evaluations(most: Any) -> int:
-    """The largest number of evaluations that a run may take."""
-    if most is None:
-        return int(np.iinfo(np.int64).max)
-    if not (isinstance(most, int | np.integer) and most > 0):
-        raise ValueError(f"solve: max_evaluations {most!r}; expected a positive whole number")
-    return int(most)
-
-
-def shortest_step(start: float, end: float) -> float:
-    """The shortest step that still advances the time."""
-    return float(16 * np.spacing(max(abs(start), abs(end))))
-
-
-def saving(save: Any) -> int | None:
-    """Steps between saved points: 1 for "all", 0 for the last only; None if `save` is something else (times)."""
-    if isinstance(save, str):
-        if save not in ("all", "final"):
-            raise ValueError(f'solve: save {save!r}; expected "all", "final", a number of steps or an array of times')
-        return 1 if save == "all" else 0
-    if isinstance(save, int | np.integer):
-        if save < 1:
-            raise ValueError(
-                f'solve: save every {save} steps; expected at least 1, "all", "final" or an array of times'
-            )
-        return int(save)
-    return None
 
 
 class Attention:

@@ -29,8 +29,9 @@ from chasles.integrate.cotangent import (
 )
 from chasles.integrate.fixed_step import TIMES, FixedStepper, clock, record
 from chasles.integrate.newton import COUNTS, DONE, RUNNING
+from chasles.integrate.options import Options
 from chasles.integrate.solution import Solution
-from chasles.integrate.stepper import Options, Stepper, as_field
+from chasles.integrate.stepper import Stepper, as_field
 from chasles.integrate.theta import SymplecticTheta, theta_step
 from chasles.integrate.variational import (
     MOSER_VESELOV,

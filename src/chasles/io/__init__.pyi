@@ -1,1 +1,1 @@
-from chasles.io.report import Report as Report
+from chasles.io.report import ImportReport as ImportReport

@@ -8,7 +8,7 @@ from typing import Any
 
 from chasles.io.markup import read_markup
 from chasles.io.model_file import Study, read_study
-from chasles.io.report import Report
+from chasles.io.report import ImportReport
 from chasles.io.source import ModelFileError
 
 ENDINGS = (".toml", ".urdf", ".xml", ".mjcf")
@@ -50,12 +50,12 @@ def load(
     if first.tag == "robot":
         from chasles.io.urdf import read_urdf
 
-        report = Report(str(file), "URDF")
+        report = ImportReport(str(file), "URDF")
         folders = {name: Path(folder) for name, folder in (packages or {}).items()}
         return Study(read_urdf(first, file, report, base, top, folders), report=report)
     if first.tag == "mujoco":
         from chasles.io.mjcf import read_mjcf
 
-        report = Report(str(file), "MJCF")
+        report = ImportReport(str(file), "MJCF")
         return Study(read_mjcf(first, file, report, top), report=report)
     raise first.error("", "is neither <robot> (URDF) nor <mujoco> (MJCF)")

@@ -21,7 +21,7 @@ from chasles.io.mjcf_constraints import actuators, equalities
 from chasles.io.mjcf_guard import check_mjcf
 from chasles.io.mjcf_shapes import frames, shapes_of
 from chasles.io.mjcf_view import View
-from chasles.io.report import Report
+from chasles.io.report import ImportReport
 from chasles.io.source import ModelFileError
 from chasles.lie.rotation import quaternion_to_matrix
 from chasles.model import joint as joints
@@ -36,7 +36,7 @@ NO_STOPS = "data, not stops: set stop_stiffness to make them a force"
 Pose = tuple[float, ...]
 
 
-def read_mjcf(first: Element, file: Path, report: Report, root: Path | None) -> System:
+def read_mjcf(first: Element, file: Path, report: ImportReport, root: Path | None) -> System:
     """The system of a file; `report` is filled."""
     tops = check_mjcf(first, file, file.resolve().parent if root is None else root)
     view = View(_compiled(file, report), report, str(file))
@@ -49,7 +49,7 @@ def read_mjcf(first: Element, file: Path, report: Report, root: Path | None) -> 
         raise ModelFileError(str(file), None, "", str(error)) from None
 
 
-def _compiled(file: Path, report: Report) -> Any:
+def _compiled(file: Path, report: ImportReport) -> Any:
     """The model that MuJoCo makes of a file. Its warnings go to the report, not to a file in the working folder."""
     try:
         import mujoco

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from chasles.io.markup import Element
-from chasles.io.report import Report
+from chasles.io.report import ImportReport
 
 # USED: by the compiler or here. SAID: not simulated as in the file, with a line of its own where it matters (contact,
 # limits, tendons, ...). STILL: the motion does not feel it. MISSING: said if it is there and not at its default.
@@ -152,7 +152,7 @@ def known(place: str) -> bool:
     return place in ATTRIBUTES or any(".".join(parts[:count]) in WHOLE for count in range(1, len(parts) + 1))
 
 
-def report_attributes(tops: list[Element], folder: Path, report: Report) -> None:
+def report_attributes(tops: list[Element], folder: Path, report: ImportReport) -> None:
     """A line for every element and attribute that is not handled, in a file and all that it includes."""
     included = {top.file: top for top in tops[1:]}
     for top in tops:
@@ -183,7 +183,7 @@ def _places(top: Element, folder: Path, included: dict[str, Element]) -> Iterato
             put(place, child)
 
 
-def _report_element(place: str, element: Element, report: Report) -> None:
+def _report_element(place: str, element: Element, report: ImportReport) -> None:
     owner = element.attributes.get("name", "")
     if not known(place):
         report.ignored(f"<{element.tag}>", owner, "not known here", moves=True)

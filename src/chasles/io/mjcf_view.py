@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from chasles.io.report import Report
+from chasles.io.report import ImportReport
 from chasles.io.source import ModelFileError
 from chasles.io.values import LARGEST, checked_name
 from chasles.model.body import GROUND
@@ -33,7 +33,7 @@ NOT_READ = (
 class View:
     """A model with names: of bodies (the first is the ground), joints and what is made between them."""
 
-    def __init__(self, model: Any, report: Report, file: str):
+    def __init__(self, model: Any, report: ImportReport, file: str):
         import mujoco
 
         self.model, self.report, self.file, self.mujoco = model, report, file, mujoco

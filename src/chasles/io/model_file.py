@@ -17,7 +17,7 @@ import numpy as np
 from chasles.integrate.method_name import method_from
 from chasles.io import spec
 from chasles.io.expression import evaluate_all
-from chasles.io.report import Report
+from chasles.io.report import ImportReport
 from chasles.io.source import ModelFileError, Source, read
 from chasles.io.values import Reader
 from chasles.model.suggestion import meant
@@ -39,7 +39,7 @@ class Study:
     options: Mapping[str, Any] = field(default_factory=dict)
     parameters: Mapping[str, float] = field(default_factory=dict)
     description: str = ""
-    report: Report = field(default_factory=lambda: Report("", "chasles"), compare=False, repr=False)
+    report: ImportReport = field(default_factory=lambda: ImportReport("", "chasles"), compare=False, repr=False)
 
     def run(self, **changes: Any) -> Any:
         """Simulate; `changes` are options of `simulate` that replace those of the study."""
@@ -101,7 +101,7 @@ def read_study(
     """Read a model file. `set` changes values by path, {"bodies.top.mass": 3}; `laws` are the functions it names."""
     sources = read(Path(file))
     study = _Builder(sources, dict(set or {}), dict(laws or {})).study()
-    report = Report(str(file), "chasles")
+    report = ImportReport(str(file), "chasles")
     for what in ("bodies", "joints", "frames", "forces", "actuators", "constraints"):
         for item in getattr(study.system, what):
             report.took(what, item.name)
@@ -255,7 +255,7 @@ class _Builder:
             elif prefix == "initial.":  # by joint or body
                 entry[key] = {**entry.get(key, {}), name: self.changes.pop(path)}
 
-    def _fields(self, source: Source, path: str, fields: Mapping[str, spec.Field], entry: dict) -> dict[str, Any]:
+    def _fields(self, source: Source, path: str, fields: Mapping[str, spec.Entry], entry: dict) -> dict[str, Any]:
         for key in entry:
             if key not in fields:
                 near = meant(key, fields)
@@ -275,7 +275,7 @@ class _Builder:
             raise source.error(path, "is no table; write name = value for each")
         return {name: self._value(source, f"{path}.{name}", kind, value) for name, value in given.items()}
 
-    def _table(self, section: str, fields: Mapping[str, spec.Field]) -> dict[str, Any]:
+    def _table(self, section: str, fields: Mapping[str, spec.Entry]) -> dict[str, Any]:
         result: dict[str, Any] = {}
         for source in self.sources:
             entry = source.data.get(section, {})

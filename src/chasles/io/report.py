@@ -10,7 +10,7 @@ NAMED = 6  # names that a line shows
 
 
 @dataclass
-class Line:
+class ImportLine:
     """What became of one kind of thing: how many there are, which, and why; `moves`: whether the motion feels it."""
 
     status: str
@@ -31,7 +31,7 @@ class Line:
         return f"{self.why}: {listed}" if self.why and listed else self.why or listed
 
 
-class Report:
+class ImportReport:
     """The lines of an import; prints as a table.
 
     `faithful`: whether the equations of motion are those of the file, contact apart (none is simulated).
@@ -39,10 +39,10 @@ class Report:
 
     def __init__(self, file: str, form: str):
         self.file, self.form = file, form
-        self._lines: dict[tuple[str, str, str], Line] = {}
+        self._lines: dict[tuple[str, str, str], ImportLine] = {}
 
     def add(self, status: str, what: str, name: str = "", why: str = "", moves: bool = False) -> None:
-        line = self._lines.setdefault((status, what, why), Line(status, what, why, moves))
+        line = self._lines.setdefault((status, what, why), ImportLine(status, what, why, moves))
         line.names.append(name)
 
     def took(self, what: str, name: str = "", why: str = "") -> None:
@@ -55,10 +55,10 @@ class Report:
         self.add(IGNORED, what, name, why, moves)
 
     @property
-    def lines(self) -> list[Line]:
+    def lines(self) -> list[ImportLine]:
         return sorted(self._lines.values(), key=lambda line: ORDER.index(line.status))
 
-    def those(self, status: str) -> list[Line]:
+    def those(self, status: str) -> list[ImportLine]:
         return [line for line in self.lines if line.status == status]
 
     @property
@@ -78,4 +78,4 @@ class Report:
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{len(self.those(status))} {status}" for status in ORDER)
-        return f"<Report of {self.file!r}: {counts}>"
+        return f"<ImportReport of {self.file!r}: {counts}>"

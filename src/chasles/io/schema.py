@@ -74,7 +74,7 @@ TYPES: dict[str, dict[str, Any]] = {
 }
 
 
-def _table(fields: Mapping[str, spec.Field], kind: str | None = None) -> dict[str, Any]:
+def _table(fields: Mapping[str, spec.Entry], kind: str | None = None) -> dict[str, Any]:
     properties = {name: {**_type(field.type), "description": field.what} for name, field in fields.items()}
     required = [name for name, field in fields.items() if field.required]
     if kind is not None:
@@ -88,7 +88,7 @@ def _type(name: str) -> dict[str, Any]:
     return TYPES[name]
 
 
-def _choice(kinds: Mapping[str, spec.Kind]) -> dict[str, Any]:
+def _choice(kinds: Mapping[str, spec.KindSpec]) -> dict[str, Any]:
     return {"oneOf": [{**_table(kind.fields, name), "description": kind.what} for name, kind in kinds.items()]}
 
 

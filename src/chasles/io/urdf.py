@@ -11,7 +11,7 @@ import numpy as np
 
 from chasles.io.markup import Element
 from chasles.io.mesh_path import package_root
-from chasles.io.report import Report
+from chasles.io.report import ImportReport
 from chasles.io.source import ModelFileError
 from chasles.io.urdf_shapes import Shapes, origin
 from chasles.io.urdf_tree import kinematics
@@ -79,7 +79,7 @@ WHY_IGNORED = {
 
 
 def read_urdf(
-    robot: Element, file: Path, report: Report, base: str, root: Path | None, packages: Mapping[str, Path]
+    robot: Element, file: Path, report: ImportReport, base: str, root: Path | None, packages: Mapping[str, Path]
 ) -> System:
     """The system of a parsed file; `report` is filled."""
     if base not in BASES:
@@ -92,7 +92,13 @@ def read_urdf(
 
 class _Urdf:
     def __init__(
-        self, robot: Element, file: Path, report: Report, base: str, root: Path | None, packages: Mapping[str, Path]
+        self,
+        robot: Element,
+        file: Path,
+        report: ImportReport,
+        base: str,
+        root: Path | None,
+        packages: Mapping[str, Path],
     ):
         self.robot, self.report, self.base = robot, report, base
         self.tree = kinematics(robot)

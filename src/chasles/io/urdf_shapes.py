@@ -8,7 +8,7 @@ from pathlib import Path
 
 from chasles.io.markup import Element
 from chasles.io.mesh_path import OutsideError, mesh_path
-from chasles.io.report import Report
+from chasles.io.report import ImportReport
 from chasles.io.values import from_rpy
 from chasles.model.placement import ORIGIN
 from chasles.screw.shape import Box, Capsule, Cylinder, Mesh, Shape, Sphere
@@ -37,7 +37,7 @@ def origin(element: Element) -> tuple[float, ...]:
 class Shapes:
     """Reads the shapes of links; materials with names and colors are those of the whole file."""
 
-    def __init__(self, robot: Element, file: Path, root: Path, packages: Mapping[str, Path], report: Report):
+    def __init__(self, robot: Element, file: Path, root: Path, packages: Mapping[str, Path], report: ImportReport):
         self.file, self.root, self.packages, self.report = file, root, packages, report
         self.colors: dict[str, Color] = {}
         visuals = [visual for link in robot.all("link") for visual in link.all("visual")]

@@ -10,7 +10,7 @@ import numpy as np
 
 from chasles.display.style import COLORS, INK, MARKERS
 from chasles.lie.transition.coordinates import LOCAL
-from chasles.reproduce.coordinate_study import ABSOLUTE, DIRECT, METHODS, Row, measured, row, study
+from chasles.reproduce.coordinate_study import ABSOLUTE, DIRECT, METHODS, CoordinateRow, measured, row, study
 from chasles.reproduce.figure import Claim, Columns, Figure
 
 ROUNDING = 1e-13  # [m] and of rotations: thousands of steps
@@ -19,7 +19,7 @@ SE3 = tuple(name for name, local in LOCAL.items() if local.group == "SE3")
 PRODUCT = tuple(name for name in LOCAL if name not in SE3)
 
 
-def _table(rows: Sequence[Row]) -> Columns:
+def _table(rows: Sequence[CoordinateRow]) -> Columns:
     columns: dict[str, Any] = {
         "absolute": [r.absolute for r in rows],
         "local": [r.local for r in rows],
@@ -34,12 +34,12 @@ def _table(rows: Sequence[Row]) -> Columns:
     return columns
 
 
-def _draw(rows: Sequence[Row], constrained: bool):
+def _draw(rows: Sequence[CoordinateRow], constrained: bool):
     """Error against time a step on the left; defects by local coordinates on the right."""
     kinds = (*LOCAL, *(f"direct: {r.absolute}" for r in rows if r.local == DIRECT and r.method == METHODS[0]))
     floor = 1e-17
 
-    def kind(r: Row) -> str:
+    def kind(r: CoordinateRow) -> str:
         return f"direct: {r.absolute}" if r.local == DIRECT else r.local
 
     def draw(canvas: Any) -> None:

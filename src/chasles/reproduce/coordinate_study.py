@@ -44,7 +44,7 @@ class Case:
 
 
 @dataclass(frozen=True)
-class Row:
+class CoordinateRow:
     """A run: what was integrated how, and what came of it."""
 
     absolute: str
@@ -119,7 +119,9 @@ def reference(name: str) -> np.ndarray:
     )
 
 
-def measured(name: str, absolute: str, local: str, method: str, steps: int = 0, repeated: int = REPEATED) -> Row:
+def measured(
+    name: str, absolute: str, local: str, method: str, steps: int = 0, repeated: int = REPEATED
+) -> CoordinateRow:
     """A run of a system; `local` is the name of local coordinates, or DIRECT with a way of `direct_integration`."""
     case = case_of(name)
     h = case.end / (steps or case.steps)
@@ -144,7 +146,7 @@ def measured(name: str, absolute: str, local: str, method: str, steps: int = 0, 
     apart = abs(pose.to_matrix(unit[round(case.at * (len(unit) - 1))]) - reference(name))
     still = np.zeros((*unit.shape[:-1], 6))
     defects = mechanism.constraint_violation(unit, still)[0] if case.system.joints else np.zeros(1)
-    return Row(
+    return CoordinateRow(
         *(absolute, local, method, float(apart[:, :3, 3].max()), float(apart[:, :3, :3].max())),
         *(float(abs(norms - 1).max()), float(defects.max(initial=0.0))),
         *(sol.evaluations / sol.steps, 1e6 * spent / sol.steps),
@@ -152,12 +154,12 @@ def measured(name: str, absolute: str, local: str, method: str, steps: int = 0, 
 
 
 @cache
-def study(name: str) -> tuple[Row, ...]:
+def study(name: str) -> tuple[CoordinateRow, ...]:
     """All combinations with all methods, and direct integration."""
     pairs = [(absolute, local) for absolute in ABSOLUTE for local in LOCAL] + [(way, DIRECT) for way in WAYS]
     return tuple(measured(name, *pair, method) for method in METHODS for pair in pairs)
 
 
-def row(name: str, absolute: str, local: str, method: str) -> Row:
+def row(name: str, absolute: str, local: str, method: str) -> CoordinateRow:
     """One run of a study."""
     return next(r for r in study(name) if (r.absolute, r.local, r.method) == (absolute, local, method))

@@ -25,7 +25,7 @@ PAIRS = [("quaternion", local) for local in LOCAL] + [(name, "rotation_vector") 
 
 
 @dataclass(frozen=True)
-class Run:
+class Measured:
     """A run with both steps: errors [m] and of rotation matrices, of the finer one; observed orders of the two."""
 
     absolute: str
@@ -85,7 +85,7 @@ def reference() -> np.ndarray:
     )[0]
 
 
-def measured(absolute: str, local: str, name: str) -> Run:
+def measured(absolute: str, local: str, name: str) -> Measured:
     case, problem = case_of("heavy_top"), top(absolute, local)
     y0 = problem.state(transition.from_pose(case.poses, absolute), case.twists)
     errors = []
@@ -99,11 +99,11 @@ def measured(absolute: str, local: str, name: str) -> Run:
     held = max(float(abs(model.constraint(at)).max()) for at in q)
     orders = np.log(np.divide(errors[0], errors[1])) / np.log(STEPS[1] / STEPS[0])
     counts = abs(norms - 1).max(), held, sol.evaluations / sol.steps
-    return Run(absolute, local, name, *errors[1], *map(float, orders), *map(float, counts))
+    return Measured(absolute, local, name, *errors[1], *map(float, orders), *map(float, counts))
 
 
 @cache
-def runs() -> tuple[Run, ...]:
+def runs() -> tuple[Measured, ...]:
     return tuple(measured(*pair, name) for name in METHODS for pair in PAIRS)
 
 
@@ -143,7 +143,7 @@ def figure_5() -> Figure:
     """Heavy top: implicit methods for constrained systems in all local coordinates."""
     found = runs()
     table: Columns = {
-        name.replace("_", " "): np.array([getattr(r, name) for r in found]) for name in Run.__dataclass_fields__
+        name.replace("_", " "): np.array([getattr(r, name) for r in found]) for name in Measured.__dataclass_fields__
     }
     quaternions = [r.norm_defect for r in found if r.absolute == "quaternion"]
     claims = [

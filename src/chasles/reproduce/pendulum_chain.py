@@ -26,7 +26,7 @@ PEAK = (2.1, 2.3)  # accepted for "t ≈ 2.2"
 
 
 @dataclass(frozen=True)
-class Pair:
+class ChainRuns:
     """The two runs the paper compares, with the same number of steps, and two references."""
 
     chain: Pendulum
@@ -41,15 +41,15 @@ class Pair:
 
 
 @cache
-def pair(number: int, length: float) -> Pair:
+def pair(number: int, length: float) -> ChainRuns:
     """The runs for N rods of a length [m]."""
     chain = Pendulum.uniform(number, length=length)
     problem, start = chain.problem(), chain.initial()
-    options: dict[str, Any] = {"rtol": 0.0, "atol": TOLERANCE, "controller": "paper", "progress": False}
+    options: dict[str, Any] = {"rtol": 0.0, "atol": TOLERANCE, "step_control": "paper", "progress": False}
     variable = ch.integrate.solve(problem, ch.integrate.RKMK("dopri5"), (0.0, END), start, **options)
     constant = runs.fixed(problem, ch.integrate.RKMK("dopri5"), END, start, variable.steps)
     truth = runs.reference(problem, END, start)
-    return Pair(
+    return ChainRuns(
         chain, variable, constant, truth, runs.ode45(chain.problem_in_coordinates(), END, start, *ODE45_TOLERANCES)
     )
 

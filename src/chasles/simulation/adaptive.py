@@ -18,8 +18,9 @@ from chasles.integrate.constrained_method import GeneralizedAlpha, adapts
 from chasles.integrate.engine import short_of
 from chasles.integrate.event import ended_by
 from chasles.integrate.fixed_step import FixedStepper
+from chasles.integrate.options import Options, check_max_evaluations, check_max_step, check_span, check_stops
 from chasles.integrate.solution import Solution
-from chasles.integrate.stepper import Ending, Options, check_max_evaluations, check_max_step, check_span, check_stops
+from chasles.integrate.stepper import Ending
 from chasles.kernel.workspace import layout
 from chasles.lie.rotation import quaternion_to_matrix
 from chasles.simulation.bodies import BodyDynamics

@@ -29,7 +29,7 @@ from chasles.integrate.constrained_method import (
     less_demanding,
 )
 from chasles.integrate.fixed_step import FixedStepper, shortened
-from chasles.integrate.stepper import Options, check_span
+from chasles.integrate.options import Options, check_span
 from chasles.simulation.bodies import BodyDynamics
 from chasles.simulation.implicit_start import (
     algorithmic_start,

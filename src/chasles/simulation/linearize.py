@@ -19,7 +19,7 @@ from chasles.relative.mechanism import Mechanism
 from chasles.simulation.actuation import Actuation
 from chasles.simulation.dynamics import TreeDynamics
 from chasles.simulation.equilibrium import Statics
-from chasles.simulation.tree_tangent import Tables, tangent_address
+from chasles.simulation.tree_tangent import TangentTables, tangent_address
 
 _POINTER, _INTEGER = ctypes.POINTER(ctypes.c_double), ctypes.c_int64
 _FIELD = ctypes.CFUNCTYPE(None, ctypes.c_double, *(_POINTER,) * 3, *(_INTEGER,) * 3)
@@ -147,7 +147,7 @@ def linearize(
     state = dynamics.state(q, v)
     at, speed, _ = dynamics.split(state)
     require_determined(mechanism, at)
-    tables = Tables(mechanism)
+    tables = TangentTables(mechanism)
     constants, inputs = len(tables.constants), actuation.inputs
     seeds = np.zeros((len(state), 2 * nv + inputs))
     seeds[:nq, :nv] = mechanism.configuration.lift(at, np.eye(nv)).T
@@ -176,7 +176,7 @@ def _accelerations_in_play(mechanism: Mechanism, q: np.ndarray, u: np.ndarray, s
 
 
 def _field(
-    tables: Tables, t: float, state: np.ndarray, forces: np.ndarray, seeds: np.ndarray, shifts: np.ndarray
+    tables: TangentTables, t: float, state: np.ndarray, forces: np.ndarray, seeds: np.ndarray, shifts: np.ndarray
 ) -> np.ndarray:
     """The field with its derivatives along up to three directions, (size, 1 + directions)."""
     count = seeds.shape[1]

@@ -13,9 +13,10 @@ from chasles.absolute.space import SE3_NAME
 from chasles.constraint.rows import HELIX, TILE
 from chasles.integrate.constrained_method import CONSTRAINED_METHODS, EnergyMomentum, Rattle
 from chasles.integrate.event import Event
+from chasles.integrate.options import Options
 from chasles.integrate.solution import Solution
 from chasles.integrate.solver import solve
-from chasles.integrate.stepper import Options, Sink
+from chasles.integrate.stepper import Sink
 from chasles.simulation.adaptive import AdaptiveStepper
 from chasles.simulation.bodies import BodyDynamics
 from chasles.simulation.constrained import ConstrainedStepper

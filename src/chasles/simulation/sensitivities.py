@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike
 
 from chasles.integrate.explicit import ExplicitStepper
 from chasles.integrate.method_name import named_method
+from chasles.integrate.options import Options, saving
 from chasles.integrate.replay import Replay
-from chasles.integrate.stepper import Options, saving
 from chasles.kernel.dual import TANGENTS
 from chasles.kernel.lanes import WIDTH
 from chasles.lie import pose as pose_group
@@ -26,7 +26,7 @@ from chasles.simulation.dynamics import TreeDynamics
 from chasles.simulation.parameter_family import Family
 from chasles.simulation.run import Run
 from chasles.simulation.simulate import DEFAULT_METHOD, simulate
-from chasles.simulation.tree_tangent import Tables, tangent_address
+from chasles.simulation.tree_tangent import TangentTables, tangent_address
 
 
 @dataclass(frozen=True)
@@ -147,7 +147,7 @@ def sensitivities(
         raise RuntimeError(f"sensitivities: the simulation did not get to the end: {run.message}")
     dynamics, actuation = run.dynamics, Actuation.of_tree(mechanism)
     u = np.zeros(actuation.inputs) if control is None else np.atleast_1d(np.asarray(control, dtype=float))
-    tables = Tables(mechanism, dynamics.free is not None)
+    tables = TangentTables(mechanism, dynamics.free is not None)
     columns, seeds, shifts = _columns(dynamics, actuation, tables, u, family, wrt, directions, (run.q[0], run.v[0]))
     rows = _rows(len(run.t), every)
     with dynamics.laws_may_raise():
@@ -178,7 +178,7 @@ def _rows(count: int, every: int) -> np.ndarray:
 def _columns(
     dynamics: TreeDynamics,
     actuation: Actuation,
-    tables: Tables,
+    tables: TangentTables,
     u: np.ndarray,
     family: Family | None,
     wrt: Sequence[str] | None,
@@ -240,7 +240,7 @@ def _columns(
 
 
 def _tangents(
-    run: Run, tables: Tables, seeds: np.ndarray, shifts: np.ndarray, rows: np.ndarray, threads: int | None
+    run: Run, tables: TangentTables, seeds: np.ndarray, shifts: np.ndarray, rows: np.ndarray, threads: int | None
 ) -> np.ndarray:
     """Tangents of the points at the chosen times, (times, size, columns), three columns at a time."""
     dynamics, count = run.dynamics, seeds.shape[1]

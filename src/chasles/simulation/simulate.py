@@ -12,7 +12,7 @@ from chasles.absolute.mechanism import AbsoluteMechanism
 from chasles.integrate.event import Event
 from chasles.integrate.method import RKMK
 from chasles.integrate.method_name import named_method
-from chasles.integrate.stepper import check_span, check_stops
+from chasles.integrate.options import check_span, check_stops
 from chasles.model.system import System
 from chasles.model.user_function import check_arguments
 from chasles.relative.loop.closed import ClosedMechanism

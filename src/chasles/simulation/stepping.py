@@ -13,8 +13,8 @@ from chasles.integrate.explicit import ExplicitStepper
 from chasles.integrate.explicit_layout import STATE
 from chasles.integrate.method import RKMK
 from chasles.integrate.method_name import named_method
+from chasles.integrate.options import Options
 from chasles.integrate.solution import Solution
-from chasles.integrate.stepper import Options
 from chasles.model.system import System
 from chasles.relative.loop.closed import ClosedMechanism
 from chasles.relative.mechanism import Mechanism

@@ -26,7 +26,7 @@ DUALS = types.CPointer(DUAL)
 
 @native
 def tree_tangent(t, y, p, out, y_size, p_size, out_size):
-    """`tree_motion` on duals; p as `Tables` packs it."""
+    """`tree_motion` on duals; p as `TangentTables` packs it."""
     packed = carray(p, WIDTH * p_size)
     whole = as_integer_array(packed)
     topology, table = whole[PART.size : whole[PART.table]], whole[whole[PART.table] : whole[PART.numbers]]
@@ -51,7 +51,7 @@ def _act_address() -> int:
     return address_of(act, types.float64, INTEGERS, DUALS, INTEGERS, *(DUALS,) * 8, INTEGERS)
 
 
-class Tables:
+class TangentTables:
     """The parameters of `tree_tangent` for a mechanism.
 
     Integers first (head, topology, table of forces), then duals (numbers, values of forces, control, workspace), from

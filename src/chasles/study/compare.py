@@ -16,8 +16,9 @@ from numpy.typing import ArrayLike
 from chasles.absolute.space import SE3_NAME, SO3XR3_NAME
 from chasles.integrate.fixed_step import StepError
 from chasles.integrate.method import RKMK
+from chasles.integrate.options import check_span
 from chasles.integrate.solution import Solution
-from chasles.integrate.stepper import Interrupted, check_span, helping
+from chasles.integrate.stepper import Interrupted, helping
 from chasles.model.system import System
 from chasles.simulation.run import Run
 from chasles.simulation.simulate import simulate

@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike
 from chasles.integrate.explicit import ChartError
 from chasles.integrate.explicit_layout import LARGEST_ANGLE
 from chasles.integrate.fixed_step import schedule
+from chasles.integrate.options import check_span
 from chasles.integrate.solution import Solution
-from chasles.integrate.stepper import check_span
 from chasles.integrate.tableau import TABLEAUX, Tableau
 from chasles.kernel.pickled import PickledWhole
 from chasles.lie.transition.maps import local_rate, tau

@@ -33,7 +33,7 @@ LIVE = 3000  # poses of a run that goes on that are looked at in one go, so that
 LOOKS = 200  # times at which a motion is looked at for its bounds
 
 
-class Motion:
+class PageMotion:
     """The motion of a run in blocks, made as far as the run has come; a later call adds the rest."""
 
     def __init__(self, scene: Scene):
@@ -48,7 +48,7 @@ class Motion:
         self.every = 1  # so many of the saved times are looked at, at most
         self.lost = 0  # between so many of them bodies turn too far to be followed
 
-    def extend(self, run: Any, most: int | None = None) -> Motion:
+    def extend(self, run: Any, most: int | None = None) -> PageMotion:
         """Add what the run has beyond that which is done; looking at so many poses at `most`. On a terminal it says how
         far it is; a server does not."""
         last = len(run) - 1
@@ -94,10 +94,10 @@ class Motion:
         self.hull = extremes(np.concatenate([self.hull, seen]))
 
 
-def run_data(run: Any, label: str = "", motion: Motion | None = None, ended: bool = True) -> dict[str, Any]:
+def run_data(run: Any, label: str = "", motion: PageMotion | None = None, ended: bool = True) -> dict[str, Any]:
     """A run for the page; `label` tells it from others. Of one that goes on, not all saved times may be looked at."""
     scene = motion.scene if motion else scene_of(run)
-    motion = (motion or Motion(scene)).extend(run, None if ended else LIVE)
+    motion = (motion or PageMotion(scene)).extend(run, None if ended else LIVE)
     t = np.asarray(run.t, dtype=float)
     if len(t) == 0:
         raise ValueError(f"view: the run of {scene.name!r} has no saved point yet")

@@ -89,7 +89,7 @@ class Watched:
 
     def _read(self) -> None:
         from chasles.io.result.reader import read, run_of, task_for
-        from chasles.view.page_data import Motion, run_data
+        from chasles.view.page_data import PageMotion, run_data
         from chasles.view.scene import scene_of
 
         if not isinstance(self.source, Path):
@@ -108,7 +108,7 @@ class Watched:
             return
         if anew:
             self.turn += bool(self.data)
-            self.motion = Motion(scene_of(run))
+            self.motion = PageMotion(scene_of(run))
         self.which, self.rows = which, len(run)
         self._set(run_data(run, "", self.motion, ended) | {"model": digest(stored.model)})
         if ended:

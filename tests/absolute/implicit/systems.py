@@ -5,7 +5,7 @@ import functools
 import numpy as np
 
 import chasles as ch
-from chasles.integrate.stepper import Options
+from chasles.integrate.options import Options
 from chasles.lie import pose as pose_group
 from chasles.simulation.bodies import BodyDynamics
 from chasles.simulation.constrained import ConstrainedStepper

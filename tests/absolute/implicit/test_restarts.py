@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import chasles as ch
-from chasles.integrate.stepper import Options
+from chasles.integrate.options import Options
 from chasles.simulation.adaptive import AdaptiveStepper
 from chasles.simulation.bodies import BodyDynamics
 from chasles.simulation.constrained import ConstrainedStepper

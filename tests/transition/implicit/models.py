@@ -5,8 +5,8 @@ import functools
 import numpy as np
 
 import chasles as ch
+from chasles.integrate.options import Options
 from chasles.integrate.solver import start as start_run
-from chasles.integrate.stepper import Options
 from chasles.lie import pose, transition
 from chasles.screw.representation import convert_acceleration, convert_twist
 from tests.absolute.implicit.systems import BRULS_SPIN, SLOW_SPIN, SLOW_TURN

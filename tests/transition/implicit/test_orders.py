@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import chasles as ch
+from chasles.integrate.options import Options
 from chasles.integrate.solver import start
-from chasles.integrate.stepper import Options
 from tests.transition.implicit.models import TOPS, errors, initial, run, top
 
 METHODS = {

@@ -19,8 +19,9 @@ from chasles import caution
 from chasles.certificate.verdict import Certificate
 from chasles.display.progress import Progress
 from chasles.integrate.fixed_step import schedule
+from chasles.integrate.options import saving
 from chasles.integrate.solution import Solution
-from chasles.integrate.stepper import Stepper, saving
+from chasles.integrate.stepper import Stepper
 from chasles.io.result import quantities as derived
 from chasles.io.result.checkpoint import Checkpoint, memory_of, packed, slot_size
 from chasles.io.result.header import describe

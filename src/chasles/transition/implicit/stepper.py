@@ -14,8 +14,8 @@ from chasles.integrate.explicit import ChartError
 from chasles.integrate.fixed_step import FixedStepper, shortened
 from chasles.integrate.method import RKMK
 from chasles.integrate.newton import COUNTS, DONE
+from chasles.integrate.options import Options
 from chasles.integrate.solver import solve
-from chasles.integrate.stepper import Options
 from chasles.transition.implicit.bliedf import BackwardStep
 from chasles.transition.implicit.chart import Chart
 from chasles.transition.implicit.equations import Equations

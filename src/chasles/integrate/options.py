@@ -1,0 +1,112 @@
+"""What `solve` can be asked for, and whether it makes sense."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from chasles.integrate.event import Event
+
+
+@dataclass(frozen=True)
+class Options:
+    """What `solve` was asked for; None where nothing was said."""
+
+    step: float | None = None
+    rtol: float | None = None
+    atol: Any = None  # a number; of a motion also one for each number of the algebra
+    save: Any = "all"
+    events: Sequence[Event] = ()
+    step_control: str | None = None
+    first_step: float | None = None
+    max_step: float | None = None
+    stops: Any = None
+    max_evaluations: int | None = None
+
+
+def check_span(span) -> tuple[float, float]:
+    """Start and end as floats."""
+    try:
+        start, end = (float(x) for x in span)
+    except (TypeError, ValueError):
+        raise ValueError(f"solve: span {span!r}; expected (start, end)") from None
+    if not (np.isfinite(start) and np.isfinite(end)):
+        raise ValueError(f"solve: span ({start}, {end}) is not finite")
+    return start, end
+
+
+def check_times(times: Any, start: float, end: float) -> np.ndarray:
+    """Times to save at, in the span and in the order in which they are passed."""
+    direction = 1.0 if end >= start else -1.0
+    try:
+        values = np.array(times, dtype=float).reshape(-1)
+    except (TypeError, ValueError):
+        values = np.empty(0)
+    inside = (direction * (values - start) >= 0) & (direction * (end - values) >= 0)
+    if not values.size or not inside.all() or (np.diff(direction * values) < 0).any():
+        raise ValueError("solve: times to save must lie in the span, in the order in which they are passed")
+    return values
+
+
+def check_stops(stops: Any, start: float, end: float) -> np.ndarray:
+    """Times to begin anew at: those in the span, in the order in which they are passed, and not so near to each other
+    that no step fits between."""
+    try:
+        values = np.unique(np.array(() if stops is None else stops, dtype=float))
+    except (TypeError, ValueError):
+        values = np.array([np.nan])
+    if not np.isfinite(values).all():
+        raise ValueError(f"solve: stops {stops!r}; expected times, finite numbers")
+    low, high = min(start, end), max(start, end)
+    found, apart = list[float](), shortest_step(start, end)
+    for value in values[(values >= low) & (values <= high)]:
+        if not found or value - found[-1] > 4 * apart:
+            found.append(float(value))
+    near = [x for x in found if x in (low, high) or (x - low > 4 * apart and high - x > 4 * apart)]
+    return np.array(near[:: 1 if end >= start else -1])
+
+
+def check_max_step(max_step: Any, step: Any) -> float:
+    """The longest step of an adaptive run; no limit if nothing is said."""
+    if max_step is None:
+        return np.inf
+    if step is not None:
+        raise ValueError(
+            f"solve: step={step!r} fixes the steps, max_step={max_step!r} bounds those that follow the "
+            "error; give one of them"
+        )
+    if not (isinstance(max_step, float | int | np.floating | np.integer) and max_step > 0):
+        raise ValueError(f"solve: max_step {max_step!r}; expected a positive number")
+    return float(max_step)
+
+
+def check_max_evaluations(most: Any) -> int:
+    """The largest number of evaluations that a run may take."""
+    if most is None:
+        return int(np.iinfo(np.int64).max)
+    if not (isinstance(most, int | np.integer) and most > 0):
+        raise ValueError(f"solve: max_evaluations {most!r}; expected a positive whole number")
+    return int(most)
+
+
+def shortest_step(start: float, end: float) -> float:
+    """The shortest step that still advances the time."""
+    return float(16 * np.spacing(max(abs(start), abs(end))))
+
+
+def saving(save: Any) -> int | None:
+    """Steps between saved points: 1 for "all", 0 for the last only; None if `save` is something else (times)."""
+    if isinstance(save, str):
+        if save not in ("all", "final"):
+            raise ValueError(f'solve: save {save!r}; expected "all", "final", a number of steps or an array of times')
+        return 1 if save == "all" else 0
+    if isinstance(save, int | np.integer):
+        if save < 1:
+            raise ValueError(
+                f'solve: save every {save} steps; expected at least 1, "all", "final" or an array of times'
+            )
+        return int(save)
+    return None
