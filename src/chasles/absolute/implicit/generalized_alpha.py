@@ -51,6 +51,7 @@ from chasles.kernel.policy import kernel, native
 from chasles.kernel.workspace import layout, load6, store6
 
 ROUNDING = 4e-15  # of positions, relative to how far they are from the origin
+SHARE = 2.0  # tolerance of one body, the slowest too, for a tolerance of all of them
 TRUSTED = 8.0  # steps for which the convergence of Newton's method is taken to be what it was
 # parameters: αm, αf, γ, β, index, whether in local coordinates, tolerance, address of the forces' derivatives,
 # whether to project velocities, tolerances of the error (zero: no estimate)
@@ -103,7 +104,7 @@ def correct(desk, own, step, iteration, fresh):
 def solve(desk, own, step):
     """Newton's method, which trusts that it converges as it did in a step before."""
     tail = own.tail
-    set_goals(desk, step.h, own.tolerance, ROUNDING, own.rate_n)
+    set_goals(desk, step.h, SHARE * own.tolerance, ROUNDING, own.rate_n)
     expected = tail[2] if tail[3] < TRUSTED else UNKNOWN
     tries = ITERATIONS if desk.tables.gravity[FIELD.regularization] > 0.0 else 0
     limits = Limits(1e-11, KEPT, expected, tries, own.tolerance)
