@@ -66,7 +66,7 @@ def test_rows_are_derivatives_in_sixty_digits():
             expected = oracle.doubles(expected)
             assert np.abs(values - expected).max() < 5e-14 * np.abs(expected).max()
         assert np.abs(found.jacobian @ v - found.speed).max() < 1e-13 * np.abs(found.speed).max()
-        off = mechanism.largest(rates) - mechanism.constraint_violation(q, v, a).acceleration
+        off = mechanism._largest(rates) - mechanism.constraint_violation(q, v, a).acceleration
         assert np.abs(off).max() < 1e-14 * np.abs(rates).max()
 
 

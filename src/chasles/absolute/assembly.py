@@ -2,103 +2,147 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from chasles.constraint.alignment import described
-from chasles.constraint.errors import AssemblyError, RedundantConstraintsError
-from chasles.constraint.rows import EMPTY, ROTOR, TILE
+from chasles.absolute.reactions import on_constraints
+from chasles.assembly import search
+from chasles.assembly.equations import Equations, Linear, names_of
+from chasles.assembly.mobility import mobility, regular
+from chasles.constraint.errors import RedundantConstraintsError
+from chasles.constraint.results import Mobility
+from chasles.constraint.rows import EMPTY, MOTION, ROTOR, ROWS, TILE
 from chasles.lie import pose as pose_group
 from chasles.lie.arrays import real_array
-from chasles.model.scale import body_sizes, length_of
+from chasles.lie.rotation import quaternion_to_matrix
+from chasles.model.scale import body_sizes
+from chasles.model.suggestion import meant
 
 if TYPE_CHECKING:
     from chasles.absolute.mechanism import AbsoluteMechanism
 
 DENSE = 3000  # equations up to which the Jacobian is looked at as a whole
-DEPENDENT = 1e-9  # of singular values of rows of length one
-FARTHEST = 0.5  # in one iteration of an assembly [rad, or times the size of the mechanism]
-ITERATIONS = 200
-# residuals are in radians, and lengths in sizes of bodies
-ASSEMBLED = 1e-10  # residual of an assembly that succeeded
-NEAR = 1e-6  # from here on the projection of the steps takes over
-REACHED = 1e-13  # residual of configurations nearby: equations that depend on each other do so to this
-NEARBY = (
-    0.03,
-    0.1,
-)  # [rad, or times the size of the mechanism], by which the mechanism is moved to look at its neighborhood
-SATISFIED = 1e-8  # residual of poses on the constraints
 CONTRADICTING = 1e-6  # of accelerations, relative to squares of velocities
-AT_REST = 1.0  # [rad, or sizes of a body, per second]: slower motions are not known better
 
 
-def scaled_jacobian(
-    mechanism: AbsoluteMechanism, central: np.ndarray, t: float = 0.0, blocks: np.ndarray | None = None
-) -> tuple[np.ndarray, np.ndarray]:
-    """J M^(-1/2) of all rows that are not empty, (rows, 6 bodies), and the node and row (0, 1, 2) of each.
+class BodyEquations(Equations):
+    """The rows of joints and constraints at central poses (bodies, 7). A step has a rotation vector in the body and a
+    displacement in space for each."""
 
-    blocks: J of every tile, if it is not that of `AbsoluteMechanism.jacobians`.
-    """
-    blocks = mechanism.jacobians(central, t=t) if blocks is None else blocks
-    nodes = np.array(mechanism._node, dtype=int)
-    J = np.zeros((nodes.max(initial=-1) + 1, 3, 6 * mechanism.n))
-    roots = [inverse_root(body) for body in mechanism.system.bodies]
-    used = np.zeros(J.shape[:2], dtype=bool)
-    for k, tile in enumerate(mechanism.tiles):
-        kinds = tile.integers[TILE.kinds : TILE.kinds + 3]
-        used[nodes[k]] = (kinds != EMPTY) & (kinds != ROTOR)
-        for side, body in enumerate((tile.first, tile.second)):
-            if body >= 0:
-                J[nodes[k], :, 6 * body : 6 * body + 6] += blocks[k, side] @ roots[body]
-    return J[used], np.argwhere(used)
+    what = "poses"
+    goal = 0.1 * search.NEAR  # `project` goes on, with rows that depend on others too
+    cut_off = 1e-10
 
+    def __init__(self, mechanism: AbsoluteMechanism, t: float, held: Iterable[str] = ()):
+        columns = np.arange(6 * mechanism.n).reshape(-1, 6)
+        super().__init__(mechanism, t, columns[_bodies(mechanism, held)].ravel())
+        self.dense = sum(tile.rows for tile in mechanism.tiles) <= DENSE
+        self.sliding = np.tile([False] * 3 + [True] * 3, mechanism.n)
+        self._nodes = np.array(mechanism._node, dtype=int)
+        kinds = np.array([tile.integers[TILE.kinds : TILE.kinds + 3] for tile in mechanism.tiles]).reshape(-1, 3)
+        self._used = self._on_nodes((kinds != EMPTY) & (kinds != ROTOR))
+        owners = np.repeat(mechanism.constraint_of_tile[:, None], 3, axis=1)
+        self.units, self.constraint_of_row = self._rows(mechanism.row_units), self._rows(owners)
 
-def inverse_root(body) -> np.ndarray:
-    """M^(-1/2) of a body about its center."""
-    sizes, axes = np.linalg.eigh(np.array(body.inertia))
-    root = np.zeros((6, 6))
-    root[:3, :3] = axes @ np.diag(sizes**-0.5) @ axes.T
-    root[3:, 3:] = np.eye(3) / np.sqrt(body.mass)
-    return root
+    def _on_nodes(self, of_tiles: np.ndarray) -> np.ndarray:
+        """Numbers (tiles, 3) by node; of tiles that share one, those of the later."""
+        found = np.zeros((self._nodes.max(initial=-1) + 1, 3), of_tiles.dtype)
+        for node, own in zip(self._nodes, of_tiles, strict=True):
+            found[node] = own
+        return found
 
+    def _rows(self, of_tiles: np.ndarray) -> np.ndarray:
+        return self._on_nodes(of_tiles)[self._used]
 
-def dependence(
-    mechanism: AbsoluteMechanism, central: np.ndarray, t: float = 0.0, below: float = DEPENDENT
-) -> tuple[tuple[int, int], tuple[str, ...], np.ndarray]:
-    """(Equations, their rank), the names of those that depend on others, and the motions (6 n, freedoms) they allow."""
-    if not mechanism.tiles:
-        return (0, 0), (), np.eye(6 * mechanism.n)
-    J, places = scaled_jacobian(mechanism, central, t)
-    lengths = np.linalg.norm(J, axis=1)
-    left, sizes, right = np.linalg.svd(J / np.where(lengths > 0, lengths, 1.0)[:, None])
-    rank = int(np.count_nonzero(sizes > below))
-    share = np.linalg.norm(left[:, rank:], axis=1)
-    names: dict[str, None] = {}
-    for k, tile in enumerate(mechanism.tiles):
-        if share[places[:, 0] == mechanism._node[k]].max(initial=0.0) > 1e-6:
-            names[tile.joint] = None
-    roots = np.array([inverse_root(body) for body in mechanism.system.bodies])
-    free = np.einsum("bij,fbj->bif", roots, right[rank:].reshape(-1, mechanism.n, 6))
-    return (len(J), rank), tuple(names), free.reshape(6 * mechanism.n, -1)
+    @cached_property
+    def _roots(self) -> np.ndarray:
+        """M^(-1/2) of the bodies about their centers, (bodies, 6, 6)."""
+        found = np.zeros((self.mechanism.n, 6, 6))
+        for root, body in zip(found, self.system.bodies, strict=True):
+            sizes, axes = np.linalg.eigh(np.array(body.inertia))
+            root[:3, :3] = axes @ np.diag(sizes**-0.5) @ axes.T
+            root[3:, 3:] = np.eye(3) / np.sqrt(body.mass)
+        return found
 
+    def _jacobian(self, blocks: np.ndarray) -> np.ndarray:
+        """J of all rows, (bodies, rows, 6), from that of every tile and side."""
+        J = np.zeros((self.mechanism.n, *self._used.shape, 6))
+        for node, tile, own in zip(self._nodes, self.mechanism.tiles, blocks, strict=True):
+            for body, block in zip((tile.first, tile.second), own, strict=True):
+                if body >= 0:
+                    J[body, node] += block
+        return J[:, self._used]
 
-def nearby(mechanism: AbsoluteMechanism, central: np.ndarray, t: float, free: np.ndarray, seed: int = 0):
-    """((equations, rank), names) of configurations nearby, reached along random motions that the constraints allow."""
-    rng = np.random.default_rng(seed)
-    for size in NEARBY if free.shape[1] else ():
-        step = free @ rng.normal(size=free.shape[1])
-        step = step.reshape(-1, 6)
-        longest = max(np.abs(step[:, :3]).max(), np.abs(step[:, 3:]).max() / length_of(mechanism.system))
-        near = moved(central, step * (size / longest))
-        near = iterate(mechanism, near, t, REACHED)
-        if (
-            mechanism.constraint_violation(near, np.zeros((mechanism.n, 6)), t, scaled=True)[0].max(initial=0.0)
-            > 10 * REACHED
-        ):
-            continue  # the motion ends before it is there
-        yield dependence(mechanism, near, t)[:2]
+    def linear(self, x: np.ndarray, on_group: bool = False) -> Linear:
+        blocks, alignment = self.mechanism.jacobians(x, t=self.t), self.mechanism.alignment
+        if on_group:
+            blocks[alignment.tiles, :, :, :3] = alignment.rows(self.mechanism.rotations(x))[1]
+        F = np.concatenate(self._jacobian(blocks) @ self._roots, axis=1)[:, self.free]
+        lengths = np.linalg.norm(F, axis=1)
+        if on_group:  # rows that depend on others and contradict them share what is off, by their units
+            lengths = self.units * np.linalg.norm(lengths / self.units)
+        return Linear(F, np.where(lengths > 0, lengths, 1.0), self._step)
+
+    def _step(self, y: np.ndarray) -> np.ndarray:
+        every = np.zeros((len(self.sliding), *y.shape[1:]))
+        every[self.free] = y
+        parts = every.reshape(self.mechanism.n, 6, *y.shape[1:])
+        return np.einsum("bij,bj...->bi...", self._roots, parts).reshape(every.shape)
+
+    def residual(self, x: np.ndarray) -> np.ndarray:
+        mechanism = self.mechanism
+        found = mechanism.rows(x, np.zeros((mechanism.n, 6)), self.t)[0]
+        found[mechanism.alignment.tiles] = mechanism.alignment.rows(mechanism.rotations(x))[0]
+        return self._rows(found)
+
+    def moved(self, x: np.ndarray, step: np.ndarray) -> np.ndarray:
+        return moved(x, step.reshape(-1, 6))
+
+    def extent(self, x: np.ndarray) -> float:
+        return float(np.abs(x[:, 4:]).max(initial=0.0))
+
+    def violation(self, x: np.ndarray, scaled: bool = True) -> np.ndarray:
+        still = np.zeros((self.mechanism.n, 6))
+        return self.mechanism.constraint_violation(x, still, self.t, scaled=scaled).position
+
+    def speeds(self, x: np.ndarray, v: np.ndarray) -> np.ndarray:
+        return self._rows(self.mechanism.rows(x, v, self.t)[1])
+
+    def fastest(self, v: np.ndarray) -> float:
+        sizes = body_sizes(self.system)
+        lengths = np.array([sizes[name] or self.length for name in self.mechanism.bodies])
+        spin, linear = (np.abs(part).max(axis=1, initial=0.0) for part in np.split(v.reshape(-1, 6), 2, axis=1))
+        return float(np.maximum(spin, linear / lengths).max(initial=0.0))
+
+    def sped(self, x: np.ndarray, v: np.ndarray, step: np.ndarray) -> np.ndarray:
+        return v + self._turned(x, step.reshape(-1, 6), back=True)
+
+    def _turned(self, x: np.ndarray, v: np.ndarray, back: bool) -> np.ndarray:
+        """Velocities of the bodies' spaces with r' in space, as the rows take them, or back."""
+        turn = np.where(self.mechanism._mixed[:, None, None], np.eye(3), quaternion_to_matrix(x[:, :4]))
+        return np.concatenate([v[:, :3], np.einsum("bji,bj->bi" if back else "bij,bj->bi", turn, v[:, 3:])], axis=1)
+
+    def unsatisfied(self, central: np.ndarray, velocity: np.ndarray, angles: np.ndarray) -> np.ndarray:
+        """By how much the accelerations of a state miss J a = rate, of all rows."""
+        mechanism = self.mechanism
+        q, v = on_constraints(mechanism, central, velocity, self.t, angles)
+        (a, _), work = mechanism._solved(q, v, self.t, angles, mechanism.applied_forces(q, v, None, self.t, angles)[0])
+        rate = work[MOTION.size * mechanism.n :][: ROWS.size * len(mechanism.tiles)].reshape(-1, ROWS.size)
+        J = self._jacobian(mechanism.jacobians(q, v, self.t, angles))
+        turned = self._turned(q, a, back=False)[:, :, None]
+        return (J @ turned).sum(axis=0)[:, 0] - self._rows(rate[:, ROWS.rate : ROWS.rate + 3])
+
+    def nearest_velocities(self, x: np.ndarray, v: np.ndarray) -> np.ndarray:
+        if len(self.held):
+            return super().nearest_velocities(x, v)
+        return prepared(self.mechanism, x, self.t).project(x, v, self.t)[1]
+
+    def project(self, x: np.ndarray) -> np.ndarray:
+        return prepared(self.mechanism, x, self.t).project(x, np.zeros((len(x), 6)), self.t)[0]
 
 
 def may_depend(mechanism: AbsoluteMechanism) -> bool:
@@ -109,36 +153,31 @@ def may_depend(mechanism: AbsoluteMechanism) -> bool:
     return not tree and sum(tile.rows for tile in mechanism.tiles) <= DENSE
 
 
-def prepared(mechanism: AbsoluteMechanism, central: np.ndarray, t: float = 0.0):
-    """The mechanism that computes with the equations that depend on others here; (equations, their rank), and the
-    motions that are free."""
+def mobility_of(mechanism: AbsoluteMechanism, central: np.ndarray, t: float, *tolerance: float) -> Mobility:
+    """Mobility at central poses."""
+    return mobility(BodyEquations(mechanism, t), central, *tolerance)[0]
+
+
+def prepared(mechanism: AbsoluteMechanism, central: np.ndarray, t: float = 0.0) -> AbsoluteMechanism:
+    """The mechanism that computes with the equations that depend on others here."""
     if not may_depend(mechanism):
-        return mechanism, (0, 0), np.empty((6 * mechanism.n, 0))
-    rows, names, free = dependence(mechanism, central, t)
-    return mechanism.with_redundant(names, rows[0] - rows[1]), rows, free
+        return mechanism
+    found = mobility_of(mechanism, central, t)
+    return mechanism.with_redundant(found.dependent, found.redundant)
 
 
 def examined(mechanism: AbsoluteMechanism, central: np.ndarray, t: float = 0.0) -> AbsoluteMechanism:
     """The mechanism prepared for a configuration: `AbsoluteMechanism.examined`."""
-    mechanism, (equations, rank), free = prepared(mechanism, central, t)
-    if rank == equations:
-        return mechanism
-    names = mechanism.redundant
-    what = f"{mechanism.system.name!r}: {equations - rank} of {equations} constraint equations depend on others"
-    listed = ", ".join(map(repr, names[:12]))
-    amounts = mechanism.constraint_violation(central, np.zeros((mechanism.n, 6)), t, scaled=True)[0]
-    if not amounts.max(initial=0.0) <= SATISFIED:
-        raise RedundantConstraintsError(
-            f"{what}, and contradict each other: involved: {listed}; at these poses the violation is "
-            f"{_in_meters(mechanism, central, t, amounts, SATISFIED)}"
-        )
-    best = max((other for (_, other), _ in nearby(mechanism, central, t, free)), default=rank)
-    if best > rank:
-        raise RedundantConstraintsError(
-            f"{what}, but {equations - best} nearby: the configuration is singular, with {6 * mechanism.n - rank} "
-            f"instantaneous freedoms instead of {6 * mechanism.n - best}, so that the motion from here is not "
-            f"determined; involved: {listed}. Start beside it"
-        )
+    mechanism = prepared(mechanism, central, t)
+    if mechanism.redundant:
+        equations = BodyEquations(mechanism, t)
+        if (off := equations.off(central, search.SATISFIED)) is not None:
+            raise RedundantConstraintsError(
+                f"{mechanism.system.name!r}: {mechanism.redundant_equations} constraint equations depend on others, "
+                f"and contradict each other: involved: {', '.join(map(repr, mechanism.redundant[:12]))}; at these "
+                f"poses the violation is {off}"
+            )
+        regular(equations, central)
     return mechanism
 
 
@@ -146,21 +185,16 @@ def refuse_contradictions(
     mechanism: AbsoluteMechanism, central: np.ndarray, velocity: np.ndarray, t: float, angles: np.ndarray
 ) -> None:
     """RedundantConstraintsError if no accelerations satisfy rows that depend on each other."""
-    off, scaled = mechanism.contradictions(central, velocity, t, angles)
-    limit = CONTRADICTING * (AT_REST + _fastest(mechanism, velocity)) ** 2
-    if not scaled.max(initial=0.0) <= limit:
+    equations = BodyEquations(mechanism, t)
+    off = equations.unsatisfied(central, velocity, angles)
+    limit = CONTRADICTING * (search.AT_REST + equations.fastest(velocity)) ** 2
+    amounts = equations.by_constraint(off / equations.units)
+    if not amounts.max(initial=0.0) <= limit:
+        listed = equations.listed(amounts, limit, "[m/s² or rad/s²]", equations.by_constraint(off))
         raise RedundantConstraintsError(
             f"{mechanism.system.name!r}: constraint equations that depend on each other contradict each other: no "
-            f"accelerations satisfy {violated(mechanism, scaled, limit, '[m/s² or rad/s²]', off)}"
+            f"accelerations satisfy {listed}"
         )
-
-
-def _fastest(mechanism: AbsoluteMechanism, velocity: np.ndarray) -> float:
-    """The largest velocity [rad, or sizes of its body, per second]."""
-    sizes = body_sizes(mechanism.system)
-    lengths = np.array([sizes[name] or length_of(mechanism.system) for name in mechanism.bodies])
-    spin, linear = (np.abs(part).max(axis=1, initial=0.0) for part in np.split(velocity.reshape(-1, 6), 2, axis=1))
-    return float(np.maximum(spin, linear / lengths).max(initial=0.0))
 
 
 def _acyclic(system) -> bool:
@@ -178,96 +212,24 @@ def _acyclic(system) -> bool:
     return True
 
 
-def violated(
-    mechanism: AbsoluteMechanism, amounts: np.ndarray, limit: float, unit: str, shown: np.ndarray | None = None
-) -> str:
-    """The joints that violate their equations by more than a limit, worst first; `shown`: what is said of each."""
-    order = np.argsort(-np.nan_to_num(amounts, nan=np.inf))
-    said = amounts if shown is None else shown
-    found = [f"{mechanism.constraint_names[k]!r} by {said[k]:.3g}" for k in order if not amounts[k] <= limit]
-    return f"{'; '.join([*found[:8], '...'][: len(found)])} {unit}"
+def _bodies(mechanism: AbsoluteMechanism, names: Iterable[str]) -> list[int]:
+    for name in names:
+        if name not in mechanism.bodies:
+            known = f"{meant(name, mechanism.bodies)}bodies: {', '.join(mechanism.bodies[:12])}"
+            raise ValueError(f"held: there is no body {name!r} that moves; {known}")
+    return [mechanism.bodies.index(name) for name in names]
 
 
-def _in_meters(mechanism: AbsoluteMechanism, central: np.ndarray, t: float, amounts: np.ndarray, limit: float) -> str:
-    """The joints whose scaled violations are above a limit, with the violations as they are."""
-    return violated(
-        mechanism,
-        amounts,
-        limit,
-        "[m or rad]",
-        mechanism.constraint_violation(central, np.zeros((mechanism.n, 6)), t)[0],
-    )
-
-
-def assemble(mechanism: AbsoluteMechanism, poses: ArrayLike, t: float = 0.0) -> np.ndarray:
+def assemble(mechanism: AbsoluteMechanism, poses: ArrayLike, t: float, held: Iterable[str]) -> np.ndarray:
     """Poses of all bodies' frames on the constraints, from rough ones: `AbsoluteMechanism.assemble`."""
     given = real_array("assemble", "poses", poses, (mechanism.n, 7))
     lengths = np.linalg.norm(given[:, :4], axis=1, keepdims=True)
     if not (lengths > 0.1).all():
         raise ValueError("assemble: a quaternion of the poses has no length; expected unit quaternions (w, x, y, z)")
     central = mechanism.state(np.concatenate([given[:, :4] / lengths, given[:, 4:]], axis=1))[0]
-    still = np.zeros((mechanism.n, 6))
-    if sum(tile.rows for tile in mechanism.tiles) <= DENSE:
-        central = iterate(mechanism, central, t)
-    mechanism = prepared(mechanism, central, t)[0]
-    amounts = mechanism.constraint_violation(central, still, t, scaled=True)[0]
-    if amounts.max(initial=0.0) <= NEAR or sum(tile.rows for tile in mechanism.tiles) > DENSE:  # to rounding
-        central = mechanism.project(central, still, t)[0]
-        amounts = mechanism.constraint_violation(central, still, t, scaled=True)[0]
-    if not amounts.max(initial=0.0) <= ASSEMBLED:
-        listed = _in_meters(mechanism, central, t, amounts, ASSEMBLED)
-        raise AssemblyError(
-            f"assemble: no poses near the given ones satisfy all constraints; the nearest found violate "
-            f"{listed}{described(mechanism.turned(central))}. Start "
-            "from other poses, or look for joints that contradict each other"
-        )
-    return mechanism.poses(central)
-
-
-def _residual(mechanism: AbsoluteMechanism, central: np.ndarray, t: float, places: np.ndarray) -> np.ndarray:
-    """Residuals of the rows at `places` (node, row); those that align axes are rotation vectors, which a half turn does
-    not satisfy."""
-    found = mechanism.rows(central, np.zeros((mechanism.n, 6)), t)[0]
-    found[mechanism.alignment.tiles] = mechanism.alignment.rows(mechanism.rotations(central))[0]
-    nodes = np.zeros((max(mechanism._node, default=-1) + 1, 3))
-    for k, node in enumerate(mechanism._node):
-        nodes[node] = found[k]  # of tiles that share a node, the later has the residual
-    return nodes[places[:, 0], places[:, 1]]
-
-
-def _units(mechanism: AbsoluteMechanism, places: np.ndarray) -> np.ndarray:
-    """What is large for the rows at `places` (node, row)."""
-    nodes = np.ones((max(mechanism._node, default=-1) + 1, 3))
-    nodes[list(mechanism._node)] = mechanism.row_units
-    return nodes[places[:, 0], places[:, 1]]
-
-
-def iterate(mechanism: AbsoluteMechanism, central: np.ndarray, t: float, goal: float = 0.1 * NEAR) -> np.ndarray:
-    """Gauss-Newton steps in the metric of the masses, no longer than `FARTHEST` and shortened until they help."""
-    roots = [inverse_root(body) for body in mechanism.system.bodies]
-    size = length_of(mechanism.system) + np.abs(central[:, 4:]).max(initial=0.0)
-    for _ in range(ITERATIONS):
-        blocks = mechanism.jacobians(central, t=t)
-        blocks[mechanism.alignment.tiles, :, :, :3] = mechanism.alignment.rows(mechanism.rotations(central))[1]
-        J, places = scaled_jacobian(mechanism, central, t, blocks)
-        units = _units(mechanism, places)
-        J, g = J / units[:, None], _residual(mechanism, central, t, places) / units
-        if np.abs(g).max(initial=0.0) < goal:
-            return central
-        step = np.linalg.lstsq(J, -g, rcond=1e-10)[0].reshape(-1, 6)
-        step = np.einsum("bij,bj->bi", np.array(roots), step)
-        longest = max(np.abs(step[:, :3]).max(), np.abs(step[:, 3:]).max() / size)
-        scale, before = min(1.0, FARTHEST / longest) if longest > 0 else 1.0, np.linalg.norm(g)
-        while True:
-            trial = moved(central, scale * step)
-            after = np.linalg.norm(_residual(mechanism, trial, t, places) / units)
-            if after < (1.0 - 1e-4 * scale) * before:
-                break
-            scale *= 0.5
-            if scale < 1e-6:
-                return central  # no direction helps
-        central = trial
-    return central
+    names = names_of(held)
+    found = search.assemble(BodyEquations(mechanism, t, names), central, names, search.RESTARTS if names else 0)
+    return mechanism.poses(found)
 
 
 def moved(central: np.ndarray, step: np.ndarray) -> np.ndarray:
@@ -278,20 +240,9 @@ def moved(central: np.ndarray, step: np.ndarray) -> np.ndarray:
 
 
 def consistent_velocities(
-    mechanism: AbsoluteMechanism, poses: ArrayLike, twists: ArrayLike, t: float = 0.0
+    mechanism: AbsoluteMechanism, poses: ArrayLike, twists: ArrayLike, t: float, held: Iterable[str]
 ) -> np.ndarray:
     """Body twists on the constraints: `AbsoluteMechanism.consistent_velocities`."""
-    central, velocity = mechanism.state(poses, twists)
-    amounts = mechanism.constraint_violation(central, velocity, t, scaled=True)[0]
-    if not amounts.max(initial=0.0) <= 1e-8:
-        listed = _in_meters(mechanism, central, t, amounts, 1e-8)
-        raise AssemblyError(f"consistent_velocities: the poses violate {listed}; assemble them first")
-    mechanism = prepared(mechanism, central, t)[0]
-    at, velocity = mechanism.project(central, velocity, t)
-    speed = mechanism.constraint_violation(at, velocity, t, scaled=True)[1]
-    limit = 1e-10 * (AT_REST + _fastest(mechanism, velocity))
-    if not speed.max(initial=0.0) <= limit:
-        shown = mechanism.constraint_violation(at, velocity, t)[1]
-        listed = violated(mechanism, speed, limit, "[m/s or rad/s]", shown)
-        raise AssemblyError(f"consistent_velocities: no velocities satisfy {listed}")
-    return mechanism.twists(at, velocity)
+    (central, velocity), names = mechanism.state(poses, twists), names_of(held)
+    found = search.consistent_velocities(BodyEquations(mechanism, t, names), central, velocity, names)
+    return mechanism.twists(central, found)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import Any
 
@@ -19,10 +19,11 @@ from chasles.absolute.reactions import coordinate_forces, on_constraints, reacti
 from chasles.absolute.redundant import IN_MOTION, REGULARIZATION
 from chasles.absolute.space import SE3_NAME, choose_spaces
 from chasles.absolute.tables import FIELD, HEAD, pack
+from chasles.assembly.equations import largest_of
 from chasles.constraint.alignment import Alignment
 from chasles.constraint.joints import Tile, joint_tiles, row_units
 from chasles.constraint.results import ConstrainedMotion, Mobility, Violation
-from chasles.constraint.rows import MOTION, ROTOR, ROWS
+from chasles.constraint.rows import MOTION, ROWS
 from chasles.constraint.special import ROOM
 from chasles.constraint.tiles import TileBuilder
 from chasles.display import html as shown
@@ -312,34 +313,6 @@ class AbsoluteMechanism(CentralFrames):
             "mechanism, or that contradict each other"
         )
 
-    def contradictions(
-        self, central: np.ndarray, velocity: np.ndarray, t: float, angles: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """By how much each joint's and constraint's accelerations miss J a = rate at a state; and with lengths
-        in sizes of bodies."""
-        central, velocity = on_constraints(self, central, velocity, t, angles)
-        (a, _), work = self._solved(
-            central, velocity, t, angles, self.applied_forces(central, velocity, None, t, angles)[0]
-        )
-        rate = work[MOTION.size * self.n :][: ROWS.size * len(self.tiles)].reshape(-1, ROWS.size)
-        moved = a.copy()  # in the axes of space, as the rows take them
-        turn = np.where(self._mixed[:, None, None], np.eye(3), quaternion_to_matrix(central[:, :4]))
-        moved[:, 3:] = np.einsum("bij,bj->bi", turn, a[:, 3:])
-        J, node = self.jacobians(central, velocity, t, angles), np.array(self._node, dtype=int)
-        off = np.zeros((node.max(initial=-1) + 1, 3))
-        for k, tile in enumerate(self.tiles):
-            off[node[k]] += sum(J[k, side] @ moved[b] for side, b in enumerate((tile.first, tile.second)) if b >= 0)
-        for k in range(len(self.tiles)):  # of tiles that share a node, the later has the rate
-            if k + 1 == len(self.tiles) or node[k + 1] != node[k]:
-                off[node[k]] -= rate[k, ROWS.rate : ROWS.rate + 3]
-        rotors = [k for k, tile in enumerate(self.tiles) if tile.kind == ROTOR]  # which ask for nothing
-        amounts = np.abs(off[node])
-        amounts[rotors] = 0.0
-        largest = np.stack([amounts.max(axis=1), (amounts / self.row_units).max(axis=1)])
-        own = (list(self._tiles_of.get(name, ())) for name in self.constraint_names)
-        one, other = np.array([largest[:, some].max(axis=1, initial=0.0) for some in own]).reshape(-1, 2).T
-        return one, other
-
     def constraint_violation(
         self,
         central: ArrayLike,
@@ -352,18 +325,12 @@ class AbsoluteMechanism(CentralFrames):
         """Violation of each joint's and constraint's position and velocity equations, largest row, (..., joints and
         constraints), in the order of `constraint_names`; [m or rad] or with `scaled` lengths in sizes of bodies. A
         joint that is the wrong way round (`turned`) is off by its angle [rad]."""
-        out = []
-        for rows in self.rows(central, velocity, t, angles):
-            largest = np.abs(rows / self.row_units if scaled else rows).max(axis=-1)
-            each = np.zeros((*largest.shape[:-1], len(self.constraint_names)))
-            for k, name in enumerate(self.constraint_names):
-                own = self._tiles_of.get(name)
-                if own:
-                    each[..., k] = largest[..., own].max(axis=-1)
-            out.append(each)
+        units, owner, count = self.row_units if scaled else 1.0, self.constraint_of_tile, len(self.constraint_names)
+        rows = self.rows(central, velocity, t, angles)
+        position, speed = (largest_of(np.abs(own / units).max(axis=-1), owner, count) for own in rows)
         if len(self.alignment.tiles):
-            self.alignment.add_to(self.constraint_names, out[0], self.rotations(central))
-        return Violation(out[0], out[1])
+            self.alignment.add_to(self.constraint_names, position, self.rotations(central))
+        return Violation(position, speed)
 
     @cached_property
     def row_units(self) -> np.ndarray:
@@ -407,12 +374,10 @@ class AbsoluteMechanism(CentralFrames):
         return both.reshape(*batch, len(self.tiles), 2, 3, 6)
 
     @cached_property
-    def _tiles_of(self) -> dict[str, list[int]]:
-        """The tiles of each joint and constraint."""
-        found: dict[str, list[int]] = {}
-        for t, tile in enumerate(self.tiles):
-            found.setdefault(tile.joint, []).append(t)
-        return found
+    def constraint_of_tile(self) -> np.ndarray:
+        """For each tile the index of its joint or constraint in `constraint_names`."""
+        order = {name: k for k, name in enumerate(self.constraint_names)}
+        return np.array([order[tile.joint] for tile in self.tiles], dtype=int)
 
     def project(
         self, central: ArrayLike, velocity: ArrayLike, t: float = 0.0, angles: ArrayLike | None = None
@@ -429,17 +394,20 @@ class AbsoluteMechanism(CentralFrames):
             raise_error_of(self.laws)
         return q.reshape(self.n, 7), v.reshape(self.n, 6)
 
-    def assemble(self, poses: ArrayLike, t: float = 0.0) -> np.ndarray:
+    def assemble(self, poses: ArrayLike, t: float = 0.0, *, held: Iterable[str] = ()) -> np.ndarray:
         """Poses of the bodies' frames (bodies, 7) that satisfy all constraints, near rough ones; AssemblyError if none.
 
         The steps are the shortest in the metric of the masses and are damped; quaternions need not be quite unit.
+        held: bodies whose poses stay as given; those of the others are then also looked for farther away.
         """
-        return assembly.assemble(self, poses, t)
+        return assembly.assemble(self, poses, t, held)
 
-    def consistent_velocities(self, poses: ArrayLike, twists: ArrayLike, t: float = 0.0) -> np.ndarray:
+    def consistent_velocities(
+        self, poses: ArrayLike, twists: ArrayLike, t: float = 0.0, held: Iterable[str] = ()
+    ) -> np.ndarray:
         """The body twists (bodies, 6) that satisfy all constraints at these poses, nearest in the kinetic energy of the
-        difference; AssemblyError if there are none."""
-        return assembly.consistent_velocities(self, poses, twists, t)
+        difference; AssemblyError if there are none. Twists of the bodies named in `held` stay as given."""
+        return assembly.consistent_velocities(self, poses, twists, t, held)
 
     def examined(self, poses: ArrayLike, t: float = 0.0) -> AbsoluteMechanism:
         """The mechanism for motions that go through poses on the constraints: itself or, if equations depend on others
@@ -453,8 +421,7 @@ class AbsoluteMechanism(CentralFrames):
     def mobility(self, poses: ArrayLike, t: float = 0.0) -> Mobility:
         """Equations, rank and freedoms at poses (bodies, 7) on the constraints, and what depends on each other there;
         see `chasles.mobility` for the neighborhood."""
-        (equations, rank), names, _ = assembly.dependence(self, self.state(poses)[0], t)
-        return Mobility(equations, rank, 6 * self.n - rank, names)
+        return assembly.mobility_of(self, self.state(poses)[0], t)
 
     @property
     def redundant(self) -> tuple[str, ...]:

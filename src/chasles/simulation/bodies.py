@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from chasles.absolute.assembly import dependence, examined, may_depend, refuse_contradictions
+from chasles.absolute.assembly import examined, may_depend, mobility_of, refuse_contradictions
 from chasles.absolute.implicit.layout import lengths_of
 from chasles.absolute.mechanism import AbsoluteMechanism
 from chasles.absolute.space import SE3_NAME
@@ -200,8 +200,8 @@ class BodyDynamics:
         """How many constraint equations are well independent at a state, and whose are not."""
         if not may_depend(self.mechanism):
             return 0, ()
-        (_, rank), names, _ = dependence(self.mechanism, self.split(y)[0], t, NEARLY_SINGULAR)
-        return rank, names
+        near = mobility_of(self.mechanism, self.split(y)[0], t, NEARLY_SINGULAR)
+        return near.rank, near.dependent
 
     def explain_start(self, state: np.ndarray, u: np.ndarray | None) -> None:
         """Accelerations that are not finite at the start have no further explanation here: the start is examined."""

@@ -153,7 +153,7 @@ def task_of(
         if needed and isinstance(dynamics, ClosedDynamics):  # which finds out how many constraints are independent
             dynamics.start(begin, *dynamics.split(start)[:2], assemble=False)
         elif isinstance(dynamics, BodyDynamics) and not told and not missing:  # a file of an earlier version
-            dynamics.mechanism = prepared(dynamics.mechanism, dynamics.split(start)[0], begin)[0]
+            dynamics.mechanism = prepared(dynamics.mechanism, dynamics.split(start)[0], begin)
         dynamics.start_changes = tuple(map(_change, header.get("start_changes", ())))
         more = {**header["options"], "events": found}
         if isinstance(more["save"], list):

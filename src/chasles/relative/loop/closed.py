@@ -10,6 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from chasles.assembly import search
+from chasles.assembly.equations import largest_of, names_of
+from chasles.assembly.mobility import mobility
+from chasles.assembly.rank import DEPENDENT
 from chasles.constraint.joints import row_units
 from chasles.constraint.results import NOTHING, ConstrainedMotion, Mobility, Violation
 from chasles.constraint.rows import ROWS
@@ -19,10 +23,10 @@ from chasles.model.summary import joints_as_html
 from chasles.model.system import System
 from chasles.relative.loop import assembly, entry, reaction
 from chasles.relative.loop.aligned import LoopAlignment
+from chasles.relative.loop.assembly import LoopEquations
 from chasles.relative.loop.build import close, packed
 from chasles.relative.loop.spanning import closing_joints, span
 from chasles.relative.loop.tables import HEAD
-from chasles.relative.loop.triangle import DEPENDENT
 from chasles.relative.mechanism import Mechanism
 
 
@@ -46,7 +50,7 @@ class ClosedMechanism:
     """
 
     def __init__(self, system: System, cut: Iterable[str] = (), threads: int = 1):
-        self.cut = (cut,) if isinstance(cut, str) else tuple(cut)  # as given; `split` has all that are cut
+        self.cut = names_of(cut)  # as given; `split` has all that are cut
         self.system, self.split = system, span(system, self.cut)
         self.spanning = tree = Mechanism(self.split.system, threads)
         self.tree, self.joints, self.nq, self.nv = tree.tree, tree.joints, tree.nq, tree.nv
@@ -135,13 +139,9 @@ class ClosedMechanism:
         """J of all rows in the velocities of the tree, (..., rows, nv)."""
         return self.constraint_rows(q, None, t).jacobian
 
-    def largest(self, rows: np.ndarray) -> np.ndarray:
+    def _largest(self, rows: np.ndarray) -> np.ndarray:
         """The largest of each constraint's rows, (..., constraints), of numbers (..., rows)."""
-        each = np.zeros((*rows.shape[:-1], len(self.constraint_names)))
-        for k in range(len(self.constraint_names)):
-            own = rows[..., self.constraint_of_row == k]
-            each[..., k] = np.abs(own).max(axis=-1, initial=0.0)
-        return each
+        return largest_of(rows, self.constraint_of_row, len(self.constraint_names))
 
     def constraint_violation(
         self,
@@ -160,15 +160,15 @@ class ClosedMechanism:
         if a is not None and v is None:
             raise ValueError("constraint_violation: accelerations need velocities; give v too")
         found, units = self.constraint_rows(q, v, t), self.row_units if scaled else 1.0
-        position = self.largest(found.residual / units)
-        velocity = NOTHING if v is None else self.largest(found.speed / units)
+        position = self._largest(found.residual / units)
+        velocity = NOTHING if v is None else self._largest(found.speed / units)
         if self.aligned.names:
             rotations = self.aligned.rotations(self.check_q("constraint_violation", q))
             position = self.aligned.alignment.add_to(self.constraint_names, position, rotations)
         if a is None:
             return Violation(position, velocity)
         rates = np.einsum("...ij,...j->...i", found.jacobian, self.check_v("constraint_violation", "a", a))
-        return Violation(position, velocity, self.largest((rates - found.right) / units))
+        return Violation(position, velocity, self._largest((rates - found.right) / units))
 
     @cached_property
     def row_units(self) -> np.ndarray:
@@ -186,7 +186,7 @@ class ClosedMechanism:
         tolerance: of the singular values of J M^(-1/2), with rows divided by their reach (`relative.loop.response`) or,
         if it is larger than that of rounding, by their length.
         """
-        return assembly.mobility(self, self._one("mobility", q), t, tolerance)
+        return mobility(LoopEquations(self, t), self._one("mobility", q), tolerance)[0]
 
     def project(self, q: ArrayLike, v: ArrayLike, t: float = 0.0, rank: int = -1) -> tuple[np.ndarray, np.ndarray]:
         """The nearest state (in the metric of the masses) on the constraints, for one that is near."""
@@ -196,12 +196,15 @@ class ClosedMechanism:
         raise_error_of(self.laws)
         return coordinates, velocities
 
-    def assemble(self, q: ArrayLike | None = None, t: float = 0.0) -> np.ndarray:
+    def assemble(self, q: ArrayLike | None = None, t: float = 0.0, *, held: Iterable[str] = ()) -> np.ndarray:
         """Coordinates that satisfy all constraints, near rough ones (default: neutral); AssemblyError if none.
 
-        The steps are the shortest in the metric of the masses and are damped.
+        The steps are the shortest in the metric of the masses and are damped. held: joints whose coordinates stay as
+        given; what is not given is then also looked for farther away.
         """
-        return assembly.assemble(self, self.neutral() if q is None else self._one("assemble", q), t)
+        given, held = self.neutral() if q is None else self._one("assemble", q), names_of(held)
+        restarts = search.RESTARTS if held or q is None else 0
+        return search.assemble(LoopEquations(self, t, held), given, held, restarts)
 
     def consistent_velocities(self, q: ArrayLike, v: ArrayLike, t: float = 0.0, held: Iterable[str] = ()) -> np.ndarray:
         """The velocities that satisfy all constraints at q, nearest in the kinetic energy of the difference;
@@ -210,7 +213,8 @@ class ClosedMechanism:
         velocities = self.check_v(name, "v", v)
         if velocities.ndim != 1:
             raise ValueError(f"{name}: v has shape {velocities.shape}; one state at a time")
-        return assembly.consistent_velocities(self, self._one(name, q), velocities, t, held)
+        held = names_of(held)
+        return search.consistent_velocities(LoopEquations(self, t, held), self._one(name, q), velocities, held)
 
     def _one(self, function: str, q: ArrayLike) -> np.ndarray:
         """Coordinates of one state."""
@@ -332,7 +336,7 @@ def tree_of(function: str, system: System | Mechanism | ClosedMechanism) -> Mech
 
 def compiled(system: System, cut: Iterable[str] = (), **options: Any) -> Mechanism | ClosedMechanism:
     """A system in joint coordinates: a `Mechanism` if it is a tree, else a `ClosedMechanism`."""
-    cut = (cut,) if isinstance(cut, str) else tuple(cut)
+    cut = names_of(cut)
     if system.constraints or closing_joints(system, cut):
         return ClosedMechanism(system, cut, **options)
     return Mechanism(system, **options)

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from chasles.assembly.mobility import regular
 from chasles.integrate.solution import Solution
 from chasles.model.system import System
 from chasles.relative.determined import require_determined
-from chasles.relative.loop.assembly import check_regular
+from chasles.relative.loop.assembly import LoopEquations
 from chasles.relative.loop.closed import ClosedMechanism, compiled
 from chasles.relative.loop.tables import HEAD
 from chasles.relative.mechanism import Mechanism
@@ -108,7 +109,7 @@ class ClosedDynamics(TreeDynamics):
         scaled = judged.position, judged.velocity
         moving = speed / self.velocity_sizes
         refuse_start(names, off.position, off.velocity, moving, START_TOLERANCE, turned, scaled)
-        self.rank = check_regular(self.mechanism, at, t)
+        self.rank = regular(LoopEquations(self.mechanism, t), at).rank
         self.mechanism.constrained_motion(at, speed, t=t)  # constraints that contradict each other are named
         return self.state(at, speed)
 

@@ -1,0 +1,1 @@
+"""States on the constraints, found once for all coordinates: assembly, rank, singular configurations."""

@@ -1,0 +1,31 @@
+"""Rows that depend on each other: rank, shortest solutions."""
+
+from __future__ import annotations
+
+import numpy as np
+
+DEPENDENT = 1e-9  # of singular values of rows divided by their reach
+
+
+def shortest(rows: np.ndarray, reach: np.ndarray, b: np.ndarray, cut_off: float = DEPENDENT) -> np.ndarray:
+    """The shortest y with F y = b, as near as it goes; rows divided by their reach, whose singular values tell zero."""
+    scaled = rows / reach[:, None]
+    size = float(np.linalg.norm(scaled))
+    if not size > cut_off:  # nothing moves
+        return np.zeros(rows.shape[1])
+    return np.linalg.lstsq(scaled, b / reach, rcond=cut_off / size)[0]
+
+
+def decomposed(rows: np.ndarray, reach: np.ndarray, tolerance: float = DEPENDENT) -> tuple[np.ndarray, np.ndarray, int]:
+    """Singular vectors of F with rows divided by their reach (left, right), and the rank.
+
+    A tolerance above `DEPENDENT` is one of rows of length one, without those that move nothing.
+    """
+    left, sizes, right = np.linalg.svd(rows / reach[:, None])
+    rank = int(np.count_nonzero(sizes > min(tolerance, DEPENDENT)))
+    if tolerance > DEPENDENT:
+        lengths = np.linalg.norm(rows, axis=1)
+        moving = lengths > DEPENDENT * reach
+        own = np.linalg.svd(rows[moving] / lengths[moving, None], compute_uv=False)
+        rank = min(rank, int(np.count_nonzero(own > tolerance)))
+    return left, right, rank
