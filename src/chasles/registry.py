@@ -28,4 +28,5 @@ def offered(name: str) -> bool:
 def service(name: str) -> Callable[..., Any]:
     """The function that does the work of that name."""
     module, _, function = _PLACES[name].partition(":")
-    return operator.attrgetter(function)(importlib.import_module(module))
+    found: Callable[..., Any] = operator.attrgetter(function)(importlib.import_module(module))
+    return found

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+import chasles
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -37,6 +39,14 @@ def run(*command: str, **environment: str) -> subprocess.CompletedProcess:
 )
 def test_tool_is_content(command):
     result = run(*command)
+    assert result.returncode == 0, result.stdout + result.stderr
+
+
+def test_public_calls_are_typed():
+    """A user's script under `mypy --strict`: no result of a public call is Any."""
+    place = Path(chasles.__file__).parents[1]
+    options = ("--strict", "--config-file=", "--follow-imports=silent", "--python-version=3.11")
+    result = run("-m", "mypy", *options, "tests/quality/typed_script.py", MYPYPATH=str(place))
     assert result.returncode == 0, result.stdout + result.stderr
 
 

@@ -167,7 +167,7 @@ class AbsoluteMechanism(CentralFrames):
         u: ArrayLike | None = None,
         t: ArrayLike = 0.0,
         angles: ArrayLike | None = None,
-    ):
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Wrenches of all forces but gravity (torque in the body, force in space, at the center), power, energy.
 
         u: forces along the velocities of the joints, as in `joints`.
@@ -195,7 +195,9 @@ class AbsoluteMechanism(CentralFrames):
         counted = self._clock(batch, len(q), q, 0.0, angles)[1]
         return self._joint_states(batch, q, v, counted)
 
-    def _joint_states(self, batch: tuple[int, ...], q: np.ndarray, v: np.ndarray, counted: np.ndarray):
+    def _joint_states(
+        self, batch: tuple[int, ...], q: np.ndarray, v: np.ndarray, counted: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
         nq, nv = self.joint_tables.nq, self.joint_tables.nv
         coordinates, velocities = np.empty((len(q), nq)), np.empty((len(q), nv))
         work = np.empty(MOVING.size * (self.n + 1) + SCRATCH)
@@ -217,7 +219,9 @@ class AbsoluteMechanism(CentralFrames):
         settle_couplings(self.system, self.tiles, self.joint_tables, near, found)
         return found
 
-    def _clock(self, batch: tuple[int, ...], count: int, q: np.ndarray, t: ArrayLike, angles: ArrayLike | None):
+    def _clock(
+        self, batch: tuple[int, ...], count: int, q: np.ndarray, t: ArrayLike, angles: ArrayLike | None
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Times and counted angles of the rows of a batch."""
         times = np.array(np.broadcast_to(t, batch), dtype=float).reshape(-1)
         if angles is None:
@@ -281,7 +285,9 @@ class AbsoluteMechanism(CentralFrames):
         torque = self.moments * rate[..., :3] + np.cross(spin, self.moments * spin)
         return self.body_wrenches(q, np.concatenate([torque, masses * (linear - self.system.gravity)], axis=-1))
 
-    def _solved(self, central, velocity, t, angles, wrenches) -> tuple[ConstrainedMotion, np.ndarray]:
+    def _solved(
+        self, central: ArrayLike, velocity: ArrayLike, t: ArrayLike, angles: ArrayLike | None, wrenches: np.ndarray
+    ) -> tuple[ConstrainedMotion, np.ndarray]:
         """Accelerations, and what the last state left in the workspace. wrenches: as those of `applied_forces`."""
         batch, (q, v, w) = self._rows(np.asarray(central, dtype=float), np.asarray(velocity, dtype=float), wrenches)
         times, counted = self._clock(batch, len(q), q, t, angles)

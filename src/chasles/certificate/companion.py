@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -98,7 +99,19 @@ def companion(
     return Companion(y, one.evaluations + rest.evaluations, one.events + rest.events)
 
 
-def _part(task, span, state, u, times, stops, limit, rtol, atol, events, used) -> Companion:
+def _part(
+    task: Task,
+    span: tuple[float, float],
+    state: np.ndarray,
+    u: np.ndarray | None,
+    times: np.ndarray,
+    stops: np.ndarray,
+    limit: int,
+    rtol: float,
+    atol: Any,
+    events: Any,
+    used: int,
+) -> Companion:
     """One call of `solve`; its last state is that at the end of the span."""
     low, high = min(span), max(span)
     inside = stops[(stops > low) & (stops < high)]

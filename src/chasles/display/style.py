@@ -79,7 +79,8 @@ def _look() -> Any:
 
 def picture(width: float, height: float) -> Figure:
     """An empty figure [inches] in this look; nothing of matplotlib's global state is touched."""
-    return _look()(figsize=(width, height), dpi=DPI, layout="constrained")
+    figure: Figure = _look()(figsize=(width, height), dpi=DPI, layout="constrained")
+    return figure
 
 
 def inches(given: tuple[float, float] | None, usual: tuple[float, float]) -> tuple[float, float]:
@@ -201,4 +202,4 @@ def in_a_cube(axes: Any) -> None:
 
 def on_log_scale(values: np.ndarray, floor: float = 1e-16) -> np.ndarray:
     """Sizes for a logarithmic axis, on which an exact zero would leave a gap."""
-    return np.maximum(abs(values), floor)
+    return np.asarray(np.maximum(abs(values), floor))

@@ -30,7 +30,7 @@ def solve_batch(
     *,
     parameters: ArrayLike | None = None,
     threads: int | None = None,
-    **options,
+    **options: Any,
 ) -> list[Solution]:
     """Solve for many starting points and parameters at once; the results are those of one by one, to rounding.
 

@@ -44,7 +44,7 @@ class Composition:
     base: SymplecticTheta | LieVerlet | MoserVeselov = field(default_factory=SymplecticTheta)
     scheme: str = "suzuki"
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if self.scheme not in SCHEMES:
             raise ValueError(f"Composition: scheme {self.scheme!r}; expected one of {', '.join(SCHEMES)}")
         if getattr(self.base, "order", 0) != 2 or isinstance(self.base, Composition):

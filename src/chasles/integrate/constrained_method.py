@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 METRICS = ("mass", "unit")
 
@@ -12,7 +13,7 @@ def _number(method: str, name: str, value: object, low: float, high: float, expe
         raise ValueError(f"{method}: {name} is {value!r}; expected {expected}")
 
 
-def _choice(method: str, name: str, value: object, known: tuple) -> None:
+def _choice(method: str, name: str, value: object, known: tuple[Any, ...]) -> None:
     if value not in known:
         raise ValueError(f"{method}: {name} is {value!r}; expected {' or '.join(map(repr, known))}")
 
@@ -41,7 +42,7 @@ class GeneralizedAlpha:
 
     order = 2
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if self.rho == 1:
             raise ValueError(
                 "GeneralizedAlpha: rho is 1, which damps nothing: the multipliers would oscillate without bound; "
@@ -92,7 +93,7 @@ class BLieDF:
     metric: str = "mass"
     tolerance: float = 1e-10
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         _choice("BLieDF", "k", self.k, tuple(BACKWARD))
         _choice("BLieDF", "logarithms", self.logarithms, ("auto", "first", "exact"))
         if self.logarithms == "first" and self.k > 4:
@@ -122,7 +123,7 @@ class Rattle:
 
     order = 2
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         _number("Rattle", "tolerance", self.tolerance, 1e-15, 1e-2, "a number from 1e-15 to 1e-2")
 
 
@@ -138,7 +139,7 @@ class EnergyMomentum:
 
     order = 2
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         _number("EnergyMomentum", "tolerance", self.tolerance, 1e-15, 1e-2, "a number from 1e-15 to 1e-2")
 
 
@@ -190,7 +191,7 @@ class HalfExplicit:
     order: int = 5
     project: bool = True
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         _choice("HalfExplicit", "order", self.order, tuple(HALF_EXPLICIT))
 
     @property

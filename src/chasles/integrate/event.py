@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,12 +21,12 @@ class Event:
     not count; two zeros within one step cancel and are not seen.
     """
 
-    function: Field | Callable
+    function: Field | Callable[..., Any]
     direction: int = 0
     terminal: bool = False
     name: str = ""
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if self.direction not in (-1, 0, 1):
             raise ValueError(f"Event: direction {self.direction!r}; expected -1, 0 or 1")
         name = getattr(self.function, "__name__", "event")
@@ -76,15 +76,15 @@ class Shown(NamedTuple):
     parameters and the point."""
 
     function: Callable[[np.ndarray], np.ndarray]
-    kernel: Callable
+    kernel: Callable[..., Any]
 
-    def of(self, event: Event) -> Field | Callable:
+    def of(self, event: Event) -> Field | Callable[..., Any]:
         """The function of an event, of points of the run."""
         if not isinstance(event.function, Field):
             return lambda t, y, p: event.value(t, self.function(y), p)
         inner, seen = event.function.kernel, self.kernel
 
-        def watched(t, y, p, out):
+        def watched(t: float, y: np.ndarray, p: np.ndarray, out: np.ndarray) -> None:
             inner(t, seen(p, y), p, out)
 
         watched.__module__ = event.function.__module__

@@ -7,6 +7,7 @@ from dataclasses import fields
 from typing import Any, NoReturn
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from chasles import caution
 from chasles.integrate import blocks, engine
@@ -76,7 +77,7 @@ class ExplicitStepper(Stepper):
     def fits(cls, problem: Any, method: Any) -> bool:
         return super().fits(problem, method) and isinstance(problem.space, Space)
 
-    def __init__(self, problem: LieODE, method: RKMK | Exponentials, span, y0, options: Options):
+    def __init__(self, problem: LieODE, method: RKMK | Exponentials, span: Any, y0: ArrayLike, options: Options):
         super().__init__(problem, method, span, options)
         self.space: Space = problem.space
         self.direction = 1.0 if self.end >= self.start else -1.0

@@ -119,7 +119,9 @@ def dexpinv(action: Action, x: np.ndarray, f: np.ndarray, terms: int) -> np.ndar
     return total
 
 
-def munthe_kaas_step(action: Action, method: RKMK, field: Callable, t: float, h: float, y: np.ndarray) -> np.ndarray:
+def munthe_kaas_step(
+    action: Action, method: RKMK, field: Callable[..., Any], t: float, h: float, y: np.ndarray
+) -> np.ndarray:
     """One Runge-Kutta-Munthe-Kaas step with a truncated dexpinv (as many terms as the order needs)."""
     table = method.table
     terms = max(table.order - 2, 0) if method.dexpinv == "exact" else method.terms
@@ -132,7 +134,9 @@ def munthe_kaas_step(action: Action, method: RKMK, field: Callable, t: float, h:
     return action.move(x, y)
 
 
-def exponentials_step(action, method: Exponentials, field: Callable, t: float, h: float, y: np.ndarray) -> np.ndarray:
+def exponentials_step(
+    action: Action, method: Exponentials, field: Callable[..., Any], t: float, h: float, y: np.ndarray
+) -> np.ndarray:
     """One step of a product of exponentials."""
     times = method.program()[2]
     points: list[np.ndarray] = []
@@ -160,7 +164,7 @@ class GenericStepper(FixedStepper):
     def fits(cls, problem: Any, method: Any) -> bool:
         return super().fits(problem, method) and isinstance(problem.space, MatrixGroup | FrameSpace)
 
-    def __init__(self, problem: LieODE, method: RKMK | Exponentials, span, y0: ArrayLike, options: Options):
+    def __init__(self, problem: LieODE, method: RKMK | Exponentials, span: Any, y0: ArrayLike, options: Options):
         if isinstance(method, RKMK):
             self._check_munthe_kaas(problem, method)
         if problem.correction is not None:
@@ -204,7 +208,7 @@ class GenericStepper(FixedStepper):
         return self.y.copy()
 
     def take(self, limit: int) -> None:
-        advance: Callable = munthe_kaas_step if isinstance(self.method, RKMK) else exponentials_step
+        advance: Callable[..., Any] = munthe_kaas_step if isinstance(self.method, RKMK) else exponentials_step
         for _ in range(limit):
             h = self.plan.last if self.steps + 1 == self.plan.steps else self.plan.step
             y = advance(self.problem.space, self.method, self._field, self.time, h, self.y)

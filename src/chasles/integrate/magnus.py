@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import sqrt
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -41,7 +42,7 @@ class Magnus:
 
     order: int = 4
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if self.order not in NODES:
             raise ValueError(f"Magnus: order {self.order!r}; expected 2, 4 or 6")
 
@@ -105,7 +106,9 @@ class LinearStepper(FixedStepper):
     methods = (Magnus, CommutatorFreeMagnus)
     memory_names = ("counts", "y")
 
-    def __init__(self, problem: LinearODE, method: Magnus | CommutatorFreeMagnus, span, y0, options: Options):
+    def __init__(
+        self, problem: LinearODE, method: Magnus | CommutatorFreeMagnus, span: Any, y0: ArrayLike, options: Options
+    ):
         self.y = _start(y0, problem, span)
         super().__init__(problem, method, span, options, self.y, 0)
         self.factors = 0
@@ -147,7 +150,7 @@ class LinearStepper(FixedStepper):
         return "linear equations have no interpolation; save at the times you want (save=times)"
 
 
-def _start(y0: ArrayLike, problem: LinearODE, span) -> np.ndarray:
+def _start(y0: ArrayLike, problem: LinearODE, span: Any) -> np.ndarray:
     """Y at the start, complex if A is."""
     y = np.asarray(y0)
     if y.ndim not in (1, 2) or not y.size or y.dtype.kind not in "fiuc":

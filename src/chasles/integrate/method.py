@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction as Q
+from typing import Any, SupportsFloat
 
 import numpy as np
 
@@ -34,7 +36,7 @@ class RKMK:
     dexpinv: str | int = "exact"
     coordinates: str = "exp"
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         self.table  # noqa: B018 (raises for an unknown name)
         if self.coordinates not in COORDINATES:
             raise ValueError(f"RKMK: coordinates {self.coordinates!r}; expected one of {', '.join(COORDINATES)}")
@@ -123,14 +125,16 @@ class Exponentials:
         return np.array(program, dtype=np.int64), np.array(weights, dtype=float).reshape(-1, s), np.array(times[:s])
 
 
-def _row(base, *factors) -> FactorRow:
+def _row(base: int, *factors: Iterable[SupportsFloat]) -> FactorRow:
     return base, tuple(tuple(float(w) for w in factor) for factor in factors)
 
 
-def _crouch_grossman(name, order, a, b, embedded=None, embedded_order=0):
+def _crouch_grossman(
+    name: str, order: int, a: Any, b: Any, embedded: Any = None, embedded_order: int = 0
+) -> Exponentials:
     """Each factor belongs to one field value; the lower stage acts first."""
 
-    def factors(weights):
+    def factors(weights: Iterable[SupportsFloat]) -> list[tuple[SupportsFloat, ...]]:
         return [(*(0,) * j, w) for j, w in enumerate(weights)]
 
     stages = tuple(_row(-1, *factors(row)) for row in ((), *a))
@@ -138,7 +142,7 @@ def _crouch_grossman(name, order, a, b, embedded=None, embedded_order=0):
     return Exponentials(name, order, stages, _row(-1, *factors(b)), second, embedded_order)
 
 
-def _low_storage(name, order, a, b):
+def _low_storage(name: str, order: int, a: Iterable[SupportsFloat], b: Iterable[SupportsFloat]) -> Exponentials:
     """k = A k + h f, y = exp(B k) y: each stage continues from the one before it."""
     memory: list[list[float]] = []
     rows: list[FactorRow] = [_row(-1)]

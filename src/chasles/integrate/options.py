@@ -27,7 +27,7 @@ class Options:
     max_evaluations: int | None = None
 
 
-def check_span(span) -> tuple[float, float]:
+def check_span(span: Any) -> tuple[float, float]:
     """Start and end as floats."""
     try:
         start, end = (float(x) for x in span)

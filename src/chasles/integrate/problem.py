@@ -29,7 +29,7 @@ class LieODE:
     """
 
     space: Any
-    field: Field | Callable
+    field: Field | Callable[..., Any]
     parameters: Sequence[float] | np.ndarray = ()
     correction: Field | None = None
     coordinates: str | None = None
@@ -37,7 +37,7 @@ class LieODE:
     shown: Shown | None = dataclasses.field(default=None, kw_only=True)
     units: np.ndarray | None = dataclasses.field(default=None, kw_only=True)
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if not isinstance(self.field, Field):
             name = getattr(self.field, "__name__", "field")
             check_arguments(f"LieODE: field {name!r}", self.field, PLAIN_FORM, "t", "y", "p")

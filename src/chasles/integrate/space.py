@@ -34,25 +34,25 @@ class BlockKind:
         return int(np.prod(self.shape))
 
 
-def _by(log: Callable) -> Callable[[np.ndarray], np.ndarray]:
+def _by(log: Callable[..., Any]) -> Callable[[np.ndarray], np.ndarray]:
     """Membership by the checks of the group's own function: zero, or its error."""
 
-    def defect(y):
+    def defect(y: np.ndarray) -> np.ndarray:
         log(y)
         return np.zeros(y.shape[:1])
 
     return defect
 
 
-def _unit(y):
+def _unit(y: np.ndarray) -> np.ndarray:
     return abs(np.linalg.norm(y[..., :3], axis=-1) - 1)
 
 
-def _tangent(y):
+def _tangent(y: np.ndarray) -> np.ndarray:
     return np.maximum(_unit(y), abs((y[..., :3] * y[..., 3:]).sum(axis=-1)))
 
 
-def _any(y):
+def _any(y: np.ndarray) -> np.ndarray:
     return np.zeros(y.shape[:1])
 
 

@@ -157,7 +157,7 @@ class Stepper(ABC):
     row_sizes: tuple[int, int]  # numbers in a point and in a field value or move, for a sink
     sink: Sink | None = None
 
-    def __init__(self, problem: Any, method: Any, span, options: Options):
+    def __init__(self, problem: Any, method: Any, span: tuple[float, float], options: Options):
         self.problem, self.method = problem, method
         self.start, self.end = check_span(span)
         self.began = time.perf_counter()

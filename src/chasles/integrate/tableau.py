@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction as Q
 from numbers import Real
+from typing import SupportsFloat
 
 import numpy as np
 
@@ -22,7 +24,7 @@ class Tableau:
     embedded_order: int = 0
     second_embedded: tuple[float, ...] | None = None  # damps the first estimate, as in DOP853
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         self._check_kinds()
         for name in ("b", "embedded", "second_embedded"):
             if (row := getattr(self, name)) is not None:
@@ -75,11 +77,11 @@ class Tableau:
         return self.b[-1] == 0 and self.a[-1] == self.b[:-1]
 
 
-def _rows(*rows):
+def _rows(*rows: Iterable[SupportsFloat]) -> tuple[tuple[float, ...], ...]:
     return tuple(tuple(float(x) for x in row) for row in ((), *rows))
 
 
-def _weights(*values):
+def _weights(*values: SupportsFloat) -> tuple[float, ...]:
     return tuple(float(x) for x in values)
 
 

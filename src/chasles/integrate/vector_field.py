@@ -54,7 +54,7 @@ PLAIN_FORM = (
 class Field:
     """A compiled field f(t, y, p, out). Made by the decorator `field`; compiled when a solver first needs it."""
 
-    def __init__(self, function: Callable, lanes: bool = False):
+    def __init__(self, function: Callable[..., Any], lanes: bool = False):
         check_arguments(f"field {function.__name__!r}", function, FORM, "t", "y", "p", "out")
         self.function, self.lanes = function, lanes
         self.kernel = kernel(function)
@@ -118,10 +118,10 @@ class Field:
 
 
 @overload
-def field(function: Callable) -> Field: ...
+def field(function: Callable[..., Any]) -> Field: ...
 @overload
-def field(*, lanes: bool) -> Callable[[Callable], Field]: ...
-def field(function: Callable | None = None, *, lanes: bool = False) -> Any:
+def field(*, lanes: bool) -> Callable[[Callable[..., Any]], Field]: ...
+def field(function: Callable[..., Any] | None = None, *, lanes: bool = False) -> Any:
     """Decorator: make a function f(t, y, p, out) a compiled field; with lanes=True, for batches on SIMD lanes too. What
     it does not write to out is zero."""
     if function is None:
@@ -135,7 +135,7 @@ class PythonField:
     An exception in it ends the run and is raised by `solve`.
     """
 
-    def __init__(self, function: Callable, size: int):
+    def __init__(self, function: Callable[..., Any], size: int):
         self.name = getattr(function, "__name__", "the function")
         check_arguments(f"function {self.name!r}", function, PLAIN_FORM, "t", "y", "p")
         self.function = function

@@ -75,7 +75,7 @@ class Element:
         except ValueError as error:
             raise self.error(attribute, str(error)) from None
 
-    def numbers(self, attribute: str, count: int, default: Any = None) -> tuple[float, ...]:
+    def numbers(self, attribute: str, count: int, default: tuple[float, ...] | None = None) -> tuple[float, ...]:
         """So many finite numbers between spaces."""
         if attribute not in self.attributes and default is not None:
             return default

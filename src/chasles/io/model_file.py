@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,6 +23,9 @@ from chasles.io.values import Reader
 from chasles.model.suggestion import meant
 from chasles.model.system import EARTH, System
 from chasles.simulation.start_values import by_name
+
+if TYPE_CHECKING:
+    from chasles.simulation.run import Run
 
 TOP = ("name", "description", "gravity", "include", "parameters", "initial", "simulation", *spec.SECTIONS)
 
@@ -41,7 +44,7 @@ class Study:
     description: str = ""
     report: ImportReport = field(default_factory=lambda: ImportReport("", "chasles"), compare=False, repr=False)
 
-    def run(self, **changes: Any) -> Any:
+    def run(self, **changes: Any) -> Run:
         """Simulate; `changes` are options of `simulate` that replace those of the study."""
         from chasles.simulation.simulate import simulate
 
@@ -255,7 +258,9 @@ class _Builder:
             elif prefix == "initial.":  # by joint or body
                 entry[key] = {**entry.get(key, {}), name: self.changes.pop(path)}
 
-    def _fields(self, source: Source, path: str, fields: Mapping[str, spec.Entry], entry: dict) -> dict[str, Any]:
+    def _fields(
+        self, source: Source, path: str, fields: Mapping[str, spec.Entry], entry: dict[str, Any]
+    ) -> dict[str, Any]:
         for key in entry:
             if key not in fields:
                 near = meant(key, fields)

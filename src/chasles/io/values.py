@@ -155,7 +155,7 @@ def from_rpy(angles: tuple[float, ...]) -> tuple[float, ...]:
     )
 
 
-def _list(given: Any, *counts: int) -> list:
+def _list(given: Any, *counts: int) -> list[Any]:
     if not isinstance(given, list) or (counts and len(given) not in counts):
         expected = f"{' or '.join(map(str, counts))} of them" if counts else "a list"
         raise ValueError(f"is {given!r}; expected {expected}")

@@ -20,7 +20,7 @@ class Actuator:
     lower: float = -np.inf
     upper: float = np.inf
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         check_name("Actuator", self.name)
         where = f"actuator {self.name!r}"
         object.__setattr__(self, "gear", float(as_numbers(where, "gear", self.gear, ())))

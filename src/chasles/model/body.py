@@ -36,7 +36,7 @@ class Body:
     physical: bool = True
     spatial: np.ndarray = field(init=False, repr=False, compare=False)  # 6x6, in the body's frame
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         check_name("Body", self.name)
         where = f"body {self.name!r}"
         if self.name == GROUND:
@@ -91,7 +91,7 @@ class Body:
         self._set(mass, com, rotational)
         return matrix
 
-    def _set(self, mass, com, rotational):
+    def _set(self, mass: float | np.ndarray, com: np.ndarray, rotational: np.ndarray) -> None:
         object.__setattr__(self, "mass", float(mass))
         object.__setattr__(self, "com", tuple(com.tolist()))
         object.__setattr__(self, "inertia", tuple(map(tuple, rotational.tolist())))
@@ -103,7 +103,7 @@ class Body:
 
 def _steiner(com: np.ndarray) -> np.ndarray:
     """Inertia of a unit mass at `com` about the origin."""
-    return (com @ com) * np.eye(3) - np.outer(com, com)
+    return np.asarray((com @ com) * np.eye(3) - np.outer(com, com))
 
 
 @dataclass(frozen=True)
@@ -114,6 +114,6 @@ class Frame:
     body: str
     pose: Pose = ORIGIN
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         check_name("Frame", self.name)
         object.__setattr__(self, "pose", as_pose(f"frame {self.name!r}", "pose", self.pose))

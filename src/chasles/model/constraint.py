@@ -34,7 +34,7 @@ class BetweenPoints:
     bodies: Any
     points: Any
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         check_name(type(self).__name__, self.name)
         where = f"{self.what} {self.name!r}"
         self._set("bodies", _bodies(where, self.bodies))
@@ -114,7 +114,7 @@ class Coupling:
     offset: float = 0.0
     coordinates: tuple[int, int] = (0, 0)
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         check_name("Coupling", self.name)
         where = f"coupling {self.name!r}"
         joints = (self.joints,) if isinstance(self.joints, str) else tuple(self.joints)
@@ -145,7 +145,7 @@ class Drive:
     coordinate: int = 0
     parameters: Sequence[float] = ()
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         check_name("Drive", self.name)
         _settle_law(self, f"drive {self.name!r}", "value", constant=True)
 
@@ -173,7 +173,7 @@ class CustomConstraint:
     rows: int = 1
     parameters: Sequence[float] = ()
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         check_name("CustomConstraint", self.name)
         where = f"constraint {self.name!r}"
         object.__setattr__(self, "bodies", _bodies(where, self.bodies))

@@ -31,7 +31,7 @@ class Spring:
     damping: float = 0.0
     length: float = 0.0
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         check_name("Spring", self.name)
         where = f"spring {self.name!r}"
         if len(tuple(self.bodies)) != 2 or self.bodies[0] == self.bodies[1]:
@@ -61,7 +61,7 @@ class Wrench:
     representation: str = "body"
     parameters: Sequence[float] = ()
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         check_name("Wrench", self.name)
         where = f"wrench {self.name!r}"
         check_representation(where, self.representation)
@@ -81,7 +81,7 @@ class JointForce:
     value: Any  # numbers or a function
     parameters: Sequence[float] = ()
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         check_name("JointForce", self.name)
         where = f"joint force {self.name!r}"
         shape = (len(self.value),) if isinstance(self.value, Sequence | np.ndarray) else ()

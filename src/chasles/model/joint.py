@@ -55,7 +55,7 @@ class Joint:
     nq: int = field(init=False, repr=False, compare=False)
     nv: int = field(init=False, repr=False, compare=False)
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         check_name("Joint", self.name)
         where = f"joint {self.name!r}"
         if self.kind not in JOINT_KINDS:
@@ -160,7 +160,9 @@ def _each(where: str, name: str, value: ArrayLike, count: int) -> tuple[float, .
     return tuple(np.broadcast_to(array, count).tolist())
 
 
-def _made(kind: str, name: str, parent: str, child: str, screws: Any, at: Pose, child_at: Pose, more: dict):
+def _made(
+    kind: str, name: str, parent: str, child: str, screws: Any, at: Pose, child_at: Pose, more: dict[str, Any]
+) -> Joint:
     where = f"joint {name!r}"
     at, child_at = as_pose(where, "at", at), as_pose(where, "child_at", child_at)
     return Joint(name, parent, child, kind, screws, at, child_at, **more)
@@ -174,8 +176,8 @@ ZERO = (0.0, 0.0, 0.0)
 
 
 def revolute(
-    name: str, parent: str, child: str, *, axis: ArrayLike, at: Pose = ORIGIN, child_at: Pose = ORIGIN, **more
-):
+    name: str, parent: str, child: str, *, axis: ArrayLike, at: Pose = ORIGIN, child_at: Pose = ORIGIN, **more: Any
+) -> Joint:
     """Turns about an axis; q is the angle [rad].
 
     axis: in the joint's frame. at, child_at: the joint's frame on the parent and on the child, each a pose, a 4x4
@@ -185,8 +187,8 @@ def revolute(
 
 
 def prismatic(
-    name: str, parent: str, child: str, *, axis: ArrayLike, at: Pose = ORIGIN, child_at: Pose = ORIGIN, **more
-):
+    name: str, parent: str, child: str, *, axis: ArrayLike, at: Pose = ORIGIN, child_at: Pose = ORIGIN, **more: Any
+) -> Joint:
     """Slides along an axis; q is the distance [m]."""
     return _made("prismatic", name, parent, child, [(*ZERO, *_axis(name, axis))], at, child_at, more)
 
@@ -200,8 +202,8 @@ def helical(
     pitch: float,
     at: Pose = ORIGIN,
     child_at: Pose = ORIGIN,
-    **more,
-):
+    **more: Any,
+) -> Joint:
     """A screw of the given pitch [m/rad]; q is the angle [rad]."""
     h = float(as_numbers(f"joint {name!r}", "pitch", pitch, ()))
     e = _axis(name, axis)
@@ -209,8 +211,8 @@ def helical(
 
 
 def cylindrical(
-    name: str, parent: str, child: str, *, axis: ArrayLike, at: Pose = ORIGIN, child_at: Pose = ORIGIN, **more
-):
+    name: str, parent: str, child: str, *, axis: ArrayLike, at: Pose = ORIGIN, child_at: Pose = ORIGIN, **more: Any
+) -> Joint:
     """Turns about and slides along an axis; q is (angle [rad], distance [m])."""
     e = _axis(name, axis)
     return _made("cylindrical", name, parent, child, [(*e, *ZERO), (*ZERO, *e)], at, child_at, more)
@@ -224,8 +226,8 @@ def universal(
     axes: Sequence[ArrayLike] = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0)),
     at: Pose = ORIGIN,
     child_at: Pose = ORIGIN,
-    **more,
-):
+    **more: Any,
+) -> Joint:
     """Turns about two axes through one point, the first fixed in the parent, the second in the child."""
     where = f"joint {name!r}"
     first, second = (unit_vector(where, "axis", axis) for axis in axes)
@@ -236,8 +238,8 @@ def universal(
 
 
 def planar(
-    name: str, parent: str, child: str, *, normal: ArrayLike, at: Pose = ORIGIN, child_at: Pose = ORIGIN, **more
-):
+    name: str, parent: str, child: str, *, normal: ArrayLike, at: Pose = ORIGIN, child_at: Pose = ORIGIN, **more: Any
+) -> Joint:
     """Moves in a plane; q is (x [m], y [m], angle [rad]), x and y in the parent's axes that `normal` completes."""
     z = unit_vector(f"joint {name!r}", "normal", normal)
     q = frame_with_z(z)
@@ -246,24 +248,24 @@ def planar(
     return _made("planar", name, parent, child, screws, at, child_at, more)
 
 
-def spherical(name: str, parent: str, child: str, *, at: Pose = ORIGIN, child_at: Pose = ORIGIN, **more):
+def spherical(name: str, parent: str, child: str, *, at: Pose = ORIGIN, child_at: Pose = ORIGIN, **more: Any) -> Joint:
     """Turns about a point; q is a unit quaternion (w, x, y, z), v the angular velocity in the child's joint frame."""
     return _made("spherical", name, parent, child, (), at, child_at, more)
 
 
-def free(name: str, parent: str, child: str, *, at: Pose = ORIGIN, child_at: Pose = ORIGIN, **more):
+def free(name: str, parent: str, child: str, *, at: Pose = ORIGIN, child_at: Pose = ORIGIN, **more: Any) -> Joint:
     """Six freedoms; q is a pose (w, x, y, z, position), v the twist in the child's joint frame."""
     return _made("free", name, parent, child, (), at, child_at, more)
 
 
-def weld(name: str, parent: str, child: str, *, at: Pose = ORIGIN, child_at: Pose = ORIGIN):
+def weld(name: str, parent: str, child: str, *, at: Pose = ORIGIN, child_at: Pose = ORIGIN) -> Joint:
     """No freedom."""
     return _made("weld", name, parent, child, (), at, child_at, {})
 
 
 def general(
-    name: str, parent: str, child: str, *, screws: ArrayLike, at: Pose = ORIGIN, child_at: Pose = ORIGIN, **more
-):
+    name: str, parent: str, child: str, *, screws: ArrayLike, at: Pose = ORIGIN, child_at: Pose = ORIGIN, **more: Any
+) -> Joint:
     """A product of exponentials of unit screws (k, 6) in the joint's frame."""
     return _made("general", name, parent, child, screws, at, child_at, more)
 
@@ -278,8 +280,8 @@ def denavit_hartenberg(
     d: float = 0.0,
     theta: float = 0.0,
     sliding: bool = False,
-    **more,
-):
+    **more: Any,
+) -> Joint:
     """A joint with modified Denavit-Hartenberg parameters: Rot_x(alpha) Trans_x(a) Rot_z(theta) Trans_z(d).
 
     q is added to theta [rad], or to d [m] with sliding=True. The child's frame is that of the convention.

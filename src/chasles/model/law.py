@@ -52,7 +52,7 @@ class Law:
 
     error: BaseException | None = None  # raised in a call from a compiled loop, for whoever runs it
 
-    def __init__(self, function: Callable, breaks: Sequence[float] | Callable = ()):
+    def __init__(self, function: Callable[..., Any], breaks: Sequence[float] | Callable[..., Any] = ()):
         self.__name__ = getattr(function, "__name__", type(function).__name__)
         check_arguments(f"law {self.__name__!r}", function, FORM, *ARGUMENTS)
         self.function = function
@@ -96,7 +96,7 @@ class PythonLaw(Law):
     """A plain Python function as a law. An exception in it is kept in `error`, for the thread that called it, and the
     result is NaN."""
 
-    def __init__(self, function: Callable):
+    def __init__(self, function: Callable[..., Any]):
         super().__init__(function, getattr(function, "breaks", ()))
         self._raised = threading.local()
         self._callback = _BY_ADDRESS(self._evaluate)
@@ -113,7 +113,9 @@ class PythonLaw(Law):
     def error(self, error: BaseException | None) -> None:
         self._raised.error = error
 
-    def _evaluate(self, t, x, y, p, out, x_size, y_size, p_size, out_size) -> None:
+    def _evaluate(
+        self, t: float, x: Any, y: Any, p: Any, out: Any, x_size: int, y_size: int, p_size: int, out_size: int
+    ) -> None:
         try:  # before anything else: what is raised outside is lost, and numbers of the call before are taken
             result = _numbers(out, out_size)
             result[:] = 0.0
@@ -134,10 +136,10 @@ def _numbers(address: int, size: int) -> np.ndarray:
 
 
 @overload
-def law(function: Callable) -> Law: ...
+def law(function: Callable[..., Any]) -> Law: ...
 @overload
-def law(*, breaks: Sequence[float] | Callable) -> Callable[[Callable], Law]: ...
-def law(function: Callable | None = None, *, breaks: Sequence[float] | Callable = ()) -> Any:
+def law(*, breaks: Sequence[float] | Callable[..., Any]) -> Callable[[Callable[..., Any]], Law]: ...
+def law(function: Callable[..., Any] | None = None, *, breaks: Sequence[float] | Callable[..., Any] = ()) -> Any:
     """Decorator: make a function f(t, x, y, parameters, out) a compiled law. What it does not write to out is zero.
 
     With @law(breaks=[5.0, 5.1]) adaptive steps end at these times [s] and begin anew; breaks may also be a function of

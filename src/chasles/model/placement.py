@@ -43,7 +43,7 @@ def as_numbers(where: str, what: str, value: Any, *shapes: tuple[int, ...]) -> n
 def as_pose(where: str, what: str, value: Any) -> tuple[float, ...]:
     """A pose as seven numbers, from seven numbers, a 4x4 matrix, or a position alone."""
     if value is ORIGIN:
-        return ORIGIN
+        return ORIGIN  # type: ignore[no-any-return]  # it is what was asked
     array = as_numbers(where, what, value, (7,), (4, 4), (3,))
     if array.shape == (3,):
         return (1.0, 0.0, 0.0, 0.0, *array.tolist())

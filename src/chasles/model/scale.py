@@ -8,6 +8,7 @@ joint is compared with the size of the body that it carries: a small mechanism o
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 
@@ -20,7 +21,9 @@ from chasles.model.system import System
 
 def body_sizes(system: System) -> dict[str, float]:
     """The size of each body and of what is on the ground; zero for a point mass at its only joint."""
-    places: dict[str, list] = {body.name: [] if body.massless else [body.com] for body in system.bodies} | {GROUND: []}
+    places: dict[str, list[Any]] = {body.name: [] if body.massless else [body.com] for body in system.bodies} | {
+        GROUND: []
+    }
     for joint in system.joints:
         places[joint.parent].append(joint.parent_frame[4:])
         places[joint.child].append(joint.child_frame[4:])

@@ -50,7 +50,7 @@ class System:
     name: str = "system"
     _index: Mapping[str, Any] = field(init=False, repr=False, compare=False)
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         for what, kind in (
             ("bodies", Body),
             ("joints", Joint),
@@ -141,17 +141,17 @@ class System:
 
     def body(self, name: str) -> Body:
         self._require("System", name)
-        return self._index["body"][name]
+        return self._index["body"][name]  # type: ignore[no-any-return]
 
     def joint(self, name: str, where: str = "System") -> Joint:
         if name not in self._index["joint"]:
             raise ValueError(f"{where}: there is no joint {name!r}; {_known(name, self._index['joint'], 'joints')}")
-        return self._index["joint"][name]
+        return self._index["joint"][name]  # type: ignore[no-any-return]
 
     def frame(self, name: str) -> Frame:
         """A frame by its name; the name of a body is its own frame."""
         if name in self._index["frame"]:
-            return self._index["frame"][name]
+            return self._index["frame"][name]  # type: ignore[no-any-return]
         if name != GROUND and name not in self._index["body"]:
             known = {**self._index["body"], **self._index["frame"]}
             raise ValueError(f"System: there is no body or frame {name!r}; {_known(name, known, 'bodies and frames')}")
@@ -200,17 +200,19 @@ class System:
         services = {"relative": "compile joints", "absolute": "compile bodies"}
         if coordinates not in services:
             raise ValueError(f"System.compile: coordinates {coordinates!r}; expected one of {', '.join(services)}")
-        return service(services[coordinates])(self, **options)
+        compiled: Mechanism | ClosedMechanism | AbsoluteMechanism = service(services[coordinates])(self, **options)
+        return compiled
 
     def mobility(self, q: ArrayLike | None = None, **options: Any) -> Mobility:
         """Freedoms and redundant constraints, at a configuration and nearby: see `chasles.mobility`."""
-        return service("mobility")(self, q, **options)
+        found: Mobility = service("mobility")(self, q, **options)
+        return found
 
     # ------------------------------------------------------------ other systems from this one
 
     @classmethod
     def from_assembly(
-        cls, bodies: Iterable[Body], joints: Iterable[Joint], reference: Mapping[str, Pose] | None = None, **others
+        cls, bodies: Iterable[Body], joints: Iterable[Joint], reference: Mapping[str, Pose] | None = None, **others: Any
     ) -> System:
         """A system from its reference assembly: joints at places in space, bodies at their reference poses A_i.
 

@@ -24,7 +24,7 @@ TELLING = (
 )
 
 
-def check_arguments(where: str, function: Callable, form: str, *names: str) -> None:
+def check_arguments(where: str, function: Callable[..., Any], form: str, *names: str) -> None:
     """TypeError unless a function can be called with so many arguments in order; `form` says what is expected."""
     if not callable(function):
         raise TypeError(f"{where} is {function!r}; expected a function: {form}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -45,7 +45,9 @@ class Analysis:
         def forward_dynamics(
             self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, wrenches: ArrayLike | None = None
         ) -> np.ndarray: ...
-        def _why_not_finite(self, function: str, a: np.ndarray, batch: tuple[int, ...], arrays: dict) -> str: ...
+        def _why_not_finite(
+            self, function: str, a: np.ndarray, batch: tuple[int, ...], arrays: dict[str, Any]
+        ) -> str: ...
         def _wrenches(self, function: str, wrenches: ArrayLike | None) -> np.ndarray: ...
         def _places(self, function: str, frames: Iterable[str] | str | None) -> tuple[np.ndarray, np.ndarray]: ...
         def _run(
@@ -58,7 +60,7 @@ class Analysis:
 
     # ------------------------------------------------------------ Jacobians
 
-    def _jacobians(self, function: str, frames, representation: str, arrays: dict[str, np.ndarray]) -> np.ndarray:
+    def _jacobians(self, function: str, frames: Any, representation: str, arrays: dict[str, np.ndarray]) -> np.ndarray:
         check_representation(function, representation)
         single = isinstance(frames, str)
         links, offset = self._places(function, [frames] if single else frames)

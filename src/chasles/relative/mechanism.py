@@ -107,7 +107,7 @@ class Mechanism(ParameterAnalysis, Derivatives, HigherOrder):
         self.neutral, self.random = self.configuration.neutral, self.configuration.random
         self.retract, self.difference = self.configuration.retract, self.configuration.difference
         self.interpolate = self.configuration.interpolate
-        self._one_state: dict[tuple, OneState] = {}
+        self._one_state: dict[tuple[Any, ...], OneState] = {}
         self._known_places: dict[tuple[str, ...] | None, tuple[np.ndarray, np.ndarray]] = {}
         self._raw = threading.local()
 
@@ -215,7 +215,9 @@ class Mechanism(ParameterAnalysis, Derivatives, HigherOrder):
             self._known_places[names] = places
         return places
 
-    def _motion(self, function: str, frames, representation: str, arrays: dict[str, np.ndarray]):
+    def _motion(
+        self, function: str, frames: Any, representation: str, arrays: dict[str, np.ndarray]
+    ) -> list[np.ndarray]:
         check_representation(function, representation)
         single = isinstance(frames, str)
         links, offset = self._places(function, [frames] if single else frames)
@@ -302,7 +304,7 @@ class Mechanism(ParameterAnalysis, Derivatives, HigherOrder):
             raise ValueError(self._why_not_finite(name, a, batch, arrays))
         return a.reshape(*batch, self.nv)
 
-    def _why_not_finite(self, function: str, a: np.ndarray, batch: tuple[int, ...], arrays: dict) -> str:
+    def _why_not_finite(self, function: str, a: np.ndarray, batch: tuple[int, ...], arrays: dict[str, Any]) -> str:
         """What to say of accelerations (count, nv) that are not finite: the joint whose inertia is singular."""
         state, column = np.argwhere(~np.isfinite(a))[0]
         index = np.unravel_index(state, batch) if batch else ()

@@ -34,7 +34,7 @@ class Raw:
     inverse_dynamics: Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray], np.ndarray]
     forward_dynamics: Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray], np.ndarray]
 
-    def __init__(self, mechanism):
+    def __init__(self, mechanism: Any):
         self._mechanism = mechanism
         self.inverse_dynamics = _three(mechanism, inverse.inverse_dynamics, "a")
         self.forward_dynamics = _three(mechanism, forward.forward_dynamics, "tau")

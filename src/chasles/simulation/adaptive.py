@@ -44,7 +44,7 @@ class AdaptiveStepper(ConstrainedStepper):
     takes = frozenset({"step", "save", "events", "rtol", "atol", "max_step", "stops", "max_evaluations"})
     memory_names = ("memory", "counts", "clock")
 
-    def __init__(self, problem: BodyDynamics, method: Any, span, y0: np.ndarray, options: Options):
+    def __init__(self, problem: BodyDynamics, method: Any, span: Any, y0: np.ndarray, options: Options):
         _refuse_adaptive(method)
         start, end = check_span(span)
         least = np.broadcast_to(0.0 if options.atol is None else options.atol, (problem.space.dimension,))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from functools import cached_property
 from typing import Any
 
@@ -206,7 +207,7 @@ class BodyDynamics:
     def explain_start(self, state: np.ndarray, u: np.ndarray | None) -> None:
         """Accelerations that are not finite at the start have no further explanation here: the start is examined."""
 
-    def laws_may_raise(self):
+    def laws_may_raise(self) -> AbstractContextManager[None]:
         return laws_may_raise((*self.mechanism.forces.laws, *self.mechanism.laws))
 
     def start(
@@ -256,7 +257,9 @@ class BodyDynamics:
             refuse_contradictions(self.mechanism, central, velocity, t, angles)
         return self.state(central, velocity, angles)
 
-    def _angles_from(self, tree: Mechanism, q: np.ndarray, central, velocity, angles: np.ndarray) -> np.ndarray:
+    def _angles_from(
+        self, tree: Mechanism, q: np.ndarray, central: np.ndarray, velocity: np.ndarray, angles: np.ndarray
+    ) -> np.ndarray:
         """Counted angles in the turns of the coordinates q of a tree; those of joints that are cut stay as they are."""
         mechanism, where = self.mechanism, tree.tree.coordinates
         for k, (joint, coordinate) in enumerate(mechanism.counted):
@@ -266,7 +269,7 @@ class BodyDynamics:
         own = mechanism.joint_tables.coordinates
         return np.array([near[own[joint]][coordinate] for joint, coordinate in mechanism.counted])
 
-    def _changes(self, tree: Mechanism | None, given, before, after) -> tuple[StartChange, ...]:
+    def _changes(self, tree: Mechanism | None, given: Any, before: Any, after: Any) -> tuple[StartChange, ...]:
         """What assembly changed of joint coordinates and velocities of a tree, or of poses and twists."""
         mechanism, (central, velocity, angles) = self.mechanism, after
         if tree is None:

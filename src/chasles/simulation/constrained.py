@@ -61,7 +61,13 @@ class ConstrainedStepper(FixedStepper):
     tolerances = (0.0, 0.0)  # rtol and atol of an adaptive run
 
     def __init__(
-        self, problem: BodyDynamics, method: Any, span, y0: np.ndarray, options: Options, first: float | None = None
+        self,
+        problem: BodyDynamics,
+        method: Any,
+        span: Any,
+        y0: np.ndarray,
+        options: Options,
+        first: float | None = None,
     ):
         """first: the first step [s], if steps change."""
         self._refuse_tolerances(method, options)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from itertools import groupby
 from typing import Any
 
@@ -159,7 +160,7 @@ class TreeDynamics:
         joints = self.mechanism.tree.joints
         return velocity_sizes(joints, joint_lengths(self.mechanism.system, joints))
 
-    def laws_may_raise(self):
+    def laws_may_raise(self) -> AbstractContextManager[None]:
         assert isinstance(self.mechanism, Mechanism)
         return laws_may_raise(self.mechanism.acting.laws)
 

@@ -128,7 +128,7 @@ def may_depend_on_time(law: Law) -> bool:
     return reads_time(law) or bool(law.breaks)
 
 
-def _names(value: Any) -> tuple:
+def _names(value: Any) -> tuple[Any, ...]:
     return value if isinstance(value, tuple) else (value,)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from typing import Any
 
 import numpy as np
 from numba import carray, types
@@ -38,14 +39,16 @@ class LawTangent:
         self._callback = C_SIGNATURE(self._difference)
         self.address = ctypes.cast(self._callback, ctypes.c_void_p).value or 0
 
-    def _difference(self, t, x, y, p, out, *sizes: int) -> None:
+    def _difference(self, t: float, x: Any, y: Any, p: Any, out: Any, *sizes: int) -> None:
         try:
             self._differences(t, x, y, p, out, *sizes)
         except BaseException as error:  # a C loop is in between: keep it and let NaN come out
             self.law.error = self.law.error or error
             ctypes.memset(out, 0xFF, 8 * WIDTH * sizes[3])
 
-    def _differences(self, t, x, y, p, out, x_size, y_size, p_size, out_size) -> None:
+    def _differences(
+        self, t: float, x: Any, y: Any, p: Any, out: Any, x_size: int, y_size: int, p_size: int, out_size: int
+    ) -> None:
         """The law at the values, and along each tangent of all its arguments together."""
         sizes = (x_size, y_size, p_size)
         given = [

@@ -27,7 +27,7 @@ ATOL = 1e-10  # of 1 rad and of a length of the model, and of these per second
 def solve_motion(
     dynamics: Any,
     method: Any,
-    span,
+    span: tuple[float, float],
     y0: np.ndarray,
     u: np.ndarray | None = None,
     *,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,6 +17,14 @@ from chasles.integrate.solution import Solution
 from chasles.registry import service
 from chasles.simulation.start_values import StartChange
 from chasles.simulation.states import Energies, States
+
+if TYPE_CHECKING:
+    import pandas
+    import xarray
+    from matplotlib.figure import Figure
+    from PIL.Image import Image
+
+    from chasles.certificate.verdict import Certificate
 
 
 @dataclass(frozen=True, repr=False)
@@ -31,7 +39,7 @@ class Run(States):
 
     stored: np.ndarray | None = None  # energies that a file has, with a field for each kind
     task: Any = None  # what `simulate` was asked for
-    kept: Callable[[], Any] | None = None  # the certificate that a file has, looked at when it is asked for
+    kept: Callable[[], Certificate] | None = None  # the certificate that a file has, looked at when it is asked for
 
     @property
     def success(self) -> bool:
@@ -59,11 +67,12 @@ class Run(States):
         return self.dynamics.start_changes
 
     @cached_property
-    def certificate(self):
+    def certificate(self) -> Certificate:
         """How good the run is: see `chasles.certify`. It is found out when it is asked for, and kept."""
         if self.kept is not None:
             return self.kept()
-        return service("certificate")(self)
+        found: Certificate = service("certificate")(self)
+        return found
 
     @cached_property
     def energies(self) -> Energies:
@@ -95,22 +104,22 @@ class Run(States):
         """Write the run as a table, by the ending of the file: .csv or .npz."""
         service("export")(self, file)
 
-    def to_pandas(self):
+    def to_pandas(self) -> pandas.DataFrame:
         """A pandas.DataFrame with time as its index and the columns of `export`."""
         return service("pandas")(self)
 
-    def to_xarray(self):
+    def to_xarray(self) -> xarray.Dataset:
         """An xarray.Dataset with dimensions time, body and joint."""
         return service("xarray")(self)
 
     # ------------------------------------------------------------ pictures
 
-    def plot(self, *names: str, file: str | Path | None = None, size: tuple[float, float] | None = None):
+    def plot(self, *names: str, file: str | Path | None = None, size: tuple[float, float] | None = None) -> Figure:
         """Draw quantities by name, "energy", "joints.elbow", ..., or an overview, as a matplotlib figure of a size
         [inches], and write it to a file if one is given: see `chasles.plot`."""
         return service("plot")(self, *names, file=file, size=size)
 
-    def picture(self, t: float | None = None, file: str | Path | None = None, **options: Any):
+    def picture(self, t: float | None = None, file: str | Path | None = None, **options: Any) -> Image:
         """The mechanism at a time [s], by default the end, as an image, and in a file: see `chasles.view.picture`."""
         return service("picture")(self, t, file, **options)
 

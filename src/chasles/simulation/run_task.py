@@ -87,7 +87,7 @@ class Task:
         recorder: Recorder | None = None,
         resume: dict[str, np.ndarray] | None = None,
         after: tuple[int, np.ndarray] | None = None,
-    ) -> Any:
+    ) -> Run:
         """The run. `resume` is a checkpoint of `solve`; `after` are the sampling periods that are done, and the state
         then."""
         stop: Interrupted | None = None
@@ -138,7 +138,9 @@ class Task:
         count = max(1, int(np.ceil(wanted)))
         return np.minimum(start + self.period * np.arange(count + 1), end)
 
-    def _sampled(self, recorder: Recorder | None, progress: bool | None, done: int, state: np.ndarray):
+    def _sampled(
+        self, recorder: Recorder | None, progress: bool | None, done: int, state: np.ndarray
+    ) -> tuple[Solution, np.ndarray | None, Interrupted | None]:
         """A run in pieces, each with the input that the controller gave at its begin: the whole, or the last piece if
         a recorder has them; the inputs; whether Ctrl-C came."""
         dynamics, more, actuation = self.dynamics, self.more, self.dynamics.actuation()

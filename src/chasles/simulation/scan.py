@@ -70,7 +70,9 @@ def scan(dynamics: Any, span: tuple[float, float], t: ArrayLike, states: ArrayLi
     return Scan(np.unique([*breaks, *jumps]), np.unique(jumps), tuple(timed))
 
 
-_KNOWN: OrderedDict[tuple, tuple[Law, Found]] = OrderedDict()  # with the law, so that its address stays its own
+_KNOWN: OrderedDict[tuple[Any, ...], tuple[Law, Found]] = (
+    OrderedDict()
+)  # with the law, so that its address stays its own
 _LOCK = threading.Lock()
 
 

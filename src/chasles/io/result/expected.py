@@ -91,7 +91,7 @@ DYNAMICS: dict[str, Kind] = {
 }
 
 
-def check_header(header: Any) -> dict[str, Any]:
+def check_header(header: dict[str, Any]) -> dict[str, Any]:
     """A header whose entries are of the kinds that they should be."""
     _check("header", header, HEADER)
     _check("options", header["options"], OPTIONS)
@@ -106,7 +106,7 @@ def check_note(note: Any, rows: int, events: int) -> None:
     _check("work", note["work"], {key: _number for key in WORK if key in note["work"]} | {"seconds": _number})
 
 
-def check_outcome(outcome: Any) -> dict[str, Any]:
+def check_outcome(outcome: dict[str, Any]) -> dict[str, Any]:
     """How a run ended."""
     _check("outcome", outcome, {"success": _is(bool), "message": _is(str), "energy": _is(bool)})
     _check("outcome", outcome, {key: _number for key in WORK if key in outcome})

@@ -118,7 +118,7 @@ def task_of(
     start: np.ndarray,
     laws: Mapping[str, Any] | None,
     events: Sequence[Event] | None,
-    controller: Callable | None,
+    controller: Callable[..., Any] | None,
     needed: bool,
 ) -> Task:
     """The task of a header. If they are `needed`, the user's functions must be given again and be the same; else the
@@ -260,7 +260,9 @@ def _dynamics_of_text(given: Mapping[str, Any], system: System) -> Any:
     raise ValueError(f"dynamics of kind {kind!r}")
 
 
-def _events(file: Path, stored: Sequence[Mapping], given: Sequence[Event] | None, needed: bool) -> tuple[Event, ...]:
+def _events(
+    file: Path, stored: Sequence[Mapping[str, Any]], given: Sequence[Event] | None, needed: bool
+) -> tuple[Event, ...]:
     if given is None and (not needed or not stored):
         return tuple(
             Event(

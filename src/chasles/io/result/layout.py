@@ -125,7 +125,7 @@ def text(file: str | Path, h5: h5py.File, name: str) -> str:
     found = table(file, h5, name)
     if found.dtype.kind != "S" or found.shape != () or found.dtype.itemsize > TEXT:
         raise ResultFileError(file, f"is damaged: {name} is no text, or has more than {TEXT} bytes")
-    return found[()].decode()
+    return str(found[()].decode())
 
 
 @contextmanager

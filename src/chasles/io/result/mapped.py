@@ -50,7 +50,7 @@ class Mapped(np.ndarray):
         return np.array(_plain(self)).__reduce__()
 
 
-def _checking(name: str) -> Callable:
+def _checking(name: str) -> Callable[..., Any]:
     """A method of arrays, for a file that is still there."""
 
     def method(self: Mapped, *arguments: Any, **options: Any) -> Any:

@@ -17,13 +17,13 @@ from chasles.certificate.verdict import Certificate
 from chasles.integrate.event import Event, Occurrence
 from chasles.integrate.solution import Solution
 from chasles.io.result.checkpoint import Checkpoint, newest, slot_size
-from chasles.io.result.expected import WORK, check_header, check_note, check_outcome
+from chasles.io.result.expected import check_header, check_note, check_outcome
 from chasles.io.result.header import check_fit, task_of
 from chasles.io.result.layout import FORMAT, VERSION, WHOLE, ResultFileError, Sizes, table, text
 from chasles.io.result.mapped import rows_of
 from chasles.io.result.seal import opened
 from chasles.simulation.run import Run
-from chasles.simulation.run_task import Task
+from chasles.simulation.run_task import WORK, Task
 
 LOOKS = 1 << 16  # saved times that are looked at when a file is opened
 
@@ -61,7 +61,7 @@ def task_for(
     stored: Stored,
     laws: Mapping[str, Any] | None = None,
     events: Sequence[Event] | None = None,
-    controller: Callable | None = None,
+    controller: Callable[..., Any] | None = None,
     needed: bool = False,
 ) -> Task:
     """What was simulated; see `header.task_of`."""

@@ -22,7 +22,7 @@ def resume(
     *,
     laws: Mapping[str, Any] | None = None,
     events: Sequence[Event] | None = None,
-    controller: Callable | None = None,
+    controller: Callable[..., Any] | None = None,
     progress: bool | None = None,
 ) -> Run:
     """Continue a run that was killed or interrupted, in its file, to the same bits as if nothing had happened.

@@ -41,10 +41,10 @@ from chasles.io.result.layout import (
 )
 from chasles.io.result.lock import Lock
 from chasles.io.result.mapped import rows_of
-from chasles.io.result.reader import WORK, Stored, read, run_of
+from chasles.io.result.reader import Stored, read, run_of
 from chasles.io.result.seal import sealed
 from chasles.registry import service
-from chasles.simulation.run_task import JUMPS, Task
+from chasles.simulation.run_task import JUMPS, WORK, Task
 from chasles.simulation.runaway import explained, usable
 
 EVERY = 0.25  # seconds between checkpoints
@@ -308,7 +308,7 @@ class ResultWriter:
         self._put("checkpoints", packed(self.checkpoint), self.sequence % 2 * self.sizes.checkpoint)
         self.saved = time.perf_counter()
 
-    def _happened(self, occurrences: list) -> None:
+    def _happened(self, occurrences: list[Any]) -> None:
         watched = list(self.task.more["events"])
         for occurrence in occurrences:
             if self.events_done == self.room[1]:

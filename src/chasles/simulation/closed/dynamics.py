@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from chasles.absolute.space import SO3XR3_NAME
 from chasles.assembly.mobility import regular
 from chasles.integrate.solution import Solution
 from chasles.model.system import System
@@ -24,7 +26,7 @@ from chasles.simulation.closed.motion import (
     seen,
     with_workspace,
 )
-from chasles.simulation.dynamics import SO3XR3_NAME, TreeDynamics
+from chasles.simulation.dynamics import TreeDynamics
 from chasles.simulation.energy_jumps import explained
 from chasles.simulation.laws import laws_may_raise
 from chasles.simulation.problem import Motion
@@ -123,7 +125,7 @@ class ClosedDynamics(TreeDynamics):
         near = self.mechanism.mobility(self.split(y)[0], t, NEARLY_SINGULAR)
         return near.rank, near.dependent
 
-    def laws_may_raise(self):
+    def laws_may_raise(self) -> AbstractContextManager[None]:
         return laws_may_raise((*self.mechanism.spanning.acting.laws, *self.mechanism.laws))
 
 
