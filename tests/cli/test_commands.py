@@ -424,3 +424,22 @@ def test_whoever_reads_what_is_said(shell, status, tmp_path):
     assert "Traceback" not in result.stdout + result.stderr
     assert "Exception ignored" not in result.stderr
     assert result.returncode == status, result.stderr
+
+
+def test_the_longest_step_is_that_of_the_user(tmp_path):
+    """A slider without forces would take a few long steps."""
+    body, joint = chasles.Body("b", 1.0, inertia=(1, 1, 1)), chasles.prismatic("s", "ground", "b", axis=(1, 0, 0))
+    (tmp_path / "model.toml").write_text(model_text(chasles.System([body], [joint], gravity=(0, 0, 0))), "utf-8")
+    steps = []
+    for more in ((), ("--max-step", "0.01")):
+        result = run(
+            "run", str(tmp_path / "model.toml"), "--end", "1", "--set", 'initial.v={"s" = 1.0}', "--json", *more
+        )
+        assert result.returncode == 0, result.stderr
+        steps.append(json.loads(result.stdout)["runs"][0]["steps"])
+    assert steps[0] < 50
+    assert 100 <= steps[1] <= 102
+    result = run("run", str(tmp_path / "model.toml"), "--end", "1", "--max-step", "-1")
+    assert result.returncode != 0
+    assert "max_step" in result.stderr
+    assert "Traceback" not in result.stderr

@@ -249,6 +249,27 @@ def test_a_file_that_shrinks_while_it_is_read(small, sound, tmp_path, monkeypatc
             use()
 
 
+def test_a_file_that_shrinks_in_the_midst_of_one_access(sound, tmp_path, monkeypatch):
+    """Parts of a mapped table are read: with the length looked at before, the pages may be gone a moment later."""
+    file = copied(sound, "fixed", tmp_path)
+    whole = ch.open(file)
+    monkeypatch.setattr(mapped, "SMALL", 0)
+    run = ch.open(file)
+    monkeypatch.setattr(mapped, "SMALL", 1500)
+    monkeypatch.setattr(mapped, "SLAB", 400)  # bytes, so an access takes several reads
+    for key in (0, -1, slice(3), slice(9, 2, -2), (slice(2, 9), 1), (-1, slice(None)), (3, 2)):
+        np.testing.assert_array_equal(run.solution.y[key], whole.solution.y[key])
+        assert not isinstance(run.solution.y[key], mapped.Mapped)
+    assert isinstance(run.solution.y[:-1], mapped.Mapped)
+    np.testing.assert_array_equal(run.t[::-1] + 0, whole.t[::-1])
+    np.testing.assert_array_equal(run.solution.y.T.copy(), whole.solution.y.T)
+    monkeypatch.setattr(mapped.Source, "check", lambda source: None)  # it was long enough then
+    os.truncate(file, 4096)
+    for use in (lambda: run.t[-1], lambda: run.t[:5], lambda: run.t + 1, lambda: run.solution.y.copy()):
+        with pytest.raises(ch.errors.ResultFileError, match="has become shorter"):
+            use()
+
+
 # ---------------------------------------------------------------- two runs, one file
 
 

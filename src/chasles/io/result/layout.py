@@ -165,7 +165,7 @@ def put(descriptor: int, data: Any, at: int) -> None:
 def copy(source: int, begin: int, target: int, at: int, size: int) -> None:
     """Copy bytes from file to file."""
     while size > 0:
-        data = _read_at(source, min(size, PIECE), begin)
+        data = read_at(source, min(size, PIECE), begin)
         if not data:
             return  # room at the end that was never written
         put(target, data, at)
@@ -183,7 +183,7 @@ def _write_at(descriptor: int, data: memoryview, at: int) -> int:
         return os.write(descriptor, data)
 
 
-def _read_at(descriptor: int, size: int, at: int) -> bytes:
+def read_at(descriptor: int, size: int, at: int) -> bytes:
     if hasattr(os, "pread"):
         return os.pread(descriptor, size, at)
     with _PLACE:
