@@ -144,3 +144,33 @@ def test_the_types_are_told_to_users():
     wheel = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["wheel"]
     assert wheel["packages"] == ["src/chasles"]
     assert (ROOT / "src" / "chasles" / "py.typed").read_bytes() == b""
+
+
+ERRORS = ("error", "exception", "exc", "failure", "refused", "e")  # what caught errors are called
+
+
+def _is_message(node: ast.AST) -> bool:
+    """Whether an expression is the text of an error or of how a run ended: str(error), error.args[0], run.message."""
+    match node:
+        case ast.Call(func=ast.Name(id="str"), args=[ast.Name(id=name)]):
+            return name in ERRORS
+        case ast.Subscript(value=ast.Attribute(value=ast.Name(id=name), attr="args")):
+            return name in ERRORS
+        case ast.Attribute(attr="message" | "reason" | "note"):
+            return True
+    return False
+
+
+def test_no_control_flow_on_the_text_of_a_message():
+    """Types and attributes say what happened (`Solution.cause`, a class of errors); words are for people."""
+    found = []
+    for path in sorted((ROOT / "src").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            looked = []
+            if isinstance(node, ast.Compare) and not isinstance(node.ops[0], ast.Is | ast.IsNot):
+                looked = [node.left, *node.comparators]
+            elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+                looked = [node.func.value] if node.func.attr in ("startswith", "endswith", "find", "index") else []
+            if any(map(_is_message, looked)):
+                found.append(f"{path.relative_to(ROOT)}:{node.lineno}: {ast.unparse(node)}")
+    assert not found, "\n".join(found)

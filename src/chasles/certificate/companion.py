@@ -19,7 +19,7 @@ from chasles.integrate.constrained_method import BLieDF
 from chasles.integrate.event import Event, Occurrence
 from chasles.integrate.fixed_step import StepError
 from chasles.integrate.method import RKMK
-from chasles.integrate.solution import Solution
+from chasles.integrate.solution import Cause, Solution
 from chasles.integrate.stepper import helping
 from chasles.kernel.pickled import PickledWhole
 from chasles.simulation.energy_jumps import singular_at_end
@@ -122,7 +122,7 @@ def _part(
             task.dynamics, METHOD, span, state, u, **options, stops=inside, max_evaluations=max(limit - used, 1)
         )
     if not solution.success:
-        dear = "max_evaluations" in solution.message
+        dear = solution.cause is Cause.EVALUATIONS
         why = solution.message if dear else _why(task, solution)
         raise CompanionError(why, used + solution.evaluations, broke=not dear)
     if not (np.abs(solution.y) < LARGEST).all():

@@ -29,7 +29,7 @@ from chasles.integrate.options import (
 )
 from chasles.integrate.problem import LieODE
 from chasles.integrate.scalar import SCALAR
-from chasles.integrate.solution import Solution
+from chasles.integrate.solution import Cause, Solution
 from chasles.integrate.space import Space
 from chasles.integrate.step_address import step_address
 from chasles.integrate.stepper import TOLD, Ending, NotFiniteError, Stepper, as_field, raise_errors_of
@@ -290,7 +290,8 @@ class ExplicitStepper(Stepper):
             return Ending(True, "reached the end")
         if status == layout.SPENT:
             spent = int(self.counts[TALLY.evaluations])
-            return Ending(False, f"stopped at t = {self.time:.8g}, after {spent} evaluations (max_evaluations)")
+            message = f"stopped at t = {self.time:.8g}, after {spent} evaluations (max_evaluations)"
+            return Ending(False, message, Cause.EVALUATIONS)
         if status == layout.POLE and self.problem.coordinates:
             self._leave_chart()
         message = f"{self._reason(status)} (t = {self.time:.8g}, step {self.state[STATE.h]:.3g})"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bisect
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,15 @@ from numpy.typing import ArrayLike
 
 from chasles.integrate import blocks, dense_output
 from chasles.integrate.event import Occurrence
+
+
+class Cause(Enum):
+    """Why a run ended before its end, for programs; `Solution.message` says it in words."""
+
+    OTHER = "other"
+    EVALUATIONS = "evaluations"  # max_evaluations were spent
+    INTERRUPTED = "interrupted"  # by Ctrl-C
+    RUNAWAY = "runaway"  # the motion ran away
 
 
 @dataclass(frozen=True)
@@ -40,6 +50,7 @@ class Solution:
     slopes: np.ndarray | None = field(default=None, repr=False)  # field values at the saved points
     moves: np.ndarray | None = field(default=None, repr=False)  # coordinates of the move from the point before
     no_curve: str = field(default="", repr=False)  # why there is no curve through the points, if there is none
+    cause: Cause = field(default=Cause.OTHER, repr=False)  # of an early end
 
     def __call__(self, times: ArrayLike) -> np.ndarray:
         """Points on the space at any times, by cubic Hermite interpolation in the algebra between the saved points."""

@@ -13,7 +13,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any, ClassVar, NamedTuple, NoReturn, Protocol
 
 import numpy as np
@@ -21,7 +21,7 @@ import numpy as np
 from chasles.display.progress import Progress
 from chasles.integrate.event import Occurrence
 from chasles.integrate.options import Options, check_span
-from chasles.integrate.solution import Solution
+from chasles.integrate.solution import Cause, Solution
 from chasles.integrate.vector_field import Field, PythonField
 from chasles.kernel.pickled import PickledWhole
 from chasles.kernel.undisturbed import Undisturbed
@@ -36,6 +36,7 @@ class Ending(NamedTuple):
 
     success: bool
     message: str
+    cause: Cause = Cause.OTHER
 
 
 class Sink(Protocol):
@@ -249,7 +250,7 @@ class Stepper(ABC):
     def _interrupt(self, line: Progress) -> NoReturn:
         message = f"interrupted at t = {self.time:.8g}, after {self.steps} steps"
         line.say(f"{message}; {KEPT}")
-        raise Interrupted(message, self._ended(False, message)) from None
+        raise Interrupted(message, self._ended(False, message, Cause.INTERRUPTED)) from None
 
     def _pass_on(self, last: bool) -> None:
         if self.sink is not None:
@@ -257,9 +258,9 @@ class Stepper(ABC):
                 self.hand_over()
                 self.sink.passed(self, last)
 
-    def _ended(self, success: bool, message: str) -> Solution:
+    def _ended(self, success: bool, message: str, cause: Cause = Cause.OTHER) -> Solution:
         self._pass_on(last=True)
-        return self.solution(success, message)
+        return replace(self.solution(success, message), cause=cause)
 
     def hints(self) -> tuple[str, ...]:
         """How a run that took long could be faster; also logged."""

@@ -21,6 +21,7 @@ from chasles.model.body import GROUND, Body
 from chasles.model.constraint import Constraint, Coupling, Drive
 from chasles.model.joint import Joint
 from chasles.model.system import System
+from chasles.screw import inertia as spatial
 
 X_AXIS = (1.0, 0.0, 0.0)
 TYPES = ("revolute", "continuous", "prismatic", "fixed", "floating", "planar")
@@ -53,8 +54,6 @@ KNOWN: Mapping[str, tuple[set[str], set[str]]] = {
     "parent": ({"link"}, set()),
     "child": ({"link"}, set()),
 }
-TRIANGLE = "inertia violates the triangle inequality"
-WHICH = ("negative moments, or moments without mass", "a moment larger than the sum of the others")
 # the rest of the format, which the motion does not feel; what is not even here may well be felt
 WHY_IGNORED = {
     "<link> type": "links have none",
@@ -169,11 +168,14 @@ class _Urdf:
         numbers = (self.bodies[name], value, pose[4:], (inertia + inertia.T) / 2, shapes)
         try:
             return Body(*numbers)
-        except ValueError as error:
+        except ValueError:
             if value < 0:
                 raise mass.error("value", f"of link {name!r} is {value:g}; expected no negative number") from None
-            why = str(error).partition(": ")[2]
-        self.report.took("inertias", name, f"taken as they are, but NOT PHYSICAL ({WHICH[why.startswith(TRIANGLE)]})")
+        low, _, high = np.linalg.eigvalsh(inertia)
+        why = "negative moments, or moments without mass"
+        if value and low >= -spatial.STRUCTURE_TOLERANCE * high:
+            why = "a moment larger than the sum of the others"
+        self.report.took("inertias", name, f"taken as they are, but NOT PHYSICAL ({why})")
         return Body(*numbers, physical=False)
 
     def _joint(self, name: str, element: Element) -> Joint:

@@ -19,7 +19,7 @@ from chasles.integrate.engine import short_of
 from chasles.integrate.event import ended_by
 from chasles.integrate.fixed_step import FixedStepper
 from chasles.integrate.options import Options, check_max_evaluations, check_max_step, check_span, check_stops
-from chasles.integrate.solution import Solution
+from chasles.integrate.solution import Cause, Solution
 from chasles.integrate.stepper import Ending
 from chasles.kernel.workspace import layout
 from chasles.lie.rotation import quaternion_to_matrix
@@ -92,7 +92,8 @@ class AdaptiveStepper(ConstrainedStepper):
             if self.time in self.stops:
                 self._begin_anew()
             if (spent := self.evaluations()) >= self.most:
-                return Ending(False, f"stopped at t = {self.time:.8g}, after {spent} evaluations (max_evaluations)")
+                message = f"stopped at t = {self.time:.8g}, after {spent} evaluations (max_evaluations)"
+                return Ending(False, message, Cause.EVALUATIONS)
         return None
 
     def _begin_anew(self) -> None:

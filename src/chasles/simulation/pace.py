@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from chasles import caution
-from chasles.integrate.solution import Solution
+from chasles.integrate.solution import Cause, Solution
 
 MOST = 1000  # times the evaluations that periods took before
 FEW = 100  # evaluations of a period that are never many
@@ -31,10 +31,10 @@ class Pace:
             return motion(**dict(options, max_evaluations=own))
         most = self.limit if own is None else min(own, self.limit)
         solution = motion(**dict(options, max_evaluations=most))
-        if not solution.success and "max_evaluations" in solution.message and most != own:
+        if solution.cause is Cause.EVALUATIONS and most != own:
             if message := self.runs_away(solution):
                 caution.warn(f"simulate: {message}")
-                return replace(solution, message=message)
+                return replace(solution, message=message, cause=Cause.RUNAWAY)
             solution = motion(**dict(options, max_evaluations=own))  # slow for another reason: let it
         if solution.success:
             self.note(solution)

@@ -18,7 +18,7 @@ from chasles.display.progress import Progress
 from chasles.integrate.event import Occurrence
 from chasles.integrate.fixed_step import StepError
 from chasles.integrate.growing import GrowingRows
-from chasles.integrate.solution import Solution
+from chasles.integrate.solution import Cause, Solution
 from chasles.integrate.stepper import AS_IT_ENDED, KEPT, LOG, Attention, Interrupted, NotFiniteError, Sink
 from chasles.registry import service
 from chasles.relative.loop.closed import ClosedMechanism
@@ -174,7 +174,7 @@ class Task:
                     message = f"interrupted at t = {solution.t[-1]:.8g}" if last != edges[-1] else AS_IT_ENDED
                     stop = Interrupted(message, solution)
                 if stop is not None and solution.success and last != edges[-1]:
-                    solution = replace(solution, success=False, message=str(stop))
+                    solution = replace(solution, success=False, message=str(stop), cause=Cause.INTERRUPTED)
                 if recorder is not None:
                     recorder.piece(solution, given)
                 else:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from chasles import caution
-from chasles.integrate.solution import Solution
+from chasles.integrate.solution import Cause, Solution
 from chasles.integrate.stepper import TOLD
 from chasles.simulation.bodies import BodyDynamics
 from chasles.simulation.energy_jumps import reached
@@ -21,10 +21,10 @@ LARGEST = 1e150  # a number that is larger cannot be squared, so nothing can be 
 
 def explained(task: Any, solution: Solution) -> Solution:
     """A solution, with more to say on how it ended; of one that runs away, which body or joint does."""
-    if solution.success or not len(solution.t) or "runs away" in solution.message:
+    if solution.success or not len(solution.t) or solution.cause is Cause.RUNAWAY:
         return task.dynamics.explained(solution)
     if told := runs_away(task, solution):
-        solution = replace(solution, message=f"{solution.message}; {told}")
+        solution = replace(solution, message=f"{solution.message}; {told}", cause=Cause.RUNAWAY)
         if TOLD.warn:
             caution.warn(f"simulate: {told}")
         return solution

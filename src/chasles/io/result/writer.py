@@ -20,7 +20,7 @@ from chasles.certificate.verdict import Certificate
 from chasles.display.progress import Progress
 from chasles.integrate.fixed_step import schedule
 from chasles.integrate.options import saving
-from chasles.integrate.solution import Solution
+from chasles.integrate.solution import Cause, Solution
 from chasles.integrate.stepper import Stepper
 from chasles.io.result import quantities as derived
 from chasles.io.result.checkpoint import Checkpoint, memory_of, packed, slot_size
@@ -176,7 +176,7 @@ class ResultWriter:
             **self.work,
             "energy": False,
         }
-        stopped = self.begun and not solution.success and "interrupted at" in solution.message
+        stopped = self.begun and solution.cause is Cause.INTERRUPTED
         if stopped:  # who presses Ctrl-C waits for nothing; it is made when it is asked for, or after `resume`
             outcome["message"] += f'; resume("{self.name}") continues it'
         elif self.room != (self.rows_done, self.events_done):
