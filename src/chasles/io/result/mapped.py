@@ -65,7 +65,7 @@ class Mapped(np.ndarray):
         """Whether its numbers are in the mapping: what is computed of a mapped array is in memory."""
         if self.source is None or not self.size:
             return False
-        return 0 <= _range(self)[0] - self.source.address < self.source.length
+        return bool(0 <= _range(self)[0] - self.source.address < self.source.length)
 
     def __getitem__(self, key: Any) -> Any:
         self.there()
