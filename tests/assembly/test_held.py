@@ -14,7 +14,7 @@ Z = (0.0, 0.0, 1.0)
 def slider_crank() -> ch.System:
     bodies = [loops.rod("crank", CRANK, 1.0), loops.rod("rod", ROD, 2.0), loops.rod("slider", 0.2, 0.5)]
     joints = [
-        ch.revolute("A", "ground", "crank", axis=Z),
+        ch.revolute("A", "ground", "crank", axis=Z, armature=0.2),  # a rotor has a row that holds nothing
         ch.revolute("B", "crank", "rod", axis=Z, at=(CRANK, 0.0, 0.0)),
         ch.prismatic("D", "ground", "slider", axis=(1.0, 0.0, 0.0)),
         ch.revolute("C", "rod", "slider", axis=Z, at=(ROD, 0.0, 0.0)),
@@ -61,6 +61,7 @@ def test_the_same_from_the_pose_of_the_crank_alone(space):
     rough[0, :4] = np.cos(crank / 2), 0.0, 0.0, np.sin(crank / 2)
     poses = mechanism.assemble(rough, held=["crank"])
     assert np.abs(poses[0] - rough[0]).max() < 1e-15
+    assert mechanism.mobility(poses).freedoms == 1
     central = mechanism.state(poses)
     assert mechanism.constraint_violation(*central).position.max() < 1e-12
     expected, rate, _ = place(crank, np.sign(poses[2, 4]))

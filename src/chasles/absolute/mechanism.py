@@ -381,9 +381,9 @@ class AbsoluteMechanism(CentralFrames):
 
     @cached_property
     def constraint_of_tile(self) -> np.ndarray:
-        """For each tile the index of its joint or constraint in `constraint_names`."""
+        """For each tile the index of its joint or constraint in `constraint_names`; -1 for rotors, which hold nothing."""
         order = {name: k for k, name in enumerate(self.constraint_names)}
-        return np.array([order[tile.joint] for tile in self.tiles], dtype=int)
+        return np.array([order.get(tile.joint, -1) for tile in self.tiles], dtype=int)
 
     def project(
         self, central: ArrayLike, velocity: ArrayLike, t: float = 0.0, angles: ArrayLike | None = None

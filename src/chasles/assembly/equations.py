@@ -125,9 +125,10 @@ class Equations(ABC):
 
 
 def largest_of(numbers: np.ndarray, owner: np.ndarray, count: int) -> np.ndarray:
-    """The largest size of the numbers (..., k) of each owner, (..., count); zero for one that has none."""
-    found = np.zeros((*numbers.shape[:-1], count))
-    np.maximum.at(np.moveaxis(found, -1, 0), owner, np.moveaxis(np.abs(numbers), -1, 0))
+    """The largest size of the numbers (..., k) of each owner (-1: none), (..., count); zero for one that has none."""
+    found, own = np.zeros((*numbers.shape[:-1], count)), owner >= 0
+    with np.errstate(invalid="ignore"):  # NaN stays NaN
+        np.maximum.at(np.moveaxis(found, -1, 0), owner[own], np.moveaxis(np.abs(numbers[..., own]), -1, 0))
     return found
 
 
