@@ -169,10 +169,10 @@ def test_what_kernels_call_is_covered_by_their_key():
 
 def test_kernels_that_allocate_say_so_whoever_compiles_them():
     """Else they take the option of the first caller, and what is in the cache decides who that is."""
-    from chasles.absolute.tables import part_of
+    from chasles.absolute.entry import power_of_drives
     from chasles.lie.quaternion import product
 
-    assert part_of.targetoptions["_nrt"] is True
+    assert power_of_drives.targetoptions["_nrt"] is True
     assert product.targetoptions["_nrt"] is False
 
 

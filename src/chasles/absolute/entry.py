@@ -24,7 +24,7 @@ from chasles.absolute.kkt import (
     size_of_row,
 )
 from chasles.absolute.redundant import accelerate_refined, factorize_rows, solve_refined
-from chasles.absolute.tables import BODY, FIELD, HEAD, SE3, part_of
+from chasles.absolute.tables import BODY, FIELD, HEAD, SE3, joints_of, tables_of, work_of, work_size
 from chasles.constraint.rows import CUSTOM, IDENTITY, MOTION, ROTOR, ROWS, TILE, TRAVEL, TURN, within_subgroup
 from chasles.constraint.special import ROOM, TARGET, add_target_speeds, angle_rates, call_special
 from chasles.kernel.address import NUMBERS, address_of, as_integers, invoke
@@ -38,76 +38,14 @@ ROUNDING = 4e-16  # residuals this small, relative to what they are the differen
 TINY = 1e-300
 
 
-@kernel(allocates=True)
-def mechanism(whole, p):
-    """The tables of a packed mechanism, in the order in which `accelerate` takes them."""
-    return (
-        part_of(whole, whole, HEAD.bodies, HEAD.tiles),
-        part_of(whole, whole, HEAD.tiles, HEAD.nodes),
-        part_of(whole, whole, HEAD.nodes, HEAD.incidences),
-        part_of(whole, whole, HEAD.incidences, HEAD.slots),
-        part_of(whole, whole, HEAD.slots, HEAD.column),
-        part_of(whole, whole, HEAD.column, HEAD.row),
-        part_of(whole, whole, HEAD.row, HEAD.first),
-        part_of(whole, whole, HEAD.first, HEAD.operations),
-        part_of(whole, whole, HEAD.operations, HEAD.masses),
-        part_of(p, whole, HEAD.masses, HEAD.constants),
-        part_of(p, whole, HEAD.constants, HEAD.gravity),
-        part_of(p, whole, HEAD.gravity, HEAD.table),
-        whole[HEAD.n_bodies],
-        whole[HEAD.n_tiles],
-        whole[HEAD.n_nodes],
-        whole[HEAD.n_matrix],
-    )
-
-
-@kernel
-def rows_end(whole):
-    """Where the rows end in the workspace, with what laws and coordinates need behind them (`constraint.special`)."""
-    rows = MOTION.size * whole[HEAD.n_bodies] + ROWS.size * whole[HEAD.n_tiles]
-    return rows + whole[HEAD.n_angles] + ROOM.size + 1
-
-
-@kernel
-def work_size(whole):
-    """Numbers that `accelerations` and `project` need."""
-    n, k, m = whole[HEAD.n_bodies], whole[HEAD.n_nodes], whole[HEAD.n_matrix]
-    return rows_end(whole) + 18 * m + 3 * k + 12 * n
-
-
 @kernel
 def set_clock(whole, work, t, angles, at):
     """Time and counted angles (from `at` on in an array) to the workspace, for constraints that depend on them."""
-    end = rows_end(whole)
-    work[end - 1] = t
+    rows = work_of(work, whole).rows
+    end = rows.shape[0]
+    rows[end - 1] = t
     for k in range(whole[HEAD.n_angles]):
-        work[end - 2 - ROOM.size - k] = angles[at + k]
-
-
-@kernel(allocates=True)
-def work_parts(whole, work):
-    """motion, rows, matrix, factors, x, a, and six more numbers a body."""
-    n, k, m = whole[HEAD.n_bodies], whole[HEAD.n_nodes], whole[HEAD.n_matrix]
-    rows = MOTION.size * n
-    matrix = rows_end(whole)
-    factors, x = matrix + 9 * m, matrix + 18 * m
-    a = x + 3 * k
-    return (
-        work[:rows],
-        work[rows:matrix],
-        work[matrix:factors],
-        work[factors:x],
-        work[x:a],
-        work[a : a + 6 * n],
-        work[a + 6 * n :],
-    )
-
-
-@kernel(allocates=True)
-def joints_of(whole, p):
-    """The tables of the joints (`joint_force`)."""
-    joints = part_of(whole, whole, HEAD.joints, HEAD.joint_numbers)
-    return joints, part_of(p, whole, HEAD.joint_numbers, HEAD.counted)
+        rows[end - 2 - ROOM.size - k] = angles[at + k]
 
 
 @native
@@ -117,45 +55,42 @@ def accelerations(p_at, p_size, q_at, v_at, wrenches_at, work_at, a_at):
     Wrenches: torque in the body and force in space, at the center of mass. The multipliers are left in the workspace.
     """
     whole, p = carray(as_integers(p_at), (p_size,)), carray(p_at, (p_size,))
-    tables = mechanism(whole, p)
-    n = tables[12]
+    tables = tables_of(p)
+    n, bodies = tables.n, tables.bodies
     q, v, wrenches = carray(q_at, (POSE * n,)), carray(v_at, (TWIST * n,)), carray(wrenches_at, (6 * n,))
-    motion, rows, matrix, factors, x, a, _ = work_parts(whole, carray(work_at, (work_size(whole),)))
+    motion, rows, matrix, factors, x, a, _ = work_of(carray(work_at, (work_size(whole),)), whole)
     out = carray(a_at, (6 * n + whole[HEAD.n_angles],))
-    bodies = tables[0]
     set_motion(bodies, n, q, v, motion)
-    if tables[11][FIELD.regularization] > 0.0:
+    if tables.gravity[FIELD.regularization] > 0.0:
         accelerate_refined(tables, motion, wrenches, rows, matrix, factors, x, a)
     else:
-        accelerate(*tables, motion, wrenches, rows, matrix, factors, x, a)
+        accelerate(tables, motion, wrenches, rows, matrix, factors, x, a)
     for i in range(n):
         angular, linear = load3(a, 6 * i, 0.0), load3(a, 6 * i + 3, 0.0)
         if bodies[i * BODY.size + BODY.space] == SE3:
             linear = mul_t(load9(motion, i * MOTION.size + MOTION.rotation, 0.0), linear)
             held = bodies[i * BODY.size + BODY.held]
             if held > 0:
-                angular, linear = within_subgroup(tables[1], tables[10], held - 1, angular, linear)
+                angular, linear = within_subgroup(tables.tiles, tables.constants, held - 1, angular, linear)
         store6(out, 6 * i, (angular, linear))
     if whole[HEAD.n_angles] > 0:
         for k in range(whole[HEAD.n_angles]):  # of joints on which something acts, as `act` left them
             out[6 * n + k] = p[whole[HEAD.rates] + k]
-        joints, numbers = joints_of(whole, p)
-        silent_rates(joints, numbers, whole[HEAD.n_joints], motion, out[6 * n :])
-        angle_rates(tables[1], tables[10], tables[13], motion, out[6 * n :])
+        joints = joints_of(p)
+        silent_rates(joints.joints, joints.joint_numbers, joints.n, motion, out[6 * n :])
+        angle_rates(tables.tiles, tables.constants, tables.nt, motion, out[6 * n :])
 
 
 @kernel(allocates=True)
 def power_of_drives(whole, p, work):
     """Power of constraints that depend on time, after `accelerations`: -λ·(J V), where J V is what they ask for."""
-    tables = mechanism(whole, p)
-    tiles, nodes, constants, nt = tables[1], tables[2], tables[10], tables[13]
-    motion, rows, _, _, x, _, _ = work_parts(whole, work)
-    power = 0.0
-    for t in range(nt):
+    tables, space = tables_of(p), work_of(work, whole)
+    tiles, constants, rows, power = tables.tiles, tables.constants, space.rows, 0.0
+    for t in range(tables.nt):
         kind = tiles[t * TILE.size + TILE.kinds]
         if kind == CUSTOM or kind == TURN or kind == TRAVEL:
-            call_special(TARGET, tiles, constants, t, motion, rows)
-            power -= dot(load3(x, 3 * nodes[t], 0.0), load3(rows, rows.shape[0] - 1 - ROOM.size, 0.0))
+            call_special(TARGET, tiles, constants, t, space.motion, rows)
+            power -= dot(load3(space.x, 3 * tables.nodes[t], 0.0), load3(rows, rows.shape[0] - 1 - ROOM.size, 0.0))
     return power
 
 
@@ -221,11 +156,11 @@ def project(p_at, p_size, q_at, v_at, work_at, report_at):
     the factor of a state nearby is in the workspace.
     """
     whole, p = carray(as_integers(p_at), (p_size,)), carray(p_at, (p_size,))
-    tables = mechanism(whole, p)
+    tables = tables_of(p)
     bodies, tiles, nodes, incidences, _, column, row, _, _, masses, constants, gravity, n, nt, nn, _ = tables
     redundant = gravity[FIELD.regularization] > 0.0
     q, v, report = carray(q_at, (POSE * n,)), carray(v_at, (TWIST * n,)), carray(report_at, (4,))
-    motion, rows, matrix, factors, x, a, velocity = work_parts(whole, carray(work_at, (work_size(whole),)))
+    motion, rows, matrix, factors, x, a, velocity = work_of(carray(work_at, (work_size(whole),)), whole)
     set_motion(bodies, n, q, v, motion)
     prepare(tiles, constants, nt, motion, rows)
     off, share = largest_residual(tiles, nt, motion, rows)
@@ -328,13 +263,12 @@ def project_state(address, whole, p, t, angles, q, v, work, report):
 @kernel(entry=True, allocates=True)
 def jacobians_of_states(whole, p, times, angles, q, v, work, out):
     """Of each state, tile and side the angular and the linear rows (3x3 each); those that are not stored, too."""
-    tables = mechanism(whole, p)
-    bodies, tiles, constants, n, nt = tables[0], tables[1], tables[10], tables[12], tables[13]
-    motion, rows, _, _, _, _, _ = work_parts(whole, work)
+    tables, space = tables_of(p), work_of(work, whole)
+    tiles, nt, motion, rows = tables.tiles, tables.nt, space.motion, space.rows
     for k in range(q.shape[0]):
-        set_motion(bodies, n, q[k], v[k], motion)
+        set_motion(tables.bodies, tables.n, q[k], v[k], motion)
         set_clock(whole, work, times[k], angles[k], 0)
-        prepare(tiles, constants, nt, motion, rows)
+        prepare(tiles, tables.constants, nt, motion, rows)
         for t in range(nt):
             for side in range(2):
                 at = 36 * t + 18 * side
@@ -348,8 +282,8 @@ def jacobians_of_states(whole, p, times, angles, q, v, work, out):
 @kernel(entry=True, allocates=True)
 def rows_of_states(whole, p, times, angles, q, v, work, residuals, rates):
     """Residuals and J V - target of all tiles (three numbers each, in the order of the tiles) of a batch of states."""
-    bodies, tiles, nodes, incidences, _, _, _, _, _, _, constants, _, n, nt, nn, _ = mechanism(whole, p)
-    motion, rows, _, _, x, velocity, _ = work_parts(whole, work)
+    bodies, tiles, nodes, incidences, _, _, _, _, _, _, constants, _, n, nt, nn, _ = tables_of(p)
+    motion, rows, _, _, x, velocity, _ = work_of(work, whole)
     for k in range(q.shape[0]):
         set_motion(bodies, n, q[k], v[k], motion)
         set_clock(whole, work, times[k], angles[k], 0)

@@ -6,9 +6,9 @@ from numba import carray
 
 from chasles.absolute.joint_force import JOINT, SPOT, act_on_joint, spot_joint
 from chasles.absolute.kkt import POSE, TWIST
-from chasles.absolute.tables import BODY, HEAD, SE3, part_of
+from chasles.absolute.tables import BODY, HEAD, SE3, force_work_of, force_work_size, forces_of
 from chasles.constraint.rows import IDENTITY
-from chasles.force.table import FORCE, FORCES, MOVING, SCRATCH, SPRING, WRENCH, add_spring, add_wrench
+from chasles.force.table import FORCE, FORCES, MOVING, SPRING, WRENCH, add_spring, add_wrench
 from chasles.kernel.address import as_integers, invoke
 from chasles.kernel.algebra import mul, mul_t
 from chasles.kernel.policy import kernel, native
@@ -37,19 +37,11 @@ def set_states(bodies, n, q, v, states):
 def act(t, p_at, p_size, q_at, v_at, wrenches_at, work_at, result_at):
     """All forces but gravity as wrenches (torque in the body, force in space); result: (power, stored energy)."""
     whole, p = carray(as_integers(p_at), (p_size,)), carray(p_at, (p_size,))
-    n = whole[HEAD.n_bodies]
-    bodies = part_of(whole, whole, HEAD.bodies, HEAD.tiles)
-    table, values = part_of(whole, whole, HEAD.table, HEAD.values), part_of(p, whole, HEAD.values, HEAD.joints)
-    joints, numbers = (
-        part_of(whole, whole, HEAD.joints, HEAD.joint_numbers),
-        part_of(p, whole, HEAD.joint_numbers, HEAD.counted),
-    )
-    counted, rates = part_of(p, whole, HEAD.counted, HEAD.rates), part_of(p, whole, HEAD.rates, HEAD.control)
-    control = part_of(p, whole, HEAD.control, HEAD.end)
+    forces, space = forces_of(p), force_work_of(carray(work_at, (force_work_size(whole),)), whole)
+    n, table, values, states, room = forces.n, forces.table, forces.values, space.states, space.scratch
     q, v, wrenches = carray(q_at, (POSE * n,)), carray(v_at, (TWIST * n,)), carray(wrenches_at, (6 * n,))
-    work, result = carray(work_at, (MOVING.size * (n + 1) + SCRATCH,)), carray(result_at, (2,))
-    states, room = work[: MOVING.size * (n + 1)], work[MOVING.size * (n + 1) :]
-    set_states(bodies, n, q, v, states)
+    result = carray(result_at, (2,))
+    set_states(forces.bodies, n, q, v, states)
     for k in range(6 * n):
         wrenches[k] = 0.0
     power, energy = 0.0, 0.0
@@ -63,8 +55,8 @@ def act(t, p_at, p_size, q_at, v_at, wrenches_at, work_at, result_at):
             power += add_wrench(t, table, line, values, at, states, MOVING.size, wrenches, room)
         else:
             more, stored = act_on_joint(
-                *(t, joints, numbers, table[line + FORCE.first], table, values),
-                *(control, counted, rates, states, wrenches, room),
+                *(t, forces.joints, forces.joint_numbers, table[line + FORCE.first], table, values),
+                *(forces.control, forces.counted, forces.rates, states, wrenches, room),
             )
             power, energy = power + more, energy + stored
     for i in range(n):
@@ -76,13 +68,10 @@ def act(t, p_at, p_size, q_at, v_at, wrenches_at, work_at, result_at):
 @kernel(entry=True, allocates=True)
 def joints_of_states(whole, p, angles, q, v, work, coordinates, velocities):
     """Coordinates and velocities of all joints of a batch of states."""
-    n, states = whole[HEAD.n_bodies], work[: MOVING.size * (whole[HEAD.n_bodies] + 1)]
-    spot = work[MOVING.size * (n + 1) :]
-    bodies = part_of(whole, whole, HEAD.bodies, HEAD.tiles)
-    joints = part_of(whole, whole, HEAD.joints, HEAD.joint_numbers)
-    numbers = part_of(p, whole, HEAD.joint_numbers, HEAD.counted)
+    forces, space = forces_of(p), force_work_of(work, whole)
+    joints, numbers, states, spot = forces.joints, forces.joint_numbers, space.states, space.scratch
     for k in range(q.shape[0]):
-        set_states(bodies, n, q[k], v[k], states)
+        set_states(forces.bodies, forces.n, q[k], v[k], states)
         iq = iv = 0
         for j in range(whole[HEAD.n_joints]):
             spot_joint(joints, numbers, j, states, angles[k], spot)

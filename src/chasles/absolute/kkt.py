@@ -315,14 +315,15 @@ def add_feedback(bodies, tiles, nodes, incidences, constants, alpha, beta, n_bod
 
 
 @kernel
-def accelerate(
-    bodies, tiles, nodes, incidences, slots, column, row, first, operations, masses, constants, gravity,
-    n_bodies, n_tiles, n_nodes, n_matrix, motion, wrenches, rows, matrix, factors, x, a,
-):  # fmt: skip
+def accelerate(tables, motion, wrenches, rows, matrix, factors, x, a):
     """Accelerations a and multipliers x of the state in `motion`; rows and factors stay for what comes after."""
+    bodies, tiles, nodes, incidences, masses = (
+        tables.bodies, tables.tiles, tables.nodes, tables.incidences, tables.masses
+    )  # fmt: skip
+    constants, gravity, n_bodies, n_tiles, n_nodes = tables.constants, tables.gravity, tables.n, tables.nt, tables.nn
     prepare(tiles, constants, n_tiles, motion, rows)
-    assemble(bodies, tiles, nodes, incidences, slots, masses, n_bodies, n_tiles, n_matrix, rows, matrix)
-    factorize(n_nodes, column, row, first, operations, matrix, factors)
+    assemble(bodies, tiles, nodes, incidences, tables.slots, masses, n_bodies, n_tiles, tables.nm, rows, matrix)
+    factorize(n_nodes, tables.column, tables.row, tables.first, tables.operations, matrix, factors)
     free_accelerations(bodies, masses, gravity, n_bodies, motion, wrenches, x, a)
     for t in range(n_tiles):
         evaluate_rate(tiles, constants, t, motion, rows)
@@ -331,5 +332,5 @@ def accelerate(
     if alpha != 0.0 or beta != 0.0:
         add_feedback(bodies, tiles, nodes, incidences, constants, alpha, beta, n_bodies, n_tiles, motion, rows, x)
     add_jacobian_times(bodies, tiles, nodes, incidences, n_bodies, rows, a, x, -1.0, False)
-    solve(n_nodes, column, row, factors, x)
+    solve(n_nodes, tables.column, tables.row, factors, x)
     respond(bodies, tiles, nodes, incidences, masses, n_bodies, rows, x, a)

@@ -18,16 +18,13 @@ from chasles.absolute.plan import make_plan, plan_tables
 from chasles.absolute.reactions import coordinate_forces, on_constraints, reactions
 from chasles.absolute.redundant import IN_MOTION, REGULARIZATION
 from chasles.absolute.space import SE3_NAME, choose_spaces
-from chasles.absolute.tables import FIELD, HEAD, pack
+from chasles.absolute.tables import FIELD, FORCE_WORK, HEAD, MECHANISM, WORK
 from chasles.assembly.equations import largest_of
 from chasles.constraint.alignment import Alignment
 from chasles.constraint.joints import Tile, joint_tiles, row_units
 from chasles.constraint.results import ConstrainedMotion, Mobility, Violation
-from chasles.constraint.rows import MOTION, ROWS
-from chasles.constraint.special import ROOM
 from chasles.constraint.tiles import TileBuilder
 from chasles.display import html as shown
-from chasles.force.table import MOVING, SCRATCH
 from chasles.lie.arrays import real_array
 from chasles.lie.rotation import quaternion_to_matrix
 from chasles.model.constraint import CustomConstraint, Drive
@@ -76,10 +73,7 @@ class AbsoluteMechanism(CentralFrames):
         self.redundant_equations = 0
         whole = self.parameters.view(np.int64)
         self.control = slice(int(whole[HEAD.control]), int(whole[HEAD.end]))  # where the input is in the parameters
-        nt, nm, nn = len(self.tiles), self.elimination.tiles, self.elimination.nodes
-        rows_end = MOTION.size * self.n + ROWS.size * nt + self.angles_counted + ROOM.size + 1
-        self._multipliers_at = rows_end + 18 * nm
-        self.work = self._multipliers_at + 3 * nn + 12 * self.n
+        self._multipliers_at, self.work = WORK.offset("x", whole), WORK.size(whole)
 
     def __repr__(self) -> str:
         rows = sum(tile.rows for tile in self.tiles)
@@ -123,31 +117,27 @@ class AbsoluteMechanism(CentralFrames):
     def _pack(self) -> np.ndarray:
         masses = np.array([body.mass for body in self.system.bodies])
         accelerations, project, act = entry.addresses()
-        return pack(
-            {
-                **plan_tables(self._plan, self.tiles, ~self._mixed, masses, self.moments),
-                "constants": self._builder.numbers(self.tiles),
-                "gravity": np.array((*map(float, np.array(self.system.gravity)), *self.baumgarte, 0.0)),
-                "table": self.forces.table,
-                "values": self.forces.values,
-                "joints": self.joint_tables.rows,
-                "joint_numbers": self.joint_tables.numbers,
-                "counted": np.zeros(self.angles_counted),
-                "rates": np.zeros(self.angles_counted),
-                "control": np.zeros(self.joint_tables.nv),
-            },
-            {
-                "n_bodies": self.n,
-                "n_tiles": len(self.tiles),
-                "n_nodes": self.elimination.nodes,
-                "n_matrix": self.elimination.tiles,
-                "n_angles": self.angles_counted,
-                "accelerations": accelerations,
-                "project": project,
-                "act": act,
-                "n_joints": len(self.joint_tables.order),
-                "n_moving": sum(isinstance(item, Drive | CustomConstraint) for item in self.system.constraints),
-            },
+        return MECHANISM.pack(
+            **plan_tables(self._plan, self.tiles, ~self._mixed, masses, self.moments),
+            constants=self._builder.numbers(self.tiles),
+            gravity=np.array((*map(float, np.array(self.system.gravity)), *self.baumgarte, 0.0)),
+            table=self.forces.table,
+            values=self.forces.values,
+            joints=self.joint_tables.rows,
+            joint_numbers=self.joint_tables.numbers,
+            counted=np.zeros(self.angles_counted),
+            rates=np.zeros(self.angles_counted),
+            control=np.zeros(self.joint_tables.nv),
+            n_bodies=self.n,
+            n_tiles=len(self.tiles),
+            n_nodes=self.elimination.nodes,
+            n_matrix=self.elimination.tiles,
+            n_angles=self.angles_counted,
+            accelerations=accelerations,
+            project=project,
+            act=act,
+            n_joints=len(self.joint_tables.order),
+            n_moving=sum(isinstance(item, Drive | CustomConstraint) for item in self.system.constraints),
         )
 
     # ------------------------------------------------------------ computing
@@ -175,7 +165,7 @@ class AbsoluteMechanism(CentralFrames):
         batch, (q, v) = self._rows(np.asarray(central, dtype=float), np.asarray(velocity, dtype=float))
         times, counted = self._clock(batch, len(q), q, t, angles)
         wrenches, results = np.empty((len(q), 6 * self.n)), np.empty((len(q), 2))
-        work, p = np.empty(MOVING.size * (self.n + 1) + SCRATCH), self.parameters.copy()
+        work, p = np.empty(FORCE_WORK.size(self.parameters.view(np.int64))), self.parameters.copy()
         if u is not None and not self.inputs:
             raise ValueError("applied_forces: inputs u need a mechanism that was compiled with inputs=True")
         controls = np.zeros((*batch, self.joint_tables.nv if self.inputs else 0))
@@ -200,7 +190,7 @@ class AbsoluteMechanism(CentralFrames):
     ) -> tuple[np.ndarray, np.ndarray]:
         nq, nv = self.joint_tables.nq, self.joint_tables.nv
         coordinates, velocities = np.empty((len(q), nq)), np.empty((len(q), nv))
-        work = np.empty(MOVING.size * (self.n + 1) + SCRATCH)
+        work = np.empty(FORCE_WORK.size(self.parameters.view(np.int64)))
         whole = self.parameters.view(np.int64)
         joints_of_states(whole, self.parameters, counted, q, v, work, coordinates, velocities)
         return coordinates.reshape(*batch, nq), velocities.reshape(*batch, nv)
@@ -381,7 +371,7 @@ class AbsoluteMechanism(CentralFrames):
 
     @cached_property
     def constraint_of_tile(self) -> np.ndarray:
-        """For each tile the index of its joint or constraint in `constraint_names`; -1 for rotors, which hold nothing."""
+        """For each tile the index of its joint or constraint in `constraint_names`; -1 for rotors."""
         order = {name: k for k, name in enumerate(self.constraint_names)}
         return np.array([order.get(tile.joint, -1) for tile in self.tiles], dtype=int)
 

@@ -7,9 +7,10 @@ SO(3)xR3 it is the point one wants.
 
 from __future__ import annotations
 
-import numpy as np
-
-from chasles.kernel.policy import kernel
+from chasles.constraint.rows import MOTION, ROWS
+from chasles.constraint.special import ROOM
+from chasles.force.table import MOVING, SCRATCH
+from chasles.kernel.memory import Packed, Regions
 from chasles.kernel.workspace import layout
 
 # a body: its space (1: SE(3)), whether it is a hub (explicit in the matrix) with the nodes of its two tiles, its first
@@ -21,33 +22,60 @@ MASS = layout("MASS", mass=1, moments=3, inverse=3)
 PAIR = 2
 SE3, SO3XR3 = 1, 0
 
-# parts of the packed array, in order; the head has where each begins, and counts
-PARTS = (
-    *("bodies", "tiles", "nodes", "incidences", "slots", "column", "row", "first", "operations"),  # integers
-    *("masses", "constants", "gravity", "table", "values"),  # numbers; the table of forces is integers again
-    *("joints", "joint_numbers"),  # what acts along coordinates (`joint_force`): integers and numbers
-    *("counted", "rates", "control"),  # of a simulation: angles over full turns, their rates, inputs along coordinates
+# the packed mechanism. n_angles: angles that are counted over full turns; n_moving: tiles that may depend on time and
+# so do work; counted, rates, control are of a simulation: angles over full turns, their rates, inputs along coordinates
+MECHANISM = Packed(
+    "HEAD",
+    {
+        **dict.fromkeys(("bodies", "tiles", "nodes", "incidences", "slots"), int),
+        **dict.fromkeys(("column", "row", "first", "operations"), int),
+        **dict.fromkeys(("masses", "constants", "gravity"), float),
+        "table": int,
+        "values": float,  # of forces
+        "joints": int,
+        "joint_numbers": float,  # what acts along coordinates (`joint_force`)
+        **dict.fromkeys(("counted", "rates", "control"), float),
+    },
+    (
+        *("n_bodies", "n_tiles", "n_nodes", "n_matrix", "n_angles", "accelerations", "project", "act"),
+        *("n_joints", "n_moving"),
+    ),
+    addresses=("accelerations", "project", "act"),
 )
+HEAD = MECHANISM.head
 # what "gravity" has: gravity, the two constants of Baumgarte, and ε of `redundant` or 0 if all rows are independent
 FIELD = layout("FIELD", gravity=3, alpha=1, beta=1, regularization=1)
-# n_angles: angles that are counted over full turns
-# n_moving: tiles that may depend on time and so do work
-COUNTS = (
-    *("n_bodies", "n_tiles", "n_nodes", "n_matrix", "n_angles", "accelerations", "project", "act"),
-    *("n_joints", "n_moving"),
+
+# parts of it for kernels, each from the packed array; `Tables` are in the order in which `kkt.accelerate` takes them
+tables_of = MECHANISM.parts(
+    "Tables",
+    *("bodies", "tiles", "nodes", "incidences", "slots", "column", "row", "first", "operations"),
+    *("masses", "constants", "gravity"),
+    n="n_bodies",
+    nt="n_tiles",
+    nn="n_nodes",
+    nm="n_matrix",
 )
-HEAD = layout("HEAD", **dict.fromkeys((*PARTS, "end", *COUNTS), 1))
-
-
-def pack(parts: dict[str, np.ndarray], counts: dict[str, int]) -> np.ndarray:
-    """One array of floats; integers are kept as their bits."""
-    arrays = [np.ascontiguousarray(parts[name]).reshape(-1).view(float) for name in PARTS]
-    edges = HEAD.size + np.concatenate([[0], np.cumsum([len(array) for array in arrays])])
-    head = np.array([*edges, *(counts[name] for name in COUNTS)], dtype=np.int64)
-    return np.concatenate([head.view(float), *arrays])
-
-
-@kernel(allocates=True)  # a view counts as an array that is made
-def part_of(array, whole, part, following):
-    """A part of the packed array, as numbers or, of its other view, as integers."""
-    return array[whole[part] : whole[following]]
+bodies_of = MECHANISM.parts("Bodies", "bodies", n="n_bodies")
+joints_of = MECHANISM.parts("Joints", "joints", "joint_numbers", n="n_joints")
+forces_of = MECHANISM.parts(
+    "Forces",
+    *("bodies", "masses", "table", "values", "joints", "joint_numbers", "counted", "rates", "control"),
+    n="n_bodies",
+)
+# workspace of `entry.accelerations` and `entry.project`. Behind the rows is what laws and coordinates need
+# (`constraint.special`): counted angles, room, time
+WORK = Regions(
+    "Work",
+    motion=MOTION.size * MECHANISM.sizes.n_bodies,
+    rows=ROWS.size * MECHANISM.sizes.n_tiles + MECHANISM.sizes.n_angles + ROOM.size + 1,
+    matrix=9 * MECHANISM.sizes.n_matrix,
+    factors=9 * MECHANISM.sizes.n_matrix,
+    x=3 * MECHANISM.sizes.n_nodes,
+    a=6 * MECHANISM.sizes.n_bodies,
+    velocity=6 * MECHANISM.sizes.n_bodies,
+)
+work_of, work_size = WORK.views, WORK.total
+# workspace of `forces.act`: poses and twists of the ground and all bodies, and room of the laws
+FORCE_WORK = Regions("ForceWork", states=MOVING.size * MECHANISM.sizes.n_bodies + MOVING.size, scratch=SCRATCH)
+force_work_of, force_work_size = FORCE_WORK.views, FORCE_WORK.total

@@ -14,7 +14,8 @@ from numba.core import types
 from numba.core.typing.templates import signature
 from numba.extending import intrinsic
 
-from chasles.kernel.numba_private import c_address, memset
+from chasles.kernel.numba_private import c_address, impl_ret_borrowed, memset
+from chasles.kernel.reference import Reference
 
 NUMBERS = types.CPointer(types.float64)
 INTEGERS = types.CPointer(types.int64)
@@ -28,7 +29,8 @@ def address_of(function: Any, *arguments: types.Type) -> int:
 
 @intrinsic
 def invoke(typing_context, address, *arguments):
-    """Call the function at an address. Of contiguous arrays the pointer to the first element is passed on."""
+    """Call the function at an address. Of contiguous arrays the pointer to the first element is passed on, of named
+    tuples (`kernel.reference`) the reference."""
 
     def generate(context, builder, sig, args):
         values = []
@@ -36,6 +38,8 @@ def invoke(typing_context, address, *arguments):
             value = builder.extract_value(args[1], k)
             if isinstance(kind, types.Array):
                 value = context.make_array(kind)(context, builder, value).data
+            elif isinstance(kind, Reference):
+                pass
             elif not isinstance(kind, types.Float):
                 value = context.cast(builder, value, kind, types.int64)
             values.append(value)
@@ -70,7 +74,7 @@ def as_integers(typing_context, pointer):
 
 @intrinsic
 def as_integer_array(typing_context, array):
-    """The integers in the bits of an array of numbers; a view that counts no references."""
+    """The integers in the bits of an array of numbers; a view."""
 
     def generate(context, builder, sig, args):
         old, new = context.make_array(sig.args[0])(context, builder, args[0]), context.make_array(sig.return_type)
@@ -80,6 +84,6 @@ def as_integer_array(typing_context, array):
             setattr(view, name, getattr(old, name))
         view.data = pointer
         view.meminfo, view.parent = old.meminfo, old.parent
-        return view._getvalue()
+        return impl_ret_borrowed(context, builder, sig.return_type, view._getvalue())
 
     return signature(types.Array(types.int64, 1, "C"), array), generate

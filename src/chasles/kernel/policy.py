@@ -25,6 +25,7 @@ if not PLAIN:
 CHECKED = os.environ.get("CHASLES_CHECK", "") not in ("", "0")
 COMPILED = not numba.config.DISABLE_JIT
 FAST_MATH = {"contract", "nsz"}
+FLAGS: dict[str, Any] = {"fastmath": FAST_MATH, "error_model": "numpy", **({"boundscheck": True} if CHECKED else {})}
 
 ENTRIES: list[Any] = []  # the kernels called from Python; `chasles info` and the budget test count their signatures
 
@@ -67,15 +68,14 @@ def kernel(function: Callable | None = None, *, entry: bool = False, allocates: 
     if not entry:
         return numba.njit(
             forceinline=True,
-            fastmath=FAST_MATH,
-            error_model="numpy",
             no_cpython_wrapper=True,
             no_cfunc_wrapper=True,
+            **FLAGS,
             **_inlined(function),
             **_counting(function, allocates),
         )(function)
     options = {**_counting(function, allocates), **_passes(function)}
-    dispatcher = numba.njit(fastmath=FAST_MATH, error_model="numpy", nogil=True, **options)(function)
+    dispatcher = numba.njit(nogil=True, **FLAGS, **options)(function)
     _undisturbed(dispatcher)
     _keep(dispatcher)
     ENTRIES.append(dispatcher)
@@ -115,9 +115,7 @@ def native(function: Callable, keep: bool = True) -> Any:
     if not COMPILED:  # there is no address to call; what needs one says so when it is used
         return function
     options = _passes(function)
-    dispatcher = numba.njit(fastmath=FAST_MATH, error_model="numpy", nogil=True, no_cpython_wrapper=True, **options)(
-        function
-    )
+    dispatcher = numba.njit(nogil=True, no_cpython_wrapper=True, **FLAGS, **options)(function)
     _undisturbed(dispatcher)
     if keep:
         _keep(dispatcher)

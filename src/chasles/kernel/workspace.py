@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import namedtuple
 from typing import Any
 
+import numpy as np
+
 from chasles.kernel.lanes import load, store
 from chasles.kernel.policy import kernel
 
@@ -27,6 +29,16 @@ def layout(name: str, **fields: int) -> Any:
         total += count
     make_type: Any = namedtuple  # the type is made at run time
     return make_type(name, [*fields, "size"])(*offsets, total)
+
+
+def fill(fields: Any, **values: Any) -> np.ndarray:
+    """An array with values for all fields of a layout."""
+    if missing := {*fields._fields} - {"size", *values} | {*values} - {*fields._fields}:
+        raise ValueError(f"layout {type(fields).__name__}: values are missing or not known: {sorted(missing)}")
+    array, ends = np.zeros(fields.size), [*fields[1:]]
+    for (name, begin), end in zip(fields._asdict().items(), ends, strict=False):
+        array[begin:end] = np.ravel(values[name])
+    return array
 
 
 @kernel

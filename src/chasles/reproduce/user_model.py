@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from chasles.absolute.entry import set_clock, work_size
+from chasles.absolute.entry import set_clock
 from chasles.absolute.kkt import POSE, TWIST
 from chasles.absolute.mechanism import AbsoluteMechanism
-from chasles.absolute.tables import HEAD
+from chasles.absolute.tables import HEAD, work_size
 from chasles.integrate.vector_field import field
 from chasles.kernel.address import as_integer_array, invoke
 from chasles.kernel.denormals import flush_denormals, restore_denormals

@@ -7,10 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from chasles.absolute.implicit.address import run_loop
 from chasles.absolute.implicit.group import on_se3
-from chasles.absolute.implicit.layout import COUNTS, NO_CONVERGENCE, RUNNING, TIMES, goals_of, lengths_of
-from chasles.absolute.implicit.loop import TAIL
+from chasles.absolute.implicit.layout import COUNTS, NO_CONVERGENCE, RUNNING, TIMES, WORKSPACE, lengths_of
 from chasles.absolute.implicit.scale import GOAL
 from chasles.absolute.implicit.structure import islands
 from chasles.absolute.mechanism import AbsoluteMechanism
@@ -59,7 +57,8 @@ class AdaptiveStepper(ConstrainedStepper):
         self.clock = np.array([start, np.copysign(first, end - start), 0.0, 0.0])
         # one step of the loop in all, to begin with: steps are counted and saved here, and rows are added
         super().__init__(problem, method, span, y0, replace(options, step=abs(end - start) or 1.0), first or 1.0)
-        goals_of(self.mechanism, self.structure, self.work)[:, GOAL.atol] = least[3 : 6 * problem.n : 6]
+        goals = WORKSPACE.split(self.work, self.packed).goals.reshape(-1, GOAL.size)
+        goals[:, GOAL.atol] = least[3 : 6 * problem.n : 6]
         self.times[:] = start, end, self.first, self.first, 1.0
 
     @property
@@ -124,10 +123,7 @@ class AdaptiveStepper(ConstrainedStepper):
             if last and goal in self.stops:
                 used = short_of.py_func(t, goal)
             self.times[[TIMES.start, TIMES.step]], self.counts[COUNTS.step] = (self._begin_of(t), used), 0
-            run_loop(
-                self.address, 1, self.p, self.packed, self.parameters, self.memory, self.work, self.counts,
-                self.history.reshape(-1), self.times, NEVER, 0, self.saved_t, self.saved_y.reshape(-1),
-            )  # fmt: skip
+            self._go_on(1, NEVER, 0)
             status, factor = int(self.counts[COUNTS.status]), AFTER_FAILURE
             if status == RUNNING:
                 error = self._error()
@@ -149,8 +145,7 @@ class AdaptiveStepper(ConstrainedStepper):
 
     def _error(self) -> float:
         """The estimate relative to the tolerance."""
-        at = len(self.memory) - TAIL - self.mechanism.angles_counted
-        one, two = self.memory[at + 4 : at + 6]
+        one, two = self.state.errors
         if not two > 0:
             return float(one)
         return float(one / (one + 0.01 * two) * one)  # Brasey's for HEM5

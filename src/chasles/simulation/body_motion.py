@@ -16,18 +16,33 @@ from __future__ import annotations
 
 import numpy as np
 
-from chasles.absolute.entry import power_of_drives, set_clock, work_size
+from chasles.absolute.entry import power_of_drives, set_clock
 from chasles.absolute.kkt import POSE, TWIST
 from chasles.absolute.mechanism import AbsoluteMechanism
-from chasles.absolute.tables import BODY, FIELD, HEAD, SE3, part_of
-from chasles.force.table import FORCES, MOVING, SCRATCH
+from chasles.absolute.tables import BODY, FIELD, FORCE_WORK, HEAD, MECHANISM, SE3, WORK, bodies_of
+from chasles.force.table import FORCES
 from chasles.integrate.vector_field import field
 from chasles.kernel.address import as_integer_array, invoke
 from chasles.kernel.algebra import add, cross, mul, mul_t
 from chasles.kernel.denormals import flush_denormals, restore_denormals
+from chasles.kernel.memory import Regions
 from chasles.kernel.policy import kernel
 from chasles.kernel.workspace import load3, store6
 from chasles.lie import quaternion
+
+# workspace at the end of the parameters
+SPACE = Regions(
+    "Space",
+    work=WORK.count,
+    forces=FORCE_WORK.count,
+    wrenches=6 * MECHANISM.sizes.n_bodies,
+    result=2,  # of the forces
+    report=4,  # of a projection
+    projected_q=POSE * MECHANISM.sizes.n_bodies,  # if constraints are redundant
+    projected_v=TWIST * MECHANISM.sizes.n_bodies,
+    velocity=6 * MECHANISM.sizes.n_bodies,  # if velocities are spatial
+)
+space_of = SPACE.views
 
 
 @kernel(allocates=True)
@@ -35,11 +50,11 @@ def put_on_constraints(t, y, q, v, p):
     """Project poses and velocities, these as the bodies' spaces have them, onto the constraints."""
     whole = as_integer_array(p)
     if whole[HEAD.n_tiles] > 0:
-        size, space = work_size(whole), p[whole[HEAD.end] :]
+        space = space_of(p[whole[HEAD.end] :], whole)
         before = flush_denormals()
-        set_clock(whole, space, t, y, (POSE + TWIST) * whole[HEAD.n_bodies])
-        space[size + 3] = 1.0  # the last stage left the factor of its state
-        invoke(whole[HEAD.project], p, p.shape[0], q, v, space[:size], space[size : size + 4])
+        set_clock(whole, space.work, t, y, (POSE + TWIST) * whole[HEAD.n_bodies])
+        space.report[3] = 1.0  # the last stage left the factor of its state
+        invoke(whole[HEAD.project], p, p.shape[0], q, v, space.work, space.report)
         restore_denormals(before)
 
 
@@ -48,25 +63,21 @@ def move(t, y, v, p, out):
     """Accelerations, rates of the angles and power at the poses of y; velocities v as the bodies' spaces have them."""
     whole = as_integer_array(p)
     n = whole[HEAD.n_bodies]
-    q = y[: POSE * n]
+    q, space = y[: POSE * n], space_of(p[whole[HEAD.end] :], whole)
     at = whole[HEAD.gravity]
     if p[at + FIELD.regularization] > 0.0 and p[at + FIELD.alpha] == 0.0 and p[at + FIELD.beta] == 0.0:
-        spare = p[p.shape[0] - (POSE + 2 * TWIST) * n : p.shape[0] - TWIST * n]
         for k in range(POSE * n):
-            spare[k] = q[k]
+            space.projected_q[k] = q[k]
         for k in range(TWIST * n):
-            spare[POSE * n + k] = v[k]
-        q, v = spare[: POSE * n], spare[POSE * n :]
+            space.projected_v[k] = v[k]
+        q, v = space.projected_q, space.projected_v
         put_on_constraints(t, y, q, v, p)
-    size, forces = work_size(whole), MOVING.size * (n + 1) + SCRATCH
-    space = p[whole[HEAD.end] :]
-    work, room = space[:size], space[size : size + forces]
-    wrenches, result = space[size + forces : size + forces + 6 * n], space[size + forces + 6 * n :]
+    work, wrenches, result = space.work, space.wrenches, space.result
     power = 0.0
     for k in range(whole[HEAD.n_angles]):
         p[whole[HEAD.counted] + k] = y[(POSE + TWIST) * n + k]
     if whole[whole[HEAD.table] + FORCES.count] != 0:
-        invoke(whole[HEAD.act], t, p, p.shape[0], q, v, wrenches, room, result)
+        invoke(whole[HEAD.act], t, p, p.shape[0], q, v, wrenches, space.forces, result)
         power = result[0]
     else:
         for k in range(6 * n):
@@ -102,8 +113,7 @@ def onto_constraints(t, y, p, out):
 @kernel(allocates=True)
 def from_spatial(y, p, v):
     """Velocities as the bodies' spaces have them, from the spatial ones in y."""
-    whole = as_integer_array(p)
-    n, bodies = whole[HEAD.n_bodies], part_of(whole, whole, HEAD.bodies, HEAD.tiles)
+    bodies, n = bodies_of(p)
     for i in range(n):
         at = POSE * i
         R = quaternion.to_matrix((y[at], y[at + 1], y[at + 2], y[at + 3]))
@@ -116,8 +126,7 @@ def from_spatial(y, p, v):
 @kernel(allocates=True)
 def to_spatial(q, p, a):
     """Velocities or accelerations (of a velocity's components the derivative) of the bodies' spaces to spatial ones."""
-    whole = as_integer_array(p)
-    n, bodies = whole[HEAD.n_bodies], part_of(whole, whole, HEAD.bodies, HEAD.tiles)
+    bodies, n = bodies_of(p)
     for i in range(n):
         at = POSE * i
         R = quaternion.to_matrix((q[at], q[at + 1], q[at + 2], q[at + 3]))
@@ -130,8 +139,8 @@ def to_spatial(q, p, a):
 @field
 def spatial_motion(t, y, p, out):
     """The same in spatial velocities: V' = Ad V_b' of the body's, as ad of a twist on itself is zero."""
-    n = as_integer_array(p)[HEAD.n_bodies]
-    v = p[p.shape[0] - 6 * n :]  # room at the end of the parameters
+    whole = as_integer_array(p)
+    n, v = whole[HEAD.n_bodies], space_of(p[whole[HEAD.end] :], whole).velocity
     from_spatial(y, p, v)
     for k in range(6 * n):
         out[k] = y[POSE * n + k]
@@ -142,8 +151,8 @@ def spatial_motion(t, y, p, out):
 @field
 def spatial_onto_constraints(t, y, p, out):
     """The projection of a state with spatial velocities."""
-    n = as_integer_array(p)[HEAD.n_bodies]
-    v = p[p.shape[0] - 6 * n :]  # room at the end of the parameters
+    whole = as_integer_array(p)
+    n, v = whole[HEAD.n_bodies], space_of(p[whole[HEAD.end] :], whole).velocity
     from_spatial(y, p, v)
     for k in range(y.shape[0]):
         out[k] = y[k]
@@ -155,7 +164,5 @@ def spatial_onto_constraints(t, y, p, out):
 
 def with_workspace(mechanism: AbsoluteMechanism) -> np.ndarray:
     """The parameters of these fields: the packed mechanism and, at its end, workspace. A run has its own copy."""
-    n = mechanism.n
-    spare = (POSE + TWIST) * n if mechanism.redundant else 0
-    size = mechanism.work + MOVING.size * (n + 1) + SCRATCH + 6 * n + 4 + spare + TWIST * n
-    return np.concatenate([mechanism.parameters_of_run(), np.zeros(size)])
+    p = mechanism.parameters_of_run()
+    return np.concatenate([p, np.zeros(SPACE.size(p.view(np.int64)))])

@@ -7,14 +7,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from chasles.absolute.implicit import alpha, bliedf, cayley, half_explicit, rattle
 from chasles.absolute.implicit import structure as structures
 from chasles.absolute.implicit.address import loop_address, run_loop
-from chasles.absolute.implicit.bliedf import MOST
 from chasles.absolute.implicit.force_stiffness import stiffen_address
 from chasles.absolute.implicit.group import increment
-from chasles.absolute.implicit.half_explicit import MOST_STAGES
-from chasles.absolute.implicit.layout import COUNTS, DONE, set_lengths, set_weights, total_work
-from chasles.absolute.implicit.loop import TAIL
+from chasles.absolute.implicit.layout import COUNTS, DONE, WORKSPACE, Call, set_lengths, set_weights
 from chasles.absolute.mechanism import AbsoluteMechanism
 from chasles.constraint.rows import ROTOR
 from chasles.force.table import FORCES
@@ -30,6 +28,7 @@ from chasles.integrate.constrained_method import (
 )
 from chasles.integrate.fixed_step import FixedStepper, shortened
 from chasles.integrate.options import Options, check_span
+from chasles.kernel.workspace import fill
 from chasles.simulation.bodies import BodyDynamics
 from chasles.simulation.implicit_start import (
     algorithmic_start,
@@ -40,15 +39,13 @@ from chasles.simulation.implicit_start import (
     rates_of_angles,
 )
 
-LOOPS = {
-    GeneralizedAlpha: "generalized_alpha",
-    BLieDF: "bliedf",
-    Rattle: "rattle",
-    HalfExplicit: "half_explicit",
-    EnergyMomentum: "energy_momentum",
+LOOPS: dict[type, tuple[str, Any]] = {
+    GeneralizedAlpha: ("generalized_alpha", alpha),
+    BLieDF: ("bliedf", bliedf),
+    Rattle: ("rattle", rattle),
+    HalfExplicit: ("half_explicit", half_explicit),
+    EnergyMomentum: ("energy_momentum", cayley),
 }
-# vectors that the loops work with
-VECTORS = {GeneralizedAlpha: 7, BLieDF: 4, Rattle: 4, HalfExplicit: 4 + 2 * MOST_STAGES, EnergyMomentum: 7}
 
 
 class ConstrainedStepper(FixedStepper):
@@ -80,14 +77,19 @@ class ConstrainedStepper(FixedStepper):
         _refuse_nonholonomic(mechanism, method, velocities_alone)
         rotors = np.array([tile.kind == ROTOR for tile in mechanism.tiles], dtype=bool)
         unmeasured = velocities_alone | rotors[:, None] if mechanism.tiles else velocities_alone
-        self.structure = structures.build(mechanism, VECTORS[type(method)], unmeasured)
+        self.structure = structures.build(mechanism, unmeasured)
         self.counts = np.zeros(COUNTS.size, dtype=np.int64)
         self.packed = self.structure.packed
         self.p = mechanism.parameters_of_run()
         if problem.held is not None:
             self.p[mechanism.control] = problem.held
-        self.work = np.zeros(total_work(mechanism, self.structure))
-        set_lengths(mechanism, self.structure, self.work)
+        name, declared = LOOPS[type(method)]
+        self.address, self.declared = loop_address(name), declared
+        # one block: arrays that begin at the same place of their pages would compete for the same lines of the cache
+        sizes = mechanism.work, WORKSPACE.size(self.packed), declared.VECTORS.size(self.packed)
+        self.kept, self.work, self.vectors = np.split(np.zeros(sum(sizes)), np.cumsum(sizes)[:2])
+        set_lengths(mechanism, WORKSPACE.split(self.work, self.packed).goals)
+        self.stiffen = stiffen_address() if mechanism.forces.table[FORCES.count] else 0
         self.parameters, self.memory = self._prepare(self.start, y)
         self.start_with(y, np.empty(0))
 
@@ -103,52 +105,33 @@ class ConstrainedStepper(FixedStepper):
 
     def _prepare(self, t: float, y: np.ndarray, anew: bool = False) -> tuple[np.ndarray, np.ndarray]:
         """Parameters of the loop and its memory at a start; `anew` in the midst of a run, where forces may jump."""
-        method, mechanism, name = self.method, self.mechanism, LOOPS[type(self.method)]
-        self.address = loop_address(name)
+        method, mechanism, packed = self.method, self.mechanism, self.packed
         if hasattr(method, "metric"):
-            set_weights(mechanism, self.structure, self.work, method.metric == "unit")
-        stiffen = float(stiffen_address()) if mechanism.forces.table[FORCES.count] else 0.0
+            set_weights(mechanism, WORKSPACE.split(self.work, packed).weights, method.metric == "unit")
         q, v, _ = self.problem.split(y)
-        tail = np.zeros(TAIL + mechanism.angles_counted)
-        tail[:3] = power_at_start(self.problem, t, y), self.first, 1.0
-        tail[TAIL:] = rates_of_angles(self.problem, y)
-        parameters: tuple[float, ...]
-        parts: tuple[np.ndarray, ...]
-        corrections = np.zeros(3 * mechanism.elimination.nodes)
+        state: dict[str, Any] = {"power": power_at_start(self.problem, t, y), "last_step": self.first}
+        state |= {"contraction": 1.0, "angles": rates_of_angles(self.problem, y)}
         if isinstance(method, GeneralizedAlpha):
             start = algorithmic_start(self.problem, method, t, self.first, y, one_sided=anew)
-            parameters = (*method.coefficients, method.index, method.local, method.tolerance, stiffen)
-            parameters += (method.project_velocity, *self.tolerances)
-            multipliers = self._at_nodes(start.multipliers)
-            parts = (start.y, start.rates, start.algorithmic, multipliers, corrections, corrections, start.change, tail)
+            state |= {"point": start.y, "rate_n": start.rates, "a_n": start.algorithmic, "growth": start.change}
+            state["lam"] = self._at_nodes(start.multipliers)
+            names = dict(zip(("am", "af", "gamma", "beta"), method.coefficients, strict=True))
+            names |= {"index": method.index, "local": method.local, "tolerance": method.tolerance}
+            rtol, atol = self.tolerances
+            parameters = fill(alpha.ALPHA, **names, project=method.project_velocity, rtol=rtol, atol=atol)
         elif isinstance(method, HalfExplicit):
-            rows, nodes = method.table
-            table = np.zeros((MOST_STAGES, MOST_STAGES))
-            for k, row in enumerate(rows):
-                table[k, : len(row)] = row
-            parameters = (
-                len(rows),
-                method.project,
-                *self.tolerances,
-                *table.ravel(),
-                *nodes,
-                *[1.0] * (MOST_STAGES + 1 - len(nodes)),
-            )
-            parts = (y, tail)
+            parameters = half_explicit.parameters_of(method, *self.tolerances)
+            state["point"] = y
         else:
             angles, held = self.problem.angles(y), self.problem.held
-            multipliers = self._at_nodes(mechanism.constrained_motion(q, v, held, t, angles).multipliers)
-            if isinstance(method, Rattle | EnergyMomentum):
-                parameters, parts = (method.tolerance,), (y, multipliers, tail)
-            else:
+            multipliers = mechanism.constrained_motion(q, v, held, t, angles).multipliers
+            state |= {"point": y, "lam": self._at_nodes(multipliers)}
+            if isinstance(method, BLieDF):
                 self._steps_before = multistep_start(self.problem, method, t, self.plan, y)
-                alpha = np.zeros(MOST + 1)
-                alpha[: method.k + 1] = method.alpha
-                gamma = np.cumsum(alpha)[:MOST]
-                gamma[method.k :] = 0.0
-                parameters = (method.k, method.exact, method.tolerance, stiffen, *alpha, *gamma)
-                parts = (y, multipliers, corrections, np.zeros(12 * mechanism.n * MOST + MOST), tail)
-        return np.array(parameters, dtype=float), np.concatenate([np.ravel(part) for part in parts])
+                parameters = bliedf.parameters_of(method)
+            else:
+                parameters = np.array([method.tolerance])
+        return parameters, self.declared.STATE.filled(packed, **state)
 
     def _at_nodes(self, multipliers: np.ndarray) -> np.ndarray:
         """Multipliers of tiles in the order of the elimination."""
@@ -161,10 +144,20 @@ class ConstrainedStepper(FixedStepper):
             limit = self._take_beside(limit)
             if limit <= 0:
                 return
-        run_loop(
-            self.address, limit, self.p, self.packed, self.parameters, self.memory, self.work, self.counts,
-            self.history.reshape(-1), self.times, self.plan.steps, self.every, self.saved_t, self.saved_y.reshape(-1),
-        )  # fmt: skip
+        self._go_on(limit, self.plan.steps, self.every)
+
+    def _go_on(self, limit: int, total: int, every: int) -> None:
+        call = Call(
+            *(self.p, self.packed, self.parameters, self.memory, self.kept, self.work, self.vectors, self.counts),
+            *(self.history.reshape(-1), self.times, self.saved_t, self.saved_y.reshape(-1)),
+            *(self.stiffen, limit, total, every),
+        )
+        run_loop(self.address, call)
+
+    @property
+    def state(self) -> Any:
+        """What the method carries from step to step, by name: views of the memory."""
+        return self.declared.STATE.split(self.memory, self.packed)
 
     def _take_beside(self, limit: int) -> int:
         """The first steps of a multistep method, and a shorter last one, by an explicit method; what is left to do."""
@@ -189,12 +182,11 @@ class ConstrainedStepper(FixedStepper):
         mechanism, k, n = self.mechanism, self.method.k, self.mechanism.n
         points = np.array([self._begin, *self._steps_before[: k - 1]])[::-1]
         q, v, work = self.problem.split(points)
-        end = len(self.memory) - TAIL - mechanism.angles_counted - MOST
-        past = self.memory[end - 12 * n * MOST : end].reshape(2, MOST, n, 6)
+        state, past = self.state, (bliedf.MOST, n, 6)
         for m in range(k - 1):
-            past[0, m] = increment(mechanism, q[m + 1], q[m])
-        past[1, :k] = v
-        self.memory[end : end + k - 1] = work[1:]
+            state.past.reshape(past)[m] = increment(mechanism, q[m + 1], q[m])
+        state.velocities.reshape(past)[:k] = v
+        state.works[: k - 1] = work[1:]
 
     def point(self) -> np.ndarray:
         return self.memory[: self.saved_y.shape[1]].copy()
@@ -202,8 +194,7 @@ class ConstrainedStepper(FixedStepper):
     @property
     def multipliers(self) -> np.ndarray:
         """Multipliers of the method at the point reached, (tiles, 3): of generalized alpha and BLieDF."""
-        at = self.saved_y.shape[1] + (12 * self.mechanism.n if isinstance(self.method, GeneralizedAlpha) else 0)
-        return self.memory[at : at + 3 * self.structure.n_nodes].reshape(-1, 3)[self.structure.nodes]
+        return self.state.lam.reshape(-1, 3)[self.structure.nodes]
 
     def evaluations(self) -> int:
         return int(self.counts[COUNTS.iterations] + self.counts[COUNTS.evaluations])

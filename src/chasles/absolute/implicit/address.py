@@ -4,21 +4,16 @@ from __future__ import annotations
 
 import functools
 
-from numba import types
-
 from chasles.absolute.implicit.bliedf import bliedf
 from chasles.absolute.implicit.energy_momentum import energy_momentum
 from chasles.absolute.implicit.generalized_alpha import generalized_alpha
 from chasles.absolute.implicit.half_explicit import half_explicit
+from chasles.absolute.implicit.layout import CALL
 from chasles.absolute.implicit.rattle import rattle
-from chasles.kernel.address import INTEGERS, NUMBERS, address_of, invoke
+from chasles.kernel.address import address_of, invoke
 from chasles.kernel.policy import kernel
+from chasles.kernel.reference import by_reference
 
-size = types.int64
-SIGNATURE = (
-    *(size, NUMBERS, size, INTEGERS, size, NUMBERS, NUMBERS, NUMBERS, INTEGERS, NUMBERS, NUMBERS, size, size),
-    *(NUMBERS, NUMBERS),
-)
 LOOPS = {
     "generalized_alpha": generalized_alpha,
     "bliedf": bliedf,
@@ -31,14 +26,10 @@ LOOPS = {
 @functools.cache
 def loop_address(name: str) -> int:
     """Address of a loop, compiled now or loaded from the cache."""
-    return address_of(LOOPS[name], *SIGNATURE)
+    return address_of(LOOPS[name], CALL)
 
 
 @kernel(entry=True)
-def run_loop(
-    address, limit, p, packed, parameters, memory, work, counts, history, times, total, every, saved_t, saved_y
-):
-    invoke(
-        address, limit, p, p.shape[0], packed, packed.shape[0], parameters, memory, work, counts, history, times, total,
-        every, saved_t, saved_y,
-    )  # fmt: skip
+def run_loop(address, call):
+    """Let a loop go on."""
+    invoke(address, by_reference(call))

@@ -2,46 +2,45 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
-
 from chasles.absolute.implicit.chart import lift, lift_rate, minus, move_body, plus
+from chasles.absolute.implicit.layout import CARRIED, STATE_VECTOR
 from chasles.absolute.implicit.position import displacement, keep_rows
+from chasles.absolute.implicit.structure import SIZES
 from chasles.absolute.tables import BODY, FIELD, SE3
+from chasles.kernel.memory import Regions, joined
 from chasles.kernel.policy import kernel
-from chasles.kernel.workspace import load6, store6
+from chasles.kernel.workspace import layout, load6, store6
 
-
-class Alpha(NamedTuple):
-    """What the method itself has."""
-
-    am: float
-    af: float
-    gamma: float
-    beta: float
-    # of the equations: 3 also if rows depend on others, when the matrix is symmetric and velocities are projected
-    index: int  # type: ignore[assignment]  # tuples have a method of this name
-    local: bool
-    form: int
-    tolerance: float
-    stiffen: int
-    onto: bool  # whether velocities are projected for that reason
-    project: bool  # whether they are because it was asked for
-    rtol: float
-    atol: float
-    rate_n: Any  # V'
-    a_n: Any
-    lam: Any
-    zeta: Any
-    drift: Any  # the change of ζ in the step before; during a step, ζ at its begin
-    growth: Any  # the change of x'' in the step before
-    tail: Any
-    x: Any
-    star: Any
-    rate: Any  # x'
-    second: Any  # x''
-    new_v: Any
-    new_rate: Any
-    moved: Any
+# parameters: αm, αf, γ, β, index, whether in local coordinates, tolerance, whether to project velocities, tolerances of
+# the error (zero: no estimate)
+ALPHA = layout("ALPHA", am=1, af=1, gamma=1, beta=1, index=1, local=1, tolerance=1, project=1, rtol=1, atol=1)
+STATE = Regions(
+    "AlphaState",
+    point=STATE_VECTOR.count,
+    rate_n=6 * SIZES.n_bodies,  # V'
+    a_n=6 * SIZES.n_bodies,
+    lam=3 * SIZES.n_nodes,
+    zeta=3 * SIZES.n_kept,
+    drift=3 * SIZES.n_kept,  # the change of ζ in the step before; during a step, ζ at its begin
+    growth=6 * SIZES.n_bodies,  # the change of x'' in the step before
+    **CARRIED,
+)
+VECTORS = Regions(
+    "AlphaVectors",
+    x=6 * SIZES.n_bodies,
+    star=6 * SIZES.n_bodies,
+    rate=6 * SIZES.n_bodies,  # x'
+    second=6 * SIZES.n_bodies,  # x''
+    new_v=6 * SIZES.n_bodies,
+    new_rate=6 * SIZES.n_bodies,
+    moved=6 * SIZES.n_bodies,  # the change of x* in an iteration
+    error_x=6 * SIZES.n_bodies,  # estimates, of coordinates and of velocities
+    error_v=6 * SIZES.n_bodies,
+)
+state_of, vectors_of = STATE.views, VECTORS.views
+# index is that of the equations: 3 also if rows depend on others, when the matrix is symmetric and velocities are
+# projected (`onto`); `project`: they are because it was asked for
+make_alpha = joined("Alpha", "am af gamma beta level local form tolerance onto project rtol atol", STATE, VECTORS)
 
 
 @kernel
@@ -68,11 +67,11 @@ def algorithmic(own, k):
 @kernel
 def change_step(desk, own, h):
     """a belongs to a time off t_n by so much of the step."""
-    tail = own.tail
+    before = own.last_step[0]
     for k in range(6 * desk.tables.n):
-        own.a_n[k] = own.rate_n[k] + h / tail[1] * (own.a_n[k] - own.rate_n[k])
-        own.growth[k] *= h / tail[1]
-    tail[1], tail[2] = h, 1.0
+        own.a_n[k] = own.rate_n[k] + h / before * (own.a_n[k] - own.rate_n[k])
+        own.growth[k] *= h / before
+    own.last_step[0], own.contraction[0] = h, 1.0
 
 
 @kernel
@@ -85,9 +84,9 @@ def predict(desk, own, t, h):
         own.rate[k] = v[k] + h * ((1.0 - gamma) * own.a_n[k] + gamma * end)
         own.star[k] = h * (v[k] + h * ((0.5 - beta) * own.a_n[k] + beta * end))
         own.x[k] = own.star[k]
-    if own.index == 2 or own.atol + own.rtol > 0.0:
+    if own.level == 2 or own.atol + own.rtol > 0.0:
         keep_rows(desk, t)
-    if own.index == 2:
+    if own.level == 2:
         for k in range(3 * desk.tables.nn):
             before_step = own.zeta[k]
             own.zeta[k] += own.drift[k]
@@ -114,6 +113,6 @@ def carry_on(desk, own):
             store6(own.a_n, 6 * i, plus(load6(own.new_rate, 6 * i, 0.0), 1.0, ahead))
     for k in range(6 * desk.tables.n):
         own.rate_n[k] = own.new_rate[k]
-    if own.index == 2:
+    if own.level == 2:
         for k in range(3 * desk.tables.nn):
             own.drift[k] = own.zeta[k] - own.drift[k]

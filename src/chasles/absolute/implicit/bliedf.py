@@ -12,9 +12,9 @@ products, which is enough up to k = 4; γ_j = Σ_{i≤j} α_i:
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
-from numba import carray
+import numpy as np
 
 from chasles.absolute.implicit.chart import bracket, move_body, onward, plus
 from chasles.absolute.implicit.iterate import (
@@ -24,9 +24,8 @@ from chasles.absolute.implicit.iterate import (
     add_multipliers,
     iterate,
 )
-from chasles.absolute.implicit.layout import desk_of, vector_of
+from chasles.absolute.implicit.layout import CARRIED, STATE_VECTOR, desk_of
 from chasles.absolute.implicit.loop import (
-    TAIL,
     apply_forces,
     fastest_spin,
     finish_step,
@@ -41,39 +40,48 @@ from chasles.absolute.implicit.loop import (
 )
 from chasles.absolute.implicit.newton import LINEAR, Step, correction
 from chasles.absolute.implicit.position import correct_position, displacement, keep_rows, sweeps_for
-from chasles.absolute.implicit.reference import by_reference
 from chasles.absolute.implicit.scale import UNKNOWN, set_goals, size_of_correction, size_of_noise
-from chasles.absolute.tables import BODY, FIELD, HEAD, SE3
+from chasles.absolute.implicit.structure import SIZES
+from chasles.absolute.tables import BODY, FIELD, SE3
 from chasles.kernel.algebra import add, neg, scale
+from chasles.kernel.memory import Regions, joined
 from chasles.kernel.policy import kernel, native
-from chasles.kernel.workspace import layout, load6, store6
+from chasles.kernel.reference import by_reference
+from chasles.kernel.workspace import fill, layout, load6, store6
 from chasles.lie import quaternion, so3
 
 ROUNDING = 4e-15  # of positions, relative to how far they are from the origin
 MOST = 5
-# parameters: steps, whether logarithms are exact, tolerance, address of the forces' derivatives, α, γ
-BDF = layout("BDF", steps=1, exact=1, tolerance=1, stiffen=1, alpha=MOST + 1, gamma=MOST)
+# parameters: steps, whether logarithms are exact, tolerance, α, γ
+BDF = layout("BDF", steps=1, exact=1, tolerance=1, alpha=MOST + 1, gamma=MOST)
+STATE = Regions(
+    "BackwardState",
+    point=STATE_VECTOR.count,
+    lam=3 * SIZES.n_nodes,
+    zeta=3 * SIZES.n_kept,
+    past=6 * MOST * SIZES.n_bodies,  # increments, velocities and works of the past, newest first
+    velocities=6 * MOST * SIZES.n_bodies,
+    works=MOST,
+    **CARRIED,
+)
+VECTORS = Regions(
+    "BackwardVectors",
+    x=6 * SIZES.n_bodies,
+    star=6 * SIZES.n_bodies,
+    new_v=6 * SIZES.n_bodies,
+    new_rate=6 * SIZES.n_bodies,
+    moved=6 * SIZES.n_bodies,  # the change of x* in an iteration
+)
+state_of, vectors_of = STATE.views, VECTORS.views
+make_own = joined("Backward", "steps exact tolerance alpha gamma", STATE, VECTORS)
 
 
-class Backward(NamedTuple):
-    """What the method itself has; increments, velocities and works of the past are newest first."""
-
-    steps: int
-    exact: bool
-    tolerance: float
-    stiffen: int
-    alpha: Any
-    gamma: Any
-    lam: Any
-    zeta: Any
-    past: Any
-    velocities: Any
-    works: Any
-    tail: Any
-    x: Any
-    star: Any
-    new_v: Any
-    new_rate: Any
+def parameters_of(method: Any) -> np.ndarray:
+    alpha = np.zeros(MOST + 1)
+    alpha[: method.k + 1] = method.alpha
+    gamma = np.cumsum(alpha)[:MOST]
+    gamma[method.k :] = 0.0
+    return fill(BDF, steps=method.k, exact=method.exact, tolerance=method.tolerance, alpha=alpha, gamma=gamma)
 
 
 @kernel
@@ -155,7 +163,7 @@ def correct(desk, own, step, iteration, fresh):
     power = apply_forces(desk, step.t + step.h, desk.new_q, own.new_v)
     set_state(desk, desk.new_q, own.new_v)
     off, uneven = correction(
-        desk, step, 2, LINEAR, own.stiffen, x, own.new_v, own.new_rate, own.lam,
+        desk, step, 2, LINEAR, x, own.new_v, own.new_rate, own.lam,
         desk.tables.gravity[FIELD.regularization], fresh,
     )  # fmt: skip
     (largest, total), noise = size_of_correction(desk), size_of_noise(desk, iteration)
@@ -167,14 +175,14 @@ def correct(desk, own, step, iteration, fresh):
             twist = bracket(on_se3, load6(own.past, 6 * (m * n + i), 0.0), e)
             dx = plus(dx, -0.5 * gamma[m + 1] / gamma[0], twist)
         store6(desk.step, 6 * i, from_chart(desk, i, onward(on_se3, at, dx)))
-        store6(own.new_v, 6 * i, dx)
+        store6(own.moved, 6 * i, dx)
     add_multipliers(desk, step.s, own.lam)
     correct_position(desk, step.sweeps, x, own.zeta)
     largest = max(largest, size_of_correction(desk)[0])
     noise = max(noise, size_of_noise(desk, iteration))
     for k in range(6 * n):
-        x[k] += own.new_v[k] + desk.d[k]
-        own.star[k] += own.new_v[k]
+        x[k] += own.moved[k] + desk.d[k]
+        own.star[k] += own.moved[k]
     return Attempt(largest, noise, total, off, uneven, power)
 
 
@@ -189,14 +197,14 @@ def remember(desk, own):
             velocities[6 * n * m + k] = velocities[6 * n * (m - 1) + k]
     for k in range(6 * n):
         past[k], velocities[k] = own.x[k], own.new_v[k]
-    works[0] = desk.y[desk.y.shape[0] - 1]
+    works[0] = desk.done[0]
 
 
 @kernel
 def advance(desk, own, t, h):
     """One step."""
     predict(desk, own, t, h)
-    predict_angles(desk, t, h, own.tail)
+    predict_angles(desk, t, h, own.angles)
     kappa = h / own.gamma[0]
     step = Step(t, h, kappa * kappa, 1.0, kappa, kappa, sweeps_for(abs(h) * fastest_spin(desk)))
     set_goals(desk, h, own.tolerance, ROUNDING, desk.a[:0])
@@ -210,29 +218,14 @@ def advance(desk, own, t, h):
     work = h * power
     for m in range(own.steps):
         work -= own.alpha[m + 1] * own.works[m]
-    finish_step(desk, work / own.alpha[0] - own.works[0], own.new_v, own.tail)
+    finish_step(desk, work / own.alpha[0] - own.works[0], own.new_v, own.angles)
     return True
 
 
 @native
-def bliedf(
-    limit, p_at, p_size, e_at, e_size, parameters_at, memory_at, work_at, counts_at, history_at, times_at, total,
-    every, saved_t_at, saved_y_at,
-):  # fmt: skip
-    """Take up to `limit` steps. Memory: the point y, λ, ζ, increments, velocities, works of the past, the tail."""
-    desk = by_reference(desk_of(p_at, p_size, e_at, e_size, memory_at, work_at, counts_at, history_at, times_at))
-    parameters, past = carray(parameters_at, (BDF.size,)), 6 * desk.tables.n * MOST
-    a = desk.y.shape[0]
-    b = a + 3 * desk.plan.n_nodes
-    c = b + 3 * desk.tables.nn
-    d = c + past
-    e = d + past
-    f = e + MOST
-    memory = carray(memory_at, (f + TAIL + desk.whole[HEAD.n_angles],))
-    own = Backward(
-        *(int(parameters[BDF.steps]), parameters[BDF.exact] != 0.0, parameters[BDF.tolerance]),
-        *(int(parameters[BDF.stiffen]), parameters[BDF.alpha : BDF.gamma], parameters[BDF.gamma :]),
-        *(memory[a:b], memory[b:c], memory[c:d], memory[d:e], memory[e:f], memory[f:]),
-        *(vector_of(desk, 0), vector_of(desk, 1), vector_of(desk, 2), vector_of(desk, 3)),
-    )
-    take_steps(advance, desk, by_reference(own), limit, total, every, saved_t_at, saved_y_at)
+def bliedf(call):
+    """Take up to `limit` steps."""
+    desk, p = by_reference(desk_of(call)), call.parameters
+    values = int(p[BDF.steps]), p[BDF.exact] != 0.0, p[BDF.tolerance], p[BDF.alpha : BDF.gamma], p[BDF.gamma :]
+    own = make_own(values, state_of(call.state, call.structure), vectors_of(call.vectors, call.structure))
+    take_steps(advance, desk, by_reference(own), call)

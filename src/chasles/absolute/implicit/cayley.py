@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
-
 from chasles.absolute.implicit.chart import rotation_at
+from chasles.absolute.implicit.layout import CARRIED, STATE_VECTOR
 from chasles.absolute.implicit.saddle import separate_block
 from chasles.absolute.implicit.stiffness import rotational, turned_reaction
+from chasles.absolute.implicit.structure import SIZES
 from chasles.absolute.kkt import POSE
 from chasles.absolute.tables import BODY, MASS, PAIR
 from chasles.constraint.rows import (
@@ -39,21 +39,21 @@ from chasles.kernel.algebra import (
     sub,
 )
 from chasles.kernel.lanes import sqrt
+from chasles.kernel.memory import Regions, joined
 from chasles.kernel.policy import kernel
 from chasles.kernel.workspace import load3, load9, store3, store9
 from chasles.lie import quaternion
 
-
-class Cayley(NamedTuple):
-    """What the method itself has."""
-
-    tolerance: float
-    lam: Any
-    tail: Any
-    x: Any
-    new_v: Any
-    push: Any  # h p_0 and half of the forces' impulse, times h/2
-    mid: Any  # mean rotations and positions, as the motion of bodies is kept
+STATE = Regions("CayleyState", point=STATE_VECTOR.count, lam=3 * SIZES.n_nodes, **CARRIED)
+VECTORS = Regions(
+    "CayleyVectors",
+    x=6 * SIZES.n_bodies,
+    new_v=6 * SIZES.n_bodies,
+    push=6 * SIZES.n_bodies,  # h p_0 and half of the forces' impulse, times h/2
+    mid=MOTION.size * SIZES.n_bodies,  # mean rotations and positions, as the motion of bodies is kept
+)
+state_of, vectors_of = STATE.views, VECTORS.views
+make_own = joined("Cayley", "tolerance", STATE, VECTORS)
 
 
 @kernel

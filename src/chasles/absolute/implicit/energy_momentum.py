@@ -13,9 +13,7 @@ of these forces, exactly; so the energy under gravity is kept, and what angular 
 
 from __future__ import annotations
 
-from numba import carray
-
-from chasles.absolute.implicit.cayley import Cayley, cayley_block, mean_rows, move
+from chasles.absolute.implicit.cayley import cayley_block, make_own, mean_rows, move, state_of, vectors_of
 from chasles.absolute.implicit.iterate import (
     TRIES,
     Attempt,
@@ -24,9 +22,8 @@ from chasles.absolute.implicit.iterate import (
     iterate,
     weight_of_try,
 )
-from chasles.absolute.implicit.layout import desk_of, vector_of
+from chasles.absolute.implicit.layout import desk_of
 from chasles.absolute.implicit.loop import (
-    TAIL,
     apply_forces,
     count_from,
     finish_step,
@@ -38,13 +35,13 @@ from chasles.absolute.implicit.loop import (
 )
 from chasles.absolute.implicit.newton import position_residual
 from chasles.absolute.implicit.rattle import Step
-from chasles.absolute.implicit.reference import by_reference
 from chasles.absolute.implicit.saddle import clear_matrix, factorize_saddle, pushed_by, solve_saddle
 from chasles.absolute.implicit.scale import UNKNOWN, set_goals, size_of_correction, size_of_noise, size_of_residual
-from chasles.absolute.kkt import POSE, TWIST, each
-from chasles.absolute.tables import FIELD, HEAD, MASS
+from chasles.absolute.kkt import each
+from chasles.absolute.tables import FIELD, MASS
 from chasles.kernel.algebra import add, add_scaled, cross, dot, scale, sub
 from chasles.kernel.policy import kernel, native
+from chasles.kernel.reference import by_reference
 from chasles.kernel.workspace import layout, load3, store3, store6
 
 ROUNDING = 1e-16  # of positions, relative to how far they are from the origin
@@ -56,7 +53,7 @@ CAYLEY = layout("CAYLEY", tolerance=1)
 def begin(desk, own, t, h):
     """What pushes the bodies at the begin of the step, and a guess."""
     masses, gravity, s = desk.tables.masses, desk.tables.gravity, 0.5 * h * h
-    count_from(desk, desk.y, (POSE + TWIST) * desk.tables.n)
+    count_from(desk, desk.turns)
     start_clock(desk, t)
     apply_forces(desk, t, desk.q, desk.v)
     for i in range(desk.tables.n):
@@ -110,31 +107,21 @@ def advance(desk, own, t, h):
     """One step."""
     set_goals(desk, h, own.tolerance, ROUNDING, desk.a[:0])
     begin(desk, own, t, h)
-    predict_angles(desk, t, h, own.tail)
+    predict_angles(desk, t, h, own.angles)
     tries = TRIES if desk.tables.gravity[FIELD.regularization] > 0.0 else 0
     limits = Limits(1e-12, 0.0, UNKNOWN, tries, own.tolerance)
     outcome = iterate(correct, desk, own, Step(t, h), limits)
     if not outcome.found:
         return give_up(desk, 0)
     move(desk, own, h)
-    finish_step(desk, 0.5 * h * (own.tail[0] + outcome.power), own.new_v, own.tail)
-    own.tail[0] = outcome.power
+    finish_step(desk, 0.5 * h * (own.power[0] + outcome.power), own.new_v, own.angles)
+    own.power[0] = outcome.power
     return True
 
 
 @native
-def energy_momentum(
-    limit, p_at, p_size, e_at, e_size, parameters_at, memory_at, work_at, counts_at, history_at, times_at, total,
-    every, saved_t_at, saved_y_at,
-):  # fmt: skip
-    """Take up to `limit` steps. Memory: the point y, λ, the tail."""
-    desk = by_reference(desk_of(p_at, p_size, e_at, e_size, memory_at, work_at, counts_at, history_at, times_at))
-    size = desk.y.shape[0]
-    end = size + 3 * desk.plan.n_nodes
-    memory = carray(memory_at, (end + TAIL + desk.whole[HEAD.n_angles],))
-    own = Cayley(
-        carray(parameters_at, (CAYLEY.size,))[CAYLEY.tolerance],
-        *(memory[size:end], memory[end:]),
-        *(vector_of(desk, 0), vector_of(desk, 1), vector_of(desk, 2), desk.vectors[18 * desk.tables.n :]),
-    )
-    take_steps(advance, desk, by_reference(own), limit, total, every, saved_t_at, saved_y_at)
+def energy_momentum(call):
+    """Take up to `limit` steps."""
+    desk, tolerance = by_reference(desk_of(call)), call.parameters[CAYLEY.tolerance]
+    own = make_own((tolerance,), state_of(call.state, call.structure), vectors_of(call.vectors, call.structure))
+    take_steps(advance, desk, by_reference(own), call)

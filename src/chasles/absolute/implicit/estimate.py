@@ -3,42 +3,39 @@
 from __future__ import annotations
 
 from chasles.absolute.factor import solve
-from chasles.absolute.implicit.reference import value_of
-from chasles.absolute.implicit.scale import GOAL, ISLAND, measure_islands, squared_speed
+from chasles.absolute.implicit.scale import EXTENT, GOAL, ISLAND, measure_islands, squared_speed
 from chasles.absolute.implicit.velocity import release_rotors
 from chasles.absolute.kkt import POSE, add_jacobian_times, push_back
 from chasles.absolute.tables import BODY, MASS, SE3
 from chasles.kernel.algebra import dot, mul, mul_t, scale, sub
 from chasles.kernel.lanes import sqrt
 from chasles.kernel.policy import kernel
-from chasles.kernel.workspace import add3, layout, load3, store3
+from chasles.kernel.reference import value_of
+from chasles.kernel.workspace import add3, load3, store3
 from chasles.lie import quaternion
 
-# of an island: its center, squares of distances against it, and of velocities
-SIZE = layout("SIZE", center=3, spread=1, fastest=1)
 ROUNDING = 1e-14  # the least tolerance, relative: what is zero but for rounding must not be compared with zero
 
 
 @kernel
 def measure(desk, q, v):
-    """Sizes of all islands at a state (`relative_size`), in the room of the blocks."""
-    n, room = desk.tables.n, desk.blocks
+    """Sizes of all islands at a state (`relative_size`)."""
+    n, room, rest = desk.tables.n, desk.islands, desk.extents
     measure_islands(desk, q, v)
-    rest = room[ISLAND.size * n :]
-    for k in range(SIZE.size * n):
+    for k in range(EXTENT.size * n):
         rest[k] = 0.0
     for i in range(n):
-        at, mass = SIZE.size * desk.plan.islands[i], desk.tables.masses[i * MASS.size + MASS.mass]
+        at, mass = EXTENT.size * desk.plan.islands[i], desk.tables.masses[i * MASS.size + MASS.mass]
         light = mass / room[ISLAND.size * desk.plan.islands[i] + ISLAND.mass]
-        add3(rest, at + SIZE.center, scale(light, load3(q, POSE * i + 4, 0.0)))
+        add3(rest, at + EXTENT.center, scale(light, load3(q, POSE * i + 4, 0.0)))
     for i in range(n):
-        at, linear = SIZE.size * desk.plan.islands[i], load3(v, 6 * i + 3, 0.0)
-        away = sub(load3(q, POSE * i + 4, 0.0), load3(rest, at + SIZE.center, 0.0))
+        at, linear = EXTENT.size * desk.plan.islands[i], load3(v, 6 * i + 3, 0.0)
+        away = sub(load3(q, POSE * i + 4, 0.0), load3(rest, at + EXTENT.center, 0.0))
         spread = dot(away, away) + desk.goals[GOAL.size * i + GOAL.length]
-        rest[at + SIZE.spread] = max(rest[at + SIZE.spread], spread)
+        rest[at + EXTENT.spread] = max(rest[at + EXTENT.spread], spread)
         island = ISLAND.size * desk.plan.islands[i]
         room[island + ISLAND.speed] = max(room[island + ISLAND.speed], squared_speed(desk, q, v, i))
-        rest[at + SIZE.fastest] = max(rest[at + SIZE.fastest], dot(linear, linear))
+        rest[at + EXTENT.fastest] = max(rest[at + EXTENT.fastest], dot(linear, linear))
 
 
 @kernel
@@ -49,20 +46,20 @@ def relative_size(desk, e, rates, h, rtol, atol):
     Sizes are 1 rad and how far the island spreads; of rates, the largest angular velocity and the largest velocity
     against its center.
     """
-    n, room, total = desk.tables.n, desk.blocks, 0.0
+    n, room, rest, total = desk.tables.n, desk.islands, desk.extents, 0.0
     if n == 0:
         return 0.0
     for i in range(n):
         island = ISLAND.size * desk.plan.islands[i]
-        at = ISLAND.size * n + SIZE.size * desk.plan.islands[i]
-        spread = sqrt(room[at + SIZE.spread])
+        at = EXTENT.size * desk.plan.islands[i]
+        spread = sqrt(rest[at + EXTENT.spread])
         turn, move = 1.0, spread
         least_turn, least_move = ROUNDING, ROUNDING * (spread + sqrt(room[island + ISLAND.reach]))
         if rates:
             turn, move = sqrt(room[island + ISLAND.spin]), sqrt(room[island + ISLAND.speed])
             least_turn, least_move = (
                 least_turn / abs(h),
-                least_move / abs(h) + ROUNDING * sqrt(room[at + SIZE.fastest]),
+                least_move / abs(h) + ROUNDING * sqrt(rest[at + EXTENT.fastest]),
             )
         turn = max(atol + rtol * turn, least_turn)
         move = max(desk.goals[GOAL.size * i + GOAL.atol] + rtol * move, least_move)

@@ -13,17 +13,15 @@ from numba import carray, types
 from chasles.absolute.implicit.joint_stiffness import DIFFERENCE, gives_way, gyration, stiffen_joint
 from chasles.absolute.implicit.saddle import BLOCK
 from chasles.absolute.implicit.stiffness import twice_crossed
-from chasles.absolute.implicit.structure import HEAD as PLAN
 from chasles.absolute.implicit.structure import plan_of
 from chasles.absolute.kkt import POSE, TWIST
-from chasles.absolute.tables import BODY, HEAD, SE3, part_of
+from chasles.absolute.tables import BODY, SE3, force_work_of, force_work_size, forces_of
 from chasles.constraint.rows import IDENTITY
 from chasles.force.table import (
     FORCE,
     FORCES,
     JOINT,
     MOVING,
-    SCRATCH,
     SPRING,
     WRENCH,
     add_wrench,
@@ -163,20 +161,16 @@ def stiffen_law(t, table, line, values, states, spare, room, on_se3, s, ratio, b
 def stiffen(t, s, ratio, p_at, p_size, e_at, e_size, q_at, v_at, blocks_at, matrix_at, spare_at, room_at):
     """Add s ∂(-Q)/∂d of all forces to the blocks of the bodies, and couplings to the matrix."""
     whole, p, packed = carray(as_integers(p_at), (p_size,)), carray(p_at, (p_size,)), carray(e_at, (e_size,))
-    plan = plan_of(packed)
-    slots, coupled = plan.slots, plan.coupled
-    n = whole[HEAD.n_bodies]
-    bodies = part_of(whole, whole, HEAD.bodies, HEAD.tiles)
-    table, values = part_of(whole, whole, HEAD.table, HEAD.values), part_of(p, whole, HEAD.values, HEAD.joints)
-    joints = part_of(whole, whole, HEAD.joints, HEAD.joint_numbers)
-    masses = part_of(p, whole, HEAD.masses, HEAD.constants)
-    numbers, counted = part_of(p, whole, HEAD.joint_numbers, HEAD.counted), part_of(p, whole, HEAD.counted, HEAD.rates)
+    forces, plan, space = (
+        forces_of(p),
+        plan_of(packed),
+        force_work_of(carray(room_at, (force_work_size(whole),)), whole),
+    )
+    n, bodies, table, values, masses = forces.n, forces.bodies, forces.table, forces.values, forces.masses
+    slots, coupled, states, room = plan.slots, plan.coupled, space.states, space.scratch
     q, v = carray(q_at, (POSE * n,)), carray(v_at, (TWIST * n,))
-    blocks = carray(blocks_at, (BLOCK.size * n,))
-    matrix = carray(matrix_at, (9 * (packed[PLAN.n_nodes] + 2 * packed[PLAN.n_lower]),))
-    spare = carray(spare_at, (6 * n,))
-    work = carray(room_at, (MOVING.size * (n + 1) + SCRATCH,))
-    states, room = work[: MOVING.size * (n + 1)], work[MOVING.size * (n + 1) :]
+    blocks, spare = carray(blocks_at, (BLOCK.size * n,)), carray(spare_at, (6 * n,))
+    matrix = carray(matrix_at, (9 * (plan.n_nodes + 2 * plan.n_lower),))
     for i in range(n):  # the ground's slot was written when the forces were evaluated
         at = (i + 1) * MOVING.size
         R = quaternion.to_matrix((q[POSE * i], q[POSE * i + 1], q[POSE * i + 2], q[POSE * i + 3]))
@@ -194,10 +188,10 @@ def stiffen(t, s, ratio, p_at, p_size, e_at, e_size, q_at, v_at, blocks_at, matr
             i = table[line + FORCE.first]
             on_se3 = bodies[i * BODY.size + BODY.space] == SE3
             stiffen_law(t, table, line, values, states, spare, room, on_se3, s, ratio, blocks, gyration(masses, i))
-        elif table[line + FORCE.kind] == JOINT and gives_way(joints, table[line + FORCE.first]):
+        elif table[line + FORCE.kind] == JOINT and gives_way(forces.joints, table[line + FORCE.first]):
             stiffen_joint(
-                t, joints, numbers, table[line + FORCE.first], table, values, counted, states, slots, coupled[k], s,
-                ratio, blocks, matrix, spare, room, masses,
+                t, forces.joints, forces.joint_numbers, table[line + FORCE.first], table, values, forces.counted,
+                states, slots, coupled[k], s, ratio, blocks, matrix, spare, room, masses,
             )  # fmt: skip
 
 

@@ -12,16 +12,15 @@ measured by the last stage, which is at the end of the step too.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
-from numba import carray
+import numpy as np
 
 from chasles.absolute.entry import set_clock
 from chasles.absolute.implicit.chart import onward_inverse
 from chasles.absolute.implicit.estimate import measure, relative_size
-from chasles.absolute.implicit.layout import COUNTS, NOT_FINITE, desk_of, vector_of
+from chasles.absolute.implicit.layout import CARRIED, COUNTS, NOT_FINITE, STATE_VECTOR, desk_of
 from chasles.absolute.implicit.loop import (
-    TAIL,
     apply_forces,
     count_from,
     finish_step,
@@ -35,19 +34,21 @@ from chasles.absolute.implicit.loop import (
     to_chart,
 )
 from chasles.absolute.implicit.newton import velocity_residual
-from chasles.absolute.implicit.reference import by_reference
 from chasles.absolute.implicit.saddle import clear_matrix, factorize_saddle, solve_saddle
 from chasles.absolute.implicit.stage import forces_on, inertia_blocks, keep_rotations, rotor_equations
+from chasles.absolute.implicit.structure import SIZES
 from chasles.absolute.implicit.velocity import release_rotors
-from chasles.absolute.kkt import POSE, TWIST, set_motion
+from chasles.absolute.kkt import POSE, set_motion
 from chasles.absolute.redundant import REFINEMENTS
 from chasles.absolute.tables import BODY, FIELD, HEAD, SE3
 from chasles.constraint.rows import ROTOR, ROWS, TILE
 from chasles.constraint.special import evaluate, evaluate_rate
 from chasles.kernel.address import invoke
 from chasles.kernel.algebra import scale
+from chasles.kernel.memory import Regions, joined
 from chasles.kernel.policy import kernel, native
-from chasles.kernel.workspace import add3, layout, load6, store6
+from chasles.kernel.reference import by_reference
+from chasles.kernel.workspace import add3, fill, layout, load6, store6
 
 MOST_STAGES = 8
 # parameters: stages, whether to project, tolerances of the error (zero: no estimate); then rows of the tableau below
@@ -55,35 +56,42 @@ MOST_STAGES = 8
 HALF = layout("HALF", stages=1, project=1, rtol=1, atol=1, table=MOST_STAGES * MOST_STAGES, nodes=MOST_STAGES + 1)
 
 
-class Half(NamedTuple):
-    """What the method itself has; slopes W and rates V' of all stages."""
+STATE = Regions("HalfState", point=STATE_VECTOR.count, **CARRIED)
+VECTORS = Regions(
+    "HalfVectors",
+    new_v=6 * SIZES.n_bodies,  # of the stage
+    x=6 * SIZES.n_bodies,
+    slopes=6 * MOST_STAGES * SIZES.n_bodies,  # W of all stages
+    rates=6 * MOST_STAGES * SIZES.n_bodies,  # V'
+    last_x=6 * SIZES.n_bodies,  # of the last stage
+    last_v=6 * SIZES.n_bodies,
+    error_x=6 * SIZES.n_bodies,
+    error_v=6 * SIZES.n_bodies,
+)
+state_of, vectors_of = STATE.views, VECTORS.views
+make_own = joined("Half", "stages project rtol atol table nodes", STATE, VECTORS)
 
-    stages: int
-    project: bool
-    rtol: float
-    atol: float
-    table: Any
-    nodes: Any
-    tail: Any
-    v: Any
-    x: Any
-    slopes: Any
-    rates: Any
-    last_x: Any
-    last_v: Any
+
+def parameters_of(method: Any, rtol: float, atol: float) -> np.ndarray:
+    rows, nodes = method.table
+    table = np.zeros((MOST_STAGES, MOST_STAGES))
+    for k, row in enumerate(rows):
+        table[k, : len(row)] = row
+    ends = [*nodes, *[1.0] * (MOST_STAGES + 1 - len(nodes))]
+    return fill(HALF, stages=len(rows), project=method.project, rtol=rtol, atol=atol, table=table, nodes=ends)
 
 
 @kernel
 def begin(desk, own, t, h):
     """The first stage is the begin of the step."""
-    predict_angles(desk, t, h, own.tail)
+    predict_angles(desk, t, h, own.angles)
     start_clock(desk, t)
-    count_from(desk, desk.y, (POSE + TWIST) * desk.tables.n)
+    count_from(desk, desk.turns)
     for k in range(6 * desk.tables.n):
-        own.v[k], own.x[k] = desk.v[k], 0.0
+        own.new_v[k], own.x[k] = desk.v[k], 0.0
     for k in range(POSE * desk.tables.n):
         desk.new_q[k] = desk.q[k]
-    set_state(desk, desk.new_q, own.v)
+    set_state(desk, desk.new_q, own.new_v)
 
 
 @kernel
@@ -92,7 +100,7 @@ def keep_stage(desk, own, i):
     tables, rows = desk.tables, desk.rows
     if i + 1 == own.stages:
         for k in range(6 * tables.n):
-            own.last_x[k], own.last_v[k] = own.x[k], own.v[k]
+            own.last_x[k], own.last_v[k] = own.x[k], own.new_v[k]
     keep_rotations(desk)
     keep_targets(desk, desk.left)
     for j in range(tables.nt):
@@ -103,28 +111,27 @@ def keep_stage(desk, own, i):
         desk.old[k] = rows[k]
     for body in range(tables.n):
         on_se3 = tables.bodies[body * BODY.size + BODY.space] == SE3
-        slope = onward_inverse(on_se3, load6(own.x, 6 * body, 0.0), load6(own.v, 6 * body, 0.0))
+        slope = onward_inverse(on_se3, load6(own.x, 6 * body, 0.0), load6(own.new_v, 6 * body, 0.0))
         store6(own.slopes, 6 * (i * tables.n + body), slope)
 
 
 @kernel
 def go_on(desk, own, t, h, i):
     """Poses of the stage after i, and its velocities without the rate of stage i."""
-    n, row, y, a = desk.tables.n, i * MOST_STAGES, desk.y, desk.a
+    n, row, turns, angles = desk.tables.n, i * MOST_STAGES, desk.turns, desk.stage_angles
     for k in range(6 * n):
         far, fast = 0.0, desk.v[k]
         for j in range(i + 1):
             far += own.table[row + j] * own.slopes[6 * n * j + k]
         for j in range(i):
             fast += h * own.table[row + j] * own.rates[6 * n * j + k]
-        own.x[k], own.v[k] = h * far, fast
+        own.x[k], own.new_v[k] = h * far, fast
     move_bodies(desk, own.x)
-    at = (POSE + TWIST) * n
     for k in range(desk.whole[HEAD.n_angles]):
-        a[k] = y[at + k] + own.nodes[i + 1] * (own.tail[TAIL + k] - y[at + k])
-    set_clock(desk.whole, desk.work, t + own.nodes[i + 1] * h, a, 0)
-    count_from(desk, a, 0)
-    set_state(desk, desk.new_q, own.v)
+        angles[k] = turns[k] + own.nodes[i + 1] * (own.angles[k] - turns[k])
+    set_clock(desk.whole, desk.work, t + own.nodes[i + 1] * h, angles, 0)
+    count_from(desk, angles)
+    set_state(desk, desk.new_q, own.new_v)
 
 
 @kernel
@@ -134,9 +141,9 @@ def add_rates(desk, own, i, span):
         rate, at = to_chart(desk, body, load6(desk.d, 6 * body, 0.0)), 6 * (i * desk.tables.n + body)
         add3(own.rates, at, rate[0])
         add3(own.rates, at + 3, rate[1])
-        add3(own.v, 6 * body, scale(span, rate[0]))
-        add3(own.v, 6 * body + 3, scale(span, rate[1]))
-    set_motion(desk.tables.bodies, desk.tables.n, desk.new_q, own.v, desk.motion)
+        add3(own.new_v, 6 * body, scale(span, rate[0]))
+        add3(own.new_v, 6 * body + 3, scale(span, rate[1]))
+    set_motion(desk.tables.bodies, desk.tables.n, desk.new_q, own.new_v, desk.motion)
 
 
 @kernel
@@ -169,20 +176,20 @@ def solve_stage(desk, own, h, i):
 def estimate(desk, own, h):
     """Two estimates of the error of the step relative to the tolerance: the last stage against the result, and, of
     HEM5, that of a combination of the last two stages, of one order less (Brasey's)."""
-    n, x, v, last_x, last_v, rtol, atol = desk.tables.n, own.x, own.v, own.last_x, own.last_v, own.rtol, own.atol
+    n, x, v, off_x, off_v, rtol, atol = desk.tables.n, own.x, own.new_v, own.error_x, own.error_v, own.rtol, own.atol
     measure(desk, desk.new_q, v)
     for k in range(6 * n):
-        last_x[k] -= x[k]
-        last_v[k] -= v[k]
-    first = max(relative_size(desk, last_x, False, h, rtol, atol), relative_size(desk, last_v, True, h, rtol, atol))
+        off_x[k] = own.last_x[k] - x[k]
+        off_v[k] = own.last_v[k] - v[k]
+    first = max(relative_size(desk, off_x, False, h, rtol, atol), relative_size(desk, off_v, True, h, rtol, atol))
     if own.stages < MOST_STAGES:
         return first, 0.0
     one, two = 6 * n * (own.stages - 2), 6 * n * (own.stages - 1)
     for k in range(6 * n):
-        last_x[k] = h * (2.5 * own.slopes[one + k] - 1.5 * own.slopes[two + k]) - x[k]
-        last_v[k] = desk.v[k] + h * (2.5 * own.rates[one + k] - 1.5 * own.rates[two + k]) - v[k]
-    position = relative_size(desk, last_x, False, h, rtol, atol)
-    return first, max(position, relative_size(desk, last_v, True, h, rtol, atol))
+        off_x[k] = h * (2.5 * own.slopes[one + k] - 1.5 * own.slopes[two + k]) - x[k]
+        off_v[k] = desk.v[k] + h * (2.5 * own.rates[one + k] - 1.5 * own.rates[two + k]) - v[k]
+    position = relative_size(desk, off_x, False, h, rtol, atol)
+    return first, max(position, relative_size(desk, off_v, True, h, rtol, atol))
 
 
 @kernel
@@ -191,7 +198,7 @@ def advance(desk, own, t, h):
     work, finite = 0.0, 0.0
     begin(desk, own, t, h)
     for i in range(own.stages):
-        power = apply_forces(desk, t + own.nodes[i] * h, desk.new_q, own.v)
+        power = apply_forces(desk, t + own.nodes[i] * h, desk.new_q, own.new_v)
         forces_on(desk)
         keep_stage(desk, own, i)
         go_on(desk, own, t, h, i)
@@ -199,36 +206,29 @@ def advance(desk, own, t, h):
         work += h * own.table[(own.stages - 1) * MOST_STAGES + i] * power
         desk.counts[COUNTS.evaluations] += 1
     for k in range(6 * desk.tables.n):
-        finite += own.v[k] + own.x[k]
+        finite += own.new_v[k] + own.x[k]
     if not abs(finite) < 1e300:
         desk.counts[COUNTS.status], desk.counts[COUNTS.tried] = NOT_FINITE, 0
         return False
     if own.atol + own.rtol > 0.0:
-        own.tail[4], own.tail[5] = estimate(desk, own, h)
+        own.errors[0], own.errors[1] = estimate(desk, own, h)
     if own.project and desk.tables.nt > 0:
-        desk.history[3] = 0.0  # no factor at hand: a run that is resumed has none either
-        invoke(desk.whole[HEAD.project], desk.p, desk.p.shape[0], desk.new_q, own.v, desk.work, desk.history)
+        desk.report[3] = 0.0  # no factor at hand: a run that is resumed has none either
+        invoke(desk.whole[HEAD.project], desk.p, desk.p.shape[0], desk.new_q, own.new_v, desk.work, desk.report)
     if desk.whole[HEAD.n_angles] > 0:  # those at the end of the step: the last stage's were predicted
-        count_from(desk, own.tail, TAIL)
-        apply_forces(desk, t + h, desk.new_q, own.v)
-    finish_step(desk, work, own.v, own.tail)
+        count_from(desk, own.angles)
+        apply_forces(desk, t + h, desk.new_q, own.new_v)
+    finish_step(desk, work, own.new_v, own.angles)
     return True
 
 
 @native
-def half_explicit(
-    limit, p_at, p_size, e_at, e_size, parameters_at, memory_at, work_at, counts_at, history_at, times_at, total,
-    every, saved_t_at, saved_y_at,
-):  # fmt: skip
-    """Take up to `limit` steps. Memory: the point y, the tail."""
-    desk = by_reference(desk_of(p_at, p_size, e_at, e_size, memory_at, work_at, counts_at, history_at, times_at))
-    size, stages = desk.y.shape[0], 6 * desk.tables.n * MOST_STAGES
-    memory = carray(memory_at, (size + TAIL + desk.whole[HEAD.n_angles],))
-    p, first = carray(parameters_at, (HALF.size,)), 12 * desk.tables.n
-    own = Half(
+def half_explicit(call):
+    """Take up to `limit` steps."""
+    desk, p = by_reference(desk_of(call)), call.parameters
+    values = (
         *(int(p[HALF.stages]), p[HALF.project] != 0.0, p[HALF.rtol], p[HALF.atol]),
-        *(p[HALF.table : HALF.nodes], p[HALF.nodes :], memory[size:], vector_of(desk, 0), vector_of(desk, 1)),
-        *(desk.vectors[first : first + stages], desk.vectors[first + stages : first + 2 * stages]),
-        *(vector_of(desk, 2 + 2 * MOST_STAGES), vector_of(desk, 3 + 2 * MOST_STAGES)),
+        *(p[HALF.table : HALF.nodes], p[HALF.nodes :]),
     )
-    take_steps(advance, desk, by_reference(own), limit, total, every, saved_t_at, saved_y_at)
+    own = make_own(values, state_of(call.state, call.structure), vectors_of(call.vectors, call.structure))
+    take_steps(advance, desk, by_reference(own), call)

@@ -5,20 +5,20 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import carray
+from numba import types
 
-from chasles.absolute.entry import mechanism, work_parts, work_size
 from chasles.absolute.implicit.saddle import BLOCK
-from chasles.absolute.implicit.scale import GOAL
-from chasles.absolute.implicit.structure import HEAD as PLAN
-from chasles.absolute.implicit.structure import Structure, plan_of
+from chasles.absolute.implicit.scale import EXTENT, GOAL, ISLAND
+from chasles.absolute.implicit.structure import SIZES, plan_of
 from chasles.absolute.kkt import POSE, TWIST
 from chasles.absolute.mechanism import AbsoluteMechanism
-from chasles.absolute.tables import HEAD, MASS
+from chasles.absolute.tables import HEAD, MASS, tables_of, work_of
 from chasles.constraint.rows import NUMBERS, ROWS, TURN
 from chasles.force.table import FORCES, MOVING, SCRATCH
-from chasles.kernel.address import as_integers
+from chasles.kernel.address import as_integer_array
+from chasles.kernel.memory import Regions, joined
 from chasles.kernel.policy import kernel
+from chasles.kernel.reference import Reference
 from chasles.kernel.workspace import layout
 
 # integer memory of a run. The first seven are those of all runs with fixed steps (`integrate.newton`); then the tile
@@ -29,63 +29,75 @@ ITERATIONS = 40  # in a step, at most
 TIMES = layout("TIMES", start=1, end=1, step=1, last=1)
 
 
-class Tables(NamedTuple):
-    """What `entry.mechanism` returns, with names."""
+# a point y of a run: central poses, velocities, counted angles, work of the forces
+STATE_VECTOR = Regions("StateVector", q=POSE * SIZES.n_bodies, v=TWIST * SIZES.n_bodies, turns=SIZES.n_angles, done=1)
+point_of, point_size = STATE_VECTOR.views, STATE_VECTOR.total
+# what all methods share of a workspace; vectors have six numbers a body
+WORKSPACE = Regions(
+    "Workspace",
+    old=ROWS.size * SIZES.n_tiles,  # rows of another point: of the begin of the step, or of the stage
+    left=ROWS.size * SIZES.n_tiles,  # left rows of Newton's matrix; what J V of the tiles must be
+    blocks=BLOCK.size * SIZES.n_bodies,  # of Newton's matrix
+    matrix=9 * (SIZES.n_nodes + 2 * SIZES.n_lower),
+    factors=9 * (SIZES.n_nodes + SIZES.n_lower),
+    f=6 * SIZES.n_bodies,  # right-hand sides of motion and constraints, which become the solution
+    d=6 * SIZES.n_bodies,
+    g=3 * SIZES.n_nodes,
+    new_q=POSE * SIZES.n_bodies,  # poses of the trial state
+    wrenches=6 * SIZES.n_bodies,
+    room=MOVING.size * SIZES.n_states + SCRATCH,  # of the forces
+    power=2,  # of the forces, and their energy
+    weights=MASS.size * SIZES.n_bodies,  # of positions that are corrected: a metric
+    goals=GOAL.size * SIZES.n_bodies,  # of Newton's method, and lengths of the bodies (`scale`)
+    islands=ISLAND.size * SIZES.n_bodies,
+    extents=EXTENT.size * SIZES.n_bodies,
+    unsolved=3 * SIZES.n_kept,  # right-hand side of a sweep, for the next one
+    report=4,  # of a projection by the mechanism's own function
+    stage_angles=SIZES.n_angles,  # counted angles at a stage
+    spare=6 * SIZES.n_bodies,
+)
+workspace_of = WORKSPACE.views
+# what the states of all methods end with: power of the forces, the step before, how fast Newton's method converged and
+# steps since that was seen (of generalized alpha), one or two estimates of the error of the step relative to the
+# tolerance; and of the counted angles their rates, or during a step the angles predicted for its end
+CARRIED = {"power": 1, "last_step": 1, "contraction": 1, "unseen": 1, "errors": 2, "angles": SIZES.n_angles}
+make_desk = joined(
+    "Desk",
+    "whole p tables packed plan counts history times stiffen y "
+    "work motion rows kept_matrix kept_factors b a step",  # the last line is of the mechanism (`tables.WORK`)
+    STATE_VECTOR,
+    WORKSPACE,
+)
 
-    bodies: Any
-    tiles: Any
-    nodes: Any
-    incidences: Any
-    slots: Any
-    column: Any
-    row: Any
-    first: Any
-    operations: Any
-    masses: Any
-    constants: Any
-    gravity: Any
-    n: int  # bodies
-    nt: int  # tiles
-    nn: int  # nodes
-    nm: int  # tiles of the matrix
 
+class Call(NamedTuple):
+    """What a loop is called with: all arrays of a run, and how far to go."""
 
-class Desk(NamedTuple):
-    """What the loops of all methods have at hand. A method may use an array for something else while it is free."""
-
-    whole: Any  # the packed mechanism: as integers, as numbers, its tables
-    p: Any
-    tables: Any
-    packed: Any  # the packed structure of the equations, and its parts
-    plan: Any
+    mechanism: Any  # packed
+    structure: Any  # packed
+    parameters: Any  # of the method
+    state: Any  # what the method carries from step to step, beginning with the point
+    kept: Any  # workspace of the mechanism's own functions, with the factor of its own matrix
+    work: Any
+    vectors: Any  # workspace of the method
     counts: Any
     history: Any
     times: Any
-    y: Any  # the point at the begin of the step, its poses and velocities
-    q: Any
-    v: Any
-    work: Any  # workspace of the mechanism's own functions, and its parts
-    motion: Any
-    rows: Any
-    kept_matrix: Any
-    kept_factors: Any
-    b: Any  # three numbers a node of the mechanism's own elimination
-    a: Any  # six numbers a body
-    step: Any  # the same
-    old: Any  # rows of another point
-    left: Any  # rows, or what J V of the tiles must be
-    blocks: Any
-    matrix: Any
-    factors: Any
-    f: Any
-    d: Any
-    g: Any
-    new_q: Any
-    wrenches: Any
-    room: Any  # of the forces
-    weights: Any  # of positions that are corrected: a metric
-    goals: Any  # of Newton's method, and lengths of the bodies (`scale`)
-    vectors: Any  # of the method: six numbers a body each
+    saved_t: Any
+    saved_y: Any
+    stiffen: int  # address of the forces' derivatives, or 0
+    limit: int  # steps to take at most
+    total: int  # steps of the run
+    every: int  # of how many steps one is saved, or 0
+
+
+FLOATS, INTEGERS = types.Array(types.float64, 1, "C"), types.Array(types.int64, 1, "C")
+CALL = Reference(
+    types.NamedTuple(
+        [FLOATS, INTEGERS, *[FLOATS] * 5, INTEGERS, *[FLOATS] * 4, *[types.int64] * 4],
+        Call,
+    )
+)
 
 
 @kernel
@@ -94,65 +106,20 @@ def has_forces(whole):
     return whole[whole[HEAD.table] + FORCES.count] != 0
 
 
-@kernel
-def room_of_forces(whole):
-    """Numbers that forces need."""
-    return MOVING.size * (whole[HEAD.n_bodies] + 1) + SCRATCH + 2 if has_forces(whole) else 0
-
-
-@kernel
-def point_size(whole):
-    """Numbers in a point: (central poses, velocities, counted angles, work of the forces)."""
-    return (POSE + TWIST) * whole[HEAD.n_bodies] + whole[HEAD.n_angles] + 1
-
-
 @kernel(allocates=True)
-def desk_of(p_at, p_size, e_at, e_size, memory_at, work_at, counts_at, history_at, times_at):
-    """All of it from addresses. The workspace is `total_work` long."""
-    whole, p, packed = carray(as_integers(p_at), (p_size,)), carray(p_at, (p_size,)), carray(e_at, (e_size,))
-    n, nt = whole[HEAD.n_bodies], whole[HEAD.n_tiles]
-    nn, lower = packed[PLAN.n_nodes], packed[PLAN.n_lower]
-    a = work_size(whole)
-    b = a + ROWS.size * nt
-    c = b + ROWS.size * nt
-    d = c + BLOCK.size * n
-    e = d + 9 * (nn + 2 * lower)
-    f = e + 9 * (nn + lower)
-    g = f + 6 * n
-    h = g + 6 * n
-    i = h + 3 * nn
-    j = i + 7 * n
-    k = j + 6 * n
-    m = k + room_of_forces(whole)
-    o = m + MASS.size * n
-    r = o + GOAL.size * n
-    end = r + 6 * n * packed[PLAN.vectors]
-    tables = Tables(*mechanism(whole, p))
-    work, y = carray(work_at, (end,)), carray(memory_at, (point_size(whole),))
-    return Desk(  # type: ignore[call-arg]  # the number of parts is not known to the checker
-        *(whole, p, tables, packed, plan_of(packed)),
-        *(carray(counts_at, (COUNTS.size,)), carray(history_at, (2 * ITERATIONS,)), carray(times_at, (TIMES.size,))),
-        *(y, y[: POSE * n], y[POSE * n : (POSE + TWIST) * n], work[:a]),
-        *work_parts(whole, work[:a]),
-        *(work[a:b], work[b:c], work[c:d], work[d:e], work[e:f], work[f:g], work[g:h], work[h:i]),
-        *(work[i:j], work[j:k], work[k:m], work[m:o], work[o:r], work[r:]),
+def desk_of(call):
+    """All that the loops of all methods have at hand."""
+    p, packed = call.mechanism, call.structure
+    whole, y = as_integer_array(p), call.state[: point_size(packed)]
+    kept = work_of(call.kept, whole)
+    return make_desk(
+        (
+            *(whole, p, tables_of(p), packed, plan_of(packed), call.counts, call.history, call.times, call.stiffen, y),
+            *(call.kept, kept.motion, kept.rows, kept.matrix, kept.factors, kept.x, kept.a, kept.velocity),
+        ),
+        point_of(y, packed),
+        workspace_of(call.work, packed),
     )
-
-
-@kernel(allocates=True)
-def vector_of(desk, k):
-    """A vector of the method, six numbers a body."""
-    size = 6 * desk.tables.n
-    return desk.vectors[size * k : size * (k + 1)]
-
-
-def total_work(mechanism: AbsoluteMechanism, structure: Structure) -> int:
-    """Numbers in the workspace."""
-    n, nt, nn, lower = mechanism.n, len(mechanism.tiles), structure.n_nodes, structure.n_lower
-    rows = 2 * ROWS.size * nt + BLOCK.size * n + 9 * (2 * nn + 3 * lower)
-    own = (25 + MASS.size + GOAL.size + 6 * structure.vectors) * n
-    forces = MOVING.size * (n + 1) + SCRATCH + 2 if mechanism.forces.table[FORCES.count] else 0
-    return mechanism.work + rows + own + 3 * nn + forces
 
 
 def lengths_of(mechanism: AbsoluteMechanism) -> np.ndarray:
@@ -167,23 +134,16 @@ def lengths_of(mechanism: AbsoluteMechanism) -> np.ndarray:
     return lengths
 
 
-def goals_of(mechanism: AbsoluteMechanism, structure: Structure, work: np.ndarray) -> np.ndarray:
-    """The part of the workspace with what corrections and errors of each body are compared with."""
-    end = total_work(mechanism, structure) - 6 * structure.vectors * mechanism.n
-    return work[end - GOAL.size * mechanism.n : end].reshape(-1, GOAL.size)
-
-
-def set_lengths(mechanism: AbsoluteMechanism, structure: Structure, work: np.ndarray) -> None:
-    """The lengths of the bodies to the workspace."""
-    table = goals_of(mechanism, structure, work)
+def set_lengths(mechanism: AbsoluteMechanism, goals: np.ndarray) -> None:
+    """The lengths of the bodies to their goals."""
+    table = goals.reshape(-1, GOAL.size)
     table[:, GOAL.length] = lengths_of(mechanism) ** 2
     table[:, GOAL.inverse] = 1 / table[:, GOAL.length]
 
 
-def set_weights(mechanism: AbsoluteMechanism, structure: Structure, work: np.ndarray, unit: bool) -> None:
+def set_weights(mechanism: AbsoluteMechanism, weights: np.ndarray, unit: bool) -> None:
     """The metric in which positions are corrected: masses, or the unit matrix of (ω in the body, velocity)."""
-    end = total_work(mechanism, structure) - (GOAL.size + 6 * structure.vectors) * mechanism.n
-    table = work[end - MASS.size * mechanism.n : end].reshape(-1, MASS.size)
+    table = weights.reshape(-1, MASS.size)
     masses = np.array([body.mass for body in mechanism.system.bodies])
     if unit:
         table[:] = 1.0

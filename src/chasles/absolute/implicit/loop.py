@@ -1,21 +1,13 @@
-"""The loop over steps, and what the steps of all methods share: clock, forces, counted angles, the point reached.
-
-A point y is (central poses, velocities, counted angles, work of the forces). The memory of a loop begins with it and
-ends with the tail: power of the forces, the step before, how fast Newton's method converged and steps since that was
-seen (of generalized alpha), one or two estimates of the error of the step relative to the tolerance; and of the counted
-angles their rates, or during a step the angles predicted for its end.
-"""
+"""The loop over steps, and what the steps of all methods share: clock, forces, counted angles, the point reached."""
 
 from __future__ import annotations
 
-from numba import carray
-
-from chasles.absolute.entry import joints_of, set_clock
+from chasles.absolute.entry import set_clock
 from chasles.absolute.implicit.chart import move_body
 from chasles.absolute.implicit.layout import COUNTS, DONE, NO_CONVERGENCE, RUNNING, TIMES, has_forces
 from chasles.absolute.joint_force import silent_angles, silent_rates
 from chasles.absolute.kkt import POSE, TWIST, prepare, set_motion
-from chasles.absolute.tables import BODY, HEAD, SE3
+from chasles.absolute.tables import BODY, HEAD, SE3, joints_of
 from chasles.constraint.rows import CUSTOM, MOTION, NUMBERS, SCREWS, TILE, TRAVEL
 from chasles.constraint.special import EXTRA, EXTRA_AT, ROOM, TARGET, TURN, angle_rates, call_special, coordinate
 from chasles.kernel.address import invoke
@@ -25,11 +17,9 @@ from chasles.kernel.lanes import sqrt
 from chasles.kernel.policy import kernel
 from chasles.kernel.workspace import load3, load6, load9, store3
 
-TAIL = 6  # numbers of the tail before the angles
-
 
 @kernel
-def take_steps(advance, desk, own, limit, total, every, saved_t_at, saved_y_at):
+def take_steps(advance, desk, own, call):
     """Take up to `limit` steps, each by advance(desk, own, t, h), which returns whether it could.
 
     own: what the method itself has. Times are counted from the start, full steps are equal.
@@ -37,32 +27,31 @@ def take_steps(advance, desk, own, limit, total, every, saved_t_at, saved_y_at):
     counts, times = desk.counts, desk.times
     before = flush_denormals()
     counts[COUNTS.status] = RUNNING
-    for _ in range(limit):
+    for _ in range(call.limit):
         k = counts[COUNTS.step]
-        last = k + 1 == total
+        last = k + 1 == call.total
         if not advance(
             desk, own, times[TIMES.start] + k * times[TIMES.step], times[TIMES.last] if last else times[TIMES.step]
         ):
             break
         counts[COUNTS.step] += 1
-        save_point(desk, total, every, saved_t_at, saved_y_at)
+        save_point(desk, call)
         if last:
             counts[COUNTS.status] = DONE
             break
     restore_denormals(before)
 
 
-@kernel(allocates=True)
-def save_point(desk, total, every, saved_t_at, saved_y_at):
+@kernel
+def save_point(desk, call):
     """Save the point if it is its turn."""
     counts, times, y = desk.counts, desk.times, desk.y
     k = counts[COUNTS.step]
-    if k == total or (every > 0 and k % every == 0):
+    if k == call.total or (call.every > 0 and k % call.every == 0):
         row, size = counts[COUNTS.rows], y.shape[0]
-        saved_t, saved_y = carray(saved_t_at, (row + 1,)), carray(saved_y_at, ((row + 1) * size,))
-        saved_t[row] = times[TIMES.end] if k == total else times[TIMES.start] + k * times[TIMES.step]
+        call.saved_t[row] = times[TIMES.end] if k == call.total else times[TIMES.start] + k * times[TIMES.step]
         for m in range(size):
-            saved_y[row * size + m] = y[m]
+            call.saved_y[row * size + m] = y[m]
         counts[COUNTS.rows] = row + 1
 
 
@@ -77,7 +66,7 @@ def set_state(desk, q, v):
 @kernel
 def start_clock(desk, t):
     """The clock of the begin of a step."""
-    set_clock(desk.whole, desk.work, t, desk.y, (POSE + TWIST) * desk.tables.n)
+    set_clock(desk.whole, desk.work, t, desk.turns, 0)
 
 
 @kernel
@@ -98,7 +87,7 @@ def fastest_spin(desk):
     return sqrt(fastest)
 
 
-@kernel(allocates=True)
+@kernel
 def apply_forces(desk, t, q, v):
     """Wrenches of all forces but gravity; returns their power."""
     whole, p, room = desk.whole, desk.p, desk.room
@@ -106,20 +95,19 @@ def apply_forces(desk, t, q, v):
         for k in range(6 * whole[HEAD.n_bodies]):
             desk.wrenches[k] = 0.0
         return 0.0
-    result = room[room.shape[0] - 2 :]
-    invoke(whole[HEAD.act], t, p, p.shape[0], q, v, desk.wrenches, room, result)
-    return result[0]
+    invoke(whole[HEAD.act], t, p, p.shape[0], q, v, desk.wrenches, room, desk.power)
+    return desk.power[0]
 
 
 @kernel
-def count_from(desk, angles, at):
-    """Let forces along joints count their angles from those in an array, from `at` on."""
+def count_from(desk, angles):
+    """Let forces along joints count their angles from these."""
     for k in range(desk.whole[HEAD.n_angles]):
-        desk.p[desk.whole[HEAD.counted] + k] = angles[at + k]
+        desk.p[desk.whole[HEAD.counted] + k] = angles[k]
 
 
 @kernel
-def keep_choice(tiles, constants, nt, y, at, tail):
+def keep_choice(tiles, constants, nt, turns, angles):
     """Coordinates of joints given by screws are guessed to stay: by the guess their rows are chosen, and those of both
     ends of a step must be the same."""
     for j in range(nt):
@@ -127,49 +115,48 @@ def keep_choice(tiles, constants, nt, y, at, tail):
             place = j * NUMBERS.size + EXTRA_AT
             own, count = int(constants[place + EXTRA.angle]), int(constants[place + EXTRA.count]) // 6
             for k in range(own, own + count):
-                tail[TAIL + k] = y[at + k]
-
-
-@kernel(allocates=True)
-def predict_angles(desk, t, h, tail):
-    """Counted angles at the end of the step, near enough to know their turns, and the clock of its end."""
-    tables, y, count = desk.tables, desk.y, desk.whole[HEAD.n_angles]
-    at = (POSE + TWIST) * tables.n
-    if count > 0:
-        set_motion(tables.bodies, tables.n, desk.q, desk.v, desk.motion)
-        angle_rates(tables.tiles, tables.constants, tables.nt, desk.motion, tail[TAIL:])
-        for k in range(count):
-            tail[TAIL + k] = y[at + k] + h * tail[TAIL + k]
-        keep_choice(tables.tiles, tables.constants, tables.nt, y, at, tail)
-        count_from(desk, tail, TAIL)
-    set_clock(desk.whole, desk.work, t + h, tail, TAIL)
+                angles[k] = turns[k]
 
 
 @kernel
-def finish_step(desk, work, new_v, tail):
-    """The new point: poses, velocities, angles in their turns, and the work of the step."""
-    whole, p, y, n = desk.whole, desk.p, desk.y, desk.tables.n
+def predict_angles(desk, t, h, angles):
+    """Counted angles at the end of the step, near enough to know their turns, and the clock of its end."""
+    tables, count = desk.tables, desk.whole[HEAD.n_angles]
+    if count > 0:
+        set_motion(tables.bodies, tables.n, desk.q, desk.v, desk.motion)
+        angle_rates(tables.tiles, tables.constants, tables.nt, desk.motion, angles)
+        for k in range(count):
+            angles[k] = desk.turns[k] + h * angles[k]
+        keep_choice(tables.tiles, tables.constants, tables.nt, desk.turns, angles)
+        count_from(desk, angles)
+    set_clock(desk.whole, desk.work, t + h, angles, 0)
+
+
+@kernel(allocates=True)
+def finish_step(desk, work, new_v, angles):
+    """The new point: poses, velocities, angles in their turns, and the work of the step; the angles become rates."""
+    whole, p, n = desk.whole, desk.p, desk.tables.n
     tiles, constants = desk.tables.tiles, desk.tables.constants
     for k in range(POSE * n):
-        y[k] = desk.new_q[k]
+        desk.q[k] = desk.new_q[k]
     for k in range(TWIST * n):
-        y[POSE * n + k] = new_v[k]
+        desk.v[k] = new_v[k]
     if whole[HEAD.n_angles] > 0:
         set_motion(desk.tables.bodies, n, desk.new_q, new_v, desk.motion)
-        joints, numbers = joints_of(whole, p)
-        silent_angles(joints, numbers, whole[HEAD.n_joints], desk.motion, p[whole[HEAD.counted] :])
-        silent_rates(joints, numbers, whole[HEAD.n_joints], desk.motion, p[whole[HEAD.rates] :])
+        joints = joints_of(p)
+        silent_angles(joints.joints, joints.joint_numbers, joints.n, desk.motion, p[whole[HEAD.counted] :])
+        silent_rates(joints.joints, joints.joint_numbers, joints.n, desk.motion, p[whole[HEAD.rates] :])
         for k in range(whole[HEAD.n_angles]):  # of joints on which something acts, as `act` left them
-            y[(POSE + TWIST) * n + k] = p[whole[HEAD.counted] + k]
-            tail[TAIL + k] = p[whole[HEAD.rates] + k]
+            desk.turns[k] = p[whole[HEAD.counted] + k]
+            angles[k] = p[whole[HEAD.rates] + k]
         for j in range(desk.tables.nt):
             if tiles[j * TILE.size + TILE.kinds] == TURN:
                 at = j * NUMBERS.size
                 own = int(constants[at + EXTRA_AT + EXTRA.angle])
                 if own >= 0:
                     value = coordinate(tiles, constants, j, desk.motion, desk.rows, 0.0)
-                    y[(POSE + TWIST) * n + own] = value / constants[at + NUMBERS.s]
-    y[y.shape[0] - 1] += work
+                    desk.turns[own] = value / constants[at + NUMBERS.s]
+    desk.done[0] += work
 
 
 @kernel

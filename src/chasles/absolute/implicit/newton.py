@@ -162,7 +162,7 @@ def rotor_rows(desk, factor, copied):
 
 
 @kernel
-def motion_equations(desk, step, form, stiffen, x, v, rate, lam, fresh):
+def motion_equations(desk, step, form, x, v, rate, lam, fresh):
     """f and, if `fresh`, the blocks of all bodies and what forces add to them."""
     tables, s = desk.tables, step.s
     for i in range(tables.n):
@@ -176,27 +176,27 @@ def motion_equations(desk, step, form, stiffen, x, v, rate, lam, fresh):
                 tables.bodies, desk.plan.places, tables.tiles, tables.constants, desk.plan.nodes, tables.incidences,
                 tables.masses, i, desk.motion, load3(rate, 6 * i + 3, 0.0), lam, step.cm, step.cc, s, A, B, desk.blocks,
             )  # fmt: skip
-    if fresh and stiffen != 0:
+    if fresh and desk.stiffen != 0:
         p, packed = desk.p, desk.packed
         invoke(
-            stiffen, step.t + step.h, s, 1.0 / step.kappa, p, p.shape[0], packed, packed.shape[0], desk.new_q, v,
-            desk.blocks, desk.matrix, desk.d, desk.room,
+            desk.stiffen, step.t + step.h, s, 1.0 / step.kappa, p, p.shape[0], packed, packed.shape[0], desk.new_q, v,
+            desk.blocks, desk.matrix, desk.spare, desk.room,
         )  # fmt: skip
 
 
 @kernel
-def correction(desk, step, index, form, stiffen, x, v, rate, lam, weight, fresh):
+def correction(desk, step, index, form, x, v, rate, lam, weight, fresh):
     """d and, in g, s times the correction of λ, with rows at hand; returns how large the constraints' residual is
     (`size_of_residual`).
 
-    stiffen: address of the forces' derivatives, or 0. weight: of the regularization, zero if no rows depend on others.
+    weight: of the regularization, zero if no rows depend on others.
     If not `fresh`, with the factors of the iteration before: within a step they hardly change.
     """
     tables, rows = desk.tables, desk.rows
     fresh = fresh or weight > 0.0  # rows that depend on others need factors of their own
     if fresh:
         clear_matrix(desk, weight / step.cm)
-    motion_equations(desk, step, form, stiffen, x, v, rate, lam, fresh)
+    motion_equations(desk, step, form, x, v, rate, lam, fresh)
     if index == 2:
         velocity_residual(desk, -step.kappa)
         if fresh:

@@ -9,13 +9,13 @@ from __future__ import annotations
 from chasles.absolute.factor import solve
 from chasles.absolute.implicit.chart import onward
 from chasles.absolute.implicit.loop import from_chart, set_state, start_clock
-from chasles.absolute.implicit.reference import value_of
 from chasles.absolute.kkt import POSE, add_jacobian_times, push_back
 from chasles.absolute.redundant import factorize_rows
 from chasles.absolute.tables import BODY, SE3
 from chasles.constraint.rows import ROTOR, ROWS, TILE
 from chasles.kernel.algebra import mul_t
 from chasles.kernel.policy import kernel
+from chasles.kernel.reference import value_of
 from chasles.kernel.workspace import load3, load6, store3, store6
 from chasles.lie import quaternion
 
@@ -86,9 +86,9 @@ def correct_position(desk, sweeps, x, zeta):
 def solve_kept(desk, x, zeta, again):
     """One sweep: b = -residual is solved for dζ; if another follows, it becomes minus the residual that is left."""
     bodies, tiles, nodes, incidences, _, column, row, _, _, _, _, _, n, _, nn, _ = value_of(desk.tables)
-    a, b, spare = desk.a, desk.b, desk.kept_matrix
+    a, b, unsolved = desk.a, desk.b, desk.unsolved
     for k in range(3 * nn):
-        spare[k] = b[k]
+        unsolved[k] = b[k]
     solve(nn, column, row, desk.kept_factors, b)
     for k in range(3 * nn):
         zeta[k] += b[k]
@@ -101,5 +101,5 @@ def solve_kept(desk, x, zeta, again):
             moved = onward(on_se3, load6(x, 6 * i, 0.0), load6(a, 6 * i, 0.0))
             store6(a, 6 * i, from_chart(desk, i, moved))
         for k in range(3 * nn):
-            b[k] = spare[k]
+            b[k] = unsolved[k]
         add_jacobian_times(bodies, tiles, nodes, incidences, n, desk.rows, a, b, -1.0, True)

@@ -9,9 +9,7 @@ the first equation and at V_{n+1} in the second, which keeps order 2. J has the 
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
-
-from numba import carray
+from typing import NamedTuple
 
 from chasles.absolute.implicit.chart import onward_inverse, pulled_back, rotation_at
 from chasles.absolute.implicit.iterate import (
@@ -22,9 +20,8 @@ from chasles.absolute.implicit.iterate import (
     iterate,
     weight_of_try,
 )
-from chasles.absolute.implicit.layout import COUNTS, desk_of, has_forces, vector_of
+from chasles.absolute.implicit.layout import CARRIED, COUNTS, STATE_VECTOR, desk_of, has_forces
 from chasles.absolute.implicit.loop import (
-    TAIL,
     apply_forces,
     count_from,
     finish_step,
@@ -40,7 +37,6 @@ from chasles.absolute.implicit.loop import (
     to_chart,
 )
 from chasles.absolute.implicit.newton import position_residual
-from chasles.absolute.implicit.reference import by_reference, value_of
 from chasles.absolute.implicit.saddle import clear_matrix, factorize_saddle, pushed_by, separate_block, solve_saddle
 from chasles.absolute.implicit.scale import (
     UNKNOWN,
@@ -50,13 +46,16 @@ from chasles.absolute.implicit.scale import (
     size_of_noise,
     size_of_residual,
 )
+from chasles.absolute.implicit.structure import SIZES
 from chasles.absolute.implicit.velocity import onto_velocities
-from chasles.absolute.kkt import POSE, TWIST, each
+from chasles.absolute.kkt import each
 from chasles.absolute.redundant import factorize_rows
-from chasles.absolute.tables import BODY, FIELD, HEAD, MASS, SE3
+from chasles.absolute.tables import BODY, FIELD, MASS, SE3
 from chasles.constraint.rows import ROWS
 from chasles.kernel.algebra import add, add_scaled, mat_add, mat_scale, mul, neg, scale, skew, sub
+from chasles.kernel.memory import Regions, joined
 from chasles.kernel.policy import kernel, native
+from chasles.kernel.reference import by_reference, value_of
 from chasles.kernel.workspace import layout, load3, load6, store3, store6
 
 VELOCITY_SWEEPS = 30  # for forces that depend on velocities
@@ -66,16 +65,16 @@ ROUNDING = 1e-15  # of positions and velocities
 RATTLE = layout("RATTLE", tolerance=1)
 
 
-class Rattle(NamedTuple):
-    """What the method itself has."""
-
-    tolerance: float
-    lam: Any  # λ⁺
-    tail: Any
-    x: Any
-    new_v: Any
-    push: Any  # h p_n + h²/2 F_n
-    half: Any  # velocities without the second half of the forces
+STATE = Regions("RattleState", point=STATE_VECTOR.count, lam=3 * SIZES.n_nodes, **CARRIED)  # λ⁺
+VECTORS = Regions(
+    "RattleVectors",
+    x=6 * SIZES.n_bodies,
+    new_v=6 * SIZES.n_bodies,
+    push=6 * SIZES.n_bodies,  # h p_n + h²/2 F_n
+    half=6 * SIZES.n_bodies,  # velocities without the second half of the forces
+)
+state_of, vectors_of = STATE.views, VECTORS.views
+make_own = joined("Rattle", "tolerance", STATE, VECTORS)
 
 
 class Step(NamedTuple):
@@ -115,7 +114,7 @@ def first_half(desk, own, t, h):
     for k in range(desk.tables.nt * ROWS.size):
         desk.old[k] = desk.rows[k]
     keep_targets(desk, desk.left)
-    count_from(desk, desk.y, (POSE + TWIST) * desk.tables.n)
+    count_from(desk, desk.turns)
     apply_forces(desk, t, desk.q, desk.v)
     for i in range(desk.tables.n):
         mass = masses[i * MASS.size + MASS.mass]
@@ -204,7 +203,7 @@ def advance(desk, own, t, h):
     """One step."""
     set_goals(desk, h, own.tolerance, ROUNDING, desk.a[:0])
     first_half(desk, own, t, h)
-    predict_angles(desk, t, h, own.tail)
+    predict_angles(desk, t, h, own.angles)
     tries = TRIES if desk.tables.gravity[FIELD.regularization] > 0.0 else 0
     limits = Limits(1e-11, 0.0, UNKNOWN, tries, own.tolerance)
     if not iterate(correct, desk, own, Step(t, h), limits).found:
@@ -218,24 +217,14 @@ def advance(desk, own, t, h):
     if not converged:
         desk.counts[COUNTS.tried] = 0
         return give_up(desk, 1)
-    finish_step(desk, work + impulse + 0.5 * h * (own.tail[0] + power), own.new_v, own.tail)
-    own.tail[0] = power
+    finish_step(desk, work + impulse + 0.5 * h * (own.power[0] + power), own.new_v, own.angles)
+    own.power[0] = power
     return True
 
 
 @native
-def rattle(
-    limit, p_at, p_size, e_at, e_size, parameters_at, memory_at, work_at, counts_at, history_at, times_at, total,
-    every, saved_t_at, saved_y_at,
-):  # fmt: skip
-    """Take up to `limit` steps. Memory: the point y, λ⁺, the tail."""
-    desk = by_reference(desk_of(p_at, p_size, e_at, e_size, memory_at, work_at, counts_at, history_at, times_at))
-    size = desk.y.shape[0]
-    end = size + 3 * desk.plan.n_nodes
-    memory = carray(memory_at, (end + TAIL + desk.whole[HEAD.n_angles],))
-    own = Rattle(
-        carray(parameters_at, (RATTLE.size,))[RATTLE.tolerance],
-        *(memory[size:end], memory[end:]),
-        *(vector_of(desk, 0), vector_of(desk, 1), vector_of(desk, 2), vector_of(desk, 3)),
-    )
-    take_steps(advance, desk, by_reference(own), limit, total, every, saved_t_at, saved_y_at)
+def rattle(call):
+    """Take up to `limit` steps."""
+    desk, tolerance = by_reference(desk_of(call)), call.parameters[RATTLE.tolerance]
+    own = make_own((tolerance,), state_of(call.state, call.structure), vectors_of(call.vectors, call.structure))
+    take_steps(advance, desk, by_reference(own), call)

@@ -21,6 +21,8 @@ from chasles.lie import quaternion
 GOAL = layout("GOAL", length=1, inverse=1, turn=1, move=1, far=1, atol=1)
 # of an island: mass, velocity of its center, the largest |r|² and |ω|², and velocity² against its center
 ISLAND = layout("ISLAND", mass=1, velocity=3, reach=1, spin=1, speed=1)
+# its center, squares of distances against it, and of velocities
+EXTENT = layout("EXTENT", center=3, spread=1, fastest=1)
 TINY, UNKNOWN = 1e-300, 1e300
 UNSURE = 1e-12  # [rad²] where rounding of positions spoils angles by more, nothing can be said about them
 
@@ -37,8 +39,8 @@ def velocity_in_space(bodies, q, v, i):
 
 @kernel
 def measure_islands(desk, q, v):
-    """Numbers of all islands at a state, in the room of the blocks."""
-    tables, islands, room = desk.tables, desk.plan.islands, desk.blocks
+    """Numbers of all islands at a state."""
+    tables, islands, room = desk.tables, desk.plan.islands, desk.islands
     for k in range(ISLAND.size * tables.n):
         room[k] = 0.0
     for i in range(tables.n):
@@ -59,7 +61,7 @@ def measure_islands(desk, q, v):
 def squared_speed(desk, q, v, i):
     """Square of a body's velocity against the center of its island, and of what its rotation adds."""
     at, spin = ISLAND.size * desk.plan.islands[i], load3(v, 6 * i, 0.0)
-    away = sub(velocity_in_space(desk.tables.bodies, q, v, i), load3(desk.blocks, at + ISLAND.velocity, 0.0))
+    away = sub(velocity_in_space(desk.tables.bodies, q, v, i), load3(desk.islands, at + ISLAND.velocity, 0.0))
     return dot(away, away) + desk.goals[GOAL.size * i + GOAL.length] * dot(spin, spin)
 
 
@@ -71,7 +73,7 @@ def set_goals(desk, h, tolerance, rounding, rates):
     A body that rests among others that move need not be known better than they are: it counts as if it turned like the
     fastest of its island, but not for more than the displacements of the island.
     """
-    bodies, goals, room = desk.tables.bodies, desk.goals, desk.blocks
+    bodies, goals, room = desk.tables.bodies, desk.goals, desk.islands
     measure_islands(desk, desk.q, desk.v)
     known, share, least = rates.shape[0] > 0, tolerance * tolerance * h * h, rounding * rounding
     for i in range(desk.tables.n):
@@ -133,7 +135,7 @@ def size_of_change(desk, before, now):
 
     Joints make angular velocities of velocities. Of a free body only the part that forces change counts.
     """
-    bodies, islands, room, largest = desk.tables.bodies, desk.plan.islands, desk.blocks, 0.0
+    bodies, islands, room, largest = desk.tables.bodies, desk.plan.islands, desk.islands, 0.0
     for i in range(desk.tables.n):
         room[i] = 0.0
     for i in range(desk.tables.n):

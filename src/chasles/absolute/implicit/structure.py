@@ -12,7 +12,6 @@ The matrix is not symmetric, but where it has tiles it has their mirror images.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,7 +23,7 @@ from chasles.absolute.symbolic import Elimination, Support, eliminate
 from chasles.constraint.special import CUSTOM, EXTRA, EXTRA_AT, TURN, WITH_PARTNER
 from chasles.force.table import FORCE, FORCES, SPRING, WRENCH
 from chasles.force.table import JOINT as ON_JOINT
-from chasles.kernel.policy import kernel
+from chasles.kernel.memory import Packed
 from chasles.kernel.workspace import layout
 
 # a body: whether it is explicit, then its nodes; its first place in the table of slots; what its block looks like
@@ -32,10 +31,18 @@ PLACE = layout("PLACE", explicit=1, angular=1, linear=1, slots=1, kind=1)
 # blocks: angular and linear part do not meet and the linear one is a number; the angular motion pushes the linear one;
 # anything
 SEPARATE, LOWER, FULL = range(3)
-PARTS = ("places", "nodes", "slots", "column", "row", "first", "operations", "coupled", "unmeasured", "islands")
-HEAD = layout(
-    "HEAD", **dict.fromkeys((*PARTS, "end", "n_nodes", "n_lower", "vectors"), 1)
-)  # vectors: how many the method's loop has, of six numbers a body
+# the packed structure, with the sizes of workspaces and states: bodies, tiles, counted angles, nodes and lower tiles of
+# the matrix here, nodes of the mechanism's own matrix, and slots for states of bodies if forces act
+STRUCTURE = Packed(
+    "STRUCTURE",
+    {
+        **dict.fromkeys(("places", "nodes", "slots", "column", "row", "first", "operations"), int),
+        **dict.fromkeys(("coupled", "unmeasured", "islands"), int),
+    },
+    ("n_bodies", "n_tiles", "n_angles", "n_nodes", "n_lower", "n_kept", "n_states"),
+)
+SIZES = STRUCTURE.sizes
+plan_of = STRUCTURE.parts("Plan", *STRUCTURE.elements, n_nodes="n_nodes", n_lower="n_lower")
 
 
 @dataclass(frozen=True)
@@ -45,13 +52,6 @@ class Structure:
     packed: np.ndarray
     nodes: np.ndarray  # (tiles,): node of each tile in elimination order
     n_nodes: int
-    n_lower: int
-    vectors: int
-
-    @property
-    def tiles(self) -> int:
-        """3x3 tiles of the matrix: diagonal, lower, upper."""
-        return self.n_nodes + 2 * self.n_lower
 
 
 def pulled_bodies(mechanism: AbsoluteMechanism) -> list[tuple[int, int, int]]:
@@ -69,7 +69,7 @@ def pulled_bodies(mechanism: AbsoluteMechanism) -> list[tuple[int, int, int]]:
     return found
 
 
-def build(mechanism: AbsoluteMechanism, vectors: int, unmeasured: np.ndarray) -> Structure:
+def build(mechanism: AbsoluteMechanism, unmeasured: np.ndarray) -> Structure:
     """The structure of a mechanism; `unmeasured` (tiles, 3) marks rows of velocities alone."""
     tiles, n = mechanism.tiles, mechanism.n
     incident: list[list[int]] = [[] for _ in range(n)]
@@ -99,7 +99,7 @@ def build(mechanism: AbsoluteMechanism, vectors: int, unmeasured: np.ndarray) ->
             couplings += [(a, b) for k, a in enumerate(own) for b in own[:k]]
     elimination = eliminate(first + 2 * len(explicit), couplings, _support(mechanism, node, first, explicit), first)
     alone = {body for _, i, j in pulled_by for body in (i, j)}
-    return _pack(mechanism, elimination, node, incident, place, springs, alone, vectors, unmeasured)
+    return _pack(mechanism, elimination, node, incident, place, springs, alone, unmeasured)
 
 
 def _support(mechanism: AbsoluteMechanism, node: list[int], first: int, explicit: list[int]) -> Support:
@@ -131,7 +131,7 @@ def islands(mechanism: AbsoluteMechanism) -> np.ndarray:
     return np.unique([root(body) for body in range(mechanism.n)], return_inverse=True)[1].astype(np.int64)
 
 
-def _pack(mechanism, e: Elimination, node, incident, place, springs, pulled, vectors, unmeasured) -> Structure:
+def _pack(mechanism, e: Elimination, node, incident, place, springs, pulled, unmeasured) -> Structure:
     lower = len(e.row)
 
     def slot(i: int, j: int) -> int:
@@ -162,46 +162,23 @@ def _pack(mechanism, e: Elimination, node, incident, place, springs, pulled, vec
         for a, b in ((place[i], place[j]), (place[j], place[i])):
             slots += [slot(a, b), slot(a, b + 1), slot(a + 1, b), slot(a + 1, b + 1)]
     nodes = e.order[node].astype(np.int64) if node else np.empty(0, dtype=np.int64)
-    parts = (
-        *(places, nodes, np.array(slots, dtype=np.int64), e.column, e.row, e.first, e.operations, coupled),
-        *(unmeasured, islands(mechanism)),
+    packed = STRUCTURE.pack(
+        places=places,
+        nodes=nodes,
+        slots=slots,
+        column=e.column,
+        row=e.row,
+        first=e.first,
+        operations=e.operations,
+        coupled=coupled,
+        unmeasured=unmeasured,
+        islands=islands(mechanism),
+        n_bodies=mechanism.n,
+        n_tiles=len(mechanism.tiles),
+        n_angles=mechanism.angles_counted,
+        n_nodes=e.nodes,
+        n_lower=lower,
+        n_kept=mechanism.elimination.nodes,
+        n_states=mechanism.n + 1 if rows else 0,
     )
-    arrays = [np.ascontiguousarray(part, dtype=np.int64).reshape(-1) for part in parts]
-    edges = HEAD.size + np.concatenate([[0], np.cumsum([len(array) for array in arrays])])
-    head = np.array([*edges, e.nodes, lower, vectors], dtype=np.int64)
-    return Structure(np.concatenate([head, *arrays]), nodes, e.nodes, lower, vectors)
-
-
-class Plan(NamedTuple):
-    """The parts of the packed structure, as the kernels take them."""
-
-    places: Any
-    nodes: Any
-    slots: Any
-    column: Any
-    row: Any
-    first: Any
-    operations: Any
-    coupled: Any
-    unmeasured: Any
-    islands: Any
-    n_nodes: int
-    n_lower: int
-
-
-@kernel(allocates=True)
-def plan_of(packed):
-    return Plan(
-        packed[packed[HEAD.places] : packed[HEAD.nodes]],
-        packed[packed[HEAD.nodes] : packed[HEAD.slots]],
-        packed[packed[HEAD.slots] : packed[HEAD.column]],
-        packed[packed[HEAD.column] : packed[HEAD.row]],
-        packed[packed[HEAD.row] : packed[HEAD.first]],
-        packed[packed[HEAD.first] : packed[HEAD.operations]],
-        packed[packed[HEAD.operations] : packed[HEAD.coupled]],
-        packed[packed[HEAD.coupled] : packed[HEAD.unmeasured]],
-        packed[packed[HEAD.unmeasured] : packed[HEAD.islands]],
-        packed[packed[HEAD.islands] : packed[HEAD.end]],
-        packed[HEAD.n_nodes],
-        packed[HEAD.n_lower],
-    )
+    return Structure(packed, nodes, e.nodes)

@@ -1,0 +1,296 @@
+"""Memory of run-time size, declared once: names of the parts of a flat array, and how many numbers each has.
+
+A declaration gives the offsets in Python and in kernels, so that none is computed by hand. Two kinds:
+
+`Packed` is for tables that are made once: a head of integers (where each part begins, then sizes and addresses), then
+the parts, integers as the bits of numbers. Kernels get the parts by name from the array alone.
+
+    TABLE = Packed("TABLE", {"rows": int, "values": float}, ("n_rows", "call"), addresses=("call",))
+    array = TABLE.pack(rows=..., values=..., n_rows=3, call=address)        in Python
+    table_of = TABLE.parts("Table", "rows", "values", n="n_rows")           in a kernel: table_of(array).n
+
+`Regions` is for workspaces and states: the counts are expressions of the sizes in such a head.
+
+    WORK = Regions("Work", x=6 * TABLE.sizes.n_rows, spare=4)
+    WORK.size(array), WORK.split(work, array).x                             in Python
+    work_of = WORK.views; work_of(work, array).x                            in a kernel
+
+In kernels a part is an array of its own, made of a pointer and a count: cheaper to compile than a slice. In checked
+mode (`CHASLES_CHECK=1`) a part that is not within the array raises, and so does each access outside of a part.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import namedtuple
+from collections.abc import Mapping
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba.core import types
+from numba.core.typing.templates import signature
+from numba.extending import intrinsic
+
+from chasles.kernel.numba_private import impl_ret_borrowed
+from chasles.kernel.policy import CHECKED, COMPILED
+from chasles.kernel.workspace import layout
+
+WORD = ir.IntType(64)
+ELEMENTS, STORED = {float: types.float64, int: types.int64}, {float: np.float64, int: np.int64}
+
+
+class Count:
+    """A number of elements: a sum of sizes times factors. `terms` has the place of each size in its head; the constant
+    is at place -1."""
+
+    def __init__(self, terms: Mapping[int, int]):
+        self.terms = dict(terms)
+
+    def __add__(self, other: Count | int) -> Count:
+        total = dict(self.terms)
+        for place, factor in count_of(other).terms.items():
+            total[place] = total.get(place, 0) + factor
+        return Count(total)
+
+    __radd__ = __add__
+
+    def __mul__(self, factor: int) -> Count:
+        return Count({place: factor * old for place, old in self.terms.items()})
+
+    __rmul__ = __mul__
+
+    def of(self, head: Any) -> int:
+        """The number itself, by the sizes in a head."""
+        return sum(factor * (1 if place < 0 else int(head[place])) for place, factor in self.terms.items())
+
+
+def count_of(count: Count | int) -> Count:
+    return count if isinstance(count, Count) else Count({-1: count})
+
+
+# ---------------------------------------------------------------- arrays from pointers, in kernels
+
+
+def _integer_at(builder, pointer, place):
+    """The integer at a place of a head."""
+    return builder.load(builder.gep(pointer, [ir.Constant(WORD, place)], inbounds=True))
+
+
+def _head_pointer(context, builder, kind, value):
+    data = context.make_array(kind)(context, builder, value).data
+    return builder.bitcast(data, WORD.as_pointer())
+
+
+def _part(context, builder, element, whole, begin, end, name):
+    """An array of the elements from `begin` to `end` of the array struct `whole`."""
+    if CHECKED:
+        size = builder.extract_value(whole.shape, 0)
+        wrong = builder.or_(
+            builder.icmp_signed("<", begin, ir.Constant(WORD, 0)),
+            builder.or_(builder.icmp_signed("<", end, begin), builder.icmp_signed(">", end, size)),
+        )
+        with builder.if_then(wrong, likely=False):
+            message = f"the part {name!r} is not within its array"
+            context.call_conv.return_user_exc(builder, IndexError, (message,))
+    kind = types.Array(element, 1, "C")
+    part, count = context.make_array(kind)(context, builder), builder.sub(end, begin)
+    pointer = builder.gep(whole.data, [begin], inbounds=True)
+    part.data = builder.bitcast(pointer, context.get_data_type(element).as_pointer())
+    part.nitems, part.itemsize = count, ir.Constant(WORD, 8)
+    part.shape = builder.insert_value(ir.Constant(part.shape.type, ir.Undefined), count, 0)
+    part.strides = builder.insert_value(ir.Constant(part.strides.type, ir.Undefined), ir.Constant(WORD, 8), 0)
+    for owner in ("meminfo", "parent"):  # as of `carray`, nobody counts references: the caller keeps the array alive
+        setattr(part, owner, ir.Constant(getattr(part, owner).type, None))
+    return part._getvalue()
+
+
+def _flat(array: Any) -> bool:
+    return isinstance(array, types.Array) and array.ndim == 1 and array.dtype in (types.float64, types.int64)
+
+
+# ---------------------------------------------------------------- declarations
+
+
+class Packed:
+    """Parts of a packed array by name, with the type of their elements; `values`: integers in the head beside them,
+    `addresses` those that mean nothing in another process."""
+
+    def __init__(
+        self, name: str, parts: Mapping[str, type], values: tuple[str, ...] = (), addresses: tuple[str, ...] = ()
+    ):
+        self.name, self.elements, self.values, self.addresses = name, dict(parts), values, addresses
+        self.head = layout(name, **dict.fromkeys((*parts, "end", *values), 1))
+        self.sizes = SimpleNamespace(**{value: Count({getattr(self.head, value): 1}) for value in values})
+
+    def pack(self, **given: Any) -> np.ndarray:
+        """The array of all parts and values; of integers if all parts are, else of numbers."""
+        if missing := {*self.elements, *self.values} ^ {*given}:
+            raise ValueError(f"{self.name}: expected {[*self.elements, *self.values]}, not {sorted(missing)}")
+        whole = np.int64 if all(kind is int for kind in self.elements.values()) else np.float64
+        parts = [
+            np.ascontiguousarray(given[name], dtype=STORED[kind]).reshape(-1).view(whole)
+            for name, kind in self.elements.items()
+        ]
+        edges = self.head.size + np.concatenate([[0], np.cumsum([len(part) for part in parts])])
+        head = np.array([*edges, *(given[name] for name in self.values)], dtype=np.int64)
+        return np.concatenate([head.view(whole), *parts])
+
+    def part(self, array: np.ndarray, name: str) -> np.ndarray:
+        """A part of a packed array, in Python."""
+        at = getattr(self.head, name)
+        begin, end = array.view(np.int64)[at : at + 2]
+        return array[begin:end].view(STORED[self.elements[name]])
+
+    def portable(self, array: np.ndarray) -> np.ndarray:
+        """A copy without addresses, which another process can read."""
+        copy = array.copy()
+        copy.view(np.int64)[[getattr(self.head, name) for name in self.addresses]] = 0
+        return copy
+
+    def parts(self, name: str, *names: str, **values: str) -> Any:
+        """A kernel that takes a packed array apart: these parts, and of the head `values` under other names."""
+        made: Any = namedtuple  # the type is made at run time
+        bundle, head = made(name, [*names, *values]), self.head
+
+        if not COMPILED:
+
+            def in_python(array):
+                return bundle(
+                    *(self.part(array, part) for part in names),
+                    *(int(array.view(np.int64)[getattr(head, value)]) for value in values.values()),
+                )
+
+            return in_python
+
+        elements = [ELEMENTS[self.elements[part]] for part in names]
+        kinds = [*(types.Array(element, 1, "C") for element in elements), *(types.int64 for _ in values)]
+        result = types.NamedTuple(kinds, bundle)
+
+        @intrinsic
+        def parts_of(typing_context, array):
+            if not _flat(array):
+                return None
+
+            def generate(context, builder, sig, args):
+                whole, at = context.make_array(array)(context, builder, args[0]), []
+                pointer = _head_pointer(context, builder, array, args[0])
+                for part, element in zip(names, elements, strict=True):
+                    place = getattr(head, part)
+                    begin, end = _integer_at(builder, pointer, place), _integer_at(builder, pointer, place + 1)
+                    at.append(_part(context, builder, element, whole, begin, end, part))
+                at += [_integer_at(builder, pointer, getattr(head, value)) for value in values.values()]
+                return context.make_tuple(builder, result, at)
+
+            return signature(result, array), generate
+
+        return parts_of
+
+
+class Regions:
+    """Regions of an array of numbers, one after the other; counts are numbers or expressions of the sizes in a head."""
+
+    def __init__(self, name: str, /, **counts: Count | int):
+        made: Any = namedtuple  # the type is made at run time
+        self.name, self.counts = name, {region: count_of(count) for region, count in counts.items()}
+        self.bundle, self.count = made(name, list(counts)), sum(self.counts.values(), Count({}))
+        self.views = self._views() if COMPILED else self.split
+        self.total = self._total() if COMPILED else self.size  # the size, in kernels
+
+    def size(self, head: Any) -> int:
+        """Numbers in all regions."""
+        return self.count.of(head)
+
+    def offset(self, region: str, head: Any) -> int:
+        """Where a region begins."""
+        names = list(self.counts)
+        return sum(self.counts[name].of(head) for name in names[: names.index(region)])
+
+    def split(self, array: np.ndarray, head: Any) -> Any:
+        """The regions of an array, by name: views."""
+        edges = np.concatenate([[0], np.cumsum([count.of(head) for count in self.counts.values()])])
+        if edges[-1] > len(array):
+            raise ValueError(f"{self.name}: {len(array)} numbers; expected {edges[-1]}")
+        return self.bundle(*(array[begin:end] for begin, end in itertools.pairwise(edges)))
+
+    def filled(self, head: Any, **values: Any) -> np.ndarray:
+        """An array with values for some regions; the others are zero."""
+        array = np.zeros(self.size(head))
+        regions = self.split(array, head)
+        for name, value in values.items():
+            getattr(regions, name)[:] = np.ravel(value)
+        return array
+
+    def _views(self) -> Any:
+        """A kernel that takes (array, head) and gives the regions."""
+        names, counts, bundle = list(self.counts), list(self.counts.values()), self.bundle
+        result = types.NamedTuple([types.Array(types.float64, 1, "C")] * len(names), bundle)
+
+        @intrinsic
+        def views_of(typing_context, array, head):
+            if not (_flat(array) and _flat(head)):
+                return None
+
+            def generate(context, builder, sig, args):
+                whole = context.make_array(array)(context, builder, args[0])
+                pointer, end, regions = _head_pointer(context, builder, head, args[1]), ir.Constant(WORD, 0), []
+                for name, count in zip(names, counts, strict=True):
+                    begin, end = end, _after(builder, pointer, end, count)
+                    regions.append(_part(context, builder, types.float64, whole, begin, end, name))
+                return context.make_tuple(builder, result, regions)
+
+            return signature(result, array, head), generate
+
+        return views_of
+
+    def _total(self) -> Any:
+        """A kernel that takes a head and gives how many numbers there are."""
+        count = self.count
+
+        @intrinsic
+        def total_of(typing_context, head):
+            if not _flat(head):
+                return None
+
+            def generate(context, builder, sig, args):
+                pointer = _head_pointer(context, builder, head, args[0])
+                return _after(builder, pointer, ir.Constant(WORD, 0), count)
+
+            return signature(types.int64, head), generate
+
+        return total_of
+
+
+def joined(name: str, values: str, *declared: Regions) -> Any:
+    """A kernel that makes one named tuple of a tuple of values, with these names, and the regions of declarations:
+
+    at_hand = joined("AtHand", "t h", WORK)     in a kernel: at_hand((t, h), work_of(work, head)).x
+    """
+    made: Any = namedtuple  # the type is made at run time
+    bundle = made(name, [*values.split(), *itertools.chain.from_iterable(regions.counts for regions in declared)])
+    if not COMPILED:
+        return lambda values, *regions: bundle(*values, *itertools.chain.from_iterable(regions))
+
+    @intrinsic
+    def join(typing_context, values, *regions):
+        groups = (values, *regions)
+        result = types.NamedTuple([kind for group in groups for kind in group], bundle)
+
+        def generate(context, builder, sig, args):
+            parts = [args[0], *(builder.extract_value(args[1], k) for k in range(len(regions)))]
+            sizes = zip(parts, map(len, groups), strict=True)
+            items = [builder.extract_value(part, k) for part, size in sizes for k in range(size)]
+            return impl_ret_borrowed(context, builder, result, context.make_tuple(builder, result, items))
+
+        return signature(result, values, types.Tuple(regions)), generate
+
+    return join
+
+
+def _after(builder, pointer, begin, count):
+    """Where a region ends."""
+    for place, factor in count.terms.items():
+        size = ir.Constant(WORD, 1) if place < 0 else _integer_at(builder, pointer, place)
+        begin = builder.add(begin, builder.mul(size, ir.Constant(WORD, factor)))
+    return begin
