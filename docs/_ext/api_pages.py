@@ -37,16 +37,16 @@ MODULES = {
     "chasles.integrate": [
         *("space", "problem", "vector_field", "method", "tableau", "solver", "batch", "solution", "event"),
         *("generic", "gauss", "poisson", "cotangent", "theta", "composition", "lie_verlet", "moser_veselov", "magnus"),
-        *("fixed_step", "explicit", "constrained_method"),
+        *("fixed_step", "explicit", "constrained_method", "stepper"),
     ],
-    "chasles.model": ["system", "body", "joint", "force", "law", "actuator"],
+    "chasles.model": ["system", "body", "joint", "joint_kind", "force", "constraint", "law", "actuator"],
     "chasles.relative": ["mechanism", "analysis", "configuration", "raw", "reach", "system_level"],
     "chasles.relative.parameter": ["analysis", "places", "identifiability"],
     "chasles.relative.loop": ["closed", "spanning"],
     "chasles.relative.higher": ["methods", "closed"],
     "chasles.relative.derivative": ["derivatives"],
     "chasles.absolute": ["mechanism", "frames", "joints", "space"],
-    "chasles.constraint": ["joints", "errors"],
+    "chasles.constraint": ["joints", "errors", "screws"],
     "chasles.force": ["build"],
     "chasles.simulation": [
         "simulate",
@@ -58,6 +58,8 @@ MODULES = {
         "equilibrium",
         "sensitivities",
         "linearize",
+        "mobility",
+        "start_values",
     ],
     "chasles.certificate": ["judge", "verdict"],
     "chasles.transition": [
@@ -71,7 +73,7 @@ MODULES = {
             "pinocchio_model",
         ),
     ],
-    "chasles.io": ["load", "report", "model_file", "model_writer", "schema", "expression"],
+    "chasles.io": ["load", "report", "source", "model_file", "model_writer", "schema", "expression"],
     "chasles.io.result": ["reader", "resume", "export", "layout"],
     "chasles.study": ["compare", "comparison"],
     "chasles.view": ["page", "scene", "plot", "plot_work", "picture", "animation", "mesh"],
@@ -116,7 +118,7 @@ def documentation(found: property | cached_property) -> str | None:
 
 
 def members(value: type) -> dict[str, object]:
-    """Documented properties and methods of a class, inherited ones too, its own first."""
+    """Properties and methods of a class, inherited ones too, its own first."""
     result: dict[str, object] = {}
     for base in value.__mro__:
         if not base.__module__.startswith("chasles"):
@@ -124,13 +126,9 @@ def members(value: type) -> dict[str, object]:
         for name, found in vars(base).items():
             if name.startswith("_") or name in result:
                 continue
-            if isinstance(found, property | cached_property):
-                if documentation(found):
-                    result[name] = found
-            elif isinstance(found, classmethod | staticmethod) or inspect.isfunction(found):
-                function = found.__func__ if isinstance(found, classmethod | staticmethod) else found
-                if function.__doc__:
-                    result[name] = found
+            ways = property | cached_property | classmethod | staticmethod
+            if isinstance(found, ways) or inspect.isfunction(found):
+                result[name] = found
     return result
 
 
@@ -147,9 +145,14 @@ def names_page() -> str:
             "|---|---|",
         ]
         for name in sorted(module.__all__, key=str.lower):
-            value = getattr(module, name)
-            first = " ".join(inspect.cleandoc(value.__doc__ or "").split("\n\n")[0].split())
-            lines.append(f"| `{package}.{name}` | {' '.join(prose(first.replace('|', '/'))).strip()} |")
+            value, shown = getattr(module, name), f"`{package}.{name}`"
+            said = repr(value) if isinstance(value, tuple) else value.__doc__ or ""
+            first = " ".join(inspect.cleandoc(said).split("\n\n")[0].split())
+            if inspect.ismodule(value):
+                shown = f"{{py:obj}}{shown}"
+            elif callable(value):
+                shown = f"{{py:obj}}`{package}.{name} <{value.__module__}.{value.__name__}>`"
+            lines.append(f"| {shown} | {' '.join(prose(first.replace('|', '/'))).strip()} |")
         lines.append("")
     return "\n".join(lines)
 

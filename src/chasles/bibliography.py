@@ -29,7 +29,9 @@ class Publication:
         field = self.fields.get
         authors = self.fields["author"].replace(" and ", ", ")
         title = self.fields["title"]
-        where = " ".join(filter(None, (field("journal") or field("booktitle") or field("publisher"), field("volume"))))
+        number = f"({field('number')})" if field("volume") and field("number") else field("number")
+        printed = next(filter(None, map(field, ("journal", "booktitle", "publisher", "institution"))), None)
+        where = " ".join(filter(None, (printed, f"{field('volume', '')}{number or ''}")))
         place = ", ".join(filter(None, (where, field("pages"), self.fields["year"])))
         also = "; ".join(filter(None, (place, field("note"), f"doi:{field('doi')}" if field("doi") else "")))
         return f"{authors}, {title}{'' if title.endswith('?') else '.'} {also}."

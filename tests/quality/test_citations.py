@@ -70,8 +70,12 @@ def block(key):
         (
             "mueller2013",
             "A. Müller, Z. Terze, Is there an optimal choice of configuration space for Lie group integration schemes "
-            "applied to constrained MBS? ASME International Design Engineering Technical Conferences, 2013; "
-            "arXiv:2407.03353.",
+            "applied to constrained MBS? ASME International Design Engineering Technical Conferences, 2013.",
+        ),
+        (
+            "bruels2010",
+            "O. Brüls, A. Cardona, On the use of Lie group time integrators in multibody dynamics. Journal of "
+            "Computational and Nonlinear Dynamics 5(3), 031002, 2010; doi:10.1115/1.4001370.",
         ),
         ("hairer2006", "E. Hairer, C. Lubich, G. Wanner, Geometric Numerical Integration. Springer, 2006."),
     ],

@@ -1,5 +1,6 @@
 """The public names: listed once, all there, and what is looked for in the wrong place is found."""
 
+import importlib
 import re
 from pathlib import Path
 
@@ -32,6 +33,26 @@ def test_each_name_is_listed_once():
     ]
     assert len(names) == len(set(names))
     assert len(names) > 80
+
+
+def test_every_public_name_is_in_the_reference(monkeypatch):
+    """With its properties and methods, inherited ones too."""
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "docs" / "_ext"))
+    pages = importlib.import_module("api_pages")
+    modules = [f"{package}.{name}" for package, names in pages.MODULES.items() for name in names]
+    documented = {id(value) for name in modules for _, value in pages.public(importlib.import_module(name))}
+    missing = [
+        f"{space}.{name}"
+        for space in ("chasles", *pages.NAMESPACES)
+        for name in importlib.import_module(space).__all__
+        if callable(value := getattr(importlib.import_module(space), name)) and id(value) not in documented
+    ]
+    assert not missing, f"docs/_ext/api_pages.py has no page for {', '.join(missing)}"
+    assert {"q", "violations", "certificate", "save"} <= set(pages.members(ch.Run))
+    text = pages.names_page()
+    assert all(
+        f"{space}.{name}" in text for space in pages.NAMESPACES for name in importlib.import_module(space).__all__
+    )
 
 
 def test_a_name_in_the_wrong_place_is_found():

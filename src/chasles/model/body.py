@@ -98,6 +98,7 @@ class Body:
 
     @property
     def massless(self) -> bool:
+        """Whether it has no mass."""
         return self.mass == 0.0
 
 

@@ -140,10 +140,12 @@ class System:
     # ------------------------------------------------------------ looking things up
 
     def body(self, name: str) -> Body:
+        """A body by its name."""
         self._require("System", name)
         return self._index["body"][name]  # type: ignore[no-any-return]
 
     def joint(self, name: str, where: str = "System") -> Joint:
+        """A joint by its name; `where` begins the message if there is none."""
         if name not in self._index["joint"]:
             raise ValueError(f"{where}: there is no joint {name!r}; {_known(name, self._index['joint'], 'joints')}")
         return self._index["joint"][name]  # type: ignore[no-any-return]
@@ -232,24 +234,31 @@ class System:
         return cls(bodies, placed, **others)
 
     def with_body(self, *bodies: Body) -> System:
+        """This system with more bodies."""
         return replace(self, bodies=(*self.bodies, *bodies))
 
     def with_joint(self, *joints: Joint) -> System:
+        """This system with more joints."""
         return replace(self, joints=(*self.joints, *joints))
 
     def with_frame(self, *frames: Frame) -> System:
+        """This system with more frames."""
         return replace(self, frames=(*self.frames, *frames))
 
     def with_force(self, *forces: Force) -> System:
+        """This system with more forces."""
         return replace(self, forces=(*self.forces, *forces))
 
     def with_actuator(self, *actuators: Actuator) -> System:
+        """This system with more actuators."""
         return replace(self, actuators=(*self.actuators, *actuators))
 
     def with_constraint(self, *constraints: Constraint) -> System:
+        """This system with more constraints."""
         return replace(self, constraints=(*self.constraints, *constraints))
 
     def with_gravity(self, gravity: ArrayLike) -> System:
+        """This system with another gravity [m/s²]."""
         return replace(self, gravity=gravity)
 
     def lock(self, joint: str, q: ArrayLike | None = None) -> System:

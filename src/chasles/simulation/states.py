@@ -70,6 +70,7 @@ class States:
 
     @property
     def mechanism(self) -> Any:
+        """The system, compiled."""
         return self.dynamics.mechanism
 
     @property

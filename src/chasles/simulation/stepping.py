@@ -83,6 +83,7 @@ class Simulation:
 
     @property
     def mechanism(self) -> Mechanism | ClosedMechanism | AbsoluteMechanism:
+        """The system, compiled."""
         return self.dynamics.mechanism
 
     @property
@@ -92,6 +93,7 @@ class Simulation:
 
     @property
     def t(self) -> float:
+        """The time [s]."""
         return float(self._stepper.state[STATE.t])
 
     @property
@@ -102,10 +104,12 @@ class Simulation:
 
     @property
     def q(self) -> np.ndarray:
+        """The coordinates of all joints."""
         return self.dynamics.coordinates(self._stepper.y)[0].copy()
 
     @property
     def v(self) -> np.ndarray:
+        """The velocities of all joints."""
         return self.dynamics.coordinates(self._stepper.y)[1].copy()
 
     @property
@@ -120,6 +124,7 @@ class Simulation:
 
     @property
     def work(self) -> float:
+        """Work that forces which are not conservative have done since the start [J]."""
         return float(self._stepper.y[-1])
 
     def step(self, u: ArrayLike | None = None, steps: int = 1) -> Simulation:
