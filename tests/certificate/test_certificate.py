@@ -9,6 +9,8 @@ import chasles as ch
 from chasles.certificate.budget import Budget
 from chasles.certificate.loads import pull_of
 from chasles.certificate.verdict import Certificate, Finding
+from chasles.gallery import model_files
+from chasles.io.load import load
 from tests.certificate import models
 from tests.certificate.models import chain, slider
 from tests.certificate.truth import chain_rates, exact
@@ -178,8 +180,17 @@ COSTS = {
     "python": lambda: ch.simulate(slider(forces=[_plain()]), (0.0, 2.0), method="rk4", step=0.02),
     "three laws": lambda: ch.simulate(slider(forces=_three()), (0.0, 10.0), v=[1.0], save="final"),
     "long": lambda: ch.simulate(slider(k=1.0), (0.0, 3000.0), q=[1.0], save="final"),
+    "stiff": lambda: ch.simulate(slider(k=1e5, c=1e5), (0.0, 3.0), q=[1.0], save="final"),
+    "stiff, implicit": lambda: _overdamped("generalized_alpha", 300.0),
+    "stiff, multistep": lambda: _overdamped("bliedf", 300.0),
+    "singular": lambda: load(model_files()["parallelogram"]).run(),
     "chaotic, long": lambda: ch.simulate(chain(2), (0.0, 300.0), q=[2.5, 1.0], rtol=1e-6, atol=1e-8),
 }
+
+
+def _overdamped(method, end):
+    how = {"method": method, "step": 0.01, "coordinates": "absolute", "save": "final"}
+    return ch.simulate(slider(k=1e5, c=1e5), (0.0, end), q=[1.0], v=[-1.0], **how)
 
 
 def _four_bar(**how):
@@ -206,8 +217,8 @@ def test_a_verdict_costs_no_more_than_the_bar(kind):
     again = 0 if run.task.more["save"] == "all" else budget.run
     assert used <= 1.05 * budget.total + again
     assert budget.total <= max(0.9 * budget.run, 1e5 / budget.cost)
-    if kind == "three laws":
-        assert first.passed
+    if kind in ("three laws", "stiff", "stiff, multistep", "singular"):
+        assert first.passed, str(first)
     taken = []
     for _ in range(2):
         begin = time.process_time()
@@ -216,6 +227,29 @@ def test_a_verdict_costs_no_more_than_the_bar(kind):
     begin = time.process_time()
     run.task.carry_out(progress=False)
     assert min(taken) < 2 * max(0.2, 2 * (time.process_time() - begin))
+
+
+def test_a_stiff_run_is_judged_by_an_implicit_method():
+    """Overdamped: after 1e-4 s a slow decay is left, whose rate is the small root. Explicit steps are short for
+    stability alone; the verdict costs less than the run, and sees a run that is off."""
+    fast, slow = (0.5 * (1e5 + sign * np.sqrt(1e10 - 4e5)) for sign in (1, -1))
+    for end in (3.0, 0.5):
+        run = ch.simulate(slider(k=1e5, c=1e5), (0.0, end), q=[1.0], save=[end])
+        assert run.q[-1, 0] == pytest.approx(np.exp(-slow * end), rel=1e-4)
+        assert run.certificate.passed, str(run.certificate)
+    assert "implicit method" in ch.simulate(slider(k=1e5, c=1e5), (0.0, 3.0), q=[1.0]).certificate["error"].note
+    wrong = ch.simulate(slider(k=1e5, c=1e5), (0.0, 3.0), q=[1.0], method="rk4", step=2.5e-5)  # just stable
+    truth = -fast * slow / (fast - slow) * (np.exp(-slow * wrong.t) - np.exp(-fast * wrong.t))
+    assert np.abs(wrong.v[:, 0] - truth).max() > 0.1
+    assert not wrong.certificate.passed
+
+
+def test_what_a_verdict_may_cost_does_not_depend_on_what_was_saved():
+    """Saved points take evaluations; else a verdict that just can be afforded would depend on them."""
+    for method, step in (("rk4", 0.01), ("gauss", 0.01), ("lie_midpoint", 0.01), (None, None)):
+        how = {} if method is None else {"method": method, "step": step}
+        runs = [ch.simulate(chain(1), (0.0, 2.0), q=[2.0], save=save, **how) for save in [*SAVES[:3], SAVES[3] * 3]]
+        assert len({Budget.of(run.task, run.solution, 1.0).run for run in runs}) == 1
 
 
 def test_more_effort_may_judge_more():

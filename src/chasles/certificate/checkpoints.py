@@ -22,15 +22,16 @@ from chasles.simulation.motion import solve_motion
 from chasles.simulation.run_task import Task
 
 SPREAD = 160  # times in equal parts of the span, one at a random place in each
+SHARE, LEAST = 0.1, 64  # of the evaluations that there are, for states at these times, and never fewer
 EARLY = 29  # times that crowd toward the start
 NOT_AGAIN = ("save", "events", "max_evaluations")  # options that do not change the steps
-BETWEEN = 5  # of the methods that solve equations, whose single steps are dear: every so many between the steps
+BETWEEN, EARLIEST = 10, 3  # of methods that solve equations, whose single steps are dear: every so many between steps
 
 
-def checkpoint_times(start: float, end: float, rng: np.random.Generator) -> np.ndarray:
-    """Times to compare at, in the order in which they are passed."""
+def checkpoint_times(start: float, end: float, rng: np.random.Generator, count: int = SPREAD) -> np.ndarray:
+    """Times to compare at, in the order in which they are passed: `count` over the span, and early ones."""
     span = end - start
-    spread = start + span * (np.arange(SPREAD) + rng.random(SPREAD)) / SPREAD
+    spread = start + span * (np.arange(count) + rng.random(count)) / count
     early = start + span * 2.0 ** -(np.arange(1, EARLY + 1) + rng.random(EARLY))
     return in_order(np.concatenate([spread, early, [end]]), start, end)
 
@@ -70,7 +71,7 @@ class Steps:
             after, inside = np.where(nearer[:, None], self.before, after), np.zeros(len(inside), dtype=bool)
         elif not (explicit or exact):
             late = np.abs(self.times - task.span[0]) > abs(task.span[1] - task.span[0]) / SPREAD
-            inside[late & (np.arange(len(inside)) % BETWEEN > 0)] = False
+            inside[np.arange(len(inside)) % np.where(late, BETWEEN, EARLIEST) > 0] = False
         times, y = np.where(inside, self.times, after[:, 0]), after[:, 1 : 1 + size].copy()
         t0, y0 = self.before[inside, 0], self.before[inside, 1 : 1 + size]
         if explicit:

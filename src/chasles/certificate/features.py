@@ -18,7 +18,7 @@ from chasles.simulation.law_calls import fields_at
 from chasles.simulation.law_samples import CalledLaw, Changes, called_laws, may_depend_on_time
 from chasles.simulation.run_task import Task
 
-CONSTANT = 1e-9  # change of a law, of its size, that is none
+CONSTANT = 1e-9  # change of a law in all, of its size, that is none
 POINTS = 320  # break points, shared among all that changes
 POINTS_SHARE, LEAST_POINTS = 0.15, 32  # of the evaluations that there are, and never fewer
 STEEPEST = 16  # and the largest changes, with the points before them
@@ -59,7 +59,7 @@ def features(
         times = t[0] + (t[-1] - t[0]) * (np.arange(n) + rng.random(n)) / n
         if before is None and may_depend_on_time(law.law):
             called = min(called or n, n)
-            if not _constant(found := law.changes(times, along=False)):
+            if not _constant(found := _changes(law, times, along=False)):
                 in_time.append(law.name)
                 changes.append(found)
                 steepest[law.name] = float(times[found.top[0]]), _width(found)
@@ -68,7 +68,7 @@ def features(
                     jumps[law.name] = tuple(pair[0] for pair in between)
         if law.x.any() or law.y.any():
             some = times[:: max(1, len(times) // min(ALONG, n // 4 if law.python else n))]
-            found = law.changes(np.ascontiguousarray(some), along=True)
+            found = _changes(law, np.ascontiguousarray(some), along=True)
             changes += [] if _constant(found) else [found]
     changes += accelerations(task, t, y, u, rng, min(ACCELERATIONS, budget.total // 16))
     for law in laws:
@@ -86,9 +86,14 @@ def features(
     return Features(stops, tuple(in_time), jumps, steepest, called, pairs_found, tuple(changes))
 
 
+def _changes(law: CalledLaw, times: np.ndarray, along: bool) -> Changes:
+    """How a law changes; of one that gives no numbers somewhere, those that it gives."""
+    return law.relative_changes(times, along, CONSTANT) or law.changes(times, along)
+
+
 def _constant(found: Changes) -> bool:
     """Whether nothing changes, but for rounding."""
-    return not len(found.top) or bool(found.change[found.top[0]] <= CONSTANT * found.largest.max())
+    return not len(found.top) or bool((found.total <= CONSTANT * found.largest).all())
 
 
 def _jumps(law: CalledLaw, found: Changes) -> list[tuple[float, float]]:

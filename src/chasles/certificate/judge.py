@@ -39,9 +39,9 @@ TOLERANCES: Mapping[str, float] = {
 BETWEEN = 128  # times at which forces change, to see how far joints move between the checkpoints
 SEED = 18  # of the random times: a verdict can be repeated
 AGREED = 1 / 3  # of the tolerance; above it a finer companion decides
-NEAR = 1e-5  # tolerance of the companion, of that of the verdict
 LOOSER = 100.0  # times the tolerance of a companion, if the first could not be afforded
 FIRST = 0.8  # of the evaluations that there are: the share of the first companion
+PATIENT = 0.55  # of these: what it may take in any case, if it took longer than expected
 WORTH, ORDER = 1.4, 8  # times the first a finer one may cost at least to be worth it; order of the companion
 
 
@@ -75,6 +75,7 @@ def certify(
     refused = judge.refusal()
     if not refused:
         refused = judge.sampled() if run.task.controller is not None else judge.whole()
+    if judge.findings:
         judge.say_the_rest()
     seconds = time.perf_counter() - begun
     used = 0 if refused and judge.features is None else judge.budget.used + judge.budget.again
@@ -221,7 +222,8 @@ class Judge:
     def whole(self) -> str:
         """Judge a run under a constant input, or none. Returns what is missing for a verdict."""
         task, (start, end) = self.task, self.ends()
-        times = checkpoints.checkpoint_times(start, end, self.rng)
+        spread = self.budget.most(checkpoints.SPREAD, checkpoints.SHARE, checkpoints.LEAST, each=companion.SAVED)
+        times = checkpoints.checkpoint_times(start, end, self.rng, spread)
         if self.part is not None:
             more = min(self.part) + abs(self.part[1] - self.part[0]) * self.rng.random(checkpoints.SPREAD // 2)
             times = checkpoints.in_order(np.concatenate([times, more]), start, end)
@@ -258,9 +260,7 @@ class Judge:
         """The companion, a finer one if they do not agree, or what can be afforded."""
         task, (start, end), tolerance = self.task, self.ends(), self.tolerance
         assert self.motion is not None
-        smallest = self.scale(self.motion).smallest
-        atol = min(1e-10, 1e-6 * smallest) if smallest > 0 else 1e-10
-        rtol = min(1e-8, max(NEAR * tolerance, companion.FINEST))
+        rtol, atol = companion.tolerances(task, tolerance, self.scale(self.motion).smallest)
         self.features = found = features(task, t, y, task.u, self.rng, self.budget)
         pieces = self.budget.most(companion.PIECES, companion.PIECES_SHARE, companion.LEAST_PIECES)
         stops, first = np.concatenate([companion.restarts(start, end, self.rng, pieces), found.stops]), None
@@ -271,6 +271,8 @@ class Judge:
                 break
             except companion.CompanionError as trouble:
                 last = trouble
+                if trouble.broke or (trouble.late and self.run.constraints):
+                    break
         if first is None:
             return stiff.judge_stiff(self, t, y, atol, last)
         other = self.moved(t, np.concatenate([[task.state], first.y]))
@@ -291,7 +293,7 @@ class Judge:
         return ""
 
     def _ask(
-        self, t: np.ndarray, stops: np.ndarray, limit: float, rtol: float, atol: float
+        self, t: np.ndarray, stops: np.ndarray, limit: float, rtol: float, atol: np.ndarray
     ) -> tuple[companion.Companion, Movement]:
         """The second motion at the checkpoints, and how it moves: there and where forces change, which may be between
         all checkpoints."""
@@ -303,7 +305,8 @@ class Judge:
         times = checkpoints.in_order(np.concatenate([t[1:], between]), start, end)
         try:
             made = companion.companion(
-                *(task, (start, end), task.state, task.u, times, ordered, max(int(limit), 1), rtol, atol), events
+                *(task, (start, end), task.state, task.u, times, ordered, max(int(limit), 1), rtol, atol, events),
+                int(PATIENT * self.budget.total),
             )
         except companion.CompanionError as trouble:
             self.budget.used += trouble.used
@@ -314,7 +317,7 @@ class Judge:
         return replace(made, y=made.y[np.isin(times, t[1:])]), wide
 
     def _finer(
-        self, t: np.ndarray, first: companion.Companion, found: Features, pieces: int, rtol: float, atol: float
+        self, t: np.ndarray, first: companion.Companion, found: Features, pieces: int, rtol: float, atol: np.ndarray
     ) -> tuple[companion.Companion, Movement] | None:
         """A finer second motion with more break points, if what is left is enough for one; else the first has the
         word."""
@@ -327,7 +330,7 @@ class Judge:
             states = np.concatenate([[task.state], first.y])
             found, pieces = features(task, t, states, task.u, self.rng, self.budget, found), 2 * pieces
         stops = np.concatenate([companion.restarts(start, end, self.rng, pieces), found.stops])
-        tightest = max(tighter * atol, np.finfo(float).tiny)
+        tightest = np.maximum(tighter * atol, np.finfo(float).tiny)
         try:
             return self._ask(t, stops, self.budget.left, max(tighter * rtol, companion.FINEST), tightest)
         except companion.CompanionError:
@@ -374,9 +377,10 @@ class Judge:
             )
             note += "span is not found"
             self.findings.append(Finding("forces", math.nan, None, note))
-        if self.errors is not None:
-            note = "not judged: they follow from the states by the equations of motion"
-            self.findings.append(Finding("accelerations, reactions", math.nan, None, note))
+        if self.task.more["events"] and not any(finding.name == voices.EVENTS for finding in self.findings):
+            self.findings.append(Finding(voices.EVENTS, math.nan, None, "not judged: no other method counted them"))
+        note = "not judged: they follow from the states by the equations of motion"
+        self.findings.append(Finding("accelerations, reactions", math.nan, None, note))
 
     def sampled(self) -> str:
         return sampled.judge_sampled(self)

@@ -56,7 +56,7 @@ def pull_of(run: Any) -> tuple[float, bool]:
     problem, rate = task.dynamics.problem(task.u), np.zeros(task.dynamics.space.dimension)
     problem.field(task.span[0], np.array(task.state), problem.parameters, rate)
     velocities = slice(len(speeds), 2 * len(speeds))
-    fastest = size * float(np.abs(rate[velocities] / task.dynamics.units()[velocities]).max(initial=0.0))
+    fastest = size * float(np.abs(rate[velocities] / task.dynamics.units[velocities]).max(initial=0.0))
     return (pull, True) if fastest <= BALANCED * pull else (gravity, False)
 
 

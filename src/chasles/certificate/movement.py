@@ -14,6 +14,7 @@ import numpy as np
 
 from chasles.lie import pose as pose_group
 from chasles.model.placement import ORIGIN
+from chasles.model.scale import length_of
 from chasles.model.system import System
 
 EPS = np.finfo(float).eps
@@ -59,6 +60,7 @@ class Movement:
     moves: np.ndarray  # (joints, 2): turns, slides
     reach: np.ndarray  # (joints,): radius of gyration of the child [m]; 0 for a point
     away: np.ndarray  # (joints,): how far the child is from the origin of space [m]
+    length: float  # of the model [m]
     t: np.ndarray
     poses: np.ndarray
     twists: np.ndarray
@@ -95,6 +97,7 @@ def movement(dynamics: Any, t: np.ndarray, y: np.ndarray, without: Collection[st
         np.array([pair.moves for pair in pairs], dtype=bool).reshape(-1, 2),
         np.where(reach > 0, reach, reach.max(initial=0.0)),
         np.array([np.abs(poses[:, place[pair.child], 4:]).max(initial=0.0) for pair in pairs]),
+        length_of(mechanism.system),
         np.asarray(t),
         np.array(relative).reshape(len(pairs), len(t), 7),
         np.array(speed).reshape(len(pairs), len(t), 6),
@@ -125,7 +128,7 @@ class Scale:
 
     far: np.ndarray
     fast: np.ndarray
-    smallest: float  # motion that is none of rounding; 0 if there is none
+    smallest: float  # motion that is none of rounding, of 1 rad or a length of the model; 0 if there is none
 
     def errors(self, a: Movement, b: Movement) -> np.ndarray:
         """(joints, times, 2): the larger of the errors of configuration and of velocity, of angles and distances."""
@@ -159,5 +162,6 @@ def scale_of(*motions: Movement, pull: float, resting: bool, span: float) -> Sca
     if resting:
         floor = np.maximum(floor, STILL * np.stack([np.ones_like(reach), reach], axis=-1))
         slow = np.maximum(slow, floor / swing[:, None])
-    moving = [*far[first.moves & (far > floor)], *fast[first.moves & (fast > slow)]]
+    units = np.array([1.0, first.length])
+    moving = [*(far / units)[first.moves & (far > floor)], *(fast / units)[first.moves & (fast > slow)]]
     return Scale(np.maximum(far, floor), np.maximum(fast, slow), float(min(moving, default=0.0)))

@@ -22,7 +22,7 @@ from chasles.simulation.runaway import LARGEST
 if TYPE_CHECKING:
     from chasles.certificate.judge import Judge
 
-INSIDE = 64  # times within periods at which both are compared too
+INSIDE, PERIODS = 64, 32  # times within periods at which both are compared too, and of how many periods at most
 KNOWN = 1 / 30  # of the tolerance: errors of periods that no loop is expected to amplify beyond it
 
 
@@ -100,7 +100,7 @@ def _times_inside(judge: Judge, edges: np.ndarray) -> dict[int, np.ndarray]:
     if isinstance(judge.task.method, BLieDF):
         return {}
     count = len(edges) - 1
-    chosen = np.unique(judge.rng.integers(0, count, INSIDE)) if count > INSIDE else np.arange(count)
+    chosen = np.unique(judge.rng.integers(0, count, PERIODS)) if count > PERIODS else np.arange(count)
     each = -(-INSIDE // len(chosen))
     within = {int(k): np.sort(judge.rng.uniform(0.02, 0.98, each)) for k in chosen}
     return {k: edges[k] + (edges[k + 1] - edges[k]) * part for k, part in within.items()}
@@ -128,9 +128,7 @@ def _periods(
     of the run."""
     task, rng, assert_motion = judge.task, judge.rng, judge.motion
     assert assert_motion is not None
-    smallest = judge.scale(assert_motion).smallest
-    atol = min(1e-10, 1e-6 * smallest) if smallest > 0 else 1e-10
-    rtol = min(1e-8, max(1e-5 * judge.tolerance, 1e-13))
+    rtol, atol = companion.tolerances(task, judge.tolerance, judge.scale(assert_motion).smallest)
     judge.features = features(task, edges, states, None, rng, judge.budget)
     marks, nothing = np.sort(judge.features.stops), np.empty(0)
     out, between, occurrences, events = [states[0]], [], list[Occurrence](), voices.known_events(task)
@@ -141,7 +139,7 @@ def _periods(
         stops = np.append(within, a + (b - a) * (0.3 + 0.4 * rng.random()))
         wanted = np.append(inside.get(k, nothing), b)
         made = companion.companion(
-            *(task, (a, b), begin, u, wanted, np.sort(stops), judge.budget.left, rtol, atol, events), probe=False
+            *(task, (a, b), begin, u, wanted, np.sort(stops), judge.budget.left, rtol, atol, events)
         )
         occurrences += made.events
         judge.budget.used += made.evaluations

@@ -3,13 +3,17 @@ its own, and its first step against an explicit run. This sees less, and where i
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from chasles.certificate import checkpoints, companion
+from chasles.certificate import checkpoints, companion, voices
 from chasles.certificate.checkpoints import one_step
 from chasles.certificate.verdict import Finding
+from chasles.integrate.constrained_method import BLieDF
+from chasles.integrate.method import RKMK, Exponentials
 from chasles.simulation.runaway import LARGEST
 
 if TYPE_CHECKING:
@@ -18,61 +22,85 @@ if TYPE_CHECKING:
 FIRST_STEP = "first step"
 MORE = "certify(run, effort=10) may take ten times as long"
 LOOSER = 10.0  # a step's error may be so many times the tolerance: it is damped away
+SOME, DEAR = 3, 6  # of the checkpoints every so many, where each costs a step; or one that solves equations
 IN_A_STEP = np.array([1e-4, 1e-3, 1e-2, 0.1, 0.3])
 
 
-def judge_stiff(judge: Judge, t: np.ndarray, y: np.ndarray, atol: float, trouble: companion.CompanionError) -> str:
+def judge_stiff(judge: Judge, t: np.ndarray, y: np.ndarray, atol: np.ndarray, trouble: companion.CompanionError) -> str:
     """Compare with the same method. Returns what is missing for a verdict."""
     task = judge.task
     assert judge.motion is not None
     assert judge.features is not None
-    if trouble.broke and _passed_by_equal_steps(judge, t, trouble):
-        return ""
+    if trouble.broke or trouble.late:
+        stops = checkpoints.in_order(judge.features.stops, *judge.ends())
+        how = f"by equal steps of order 8; adaptive ones came to no end: {trouble}"
+        if agrees(judge, t, partial(companion.equal, stops=stops), how):
+            return ""
+    elif isinstance(task.method, RKMK | Exponentials) and not judge.features.in_time:
+        how = "by equal steps of an implicit method: an explicit run would be too dear"
+        if agrees(judge, t, partial(companion.implicit, atol=atol), how):
+            return ""
+    some = every(len(t), 1 if isinstance(task.method, RKMK | Exponentials | BLieDF) else DEAR)
     try:
-        other, factor = companion.finer(task, t[1:], atol, judge.budget)
+        other, factor, larger = companion.own_method(task, t[some][1:], atol, judge.budget)
     except companion.CompanionError as error:
+        if not error.broke:
+            return f"no second motion could be afforded: {error}; {MORE}"
         judge.lost = True
-        return f"a check run with smaller steps came to no end: {error}"
+        return f"a check run with other steps came to no end: {error}"
     if not (np.abs(other) < LARGEST).all():
+        if larger:
+            return f"with larger steps {companion.BEYOND}, and smaller ones could not be afforded; {MORE}"
         judge.broken = f"with smaller steps {companion.BEYOND}"
         return ""
+    t, judge.motion = t[some], judge.motion[some]
     motion = judge.moved(t, np.concatenate([[task.state], other]))
     judge.errors = factor * judge.scale(judge.motion, motion).errors(judge.motion, motion)
-    missing = ""
+    steps, missing = "larger" if larger else "smaller", ""
     if judge.largest() <= judge.tolerance:
         if trouble.broke:
-            missing = f"agrees with the same method at smaller steps, but the companion broke off: {trouble}"
+            missing = f"agrees with the same method at {steps} steps, but the companion broke off: {trouble}"
         elif judge.features.in_time:
             missing = (
-                f"agrees with the same method at smaller steps, but {judge.features.in_time[0]!r} depends on time and "
+                f"agrees with the same method at {steps} steps, but {judge.features.in_time[0]!r} depends on time and "
                 f"another method could not be afforded; {MORE}"
             )
-    judge.say_error(t, "by the same method with smaller steps alone: an explicit run would be too dear", missing)
+    elif larger:
+        missing = f"differs from the same method at larger steps by {judge.largest():.1e}, and smaller ones could not "
+        missing += f"be afforded; {MORE}"
+    judge.say_error(t, f"by the same method with {steps} steps alone: an explicit run would be too dear", missing)
     judge.findings += first_step(judge, atol)
     return ""
 
 
-def _passed_by_equal_steps(judge: Judge, t: np.ndarray, trouble: companion.CompanionError) -> bool:
+def every(count: int, step: int) -> np.ndarray:
+    """Every so many of the times, with the first and the last."""
+    some = np.arange(count) % step == (count - 1) % step
+    some[0] = True
+    return some
+
+
+def agrees(judge: Judge, t: np.ndarray, ask: Callable[..., companion.Companion], how: str) -> bool:
     """Whether equal steps come through where those of the companion did not, and agree with the run: then it is right.
     If they do not agree, either may be wrong."""
-    task = judge.task
+    task, some = judge.task, every(len(t), SOME)
     assert judge.motion is not None
-    assert judge.features is not None
-    stops = checkpoints.in_order(judge.features.stops, *judge.ends())
     try:
-        other = companion.equal(task, judge.ends(), t[1:], stops, judge.budget)
+        other = ask(task, judge.ends(), t[some][1:], judge.budget, events=voices.known_events(task))
     except companion.CompanionError:
         return False
-    motion = judge.moved(t, np.concatenate([[task.state], other]))
+    whole, judge.motion = judge.motion, judge.motion[some]
+    motion = judge.moved(t[some], np.concatenate([[task.state], other.y]))
     judge.errors = judge.scale(judge.motion, motion).errors(judge.motion, motion)
     if judge.largest() > judge.tolerance:
-        judge.errors = None
+        judge.errors, judge.motion = None, whole
         return False
-    judge.say_error(t, f"by equal steps of order 8; adaptive ones came to no end: {trouble}")
+    judge.say_error(t[some], how)
+    judge.findings += voices.events(judge.run, other.events, *judge.ends())
     return True
 
 
-def first_step(judge: Judge, atol: float) -> list[Finding]:
+def first_step(judge: Judge, atol: np.ndarray) -> list[Finding]:
     """The first step of the run against an explicit run over it: fast parts that the method damps away show here."""
     task, (start, end) = judge.task, judge.ends()
     if task.more["step"] is None:
@@ -91,7 +119,6 @@ def first_step(judge: Judge, atol: float) -> list[Finding]:
             judge.budget.left,
             1e-7,
             atol,
-            probe=False,
         )
     except companion.CompanionError as trouble:
         judge.budget.used += trouble.used

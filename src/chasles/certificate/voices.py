@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from chasles.certificate.loads import Rest
-from chasles.certificate.movement import EPS, ROUNDING, Movement
+from chasles.certificate.movement import EPS, ROUNDING, Movement, sizes
 from chasles.certificate.verdict import Finding
 from chasles.force.build import is_passive
 from chasles.lie import pose as pose_group
@@ -18,6 +18,7 @@ from chasles.model.body import GROUND
 from chasles.model.constraint import Drive
 from chasles.model.force import Spring, Wrench
 from chasles.model.law import Law
+from chasles.model.scale import constraint_lengths
 from chasles.relative.loop.closed import ClosedMechanism
 from chasles.relative.mechanism import Mechanism
 from chasles.simulation.run import Run
@@ -39,10 +40,10 @@ def energy(run: Run, rest: Rest, tolerance: float, wide: Run) -> Finding:
     """The balance since the true start, of the largest energy or work; not below what rounding of the loads can do, and
     of the energy that comes and goes between the checkpoints, as in the second motion `wide`."""
     found = run.energies
-    sizes = [x for e in (found, wide.energies) for x in (e.kinetic, e.gravity - e.gravity[0], e.springs, e.work)]
-    sizes[4:] = [BRIEF * size for size in sizes[4:]]
+    parts = [x for e in (found, wide.energies) for x in (e.kinetic, e.gravity - e.gravity[0], e.springs, e.work)]
+    parts[4:] = [BRIEF * part for part in parts[4:]]
     floor = rest.energy + ROUNDING * float(np.abs(found.gravity).max())
-    scale = max(floor, *(float(np.abs(size).max()) for size in sizes))
+    scale = max(floor, *(float(np.abs(part).max()) for part in parts))
     off = float(np.abs(found.balance - found.balance[0]).max())
     note = "largest change since the start, of the largest energy or work"
     return Finding(ENERGY, off / scale if scale > 0 else off, tolerance, note)
@@ -78,34 +79,45 @@ def momentum(run: Run, rest: Rest, tolerance: float) -> list[Finding]:
     kept = kept_momenta(run.mechanism)
     if not len(kept) or run.given is not None or not run.mechanism.bodies:
         return []
-    total = run.mechanism.momentum(run.q, run.v) @ kept.T
+    arm = np.array([rest.size, rest.size, rest.size, 1.0, 1.0, 1.0])  # moments of momentum count by a size
+    total = (run.mechanism.momentum(run.q, run.v) / arm) @ kept.T
     poses, twists = run.poses, run.twists
     inertia = np.array([body.spatial for body in run.mechanism.system.bodies])
-    own = pose_group.AdT_apply(pose_group.inverse(poses), np.einsum("bij,...bj->...bi", inertia, twists))
-    size = float(np.abs(own).sum(axis=-2).max(initial=0.0))
-    floor = rest.momentum * np.abs(kept) @ np.array([rest.size, rest.size, rest.size, 1.0, 1.0, 1.0])
-    off = float((np.abs(total - total[0]).max(axis=0) / np.maximum(size, floor)).max())
+    own = pose_group.AdT_apply(pose_group.inverse(poses), np.einsum("bij,...bj->...bi", inertia, twists)) / arm
+    size = max(float(np.abs(own).sum(axis=-2).max(initial=0.0)), rest.momentum)
+    off = float(np.abs(total - total[0]).max())
+    off = off / size if size > 0 else off
     parts = "all six components" if len(kept) == 6 else "about the vertical and along the horizontal"
     return [Finding(MOMENTUM, off, tolerance, parts)]
 
 
 def violations(run: Run, motion: Movement, rest: Rest, limits: Mapping[str, float]) -> list[Finding]:
     """The joint or constraint that is violated most, of the size of the mechanism and of its speed, or of what the
-    loads would give it: that of one that is held still is rounding."""
+    loads would give it: that of one that is held still is rounding. Angles count as what they move a body of the
+    joint's size by, so that no unit of length is better than another."""
     names = run.constraints
     if not names:
         return []
-    position, speed = (np.abs(off).max(axis=0) for off in run.violations)
+    own = constraint_lengths(run.mechanism.system)
+    lengths = np.array([own.get(name, rest.size) for name in names])
+    position, speed = (np.abs(off).max(axis=0) * lengths for off in _violated(run)[:2])
     size = max(rest.size, float(motion.away.max(initial=0.0)))
-    fast = max(float(np.abs(motion.twists).max(initial=0.0)), rest.speed, rest.speed / rest.size)
+    fast = max(float((sizes(motion.twists) * (rest.size, 1.0)).max(initial=0.0)), rest.speed)
     found = []
     for what, worst, scale in ((POSITION, position, size), (VELOCITY, speed, fast)):
         largest = float(worst.max())
-        note = (
-            f"largest at {names[int(np.argmax(worst))]!r}, of {scale:.3g} {'m' if what is POSITION else 'm/s or rad/s'}"
-        )
+        note = f"largest at {names[int(np.argmax(worst))]!r}, of {scale:.3g} {'m' if what is POSITION else 'm/s'}"
         found.append(Finding(what, largest / scale, limits[what], note))
     return found
+
+
+def _violated(run: Run) -> Any:
+    """Violations in rad and sizes of bodies, and these per second."""
+    if run.coordinates == "absolute":
+        central, velocity, _ = run.dynamics.split(run.solution.y)
+        angles = run.dynamics.angles(run.solution.y)
+        return run.mechanism.constraint_violation(central, velocity, run.t, angles, scaled=True)
+    return run.mechanism.constraint_violation(run.q, run.v, t=run.t, scaled=True)
 
 
 def redundant(run: Run) -> list[Finding]:

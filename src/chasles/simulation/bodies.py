@@ -125,6 +125,7 @@ class BodyDynamics:
         """The joints of the tree, and where their coordinates and velocities are."""
         return tree_order(self.mechanism)
 
+    @cached_property
     def units(self) -> np.ndarray:
         """What is large for each number of the algebra: 1 rad or the size of the body, these per second, and work."""
         mechanism = self.mechanism
@@ -291,5 +292,5 @@ class BodyDynamics:
                     "coordinates are not determined there; start elsewhere, or use joint coordinates"
                 )
         scaled = self.mechanism.constraint_violation(central, velocity, t, angles, scaled=True)[:2]
-        moving = velocity.ravel() / self.units()[: velocity.size]
+        moving = velocity.ravel() / self.units[: velocity.size]
         refuse_start(names, position, speed, moving, POSITION_TOLERANCE, self.mechanism.turned(central), scaled)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
+from functools import cached_property
 from itertools import groupby
 from typing import Any
 
@@ -149,6 +150,7 @@ class TreeDynamics:
             at += {FREE: 6, SPHERICAL: 3}.get(kind, 1)
         return 0.5 * fastest * sum(body.mass for body in self.mechanism.system.bodies)
 
+    @cached_property
     def units(self) -> np.ndarray:
         """What is large for each number of the algebra: 1 rad or a length of the joint, these per second, and work."""
         sizes = self.velocity_sizes

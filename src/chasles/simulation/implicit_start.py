@@ -69,7 +69,7 @@ def exact_points(problem: BodyDynamics, t: float, times: Sequence[float], y: np.
     p = with_workspace(problem.mechanism)
     if problem.held is not None:
         p[problem.control] = problem.held
-    units, points = problem.units(), []
+    units, points = problem.units, []
     projected = LieODE(problem.space, body_motion, p, onto_constraints, units=units)
     for end in times:  # each the end of a run: in between, the curve would be of order 4 only
         tight: dict[str, Any] = {"rtol": 1e-13, "atol": 1e-13 * units, "save": "final", "progress": False}

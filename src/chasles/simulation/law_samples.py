@@ -20,6 +20,7 @@ from chasles.simulation.states import States
 
 DRIVEN = 3  # numbers of a drive: the coordinate and its first two derivatives
 MOST = 64  # largest changes whose places are kept
+COARSE, ALIKE = 64, 2.0  # every so many samples first, to weight the numbers of a law; times that all of them may add
 STAYS = 0.3  # of a change: what is left of it between neighboring numbers if it is a jump
 
 
@@ -75,6 +76,24 @@ class CalledLaw:
             *(np.ones(self.size) if weights is None else weights, out, before, a, b, change, total, largest, top, best),
         )
         return Changes(times, change, top[np.argsort(-best)][: int((best > 0).sum())], total, largest)
+
+    def relative_changes(self, times: np.ndarray, along: bool, least: float) -> Changes | None:
+        """Changes of each number relative to all its changes, so that no unit counts more than another; those that
+        change less than `least` of their size in all do not count. None if the law gives no numbers."""
+        rough = np.ones(self.size)
+        if self.size > 1:
+            some = self.changes(np.ascontiguousarray(times[::COARSE]), along)
+            rough = np.where(np.isfinite(some.total) & (some.total > 0), some.total, 1.0)
+        found = self.changes(times, along, 1 / rough)
+        total, moving = found.total, found.total > least * found.largest
+        if self.failed() or not np.isfinite(total).all():
+            return None
+        if self.size == 1:
+            change = found.change / total if moving[0] else np.zeros_like(found.change)
+            return found._replace(change=change)
+        if not (total < ALIKE * rough)[moving].all() or total[~moving].any():
+            found = self.changes(times, along, np.where(moving, 1 / np.where(moving, total, 1.0), 0.0))
+        return found
 
     def values(self, times: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """The law at times, with the arguments of rows of the path."""

@@ -51,7 +51,7 @@ def solve_motion(
     if breaks is not None and np.size(breaks):
         stops = np.concatenate([np.ravel(() if stops is None else stops), np.ravel(breaks)])
     if step is None and atol is None:
-        atol = ATOL * dynamics.units()
+        atol = ATOL * dynamics.units
     constrained = isinstance(method, CONSTRAINED_METHODS)
     if constrained and not isinstance(dynamics, BodyDynamics):
         raise ValueError(
@@ -63,7 +63,7 @@ def solve_motion(
             more |= {"max_step": max_step, "stops": stops, "max_evaluations": max_evaluations}
             more |= {"progress": progress, "resume": resume, "sink": sink}
             floor = dynamics.energy_scale(np.asarray(y0))
-            problem = replace(dynamics.problem(u), floor=floor, units=dynamics.units())
+            problem = replace(dynamics.problem(u), floor=floor, units=dynamics.units)
             return solve(problem, method, span, y0, **more)
         _refuse_unsupported(dynamics, method)
         options = Options(

@@ -22,7 +22,6 @@ from chasles.simulation.law_samples import CalledLaw, called_laws
 
 SAMPLES, SAMPLES_IN_PYTHON = 1 << 20, 1 << 14  # shared among the compiled laws; and of each in Python
 LEAST_SAMPLES = 1 << 17  # of each compiled law, however many there are
-COARSE, ALIKE = 64, 2.0  # every so many samples first, to weight the numbers of a law; times that all of them may add
 KNOWN = 64  # scans of compiled laws that are kept
 SHARES = 48  # stops at equal shares of the change of a law
 DENSE = 4.0  # times denser than equal distances, where steps might not see it; else they do
@@ -121,21 +120,13 @@ def _times(start: float, end: float, count: int) -> np.ndarray:
 def _changes(called: CalledLaw, times: np.ndarray) -> np.ndarray | None:
     """How much a law changes from each time to the next, each of its numbers relative to all its changes; zeros if
     nothing does, None if it gives no numbers there."""
-    rough = np.ones(called.size)
-    if called.size > 1:
-        some = called.changes(np.ascontiguousarray(times[::COARSE]), along=False)
-        rough = np.where(np.isfinite(some.total) & (some.total > 0), some.total, 1.0)
-    _, changes, _, total, largest = called.changes(times, False, 1 / rough)
-    if called.failed() or not np.isfinite(total).all():
+    found = called.relative_changes(times, False, ROUNDING * np.sqrt(len(times)))
+    if found is None:
         return None
+    changes, total, largest = found.change, found.total, found.largest
     moving = total > ROUNDING * largest * np.sqrt(len(times))
     if not moving.any():
         return np.zeros_like(changes)
-    if called.size == 1:
-        changes /= total
-    elif not (moving.all() and (total < ALIKE * rough).all()):
-        weights = np.where(moving, 1 / np.where(moving, total, 1.0), 0.0)
-        changes = called.changes(times, False, weights).change
     changes[changes < ROUNDING * (largest[moving] / total[moving]).max()] = 0.0
     return changes
 
