@@ -1,7 +1,8 @@
 """Equations that depend on each other: regularized, and refined against the equations themselves.
 
 The multipliers of dependent rows are not unique and the matrix is singular. With -ε s on the diagonal of each joint
-tile, where s is the mean of the diagonal of J M⁻¹ Jᵀ there, it is regular whatever the order of elimination, and
+tile, where s is the mean of the diagonal of J M⁻¹ Jᵀ over rows of one kind there, it is regular whatever the order of
+elimination, and
 
     (J M⁻¹ Jᵀ + ε s) dλ = J a - rate,   λ += dλ,   a -= M⁻¹ Jᵀ dλ
 
@@ -26,11 +27,11 @@ from chasles.absolute.kkt import (
     push_back,
 )
 from chasles.absolute.tables import BODY, FIELD, MASS, PAIR
-from chasles.constraint.rows import EMPTY, ROTOR, ROWS, TILE
+from chasles.constraint.rows import CUSTOM, EMPTY, ROTOR, ROWS, TILE
 from chasles.constraint.special import evaluate_rate
 from chasles.kernel.algebra import scale
 from chasles.kernel.policy import kernel
-from chasles.kernel.workspace import load3, store3
+from chasles.kernel.workspace import add3, load3, store3
 
 REGULARIZATION = 1e-7  # ε where multipliers are asked for; rounding errors of theirs grow with 1/ε
 IN_MOTION = 1e-10  # ε of simulations: what is small of J M⁻¹ Jᵀ next to a singular configuration must be well above it
@@ -48,14 +49,35 @@ def regularize(bodies, tiles, incidences, nodes, masses, n_bodies, rows, weight,
         for e in range(bodies[row + BODY.first], bodies[row + BODY.first] + bodies[row + BODY.count]):
             tile, side = incidences[PAIR * e], incidences[PAIR * e + 1]
             S = own(tiles, rows, tile, side, columns_scaled(angular_of(rows, tile, side), inverse), light)
-            used = 0
-            for k in range(3):
-                kind = tiles[tile * TILE.size + TILE.kinds + k]
-                used += 1 if kind != EMPTY and kind != ROTOR else 0
             for k in range(3):
                 kind = tiles[tile * TILE.size + TILE.kinds + k]
                 if kind != EMPTY and kind != ROTOR:
-                    matrix[9 * nodes[tile] + 4 * k] -= weight * (S[0] + S[4] + S[8]) / used
+                    matrix[9 * nodes[tile] + 4 * k] -= weight * mean_of_kind(tiles, tile, S, k)
+
+
+@kernel
+def mean_of_kind(tiles, tile, S, k):
+    """The mean of the diagonal of S over the rows of a tile that are of the kind of row k. So axes do not matter, and
+    angles are kept apart from lengths. Rows from CUSTOM on may be either: these are alone."""
+    kinds = tile * TILE.size + TILE.kinds
+    kind, diagonal, total, used = tiles[kinds + k], (S[0], S[4], S[8]), 0.0, 0
+    for other in range(3):
+        if other == k or (tiles[kinds + other] == kind and kind < CUSTOM):
+            total += diagonal[other]
+            used += 1
+    return total / used
+
+
+@kernel
+def weigh_rows(bodies, tiles, incidences, nodes, masses, n_bodies, rows, room, at):
+    """The diagonal of J M⁻¹ Jᵀ: residuals² divided by it have one unit, whatever a row measures."""
+    for i in range(n_bodies):
+        row, m = i * BODY.size, i * MASS.size
+        inverse, light = load3(masses, m + MASS.inverse, 0.0), 1.0 / masses[m + MASS.mass]
+        for e in range(bodies[row + BODY.first], bodies[row + BODY.first] + bodies[row + BODY.count]):
+            tile, side = incidences[PAIR * e], incidences[PAIR * e + 1]
+            S = own(tiles, rows, tile, side, columns_scaled(angular_of(rows, tile, side), inverse), light)
+            add3(room, at + 3 * nodes[tile], (S[0], S[4], S[8]))
 
 
 @kernel
@@ -72,11 +94,12 @@ def factorize_rows(tables, masses, rows, matrix, factors):
 def solve_refined(tables, rows, factors, room, x, a):
     """a becomes the nearest, in the metric of the masses, with J a = x; x becomes the multipliers that change it so.
 
-    The entries of hubs in x are zero when they come. room: six numbers a node.
+    The entries of hubs in x are zero when they come. room: nine numbers a node.
     """
     bodies, tiles, nodes, incidences, _, column, row, _, _, masses, _, _, n, nt, nn, _ = tables
     for k in range(3 * nn):
-        room[k], room[3 * nn + k] = x[k], 0.0
+        room[k], room[3 * nn + k], room[6 * nn + k] = x[k], 0.0, 0.0
+    weigh_rows(bodies, tiles, incidences, nodes, masses, n, rows, room, 6 * nn)
     before, size = 0.0, 0.0
     for sweep in range(1 + MOST):
         for k in range(3 * nn):
@@ -88,9 +111,10 @@ def solve_refined(tables, rows, factors, room, x, a):
         add_jacobian_times(bodies, tiles, nodes, incidences, n, rows, a, x, -1.0, True)
         previous, size = size, 0.0
         for k in range(3 * nn):
-            size = max(size, abs(x[k]))
+            if room[6 * nn + k] > 0.0:
+                size = max(size, x[k] * x[k] / room[6 * nn + k])
         before = max(before, size)
-        if sweep > REFINEMENTS and (size <= REFINED * before or size > 0.9 * previous):
+        if sweep > REFINEMENTS and (size <= REFINED**2 * before or size > 0.9**2 * previous):
             break
         solve(nn, column, row, factors, x)
         for k in range(3 * nn):

@@ -170,6 +170,11 @@ def world_turned(one: Scene) -> Scene:
     return replace(one, system=system, poses=pose_group.compose(turn, one.poses), turn=turn)
 
 
+def _tree(system: ch.System):
+    closing = [joint.name for joint in system.joints if joint.name == "closing"]
+    return system.compile(cut=closing).tree if closing else ch.Mechanism(system).tree
+
+
 def lengths_of(joint: ch.model.Joint) -> tuple[list[bool], list[bool]]:
     """Which coordinates of a joint are lengths, and which velocities."""
     if joint.kind in ("spherical", "free"):
@@ -201,7 +206,7 @@ def in_units(length: float, mass: float):
         gravity = tuple(length * x for x in system.gravity)
         told, q, v = ch.System(made, joints, gravity=gravity, forces=forces), one.q, one.v
         if q is not None and v is not None:
-            kinds = [lengths_of(joint) for joint in ch.Mechanism(system).tree.joints]
+            kinds = [lengths_of(joint) for joint in _tree(system).joints]
             q, v = (
                 x * np.where([mark for kind in kinds for mark in kind[k]], length, 1.0) for k, x in enumerate((q, v))
             )
