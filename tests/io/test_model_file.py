@@ -10,7 +10,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import chasles as ch
-from chasles.io.expression import evaluate, evaluate_all
 from chasles.io.load import load
 from chasles.io.model_file import Study
 from chasles.io.model_writer import model_text
@@ -19,6 +18,7 @@ from chasles.io.source import ModelFileError
 from chasles.io.spec import SECTIONS, KindSpec
 from chasles.io.values import from_rotation_vector, from_rpy
 from chasles.lie.rotation import convert
+from chasles.model.expression import evaluate, evaluate_all
 
 PENDULUM = """
 name = "double pendulum"

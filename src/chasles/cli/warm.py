@@ -203,7 +203,7 @@ def _simulation_tasks() -> list[Task]:
         if not isinstance(method, CONSTRAINED_METHODS):
             tasks.append((f"{name}, relative", partial(simulated, pair, method=method, step=0.01)))
     tasks += [
-        ("page and report", partial(_shown, pair)),
+        ("plot and report", partial(_shown, pair)),
         ("pictures", lambda: simulate(pair, (0.0, 0.02), progress=False).picture(size=(32, 32))),
         ("reactions", lambda: simulate(pair, (0.0, 0.02), step=0.01, progress=False).reactions("second")),
         ("mobility", lambda: ch.mobility(linkage.system, poses=linkage.poses)),
@@ -220,7 +220,7 @@ def _simulation_tasks() -> list[Task]:
 
 
 def _shown(system: ch.System) -> None:
-    """What is drawn of a run: figures, the page in 3D, a report."""
+    """What is drawn of a run: figures, and the page in 3D as part of a report."""
     import tempfile
     from pathlib import Path
 
@@ -233,4 +233,3 @@ def _shown(system: ch.System) -> None:
     run.plot()
     with tempfile.TemporaryDirectory() as folder:
         run.report(Path(folder, "report.html"))
-        run.export(Path(folder, "page.html"))

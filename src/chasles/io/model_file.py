@@ -16,10 +16,12 @@ import numpy as np
 
 from chasles.integrate.method_name import method_from
 from chasles.io import spec
-from chasles.io.expression import evaluate_all
 from chasles.io.report import ImportReport
 from chasles.io.source import ModelFileError, Source, read
+from chasles.io.tables import read_table
 from chasles.io.values import Reader
+from chasles.model.expression import evaluate_all
+from chasles.model.expression_law import LAW_FUNCTIONS, TABLES, Table
 from chasles.model.suggestion import meant
 from chasles.model.system import EARTH, System
 from chasles.simulation.start_values import by_name
@@ -27,7 +29,7 @@ from chasles.simulation.start_values import by_name
 if TYPE_CHECKING:
     from chasles.simulation.run import Run
 
-TOP = ("name", "description", "gravity", "include", "parameters", "initial", "simulation", *spec.SECTIONS)
+TOP = ("name", "description", "gravity", "include", "parameters", "tables", "initial", "simulation", *spec.SECTIONS)
 
 
 @dataclass(frozen=True)
@@ -149,6 +151,24 @@ class _Builder:
         except ValueError as error:
             raise self.main.error("parameters", str(error)) from None
         self.reader = Reader(parameters, laws)
+        self.reader = Reader(parameters, laws, self._tables())
+
+    def _tables(self) -> dict[str, Table]:
+        found = {}
+        for source in self.sources:
+            given = source.data.get("tables", {})
+            if not isinstance(given, dict):
+                raise source.error(
+                    "tables", "is no table; write [tables] and then name = { file = ..., x = ..., y = ... }"
+                )
+            for name, value in given.items():
+                if not name.isidentifier() or name in LAW_FUNCTIONS or name in TABLES:
+                    raise source.error(f"tables.{name}", "is no name for a table; expected one that is not taken")
+                try:
+                    found[name] = read_table(value, source.file.parent, self.reader.numbers)
+                except ValueError as error:
+                    raise source.error(f"tables.{name}", str(error)) from None
+        return found
 
     def _parameter(self, name: str, value: Any) -> float | str:
         if not name.isidentifier():
@@ -247,8 +267,7 @@ class _Builder:
         try:
             return kind.make(**values)
         except (ValueError, TypeError) as error:
-            named = next((f for f in values if f != "name" and re.search(rf"\b{f}\b", str(error))), None)
-            raise source.error(f"{path}.{named}" if named else path, str(error)) from None
+            raise source.error(_place(path, values, str(error)), str(error)) from None
 
     def _put_changes(self, prefix: str, entry: dict[str, Any]) -> None:
         for path in [path for path in self.changes if path.startswith(prefix)]:
@@ -328,3 +347,10 @@ def _some(names: Iterable[str]) -> str:
     """The first of some names."""
     found = list(names)
     return f"there are {', '.join(found[:12])}{', ...' if len(found) > 12 else ''}" if found else "there are none"
+
+
+def _place(path: str, values: Mapping[str, Any], message: str) -> str:
+    """The path of the field that a message is about: one that it names after what it says of the whole thing."""
+    about = message.partition(f"{values.get('name')!r}: ")[2] or message
+    named = next((field for field in values if field != "name" and re.search(rf"\b{field}\b", about)), None)
+    return f"{path}.{named}" if named else path

@@ -13,6 +13,7 @@ import numpy as np
 from chasles.integrate.method_name import name_of
 from chasles.io import spec
 from chasles.io.model_file import Study
+from chasles.model.expression_law import Expression
 from chasles.model.joint import PER_VELOCITY, Joint
 from chasles.model.joint_kind import JOINT_KINDS
 from chasles.model.law import Law
@@ -90,6 +91,8 @@ def _thing(thing: Any) -> dict[str, Any]:
     entry: dict[str, Any] = {} if kind is None else {"kind": kind}
     for item in fields(thing):
         value = getattr(thing, item.name)
+        if item.name == "parameters" and isinstance(getattr(thing, "value", None), Expression):
+            continue  # they are its program
         usual = item.default is not MISSING and value == _settled(item.default)
         if item.init and value is not None and (not usual or item.name in required):
             entry[item.name] = value
@@ -138,6 +141,8 @@ def _value(value: Any) -> str:
         return "true" if value else "false"
     if isinstance(value, str):
         return _text(value)
+    if isinstance(value, Expression):
+        return _value(value.value)
     if isinstance(value, Law):
         return f"{{ law = {_text(value.__name__)} }}"
     if isinstance(value, Mapping):

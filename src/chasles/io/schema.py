@@ -7,6 +7,7 @@ from typing import Any
 
 from chasles.integrate.method_name import NAMES
 from chasles.io import spec
+from chasles.model.expression_law import TABLES
 
 _NUMBER: dict[str, Any] = {"type": ["number", "string"]}  # a string is an expression of parameters
 _LAW: dict[str, Any] = {
@@ -74,6 +75,19 @@ TYPES: dict[str, dict[str, Any]] = {
 }
 
 
+_FUNCTION = {
+    "type": "object",
+    "properties": {
+        "file": {"type": "string", "description": "a CSV file with a header, in the folder of the model or below"},
+        "x": {"anyOf": [{"type": "string"}, _numbers()], "description": "the column of places, or the places"},
+        "y": {"anyOf": [{"type": "string"}, _numbers()], "description": "the column of values, or the values"},
+        "kind": {"enum": list(TABLES)},
+    },
+    "required": ["x", "y"],
+    "additionalProperties": False,
+}
+
+
 def _table(fields: Mapping[str, spec.Entry], kind: str | None = None) -> dict[str, Any]:
     properties = {name: {**_type(field.type), "description": field.what} for name, field in fields.items()}
     required = [name for name, field in fields.items() if field.required]
@@ -100,6 +114,7 @@ def schema() -> dict[str, Any]:
         "gravity": {**_numbers(3), "description": "[m/s²]"},
         "include": {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]},
         "parameters": {"type": "object", "additionalProperties": _NUMBER},
+        "tables": {"type": "object", "additionalProperties": _FUNCTION},
         "initial": _table(spec.INITIAL),
         "simulation": _table(spec.SIMULATION),
     }

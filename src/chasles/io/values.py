@@ -6,7 +6,8 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from chasles.io.expression import evaluate
+from chasles.model.expression import evaluate, used_names
+from chasles.model.expression_law import Table, put_in
 from chasles.model.placement import LONGEST_NAME
 
 LARGEST = 1e60  # numbers beyond this are no quantities of a mechanism
@@ -17,8 +18,10 @@ TURNS = ("quaternion", "rotation_vector", "rpy")
 class Reader:
     """Reads values with the parameters of a file and the laws that the caller gave."""
 
-    def __init__(self, parameters: Mapping[str, float], laws: Mapping[str, Any]):
-        self.parameters, self.laws = parameters, laws
+    def __init__(
+        self, parameters: Mapping[str, float], laws: Mapping[str, Any], tables: Mapping[str, Table] | None = None
+    ):
+        self.parameters, self.laws, self.tables = parameters, laws, tables or {}
         self._types: dict[str, Callable[[Any], Any]] = {
             "name": self.name,
             "names": self.names,
@@ -38,8 +41,8 @@ class Reader:
             "inertia": self.inertia,
             "pose": self.pose,
             "law": self.law,
-            "number or law": lambda given: self.law(given) if isinstance(given, Mapping) else self.number(given),
-            "numbers or law": lambda given: self.law(given) if isinstance(given, Mapping) else self.each(given),
+            "number or law": lambda given: self.value_or_law(given, self.number),
+            "numbers or law": lambda given: self.value_or_law(given, self.each),
         }
 
     def read(self, kind: str, given: Any) -> Any:
@@ -113,6 +116,21 @@ class Reader:
         elif "rpy" in given:
             turn = from_rpy(self.numbers(given["rpy"], 3))
         return (*turn, *position)
+
+    def value_or_law(self, given: Any, number: Callable[[Any], Any]) -> Any:
+        """Numbers, expressions of time and motion with parameters put in, or a law by its name."""
+        if isinstance(given, Mapping):
+            return self.law(given)
+        if isinstance(given, list) and any(self._varies(item) for item in given):
+            return [self._put_in(item) if self._varies(item) else self.number(item) for item in given]
+        return self._put_in(given) if self._varies(given) else number(given)
+
+    def _put_in(self, text: str) -> str:
+        return put_in(text, self.parameters, self.tables)
+
+    def _varies(self, given: Any) -> bool:
+        """Whether something is an expression of more than parameters."""
+        return isinstance(given, str) and bool((used_names(given) & {"t", "q", "v"}) - self.parameters.keys())
 
     def law(self, given: Any) -> Any:
         name = given.get("law") if isinstance(given, Mapping) else given

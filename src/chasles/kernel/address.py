@@ -14,7 +14,7 @@ from numba.core import types
 from numba.core.typing.templates import signature
 from numba.extending import intrinsic
 
-from chasles.kernel.numba_private import c_address, impl_ret_borrowed, memset
+from chasles.kernel.numba_private import alloca_once, c_address, impl_ret_borrowed, memset
 from chasles.kernel.reference import Reference
 
 NUMBERS = types.CPointer(types.float64)
@@ -60,6 +60,19 @@ def clear(typing_context, pointer, count):
         return context.get_dummy_value()
 
     return signature(types.void, pointer, types.int64), generate
+
+
+@intrinsic(prefer_literal=True)
+def scratch(typing_context, like, count):
+    """Pointer to so many numbers (a literal) on the stack of the function, of the kind that an array has."""
+    if not isinstance(like, types.Array) or not isinstance(count, types.IntegerLiteral):
+        return None
+
+    def generate(context, builder, sig, args):
+        kind = context.get_data_type(sig.args[0].dtype)
+        return alloca_once(builder, kind, size=sig.args[1].literal_value)
+
+    return signature(types.CPointer(like.dtype), like, count), generate
 
 
 @intrinsic

@@ -23,7 +23,7 @@ import numba
 
 # ruff: noqa: F401 (others import these names from here)
 # of the low-level interface for extensions: what the types of `kernel.lanes`, `kernel.dual` and references are made of
-from numba.core.cgutils import alloca_once_value, memset
+from numba.core.cgutils import alloca_once, alloca_once_value, memset
 from numba.core.imputils import impl_ret_borrowed
 from numba.core.typeconv import Conversion
 from numba.core.typing.templates import AbstractTemplate, AttributeTemplate, ConcreteTemplate, infer_global

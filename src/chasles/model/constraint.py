@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from chasles.model.expression_law import settle_expression, written
 from chasles.model.law import Law, as_law
 from chasles.model.placement import as_numbers, check_name, unit_vector
 
@@ -134,9 +135,10 @@ class Coupling:
 class Drive:
     """A joint coordinate follows a function of time (a rheonomic constraint).
 
-    value: a number (the coordinate is held there [rad or m]), or a law f(t, _, _, parameters, out) that writes the
-    coordinate, its rate and its acceleration at time t to out[0], out[1] and out[2]. Joints and coordinates as in
-    `Coupling`; an angle may be off by full turns.
+    value: a number (the coordinate is held there [rad or m]); an expression of time, such as "0.3 * smooth(t, 1, 2)",
+    whose rates are taken from it; or a law f(t, _, _, parameters, out) that writes the coordinate, its rate and its
+    acceleration at time t to out[0], out[1] and out[2]. Joints and coordinates as in `Coupling`; an angle may be off by
+    full turns. parameters: numbers for the law, or numbers by name for an expression.
     """
 
     name: str
@@ -210,6 +212,9 @@ class Rolling(BetweenPoints):
 
 def _settle_law(constraint: Drive | CustomConstraint, where: str, what: str, constant: bool) -> None:
     given = getattr(constraint, what)
+    if constant and written(given):
+        settle_expression(constraint, where, ("t",), rates=True)
+        return
     if callable(given) or isinstance(given, Law):
         object.__setattr__(constraint, what, as_law(given))
     elif constant:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from chasles.model.expression_law import settle_expression, written
 from chasles.model.law import Law, as_law
 from chasles.model.placement import as_numbers, check_name
 from chasles.screw.representation import check_representation
@@ -52,7 +53,8 @@ class Wrench:
 
     representation: "body" (in the body's frame: it turns with the body), "hybrid" (axes of space, at the body's
     origin), "spatial" (at the origin of space) or "mixed" (torque in the body's axes, force in those of space).
-    value: six numbers, or a law f(t, pose, twist, parameters, out) of the body's pose (7) and body twist (6).
+    value: six numbers; expressions of time among them, such as "20 * half_sine(t, 1, 1.1)"; or a law f(t, pose, twist,
+    parameters, out) of the body's pose (7) and body twist (6).
     """
 
     name: str
@@ -65,15 +67,16 @@ class Wrench:
         check_name("Wrench", self.name)
         where = f"wrench {self.name!r}"
         check_representation(where, self.representation)
-        _settle(self, where, (6,))
+        _settle(self, where, (6,), ("t",))
 
 
 @dataclass(frozen=True)
 class JointForce:
     """Generalized forces on a joint, constant or a law of time and the joint's motion.
 
-    value: one number for each velocity of the joint, or a law f(t, q, v, parameters, out) with the joint's coordinates
-    and velocities.
+    value: one number for each velocity of the joint; expressions of t, q and v, such as "-5 * v * abs(v)"; or a law
+    f(t, q, v, parameters, out) with the joint's coordinates and velocities. parameters: numbers for the law, or numbers
+    by name for expressions.
     """
 
     name: str
@@ -85,10 +88,17 @@ class JointForce:
         check_name("JointForce", self.name)
         where = f"joint force {self.name!r}"
         shape = (len(self.value),) if isinstance(self.value, Sequence | np.ndarray) else ()
-        _settle(self, where, shape)
+        _settle(self, where, shape, ("t", "q", "v"))
 
 
-def _settle(force: Wrench | JointForce, where: str, shape: tuple[int, ...]) -> None:
+def _settle(force: Wrench | JointForce, where: str, shape: tuple[int, ...], variables: tuple[str, ...]) -> None:
+    if written(force.value):
+        if shape and not isinstance(force.value, str) and len(force.value) != shape[0]:
+            raise ValueError(f"{where}: value has {len(force.value)} expressions; expected {shape[0]}")
+        if isinstance(force, Wrench) and isinstance(force.value, str):
+            raise ValueError(f"{where}: value is {force.value!r}; expected six numbers or expressions")
+        settle_expression(force, where, variables)
+        return
     if callable(force.value) or isinstance(force.value, Law):
         object.__setattr__(force, "value", as_law(force.value))
     else:

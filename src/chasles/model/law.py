@@ -77,6 +77,11 @@ class Law:
     __copy__ = __deepcopy__
 
     @property
+    def compiled(self) -> Law:
+        """The law that holds the compiled function."""
+        return self
+
+    @property
     def address(self) -> int:
         if not self._address:
             with COMPILING:

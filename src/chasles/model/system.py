@@ -16,6 +16,7 @@ from chasles.model import summary
 from chasles.model.actuator import Actuator
 from chasles.model.body import GROUND, Body, Frame
 from chasles.model.constraint import Constraint, Coupling, Drive
+from chasles.model.expression_law import Expression
 from chasles.model.force import Force, JointForce, Spring, Wrench
 from chasles.model.joint import Joint
 from chasles.model.joint_kind import JOINT_KINDS
@@ -130,12 +131,16 @@ class System:
             if force.body == GROUND:
                 raise ValueError(f"wrench {force.name!r}: acts on the ground, which does not move")
         else:
-            joint = self.joint(force.joint, f"joint force {force.name!r}")
-            if isinstance(force.value, tuple) and len(force.value) != joint.nv:
+            where = f"joint force {force.name!r}"
+            joint = self.joint(force.joint, where)
+            written = force.value.texts if isinstance(force.value, Expression) else force.value
+            if isinstance(written, tuple) and len(written) != joint.nv:
                 raise ValueError(
-                    f"joint force {force.name!r}: has {len(force.value)} numbers; "
+                    f"{where}: has {len(written)} numbers; "
                     f"joint {joint.name!r} ({joint.kind}) has {joint.nv} velocities"
                 )
+            if isinstance(force.value, Expression):
+                force.value.check(where, joint.name, joint.nq, joint.nv)
 
     # ------------------------------------------------------------ looking things up
 

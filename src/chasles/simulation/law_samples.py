@@ -13,6 +13,7 @@ import numpy as np
 from chasles.constraint.room import OUT
 from chasles.integrate.solution import Solution
 from chasles.model.constraint import CustomConstraint, Drive
+from chasles.model.expression_law import Expression
 from chasles.model.force import JointForce, Wrench
 from chasles.model.law import Law, PythonLaw
 from chasles.simulation.law_calls import law_changes, law_values
@@ -133,6 +134,8 @@ class CalledLaw:
 
 def reads_time(law: Law) -> bool:
     """Whether the function of a law reads its first argument; True if that cannot be told."""
+    if isinstance(law, Expression):
+        return law.in_time
     code = getattr(law.function, "__code__", None)
     if code is None or not code.co_argcount or code.co_varnames[0] == "self":
         return True

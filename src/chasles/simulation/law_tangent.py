@@ -28,7 +28,7 @@ class LawTangent:
         self.law, self.note = law, ""
         if not isinstance(law, PythonLaw):
             try:
-                self.address = _compiled(law)
+                self.address = _compiled(law.compiled)
                 return
             except NumbaError:
                 self.note = f"law {law.__name__!r} does not compile for dual numbers"

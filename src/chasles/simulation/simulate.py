@@ -17,6 +17,7 @@ from chasles.model.system import System
 from chasles.model.user_function import check_arguments
 from chasles.relative.loop.closed import ClosedMechanism
 from chasles.relative.mechanism import Mechanism
+from chasles.simulation.drive_check import check_drives
 from chasles.simulation.prepare import DEFAULT_BAUMGARTE, prepare
 from chasles.simulation.run import Run
 from chasles.simulation.run_task import Controller, Task, as_given
@@ -111,6 +112,7 @@ def simulate(
         assemble=assemble,
         trivialization=trivialization,
     )
+    check_drives(dynamics.mechanism.system, start, end)
     if step is None:
         more["breaks"] = scan(dynamics, (start, end), start, state).breaks
     u = None

@@ -25,6 +25,7 @@ from chasles.io.description import described, plain
 from chasles.io.model_file import study_of_text
 from chasles.io.model_writer import model_text
 from chasles.io.result.layout import ResultFileError, Sizes
+from chasles.model.expression_law import Expression
 from chasles.model.law import Law, PythonLaw
 from chasles.model.system import System
 from chasles.relative.loop.closed import ClosedMechanism
@@ -55,7 +56,8 @@ def laws_of(system: System) -> dict[str, Law]:
     laws: dict[str, Law] = {}
     for item in (*system.forces, *system.constraints):
         for value in (getattr(item, field.name) for field in fields(item)):
-            if isinstance(value, Law) and laws.setdefault(value.__name__, value) is not value:
+            own = isinstance(value, Law) and not isinstance(value, Expression)  # expressions are part of the model
+            if own and laws.setdefault(value.__name__, value) is not value:
                 raise ValueError(
                     f"results: two laws are called {value.__name__!r}; a file knows them by name: give them names"
                 )

@@ -12,6 +12,7 @@ import operator
 from collections.abc import Callable, Mapping
 
 LONGEST = 400  # characters
+LONGEST_LAW = 100_000  # of a law, which may have a table in it
 CONSTANTS = {"pi": math.pi, "tau": math.tau, "deg": math.pi / 180.0, "inf": math.inf}
 FUNCTIONS: dict[str, Callable[..., float]] = {
     **{name: getattr(math, name) for name in ("sin", "cos", "tan", "asin", "acos", "atan", "atan2")},
@@ -71,7 +72,7 @@ def _value(node: ast.expr, names: Mapping[str, float]) -> float:
 def used_names(text: str) -> set[str]:
     """The names in an expression, for the order in which parameters are evaluated; empty if it is none."""
     try:
-        tree = ast.parse(text[:LONGEST].strip(), mode="eval")
+        tree = ast.parse(text[:LONGEST_LAW].strip(), mode="eval")
     except (SyntaxError, RecursionError, MemoryError, ValueError):
         return set()
     return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}

@@ -1,0 +1,134 @@
+"""Tables of model files: two columns of a CSV file, or two lists, that laws use as a function.
+
+[tables]
+lift = { file = "cam.csv", x = "angle", y = "lift", kind = "periodic" }
+
+value = "lift(2 * pi * t)"
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from chasles.io.source import within
+from chasles.model.expression_law import TABLES, Table, checked
+from chasles.model.suggestion import meant
+
+LARGEST = 16_000_000  # bytes
+MOST = 2000  # rows: a table becomes part of the model's text
+# what a header may say in brackets, in SI units and radians
+UNITS = {
+    "": 1.0,
+    "-": 1.0,
+    "1": 1.0,
+    "%": 0.01,
+    "s": 1.0,
+    "ms": 1e-3,
+    "us": 1e-6,
+    "min": 60.0,
+    "h": 3600.0,
+    "m": 1.0,
+    "mm": 1e-3,
+    "cm": 1e-2,
+    "um": 1e-6,
+    "km": 1e3,
+    "in": 0.0254,
+    "rad": 1.0,
+    "mrad": 1e-3,
+    "deg": math.pi / 180,
+    "°": math.pi / 180,
+    "rev": math.tau,
+    "turn": math.tau,
+    "m/s": 1.0,
+    "mm/s": 1e-3,
+    "km/h": 1 / 3.6,
+    "rad/s": 1.0,
+    "deg/s": math.pi / 180,
+    "rpm": math.tau / 60,
+    "m/s²": 1.0,
+    "m/s2": 1.0,
+    "m/s^2": 1.0,
+    "mm/s²": 1e-3,
+    "mm/s2": 1e-3,
+    "rad/s²": 1.0,
+    "rad/s2": 1.0,
+    "N": 1.0,
+    "mN": 1e-3,
+    "kN": 1e3,
+    "MN": 1e6,
+    "N m": 1.0,
+    "Nm": 1.0,
+    "N mm": 1e-3,
+    "Nmm": 1e-3,
+    "kN m": 1e3,
+}
+FIELDS = ("file", "x", "y", "kind")
+_TITLE = re.compile(r"\s*(.*?)\s*(?:[\[(]\s*(.*?)\s*[\])])?\s*")
+
+
+def read_table(given: Any, folder: Path, numbers: Callable[[Any], tuple[float, ...]]) -> Table:
+    """A table as a model file gives it; a ValueError says what is wrong."""
+    if not isinstance(given, Mapping):
+        raise ValueError(f'is {given!r}; expected {{ file = "name.csv", x = "column", y = "column" }}')
+    for key in given:
+        if key not in FIELDS:
+            raise ValueError(f"has {key!r}; {meant(key, FIELDS)}expected {', '.join(FIELDS)}")
+    kind = given.get("kind", "spline")
+    if kind not in TABLES:
+        raise ValueError(f"kind is {kind!r}; {meant(kind, TABLES)}expected one of {', '.join(TABLES)}")
+    if "x" not in given or "y" not in given:
+        raise ValueError("has no x and y: two columns of the file, or two lists of numbers")
+    if "file" not in given:
+        return checked(Table(kind, numbers(given["x"]), numbers(given["y"])))
+    if not isinstance(given["file"], str):
+        raise ValueError(f"file is {given['file']!r}; expected a name")
+    path = within(folder, given["file"], "table")
+    x, y = _columns(path, [given["x"], given["y"]])
+    return checked(Table(kind, x, y))
+
+
+def _columns(path: Path, wanted: list[Any]) -> list[tuple[float, ...]]:
+    try:
+        if path.stat().st_size > LARGEST:
+            raise ValueError(f"{path.name} is larger than {LARGEST / 1e6:.0f} MB")
+        text = path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise ValueError(f"{path.name} cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise ValueError(f"{path.name} is not UTF-8 text") from None
+    lines = [line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")]
+    if len(lines) < 3:
+        raise ValueError(f"{path.name} has {len(lines)} lines; expected a header and at least two rows")
+    if len(lines) > MOST + 1:
+        raise ValueError(f"{path.name} has {len(lines) - 1} rows; at most {MOST} are read: take fewer points")
+    separator = next((one for one in ("\t", ";", ",") if one in lines[0]), ",")
+    header, *rows = csv.reader(lines, delimiter=separator)
+    titles = [_TITLE.fullmatch(title) for title in header]
+    names = [found.group(1) if found else "" for found in titles]
+    result = []
+    for name in wanted:
+        if name not in names:
+            near = meant(name, names)
+            raise ValueError(f"{path.name} has no column {name!r}; {near}there are {', '.join(names)}")
+        k = names.index(name)
+        unit = (titles[k].group(2) if titles[k] else None) or ""  # type: ignore[union-attr]
+        if unit not in UNITS:
+            raise ValueError(f"{path.name}: column {name!r} is in {unit!r}; known are {', '.join(filter(None, UNITS))}")
+        result.append(tuple(UNITS[unit] * _number(path, row, k, number + 2) for number, row in enumerate(rows)))
+    return result
+
+
+def _number(path: Path, row: list[str], k: int, line: int) -> float:
+    given = row[k].strip() if k < len(row) else ""
+    try:
+        value = float(given)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise ValueError(f"{path.name}: row {line} has {given!r} in column {k + 1}; expected a number")
+    return value
