@@ -82,7 +82,7 @@ def one_body_equations() -> float:
     count = 100_000
     rows = [np.tile(array.ravel(), (count, 1)) for array in (q, v, np.zeros(6))]
     work, a, multipliers = np.empty(mechanism.work), np.empty((count, 6)), np.empty((count, 0))
-    packed, times, angles = mechanism.parameters, np.zeros(count), np.zeros((count, 0))
+    packed, times, angles = mechanism.packed, np.zeros(count), np.zeros((count, 0))
     address = entry.addresses()[0]
     arguments = (address, packed.view(np.int64), packed, times, angles, *rows, work, a, multipliers, 0)
     return best_time(lambda: entry.accelerations_of_states(*arguments), 7) / count

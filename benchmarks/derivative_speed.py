@@ -53,11 +53,13 @@ class Pair:
         calls: dict[str, Call] = {}
         algorithms: tuple[tuple[Algorithm, tuple[np.ndarray, ...]], ...] = (
             (inverse.inverse_derivatives, tuple(self.matrices)),
-            (forward.forward_derivatives, (m.subtree_ends, self.a, *self.matrices)),
+            (forward.forward_derivatives, (m.tables.subtree_ends, self.a, *self.matrices)),
         )
         for name, (algorithm, more) in zip(NAMES, algorithms, strict=True):
             flat = [array.reshape(-1) for array in (self.q, self.v, self.x, np.empty(0), *more)]
-            calls[name] = partial(algorithm.scalar, m.topology, m.numbers, self.count, *flat, algorithm.space(m.sizes))
+            calls[name] = partial(
+                algorithm.scalar, m.tree.topology, m.tree.numbers, self.count, *flat, algorithm.space(m.tables.sizes)
+            )
         return calls
 
     def raw(self, one: bool = False) -> dict[str, Call]:
@@ -74,8 +76,8 @@ class Pair:
         m, k = self.mechanism, 0 if one else slice(None)
         state = self.q[k], self.v[k], self.x[k]
         return {
-            NAMES[0]: partial(m.inverse_dynamics_derivatives, *state),
-            NAMES[1]: partial(m.forward_dynamics_derivatives, *state),
+            NAMES[0]: partial(m.derivatives.inverse_dynamics, *state),
+            NAMES[1]: partial(m.derivatives.forward_dynamics, *state),
         }
 
     def theirs(self, k: int = 0) -> dict[str, Call]:
@@ -123,10 +125,10 @@ def second_derivatives(mechanism: Mechanism) -> list[float]:
     rng, n = np.random.default_rng(3), mechanism.nv
     q, (v, a) = mechanism.random(rng, (SECOND,)), rng.normal(size=(2, SECOND, n))
     calls: dict[str, Call] = {
-        "one": partial(mechanism.inverse_dynamics_second_derivatives, q[0], v[0], a[0]),
-        "batch": partial(mechanism.inverse_dynamics_second_derivatives, q, v, a),
-        "mass, one": partial(mechanism.mass_matrix_derivative, q[0]),
-        "mass, batch": partial(mechanism.mass_matrix_derivative, q),
+        "one": partial(mechanism.derivatives.inverse_dynamics_second, q[0], v[0], a[0]),
+        "batch": partial(mechanism.derivatives.inverse_dynamics_second, q, v, a),
+        "mass, one": partial(mechanism.derivatives.mass_matrix, q[0]),
+        "mass, batch": partial(mechanism.derivatives.mass_matrix, q),
     }
     times = best(calls, {key: inner_calls(call) for key, call in calls.items()}, repetitions=5)
     return [time / (SECOND if "batch" in key else 1) for key, time in times.items()]

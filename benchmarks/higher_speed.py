@@ -28,13 +28,13 @@ EMPTY = np.empty(0)
 
 def prepared(tree: Mechanism, algorithm: Algorithm, lanes: bool, arrays: dict, sizes: dict) -> Callable[[], None]:
     """A call of a compiled loop over all states."""
-    every = {**tree.sizes, **sizes}
+    every = {**tree.tables.sizes, **sizes}
     rows = [
         arrays[name] if name in arrays else np.zeros(STATES * evaluate(argument.size, every))
         for name, argument in algorithm.arguments.items()
     ]
     loop = algorithm.lanes if lanes else algorithm.scalar
-    return partial(loop, tree.topology, tree.numbers, STATES, *rows, algorithm.space(every, lanes))
+    return partial(loop, tree.tree.topology, tree.tree.numbers, STATES, *rows, algorithm.space(every, lanes))
 
 
 def times(calls: dict[str, Callable[[], None]]) -> dict[str, float]:
@@ -82,7 +82,7 @@ def forces(kind: str, lanes: bool) -> dict[str, float]:
 
 def twists(kind: str, lanes: bool) -> dict[str, float]:
     tree, q, rates = state(kind)
-    links, offset = tree._places("benchmark", None)
+    links, offset = tree.tables.places("benchmark", None)
     where = np.concatenate([[0], links])
     plain = {"q": q, "v": rates[0].ravel(), "a": EMPTY, "where": where, "offset": offset}
     calls = {"twists": prepared(tree, kinematics.motion_of_frames, lanes, plain, {"places": len(links)})}
@@ -96,7 +96,7 @@ def twists(kind: str, lanes: bool) -> dict[str, float]:
 
 def columns(kind: str, lanes: bool) -> dict[str, float]:
     tree, q, rates = state(kind)
-    (link,), offset = tree._places("benchmark", [tree.bodies[-1]])
+    (link,), offset = tree.tables.places("benchmark", [tree.bodies[-1]])
     where, nv = np.array([0, link]), tree.nv
     plain = {"q": q, "v": EMPTY, "where": where, "offset": offset}
     calls = {"J": prepared(tree, jacobian.jacobians, lanes, plain, {"columns": nv, "rates": 0})}
@@ -104,10 +104,10 @@ def columns(kind: str, lanes: bool) -> dict[str, float]:
         arrays = {"q": q, "rates": in_row(rates[:given]), "where": np.array([0, given + 1, link]), "offset": offset}
         sizes = {"orders": given + 1, "given": given, "columns": nv}
         calls[name] = prepared(tree, jacobians.jacobian_series, lanes, arrays, sizes)
-    way = tree._way(link)
+    way = tree.derivatives._way(link)
     arrays = {"q": q, "where": np.array([0, 1, link]), "way": np.array([len(way), *way, 0]), "offset": offset}
     calls["∂J/∂q"] = prepared(tree, jacobian_partials.jacobian_partials, lanes, arrays, {"size": 6 * nv**2})
-    if len(tree.quaternions) == 0:
+    if len(tree.tables.quaternions) == 0:
         calls["Christoffel symbols"] = prepared(tree, christoffel.christoffel, lanes, {"q": q}, {})
     return times(calls)
 

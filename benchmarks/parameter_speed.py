@@ -40,7 +40,7 @@ def best(*calls: Callable[[], object]) -> list[float]:
 def row(joints: int) -> list[str]:
     """A chain of revolute joints with arbitrary axes."""
     mechanism = Mechanism(tree(1, ("revolute",) * joints, chain=True))
-    peer, places = Peer(mechanism), mechanism.places()
+    peer, places = Peer(mechanism), mechanism.parameters.places()
     count = max(8, min(1000, NUMBERS // (12 * joints * joints)))
     q, v, a = state(mechanism, 0, (count,))
     theirs = [(peer.q(x), peer.v(y), peer.v(z)) for x, y, z in zip(q, v, a, strict=True)]
@@ -50,16 +50,16 @@ def row(joints: int) -> list[str]:
             peer.pin.computeJointTorqueRegressor(peer.model, peer.data, x, y, z)
 
     pinocchio()
-    found = mechanism.regressor(q[-1], v[-1], a[-1]) @ mechanism.inertial_parameters()
+    found = mechanism.parameters.regressor(q[-1], v[-1], a[-1]) @ mechanism.parameters.inertial()
     expected = np.array(peer.data.jointTorqueRegressor) @ np.concatenate(
         [inertia.toDynamicParameters() for inertia in list(peer.model.inertias)[1:]]
     )
     assert np.abs(found - expected).max() < AGREEMENT * np.abs(expected).max()
     times = best(
         pinocchio,
-        lambda: mechanism.regressor(q, v, a),
-        lambda: mechanism.inverse_dynamics_parameter_derivatives(q, v, a, places),
-        lambda: mechanism.pose_parameter_derivatives(q, "tool", places),
+        lambda: mechanism.parameters.regressor(q, v, a),
+        lambda: mechanism.parameters.inverse_dynamics_derivatives(q, v, a, places),
+        lambda: mechanism.parameters.pose_derivatives(q, "tool", places),
     )
     peer_time, *ours = (1e6 * t / count for t in times)
     return [

@@ -128,7 +128,11 @@ def operations(representation: str, links: int) -> Counter[str]:
 
     sys.setprofile(watch)
     algorithm.kernel(
-        *(tree.topology, tree.numbers.astype(object), q, v, a), np.empty(0, dtype=object), tau, work, Pattern()
+        *(tree.topology, tree.numbers.astype(object), q, v, a),
+        np.empty(0, dtype=object),
+        tau,
+        work,
+        Pattern(),
     )
     sys.setprofile(None)
     return Counted.operations
@@ -165,8 +169,15 @@ def times(kind: str, lanes: bool) -> tuple[dict[str, float], dict[str, float]]:
     for name, algorithm in RECURSIONS.items():
         results[name] = np.zeros(STATES * tree.nv)
         loop = algorithm.lanes if lanes else algorithm.scalar
-        arrays = (q.ravel(), v.ravel(), a.ravel(), np.empty(0), results[name], algorithm.space(tree.sizes, lanes))
-        loops[name] = partial(loop, tree.topology, tree.numbers, STATES, *arrays)
+        arrays = (
+            q.ravel(),
+            v.ravel(),
+            a.ravel(),
+            np.empty(0),
+            results[name],
+            algorithm.space(tree.tables.sizes, lanes),
+        )
+        loops[name] = partial(loop, tree.tree.topology, tree.tree.numbers, STATES, *arrays)
     samples: dict[str, list[float]] = {name: [] for name in loops}
     for _ in range(REPETITIONS):
         for name, run in loops.items():

@@ -148,9 +148,9 @@ class Pair:
         calls: dict[str, Call] = {}
         for name, (algorithm, count, arrays) in zip(NAMES, algorithms, strict=True):
             flat = (array.reshape(-1) for array in arrays)
-            space = algorithm.space(self.mechanism.sizes)
+            space = algorithm.space(self.mechanism.tables.sizes)
             calls[name] = partial(
-                algorithm.scalar, self.mechanism.topology, self.mechanism.numbers, count, *flat, space
+                algorithm.scalar, self.mechanism.tree.topology, self.mechanism.tree.numbers, count, *flat, space
             )
         return calls
 

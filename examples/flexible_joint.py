@@ -45,7 +45,7 @@ def path(t: float) -> list[np.ndarray]:
 def wanted(arm: ch.Mechanism, t: float) -> np.ndarray:
     """Position and velocity of the motors and torque of the drives that keep the links on the path."""
     q, v, a, jerk, snap = path(t)
-    tau, rate, second = arm.inverse_dynamics_rates(q, v, a, jerk, snap)
+    tau, rate, second = arm.rates.inverse_dynamics(q, v, a, jerk, snap)
     return np.array([q + tau / STIFFNESS, v + rate / STIFFNESS, ROTOR * (a + second / STIFFNESS) + tau])
 
 

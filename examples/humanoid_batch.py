@@ -46,7 +46,7 @@ def main(states: int) -> None:
     tau = humanoid.inverse_dynamics(q, v, a)
     print(f"inverse dynamics of {states} states: {(time.perf_counter() - start) * 1e3:.1f} ms")
     assert np.allclose(humanoid.forward_dynamics(q, v, tau), a, atol=1e-8)
-    base = humanoid.gravity_forces(humanoid.neutral())[:6]  # the first six velocities are the pelvis's twist
+    base = humanoid.terms.gravity(humanoid.neutral())[:6]  # the first six velocities are the pelvis's twist
     print(f"upward force on the pelvis at rest: {base[5]:.3f} N; weight {9.81 * humanoid.system.mass:.3f} N")
 
 

@@ -48,7 +48,7 @@ def trajectory(rng: np.random.Generator, count: int) -> tuple[np.ndarray, np.nda
 def exciting(arm: ch.Mechanism, rng: np.random.Generator, count: int) -> tuple[np.ndarray, ...]:
     """Of 20 trajectories the one whose base parameters are told apart best."""
     trials = [trajectory(rng, count) for _ in range(20)]
-    return min(trials, key=lambda motion: arm.inertial_identifiability(*motion, TERMS).condition)
+    return min(trials, key=lambda motion: arm.parameters.inertial_identifiability(*motion, TERMS).condition)
 
 
 def physical(arm: ch.Mechanism, matrix: np.ndarray, torques: np.ndarray, prior: np.ndarray) -> tuple[np.ndarray, float]:
@@ -57,7 +57,7 @@ def physical(arm: ch.Mechanism, matrix: np.ndarray, torques: np.ndarray, prior: 
     for weight in 10.0 ** np.arange(-3, 4, 0.5):  # of a change by 100 %, in units of the noise
         rows = np.concatenate([matrix / NOISE, weight * np.diag(1 / size)])
         change = np.linalg.lstsq(rows, np.concatenate([(torques - matrix @ prior) / NOISE, 0 * prior]), rcond=None)[0]
-        if not arm.unphysical(prior + change, TERMS) and (prior + change)[10 * len(arm.bodies) :].min() >= 0:
+        if not arm.parameters.unphysical(prior + change, TERMS) and (prior + change)[10 * len(arm.bodies) :].min() >= 0:
             return prior + change, weight
     raise RuntimeError("no physical parameters near the prior ones fit")
 
@@ -65,11 +65,11 @@ def physical(arm: ch.Mechanism, matrix: np.ndarray, torques: np.ndarray, prior: 
 def main(samples: int, seed: int, picture: str | None) -> None:
     rng = np.random.default_rng(seed)
     arm = system(rng).compile()
-    true = arm.inertial_parameters(TERMS)
+    true = arm.parameters.inertial(TERMS)
 
     q, v, a = exciting(arm, rng, samples)
-    report = arm.inertial_identifiability(q, v, a, TERMS)
-    matrix = arm.regressor(q, v, a, TERMS).reshape(-1, len(true))
+    report = arm.parameters.inertial_identifiability(q, v, a, TERMS)
+    matrix = arm.parameters.regressor(q, v, a, TERMS).reshape(-1, len(true))
     torques = matrix @ true + NOISE * rng.normal(size=len(matrix))
     base = np.linalg.lstsq(report.columns(matrix), torques, rcond=None)[0]
     print(str(report).split("\n 1 ")[0])
@@ -82,14 +82,14 @@ def main(samples: int, seed: int, picture: str | None) -> None:
     off = rng.uniform(0.8, 1.2, len(true) - 9 * len(arm.bodies))  # one factor for each body, one for each other number
     guess = true * np.concatenate([np.repeat(off[:7], 10), off[7:]])  # what a drawing tells: 20 % off
     nearest = report.parameters(base, guess)
-    for body, found in arm.unphysical(nearest, TERMS).items():
+    for body, found in arm.parameters.unphysical(nearest, TERMS).items():
         print(f"nearest to the drawing, but {body}: {found}")
     parameters, weight = physical(arm, matrix, torques, guess)
-    identified = arm.with_inertial_parameters(parameters, TERMS).compile()
+    identified = arm.parameters.with_inertial(parameters, TERMS).compile()
     print(f"physical parameters: found, with weight {weight:.2g} on the drawing")
 
     q, v, a = trajectory(rng, samples)
-    needed, drawn = (arm.regressor(q, v, a, TERMS) @ p for p in (true, guess))
+    needed, drawn = (arm.parameters.regressor(q, v, a, TERMS) @ p for p in (true, guess))
     predicted = identified.inverse_dynamics(q, v, a) - identified.applied_forces(q, v).tau
     rms = [np.sqrt(np.mean((x - needed) ** 2)) for x in (drawn, predicted)]
     print(f"torques of another motion: {rms[0]:.3f} N m off by the drawing, {rms[1]:.4f} N m identified (rms)")

@@ -36,14 +36,14 @@ def misfit(arm: ch.Mechanism, q: np.ndarray, poses: np.ndarray) -> np.ndarray:
 
 def calibrated(arm: ch.Mechanism, q: np.ndarray, measured: np.ndarray, places: list[str]) -> ch.Mechanism:
     """Gauss-Newton on the parameters that can be found; the others stay where they are."""
-    report = arm.geometric_identifiability("tool", q, places)
+    report = arm.parameters.geometric_identifiability("tool", q, places)
     print(str(report).split("\n 1 ")[0])
     for step in range(1, 6):
-        slope = arm.pose_parameter_derivatives(q, "tool", places) / NOISE[:, None]
+        slope = arm.parameters.pose_derivatives(q, "tool", places) / NOISE[:, None]
         matrix = report.columns(slope).reshape(-1, report.rank)
         delta = np.zeros(len(report.names))
         delta[report.kept] = np.linalg.lstsq(matrix, misfit(arm, q, measured), rcond=None)[0]
-        arm = arm.with_geometry(delta, places).compile()
+        arm = arm.parameters.with_geometry(delta, places).compile()
         print(f"step {step}: parameters change by up to {np.abs(delta).max():.1e}")
         if np.abs(delta).max() < 1e-9:
             break
@@ -54,7 +54,9 @@ def main(poses: int, seed: int, picture: str | None) -> None:
     rng = np.random.default_rng(seed)
     nominal = system().compile()
     places = [joint.name for joint in nominal.system.joints if joint.nv]
-    true = nominal.with_geometry(rng.normal(size=(2 * len(places), 6)).ravel() * np.tile(OFF, 2 * len(places)), places)
+    true = nominal.parameters.with_geometry(
+        rng.normal(size=(2 * len(places), 6)).ravel() * np.tile(OFF, 2 * len(places)), places
+    )
     true = true.compile()
 
     q = rng.uniform(-2.5, 2.5, (poses, 7))

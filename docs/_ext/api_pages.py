@@ -43,7 +43,7 @@ MODULES = {
         *("system", "body", "joint", "joint_kind", "force", "constraint", "law", "expression", "expression_law"),
         "actuator",
     ],
-    "chasles.relative": ["mechanism", "analysis", "configuration", "raw", "reach", "system_level"],
+    "chasles.relative": ["mechanism", "groups", "configuration", "raw", "reach", "system_level"],
     "chasles.relative.parameter": ["analysis", "places", "identifiability"],
     "chasles.relative.loop": ["closed", "spanning"],
     "chasles.relative.higher": ["methods", "closed"],

@@ -253,8 +253,8 @@ def test_accelerations_near_a_singular_configuration_and_with_unequal_masses(lif
 def test_independent_equations_are_solved_as_they_are():
     mechanism = andrews.system().compile("absolute").examined(andrews.poses())
     assert mechanism.redundant == ()
-    at = mechanism.parameters.view(np.int64)[HEAD.gravity]
-    assert mechanism.parameters[at + FIELD.regularization] == 0.0
+    at = mechanism.packed.view(np.int64)[HEAD.gravity]
+    assert mechanism.packed[at + FIELD.regularization] == 0.0
 
 
 # ---------------------------------------------------------------- motions

@@ -260,7 +260,7 @@ def right_rest():
         for seed in range(8):
             q = np.random.default_rng(seed).uniform(-1, 1, n)
             for end in (0.1, 0.3, 0.5, 1.0):
-                run = ch.simulate(system, (0, end), q, control=mechanism.gravity_forces(q))
+                run = ch.simulate(system, (0, end), q, control=mechanism.terms.gravity(q))
                 yield case(f"arm of {n} held for {end} s, {seed}", run, (q, run.q[-1], 1e-6))
 
 

@@ -25,7 +25,7 @@ def test_a_quick_part_of_the_board():
         cases.append(case(f"{method}, {w * step:.2g} rad a step, {size:.1e} m", run, *truth))
     system = arm(2)
     for q in ([0.3, -0.7], [-1.0, 0.2]):  # held at rest
-        run = ch.simulate(system, (0, 0.5), q, control=system.compile().gravity_forces(q))
+        run = ch.simulate(system, (0, 0.5), q, control=system.compile().terms.gravity(q))
         cases.append(case("held", run, (q, run.q[-1], 1e-6)))
     system = slider(forces=[push(models.motor, 100.0, 100.0, 0.0, -1.0)])
     for how in ({"method": "rk4", "step": 0.02}, {"method": "rk4", "step": 0.001}, {}):

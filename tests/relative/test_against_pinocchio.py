@@ -30,7 +30,7 @@ def test_frame_jacobians_and_their_rates(pair):
             J = peer.back(pin.getFrameJacobian(model, data, frame, reference)[SWAP])
             assert deviation(mechanism.jacobian(q, "tool", representation=representation), J) < TOLERANCE
             rate = peer.back(pin.getFrameJacobianTimeVariation(model, data, frame, reference)[SWAP])
-            assert deviation(mechanism.jacobian_rate(q, v, "tool", representation=representation), rate) < TOLERANCE
+            assert deviation(mechanism.rates.jacobian(q, v, "tool", representation=representation), rate) < TOLERANCE
 
 
 def test_velocity_terms_and_gravity(pair):
@@ -38,11 +38,11 @@ def test_velocity_terms_and_gravity(pair):
     q, v, _ = state(mechanism, 210)
     C = peer.pin.computeCoriolisMatrix(peer.model, peer.data, peer.q(q), peer.v(v))
     for skew in (False, True):
-        assert deviation((mechanism.coriolis(q, v, skew=skew) @ v), peer.back(C @ peer.v(v))) < TOLERANCE
+        assert deviation((mechanism.terms.coriolis(q, v, skew=skew) @ v), peer.back(C @ peer.v(v))) < TOLERANCE
     g = peer.pin.computeGeneralizedGravity(peer.model, peer.data, peer.q(q))
-    assert deviation(mechanism.gravity_forces(q), peer.back(g)) < TOLERANCE
+    assert deviation(mechanism.terms.gravity(q), peer.back(g)) < TOLERANCE
     bias = peer.pin.nonLinearEffects(peer.model, peer.data, peer.q(q), peer.v(v))
-    assert deviation(mechanism.bias(q, v), peer.back(bias)) < TOLERANCE
+    assert deviation(mechanism.terms.bias(q, v), peer.back(bias)) < TOLERANCE
 
 
 def test_the_second_matrix_is_the_one_of_pinocchio_for_joints_with_one_freedom():
@@ -51,7 +51,7 @@ def test_the_second_matrix_is_the_one_of_pinocchio_for_joints_with_one_freedom()
     q, v, _ = state(mechanism, 211)
     C = peer.pin.computeCoriolisMatrix(peer.model, peer.data, peer.q(q), peer.v(v))
     rate = C + C.T
-    ours = mechanism.coriolis(q, v, skew=True)
+    ours = mechanism.terms.coriolis(q, v, skew=True)
     assert deviation(ours + ours.T, rate) < TOLERANCE
 
 
@@ -60,11 +60,11 @@ def test_centroidal_momentum_center_and_energies(pair):
     pin, model, data = peer.pin, peer.model, peer.data
     q, v, _ = state(mechanism, 212)
     matrix = pin.ccrba(model, data, peer.q(q), peer.v(v))
-    assert deviation(mechanism.centroidal_momentum_matrix(q), peer.back(np.array(matrix)[SWAP])) < TOLERANCE
-    assert deviation(mechanism.centroidal_momentum(q, v), data.hg.vector[SWAP]) < TOLERANCE
+    assert deviation(mechanism.centroidal.matrix(q), peer.back(np.array(matrix)[SWAP])) < TOLERANCE
+    assert deviation(mechanism.centroidal.momentum(q, v), data.hg.vector[SWAP]) < TOLERANCE
     pin.centerOfMass(model, data, peer.q(q), peer.v(v))
     assert deviation(mechanism.center_of_mass(q), data.com[0]) < TOLERANCE
-    assert deviation(mechanism.center_of_mass_velocity(q, v), data.vcom[0]) < TOLERANCE
+    assert deviation(mechanism.centroidal.velocity(q, v), data.vcom[0]) < TOLERANCE
     kinetic, potential = mechanism.energy(q, v)
     assert kinetic == pytest.approx(pin.computeKineticEnergy(model, data, peer.q(q), peer.v(v)), rel=TOLERANCE)
     assert potential == pytest.approx(pin.computePotentialEnergy(model, data, peer.q(q)), rel=TOLERANCE)

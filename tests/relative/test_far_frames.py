@@ -82,7 +82,7 @@ def test_dynamics_do_not_lose_more_than_the_places_do(distance):
         for what in (
             lambda m, q=q: m.mass_matrix(q),
             lambda m, q=q, v=v, a=a: m.inverse_dynamics(q, v, a),
-            lambda m, q=q, v=v: m.coriolis(q, v),
+            lambda m, q=q, v=v: m.terms.coriolis(q, v),
             lambda m, q=q, v=v: np.array(m.energy(q, v))[:1],
             lambda m, q=q: m.center_of_mass(q),
             lambda m, q=q, v=v: m.momentum(q, v),

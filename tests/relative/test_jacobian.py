@@ -31,7 +31,7 @@ def test_twists_and_accelerations_follow(name, representation):
     mechanism = ZOO[name]
     q, v, a = state(mechanism, 1, (5,))
     J = mechanism.jacobian(q, representation=representation)
-    rate = mechanism.jacobian_rate(q, v, representation=representation)
+    rate = mechanism.rates.jacobian(q, v, representation=representation)
     if not mechanism.nv:
         assert J.shape == rate.shape == (5, 2, 6, 0)
         return
@@ -46,7 +46,7 @@ def test_twists_and_accelerations_follow(name, representation):
 def test_rates_are_differences_of_jacobians(name, representation):
     mechanism = MOVING[name]
     q, v, _ = state(mechanism, 2)
-    found = mechanism.jacobian_rate(q, v, "tool", representation=representation)
+    found = mechanism.rates.jacobian(q, v, "tool", representation=representation)
     truth = rate_of(lambda x: mechanism.jacobian(x, "tool", representation=representation), mechanism, q, v)
     assert deviation(found, truth) < 1e-10
 
@@ -57,11 +57,11 @@ def test_lanes_equal_scalars(name):
     q, v, _ = state(mechanism, 3, (2, 3))
     for representation in REPRESENTATIONS:
         J = mechanism.jacobian(q, ["tool", "side", "ground"], representation=representation)
-        rate = mechanism.jacobian_rate(q, v, ["tool", "side", "ground"], representation=representation)
+        rate = mechanism.rates.jacobian(q, v, ["tool", "side", "ground"], representation=representation)
         assert J.shape == rate.shape == (2, 3, 3, 6, mechanism.nv)
         one = mechanism.jacobian(q[1, 2], ["tool", "side", "ground"], representation=representation)
         assert deviation(J[1, 2], one) < 1e-14
-        one = mechanism.jacobian_rate(q[1, 2], v[1, 2], ["tool", "side", "ground"], representation=representation)
+        one = mechanism.rates.jacobian(q[1, 2], v[1, 2], ["tool", "side", "ground"], representation=representation)
         assert deviation(rate[1, 2], one) < 1e-14
         assert not J[..., 2, :, :].any()
 
@@ -72,4 +72,4 @@ def test_unknown_names_are_errors():
     with pytest.raises(ValueError, match="no body or frame 'hand'"):
         mechanism.jacobian(q, "hand")
     with pytest.raises(ValueError, match="'world' is not a representation"):
-        mechanism.jacobian_rate(q, v, "tool", representation="world")
+        mechanism.rates.jacobian(q, v, "tool", representation="world")

@@ -16,16 +16,18 @@ def test_velocities_come_back_and_rates_are_those_of_forward_dynamics(name):
     mechanism = MOVING[name]
     q, v, tau = state(mechanism, 18, (5,))
     wrenches = np.random.default_rng(19).normal(size=(5, len(mechanism.bodies), 6))
-    p = mechanism.momenta(q, v)
-    assert deviation(mechanism.velocities_from_momenta(q, p), v) < 1e-11
+    p = mechanism.momentum_form.momenta(q, v)
+    assert deviation(mechanism.momentum_form.velocities(q, p), v) < 1e-11
     for forces, applied in ((None, None), (tau, None), (tau, wrenches)):
-        found, rate = mechanism.momentum_rates(q, p, forces, applied)
+        found, rate = mechanism.momentum_form.rates(q, p, forces, applied)
         assert deviation(found, v) < 1e-11
         a = mechanism.forward_dynamics(q, v, np.zeros(mechanism.nv) if forces is None else forces, applied)
         # p' along the motion: p is linear in v, so its rate is p(q, a) and the change along v
-        drift = np.array([rate_of(lambda x, k=k: mechanism.momenta(x, v[k]), mechanism, q[k], v[k]) for k in range(5)])
-        assert deviation(rate, mechanism.momenta(q, a) + drift) < 1e-9
-        one = mechanism.momentum_rates(
+        drift = np.array(
+            [rate_of(lambda x, k=k: mechanism.momentum_form.momenta(x, v[k]), mechanism, q[k], v[k]) for k in range(5)]
+        )
+        assert deviation(rate, mechanism.momentum_form.momenta(q, a) + drift) < 1e-9
+        one = mechanism.momentum_form.rates(
             q[3], p[3], None if forces is None else forces[3], None if applied is None else applied[3]
         )
         assert deviation(one[1], rate[3]) < 1e-12
@@ -34,13 +36,13 @@ def test_velocities_come_back_and_rates_are_those_of_forward_dynamics(name):
 def test_momentum_of_a_free_joint_is_that_of_the_whole_tree():
     mechanism = ZOO["floating"]
     q, v, _ = state(mechanism, 20)
-    assert deviation(mechanism.momenta(q, v)[:6], mechanism.momentum(q, v)) < 1e-14
+    assert deviation(mechanism.momentum_form.momenta(q, v)[:6], mechanism.momentum(q, v)) < 1e-14
 
 
 def test_twist_form():
     mechanism = ZOO["kinds"]
     q, v, tau = state(mechanism, 21)
-    found, rates = mechanism.twist_rates(q, mechanism.twists(q, v), tau)
+    found, rates = mechanism.twist_form.rates(q, mechanism.twists(q, v), tau)
     assert deviation(found, v) < 1e-12
     a = mechanism.forward_dynamics(q, v, tau)
     assert deviation(rates, mechanism.accelerations(q, v, a)) < 1e-11
@@ -61,18 +63,18 @@ def commutator_free(mechanism, field, q, x, h):
 def test_floating_tree_keeps_its_momentum_to_rounding():
     mechanism = Mechanism(tree(22, ("free", "revolute", "revolute", "spherical", "revolute"), gravity=(0, 0, 0)))
     q, v, _ = state(mechanism, 23)
-    start, p = mechanism.momentum(q, v), mechanism.momenta(q, v)
+    start, p = mechanism.momentum(q, v), mechanism.momentum_form.momenta(q, v)
     size = np.abs(start).max()
     still = np.zeros(mechanism.nv)
     by_momenta, by_velocities = (q, p), (q, v)
     for _ in range(1000):
-        by_momenta = commutator_free(mechanism, mechanism.momentum_rates, *by_momenta, 2e-2)
+        by_momenta = commutator_free(mechanism, mechanism.momentum_form.rates, *by_momenta, 2e-2)
         by_velocities = commutator_free(
             mechanism, lambda x, u: (u, mechanism.forward_dynamics(x, u, still)), *by_velocities, 2e-2
         )
     q_end, p_end = by_momenta
     assert np.array_equal(p_end[:6], p[:6])
-    kept = mechanism.momentum(q_end, mechanism.velocities_from_momenta(q_end, p_end))
+    kept = mechanism.momentum(q_end, mechanism.momentum_form.velocities(q_end, p_end))
     assert np.abs(kept - start).max() < 2e-14 * size * max(1.0, np.linalg.norm(q_end[4:7]))
     assert np.abs(mechanism.momentum(*by_velocities) - start).max() > 1e-9 * size
 
@@ -80,8 +82,8 @@ def test_floating_tree_keeps_its_momentum_to_rounding():
 def test_spherical_joint_on_the_ground_keeps_its_angular_momentum():
     mechanism = Mechanism(tree(24, ("spherical", "revolute", "prismatic"), gravity=(0, 0, 0)))
     q, v, _ = state(mechanism, 25)
-    p = mechanism.momenta(q, v)
-    _, rate = mechanism.momentum_rates(q, p)
+    p = mechanism.momentum_form.momenta(q, v)
+    _, rate = mechanism.momentum_form.rates(q, p)
     assert not rate[:3].any()
     center = pose.act(np.array(mechanism.tree.joints[0].parent_frame), np.zeros(3))
     whole = mechanism.momentum(q, v)
@@ -90,12 +92,12 @@ def test_spherical_joint_on_the_ground_keeps_its_angular_momentum():
 
 def test_nothing_that_moves():
     none = np.zeros((3, 0))
-    assert ZOO["fixed"].momenta(none, none).shape == (3, 0)
-    assert ZOO["fixed"].momentum_rates(none, none)[1].shape == (3, 0)
+    assert ZOO["fixed"].momentum_form.momenta(none, none).shape == (3, 0)
+    assert ZOO["fixed"].momentum_form.rates(none, none)[1].shape == (3, 0)
 
 
 def test_singular_inertia_is_an_error_that_names_the_joint():
     rod = Body("rod", 1.0, (0, 0, 0.5), (0.1, 0.1, 0.0))
     light = Mechanism(System([rod], [revolute("hinge", "ground", "rod", axis=(0, 0, 1))]))
-    with pytest.raises(ValueError, match="momentum_rates: the inertia that joint 'hinge' moves is singular"):
-        light.momentum_rates([0.3], [2.0])
+    with pytest.raises(ValueError, match=r"momentum_form\.rates: the inertia that joint 'hinge' moves is singular"):
+        light.momentum_form.rates([0.3], [2.0])

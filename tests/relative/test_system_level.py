@@ -11,7 +11,7 @@ from tests.relative.zoo import MOVING, ZOO, deviation, state
 
 def of_bodies(mechanism, links: np.ndarray) -> np.ndarray:
     """Rows of the links, in body representation, as rows of the bodies."""
-    n, tree = mechanism.links, mechanism.tree
+    n, tree = mechanism.tables.links, mechanism.tree
     rows = links.reshape(n, 6, -1)
     ground = np.zeros_like(rows[0])
     return np.array(
@@ -29,7 +29,7 @@ def test_factors_give_the_jacobian_of_the_recursion(name):
     parts = system_level.factors(mechanism, q)
     assert deviation(of_bodies(mechanism, parts.jacobian), mechanism.jacobian(q)) < 1e-13
     rate = system_level.jacobian_rate(parts, v)
-    assert deviation(of_bodies(mechanism, rate), mechanism.jacobian_rate(q, v)) < 1e-13
+    assert deviation(of_bodies(mechanism, rate), mechanism.rates.jacobian(q, v)) < 1e-13
 
 
 @pytest.mark.parametrize("representation", REPRESENTATIONS)
@@ -41,7 +41,7 @@ def test_factors_of_other_representations(representation):
     twists = (body.jacobian @ v).reshape(-1, 6)
     converted = [system_level.conversion(g, representation) @ V for g, V in zip(body.poses, twists, strict=True)]
     assert deviation((parts.jacobian @ v).reshape(-1, 6), np.array(converted)) < 1e-13
-    n = mechanism.links
+    n = mechanism.tables.links
     blocks = parts.carry.reshape(n, 6, n, 6).swapaxes(1, 2)
     used = blocks[blocks.any(axis=(2, 3))]
     if representation == "spatial":  # a link has the spatial twist of its parent and what its joint adds

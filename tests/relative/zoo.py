@@ -81,7 +81,7 @@ def state(mechanism: Mechanism, seed: int = 0, shape: tuple[int, ...] = ()) -> t
     """Random q, v, a."""
     rng = np.random.default_rng(seed)
     q = rng.normal(size=(*shape, mechanism.nq))
-    for at in mechanism.quaternions:
+    for at in mechanism.tables.quaternions:
         q[..., at : at + 4] /= np.linalg.norm(q[..., at : at + 4], axis=-1, keepdims=True)
     return q, rng.normal(size=(*shape, mechanism.nv)), rng.normal(size=(*shape, mechanism.nv))
 

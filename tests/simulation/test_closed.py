@@ -91,7 +91,7 @@ def test_the_three_bar_of_boxes():
             :4
         ],
     )
-    v = mechanism.spanning.velocities_from_twists(q, example.twists)
+    v = mechanism.spanning.twist_form.velocities(q, example.twists)
     run, _ = same_motion(example.system, (0.0, 0.5), q, v)
     assert run.certificate.passed
 

@@ -38,8 +38,8 @@ def stored_force(mechanism, q):
 def generalized(mechanism, forces):
     """Forces and wrenches on links as generalized forces."""
     still = np.zeros(mechanism.nv)
-    holding = mechanism.static_forces(mechanism.neutral() * 0 + forces["q"], forces["f"].wrenches)
-    without = mechanism.static_forces(forces["q"])
+    holding = mechanism.terms.static_forces(mechanism.neutral() * 0 + forces["q"], forces["f"].wrenches)
+    without = mechanism.terms.static_forces(forces["q"])
     return forces["f"].tau + without - holding + still
 
 

@@ -108,11 +108,11 @@ def test_a_run_under_way_says_what_to_keep():
 
 def test_simulate_leaves_the_callers_mechanism_as_it_is():
     mechanism = linkage().compile("absolute")
-    before, parameters = mechanism.parameters, mechanism.parameters.copy()
+    before, parameters = mechanism.packed, mechanism.packed.copy()
     run = simulated(mechanism)
     ch.Simulation(mechanism, 1e-3, **work.options(mechanism)).step()
     assert mechanism.redundant == ()
-    assert mechanism.parameters is before
+    assert mechanism.packed is before
     np.testing.assert_array_equal(before, parameters)
     assert set(run.mechanism.redundant) == {"A", "B", "C", "D"}
     told = mechanism.examined(run.poses[0])

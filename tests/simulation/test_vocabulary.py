@@ -1,9 +1,13 @@
 """The same names mean the same on mechanisms of all coordinates."""
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 import chasles as ch
+from chasles.constraint.results import TREE_GROUPS
 from chasles.gallery.overconstrained import parallelogram
 
 NAMES = (
@@ -11,6 +15,15 @@ NAMES = (
     *("inverse_dynamics", "accelerations_under", "applied_forces", "constraint_violation", "assemble", "project"),
     "mobility",
 )
+
+
+EVERYDAY = {
+    *("system", "bodies", "joints", "nq", "nv", "threads", "tree", "tables", "constraint_names"),
+    *("neutral", "random", "retract", "difference", "interpolate"),
+    *("poses", "twists", "accelerations", "jacobian", "inverse_kinematics", "energy", "momentum", "center_of_mass"),
+    *("inverse_dynamics", "forward_dynamics", "mass_matrix", "accelerations_under", "applied_forces"),
+    *("constraint_violation", "assemble", "project", "mobility"),
+}
 
 
 def arm() -> ch.System:
@@ -25,6 +38,29 @@ def test_all_names_are_on_all_mechanisms(coordinates):
     mechanism = system.compile("absolute" if coordinates == "absolute" else "relative")
     for name in NAMES:
         assert hasattr(mechanism, name), name
+
+
+def test_a_tree_has_everyday_names_and_groups():
+    """What `dir` shows is what the table in docs/mechanisms.md lists, and every name of a group is a method."""
+    mechanism = arm().compile()
+    assert {name for name in dir(mechanism) if name[0] != "_"} == EVERYDAY | set(TREE_GROUPS)
+    page = (Path(__file__).parents[2] / "docs" / "mechanisms.md").read_text(encoding="utf-8")
+    for group in TREE_GROUPS:
+        methods = [name for name in dir(getattr(mechanism, group)) if name[0] != "_"]
+        assert methods
+        assert group == "raw" or all(callable(getattr(getattr(mechanism, group), name)) for name in methods)
+        (row,) = (line for line in page.split("\n") if line.startswith(f"| `{group}` |"))
+        assert sorted(re.findall(r"`(\w+)`", row.split("|")[2])) == sorted(methods)
+
+
+@pytest.mark.parametrize("coordinates", ["relative", "absolute"])
+def test_groups_that_are_for_trees_only_say_so(coordinates):
+    mechanism = parallelogram().system.compile(coordinates)
+    for group in TREE_GROUPS:
+        with pytest.raises(AttributeError, match=rf"has no attribute '{group}'; yet it is for trees"):
+            getattr(mechanism, group)
+    with pytest.raises(AttributeError, match=r"has no attribute 'nothing'$"):
+        mechanism.nothing  # noqa: B018
 
 
 @pytest.mark.parametrize("space", ["SE3", "SO3xR3"])

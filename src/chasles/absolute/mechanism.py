@@ -22,7 +22,7 @@ from chasles.absolute.tables import FIELD, FORCE_WORK, HEAD, MECHANISM, WORK
 from chasles.assembly.equations import largest_of
 from chasles.constraint.alignment import Alignment
 from chasles.constraint.joints import Tile, joint_tiles, row_units
-from chasles.constraint.results import ConstrainedMotion, Mobility, Violation
+from chasles.constraint.results import ConstrainedMotion, Mobility, Violation, WithoutTreeGroups
 from chasles.constraint.tiles import TileBuilder
 from chasles.display import html as shown
 from chasles.lie.arrays import real_array
@@ -33,7 +33,7 @@ from chasles.model.scale import constraint_lengths
 from chasles.model.system import System
 
 
-class AbsoluteMechanism(CentralFrames):
+class AbsoluteMechanism(CentralFrames, WithoutTreeGroups):
     """The poses of all bodies as coordinates, joints as constraints.
 
     A state has for each body the pose of its central frame (at the center of mass, along principal axes), (bodies, 7),
@@ -68,10 +68,10 @@ class AbsoluteMechanism(CentralFrames):
         self.forces, self.joint_tables = act_on(system, places, self.counted, inputs, every_angle)
         self.joints = tuple(joint.name for joint in self.joint_tables.order)
         self.angles_counted = len(self.counted)
-        self.parameters = self._pack()
+        self.packed = self._pack()
         self._redundant: tuple[str, ...] = ()
         self.redundant_equations = 0
-        whole = self.parameters.view(np.int64)
+        whole = self.packed.view(np.int64)
         self.control = slice(int(whole[HEAD.control]), int(whole[HEAD.end]))  # where the input is in the parameters
         self._multipliers_at, self.work = WORK.offset("x", whole), WORK.size(whole)
 
@@ -165,7 +165,7 @@ class AbsoluteMechanism(CentralFrames):
         batch, (q, v) = self._rows(np.asarray(central, dtype=float), np.asarray(velocity, dtype=float))
         times, counted = self._clock(batch, len(q), q, t, angles)
         wrenches, results = np.empty((len(q), 6 * self.n)), np.empty((len(q), 2))
-        work, p = np.empty(FORCE_WORK.size(self.parameters.view(np.int64))), self.parameters.copy()
+        work, p = np.empty(FORCE_WORK.size(self.packed.view(np.int64))), self.packed.copy()
         if u is not None and not self.inputs:
             raise ValueError("applied_forces: inputs u need a mechanism that was compiled with inputs=True")
         controls = np.zeros((*batch, self.joint_tables.nv if self.inputs else 0))
@@ -190,9 +190,9 @@ class AbsoluteMechanism(CentralFrames):
     ) -> tuple[np.ndarray, np.ndarray]:
         nq, nv = self.joint_tables.nq, self.joint_tables.nv
         coordinates, velocities = np.empty((len(q), nq)), np.empty((len(q), nv))
-        work = np.empty(FORCE_WORK.size(self.parameters.view(np.int64)))
-        whole = self.parameters.view(np.int64)
-        joints_of_states(whole, self.parameters, counted, q, v, work, coordinates, velocities)
+        work = np.empty(FORCE_WORK.size(self.packed.view(np.int64)))
+        whole = self.packed.view(np.int64)
+        joints_of_states(whole, self.packed, counted, q, v, work, coordinates, velocities)
         return coordinates.reshape(*batch, nq), velocities.reshape(*batch, nv)
 
     def angles(self, central: ArrayLike) -> np.ndarray:
@@ -293,9 +293,9 @@ class AbsoluteMechanism(CentralFrames):
                 multipliers, self._multipliers_at,
             )  # fmt: skip
 
-        solve(self.parameters, multipliers)
+        solve(self.packed, multipliers)
         if self._redundant:  # the regularization that is good for multipliers is too large for accelerations
-            solve(self.parameters_of_run(), np.empty_like(multipliers))
+            solve(self.packed_for_run(), np.empty_like(multipliers))
         raise_error_of(self.laws)
         if not np.isfinite(a).all():
             raise ArithmeticError(self._singular())
@@ -349,8 +349,8 @@ class AbsoluteMechanism(CentralFrames):
         times, counted = self._clock(batch, len(q), q, t, angles)
         shape = (*batch, len(self.tiles), 3)
         found, rates = np.empty((len(q), 3 * len(self.tiles))), np.empty((len(q), 3 * len(self.tiles)))
-        whole, work = self.parameters.view(np.int64), np.empty(self.work)
-        entry.rows_of_states(whole, self.parameters, times, counted, q, v, work, found, rates)
+        whole, work = self.packed.view(np.int64), np.empty(self.work)
+        entry.rows_of_states(whole, self.packed, times, counted, q, v, work, found, rates)
         raise_error_of(self.laws)
         return found.reshape(shape), rates.reshape(shape)
 
@@ -363,8 +363,8 @@ class AbsoluteMechanism(CentralFrames):
         batch, (q, v) = self._rows(given, speeds)
         times, counted = self._clock(batch, len(q), q, t, angles)
         out = np.empty((len(q), len(self.tiles), 2, 2, 3, 3))
-        whole, work = self.parameters.view(np.int64), np.empty(self.work)
-        entry.jacobians_of_states(whole, self.parameters, times, counted, q, v, work, out.reshape(len(q), -1))
+        whole, work = self.packed.view(np.int64), np.empty(self.work)
+        entry.jacobians_of_states(whole, self.packed, times, counted, q, v, work, out.reshape(len(q), -1))
         raise_error_of(self.laws)
         both = np.concatenate([out[:, :, :, 0], out[:, :, :, 1]], axis=-1)
         return both.reshape(*batch, len(self.tiles), 2, 3, 6)
@@ -385,8 +385,8 @@ class AbsoluteMechanism(CentralFrames):
             counted = (
                 self.angles(q.reshape(self.n, 7)) if angles is None else np.asarray(angles, dtype=float)
             ).reshape(-1)
-            whole, work = self.parameters.view(np.int64), np.empty(self.work)
-            entry.project_state(entry.addresses()[1], whole, self.parameters, float(t), counted, q, v, work, report)
+            whole, work = self.packed.view(np.int64), np.empty(self.work)
+            entry.project_state(entry.addresses()[1], whole, self.packed, float(t), counted, q, v, work, report)
             raise_error_of(self.laws)
         return q.reshape(self.n, 7), v.reshape(self.n, 6)
 
@@ -430,15 +430,15 @@ class AbsoluteMechanism(CentralFrames):
         so many of them do; with none, equations are solved as they are."""
         other = object.__new__(type(self))  # this one is left as it is: others may compute with it
         other.__dict__.update(self.__dict__)
-        other.parameters = self.parameters.copy()
-        at = int(other.parameters.view(np.int64)[HEAD.gravity]) + FIELD.regularization
-        other.parameters[at] = REGULARIZATION if names else 0.0
+        other.packed = self.packed.copy()
+        at = int(other.packed.view(np.int64)[HEAD.gravity]) + FIELD.regularization
+        other.packed[at] = REGULARIZATION if names else 0.0
         other._redundant, other.redundant_equations = names, equations
         return other
 
-    def parameters_of_run(self) -> np.ndarray:
+    def packed_for_run(self) -> np.ndarray:
         """A copy of the packed mechanism for a simulation, whose forces may write to it."""
-        own = self.parameters.copy()
+        own = self.packed.copy()
         if self._redundant:
             own[int(own.view(np.int64)[HEAD.gravity]) + FIELD.regularization] = IN_MOTION
         return own

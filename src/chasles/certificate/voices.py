@@ -131,7 +131,7 @@ def redundant(run: Run) -> list[Finding]:
 
 def group(run: Run, tolerance: float) -> list[Finding]:
     """How far the quaternions are from length one."""
-    starts = np.arange(0, 7 * run.dynamics.n, 7) if run.coordinates == "absolute" else run.mechanism.quaternions
+    starts = np.arange(0, 7 * run.dynamics.n, 7) if run.coordinates == "absolute" else run.mechanism.tables.quaternions
     if not len(starts):
         return []
     squares = np.sum([run.solution.y[:, np.asarray(starts) + k] ** 2 for k in range(4)], axis=0)

@@ -3,12 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 NOTHING = np.empty(0)
 NOTHING.flags.writeable = False
+
+
+TREE_GROUPS = ("derivatives", "rates", "parameters", "terms", "centroidal", "twist_form", "momentum_form", "raw")
+
+
+class WithoutTreeGroups:
+    """A mechanism that has not yet what `Mechanism` has one level down: it says so."""
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            why = f"{type(self).__name__!r} object has no attribute {name!r}"
+            if name in TREE_GROUPS:
+                why += "; yet it is for trees in joint coordinates only: those of a closed mechanism are its `spanning`"
+            raise AttributeError(why)
 
 
 class Violation(NamedTuple):

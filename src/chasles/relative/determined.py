@@ -15,9 +15,10 @@ import numpy as np
 
 from chasles.lie import pose as pose_group
 from chasles.lie.rotation import quaternion_to_matrix
-from chasles.relative.mechanism import CAN_SPIN, Mechanism
+from chasles.relative.mechanism import Mechanism
 from chasles.relative.system_level import joint_screws, link_poses
 from chasles.relative.tables import CONSTANT, GRAVITY, LINK, link_table
+from chasles.relative.tree_tables import CAN_SPIN
 
 NOTHING = 1e-13  # of a body's largest moment of inertia: smaller ones are rounding
 DEPENDENT = 1e-9  # of singular values of columns of length one
@@ -36,7 +37,7 @@ class Islands:
 
     def __init__(self, mechanism: Mechanism):
         self.mechanism, tree = mechanism, mechanism.tree
-        table = link_table(mechanism.topology)
+        table = link_table(mechanism.tree.topology)
         self.parents = table[:, LINK.parent].tolist()
         self.bodies_of: dict[int, list[int]] = {}
         bodies, full = mechanism.system.bodies, np.zeros(len(table), dtype=bool)
@@ -79,8 +80,8 @@ class Islands:
     def _idle_within(self, links: list[int], poses: np.ndarray) -> Idle | None:
         """Columns are the velocities of the joints of the island and around it, rows what must not move."""
         mechanism, tree, origin = self.mechanism, self.mechanism.tree, poses[links[0], 4:]
-        constants = mechanism.numbers[GRAVITY.size :].reshape(-1, CONSTANT.size)
-        kinds = link_table(mechanism.topology)[:, LINK.kind].tolist()
+        constants = mechanism.tree.numbers[GRAVITY.size :].reshape(-1, CONSTANT.size)
+        kinds = link_table(mechanism.tree.topology)[:, LINK.kind].tolist()
         around = [child for link in links for child in self.children.get(link, ()) if self.full[child]]
         moving, screws, owner = [*links, *around], [], []
         every = set(moving)

@@ -25,7 +25,7 @@ from chasles.model.joint import Joint
 from chasles.screw.representation import check_representation, convert_acceleration, convert_twist
 
 if TYPE_CHECKING:
-    from chasles.relative.analysis import Analysis
+    from chasles.relative.mechanism import Mechanism
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Alike:
     velocities: np.ndarray
 
 
-def alike(mechanism: Analysis) -> list[Alike]:
+def alike(mechanism: Mechanism) -> list[Alike]:
     """The joints that move, in groups."""
     groups: dict[tuple[str, int], list[Joint]] = {}
     for joint in mechanism.tree.joints:
@@ -101,7 +101,7 @@ def with_ground(motion: np.ndarray, ground: np.ndarray) -> np.ndarray:
 
 
 def joint_rates(
-    mechanism: Analysis,
+    mechanism: Mechanism,
     function: str,
     q: ArrayLike,
     twists: ArrayLike,
@@ -110,7 +110,7 @@ def joint_rates(
 ) -> tuple[np.ndarray, np.ndarray]:
     """v, and a if accelerations are given, (..., nv) each, from the motion (..., bodies, 6) of all bodies."""
     check_representation(function, representation)
-    coordinates = mechanism.check_q(function, q)
+    coordinates = mechanism.tables.check_q(function, q)
     bodies = len(mechanism.bodies)
     V = real_array(function, "twists", twists, (bodies, 6))
     A = np.zeros_like(V) if accelerations is None else real_array(function, "accelerations", accelerations, (bodies, 6))

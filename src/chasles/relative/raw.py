@@ -53,15 +53,15 @@ class Raw:
     @cached_property
     def forward_dynamics_derivatives(self) -> Callable[..., None]:
         """(q, v, tau, a, dq, dv, dtau): accelerations and their derivatives into the last four."""
-        algorithm, ends = derivative_forward.forward_derivatives, self._mechanism.subtree_ends
+        algorithm, ends = derivative_forward.forward_derivatives, self._mechanism.tables.subtree_ends
         return _derivatives(self._mechanism, algorithm, ("tau", "a"), ("dq", "dv", "dtau"), ends, full=True)
 
 
 def _prepared(mechanism, algorithm: Algorithm):
-    sizes = mechanism.sizes
+    sizes = mechanism.tables.sizes
     return (
-        mechanism.topology,
-        mechanism.numbers,
+        mechanism.tree.topology,
+        mechanism.tree.numbers,
         algorithm.scalar,
         algorithm.lanes,
         algorithm.space(sizes),
@@ -132,7 +132,7 @@ def _fills_all(mechanism) -> bool:
     """Whether matrices are filled by the kernels: entries of joints that are not on one way to the ground are not
     written, and a chain has none. On lanes they are zero in the buffer that all results are copied from."""
     free = any(joint.traits.holds_nothing for joint in mechanism.tree.joints)
-    return not free and not np.any(mechanism.topology[-mechanism.nv :])
+    return not free and not np.any(mechanism.tree.topology[-mechanism.nv :])
 
 
 def _derivatives(

@@ -17,7 +17,7 @@ from chasles.model.scale import length_of, own_lengths, velocity_sizes
 from chasles.relative.inverse_kinematics import CONVERGED, SQUARE, approach
 
 if TYPE_CHECKING:
-    from chasles.relative.analysis import Analysis
+    from chasles.relative.mechanism import Mechanism
 
 ROUNDING = 4 * np.finfo(float).eps  # of the moment of a screw: a pitch below is none
 
@@ -41,13 +41,13 @@ class Reach:
         return self.success
 
 
-def limits_of(mechanism: Analysis) -> np.ndarray:
+def limits_of(mechanism: Mechanism) -> np.ndarray:
     """Lower limits of all velocities' coordinates, then upper ones; infinite for spherical and free joints."""
     lower = [value for joint in mechanism.tree.joints for value in joint.lower]
     return np.array([*lower, *(value for joint in mechanism.tree.joints for value in joint.upper)])
 
 
-def random_start(mechanism: Analysis, rng: np.random.Generator, limits: np.ndarray, near: np.ndarray) -> np.ndarray:
+def random_start(mechanism: Mechanism, rng: np.random.Generator, limits: np.ndarray, near: np.ndarray) -> np.ndarray:
     """Coordinates within their limits, where infinite within π of `near`, angles or lengths of the mechanism; rotations
     uniform, positions near."""
     q, sizes = near.copy(), limits[2 * mechanism.nv :]
@@ -66,7 +66,7 @@ def random_start(mechanism: Analysis, rng: np.random.Generator, limits: np.ndarr
 
 
 def reach(
-    mechanism: Analysis,
+    mechanism: Mechanism,
     frame: str,
     target: ArrayLike,
     q0: ArrayLike | None,
@@ -84,7 +84,7 @@ def reach(
         raise ValueError(f"{name}: weights is {scales.tolist()}; expected two numbers, of rotation and of position")
     if not tolerance > 0 or iterations < 1 or restarts < 0:
         raise ValueError(f"{name}: expected tolerance > 0, iterations >= 1 and restarts >= 0")
-    (link,), offset = mechanism._places(name, [frame])
+    (link,), offset = mechanism.tables.places(name, [frame])
     if link < 0:
         raise ValueError(f"{name}: frame {frame!r} is fixed to the ground: no coordinate moves it")
     length, sizes = _scales(mechanism, frame)
@@ -96,7 +96,7 @@ def reach(
     for attempt in range(restarts + 1):
         q = start.copy() if attempt == 0 else random_start(mechanism, rng, limits, start)
         ended, count, residual = approach(
-            *(mechanism.topology, mechanism.numbers, link, offset, goal, inner, limits),
+            *(mechanism.tree.topology, mechanism.tree.numbers, link, offset, goal, inner, limits),
             *(float(tolerance), iterations, q, work),
         )
         if residual < best.residual:
@@ -112,7 +112,7 @@ def reach(
     return replace(best, residual=_error(mechanism, frame, goal, scales, best.q))
 
 
-def _nearest_turns(mechanism: Analysis, q: np.ndarray, start: np.ndarray, limits: np.ndarray) -> np.ndarray:
+def _nearest_turns(mechanism: Mechanism, q: np.ndarray, start: np.ndarray, limits: np.ndarray) -> np.ndarray:
     """The same configuration with the angles of revolute axes within half a turn of the start, where their limits let
     them: steps and random starts may have added whole turns. The pitch of a screw makes a turn count."""
     q = q.copy()
@@ -127,14 +127,14 @@ def _nearest_turns(mechanism: Analysis, q: np.ndarray, start: np.ndarray, limits
     return q
 
 
-def _error(mechanism: Analysis, frame: str, goal: np.ndarray, weights: np.ndarray, q: np.ndarray) -> float:
+def _error(mechanism: Mechanism, frame: str, goal: np.ndarray, weights: np.ndarray, q: np.ndarray) -> float:
     """Length of the weighted error, rotation [rad] and position [m]."""
     pose = mechanism.poses(q, frame)
     turn = pose_group.log(pose_group.compose(pose_group.inverse(pose), goal))[:3]
     return math.hypot(*(weights[0] * turn), *(weights[1] * (goal[4:] - pose[4:])))
 
 
-def _scales(mechanism: Analysis, frame: str) -> tuple[float, np.ndarray]:
+def _scales(mechanism: Mechanism, frame: str) -> tuple[float, np.ndarray]:
     """The largest length of a body on the way from the ground to a frame, to compare its position with [m], and what is
     large for each coordinate: 1 rad, or this length. Sliding joints have none of their own but for their limits."""
     tree, system = mechanism.tree, mechanism.system
@@ -149,9 +149,9 @@ def _scales(mechanism: Analysis, frame: str) -> tuple[float, np.ndarray]:
     return length, velocity_sizes(tree.joints, {joint.name: length for joint in tree.joints})
 
 
-def _start(mechanism: Analysis, name: str, limits: np.ndarray, q0: ArrayLike | None) -> np.ndarray:
+def _start(mechanism: Mechanism, name: str, limits: np.ndarray, q0: ArrayLike | None) -> np.ndarray:
     """The given coordinates, or neutral ones moved into the limits; ValueError for coordinates outside of them."""
-    q = mechanism.neutral() if q0 is None else mechanism.check_q(name, q0)
+    q = mechanism.neutral() if q0 is None else mechanism.tables.check_q(name, q0)
     if q.shape != (mechanism.nq,):
         raise ValueError(f"{name}: q0 has shape {q.shape}; expected ({mechanism.nq},)")
     for joint in mechanism.tree.joints:

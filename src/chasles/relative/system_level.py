@@ -24,7 +24,7 @@ from chasles.screw import inertia as spatial
 from chasles.screw.representation import check_representation
 
 if TYPE_CHECKING:
-    from chasles.relative.analysis import Analysis
+    from chasles.relative.mechanism import Mechanism
 
 
 @dataclass(frozen=True)
@@ -41,11 +41,11 @@ class Factors:
         return self.carry @ self.screws
 
 
-def link_poses(mechanism: Analysis, q: ArrayLike) -> np.ndarray:
+def link_poses(mechanism: Mechanism, q: ArrayLike) -> np.ndarray:
     """Poses of the links in space, (links, 7), as products of the placements of their joints (mueller2018 eq. (92))."""
     coordinates = np.asarray(q, dtype=float)
-    table = link_table(mechanism.topology)
-    constants = mechanism.numbers[GRAVITY.size :].reshape(-1, CONSTANT.size)
+    table = link_table(mechanism.tree.topology)
+    constants = mechanism.tree.numbers[GRAVITY.size :].reshape(-1, CONSTANT.size)
     poses = np.empty((len(table), 7))
     for k, (row, constant) in enumerate(zip(table, constants, strict=True)):
         start = np.eye(4)
@@ -72,15 +72,15 @@ def joint_screws(constant: np.ndarray, kind: int) -> np.ndarray:
     return screw
 
 
-def factors(mechanism: Analysis, q: ArrayLike, representation: str = "body") -> Factors:
+def factors(mechanism: Mechanism, q: ArrayLike, representation: str = "body") -> Factors:
     """The system Jacobian of the links at q in a representation, factorized: mueller2018 eq. (112).
 
     The blocks of A from link j to link i that it carries: body Ad of the pose of j in i; spatial I, with the screws
     Ad_Cj Xj; hybrid Ad of the translation r_j - r_i, with Ad_Rj Xj; mixed as body, with the linear parts in world axes.
     """
     check_representation("factors", representation)
-    table = link_table(mechanism.topology)
-    constants = mechanism.numbers[GRAVITY.size :].reshape(-1, CONSTANT.size)
+    table = link_table(mechanism.tree.topology)
+    constants = mechanism.tree.numbers[GRAVITY.size :].reshape(-1, CONSTANT.size)
     poses, n = link_poses(mechanism, q), len(table)
     to_representation = [conversion(pose, representation) for pose in poses]
     carry, screws = np.zeros((n, 6, n, 6)), np.zeros((n, 6, mechanism.nv))
@@ -125,10 +125,10 @@ def jacobian_rate(parts: Factors, v: ArrayLike) -> np.ndarray:
     return -parts.carry @ body_rates(parts, v)[0] @ (parts.jacobian - parts.screws)
 
 
-def inertias(mechanism: Analysis) -> np.ndarray:
+def inertias(mechanism: Mechanism) -> np.ndarray:
     """The block diagonal of the links' inertias in their frames, (6n, 6n)."""
-    n = mechanism.links
-    constants = mechanism.numbers[GRAVITY.size :].reshape(n, CONSTANT.size)
+    n = mechanism.tables.links
+    constants = mechanism.tree.numbers[GRAVITY.size :].reshape(n, CONSTANT.size)
     matrix = np.zeros((n, 6, n, 6))
     for i, constant in enumerate(constants):
         matrix[i, :, i] = spatial.from_parameters(constant[CONSTANT.mass : CONSTANT.mass + 10])

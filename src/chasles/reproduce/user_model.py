@@ -77,7 +77,7 @@ def model_parameters(mechanism: AbsoluteMechanism, mode: int) -> np.ndarray:
         )
     if mechanism.forces.laws or mechanism.laws or mechanism.angles_counted:
         raise ValueError("user_model: gravity and joints only; this mechanism has forces or driven constraints")
-    return np.concatenate([[float(mode)], mechanism.parameters, np.zeros(mechanism.work + 26 * mechanism.n)])
+    return np.concatenate([[float(mode)], mechanism.packed, np.zeros(mechanism.work + 26 * mechanism.n)])
 
 
 def representation_of(local: str) -> str:

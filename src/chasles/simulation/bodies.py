@@ -231,8 +231,8 @@ class BodyDynamics:
                 raise ValueError("simulate: twists need poses; or give q and v in joint coordinates")
             tree = Mechanism(span(mechanism.system).system)
             at, speed = by_name("simulate: q", tree, "q", q), by_name("simulate: v", tree, "v", v)
-            at = tree.neutral() if at is None else tree.check_q("simulate", at)
-            speed = np.zeros(tree.nv) if speed is None else tree.check_v("simulate", "v", speed)
+            at = tree.neutral() if at is None else tree.tables.check_q("simulate", at)
+            speed = np.zeros(tree.nv) if speed is None else tree.tables.check_v("simulate", "v", speed)
             bodies = mechanism.bodies  # those of the tree may have more parts
             poses, twists, before = tree.poses(at, bodies), tree.twists(at, speed, bodies), (at, speed)
         elif q is not None or v is not None:

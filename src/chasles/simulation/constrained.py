@@ -80,7 +80,7 @@ class ConstrainedStepper(FixedStepper):
         self.structure = structures.build(mechanism, unmeasured)
         self.counts = np.zeros(COUNTS.size, dtype=np.int64)
         self.packed = self.structure.packed
-        self.p = mechanism.parameters_of_run()
+        self.p = mechanism.packed_for_run()
         if problem.held is not None:
             self.p[mechanism.control] = problem.held
         name, declared = LOOPS[type(method)]

@@ -57,9 +57,9 @@ class TreeDynamics:
         if space not in NAMES:
             raise ValueError(f'space {space!r} of free joints; expected "SO3xR3" or "SE3"')
         self.space_of_free = space
-        velocities = FreeVelocities(self.mechanism.topology)
+        velocities = FreeVelocities(self.mechanism.tree.topology)
         self.free = velocities if velocities.count and space == SO3XR3_NAME else None
-        self.space = tree_space(self.mechanism.topology, self.nv, on_se3=space == SE3_NAME)
+        self.space = tree_space(self.mechanism.tree.topology, self.nv, on_se3=space == SE3_NAME)
 
     def packed(self) -> np.ndarray:
         """The parameters of the problem, without an input."""
@@ -86,8 +86,8 @@ class TreeDynamics:
         """The state y of q and v; by default neutral and at rest."""
         mechanism = self.mechanism
         q, v = by_name("simulate: q", mechanism, "q", q), by_name("simulate: v", mechanism, "v", v)
-        q = mechanism.neutral() if q is None else mechanism.check_q("simulate", q)
-        v = np.zeros(self.nv) if v is None else mechanism.check_v("simulate", "v", v)
+        q = mechanism.neutral() if q is None else mechanism.tables.check_q("simulate", q)
+        v = np.zeros(self.nv) if v is None else mechanism.tables.check_v("simulate", "v", v)
         if q.ndim != 1 or v.ndim != 1:
             raise ValueError(f"simulate: q and v have shapes {q.shape} and {v.shape}; expected one state")
         return np.concatenate([q, self.free.from_body(q, v) if self.free else v, [work]])
@@ -142,7 +142,7 @@ class TreeDynamics:
 
     def energy_scale(self, y: np.ndarray) -> float:
         """The kinetic energy of the whole system at the speed of its fastest free joint; none if there is no such."""
-        v, links = self.split(y)[1], link_table(self.mechanism.topology)
+        v, links = self.split(y)[1], link_table(self.mechanism.tree.topology)
         at, fastest = 0, 0.0
         for kind in links[:, LINK.kind].tolist():
             if kind == FREE:
@@ -164,7 +164,7 @@ class TreeDynamics:
 
     def laws_may_raise(self) -> AbstractContextManager[None]:
         assert isinstance(self.mechanism, Mechanism)
-        return laws_may_raise(self.mechanism.acting.laws)
+        return laws_may_raise(self.mechanism.tables.acting.laws)
 
 
 def tree_space(topology: np.ndarray, nv: int, on_se3: bool = False) -> Space:

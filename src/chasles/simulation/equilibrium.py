@@ -90,13 +90,13 @@ class Statics:
     def left(self, states: np.ndarray) -> np.ndarray:
         """Generalized forces that are left, for a batch of configurations."""
         acting = self.mechanism.applied_forces(states, self.still)
-        return acting.tau + self.u - self.mechanism.static_forces(states, acting.wrenches)
+        return acting.tau + self.u - self.mechanism.terms.static_forces(states, acting.wrenches)
 
     def in_play(self, place: np.ndarray) -> np.ndarray:
         """The sum of the sizes of what acts along each coordinate."""
         acting = self.mechanism.applied_forces(place, self.still)
-        weight = self.mechanism.static_forces(place, None)
-        others = self.mechanism.static_forces(place, acting.wrenches) - weight
+        weight = self.mechanism.terms.static_forces(place, None)
+        others = self.mechanism.terms.static_forces(place, acting.wrenches) - weight
         return np.abs(acting.tau) + np.abs(self.u) + np.abs(weight) + np.abs(others)
 
     def stiffness(self, place: np.ndarray) -> np.ndarray:
@@ -122,7 +122,7 @@ def equilibrium(
     """
     mechanism = tree_of("equilibrium", system)
     u = np.zeros(mechanism.nv) if control is None else Actuation.of_tree(mechanism).forces(control)
-    place = mechanism.neutral() if q is None else mechanism.check_q("equilibrium", q)
+    place = mechanism.neutral() if q is None else mechanism.tables.check_q("equilibrium", q)
     statics = Statics(mechanism, u)
     sizes, damping, left = statics.sizes, 0.0, statics.left(place)
     turns = velocity_sizes(mechanism.tree.joints, {joint.name: 0.0 for joint in mechanism.tree.joints}) > 0.0
@@ -149,7 +149,7 @@ def equilibrium(
             damping = max(10 * damping, DAMPING * float(np.abs(matrix).max(initial=0.0)) ** 2)
         else:
             break
-    joint = mechanism.joint_of_velocity(int(np.argmax(np.abs(left) / scale)))
+    joint = mechanism.tables.joint_of_velocity(int(np.argmax(np.abs(left) / scale)))
     raise RuntimeError(
         f"equilibrium: not found after {iteration} iterations; {np.abs(left).max():.3g} is left at joint {joint!r}. "
         "Is there an equilibrium at all (does something hold every freedom)? If so, start nearer to it"

@@ -150,7 +150,7 @@ def linearize(
     tables = TangentTables(mechanism)
     constants, inputs = len(tables.constants), actuation.inputs
     seeds = np.zeros((len(state), 2 * nv + inputs))
-    seeds[:nq, :nv] = mechanism.configuration.lift(at, np.eye(nv)).T
+    seeds[:nq, :nv] = mechanism.tables.configuration.lift(at, np.eye(nv)).T
     seeds[nq : nq + nv, nv : 2 * nv] = np.eye(nv)
     shifts = np.zeros((constants + nv, 2 * nv + inputs))
     shifts[constants:, 2 * nv :] = actuation.matrix(u)
@@ -161,7 +161,7 @@ def linearize(
         ]
     acceleration = rates[0][nv : 2 * nv, 0] if rates else np.zeros(0)
     slopes = np.concatenate([part[nv : 2 * nv, 1:] for part in rates], axis=1) if rates else np.zeros((0, inputs))
-    A = np.block([[-mechanism.configuration.ad(speed), np.eye(nv)], [slopes[:, : 2 * nv]]])
+    A = np.block([[-mechanism.tables.configuration.ad(speed), np.eye(nv)], [slopes[:, : 2 * nv]]])
     B = np.concatenate([np.zeros((nv, inputs)), slopes[:, 2 * nv : 2 * nv + inputs]])
     notes = tuple(law.note for law in tables.laws if law.note)
     scale = _accelerations_in_play(mechanism, at, forces, slopes[:, :nv])

@@ -33,7 +33,7 @@ def mobility(
         system = system.system
     if poses is None:
         mechanism = compiled(system)
-        place = mechanism.neutral() if q is None else mechanism.check_q("mobility", q)
+        place = mechanism.neutral() if q is None else mechanism.tables.check_q("mobility", q)
         if isinstance(mechanism, ClosedMechanism):
             place = mechanism.assemble(place, t)
         found = mechanism.poses(place)

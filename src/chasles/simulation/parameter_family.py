@@ -78,17 +78,17 @@ class Family:
         """Derivative of the numbers of the mechanism, those of its forces, and the generalized forces of `control`."""
 
         def tables(mechanism: Mechanism) -> np.ndarray:
-            return np.concatenate([mechanism.numbers, mechanism.acting.values, control(mechanism)])
+            return np.concatenate([mechanism.tree.numbers, mechanism.tables.acting.values, control(mechanism)])
 
         change = self.derivative(name, index, tables)
-        first, base = len(self.base.numbers), self.base
+        first, base = len(self.base.tree.numbers), self.base
         own = slice(first, first + base.nv * PASSIVE.size)
         now, then = (x[own].reshape(-1, PASSIVE.size) for x in (tables(base), change))
         for what in ("friction", "stop_stiffness"):  # the force laws leave these out where they are zero
             column = getattr(PASSIVE, what)
             lost = (now[:, column] == 0.0) & (then[:, column] != 0.0)
             if lost.any():
-                joint = base.joint_of_velocity(int(np.argmax(lost)))
+                joint = base.tables.joint_of_velocity(int(np.argmax(lost)))
                 raise ValueError(
                     f"sensitivities: parameter {name!r} brings in the {what} of joint {joint!r} from zero, where it is "
                     "switched off; start from a small positive value"
@@ -121,11 +121,15 @@ def _minus(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 def require_same(base: Mechanism, other: Mechanism, name: str) -> None:
     """ValueError if a parameter changes what the tables mean, not only their numbers."""
-    forces = [m.acting.table[FORCES.size :].reshape(-1, FORCE.size).copy() for m in (base, other)]
+    forces = [m.tables.acting.table[FORCES.size :].reshape(-1, FORCE.size).copy() for m in (base, other)]
     for rows in forces:
         rows[:, FORCE.law] = rows[:, FORCE.law] != 0  # a law may be made anew, at another address
-    same = np.array_equal(base.topology, other.topology) and base.joints == other.joints
-    if not (same and np.array_equal(forces[0], forces[1]) and len(base.acting.values) == len(other.acting.values)):
+    same = np.array_equal(base.tree.topology, other.tree.topology) and base.joints == other.joints
+    if not (
+        same
+        and np.array_equal(forces[0], forces[1])
+        and len(base.tables.acting.values) == len(other.tables.acting.values)
+    ):
         raise NoDerivativeError(
             f"sensitivities: parameter {name!r} changes the structure of the system (its joints, the kinds of their "
             "axes, or which forces there are), so there is no derivative; keep away from values where something "

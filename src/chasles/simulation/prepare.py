@@ -68,7 +68,7 @@ def prepare(
     if space not in ("auto", *NAMES):
         raise ValueError(f'{where}: space {space!r}; in joint coordinates that of free joints, "SO3xR3" or "SE3"')
     tree = dynamics_of(system, stabilization == "projection", feedback, SO3XR3_NAME if space == "auto" else space)
-    if space != "auto" and not FreeVelocities(tree.mechanism.topology).count:
+    if space != "auto" and not FreeVelocities(tree.mechanism.tree.topology).count:
         raise ValueError(
             f"{where}: space {space!r} is that of free joints in joint coordinates, and there is none; of all bodies "
             'it is for coordinates="absolute"'

@@ -58,7 +58,7 @@ def closing_wrenches(mechanism: ClosedMechanism, run: States, poses: np.ndarray)
     multipliers = mechanism.constrained_motion(run.q, run.v, run.held, run.t).multipliers
     rows = mechanism.constraint_rows(run.q, run.v, run.t).tiles
     along = {item.name for item in mechanism.system.constraints if isinstance(item, Coupling | Drive)}
-    total = np.zeros((*np.shape(run.t), mechanism.spanning.links, 6))
+    total = np.zeros((*np.shape(run.t), mechanism.tables.links, 6))
     for r, (group, k) in enumerate(closing.rows):
         (number, *_), tile = closing.groups[group], closing.tiles[closing.groups[group][0]]
         if tile.joint in along:

@@ -155,7 +155,7 @@ def sensitivities(
     chosen = np.flatnonzero(rows >= 0)
     nq, where = mechanism.nq, run.q[chosen][:, None]
     moved = np.moveaxis(points, -1, 1)  # times, columns, numbers
-    delta, change = mechanism.configuration.lower(where, moved[..., :nq]), moved[..., nq:-1]
+    delta, change = mechanism.tables.configuration.lower(where, moved[..., :nq]), moved[..., nq:-1]
     if dynamics.free:
         change = dynamics.free.change_to_body(where, run.v[chosen][:, None], delta, change)
     state = np.moveaxis(np.concatenate([delta, change], axis=-1), 1, -1)
@@ -204,7 +204,7 @@ def _columns(
         nonlocal total
         point = np.zeros((dynamics.space.size, state.shape[1]))
         turn, change = state[:nv].T, state[nv:].T
-        point[:nq] = tree.configuration.lift(q, turn).T
+        point[:nq] = tree.tables.configuration.lift(q, turn).T
         point[nq : nq + nv] = (dynamics.free.change_from_body(q, v, turn, change) if dynamics.free else change).T
         starts.append(point)
         shifts.append(shift)

@@ -111,23 +111,33 @@ def seen(p, y):
 
 def work_size(mechanism: Mechanism) -> int:
     """Numbers of workspace."""
-    slots, nv = mechanism.links + 1, mechanism.nv
-    return (LIMB.size + STATE.size) * slots + 6 * mechanism.links + 2 * nv + SCRATCH + 2
+    slots, nv = mechanism.tables.links + 1, mechanism.nv
+    return (LIMB.size + STATE.size) * slots + 6 * mechanism.tables.links + 2 * nv + SCRATCH + 2
 
 
 def array_sizes(mechanism: Mechanism) -> tuple[int, ...]:
     """The sizes that `act` asks for."""
-    tables = (mechanism.topology, mechanism.numbers, mechanism.acting.table, mechanism.acting.values)
-    links = mechanism.links
+    tables = (
+        mechanism.tree.topology,
+        mechanism.tree.numbers,
+        mechanism.tables.acting.table,
+        mechanism.tables.acting.values,
+    )
+    links = mechanism.tables.links
     return (*map(len, tables), mechanism.nq, mechanism.nv, 6 * links, STATE.size * (links + 1))
 
 
 def parameters(mechanism: Mechanism, free: bool) -> np.ndarray:
     """The parameters of `tree_motion` for a mechanism, with no control."""
-    tables = (mechanism.topology, mechanism.numbers, mechanism.acting.table, mechanism.acting.values)
-    links, nq, nv = mechanism.links, mechanism.nq, mechanism.nv
+    tables = (
+        mechanism.tree.topology,
+        mechanism.tree.numbers,
+        mechanism.tables.acting.table,
+        mechanism.tables.acting.values,
+    )
+    links, nq, nv = mechanism.tables.links, mechanism.nq, mechanism.nv
     parts = (*(part.view(float) for part in tables), np.zeros(nv), np.zeros(work_size(mechanism)))
     edges = PART.size + np.cumsum([len(part) for part in parts])
-    act = 0 if mechanism.acting.empty else act_address()  # not compiled where nothing acts
+    act = 0 if mechanism.tables.acting.empty else act_address()  # not compiled where nothing acts
     head = np.array([nq, nv, links, *edges[:5], act, free, *array_sizes(mechanism)], dtype=np.int64)
     return np.concatenate([head.view(float), *parts])

@@ -60,23 +60,23 @@ class TangentTables:
     """
 
     def __init__(self, mechanism: Mechanism, free: bool = False):
-        acting, table = mechanism.acting, mechanism.acting.table.copy()
+        acting, table = mechanism.tables.acting, mechanism.tables.acting.table.copy()
         self.laws = [LawTangent(law) for law in acting.laws]
         rows = table[FORCES.size :].reshape(-1, FORCE.size)
         with_law = rows[:, FORCE.law] != 0
         rows[with_law, FORCE.law] = [law.address for law in self.laws]
-        whole = np.concatenate([np.zeros(PART.size, dtype=np.int64), mechanism.topology, table])
-        counts = [len(mechanism.numbers), len(acting.values), mechanism.nv, work_size(mechanism)]
+        whole = np.concatenate([np.zeros(PART.size, dtype=np.int64), mechanism.tree.topology, table])
+        counts = [len(mechanism.tree.numbers), len(acting.values), mechanism.nv, work_size(mechanism)]
         start = -(-len(whole) // 8) * 8
         edges = start + WIDTH * np.cumsum([0, *counts])
-        head = {"coordinates": mechanism.nq, "velocities": mechanism.nv, "links": mechanism.links, "free": free}
+        head = {"coordinates": mechanism.nq, "velocities": mechanism.nv, "links": mechanism.tables.links, "free": free}
         head |= {"numbers": edges[0], "values": edges[1], "control": edges[2], "work": edges[3]}
-        head |= {"table": PART.size + len(mechanism.topology), "act": 0 if acting.empty else _act_address()}
+        head |= {"table": PART.size + len(mechanism.tree.topology), "act": 0 if acting.empty else _act_address()}
         for name, value in head.items():
             whole[getattr(PART, name)] = value
         whole[PART.sizes : PART.size] = array_sizes(mechanism)
         self.whole, self.start, self.length = whole, start, int(edges[-1])
-        self.constants = np.concatenate([mechanism.numbers, acting.values])
+        self.constants = np.concatenate([mechanism.tree.numbers, acting.values])
 
     def packed(self, control: np.ndarray, tangents: np.ndarray) -> np.ndarray:
         """A buffer with the tables. tangents: of (numbers, values, control), (count, 3)."""

@@ -64,11 +64,11 @@ def test_inverse_and_forward_dynamics(pair):
     for seed in range(5):
         q, v, x = state(mechanism, 400 + seed)
         expected = pin.computeRNEADerivatives(model, data, peer.q(q), peer.v(v), peer.v(x))
-        found = mechanism.inverse_dynamics_derivatives(q, v, x)
+        found = mechanism.derivatives.inverse_dynamics(q, v, x)
         for ours, theirs in zip(found, expected, strict=True):
             assert deviation(ours, both_ways(peer, theirs)) < TOLERANCE
         expected = pin.computeABADerivatives(model, data, peer.q(q), peer.v(v), peer.v(x))
-        found = mechanism.forward_dynamics_derivatives(q, v, x)
+        found = mechanism.derivatives.forward_dynamics(q, v, x)
         for ours, theirs in zip(found, expected, strict=True):
             assert deviation(ours, both_ways(peer, theirs)) < 1e-9  # the mass matrices have conditions up to 1e4
 
@@ -83,7 +83,7 @@ def test_wrenches_on_bodies(pair):
     tau = pin.rnea(model, data, peer.q(q), peer.v(v), peer.v(x), forces)
     assert deviation(mechanism.inverse_dynamics(q, v, x, wrenches), peer.back(tau)) < TOLERANCE
     expected = pin.computeRNEADerivatives(model, data, peer.q(q), peer.v(v), peer.v(x), forces)
-    found = mechanism.inverse_dynamics_derivatives(q, v, x, wrenches)
+    found = mechanism.derivatives.inverse_dynamics(q, v, x, wrenches)
     for ours, theirs in zip(found, expected, strict=True):
         assert deviation(ours, both_ways(peer, theirs)) < TOLERANCE
 
@@ -108,7 +108,7 @@ def test_second_derivatives(pair):
         parts = pin.computeRNEADerivatives(model, data, at, speeds + delta, gains)
         return np.stack([both_ways(peer, part) for part in parts])
 
-    found = mechanism.inverse_dynamics_second_derivatives(q, v, a)
+    found = mechanism.derivatives.inverse_dynamics_second(q, v, a)
     for k in range(mechanism.nv):
         along = peer.v(np.eye(mechanism.nv)[k])
         dq, dv = slope(by_q, along), slope(by_v, along)

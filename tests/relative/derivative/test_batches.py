@@ -1,5 +1,7 @@
 """Derivatives of batches, on threads, through the raw tier, of large and of empty mechanisms; and what they say."""
 
+from operator import attrgetter
+
 import numpy as np
 import pytest
 
@@ -12,17 +14,17 @@ from chasles.relative.mechanism import Mechanism
 from tests.relative.zoo import MOVING, ZOO, deviation, state
 
 FUNCTIONS = {
-    "inverse_dynamics_derivatives": 3,
-    "forward_dynamics_derivatives": 3,
-    "inverse_dynamics_second_derivatives": 3,
-    "mass_matrix_derivative": 1,
-    "inverse_mass_matrix_derivative": 1,
-    "inverse_mass_matrix": 1,
+    "derivatives.inverse_dynamics": 3,
+    "derivatives.forward_dynamics": 3,
+    "derivatives.inverse_dynamics_second": 3,
+    "derivatives.mass_matrix": 1,
+    "derivatives.inverse_mass_matrix": 1,
+    "terms.inverse_mass_matrix": 1,
 }
 
 
 def results(mechanism: Mechanism, name: str, arrays: tuple) -> list[np.ndarray]:
-    found = getattr(mechanism, name)(*arrays[: FUNCTIONS[name]])
+    found = attrgetter(name)(mechanism)(*arrays[: FUNCTIONS[name]])
     return list(found) if isinstance(found, tuple) else [found]
 
 
@@ -40,7 +42,7 @@ def test_a_batch_is_its_states(name, function):
             assert deviation(many[index], one) < 1e-11
 
 
-@pytest.mark.parametrize("function", ["inverse_dynamics_derivatives", "forward_dynamics_derivatives"])
+@pytest.mark.parametrize("function", ["derivatives.inverse_dynamics", "derivatives.forward_dynamics"])
 def test_threads_do_not_change_a_bit(function):
     mechanism = MOVING["floating"]
     arrays = state(mechanism, 501, (200,))
@@ -56,12 +58,12 @@ def test_raw_tier(shape):
     n, arrays = mechanism.nv, state(mechanism, 502, shape)
     out = [np.full((*shape, n, n), 7.0) for _ in range(3)]
     mechanism.raw.inverse_dynamics_derivatives(*arrays, *out)
-    for found, expected in zip(out, mechanism.inverse_dynamics_derivatives(*arrays), strict=True):
+    for found, expected in zip(out, mechanism.derivatives.inverse_dynamics(*arrays), strict=True):
         np.testing.assert_array_equal(found, expected)
     a = np.full((*shape, n), 7.0)
     for _ in range(2):
         mechanism.raw.forward_dynamics_derivatives(*arrays, a, *out)
-        for found, expected in zip(out, mechanism.forward_dynamics_derivatives(*arrays), strict=True):
+        for found, expected in zip(out, mechanism.derivatives.forward_dynamics(*arrays), strict=True):
             np.testing.assert_array_equal(found, expected)
     assert deviation(a, mechanism.forward_dynamics(*arrays)) < 1e-12
 
@@ -75,8 +77,8 @@ def test_a_loop_has_one_signature_however_it_is_called():
         x = np.asfortranarray(x)
         x.flags.writeable = False
         for given in (None, wrenches):
-            mechanism.inverse_dynamics_derivatives(q, v, x, given)
-            mechanism.forward_dynamics_derivatives(q, v, x, given)
+            mechanism.derivatives.inverse_dynamics(q, v, x, given)
+            mechanism.derivatives.forward_dynamics(q, v, x, given)
     for algorithm in (inverse.inverse_derivatives, forward.forward_derivatives):
         algorithm.compile()
         algorithm.compile(lanes=True)
@@ -115,7 +117,7 @@ def test_a_chain_of_300():
     """Inverse dynamics along a direction; forward dynamics by what inverse dynamics says of its accelerations."""
     mechanism, rng = long_chain(300), np.random.default_rng(6)
     q, v, a, u = rng.normal(size=(4, 300)) * np.array([1.0, 0.1, 0.1, 1.0])[:, None]
-    found = mechanism.inverse_dynamics_derivatives(q, v, a)
+    found = mechanism.derivatives.inverse_dynamics(q, v, a)
     h, weights = 1e-3, (4 / 5, -1 / 5, 4 / 105, -1 / 280)
     sides = list(enumerate(weights, start=1))
     forces = mechanism.inverse_dynamics
@@ -123,7 +125,7 @@ def test_a_chain_of_300():
     assert deviation(found.dq @ u, slope) < 1e-10
     assert deviation(found.da, mechanism.mass_matrix(q)) < 1e-14
     tau = forces(q, v, a)
-    back = mechanism.forward_dynamics_derivatives(q, v, tau)
+    back = mechanism.derivatives.forward_dynamics(q, v, tau)
     for solved, right in ((back.dq, -found.dq), (back.dv, -found.dv), (back.dtau, np.eye(300))):
         # the residual of a stable solution: roundings of the terms that are added up
         assert np.abs(found.da @ solved - right).max() < 1e-14 * (np.abs(found.da) @ np.abs(solved)).max()
@@ -134,8 +136,8 @@ def test_second_derivatives_within_a_joint_differ_by_a_bracket():
     mechanism = MOVING["rooted"]
     q, v, a = state(mechanism, 503)
     found, first = (
-        mechanism.inverse_dynamics_second_derivatives(q, v, a),
-        mechanism.inverse_dynamics_derivatives(q, v, a),
+        mechanism.derivatives.inverse_dynamics_second(q, v, a),
+        mechanism.derivatives.inverse_dynamics(q, v, a),
     )
     bracket = np.zeros((mechanism.nv,) * 3)  # [:, l, j]: components of [e_l, e_j]
     for joint in mechanism.tree.joints:
@@ -152,7 +154,7 @@ def test_second_derivatives_within_a_joint_differ_by_a_bracket():
     assert deviation(found.dq_dq - np.swapaxes(found.dq_dq, 1, 2), expected) < 1e-12
     assert deviation(found.dv_dv, np.swapaxes(found.dv_dv, 1, 2)) < 1e-14
     assert deviation(found.da_dq, np.swapaxes(found.da_dq, 0, 1)) < 1e-14
-    assert deviation(found.da_dq, mechanism.mass_matrix_derivative(q)) < 1e-14
+    assert deviation(found.da_dq, mechanism.derivatives.mass_matrix(q)) < 1e-14
 
 
 def test_singular_inertia_is_named():
@@ -165,18 +167,20 @@ def test_singular_inertia_is_named():
     mechanism = Mechanism(System(bodies, joints))
     zero = np.zeros(2)
     with pytest.raises(
-        ValueError, match=r"forward_dynamics_derivatives: the inertia that joint 'spin' moves is singular"
+        ValueError, match=r"derivatives\.forward_dynamics: the inertia that joint 'spin' moves is singular"
     ):
-        mechanism.forward_dynamics_derivatives(zero, zero, np.ones(2))
-    with pytest.raises(ValueError, match=r"inverse_mass_matrix, state \[0\]: the inertia that joint 'spin' moves"):
-        mechanism.inverse_mass_matrix(np.zeros((3, 2)))
+        mechanism.derivatives.forward_dynamics(zero, zero, np.ones(2))
+    with pytest.raises(
+        ValueError, match=r"terms\.inverse_mass_matrix, state \[0\]: the inertia that joint 'spin' moves"
+    ):
+        mechanism.terms.inverse_mass_matrix(np.zeros((3, 2)))
 
 
 def test_wrong_arguments_are_named():
     mechanism = MOVING["arm"]
-    with pytest.raises(ValueError, match="inverse_dynamics_derivatives: v"):
-        mechanism.inverse_dynamics_derivatives(np.zeros(7), np.zeros(6), np.zeros(7))
-    with pytest.raises(ValueError, match="mass_matrix_derivative: along"):
-        mechanism.mass_matrix_derivative(np.zeros(7), np.zeros(5))
-    with pytest.raises(ValueError, match="forward_dynamics_derivatives: wrenches"):
-        mechanism.forward_dynamics_derivatives(np.zeros(7), np.zeros(7), np.zeros(7), np.zeros((3, 6)))
+    with pytest.raises(ValueError, match=r"derivatives\.inverse_dynamics: v"):
+        mechanism.derivatives.inverse_dynamics(np.zeros(7), np.zeros(6), np.zeros(7))
+    with pytest.raises(ValueError, match=r"derivatives\.mass_matrix: along"):
+        mechanism.derivatives.mass_matrix(np.zeros(7), np.zeros(5))
+    with pytest.raises(ValueError, match=r"derivatives\.forward_dynamics: wrenches"):
+        mechanism.derivatives.forward_dynamics(np.zeros(7), np.zeros(7), np.zeros(7), np.zeros((3, 6)))

@@ -121,7 +121,7 @@ def model(request) -> Case:
 
 
 def test_inverse_dynamics(model):
-    found = model.mechanism.inverse_dynamics_derivatives(model.q, model.v, model.a, model.wrenches)
+    found = model.mechanism.derivatives.inverse_dynamics(model.q, model.v, model.a, model.wrenches)
     for u in model.directions:
         assert deviation(found.dq @ u, slope(model.forces, u)) < TOLERANCE
         assert deviation(found.dv @ u, slope(lambda x: model.forces(v=x), u)) < TOLERANCE
@@ -129,7 +129,7 @@ def test_inverse_dynamics(model):
 
 
 def test_forward_dynamics(model):
-    found = model.mechanism.forward_dynamics_derivatives(model.q, model.v, model.tau, model.wrenches)
+    found = model.mechanism.derivatives.forward_dynamics(model.q, model.v, model.tau, model.wrenches)
     for u in model.directions:
         assert deviation(found.dq @ u, slope(model.accelerations, u)) < SOLVE_TOLERANCE
         assert deviation(found.dv @ u, slope(lambda x: model.accelerations(v=x), u)) < SOLVE_TOLERANCE
@@ -137,22 +137,22 @@ def test_forward_dynamics(model):
 
 
 def test_mass_matrix_and_its_inverse(model):
-    change = model.mechanism.mass_matrix_derivative(model.q)
-    inverse_change = model.mechanism.inverse_mass_matrix_derivative(model.q)
+    change = model.mechanism.derivatives.mass_matrix(model.q)
+    inverse_change = model.mechanism.derivatives.inverse_mass_matrix(model.q)
     x = oracle.exact(model.v)
     for u in model.pairs[0]:
         expected = slope(model.matrix, u)
         assert deviation(change @ u, expected) < TOLERANCE
-        assert deviation(model.mechanism.mass_matrix_derivative(model.q, along=u), expected) < TOLERANCE
+        assert deviation(model.mechanism.derivatives.mass_matrix(model.q, along=u), expected) < TOLERANCE
         solved = slope(lambda delta: oracle.solve(model.matrix(delta), x), u)
         assert deviation(inverse_change @ u @ model.v, solved) < SOLVE_TOLERANCE
-        along = model.mechanism.inverse_mass_matrix_derivative(model.q, along=u)
+        along = model.mechanism.derivatives.inverse_mass_matrix(model.q, along=u)
         assert deviation(along @ model.v, solved) < SOLVE_TOLERANCE
 
 
 def test_second_derivatives(model):
     """The derivative along w of the one along u: Q at q exp(t w) exp(s u)."""
-    found = model.mechanism.inverse_dynamics_second_derivatives(model.q, model.v, model.a, model.wrenches)
+    found = model.mechanism.derivatives.inverse_dynamics_second(model.q, model.v, model.a, model.wrenches)
     for u, w in model.pairs:
         twice = mixed(lambda x, y: model.forces(y, x), u, w)
         assert deviation(found.dq_dq @ w @ u, twice) < TOLERANCE

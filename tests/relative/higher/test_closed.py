@@ -15,11 +15,11 @@ def test_mass_matrix_and_velocity_terms(name, representation):
     q, v, _ = state(mechanism, 41)
     assert deviation(closed.mass_matrix(mechanism, q, representation), mechanism.mass_matrix(q)) < 1e-13
     C = closed.coriolis(mechanism, q, v, representation)
-    assert deviation(C @ v, mechanism.coriolis(q, v) @ v) < 1e-13
+    assert deviation(C @ v, mechanism.terms.coriolis(q, v) @ v) < 1e-13
     if representation == "body":
-        assert deviation(C, mechanism.coriolis(q, v)) < 1e-13
+        assert deviation(C, mechanism.terms.coriolis(q, v)) < 1e-13
     else:
-        assert deviation(C, mechanism.coriolis(q, v)) > 1e-2
+        assert deviation(C, mechanism.terms.coriolis(q, v)) > 1e-2
 
 
 @pytest.mark.parametrize("name", MOVING)
@@ -48,10 +48,12 @@ def test_jacobian_rates(name, representation):
 def test_christoffel_symbols(name):
     mechanism = MOVING[name]
     q, v, _ = state(mechanism, 44, (6,))
-    symbols = mechanism.christoffel_symbols(q)
+    symbols = mechanism.derivatives.christoffel_symbols(q)
     C = np.einsum("...ijk,...k->...ij", symbols, v)
-    assert deviation(C, mechanism.coriolis(q, v, skew=True)) < 1e-13
-    assert deviation(np.einsum("...ij,...j->...i", C, v), mechanism.bias(q, v) - mechanism.gravity_forces(q)) < 1e-13
+    assert deviation(C, mechanism.terms.coriolis(q, v, skew=True)) < 1e-13
+    assert (
+        deviation(np.einsum("...ij,...j->...i", C, v), mechanism.terms.bias(q, v) - mechanism.terms.gravity(q)) < 1e-13
+    )
     np.testing.assert_array_equal(symbols, np.swapaxes(symbols, -1, -2))
     rate = rate_of(mechanism.mass_matrix, mechanism, q[0], v[0])
     assert deviation(C[0] + C[0].T, rate) < 1e-10

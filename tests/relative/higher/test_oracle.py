@@ -68,8 +68,8 @@ def off(found: np.ndarray, expected: np.ndarray) -> float:
 def test_twist_derivatives(name, representation):
     """One state, and the same on lanes."""
     model = case(name)
-    found = model.mechanism.twist_derivatives(model.q, list(model.rates), representation=representation)
-    many = model.mechanism.twist_derivatives(np.tile(model.q, (5, 1)), model.rates, representation=representation)
+    found = model.mechanism.rates.twists(model.q, list(model.rates), representation=representation)
+    many = model.mechanism.rates.twists(np.tile(model.q, (5, 1)), model.rates, representation=representation)
     for k in range(ORDERS):
         assert off(found[k], model.twists[representation][k]) < TOLERANCE
         assert off(many[k, 4], model.twists[representation][k]) < TOLERANCE
@@ -79,9 +79,7 @@ def test_twist_derivatives(name, representation):
 def test_jacobian_derivatives(name):
     model = case(name)
     mechanism, rng = model.mechanism, np.random.default_rng(2)
-    found = {
-        key: mechanism.jacobian_derivatives(model.q, model.rates[:3], representation=key) for key in REPRESENTATIONS
-    }
+    found = {key: mechanism.rates.jacobians(model.q, model.rates[:3], representation=key) for key in REPRESENTATIONS}
     for c in rng.choice(len(model.tree.columns), 4, replace=False):
         expected = model.path.column_derivatives(*model.tree.columns[c], 4)
         for key in REPRESENTATIONS:
@@ -94,9 +92,9 @@ def test_jacobian_derivatives(name):
 def test_inverse_dynamics_rates(name, representation):
     model = case(name)
     mechanism, more = model.mechanism, {"wrenches": list(model.wrenches), "representation": representation}
-    found = mechanism.inverse_dynamics_rates(model.q, *model.rates[:4], **more)
-    many = mechanism.inverse_dynamics_rates(np.tile(model.q, (5, 1)), *model.rates[:4], **more)
-    first = mechanism.inverse_dynamics_rates(
+    found = mechanism.rates.inverse_dynamics(model.q, *model.rates[:4], **more)
+    many = mechanism.rates.inverse_dynamics(np.tile(model.q, (5, 1)), *model.rates[:4], **more)
+    first = mechanism.rates.inverse_dynamics(
         model.q, *model.rates[:3], wrenches=list(model.wrenches[:2]), representation=representation
     )
     for k in range(3):
@@ -134,7 +132,9 @@ def test_jacobian_partials(name):
 @functools.cache
 def tensor(name: str, body: int, order: int, representation: str) -> np.ndarray:
     mechanism = case(name).mechanism
-    return mechanism.jacobian_partials(case(name).q, mechanism.bodies[body], order=order, representation=representation)
+    return mechanism.derivatives.jacobian(
+        case(name).q, mechanism.bodies[body], order=order, representation=representation
+    )
 
 
 @pytest.mark.parametrize("name", ["chain", "branching"])
@@ -143,5 +143,5 @@ def test_christoffel_symbols(name):
     q = models.split(model.mechanism, model.parts, model.q, "coordinates")
     back = np.argsort(model.place)
     expected = doubles(partials.christoffel_symbols(model.tree, q))[np.ix_(back, back, back)]
-    assert off(model.mechanism.christoffel_symbols(model.q), expected) < TOLERANCE
-    assert off(model.mechanism.christoffel_symbols(np.tile(model.q, (4, 1)))[2], expected) < TOLERANCE
+    assert off(model.mechanism.derivatives.christoffel_symbols(model.q), expected) < TOLERANCE
+    assert off(model.mechanism.derivatives.christoffel_symbols(np.tile(model.q, (4, 1)))[2], expected) < TOLERANCE

@@ -1,6 +1,7 @@
 """Derivatives of twists, Jacobians and forces: batches, threads, identities among them, orders beyond the oracle's."""
 
 import math
+from operator import attrgetter
 
 import numpy as np
 import pytest
@@ -28,13 +29,13 @@ def rates(mechanism: Mechanism, orders: int, shape: tuple[int, ...] = (), seed: 
 def test_first_orders_are_those_of_the_other_recursions(name, representation):
     mechanism = MOVING[name]
     q, v, a = state(mechanism, 21, (2, 3))
-    twist, rate = mechanism.twist_derivatives(q, [v, a], representation=representation)
+    twist, rate = mechanism.rates.twists(q, [v, a], representation=representation)
     assert deviation(twist, mechanism.twists(q, v, representation=representation)) < 1e-13
     assert deviation(rate, mechanism.accelerations(q, v, a, representation=representation)) < 1e-13
-    (first,) = mechanism.jacobian_derivatives(q, [v], representation=representation)
-    assert deviation(first, mechanism.jacobian_rate(q, v, representation=representation)) < 1e-13
+    (first,) = mechanism.rates.jacobians(q, [v], representation=representation)
+    assert deviation(first, mechanism.rates.jacobian(q, v, representation=representation)) < 1e-13
     body = mechanism.bodies[-1]
-    slopes = mechanism.jacobian_partials(q, body, representation=representation)
+    slopes = mechanism.derivatives.jacobian(q, body, representation=representation)
     assert deviation(np.einsum("...ijk,...k->...ij", slopes, v), first[..., -1, :, :]) < 1e-13
 
 
@@ -45,10 +46,10 @@ def test_leibniz_rule_up_to_order_six(name, representation):
     mechanism = MOVING[name]
     q, _, _ = state(mechanism, 22)
     given = rates(mechanism, 7)
-    twists = mechanism.twist_derivatives(q, given, representation=representation)
+    twists = mechanism.rates.twists(q, given, representation=representation)
     J = [
         mechanism.jacobian(q, representation=representation),
-        *mechanism.jacobian_derivatives(q, given[:6], representation=representation),
+        *mechanism.rates.jacobians(q, given[:6], representation=representation),
     ]
     for k in range(7):
         total = sum(math.comb(k, m) * J[m] @ given[k - m] for m in range(k + 1))
@@ -63,9 +64,9 @@ def test_second_derivative_of_the_jacobian_is_that_of_its_partial_derivatives(na
     body = mechanism.bodies[-1]
     for representation in REPRESENTATIONS:
         more = {"representation": representation}
-        _, found = mechanism.jacobian_derivatives(q, [v, a], body, **more)
-        one = mechanism.jacobian_partials(q, body, **more)
-        two = mechanism.jacobian_partials(q, body, order=2, **more)
+        _, found = mechanism.rates.jacobians(q, [v, a], body, **more)
+        one = mechanism.derivatives.jacobian(q, body, **more)
+        two = mechanism.derivatives.jacobian(q, body, order=2, **more)
         assert deviation(found, one @ a + np.einsum("ijkr,k,r->ij", two, v, v)) < 1e-13
 
 
@@ -73,14 +74,14 @@ def test_partial_derivatives_are_symmetric_for_joints_with_axes_only():
     arm = ZOO["arm"]
     q, _, _ = state(arm, 24)
     for representation in REPRESENTATIONS:
-        two = arm.jacobian_partials(q, "b6", order=2, representation=representation)
+        two = arm.derivatives.jacobian(q, "b6", order=2, representation=representation)
         assert deviation(two, np.swapaxes(two, -1, -2)) < 1e-14
     floating = ZOO["floating"]
     q, _, _ = state(floating, 24)
-    two = floating.jacobian_partials(q, "b1", order=2, representation="hybrid")
+    two = floating.derivatives.jacobian(q, "b1", order=2, representation="hybrid")
     assert deviation(two, np.swapaxes(two, -1, -2)) > 0.1
     # two rotations of a free joint: E_0 E_1 - E_1 E_0 = E_2
-    one = floating.jacobian_partials(q, "b1", representation="hybrid")
+    one = floating.derivatives.jacobian(q, "b1", representation="hybrid")
     assert deviation(two[..., 1, 0] - two[..., 0, 1], one[..., 2]) < 1e-13
 
 
@@ -91,13 +92,13 @@ def test_recursions_of_the_forces_agree(name):
     jerk, snap = rates(mechanism, 2, (7,))
     wrenches = list(np.random.default_rng(5).normal(size=(3, 7, len(mechanism.bodies), 6)))
     for loads in ([], wrenches[:1], wrenches):
-        body = mechanism.inverse_dynamics_rates(q, v, a, jerk, snap, wrenches=loads)
-        hybrid = mechanism.inverse_dynamics_rates(q, v, a, jerk, snap, wrenches=loads, representation="hybrid")
+        body = mechanism.rates.inverse_dynamics(q, v, a, jerk, snap, wrenches=loads)
+        hybrid = mechanism.rates.inverse_dynamics(q, v, a, jerk, snap, wrenches=loads, representation="hybrid")
         assert deviation(hybrid, body) < 1e-13
         assert deviation(body[0], mechanism.inverse_dynamics(q, v, a, loads[0] if loads else None)) < 1e-13
-        first = mechanism.inverse_dynamics_rates(q, v, a, jerk, wrenches=loads[:2])
+        first = mechanism.rates.inverse_dynamics(q, v, a, jerk, wrenches=loads[:2])
         assert deviation(first, body[:2]) < 1e-14
-        one = mechanism.inverse_dynamics_rates(
+        one = mechanism.rates.inverse_dynamics(
             q[5], v[5], a[5], jerk[5], snap[5], wrenches=[load[5] for load in loads], representation="body"
         )
         assert deviation(one, body[:, 5]) < 1e-13
@@ -114,11 +115,11 @@ def test_forces_of_higher_order_are_differences_of_those_below():
             return sum(t**k / math.factorial(k) * value for k, value in enumerate(values))
 
         moved = [at(given[m:]) for m in range(7)]
-        return mechanism.inverse_dynamics_time_derivatives(at([q, *given]), moved[:6])[4]
+        return mechanism.rates.inverse_dynamics_series(at([q, *given]), moved[:6])[4]
 
     weights, h = (4 / 5, -1 / 5, 4 / 105, -1 / 280), 4e-3
     expected = sum(w * (fourth(k * h) - fourth(-k * h)) / h for k, w in enumerate(weights, start=1))
-    assert deviation(mechanism.inverse_dynamics_time_derivatives(q, given)[5], expected) < 1e-9
+    assert deviation(mechanism.rates.inverse_dynamics_series(q, given)[5], expected) < 1e-9
 
 
 @pytest.mark.parametrize("name", MOVING)
@@ -127,11 +128,11 @@ def test_forward_dynamics_rates_go_back(name):
     q, v, a = state(mechanism, 27, (3,))
     jerk, snap = rates(mechanism, 2, (3,))
     loads = list(np.random.default_rng(6).normal(size=(3, len(mechanism.bodies), 6)))
-    tau = mechanism.inverse_dynamics_rates(q, v, a, jerk, snap, wrenches=loads)
-    found = mechanism.forward_dynamics_rates(q, v, *tau, wrenches=loads)
+    tau = mechanism.rates.inverse_dynamics(q, v, a, jerk, snap, wrenches=loads)
+    found = mechanism.rates.forward_dynamics(q, v, *tau, wrenches=loads)
     for back, given in zip(found, (a, jerk, snap), strict=True):
         assert deviation(back, given) < 1e-10
-    assert deviation(mechanism.forward_dynamics_rates(q, v, *tau[:2], wrenches=loads[:2]), found[:2]) < 1e-10
+    assert deviation(mechanism.rates.forward_dynamics(q, v, *tau[:2], wrenches=loads[:2]), found[:2]) < 1e-10
 
 
 def test_threads_and_broadcasting_do_not_change_a_bit():
@@ -140,14 +141,14 @@ def test_threads_and_broadcasting_do_not_change_a_bit():
     q, v, a = state(mechanism, 28, (130,))
     (jerk,) = rates(mechanism, 1)
     for function, arguments in (
-        ("twist_derivatives", ([v, a, jerk],)),
-        ("jacobian_derivatives", ([v, a], ["b3"])),
-        ("jacobian_partials", ("b3",)),
-        ("inverse_dynamics_rates", (v, a, jerk)),
-        ("inverse_dynamics_time_derivatives", ([v, a, jerk],)),
+        ("rates.twists", ([v, a, jerk],)),
+        ("rates.jacobians", ([v, a], ["b3"])),
+        ("derivatives.jacobian", ("b3",)),
+        ("rates.inverse_dynamics", (v, a, jerk)),
+        ("rates.inverse_dynamics_series", ([v, a, jerk],)),
     ):
         np.testing.assert_array_equal(
-            getattr(two, function)(q, *arguments), getattr(mechanism, function)(q, *arguments), err_msg=function
+            attrgetter(function)(two)(q, *arguments), attrgetter(function)(mechanism)(q, *arguments), err_msg=function
         )
 
 
@@ -159,13 +160,13 @@ def test_a_loop_has_one_signature_however_it_is_called():
         for array in (q, v, a):
             array.flags.writeable = False
         wrenches = [np.zeros((7, 6)), np.zeros((*shape, 7, 6))]
-        arm.twist_derivatives(q, [v, a], "tool")
-        arm.jacobian_derivatives(q, [v], "tool")
-        arm.jacobian_partials(q, "tool")
-        arm.christoffel_symbols(q)
+        arm.rates.twists(q, [v, a], "tool")
+        arm.rates.jacobians(q, [v], "tool")
+        arm.derivatives.jacobian(q, "tool")
+        arm.derivatives.christoffel_symbols(q)
         for representation in ("body", "hybrid"):
-            arm.inverse_dynamics_rates(q, v, a, a, representation=representation)
-            arm.inverse_dynamics_rates(q, v, a, a, wrenches=wrenches, representation=representation)
+            arm.rates.inverse_dynamics(q, v, a, a, representation=representation)
+            arm.rates.inverse_dynamics(q, v, a, a, wrenches=wrenches, representation=representation)
     for algorithm in (
         *(series.twist_series, jacobian_series.jacobian_series, jacobian_partials.jacobian_partials),
         *(inverse_rates.inverse_rates, inverse_series.inverse_series, christoffel.christoffel),
@@ -178,45 +179,47 @@ def test_a_loop_has_one_signature_however_it_is_called():
 def test_shapes_and_nothing_that_moves():
     arm, fixed, none = ZOO["arm"], ZOO["fixed"], np.zeros((3, 0))
     q, v, a = state(arm, 29, (2, 5))
-    assert arm.twist_derivatives(q, [v, a[0]], "tool").shape == (2, 2, 5, 6)
-    assert arm.twist_derivatives(q, [v, a], ["tool", "side"]).shape == (2, 2, 5, 2, 6)
-    assert arm.jacobian_derivatives(q, [v, a, a], "tool").shape == (3, 2, 5, 6, 7)
-    assert arm.jacobian_partials(q, order=2).shape == (2, 5, 7, 6, 7, 7, 7)
-    assert arm.inverse_dynamics_rates(q, v, a, a, a).shape == (3, 2, 5, 7)
-    assert arm.christoffel_symbols(q).shape == (2, 5, 7, 7, 7)
-    assert arm.christoffel_symbols(q[:0]).shape == (0, 5, 7, 7, 7)
-    assert arm.twist_derivatives(q[:0], [v[:0]]).shape == (1, 0, 5, 7, 6)
-    assert not fixed.twist_derivatives(none, [none, none]).any()
-    assert fixed.jacobian_derivatives(none, [none]).shape == (1, 3, 2, 6, 0)
-    assert fixed.jacobian_partials(none).shape == (3, 2, 6, 0, 0)
+    assert arm.rates.twists(q, [v, a[0]], "tool").shape == (2, 2, 5, 6)
+    assert arm.rates.twists(q, [v, a], ["tool", "side"]).shape == (2, 2, 5, 2, 6)
+    assert arm.rates.jacobians(q, [v, a, a], "tool").shape == (3, 2, 5, 6, 7)
+    assert arm.derivatives.jacobian(q, order=2).shape == (2, 5, 7, 6, 7, 7, 7)
+    assert arm.rates.inverse_dynamics(q, v, a, a, a).shape == (3, 2, 5, 7)
+    assert arm.derivatives.christoffel_symbols(q).shape == (2, 5, 7, 7, 7)
+    assert arm.derivatives.christoffel_symbols(q[:0]).shape == (0, 5, 7, 7, 7)
+    assert arm.rates.twists(q[:0], [v[:0]]).shape == (1, 0, 5, 7, 6)
+    assert not fixed.rates.twists(none, [none, none]).any()
+    assert fixed.rates.jacobians(none, [none]).shape == (1, 3, 2, 6, 0)
+    assert fixed.derivatives.jacobian(none).shape == (3, 2, 6, 0, 0)
     for representation in ("body", "hybrid"):
-        found = fixed.inverse_dynamics_rates(none, none, none, none, representation=representation)
+        found = fixed.rates.inverse_dynamics(none, none, none, none, representation=representation)
         assert found.shape == (2, 3, 0)
-    assert fixed.christoffel_symbols(none).shape == (3, 0, 0, 0)
+    assert fixed.derivatives.christoffel_symbols(none).shape == (3, 0, 0, 0)
 
 
 def test_bad_input():
     arm, kinds = ZOO["arm"], ZOO["kinds"]
     q, v, a = state(arm, 30)
-    with pytest.raises(ValueError, match=r"twist_derivatives: derivatives\[1\] has shape \(3,\)"):
-        arm.twist_derivatives(q, [v, np.zeros(3)])
+    with pytest.raises(ValueError, match=r"rates\.twists: derivatives\[1\] has shape \(3,\)"):
+        arm.rates.twists(q, [v, np.zeros(3)])
     with pytest.raises(ValueError, match="derivatives is empty"):
-        arm.jacobian_derivatives(q, [])
+        arm.rates.jacobians(q, [])
     with pytest.raises(ValueError, match="do not broadcast"):
-        arm.twist_derivatives(q, [np.zeros((2, 7)), np.zeros((3, 7))])
+        arm.rates.twists(q, [np.zeros((2, 7)), np.zeros((3, 7))])
     with pytest.raises(ValueError, match="order is 0; expected an integer, 1 or more"):
-        arm.jacobian_partials(q, order=0)
+        arm.derivatives.jacobian(q, order=0)
     with pytest.raises(ValueError, match="there is no recursion in 'spatial' representation"):
-        arm.inverse_dynamics_rates(q, v, a, a, representation="spatial")
+        arm.rates.inverse_dynamics(q, v, a, a, representation="spatial")
     with pytest.raises(ValueError, match="'world' is not a representation"):
-        arm.inverse_dynamics_rates(q, v, a, a, representation="world")
+        arm.rates.inverse_dynamics(q, v, a, a, representation="world")
     with pytest.raises(ValueError, match="derivatives has only v"):
-        arm.inverse_dynamics_time_derivatives(q, [v])
+        arm.rates.inverse_dynamics_series(q, [v])
     with pytest.raises(ValueError, match="3 wrenches are given; expected at most 2"):
-        arm.inverse_dynamics_rates(q, v, a, a, wrenches=[np.zeros((7, 6))] * 3)
+        arm.rates.inverse_dynamics(q, v, a, a, wrenches=[np.zeros((7, 6))] * 3)
     with pytest.raises(ValueError, match="3 wrenches are given; expected at most 2"):
-        arm.forward_dynamics_rates(q, v, a, a, wrenches=[np.zeros((7, 6))] * 3)
-    with pytest.raises(ValueError, match="inverse_dynamics_rates: jerk has shape"):
-        arm.inverse_dynamics_rates(q, v, a, np.zeros(2))
-    with pytest.raises(ValueError, match=r"christoffel_symbols: the velocities of joint 'j\d' are not the derivatives"):
-        kinds.christoffel_symbols(state(kinds)[0])
+        arm.rates.forward_dynamics(q, v, a, a, wrenches=[np.zeros((7, 6))] * 3)
+    with pytest.raises(ValueError, match=r"rates\.inverse_dynamics: jerk has shape"):
+        arm.rates.inverse_dynamics(q, v, a, np.zeros(2))
+    with pytest.raises(
+        ValueError, match=r"derivatives\.christoffel_symbols: the velocities of joint 'j\d' are not the derivatives"
+    ):
+        kinds.derivatives.christoffel_symbols(state(kinds)[0])

@@ -19,9 +19,9 @@ def differenced(mechanism, column, *functions, places=None):
     totals = [0.0] * len(functions)
     for k, weight in WEIGHTS:
         for sign in (1, -1):
-            delta = np.zeros(6 * len(mechanism.places(places)))
+            delta = np.zeros(6 * len(mechanism.parameters.places(places)))
             delta[column] = sign * k * H
-            other = Mechanism(mechanism.with_geometry(delta, places))
+            other = Mechanism(mechanism.parameters.with_geometry(delta, places))
             totals = [x + sign * weight / H * f(other) for x, f in zip(totals, functions, strict=True)]
     return totals
 
@@ -31,8 +31,8 @@ def test_each_parameter_by_itself(name):
     """One parameter of each place, in turn rotation and translation along the three axes."""
     mechanism = ZOO[name]
     q, v, a = state(mechanism, 3)
-    exact = mechanism.inverse_dynamics_parameter_derivatives(q, v, a)
-    for place in range(len(mechanism.places())):
+    exact = mechanism.parameters.inverse_dynamics_derivatives(q, v, a)
+    for place in range(len(mechanism.parameters.places())):
         column = 6 * place + place % 6
         (found,) = differenced(mechanism, column, lambda other: other.inverse_dynamics(q, v, a))
         assert deviation(exact[:, column], found) < 1e-9
@@ -68,11 +68,11 @@ def test_welds_and_frames():
     mechanism = welded()
     q, v, a = state(mechanism, 4)
     places = [*(joint.name for joint in mechanism.system.joints), "mark", "camera"]
-    names = mechanism.places(places).names
-    force = mechanism.inverse_dynamics_parameter_derivatives(q, v, a, places)
+    names = mechanism.parameters.places(places).names
+    force = mechanism.parameters.inverse_dynamics_derivatives(q, v, a, places)
     frames = [*mechanism.bodies, "mark", "camera"]
-    J = mechanism.jacobian_parameter_derivatives(q, frames, places, representation="hybrid")
-    g = mechanism.pose_parameter_derivatives(q, frames, places, representation="hybrid")
+    J = mechanism.parameters.jacobian_derivatives(q, frames, places, representation="hybrid")
+    g = mechanism.parameters.pose_derivatives(q, frames, places, representation="hybrid")
     functions = (
         lambda m: m.inverse_dynamics(q, v, a),
         lambda m: m.jacobian(q, frames, representation="hybrid"),
@@ -86,7 +86,7 @@ def test_welds_and_frames():
         assert deviation(g[:, 3:, column], positions) < 1e-9
     assert not force[:, -12:].any()  # frames have no mass
     assert not g[-1, :, :-6].any()  # the camera stands on the ground
-    only = mechanism.pose_parameter_derivatives(q, "mark", "mark")
+    only = mechanism.parameters.pose_derivatives(q, "mark", "mark")
     # a model's quaternions may be off unit length by 1e-15, and six of them are between this frame and its link
     np.testing.assert_allclose(only, np.eye(6), rtol=0, atol=2 * 6 * 1e-15)
 
@@ -97,7 +97,7 @@ def test_both_sides_of_a_joint_move_its_screws():
     q, v, a = state(mechanism, 5)
     delta = np.random.default_rng(6).normal(size=6)
     joint = mechanism.system.joints[3]
-    both = mechanism.inverse_dynamics_parameter_derivatives(q, v, a, joint.name)
+    both = mechanism.parameters.inverse_dynamics_derivatives(q, v, a, joint.name)
     found = (both[:, :6] + both[:, 6:]) @ delta
 
     def tilted(h: float) -> np.ndarray:
@@ -118,30 +118,30 @@ def test_batches_and_threads():
     mechanism = ZOO["again"]
     q, v, a = state(mechanism, 7, (131,))
     two = Mechanism(mechanism.system, threads=2)
-    places = mechanism.places([mechanism.joints[2], (mechanism.joints[0], "child"), "tool"])
+    places = mechanism.parameters.places([mechanism.joints[2], (mechanism.joints[0], "child"), "tool"])
     assert len(places.parameters) == 24
     assert places.parameters[0] == f"{mechanism.joints[2]}, parent, rx"
-    force = mechanism.inverse_dynamics_parameter_derivatives(q, v, a, places)
-    np.testing.assert_array_equal(two.inverse_dynamics_parameter_derivatives(q, v, a, places), force)
-    J = mechanism.jacobian_parameter_derivatives(q, "tool", places)
-    np.testing.assert_array_equal(two.jacobian_parameter_derivatives(q, "tool", places), J)
+    force = mechanism.parameters.inverse_dynamics_derivatives(q, v, a, places)
+    np.testing.assert_array_equal(two.parameters.inverse_dynamics_derivatives(q, v, a, places), force)
+    J = mechanism.parameters.jacobian_derivatives(q, "tool", places)
+    np.testing.assert_array_equal(two.parameters.jacobian_derivatives(q, "tool", places), J)
     assert J.shape == (131, 6, mechanism.nv, 24)
-    assert deviation(mechanism.inverse_dynamics_parameter_derivatives(q[9], v[9], a[9], places), force[9]) < 1e-13
-    every = mechanism.inverse_dynamics_parameter_derivatives(q, v, a)
-    column = 6 * mechanism.places().names.index((mechanism.joints[2], "parent"))
+    assert deviation(mechanism.parameters.inverse_dynamics_derivatives(q[9], v[9], a[9], places), force[9]) < 1e-13
+    every = mechanism.parameters.inverse_dynamics_derivatives(q, v, a)
+    column = 6 * mechanism.parameters.places().names.index((mechanism.joints[2], "parent"))
     np.testing.assert_array_equal(every[..., column : column + 12], force[..., :12])
-    assert mechanism.pose_parameter_derivatives(q[:0], "tool", places).shape == (0, 6, 24)
-    assert mechanism.pose_parameter_derivatives(q[0], "tool", []).shape == (6, 0)
-    assert ZOO["fixed"].inverse_dynamics_parameter_derivatives([], [], []).shape == (0, 24)
+    assert mechanism.parameters.pose_derivatives(q[:0], "tool", places).shape == (0, 6, 24)
+    assert mechanism.parameters.pose_derivatives(q[0], "tool", []).shape == (6, 0)
+    assert ZOO["fixed"].parameters.inverse_dynamics_derivatives([], [], []).shape == (0, 24)
 
 
 def test_a_long_chain_needs_no_memory_beyond_its_results():
     mechanism = Mechanism(tree(9, ("revolute",) * 300, chain=True))
     q, v, a = state(mechanism, 10)
-    places = mechanism.places()
-    mechanism.inverse_dynamics_parameter_derivatives(q, v, a, places)
+    places = mechanism.parameters.places()
+    mechanism.parameters.inverse_dynamics_derivatives(q, v, a, places)
     tracemalloc.start()
-    result = mechanism.inverse_dynamics_parameter_derivatives(q, v, a, places)
+    result = mechanism.parameters.inverse_dynamics_derivatives(q, v, a, places)
     used = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert result.shape == (300, 3600)
@@ -150,7 +150,7 @@ def test_a_long_chain_needs_no_memory_beyond_its_results():
     direction[[5, 800, 2000, 3590]] = 1.0
 
     def moved(t):
-        return Mechanism(mechanism.with_geometry(t * direction, places)).inverse_dynamics(q, v, a)
+        return Mechanism(mechanism.parameters.with_geometry(t * direction, places)).inverse_dynamics(q, v, a)
 
     expected = sum(w * (moved(k * H) - moved(-k * H)) / H for k, w in WEIGHTS)
     assert deviation(result @ direction, expected) < 1e-9
@@ -159,17 +159,19 @@ def test_a_long_chain_needs_no_memory_beyond_its_results():
 def test_bad_input():
     mechanism = ZOO["arm"]
     q, v, a = state(mechanism, 11)
-    with pytest.raises(ValueError, match=r"places: place 'elbow' is unknown; expected the name of a joint or a frame"):
-        mechanism.places("elbow")
+    with pytest.raises(
+        ValueError, match=r"parameters\.places: place 'elbow' is unknown; expected the name of a joint or a frame"
+    ):
+        mechanism.parameters.places("elbow")
     with pytest.raises(ValueError, match=r"place \('j1', 'top'\) is unknown"):
-        mechanism.places([("j1", "top")])
+        mechanism.parameters.places([("j1", "top")])
     with pytest.raises(ValueError, match=r"place \('j1', 'parent'\) is given twice"):
-        mechanism.places(["j1", ("j1", "parent")])
-    with pytest.raises(ValueError, match=r"with_geometry: delta"):
-        mechanism.with_geometry(np.zeros(5), ["j1"])
+        mechanism.parameters.places(["j1", ("j1", "parent")])
+    with pytest.raises(ValueError, match=r"parameters\.with_geometry: delta"):
+        mechanism.parameters.with_geometry(np.zeros(5), ["j1"])
     with pytest.raises(ValueError, match="no body or frame 'nothing'"):
-        mechanism.pose_parameter_derivatives(q, "nothing")
+        mechanism.parameters.pose_derivatives(q, "nothing")
     with pytest.raises(ValueError, match="representation"):
-        mechanism.jacobian_parameter_derivatives(q, "tool", representation="world")
-    with pytest.raises(ValueError, match="inverse_dynamics_parameter_derivatives"):
-        mechanism.inverse_dynamics_parameter_derivatives(q, v, a[1:])
+        mechanism.parameters.jacobian_derivatives(q, "tool", representation="world")
+    with pytest.raises(ValueError, match=r"parameters\.inverse_dynamics_derivatives"):
+        mechanism.parameters.inverse_dynamics_derivatives(q, v, a[1:])

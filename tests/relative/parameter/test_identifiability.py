@@ -33,7 +33,7 @@ def test_published_combinations():
     From the authors' get_Panda_coefficients_expanded.m (github.com/marcocognetti/FrankaEmikaPandaDynModel): 31 with
     inertias, 12 first moments; some of them here, about the origins of the links' frames.
     """
-    report = arm(PANDA).inertial_identifiability()
+    report = arm(PANDA).parameters.inertial_identifiability()
     assert report.rank == 43
     terms = {report.terms(k)[0]: report.terms(k)[1:] for k in range(report.rank)}
     assert sum(": I" in name for name in terms) == 31
@@ -70,15 +70,15 @@ def test_numbers_of_geometric_parameters_of_chains(kinds, measured, count):
     """Four for a revolute joint, two for a prismatic one, six for the frames at both ends: Everett, Driels and Mooring,
     ICRA 1987. Three fewer without orientations; of the orientation alone, the directions of the axes count."""
     mechanism = Mechanism(tree(12, kinds, chain=True))
-    assert mechanism.geometric_identifiability("tool", measured=measured).rank == count
+    assert mechanism.parameters.geometric_identifiability("tool", measured=measured).rank == count
 
 
 @pytest.mark.parametrize("name", models.MODELS)
 def test_base_parameters_fit_as_well_as_all(name):
     mechanism, rng = Mechanism(models.system_of(models.MODELS[name]())), np.random.default_rng(5)
-    report = mechanism.inertial_identifiability(joint_terms="armature")
+    report = mechanism.parameters.inertial_identifiability(joint_terms="armature")
     q, (v, a) = mechanism.random(rng, (20,)), rng.normal(size=(2, 20, mechanism.nv))
-    Y, parameters = mechanism.regressor(q, v, a, "armature"), rng.normal(size=len(report.names))
+    Y, parameters = mechanism.parameters.regressor(q, v, a, "armature"), rng.normal(size=len(report.names))
     base = report.values(parameters)
     assert deviation(report.columns(Y) @ base, Y @ parameters) < 1e-10
     every = np.concatenate([report.kept, report.grouped, report.unseen])
@@ -96,8 +96,8 @@ def test_base_parameters_fit_as_well_as_all(name):
 def test_standard_deviations_are_those_of_least_squares():
     mechanism, rng = arm(PANDA[:3]), np.random.default_rng(6)
     q, (v, a) = mechanism.random(rng, (40,)), rng.normal(size=(2, 40, mechanism.nv))
-    report = mechanism.inertial_identifiability(q, v, a)
-    W = report.columns(mechanism.regressor(q, v, a)).reshape(-1, report.rank)
+    report = mechanism.parameters.inertial_identifiability(q, v, a)
+    W = report.columns(mechanism.parameters.regressor(q, v, a)).reshape(-1, report.rank)
     expected = 0.3 * np.sqrt(np.diag(np.linalg.inv(W.T @ W)))
     np.testing.assert_allclose(report.standard_deviations(0.3), expected, rtol=1e-9)
     lengths = np.linalg.norm(W, axis=0)
@@ -107,15 +107,15 @@ def test_standard_deviations_are_those_of_least_squares():
 def test_poor_data_tells_less():
     mechanism, rng = arm(PANDA), np.random.default_rng(7)
     q, still = mechanism.random(rng, (100,)), np.zeros((100, 7))
-    at_rest = mechanism.inertial_identifiability(q, still, still)
+    at_rest = mechanism.parameters.inertial_identifiability(q, still, still)
     assert 0 < at_rest.rank < 43
     assert all("I" not in name for name in (at_rest.names[k] for k in at_rest.kept))  # gravity feels no inertia
-    one = mechanism.inertial_identifiability(q[:1], still[:1], still[:1])
+    one = mechanism.parameters.inertial_identifiability(q[:1], still[:1], still[:1])
     assert one.rank <= 7
 
 
 def test_table():
-    text = str(arm(PANDA).inertial_identifiability(joint_terms=("armature", "friction")))
+    text = str(arm(PANDA).parameters.inertial_identifiability(joint_terms=("armature", "friction")))
     # the rotors of the first two joints cannot be told from Izz of their links, which turn about no other axis
     assert text.startswith(f"{43 + 7 - 2 + 7} of 84 parameters can be found, ")
     assert "link 6: mcx + 0.088 link 7: m\n" in text
@@ -127,9 +127,9 @@ def test_table():
 
 def test_nearly_parallel_axes_do_not_spoil_the_choice():
     mechanism, rng = arm(PANDA), np.random.default_rng(8)
-    places = mechanism.places()
-    off = Mechanism(mechanism.with_geometry(1e-4 * rng.normal(size=84), places))
-    report = off.geometric_identifiability("tool")
+    places = mechanism.parameters.places()
+    off = Mechanism(mechanism.parameters.with_geometry(1e-4 * rng.normal(size=84), places))
+    report = off.parameters.geometric_identifiability("tool")
     assert report.rank == 34
     assert report.condition < 100
 
@@ -138,9 +138,9 @@ def test_bad_input():
     mechanism = ZOO["arm"]
     q = mechanism.neutral()
     with pytest.raises(ValueError, match="give q, v and a, or none of them"):
-        mechanism.inertial_identifiability(q)
+        mechanism.parameters.inertial_identifiability(q)
     with pytest.raises(ValueError, match="measured is 'twist'; expected one of pose, position, orientation"):
-        mechanism.geometric_identifiability("tool", measured="twist")
+        mechanism.parameters.geometric_identifiability("tool", measured="twist")
     with pytest.raises(ValueError, match="identify: matrix has no rows"):
         identify(np.zeros((0, 3)), ["a", "b", "c"])
     nothing = identify(np.zeros((4, 2)), ["a", "b"])

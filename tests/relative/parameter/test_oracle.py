@@ -60,7 +60,7 @@ def results(tree: oracle.Tree, name: str, only: str = "") -> dict[str, oracle.Ar
 def expected_by_geometry(name: str) -> tuple[np.ndarray, dict[str, np.ndarray]]:
     """A direction in the space of geometric parameters, and the oracle's derivatives along it."""
     parts, mechanism = models.MODELS[name](), mechanism_of(name)
-    tree, places = models.oracle_of(parts), mechanism.places()
+    tree, places = models.oracle_of(parts), mechanism.parameters.places()
     direction = np.random.default_rng(32).normal(size=6 * len(places))
     with oracle.localcontext(prec=oracle.DIGITS):
         steps = STEP * oracle.exact(direction).reshape(-1, 6)
@@ -88,12 +88,12 @@ def by_geometry(name: str, what: str, rows) -> np.ndarray:
     x = {key: value[rows] for key, value in given(name).items()}
     function, _, representation = what.partition(", ")
     if function == "poses":
-        return mechanism.pose_parameter_derivatives(x["q"], representation=representation)
+        return mechanism.parameters.pose_derivatives(x["q"], representation=representation)
     if function == "jacobian":
-        return mechanism.jacobian_parameter_derivatives(x["q"], mechanism.bodies, representation=representation)
+        return mechanism.parameters.jacobian_derivatives(x["q"], mechanism.bodies, representation=representation)
     if function == "inverse_dynamics":
-        return mechanism.inverse_dynamics_parameter_derivatives(x["q"], x["v"], x["a"])
-    return mechanism.forward_dynamics_parameter_derivatives(x["q"], x["v"], x["tau"])
+        return mechanism.parameters.inverse_dynamics_derivatives(x["q"], x["v"], x["a"])
+    return mechanism.parameters.forward_dynamics_derivatives(x["q"], x["v"], x["tau"])
 
 
 WHAT = [f"{what}, {representation}" for what in ("poses", "jacobian") for representation in oracle.REPRESENTATIONS]
@@ -125,7 +125,7 @@ def test_regressor(name):
         )
         expected = oracle.doubles((ahead - behind) / (2 * STEP))
     for rows in (-1, slice(None)):
-        found = mechanism.regressor(*(x[key][rows] for key in "qva")) @ direction.ravel()
+        found = mechanism.parameters.regressor(*(x[key][rows] for key in "qva")) @ direction.ravel()
         assert deviation(found if rows == -1 else found[-1], expected) < TOLERANCE
 
 
@@ -135,5 +135,5 @@ def test_regressor_times_parameters_is_inverse_dynamics(name):
     q = models.coordinates(mechanism, rng, 50)
     v, a = rng.normal(size=(2, 50, mechanism.nv))
     tau = mechanism.inverse_dynamics(q, v, a)
-    found = mechanism.regressor(q, v, a, "armature") @ mechanism.inertial_parameters("armature")
+    found = mechanism.parameters.regressor(q, v, a, "armature") @ mechanism.parameters.inertial("armature")
     assert np.max(np.abs(found - tau).max(axis=1) / np.abs(tau).max(axis=1)) < 1e-14

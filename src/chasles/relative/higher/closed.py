@@ -27,12 +27,12 @@ from chasles.relative.system_level import Factors
 from chasles.relative.tables import CONSTANT, GRAVITY, LINK, link_table
 
 if TYPE_CHECKING:
-    from chasles.relative.analysis import Analysis
+    from chasles.relative.mechanism import Mechanism
 
 FORMS = ("body", "spatial", "hybrid")
 
 
-def mass_matrix(mechanism: Analysis, q: ArrayLike, representation: str = "body") -> np.ndarray:
+def mass_matrix(mechanism: Mechanism, q: ArrayLike, representation: str = "body") -> np.ndarray:
     """M(q), (nv, nv), as JᵀMJ with the armatures: mueller2018 eq. (81), in a representation."""
     _check("mass_matrix", representation)
     parts = system_level.factors(mechanism, q, representation)
@@ -40,7 +40,7 @@ def mass_matrix(mechanism: Analysis, q: ArrayLike, representation: str = "body")
     return J.T @ M @ J + np.diag(_armatures(mechanism))
 
 
-def coriolis(mechanism: Analysis, q: ArrayLike, v: ArrayLike, representation: str = "body") -> np.ndarray:
+def coriolis(mechanism: Mechanism, q: ArrayLike, v: ArrayLike, representation: str = "body") -> np.ndarray:
     """C(q, v), (nv, nv), of a representation; C v are the velocity terms."""
     _check("coriolis", representation)
     parts, speeds = system_level.factors(mechanism, q, representation), np.asarray(v, dtype=float)
@@ -73,7 +73,7 @@ def jacobian_rate(parts: Factors, v: ArrayLike, representation: str = "body") ->
     return (change.reshape(6 * n, 6 * n) + parts.carry @ _diagonal(spins)) @ parts.screws
 
 
-def inertias(mechanism: Analysis, parts: Factors, representation: str = "body") -> np.ndarray:
+def inertias(mechanism: Mechanism, parts: Factors, representation: str = "body") -> np.ndarray:
     """The block diagonal of the links' inertias in a representation, (6n, 6n): mueller2018 eqs. (64), (71a), (76a)."""
     n = len(parts.poses)
     body = system_level.inertias(mechanism).reshape(n, 6, n, 6)
@@ -98,10 +98,10 @@ def _diagonal(twists: np.ndarray) -> np.ndarray:
     return matrix.reshape(6 * n, 6 * n)
 
 
-def _armatures(mechanism: Analysis) -> np.ndarray:
+def _armatures(mechanism: Mechanism) -> np.ndarray:
     """The rotor inertia that each velocity feels."""
     values = np.zeros(mechanism.nv)
-    constants = mechanism.numbers[GRAVITY.size :].reshape(-1, CONSTANT.size)
-    for row, constant in zip(link_table(mechanism.topology), constants, strict=True):
+    constants = mechanism.tree.numbers[GRAVITY.size :].reshape(-1, CONSTANT.size)
+    for row, constant in zip(link_table(mechanism.tree.topology), constants, strict=True):
         values[row[LINK.velocity]] = constant[CONSTANT.armature]
     return values

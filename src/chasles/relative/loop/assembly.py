@@ -74,7 +74,7 @@ class LoopEquations(Equations):
 def reaches(mechanism: ClosedMechanism, q: np.ndarray, t: float) -> np.ndarray:
     """The reach of each row (`response`), the scale of F against which a row counts as zero; 1 for a row without."""
     packed, still, where = mechanism.packed, np.zeros((1, mechanism.nv)), np.array(q, ndmin=2)
-    work, p, wrenches = np.empty(packed.work), packed.parameters, np.zeros((1, 6 * mechanism.spanning.links))
+    work, p, wrenches = np.empty(packed.work), packed.parameters, np.zeros((1, 6 * mechanism.tables.links))
     entry.accelerations_of_states(
         *(p.view(np.int64), p, np.array([float(t)]), where, still, still, wrenches, work, packed.multipliers_at),
         *(np.empty_like(still), np.empty((1, mechanism.rows)), np.empty(1)),
@@ -127,12 +127,12 @@ def inverse_dynamics(
     if (listed := _inconsistent(equations, q, v, a)) is not None:
         raise ValueError(f"{name}: the accelerations violate {listed}; take those of a motion on the constraints")
     arrays = {"q": q, "v": v, "a": a, "wrenches": on_links}
-    (tau,), _ = mechanism.spanning._run(name, inverse.inverse_dynamics, arrays)
+    (tau,), _ = mechanism.tables.run(name, inverse.inverse_dynamics, arrays)
     rows, scales, step = equations.linear(q)
     _, right, rank = decomposed(rows, scales)
     root, free = step(np.eye(mechanism.nv)), step(right[rank:].T)
     mobility = free.shape[1]
-    joints = ", ".join(dict.fromkeys(mechanism.spanning.joint_of_velocity(int(k)) for k in where))
+    joints = ", ".join(dict.fromkeys(mechanism.tables.joint_of_velocity(int(k)) for k in where))
     if len(where) < mobility:
         raise ValueError(
             f"{name}: the mechanism has mobility {mobility}, the actuated joints ({joints or 'none'}) have "

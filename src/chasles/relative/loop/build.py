@@ -91,7 +91,7 @@ class Packed:
 
 def packed(mechanism: Mechanism, closing: Closing) -> Packed:
     """A tree and the rows that close it as one array (`tables`)."""
-    parents = link_table(mechanism.topology)[:, LINK.parent]
+    parents = link_table(mechanism.tree.topology)[:, LINK.parent]
     touched = sorted({link for tile in closing.tiles for link in (tile.first, tile.second) if link >= 0})
     place = {link: c for c, link in enumerate(touched)} | {-1: -1}
     tiles = np.array([tile.integers for tile in closing.tiles], dtype=np.int64).reshape(-1, TILE.size)
@@ -112,14 +112,14 @@ def packed(mechanism: Mechanism, closing: Closing) -> Packed:
         groups.append((group[0], len(group), len(visits), len(met)))
         visits += sorted(met, reverse=True)
     whole: dict[str, list] = {"groups": groups, "rows": closing.rows, "visits": visits, "touched": touched}
-    acting, links, nv, m = mechanism.acting, mechanism.links, mechanism.nv, len(closing.rows)
+    acting, links, nv, m = mechanism.tables.acting, mechanism.tables.links, mechanism.nv, len(closing.rows)
     parts = {
-        "topology": mechanism.topology,
+        "topology": mechanism.tree.topology,
         "tiles": tiles,
         **{name: np.array(value, dtype=np.int64) for name, value in whole.items()},
         "counted": np.array(closing.counted, dtype=np.int64),
         "table": acting.table,
-        "numbers": mechanism.numbers,
+        "numbers": mechanism.tree.numbers,
         "constants": closing.constants,
         "levers": np.array(levers, dtype=float),
         "feedback": np.zeros(2),
@@ -128,7 +128,7 @@ def packed(mechanism: Mechanism, closing: Closing) -> Packed:
     }
     counts = {"n_q": mechanism.nq, "n_v": nv, "n_links": links, "n_tiles": len(tiles), "n_rows": m}
     counts |= {"n_touched": len(touched), "n_counted": len(closing.counted), "rank": -1, **addresses()}
-    tables = (mechanism.topology, mechanism.numbers, acting.table, acting.values)
+    tables = (mechanism.tree.topology, mechanism.tree.numbers, acting.table, acting.values)
     sizes = (*map(len, tables), mechanism.nq, nv, 6 * links, STATE.size * (links + 1))
     rows_at = (LIMB.size + STATE.size) * (links + 1) + MOTION.size * len(touched)
     matrix_at = rows_at + ROWS.size * len(tiles) + len(closing.counted) + ROOM.size + 1
@@ -149,7 +149,7 @@ def _way(parents: np.ndarray, link: int) -> set[int]:
 
 def _sizes(mechanism: Mechanism, parents: np.ndarray) -> np.ndarray:
     """The size of each link [m]: the largest distance of a joint that it carries, or of its mass on an average."""
-    constants = mechanism.numbers[GRAVITY.size :].reshape(-1, CONSTANT.size)
+    constants = mechanism.tree.numbers[GRAVITY.size :].reshape(-1, CONSTANT.size)
     mass, inertia = constants[:, CONSTANT.mass], constants[:, CONSTANT.inertia : CONSTANT.inertia + 6]
     squared = inertia[:, [0, 3, 5]].sum(axis=1) / (2.0 * np.where(mass > 0, mass, np.inf))
     away = np.sum(constants[:, CONSTANT.position : CONSTANT.position + 3] ** 2, axis=1)

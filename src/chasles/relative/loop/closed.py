@@ -15,7 +15,7 @@ from chasles.assembly.equations import largest_of, names_of
 from chasles.assembly.mobility import mobility
 from chasles.assembly.rank import DEPENDENT
 from chasles.constraint.joints import row_units
-from chasles.constraint.results import NOTHING, ConstrainedMotion, Mobility, Violation
+from chasles.constraint.results import NOTHING, ConstrainedMotion, Mobility, Violation, WithoutTreeGroups
 from chasles.constraint.rows import ROWS
 from chasles.model.law import raise_error_of
 from chasles.model.scale import constraint_lengths
@@ -40,7 +40,7 @@ class ConstraintRows(NamedTuple):
     tiles: np.ndarray  # (..., tiles, 42): what `constraint.rows` computes
 
 
-class ClosedMechanism:
+class ClosedMechanism(WithoutTreeGroups):
     """A mechanism with loops or further constraints: a spanning tree in joint coordinates q and velocities v, closed by
     rows of equations.
 
@@ -53,12 +53,10 @@ class ClosedMechanism:
         self.cut = names_of(cut)  # as given; `split` has all that are cut
         self.system, self.split = system, span(system, self.cut)
         self.spanning = tree = Mechanism(self.split.system, threads)
-        self.tree, self.joints, self.nq, self.nv = tree.tree, tree.joints, tree.nq, tree.nv
-        self.topology, self.quaternions = tree.topology, tree.quaternions
+        self.tables, self.tree, self.joints, self.nq, self.nv = tree.tables, tree.tree, tree.joints, tree.nq, tree.nv
         self.bodies = tuple(body.name for body in system.bodies)
         self.neutral, self.random, self.retract = tree.neutral, tree.random, tree.retract
         self.difference, self.interpolate = tree.difference, tree.interpolate
-        self.check_q, self.check_v = tree.check_q, tree.check_v
         self.energy, self.momentum, self.mass_matrix = tree.energy, tree.momentum, tree.mass_matrix
         self.center_of_mass, self.applied_forces = tree.center_of_mass, tree.applied_forces
         self.closing = close(self.split, system.constraints, tree)
@@ -123,8 +121,8 @@ class ClosedMechanism:
     def constraint_rows(self, q: ArrayLike, v: ArrayLike | None = None, t: ArrayLike = 0.0) -> ConstraintRows:
         """The rows at states (..., nq), (..., nv) and times t [s]."""
         name = "constraint_rows"
-        speeds = np.zeros(self.nv) if v is None else self.check_v(name, "v", v)
-        batch, (q, v, times) = self._states(name, t, q=self.check_q(name, q), v=speeds)
+        speeds = np.zeros(self.nv) if v is None else self.tables.check_v(name, "v", v)
+        batch, (q, v, times) = self._states(name, t, q=self.tables.check_q(name, q), v=speeds)
         count, m = len(q), self.rows
         g, rate, right, J = (np.empty((count, size)) for size in (m, m, m, m * self.nv))
         tiles = np.empty((count, ROWS.size * len(self.closing.tiles)))
@@ -163,11 +161,11 @@ class ClosedMechanism:
         position = self._largest(found.residual / units)
         velocity = NOTHING if v is None else self._largest(found.speed / units)
         if self.aligned.names:
-            rotations = self.aligned.rotations(self.check_q("constraint_violation", q))
+            rotations = self.aligned.rotations(self.tables.check_q("constraint_violation", q))
             position = self.aligned.alignment.add_to(self.constraint_names, position, rotations)
         if a is None:
             return Violation(position, velocity)
-        rates = np.einsum("...ij,...j->...i", found.jacobian, self.check_v("constraint_violation", "a", a))
+        rates = np.einsum("...ij,...j->...i", found.jacobian, self.tables.check_v("constraint_violation", "a", a))
         return Violation(position, velocity, self._largest((rates - found.right) / units))
 
     @cached_property
@@ -210,7 +208,7 @@ class ClosedMechanism:
         """The velocities that satisfy all constraints at q, nearest in the kinetic energy of the difference;
         AssemblyError if there are none. Velocities of the joints named in `held` stay as given."""
         name = "consistent_velocities"
-        velocities = self.check_v(name, "v", v)
+        velocities = self.tables.check_v(name, "v", v)
         if velocities.ndim != 1:
             raise ValueError(f"{name}: v has shape {velocities.shape}; one state at a time")
         held = names_of(held)
@@ -218,7 +216,7 @@ class ClosedMechanism:
 
     def _one(self, function: str, q: ArrayLike) -> np.ndarray:
         """Coordinates of one state."""
-        found = self.check_q(function, q)
+        found = self.tables.check_q(function, q)
         if found.ndim != 1:
             raise ValueError(f"{function}: q has shape {found.shape}; one state at a time")
         return found
@@ -231,18 +229,22 @@ class ClosedMechanism:
         """Accelerations (..., nv) under generalized forces (..., nv) and wrenches on the bodies, as in
         `Mechanism.forward_dynamics`: M a + Jᵀ λ = tau - C v - g + Σ Jᵀ W, J a = c."""
         name = "forward_dynamics"
-        arrays = {"q": self.check_q(name, q), "v": self.check_v(name, "v", v), "tau": self.check_v(name, "tau", tau)}
+        arrays = {
+            "q": self.tables.check_q(name, q),
+            "v": self.tables.check_v(name, "v", v),
+            "tau": self.tables.check_v(name, "tau", tau),
+        }
         return self._forward(name, arrays, self._on_links(name, wrenches), t).accelerations
 
     def _on_links(self, name: str, wrenches: ArrayLike | None) -> np.ndarray:
         """Wrenches on bodies as wrenches on links; those on a split body act on its first part."""
         if wrenches is None:
-            return np.zeros(6 * self.spanning.links)
+            return np.zeros(6 * self.tables.links)
         given = np.asarray(wrenches, dtype=float)
         parts = len(self.spanning.bodies) - len(self.bodies)
         if given.ndim >= 2 and parts:
             given = np.concatenate([given, np.zeros((*given.shape[:-2], parts, 6))], axis=-2)
-        return self.spanning._wrenches(name, given)
+        return self.tables.wrenches(name, given)
 
     def _forward(
         self, name: str, arrays: dict[str, np.ndarray], on_links: np.ndarray, t: ArrayLike
@@ -256,7 +258,7 @@ class ClosedMechanism:
         raise_error_of(self.laws)
         if not np.isfinite(a).all():
             rows = {"q": q, "v": v, "tau": tau, "wrenches": w}
-            raise ValueError(self.spanning._why_not_finite(name, a, (len(q),), rows))
+            raise ValueError(self.tables.why_not_finite(name, a, (len(q),), rows))
         for k in np.flatnonzero(ranks < self.rows):
             multipliers[k] = assembly.smallest(self, name, q[k], v[k], a[k], multipliers[k], times[k])
         return ConstrainedMotion(a.reshape(*batch, self.nv), multipliers.reshape(*batch, self.rows))
@@ -279,8 +281,8 @@ class ClosedMechanism:
         bodies."""
         forces = self.applied_forces(q, v, t)
         name = "constrained_motion"
-        arrays = {"q": self.check_q(name, q), "v": self.check_v(name, "v", v)}
-        arrays["tau"] = forces.tau + self.spanning.check_u(name, u)
+        arrays = {"q": self.tables.check_q(name, q), "v": self.tables.check_v(name, "v", v)}
+        arrays["tau"] = forces.tau + self.tables.check_u(name, u)
         return self._forward(name, arrays, forces.wrenches + self._on_links(name, wrenches), t)
 
     def inverse_dynamics(
@@ -300,7 +302,7 @@ class ClosedMechanism:
         the motion violates the constraints, or the actuated joints cannot bring it about.
         """
         name = "inverse_dynamics"
-        state = self.check_q(name, q), self.check_v(name, "v", v), self.check_v(name, "a", a)
+        state = self.tables.check_q(name, q), self.tables.check_v(name, "v", v), self.tables.check_v(name, "a", a)
         if any(array.ndim != 1 for array in state):
             raise ValueError(f"{name}: of a closed mechanism one state at a time; q has shape {state[0].shape}")
         return assembly.inverse_dynamics(self, *state, self._on_links(name, wrenches), actuated, t)

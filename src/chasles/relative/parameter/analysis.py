@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from chasles.lie.arrays import real_array
 from chasles.model.system import System
 from chasles.relative import kinematics
-from chasles.relative.analysis import Analysis
+from chasles.relative.group import Group
 from chasles.relative.parameter import inertial
 from chasles.relative.parameter.geometry import geometry
 from chasles.relative.parameter.identifiability import Identifiability, identify
@@ -23,122 +23,144 @@ from chasles.screw.representation import check_representation
 MEASURED = {"pose": slice(0, 6), "position": slice(3, 6), "orientation": slice(0, 3)}
 
 
-class ParameterAnalysis(Analysis):
-    """The part of `Mechanism` about its parameters.
+class Parameters(Group):
+    """The parameters of a mechanism, `mechanism.parameters`.
 
-    Inertial parameters are those of `inertial_parameters`, ten a body; geometric ones are small screws at places
-    (`parameter.places`), six a place: `places` names joints (the frames on both bodies), pairs (joint, "parent") or
+    Inertial parameters are those of `parameters.inertial`, ten a body; geometric ones are small screws at places
+    (`parameter.places`), six a place. `places` names joints (the frames on both bodies), pairs (joint, "parent") or
     (joint, "child"), and frames; None stands for all joints.
     """
 
+    __slots__ = ()
+
     # ------------------------------------------------------------ inertial parameters
 
-    def inertial_parameters(self, joint_terms: Iterable[str] | str = ()) -> np.ndarray:
+    def inertial(self, joint_terms: Iterable[str] | str = ()) -> np.ndarray:
         """π, (10 bodies,): m, m c, and Θ (xx, xy, xz, yy, yz, zz) about the origin, of each body in its own frame.
 
         joint_terms: some of "armature", "damping", "friction"; these numbers of all velocities follow, term by term.
         """
-        terms = inertial.check_terms("inertial_parameters", joint_terms)
-        return inertial.parameters_of(self.system, self.tree, terms)
+        terms = inertial.check_terms("parameters.inertial", joint_terms)
+        return inertial.parameters_of(self._tables.system, self._tables.tree, terms)
 
-    def inertial_parameter_names(self, joint_terms: Iterable[str] | str = ()) -> tuple[str, ...]:
-        """Names in the order of `inertial_parameters`."""
-        terms = inertial.check_terms("inertial_parameter_names", joint_terms)
-        return inertial.names_of(self.system, self.tree, terms)
+    def inertial_names(self, joint_terms: Iterable[str] | str = ()) -> tuple[str, ...]:
+        """Names in the order of `parameters.inertial`."""
+        terms = inertial.check_terms("parameters.inertial_names", joint_terms)
+        return inertial.names_of(self._tables.system, self._tables.tree, terms)
 
     def _check_parameters(self, function: str, parameters: ArrayLike, terms: tuple[str, ...]) -> np.ndarray:
-        count = len(inertial.names_of(self.system, self.tree, terms))
+        count = len(inertial.names_of(self._tables.system, self._tables.tree, terms))
         return real_array(function, "parameters", parameters, (count,))
 
-    def with_inertial_parameters(self, parameters: ArrayLike, joint_terms: Iterable[str] | str = ()) -> System:
+    def with_inertial(self, parameters: ArrayLike, joint_terms: Iterable[str] | str = ()) -> System:
         """The system with these parameters; ValueError that names the body if they are not physical."""
-        name = "with_inertial_parameters"
+        name = "parameters.with_inertial"
         terms = inertial.check_terms(name, joint_terms)
         given = self._check_parameters(name, parameters, terms)
-        return inertial.system_with(self.system, self.tree, given, terms)
+        return inertial.system_with(self._tables.system, self._tables.tree, given, terms)
 
     def unphysical(self, parameters: ArrayLike, joint_terms: Iterable[str] | str = ()) -> dict[str, str]:
         """What is wrong with the bodies of which no distribution of mass has these parameters; {} if all is well."""
-        terms = inertial.check_terms("unphysical", joint_terms)
-        return inertial.violations(self.system, self._check_parameters("unphysical", parameters, terms))
+        terms = inertial.check_terms("parameters.unphysical", joint_terms)
+        return inertial.violations(
+            self._tables.system, self._check_parameters("parameters.unphysical", parameters, terms)
+        )
 
     def regressor(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, joint_terms: Iterable[str] | str = ()) -> np.ndarray:
-        """Y(q, v, a), (..., nv, 10 bodies): inverse dynamics is Y π with π of `inertial_parameters`.
+        """Y(q, v, a), (..., nv, 10 bodies): inverse dynamics is Y π with π of `parameters.inertial`.
 
-        joint_terms: columns for the armatures, dampings and dry frictions follow, as in `inertial_parameters`. Then Y π
+        joint_terms: columns for the armatures, dampings and dry frictions follow, as in `parameters.inertial`. Then Y π
         is what motors have to give: dampings count with v, dry friction with tanh(v / friction_speed).
         """
-        terms = inertial.check_terms("regressor", joint_terms)
-        arrays = {
-            "q": self.check_q("regressor", q),
-            "v": self.check_v("regressor", "v", v),
-            "a": self.check_v("regressor", "a", a),
-        }
-        where, offset = self._places("regressor", None)
+        terms = inertial.check_terms("parameters.regressor", joint_terms)
+        arrays = self._tables.checked("parameters.regressor", q, v=v, a=a)
+        where, offset = self._tables.places("parameters.regressor", None)
         every = {**arrays, "where": where, "offset": offset}
-        (matrix,), batch = self._run("regressor", regressor, every, {"bodies": len(self.bodies)})
-        matrix = matrix.reshape(*batch, self.nv, TEN * len(self.bodies))
+        (matrix,), batch = self._tables.run(
+            "parameters.regressor", regressor, every, {"bodies": len(self._tables.bodies)}
+        )
+        matrix = matrix.reshape(*batch, self._tables.nv, TEN * len(self._tables.bodies))
         if not terms:
             return matrix
-        speeds = np.concatenate([np.full(joint.nv, joint.friction_speed) for joint in self.tree.joints])
+        speeds = np.concatenate([np.full(joint.nv, joint.friction_speed) for joint in self._tables.tree.joints])
         felt = {"armature": arrays["a"], "damping": arrays["v"], "friction": np.tanh(arrays["v"] / speeds)}
         more = [
-            np.broadcast_to(self._diagonal(term, felt[term]), (*batch, self.nv, n)) for term, n in self._counts(terms)
+            np.broadcast_to(self._diagonal(term, felt[term]), (*batch, self._tables.nv, n))
+            for term, n in self._counts(terms)
         ]
         return np.concatenate([matrix, *more], axis=-1)
 
     def _counts(self, terms: tuple[str, ...]) -> list[tuple[str, int]]:
-        return [(term, len(inertial.columns_of(self.tree, term))) for term in terms]
+        return [(term, len(inertial.columns_of(self._tables.tree, term))) for term in terms]
 
     def _diagonal(self, term: str, values: np.ndarray) -> np.ndarray:
         """Columns of joint terms: each is felt by its own velocity."""
-        where = inertial.columns_of(self.tree, term)
+        where = inertial.columns_of(self._tables.tree, term)
         columns = np.zeros((*values.shape, len(where)))
         columns[..., where, np.arange(len(where))] = values[..., where]
         return columns
 
     def energy_regressor(self, q: ArrayLike, v: ArrayLike) -> np.ndarray:
         """(..., 2, 10 bodies): kinetic and potential energy as linear functions of π; armatures do not count."""
-        name = "energy_regressor"
-        where, offset = self._places(name, None)
-        every = {"q": self.check_q(name, q), "v": self.check_v(name, "v", v), "where": where, "offset": offset}
-        (matrix,), batch = self._run(name, energy_regressor, every, {"bodies": len(self.bodies)})
-        return matrix.reshape(*batch, 2, TEN * len(self.bodies))
+        name = "parameters.energy_regressor"
+        where, offset = self._tables.places(name, None)
+        every = {
+            "q": self._tables.check_q(name, q),
+            "v": self._tables.check_v(name, "v", v),
+            "where": where,
+            "offset": offset,
+        }
+        (matrix,), batch = self._tables.run(name, energy_regressor, every, {"bodies": len(self._tables.bodies)})
+        return matrix.reshape(*batch, 2, TEN * len(self._tables.bodies))
 
     # ------------------------------------------------------------ geometric parameters
 
     def places(self, places: Any = None) -> Places:
         """Places as tables, with the `parameters`' names; may be given wherever places are, to look them up once."""
-        return self._at("places", places)
+        return self._at("parameters.places", places)
 
     def _at(self, function: str, places: Any) -> Places:
-        return places if isinstance(places, Places) else places_of(function, self.system, self.tree, places)
+        return (
+            places
+            if isinstance(places, Places)
+            else places_of(function, self._tables.system, self._tables.tree, places)
+        )
 
     def with_geometry(self, delta: ArrayLike, places: Any = None) -> System:
         """The system with its places displaced by exp(δ), δ (6 places,): derivatives by geometry are those at 0."""
-        chosen = self._at("with_geometry", places)
-        screws = real_array("with_geometry", "delta", delta, (6 * len(chosen),))
-        return displaced(self.system, chosen, screws.reshape(-1, 6))
+        chosen = self._at("parameters.with_geometry", places)
+        screws = real_array("parameters.with_geometry", "delta", delta, (6 * len(chosen),))
+        return displaced(self._tables.system, chosen, screws.reshape(-1, 6))
 
     def _geometry(
         self, function: str, q: ArrayLike, frames: Any, places: Any, representation: str, jacobian: bool
     ) -> np.ndarray:
         check_representation(function, representation)
         chosen, single = self._at(function, places), isinstance(frames, str)
-        listed = [frames] if single else list(self.bodies if frames is None else frames)
-        links, offset = self._places(function, listed)
-        hanging = chosen.hanging([self.system.frame(name) for name in listed], carriers_of(self.tree))
-        arrays = {"q": self.check_q(function, q), "offset": offset, "places": chosen.poses.reshape(-1)}
+        listed = [frames] if single else list(self._tables.bodies if frames is None else frames)
+        links, offset = self._tables.places(function, listed)
+        hanging = chosen.hanging([self._tables.system.frame(name) for name in listed], carriers_of(self._tables.tree))
+        arrays = {
+            "q": self._tables.check_q(function, q),
+            "offset": offset,
+            "places": chosen.poses.reshape(-1),
+        }
         arrays["where"] = np.concatenate([[kinematics.REPRESENTATIONS.index(representation)], links])
         arrays["hanging"] = hanging.astype(np.int64).reshape(-1)
         arrays["placed"] = chosen.table.reshape(-1)
         pairs = len(listed) * len(chosen)
-        sizes = {"pairs": 0 if jacobian else pairs, "entries": pairs * self.nv if jacobian else 0}
-        results, batch = self._run(function, geometry, arrays, sizes)
-        shape = (*batch, *(() if single else (len(listed),)), 6, *((self.nv,) if jacobian else ()), 6 * len(chosen))
+        sizes = {"pairs": 0 if jacobian else pairs, "entries": pairs * self._tables.nv if jacobian else 0}
+        results, batch = self._tables.run(function, geometry, arrays, sizes)
+        shape = (
+            *batch,
+            *(() if single else (len(listed),)),
+            6,
+            *((self._tables.nv,) if jacobian else ()),
+            6 * len(chosen),
+        )
         return results[jacobian].reshape(shape)
 
-    def pose_parameter_derivatives(
+    def pose_derivatives(
         self,
         q: ArrayLike,
         frames: Iterable[str] | str | None = None,
@@ -148,33 +170,31 @@ class ParameterAnalysis(Analysis):
     ) -> np.ndarray:
         """How frames or bodies move with the geometry, (..., frames, 6, 6 places): the twist of each frame, in the
         representation, for a unit rate of each parameter. One name gives (..., 6, 6 places), None all bodies."""
-        return self._geometry("pose_parameter_derivatives", q, frames, places, representation, False)
+        return self._geometry("parameters.pose_derivatives", q, frames, places, representation, False)
 
-    def jacobian_parameter_derivatives(
+    def jacobian_derivatives(
         self, q: ArrayLike, frames: Iterable[str] | str, places: Any = None, *, representation: str = "body"
     ) -> np.ndarray:
         """Derivatives of `jacobian` with respect to the geometry, (..., frames, 6, nv, 6 places)."""
-        return self._geometry("jacobian_parameter_derivatives", q, frames, places, representation, True)
+        return self._geometry("parameters.jacobian_derivatives", q, frames, places, representation, True)
 
-    def inverse_dynamics_parameter_derivatives(
-        self, q: ArrayLike, v: ArrayLike, a: ArrayLike, places: Any = None
-    ) -> np.ndarray:
+    def inverse_dynamics_derivatives(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, places: Any = None) -> np.ndarray:
         """Derivatives of `inverse_dynamics` with respect to the geometry, (..., nv, 6 places)."""
-        name = "inverse_dynamics_parameter_derivatives"
-        arrays = {"q": self.check_q(name, q), "v": self.check_v(name, "v", v), "a": self.check_v(name, "a", a)}
+        name = "parameters.inverse_dynamics_derivatives"
+        arrays = self._tables.checked(name, q, v=v, a=a)
         chosen = self._at(name, places)
         arrays |= {"placed": chosen.table.reshape(-1), "places": chosen.poses.reshape(-1)}
         arrays["parts"] = chosen.parts.reshape(-1)
-        (matrix,), batch = self._run(name, inverse_dynamics_by_geometry, arrays, {"places": len(chosen)})
-        return matrix.reshape(*batch, self.nv, 6 * len(chosen))
+        (matrix,), batch = self._tables.run(name, inverse_dynamics_by_geometry, arrays, {"places": len(chosen)})
+        return matrix.reshape(*batch, self._tables.nv, 6 * len(chosen))
 
-    def forward_dynamics_parameter_derivatives(
+    def forward_dynamics_derivatives(
         self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, places: Any = None
     ) -> np.ndarray:
         """Derivatives of `forward_dynamics` with respect to the geometry, (..., nv, 6 places): -M⁻¹ dtau/dπ."""
-        a = self.forward_dynamics(q, v, tau)
-        change = self.inverse_dynamics_parameter_derivatives(q, v, a, places)
-        return -np.linalg.solve(self.mass_matrix(q), change)
+        a = self._mechanism.forward_dynamics(q, v, tau)
+        change = self.inverse_dynamics_derivatives(q, v, a, places)
+        return -np.linalg.solve(self._mechanism.mass_matrix(q), change)
 
     # ------------------------------------------------------------ what data can tell
 
@@ -193,19 +213,19 @@ class ParameterAnalysis(Analysis):
         q, v, a: the motions; none stands for random ones, which tell what any motion could. Parameters are grouped with
         those of bodies nearer to the ground.
         """
-        names = self.inertial_parameter_names(joint_terms)
+        names = self.inertial_names(joint_terms)
         if q is None and v is None and a is None:
             rng = np.random.default_rng(seed)
-            count = 10 + 3 * len(names) // max(1, self.nv)
-            q = self.configuration.random(rng, (count,))
-            v, a = rng.normal(size=(2, count, self.nv))
+            count = 10 + 3 * len(names) // max(1, self._tables.nv)
+            q = self._tables.configuration.random(rng, (count,))
+            v, a = rng.normal(size=(2, count, self._tables.nv))
         if q is None or v is None or a is None:
             raise ValueError("inertial_identifiability: give q, v and a, or none of them for random motions")
-        rank = {joint.child: k for k, joint in enumerate(self.tree.joints)}
-        bodies = sorted(range(len(self.bodies)), key=lambda k: rank[self.bodies[k]])
+        rank = {joint.child: k for k, joint in enumerate(self._tables.tree.joints)}
+        bodies = sorted(range(len(self._tables.bodies)), key=lambda k: rank[self._tables.bodies[k]])
         # masses last, so that they are grouped with other parameters, not these with them
         order = [TEN * k + j for k in bodies for j in (*range(1, TEN), 0)]
-        order += range(TEN * len(self.bodies), len(names))
+        order += range(TEN * len(self._tables.bodies), len(names))
         return identify(self.regressor(q, v, a, joint_terms), names, order, tolerance)
 
     def geometric_identifiability(
@@ -222,14 +242,14 @@ class ParameterAnalysis(Analysis):
 
         measured: "pose", "position" or "orientation" of the frames. Joints' frames on children are grouped with others.
         """
-        name = "geometric_identifiability"
+        name = "parameters.geometric_identifiability"
         if measured not in MEASURED:
             raise ValueError(f"{name}: measured is {measured!r}; expected one of {', '.join(MEASURED)}")
         chosen = self._at(name, places)
         if q is None:
             rows = MEASURED[measured].stop - MEASURED[measured].start
-            q = self.configuration.random(np.random.default_rng(seed), (10 + 18 * len(chosen) // rows,))
-        derivative = self.pose_parameter_derivatives(q, frames, chosen)[..., MEASURED[measured], :]
+            q = self._tables.configuration.random(np.random.default_rng(seed), (10 + 18 * len(chosen) // rows,))
+        derivative = self.pose_derivatives(q, frames, chosen)[..., MEASURED[measured], :]
         sides = [side for _, side in chosen.names]
         order = [
             6 * k + j

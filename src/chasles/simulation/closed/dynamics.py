@@ -126,7 +126,7 @@ class ClosedDynamics(TreeDynamics):
         return near.rank, near.dependent
 
     def laws_may_raise(self) -> AbstractContextManager[None]:
-        return laws_may_raise((*self.mechanism.spanning.acting.laws, *self.mechanism.laws))
+        return laws_may_raise((*self.mechanism.tables.acting.laws, *self.mechanism.laws))
 
 
 def dynamics_of(
