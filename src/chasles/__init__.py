@@ -17,7 +17,7 @@ _provide(  # what objects of a low layer ask of higher ones: see `chasles.regist
         "mobility": "chasles.simulation.mobility:mobility",
         "certificate": "chasles.certificate.judge:certificate_of",
         "recorder": "chasles.io.result.writer:ResultWriter.start",
-        "save": "chasles.io.result.writer:save_run",
+        "save": "chasles.io.result.save:save_run",
         "export": "chasles.io.result.export:export",
         "pandas": "chasles.io.result.export:to_pandas",
         "xarray": "chasles.io.result.export:to_xarray",

@@ -13,7 +13,7 @@ from chasles.io.model_writer import model_text
 from chasles.model.joint import Joint
 from chasles.model.joint_kind import JOINT_KINDS
 from chasles.model.system import placement
-from chasles.relative.tree import RECURSIONS
+from chasles.relative.tree import OWN_RECURSIONS
 
 SOURCES = Path(ch.__file__).parent
 VALUES = {
@@ -34,7 +34,7 @@ def test_a_kind_is_known_to_all_layers(kind):
     assert hasattr(ch, kind.name), "model/joint.py: no function makes it, or chasles/__init__.pyi does not list it"
     joint = joint_of(kind)
     assert kind.any_screws or kind.name in EQUATIONS, "constraint/joints.py: no equations"
-    assert kind.has_screws or not kind.nv or kind.name in RECURSIONS, "relative/tree.py: no recursion"
+    assert kind.has_screws or not kind.nv or kind.name in OWN_RECURSIONS, "relative/tree.py: no recursion"
     body = ch.Body("b", 1.0, (0.1, 0.2, 0.3), (0.3, 0.2, 0.25))
     system = ch.System([body], [joint])
     again = study_of_text(model_text(system), Path()).system.joint("j")

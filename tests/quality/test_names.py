@@ -1,7 +1,9 @@
 """The public names: listed once, all there, and what is looked for in the wrong place is found."""
 
+import ast
 import importlib
 import re
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
@@ -64,3 +66,70 @@ def test_a_name_in_the_wrong_place_is_found():
         ch.integrate.simulate  # noqa: B018
     with pytest.raises(AttributeError, match=r"no attribute 'nothing'$"):
         ch.nothing  # noqa: B018
+
+
+SOURCES = Path(ch.__file__).parent
+STEPS = "Step"  # what each implicit method hands to its own correction
+# constants that modules may share a name for
+LOOPS = "status, counters and times of a loop; those of explicit, implicit and constrained methods are read apart"
+FAMILY = "each module of a family has its own under this name, and is asked for it as module.NAME"
+ALLOWED = {
+    **dict.fromkeys(("COUNTS", "DONE", "NOT_FINITE", "NO_CONVERGENCE", "POLE", "RUNNING", "TIMES"), LOOPS),
+    **dict.fromkeys(("MAPS", "POLE_ALONG", "STATE", "WORK", "state_of", "vectors_of"), FAMILY),
+    "MOST": "how often at most; what, is in the module's name",
+    "EPS": "the rounding error of a number, everywhere",
+    **dict.fromkeys(
+        ("POSE", "SCREWS", "SE3", "TWIST", "WRENCH"), "a word of the field: its size, code or kind"
+    ),
+    **dict.fromkeys(("BODY", "JOINT", "HEAD", "NUMBERS"), "layouts of tables, each of its own folder"),
+}
+
+
+def _modules():
+    for path in sorted(SOURCES.rglob("*.py")):
+        parts = path.relative_to(SOURCES.parent).with_suffix("").parts
+        yield ".".join(parts[:-1] if parts[-1] == "__init__" else parts), ast.parse(path.read_text())
+
+
+def test_a_class_has_its_name_for_itself():
+    places = defaultdict(list)
+    for module, tree in _modules():
+        for node in tree.body:
+            if isinstance(node, ast.ClassDef):
+                places[node.name].append(module)
+    assert not {name: found for name, found in places.items() if len(found) > 1 and name != STEPS}
+
+
+def test_a_constant_that_others_import_has_one_meaning():
+    """What a module keeps to itself may be called as it likes. What modules of a layer import from each other has one
+    meaning in the layer, and what other layers import has one meaning in the package."""
+    trees = dict(_modules())
+    defined, users = defaultdict(set), defaultdict(set)
+    for module, tree in trees.items():
+        for node in tree.body:
+            targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+            for target in filter(None, targets):
+                names = [item.id for item in ast.walk(target) if isinstance(item, ast.Name)]
+                for name in names:
+                    defined[name].add(module)
+    for module, tree in trees.items():
+        imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+        modules = {item.asname or item.name: f"{node.module}.{item.name}" for node in imports for item in node.names}
+        for node in imports:
+            for item in node.names:
+                users[node.module, item.name].add(module)
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+                users[modules.get(node.value.id), node.attr].add(module)
+
+    def layer(module):
+        return module.split(".")[1:2]
+
+    wrong = {}
+    for name in set(defined) - set(ALLOWED):
+        shared = [module for module in sorted(defined[name]) if users[module, name]]
+        wide = [module for module in shared if any(layer(user) != layer(module) for user in users[module, name])]
+        layers = {tuple(layer(module)) for module in shared}
+        if len(shared) > 1 and (wide or len(layers) < len(shared)):
+            wrong[name] = shared
+    assert not wrong

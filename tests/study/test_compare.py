@@ -12,7 +12,7 @@ from chasles.kernel.policy import COMPILED
 
 if COMPILED:
     from chasles.gallery import boxes
-    from chasles.integrate.method_name import NAMES, method_from
+    from chasles.integrate.method_name import METHOD_NAMES, method_from
     from chasles.study.choice import explicit_methods, methods_of, spaces_of
 else:
     pytest.skip(reason="the integrators need the compiler", allow_module_level=True)
@@ -149,8 +149,8 @@ def test_all_explicit_methods_are_known():
 
 def test_names_are_those_of_simulate():
     """One list for `compare`, `simulate`, `sensitivities`, files and the command line."""
-    assert {"hem5", "bliedf3", "generalized_alpha_index3", "lie_midpoint", "cf4", "rk4"} <= set(NAMES)
-    for name in NAMES:
+    assert {"hem5", "bliedf3", "generalized_alpha_index3", "lie_midpoint", "cf4", "rk4"} <= set(METHOD_NAMES)
+    for name in METHOD_NAMES:
         assert methods_of([name]) == {name: method_from(name)}
     example = boxes.example("double_pendulum")
     options = {"coordinates": "absolute", "step": 2e-3, "poses": example.poses, "twists": example.twists}

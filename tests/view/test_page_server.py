@@ -50,7 +50,7 @@ def serve():
 def set_count(file, at, name, value):
     """Make a file as a process leaves it that is killed or still runs: so many rows count, or the run has not ended."""
     with file.open("r+b") as stream:
-        layout.put(stream.fileno(), np.array(value, "<i8").tobytes(), at + 8 * layout.COUNTS.index(name))
+        layout.put(stream.fileno(), np.array(value, "<i8").tobytes(), at + 8 * layout.FILE_COUNTS.index(name))
 
 
 def get(server, path="/", host=None):
@@ -381,7 +381,7 @@ def test_a_run_that_has_only_just_begun_is_waited_for(serve, runs, tmp_path):
     runs["absolute"].save(file, quantities=())
     stored = reader.read(file)
     with file.open("r+b") as stream:
-        layout.put(stream.fileno(), bytes(8 * len(layout.COUNTS)), stored.offsets["counts"])
+        layout.put(stream.fileno(), bytes(8 * len(layout.FILE_COUNTS)), stored.offsets["counts"])
     assert get(serve(file), "/data")[0].status == 503
 
 

@@ -284,7 +284,7 @@ def test_a_run_that_was_killed(tmp_path):
     whole = CASES["absolute"](0.5, file=file)
     with h5py.File(file, "r+") as h5:
         counts = h5["counts"][()]
-        counts[layout.COUNTS.index("rows")], counts[layout.COUNTS.index("ended")] = 60, 0
+        counts[layout.FILE_COUNTS.index("rows")], counts[layout.FILE_COUNTS.index("ended")] = 60, 0
         h5["counts"][()] = counts
     run = ch.open(file)
     assert len(run) == 60

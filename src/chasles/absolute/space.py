@@ -16,7 +16,7 @@ from chasles.model.suggestion import meant
 from chasles.model.system import System
 
 SE3_NAME, SO3XR3_NAME = "SE3", "SO3xR3"
-NAMES = (SE3_NAME, SO3XR3_NAME)
+SPACE_NAMES = (SE3_NAME, SO3XR3_NAME)
 
 
 def choose_spaces(
@@ -36,7 +36,7 @@ def choose_spaces(
     else:
         chosen, reasons = dict.fromkeys(names, space), dict.fromkeys(names, "as asked")
     for name, value in chosen.items():
-        if value not in NAMES:
+        if value not in SPACE_NAMES:
             raise ValueError(
                 f'space {value!r} of body {name!r}; expected "SE3", "SO3xR3", "auto" or a mapping of bodies'
             )

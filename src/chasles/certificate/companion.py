@@ -28,12 +28,12 @@ from chasles.simulation.bodies import BodyDynamics
 from chasles.simulation.energy_jumps import singular_at_end
 from chasles.simulation.motion import ATOL, solve_motion
 from chasles.simulation.run_task import Task
-from chasles.simulation.runaway import LARGEST
+from chasles.simulation.runaway import LARGEST_USABLE
 
 METHOD = RKMK("dop853")
 FINEST = 1e-13  # the tightest relative tolerance
 RTOL, NEAR, LITTLE = 1e-8, 1e-5, 1e-6  # the usual one; of the tolerance of the verdict; of the smallest motion
-BEYOND = f"there are numbers that are not finite, or above {LARGEST:g}"
+BEYOND = f"there are numbers that are not finite, or above {LARGEST_USABLE:g}"
 PIECES = 160  # parts of the span, in each of which the companion begins anew at a random place
 PIECES_SHARE, LEAST_PIECES = 0.08, 24  # of the evaluations that there are, and never fewer
 PROBE = 0.04  # of the span, to see whether the whole can be afforded
@@ -141,7 +141,7 @@ def _part(
         dear = not singular and solution.cause is Cause.EVALUATIONS
         why = singular or f"it ended: {solution.message}"
         raise CompanionError(why, used + solution.evaluations, broke=not dear, late=dear and used > 0)
-    if not (np.abs(solution.y) < LARGEST).all():
+    if not (np.abs(solution.y) < LARGEST_USABLE).all():
         raise CompanionError(BEYOND, used + solution.evaluations, broke=True)
     return Companion(solution.y, solution.evaluations, solution.events)
 
@@ -214,7 +214,7 @@ def equal(
     with helping():
         solution = solve_motion(task.dynamics, METHOD, span, task.state, task.u, **options, save=times, progress=False)
     budget.used += solution.evaluations
-    if not solution.success or not (np.abs(solution.y) < LARGEST).all():
+    if not solution.success or not (np.abs(solution.y) < LARGEST_USABLE).all():
         raise CompanionError(_why(task, solution), 0, broke=True)
     return Companion(solution.y, solution.evaluations, solution.events)
 
@@ -252,7 +252,7 @@ def implicit(
     except StepError as error:
         raise CompanionError(str(error), 0, broke=True) from error
     budget.used += EACH_SMOOTH * solution.steps
-    if not solution.success or not (np.abs(solution.y) < LARGEST).all():
+    if not solution.success or not (np.abs(solution.y) < LARGEST_USABLE).all():
         raise CompanionError(_why(task, solution), 0, broke=True)
     y = np.concatenate([one.y[:-1], solution.y])
     return Companion(y, one.evaluations, [*one.events, *solution.events])

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from chasles.certificate.budget import Budget
-from chasles.integrate.table import KIND, POINT, VECTOR
+from chasles.integrate.table import KIND, POINT_AT, R_N
 from chasles.simulation.law_calls import fields_at
 from chasles.simulation.law_samples import CalledLaw, Changes, called_laws, may_depend_on_time
 from chasles.simulation.run_task import Task
@@ -142,7 +142,7 @@ def accelerations(
     i = np.clip(np.searchsorted(sign * t, sign * times, "right") - 1, 0, len(t) - 2)
     theta = ((times - t[i]) / (t[i + 1] - t[i]))[:, None]
     states = (1 - theta) * y[i] + theta * y[i + 1]
-    for first in dynamics.space.table[dynamics.space.table[:, KIND] != VECTOR, POINT]:  # quaternions have length one
+    for first in dynamics.space.table[dynamics.space.table[:, KIND] != R_N, POINT_AT]:  # quaternions have length one
         states[:, first : first + 4] /= np.linalg.norm(states[:, first : first + 4], axis=1, keepdims=True)
     problem, rates = dynamics.problem(u), np.empty((n, dynamics.space.dimension))
     fields_at(problem.field.address, times, states, np.array(problem.parameters, dtype=float).reshape(-1), rates)

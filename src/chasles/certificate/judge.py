@@ -23,7 +23,7 @@ from chasles.integrate.method import RKMK, Exponentials
 from chasles.integrate.solution import Solution
 from chasles.simulation.run import Run
 from chasles.simulation.run_task import Task
-from chasles.simulation.runaway import LARGEST, usable
+from chasles.simulation.runaway import LARGEST_USABLE, usable
 
 # what a run may be off by: the error relative to how far and how fast each joint moves, the others to a size that
 # their lines tell
@@ -185,7 +185,7 @@ class Judge:
         """What can be said of a run that broke off: at the points that it saved."""
         rows = np.unique(np.linspace(0, usable(self.run.solution) - 1, checkpoints.SPREAD).astype(int))
         t, y = (np.array([part[k] for k in rows]) for part in (self.run.t, self.run.solution.y))
-        if len(t) and (np.abs(y) < LARGEST).all():
+        if len(t) and (np.abs(y) < LARGEST_USABLE).all():
             self.say_voices(self.made(t, y), movement(self.task.dynamics, t, y, self.without))
 
     # ------------------------------------------------------------ the motion
@@ -243,7 +243,7 @@ class Judge:
             return ""
         t, y = steps.states(task, task.method)
         t, y = np.concatenate([[start], t]), np.concatenate([[task.state], y])
-        if not (np.abs(y) < LARGEST).all():
+        if not (np.abs(y) < LARGEST_USABLE).all():
             self.broken = companion.BEYOND
             return ""
         self.motion = self.moved(t, y)

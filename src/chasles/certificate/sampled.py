@@ -17,7 +17,7 @@ from chasles.integrate.constrained_method import BLieDF
 from chasles.integrate.event import Occurrence
 from chasles.integrate.stepper import helping
 from chasles.simulation.motion import solve_motion
-from chasles.simulation.runaway import LARGEST
+from chasles.simulation.runaway import LARGEST_USABLE
 
 if TYPE_CHECKING:
     from chasles.certificate.judge import Judge
@@ -38,7 +38,7 @@ def judge_sampled(judge: Judge) -> str:
     if found is None:
         return "the states at the times of the controller were not kept"
     states = np.asarray(run.solution.y[found])
-    if not (np.abs(states) < LARGEST).all():
+    if not (np.abs(states) < LARGEST_USABLE).all():
         judge.broken = companion.BEYOND
         return ""
     inputs = np.asarray(run.inputs[found[1:]])  # held in the period that ends there

@@ -14,7 +14,7 @@ from chasles.certificate.checkpoints import one_step
 from chasles.certificate.verdict import Finding
 from chasles.integrate.constrained_method import BLieDF
 from chasles.integrate.method import RKMK, Exponentials
-from chasles.simulation.runaway import LARGEST
+from chasles.simulation.runaway import LARGEST_USABLE
 
 if TYPE_CHECKING:
     from chasles.certificate.judge import Judge
@@ -48,7 +48,7 @@ def judge_stiff(judge: Judge, t: np.ndarray, y: np.ndarray, atol: np.ndarray, tr
             return f"no second motion could be afforded: {error}; {MORE}"
         judge.lost = True
         return f"a check run with other steps came to no end: {error}"
-    if not (np.abs(other) < LARGEST).all():
+    if not (np.abs(other) < LARGEST_USABLE).all():
         if larger:
             return f"with larger steps {companion.BEYOND}, and smaller ones could not be afforded; {MORE}"
         judge.broken = f"with smaller steps {companion.BEYOND}"

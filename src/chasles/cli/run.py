@@ -88,23 +88,14 @@ def run(
             runs, interrupted = carried_out([partial(study.run, **options, **one) for one in chosen])
             names = (space or [options.get("coordinates", study.options.get("coordinates", "relative"))])[: len(runs)]
         kept = f", and in {output or model}" if output or resume else "; with -o FILE it could have been continued"
-        try:
-            if interrupted:
-                points = sum(len(found) for found in runs)
-                print(f"left to do: the certificate of {points} saved times; Ctrl-C skips it", file=sys.stderr)
-            certificates = [found.certificate for found in runs]
-        except KeyboardInterrupt:
-            for found in runs:
-                console.print(str(found), markup=False, highlight=False, soft_wrap=True)
-            print(f"interrupted, without a certificate; what was computed is above{kept}", file=sys.stderr)
-            sys.exit(INTERRUPTED)
+        certificates = judged(console, runs, interrupted, kept)
     if json_output:
         rows = [summary(name, found) for name, found in zip(names, runs, strict=True)]
         print(json.dumps({"model": runs[0].mechanism.system.name, "runs": rows}, indent=2))
     else:
-        for found, judged in zip(runs, certificates, strict=True):
+        for found, verdict in zip(runs, certificates, strict=True):
             console.print(str(found), markup=False, highlight=False, soft_wrap=True)
-            console.print(str(judged), markup=False, highlight=False, soft_wrap=True)
+            console.print(str(verdict), markup=False, highlight=False, soft_wrap=True)
         if len(runs) > 1:
             console.print(comparison(names, runs))
     if interrupted:
@@ -112,8 +103,22 @@ def run(
         sys.exit(INTERRUPTED)
     if not all(found.success for found in runs):
         sys.exit(ENDED_EARLY)
-    if certificate and not all(judged.passed for judged in certificates):
+    if certificate and not all(verdict.passed for verdict in certificates):
         sys.exit(NOT_PASSED)
+
+
+def judged(console: Console, runs: list[Any], interrupted: bool, kept: str) -> list[Any]:
+    """The certificates of runs; Ctrl-C goes without them: the runs are shown, and that is all."""
+    try:
+        if interrupted:
+            points = sum(len(found) for found in runs)
+            print(f"left to do: the certificate of {points} saved times; Ctrl-C skips it", file=sys.stderr)
+        return [found.certificate for found in runs]
+    except KeyboardInterrupt:
+        for found in runs:
+            console.print(str(found), markup=False, highlight=False, soft_wrap=True)
+        print(f"interrupted, without a certificate; what was computed is above{kept}", file=sys.stderr)
+        sys.exit(INTERRUPTED)
 
 
 def summary(name: str, found: Any) -> dict[str, Any]:

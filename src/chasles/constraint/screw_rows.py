@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from chasles.constraint.room import EXTRA, EXTRA_AT, ROOM, angle_of, between, frame_turn
 from chasles.constraint.rows import EMPTY, NUMBERS, ROWS, TILE, ZERO, pose_of, store_row, velocity_of
-from chasles.constraint.screws import SCREW, along_basis, screw_bend, screw_coordinates, screw_velocities
+from chasles.constraint.screws import SCREW_ROOM, along_basis, screw_bend, screw_coordinates, screw_velocities
 from chasles.kernel.algebra import add, cross, mat_mul, mul, mul_t, neg, scale, sub, transpose
 from chasles.kernel.policy import kernel
 from chasles.kernel.workspace import load3, load6
@@ -44,15 +44,15 @@ def screw_rows(tiles, numbers, j, motion, work):
     count, SB, lever_a, lever_b = solve_screws(tiles, numbers, j, motion, work)
     RA, RB = pose_of(motion, tiles[row + TILE.first])[0], pose_of(motion, tiles[row + TILE.second])[0]
     room = work[work.shape[0] - 1 - ROOM.size + ROOM.screws :]
-    error = load6(room, SCREW.error, 0.0)
+    error = load6(room, SCREW_ROOM.error, 0.0)
     for k in range(3):
         if tiles[row + TILE.kinds + k] == EMPTY:
             store_row(work, at, k, ZERO, ZERO, ZERO, ZERO)
             work[at + ROWS.residual + k] = 0.0
         else:
             which = count + 3 * int(numbers[n + NUMBERS.s]) + k
-            N, M = load3(room, SCREW.basis + 6 * which, 0.0), load3(room, SCREW.basis + 6 * which + 3, 0.0)
-            N, M = mul(SB, N), scale(1.0 / room[SCREW.length], mul(SB, M))
+            N, M = load3(room, SCREW_ROOM.basis + 6 * which, 0.0), load3(room, SCREW_ROOM.basis + 6 * which + 3, 0.0)
+            N, M = mul(SB, N), scale(1.0 / room[SCREW_ROOM.length], mul(SB, M))
             on_first = neg(mul_t(RA, add(N, cross(lever_a, M))))
             store_row(work, at, k, on_first, neg(M), mul_t(RB, add(N, cross(lever_b, M))), M)
             work[at + ROWS.residual + k] = along_basis(room, which, error)

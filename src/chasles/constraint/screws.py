@@ -14,7 +14,7 @@ from chasles.kernel.policy import kernel
 from chasles.kernel.workspace import add3, layout, load3, store3, store6
 from chasles.lie import pose, quaternion
 
-MOST = 6  # screws of a joint
+MOST_SCREWS = 6  # screws of a joint
 ITERATIONS = 30
 CONVERGED = 1e-13  # of the last step, relative to 1 rad, or to the lengths at hand
 SLIDES = 1e-6  # angular part of a combination of unit screws below which it slides: it turns about a far axis
@@ -22,8 +22,8 @@ DEPENDENT = 1e-10  # of the part of a screw's twist that is across those before 
 # twists of the screws in the child's frame, the length that counts like 1 rad, the basis of twists in its units, the
 # triangle T with J = basis T, coordinates of a vector in it, the error log(G(q)⁻¹ G), and the axes that the basis was
 # completed from
-SCREW = layout("SCREW", twists=6 * MOST, length=1, basis=36, triangle=36, part=6, error=6, axes=6)
-ROOM_OF_SCREWS = SCREW.size
+SCREW_ROOM = layout("SCREW_ROOM", twists=6 * MOST_SCREWS, length=1, basis=36, triangle=36, part=6, error=6, axes=6)
+ROOM_OF_SCREWS = SCREW_ROOM.size
 NOT_A_NUMBER = float("nan")
 
 
@@ -44,10 +44,10 @@ def place_screws(screws, n, q, room):
         g = pose.compose(g, step)
         R = quaternion.to_matrix(step[0])
         for i in range(k):  # Ad of the step's inverse
-            a, b = load3(room, SCREW.twists + 6 * i, 0.0), load3(room, SCREW.twists + 6 * i + 3, 0.0)
-            store6(room, SCREW.twists + 6 * i, (mul_t(R, a), mul_t(R, sub(b, cross(step[1], a)))))
-        store6(room, SCREW.twists + 6 * k, (w, v))
-    room[SCREW.length] = length if length > 0.0 else 1.0  # where axes meet no length is compared with an angle
+            a, b = load3(room, SCREW_ROOM.twists + 6 * i, 0.0), load3(room, SCREW_ROOM.twists + 6 * i + 3, 0.0)
+            store6(room, SCREW_ROOM.twists + 6 * i, (mul_t(R, a), mul_t(R, sub(b, cross(step[1], a)))))
+        store6(room, SCREW_ROOM.twists + 6 * k, (w, v))
+    room[SCREW_ROOM.length] = length if length > 0.0 else 1.0  # where axes meet no length is compared with an angle
     return g
 
 
@@ -56,7 +56,7 @@ def twist_square(room, k):
     """Square of the length of vector k of the basis."""
     square = 0.0
     for c in range(6):
-        square += room[SCREW.basis + 6 * k + c] ** 2
+        square += room[SCREW_ROOM.basis + 6 * k + c] ** 2
     return square
 
 
@@ -64,15 +64,15 @@ def twist_square(room, k):
 def across(room, k, count):
     """Take out of vector k of the basis what is along the first `count`, twice for the sake of rounding; its length."""
     for i in range(count):
-        room[SCREW.part + i] = 0.0
+        room[SCREW_ROOM.part + i] = 0.0
     for _ in range(2):
         for i in range(count):
             along = 0.0
             for c in range(6):
-                along += room[SCREW.basis + 6 * i + c] * room[SCREW.basis + 6 * k + c]
+                along += room[SCREW_ROOM.basis + 6 * i + c] * room[SCREW_ROOM.basis + 6 * k + c]
             for c in range(6):
-                room[SCREW.basis + 6 * k + c] -= along * room[SCREW.basis + 6 * i + c]
-            room[SCREW.part + i] += along
+                room[SCREW_ROOM.basis + 6 * k + c] -= along * room[SCREW_ROOM.basis + 6 * i + c]
+            room[SCREW_ROOM.part + i] += along
     return sqrt(twist_square(room, k))
 
 
@@ -85,38 +85,38 @@ def make_basis(n, room, choose):
     """
     for k in range(n):
         for c in range(6):
-            unit = 1.0 if c < 3 else room[SCREW.length]
-            room[SCREW.basis + 6 * k + c] = room[SCREW.twists + 6 * k + c] / unit
+            unit = 1.0 if c < 3 else room[SCREW_ROOM.length]
+            room[SCREW_ROOM.basis + 6 * k + c] = room[SCREW_ROOM.twists + 6 * k + c] / unit
         least = DEPENDENT * sqrt(twist_square(room, k))
         size = across(room, k, k)
         for i in range(k):
-            room[SCREW.triangle + 6 * i + k] = room[SCREW.part + i]
-        room[SCREW.triangle + 7 * k] = size
+            room[SCREW_ROOM.triangle + 6 * i + k] = room[SCREW_ROOM.part + i]
+        room[SCREW_ROOM.triangle + 7 * k] = size
         for c in range(6):
-            room[SCREW.basis + 6 * k + c] *= 1.0 / size if size > least else NOT_A_NUMBER
+            room[SCREW_ROOM.basis + 6 * k + c] *= 1.0 / size if size > least else NOT_A_NUMBER
     for k in range(n, 6):
         if choose:
             most = -1.0
             for c in range(6):  # the axis that is farthest from all so far
                 left = 1.0
                 for i in range(k):
-                    left -= room[SCREW.basis + 6 * i + c] ** 2
+                    left -= room[SCREW_ROOM.basis + 6 * i + c] ** 2
                 if left > most:
-                    room[SCREW.axes + k], most = c, left
+                    room[SCREW_ROOM.axes + k], most = c, left
         for c in range(6):
-            room[SCREW.basis + 6 * k + c] = 1.0 if c == int(room[SCREW.axes + k]) else 0.0
+            room[SCREW_ROOM.basis + 6 * k + c] = 1.0 if c == int(room[SCREW_ROOM.axes + k]) else 0.0
         size = across(room, k, k)
         for c in range(6):
-            room[SCREW.basis + 6 * k + c] *= 1.0 / size
+            room[SCREW_ROOM.basis + 6 * k + c] *= 1.0 / size
 
 
 @kernel
 def along_basis(room, k, x):
     """Vector k of the basis times a twist."""
-    at = SCREW.basis + 6 * k
+    at = SCREW_ROOM.basis + 6 * k
     w, v = x
     first = room[at] * w[0] + room[at + 1] * w[1] + room[at + 2] * w[2]
-    return first + (room[at + 3] * v[0] + room[at + 4] * v[1] + room[at + 5] * v[2]) / room[SCREW.length]
+    return first + (room[at + 3] * v[0] + room[at + 4] * v[1] + room[at + 5] * v[2]) / room[SCREW_ROOM.length]
 
 
 @kernel
@@ -125,8 +125,8 @@ def screw_velocities(n, angular, linear, room, v):
     for k in range(n - 1, -1, -1):
         left = along_basis(room, k, (angular, linear))
         for i in range(k + 1, n):
-            left -= room[SCREW.triangle + 6 * k + i] * v[i]
-        v[k] = left / room[SCREW.triangle + 7 * k]
+            left -= room[SCREW_ROOM.triangle + 6 * k + i] * v[i]
+        v[k] = left / room[SCREW_ROOM.triangle + 7 * k]
 
 
 @kernel
@@ -134,29 +134,29 @@ def pick_screw(n, k, at, room):
     """Bring the screw whose part at `at` (0 angular, 3 linear) is longest among k ... n-1 to place k; its length."""
     best, longest = k, -1.0
     for i in range(k, n):
-        x = load3(room, SCREW.basis + 6 * i + at, 0.0)
+        x = load3(room, SCREW_ROOM.basis + 6 * i + at, 0.0)
         square = dot(x, x)
         if square > longest:
             best, longest = i, square
     for c in range(6):
-        one, other = SCREW.basis + 6 * k + c, SCREW.basis + 6 * best + c
+        one, other = SCREW_ROOM.basis + 6 * k + c, SCREW_ROOM.basis + 6 * best + c
         room[one], room[other] = room[other], room[one]
-    room[SCREW.part + k], room[SCREW.part + best] = room[SCREW.part + best], room[SCREW.part + k]
+    room[SCREW_ROOM.part + k], room[SCREW_ROOM.part + best] = room[SCREW_ROOM.part + best], room[SCREW_ROOM.part + k]
     return sqrt(max(longest, 0.0))
 
 
 @kernel
 def eliminate(n, k, at, size, room):
     """Scale screw k and what acts along it so that its part at `at` has length 1, and take it out of those behind."""
-    room[SCREW.part + k] /= size
+    room[SCREW_ROOM.part + k] /= size
     for c in range(6):
-        room[SCREW.basis + 6 * k + c] /= size
-    e = load3(room, SCREW.basis + 6 * k + at, 0.0)
+        room[SCREW_ROOM.basis + 6 * k + c] /= size
+    e = load3(room, SCREW_ROOM.basis + 6 * k + at, 0.0)
     for i in range(k + 1, n):
-        along = dot(e, load3(room, SCREW.basis + 6 * i + at, 0.0))
-        room[SCREW.part + i] -= along * room[SCREW.part + k]
+        along = dot(e, load3(room, SCREW_ROOM.basis + 6 * i + at, 0.0))
+        room[SCREW_ROOM.part + i] -= along * room[SCREW_ROOM.part + k]
         for c in range(6):
-            room[SCREW.basis + 6 * i + c] -= along * room[SCREW.basis + 6 * k + c]
+            room[SCREW_ROOM.basis + 6 * i + c] -= along * room[SCREW_ROOM.basis + 6 * k + c]
 
 
 @kernel
@@ -169,9 +169,9 @@ def screw_wrench(n, tau, room):
     used up.
     """
     for k in range(n):
-        room[SCREW.part + k] = tau[k]
+        room[SCREW_ROOM.part + k] = tau[k]
         for c in range(6):
-            room[SCREW.basis + 6 * k + c] = room[SCREW.twists + 6 * k + c]
+            room[SCREW_ROOM.basis + 6 * k + c] = room[SCREW_ROOM.twists + 6 * k + c]
     turning = 0
     for k in range(min(n, 3)):
         size = pick_screw(n, k, 0, room)
@@ -182,10 +182,10 @@ def screw_wrench(n, tau, room):
     torque, force = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
     for k in range(turning, n):
         eliminate(n, k, 3, pick_screw(n, k, 3, room), room)
-        force = add_scaled(force, room[SCREW.part + k], load3(room, SCREW.basis + 6 * k + 3, 0.0))
+        force = add_scaled(force, room[SCREW_ROOM.part + k], load3(room, SCREW_ROOM.basis + 6 * k + 3, 0.0))
     for k in range(turning):
-        e, v = load3(room, SCREW.basis + 6 * k, 0.0), load3(room, SCREW.basis + 6 * k + 3, 0.0)
-        torque = add_scaled(torque, room[SCREW.part + k] - dot(v, force), e)
+        e, v = load3(room, SCREW_ROOM.basis + 6 * k, 0.0), load3(room, SCREW_ROOM.basis + 6 * k + 3, 0.0)
+        torque = add_scaled(torque, room[SCREW_ROOM.part + k] - dot(v, force), e)
     return torque, force
 
 
@@ -199,8 +199,8 @@ def screw_coordinates(screws, n, R, p, q, room):
     for sweep in range(ITERATIONS):
         error = pose.log(pose.compose(pose.inverse(place_screws(screws, n, q, room)), given))
         make_basis(n, room, sweep == 0)  # by the guess, which is that of the step
-        store6(room, SCREW.error, error)
-        step = room[SCREW.part : SCREW.part + 6]
+        store6(room, SCREW_ROOM.error, error)
+        step = room[SCREW_ROOM.part : SCREW_ROOM.part + 6]
         screw_velocities(n, error[0], error[1], room, step)
         longest, far = 0.0, sqrt(dot(p, p))
         for k in range(n):
@@ -218,13 +218,13 @@ def screw_coordinates(screws, n, R, p, q, room):
 @kernel
 def screw_bend(n, v, room):
     """J' v: what the twist's derivative has besides J v', in the child's frame."""
-    store3(room, SCREW.part, (0.0, 0.0, 0.0))
-    store3(room, SCREW.part + 3, (0.0, 0.0, 0.0))
+    store3(room, SCREW_ROOM.part, (0.0, 0.0, 0.0))
+    store3(room, SCREW_ROOM.part + 3, (0.0, 0.0, 0.0))
     w, u = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)  # of the screws behind
     for k in range(n - 1, -1, -1):
-        a = scale(v[k], load3(room, SCREW.twists + 6 * k, 0.0))
-        b = scale(v[k], load3(room, SCREW.twists + 6 * k + 3, 0.0))
-        add3(room, SCREW.part, cross(a, w))
-        add3(room, SCREW.part + 3, sub(cross(b, w), cross(u, a)))
+        a = scale(v[k], load3(room, SCREW_ROOM.twists + 6 * k, 0.0))
+        b = scale(v[k], load3(room, SCREW_ROOM.twists + 6 * k + 3, 0.0))
+        add3(room, SCREW_ROOM.part, cross(a, w))
+        add3(room, SCREW_ROOM.part + 3, sub(cross(b, w), cross(u, a)))
         w, u = add(w, a), add(u, b)
-    return load3(room, SCREW.part, 0.0), load3(room, SCREW.part + 3, 0.0)
+    return load3(room, SCREW_ROOM.part, 0.0), load3(room, SCREW_ROOM.part + 3, 0.0)

@@ -9,7 +9,7 @@ import numpy as np
 
 from chasles.constraint.joints import NONE, Tile, X, Y, Z, axis_frame, distance_tile, make_tile
 from chasles.constraint.rows import EMPTY, NUMBERS, ROTOR, SCREWS, SLIDE
-from chasles.constraint.screws import MOST
+from chasles.constraint.screws import MOST_SCREWS
 from chasles.constraint.special import (
     ALONE,
     BEFORE_PARTNER,
@@ -192,7 +192,7 @@ class TileBuilder:
 
 def _require_independent(joint: Joint) -> None:
     """ValueError for a joint whose screws depend on each other wherever it is: poses do not tell its coordinates."""
-    if joint.nv <= MOST:
+    if joint.nv <= MOST_SCREWS:
         for q in np.random.default_rng(0).uniform(-1.0, 1.0, (4, joint.nv)):
             after, twists = pose_group.identity(), []
             for screw, value in zip(reversed(joint.screws), reversed(q), strict=True):

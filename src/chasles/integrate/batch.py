@@ -14,7 +14,7 @@ from chasles.integrate import explicit_layout as layout
 from chasles.integrate.explicit import ExplicitStepper
 from chasles.integrate.explicit_layout import SET, STATE, TALLY
 from chasles.integrate.options import Options, saving
-from chasles.integrate.scalar import LANES
+from chasles.integrate.scalar import ON_LANES
 from chasles.integrate.solution import Solution
 from chasles.integrate.solver import solve
 from chasles.integrate.step_address import step_address
@@ -96,8 +96,8 @@ class LaneStepper:
         assert not isinstance(field, PythonField)
         self.address = field.lanes_address
         self.settings = lead.settings.copy()
-        self.settings[SET.step] = step_address(int(lead.settings[SET.family]), LANES)
-        self.addresses = lead.operations(*lead.needed(), on=LANES)
+        self.settings[SET.step] = step_address(int(lead.settings[SET.family]), ON_LANES)
+        self.addresses = lead.operations(*lead.needed(), on=ON_LANES)
         n, d = lead.space.size, lead.space.dimension
         self.y, self.f0 = self._packed("y", n), self._packed("f0", d)
         self.p, self.x_sum = self._packed("p", lead.p.size), buffer(d)

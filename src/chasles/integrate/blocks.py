@@ -16,10 +16,10 @@ from numba import carray
 from numba.core import types
 
 from chasles.integrate import chart_blocks, planar_blocks, product_chart_blocks, rotation_blocks, spatial_blocks
-from chasles.integrate.scalar import SCALAR, ZEROS
+from chasles.integrate.scalar import ON_SCALARS, ZEROS
 from chasles.integrate.table import (
     ABELIAN,
-    ALGEBRA,
+    ALGEBRA_AT,
     ALGEBRA_CHART,
     ALGEBRA_PLANE,
     ALGEBRA_PRODUCT,
@@ -29,7 +29,7 @@ from chasles.integrate.table import (
     COUNT,
     EXP,
     KIND,
-    POINT,
+    POINT_AT,
     SE2,
     SERIES,
     SIDE,
@@ -51,7 +51,7 @@ MODULES: dict[int, ModuleType] = {
     ALGEBRA_PRODUCT: product_chart_blocks,
 }
 MOVE, PULLBACK, COMBINE, AS_EXPONENTIAL = range(4)
-NAMES = ("move", "pullback", "combine", "as_exponential")
+OPERATION_NAMES = ("move", "pullback", "combine", "as_exponential")
 _TEXT = """
 def {name}(table, blocks, terms, a, a_size, b, b_size, out, out_size, first):
     rows, x, y, result = carray(table, (blocks, {columns})), carray(a, a_size), carray(b, b_size), carray(out, out_size)
@@ -62,7 +62,7 @@ def {name}(table, blocks, terms, a, a_size, b, b_size, out, out_size, first):
 @cache
 def _address(algebra: int, operation: int, mapping: int, on: str) -> int:
     """Address of an operation on the blocks of one algebra; compiled on first use, or loaded from the cache."""
-    module, name = MODULES[algebra], NAMES[operation]
+    module, name = MODULES[algebra], OPERATION_NAMES[operation]
     full = f"{name}_{mapping}_{on}"
     scope: dict[str, Any] = {"__name__": module.__name__, "function": getattr(module, name), "carray": carray}
     scope["first_map"], scope["second_map"], scope["third_map"] = module.MAPS[mapping]
@@ -72,9 +72,9 @@ def _address(algebra: int, operation: int, mapping: int, on: str) -> int:
     return address_of(function, INTEGERS, long, long, *pair, *pair, *pair, long)
 
 
-def operations(table: np.ndarray, *needed: int, mapping: int = EXP, on: str = SCALAR) -> np.ndarray:
+def operations(table: np.ndarray, *needed: int, mapping: int = EXP, on: str = ON_SCALARS) -> np.ndarray:
     """Addresses of the needed operations for the blocks of a table: a row an algebra, a column an operation."""
-    result = np.zeros((len(MODULES) + 1, len(NAMES)), dtype=np.int64)
+    result = np.zeros((len(MODULES) + 1, len(OPERATION_NAMES)), dtype=np.int64)
     for algebra in {int(algebra_of.py_func(kind)) for kind in table[:, KIND]} - {ABELIAN}:
         for operation in needed:
             own = EXP if operation == COMBINE or (operation == MOVE and mapping == SERIES) else mapping  # compile once
@@ -100,7 +100,7 @@ def move(table, addresses, y, x, out, z):
     """out = exp(x) y, or y exp(x) on the right; `z` tells the scalar type (0.0, or lanes)."""
     for i in range(table.shape[0]):
         if algebra_of(table[i, KIND]) == ABELIAN:
-            iy, ix = table[i, POINT], table[i, ALGEBRA]
+            iy, ix = table[i, POINT_AT], table[i, ALGEBRA_AT]
             for k in range(table[i, COUNT]):
                 store(out, iy + k, load(y, iy + k, z) + load(x, ix + k, z))
     on_blocks(table, addresses, MOVE, -1, y, x, out, 0)
@@ -111,7 +111,7 @@ def pullback(table, addresses, terms, x, f, out, first, z):
     """out = dexpinv_{side x} f for the coordinate map in use; `terms` counts for a truncated series only."""
     for i in range(table.shape[0]):
         if algebra_of(table[i, KIND]) == ABELIAN:
-            ix = table[i, ALGEBRA]
+            ix = table[i, ALGEBRA_AT]
             for k in range(table[i, COUNT]):
                 store(out, first + ix + k, load(f, ix + k, z))
     on_blocks(table, addresses, PULLBACK, terms, x, f, out, first)
@@ -122,7 +122,7 @@ def combine(table, addresses, x, y, out, z):
     """out = log(exp(x) exp(y)), or log(exp(y) exp(x)) on the right: the move y followed by the move x."""
     for i in range(table.shape[0]):
         if algebra_of(table[i, KIND]) == ABELIAN:
-            ix = table[i, ALGEBRA]
+            ix = table[i, ALGEBRA_AT]
             for k in range(table[i, COUNT]):
                 store(out, ix + k, load(x, ix + k, z) + load(y, ix + k, z))
     on_blocks(table, addresses, COMBINE, -1, x, y, out, 0)
@@ -141,7 +141,7 @@ def as_exponential(table, addresses, mapping, x, out, size, z):
 def bracket(table, x, ix0, y, iy0, out, z):
     """out = [x, y] on all blocks (with the sign of the side, so that formulas for left actions hold for right ones)."""
     for i in range(table.shape[0]):
-        kind, ix, sign = table[i, KIND], table[i, ALGEBRA], float(table[i, SIDE])
+        kind, ix, sign = table[i, KIND], table[i, ALGEBRA_AT], float(table[i, SIDE])
         algebra = algebra_of(kind)
         if algebra == ALGEBRA_SO3:
             a, b = load3(x, ix0 + ix, z), load3(y, iy0 + ix, z)
@@ -166,7 +166,7 @@ def largest_angle(table, x, z):
     """Largest rotation angle of a move, over all blocks (the plane's rotations have no pole and do not count)."""
     largest = like(0.0, z)
     for i in range(table.shape[0]):
-        kind, ix = table[i, KIND], table[i, ALGEBRA]
+        kind, ix = table[i, KIND], table[i, ALGEBRA_AT]
         algebra = algebra_of(kind)
         if algebra != ABELIAN and algebra != ALGEBRA_PLANE:
             a, b, c = load3(x, ix, z)

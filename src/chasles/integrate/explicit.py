@@ -28,12 +28,12 @@ from chasles.integrate.options import (
     shortest_step,
 )
 from chasles.integrate.problem import LieODE
-from chasles.integrate.scalar import SCALAR
+from chasles.integrate.scalar import ON_SCALARS
 from chasles.integrate.solution import Cause, Solution
 from chasles.integrate.space import Space
 from chasles.integrate.step_address import step_address
 from chasles.integrate.stepper import TOLD, Ending, NotFiniteError, Stepper, as_field, raise_errors_of
-from chasles.integrate.table import ALGEBRA, CAYLEY, CAYLEY2, EXP, KIND, SECOND_KIND, SERIES, VECTOR
+from chasles.integrate.table import ALGEBRA_AT, CAYLEY, CAYLEY2, EXP, KIND, R_N, SECOND_KIND, SERIES
 
 ROWS = 1024  # saved points a piece
 REASONS = {
@@ -189,7 +189,7 @@ class ExplicitStepper(Stepper):
             needed.add(blocks.AS_EXPONENTIAL)
         return needed
 
-    def operations(self, *needed: int, on: str = SCALAR) -> np.ndarray:
+    def operations(self, *needed: int, on: str = ON_SCALARS) -> np.ndarray:
         """Their addresses, for the coordinate map of the method."""
         return self.space.operations(*needed, mapping=int(self.settings[SET.mapping]), on=on)
 
@@ -308,7 +308,7 @@ class ExplicitStepper(Stepper):
     def _leave_chart(self) -> NoReturn:
         """Raise the error of a step that is too long for the local coordinates."""
         h = float(self.state[STATE.h])
-        places = self.space.table[self.space.table[:, KIND] != VECTOR, ALGEBRA]
+        places = self.space.table[self.space.table[:, KIND] != R_N, ALGEBRA_AT]
         speeds = np.linalg.norm(self.f0[places[:, None] + np.arange(3)], axis=1)
         body = int(np.argmax(speeds))
         angle = float(speeds[body]) * abs(h)

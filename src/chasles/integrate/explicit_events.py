@@ -76,7 +76,7 @@ class Watch:
         slope, total = np.empty_like(stepper.f0), stepper.x_sum.copy()
         engine.evaluate(stepper.address, last.t, point, stepper.p, slope)
         if stepper.settings[SET.dense] and not stepper.times.size:
-            addresses = stepper.operations(*range(len(blocks.NAMES)))
+            addresses = stepper.operations(*range(len(blocks.OPERATION_NAMES)))
             first, mapping = bool(stepper.state[STATE.since_save] == 0), int(stepper.settings[SET.mapping])
             follow_move(stepper.space.table, addresses, mapping, move, np.empty_like(total), total, first)
         stepper.state[STATE.t], stepper.y[:], stepper.f0[:] = last.t, point, slope

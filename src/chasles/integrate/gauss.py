@@ -8,13 +8,13 @@ import numpy as np
 
 from chasles.integrate import blocks
 from chasles.integrate.explicit_step import linear
-from chasles.integrate.table import CHART, COSCREWED, COUNT, KIND, POINT, POSE, SCREWED, SE2, SE3, VECTOR
+from chasles.integrate.table import CHART, COSCREWED, COUNT, KIND, POINT_AT, POSE, R_N, SCREWED, SE2, SE3
 from chasles.integrate.vector_field import call
 from chasles.kernel.policy import kernel
 from chasles.kernel.workspace import layout
 
-SETTINGS = layout("SETTINGS", mode=1, stages=1, count=1, every=1, point=1, algebra=1)
-GROUP, MUNTHE_KAAS, LIE_POISSON = range(3)  # how a stage uses the field
+GAUSS = layout("GAUSS", mode=1, stages=1, count=1, every=1, point=1, algebra=1)
+ON_THE_GROUP, IN_ALGEBRA, LIE_POISSON = range(3)  # how a stage uses the field
 
 
 # ---------------------------------------------------------------- methods
@@ -71,10 +71,10 @@ def largest(y, first, count):
 def natural_sizes(table, y, base):
     """Size of the two groups of unknowns of each block: 1 for rotations, that of the point for translations."""
     for i in range(table.shape[0]):
-        kind, iy = table[i, KIND], table[i, POINT]
+        kind, iy = table[i, KIND], table[i, POINT_AT]
         base[2 * i] = 1.0
         base[2 * i + 1] = 0.0
-        if kind == VECTOR:
+        if kind == R_N:
             base[2 * i] = largest(y, iy, table[i, COUNT])
         elif kind == SE2:
             base[2 * i + 1] = max(abs(y[iy + 2]), abs(y[iy + 5]))
@@ -96,12 +96,12 @@ def stage_residual(context, z, r):
     z_i = h dexpinv_{S_i} f(t + c_i h, exp(S_i) y) with S_i = sum_j a_ij z_j; without dexpinv for the midpoint rule.
     """
     table, addresses, settings, a, _, c, t, h, sign, y, point, s, f, _, address, p = context
-    stages, n, d = settings[SETTINGS.stages], settings[SETTINGS.point], settings[SETTINGS.algebra]
+    stages, n, d = settings[GAUSS.stages], settings[GAUSS.point], settings[GAUSS.algebra]
     for i in range(stages):
         linear(s, a, i * stages, stages, z, d, 1.0, 0.0)
         blocks.move(table, addresses, y, s, point, 0.0)
         call(address, t + c[i] * h, point, p, f, 0, n, d, 0.0)
-        if settings[SETTINGS.mode] == MUNTHE_KAAS:
+        if settings[GAUSS.mode] == IN_ALGEBRA:
             blocks.pullback(table, addresses, -1, s, f, f, 0, 0.0)
         for m in range(d):
             r[i * d + m] = z[i * d + m] - h * sign * f[m]

@@ -14,10 +14,10 @@ from chasles.integrate.explicit_layout import LARGEST_ANGLE
 from chasles.integrate.explicit_step import linear
 from chasles.integrate.fixed_step import TIMES, FixedStepper, clock, record
 from chasles.integrate.gauss import (
-    GROUP,
+    GAUSS,
+    IN_ALGEBRA,
     LIE_POISSON,
-    MUNTHE_KAAS,
-    SETTINGS,
+    ON_THE_GROUP,
     Gauss,
     LieMidpoint,
     gauss_rule,
@@ -38,7 +38,7 @@ from chasles.integrate.poisson import (
 from chasles.integrate.problem import LieODE
 from chasles.integrate.space import Space
 from chasles.integrate.stepper import as_field
-from chasles.integrate.table import COUNT, KIND, SE2, VECTOR
+from chasles.integrate.table import COUNT, KIND, R_N, SE2
 from chasles.integrate.vector_field import call
 from chasles.kernel.policy import kernel
 
@@ -48,7 +48,7 @@ from chasles.kernel.policy import kernel
 @kernel
 def step_residual(context, z, r):
     """The equations of a step of the method in use."""
-    if context[2][SETTINGS.mode] == LIE_POISSON:
+    if context[2][GAUSS.mode] == LIE_POISSON:
         poisson_residual(context, z, r)
     else:
         stage_residual(context, z, r)
@@ -58,9 +58,9 @@ def step_residual(context, z, r):
 def first_guess(context, z):
     """Take the field at the beginning of the step for all stages."""
     table, _, settings, _, _, _, t, h, sign, y, _, _, f, _, address, p = context
-    d = settings[SETTINGS.algebra]
-    call(address, t, y, p, f, 0, settings[SETTINGS.point], d, 0.0)
-    if settings[SETTINGS.mode] == LIE_POISSON:
+    d = settings[GAUSS.algebra]
+    call(address, t, y, p, f, 0, settings[GAUSS.point], d, 0.0)
+    if settings[GAUSS.mode] == LIE_POISSON:
         generator(table, f, y, z)
         for i in range(z.shape[0]):
             z[i] *= h * sign
@@ -73,12 +73,12 @@ def first_guess(context, z):
 def finish_step(context, z, x, carry):
     """Move the point by the solution z of the equations; x becomes the move. False if it turned too far."""
     table, addresses, settings, b, y = context[0], context[1], context[2], context[4], context[9]
-    d = settings[SETTINGS.algebra]
-    if settings[SETTINGS.mode] == LIE_POISSON:
+    d = settings[GAUSS.algebra]
+    if settings[GAUSS.mode] == LIE_POISSON:
         add_increment(y, z, carry)
         return True
-    linear(x, b, 0, settings[SETTINGS.stages], z, d, 1.0, 0.0)
-    if settings[SETTINGS.mode] == MUNTHE_KAAS and blocks.largest_angle(table, x, 0.0) > LARGEST_ANGLE:
+    linear(x, b, 0, settings[GAUSS.stages], z, d, 1.0, 0.0)
+    if settings[GAUSS.mode] == IN_ALGEBRA and blocks.largest_angle(table, x, 0.0) > LARGEST_ANGLE:
         return False
     blocks.move(table, addresses, y, x, y, 0.0)
     return True
@@ -112,8 +112,8 @@ def advance(
     limit,
 ):
     """Take up to `limit` steps. y, carry, z, lu, pivots, valid and counts are the whole memory of the run."""
-    count, every = settings[SETTINGS.count], settings[SETTINGS.every]
-    n, d, m, sizes = settings[SETTINGS.point], settings[SETTINGS.algebra], z.shape[0], 2 * table.shape[0]
+    count, every = settings[GAUSS.count], settings[GAUSS.every]
+    n, d, m, sizes = settings[GAUSS.point], settings[GAUSS.algebra], z.shape[0], 2 * table.shape[0]
     point, s, f, total = memory[:n], memory[n : n + d], memory[n + d : n + 2 * d], memory[n + 2 * d : n + 3 * d]
     x = memory[n + 3 * d : n + 4 * d]
     at = n + 4 * d
@@ -126,7 +126,7 @@ def advance(
             return
         t, target, h, last = clock(counts, times, count)
         context = table, addresses, settings, a, b, c, t, h, times[TIMES.sign], y, point, s, f, total, address, p
-        if settings[SETTINGS.mode] == LIE_POISSON:
+        if settings[GAUSS.mode] == LIE_POISSON:
             poisson_sizes(table, y, base)
         else:
             natural_sizes(table, y, base)
@@ -163,7 +163,7 @@ def advance(
 # ---------------------------------------------------------------- the run
 
 Method = LieMidpoint | Gauss | LiePoissonMidpoint
-MODES = {LieMidpoint: GROUP, Gauss: MUNTHE_KAAS, LiePoissonMidpoint: LIE_POISSON}
+MODES = {LieMidpoint: ON_THE_GROUP, Gauss: IN_ALGEBRA, LiePoissonMidpoint: LIE_POISSON}
 
 
 def points_of(method: Method) -> int:
@@ -200,7 +200,7 @@ class ImplicitStepper(FixedStepper):
         n, d, mode = space.size, space.dimension, MODES[type(method)]
         stages = 1 if mode == LIE_POISSON else len(self.c)
         self.settings = np.array([mode, stages, self.plan.steps, self.every, n, d], dtype=np.int64)
-        needed = (blocks.MOVE, blocks.PULLBACK) if mode == MUNTHE_KAAS else (blocks.MOVE,)
+        needed = (blocks.MOVE, blocks.PULLBACK) if mode == IN_ALGEBRA else (blocks.MOVE,)
         self.addresses = space.operations(*(needed if mode != LIE_POISSON else ()))
         m = stages * d
         self.groups = np.tile(_groups(space), stages)
@@ -240,6 +240,6 @@ def _groups(space: Space) -> np.ndarray:
     result: list[int] = []
     for i, row in enumerate(space.table):
         count = int(row[COUNT])
-        angular = {VECTOR: count, SE2: 1}.get(int(row[KIND]), 3)
+        angular = {R_N: count, SE2: 1}.get(int(row[KIND]), 3)
         result += [2 * i + (k >= angular) for k in range(count)]
     return np.array(result, dtype=np.int64)

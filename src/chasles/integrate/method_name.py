@@ -48,7 +48,7 @@ LONG: dict[str, type] = {
     "half_explicit": HalfExplicit,
     "energy_momentum": EnergyMomentum,
 }
-NAMES = (*LONG, *PRESET, *SHORT)
+METHOD_NAMES = (*LONG, *PRESET, *SHORT)
 
 
 def method_from(given: Any) -> Any:
@@ -60,7 +60,7 @@ def method_from(given: Any) -> Any:
     if not options and isinstance(name, str) and name in PRESET:
         return PRESET[name]
     if not isinstance(name, str) or name not in LONG:
-        raise ValueError(f"is {given!r}; {meant(name, NAMES)}expected one of {', '.join(NAMES)}")
+        raise ValueError(f"is {given!r}; {meant(name, METHOD_NAMES)}expected one of {', '.join(METHOD_NAMES)}")
     known = [field.name for field in fields(LONG[name])]
     for option in options:
         if option not in known:
@@ -111,7 +111,7 @@ def name_of(method: Any) -> str | dict[str, Any]:
                 options["tableau"] = _table_of(own)
             if all(isinstance(value, str | int | float | bool | dict) for value in options.values()):
                 return {"name": name, **{key: value for key, value in options.items() if value != _default(make, key)}}
-    raise ValueError(f"{method} is not one of the methods that have a name: {', '.join(NAMES)}")
+    raise ValueError(f"{method} is not one of the methods that have a name: {', '.join(METHOD_NAMES)}")
 
 
 def _table_of(tableau: Tableau) -> dict[str, Any]:

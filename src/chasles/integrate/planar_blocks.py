@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from chasles.integrate import spatial_blocks
 from chasles.integrate.table import (
-    ALGEBRA,
+    ALGEBRA_AT,
     CAYLEY,
     CAYLEY2,
     EXP,
     KIND,
-    POINT,
+    POINT_AT,
     SE2,
     SECOND_KIND,
     SERIES,
@@ -107,7 +107,7 @@ MAPS: dict[int, tuple] = {
 def move(table, motion_of, exponential_of, pull, terms, y, x, out, iout, z):
     """out = exp(x) y, or y exp(x) on the right."""
     for i in range(table.shape[0]):
-        kind, iy, ix = table[i, KIND], table[i, POINT], table[i, ALGEBRA]
+        kind, iy, ix = table[i, KIND], table[i, POINT_AT], table[i, ALGEBRA_AT]
         io = iout + iy
         if kind == SO2:
             s, c = sincos(load(x, ix, z))
@@ -132,7 +132,7 @@ def move(table, motion_of, exponential_of, pull, terms, y, x, out, iout, z):
 def pullback(table, motion_of, exponential_of, pull, terms, x, f, out, iout, z):
     """out = x' for the velocity f on the side of the action and the coordinate map in use: dexpinv_{side x} f."""
     for i in range(table.shape[0]):
-        kind, ix = table[i, KIND], table[i, ALGEBRA]
+        kind, ix = table[i, KIND], table[i, ALGEBRA_AT]
         if kind == SO2:
             store(out, iout + ix, load(f, ix, z))
         elif kind == SE2:
@@ -143,7 +143,7 @@ def pullback(table, motion_of, exponential_of, pull, terms, x, f, out, iout, z):
 def combine(table, motion_of, exponential_of, pull, terms, x, y, out, iout, z):
     """out = log(exp(x) exp(y)), or log(exp(y) exp(x)) on the right: the move y followed by the move x."""
     for i in range(table.shape[0]):
-        kind, ix = table[i, KIND], table[i, ALGEBRA]
+        kind, ix = table[i, KIND], table[i, ALGEBRA_AT]
         if kind == SO2:
             store(out, iout + ix, load(x, ix, z) + load(y, ix, z))
         elif kind == SE2:
@@ -158,7 +158,7 @@ def combine(table, motion_of, exponential_of, pull, terms, x, y, out, iout, z):
 def as_exponential(table, motion_of, exponential_of, pull, terms, x, y, out, iout, z):
     """out = exponential coordinates of the move whose coordinates in another map are x; y is not used."""
     for i in range(table.shape[0]):
-        kind, ix = table[i, KIND], table[i, ALGEBRA]
+        kind, ix = table[i, KIND], table[i, ALGEBRA_AT]
         if kind == SO2:
             store(out, iout + ix, load(x, ix, z))
         elif kind == SE2:

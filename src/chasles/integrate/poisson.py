@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from chasles.integrate.gauss import SETTINGS, largest
+from chasles.integrate.gauss import GAUSS, largest
 from chasles.integrate.space import Space
-from chasles.integrate.table import ALGEBRA, COSCREWED, KIND, POINT, ROTATED
+from chasles.integrate.table import ALGEBRA_AT, COSCREWED, KIND, POINT_AT, ROTATED
 from chasles.integrate.vector_field import Field, call
 from chasles.kernel.algebra import cross, force_cross
 from chasles.kernel.policy import kernel
@@ -78,7 +78,7 @@ class LiePoissonMidpoint:
 def poisson_sizes(table, y, base):
     """The same where the unknowns are increments of the point."""
     for i in range(table.shape[0]):
-        iy = table[i, POINT]
+        iy = table[i, POINT_AT]
         base[2 * i] = largest(y, iy, 3)
         base[2 * i + 1] = largest(y, iy + 3, 3) if table[i, KIND] == COSCREWED else 0.0
 
@@ -87,7 +87,7 @@ def poisson_sizes(table, y, base):
 def generator(table, x, y, out):
     """The vector with which x moves y, on dual algebras: -ad*_x y (celledoni2022 section 3.4.2)."""
     for i in range(table.shape[0]):
-        iy, ix = table[i, POINT], table[i, ALGEBRA]
+        iy, ix = table[i, POINT_AT], table[i, ALGEBRA_AT]
         if table[i, KIND] == ROTATED:
             store3(out, iy, cross(load3(x, ix, 0.0), load3(y, iy, 0.0)))
         else:
@@ -98,7 +98,7 @@ def generator(table, x, y, out):
 def poisson_residual(context, z, r):
     """Equations of the Lie-Poisson midpoint rule: z = -h ad*_x (y + z/2), x the mean field between y and y + z."""
     table, _, settings, _, b, c, t, h, sign, y, point, s, f, total, address, p = context
-    n = settings[SETTINGS.point]
+    n = settings[GAUSS.point]
     for m in range(n):
         total[m] = 0.0
     for i in range(c.shape[0]):

@@ -14,7 +14,7 @@ from chasles.integrate.engine import last_value
 from chasles.integrate.explicit import ExplicitStepper
 from chasles.integrate.explicit_layout import SET, TALLY, scratch
 from chasles.integrate.explicit_step import copy
-from chasles.integrate.scalar import DUALS, dual_zero
+from chasles.integrate.scalar import ON_DUALS, dual_zero
 from chasles.integrate.step_address import step_address, take_step
 from chasles.integrate.vector_field import call
 from chasles.kernel.lanes import WIDTH, buffer
@@ -55,9 +55,9 @@ class Replay:
         self.stepper, self.address = stepper, address
         self.settings = stepper.settings.copy()
         self.settings[SET.dense] = 0
-        self.settings[SET.step] = step_address(int(self.settings[SET.family]), DUALS)
+        self.settings[SET.step] = step_address(int(self.settings[SET.family]), ON_DUALS)
         needed = {blocks.MOVE} | ({blocks.PULLBACK} if self.settings[SET.family] == layout.MUNTHE_KAAS else set())
-        self.addresses = stepper.operations(*needed, on=DUALS)
+        self.addresses = stepper.operations(*needed, on=ON_DUALS)
 
     def points(self, times: np.ndarray, rows: np.ndarray, start: np.ndarray, p: np.ndarray) -> np.ndarray:
         """Points (saved, size, 4), values and tangents, from the start (size, 4), with steps from time to time.

@@ -9,13 +9,13 @@ begin, and `z`, which tells the scalar type (0.0, or lanes).
 from __future__ import annotations
 
 from chasles.integrate.table import (
-    ALGEBRA,
+    ALGEBRA_AT,
     ALGEBRA_SO3,
     CAYLEY,
     CAYLEY2,
     EXP,
     KIND,
-    POINT,
+    POINT_AT,
     S3,
     SECOND_KIND,
     SERIES,
@@ -47,7 +47,7 @@ def move(table, matrix_of, quaternion_of, pull, terms, y, x, out, iout, z):
         kind, side = table[i, KIND], table[i, SIDE]
         if algebra_of(kind) != ALGEBRA_SO3:
             continue
-        iy, vector = table[i, POINT], load3(x, table[i, ALGEBRA], z)
+        iy, vector = table[i, POINT_AT], load3(x, table[i, ALGEBRA_AT], z)
         if kind == S3:
             q = quaternion_of(vector)
             g = (load(y, iy, z), load(y, iy + 1, z), load(y, iy + 2, z), load(y, iy + 3, z))
@@ -130,7 +130,7 @@ def pullback(table, matrix_of, quaternion_of, pull, terms, x, f, out, iout, z):
     """out = x' for the velocity f on the side of the action and the coordinate map in use: dexpinv_{side x} f."""
     for i in range(table.shape[0]):
         if algebra_of(table[i, KIND]) == ALGEBRA_SO3:
-            ix = table[i, ALGEBRA]
+            ix = table[i, ALGEBRA_AT]
             store3(out, iout + ix, pull(table[i, SIDE], load3(x, ix, z), load3(f, ix, z), terms))
 
 
@@ -139,7 +139,7 @@ def combine(table, matrix_of, quaternion_of, pull, terms, x, y, out, iout, z):
     """out = log(exp(x) exp(y)), or log(exp(y) exp(x)) on the right: the move y followed by the move x."""
     for i in range(table.shape[0]):
         if algebra_of(table[i, KIND]) == ALGEBRA_SO3:
-            ix = table[i, ALGEBRA]
+            ix = table[i, ALGEBRA_AT]
             a, b = load3(x, ix, z), load3(y, ix, z)
             if table[i, SIDE] > 0:
                 store3(out, iout + ix, so3.bch(a, b))
@@ -152,5 +152,5 @@ def as_exponential(table, matrix_of, quaternion_of, pull, terms, x, y, out, iout
     """out = exponential coordinates of the move whose coordinates in another map are x; y is not used."""
     for i in range(table.shape[0]):
         if algebra_of(table[i, KIND]) == ALGEBRA_SO3:
-            ix = table[i, ALGEBRA]
+            ix = table[i, ALGEBRA_AT]
             store3(out, iout + ix, quaternion.log(quaternion_of(load3(x, ix, z))))

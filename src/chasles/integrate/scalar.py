@@ -9,8 +9,8 @@ from chasles.kernel.dual import dual_of
 from chasles.kernel.lanes import WIDTH, lanes_of
 from chasles.kernel.policy import kernel
 
-SCALAR, LANES, DUALS = "scalar", "lanes", "duals"
-WIDTHS = {SCALAR: 1, LANES: WIDTH, DUALS: WIDTH}
+ON_SCALARS, ON_LANES, ON_DUALS = "scalar", "lanes", "duals"
+WIDTHS = {ON_SCALARS: 1, ON_LANES: WIDTH, ON_DUALS: WIDTH}
 
 
 @kernel
@@ -29,4 +29,4 @@ def dual_zero():
 
 
 # the zero of a type tells a kernel what it runs on
-ZEROS: dict[str, Any] = {SCALAR: scalar_zero, LANES: lanes_zero, DUALS: dual_zero}
+ZEROS: dict[str, Any] = {ON_SCALARS: scalar_zero, ON_LANES: lanes_zero, ON_DUALS: dual_zero}

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from chasles.integrate import blocks, table
-from chasles.integrate.scalar import SCALAR
+from chasles.integrate.scalar import ON_SCALARS
 from chasles.lie import pose, s3, se2, se3, so2, so3
 from chasles.lie.product import counted, vector_length
 from chasles.lie.transition.coordinates import ABSOLUTE, QUATERNION
@@ -82,7 +82,7 @@ CHARTS = {
 def _measured(rows: np.ndarray, last: Sequence[int] | None) -> np.ndarray:
     """Of each vector that is measured: where it begins in the point and in the algebra vector, its length, and
     whether it has a floor."""
-    plain = [(i, row) for i, row in enumerate(rows.tolist()) if row[table.KIND] == table.VECTOR]
+    plain = [(i, row) for i, row in enumerate(rows.tolist()) if row[table.KIND] == table.R_N]
     places = [(iy + k, ix + k, i) for i, (_, iy, ix, count, _) in plain for k in range(count)]
     sizes = list(last or ())
     single = len(places) - sum(map(abs, sizes))
@@ -128,7 +128,7 @@ class Space:
         self.size, self.dimension = iy, ix
         starts: dict[BlockKind, list[int]] = {}
         for (_, kind), row in zip(self._blocks, rows, strict=True):
-            if kind.code != table.VECTOR:
+            if kind.code != table.R_N:
                 starts.setdefault(kind, []).append(row[1])
         self.measured = _measured(self.table, last)
         self._starts = {kind: np.array(some) for kind, some in starts.items()}
@@ -159,7 +159,7 @@ class Space:
             elif name in CHARTS:
                 kind = CHARTS[name]
             elif n := vector_length(name):
-                kind = BlockKind(table.VECTOR, (n,), n, _any, "vector")
+                kind = BlockKind(table.R_N, (n,), n, _any, "vector")
             else:
                 raise ValueError(
                     f"Space: {name!r} is unknown; expected one of {', '.join(KINDS)}, r1, r2, ..., "
@@ -217,6 +217,6 @@ class Space:
         blocks.move_point(self.table, self.operations(blocks.MOVE, mapping=coordinates), point, vector, out)
         return out
 
-    def operations(self, *needed: int, mapping: int = table.EXP, on: str = SCALAR) -> np.ndarray:
+    def operations(self, *needed: int, mapping: int = table.EXP, on: str = ON_SCALARS) -> np.ndarray:
         """Addresses of compiled operations (`blocks.MOVE`, ...) on the blocks of this space."""
         return blocks.operations(self.table, *needed, mapping=mapping, on=on)

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from chasles.integrate.rotation_blocks import quaternion_ccsk
 from chasles.integrate.table import (
-    ALGEBRA,
+    ALGEBRA_AT,
     ALGEBRA_SE3,
     CAYLEY,
     CAYLEY2,
     EXP,
     KIND,
-    POINT,
+    POINT_AT,
     POSE,
     SCREWED,
     SE3,
@@ -83,10 +83,10 @@ def move_pose(side, motion, y, iy, out, io, z):
 def move(table, motion_of, pose_of, pull, terms, y, x, out, iout, z):
     """out = exp(x) y, or y exp(x) on the right."""
     for i in range(table.shape[0]):
-        kind, side, iy = table[i, KIND], table[i, SIDE], table[i, POINT]
+        kind, side, iy = table[i, KIND], table[i, SIDE], table[i, POINT_AT]
         if algebra_of(kind) != ALGEBRA_SE3:
             continue
-        twist = load6(x, table[i, ALGEBRA], z)
+        twist = load6(x, table[i, ALGEBRA_AT], z)
         if kind == POSE:
             move_pose(side, pose_of(twist), y, iy, out, iout + iy, z)
             continue
@@ -185,7 +185,7 @@ def motion_operations(algebra):
         """out = x' for the velocity f on the side of the action and the coordinate map in use: dexpinv_{side x} f."""
         for i in range(table.shape[0]):
             if algebra_of(table[i, KIND]) == algebra:
-                ix = table[i, ALGEBRA]
+                ix = table[i, ALGEBRA_AT]
                 store6(out, iout + ix, pull(table[i, SIDE], load6(x, ix, z), load6(f, ix, z), terms))
 
     @kernel
@@ -193,7 +193,7 @@ def motion_operations(algebra):
         """out = log(exp(x) exp(y)), or log(exp(y) exp(x)) on the right: the move y followed by the move x."""
         for i in range(table.shape[0]):
             if algebra_of(table[i, KIND]) == algebra:
-                ix = table[i, ALGEBRA]
+                ix = table[i, ALGEBRA_AT]
                 a, b = load6(x, ix, z), load6(y, ix, z)
                 if table[i, SIDE] > 0:
                     store6(out, iout + ix, se3.bch(a, b))
@@ -205,7 +205,7 @@ def motion_operations(algebra):
         """out = exponential coordinates of the move whose coordinates in another map are x; y is not used."""
         for i in range(table.shape[0]):
             if algebra_of(table[i, KIND]) == algebra:
-                ix = table[i, ALGEBRA]
+                ix = table[i, ALGEBRA_AT]
                 q, p = pose_of(load6(x, ix, z))
                 turn = quaternion.log(q)  # up to a full turn, as the coordinates go
                 store6(out, iout + ix, (turn, so3.dexpinv_apply(turn, p)))

@@ -9,10 +9,10 @@ from typing import Any
 from numba import carray
 from numba.core import types
 
-from chasles.integrate.blocks import MODULES, NAMES
+from chasles.integrate.blocks import MODULES, OPERATION_NAMES
 from chasles.integrate.explicit_layout import EXPONENTIALS, MUNTHE_KAAS, SET, scratch
 from chasles.integrate.explicit_step import exponentials, munthe_kaas
-from chasles.integrate.scalar import SCALAR, WIDTHS, ZEROS
+from chasles.integrate.scalar import ON_SCALARS, WIDTHS, ZEROS
 from chasles.integrate.table import COLUMNS
 from chasles.kernel.address import INTEGERS, NUMBERS, address_of, invoke
 from chasles.kernel.face import compile_text
@@ -35,12 +35,12 @@ def {name}(table, blocks, addresses, settings, a, b, c, extra, rows, program, t,
 
 
 @cache
-def step_address(family: int, on: str = SCALAR) -> int:
+def step_address(family: int, on: str = ON_SCALARS) -> int:
     """Address of a step; compiled on first use, or loaded from the cache."""
     name = f"{FAMILIES[family].py_func.__name__}_{on}"
     scope: dict[str, Any] = {"__name__": __name__, "carray": carray, "step": FAMILIES[family], "store": store}
     scope |= {"scratch": scratch, "zero": ZEROS[on]}
-    sizes = {"columns": COLUMNS, "algebras": len(MODULES) + 1, "operations": len(NAMES), "settings": SET.size}
+    sizes = {"columns": COLUMNS, "algebras": len(MODULES) + 1, "operations": len(OPERATION_NAMES), "settings": SET.size}
     places = {"point": SET.point, "algebra": SET.algebra, "far": FAR, "width": WIDTHS[on]}
     function = native(compile_text(_TEXT.format(name=name, **sizes, **places), name, scope))
     long, number = types.int64, types.float64

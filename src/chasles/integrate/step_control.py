@@ -19,17 +19,17 @@ from chasles.integrate.explicit_layout import (
 )
 from chasles.integrate.explicit_step import linear, second_result
 from chasles.integrate.table import (
-    ALGEBRA,
+    ALGEBRA_AT,
     ALGEBRA_SE3,
     CHART,
     COUNT,
     KIND,
-    POINT,
+    POINT_AT,
     POSE,
+    R_N,
     SCREWED,
     SE2,
     SE3,
-    VECTOR,
     algebra_of,
 )
 from chasles.kernel.lanes import all_true, like, load
@@ -39,7 +39,7 @@ from chasles.kernel.policy import kernel
 @kernel
 def scale_of(table, i, m, y, out):
     """Size that coordinate m of block i, not a vector, is compared with: 1 for rotations, that of the position."""
-    kind, iy = table[i, KIND], table[i, POINT]
+    kind, iy = table[i, KIND], table[i, POINT_AT]
     angular = 1 if kind == SE2 else 3
     if m < angular or (algebra_of(kind) != ALGEBRA_SE3 and kind < CHART and kind != SE2):
         return 1.0
@@ -63,8 +63,8 @@ def algebra_norm(table, measured, e, y, out, real):
     """Root mean square of an error in the algebra, each coordinate relative to its atol + rtol times its scale."""
     total, count, rtol, atol = 0.0, 0, real[REAL.rtol], REAL.size
     for i in range(table.shape[0]):
-        ix = table[i, ALGEBRA]
-        if table[i, KIND] != VECTOR:
+        ix = table[i, ALGEBRA_AT]
+        if table[i, KIND] != R_N:
             count += table[i, COUNT]
             for m in range(table[i, COUNT]):
                 ratio = e[ix + m] / (real[atol + ix + m] + rtol * scale_of(table, i, m, y, out))
@@ -108,12 +108,12 @@ def point_norm(table, measured, y, out, other, real, size, paper):
             total += (out[m] - other[m]) * (out[m] - other[m])
         return np.sqrt(total)
     for i in range(table.shape[0]):
-        if table[i, KIND] != VECTOR:
-            end = table[i + 1, POINT] if i + 1 < table.shape[0] else size
-            for m in range(table[i, POINT], end):
-                scale, ix = max(abs(y[m]), abs(out[m])), table[i, ALGEBRA]
+        if table[i, KIND] != R_N:
+            end = table[i + 1, POINT_AT] if i + 1 < table.shape[0] else size
+            for m in range(table[i, POINT_AT], end):
+                scale, ix = max(abs(y[m]), abs(out[m])), table[i, ALGEBRA_AT]
                 if table[i, KIND] == POSE:
-                    turns = m < table[i, POINT] + 4
+                    turns = m < table[i, POINT_AT] + 4
                     scale, ix = (1.0, ix) if turns else (scale_of(table, i, 3, y, out), ix + 3)
                 ratio = (out[m] - other[m]) / (real[atol + ix] + rtol * scale)
                 total += ratio * ratio

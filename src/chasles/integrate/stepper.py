@@ -91,7 +91,7 @@ class Attention:
 
 
 AS_IT_ENDED = "interrupted as it ended"
-KEPT = "what there is so far is kept (Ctrl-C again to quit at once)"
+KEPT_SO_FAR = "what there is so far is kept (Ctrl-C again to quit at once)"
 
 
 class NotFiniteError(ValueError):
@@ -249,7 +249,7 @@ class Stepper(ABC):
 
     def _interrupt(self, line: Progress) -> NoReturn:
         message = f"interrupted at t = {self.time:.8g}, after {self.steps} steps"
-        line.say(f"{message}; {KEPT}")
+        line.say(f"{message}; {KEPT_SO_FAR}")
         raise Interrupted(message, self._ended(False, message, Cause.INTERRUPTED)) from None
 
     def _pass_on(self, last: bool) -> None:

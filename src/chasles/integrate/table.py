@@ -9,19 +9,19 @@ from __future__ import annotations
 from chasles.kernel.policy import kernel
 
 # kinds of blocks, and the algebra that acts
-VECTOR, SO2, SO3, S3, SE2, SE3, POSE, ROTATED, SCREWED, COSCREWED = range(10)
+R_N, SO2, SO3, S3, SE2, SE3, POSE, ROTATED, SCREWED, COSCREWED = range(10)
 CHART, PRODUCT_CHART = 16, 64  # absolute coordinates of a body, plus their code, moved by SE(3) and by SO(3) x R3
 ABELIAN, ALGEBRA_SO3, ALGEBRA_SE3, ALGEBRA_PLANE, ALGEBRA_CHART, ALGEBRA_PRODUCT = range(6)
 # coordinate maps; SERIES: exp with a truncated inverse differential
 EXP, CAYLEY, SECOND_KIND, SERIES, CAYLEY2 = range(5)
-KIND, POINT, ALGEBRA, COUNT, SIDE = range(5)  # columns of the table
+KIND, POINT_AT, ALGEBRA_AT, COUNT, SIDE = range(5)  # columns of the table
 COLUMNS = 5
 
 
 @kernel
 def algebra_of(kind):
     """Which algebra acts on a kind of block; rotations of the plane are counted to its motions."""
-    if kind == VECTOR:
+    if kind == R_N:
         return ABELIAN
     if kind >= CHART:
         return ALGEBRA_CHART if kind < PRODUCT_CHART else ALGEBRA_PRODUCT

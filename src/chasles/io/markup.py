@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 from xml.parsers import expat
 
-from chasles.io.source import LARGEST as LARGEST_FILE
+from chasles.io.source import LARGEST_FILE as LARGEST_FILE
 from chasles.io.source import ModelFileError
-from chasles.io.values import LARGEST as LARGEST_NUMBER
+from chasles.io.values import LARGEST_NUMBER as LARGEST_NUMBER
 from chasles.io.values import checked_name
 
 DEEPEST = 200  # elements within each other
-MOST = 30_000  # elements of a file
+MOST_ELEMENTS = 30_000  # elements of a file
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", re.ASCII)
 _INFINITE = {"inf": float("inf"), "+inf": float("inf"), "-inf": float("-inf")}
 LONGEST_NUMBER = 100  # characters
@@ -131,8 +131,8 @@ def parse_markup(content: bytes, name: str, with_text: Collection[str] = ()) -> 
     def start(tag: str, attributes: dict[str, str]) -> None:
         nonlocal count
         count += 1
-        if count > MOST:
-            raise refuse(f"has more than {MOST} elements")
+        if count > MOST_ELEMENTS:
+            raise refuse(f"has more than {MOST_ELEMENTS} elements")
         if len(path) >= DEEPEST:
             raise refuse(f"is nested more than {DEEPEST} deep")
         for key, value in attributes.items():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
-from chasles.io.markup import MOST, Element, read_markup
+from chasles.io.markup import MOST_ELEMENTS, Element, read_markup
 from chasles.io.source import INCLUDES
 
 FURTHER = ("include", "model")  # elements that name files of the same kind
@@ -44,8 +44,8 @@ def check_mjcf(first: Element, file: Path, root: Path) -> list[Element]:
                     names.add(path)
                     waiting.append(read_markup(path))
     _check_files(found, file.parent, root)
-    if sum(map(_grown, found)) > MOST:
-        raise first.error("", f"has more than {MOST} elements once <replicate> has copied them")
+    if sum(map(_grown, found)) > MOST_ELEMENTS:
+        raise first.error("", f"has more than {MOST_ELEMENTS} elements once <replicate> has copied them")
     return found
 
 
@@ -106,7 +106,7 @@ def _grown(top: Element) -> int:
             words = len(element.attributes["count"].split())
             copies *= max(1, int(math.prod(max(1.0, n) for n in element.numbers("count", words))))
         total += copies
-        if total > MOST:
+        if total > MOST_ELEMENTS:
             return total
         stack += [(child, copies) for child in element.children]
     return total

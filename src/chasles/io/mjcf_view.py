@@ -8,7 +8,7 @@ import numpy as np
 
 from chasles.io.report import ImportReport
 from chasles.io.source import ModelFileError
-from chasles.io.values import LARGEST, checked_name
+from chasles.io.values import LARGEST_NUMBER, checked_name
 from chasles.model.body import GROUND
 
 # arrays that become numbers of the system
@@ -40,8 +40,8 @@ class View:
         self._taken: dict[str, set[str]] = {"body": {GROUND}, "joint": set(), "actuator": set()}
         for key in READ:
             values = getattr(model, key)
-            if not np.all(np.abs(values) <= LARGEST):
-                where = np.argwhere(~(np.abs(values) <= LARGEST))[0]
+            if not np.all(np.abs(values) <= LARGEST_NUMBER):
+                where = np.argwhere(~(np.abs(values) <= LARGEST_NUMBER))[0]
                 raise ModelFileError(file, None, "", f"{key}{where.tolist()} is {values[tuple(where)]}")
         names = mujoco.mjtObj
         self.bodies = [GROUND, *(self._named(names.mjOBJ_BODY, i, "body", "body") for i in range(1, model.nbody))]

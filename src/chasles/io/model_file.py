@@ -292,7 +292,7 @@ class _Builder:
     def _shapes(self, source: Source, path: str, given: Any) -> list[Any]:
         if not isinstance(given, list):
             raise source.error(path, "is no list of shapes")
-        return [self._thing(source, f"{path}[{k}]", "shapes", spec.SHAPES, entry) for k, entry in enumerate(given)]
+        return [self._thing(source, f"{path}[{k}]", "shapes", spec.SHAPE_SPECS, entry) for k, entry in enumerate(given)]
 
     def _by_name(self, source: Source, path: str, given: Any, kind: str) -> dict[str, Any]:
         if not isinstance(given, dict):

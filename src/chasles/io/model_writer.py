@@ -23,7 +23,7 @@ from chasles.model.system import EARTH, System
 # by class: the name of its kind, and the fields that a file must have
 CLASSES = {
     kind.make: (name, {key for key, field in kind.fields.items() if field.required})
-    for table in (spec.SHAPES, spec.FORCES, spec.CONSTRAINTS)
+    for table in (spec.SHAPE_SPECS, spec.FORCE_SPECS, spec.CONSTRAINT_SPECS)
     for name, kind in table.items()
 }
 GENERAL = next(kind for kind in JOINT_KINDS.values() if kind.any_screws)
@@ -107,7 +107,7 @@ def _joint(joint: Joint) -> dict[str, Any]:
     entry: dict[str, Any] = {"name": joint.name, "kind": joint.kind, "parent": joint.parent, "child": joint.child}
     screws = np.array(joint.screws)
     own = {one.name: one.read(screws) for one in joint.traits.parameters}
-    again = spec.JOINTS[joint.kind].make(joint.name, joint.parent, joint.child, **own)
+    again = spec.JOINT_SPECS[joint.kind].make(joint.name, joint.parent, joint.child, **own)
     if abs(np.array(again.screws) - screws).max(initial=0.0) > SAME:
         # a `Joint` made by hand, such as one whose axis misses the origin of its frame
         entry["kind"], own = GENERAL.name, {one.name: one.read(screws) for one in GENERAL.parameters}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from chasles.integrate.method_name import NAMES
+from chasles.integrate.method_name import METHOD_NAMES
 from chasles.io import spec
 from chasles.model.expression_law import TABLES
 
@@ -67,8 +67,8 @@ TYPES: dict[str, dict[str, Any]] = {
     "spaces": {"anyOf": [{"enum": ["SE3", "SO3xR3", "auto"]}, {"type": "object"}]},
     "method": {
         "anyOf": [
-            {"enum": list(NAMES)},
-            {"type": "object", "properties": {"name": {"enum": list(NAMES)}}, "required": ["name"]},
+            {"enum": list(METHOD_NAMES)},
+            {"type": "object", "properties": {"name": {"enum": list(METHOD_NAMES)}}, "required": ["name"]},
         ]
     },
     "save": {"anyOf": [{"enum": ["all", "final"]}, {"type": "integer", "minimum": 1}, _numbers()]},
@@ -98,7 +98,7 @@ def _table(fields: Mapping[str, spec.Entry], kind: str | None = None) -> dict[st
 
 def _type(name: str) -> dict[str, Any]:
     if name == "shapes":
-        return {"type": "array", "items": _choice(spec.SHAPES)}
+        return {"type": "array", "items": _choice(spec.SHAPE_SPECS)}
     return TYPES[name]
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from chasles.kernel.pickled import PickledWhole
 
-LARGEST = 16_000_000  # bytes of a file
+LARGEST_FILE = 16_000_000  # bytes of a file
 INCLUDES = 32  # files, at most
 _HEADER = re.compile(r"^\s*(\[\[?)\s*([^\]]+?)\s*\]\]?")
 _KEY = re.compile(r"^\s*([\w.\-]+|\"[^\"]*\"|'[^']*')\s*=")
@@ -35,8 +35,8 @@ class Source:
             self.data = self._parsed()
             return
         try:
-            if file.stat().st_size > LARGEST:
-                raise ModelFileError(str(file), None, "", f"is larger than {LARGEST // 1_000_000} MB")
+            if file.stat().st_size > LARGEST_FILE:
+                raise ModelFileError(str(file), None, "", f"is larger than {LARGEST_FILE // 1_000_000} MB")
             self.text = file.read_text(encoding="utf-8")
         except OSError as error:
             raise ModelFileError(str(file), None, "", f"cannot be read: {error.strerror}") from None

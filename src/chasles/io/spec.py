@@ -65,7 +65,7 @@ def _joint(kind: JointKind) -> KindSpec:
     return KindSpec(getattr(joint, kind.name), kind.what, {**ENDS, **own, **PLACES, **driven})
 
 
-JOINTS = {
+JOINT_SPECS = {
     **{name: _joint(kind) for name, kind in JOINT_KINDS.items()},
     "denavit_hartenberg": KindSpec(
         joint.denavit_hartenberg,
@@ -94,7 +94,7 @@ DRAWN = {
     "pose": Entry("pose", "of the shape on the body"),
     "color": Entry("numbers", "red, green, blue, opacity"),
 }
-SHAPES = {
+SHAPE_SPECS = {
     "box": KindSpec(shape.Box, "a box", {"size": Entry("vector", "full edge lengths [m]", True), **DRAWN}),
     "sphere": KindSpec(shape.Sphere, "a ball", {"radius": Entry("number", "[m]", True), **DRAWN}),
     "cylinder": KindSpec(
@@ -129,7 +129,7 @@ BODY_PAIR = {
     "points": Entry("vectors", "a point on each, in its frame [m]"),
 }
 LAW = {"parameters": Entry("numbers", "numbers for the law")}
-FORCES = {
+FORCE_SPECS = {
     "spring": KindSpec(
         force.Spring,
         "a spring with damper between two points",
@@ -162,7 +162,7 @@ FORCES = {
         },
     ),
 }
-CONSTRAINTS = {
+CONSTRAINT_SPECS = {
     "distance": KindSpec(
         constraint.Distance, "a massless rigid link", {**BODY_PAIR, "length": Entry("number", "[m]", True)}
     ),
@@ -231,11 +231,11 @@ ACTUATORS = {
 # sections of a file: with a `kind` in each entry, or all of one kind
 SECTIONS: dict[str, dict[str, KindSpec] | KindSpec] = {
     "bodies": KindSpec(Body, "a rigid body", BODIES),
-    "joints": JOINTS,
+    "joints": JOINT_SPECS,
     "frames": KindSpec(Frame, "a named place on a body", FRAMES),
-    "forces": FORCES,
+    "forces": FORCE_SPECS,
     "actuators": KindSpec(Actuator, "what turns an input into a force on a joint", ACTUATORS),
-    "constraints": CONSTRAINTS,
+    "constraints": CONSTRAINT_SPECS,
 }
 INITIAL = {
     "q": Entry("by joint", "coordinates of joints by name; a quaternion (w, x, y, z) or a pose where it has one"),

@@ -10,7 +10,7 @@ from chasles.model.expression import evaluate, used_names
 from chasles.model.expression_law import Table, put_in
 from chasles.model.placement import LONGEST_NAME
 
-LARGEST = 1e60  # numbers beyond this are no quantities of a mechanism
+LARGEST_NUMBER = 1e60  # numbers beyond this are no quantities of a mechanism
 LONGEST_PATH = 4000  # characters
 TURNS = ("quaternion", "rotation_vector", "rpy")
 
@@ -69,7 +69,7 @@ class Reader:
             return value
         if not math.isfinite(value):
             raise ValueError(f"is {value}; expected a finite number")
-        if abs(value) > LARGEST:
+        if abs(value) > LARGEST_NUMBER:
             raise ValueError(f"is {value:g}; a number of this size cannot be meant")
         return value
 

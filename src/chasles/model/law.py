@@ -23,7 +23,7 @@ from chasles.kernel.pickled import reduced
 from chasles.kernel.policy import kernel, native
 from chasles.model.user_function import check_arguments, explained
 
-COMPILING = threading.Lock()  # two threads that compile one law would leave the address of a function that is gone
+COMPILING_LAW = threading.Lock()  # two threads that compile one law would leave the address of a function that is gone
 _POINTER = ctypes.POINTER(ctypes.c_double)
 # time; two arguments, parameters and the result; their four lengths
 C_SIGNATURE = ctypes.CFUNCTYPE(None, ctypes.c_double, *(_POINTER,) * 4, *(ctypes.c_int64,) * 4)
@@ -84,7 +84,7 @@ class Law:
     @property
     def address(self) -> int:
         if not self._address:
-            with COMPILING:
+            with COMPILING_LAW:
                 self._address = self._address or self._compiled()
         return self._address
 

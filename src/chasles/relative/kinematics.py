@@ -14,9 +14,10 @@ from chasles.lie import quaternion
 from chasles.relative.algorithm import algorithm, fixed, out
 from chasles.relative.joint import along_screws, placement
 from chasles.relative.tables import constants_of, link, links_of, vector_at
+from chasles.screw.representation import REPRESENTATIONS as REPRESENTATIONS  # by number, as below
 
 BODY, SPATIAL, HYBRID, MIXED = range(4)
-REPRESENTATIONS = ("body", "spatial", "hybrid", "mixed")
+
 PLACE = layout("PLACE", rotation=9, position=3)
 # of each link, and first of the ground: pose in space, body twist and its derivative
 STATE = layout("STATE", rotation=9, position=3, twist=6, acceleration=6)

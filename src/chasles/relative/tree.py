@@ -28,7 +28,7 @@ from chasles.relative.tables import (
 )
 from chasles.screw import inertia as spatial
 
-RECURSIONS = {"spherical": SPHERICAL, "free": FREE}  # kinds that are no product of exponentials of screws
+OWN_RECURSIONS = {"spherical": SPHERICAL, "free": FREE}  # kinds that are no product of exponentials of screws
 ROUNDING = 1e-15  # of the moments that are added up to an inertia: smaller ones are what rounding left
 
 
@@ -93,8 +93,8 @@ def depth_first(system: System) -> list[Joint]:
 
 def elements(joint: Joint) -> Iterator[tuple[int, tuple[float, ...], float]]:
     """The elementary joints of a joint: kind, pose of the frame with the axis along z in the joint's frame, pitch."""
-    if joint.kind in RECURSIONS:
-        yield RECURSIONS[joint.kind], ORIGIN, 0.0
+    if joint.kind in OWN_RECURSIONS:
+        yield OWN_RECURSIONS[joint.kind], ORIGIN, 0.0
     for screw, armature in zip(joint.screws, joint.armature if joint.screws else (), strict=True):
         w, v = np.array(screw[:3]), np.array(screw[3:])
         if not w.any():

@@ -10,7 +10,15 @@ import numpy as np
 
 from chasles.display.style import COLORS, INK, MARKERS
 from chasles.lie.transition.coordinates import LOCAL
-from chasles.reproduce.coordinate_study import ABSOLUTE, DIRECT, METHODS, CoordinateRow, measured, row, study
+from chasles.reproduce.coordinate_study import (
+    DIRECT,
+    STUDIED_COORDINATES,
+    STUDIED_METHODS,
+    CoordinateRow,
+    measured,
+    row,
+    study,
+)
 from chasles.reproduce.figure import Claim, Columns, Figure
 
 ROUNDING = 1e-13  # [m] and of rotations: thousands of steps
@@ -36,7 +44,7 @@ def _table(rows: Sequence[CoordinateRow]) -> Columns:
 
 def _draw(rows: Sequence[CoordinateRow], constrained: bool):
     """Error against time a step on the left; defects by local coordinates on the right."""
-    kinds = (*LOCAL, *(f"direct: {r.absolute}" for r in rows if r.local == DIRECT and r.method == METHODS[0]))
+    kinds = (*LOCAL, *(f"direct: {r.absolute}" for r in rows if r.local == DIRECT and r.method == STUDIED_METHODS[0]))
     floor = 1e-17
 
     def kind(r: CoordinateRow) -> str:
@@ -47,7 +55,7 @@ def _draw(rows: Sequence[CoordinateRow], constrained: bool):
         for r in rows:
             direct = r.local == DIRECT
             color = INK if direct else COLORS[list(LOCAL).index(r.local)]
-            marker = MARKERS[METHODS.index(r.method)]
+            marker = MARKERS[STUDIED_METHODS.index(r.method)]
             hollow = {"facecolors": "none"} if r.absolute != "quaternion" else {}
             place: Any = {"edgecolors": color, "color": color} | hollow
             if hollow:
@@ -62,7 +70,7 @@ def _draw(rows: Sequence[CoordinateRow], constrained: bool):
         right.set(yscale="log", ylabel="violation of joints" if constrained else "defect of the norm")
         right.set_xticks(range(len(kinds)), kinds, rotation=60, ha="right", fontsize=6.5)
         right.set_title("b) largest on the way")
-        for method, marker in zip(METHODS, MARKERS, strict=False):
+        for method, marker in zip(STUDIED_METHODS, MARKERS, strict=False):
             left.scatter([], [], marker=marker, color=INK, label=method)
         left.legend()
 
@@ -76,7 +84,7 @@ def _figure(number: int, title: str, name: str, claims: Sequence[Claim], constra
 
 def _apart(name: str, local: str, method: str = "rk4") -> float:
     """By how much errors differ among the absolute coordinates, relative to that of quaternions."""
-    errors = [row(name, absolute, local, method).rotation_error for absolute in ABSOLUTE]
+    errors = [row(name, absolute, local, method).rotation_error for absolute in STUDIED_COORDINATES]
     return float(max(abs(e / errors[0] - 1) for e in errors))
 
 
@@ -117,7 +125,7 @@ def figure_1() -> Figure:
         Claim(
             "On SE(3) the motion stays in the isotropy group of a lower pair",
             "largest violation of the pivot with local coordinates on SE(3) [m]",
-            max(_violation(name, SE3, *METHODS)),
+            max(_violation(name, SE3, *STUDIED_METHODS)),
             high=ROUNDING,
         ),
         Claim(

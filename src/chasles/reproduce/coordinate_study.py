@@ -22,8 +22,8 @@ from chasles.model.system import EARTH
 from chasles.reproduce.direct_integration import WAYS, Direct
 from chasles.reproduce.user_model import mechanism_problem, start
 
-ABSOLUTE = ("quaternion", "rotation_vector", "euler:ZYX", "screw")
-METHODS = ("kutta3", "rk4", "dopri5")
+STUDIED_COORDINATES = ("quaternion", "rotation_vector", "euler:ZYX", "screw")
+STUDIED_METHODS = ("kutta3", "rk4", "dopri5")
 DIRECT = "direct"  # instead of local coordinates
 REPEATED = 3  # runs of which the fastest counts
 
@@ -156,8 +156,8 @@ def measured(
 @cache
 def study(name: str) -> tuple[CoordinateRow, ...]:
     """All combinations with all methods, and direct integration."""
-    pairs = [(absolute, local) for absolute in ABSOLUTE for local in LOCAL] + [(way, DIRECT) for way in WAYS]
-    return tuple(measured(name, *pair, method) for method in METHODS for pair in pairs)
+    pairs = [(absolute, local) for absolute in STUDIED_COORDINATES for local in LOCAL] + [(way, DIRECT) for way in WAYS]
+    return tuple(measured(name, *pair, method) for method in STUDIED_METHODS for pair in pairs)
 
 
 def row(name: str, absolute: str, local: str, method: str) -> CoordinateRow:

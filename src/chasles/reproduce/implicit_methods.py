@@ -16,12 +16,12 @@ import chasles as ch
 from chasles.display.style import COLORS, INK, MARKERS
 from chasles.lie import pose, so3, transition
 from chasles.lie.transition.coordinates import LOCAL
-from chasles.reproduce.coordinate_study import ABSOLUTE, case_of
+from chasles.reproduce.coordinate_study import STUDIED_COORDINATES, case_of
 from chasles.reproduce.figure import Claim, Columns, Figure
 
 END, STEPS = 0.025, (30, 60)  # [s]; 0.06 and 0.03 rad a step
 METHODS: dict[str, Any] = {"generalized alpha": ch.integrate.GeneralizedAlpha(0.8), "BLieDF3": ch.integrate.BLieDF(3)}
-PAIRS = [("quaternion", local) for local in LOCAL] + [(name, "rotation_vector") for name in ABSOLUTE[1:]]
+PAIRS = [("quaternion", local) for local in LOCAL] + [(name, "rotation_vector") for name in STUDIED_COORDINATES[1:]]
 
 
 @dataclass(frozen=True)

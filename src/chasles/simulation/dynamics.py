@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from chasles.absolute.space import NAMES, SE3_NAME, SO3XR3_NAME
+from chasles.absolute.space import SE3_NAME, SO3XR3_NAME, SPACE_NAMES
 from chasles.integrate.event import Shown
 from chasles.integrate.solution import Solution
 from chasles.integrate.space import Space
@@ -54,7 +54,7 @@ class TreeDynamics:
 
     def choose(self, space: str) -> None:
         """Take a space for the free joints."""
-        if space not in NAMES:
+        if space not in SPACE_NAMES:
             raise ValueError(f'space {space!r} of free joints; expected "SO3xR3" or "SE3"')
         self.space_of_free = space
         velocities = FreeVelocities(self.mechanism.tree.topology)

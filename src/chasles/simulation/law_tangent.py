@@ -15,7 +15,7 @@ from chasles.kernel.dual import DUAL, TANGENTS
 from chasles.kernel.face import compile_text
 from chasles.kernel.lanes import WIDTH
 from chasles.kernel.policy import kernel, native
-from chasles.model.law import C_SIGNATURE, COMPILING, LAW_TEXT, Law, PythonLaw
+from chasles.model.law import C_SIGNATURE, COMPILING_LAW, LAW_TEXT, Law, PythonLaw
 
 DIFFERENCE = 2.0**-10  # of an argument of size one; the formula is of fourth order: about 1e-12 for smooth laws
 _POINTER = ctypes.POINTER(ctypes.c_double)
@@ -81,7 +81,7 @@ class LawTangent:
 
 def _compiled(law: Law) -> int:
     """Address of a compiled law on duals; compiled once."""
-    with COMPILING:
+    with COMPILING_LAW:
         known = getattr(law, "_dual_address", 0)
         if not known:
             scope = {"__name__": law.__module__, "function": kernel(law.function), "carray": carray, "clear": clear}

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from chasles.absolute.mechanism import AbsoluteMechanism
-from chasles.absolute.space import NAMES, SO3XR3_NAME
+from chasles.absolute.space import SO3XR3_NAME, SPACE_NAMES
 from chasles.model.placement import as_numbers
 from chasles.model.system import System
 from chasles.relative.free_velocity import FreeVelocities
@@ -65,7 +65,7 @@ def prepare(
         raise ValueError(f'{where}: poses and twists are for coordinates="absolute"; give q and v')
     if trivialization != "left":
         raise ValueError(f'{where}: trivialization is for coordinates="absolute"')
-    if space not in ("auto", *NAMES):
+    if space not in ("auto", *SPACE_NAMES):
         raise ValueError(f'{where}: space {space!r}; in joint coordinates that of free joints, "SO3xR3" or "SE3"')
     tree = dynamics_of(system, stabilization == "projection", feedback, SO3XR3_NAME if space == "auto" else space)
     if space != "auto" and not FreeVelocities(tree.mechanism.tree.topology).count:

@@ -19,7 +19,7 @@ from chasles.integrate.event import Occurrence
 from chasles.integrate.fixed_step import StepError
 from chasles.integrate.growing import GrowingRows
 from chasles.integrate.solution import Cause, Solution
-from chasles.integrate.stepper import AS_IT_ENDED, KEPT, LOG, Attention, Interrupted, NotFiniteError, Sink
+from chasles.integrate.stepper import AS_IT_ENDED, KEPT_SO_FAR, LOG, Attention, Interrupted, NotFiniteError, Sink
 from chasles.registry import service
 from chasles.relative.loop.closed import ClosedMechanism
 from chasles.simulation.energy_jumps import singular_at_end
@@ -31,7 +31,14 @@ from chasles.simulation.runaway import explained, runs_away
 Controller = Callable[[float, np.ndarray, np.ndarray], ArrayLike]
 MOST_SAMPLES = 10**8  # of a controller in a run
 NOT_OF_THE_RUN = ("system", "progress", "file")  # arguments of `simulate` that do not change what it computes
-WORK = ("steps", "rejections", "evaluations", "exponentials", "commutators", "seconds")  # that a solution counts
+COUNTED_WORK = (
+    "steps",
+    "rejections",
+    "evaluations",
+    "exponentials",
+    "commutators",
+    "seconds",
+)  # that a solution counts
 JUMPS = "the input of a sampled controller jumps between the points"
 
 
@@ -116,7 +123,7 @@ class Task:
                 error.args = (f"{error}; {told}" if told else str(error),)
             raise
         if stop is not None:
-            LOG.info("simulate: %s; %s", stop, KEPT)
+            LOG.info("simulate: %s; %s", stop, KEPT_SO_FAR)
         if recorder is None:
             run = Run(self.dynamics, explained(self, solution), given, task=self)
         else:
@@ -227,14 +234,14 @@ class _Pieces:
         self.sizes = 1, point, inputs
         self.rows = GrowingRows(sum(self.sizes))
         self.events: list[Occurrence] = []
-        self.work: dict[str, Any] = dict.fromkeys(WORK, 0)
+        self.work: dict[str, Any] = dict.fromkeys(COUNTED_WORK, 0)
 
     def add(self, piece: Solution, u: np.ndarray) -> None:
         new = slice(1 if len(self.rows.rows) else 0, None)
         t, y = piece.t[new, None], piece.y[new]
         self.rows.add(np.concatenate([t, y, np.broadcast_to(u, (len(t), len(u)))], axis=1))
         self.events += piece.events
-        for name in WORK:
+        for name in COUNTED_WORK:
             self.work[name] += getattr(piece, name)
 
     def joined(self, last: Solution) -> tuple[Solution, np.ndarray]:

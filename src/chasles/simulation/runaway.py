@@ -16,7 +16,7 @@ from chasles.simulation.energy_jumps import reached
 from chasles.simulation.pace import FASTER
 
 LOOKS = 1000  # saved points that are looked at
-LARGEST = 1e150  # a number that is larger cannot be squared, so nothing can be computed with it
+LARGEST_USABLE = 1e150  # a number that is larger cannot be squared, so nothing can be computed with it
 
 
 def explained(task: Any, solution: Solution) -> Solution:
@@ -57,7 +57,8 @@ def usable(solution: Solution) -> int:
     if solution.success:
         return len(solution.t)
     rows = np.arange(max(len(solution.t) - LOOKS, 0), len(solution.t))  # what runs away is that large at its end only
-    large = ~(np.abs(np.asarray(solution.y[rows[0] :] if len(rows) else solution.y)).max(axis=1, initial=0) < LARGEST)
+    last = np.asarray(solution.y[rows[0] :] if len(rows) else solution.y)
+    large = ~(np.abs(last).max(axis=1, initial=0) < LARGEST_USABLE)
     return int(rows[0] + np.argmax(large)) if large.any() else len(solution.t)
 
 

@@ -92,9 +92,7 @@ def simulate(
     """
     arguments = dict(locals())  # all of them, so that none is forgotten when the run is described
     start, end = check_span(span)
-    if controller is not None:
-        form = "a controller is f(t, q, v) and returns the input"
-        check_arguments("simulate: the controller", controller, form, "t", "q", "v")
+    _check_inputs(control, controller, period)
     method = named_method("simulate", method)
     if step is None:
         rtol = DEFAULT_RTOL if rtol is None else rtol
@@ -115,15 +113,21 @@ def simulate(
     check_drives(dynamics.mechanism.system, start, end)
     if step is None:
         more["breaks"] = scan(dynamics, (start, end), start, state).breaks
-    u = None
-    if controller is None:
-        if period is not None:
-            raise ValueError("simulate: period is the sampling period of a controller; give controller=... too")
-        u = None if control is None else dynamics.actuation().forces(control)
-    elif control is not None:
-        raise ValueError("simulate: give either control=... (constant) or controller=... (sampled)")
-    elif period is None or not period > 0:
-        raise ValueError(f"simulate: period is {period!r}; expected the controller's sampling period [s], positive")
+    u = None if control is None else dynamics.actuation().forces(control)
     arguments |= {"span": (start, end), "method": method, "rtol": rtol, "atol": atol}
     task = Task(dynamics, method, (start, end), state, more, u, controller, period, certificate, as_given(arguments))
     return task.carry_out(progress, None if file is None else task.recorder(file))
+
+
+def _check_inputs(control: ArrayLike | None, controller: Controller | None, period: float | None) -> None:
+    """ValueError unless there is no input, a constant one, or a sampled controller with its period."""
+    if controller is None:
+        if period is not None:
+            raise ValueError("simulate: period is the sampling period of a controller; give controller=... too")
+        return
+    form = "a controller is f(t, q, v) and returns the input"
+    check_arguments("simulate: the controller", controller, form, "t", "q", "v")
+    if control is not None:
+        raise ValueError("simulate: give either control=... (constant) or controller=... (sampled)")
+    if period is None or not period > 0:
+        raise ValueError(f"simulate: period is {period!r}; expected the controller's sampling period [s], positive")

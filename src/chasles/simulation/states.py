@@ -15,7 +15,7 @@ from chasles.model.joint import Joint
 from chasles.simulation.frame_motion import FrameMotion
 from chasles.simulation.joint_motion import JointMotion
 
-PART = 1 << 16  # times that are worked on at once
+ROWS_AT_ONCE = 1 << 16  # times that are worked on at once
 
 
 @dataclass(frozen=True)
@@ -216,7 +216,7 @@ class States:
         arrays = {item.name: _cut(getattr(self, item.name), rows) for item in fields(self) if item.name in CUT}
         return replace(self, solution=replace(s, **cut), **arrays)
 
-    def parts(self, rows: int = PART, until: int | None = None) -> Iterator[Self]:
+    def parts(self, rows: int = ROWS_AT_ONCE, until: int | None = None) -> Iterator[Self]:
         """The same in parts of so many times, one after the other: all, or the first `until`."""
         end = len(self) if until is None else until
         for first in range(0, end, rows):
@@ -224,7 +224,7 @@ class States:
 
     def collected(self, function: Callable[[Self], Sequence[np.ndarray]]) -> list[np.ndarray]:
         """Arrays of all times, from a function that is called with a part at a time."""
-        if np.size(self.t) <= PART or np.ndim(self.t) != 1:
+        if np.size(self.t) <= ROWS_AT_ONCE or np.ndim(self.t) != 1:
             return list(function(self))
         columns = zip(*(function(part) for part in self.parts()), strict=True)
         return [np.concatenate(column) for column in columns]

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from chasles.absolute.mechanism import AbsoluteMechanism
-from chasles.absolute.space import NAMES, SO3XR3_NAME, choose_spaces
+from chasles.absolute.space import SO3XR3_NAME, SPACE_NAMES, choose_spaces
 from chasles.integrate.constrained_method import (
     CONSTRAINED_METHODS,
     BLieDF,
@@ -58,7 +58,7 @@ def spaces_of(system: System, wanted: Sequence[Any], stabilization: str | None) 
             result[AUTO] = chosen
         elif isinstance(space, Mapping):
             result["mapping" if "mapping" not in result else f"mapping {len(result)}"] = dict(space)
-        elif space in NAMES:
+        elif space in SPACE_NAMES:
             result[space] = space
         else:
             raise ValueError(f'compare: space {space!r}; expected "SE3", "SO3xR3", "auto" or a mapping of bodies')

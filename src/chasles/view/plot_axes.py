@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from chasles.display import style
-from chasles.view.plot_panel import LINES, SIZES, STAIRS, Panel
+from chasles.view.plot_panel import AS_LINES, AS_SIZES, AS_STAIRS, Panel
 
 SMALLEST = 1e-18  # drawn on a logarithmic axis if all is 0
 ROUNDING = 1e-12  # values below this are not magnified
@@ -23,7 +23,7 @@ def over_time(axes: Any, panel: Panel, found: Sequence[Curves], labels: Sequence
     used = [k for k in range(len(panel.series)) if k not in panel.optional or _moves(found, k)]
     by_run = len(used) == 1 and len(found) > 1
     compared = bool(panel.compared) and len(found) > 1
-    drawn = SIZES if compared else panel.drawn
+    drawn = AS_SIZES if compared else panel.drawn
     handles: dict[str, Any] = {}
     ends: list[float] = []
     for r, curves in enumerate(found):
@@ -45,7 +45,7 @@ def over_time(axes: Any, panel: Panel, found: Sequence[Curves], labels: Sequence
     axes.set(xlabel=panel.across, ylabel=panel.compared if compared else panel.label)
     if ends and min(ends) < max(ends):
         axes.set_xlim(min(ends), max(ends))
-    if drawn != LINES:
+    if drawn != AS_LINES:
         axes.set_yscale("log")
         _decades(axes)
     elif all(np.abs(curves[k][1]).max(initial=0.0) < ROUNDING for curves in found for k in (used if curves else ())):
@@ -58,9 +58,9 @@ def over_time(axes: Any, panel: Panel, found: Sequence[Curves], labels: Sequence
 
 def _line(axes: Any, t: np.ndarray, values: np.ndarray, drawn: str, looks: dict[str, Any]) -> Any:
     """A series; sizes of errors as their largest so far, with the size itself thin behind."""
-    if drawn == LINES:
+    if drawn == AS_LINES:
         return axes.plot(t, values, **looks)[0]
-    if drawn == STAIRS:
+    if drawn == AS_STAIRS:
         return axes.plot(t, values, drawstyle="steps-pre", **{"linewidth": 0.8, **looks})[0]
     sizes = abs(values) if values.any() else style.on_log_scale(values, SMALLEST)
     largest = np.maximum.accumulate(sizes)

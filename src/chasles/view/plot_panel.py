@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 TIME, CURVE, SPACE, BARS = "time", "curve", "space", "bars"  # what kind of axes
-LINES, SIZES, STAIRS = "lines", "sizes", "stairs"  # over time: values, sizes of errors, values that hold from then on
+# over time: values, sizes of errors, values that hold from then on
+AS_LINES, AS_SIZES, AS_STAIRS = "lines", "sizes", "stairs"
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,7 @@ class Panel:
     series: tuple[str, ...]
     values: Callable[[Any], np.ndarray]
     kind: str = TIME
-    drawn: str = LINES
+    drawn: str = AS_LINES
     across: str = "time $t$ [s]"
     compared: str = ""
     optional: tuple[int, ...] = ()

@@ -10,7 +10,7 @@ import numpy as np
 
 from chasles.display.style import shortened
 from chasles.io.result.quantities import joints_with_reactions
-from chasles.view.plot_panel import BARS, SIZES, STAIRS, Panel
+from chasles.view.plot_panel import AS_SIZES, AS_STAIRS, BARS, Panel
 from chasles.view.plot_parts import (
     MOTIONS,
     NAMED,
@@ -93,7 +93,7 @@ def _drift(run: Any, level: str = "") -> list[Panel]:
     title = ("violation of the joints", "violation of the joints, velocities")[which]
     label = ("violation [m, rad]", "violation [m/s, rad/s]")[which]
     series = tuple(shortened(run.constraints, NAMED))
-    return [Panel(title, label, series, lambda part: part.violations[which], drawn=SIZES)] if series else []
+    return [Panel(title, label, series, lambda part: part.violations[which], drawn=AS_SIZES)] if series else []
 
 
 def _drifts(run: Any) -> list[Panel]:
@@ -111,7 +111,7 @@ def _steps(run: Any) -> list[Panel]:
 
     each = len(run) - 1 == run.solution.steps
     label, title = ("step size $h$ [s]", "steps") if each else ("time between points [s]", "saved times")
-    return [Panel(title, label, ("$h$",), values, drawn=STAIRS)]
+    return [Panel(title, label, ("$h$",), values, drawn=AS_STAIRS)]
 
 
 def _certificate(run: Any) -> list[Panel]:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from chasles.simulation.states import PART
+from chasles.simulation.states import ROWS_AT_ONCE
 
 PIECES = 2000  # of the time of a run
 FEW = 4 * PIECES  # points that are drawn as they are
@@ -51,9 +51,9 @@ def pieces_of(t: np.ndarray, first: float, last: float) -> np.ndarray:
 
 def blocks(run: Any) -> Iterator[tuple[Any, bool]]:
     """The run in parts that begin with the last row of the part before, and whether there is one."""
-    for first in range(0, len(run), PART):
+    for first in range(0, len(run), ROWS_AT_ONCE):
         overlap = first > 0
-        yield run.part(slice(first - overlap, min(first + PART, len(run)))), overlap
+        yield run.part(slice(first - overlap, min(first + ROWS_AT_ONCE, len(run)))), overlap
 
 
 class Collector:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from chasles.simulation.run_task import WORK
+from chasles.simulation.run_task import COUNTED_WORK
 
 Kind = Callable[[Any], bool]
 
@@ -103,13 +103,13 @@ def check_note(note: Any, rows: int, events: int) -> None:
     """What goes with a checkpoint; it counts no more rows and events than there is room for."""
     most = {"rows": rows, "events": events, "pieces": math.inf}
     _check("checkpoint", note, {key: _whole_up_to(value) for key, value in most.items()} | {"work": _is(dict)})
-    _check("work", note["work"], {key: _number for key in WORK if key in note["work"]} | {"seconds": _number})
+    _check("work", note["work"], {key: _number for key in COUNTED_WORK if key in note["work"]} | {"seconds": _number})
 
 
 def check_outcome(outcome: dict[str, Any]) -> dict[str, Any]:
     """How a run ended."""
     _check("outcome", outcome, {"success": _is(bool), "message": _is(str), "energy": _is(bool)})
-    _check("outcome", outcome, {key: _number for key in WORK if key in outcome})
+    _check("outcome", outcome, {key: _number for key in COUNTED_WORK if key in outcome})
     _check("outcome", {"certificate": None, **outcome}, {"certificate": _or_none(_is(dict))})
     return outcome
 

@@ -124,7 +124,7 @@ def _rows(run: Run, every: int = 1) -> Iterator[tuple[float, np.ndarray]]:
 def _in_parts(run: Run, names: Sequence[str], every: int = 1) -> Iterator[tuple[float, Sequence[np.ndarray]]]:
     """Quantities by name, a part of the run at a time, with the share that is done then."""
     at: int = 0  # the next saved time to keep
-    rows = states.PART
+    rows = states.ROWS_AT_ONCE
     for first in range(0, max(len(run), 1), rows):
         last = min(first + rows, len(run))
         if at >= last > 0:

@@ -23,7 +23,7 @@ import numpy as np
 from chasles.kernel.pickled import PickledWhole
 
 FORMAT, VERSION = "chasles run", 1
-COUNTS = ("rows", "events", "ended")  # the table `counts`
+FILE_COUNTS = ("rows", "events", "ended")  # the table `counts`
 OUTCOME = 1 << 16  # bytes for how the run ended, with its certificate
 ALIGNED = 4096  # bytes: tables can be mapped to memory
 PIECE = 1 << 26  # bytes that are copied at once
@@ -68,7 +68,7 @@ class Sizes:
         happened = np.dtype([("event", "<i8"), ("t", "<f8"), ("state", "<f8", (self.point,))])
         energy = np.dtype([(name, "<f8") for name in ("kinetic", "gravity", "springs", "work")])
         return {
-            "counts": (np.dtype("<i8"), (len(COUNTS),)),
+            "counts": (np.dtype("<i8"), (len(FILE_COUNTS),)),
             "checkpoints": (np.dtype("u1"), (2, self.checkpoint)),
             "outcome": (np.dtype(f"S{OUTCOME}"), ()),
             "start": (np.dtype("<f8"), (self.point,)),

@@ -23,7 +23,7 @@ SLAB = 1 << 22  # bytes that are read at once
 PLAIN = (int, np.integer, slice, type(None))
 
 
-class Source:
+class MappedFile:
     """Where a mapped table is from."""
 
     def __init__(self, file: Path, stream: BinaryIO, length: int):
@@ -51,7 +51,7 @@ class Source:
 class Mapped(np.ndarray):
     """An array in a file, and views of it."""
 
-    source: Source | None = None
+    source: MappedFile | None = None
 
     def __array_finalize__(self, other: Any) -> None:
         self.source = getattr(other, "source", None)
@@ -145,7 +145,7 @@ def rows_of(file: Path, stream: BinaryIO, dtype: np.dtype, offset: int, rows: in
         if len(data) < size:
             raise ResultFileError(file, f"is damaged: it ends after {len(data)} of the {size} bytes of a table")
         return np.frombuffer(data, dtype)
-    source = Source(file, stream, offset + size)
+    source = MappedFile(file, stream, offset + size)
     if len(source.mapping) < offset + size:
         raise ResultFileError(file, f"is damaged: it ends before the {rows} rows of a table")
     array = np.frombuffer(source.mapping, dtype, rows, offset).view(Mapped)

@@ -23,7 +23,7 @@ from chasles.io.result.layout import FORMAT, VERSION, WHOLE, ResultFileError, Si
 from chasles.io.result.mapped import rows_of
 from chasles.io.result.seal import opened
 from chasles.simulation.run import Run
-from chasles.simulation.run_task import WORK, Task
+from chasles.simulation.run_task import COUNTED_WORK, Task
 
 LOOKS = 1 << 16  # saved times that are looked at when a file is opened
 
@@ -95,7 +95,7 @@ def _run_of(stored: Stored, task: Task) -> Run:
         points["state"],
         outcome["success"],
         outcome["message"],
-        **{name: outcome.get(name, 0) for name in WORK},
+        **{name: outcome.get(name, 0) for name in COUNTED_WORK},
         events=[Occurrence(watched[e["event"]], float(e["t"]), np.array(e["state"])) for e in stored.events],
         checkpoint=stored.checkpoint.arrays if stored.checkpoint else {},
         slopes=points["rate"] if curve else None,

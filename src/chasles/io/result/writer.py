@@ -6,7 +6,7 @@ import json
 import math
 import os
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, replace
 from functools import partial
@@ -22,11 +22,10 @@ from chasles.integrate.fixed_step import schedule
 from chasles.integrate.options import saving
 from chasles.integrate.solution import Cause, Solution
 from chasles.integrate.stepper import Stepper
-from chasles.io.result import quantities as derived
 from chasles.io.result.checkpoint import Checkpoint, memory_of, packed, slot_size
 from chasles.io.result.header import describe
 from chasles.io.result.layout import (
-    COUNTS,
+    FILE_COUNTS,
     OUTCOME,
     WHOLE,
     NotWrittenError,
@@ -44,7 +43,7 @@ from chasles.io.result.mapped import rows_of
 from chasles.io.result.reader import Stored, read, run_of
 from chasles.io.result.seal import sealed
 from chasles.registry import service
-from chasles.simulation.run_task import JUMPS, WORK, Task
+from chasles.simulation.run_task import COUNTED_WORK, JUMPS, Task
 from chasles.simulation.runaway import explained, usable
 
 EVERY = 0.25  # seconds between checkpoints
@@ -71,7 +70,7 @@ class ResultWriter:
         self.room = (0, 0)
         self.offsets: dict[str, int] = {}
         self.saved = self.synced = time.perf_counter()
-        self.work: dict[str, float] = dict.fromkeys(WORK, 0)  # of the pieces before
+        self.work: dict[str, float] = dict.fromkeys(COUNTED_WORK, 0)  # of the pieces before
         self.stopped = ""
         self.look: str | None = None  # for the 3D page
         self.name = file.name
@@ -131,7 +130,7 @@ class ResultWriter:
         self._count("rows", self.rows_done)
 
     def passed(self, stepper: Stepper, last: bool) -> None:
-        self._happened(stepper.occurrences[self.seen :])
+        self.happened(stepper.occurrences[self.seen :])
         self.seen = len(stepper.occurrences)
         now = time.perf_counter()
         over = bool(stepper.occurrences) and stepper.occurrences[-1].event.terminal  # nothing to go on from
@@ -151,10 +150,10 @@ class ResultWriter:
             self._begin()
         new = slice(1 if self.rows_done else 0, None)
         t, y = solution.t[new, None], solution.y[new]
-        self._happened(solution.events)
+        self.happened(solution.events)
         self.rows(np.concatenate([t, y, np.broadcast_to(given, (len(t), len(given)))], axis=1))
         self.pieces += 1
-        for name in WORK:
+        for name in COUNTED_WORK:
             self.work[name] += getattr(solution, name)
         if solution.success and solution.t[-1] == self.task.edges()[self.pieces]:  # else it is done again
             self.mark(self.work, {})
@@ -168,7 +167,7 @@ class ResultWriter:
 
     def _finish(self, solution: Solution, progress: bool | None) -> Any:
         if self.task.controller is None:
-            self.work |= {name: getattr(solution, name) for name in WORK if name != "seconds"}
+            self.work |= {name: getattr(solution, name) for name in COUNTED_WORK if name != "seconds"}
             self.work["seconds"] += solution.seconds
         outcome: dict[str, Any] = {
             "success": solution.success,
@@ -308,7 +307,7 @@ class ResultWriter:
         self._put("checkpoints", packed(self.checkpoint), self.sequence % 2 * self.sizes.checkpoint)
         self.saved = time.perf_counter()
 
-    def _happened(self, occurrences: list[Any]) -> None:
+    def happened(self, occurrences: list[Any]) -> None:
         watched = list(self.task.more["events"])
         for occurrence in occurrences:
             if self.events_done == self.room[1]:
@@ -328,7 +327,7 @@ class ResultWriter:
         self._count("ended", 1)
 
     def _count(self, name: str, value: int) -> None:
-        self._put("counts", np.array(value, "<i8").tobytes(), 8 * COUNTS.index(name))
+        self._put("counts", np.array(value, "<i8").tobytes(), 8 * FILE_COUNTS.index(name))
 
     def _put(self, table: str, data: Any, at: int = 0) -> None:
         with self._writing():
@@ -376,45 +375,3 @@ def _seen(what: str, of: Any) -> Any:
             f"save: the first look of the 3D page is not in the file ({type(error).__name__}: {error}); the run is"
         )
         return None
-
-
-def save_run(run: Any, file: Path, quantities: str | Iterable[str] = "all") -> None:
-    """Write a run to a result file, and with it, for other programs, `quantities` that follow from its states: some of
-    "poses", "twists", "accelerations" (of the bodies' frames) and "reactions" (of the joints), "all", or none, ()."""
-    task = run.task
-    if task is None:
-        raise ValueError("save: this run is not from `simulate`, so how to repeat it is not known")
-    if file.suffix.lower() not in ENDINGS:
-        raise ValueError(f"save: {file.name!r}; expected a name that ends in {', '.join((*ENDINGS, '.html'))}")
-    wanted = derived.check(quantities)
-    own = ResultWriter.start(file, task)  # may it be replaced?
-    try:
-        _save(run, own, wanted)
-    finally:
-        own.close()
-
-
-def _save(run: Any, own: ResultWriter, wanted: tuple[str, ...]) -> None:
-    task, solution = run.task, run.solution
-    with replacing(own.file) as new:
-        writer = ResultWriter(new, task, own.header, own.model)
-        writer.name = own.name
-        sampled = task.controller is not None
-        inputs = run.inputs.shape[1] if sampled else 0
-        arrays = {} if sampled else solution.checkpoint
-        point = solution.y.shape[1]
-        algebra = 0 if solution.slopes is None else solution.slopes.shape[1]
-        writer.make(point, algebra, inputs, arrays, solution.no_curve)
-        for part in run.parts():
-            s = part.solution
-            more = [x for x in (s.slopes, s.moves, part.inputs if sampled else None) if x is not None]
-            writer.rows(np.concatenate([s.t[:, None], s.y, *more], axis=1))
-        writer._happened(solution.events)
-        if sampled:
-            writer.pieces = int(np.searchsorted(task.edges(), solution.t[-1], side="right")) - 1
-        writer.work |= {name: getattr(solution, name) for name in WORK}
-        if arrays or sampled:
-            writer.mark(writer.work, arrays)
-        writer.work["seconds"] = 0 if not sampled else solution.seconds
-        writer.finish(solution)
-        derived.add(new, run, wanted)

@@ -13,7 +13,7 @@ from chasles.kernel.lanes import like, store
 from chasles.kernel.policy import kernel
 from chasles.relative.algorithm import algorithm, fixed, out
 from chasles.relative.derivative.factor import COLUMNS, factor, invert, solve_negative
-from chasles.relative.derivative.gather import LOADED, SCREWS
+from chasles.relative.derivative.gather import LOADED, SCREW_NUMBERS
 from chasles.relative.derivative.inverse import inverse_derivatives
 from chasles.relative.forward import LIMB, forward_dynamics
 from chasles.relative.tables import HEAD, links_of
@@ -29,7 +29,7 @@ def clear(matrix, nv, z):
 
 
 @algorithm(
-    work=f"{LINKS}*slots+{SCREWS + COLUMNS}*nv+4",
+    work=f"{LINKS}*slots+{SCREW_NUMBERS + COLUMNS}*nv+4",
     q="nq",
     v="nv",
     tau="nv",
@@ -46,7 +46,7 @@ def forward_derivatives(topology, numbers, q, v, tau, wrenches, ends, a, dq, dv,
     `ends` is from `subtree_ends`.
     """
     nv = topology[HEAD.velocities]
-    place = LINKS * (links_of(topology) + 1) + SCREWS * nv
+    place = LINKS * (links_of(topology) + 1) + SCREW_NUMBERS * nv
     accelerate(topology, numbers, q, v, tau, wrenches, a, work, z)
     clear(dq, nv, z)  # what inverse dynamics does not write
     clear(dv, nv, z)

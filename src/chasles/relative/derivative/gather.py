@@ -56,7 +56,7 @@ from chasles.relative.tables import (
 LOADED = layout("LOADED", rotation=9, position=3, **CARRIED, wrench=6, twist=6, acceleration=6)
 # of each velocity 24 numbers, in four blocks that begin at `screws_at` and have six each: S, ψ', ψ'' and χ
 SCREW, DRIFT, DRIFT_RATE, SWING = range(4)
-SCREWS = 24
+SCREW_NUMBERS = 24
 
 
 @kernel

@@ -23,7 +23,7 @@ from chasles.relative.derivative.gather import (
     DRIFT,
     DRIFT_RATE,
     LOADED,
-    SCREWS,
+    SCREW_NUMBERS,
     SWING,
     block_at,
     gather,
@@ -44,7 +44,7 @@ from chasles.relative.tables import (
     velocity_before,
 )
 
-WORK = f"{LOADED.size}*links+{SCREWS}*nv"
+DERIVATIVE_WORK = f"{LOADED.size}*links+{SCREW_NUMBERS}*nv"
 
 
 @kernel
@@ -97,7 +97,7 @@ def store_column6(matrix, at, nv, x):
 
 
 @algorithm(
-    work=WORK,
+    work=DERIVATIVE_WORK,
     q="nq",
     v="nv",
     a="nv",

@@ -37,7 +37,7 @@ from chasles.relative.derivative.gather import (
     gather,
     twice_b,
 )
-from chasles.relative.derivative.inverse import WORK
+from chasles.relative.derivative.inverse import DERIVATIVE_WORK
 from chasles.relative.derivative.mass import sub6
 from chasles.relative.inverse_spatial import add6
 from chasles.relative.mass import composite_momentum
@@ -207,7 +207,7 @@ def fill(topology, r, iv, end, here, qq, vv, qv, aq, work, z):
 
 
 @algorithm(
-    work=WORK,
+    work=DERIVATIVE_WORK,
     q="nq",
     v="nv",
     a="nv",

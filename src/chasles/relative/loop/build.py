@@ -79,7 +79,7 @@ def close(spanning: Spanning, constraints: Sequence[Constraint], mechanism: Mech
 
 
 @dataclass(frozen=True)
-class Packed:
+class PackedLoop:
     """The packed array of a closed mechanism, what its workspace needs, and what is where in it."""
 
     parameters: np.ndarray
@@ -89,7 +89,7 @@ class Packed:
     multipliers_at: int
 
 
-def packed(mechanism: Mechanism, closing: Closing) -> Packed:
+def packed(mechanism: Mechanism, closing: Closing) -> PackedLoop:
     """A tree and the rows that close it as one array (`tables`)."""
     parents = link_table(mechanism.tree.topology)[:, LINK.parent]
     touched = sorted({link for tile in closing.tiles for link in (tile.first, tile.second) if link >= 0})
@@ -135,7 +135,7 @@ def packed(mechanism: Mechanism, closing: Closing) -> Packed:
     scales_at = matrix_at + m * nv
     multipliers_at = scales_at + 4 * m
     work = multipliers_at + 2 * m + 12 * links + 3 * nv + SCRATCH + 4
-    return Packed(pack(parts, counts, sizes), work, rows_at, scales_at, multipliers_at)
+    return PackedLoop(pack(parts, counts, sizes), work, rows_at, scales_at, multipliers_at)
 
 
 def _way(parents: np.ndarray, link: int) -> set[int]:

@@ -22,7 +22,7 @@ from chasles.relative.tables import HEAD, constants_of, link, links_of, velociti
 
 # of a place: its host, the links [first, last) that hang on it, and 1, or -1 if a positive parameter displaces backward
 PLACED = layout("PLACED", host=1, first=1, last=1, sign=1)
-SCREWS = 36  # numbers of the six unit screws of a place
+UNIT_SCREWS = 36  # numbers of the six unit screws of a place
 
 
 @kernel
@@ -78,7 +78,7 @@ def spread_rates(topology, where, f, host, R, p, screw, work, columns, matrix, a
 
 
 @algorithm(
-    work=f"{PLACE.size}*slots+6*nv+{SCREWS}",
+    work=f"{PLACE.size}*slots+6*nv+{UNIT_SCREWS}",
     q="nq",
     where=fixed(whole=True),
     offset=fixed(),

@@ -41,7 +41,7 @@ from chasles.relative.jacobian import constant_place
 from chasles.relative.joint import placement
 from chasles.relative.kinematics import composed
 from chasles.relative.mass import moved_inertia, store_columns
-from chasles.relative.parameter.geometry import PLACED, SCREWS, store_screws
+from chasles.relative.parameter.geometry import PLACED, UNIT_SCREWS, store_screws
 from chasles.relative.tables import (
     GRAVITY,
     HEAD,
@@ -60,7 +60,7 @@ LIMB = layout("LIMB", **SUMS, rotation=9, position=3, twist=6, acceleration=6)
 SUM = LIMB.rotation  # how many numbers are summed
 TRIPLE = 18  # numbers of a velocity: J_k, I J_k and Bᵀ J_k, in three arrays
 CHANGE = layout("CHANGE", twist=6, acceleration=6, wrench=6)  # η, ζ and what reaches the joints before the place
-SCRATCH = SUM + SCREWS + 6 * CHANGE.size
+SCRATCH = SUM + UNIT_SCREWS + 6 * CHANGE.size
 
 
 @kernel
@@ -174,7 +174,7 @@ def find_changes(topology, host, first, last, part, place, sign, work, sums, z):
         twist, fall = motion_cross(V, U), motion_cross(A, U)
         turn = motion_cross(V, twist)
         acceleration = (add(turn[0], fall[0]), add(turn[1], fall[1]))
-        to = sums + SUM + SCREWS + c * CHANGE.size
+        to = sums + SUM + UNIT_SCREWS + c * CHANGE.size
         store6(work, to + CHANGE.twist, twist)
         store6(work, to + CHANGE.acceleration, acceleration)
         x, y = force_cross(U, load6(work, sums + LIMB.wrench, z))
@@ -223,7 +223,7 @@ def tilt_gravity(topology, numbers, q, i, place, sign, work, sums, z):
     store_screws(work, sums + SUM, mat_mul(transpose(R), place[0]), none, sign)
     for c in range(6):
         U = load6(work, sums + SUM + 6 * c, z)
-        to = sums + SUM + SCREWS + c * CHANGE.size
+        to = sums + SUM + UNIT_SCREWS + c * CHANGE.size
         store6(work, to + CHANGE.twist, (none, none))
         store6(work, to + CHANGE.acceleration, (none, cross(U[0], down)))
 
@@ -245,7 +245,7 @@ def inverse_dynamics_by_geometry(topology, numbers, q, v, a, placed, places, par
     """
     columns = links_of(topology) * LIMB.size
     sums = columns + TRIPLE * topology[HEAD.velocities]
-    changes = sums + SUM + SCREWS
+    changes = sums + SUM + UNIT_SCREWS
     count = placed.shape[0] // PLACED.size
     gather(topology, numbers, q, v, a, work, columns, z)
     for s in range(count):

@@ -38,7 +38,7 @@ class Slopes(NamedTuple):
     turning: np.ndarray  # of A V with respect to q
 
 
-class Equations:
+class ModelEquations:
     """The equations of a problem."""
 
     def __init__(self, problem: LGTProblem, chart: Chart):

@@ -13,7 +13,7 @@ import numpy as np
 
 from chasles.integrate.constrained_method import GeneralizedAlpha
 from chasles.transition.implicit.chart import Chart
-from chasles.transition.implicit.equations import Equations
+from chasles.transition.implicit.equations import ModelEquations
 
 
 class AlphaStep:
@@ -45,7 +45,7 @@ class AlphaStep:
         return (rate + self.chart.lift(self.predicted + d, a - second) if self.local else a), second
 
 
-def algorithmic_start(equations: Equations, chart: Chart, method: GeneralizedAlpha, t: float, h: float, q, v):
+def algorithmic_start(equations: ModelEquations, chart: Chart, method: GeneralizedAlpha, t: float, h: float, q, v):
     """V (on the group), V', a, the change of x'' in a step, and λ: order 2 of all of them from the first step on.
 
     a = V' + (αm - αf) h x'''. With index 3 the velocity is also moved off the constraints, mass-orthogonally, by as

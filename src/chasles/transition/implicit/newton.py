@@ -21,7 +21,7 @@ import numpy as np
 
 from chasles.integrate.newton import DONE, EPS, NO_CONVERGENCE, NOT_FINITE, SINGULAR
 from chasles.transition.implicit.chart import Chart
-from chasles.transition.implicit.equations import Equations, Residual, Slopes, farthest
+from chasles.transition.implicit.equations import ModelEquations, Residual, Slopes, farthest
 
 ITERATIONS = 20
 PATIENCE = 5  # iterations that may still come before new derivatives are worth their price
@@ -32,7 +32,7 @@ STUCK = 1e-11  # corrections below this, relative to positions, that stop shrink
 DIFFERENCE = 1e-6  # central, of the state at the end of a step
 
 
-class Step(Protocol):
+class Predicted(Protocol):
     """A step of a method, predicted."""
 
     s: float
@@ -61,7 +61,7 @@ class Unknowns:
 class Newton:
     """The solver of the steps of a run. It remembers the derivatives of the model, and whether they are `stale`."""
 
-    def __init__(self, equations: Equations, chart: Chart, index: int, tolerance: float, rows: int):
+    def __init__(self, equations: ModelEquations, chart: Chart, index: int, tolerance: float, rows: int):
         self.equations, self.chart, self.tolerance = equations, chart, tolerance
         self.stabilized = index == 2 and rows > 0
         self.size, self.rows = equations.size, rows
@@ -74,7 +74,7 @@ class Newton:
         self.residuals: list[float] = []
         self.worst = -1  # constraint with the largest residual
 
-    def solve(self, step: Step, t: float, h: float, z: Unknowns) -> int:
+    def solve(self, step: Predicted, t: float, h: float, z: Unknowns) -> int:
         """Solve for the unknowns from their predicted values; DONE, or how it failed. t is the end of the step."""
         self.corrections, self.residuals = [], []
         previous, goals, far, fresh = np.inf, np.ones((1, 2)), 1.0, False
@@ -109,7 +109,7 @@ class Newton:
         self.stale[0] = 1
         return NO_CONVERGENCE
 
-    def _model(self, step: Step, z: Unknowns):
+    def _model(self, step: Predicted, z: Unknowns):
         """The trial state in the twists of the model."""
         q, w, rate = step.state(z.d, z.shift)
         return q, *self.chart.both_from_group(q, w, rate)
@@ -121,7 +121,9 @@ class Newton:
         fastest = np.maximum(_angular_and_linear(v, bodies), h * _angular_and_linear(rate, bodies))
         return SAFE * np.maximum(self.tolerance * h * fastest, FINEST * EPS * np.array([1.0, far]))
 
-    def _correct(self, step: Step, z: Unknowns, found: Residual, h: float, goals: np.ndarray) -> tuple[float, float]:
+    def _correct(
+        self, step: Predicted, z: Unknowns, found: Residual, h: float, goals: np.ndarray
+    ) -> tuple[float, float]:
         """Correct the unknowns; the largest displacement relative to its goal, and the largest at all, with those that
         corrections of λ would make of free bodies: d alone would not tell whether λ has converged, as it is held by the
         constraints."""
@@ -145,7 +147,7 @@ class Newton:
 
     # ------------------------------------------------------------ the matrix
 
-    def _new_matrix(self, step: Step, z: Unknowns, q: np.ndarray, found: Residual) -> bool:
+    def _new_matrix(self, step: Predicted, z: Unknowns, q: np.ndarray, found: Residual) -> bool:
         """Find the inverse of Newton's matrix with the derivatives at hand; False if there is none."""
         K, C, turning = self.slopes
         moved, by_d, by_shift = self._state_slopes(step, z, q)
@@ -163,7 +165,7 @@ class Newton:
             return False
         return bool(np.isfinite(self.inverse).all())
 
-    def _state_slopes(self, step: Step, z: Unknowns, q: np.ndarray):
+    def _state_slopes(self, step: Predicted, z: Unknowns, q: np.ndarray):
         """Twists by a displacement; V and V' by d, and by the shift: all block-diagonal (6 n, 6 n), in the twists of
         the model. Each body moves by itself, so that one difference serves all of them at once."""
         aside = DIFFERENCE * np.concatenate([np.eye(6), -np.eye(6)])[:, None]

@@ -18,7 +18,7 @@ from chasles.integrate.options import Options
 from chasles.integrate.solver import solve
 from chasles.transition.implicit.bliedf import BackwardStep
 from chasles.transition.implicit.chart import Chart
-from chasles.transition.implicit.equations import Equations
+from chasles.transition.implicit.equations import ModelEquations
 from chasles.transition.implicit.generalized_alpha import AlphaStep, algorithmic_start
 from chasles.transition.implicit.newton import Newton, Unknowns
 from chasles.transition.local_model import END_OF_CHART
@@ -39,7 +39,7 @@ class ModelStepper(FixedStepper):
         y = problem.space.check(y0)
         super().__init__(problem, method, span, options, y, 0)
         self.chart = Chart(problem)
-        self.equations = Equations(problem, self.chart)
+        self.equations = ModelEquations(problem, self.chart)
         q, twists = problem.split(y)
         self.equations.check(method, q, twists)
         self.q, self.v = q.copy(), self.chart.to_group(q, twists).copy()
