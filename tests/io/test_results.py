@@ -439,7 +439,7 @@ def test_in_parts_is_as_at_once(whole, monkeypatch, tmp_path):
         file = tmp_path / f"{case}.h5"
         run.save(file)
         opened = ch.open(file, laws=RESUME.get(case, {}).get("laws"))
-        monkeypatch.setattr(states, "PART", 50)
+        monkeypatch.setattr(states, "ROWS_AT_ONCE", 50)
         monkeypatch.setattr(type(run).parts, "__defaults__", (50, None))
         assert ch.certify(opened)["energy balance"] == run.certificate["energy balance"]
         for found, expected in (
@@ -485,7 +485,7 @@ def test_export_in_parts_is_that_of_the_whole(whole, tmp_path, monkeypatch):
             files = [tmp_path / f"{k}{every}{name}" for name in ("a.npz", "b.npz", "a.csv", "b.csv")]
             ch.export(one, files[0], every=every)
             ch.export(one, files[2], every=every)
-            monkeypatch.setattr(states, "PART", 50)
+            monkeypatch.setattr(states, "ROWS_AT_ONCE", 50)
             ch.export(one, files[1], every=every)
             ch.export(one, files[3], every=every)
             monkeypatch.undo()

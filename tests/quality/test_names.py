@@ -78,9 +78,7 @@ ALLOWED = {
     **dict.fromkeys(("MAPS", "POLE_ALONG", "STATE", "WORK", "state_of", "vectors_of"), FAMILY),
     "MOST": "how often at most; what, is in the module's name",
     "EPS": "the rounding error of a number, everywhere",
-    **dict.fromkeys(
-        ("POSE", "SCREWS", "SE3", "TWIST", "WRENCH"), "a word of the field: its size, code or kind"
-    ),
+    **dict.fromkeys(("POSE", "SCREWS", "SE3", "TWIST", "WRENCH"), "a word of the field: its size, code or kind"),
     **dict.fromkeys(("BODY", "JOINT", "HEAD", "NUMBERS"), "layouts of tables, each of its own folder"),
 }
 

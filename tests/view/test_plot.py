@@ -140,7 +140,7 @@ def test_parts_of_a_run_give_the_curve_of_the_whole(runs, monkeypatch, part):
     )
     run = ch.simulate(system, (0.0, 0.5), v=[60.0], step=1e-3, coordinates="absolute", progress=False)
     assert run.joint("hub").angle[-1] > 8 * np.pi  # turns that each part counts from its own start
-    monkeypatch.setattr(reduce, "PART", part)
+    monkeypatch.setattr(reduce, "ROWS_AT_ONCE", part)
     wanted = [(p.values, p.kind != "time") for name in ("joints.hub", "steps") for p in panels(run, name)]
     (angle,), (steps,) = gather(run, wanted)
     np.testing.assert_allclose(angle[1][:, 0], run.joint("hub").angle, rtol=0, atol=1e-12)

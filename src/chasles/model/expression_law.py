@@ -313,7 +313,7 @@ def _harmonics(build: Builder, x: Term, *coefficients: Term) -> Term:
 
 def _abs(build: Builder, x: Term) -> Term:
     build.changes(x, 0.0)
-    return build.one(machine.ABSOLUTE, x)
+    return build.one(machine.MAGNITUDE, x)
 
 
 def _tan(build: Builder, x: Term) -> Term:

@@ -20,7 +20,7 @@ from chasles.kernel.lanes import chain, chain2, primal
 END, CONSTANT, TIME, COORDINATE, VELOCITY = range(5)
 ADD, SUBTRACT, MULTIPLY, NEGATE = range(5, 9)
 LARGER, SELECT, ANGLE = range(9, 12)
-SINE, COSINE, EXPONENTIAL, LOGARITHM, ARCTANGENT, RECIPROCAL, POWER, ABSOLUTE, WRAP, POLYNOMIAL = range(12, 22)
+SINE, COSINE, EXPONENTIAL, LOGARITHM, ARCTANGENT, RECIPROCAL, POWER, MAGNITUDE, WRAP, POLYNOMIAL = range(12, 22)
 DEPTH = 40  # values that the stack holds
 ROOM = 3 * DEPTH  # each with two derivatives
 ONE_WITH_RATES = 0  # what is computed: the value, rate and acceleration of one expression, or values of so many
@@ -118,7 +118,7 @@ def interpret(t: Any, x: Any, y: Any, p: Any, out: Any) -> None:
                 f1 = -f * f
                 f2 = -2.0 * f * f1
                 f3 = -3.0 * f * f2
-            elif kind == ABSOLUTE:
+            elif kind == MAGNITUDE:
                 f, f1 = abs(v), (1.0 if v >= 0.0 else -1.0)
             elif kind == WRAP:  # into one period
                 first, period = primal(p[at]), primal(p[at + 1])
