@@ -31,7 +31,7 @@ from chasles.relative.higher.methods import Rates
 from chasles.relative.parameter.analysis import Parameters
 from chasles.relative.raw import Raw
 from chasles.relative.reach import Reach, reach
-from chasles.relative.tree_tables import EMPTY, TreeTables
+from chasles.relative.tree_tables import NO_NUMBERS, TreeTables
 from chasles.screw.representation import check_representation
 
 
@@ -136,7 +136,7 @@ class Mechanism:
         single = isinstance(frames, str)
         links, offset = self.tables.places(function, [frames] if single else frames)
         where = np.concatenate([[kinematics.REPRESENTATIONS.index(representation)], links])
-        every = {"q": arrays["q"], "v": arrays.get("v", EMPTY), "a": arrays.get("a", EMPTY), "where": where}
+        every = {"q": arrays["q"], "v": arrays.get("v", NO_NUMBERS), "a": arrays.get("a", NO_NUMBERS), "where": where}
         results, batch = self.tables.run(
             function, kinematics.motion_of_frames, {**every, "offset": offset}, {"places": len(links)}
         )

@@ -25,7 +25,7 @@ from chasles.screw.representation import check_representation
 
 UNIT_TOLERANCE = 1e-8  # how far a quaternion in q may be from unit length
 KNOWN_PLACES = 64  # sets of frames whose places are kept
-EMPTY = np.empty(0)
+NO_NUMBERS = np.empty(0)
 FLOAT = np.dtype(float)
 CAN_SPIN = (
     "none about the line through its center of mass, as a point mass or a thin rod, and the joint lets it spin about "
@@ -160,7 +160,7 @@ class TreeTables:
     def wrenches(self, function: str, wrenches: ArrayLike | None) -> np.ndarray:
         """Wrenches on bodies, in their frames, as sums on the links in theirs."""
         if wrenches is None:
-            return EMPTY
+            return NO_NUMBERS
         given = real_array(function, "wrenches", wrenches, (len(self.bodies), 6))
         on_links = np.zeros((*given.shape[:-2], self.links, 6))
         back = pose_group.inverse(self.tree.body_in_link)
@@ -208,7 +208,7 @@ class TreeTables:
         links, offset = self.places(function, [frames] if single else frames)
         where = np.concatenate([[kinematics.REPRESENTATIONS.index(representation)], links])
         rates = "v" in arrays
-        every = {"q": arrays["q"], "v": arrays.get("v", EMPTY), "where": where, "offset": offset}
+        every = {"q": arrays["q"], "v": arrays.get("v", NO_NUMBERS), "where": where, "offset": offset}
         columns = len(links) * self.nv
         sizes = {"columns": 0 if rates else columns, "rates": columns if rates else 0}
         results, batch = self.run(function, jacobian.jacobians, every, sizes)
@@ -216,7 +216,7 @@ class TreeTables:
 
     def totals(self, function: str, q: ArrayLike, v: ArrayLike | None) -> list[np.ndarray]:
         """Energies, momenta, and position and velocity of the center of mass."""
-        arrays = {"q": self.check_q(function, q), "v": EMPTY if v is None else self.check_v(function, "v", v)}
+        arrays = {"q": self.check_q(function, q), "v": NO_NUMBERS if v is None else self.check_v(function, "v", v)}
         results, batch = self.run(function, momentum.totals, arrays)
         return [result.reshape(*batch, result.shape[-1]) for result in results]
 

@@ -65,7 +65,7 @@ def spaces_of(system: System, wanted: Sequence[Any], stabilization: str | None) 
     return result
 
 
-class Group(NamedTuple):
+class RunGroup(NamedTuple):
     """Runs that differ in their steps alone."""
 
     name: str
@@ -82,10 +82,10 @@ class Group(NamedTuple):
 
 def all_groups(
     system: System, methods: dict[str, Any], spaces: Sequence[Any], stabilizations: Sequence[str | None]
-) -> list[Group]:
+) -> list[RunGroup]:
     """All that can be run: EnergyMomentum is a method on SO(3)xR3."""
     return [
-        Group(name, method, stabilization, label, space)
+        RunGroup(name, method, stabilization, label, space)
         for name, method in methods.items()
         for stabilization in (("projection",) if isinstance(method, CONSTRAINED_METHODS) else stabilizations)
         for label, space in spaces_of(system, spaces, stabilization).items()

@@ -22,7 +22,7 @@ from chasles.integrate.stepper import Interrupted, helping
 from chasles.model.system import System
 from chasles.simulation.run import Run
 from chasles.simulation.simulate import simulate
-from chasles.study.choice import Group, all_groups, index_of, methods_of
+from chasles.study.choice import RunGroup, all_groups, index_of, methods_of
 from chasles.study.comparison import AUTO, Comparison, Row
 
 METHODS = ("rk4", "dopri5", "dop853", "cf4", "cg3")
@@ -131,7 +131,7 @@ class _Case(NamedTuple):
             )
 
 
-def _rows(case: _Case, group: Group, sizes: list[float], truth: Run) -> Iterator[Row]:
+def _rows(case: _Case, group: RunGroup, sizes: list[float], truth: Run) -> Iterator[Row]:
     """A row for each step."""
     (start, end), method = case.span, group.method
     choice = (group.space, group.stabilization, method)
