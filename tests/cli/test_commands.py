@@ -118,11 +118,11 @@ def test_a_first_run_says_that_it_compiles(tmp_path, monkeypatch):
     from chasles.cli.run import say_if_compiling
     from chasles.kernel import cache
 
-    monkeypatch.setattr(cache, "folder", lambda layer: tmp_path)
+    monkeypatch.setattr(cache, "folder", lambda: tmp_path)
     console = Console(file=io.StringIO(), width=120)
     say_if_compiling(console)
     assert "compiling the simulation for the first time" in console.file.getvalue()
-    (tmp_path / "body_motion.nbc").write_bytes(b"")
+    (tmp_path / f"advance-{cache.key('integrate.engine')}-{16 * '0'}.nbc").write_bytes(b"")
     console = Console(file=io.StringIO(), width=120)
     say_if_compiling(console)
     assert console.file.getvalue() == ""

@@ -39,7 +39,8 @@ COUNTED_WORK = (
     "commutators",
     "seconds",
 )  # that a solution counts
-JUMPS = "the input of a sampled controller jumps between the points"
+# why there is no curve through the points
+JUMPS = "the input of a sampled controller jumps between the points; the saved times are run.t: save more of them"
 
 
 class Recorder(Sink, Protocol):
