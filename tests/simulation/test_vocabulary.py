@@ -98,3 +98,12 @@ def test_mobility_is_one_kind_of_record():
     q = closed.assemble(np.full(closed.nv, 0.4))
     assert (closed.mobility(q).freedoms, closed.mobility(q).redundant) == (1, 3)
     assert ch.mobility(linkage.system, poses=linkage.poses).generic.freedoms == 1
+
+
+def test_no_states_give_no_results_in_absolute_coordinates():
+    bodies = arm().compile("absolute")
+    none = np.empty((0, 2, 7)), np.empty((0, 2, 6))
+    assert bodies.accelerations_under(*none).shape == (0, 2, 6)
+    assert bodies.constraint_violation(*none).position.shape == (0, 2)
+    assert bodies.jacobians(none[0]).shape == (0, len(bodies.tiles), 2, 3, 6)
+    assert bodies.reactions("B", *none).shape == (0, 6)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import Any
@@ -11,26 +10,29 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from chasles.absolute import assembly, entry
+from chasles.absolute.build import make_tiles, pack
 from chasles.absolute.forces import forces_on_states, joints_of_states
 from chasles.absolute.frames import CentralFrames
 from chasles.absolute.joints import act_on, settle_couplings
-from chasles.absolute.plan import make_plan, plan_tables
+from chasles.absolute.plan import make_plan
 from chasles.absolute.reactions import coordinate_forces, on_constraints, reactions
 from chasles.absolute.redundant import IN_MOTION, REGULARIZATION
-from chasles.absolute.space import SE3_NAME, choose_spaces
-from chasles.absolute.tables import FIELD, FORCE_WORK, HEAD, MECHANISM, WORK
+from chasles.absolute.space import choose_spaces
+from chasles.absolute.states import rows_of, states_of
+from chasles.absolute.tables import FIELD, FORCE_WORK, HEAD, WORK
 from chasles.assembly.equations import largest_of
 from chasles.constraint.alignment import Alignment
-from chasles.constraint.joints import Tile, joint_tiles, row_units
+from chasles.constraint.joints import row_units
 from chasles.constraint.results import ConstrainedMotion, Mobility, Violation, WithoutTreeGroups
 from chasles.constraint.tiles import TileBuilder
 from chasles.display import html as shown
 from chasles.lie.arrays import real_array
 from chasles.lie.rotation import quaternion_to_matrix
-from chasles.model.constraint import CustomConstraint, Drive
 from chasles.model.law import raise_error_of
 from chasles.model.scale import constraint_lengths
 from chasles.model.system import System
+
+Given = ArrayLike | None
 
 
 class AbsoluteMechanism(CentralFrames, WithoutTreeGroups):
@@ -58,17 +60,17 @@ class AbsoluteMechanism(CentralFrames, WithoutTreeGroups):
         spaces, self._reasons = choose_spaces(system, space, stabilized)
         super().__init__(system, spaces)
         places = self._places()
-        self._builder = TileBuilder(system, places)
-        self.tiles = self._make_tiles()
+        builder = TileBuilder(system, places)
+        self.tiles = make_tiles(self, builder)
         self.alignment = Alignment.of(self.tiles)
-        self.laws = tuple(self._builder.laws)
+        self.laws = tuple(builder.laws)
         self._plan = make_plan(self.n, self.tiles)
         self._node, self.elimination = self._plan.node, self._plan.elimination
-        self.counted = self._builder.counted  # joint and coordinate of what is counted over turns
+        self.counted = builder.counted  # joint and coordinate of what is counted over turns
         self.forces, self.joint_tables = act_on(system, places, self.counted, inputs, every_angle)
         self.joints = tuple(joint.name for joint in self.joint_tables.order)
         self.angles_counted = len(self.counted)
-        self.packed = self._pack()
+        self.packed = pack(self, builder)
         self._redundant: tuple[str, ...] = ()
         self.redundant_equations = 0
         whole = self.packed.view(np.int64)
@@ -95,75 +97,16 @@ class AbsoluteMechanism(CentralFrames, WithoutTreeGroups):
         """For each body its space and why."""
         return {name: f"{self.spaces[name]}: {self._reasons[name]}" for name in self.bodies}
 
-    # ------------------------------------------------------------ building
-
-    def _make_tiles(self) -> list[Tile]:
-        tiles: list[Tile] = []
-        for joint in self.system.joints:
-            first, second = self._index.get(joint.parent, -1), self._index[joint.child]
-            frames = self._central(joint.parent, joint.parent_frame), self._central(joint.child, joint.child_frame)
-            # with feedback of the violation the acceleration does not stay in the subgroup
-            special = first < 0 and self.spaces[joint.child] == SE3_NAME and not any(self.baumgarte)
-            if joint.traits.any_screws:
-                tiles += self._builder.screw_tiles(joint)
-            else:
-                tiles += joint_tiles(joint, first, second, *frames, special)
-        for constraint in self.system.constraints:
-            tiles += self._builder.build(constraint)
-        for joint in self.system.joints:
-            tiles += self._builder.rotor_tiles(joint)
-        return tiles
-
-    def _pack(self) -> np.ndarray:
-        masses = np.array([body.mass for body in self.system.bodies])
-        accelerations, project, act = entry.addresses()
-        return MECHANISM.pack(
-            **plan_tables(self._plan, self.tiles, ~self._mixed, masses, self.moments),
-            constants=self._builder.numbers(self.tiles),
-            gravity=np.array((*map(float, np.array(self.system.gravity)), *self.baumgarte, 0.0)),
-            table=self.forces.table,
-            values=self.forces.values,
-            joints=self.joint_tables.rows,
-            joint_numbers=self.joint_tables.numbers,
-            counted=np.zeros(self.angles_counted),
-            rates=np.zeros(self.angles_counted),
-            control=np.zeros(self.joint_tables.nv),
-            n_bodies=self.n,
-            n_tiles=len(self.tiles),
-            n_nodes=self.elimination.nodes,
-            n_matrix=self.elimination.tiles,
-            n_angles=self.angles_counted,
-            accelerations=accelerations,
-            project=project,
-            act=act,
-            n_joints=len(self.joint_tables.order),
-            n_moving=sum(isinstance(item, Drive | CustomConstraint) for item in self.system.constraints),
-        )
-
     # ------------------------------------------------------------ computing
 
-    def _rows(self, *arrays: np.ndarray) -> tuple[tuple[int, ...], list[np.ndarray]]:
-        """Arrays (..., bodies, k) as contiguous rows."""
-        batch = np.broadcast_shapes(*(array.shape[:-2] for array in arrays))
-        count = math.prod(batch)
-        # in the order of rows: np.array alone would keep the order in memory of what is broadcast
-        rows = [np.array(np.broadcast_to(a, batch + a.shape[-2:]), order="C").reshape(count, -1) for a in arrays]
-        return batch, rows
-
     def applied_forces(
-        self,
-        central: ArrayLike,
-        velocity: ArrayLike,
-        u: ArrayLike | None = None,
-        t: ArrayLike = 0.0,
-        angles: ArrayLike | None = None,
+        self, central: ArrayLike, velocity: ArrayLike, u: Given = None, t: ArrayLike = 0.0, angles: Given = None
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Wrenches of all forces but gravity (torque in the body, force in space, at the center), power, energy.
 
         u: forces along the velocities of the joints, as in `joints`.
         """
-        batch, (q, v) = self._rows(np.asarray(central, dtype=float), np.asarray(velocity, dtype=float))
-        times, counted = self._clock(batch, len(q), q, t, angles)
+        batch, q, v, times, counted, _ = states_of(self, central, velocity, t, angles)
         wrenches, results = np.empty((len(q), 6 * self.n)), np.empty((len(q), 2))
         work, p = np.empty(FORCE_WORK.size(self.packed.view(np.int64))), self.packed.copy()
         if u is not None and not self.inputs:
@@ -171,7 +114,7 @@ class AbsoluteMechanism(CentralFrames, WithoutTreeGroups):
         controls = np.zeros((*batch, self.joint_tables.nv if self.inputs else 0))
         controls[...] = 0.0 if u is None else u
         whole, address = p.view(np.int64), entry.addresses()[2]
-        held = controls.reshape(len(q), -1)
+        held = controls.reshape(len(q), controls.shape[-1])
         forces_on_states(address, whole, times, counted, held, p, q, v, wrenches, work, results)
         raise_error_of(self.forces.laws)
         return wrenches.reshape(*batch, self.n, 6), results[:, 0].reshape(batch), results[:, 1].reshape(batch)
@@ -181,8 +124,7 @@ class AbsoluteMechanism(CentralFrames, WithoutTreeGroups):
     ) -> tuple[np.ndarray, np.ndarray]:
         """Coordinates (..., nq) and velocities (..., nv) of all joints, in the order of `joints`: that of joint
         coordinates. Angles are in the turns that `angles` says, or within half a turn of zero."""
-        batch, (q, v) = self._rows(np.asarray(central, dtype=float), np.asarray(velocity, dtype=float))
-        counted = self._clock(batch, len(q), q, 0.0, angles)[1]
+        batch, q, v, _, counted, _ = states_of(self, central, velocity, 0.0, angles)
         return self._joint_states(batch, q, v, counted)
 
     def _joint_states(
@@ -202,30 +144,15 @@ class AbsoluteMechanism(CentralFrames, WithoutTreeGroups):
         found = np.zeros((*q.shape[:-2], self.angles_counted))
         if not self.counted:
             return found
-        batch, (rows, v) = self._rows(q, np.zeros((*q.shape[:-1], 6)))
+        batch, (rows, v) = rows_of(q, np.zeros((*q.shape[:-1], 6)))
         near = self._joint_states(batch, rows, v, np.zeros((len(rows), self.angles_counted)))[0]
         for k, (joint, coordinate) in enumerate(self.counted):
             found[..., k] = near[..., self.joint_tables.coordinates[joint].start + coordinate]
         settle_couplings(self.system, self.tiles, self.joint_tables, near, found)
         return found
 
-    def _clock(
-        self, batch: tuple[int, ...], count: int, q: np.ndarray, t: ArrayLike, angles: ArrayLike | None
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Times and counted angles of the rows of a batch."""
-        times = np.array(np.broadcast_to(t, batch), dtype=float).reshape(-1)
-        if angles is None:
-            return times, self.angles(q.reshape(count, self.n, 7))
-        counted = np.broadcast_to(np.asarray(angles, dtype=float), (*batch, self.angles_counted))
-        return times, np.array(counted, order="C").reshape(count, self.angles_counted)
-
     def constrained_motion(
-        self,
-        central: ArrayLike,
-        velocity: ArrayLike,
-        u: ArrayLike | None = None,
-        t: ArrayLike = 0.0,
-        angles: ArrayLike | None = None,
+        self, central: ArrayLike, velocity: ArrayLike, u: Given = None, t: ArrayLike = 0.0, angles: Given = None
     ) -> ConstrainedMotion:
         """Accelerations and multipliers of states under gravity, the system's forces and inputs u along the joints; if
         equations depend on each other, those of the nearest states on the constraints."""
@@ -233,12 +160,7 @@ class AbsoluteMechanism(CentralFrames, WithoutTreeGroups):
         return self._solved(q, v, t, angles, self.applied_forces(q, v, u, t, angles)[0])[0]
 
     def accelerations_under(
-        self,
-        central: ArrayLike,
-        velocity: ArrayLike,
-        u: ArrayLike | None = None,
-        t: ArrayLike = 0.0,
-        angles: ArrayLike | None = None,
+        self, central: ArrayLike, velocity: ArrayLike, u: Given = None, t: ArrayLike = 0.0, angles: Given = None
     ) -> np.ndarray:
         """Accelerations (..., bodies, 6) under gravity, the system's forces and inputs u along the joints."""
         return self.constrained_motion(central, velocity, u, t, angles).accelerations
@@ -279,8 +201,7 @@ class AbsoluteMechanism(CentralFrames, WithoutTreeGroups):
         self, central: ArrayLike, velocity: ArrayLike, t: ArrayLike, angles: ArrayLike | None, wrenches: np.ndarray
     ) -> tuple[ConstrainedMotion, np.ndarray]:
         """Accelerations, and what the last state left in the workspace. wrenches: as those of `applied_forces`."""
-        batch, (q, v, w) = self._rows(np.asarray(central, dtype=float), np.asarray(velocity, dtype=float), wrenches)
-        times, counted = self._clock(batch, len(q), q, t, angles)
+        batch, q, v, times, counted, (w,) = states_of(self, central, velocity, t, angles, wrenches)
         a, multipliers = (
             np.empty((len(q), 6 * self.n + self.angles_counted)),
             np.empty((len(q), 3 * self.elimination.nodes)),
@@ -299,7 +220,7 @@ class AbsoluteMechanism(CentralFrames, WithoutTreeGroups):
         raise_error_of(self.laws)
         if not np.isfinite(a).all():
             raise ArithmeticError(self._singular())
-        found = multipliers.reshape(len(q), -1, 3)[:, self.elimination.order[self._node]]
+        found = multipliers.reshape(len(q), self.elimination.nodes, 3)[:, self.elimination.order[self._node]]
         accelerations = a[:, : 6 * self.n].reshape(*batch, self.n, 6)
         return ConstrainedMotion(accelerations, found.reshape(*batch, len(self.tiles), 3)), work
 
@@ -345,8 +266,7 @@ class AbsoluteMechanism(CentralFrames, WithoutTreeGroups):
         self, central: ArrayLike, velocity: ArrayLike, t: ArrayLike = 0.0, angles: ArrayLike | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
         """Residuals g and g' of every tile, (..., tiles, 3) each."""
-        batch, (q, v) = self._rows(np.asarray(central, dtype=float), np.asarray(velocity, dtype=float))
-        times, counted = self._clock(batch, len(q), q, t, angles)
+        batch, q, v, times, counted, _ = states_of(self, central, velocity, t, angles)
         shape = (*batch, len(self.tiles), 3)
         found, rates = np.empty((len(q), 3 * len(self.tiles))), np.empty((len(q), 3 * len(self.tiles)))
         whole, work = self.packed.view(np.int64), np.empty(self.work)
@@ -360,11 +280,12 @@ class AbsoluteMechanism(CentralFrames, WithoutTreeGroups):
         """J of every tile and side, (..., tiles, 2, 3, 6): columns are ω in the body and r' of the center in space."""
         given = np.asarray(central, dtype=float)
         speeds = np.zeros((*given.shape[:-1], 6)) if velocity is None else np.asarray(velocity, dtype=float)
-        batch, (q, v) = self._rows(given, speeds)
-        times, counted = self._clock(batch, len(q), q, t, angles)
+        batch, q, v, times, counted, _ = states_of(self, given, speeds, t, angles)
         out = np.empty((len(q), len(self.tiles), 2, 2, 3, 3))
         whole, work = self.packed.view(np.int64), np.empty(self.work)
-        entry.jacobians_of_states(whole, self.packed, times, counted, q, v, work, out.reshape(len(q), -1))
+        entry.jacobians_of_states(
+            whole, self.packed, times, counted, q, v, work, out.reshape(len(q), 36 * len(self.tiles))
+        )
         raise_error_of(self.laws)
         both = np.concatenate([out[:, :, :, 0], out[:, :, :, 1]], axis=-1)
         return both.reshape(*batch, len(self.tiles), 2, 3, 6)
@@ -448,9 +369,9 @@ class AbsoluteMechanism(CentralFrames, WithoutTreeGroups):
         joint: str,
         central: ArrayLike,
         velocity: ArrayLike,
-        u: ArrayLike | None = None,
+        u: Given = None,
         t: ArrayLike = 0.0,
-        angles: ArrayLike | None = None,
+        angles: Given = None,
     ) -> np.ndarray:
         """The wrench (torque [N m], force [N]), (..., 6), that a joint or constraint exerts on its child body.
 
@@ -467,9 +388,9 @@ class AbsoluteMechanism(CentralFrames, WithoutTreeGroups):
         constraint: str,
         central: ArrayLike,
         velocity: ArrayLike,
-        u: ArrayLike | None = None,
+        u: Given = None,
         t: ArrayLike = 0.0,
-        angles: ArrayLike | None = None,
+        angles: Given = None,
     ) -> np.ndarray:
         """Generalized forces [N m or N] of a coupling on its two coordinates (..., 2), or of a drive on its one
         (..., 1)."""

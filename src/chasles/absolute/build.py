@@ -1,0 +1,68 @@
+"""What an absolute mechanism is made of: the tiles of its joints and constraints, and all of it packed for kernels."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from chasles.absolute import entry
+from chasles.absolute.plan import plan_tables
+from chasles.absolute.space import SE3_NAME
+from chasles.absolute.tables import MECHANISM
+from chasles.constraint.joints import Tile, joint_tiles
+from chasles.constraint.tiles import TileBuilder
+from chasles.model.constraint import CustomConstraint, Drive
+
+if TYPE_CHECKING:
+    from chasles.absolute.mechanism import AbsoluteMechanism
+
+
+def make_tiles(mechanism: AbsoluteMechanism, builder: TileBuilder) -> list[Tile]:
+    """Those of the joints, then of the constraints, then of the rotors."""
+    tiles: list[Tile] = []
+    for joint in mechanism.system.joints:
+        first, second = mechanism._index.get(joint.parent, -1), mechanism._index[joint.child]
+        frames = (
+            mechanism._central(joint.parent, joint.parent_frame),
+            mechanism._central(joint.child, joint.child_frame),
+        )
+        # with feedback of the violation the acceleration does not stay in the subgroup
+        special = first < 0 and mechanism.spaces[joint.child] == SE3_NAME and not any(mechanism.baumgarte)
+        if joint.traits.any_screws:
+            tiles += builder.screw_tiles(joint)
+        else:
+            tiles += joint_tiles(joint, first, second, *frames, special)
+    for constraint in mechanism.system.constraints:
+        tiles += builder.build(constraint)
+    for joint in mechanism.system.joints:
+        tiles += builder.rotor_tiles(joint)
+    return tiles
+
+
+def pack(mechanism: AbsoluteMechanism, builder: TileBuilder) -> np.ndarray:
+    """The mechanism as one array of numbers."""
+    masses = np.array([body.mass for body in mechanism.system.bodies])
+    accelerations, project, act = entry.addresses()
+    return MECHANISM.pack(
+        **plan_tables(mechanism._plan, mechanism.tiles, ~mechanism._mixed, masses, mechanism.moments),
+        constants=builder.numbers(mechanism.tiles),
+        gravity=np.array((*map(float, np.array(mechanism.system.gravity)), *mechanism.baumgarte, 0.0)),
+        table=mechanism.forces.table,
+        values=mechanism.forces.values,
+        joints=mechanism.joint_tables.rows,
+        joint_numbers=mechanism.joint_tables.numbers,
+        counted=np.zeros(mechanism.angles_counted),
+        rates=np.zeros(mechanism.angles_counted),
+        control=np.zeros(mechanism.joint_tables.nv),
+        n_bodies=mechanism.n,
+        n_tiles=len(mechanism.tiles),
+        n_nodes=mechanism.elimination.nodes,
+        n_matrix=mechanism.elimination.tiles,
+        n_angles=mechanism.angles_counted,
+        accelerations=accelerations,
+        project=project,
+        act=act,
+        n_joints=len(mechanism.joint_tables.order),
+        n_moving=sum(isinstance(item, Drive | CustomConstraint) for item in mechanism.system.constraints),
+    )
