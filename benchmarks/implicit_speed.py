@@ -16,9 +16,9 @@ import numpy as np
 import chasles as ch
 from benchmarks.constrained_speed import TOP, TOP_END, chain, exudyn_chain, star, top_of_exudyn
 from benchmarks.page import DOCS, machine, table, versions, write
+from chasles.constrained.run import ConstrainedStepper
 from chasles.integrate.options import Options
 from chasles.simulation.bodies import BodyDynamics
-from chasles.simulation.constrained import ConstrainedStepper
 
 STEP = 1e-3
 PAIRS = 5

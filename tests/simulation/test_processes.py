@@ -11,7 +11,7 @@ import pytest
 
 import chasles as ch
 from chasles.absolute.entry import addresses as absolute_addresses
-from chasles.absolute.implicit.force_stiffness import stiffen_address
+from chasles.constrained.force_tangent import stiffen_address
 from chasles.constraint.special import special_address
 from chasles.kernel import policy
 from chasles.lie import so3

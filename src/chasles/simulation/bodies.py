@@ -12,9 +12,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from chasles.absolute.assembly import examined, may_depend, mobility_of, refuse_contradictions
-from chasles.absolute.implicit.layout import lengths_of
 from chasles.absolute.mechanism import AbsoluteMechanism
 from chasles.absolute.space import SE3_NAME
+from chasles.constrained.body_sizes import lengths_of
+from chasles.constrained.index1 import (
+    body_motion,
+    onto_constraints,
+    spatial_motion,
+    spatial_onto_constraints,
+    with_workspace,
+)
 from chasles.constraint.screws import SingularJointError
 from chasles.integrate.solution import Solution
 from chasles.integrate.space import Space
@@ -24,13 +31,6 @@ from chasles.model.system import System
 from chasles.relative.loop.spanning import span
 from chasles.relative.mechanism import Mechanism
 from chasles.simulation.actuation import Actuation
-from chasles.simulation.body_motion import (
-    body_motion,
-    onto_constraints,
-    spatial_motion,
-    spatial_onto_constraints,
-    with_workspace,
-)
 from chasles.simulation.body_quantities import BodyQuantities
 from chasles.simulation.energy_jumps import explained
 from chasles.simulation.laws import laws_may_raise

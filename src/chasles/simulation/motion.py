@@ -10,6 +10,8 @@ import numpy as np
 
 from chasles.absolute.mechanism import AbsoluteMechanism
 from chasles.absolute.space import SE3_NAME
+from chasles.constrained.run import ConstrainedStepper
+from chasles.constrained.step_control import AdaptiveStepper
 from chasles.constraint.rows import HELIX, TILE
 from chasles.integrate.constrained_method import CONSTRAINED_METHODS, EnergyMomentum, Rattle
 from chasles.integrate.event import Event
@@ -17,9 +19,7 @@ from chasles.integrate.options import Options
 from chasles.integrate.solution import Solution
 from chasles.integrate.solver import solve
 from chasles.integrate.stepper import Sink
-from chasles.simulation.adaptive import AdaptiveStepper
 from chasles.simulation.bodies import BodyDynamics
-from chasles.simulation.constrained import ConstrainedStepper
 
 ATOL = 1e-10  # of 1 rad and of a length of the model, and of these per second
 

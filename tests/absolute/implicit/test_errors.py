@@ -128,6 +128,6 @@ def test_ends_saves_events_and_certificate(method):
 
 
 def test_counts_are_those_of_all_runs():
-    from chasles.absolute.implicit import layout
+    from chasles.constrained import workspace
 
-    assert layout.COUNTS[:7] == COUNTS[:7]
+    assert workspace.COUNTS[:7] == COUNTS[:7]

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import chasles as ch
+from chasles.constrained.run import ConstrainedStepper
+from chasles.constrained.step_control import AdaptiveStepper
 from chasles.integrate.options import Options
-from chasles.simulation.adaptive import AdaptiveStepper
 from chasles.simulation.bodies import BodyDynamics
-from chasles.simulation.constrained import ConstrainedStepper
 from tests.absolute.systems import double_pendulum
 
 DOUBLE, DOUBLE_V = double_pendulum(), [3.0, 0.0, 0.0, 2.0, 1.0, -1.0]

@@ -7,10 +7,10 @@ not grow as the step becomes short: cm = s/λ, cc = s/κ. Where reactions couple
 
 from __future__ import annotations
 
-from chasles.absolute.implicit.saddle import BLOCK
-from chasles.absolute.implicit.structure import PLACE, SEPARATE
 from chasles.absolute.kkt import each
 from chasles.absolute.tables import BODY, MASS, PAIR, SE3
+from chasles.constrained.saddle import BLOCK
+from chasles.constrained.tables import PLACE, SEPARATE
 from chasles.constraint.rows import DOT, IDENTITY, MOTION, NUMBERS, POINT, TILE, pose_of, vector
 from chasles.kernel.algebra import add, cross, dot, mat_add, mat_mul, mat_mul_t, mat_scale, mul, mul_t, skew
 from chasles.kernel.policy import kernel

@@ -10,15 +10,15 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from chasles.absolute.implicit.iterate import add_multipliers
-from chasles.absolute.implicit.saddle import clear_matrix, factorize_saddle, plus_diagonal, pushed_by, solve_saddle
-from chasles.absolute.implicit.scale import size_of_residual
-from chasles.absolute.implicit.stiffness import body_block
-from chasles.absolute.implicit.velocity import release_rotors
-from chasles.absolute.implicit.velocity_rows import velocity_rows
 from chasles.absolute.kkt import add_jacobian_times, each, times
 from chasles.absolute.redundant import MOST
 from chasles.absolute.tables import BODY, MASS, PAIR, SE3
+from chasles.constrained.body_tangent import body_block
+from chasles.constrained.goals import size_of_residual
+from chasles.constrained.newton import add_multipliers
+from chasles.constrained.saddle import clear_matrix, factorize_saddle, plus_diagonal, pushed_by, solve_saddle
+from chasles.constrained.velocity import release_rotors
+from chasles.constrained.velocity_rows import velocity_rows
 from chasles.constraint.rows import IDENTITY, MOTION, ROTOR, ROWS, TILE
 from chasles.constraint.special import add_target_speeds, evaluate_rate
 from chasles.kernel.address import invoke

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from chasles.absolute.entry import set_clock
-from chasles.absolute.implicit.chart import move_body
-from chasles.absolute.implicit.layout import COUNTS, DONE, NO_CONVERGENCE, RUNNING, TIMES, has_forces
 from chasles.absolute.joint_force import silent_angles, silent_rates
 from chasles.absolute.kkt import POSE, TWIST, prepare, set_motion
 from chasles.absolute.tables import BODY, HEAD, SE3, joints_of
+from chasles.constrained.chart import move_body
+from chasles.constrained.workspace import COUNTS, TIMES, has_forces
 from chasles.constraint.rows import CUSTOM, MOTION, NUMBERS, SCREWS, TILE, TRAVEL
 from chasles.constraint.special import EXTRA, EXTRA_AT, ROOM, TARGET, TURN, angle_rates, call_special, coordinate
+from chasles.integrate.newton import DONE, NO_CONVERGENCE, RUNNING
 from chasles.kernel.address import invoke
 from chasles.kernel.algebra import dot, mul, mul_t
 from chasles.kernel.denormals import flush_denormals, restore_denormals

@@ -7,11 +7,11 @@ inverse is kept. Points have linear rows -I and I, which are not stored.
 
 from __future__ import annotations
 
-from chasles.absolute.implicit.lu import factorize_lu, inverse, solve_lu
-from chasles.absolute.implicit.structure import FULL, PLACE, SEPARATE
 from chasles.absolute.kkt import angular_of, is_point, linear_of, times
 from chasles.absolute.redundant import regularize
 from chasles.absolute.tables import BODY, PAIR
+from chasles.constrained.tables import FULL, PLACE, SEPARATE
+from chasles.constrained.tile_lu import factorize_lu, inverse, solve_lu
 from chasles.constraint.rows import EMPTY, IDENTITY, ROTOR, TILE
 from chasles.kernel.algebra import (
     add,

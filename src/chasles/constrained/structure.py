@@ -20,29 +20,10 @@ from chasles.absolute.mechanism import AbsoluteMechanism
 from chasles.absolute.plan import CONDENSED
 from chasles.absolute.space import SE3_NAME
 from chasles.absolute.symbolic import Elimination, Support, eliminate
+from chasles.constrained.tables import FULL, LOWER, PLACE, SEPARATE, STRUCTURE
 from chasles.constraint.special import CUSTOM, EXTRA, EXTRA_AT, TURN, WITH_PARTNER
 from chasles.force.table import FORCE, FORCES, SPRING, WRENCH
 from chasles.force.table import JOINT as ON_JOINT
-from chasles.kernel.memory import Packed
-from chasles.kernel.workspace import layout
-
-# a body: whether it is explicit, then its nodes; its first place in the table of slots; what its block looks like
-PLACE = layout("PLACE", explicit=1, angular=1, linear=1, slots=1, kind=1)
-# blocks: angular and linear part do not meet and the linear one is a number; the angular motion pushes the linear one;
-# anything
-SEPARATE, LOWER, FULL = range(3)
-# the packed structure, with the sizes of workspaces and states: bodies, tiles, counted angles, nodes and lower tiles of
-# the matrix here, nodes of the mechanism's own matrix, and slots for states of bodies if forces act
-STRUCTURE = Packed(
-    "STRUCTURE",
-    {
-        **dict.fromkeys(("places", "nodes", "slots", "column", "row", "first", "operations"), int),
-        **dict.fromkeys(("coupled", "unmeasured", "islands"), int),
-    },
-    ("n_bodies", "n_tiles", "n_angles", "n_nodes", "n_lower", "n_kept", "n_states"),
-)
-SIZES = STRUCTURE.sizes
-plan_of = STRUCTURE.parts("Plan", *STRUCTURE.elements, n_nodes="n_nodes", n_lower="n_lower")
 
 
 @dataclass(frozen=True)

@@ -7,11 +7,11 @@ solved with the factor of J_n W J_nᵀ, again and again if the step turns the bo
 from __future__ import annotations
 
 from chasles.absolute.factor import solve
-from chasles.absolute.implicit.chart import onward
-from chasles.absolute.implicit.loop import from_chart, set_state, start_clock
 from chasles.absolute.kkt import POSE, add_jacobian_times, push_back
 from chasles.absolute.redundant import factorize_rows
 from chasles.absolute.tables import BODY, SE3
+from chasles.constrained.chart import onward
+from chasles.constrained.steps import from_chart, set_state, start_clock
 from chasles.constraint.rows import ROTOR, ROWS, TILE
 from chasles.kernel.algebra import mul_t
 from chasles.kernel.policy import kernel

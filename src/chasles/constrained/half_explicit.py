@@ -12,15 +12,20 @@ measured by the last stage, which is at the end of the step too.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from chasles.absolute.entry import set_clock
-from chasles.absolute.implicit.chart import onward_inverse
-from chasles.absolute.implicit.estimate import measure, relative_size
-from chasles.absolute.implicit.layout import CARRIED, COUNTS, NOT_FINITE, STATE_VECTOR, desk_of
-from chasles.absolute.implicit.loop import (
+from chasles.absolute.kkt import POSE, each, set_motion
+from chasles.absolute.redundant import REFINEMENTS
+from chasles.absolute.tables import BODY, FIELD, HEAD, MASS, SE3
+from chasles.constrained.chart import onward_inverse
+from chasles.constrained.correction import velocity_residual
+from chasles.constrained.error_estimate import measure, relative_size
+from chasles.constrained.saddle import BLOCK, clear_matrix, factorize_saddle, solve_saddle
+from chasles.constrained.scheme import Scheme, StepRule
+from chasles.constrained.steps import (
     apply_forces,
     count_from,
     finish_step,
@@ -33,22 +38,22 @@ from chasles.absolute.implicit.loop import (
     take_steps,
     to_chart,
 )
-from chasles.absolute.implicit.newton import velocity_residual
-from chasles.absolute.implicit.saddle import clear_matrix, factorize_saddle, solve_saddle
-from chasles.absolute.implicit.stage import forces_on, inertia_blocks, keep_rotations, rotor_equations
-from chasles.absolute.implicit.structure import SIZES
-from chasles.absolute.implicit.velocity import release_rotors
-from chasles.absolute.kkt import POSE, set_motion
-from chasles.absolute.redundant import REFINEMENTS
-from chasles.absolute.tables import BODY, FIELD, HEAD, SE3
-from chasles.constraint.rows import ROTOR, ROWS, TILE
+from chasles.constrained.tables import PLACE, SEPARATE, SIZES
+from chasles.constrained.velocity import release_rotors
+from chasles.constrained.workspace import CARRIED, COUNTS, STATE_VECTOR, desk_of
+from chasles.constraint.rows import IDENTITY, MOTION, ROTOR, ROWS, TILE
 from chasles.constraint.special import evaluate, evaluate_rate
+from chasles.integrate.constrained_method import HalfExplicit
+from chasles.integrate.newton import NOT_FINITE
 from chasles.kernel.address import invoke
-from chasles.kernel.algebra import scale
+from chasles.kernel.algebra import add_scaled, cross, mat_mul_t, mat_scale, mul_t, scale, sub
 from chasles.kernel.memory import Regions, joined
 from chasles.kernel.policy import kernel, native
 from chasles.kernel.reference import by_reference
-from chasles.kernel.workspace import add3, fill, layout, load6, store6
+from chasles.kernel.workspace import add3, fill, layout, load3, load6, load9, store3, store6, store9
+
+if TYPE_CHECKING:
+    from chasles.constrained.start import Start
 
 MOST_STAGES = 8
 # parameters: stages, whether to project, tolerances of the error (zero: no estimate); then rows of the tableau below
@@ -72,13 +77,74 @@ state_of, vectors_of = STATE.views, VECTORS.views
 make_own = joined("Half", "stages project rtol atol table nodes", STATE, VECTORS)
 
 
-def parameters_of(method: Any, rtol: float, atol: float) -> np.ndarray:
+def parameters_of(method: HalfExplicit, rtol: float, atol: float) -> np.ndarray:
     rows, nodes = method.table
     table = np.zeros((MOST_STAGES, MOST_STAGES))
     for k, row in enumerate(rows):
         table[k, : len(row)] = row
     ends = [*nodes, *[1.0] * (MOST_STAGES + 1 - len(nodes))]
     return fill(HALF, stages=len(rows), project=method.project, rtol=rtol, atol=atol, table=table, nodes=ends)
+
+
+@kernel
+def forces_on(desk):
+    """Applied and gyroscopic forces: torque in the body, force in space (less what turns with the body)."""
+    masses, gravity, motion, wrenches, f = desk.tables.masses, desk.tables.gravity, desk.motion, desk.wrenches, desk.f
+    for i in range(desk.tables.n):
+        at, m = i * MOTION.size, i * MASS.size
+        spin = load3(motion, at + MOTION.spin, 0.0)
+        turn = cross(spin, each(load3(masses, m + MASS.moments, 0.0), spin))
+        fall = sub((gravity[0], gravity[1], gravity[2]), load3(motion, at + MOTION.transport, 0.0))
+        store3(f, 6 * i, sub(load3(wrenches, 6 * i, 0.0), turn))
+        store3(f, 6 * i + 3, add_scaled(load3(wrenches, 6 * i + 3, 0.0), masses[m + MASS.mass], fall))
+
+
+@kernel
+def keep_rotations(desk):
+    """Rotations of this stage, for the blocks of bodies on SE(3)."""
+    for i in range(desk.tables.n):
+        if desk.tables.bodies[i * BODY.size + BODY.space] == SE3:
+            R = load9(desk.motion, i * MOTION.size + MOTION.rotation, 0.0)
+            store9(desk.blocks, i * BLOCK.size + BLOCK.ll, R)
+
+
+@kernel
+def inertia_blocks(desk):
+    """M; on SE(3) the unknown V' has its linear part in axes that turned from this stage to the next."""
+    masses, motion, blocks = desk.tables.masses, desk.motion, desk.blocks
+    for i in range(desk.tables.n):
+        at = i * BLOCK.size
+        theta, mass = load3(masses, i * MASS.size + MASS.moments, 0.0), masses[i * MASS.size + MASS.mass]
+        store9(blocks, at + BLOCK.aa, (theta[0], 0.0, 0.0, 0.0, theta[1], 0.0, 0.0, 0.0, theta[2]))
+        if desk.plan.places[i * PLACE.size + PLACE.kind] == SEPARATE:
+            blocks[at + BLOCK.ll] = mass
+        else:
+            turned = IDENTITY
+            if desk.tables.bodies[i * BODY.size + BODY.space] == SE3:
+                R = load9(motion, i * MOTION.size + MOTION.rotation, 0.0)
+                turned = mat_mul_t(load9(blocks, at + BLOCK.ll, 0.0), R)
+            store9(blocks, at + BLOCK.ll, mat_scale(mass, turned))
+            store9(blocks, at + BLOCK.la, mat_scale(0.0, IDENTITY))
+            store9(blocks, at + BLOCK.al, mat_scale(0.0, IDENTITY))
+
+
+@kernel
+def rotor_equations(desk):
+    """Rotors: J V' - λ = rate, all of this stage; what turned to the next is in the blocks."""
+    bodies, tiles, masses, blocks = desk.tables.bodies, desk.tables.tiles, desk.tables.masses, desk.blocks
+    old, rows, g, nodes = desk.old, desk.rows, desk.g, desk.plan.nodes
+    for j in range(desk.tables.nt):
+        if tiles[j * TILE.size + TILE.kinds] == ROTOR:
+            at = j * ROWS.size
+            for side in range(2):
+                i, place = tiles[j * TILE.size + TILE.first + side], at + ROWS.first_angular + 18 * side
+                store3(rows, place, load3(old, place, 0.0))
+                linear = load3(old, place + 9, 0.0)
+                if i >= 0 and bodies[i * BODY.size + BODY.space] == SE3:
+                    turned = load9(blocks, i * BLOCK.size + BLOCK.ll, 0.0)
+                    linear = scale(1.0 / masses[i * MASS.size + MASS.mass], mul_t(turned, linear))
+                store3(rows, place + 9, linear)
+            g[3 * nodes[j]] = old[at + ROWS.rate]
 
 
 @kernel
@@ -232,3 +298,24 @@ def half_explicit(call):
     )
     own = make_own(values, state_of(call.state, call.structure), vectors_of(call.vectors, call.structure))
     take_steps(advance, desk, by_reference(own), call)
+
+
+def start(begin: Start, method: HalfExplicit) -> dict[str, Any]:
+    return begin.carried()
+
+
+def step_rule(method: HalfExplicit) -> StepRule:
+    """The order is that of the estimate: of the last stage, and of HEM5 that of Brasey."""
+    return StepRule({3: 2, 4: 3, 5: 5}[method.order], 0.9, 0.2, 5.0)
+
+
+SCHEME = Scheme(
+    data=HalfExplicit,
+    loop=half_explicit,
+    state=STATE,
+    vectors=VECTORS,
+    parameters=parameters_of,
+    start=start,
+    positions_alone=lambda method: False,
+    step_rule=step_rule,
+)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from chasles.absolute.factor import solve
-from chasles.absolute.implicit.scale import EXTENT, GOAL, ISLAND, measure_islands, squared_speed
-from chasles.absolute.implicit.velocity import release_rotors
 from chasles.absolute.kkt import POSE, add_jacobian_times, push_back
 from chasles.absolute.tables import BODY, MASS, SE3
+from chasles.constrained.goals import EXTENT, GOAL, ISLAND, measure_islands, squared_speed
+from chasles.constrained.velocity import release_rotors
 from chasles.kernel.algebra import dot, mul, mul_t, scale, sub
 from chasles.kernel.lanes import sqrt
 from chasles.kernel.policy import kernel

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from chasles.absolute.implicit.layout import COUNTS, ITERATIONS, NOT_FINITE
 from chasles.absolute.tables import FIELD
+from chasles.constrained.workspace import COUNTS, ITERATIONS
+from chasles.integrate.newton import NOT_FINITE
 from chasles.kernel.policy import kernel
 
 SLOW = 0.03  # a correction that is not smaller than the one before it by this factor asks for new factors
@@ -20,6 +21,13 @@ LEFT = 0.1  # of the goals: what a correction may leave, by the contraction that
 SHARPER = 1e-2
 RATIOS = (1.0, SHARPER, 1e2, 1e-1)  # of the regularization
 TRIES = ITERATIONS // len(RATIOS)  # iterations with each
+
+
+class Interval(NamedTuple):
+    """A step of methods that need no more of it."""
+
+    t: float
+    h: float
 
 
 class Limits(NamedTuple):

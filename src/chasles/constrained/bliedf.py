@@ -12,20 +12,24 @@ products, which is enough up to k = 4; γ_j = Σ_{i≤j} α_i:
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from chasles.absolute.implicit.chart import bracket, move_body, onward, plus
-from chasles.absolute.implicit.iterate import (
+from chasles.absolute.tables import BODY, FIELD, SE3
+from chasles.constrained.chart import bracket, move_body, onward, plus
+from chasles.constrained.correction import LINEAR, Step, correction
+from chasles.constrained.goals import UNKNOWN, set_goals, size_of_correction, size_of_noise
+from chasles.constrained.newton import (
     KEPT,
     Attempt,
     Limits,
     add_multipliers,
     iterate,
 )
-from chasles.absolute.implicit.layout import CARRIED, STATE_VECTOR, desk_of
-from chasles.absolute.implicit.loop import (
+from chasles.constrained.position import correct_position, displacement, keep_rows, sweeps_for
+from chasles.constrained.scheme import Scheme
+from chasles.constrained.steps import (
     apply_forces,
     fastest_spin,
     finish_step,
@@ -38,17 +42,20 @@ from chasles.absolute.implicit.loop import (
     take_steps,
     to_chart,
 )
-from chasles.absolute.implicit.newton import LINEAR, Step, correction
-from chasles.absolute.implicit.position import correct_position, displacement, keep_rows, sweeps_for
-from chasles.absolute.implicit.scale import UNKNOWN, set_goals, size_of_correction, size_of_noise
-from chasles.absolute.implicit.structure import SIZES
-from chasles.absolute.tables import BODY, FIELD, SE3
+from chasles.constrained.tables import SIZES
+from chasles.constrained.workspace import CARRIED, COUNTS, STATE_VECTOR, desk_of
+from chasles.integrate.constrained_method import BLieDF
+from chasles.integrate.newton import DONE
 from chasles.kernel.algebra import add, neg, scale
 from chasles.kernel.memory import Regions, joined
 from chasles.kernel.policy import kernel, native
 from chasles.kernel.reference import by_reference
 from chasles.kernel.workspace import fill, layout, load6, store6
 from chasles.lie import quaternion, so3
+
+if TYPE_CHECKING:
+    from chasles.constrained.run import ConstrainedStepper
+    from chasles.constrained.start import Start
 
 ROUNDING = 4e-15  # of positions, relative to how far they are from the origin
 MOST = 5
@@ -76,7 +83,7 @@ state_of, vectors_of = STATE.views, VECTORS.views
 make_own = joined("Backward", "steps exact tolerance alpha gamma", STATE, VECTORS)
 
 
-def parameters_of(method: Any) -> np.ndarray:
+def parameters_of(method: BLieDF, rtol: float, atol: float) -> np.ndarray:
     alpha = np.zeros(MOST + 1)
     alpha[: method.k + 1] = method.alpha
     gamma = np.cumsum(alpha)[:MOST]
@@ -229,3 +236,50 @@ def bliedf(call):
     values = int(p[BDF.steps]), p[BDF.exact] != 0.0, p[BDF.tolerance], p[BDF.alpha : BDF.gamma], p[BDF.gamma :]
     own = make_own(values, state_of(call.state, call.structure), vectors_of(call.vectors, call.structure))
     take_steps(advance, desk, by_reference(own), call)
+
+
+def start(begin: Start, method: BLieDF) -> dict[str, Any]:
+    return begin.carried() | {"lam": begin.motion(begin.v)[1]}
+
+
+def take_beside(run: ConstrainedStepper, limit: int) -> int:
+    """The first k - 1 steps, and a last one that is shorter, by an explicit method of order 8."""
+    plan, k = run.plan, run.method.k
+    if run.steps < min(k - 1, plan.steps) and run.points_beside is None:
+        times = [plan.end if m == plan.steps else plan.start + m * plan.step for m in range(1, min(k, plan.steps + 1))]
+        run.points_beside = run.exact_points(plan.start, times, run.begin)
+    while limit > 0 and run.steps < min(k - 1, plan.steps):
+        run.set_point(run.points_beside[run.steps])
+        run.save_step()
+        limit -= 1
+        if run.steps == k - 1:
+            fill_past(run, np.array([run.begin, *run.points_beside[: k - 1]])[::-1])
+    regular = plan.steps - (plan.last != plan.step)
+    if limit > 0 and run.steps == regular < plan.steps:
+        run.set_point(run.exact_points(run.time, [plan.end], run.point())[0])
+        run.save_step()
+        run.counts[COUNTS.status] = DONE
+        return 0
+    return min(limit, regular - run.steps)
+
+
+def fill_past(run: ConstrainedStepper, points: np.ndarray) -> None:
+    """Increments, velocities and works of the first steps, newest first."""
+    k, state, past = run.method.k, run.state, (MOST, run.mechanism.n, 6)
+    q, v, work = run.problem.split(points)
+    for m in range(k - 1):
+        state.past.reshape(past)[m] = run.increment(q[m + 1], q[m])
+    state.velocities.reshape(past)[:k] = v
+    state.works[: k - 1] = work[1:]
+
+
+SCHEME = Scheme(
+    data=BLieDF,
+    loop=bliedf,
+    state=STATE,
+    vectors=VECTORS,
+    parameters=parameters_of,
+    start=start,
+    positions_alone=lambda method: False,
+    take_beside=take_beside,
+)

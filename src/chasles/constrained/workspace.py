@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any, NamedTuple
 
-import numpy as np
 from numba import types
 
-from chasles.absolute.implicit.saddle import BLOCK
-from chasles.absolute.implicit.scale import EXTENT, GOAL, ISLAND
-from chasles.absolute.implicit.structure import SIZES, plan_of
 from chasles.absolute.kkt import POSE, TWIST
-from chasles.absolute.mechanism import AbsoluteMechanism
 from chasles.absolute.tables import HEAD, MASS, tables_of, work_of
-from chasles.constraint.rows import NUMBERS, ROWS, TURN
+from chasles.constrained.goals import EXTENT, GOAL, ISLAND
+from chasles.constrained.saddle import BLOCK
+from chasles.constrained.tables import SIZES, plan_of
+from chasles.constraint.rows import ROWS
 from chasles.force.table import FORCES, MOVING, SCRATCH
-from chasles.kernel.address import as_integer_array
+from chasles.integrate.newton import COUNTS as ALL_COUNTS
+from chasles.kernel.address import address_of, as_integer_array, invoke
 from chasles.kernel.memory import Regions, joined
 from chasles.kernel.policy import kernel
-from chasles.kernel.reference import Reference
+from chasles.kernel.reference import Reference, by_reference
 from chasles.kernel.workspace import layout
 
-# integer memory of a run. The first seven are those of all runs with fixed steps (`integrate.newton`); then the tile
-# with the largest residual when a step failed, and what that residual is of: 0 position, 1 velocity
-COUNTS = layout("COUNTS", step=1, rows=1, status=1, evaluations=1, iterations=1, matrices=1, tried=1, worst=1, level=1)
-RUNNING, DONE, NOT_FINITE, NO_CONVERGENCE = range(4)
+# integer memory of a run: that of all runs with fixed steps, then the tile with the largest residual when a step
+# failed, and what that residual is of: 0 position, 1 velocity
+COUNTS = layout("COUNTS", **dict.fromkeys((*ALL_COUNTS._fields[:-1], "worst", "level"), 1))
 ITERATIONS = 40  # in a step, at most
 TIMES = layout("TIMES", start=1, end=1, step=1, last=1)
 
@@ -122,32 +121,13 @@ def desk_of(call):
     )
 
 
-def lengths_of(mechanism: AbsoluteMechanism) -> np.ndarray:
-    """How large the bodies are [m]: their radii of gyration, or the distance of a joint from the center of mass."""
-    masses = np.array([body.mass for body in mechanism.system.bodies])
-    lengths = np.sqrt(mechanism.moments.max(axis=1, initial=0.0) / masses)
-    for tile in mechanism.tiles:
-        if tile.kind < TURN:
-            for body, at in ((tile.first, NUMBERS.a), (tile.second, NUMBERS.b)):
-                if body >= 0:
-                    lengths[body] = max(lengths[body], float(np.linalg.norm(tile.numbers[at : at + 3])))
-    return lengths
+@functools.cache
+def loop_address(loop: Any) -> int:
+    """Address of a method's loop, compiled now or loaded from the cache."""
+    return address_of(loop, CALL)
 
 
-def set_lengths(mechanism: AbsoluteMechanism, goals: np.ndarray) -> None:
-    """The lengths of the bodies to their goals."""
-    table = goals.reshape(-1, GOAL.size)
-    table[:, GOAL.length] = lengths_of(mechanism) ** 2
-    table[:, GOAL.inverse] = 1 / table[:, GOAL.length]
-
-
-def set_weights(mechanism: AbsoluteMechanism, weights: np.ndarray, unit: bool) -> None:
-    """The metric in which positions are corrected: masses, or the unit matrix of (ω in the body, velocity)."""
-    table = weights.reshape(-1, MASS.size)
-    masses = np.array([body.mass for body in mechanism.system.bodies])
-    if unit:
-        table[:] = 1.0
-    else:
-        table[:, MASS.mass] = masses
-        table[:, MASS.moments : MASS.moments + 3] = mechanism.moments
-        table[:, MASS.inverse : MASS.inverse + 3] = 1 / mechanism.moments
+@kernel(entry=True)
+def run_loop(address, call):
+    """Let a loop go on."""
+    invoke(address, by_reference(call))

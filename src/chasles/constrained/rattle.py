@@ -9,19 +9,35 @@ the first equation and at V_{n+1} in the second, which keeps order 2. J has the 
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from chasles.absolute.implicit.chart import onward_inverse, pulled_back, rotation_at
-from chasles.absolute.implicit.iterate import (
+import numpy as np
+
+from chasles.absolute.kkt import each
+from chasles.absolute.redundant import factorize_rows
+from chasles.absolute.tables import BODY, FIELD, MASS, SE3
+from chasles.constrained.chart import onward_inverse, pulled_back, rotation_at
+from chasles.constrained.correction import position_residual
+from chasles.constrained.goals import (
+    UNKNOWN,
+    set_goals,
+    size_of_change,
+    size_of_correction,
+    size_of_noise,
+    size_of_residual,
+)
+from chasles.constrained.newton import (
     TRIES,
     Attempt,
+    Interval,
     Limits,
     add_multipliers,
     iterate,
     weight_of_try,
 )
-from chasles.absolute.implicit.layout import CARRIED, COUNTS, STATE_VECTOR, desk_of, has_forces
-from chasles.absolute.implicit.loop import (
+from chasles.constrained.saddle import clear_matrix, factorize_saddle, pushed_by, separate_block, solve_saddle
+from chasles.constrained.scheme import Scheme
+from chasles.constrained.steps import (
     apply_forces,
     count_from,
     finish_step,
@@ -36,27 +52,19 @@ from chasles.absolute.implicit.loop import (
     take_steps,
     to_chart,
 )
-from chasles.absolute.implicit.newton import position_residual
-from chasles.absolute.implicit.saddle import clear_matrix, factorize_saddle, pushed_by, separate_block, solve_saddle
-from chasles.absolute.implicit.scale import (
-    UNKNOWN,
-    set_goals,
-    size_of_change,
-    size_of_correction,
-    size_of_noise,
-    size_of_residual,
-)
-from chasles.absolute.implicit.structure import SIZES
-from chasles.absolute.implicit.velocity import onto_velocities
-from chasles.absolute.kkt import each
-from chasles.absolute.redundant import factorize_rows
-from chasles.absolute.tables import BODY, FIELD, MASS, SE3
+from chasles.constrained.tables import SIZES
+from chasles.constrained.velocity import onto_velocities
+from chasles.constrained.workspace import CARRIED, COUNTS, STATE_VECTOR, desk_of, has_forces
 from chasles.constraint.rows import ROWS
+from chasles.integrate.constrained_method import Rattle
 from chasles.kernel.algebra import add, add_scaled, mat_add, mat_scale, mul, neg, scale, skew, sub
 from chasles.kernel.memory import Regions, joined
 from chasles.kernel.policy import kernel, native
 from chasles.kernel.reference import by_reference, value_of
-from chasles.kernel.workspace import layout, load3, load6, store3, store6
+from chasles.kernel.workspace import fill, layout, load3, load6, store3, store6
+
+if TYPE_CHECKING:
+    from chasles.constrained.start import Start
 
 VELOCITY_SWEEPS = 30  # for forces that depend on velocities
 ENOUGH = 1e-10  # change of velocities in the last of them, relative
@@ -75,11 +83,6 @@ VECTORS = Regions(
 )
 state_of, vectors_of = STATE.views, VECTORS.views
 make_own = joined("Rattle", "tolerance", STATE, VECTORS)
-
-
-class Step(NamedTuple):
-    t: float
-    h: float
 
 
 @kernel
@@ -206,7 +209,7 @@ def advance(desk, own, t, h):
     predict_angles(desk, t, h, own.angles)
     tries = TRIES if desk.tables.gravity[FIELD.regularization] > 0.0 else 0
     limits = Limits(1e-11, 0.0, UNKNOWN, tries, own.tolerance)
-    if not iterate(correct, desk, own, Step(t, h), limits).found:
+    if not iterate(correct, desk, own, Interval(t, h), limits).found:
         return give_up(desk, 0)
     work = 0.5 * h * power_to_keep(desk, desk.plan.nodes, own.lam, desk.left)
     move_bodies(desk, own.x)
@@ -228,3 +231,22 @@ def rattle(call):
     desk, tolerance = by_reference(desk_of(call)), call.parameters[RATTLE.tolerance]
     own = make_own((tolerance,), state_of(call.state, call.structure), vectors_of(call.vectors, call.structure))
     take_steps(advance, desk, by_reference(own), call)
+
+
+def parameters_of(method: Rattle, rtol: float, atol: float) -> np.ndarray:
+    return fill(RATTLE, tolerance=method.tolerance)
+
+
+def start(begin: Start, method: Rattle) -> dict[str, Any]:
+    return begin.carried() | {"lam": begin.motion(begin.v)[1]}
+
+
+SCHEME = Scheme(
+    data=Rattle,
+    loop=rattle,
+    state=STATE,
+    vectors=VECTORS,
+    parameters=parameters_of,
+    start=start,
+    positions_alone=lambda method: True,
+)

@@ -7,26 +7,27 @@ from typing import Any
 
 import numpy as np
 
-from chasles.absolute.implicit.group import on_se3
-from chasles.absolute.implicit.layout import COUNTS, NO_CONVERGENCE, RUNNING, TIMES, WORKSPACE, lengths_of
-from chasles.absolute.implicit.scale import GOAL
-from chasles.absolute.implicit.structure import islands
 from chasles.absolute.mechanism import AbsoluteMechanism
-from chasles.integrate.constrained_method import GeneralizedAlpha, adapts
+from chasles.constrained.body_sizes import lengths_of
+from chasles.constrained.goals import GOAL
+from chasles.constrained.group import on_se3
+from chasles.constrained.problem import BodyProblem
+from chasles.constrained.run import ConstrainedStepper
+from chasles.constrained.scheme import StepRule
+from chasles.constrained.schemes import SCHEMES
+from chasles.constrained.structure import islands
+from chasles.constrained.workspace import COUNTS, TIMES, WORKSPACE
+from chasles.integrate.constrained_method import GeneralizedAlpha
 from chasles.integrate.engine import short_of
 from chasles.integrate.event import ended_by
 from chasles.integrate.fixed_step import FixedStepper
+from chasles.integrate.newton import NO_CONVERGENCE, RUNNING
 from chasles.integrate.options import Options, check_max_evaluations, check_max_step, check_span, check_stops
 from chasles.integrate.solution import Cause, Solution
 from chasles.integrate.stepper import Ending
 from chasles.kernel.workspace import layout
 from chasles.lie.rotation import quaternion_to_matrix
-from chasles.simulation.bodies import BodyDynamics
-from chasles.simulation.constrained import ConstrainedStepper
 
-# of an adaptive method: order of the estimate, safety, least and largest factor of the step
-CONTROL = {3: (2, 0.9, 0.2, 5.0), 4: (3, 0.9, 0.2, 5.0), 5: (5, 0.9, 0.2, 5.0), "alpha": (3, 0.85, 0.3, 2.0)}
-KEEP = (0.95, 1.15)  # generalized alpha keeps its step if the factor is between: each change of it costs accuracy
 AFTER_FAILURE = 0.3  # factor of the step if Newton's method failed
 SHORTEST = 1e-13  # step, of the span
 NEVER = 1 << 40  # a number of steps
@@ -42,8 +43,8 @@ class AdaptiveStepper(ConstrainedStepper):
     takes = frozenset({"step", "save", "events", "rtol", "atol", "max_step", "stops", "max_evaluations"})
     memory_names = ("memory", "counts", "clock")
 
-    def __init__(self, problem: BodyDynamics, method: Any, span: Any, y0: np.ndarray, options: Options):
-        _refuse_adaptive(method)
+    def __init__(self, problem: BodyProblem, method: Any, span: Any, y0: np.ndarray, options: Options):
+        self.rule = _rule_of(method)
         start, end = check_span(span)
         least = np.broadcast_to(0.0 if options.atol is None else options.atol, (problem.space.dimension,))
         self.tolerances = (float(options.rtol or 0.0), float(least[0]))
@@ -51,8 +52,6 @@ class AdaptiveStepper(ConstrainedStepper):
             raise ValueError(f"simulate: rtol={options.rtol!r}, atol={options.atol!r}; expected numbers, not both zero")
         self.longest, self.stops = check_max_step(options.max_step, None), check_stops(options.stops, start, end)
         self.most = check_max_evaluations(options.max_evaluations)
-        kind = "alpha" if isinstance(method, GeneralizedAlpha) else method.order
-        self.control = CONTROL[kind]
         first = first_step(problem, start, end, np.asarray(y0, dtype=float), sum(self.tolerances), method.order)
         self.clock = np.array([start, np.copysign(first, end - start), 0.0, 0.0])
         # one step of the loop in all, to begin with: steps are counted and saved here, and rows are added
@@ -100,7 +99,7 @@ class AdaptiveStepper(ConstrainedStepper):
         t, y = self._begin_of(self.time), self.point()
         h = first_step(self.problem, t, self.end, y, sum(self.tolerances), self.method.order)
         self.first = self.clock[CLOCK.step] = np.copysign(h, self.end - self.start)
-        self.memory[:] = self._prepare(t, y, anew=True)[1]
+        self.memory[:] = self._state_at(t, y, jump=True)
 
     def _begin_of(self, t: float) -> float:
         """Where a step from t begins: just after t if it is a stop."""
@@ -151,9 +150,9 @@ class AdaptiveStepper(ConstrainedStepper):
         return float(one / (one + 0.01 * two) * one)  # Brasey's for HEM5
 
     def _factor(self, error: float) -> float:
-        order, safety, low, high = self.control
+        order, safety, low, high, keep = self.rule
         factor = float(np.clip(safety * max(error, 1e-12) ** (-1 / order), low, high))
-        steady = isinstance(self.method, GeneralizedAlpha) and KEEP[0] < factor < KEEP[1] and error <= 1
+        steady = keep[0] < factor < keep[1] and error <= 1
         return 1.0 if steady else factor
 
     def _save(self) -> None:
@@ -180,7 +179,7 @@ class AdaptiveStepper(ConstrainedStepper):
         return replace(super().solution(success, message), rejections=int(self.clock[CLOCK.rejected]))
 
 
-def first_step(problem: BodyDynamics, start: float, end: float, y: np.ndarray, tolerance: float, order: int) -> float:
+def first_step(problem: BodyProblem, start: float, end: float, y: np.ndarray, tolerance: float, order: int) -> float:
     """A step to begin with, rather short."""
     q, v, _ = problem.split(y)
     rates = problem.mechanism.accelerations_under(q, v, problem.held, start, problem.angles(y))
@@ -204,11 +203,13 @@ def _pace(mechanism: AbsoluteMechanism, q: np.ndarray, v: np.ndarray, rates: np.
     return first + np.sqrt(second)
 
 
-def _refuse_adaptive(method: Any) -> None:
-    if isinstance(method, GeneralizedAlpha) and method.index == 3:
+def _rule_of(method: Any) -> StepRule:
+    """How the error changes the step; an error if steps of the method are fixed."""
+    if rule := SCHEMES[type(method)].step_rule(method):
+        return rule
+    if isinstance(method, GeneralizedAlpha):
         raise ValueError(
             f"simulate: {method} takes fixed steps, since changes of the step would let its multipliers oscillate; "
             "give step=... [s], or take index=2"
         )
-    if not adapts(method):
-        raise ValueError(f"simulate: {method} takes fixed steps; give step=... [s]")
+    raise ValueError(f"simulate: {method} takes fixed steps; give step=... [s]")

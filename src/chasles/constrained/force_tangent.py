@@ -10,12 +10,12 @@ import functools
 
 from numba import carray, types
 
-from chasles.absolute.implicit.joint_stiffness import DIFFERENCE, gives_way, gyration, stiffen_joint
-from chasles.absolute.implicit.saddle import BLOCK
-from chasles.absolute.implicit.stiffness import twice_crossed
-from chasles.absolute.implicit.structure import plan_of
 from chasles.absolute.kkt import POSE, TWIST
 from chasles.absolute.tables import BODY, SE3, force_work_of, force_work_size, forces_of
+from chasles.constrained.body_tangent import twice_crossed
+from chasles.constrained.joint_tangent import DIFFERENCE, gives_way, gyration, stiffen_joint
+from chasles.constrained.saddle import BLOCK
+from chasles.constrained.tables import plan_of
 from chasles.constraint.rows import IDENTITY
 from chasles.force.table import (
     FORCE,

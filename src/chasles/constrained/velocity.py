@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from chasles.absolute.factor import solve
-from chasles.absolute.implicit.loop import from_chart, power_to_keep, to_chart
 from chasles.absolute.kkt import add_jacobian_times, push_back, size, size_of_row
 from chasles.absolute.redundant import solve_refined
 from chasles.absolute.tables import FIELD
+from chasles.constrained.steps import from_chart, power_to_keep, to_chart
 from chasles.constraint.rows import ROTOR, TILE
 from chasles.constraint.special import add_target_speeds
 from chasles.kernel.policy import kernel

@@ -7,7 +7,6 @@ turns with the bodies is left out, and so are inputs and constant forces: the it
 
 from __future__ import annotations
 
-from chasles.absolute.implicit.saddle import BLOCK
 from chasles.absolute.joint_force import (
     ABOUT_Z,
     AXES,
@@ -23,6 +22,7 @@ from chasles.absolute.joint_force import (
     spot_joint,
 )
 from chasles.absolute.tables import MASS
+from chasles.constrained.saddle import BLOCK
 from chasles.force.table import MOVING
 from chasles.kernel.algebra import add, dot, mul, outer, scale
 from chasles.kernel.lanes import sqrt
