@@ -11,7 +11,7 @@ import pytest
 
 import chasles as ch
 from chasles.absolute.entry import addresses as absolute_addresses
-from chasles.constrained.force_tangent import stiffen_address
+from chasles.constrained.force_tangent import force_tangent_address
 from chasles.constraint.special import special_address
 from chasles.kernel import policy
 from chasles.lie import so3
@@ -37,7 +37,13 @@ def runs():
 def all_addresses(run):
     """Addresses that the tables of mechanisms hold."""
     laws = [force.value for force in run.mechanism.system.forces if isinstance(force.value, type(models.drag))]
-    found = [*absolute_addresses(), *loop_addresses().values(), act_address(), special_address(), stiffen_address()]
+    found = [
+        *absolute_addresses(),
+        *loop_addresses().values(),
+        act_address(),
+        special_address(),
+        force_tangent_address(),
+    ]
     return [*found, *(law.address for law in laws)]
 
 

@@ -136,9 +136,10 @@ def _mechanism_tasks() -> list[Task]:
     import pkgutil
 
     from chasles import relative
+    from chasles.constrained import index1 as body_motion
     from chasles.integrate.vector_field import Field
     from chasles.relative.algorithm import Algorithm
-    from chasles.simulation import body_motion, tree_motion
+    from chasles.simulation import tree_motion
     from chasles.simulation.closed import motion as closed_motion
 
     names = [module.name for module in pkgutil.walk_packages(relative.__path__, "chasles.relative.")]

@@ -1,1 +1,27 @@
-"""Implicit and structure-preserving methods for constrained systems in absolute coordinates."""
+"""Methods for constrained systems in absolute coordinates: generalized alpha, BLieDF, RATTLE, half-explicit
+Runge-Kutta, energy-momentum. The map of this package:
+
+A method is one file, `generalized_alpha`, `bliedf`, `rattle`, `half_explicit` or `energy_momentum`. It has formulas,
+memory (`STATE`: what is carried from step to step, `VECTORS`: its workspace), the step (`advance`, which calls
+Newton's loop with `correct`), the compiled loop, the start, the rule for the step, and the `SCHEME` that names all of
+them. `schemes` lists the schemes, `scheme` says what one consists of. What the user gives, coefficients and tolerances,
+are the classes of `integrate.constrained_method`.
+
+    run             a run with fixed steps: arrays, `take`, what failed
+    step_control    a run whose steps follow the estimated error; `error_estimate` measures it
+    start           consistent values at the start; `index1`: the same equations as a vector field
+    workspace       what all methods share: declared memory, the call of a loop; `tables`, `structure`: elimination
+    steps           the loop over steps (`take_steps`), clock, forces, counted angles
+    newton          Newton's loop (`iterate`) and its stopping rule; `goals`: what corrections are compared with
+    correction      one correction of the equations of motion and constraints; `chart`: steps on the groups
+      saddle        the linear equations K d + Rᵀ μ = f, L d = g; `tile_lu`: their factors, on 3x3 tiles
+      body_tangent, joint_tangent, force_tangent, velocity_rows      derivatives for Newton's matrix
+    position        positions in the stabilized index 2; `velocity`: velocities onto the constraints
+
+From `simulate` to Newton: `run.ConstrainedStepper.take` -> `workspace.run_loop` -> the loop of the method
+-> `steps.take_steps` -> `generalized_alpha.advance` -> `newton.iterate` -> `generalized_alpha.correct` ->
+`correction.correction` -> `saddle.factorize_saddle`, `saddle.solve_saddle`.
+
+Words. Workspace: what a step writes and forgets. State: what a method carries from step to step. Trial state: that of
+an iteration. Rows: of the Jacobian, three a tile. A tile: up to three equations of a joint or constraint.
+"""

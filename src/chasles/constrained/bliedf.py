@@ -43,7 +43,7 @@ from chasles.constrained.steps import (
     to_chart,
 )
 from chasles.constrained.tables import SIZES
-from chasles.constrained.workspace import CARRIED, COUNTS, STATE_VECTOR, desk_of
+from chasles.constrained.workspace import CARRIED, COUNTS, STATE_VECTOR, workspace_of
 from chasles.integrate.constrained_method import BLieDF
 from chasles.integrate.newton import DONE
 from chasles.kernel.algebra import add, neg, scale
@@ -65,7 +65,7 @@ STATE = Regions(
     "BackwardState",
     point=STATE_VECTOR.count,
     lam=3 * SIZES.n_nodes,
-    zeta=3 * SIZES.n_kept,
+    zeta=3 * SIZES.n_row_nodes,
     past=6 * MOST * SIZES.n_bodies,  # increments, velocities and works of the past, newest first
     velocities=6 * MOST * SIZES.n_bodies,
     works=MOST,
@@ -75,12 +75,12 @@ VECTORS = Regions(
     "BackwardVectors",
     x=6 * SIZES.n_bodies,
     star=6 * SIZES.n_bodies,
-    new_v=6 * SIZES.n_bodies,
-    new_rate=6 * SIZES.n_bodies,
+    trial_v=6 * SIZES.n_bodies,
+    trial_rate=6 * SIZES.n_bodies,
     moved=6 * SIZES.n_bodies,  # the change of x* in an iteration
 )
 state_of, vectors_of = STATE.views, VECTORS.views
-make_own = joined("Backward", "steps exact tolerance alpha gamma", STATE, VECTORS)
+make_method = joined("Backward", "steps exact tolerance alpha gamma", STATE, VECTORS)
 
 
 def parameters_of(method: BLieDF, rtol: float, atol: float) -> np.ndarray:
@@ -92,13 +92,13 @@ def parameters_of(method: BLieDF, rtol: float, atol: float) -> np.ndarray:
 
 
 @kernel
-def first_commutators(on_se3, i, n, own):
+def first_commutators(on_se3, i, n, method):
     """h V without ζ."""
-    gamma, x, past = own.gamma, own.x, own.past
+    gamma, x, past = method.gamma, method.x, method.past
     here = load6(x, 6 * i, 0.0)
     total = (scale(gamma[0], here[0]), scale(gamma[0], here[1]))
     newer = here  # the sum of all increments newer than x_l
-    for m in range(own.steps - 1):
+    for m in range(method.steps - 1):
         before = load6(past, 6 * (m * n + i), 0.0)
         total = plus(total, gamma[m + 1], before)
         total = plus(total, -0.5 * gamma[m + 1], bracket(on_se3, newer, before))
@@ -107,16 +107,16 @@ def first_commutators(on_se3, i, n, own):
 
 
 @kernel
-def exact_logarithms(on_se3, i, n, own):
+def exact_logarithms(on_se3, i, n, method):
     """h V without ζ; the products as quaternions and positions, so that small logarithms stay accurate."""
-    alpha, x = own.alpha, own.x
+    alpha, x = method.alpha, method.x
     here = load6(x, 6 * i, 0.0)
     total = (scale(-alpha[1], here[0]), scale(-alpha[1], here[1]))
     back = neg(here[0])
     unit = quaternion.exp(back)
     place = so3.dexp_apply(back, neg(here[1])) if on_se3 else neg(here[1])
-    for m in range(own.steps - 1):
-        past = load6(own.past, 6 * (m * n + i), 0.0)
+    for m in range(method.steps - 1):
+        past = load6(method.past, 6 * (m * n + i), 0.0)
         back = neg(past[0])
         if on_se3:
             place = add(place, quaternion.rotate(unit, so3.dexp_apply(back, neg(past[1]))))
@@ -130,112 +130,112 @@ def exact_logarithms(on_se3, i, n, own):
 
 
 @kernel
-def trial_state(desk, own, h):
+def trial_state(workspace, method, h):
     """Poses, velocities and their derivatives from the increment."""
-    n, x, star, new_v, alpha = desk.tables.n, own.x, own.star, own.new_v, own.alpha
+    n, x, star, trial_v, alpha = workspace.tables.n, method.x, method.star, method.trial_v, method.alpha
     for i in range(n):
-        on_se3 = desk.tables.bodies[i * BODY.size + BODY.space] == SE3
-        move_body(on_se3, desk.q, i, load6(x, 6 * i, 0.0), desk.new_q)
-        moved = exact_logarithms(on_se3, i, n, own) if own.exact else first_commutators(on_se3, i, n, own)
-        store6(new_v, 6 * i, moved)
+        on_se3 = workspace.tables.bodies[i * BODY.size + BODY.space] == SE3
+        move_body(on_se3, workspace.q, i, load6(x, 6 * i, 0.0), workspace.trial_q)
+        moved = exact_logarithms(on_se3, i, n, method) if method.exact else first_commutators(on_se3, i, n, method)
+        store6(trial_v, 6 * i, moved)
         for k in range(6 * i, 6 * i + 6):
-            new_v[k] = (new_v[k] + own.gamma[0] * (star[k] - x[k])) / h
-            rate = alpha[0] * new_v[k]
-            for m in range(own.steps):
-                rate += alpha[m + 1] * own.velocities[6 * n * m + k]
-            own.new_rate[k] = rate / h
+            trial_v[k] = (trial_v[k] + method.gamma[0] * (star[k] - x[k])) / h
+            rate = alpha[0] * trial_v[k]
+            for m in range(method.steps):
+                rate += alpha[m + 1] * method.velocities[6 * n * m + k]
+            method.trial_rate[k] = rate / h
 
 
 @kernel
-def predict(desk, own, t, h):
+def predict(workspace, method, t, h):
     """x* and x from the past, with ζ as it was."""
-    n, past, v = desk.tables.n, own.past, desk.v
+    n, past, v = workspace.tables.n, method.past, workspace.v
     for k in range(6 * n):
-        further = 2.0 * past[k] - past[6 * n + k] if own.steps > 2 else past[k] + h * (v[k] - own.velocities[6 * n + k])
-        own.star[k], own.x[k] = further, further
-    keep_rows(desk, t)
-    if desk.tables.gravity[FIELD.regularization] > 0.0:  # what dependent rows leave open must not add up
-        for k in range(3 * desk.tables.nn):
-            own.zeta[k] = 0.0
-    displacement(desk, own.zeta)
+        further = (
+            2.0 * past[k] - past[6 * n + k] if method.steps > 2 else past[k] + h * (v[k] - method.velocities[6 * n + k])
+        )
+        method.star[k], method.x[k] = further, further
+    keep_rows(workspace, t)
+    if workspace.tables.gravity[FIELD.regularization] > 0.0:  # what dependent rows leave open must not add up
+        for k in range(3 * workspace.tables.nn):
+            method.zeta[k] = 0.0
+    displacement(workspace, method.zeta)
     for k in range(6 * n):
-        own.star[k] -= desk.a[k]
+        method.star[k] -= workspace.response[k]
 
 
 @kernel
-def correct(desk, own, step, iteration, fresh):
+def correct(workspace, method, step, iteration, fresh):
     """One correction of x, λ and ζ."""
-    n, x, gamma = desk.tables.n, own.x, own.gamma
-    trial_state(desk, own, step.h)
-    power = apply_forces(desk, step.t + step.h, desk.new_q, own.new_v)
-    set_state(desk, desk.new_q, own.new_v)
-    off, uneven = correction(
-        desk, step, 2, LINEAR, x, own.new_v, own.new_rate, own.lam,
-        desk.tables.gravity[FIELD.regularization], fresh,
-    )  # fmt: skip
-    (largest, total), noise = size_of_correction(desk), size_of_noise(desk, iteration)
+    n, x, gamma = workspace.tables.n, method.x, method.gamma
+    trial_state(workspace, method, step.h)
+    power = apply_forces(workspace, step.t + step.h, workspace.trial_q, method.trial_v)
+    set_state(workspace, workspace.trial_q, method.trial_v)
+    off, uneven = correction(workspace, method, step, workspace.tables.gravity[FIELD.regularization], fresh)
+    (largest, total), noise = size_of_correction(workspace), size_of_noise(workspace, iteration)
     for i in range(n):
-        on_se3, at = desk.tables.bodies[i * BODY.size + BODY.space] == SE3, load6(x, 6 * i, 0.0)
-        e = to_chart(desk, i, load6(desk.d, 6 * i, 0.0))
+        on_se3, at = workspace.tables.bodies[i * BODY.size + BODY.space] == SE3, load6(x, 6 * i, 0.0)
+        e = to_chart(workspace, i, load6(workspace.d, 6 * i, 0.0))
         dx = e
-        for m in range(own.steps - 1):
-            twist = bracket(on_se3, load6(own.past, 6 * (m * n + i), 0.0), e)
+        for m in range(method.steps - 1):
+            twist = bracket(on_se3, load6(method.past, 6 * (m * n + i), 0.0), e)
             dx = plus(dx, -0.5 * gamma[m + 1] / gamma[0], twist)
-        store6(desk.step, 6 * i, from_chart(desk, i, onward(on_se3, at, dx)))
-        store6(own.moved, 6 * i, dx)
-    add_multipliers(desk, step.s, own.lam)
-    correct_position(desk, step.sweeps, x, own.zeta)
-    largest = max(largest, size_of_correction(desk)[0])
-    noise = max(noise, size_of_noise(desk, iteration))
+        store6(workspace.displacement, 6 * i, from_chart(workspace, i, onward(on_se3, at, dx)))
+        store6(method.moved, 6 * i, dx)
+    add_multipliers(workspace, step.s, method.lam)
+    correct_position(workspace, step.sweeps, x, method.zeta)
+    largest = max(largest, size_of_correction(workspace)[0])
+    noise = max(noise, size_of_noise(workspace, iteration))
     for k in range(6 * n):
-        x[k] += own.moved[k] + desk.d[k]
-        own.star[k] += own.moved[k]
+        x[k] += method.moved[k] + workspace.d[k]
+        method.star[k] += method.moved[k]
     return Attempt(largest, noise, total, off, uneven, power)
 
 
 @kernel
-def remember(desk, own):
+def remember(workspace, method):
     """The step goes to the past."""
-    n, past, velocities, works = desk.tables.n, own.past, own.velocities, own.works
+    n, past, velocities, works = workspace.tables.n, method.past, method.velocities, method.works
     for m in range(MOST - 1, 0, -1):
         works[m] = works[m - 1]
         for k in range(6 * n):
             past[6 * n * m + k] = past[6 * n * (m - 1) + k]
             velocities[6 * n * m + k] = velocities[6 * n * (m - 1) + k]
     for k in range(6 * n):
-        past[k], velocities[k] = own.x[k], own.new_v[k]
-    works[0] = desk.done[0]
+        past[k], velocities[k] = method.x[k], method.trial_v[k]
+    works[0] = workspace.work_done[0]
 
 
 @kernel
-def advance(desk, own, t, h):
+def advance(workspace, method, t, h):
     """One step."""
-    predict(desk, own, t, h)
-    predict_angles(desk, t, h, own.angles)
-    kappa = h / own.gamma[0]
-    step = Step(t, h, kappa * kappa, 1.0, kappa, kappa, sweeps_for(abs(h) * fastest_spin(desk)))
-    set_goals(desk, h, own.tolerance, ROUNDING, desk.a[:0])
-    outcome = iterate(correct, desk, own, step, Limits(1e-11, KEPT, UNKNOWN, 0, own.tolerance))
-    if not outcome.found:
-        return give_up(desk, 1)
-    keep_targets(desk, desk.left)
-    power = outcome.power + power_to_keep(desk, desk.plan.nodes, own.lam, desk.left)
-    trial_state(desk, own, h)
-    remember(desk, own)
+    predict(workspace, method, t, h)
+    predict_angles(workspace, t, h, method.angles)
+    kappa = h / method.gamma[0]
+    sweeps = sweeps_for(abs(h) * fastest_spin(workspace))
+    step = Step(t, h, kappa * kappa, 1.0, kappa, kappa, sweeps, 2, LINEAR)
+    set_goals(workspace, h, method.tolerance, ROUNDING, workspace.response[:0])
+    outcome = iterate(correct, workspace, method, step, Limits(1e-11, KEPT, UNKNOWN, 0, method.tolerance))
+    if not outcome.converged:
+        return give_up(workspace, 1)
+    keep_targets(workspace, workspace.targets)
+    power = outcome.power + power_to_keep(workspace, workspace.plan.nodes, method.lam, workspace.targets)
+    trial_state(workspace, method, h)
+    remember(workspace, method)
     work = h * power
-    for m in range(own.steps):
-        work -= own.alpha[m + 1] * own.works[m]
-    finish_step(desk, work / own.alpha[0] - own.works[0], own.new_v, own.angles)
+    for m in range(method.steps):
+        work -= method.alpha[m + 1] * method.works[m]
+    finish_step(workspace, work / method.alpha[0] - method.works[0], method.trial_v, method.angles)
     return True
 
 
 @native
 def bliedf(call):
     """Take up to `limit` steps."""
-    desk, p = by_reference(desk_of(call)), call.parameters
+    workspace, p = by_reference(workspace_of(call)), call.parameters
     values = int(p[BDF.steps]), p[BDF.exact] != 0.0, p[BDF.tolerance], p[BDF.alpha : BDF.gamma], p[BDF.gamma :]
-    own = make_own(values, state_of(call.state, call.structure), vectors_of(call.vectors, call.structure))
-    take_steps(advance, desk, by_reference(own), call)
+    method = make_method(values, state_of(call.state, call.structure), vectors_of(call.vectors, call.structure))
+    take_steps(advance, workspace, by_reference(method), call)
 
 
 def start(begin: Start, method: BLieDF) -> dict[str, Any]:
@@ -245,15 +245,13 @@ def start(begin: Start, method: BLieDF) -> dict[str, Any]:
 def take_beside(run: ConstrainedStepper, limit: int) -> int:
     """The first k - 1 steps, and a last one that is shorter, by an explicit method of order 8."""
     plan, k = run.plan, run.method.k
-    if run.steps < min(k - 1, plan.steps) and run.points_beside is None:
-        times = [plan.end if m == plan.steps else plan.start + m * plan.step for m in range(1, min(k, plan.steps + 1))]
-        run.points_beside = run.exact_points(plan.start, times, run.begin)
     while limit > 0 and run.steps < min(k - 1, plan.steps):
-        run.set_point(run.points_beside[run.steps])
+        points = first_points(run)
+        run.set_point(points[run.steps])
         run.save_step()
         limit -= 1
         if run.steps == k - 1:
-            fill_past(run, np.array([run.begin, *run.points_beside[: k - 1]])[::-1])
+            fill_past(run, np.array([run.begin, *points[: k - 1]])[::-1])
     regular = plan.steps - (plan.last != plan.step)
     if limit > 0 and run.steps == regular < plan.steps:
         run.set_point(run.exact_points(run.time, [plan.end], run.point())[0])
@@ -261,6 +259,15 @@ def take_beside(run: ConstrainedStepper, limit: int) -> int:
         run.counts[COUNTS.status] = DONE
         return 0
     return min(limit, regular - run.steps)
+
+
+def first_points(run: ConstrainedStepper) -> np.ndarray:
+    """The points of the first k - 1 steps."""
+    if run.points_beside is None:
+        plan, count = run.plan, min(run.method.k - 1, run.plan.steps)
+        times = [plan.end if m == plan.steps else plan.start + m * plan.step for m in range(1, count + 1)]
+        run.points_beside = run.exact_points(plan.start, times, run.begin)
+    return run.points_beside
 
 
 def fill_past(run: ConstrainedStepper, points: np.ndarray) -> None:

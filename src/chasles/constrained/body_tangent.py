@@ -61,10 +61,14 @@ def rotational(theta, w, cm, cc):
 
 
 @kernel
-def body_block(
-    bodies, places, tiles, numbers, nodes, incidences, masses, i, motion, acceleration, x, cm, cc, s, A, B, blocks
-):
-    """The block of body i. (A, B): ∂x/∂d = [A 0; B A] in the algebra, where V and V' follow the coordinates x."""
+def body_block(workspace, step, i, acceleration, x, A, B):
+    """The block of body i. (A, B): ∂x/∂d = [A 0; B A] in the algebra, where V and V' follow the coordinates x.
+
+    acceleration: the linear part of V'; x: multipliers.
+    """
+    tables, plan, motion, blocks = workspace.tables, workspace.plan, workspace.motion, workspace.blocks
+    bodies, tiles, incidences, masses = tables.bodies, tables.tiles, tables.incidences, tables.masses
+    cm, cc, s = step.cm, step.cc, step.s
     m, at, place = i * MASS.size, i * MOTION.size, i * BLOCK.size
     theta, mass = load3(masses, m + MASS.moments, 0.0), masses[m + MASS.mass]
     w, R = load3(motion, at + MOTION.spin, 0.0), load9(motion, at + MOTION.rotation, 0.0)
@@ -72,9 +76,9 @@ def body_block(
     first = bodies[i * BODY.size + BODY.first]
     for e in range(first, first + bodies[i * BODY.size + BODY.count]):
         tile, side = incidences[PAIR * e], incidences[PAIR * e + 1]
-        turned = mat_add(turned, turned_reaction(tiles, numbers, nodes, tile, side, R, motion, x))
+        turned = mat_add(turned, turned_reaction(tiles, tables.constants, plan.nodes, tile, side, R, motion, x))
     store9(blocks, place + BLOCK.aa, mat_add(mat_mul(rotational(theta, w, cm, cc), A), mat_scale(s, turned)))
-    kind = places[i * PLACE.size + PLACE.kind]
+    kind = plan.places[i * PLACE.size + PLACE.kind]
     if bodies[i * BODY.size + BODY.space] == SE3:
         v = mul_t(R, load3(motion, at + MOTION.velocity, 0.0))
         pull = mat_mul(skew(w), B)

@@ -19,11 +19,13 @@ from chasles.constrained.newton import add_multipliers
 from chasles.constrained.saddle import clear_matrix, factorize_saddle, plus_diagonal, pushed_by, solve_saddle
 from chasles.constrained.velocity import release_rotors
 from chasles.constrained.velocity_rows import velocity_rows
+from chasles.constrained.workspace import ForceCall
 from chasles.constraint.rows import IDENTITY, MOTION, ROTOR, ROWS, TILE
 from chasles.constraint.special import add_target_speeds, evaluate_rate
 from chasles.kernel.address import invoke
 from chasles.kernel.algebra import add, add_scaled, cross, mat_scale, mul, scale, skew, sub
 from chasles.kernel.policy import kernel
+from chasles.kernel.reference import by_reference
 from chasles.kernel.workspace import add3, load3, load6, load9, store3
 from chasles.lie import se3, so3
 
@@ -32,7 +34,8 @@ ENOUGH = 1e-3  # of the residual, when rows that depend on others are refined
 
 
 class Step(NamedTuple):
-    """A step of a method: its begin and length, the numbers above, and sweeps to correct positions."""
+    """A step of a method: its begin and length, the numbers above, sweeps to correct positions, the index of the
+    equations that are solved, and which coordinates V and V' follow (`chart_block`)."""
 
     t: float
     h: float
@@ -41,6 +44,8 @@ class Step(NamedTuple):
     cc: float
     kappa: float
     sweeps: int
+    solved_index: int
+    form: int
 
 
 @kernel
@@ -64,26 +69,32 @@ def chart_block(on_se3, x, v, form, kappa):
 
 
 @kernel
-def motion_residual(desk, i, rate, lam):
+def motion_residual(workspace, i, rate, lam):
     """M V' + gyroscopic terms - forces + Jᵀ λ of body i: (torque in the body, force in space)."""
-    masses, gravity, motion = desk.tables.masses, desk.tables.gravity, desk.motion
+    masses, gravity, motion = workspace.tables.masses, workspace.tables.gravity, workspace.motion
     m, at = i * MASS.size, i * MOTION.size
     w, theta, mass = load3(motion, at + MOTION.spin, 0.0), load3(masses, m + MASS.moments, 0.0), masses[m + MASS.mass]
     linear = load3(rate, 6 * i + 3, 0.0)
-    if desk.tables.bodies[i * BODY.size + BODY.space] == SE3:
+    if workspace.tables.bodies[i * BODY.size + BODY.space] == SE3:
         linear = mul(load9(motion, at + MOTION.rotation, 0.0), linear)
     linear = sub(add(linear, load3(motion, at + MOTION.transport, 0.0)), (gravity[0], gravity[1], gravity[2]))
-    torque, force = pushed_by(desk, i, desk.rows, lam)
+    torque, force = pushed_by(workspace, i, workspace.rows, lam)
     torque = add(torque, add(each(theta, load3(rate, 6 * i, 0.0)), cross(w, each(theta, w))))
-    torque = sub(torque, load3(desk.wrenches, 6 * i, 0.0))
-    return torque, sub(add_scaled(force, mass, linear), load3(desk.wrenches, 6 * i + 3, 0.0))
+    torque = sub(torque, load3(workspace.wrenches, 6 * i, 0.0))
+    return torque, sub(add_scaled(force, mass, linear), load3(workspace.wrenches, 6 * i + 3, 0.0))
 
 
 @kernel
-def velocity_residual(desk, factor):
+def velocity_residual(workspace, factor):
     """g = factor (J V - target)."""
-    tables, nodes, motion, rows, g = desk.tables, desk.plan.nodes, desk.motion, desk.rows, desk.g
-    for k in range(3 * desk.plan.n_nodes):
+    tables, nodes, motion, rows, g = (
+        workspace.tables,
+        workspace.plan.nodes,
+        workspace.motion,
+        workspace.rows,
+        workspace.g,
+    )
+    for k in range(3 * workspace.plan.n_nodes):
         g[k] = 0.0
     for i in range(tables.n):
         at, first = i * MOTION.size, tables.bodies[i * BODY.size + BODY.first]
@@ -96,48 +107,67 @@ def velocity_residual(desk, factor):
 
 
 @kernel
-def position_residual(desk):
+def position_residual(workspace):
     """g = minus the residuals of positions."""
-    for k in range(3 * desk.plan.n_nodes):
-        desk.g[k] = 0.0
-    for j in range(desk.tables.nt):
-        store3(desk.g, 3 * desk.plan.nodes[j], scale(-1.0, load3(desk.rows, j * ROWS.size + ROWS.residual, 0.0)))
+    for k in range(3 * workspace.plan.n_nodes):
+        workspace.g[k] = 0.0
+    for j in range(workspace.tables.nt):
+        store3(
+            workspace.g,
+            3 * workspace.plan.nodes[j],
+            scale(-1.0, load3(workspace.rows, j * ROWS.size + ROWS.residual, 0.0)),
+        )
 
 
 @kernel
-def refine(desk, s, first, left, lam):
+def refine(workspace, s, first, left, lam):
     """Sweeps against the equations that are not regularized, until the rows near singular ones have converged, too.
 
     λ gets what g has when a sweep begins. f is used up.
     """
-    tables, nodes, f, g, d, before = desk.tables, desk.plan.nodes, desk.f, desk.g, desk.d, 1e300
+    tables, nodes, f, g, d, before = (
+        workspace.tables,
+        workspace.plan.nodes,
+        workspace.f,
+        workspace.g,
+        workspace.d,
+        1e300,
+    )
     for _ in range(MOST):
-        add_multipliers(desk, s, lam)
-        position_residual(desk)
-        add_jacobian_times(tables.bodies, tables.tiles, nodes, tables.incidences, tables.n, desk.rows, d, g, -1.0, True)
+        add_multipliers(workspace, s, lam)
+        position_residual(workspace)
+        add_jacobian_times(
+            tables.bodies, tables.tiles, nodes, tables.incidences, tables.n, workspace.rows, d, g, -1.0, True
+        )
         release_rotors(tables.tiles, nodes, tables.nt, g)  # which are not regularized
-        _, off = size_of_residual(desk)
+        _, off = size_of_residual(workspace)
         if off <= ENOUGH * first or off > 0.9 * before:
-            for k in range(3 * desk.plan.n_nodes):
+            for k in range(3 * workspace.plan.n_nodes):
                 g[k] = 0.0
             return
         before = off
         for k in range(6 * tables.n):
             f[k] = 0.0
-        solve_saddle(desk, left, desk.rows, f)
+        solve_saddle(workspace, left, workspace.rows, f)
         for k in range(6 * tables.n):
             d[k] += f[k]
 
 
 @kernel
-def rotor_residual(desk, rate, lam, s):
+def rotor_residual(workspace, rate, lam, s):
     """Of rotors g = s (λ - J V' + rate); returns how many there are."""
-    bodies, tiles, nodes, motion, rows = desk.tables.bodies, desk.tables.tiles, desk.plan.nodes, desk.motion, desk.rows
+    bodies, tiles, nodes, motion, rows = (
+        workspace.tables.bodies,
+        workspace.tables.tiles,
+        workspace.plan.nodes,
+        workspace.motion,
+        workspace.rows,
+    )
     count = 0
-    for j in range(desk.tables.nt):
+    for j in range(workspace.tables.nt):
         if tiles[j * TILE.size + TILE.kinds] == ROTOR:
             count += 1
-            evaluate_rate(tiles, desk.tables.constants, j, motion, rows)
+            evaluate_rate(tiles, workspace.tables.constants, j, motion, rows)
             value = lam[3 * nodes[j]] + rows[j * ROWS.size + ROWS.rate]
             for side in range(2):
                 i = tiles[j * TILE.size + TILE.first + side]
@@ -146,73 +176,69 @@ def rotor_residual(desk, rate, lam, s):
                     if bodies[i * BODY.size + BODY.space] == SE3:
                         linear = mul(load9(motion, i * MOTION.size + MOTION.rotation, 0.0), linear)
                     value -= times(tiles, rows, j, side, load3(rate, 6 * i, 0.0), linear)[0]
-            desk.g[3 * nodes[j]] = s * value
+            workspace.g[3 * nodes[j]] = s * value
     return count
 
 
 @kernel
-def rotor_rows(desk, factor, copied):
+def rotor_rows(workspace, factor, copied):
     """Left rows of rotors, whose equations are of accelerations; the others are those of positions, or `left` has
     them."""
-    for j in range(desk.tables.nt):
-        rotor = desk.tables.tiles[j * TILE.size + TILE.kinds] == ROTOR
+    for j in range(workspace.tables.nt):
+        rotor = workspace.tables.tiles[j * TILE.size + TILE.kinds] == ROTOR
         if rotor or not copied:
             for k in range(j * ROWS.size + ROWS.first_angular, (j + 1) * ROWS.size):
-                desk.left[k] = factor * desk.rows[k] if rotor else desk.rows[k]
+                workspace.left_rows[k] = factor * workspace.rows[k] if rotor else workspace.rows[k]
 
 
 @kernel
-def motion_equations(desk, step, form, x, v, rate, lam, fresh):
+def motion_equations(workspace, method, step, fresh):
     """f and, if `fresh`, the blocks of all bodies and what forces add to them."""
-    tables, s = desk.tables, step.s
+    tables, s, lam = workspace.tables, step.s, method.lam
     for i in range(tables.n):
-        torque, force = motion_residual(desk, i, rate, lam)
-        store3(desk.f, 6 * i, scale(-s, torque))
-        store3(desk.f, 6 * i + 3, scale(-s, force))
+        torque, force = motion_residual(workspace, i, method.trial_rate, lam)
+        store3(workspace.f, 6 * i, scale(-s, torque))
+        store3(workspace.f, 6 * i + 3, scale(-s, force))
         if fresh:
             on_se3 = tables.bodies[i * BODY.size + BODY.space] == SE3
-            A, B = chart_block(on_se3, load6(x, 6 * i, 0.0), load6(v, 6 * i, 0.0), form, step.kappa)
-            body_block(
-                tables.bodies, desk.plan.places, tables.tiles, tables.constants, desk.plan.nodes, tables.incidences,
-                tables.masses, i, desk.motion, load3(rate, 6 * i + 3, 0.0), lam, step.cm, step.cc, s, A, B, desk.blocks,
-            )  # fmt: skip
-    if fresh and desk.stiffen != 0:
-        p, packed = desk.p, desk.packed
-        invoke(
-            desk.stiffen, step.t + step.h, s, 1.0 / step.kappa, p, p.shape[0], packed, packed.shape[0], desk.new_q, v,
-            desk.blocks, desk.matrix, desk.spare, desk.room,
-        )  # fmt: skip
+            x, v = load6(method.x, 6 * i, 0.0), load6(method.trial_v, 6 * i, 0.0)
+            A, B = chart_block(on_se3, x, v, step.form, step.kappa)
+            body_block(workspace, step, i, load3(method.trial_rate, 6 * i + 3, 0.0), lam, A, B)
+    if fresh and workspace.force_tangent != 0:
+        call = ForceCall(
+            *(step.t + step.h, s, 1.0 / step.kappa, workspace.mechanism, workspace.structure, workspace.trial_q),
+            *(method.trial_v, workspace.blocks, workspace.matrix, workspace.law_wrenches, workspace.force_work),
+        )
+        invoke(workspace.force_tangent, by_reference(call))
 
 
 @kernel
-def correction(desk, step, index, form, x, v, rate, lam, weight, fresh):
+def correction(workspace, method, step, weight, fresh):
     """d and, in g, s times the correction of λ, with rows at hand; returns how large the constraints' residual is
     (`size_of_residual`).
 
-    weight: of the regularization, zero if no rows depend on others.
-    If not `fresh`, with the factors of the iteration before: within a step they hardly change.
+    The method has the trial state: x, trial_v, trial_rate and lam. weight: of the regularization, zero if no rows
+    depend on others. If not `fresh`, with the factors of the iteration before: within a step they hardly change.
     """
-    tables, rows = desk.tables, desk.rows
+    rows, index = workspace.rows, step.solved_index
     fresh = fresh or weight > 0.0  # rows that depend on others need factors of their own
     if fresh:
-        clear_matrix(desk, weight / step.cm)
-    motion_equations(desk, step, form, x, v, rate, lam, fresh)
+        clear_matrix(workspace, weight / step.cm)
+    motion_equations(workspace, method, step, fresh)
     if index == 2:
-        velocity_residual(desk, -step.kappa)
+        velocity_residual(workspace, -step.kappa)
         if fresh:
-            velocity_rows(
-                tables.bodies, tables.tiles, tables.constants, tables.nt, desk.motion, rows, step.kappa, desk.left
-            )
+            velocity_rows(workspace, step.kappa)
     else:
-        position_residual(desk)
-    off, uneven = size_of_residual(desk)
-    rotors = rotor_residual(desk, rate, lam, step.s)
+        position_residual(workspace)
+    off, uneven = size_of_residual(workspace)
+    rotors = rotor_residual(workspace, method.trial_rate, method.lam, step.s)
     if fresh and rotors > 0:
-        rotor_rows(desk, step.cm, index == 2)
-    used = desk.left if index == 2 or rotors > 0 else rows
+        rotor_rows(workspace, step.cm, index == 2)
+    used = workspace.left_rows if index == 2 or rotors > 0 else rows
     if fresh:
-        factorize_saddle(desk, used, rows)
-    solve_saddle(desk, used, rows, desk.d)
+        factorize_saddle(workspace, used, rows)
+    solve_saddle(workspace, used, rows, workspace.d)
     if weight > 0.0 and index == 3:
-        refine(desk, step.s, uneven, used, lam)
+        refine(workspace, step.s, uneven, used, method.lam)
     return off, uneven

@@ -45,7 +45,7 @@ from chasles.constrained.steps import (
     take_steps,
 )
 from chasles.constrained.tables import SIZES
-from chasles.constrained.workspace import CARRIED, STATE_VECTOR, desk_of
+from chasles.constrained.workspace import CARRIED, STATE_VECTOR, workspace_of
 from chasles.constraint.rows import (
     DISTANCE,
     DOT,
@@ -95,21 +95,21 @@ STATE = Regions("CayleyState", point=STATE_VECTOR.count, lam=3 * SIZES.n_nodes, 
 VECTORS = Regions(
     "CayleyVectors",
     x=6 * SIZES.n_bodies,
-    new_v=6 * SIZES.n_bodies,
+    trial_v=6 * SIZES.n_bodies,
     push=6 * SIZES.n_bodies,  # h p_0 and half of the forces' impulse, times h/2
     mid=MOTION.size * SIZES.n_bodies,  # mean rotations and positions, as the motion of bodies is kept
 )
 state_of, vectors_of = STATE.views, VECTORS.views
-make_own = joined("Cayley", "tolerance", STATE, VECTORS)
+make_method = joined("Cayley", "tolerance", STATE, VECTORS)
 
 
 @kernel
-def move(desk, own, h):
+def move(workspace, method, h):
     """Poses and velocities at the end of the step; mean rotations and positions to `mid`."""
-    q, x, new_q, mid = desk.q, own.x, desk.new_q, own.mid
-    for k in range(6 * desk.tables.n):
-        own.new_v[k] = 2.0 / h * x[k] - desk.v[k]
-    for i in range(desk.tables.n):
+    q, x, new_q, mid = workspace.q, method.x, workspace.trial_q, method.mid
+    for k in range(6 * workspace.tables.n):
+        method.trial_v[k] = 2.0 / h * x[k] - workspace.v[k]
+    for i in range(workspace.tables.n):
         at, half = POSE * i, scale(0.5, load3(x, 6 * i, 0.0))
         size = 1.0 + dot(half, half)
         unit = (q[at], q[at + 1], q[at + 2], q[at + 3])
@@ -140,10 +140,17 @@ def to_body(q, x, i, torque):
 
 
 @kernel
-def mean_rows(desk, own):
+def mean_rows(workspace, method):
     """Torque in the body and force in space of each multiplier on both bodies, as rows of a Jacobian are stored."""
-    tiles, numbers, q, x, mid, rows = desk.tables.tiles, desk.tables.constants, desk.q, own.x, own.mid, desk.old
-    for j in range(desk.tables.nt):
+    tiles, numbers, q, x, mid, rows = (
+        workspace.tables.tiles,
+        workspace.tables.constants,
+        workspace.q,
+        method.x,
+        method.mid,
+        workspace.old_rows,
+    )
+    for j in range(workspace.tables.nt):
         row, n, at = j * TILE.size, j * NUMBERS.size, j * ROWS.size
         A, B = tiles[row + TILE.first], tiles[row + TILE.second]
         RA, rA = pose_of(mid, A)
@@ -174,96 +181,99 @@ def mean_rows(desk, own):
 
 
 @kernel
-def cayley_block(desk, own, i, x, s):
+def cayley_block(workspace, method, i, x, s):
     """Newton's block of body i, with how reactions turn with the mean rotation."""
-    bodies, tiles, incidences = desk.tables.bodies, desk.tables.tiles, desk.tables.incidences
-    masses, constants, nodes = desk.tables.masses, desk.tables.constants, desk.plan.nodes
-    theta, R = load3(masses, i * MASS.size + MASS.moments, 0.0), load9(own.mid, i * MOTION.size + MOTION.rotation, 0.0)
+    bodies, tiles, incidences = workspace.tables.bodies, workspace.tables.tiles, workspace.tables.incidences
+    masses, constants, nodes = workspace.tables.masses, workspace.tables.constants, workspace.plan.nodes
+    theta, R = (
+        load3(masses, i * MASS.size + MASS.moments, 0.0),
+        load9(method.mid, i * MOTION.size + MOTION.rotation, 0.0),
+    )
     turned = mat_scale(0.0, IDENTITY)
     first = bodies[i * BODY.size + BODY.first]
     for e in range(first, first + bodies[i * BODY.size + BODY.count]):
         tile, side = incidences[PAIR * e], incidences[PAIR * e + 1]
-        turned = mat_add(turned, turned_reaction(tiles, constants, nodes, tile, side, R, own.mid, own.lam))
+        turned = mat_add(turned, turned_reaction(tiles, constants, nodes, tile, side, R, method.mid, method.lam))
     turn = mat_mul(rotational(theta, x, 1.0, 0.5), mat_add(IDENTITY, skew(scale(0.5, x))))
-    separate_block(desk, i, mat_add(turn, mat_scale(0.5 * s, turned)), masses[i * MASS.size + MASS.mass])
+    separate_block(workspace, i, mat_add(turn, mat_scale(0.5 * s, turned)), masses[i * MASS.size + MASS.mass])
 
 
 @kernel
-def begin(desk, own, t, h):
+def begin(workspace, method, t, h):
     """What pushes the bodies at the begin of the step, and a guess."""
-    masses, gravity, s = desk.tables.masses, desk.tables.gravity, 0.5 * h * h
-    count_from(desk, desk.turns)
-    start_clock(desk, t)
-    apply_forces(desk, t, desk.q, desk.v)
-    for i in range(desk.tables.n):
+    masses, gravity, s = workspace.tables.masses, workspace.tables.gravity, 0.5 * h * h
+    count_from(workspace, workspace.counted_angles)
+    start_clock(workspace, t)
+    apply_forces(workspace, t, workspace.q, workspace.v)
+    for i in range(workspace.tables.n):
         mass, theta = masses[i * MASS.size + MASS.mass], load3(masses, i * MASS.size + MASS.moments, 0.0)
-        turn, shift = each(theta, load3(desk.v, 6 * i, 0.0)), scale(mass, load3(desk.v, 6 * i + 3, 0.0))
-        store3(own.push, 6 * i, add_scaled(scale(h, turn), 0.5 * s, load3(desk.wrenches, 6 * i, 0.0)))
+        turn, shift = each(theta, load3(workspace.v, 6 * i, 0.0)), scale(mass, load3(workspace.v, 6 * i + 3, 0.0))
+        store3(method.push, 6 * i, add_scaled(scale(h, turn), 0.5 * s, load3(workspace.wrenches, 6 * i, 0.0)))
         shift = add_scaled(scale(h, shift), s * mass, (gravity[0], gravity[1], gravity[2]))
-        store3(own.push, 6 * i + 3, add_scaled(shift, 0.5 * s, load3(desk.wrenches, 6 * i + 3, 0.0)))
+        store3(method.push, 6 * i + 3, add_scaled(shift, 0.5 * s, load3(workspace.wrenches, 6 * i + 3, 0.0)))
         for k in range(6 * i, 6 * i + 6):
-            own.x[k] = h * desk.v[k]
+            method.x[k] = h * workspace.v[k]
 
 
 @kernel
-def correct(desk, own, step, iteration, fresh):
+def correct(workspace, method, step, iteration, fresh):
     """One correction of x and λ."""
-    masses, x, s = desk.tables.masses, own.x, 0.5 * step.h * step.h
-    weight = weight_of_try(desk, step.h, iteration, x, own.lam)
-    move(desk, own, step.h)
-    set_state(desk, desk.new_q, own.new_v)
-    mean_rows(desk, own)
-    power = apply_forces(desk, step.t + step.h, desk.new_q, own.new_v)
-    clear_matrix(desk, weight)
-    for i in range(desk.tables.n):
+    masses, x, s = workspace.tables.masses, method.x, 0.5 * step.h * step.h
+    weight = weight_of_try(workspace, step.h, iteration, x, method.lam)
+    move(workspace, method, step.h)
+    set_state(workspace, workspace.trial_q, method.trial_v)
+    mean_rows(workspace, method)
+    power = apply_forces(workspace, step.t + step.h, workspace.trial_q, method.trial_v)
+    clear_matrix(workspace, weight)
+    for i in range(workspace.tables.n):
         mass, theta = masses[i * MASS.size + MASS.mass], load3(masses, i * MASS.size + MASS.moments, 0.0)
         at = load3(x, 6 * i, 0.0)
-        torque, force = pushed_by(desk, i, desk.old, own.lam)
+        torque, force = pushed_by(workspace, i, workspace.old_rows, method.lam)
         impulse = each(theta, at)
         torque = add_scaled(add_scaled(impulse, 0.5, cross(at, impulse)), s, torque)
         force = add_scaled(scale(mass, load3(x, 6 * i + 3, 0.0)), s, force)
-        torque = add_scaled(sub(load3(own.push, 6 * i, 0.0), torque), 0.5 * s, load3(desk.wrenches, 6 * i, 0.0))
-        force = sub(load3(own.push, 6 * i + 3, 0.0), force)
-        force = add_scaled(force, 0.5 * s, load3(desk.wrenches, 6 * i + 3, 0.0))
-        store6(desk.f, 6 * i, (torque, force))
-        cayley_block(desk, own, i, at, s)
-    position_residual(desk)
-    off, uneven = size_of_residual(desk)
-    factorize_saddle(desk, desk.rows, desk.old)
-    solve_saddle(desk, desk.rows, desk.old, desk.d)
-    for i in range(desk.tables.n):  # from a rotation at the end of the step to the coordinates of Cayley's map
-        half, turn = scale(0.5, load3(x, 6 * i, 0.0)), load3(desk.d, 6 * i, 0.0)
+        torque = add_scaled(sub(load3(method.push, 6 * i, 0.0), torque), 0.5 * s, load3(workspace.wrenches, 6 * i, 0.0))
+        force = sub(load3(method.push, 6 * i + 3, 0.0), force)
+        force = add_scaled(force, 0.5 * s, load3(workspace.wrenches, 6 * i + 3, 0.0))
+        store6(workspace.f, 6 * i, (torque, force))
+        cayley_block(workspace, method, i, at, s)
+    position_residual(workspace)
+    off, uneven = size_of_residual(workspace)
+    factorize_saddle(workspace, workspace.rows, workspace.old_rows)
+    solve_saddle(workspace, workspace.rows, workspace.old_rows, workspace.d)
+    for i in range(workspace.tables.n):  # from a rotation at the end of the step to the coordinates of Cayley's map
+        half, turn = scale(0.5, load3(x, 6 * i, 0.0)), load3(workspace.d, 6 * i, 0.0)
         dx = add(add(turn, cross(half, turn)), scale(dot(half, turn), half))
         store3(x, 6 * i, add(load3(x, 6 * i, 0.0), dx))
-        store3(x, 6 * i + 3, add(load3(x, 6 * i + 3, 0.0), load3(desk.d, 6 * i + 3, 0.0)))
-    add_multipliers(desk, s, own.lam)
-    (largest, total), noise = size_of_correction(desk), size_of_noise(desk, iteration)
+        store3(x, 6 * i + 3, add(load3(x, 6 * i + 3, 0.0), load3(workspace.d, 6 * i + 3, 0.0)))
+    add_multipliers(workspace, s, method.lam)
+    (largest, total), noise = size_of_correction(workspace), size_of_noise(workspace, iteration)
     return Attempt(largest, noise, total, off, uneven, power)
 
 
 @kernel
-def advance(desk, own, t, h):
+def advance(workspace, method, t, h):
     """One step."""
-    set_goals(desk, h, own.tolerance, ROUNDING, desk.a[:0])
-    begin(desk, own, t, h)
-    predict_angles(desk, t, h, own.angles)
-    tries = TRIES if desk.tables.gravity[FIELD.regularization] > 0.0 else 0
-    limits = Limits(1e-12, 0.0, UNKNOWN, tries, own.tolerance)
-    outcome = iterate(correct, desk, own, Interval(t, h), limits)
-    if not outcome.found:
-        return give_up(desk, 0)
-    move(desk, own, h)
-    finish_step(desk, 0.5 * h * (own.power[0] + outcome.power), own.new_v, own.angles)
-    own.power[0] = outcome.power
+    set_goals(workspace, h, method.tolerance, ROUNDING, workspace.response[:0])
+    begin(workspace, method, t, h)
+    predict_angles(workspace, t, h, method.angles)
+    tries = TRIES if workspace.tables.gravity[FIELD.regularization] > 0.0 else 0
+    limits = Limits(1e-12, 0.0, UNKNOWN, tries, method.tolerance)
+    outcome = iterate(correct, workspace, method, Interval(t, h), limits)
+    if not outcome.converged:
+        return give_up(workspace, 0)
+    move(workspace, method, h)
+    finish_step(workspace, 0.5 * h * (method.power[0] + outcome.power), method.trial_v, method.angles)
+    method.power[0] = outcome.power
     return True
 
 
 @native
 def energy_momentum(call):
     """Take up to `limit` steps."""
-    desk, tolerance = by_reference(desk_of(call)), call.parameters[CAYLEY.tolerance]
-    own = make_own((tolerance,), state_of(call.state, call.structure), vectors_of(call.vectors, call.structure))
-    take_steps(advance, desk, by_reference(own), call)
+    workspace, tolerance = by_reference(workspace_of(call)), call.parameters[CAYLEY.tolerance]
+    method = make_method((tolerance,), state_of(call.state, call.structure), vectors_of(call.vectors, call.structure))
+    take_steps(advance, workspace, by_reference(method), call)
 
 
 def parameters_of(method: EnergyMomentum, rtol: float, atol: float) -> np.ndarray:

@@ -7,15 +7,15 @@ joints with forces couple two bodies; both are explicit in the matrix. Constant 
 from __future__ import annotations
 
 import functools
-
-from numba import carray, types
+from typing import Any, NamedTuple
 
 from chasles.absolute.kkt import POSE, TWIST
-from chasles.absolute.tables import BODY, SE3, force_work_of, force_work_size, forces_of
+from chasles.absolute.tables import BODY, SE3, force_work_of, forces_of
 from chasles.constrained.body_tangent import twice_crossed
 from chasles.constrained.joint_tangent import DIFFERENCE, gives_way, gyration, stiffen_joint
 from chasles.constrained.saddle import BLOCK
 from chasles.constrained.tables import plan_of
+from chasles.constrained.workspace import FORCE_CALL
 from chasles.constraint.rows import IDENTITY
 from chasles.force.table import (
     FORCE,
@@ -28,7 +28,7 @@ from chasles.force.table import (
     motion_at,
     vector_at,
 )
-from chasles.kernel.address import INTEGERS, NUMBERS, address_of, as_integers
+from chasles.kernel.address import address_of
 from chasles.kernel.algebra import (
     add,
     add_scaled,
@@ -48,8 +48,24 @@ from chasles.kernel.algebra import (
 )
 from chasles.kernel.lanes import sqrt
 from chasles.kernel.policy import kernel, native
+from chasles.kernel.reference import by_reference
 from chasles.kernel.workspace import add9, load3, load9, store3, store6, store9
 from chasles.lie import quaternion
+
+
+class Job(NamedTuple):
+    """What the derivatives of each force are made of, and added to."""
+
+    t: float
+    s: float
+    ratio: float
+    forces: Any
+    slots: Any
+    states: Any
+    scratch: Any
+    blocks: Any
+    matrix: Any
+    law_wrenches: Any
 
 
 @kernel
@@ -81,8 +97,9 @@ def lever(R, a):
 
 
 @kernel
-def add_pair(target, aa, al, la, ll, D, first, second, factor):
+def add_pair(target, places, D, first, second, factor):
     """Add factor G₁ᵀ D G₂ to four tiles, G = [lever, I]."""
+    aa, al, la, ll = places
     DG = mat_mul(D, second)
     add9(target, aa, mat_scale(factor, mat_mul(transpose(first), DG)))
     add9(target, al, mat_scale(factor, mat_mul(transpose(first), D)))
@@ -95,37 +112,46 @@ def add_own(blocks, i, D, G, a, turned, s):
     """A spring's part in the block of one body; turned: the force on it, in its axes."""
     if i >= 0:
         at = i * BLOCK.size
-        add_pair(blocks, at + BLOCK.aa, at + BLOCK.al, at + BLOCK.la, at + BLOCK.ll, D, G, G, s)
+        places = at + BLOCK.aa, at + BLOCK.al, at + BLOCK.la, at + BLOCK.ll
+        add_pair(blocks, places, D, G, G, s)
         add9(blocks, at + BLOCK.aa, mat_scale(-s, twice_crossed(a, turned)))
 
 
 @kernel
-def stiffen_spring(table, line, values, states, slots, at_slots, s, ratio, blocks, matrix):
-    i, j = table[line + FORCE.first], table[line + FORCE.second]
-    force, D, R, S, a, b = spring_matrix(table, line, values, table[line + FORCE.numbers], states, ratio)
+def slots_at(slots, k):
+    """Where four tiles are in the matrix."""
+    return 9 * slots[k], 9 * slots[k + 1], 9 * slots[k + 2], 9 * slots[k + 3]
+
+
+@kernel
+def stiffen_spring(job, line, at_slots):
+    table, states, blocks, s = job.forces.table, job.states, job.blocks, job.s
+    i, j, at = table[line + FORCE.first], table[line + FORCE.second], table[line + FORCE.numbers]
+    force, D, R, S, a, b = spring_matrix(table, line, job.forces.values, at, states, job.ratio)
     G, H = lever(R, a), lever(S, b)
     add_own(blocks, i, D, G, a, mul_t(R, force), s)
     add_own(blocks, j, D, H, b, mul_t(S, scale(-1.0, force)), s)
     if at_slots >= 0:
-        k = at_slots
-        add_pair(matrix, 9 * slots[k], 9 * slots[k + 1], 9 * slots[k + 2], 9 * slots[k + 3], D, G, H, -s)
-        k += 4
-        add_pair(matrix, 9 * slots[k], 9 * slots[k + 1], 9 * slots[k + 2], 9 * slots[k + 3], D, H, G, -s)
+        add_pair(job.matrix, slots_at(job.slots, at_slots), D, G, H, -s)
+        add_pair(job.matrix, slots_at(job.slots, at_slots + 4), D, H, G, -s)
 
 
 @kernel(allocates=True)
-def wrench_of(t, table, line, values, states, spare, room, i):
+def wrench_of(job, line, i):
     """The wrench of a law on its body: (torque in the body, force in space)."""
-    store6(spare, 6 * i, ((0.0, 0.0, 0.0), (0.0, 0.0, 0.0)))
-    add_wrench(t, table, line, values, table[line + FORCE.numbers], states, MOVING.size, spare, room)
+    table, values, states, law_wrenches = job.forces.table, job.forces.values, job.states, job.law_wrenches
+    store6(law_wrenches, 6 * i, ((0.0, 0.0, 0.0), (0.0, 0.0, 0.0)))
+    at = table[line + FORCE.numbers]
+    add_wrench(job.t, table, line, values, at, states, MOVING.size, law_wrenches, job.scratch)
     R = load9(states, (i + 1) * MOVING.size + MOVING.rotation, 0.0)
-    return load3(spare, 6 * i, 0.0), mul(R, load3(spare, 6 * i + 3, 0.0))
+    return load3(law_wrenches, 6 * i, 0.0), mul(R, load3(law_wrenches, 6 * i + 3, 0.0))
 
 
 @kernel
-def stiffen_law(t, table, line, values, states, spare, room, on_se3, s, ratio, blocks, length):
-    """Differences along the six directions of the law's body, whose size is `length`."""
-    i = table[line + FORCE.first]
+def stiffen_law(job, line):
+    """Differences along the six directions of the law's body."""
+    i, states, blocks, s, ratio = job.forces.table[line + FORCE.first], job.states, job.blocks, job.s, job.ratio
+    on_se3, length = job.forces.bodies[i * BODY.size + BODY.space] == SE3, gyration(job.forces.masses, i)
     at, block = (i + 1) * MOVING.size, i * BLOCK.size
     R, r, V = motion_at(states, MOVING.size, i)
     speed = mul(R, V[1])
@@ -144,7 +170,7 @@ def stiffen_law(t, table, line, values, states, spare, room, on_se3, s, ratio, b
             else:
                 store3(states, at + MOVING.position, add_scaled(r, e, unit))
                 store6(states, at + MOVING.twist, (V[0], add_scaled(V[1], ratio * e, mul_t(R, unit))))
-            found = wrench_of(t, table, line, values, states, spare, room, i)
+            found = wrench_of(job, line, i)
             torque = add_scaled(torque, -s / (2.0 * e), found[0])
             force = add_scaled(force, -s / (2.0 * e), found[1])
             store9(states, at + MOVING.rotation, R)
@@ -157,21 +183,11 @@ def stiffen_law(t, table, line, values, states, spare, room, on_se3, s, ratio, b
             blocks[place + BLOCK.la] += force[0] * (m == 0) + force[1] * (m == 1) + force[2] * (m == 2)
 
 
-@native
-def stiffen(t, s, ratio, p_at, p_size, e_at, e_size, q_at, v_at, blocks_at, matrix_at, spare_at, room_at):
-    """Add s ∂(-Q)/∂d of all forces to the blocks of the bodies, and couplings to the matrix."""
-    whole, p, packed = carray(as_integers(p_at), (p_size,)), carray(p_at, (p_size,)), carray(e_at, (e_size,))
-    forces, plan, space = (
-        forces_of(p),
-        plan_of(packed),
-        force_work_of(carray(room_at, (force_work_size(whole),)), whole),
-    )
-    n, bodies, table, values, masses = forces.n, forces.bodies, forces.table, forces.values, forces.masses
-    slots, coupled, states, room = plan.slots, plan.coupled, space.states, space.scratch
-    q, v = carray(q_at, (POSE * n,)), carray(v_at, (TWIST * n,))
-    blocks, spare = carray(blocks_at, (BLOCK.size * n,)), carray(spare_at, (6 * n,))
-    matrix = carray(matrix_at, (9 * (plan.n_nodes + 2 * plan.n_lower),))
-    for i in range(n):  # the ground's slot was written when the forces were evaluated
+@kernel
+def set_states(call, bodies, states):
+    """Poses and twists of the bodies; the ground's slot was written when the forces were evaluated."""
+    q, v = call.q, call.v
+    for i in range(q.shape[0] // POSE):
         at = (i + 1) * MOVING.size
         R = quaternion.to_matrix((q[POSE * i], q[POSE * i + 1], q[POSE * i + 2], q[POSE * i + 3]))
         linear = load3(v, TWIST * i + 3, 0.0)
@@ -180,23 +196,31 @@ def stiffen(t, s, ratio, p_at, p_size, e_at, e_size, q_at, v_at, blocks_at, matr
         store9(states, at + MOVING.rotation, R)
         store3(states, at + MOVING.position, load3(q, POSE * i + 4, 0.0))
         store6(states, at + MOVING.twist, (load3(v, TWIST * i, 0.0), linear))
+
+
+@native
+def add_force_tangents(call):
+    """Add s ∂(-Q)/∂d of all forces to the blocks of the bodies, and couplings to the matrix."""
+    forces, plan = forces_of(call.mechanism), plan_of(call.structure)
+    space, table, coupled = force_work_of(call.force_work, call.mechanism), forces.table, plan.coupled
+    job = by_reference(
+        Job(
+            *(call.t, call.s, call.ratio, forces, plan.slots, space.states, space.scratch),
+            *(call.blocks, call.matrix, call.law_wrenches),
+        )
+    )
+    set_states(call, forces.bodies, space.states)
     for k in range(table[FORCES.count]):
         line = FORCES.size + k * FORCE.size
         if table[line + FORCE.kind] == SPRING:
-            stiffen_spring(table, line, values, states, slots, coupled[k], s, ratio, blocks, matrix)
+            stiffen_spring(job, line, coupled[k])
         elif table[line + FORCE.kind] == WRENCH and table[line + FORCE.law] != 0:
-            i = table[line + FORCE.first]
-            on_se3 = bodies[i * BODY.size + BODY.space] == SE3
-            stiffen_law(t, table, line, values, states, spare, room, on_se3, s, ratio, blocks, gyration(masses, i))
+            stiffen_law(job, line)
         elif table[line + FORCE.kind] == JOINT and gives_way(forces.joints, table[line + FORCE.first]):
-            stiffen_joint(
-                t, forces.joints, forces.joint_numbers, table[line + FORCE.first], table, values, forces.counted,
-                states, slots, coupled[k], s, ratio, blocks, matrix, spare, room, masses,
-            )  # fmt: skip
+            stiffen_joint(job, table[line + FORCE.first], coupled[k])
 
 
 @functools.cache
-def stiffen_address() -> int:
-    """Address of `stiffen`, compiled now or loaded from the cache."""
-    size, real = types.int64, types.float64
-    return address_of(stiffen, real, real, real, NUMBERS, size, INTEGERS, size, *(NUMBERS,) * 6)
+def force_tangent_address() -> int:
+    """Address of `add_force_tangents`, compiled now or loaded from the cache."""
+    return address_of(add_force_tangents, FORCE_CALL)

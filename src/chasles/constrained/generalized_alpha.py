@@ -47,7 +47,7 @@ from chasles.constrained.steps import (
 )
 from chasles.constrained.tables import SIZES
 from chasles.constrained.velocity import project_velocity
-from chasles.constrained.workspace import CARRIED, ITERATIONS, STATE_VECTOR, desk_of
+from chasles.constrained.workspace import CARRIED, ITERATIONS, STATE_VECTOR, workspace_of
 from chasles.integrate.constrained_method import GeneralizedAlpha
 from chasles.kernel.memory import Regions, joined
 from chasles.kernel.policy import kernel, native
@@ -71,8 +71,8 @@ STATE = Regions(
     rate_n=6 * SIZES.n_bodies,  # V'
     a_n=6 * SIZES.n_bodies,
     lam=3 * SIZES.n_nodes,
-    zeta=3 * SIZES.n_kept,
-    drift=3 * SIZES.n_kept,  # the change of ζ in the step before; during a step, ζ at its begin
+    zeta=3 * SIZES.n_row_nodes,
+    drift=3 * SIZES.n_row_nodes,  # the change of ζ in the step before; during a step, ζ at its begin
     growth=6 * SIZES.n_bodies,  # the change of x'' in the step before
     **CARRIED,
 )
@@ -82,8 +82,8 @@ VECTORS = Regions(
     star=6 * SIZES.n_bodies,
     rate=6 * SIZES.n_bodies,  # x'
     second=6 * SIZES.n_bodies,  # x''
-    new_v=6 * SIZES.n_bodies,
-    new_rate=6 * SIZES.n_bodies,
+    trial_v=6 * SIZES.n_bodies,
+    trial_rate=6 * SIZES.n_bodies,
     moved=6 * SIZES.n_bodies,  # the change of x* in an iteration
     error_x=6 * SIZES.n_bodies,  # estimates, of coordinates and of velocities
     error_v=6 * SIZES.n_bodies,
@@ -91,214 +91,228 @@ VECTORS = Regions(
 state_of, vectors_of = STATE.views, VECTORS.views
 # index is that of the equations: 3 also if rows depend on others, when the matrix is symmetric and velocities are
 # projected (`onto`); `project`: they are because it was asked for
-make_alpha = joined("Alpha", "am af gamma beta level local form tolerance onto project rtol atol", STATE, VECTORS)
+make_method = joined(
+    "Alpha", "am af gamma beta solved_index local form tolerance onto project rtol atol", STATE, VECTORS
+)
 
 
 @kernel
-def trial_state(desk, own):
+def trial_state(workspace, method):
     """Poses, velocities and their derivatives from the coordinates."""
-    for i in range(desk.tables.n):
-        on_se3 = desk.tables.bodies[i * BODY.size + BODY.space] == SE3
-        move_body(on_se3, desk.q, i, load6(own.x, 6 * i, 0.0), desk.new_q)
-        velocity, acceleration = load6(own.rate, 6 * i, 0.0), load6(own.second, 6 * i, 0.0)
-        if own.local:
-            at = load6(own.star, 6 * i, 0.0)
+    for i in range(workspace.tables.n):
+        on_se3 = workspace.tables.bodies[i * BODY.size + BODY.space] == SE3
+        move_body(on_se3, workspace.q, i, load6(method.x, 6 * i, 0.0), workspace.trial_q)
+        velocity, acceleration = load6(method.rate, 6 * i, 0.0), load6(method.second, 6 * i, 0.0)
+        if method.local:
+            at = load6(method.star, 6 * i, 0.0)
             acceleration = lift_rate(on_se3, at, velocity, acceleration)
             velocity = lift(on_se3, at, velocity)
-        store6(own.new_v, 6 * i, velocity)
-        store6(own.new_rate, 6 * i, acceleration)
+        store6(method.trial_v, 6 * i, velocity)
+        store6(method.trial_rate, 6 * i, acceleration)
 
 
 @kernel
-def algorithmic(own, k):
+def algorithmic(method, k):
     """a_{n+1} from x''."""
-    return ((1.0 - own.af) * own.second[k] + own.af * own.rate_n[k] - own.am * own.a_n[k]) / (1.0 - own.am)
+    return ((1.0 - method.af) * method.second[k] + method.af * method.rate_n[k] - method.am * method.a_n[k]) / (
+        1.0 - method.am
+    )
 
 
 @kernel
-def change_step(desk, own, h):
+def change_step(workspace, method, h):
     """a belongs to a time off t_n by so much of the step."""
-    before = own.last_step[0]
-    for k in range(6 * desk.tables.n):
-        own.a_n[k] = own.rate_n[k] + h / before * (own.a_n[k] - own.rate_n[k])
-        own.growth[k] *= h / before
-    own.last_step[0], own.contraction[0] = h, 1.0
+    before = method.last_step[0]
+    for k in range(6 * workspace.tables.n):
+        method.a_n[k] = method.rate_n[k] + h / before * (method.a_n[k] - method.rate_n[k])
+        method.growth[k] *= h / before
+    method.last_step[0], method.contraction[0] = h, 1.0
 
 
 @kernel
-def predict(desk, own, t, h):
+def predict(workspace, method, t, h):
     """Predicted: x'' and ζ change as in the step before, λ stays."""
-    v, gamma, beta = desk.v, own.gamma, own.beta
-    for k in range(6 * desk.tables.n):
-        own.second[k] = own.rate_n[k] + own.growth[k]
-        end = algorithmic(own, k)
-        own.rate[k] = v[k] + h * ((1.0 - gamma) * own.a_n[k] + gamma * end)
-        own.star[k] = h * (v[k] + h * ((0.5 - beta) * own.a_n[k] + beta * end))
-        own.x[k] = own.star[k]
-    if own.level == 2 or own.atol + own.rtol > 0.0:
-        keep_rows(desk, t)
-    if own.level == 2:
-        for k in range(3 * desk.tables.nn):
-            before_step = own.zeta[k]
-            own.zeta[k] += own.drift[k]
-            own.drift[k] = before_step
-        displacement(desk, own.zeta)
-        for k in range(6 * desk.tables.n):
-            own.x[k] += desk.a[k]
-    if desk.tables.gravity[FIELD.regularization] > 0.0:  # what dependent rows leave open must not be carried on
-        for k in range(3 * desk.plan.n_nodes):
-            own.lam[k] = 0.0
+    v, gamma, beta = workspace.v, method.gamma, method.beta
+    for k in range(6 * workspace.tables.n):
+        method.second[k] = method.rate_n[k] + method.growth[k]
+        end = algorithmic(method, k)
+        method.rate[k] = v[k] + h * ((1.0 - gamma) * method.a_n[k] + gamma * end)
+        method.star[k] = h * (v[k] + h * ((0.5 - beta) * method.a_n[k] + beta * end))
+        method.x[k] = method.star[k]
+    if method.solved_index == 2 or method.atol + method.rtol > 0.0:
+        keep_rows(workspace, t)
+    if method.solved_index == 2:
+        for k in range(3 * workspace.tables.nn):
+            before_step = method.zeta[k]
+            method.zeta[k] += method.drift[k]
+            method.drift[k] = before_step
+        displacement(workspace, method.zeta)
+        for k in range(6 * workspace.tables.n):
+            method.x[k] += workspace.response[k]
+    if workspace.tables.gravity[FIELD.regularization] > 0.0:  # what dependent rows leave open must not be carried on
+        for k in range(3 * workspace.plan.n_nodes):
+            method.lam[k] = 0.0
 
 
 @kernel
-def carry_on(desk, own):
+def carry_on(workspace, method):
     """V', a and what the next step is predicted with."""
-    for i in range(desk.tables.n):
-        on_se3 = desk.tables.bodies[i * BODY.size + BODY.space] == SE3
+    for i in range(workspace.tables.n):
+        on_se3 = workspace.tables.bodies[i * BODY.size + BODY.space] == SE3
         for k in range(6 * i, 6 * i + 6):
-            own.growth[k] = own.second[k] - own.rate_n[k]
-            own.a_n[k] = algorithmic(own, k)
-        if own.local:
-            off = minus(load6(own.a_n, 6 * i, 0.0), load6(own.second, 6 * i, 0.0))
-            ahead = lift(on_se3, load6(own.star, 6 * i, 0.0), off)
-            store6(own.a_n, 6 * i, plus(load6(own.new_rate, 6 * i, 0.0), 1.0, ahead))
-    for k in range(6 * desk.tables.n):
-        own.rate_n[k] = own.new_rate[k]
-    if own.level == 2:
-        for k in range(3 * desk.tables.nn):
-            own.drift[k] = own.zeta[k] - own.drift[k]
+            method.growth[k] = method.second[k] - method.rate_n[k]
+            method.a_n[k] = algorithmic(method, k)
+        if method.local:
+            off = minus(load6(method.a_n, 6 * i, 0.0), load6(method.second, 6 * i, 0.0))
+            ahead = lift(on_se3, load6(method.star, 6 * i, 0.0), off)
+            store6(method.a_n, 6 * i, plus(load6(method.trial_rate, 6 * i, 0.0), 1.0, ahead))
+    for k in range(6 * workspace.tables.n):
+        method.rate_n[k] = method.trial_rate[k]
+    if method.solved_index == 2:
+        for k in range(3 * workspace.tables.nn):
+            method.drift[k] = method.zeta[k] - method.drift[k]
 
 
 @kernel
-def correct(desk, own, step, iteration, fresh):
+def correct(workspace, method, step, iteration, fresh):
     """One correction of x, its derivatives, λ and ζ."""
-    regular, x = desk.tables.gravity[FIELD.regularization], own.x
-    trial_state(desk, own)
-    power = apply_forces(desk, step.t + step.h, desk.new_q, own.new_v)
-    set_state(desk, desk.new_q, own.new_v)
+    regular, x = workspace.tables.gravity[FIELD.regularization], method.x
+    trial_state(workspace, method)
+    power = apply_forces(workspace, step.t + step.h, workspace.trial_q, method.trial_v)
+    set_state(workspace, workspace.trial_q, method.trial_v)
     weight = regular if iteration < TRIES else SHARPER * regular
-    off, uneven = correction(desk, step, own.level, own.form, x, own.new_v, own.new_rate, own.lam, weight, fresh)
-    (largest, total), noise = size_of_correction(desk), size_of_noise(desk, iteration)
-    for i in range(desk.tables.n):
-        on_se3, at = desk.tables.bodies[i * BODY.size + BODY.space] == SE3, load6(x, 6 * i, 0.0)
-        change = load6(desk.d, 6 * i, 0.0)
-        dx = to_chart(desk, i, change)
-        if own.form == IN_VELOCITY:
-            dx = plus(dx, -0.5 * step.kappa, bracket(on_se3, load6(own.new_v, 6 * i, 0.0), dx))
-            change = from_chart(desk, i, dx)
-        if own.level == 3 or own.local:
+    off, uneven = correction(workspace, method, step, weight, fresh)
+    (largest, total), noise = size_of_correction(workspace), size_of_noise(workspace, iteration)
+    for i in range(workspace.tables.n):
+        on_se3, at = workspace.tables.bodies[i * BODY.size + BODY.space] == SE3, load6(x, 6 * i, 0.0)
+        change = load6(workspace.d, 6 * i, 0.0)
+        dx = to_chart(workspace, i, change)
+        if method.form == IN_VELOCITY:
+            dx = plus(dx, -0.5 * step.kappa, bracket(on_se3, load6(method.trial_v, 6 * i, 0.0), dx))
+            change = from_chart(workspace, i, dx)
+        if method.solved_index == 3 or method.local:
             dx = onward_inverse(on_se3, at, dx)
         else:
-            change = from_chart(desk, i, onward(on_se3, at, dx))
-        store6(desk.step, 6 * i, change)
-        store6(own.moved, 6 * i, dx)
-    add_multipliers(desk, step.s, own.lam)
-    if own.level == 2:
-        correct_position(desk, step.sweeps, x, own.zeta)
-        largest = max(largest, size_of_correction(desk)[0])
-        noise = max(noise, size_of_noise(desk, iteration))
-        for k in range(6 * desk.tables.n):
-            x[k] += desk.d[k]
-    for k in range(6 * desk.tables.n):
-        x[k] += own.moved[k]
-        own.star[k] += own.moved[k]
-        own.rate[k] += own.moved[k] / step.kappa
-        own.second[k] += step.cm / step.s * own.moved[k]
+            change = from_chart(workspace, i, onward(on_se3, at, dx))
+        store6(workspace.displacement, 6 * i, change)
+        store6(method.moved, 6 * i, dx)
+    add_multipliers(workspace, step.s, method.lam)
+    if method.solved_index == 2:
+        correct_position(workspace, step.sweeps, x, method.zeta)
+        largest = max(largest, size_of_correction(workspace)[0])
+        noise = max(noise, size_of_noise(workspace, iteration))
+        for k in range(6 * workspace.tables.n):
+            x[k] += workspace.d[k]
+    for k in range(6 * workspace.tables.n):
+        x[k] += method.moved[k]
+        method.star[k] += method.moved[k]
+        method.rate[k] += method.moved[k] / step.kappa
+        method.second[k] += step.cm / step.s * method.moved[k]
     return Attempt(largest, noise, total, off, uneven, power)
 
 
 @kernel
-def solve(desk, own, step):
+def solve(workspace, method, step):
     """Newton's method, which trusts that it converges as it did in a step before."""
-    set_goals(desk, step.h, SHARE * own.tolerance, ROUNDING, own.rate_n)
-    expected = own.contraction[0] if own.unseen[0] < TRUSTED else UNKNOWN
-    tries = ITERATIONS if desk.tables.gravity[FIELD.regularization] > 0.0 else 0
-    limits = Limits(1e-11, KEPT, expected, tries, own.tolerance)
-    outcome = iterate(correct, desk, own, step, limits)
+    set_goals(workspace, step.h, SHARE * method.tolerance, ROUNDING, method.rate_n)
+    expected = method.contraction[0] if method.unseen[0] < TRUSTED else UNKNOWN
+    tries = ITERATIONS if workspace.tables.gravity[FIELD.regularization] > 0.0 else 0
+    limits = Limits(1e-11, KEPT, expected, tries, method.tolerance)
+    outcome = iterate(correct, workspace, method, step, limits)
     if outcome.contraction >= 0.0:
-        own.contraction[0], own.unseen[0] = outcome.contraction, 0.0
+        method.contraction[0], method.unseen[0] = outcome.contraction, 0.0
     elif outcome.largest * expected < LEFT:
-        own.unseen[0] += 1.0
+        method.unseen[0] += 1.0
     return outcome
 
 
 @kernel
-def estimate(desk, own, h, h_before):
-    """The error of the step relative to the tolerance, of coordinates and velocities."""
-    n, am, af, x, v = desk.tables.n, own.am, own.af, own.error_x, own.error_v
+def estimate(workspace, method, h, h_before):
+    """The error of the step relative to the tolerance, of coordinates and velocities.
+
+    With δ = αm - αf the recursion of a gives a_n = V' + δ h V'' + δ(αm - 1/2) h² V''' + O(h³), and γ = 1/2 - δ. So
+
+        h V + h²/2 V' + h³/6 V'' - x* = (1/6 - β - δ/2) h³ V'',    h V'' = a_{n+1} - a_n
+        V + h V' + h²/2 V'' + h³/6 V''' - x' = (-1/12 + δ(1/2 - αf)) h³ V'''
+
+    are the errors of a step to leading order; V''' is twice the second divided difference of x''. In the textbook form
+    x' is taken for V, and x lacks h³/12 [V, V']. What the constraints take back of it is left out.
+    """
+    n, am, af, x, v = workspace.tables.n, method.am, method.af, method.error_x, method.error_v
     for k in range(6 * n):
-        x[k] = h * h * (1 / 6 - own.beta - 0.5 * (am - af)) * (algorithmic(own, k) - own.a_n[k])
-        bend = 2.0 * (own.second[k] - own.rate_n[k] - own.growth[k]) / (h * (h + h_before))
+        x[k] = h * h * (1 / 6 - method.beta - 0.5 * (am - af)) * (algorithmic(method, k) - method.a_n[k])
+        bend = 2.0 * (method.second[k] - method.rate_n[k] - method.growth[k]) / (h * (h + h_before))
         v[k] = h * h * h * (-1 / 12 + (am - af) * (0.5 - af)) * bend
-    if not own.local:
+    if not method.local:
         for i in range(n):
-            on_se3 = desk.tables.bodies[i * BODY.size + BODY.space] == SE3
-            twist = bracket(on_se3, load6(desk.v, 6 * i, 0.0), load6(own.rate_n, 6 * i, 0.0))
+            on_se3 = workspace.tables.bodies[i * BODY.size + BODY.space] == SE3
+            twist = bracket(on_se3, load6(workspace.v, 6 * i, 0.0), load6(method.rate_n, 6 * i, 0.0))
             store6(x, 6 * i, plus(load6(x, 6 * i, 0.0), h * h * h / 12, twist))
-    if desk.tables.nt > 0:
-        tangent_part(desk, x)
-        tangent_part(desk, v)
-    measure(desk, desk.new_q, own.new_v)
-    size = relative_size(desk, x, False, h, own.rtol, own.atol)
-    return max(size, relative_size(desk, v, True, h, own.rtol, own.atol))
+    if workspace.tables.nt > 0:
+        tangent_part(workspace, x)
+        tangent_part(workspace, v)
+    measure(workspace, workspace.trial_q, method.trial_v)
+    size = relative_size(workspace, x, False, h, method.rtol, method.atol)
+    return max(size, relative_size(workspace, v, True, h, method.rtol, method.atol))
 
 
 @kernel
-def project(desk, own):
+def project(workspace, method):
     """Velocities onto the constraints, if they are to be; returns the work of constraints that depend on time."""
-    if not (own.onto or own.project):
+    if not (method.onto or method.project):
         return 0.0
-    weights, sweeps, accuracy = desk.weights, 4, 1e-15
-    set_state(desk, desk.new_q, own.new_v)
-    if own.onto:
-        weights, sweeps, accuracy = desk.tables.masses, 2, 0.0
-        factorize_rows(value_of(desk.tables), weights, desk.rows, desk.kept_matrix, desk.kept_factors)
-    impulse = project_velocity(desk, weights, desk.left, own.new_v, sweeps, accuracy)
-    return impulse if own.onto else 0.0
+    weights, sweeps, accuracy = workspace.metric, 4, 1e-15
+    set_state(workspace, workspace.trial_q, method.trial_v)
+    if method.onto:
+        weights, sweeps, accuracy = workspace.tables.masses, 2, 0.0
+        factorize_rows(value_of(workspace.tables), weights, workspace.rows, workspace.row_matrix, workspace.row_factors)
+    impulse = project_velocity(workspace, weights, workspace.targets, method.trial_v, sweeps, accuracy)
+    return impulse if method.onto else 0.0
 
 
 @kernel
-def advance(desk, own, t, h):
+def advance(workspace, method, t, h):
     """One step."""
-    am, af, gamma, beta = own.am, own.af, own.gamma, own.beta
-    h_before = own.last_step[0]
+    am, af, gamma, beta = method.am, method.af, method.gamma, method.beta
+    h_before = method.last_step[0]
     if h != h_before:
-        change_step(desk, own, h)
-    predict(desk, own, t, h)
-    predict_angles(desk, t, h, own.angles)
+        change_step(workspace, method, h)
+    predict(workspace, method, t, h)
+    predict_angles(workspace, t, h, method.angles)
     cm = (1.0 - am) / (1.0 - af)
-    step = Step(t, h, beta * h * h, cm, gamma * h, beta * h / gamma, sweeps_for(abs(h) * fastest_spin(desk)))
-    outcome = solve(desk, own, step)
-    if not outcome.found:
-        return give_up(desk, 1 if own.level == 2 else 0)
-    keep_targets(desk, desk.left)
-    power = outcome.power + power_to_keep(desk, desk.plan.nodes, own.lam, desk.left)
-    trial_state(desk, own)
-    if own.atol + own.rtol > 0.0:
-        own.errors[0] = estimate(desk, own, h, h_before)
-    carry_on(desk, own)
-    impulse = project(desk, own)
-    finish_step(desk, impulse + 0.5 * h * (own.power[0] + power), own.new_v, own.angles)
-    own.power[0] = power
+    sweeps = sweeps_for(abs(h) * fastest_spin(workspace))
+    step = Step(*(t, h, beta * h * h, cm, gamma * h, beta * h / gamma, sweeps, method.solved_index, method.form))
+    outcome = solve(workspace, method, step)
+    if not outcome.converged:
+        return give_up(workspace, 1 if method.solved_index == 2 else 0)
+    keep_targets(workspace, workspace.targets)
+    power = outcome.power + power_to_keep(workspace, workspace.plan.nodes, method.lam, workspace.targets)
+    trial_state(workspace, method)
+    if method.atol + method.rtol > 0.0:
+        method.errors[0] = estimate(workspace, method, h, h_before)
+    carry_on(workspace, method)
+    impulse = project(workspace, method)
+    finish_step(workspace, impulse + 0.5 * h * (method.power[0] + power), method.trial_v, method.angles)
+    method.power[0] = power
     return True
 
 
 @native
 def generalized_alpha(call):
     """Take up to `limit` steps."""
-    desk, p = by_reference(desk_of(call)), call.parameters
-    level, local = int(p[ALPHA.index]), p[ALPHA.local] != 0.0
-    onto = level == 2 and desk.tables.gravity[FIELD.regularization] > 0.0
+    workspace, p = by_reference(workspace_of(call)), call.parameters
+    index, local = int(p[ALPHA.index]), p[ALPHA.local] != 0.0
+    onto = index == 2 and workspace.tables.gravity[FIELD.regularization] > 0.0
     if onto:
-        level = 3
-    asked = p[ALPHA.project] != 0.0 and desk.tables.nt > 0
-    form = IN_POSITION if level == 3 and not local else IN_VELOCITY if level == 2 and local else LINEAR
+        index = 3
+    asked = p[ALPHA.project] != 0.0 and workspace.tables.nt > 0
+    form = IN_POSITION if index == 3 and not local else IN_VELOCITY if index == 2 and local else LINEAR
     values = (
-        *(p[ALPHA.am], p[ALPHA.af], p[ALPHA.gamma], p[ALPHA.beta], level, local, form, p[ALPHA.tolerance]),
+        *(p[ALPHA.am], p[ALPHA.af], p[ALPHA.gamma], p[ALPHA.beta], index, local, form, p[ALPHA.tolerance]),
         *(onto, asked, p[ALPHA.rtol], p[ALPHA.atol]),
     )
-    own = make_alpha(values, state_of(call.state, call.structure), vectors_of(call.vectors, call.structure))
-    take_steps(advance, desk, by_reference(own), call)
+    method = make_method(values, state_of(call.state, call.structure), vectors_of(call.vectors, call.structure))
+    take_steps(advance, workspace, by_reference(method), call)
 
 
 def parameters_of(method: GeneralizedAlpha, rtol: float, atol: float) -> np.ndarray:

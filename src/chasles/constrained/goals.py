@@ -38,62 +38,64 @@ def velocity_in_space(bodies, q, v, i):
 
 
 @kernel
-def measure_islands(desk, q, v):
+def measure_islands(workspace, q, v):
     """Numbers of all islands at a state."""
-    tables, islands, room = desk.tables, desk.plan.islands, desk.islands
+    tables, islands, sizes = workspace.tables, workspace.plan.islands, workspace.island_sizes
     for k in range(ISLAND.size * tables.n):
-        room[k] = 0.0
+        sizes[k] = 0.0
     for i in range(tables.n):
         at, mass = ISLAND.size * islands[i], tables.masses[i * MASS.size + MASS.mass]
         place, spin = load3(q, POSE * i + 4, 0.0), load3(v, 6 * i, 0.0)
-        room[at + ISLAND.mass] += mass
-        add3(room, at + ISLAND.velocity, scale(mass, velocity_in_space(tables.bodies, q, v, i)))
-        room[at + ISLAND.reach] = max(room[at + ISLAND.reach], dot(place, place))
-        room[at + ISLAND.spin] = max(room[at + ISLAND.spin], dot(spin, spin))
+        sizes[at + ISLAND.mass] += mass
+        add3(sizes, at + ISLAND.velocity, scale(mass, velocity_in_space(tables.bodies, q, v, i)))
+        sizes[at + ISLAND.reach] = max(sizes[at + ISLAND.reach], dot(place, place))
+        sizes[at + ISLAND.spin] = max(sizes[at + ISLAND.spin], dot(spin, spin))
     for i in range(tables.n):
         at = ISLAND.size * i
-        if room[at + ISLAND.mass] > 0.0:
-            light = 1.0 / room[at + ISLAND.mass]
-            store3(room, at + ISLAND.velocity, scale(light, load3(room, at + ISLAND.velocity, 0.0)))
+        if sizes[at + ISLAND.mass] > 0.0:
+            light = 1.0 / sizes[at + ISLAND.mass]
+            store3(sizes, at + ISLAND.velocity, scale(light, load3(sizes, at + ISLAND.velocity, 0.0)))
 
 
 @kernel
-def squared_speed(desk, q, v, i):
+def squared_speed(workspace, q, v, i):
     """Square of a body's velocity against the center of its island, and of what its rotation adds."""
-    at, spin = ISLAND.size * desk.plan.islands[i], load3(v, 6 * i, 0.0)
-    away = sub(velocity_in_space(desk.tables.bodies, q, v, i), load3(desk.islands, at + ISLAND.velocity, 0.0))
-    return dot(away, away) + desk.goals[GOAL.size * i + GOAL.length] * dot(spin, spin)
+    at, spin = ISLAND.size * workspace.plan.islands[i], load3(v, 6 * i, 0.0)
+    away = sub(
+        velocity_in_space(workspace.tables.bodies, q, v, i), load3(workspace.island_sizes, at + ISLAND.velocity, 0.0)
+    )
+    return dot(away, away) + workspace.goals[GOAL.size * i + GOAL.length] * dot(spin, spin)
 
 
 @kernel
-def set_goals(desk, h, tolerance, rounding, rates):
+def set_goals(workspace, h, tolerance, rounding, rates):
     """What corrections of a step must be below: the tolerance times what the velocities v and h v' move a body by, but
     not below rounding. rates: v', six numbers a body, or nothing.
 
     A body that rests among others that move need not be known better than they are: it counts as if it turned like the
     fastest of its island, but not for more than the displacements of the island.
     """
-    bodies, goals, room = desk.tables.bodies, desk.goals, desk.islands
-    measure_islands(desk, desk.q, desk.v)
+    bodies, goals, sizes = workspace.tables.bodies, workspace.goals, workspace.island_sizes
+    measure_islands(workspace, workspace.q, workspace.v)
     known, share, least = rates.shape[0] > 0, tolerance * tolerance * h * h, rounding * rounding
-    for i in range(desk.tables.n):
-        island, speed = ISLAND.size * desk.plan.islands[i], squared_speed(desk, desk.q, desk.v, i)
+    for i in range(workspace.tables.n):
+        island, speed = ISLAND.size * workspace.plan.islands[i], squared_speed(workspace, workspace.q, workspace.v, i)
         goals[GOAL.size * i + GOAL.move] = speed
-        room[island + ISLAND.speed] = max(room[island + ISLAND.speed], speed)
-    for i in range(desk.tables.n):
-        at, island = GOAL.size * i, ISLAND.size * desk.plan.islands[i]
-        spin, inverse = load3(desk.v, 6 * i, 0.0), goals[at + GOAL.inverse]
-        fastest = room[island + ISLAND.spin]
-        move = max(goals[at + GOAL.move], min(room[island + ISLAND.speed], goals[at + GOAL.length] * fastest))
+        sizes[island + ISLAND.speed] = max(sizes[island + ISLAND.speed], speed)
+    for i in range(workspace.tables.n):
+        at, island = GOAL.size * i, ISLAND.size * workspace.plan.islands[i]
+        spin, inverse = load3(workspace.v, 6 * i, 0.0), goals[at + GOAL.inverse]
+        fastest = sizes[island + ISLAND.spin]
+        move = max(goals[at + GOAL.move], min(sizes[island + ISLAND.speed], goals[at + GOAL.length] * fastest))
         turn = dot(spin, spin)
         if known:
             angular, linear = load6(rates, 6 * i, 0.0)
             if bodies[i * BODY.size + BODY.space] == SE3:
-                linear = add(linear, cross(spin, load3(desk.v, 6 * i + 3, 0.0)))
+                linear = add(linear, cross(spin, load3(workspace.v, 6 * i + 3, 0.0)))
             turn += h * h * dot(angular, angular)
             move += h * h * dot(linear, linear)
         turn = max(turn, min(fastest, move * inverse))
-        far = goals[at + GOAL.length] + room[island + ISLAND.reach]
+        far = goals[at + GOAL.length] + sizes[island + ISLAND.reach]
         noise = least  # of angles: joints make them of positions
         if bodies[i * BODY.size + BODY.count] > 0:
             noise = min(least * far * inverse, UNSURE)
@@ -103,11 +105,11 @@ def set_goals(desk, h, tolerance, rounding, rates):
 
 
 @kernel
-def size_of_correction(desk):
+def size_of_correction(workspace):
     """The largest correction in d relative to its goal, and the sum of all numbers: if one of them is not finite, it is
     not either."""
-    goals, d, largest, total = desk.goals, desk.d, 0.0, 0.0
-    for i in range(desk.tables.n):
+    goals, d, largest, total = workspace.goals, workspace.d, 0.0, 0.0
+    for i in range(workspace.tables.n):
         at, angular, linear = GOAL.size * i, load3(d, 6 * i, 0.0), load3(d, 6 * i + 3, 0.0)
         turn, move = goals[at + GOAL.turn] * dot(angular, angular), goals[at + GOAL.move] * dot(linear, linear)
         largest = max(largest, max(turn, move))
@@ -116,13 +118,13 @@ def size_of_correction(desk):
 
 
 @kernel
-def size_of_noise(desk, iteration):
+def size_of_noise(workspace, iteration):
     """The largest correction in d relative to how far bodies are from the origin: what rounding is relative to. Only
     from the second iteration on, as no other asks."""
-    goals, d, largest = desk.goals, desk.d, 0.0
+    goals, d, largest = workspace.goals, workspace.d, 0.0
     if iteration < 2:
         return UNKNOWN
-    for i in range(desk.tables.n):
+    for i in range(workspace.tables.n):
         at, angular, linear = GOAL.size * i, load3(d, 6 * i, 0.0), load3(d, 6 * i + 3, 0.0)
         turned = goals[at + GOAL.length] * dot(angular, angular)
         largest = max(largest, max(turned, dot(linear, linear)) / goals[at + GOAL.far])
@@ -130,51 +132,51 @@ def size_of_noise(desk, iteration):
 
 
 @kernel
-def size_of_change(desk, before, now):
+def size_of_change(workspace, before, now):
     """The largest change of velocities relative to what rounding is relative to.
 
     Joints make angular velocities of velocities. Of a free body only the part that forces change counts.
     """
-    bodies, islands, room, largest = desk.tables.bodies, desk.plan.islands, desk.islands, 0.0
-    for i in range(desk.tables.n):
-        room[i] = 0.0
-    for i in range(desk.tables.n):
+    bodies, islands, sizes, largest = workspace.tables.bodies, workspace.plan.islands, workspace.island_sizes, 0.0
+    for i in range(workspace.tables.n):
+        sizes[i] = 0.0
+    for i in range(workspace.tables.n):
         spin, velocity = load6(now, 6 * i, 0.0)
-        lever = desk.goals[GOAL.size * i + GOAL.length]
-        room[islands[i]] = max(room[islands[i]], dot(velocity, velocity) + lever * dot(spin, spin))
-    for i in range(desk.tables.n):
+        lever = workspace.goals[GOAL.size * i + GOAL.length]
+        sizes[islands[i]] = max(sizes[islands[i]], dot(velocity, velocity) + lever * dot(spin, spin))
+    for i in range(workspace.tables.n):
         spin, velocity = load6(now, 6 * i, 0.0)
         was, fell = load6(before, 6 * i, 0.0)
-        turn, move, gained = sub(spin, was), sub(velocity, fell), sub(velocity, load3(desk.v, 6 * i + 3, 0.0))
-        held = room[islands[i]] if bodies[i * BODY.size + BODY.count] > 0 else dot(gained, gained)
-        fast = dot(spin, spin) + held * desk.goals[GOAL.size * i + GOAL.inverse]
+        turn, move, gained = sub(spin, was), sub(velocity, fell), sub(velocity, load3(workspace.v, 6 * i + 3, 0.0))
+        held = sizes[islands[i]] if bodies[i * BODY.size + BODY.count] > 0 else dot(gained, gained)
+        fast = dot(spin, spin) + held * workspace.goals[GOAL.size * i + GOAL.inverse]
         largest = max(largest, dot(turn, turn) / max(fast, TINY))
-        largest = max(largest, dot(move, move) / max(room[islands[i]], TINY))
+        largest = max(largest, dot(move, move) / max(sizes[islands[i]], TINY))
     return sqrt(largest)
 
 
 @kernel
-def row_size(desk, t, side, k):
+def row_size(workspace, t, side, k):
     """What the residual of row k of a tile is the difference of, as far as one of its bodies goes."""
-    i = desk.tables.tiles[t * TILE.size + TILE.first + side]
+    i = workspace.tables.tiles[t * TILE.size + TILE.first + side]
     if i < 0:
         return 0.0
-    far = desk.goals[GOAL.size * i + GOAL.far]
-    turn = sqrt(far * desk.goals[GOAL.size * i + GOAL.inverse])
-    return size_of_row(desk.tables.tiles, desk.rows, t, side, k, turn, sqrt(far))
+    far = workspace.goals[GOAL.size * i + GOAL.far]
+    turn = sqrt(far * workspace.goals[GOAL.size * i + GOAL.inverse])
+    return size_of_row(workspace.tables.tiles, workspace.rows, t, side, k, turn, sqrt(far))
 
 
 @kernel
-def size_of_residual(desk):
+def size_of_residual(workspace):
     """The largest number of g and, where rows depend on others, the largest relative to what it is the difference of;
     zero elsewhere."""
     off, uneven = 0.0, 0.0
-    for k in range(3 * desk.plan.n_nodes):
-        off = max(off, abs(desk.g[k]))
-    if desk.tables.gravity[FIELD.regularization] > 0.0:
-        for t in range(desk.tables.nt):
+    for k in range(3 * workspace.plan.n_nodes):
+        off = max(off, abs(workspace.g[k]))
+    if workspace.tables.gravity[FIELD.regularization] > 0.0:
+        for t in range(workspace.tables.nt):
             for k in range(3):
-                whole = row_size(desk, t, 0, k) + row_size(desk, t, 1, k)
-                if whole > 0.0:
-                    uneven = max(uneven, abs(desk.g[3 * desk.plan.nodes[t] + k]) / whole)
+                total = row_size(workspace, t, 0, k) + row_size(workspace, t, 1, k)
+                if total > 0.0:
+                    uneven = max(uneven, abs(workspace.g[3 * workspace.plan.nodes[t] + k]) / total)
     return off, uneven

@@ -40,7 +40,7 @@ from chasles.constrained.steps import (
 )
 from chasles.constrained.tables import PLACE, SEPARATE, SIZES
 from chasles.constrained.velocity import release_rotors
-from chasles.constrained.workspace import CARRIED, COUNTS, STATE_VECTOR, desk_of
+from chasles.constrained.workspace import CARRIED, COUNTS, STATE_VECTOR, workspace_of
 from chasles.constraint.rows import IDENTITY, MOTION, ROTOR, ROWS, TILE
 from chasles.constraint.special import evaluate, evaluate_rate
 from chasles.integrate.constrained_method import HalfExplicit
@@ -64,7 +64,7 @@ HALF = layout("HALF", stages=1, project=1, rtol=1, atol=1, table=MOST_STAGES * M
 STATE = Regions("HalfState", point=STATE_VECTOR.count, **CARRIED)
 VECTORS = Regions(
     "HalfVectors",
-    new_v=6 * SIZES.n_bodies,  # of the stage
+    trial_v=6 * SIZES.n_bodies,  # of the stage
     x=6 * SIZES.n_bodies,
     slopes=6 * MOST_STAGES * SIZES.n_bodies,  # W of all stages
     rates=6 * MOST_STAGES * SIZES.n_bodies,  # V'
@@ -74,7 +74,7 @@ VECTORS = Regions(
     error_v=6 * SIZES.n_bodies,
 )
 state_of, vectors_of = STATE.views, VECTORS.views
-make_own = joined("Half", "stages project rtol atol table nodes", STATE, VECTORS)
+make_method = joined("Half", "stages project rtol atol table nodes", STATE, VECTORS)
 
 
 def parameters_of(method: HalfExplicit, rtol: float, atol: float) -> np.ndarray:
@@ -87,10 +87,16 @@ def parameters_of(method: HalfExplicit, rtol: float, atol: float) -> np.ndarray:
 
 
 @kernel
-def forces_on(desk):
+def forces_on(workspace):
     """Applied and gyroscopic forces: torque in the body, force in space (less what turns with the body)."""
-    masses, gravity, motion, wrenches, f = desk.tables.masses, desk.tables.gravity, desk.motion, desk.wrenches, desk.f
-    for i in range(desk.tables.n):
+    masses, gravity, motion, wrenches, f = (
+        workspace.tables.masses,
+        workspace.tables.gravity,
+        workspace.motion,
+        workspace.wrenches,
+        workspace.f,
+    )
+    for i in range(workspace.tables.n):
         at, m = i * MOTION.size, i * MASS.size
         spin = load3(motion, at + MOTION.spin, 0.0)
         turn = cross(spin, each(load3(masses, m + MASS.moments, 0.0), spin))
@@ -100,27 +106,27 @@ def forces_on(desk):
 
 
 @kernel
-def keep_rotations(desk):
+def keep_rotations(workspace):
     """Rotations of this stage, for the blocks of bodies on SE(3)."""
-    for i in range(desk.tables.n):
-        if desk.tables.bodies[i * BODY.size + BODY.space] == SE3:
-            R = load9(desk.motion, i * MOTION.size + MOTION.rotation, 0.0)
-            store9(desk.blocks, i * BLOCK.size + BLOCK.ll, R)
+    for i in range(workspace.tables.n):
+        if workspace.tables.bodies[i * BODY.size + BODY.space] == SE3:
+            R = load9(workspace.motion, i * MOTION.size + MOTION.rotation, 0.0)
+            store9(workspace.blocks, i * BLOCK.size + BLOCK.ll, R)
 
 
 @kernel
-def inertia_blocks(desk):
+def inertia_blocks(workspace):
     """M; on SE(3) the unknown V' has its linear part in axes that turned from this stage to the next."""
-    masses, motion, blocks = desk.tables.masses, desk.motion, desk.blocks
-    for i in range(desk.tables.n):
+    masses, motion, blocks = workspace.tables.masses, workspace.motion, workspace.blocks
+    for i in range(workspace.tables.n):
         at = i * BLOCK.size
         theta, mass = load3(masses, i * MASS.size + MASS.moments, 0.0), masses[i * MASS.size + MASS.mass]
         store9(blocks, at + BLOCK.aa, (theta[0], 0.0, 0.0, 0.0, theta[1], 0.0, 0.0, 0.0, theta[2]))
-        if desk.plan.places[i * PLACE.size + PLACE.kind] == SEPARATE:
+        if workspace.plan.places[i * PLACE.size + PLACE.kind] == SEPARATE:
             blocks[at + BLOCK.ll] = mass
         else:
             turned = IDENTITY
-            if desk.tables.bodies[i * BODY.size + BODY.space] == SE3:
+            if workspace.tables.bodies[i * BODY.size + BODY.space] == SE3:
                 R = load9(motion, i * MOTION.size + MOTION.rotation, 0.0)
                 turned = mat_mul_t(load9(blocks, at + BLOCK.ll, 0.0), R)
             store9(blocks, at + BLOCK.ll, mat_scale(mass, turned))
@@ -129,11 +135,16 @@ def inertia_blocks(desk):
 
 
 @kernel
-def rotor_equations(desk):
+def rotor_equations(workspace):
     """Rotors: J V' - λ = rate, all of this stage; what turned to the next is in the blocks."""
-    bodies, tiles, masses, blocks = desk.tables.bodies, desk.tables.tiles, desk.tables.masses, desk.blocks
-    old, rows, g, nodes = desk.old, desk.rows, desk.g, desk.plan.nodes
-    for j in range(desk.tables.nt):
+    bodies, tiles, masses, blocks = (
+        workspace.tables.bodies,
+        workspace.tables.tiles,
+        workspace.tables.masses,
+        workspace.blocks,
+    )
+    old, rows, g, nodes = workspace.old_rows, workspace.rows, workspace.g, workspace.plan.nodes
+    for j in range(workspace.tables.nt):
         if tiles[j * TILE.size + TILE.kinds] == ROTOR:
             at = j * ROWS.size
             for side in range(2):
@@ -148,156 +159,174 @@ def rotor_equations(desk):
 
 
 @kernel
-def begin(desk, own, t, h):
+def begin(workspace, method, t, h):
     """The first stage is the begin of the step."""
-    predict_angles(desk, t, h, own.angles)
-    start_clock(desk, t)
-    count_from(desk, desk.turns)
-    for k in range(6 * desk.tables.n):
-        own.new_v[k], own.x[k] = desk.v[k], 0.0
-    for k in range(POSE * desk.tables.n):
-        desk.new_q[k] = desk.q[k]
-    set_state(desk, desk.new_q, own.new_v)
+    predict_angles(workspace, t, h, method.angles)
+    start_clock(workspace, t)
+    count_from(workspace, workspace.counted_angles)
+    for k in range(6 * workspace.tables.n):
+        method.trial_v[k], method.x[k] = workspace.v[k], 0.0
+    for k in range(POSE * workspace.tables.n):
+        workspace.trial_q[k] = workspace.q[k]
+    set_state(workspace, workspace.trial_q, method.trial_v)
 
 
 @kernel
-def keep_stage(desk, own, i):
+def keep_stage(workspace, method, i):
     """Rows, targets and the slope of stage i, and of the last one where it is."""
-    tables, rows = desk.tables, desk.rows
-    if i + 1 == own.stages:
+    tables, rows = workspace.tables, workspace.rows
+    if i + 1 == method.stages:
         for k in range(6 * tables.n):
-            own.last_x[k], own.last_v[k] = own.x[k], own.new_v[k]
-    keep_rotations(desk)
-    keep_targets(desk, desk.left)
+            method.last_x[k], method.last_v[k] = method.x[k], method.trial_v[k]
+    keep_rotations(workspace)
+    keep_targets(workspace, workspace.targets)
     for j in range(tables.nt):
         if tables.tiles[j * TILE.size + TILE.kinds] == ROTOR:  # its rows were those of the stage before
-            evaluate(tables.tiles, tables.constants, j, desk.motion, rows)
-            evaluate_rate(tables.tiles, tables.constants, j, desk.motion, rows)
+            evaluate(tables.tiles, tables.constants, j, workspace.motion, rows)
+            evaluate_rate(tables.tiles, tables.constants, j, workspace.motion, rows)
     for k in range(tables.nt * ROWS.size):
-        desk.old[k] = rows[k]
+        workspace.old_rows[k] = rows[k]
     for body in range(tables.n):
         on_se3 = tables.bodies[body * BODY.size + BODY.space] == SE3
-        slope = onward_inverse(on_se3, load6(own.x, 6 * body, 0.0), load6(own.new_v, 6 * body, 0.0))
-        store6(own.slopes, 6 * (i * tables.n + body), slope)
+        slope = onward_inverse(on_se3, load6(method.x, 6 * body, 0.0), load6(method.trial_v, 6 * body, 0.0))
+        store6(method.slopes, 6 * (i * tables.n + body), slope)
 
 
 @kernel
-def go_on(desk, own, t, h, i):
+def go_on(workspace, method, t, h, i):
     """Poses of the stage after i, and its velocities without the rate of stage i."""
-    n, row, turns, angles = desk.tables.n, i * MOST_STAGES, desk.turns, desk.stage_angles
+    n, row, turns, angles = workspace.tables.n, i * MOST_STAGES, workspace.counted_angles, workspace.stage_angles
     for k in range(6 * n):
-        far, fast = 0.0, desk.v[k]
+        far, fast = 0.0, workspace.v[k]
         for j in range(i + 1):
-            far += own.table[row + j] * own.slopes[6 * n * j + k]
+            far += method.table[row + j] * method.slopes[6 * n * j + k]
         for j in range(i):
-            fast += h * own.table[row + j] * own.rates[6 * n * j + k]
-        own.x[k], own.new_v[k] = h * far, fast
-    move_bodies(desk, own.x)
-    for k in range(desk.whole[HEAD.n_angles]):
-        angles[k] = turns[k] + own.nodes[i + 1] * (own.angles[k] - turns[k])
-    set_clock(desk.whole, desk.work, t + own.nodes[i + 1] * h, angles, 0)
-    count_from(desk, angles)
-    set_state(desk, desk.new_q, own.new_v)
+            fast += h * method.table[row + j] * method.rates[6 * n * j + k]
+        method.x[k], method.trial_v[k] = h * far, fast
+    move_bodies(workspace, method.x)
+    for k in range(workspace.integers[HEAD.n_angles]):
+        angles[k] = turns[k] + method.nodes[i + 1] * (method.angles[k] - turns[k])
+    set_clock(workspace.integers, workspace.row_work, t + method.nodes[i + 1] * h, angles, 0)
+    count_from(workspace, angles)
+    set_state(workspace, workspace.trial_q, method.trial_v)
 
 
 @kernel
-def add_rates(desk, own, i, span):
+def add_rates(workspace, method, i, span):
     """What the equations gave for V'_i, to it and to the velocities of the stage after it; the motion follows."""
-    for body in range(desk.tables.n):
-        rate, at = to_chart(desk, body, load6(desk.d, 6 * body, 0.0)), 6 * (i * desk.tables.n + body)
-        add3(own.rates, at, rate[0])
-        add3(own.rates, at + 3, rate[1])
-        add3(own.new_v, 6 * body, scale(span, rate[0]))
-        add3(own.new_v, 6 * body + 3, scale(span, rate[1]))
-    set_motion(desk.tables.bodies, desk.tables.n, desk.new_q, own.new_v, desk.motion)
+    for body in range(workspace.tables.n):
+        rate, at = to_chart(workspace, body, load6(workspace.d, 6 * body, 0.0)), 6 * (i * workspace.tables.n + body)
+        add3(method.rates, at, rate[0])
+        add3(method.rates, at + 3, rate[1])
+        add3(method.trial_v, 6 * body, scale(span, rate[0]))
+        add3(method.trial_v, 6 * body + 3, scale(span, rate[1]))
+    set_motion(workspace.tables.bodies, workspace.tables.n, workspace.trial_q, method.trial_v, workspace.motion)
 
 
 @kernel
-def solve_stage(desk, own, h, i):
+def solve_stage(workspace, method, h, i):
     """V'_i and Λ_i from J V = target at the stage after it; returns the power of constraints that depend on time."""
-    tables, nodes, regular = desk.tables, desk.plan.nodes, desk.tables.gravity[FIELD.regularization]
-    span = h * own.table[i * MOST_STAGES + i]
-    velocity_residual(desk, -1.0 / span)
-    clear_matrix(desk, regular)
-    inertia_blocks(desk)
-    rotor_equations(desk)
-    factorize_saddle(desk, desk.rows, desk.old)
-    solve_saddle(desk, desk.rows, desk.old, desk.d)
-    power = power_to_keep(desk, nodes, desk.g, desk.left)
+    tables, nodes, regular = workspace.tables, workspace.plan.nodes, workspace.tables.gravity[FIELD.regularization]
+    span = h * method.table[i * MOST_STAGES + i]
+    velocity_residual(workspace, -1.0 / span)
+    clear_matrix(workspace, regular)
+    inertia_blocks(workspace)
+    rotor_equations(workspace)
+    factorize_saddle(workspace, workspace.rows, workspace.old_rows)
+    solve_saddle(workspace, workspace.rows, workspace.old_rows, workspace.d)
+    power = power_to_keep(workspace, nodes, workspace.g, workspace.targets)
     for k in range(6 * tables.n):
-        own.rates[6 * tables.n * i + k] = 0.0
-    add_rates(desk, own, i, span)
+        method.rates[6 * tables.n * i + k] = 0.0
+    add_rates(workspace, method, i, span)
     for _ in range(REFINEMENTS if regular > 0.0 else 0):
         for k in range(6 * tables.n):
-            desk.f[k] = 0.0
-        velocity_residual(desk, -1.0 / span)
-        release_rotors(tables.tiles, nodes, tables.nt, desk.g)
-        solve_saddle(desk, desk.rows, desk.old, desk.d)
-        power += power_to_keep(desk, nodes, desk.g, desk.left)
-        add_rates(desk, own, i, span)
+            workspace.f[k] = 0.0
+        velocity_residual(workspace, -1.0 / span)
+        release_rotors(tables.tiles, nodes, tables.nt, workspace.g)
+        solve_saddle(workspace, workspace.rows, workspace.old_rows, workspace.d)
+        power += power_to_keep(workspace, nodes, workspace.g, workspace.targets)
+        add_rates(workspace, method, i, span)
     return power
 
 
 @kernel
-def estimate(desk, own, h):
+def estimate(workspace, method, h):
     """Two estimates of the error of the step relative to the tolerance: the last stage against the result, and, of
     HEM5, that of a combination of the last two stages, of one order less (Brasey's)."""
-    n, x, v, off_x, off_v, rtol, atol = desk.tables.n, own.x, own.new_v, own.error_x, own.error_v, own.rtol, own.atol
-    measure(desk, desk.new_q, v)
+    n, x, v, off_x, off_v, rtol, atol = (
+        workspace.tables.n,
+        method.x,
+        method.trial_v,
+        method.error_x,
+        method.error_v,
+        method.rtol,
+        method.atol,
+    )
+    measure(workspace, workspace.trial_q, v)
     for k in range(6 * n):
-        off_x[k] = own.last_x[k] - x[k]
-        off_v[k] = own.last_v[k] - v[k]
-    first = max(relative_size(desk, off_x, False, h, rtol, atol), relative_size(desk, off_v, True, h, rtol, atol))
-    if own.stages < MOST_STAGES:
+        off_x[k] = method.last_x[k] - x[k]
+        off_v[k] = method.last_v[k] - v[k]
+    first = max(
+        relative_size(workspace, off_x, False, h, rtol, atol), relative_size(workspace, off_v, True, h, rtol, atol)
+    )
+    if method.stages < MOST_STAGES:
         return first, 0.0
-    one, two = 6 * n * (own.stages - 2), 6 * n * (own.stages - 1)
+    one, two = 6 * n * (method.stages - 2), 6 * n * (method.stages - 1)
     for k in range(6 * n):
-        off_x[k] = h * (2.5 * own.slopes[one + k] - 1.5 * own.slopes[two + k]) - x[k]
-        off_v[k] = desk.v[k] + h * (2.5 * own.rates[one + k] - 1.5 * own.rates[two + k]) - v[k]
-    position = relative_size(desk, off_x, False, h, rtol, atol)
-    return first, max(position, relative_size(desk, off_v, True, h, rtol, atol))
+        off_x[k] = h * (2.5 * method.slopes[one + k] - 1.5 * method.slopes[two + k]) - x[k]
+        off_v[k] = workspace.v[k] + h * (2.5 * method.rates[one + k] - 1.5 * method.rates[two + k]) - v[k]
+    position = relative_size(workspace, off_x, False, h, rtol, atol)
+    return first, max(position, relative_size(workspace, off_v, True, h, rtol, atol))
 
 
 @kernel
-def advance(desk, own, t, h):
+def advance(workspace, method, t, h):
     """One step."""
     work, finite = 0.0, 0.0
-    begin(desk, own, t, h)
-    for i in range(own.stages):
-        power = apply_forces(desk, t + own.nodes[i] * h, desk.new_q, own.new_v)
-        forces_on(desk)
-        keep_stage(desk, own, i)
-        go_on(desk, own, t, h, i)
-        power += solve_stage(desk, own, h, i)
-        work += h * own.table[(own.stages - 1) * MOST_STAGES + i] * power
-        desk.counts[COUNTS.evaluations] += 1
-    for k in range(6 * desk.tables.n):
-        finite += own.new_v[k] + own.x[k]
+    begin(workspace, method, t, h)
+    for i in range(method.stages):
+        power = apply_forces(workspace, t + method.nodes[i] * h, workspace.trial_q, method.trial_v)
+        forces_on(workspace)
+        keep_stage(workspace, method, i)
+        go_on(workspace, method, t, h, i)
+        power += solve_stage(workspace, method, h, i)
+        work += h * method.table[(method.stages - 1) * MOST_STAGES + i] * power
+        workspace.counts[COUNTS.evaluations] += 1
+    for k in range(6 * workspace.tables.n):
+        finite += method.trial_v[k] + method.x[k]
     if not abs(finite) < 1e300:
-        desk.counts[COUNTS.status], desk.counts[COUNTS.tried] = NOT_FINITE, 0
+        workspace.counts[COUNTS.status], workspace.counts[COUNTS.tried] = NOT_FINITE, 0
         return False
-    if own.atol + own.rtol > 0.0:
-        own.errors[0], own.errors[1] = estimate(desk, own, h)
-    if own.project and desk.tables.nt > 0:
-        desk.report[3] = 0.0  # no factor at hand: a run that is resumed has none either
-        invoke(desk.whole[HEAD.project], desk.p, desk.p.shape[0], desk.new_q, own.new_v, desk.work, desk.report)
-    if desk.whole[HEAD.n_angles] > 0:  # those at the end of the step: the last stage's were predicted
-        count_from(desk, own.angles)
-        apply_forces(desk, t + h, desk.new_q, own.new_v)
-    finish_step(desk, work, own.new_v, own.angles)
+    if method.atol + method.rtol > 0.0:
+        method.errors[0], method.errors[1] = estimate(workspace, method, h)
+    if method.project and workspace.tables.nt > 0:
+        workspace.report[3] = 0.0  # no factor at hand: a run that is resumed has none either
+        invoke(
+            workspace.integers[HEAD.project],
+            workspace.mechanism,
+            workspace.mechanism.shape[0],
+            workspace.trial_q,
+            method.trial_v,
+            workspace.row_work,
+            workspace.report,
+        )
+    if workspace.integers[HEAD.n_angles] > 0:  # those at the end of the step: the last stage's were predicted
+        count_from(workspace, method.angles)
+        apply_forces(workspace, t + h, workspace.trial_q, method.trial_v)
+    finish_step(workspace, work, method.trial_v, method.angles)
     return True
 
 
 @native
 def half_explicit(call):
     """Take up to `limit` steps."""
-    desk, p = by_reference(desk_of(call)), call.parameters
+    workspace, p = by_reference(workspace_of(call)), call.parameters
     values = (
         *(int(p[HALF.stages]), p[HALF.project] != 0.0, p[HALF.rtol], p[HALF.atol]),
         *(p[HALF.table : HALF.nodes], p[HALF.nodes :]),
     )
-    own = make_own(values, state_of(call.state, call.structure), vectors_of(call.vectors, call.structure))
-    take_steps(advance, desk, by_reference(own), call)
+    method = make_method(values, state_of(call.state, call.structure), vectors_of(call.vectors, call.structure))
+    take_steps(advance, workspace, by_reference(method), call)
 
 
 def start(begin: Start, method: HalfExplicit) -> dict[str, Any]:

@@ -48,23 +48,23 @@ space_of = SPACE.views
 @kernel(allocates=True)
 def put_on_constraints(t, y, q, v, p):
     """Project poses and velocities, these as the bodies' spaces have them, onto the constraints."""
-    whole = as_integer_array(p)
-    if whole[HEAD.n_tiles] > 0:
-        space = space_of(p[whole[HEAD.end] :], whole)
+    integers = as_integer_array(p)
+    if integers[HEAD.n_tiles] > 0:
+        space = space_of(p[integers[HEAD.end] :], integers)
         before = flush_denormals()
-        set_clock(whole, space.work, t, y, (POSE + TWIST) * whole[HEAD.n_bodies])
+        set_clock(integers, space.work, t, y, (POSE + TWIST) * integers[HEAD.n_bodies])
         space.report[3] = 1.0  # the last stage left the factor of its state
-        invoke(whole[HEAD.project], p, p.shape[0], q, v, space.work, space.report)
+        invoke(integers[HEAD.project], p, p.shape[0], q, v, space.work, space.report)
         restore_denormals(before)
 
 
 @kernel(allocates=True)
 def move(t, y, v, p, out):
     """Accelerations, rates of the angles and power at the poses of y; velocities v as the bodies' spaces have them."""
-    whole = as_integer_array(p)
-    n = whole[HEAD.n_bodies]
-    q, space = y[: POSE * n], space_of(p[whole[HEAD.end] :], whole)
-    at = whole[HEAD.gravity]
+    integers = as_integer_array(p)
+    n = integers[HEAD.n_bodies]
+    q, space = y[: POSE * n], space_of(p[integers[HEAD.end] :], integers)
+    at = integers[HEAD.gravity]
     if p[at + FIELD.regularization] > 0.0 and p[at + FIELD.alpha] == 0.0 and p[at + FIELD.beta] == 0.0:
         for k in range(POSE * n):
             space.projected_q[k] = q[k]
@@ -74,21 +74,21 @@ def move(t, y, v, p, out):
         put_on_constraints(t, y, q, v, p)
     work, wrenches, result = space.work, space.wrenches, space.result
     power = 0.0
-    for k in range(whole[HEAD.n_angles]):
-        p[whole[HEAD.counted] + k] = y[(POSE + TWIST) * n + k]
-    if whole[whole[HEAD.table] + FORCES.count] != 0:
-        invoke(whole[HEAD.act], t, p, p.shape[0], q, v, wrenches, space.forces, result)
+    for k in range(integers[HEAD.n_angles]):
+        p[integers[HEAD.counted] + k] = y[(POSE + TWIST) * n + k]
+    if integers[integers[HEAD.table] + FORCES.count] != 0:
+        invoke(integers[HEAD.act], t, p, p.shape[0], q, v, wrenches, space.forces, result)
         power = result[0]
     else:
         for k in range(6 * n):
             wrenches[k] = 0.0
     before = flush_denormals()
-    set_clock(whole, work, t, y, (POSE + TWIST) * n)
-    invoke(whole[HEAD.accelerations], p, p.shape[0], q, v, wrenches, work, out[6 * n :])
-    if whole[HEAD.n_moving] != 0:
-        power += power_of_drives(whole, p, work)
+    set_clock(integers, work, t, y, (POSE + TWIST) * n)
+    invoke(integers[HEAD.accelerations], p, p.shape[0], q, v, wrenches, work, out[6 * n :])
+    if integers[HEAD.n_moving] != 0:
+        power += power_of_drives(integers, p, work)
     restore_denormals(before)
-    out[12 * n + whole[HEAD.n_angles]] = power
+    out[12 * n + integers[HEAD.n_angles]] = power
 
 
 @field
@@ -139,8 +139,8 @@ def to_spatial(q, p, a):
 @field
 def spatial_motion(t, y, p, out):
     """The same in spatial velocities: V' = Ad V_b' of the body's, as ad of a twist on itself is zero."""
-    whole = as_integer_array(p)
-    n, v = whole[HEAD.n_bodies], space_of(p[whole[HEAD.end] :], whole).velocity
+    integers = as_integer_array(p)
+    n, v = integers[HEAD.n_bodies], space_of(p[integers[HEAD.end] :], integers).velocity
     from_spatial(y, p, v)
     for k in range(6 * n):
         out[k] = y[POSE * n + k]
@@ -151,8 +151,8 @@ def spatial_motion(t, y, p, out):
 @field
 def spatial_onto_constraints(t, y, p, out):
     """The projection of a state with spatial velocities."""
-    whole = as_integer_array(p)
-    n, v = whole[HEAD.n_bodies], space_of(p[whole[HEAD.end] :], whole).velocity
+    integers = as_integer_array(p)
+    n, v = integers[HEAD.n_bodies], space_of(p[integers[HEAD.end] :], integers).velocity
     from_spatial(y, p, v)
     for k in range(y.shape[0]):
         out[k] = y[k]

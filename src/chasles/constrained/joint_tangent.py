@@ -102,59 +102,49 @@ def add_to_block(blocks, i, s, w, p):
 
 
 @kernel(allocates=True)
-def stiffen_joint(
-    t,
-    joints,
-    numbers,
-    j,
-    table,
-    values,
-    counted,
-    states,
-    slots,
-    at_slots,
-    s,
-    ratio,
-    blocks,
-    matrix,
-    spare,
-    spot,
-    masses,
-):
-    """Add s ∂(-Q)/∂d of what acts along joint j; spare: six numbers a body."""
+def stiffen_joint(job, j, at_slots):
+    """Add s ∂(-Q)/∂d of what acts along joint j."""
+    joints, numbers, states, blocks, spot = (
+        job.forces.joints,
+        job.forces.joint_numbers,
+        job.states,
+        job.blocks,
+        job.scratch,
+    )
+    law_wrenches, slots, s = job.law_wrenches, job.slots, job.s
     row = j * JOINT.size
     form, nv = joints[row + JOINT.form], joints[row + JOINT.velocities]
     A, B = joints[row + JOINT.first], joints[row + JOINT.second]
-    what, length = joints[row + JOINT.numbers] + FRAMES.size, gyration(masses, B if B >= 0 else A)
-    wrench_on(states, A, spare)
-    wrench_on(states, B, spare)
+    what, length = joints[row + JOINT.numbers] + FRAMES.size, gyration(job.forces.masses, B if B >= 0 else A)
+    wrench_on(states, A, law_wrenches)
+    wrench_on(states, B, law_wrenches)
     for k in range(nv):
         change, small = NONE, DIFFERENCE * (length if slides(form, numbers, what, k, nv) else 1.0)
         for side in range(2):
             e = small if side == 0 else -small
-            spot_joint(joints, numbers, j, states, counted, spot)
+            spot_joint(joints, numbers, j, states, job.forces.counted, spot)
             move_joint(form, k, e, spot)
-            spot[SPOT.v + k] += ratio * e
+            spot[SPOT.v + k] += job.ratio * e
             for i in range(nv):
                 spot[SPOT.tau + i] = 0.0
             if joints[row + JOINT.passive] != 0:
                 own_forces(joints, numbers, j, spot)
-            add_laws(t, joints, j, table, values, spot)
+            add_laws(job.t, joints, j, job.forces.table, job.forces.values, spot)
             factor = -0.5 / e
             first, second = load3(spot, SPOT.tau, 0.0), load3(spot, SPOT.tau + 3, 0.0)
             change = add(change[0], scale(factor, first)), add(change[1], scale(factor, second))
         store6(spot, SPOT.tau, change)
-        push_joint(joints, numbers, j, states, spare, spot)
-        on_first, on_second = wrench_on(states, A, spare), wrench_on(states, B, spare)
+        push_joint(joints, numbers, j, states, law_wrenches, spot)
+        on_first, on_second = wrench_on(states, A, law_wrenches), wrench_on(states, B, law_wrenches)
         for i in range(nv):
             spot[SPOT.tau + i] = 1.0 if i == k else 0.0
-        push_joint(joints, numbers, j, states, spare, spot)
-        first, second = wrench_on(states, A, spare), wrench_on(states, B, spare)
+        push_joint(joints, numbers, j, states, law_wrenches, spot)
+        first, second = wrench_on(states, A, law_wrenches), wrench_on(states, B, law_wrenches)
         add_to_block(blocks, A, s, on_first, first)
         add_to_block(blocks, B, s, on_second, second)
         if at_slots >= 0:
             m = at_slots
             aa, al, la, ll = 9 * slots[m], 9 * slots[m + 1], 9 * slots[m + 2], 9 * slots[m + 3]
-            add_product(matrix, aa, al, la, ll, s, on_first, second)
+            add_product(job.matrix, aa, al, la, ll, s, on_first, second)
             aa, al, la, ll = 9 * slots[m + 4], 9 * slots[m + 5], 9 * slots[m + 6], 9 * slots[m + 7]
-            add_product(matrix, aa, al, la, ll, s, on_second, first)
+            add_product(job.matrix, aa, al, la, ll, s, on_second, first)

@@ -1,5 +1,18 @@
 """Newton's method for the equations of a step: one loop for all implicit methods, and when it ends.
 
+The stopping rule. A correction d of size |d| (relative to its goal, `goals`) that is η times the one before it leaves
+an error of about η |d|. The iteration ends as soon as one of these holds:
+
+- |d| < 1: the correction itself is below the goal;
+- η |d| < LEFT: what it leaves is well below the goal. η is at least `least`, as a contraction seen once may be luck; of
+  the first correction it is what steps before have shown (`expected`);
+- d is rounding: corrections no longer shrink, and are small beside positions (`stuck`);
+- with redundant constraints, all equations hold to rounding (`settled`).
+
+A step fails with a status of `integrate.newton`: NOT_FINITE, or NO_CONVERGENCE after ITERATIONS. The other two loops
+end by the same estimate η |d| of what is left: `integrate.newton` asks for rounding, `transition.implicit.newton` for a
+tolerance. They have other matrices: by differences, and of models in Python.
+
 Where equations depend on each other, next to singular configurations, J M⁻¹ Jᵀ has eigenvalues of any size, and
 negative ones if its two rows are of both ends of a step. One that is near -ε spoils the regularized step: so it is
 tried again with another ε. Positive ones near ε only slow it down: then it goes on with a smaller ε. Along what is
@@ -56,44 +69,44 @@ class Outcome(NamedTuple):
     """Whether the iteration converged; its last correction, the contraction after the first (negative if there was no
     second), and the power of the forces."""
 
-    found: bool
+    converged: bool
     largest: float
     contraction: float
     power: float
 
 
 @kernel
-def iterate(correct, desk, own, step, limits):
-    """Corrections of a step, each by correct(desk, own, step, iteration, fresh), until they are small enough.
+def iterate(correct, workspace, method, step, limits):
+    """Corrections of a step, each by correct(workspace, method, step, iteration, fresh), until they are small enough.
 
     If not `fresh`, factors of the iteration before are still good.
     """
-    counts, history = desk.counts, desk.history
-    largest, contraction, first, power, fresh, found = 0.0, 0.0, -1.0, 0.0, True, False
+    counts, history = workspace.counts, workspace.history
+    largest, contraction, first, power, fresh, converged = 0.0, 0.0, -1.0, 0.0, True, False
     for iteration in range(ITERATIONS):
         previous = largest
-        largest, noise, total, off, uneven, power = correct(desk, own, step, iteration, fresh)
+        largest, noise, total, off, uneven, power = correct(workspace, method, step, iteration, fresh)
         counts[COUNTS.iterations] += 1
         counts[COUNTS.tried] = iteration + 1
         history[iteration], history[ITERATIONS + iteration] = largest, off
         if not abs(total) < 1e300:
             counts[COUNTS.status] = NOT_FINITE
             break
-        found = largest < 1.0
+        converged = largest < 1.0
         if iteration == 0:
-            found = found or largest * limits.expected < LEFT
+            converged = converged or largest * limits.expected < LEFT
         else:
             contraction = largest / previous
             if iteration == 1:
                 first = contraction
-            found = found or largest * min(max(contraction, limits.least), 1.0) < LEFT
-            found = found or (iteration > 1 and contraction > 0.5 and noise < limits.stuck)
+            converged = converged or largest * min(max(contraction, limits.least), 1.0) < LEFT
+            converged = converged or (iteration > 1 and contraction > 0.5 and noise < limits.stuck)
             if limits.tries > 0:
-                found = found or settled(iteration % limits.tries, contraction, largest, uneven, limits)
-        if found:
+                converged = converged or settled(iteration % limits.tries, contraction, largest, uneven, limits)
+        if converged:
             break
         fresh = contraction > SLOW
-    return Outcome(found, largest, first, power)
+    return Outcome(converged, largest, first, power)
 
 
 @kernel
@@ -104,22 +117,22 @@ def settled(iteration, contraction, largest, uneven, limits):
 
 
 @kernel
-def weight_of_try(desk, h, iteration, x, lam):
+def weight_of_try(workspace, h, iteration, x, lam):
     """Weight of the regularization, zero if no rows depend on others. Each try begins the step anew, and multipliers
     at zero: what the equations leave open of them must not be carried on."""
-    regular = desk.tables.gravity[FIELD.regularization]
+    regular = workspace.tables.gravity[FIELD.regularization]
     if not regular > 0.0:
         return 0.0
     if iteration % TRIES == 0:
-        for k in range(6 * desk.tables.n):
-            x[k] = h * desk.v[k]
-        for k in range(3 * desk.plan.n_nodes):
+        for k in range(6 * workspace.tables.n):
+            x[k] = h * workspace.v[k]
+        for k in range(3 * workspace.plan.n_nodes):
             lam[k] = 0.0
     return regular * RATIOS[iteration // TRIES]
 
 
 @kernel
-def add_multipliers(desk, s, lam):
+def add_multipliers(workspace, s, lam):
     """λ += g/s."""
-    for k in range(3 * desk.plan.n_nodes):
-        lam[k] += desk.g[k] / s
+    for k in range(3 * workspace.plan.n_nodes):
+        lam[k] += workspace.g[k] / s

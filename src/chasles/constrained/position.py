@@ -21,29 +21,41 @@ from chasles.lie import quaternion
 
 
 @kernel
-def keep_rows(desk, t):
+def keep_rows(workspace, t):
     """Rows of the begin of a step but those of rotors, and their factor."""
-    start_clock(desk, t)
-    set_state(desk, desk.q, desk.v)
-    for t in range(desk.tables.nt):
-        rotor = desk.tables.tiles[t * TILE.size + TILE.kinds] == ROTOR  # holds nothing, so it has no part in ζ
+    start_clock(workspace, t)
+    set_state(workspace, workspace.q, workspace.v)
+    for t in range(workspace.tables.nt):
+        rotor = workspace.tables.tiles[t * TILE.size + TILE.kinds] == ROTOR  # holds nothing, so it has no part in ζ
         for k in range(t * ROWS.size, (t + 1) * ROWS.size):
             if rotor:
-                desk.rows[k] = 0.0
-            desk.old[k] = desk.rows[k]
-    factorize_rows(value_of(desk.tables), desk.weights, desk.rows, desk.kept_matrix, desk.kept_factors)
+                workspace.rows[k] = 0.0
+            workspace.old_rows[k] = workspace.rows[k]
+    factorize_rows(
+        value_of(workspace.tables), workspace.metric, workspace.rows, workspace.row_matrix, workspace.row_factors
+    )
 
 
 @kernel
-def displacement(desk, zeta):
+def displacement(workspace, zeta):
     """a = -W J_nᵀ ζ in the algebra of each body's space, from the start of the step.
 
     ζ may be a sum over several solutions: hubs too follow from it, not from what was solved for them.
     """
-    tables, q, a = desk.tables, desk.q, desk.a
+    tables, q, a = workspace.tables, workspace.q, workspace.response
     for k in range(6 * tables.n):
         a[k] = 0.0
-    push_back(tables.bodies, tables.tiles, tables.nodes, tables.incidences, desk.weights, tables.n, desk.old, zeta, a)
+    push_back(
+        tables.bodies,
+        tables.tiles,
+        tables.nodes,
+        tables.incidences,
+        workspace.metric,
+        tables.n,
+        workspace.old_rows,
+        zeta,
+        a,
+    )
     for i in range(tables.n):
         if tables.bodies[i * BODY.size + BODY.space] == SE3:
             at = POSE * i
@@ -58,48 +70,57 @@ def sweeps_for(turned):
 
 
 @kernel
-def correct_position(desk, sweeps, x, zeta):
+def correct_position(workspace, sweeps, x, zeta):
     """Correct ζ so that g + J `step` vanishes; the change of x is in d.
 
-    The desk's step: the displacement (in the body, in space) by the rest of the correction.
+    `displacement`: the move (in the body, in space) by the rest of the correction.
     """
-    tables, unmeasured, b, total = desk.tables, desk.plan.unmeasured, desk.b, desk.d
+    tables, unmeasured, b, total = workspace.tables, workspace.plan.unmeasured, workspace.row_solution, workspace.d
     for k in range(3 * tables.nn):
         b[k] = 0.0
     for k in range(6 * tables.n):
         total[k] = 0.0
     for t in range(tables.nt):
         for k in range(3):
-            b[3 * tables.nodes[t] + k] -= desk.rows[t * ROWS.size + ROWS.residual + k]
+            b[3 * tables.nodes[t] + k] -= workspace.rows[t * ROWS.size + ROWS.residual + k]
     add_jacobian_times(
-        tables.bodies, tables.tiles, tables.nodes, tables.incidences, tables.n, desk.rows, desk.step, b, -1.0, True
+        tables.bodies,
+        tables.tiles,
+        tables.nodes,
+        tables.incidences,
+        tables.n,
+        workspace.rows,
+        workspace.displacement,
+        b,
+        -1.0,
+        True,
     )
     for sweep in range(sweeps):
         for t in range(tables.nt):
             for k in range(3):
                 if unmeasured[3 * t + k] != 0:  # an equation between velocities alone
                     b[3 * tables.nodes[t] + k] = 0.0
-        solve_kept(desk, x, zeta, sweep + 1 < sweeps)
+        solve_rows(workspace, x, zeta, sweep + 1 < sweeps)
 
 
 @kernel
-def solve_kept(desk, x, zeta, again):
+def solve_rows(workspace, x, zeta, again):
     """One sweep: b = -residual is solved for dζ; if another follows, it becomes minus the residual that is left."""
-    bodies, tiles, nodes, incidences, _, column, row, _, _, _, _, _, n, _, nn, _ = value_of(desk.tables)
-    a, b, unsolved = desk.a, desk.b, desk.unsolved
+    bodies, tiles, nodes, incidences, _, column, row, _, _, _, _, _, n, _, nn, _ = value_of(workspace.tables)
+    a, b, unsolved = workspace.response, workspace.row_solution, workspace.unsolved
     for k in range(3 * nn):
         unsolved[k] = b[k]
-    solve(nn, column, row, desk.kept_factors, b)
+    solve(nn, column, row, workspace.row_factors, b)
     for k in range(3 * nn):
         zeta[k] += b[k]
-    displacement(desk, b)
+    displacement(workspace, b)
     for k in range(6 * n):
-        desk.d[k] += a[k]
+        workspace.d[k] += a[k]
     if again:
         for i in range(n):
             on_se3 = bodies[i * BODY.size + BODY.space] == SE3
             moved = onward(on_se3, load6(x, 6 * i, 0.0), load6(a, 6 * i, 0.0))
-            store6(a, 6 * i, from_chart(desk, i, moved))
+            store6(a, 6 * i, from_chart(workspace, i, moved))
         for k in range(3 * nn):
             b[k] = unsolved[k]
-        add_jacobian_times(bodies, tiles, nodes, incidences, n, desk.rows, a, b, -1.0, True)
+        add_jacobian_times(bodies, tiles, nodes, incidences, n, workspace.rows, a, b, -1.0, True)

@@ -15,8 +15,12 @@ class BodyProblem(Protocol):
     mechanism: AbsoluteMechanism
     n: int  # bodies
     held: Any  # constant inputs along joint coordinates, or None
-    control: Any  # where they are in the parameters of the vector field
     space: Any
+
+    @property
+    def control(self) -> Any:
+        """Where they are in the parameters of the vector field."""
+        ...
 
     @property
     def units(self) -> np.ndarray:

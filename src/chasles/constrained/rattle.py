@@ -54,7 +54,7 @@ from chasles.constrained.steps import (
 )
 from chasles.constrained.tables import SIZES
 from chasles.constrained.velocity import onto_velocities
-from chasles.constrained.workspace import CARRIED, COUNTS, STATE_VECTOR, desk_of, has_forces
+from chasles.constrained.workspace import CARRIED, COUNTS, STATE_VECTOR, has_forces, workspace_of
 from chasles.constraint.rows import ROWS
 from chasles.integrate.constrained_method import Rattle
 from chasles.kernel.algebra import add, add_scaled, mat_add, mat_scale, mul, neg, scale, skew, sub
@@ -77,12 +77,12 @@ STATE = Regions("RattleState", point=STATE_VECTOR.count, lam=3 * SIZES.n_nodes, 
 VECTORS = Regions(
     "RattleVectors",
     x=6 * SIZES.n_bodies,
-    new_v=6 * SIZES.n_bodies,
+    trial_v=6 * SIZES.n_bodies,
     push=6 * SIZES.n_bodies,  # h p_n + h²/2 F_n
     half=6 * SIZES.n_bodies,  # velocities without the second half of the forces
 )
 state_of, vectors_of = STATE.views, VECTORS.views
-make_own = joined("Rattle", "tolerance", STATE, VECTORS)
+make_method = joined("Rattle", "tolerance", STATE, VECTORS)
 
 
 @kernel
@@ -93,9 +93,9 @@ def momentum(masses, i, v):
 
 
 @kernel
-def half_step_block(desk, i, x):
+def half_step_block(workspace, i, x):
     """∂(dexpinv_xᵀ M x)/∂d, to first order of the step; the same for both groups."""
-    masses = desk.tables.masses
+    masses = workspace.tables.masses
     theta = load3(masses, i * MASS.size + MASS.moments, 0.0)
     T = (theta[0], 0.0, 0.0, 0.0, theta[1], 0.0, 0.0, 0.0, theta[2])
     half = scale(0.5, x)
@@ -105,132 +105,134 @@ def half_step_block(desk, i, x):
         *(S[3] * (theta[0] + theta[1]), 0.0, S[5] * (theta[1] + theta[2])),
         *(S[6] * (theta[0] + theta[2]), S[7] * (theta[1] + theta[2]), 0.0),
     )
-    separate_block(desk, i, mat_add(T, mat_add(turn, mat_scale(-1.0, P))), masses[i * MASS.size + MASS.mass])
+    separate_block(workspace, i, mat_add(T, mat_add(turn, mat_scale(-1.0, P))), masses[i * MASS.size + MASS.mass])
 
 
 @kernel
-def first_half(desk, own, t, h):
+def first_half(workspace, method, t, h):
     """h p_n + h²/2 F_n (torque in the body, force in space), rows and targets at the begin of the step, and a guess."""
-    masses, gravity = desk.tables.masses, desk.tables.gravity
-    start_clock(desk, t)
-    set_state(desk, desk.q, desk.v)
-    for k in range(desk.tables.nt * ROWS.size):
-        desk.old[k] = desk.rows[k]
-    keep_targets(desk, desk.left)
-    count_from(desk, desk.turns)
-    apply_forces(desk, t, desk.q, desk.v)
-    for i in range(desk.tables.n):
+    masses, gravity = workspace.tables.masses, workspace.tables.gravity
+    start_clock(workspace, t)
+    set_state(workspace, workspace.q, workspace.v)
+    for k in range(workspace.tables.nt * ROWS.size):
+        workspace.old_rows[k] = workspace.rows[k]
+    keep_targets(workspace, workspace.targets)
+    count_from(workspace, workspace.counted_angles)
+    apply_forces(workspace, t, workspace.q, workspace.v)
+    for i in range(workspace.tables.n):
         mass = masses[i * MASS.size + MASS.mass]
-        turn, shift = from_chart(desk, i, momentum(masses, i, load6(desk.v, 6 * i, 0.0)))
-        force = add_scaled(load3(desk.wrenches, 6 * i + 3, 0.0), mass, (gravity[0], gravity[1], gravity[2]))
-        store3(own.push, 6 * i, add_scaled(scale(h, turn), 0.5 * h * h, load3(desk.wrenches, 6 * i, 0.0)))
-        store3(own.push, 6 * i + 3, add_scaled(scale(h, shift), 0.5 * h * h, force))
+        turn, shift = from_chart(workspace, i, momentum(masses, i, load6(workspace.v, 6 * i, 0.0)))
+        force = add_scaled(load3(workspace.wrenches, 6 * i + 3, 0.0), mass, (gravity[0], gravity[1], gravity[2]))
+        store3(method.push, 6 * i, add_scaled(scale(h, turn), 0.5 * h * h, load3(workspace.wrenches, 6 * i, 0.0)))
+        store3(method.push, 6 * i + 3, add_scaled(scale(h, shift), 0.5 * h * h, force))
         for k in range(6 * i, 6 * i + 6):
-            own.x[k] = h * desk.v[k]
+            method.x[k] = h * workspace.v[k]
 
 
 @kernel
-def correct(desk, own, step, iteration, fresh):
+def correct(workspace, method, step, iteration, fresh):
     """One correction of x and λ⁺ for the first two equations."""
-    bodies, masses, x, s = desk.tables.bodies, desk.tables.masses, own.x, 0.5 * step.h * step.h
-    weight = weight_of_try(desk, step.h, iteration, x, own.lam)
-    move_bodies(desk, x)
-    set_state(desk, desk.new_q, desk.v)
-    clear_matrix(desk, weight)
-    for i in range(desk.tables.n):
+    bodies, masses, x, s = workspace.tables.bodies, workspace.tables.masses, method.x, 0.5 * step.h * step.h
+    weight = weight_of_try(workspace, step.h, iteration, x, method.lam)
+    move_bodies(workspace, x)
+    set_state(workspace, workspace.trial_q, workspace.v)
+    clear_matrix(workspace, weight)
+    for i in range(workspace.tables.n):
         on_se3, at = bodies[i * BODY.size + BODY.space] == SE3, load6(x, 6 * i, 0.0)
         torque, force = pulled_back(on_se3, at, momentum(masses, i, at))
         if on_se3:
-            force = mul(rotation_at(desk.q, i), force)
-        reaction = pushed_by(desk, i, desk.old, own.lam)
+            force = mul(rotation_at(workspace.q, i), force)
+        reaction = pushed_by(workspace, i, workspace.old_rows, method.lam)
         torque = add_scaled(torque, s, reaction[0])
         force = add_scaled(force, s, reaction[1])
-        store3(desk.f, 6 * i, sub(load3(own.push, 6 * i, 0.0), torque))
-        store3(desk.f, 6 * i + 3, sub(load3(own.push, 6 * i + 3, 0.0), force))
-        half_step_block(desk, i, at[0])
-    position_residual(desk)
-    off, uneven = size_of_residual(desk)
-    factorize_saddle(desk, desk.rows, desk.old)
-    solve_saddle(desk, desk.rows, desk.old, desk.d)
-    for i in range(desk.tables.n):
+        store3(workspace.f, 6 * i, sub(load3(method.push, 6 * i, 0.0), torque))
+        store3(workspace.f, 6 * i + 3, sub(load3(method.push, 6 * i + 3, 0.0), force))
+        half_step_block(workspace, i, at[0])
+    position_residual(workspace)
+    off, uneven = size_of_residual(workspace)
+    factorize_saddle(workspace, workspace.rows, workspace.old_rows)
+    solve_saddle(workspace, workspace.rows, workspace.old_rows, workspace.d)
+    for i in range(workspace.tables.n):
         on_se3, at = bodies[i * BODY.size + BODY.space] == SE3, load6(x, 6 * i, 0.0)
-        dx = onward_inverse(on_se3, at, to_chart(desk, i, load6(desk.d, 6 * i, 0.0)))
+        dx = onward_inverse(on_se3, at, to_chart(workspace, i, load6(workspace.d, 6 * i, 0.0)))
         store6(x, 6 * i, (add(at[0], dx[0]), add(at[1], dx[1])))
-    add_multipliers(desk, s, own.lam)
-    (largest, total), noise = size_of_correction(desk), size_of_noise(desk, iteration)
+    add_multipliers(workspace, s, method.lam)
+    (largest, total), noise = size_of_correction(workspace), size_of_noise(workspace, iteration)
     return Attempt(largest, noise, total, off, uneven, 0.0)
 
 
 @kernel
-def pushed_velocities(desk, own, h):
+def pushed_velocities(workspace, method, h):
     """(ω in the body, velocity in space) at the end of the step but for reactions, with the wrenches at hand."""
-    masses, gravity = desk.tables.masses, desk.tables.gravity
-    for i in range(desk.tables.n):
+    masses, gravity = workspace.tables.masses, workspace.tables.gravity
+    for i in range(workspace.tables.n):
         light = 1.0 / masses[i * MASS.size + MASS.mass]
-        spin = each(load3(masses, i * MASS.size + MASS.inverse, 0.0), load3(desk.wrenches, 6 * i, 0.0))
-        fall = add_scaled((gravity[0], gravity[1], gravity[2]), light, load3(desk.wrenches, 6 * i + 3, 0.0))
-        store3(desk.step, 6 * i, add_scaled(load3(own.half, 6 * i, 0.0), 0.5 * h, spin))
-        store3(desk.step, 6 * i + 3, add_scaled(load3(own.half, 6 * i + 3, 0.0), 0.5 * h, fall))
+        spin = each(load3(masses, i * MASS.size + MASS.inverse, 0.0), load3(workspace.wrenches, 6 * i, 0.0))
+        fall = add_scaled((gravity[0], gravity[1], gravity[2]), light, load3(workspace.wrenches, 6 * i + 3, 0.0))
+        store3(workspace.velocity, 6 * i, add_scaled(load3(method.half, 6 * i, 0.0), 0.5 * h, spin))
+        store3(workspace.velocity, 6 * i + 3, add_scaled(load3(method.half, 6 * i + 3, 0.0), 0.5 * h, fall))
 
 
 @kernel
-def second_half(desk, own, t, h):
+def second_half(workspace, method, t, h):
     """Velocities by the last two equations. Returns whether they converged, the power of the forces at the end and the
     work of constraints that depend on time in this half."""
-    masses, new_v, velocity = desk.tables.masses, own.new_v, desk.step
-    for i in range(desk.tables.n):  # M⁻¹ dexpinv_{-x}ᵀ M x / h: (ω in the body, velocity in space)
-        on_se3, at = desk.tables.bodies[i * BODY.size + BODY.space] == SE3, load6(own.x, 6 * i, 0.0)
+    masses, trial_v, velocity = workspace.tables.masses, method.trial_v, workspace.velocity
+    for i in range(workspace.tables.n):  # M⁻¹ dexpinv_{-x}ᵀ M x / h: (ω in the body, velocity in space)
+        on_se3, at = workspace.tables.bodies[i * BODY.size + BODY.space] == SE3, load6(method.x, 6 * i, 0.0)
         turn, shift = pulled_back(on_se3, (neg(at[0]), neg(at[1])), momentum(masses, i, at))
         turn = scale(1.0 / h, each(load3(masses, i * MASS.size + MASS.inverse, 0.0), turn))
         shift = scale(1.0 / (h * masses[i * MASS.size + MASS.mass]), shift)
-        store6(own.half, 6 * i, from_chart(desk, i, (turn, shift)))
-        store6(new_v, 6 * i, (turn, shift))
-    power, impulse, change, sweeps = 0.0, 0.0, 0.0, VELOCITY_SWEEPS if has_forces(desk.whole) else 1
+        store6(method.half, 6 * i, from_chart(workspace, i, (turn, shift)))
+        store6(trial_v, 6 * i, (turn, shift))
+    power, impulse, change, sweeps = 0.0, 0.0, 0.0, VELOCITY_SWEEPS if has_forces(workspace.integers) else 1
     for _ in range(sweeps):
-        power = apply_forces(desk, t + h, desk.new_q, new_v)
-        pushed_velocities(desk, own, h)
-        impulse = onto_velocities(desk, masses, desk.left, velocity, 2, 0.0)
-        for i in range(desk.tables.n):
-            store6(velocity, 6 * i, to_chart(desk, i, load6(velocity, 6 * i, 0.0)))
+        power = apply_forces(workspace, t + h, workspace.trial_q, trial_v)
+        pushed_velocities(workspace, method, h)
+        impulse = onto_velocities(workspace, masses, workspace.targets, velocity, 2, 0.0)
+        for i in range(workspace.tables.n):
+            store6(velocity, 6 * i, to_chart(workspace, i, load6(velocity, 6 * i, 0.0)))
         if sweeps > 1:
-            change = size_of_change(desk, new_v, velocity)
-        for k in range(6 * desk.tables.n):
-            new_v[k] = velocity[k]
+            change = size_of_change(workspace, trial_v, velocity)
+        for k in range(6 * workspace.tables.n):
+            trial_v[k] = velocity[k]
         if not change > ROUNDING:
             break
     return change <= ENOUGH, power, impulse
 
 
 @kernel
-def advance(desk, own, t, h):
+def advance(workspace, method, t, h):
     """One step."""
-    set_goals(desk, h, own.tolerance, ROUNDING, desk.a[:0])
-    first_half(desk, own, t, h)
-    predict_angles(desk, t, h, own.angles)
-    tries = TRIES if desk.tables.gravity[FIELD.regularization] > 0.0 else 0
-    limits = Limits(1e-11, 0.0, UNKNOWN, tries, own.tolerance)
-    if not iterate(correct, desk, own, Interval(t, h), limits).found:
-        return give_up(desk, 0)
-    work = 0.5 * h * power_to_keep(desk, desk.plan.nodes, own.lam, desk.left)
-    move_bodies(desk, own.x)
-    set_state(desk, desk.new_q, desk.v)
-    keep_targets(desk, desk.left)
-    factorize_rows(value_of(desk.tables), desk.tables.masses, desk.rows, desk.kept_matrix, desk.kept_factors)
-    converged, power, impulse = second_half(desk, own, t, h)
+    set_goals(workspace, h, method.tolerance, ROUNDING, workspace.response[:0])
+    first_half(workspace, method, t, h)
+    predict_angles(workspace, t, h, method.angles)
+    tries = TRIES if workspace.tables.gravity[FIELD.regularization] > 0.0 else 0
+    limits = Limits(1e-11, 0.0, UNKNOWN, tries, method.tolerance)
+    if not iterate(correct, workspace, method, Interval(t, h), limits).converged:
+        return give_up(workspace, 0)
+    work = 0.5 * h * power_to_keep(workspace, workspace.plan.nodes, method.lam, workspace.targets)
+    move_bodies(workspace, method.x)
+    set_state(workspace, workspace.trial_q, workspace.v)
+    keep_targets(workspace, workspace.targets)
+    factorize_rows(
+        value_of(workspace.tables), workspace.tables.masses, workspace.rows, workspace.row_matrix, workspace.row_factors
+    )
+    converged, power, impulse = second_half(workspace, method, t, h)
     if not converged:
-        desk.counts[COUNTS.tried] = 0
-        return give_up(desk, 1)
-    finish_step(desk, work + impulse + 0.5 * h * (own.power[0] + power), own.new_v, own.angles)
-    own.power[0] = power
+        workspace.counts[COUNTS.tried] = 0
+        return give_up(workspace, 1)
+    finish_step(workspace, work + impulse + 0.5 * h * (method.power[0] + power), method.trial_v, method.angles)
+    method.power[0] = power
     return True
 
 
 @native
 def rattle(call):
     """Take up to `limit` steps."""
-    desk, tolerance = by_reference(desk_of(call)), call.parameters[RATTLE.tolerance]
-    own = make_own((tolerance,), state_of(call.state, call.structure), vectors_of(call.vectors, call.structure))
-    take_steps(advance, desk, by_reference(own), call)
+    workspace, tolerance = by_reference(workspace_of(call)), call.parameters[RATTLE.tolerance]
+    method = make_method((tolerance,), state_of(call.state, call.structure), vectors_of(call.vectors, call.structure))
+    take_steps(advance, workspace, by_reference(method), call)
 
 
 def parameters_of(method: Rattle, rtol: float, atol: float) -> np.ndarray:

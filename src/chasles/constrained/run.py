@@ -10,7 +10,7 @@ import numpy as np
 from chasles.absolute.mechanism import AbsoluteMechanism
 from chasles.constrained import structure as structures
 from chasles.constrained.body_sizes import set_lengths, set_weights
-from chasles.constrained.force_tangent import stiffen_address
+from chasles.constrained.force_tangent import force_tangent_address
 from chasles.constrained.group import increment
 from chasles.constrained.problem import BodyProblem
 from chasles.constrained.schemes import SCHEMES
@@ -61,12 +61,12 @@ class ConstrainedStepper(FixedStepper):
         self.address = loop_address(self.scheme.loop)
         # one block: arrays that begin at the same place of their pages would compete for the same lines of the cache
         sizes = mechanism.work, WORKSPACE.size(self.packed), self.scheme.vectors.size(self.packed)
-        self.kept, self.work, self.vectors = np.split(np.zeros(sum(sizes)), np.cumsum(sizes)[:2])
+        self.row_work, self.work, self.vectors = np.split(np.zeros(sum(sizes)), np.cumsum(sizes)[:2])
         shared = WORKSPACE.split(self.work, self.packed)
         set_lengths(mechanism, shared.goals)
         if hasattr(method, "metric"):
-            set_weights(mechanism, shared.weights, method.metric == "unit")
-        self.stiffen = stiffen_address() if mechanism.forces.table[FORCES.count] else 0
+            set_weights(mechanism, shared.metric, method.metric == "unit")
+        self.force_tangent = force_tangent_address() if mechanism.forces.table[FORCES.count] else 0
         self.parameters = self.scheme.parameters(method, *self.tolerances)
         self.memory = self._state_at(self.start, y)
         self.start_with(y, np.empty(0))
@@ -95,9 +95,9 @@ class ConstrainedStepper(FixedStepper):
 
     def _go_on(self, limit: int, total: int, every: int) -> None:
         call = Call(
-            *(self.p, self.packed, self.parameters, self.memory, self.kept, self.work, self.vectors, self.counts),
+            *(self.p, self.packed, self.parameters, self.memory, self.row_work, self.work, self.vectors, self.counts),
             *(self.history.reshape(-1), self.times, self.saved_t, self.saved_y.reshape(-1)),
-            *(self.stiffen, limit, total, every),
+            *(self.force_tangent, limit, total, every),
         )
         run_loop(self.address, call)
 

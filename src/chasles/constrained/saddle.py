@@ -62,8 +62,12 @@ def plus_diagonal(m, s):
 
 
 @kernel
-def condense(tiles, incidences, slots, first, count, at, kind, left, right, blocks, block, matrix):
-    """Subtract L K⁻¹ Rᵀ of a body from the tiles of its joints."""
+def condense(workspace, i, left, right):
+    """Subtract L K⁻¹ Rᵀ of body i from the tiles of its joints."""
+    bodies, tiles, incidences = workspace.tables.bodies, workspace.tables.tiles, workspace.tables.incidences
+    places, slots, blocks, block = workspace.plan.places, workspace.plan.slots, workspace.blocks, i * BLOCK.size
+    first, count = bodies[i * BODY.size + BODY.first], bodies[i * BODY.size + BODY.count]
+    at, kind = places[i * PLACE.size + PLACE.slots], places[i * PLACE.size + PLACE.kind]
     aa = load9(blocks, block + BLOCK.aa, 0.0)
     for y in range(first, first + count):
         tile, side = incidences[PAIR * y], incidences[PAIR * y + 1]
@@ -88,15 +92,18 @@ def condense(tiles, incidences, slots, first, count, at, kind, left, right, bloc
                 total = mat_add(total, mat_scale(2.0 * its - 1.0, moved))
             else:
                 total = mat_add(total, mat_mul(linear_of(left, other, its), moved))
-            add9(matrix, 9 * slots[at], mat_neg(total))
+            add9(workspace.matrix, 9 * slots[at], mat_neg(total))
             at += 1
 
 
 @kernel
-def place_explicit(
-    tiles, incidences, slots, first, count, at, angular, linear, kind, left, right, blocks, block, matrix
-):
-    """Block and rows of a body that stays in the matrix."""
+def place_explicit(workspace, i, left, right):
+    """Block and rows of body i, which stays in the matrix."""
+    bodies, tiles, incidences = workspace.tables.bodies, workspace.tables.tiles, workspace.tables.incidences
+    places, slots, blocks, block = workspace.plan.places, workspace.plan.slots, workspace.blocks, i * BLOCK.size
+    first, count, matrix = bodies[i * BODY.size + BODY.first], bodies[i * BODY.size + BODY.count], workspace.matrix
+    at, kind = places[i * PLACE.size + PLACE.slots], places[i * PLACE.size + PLACE.kind]
+    angular, linear = places[i * PLACE.size + PLACE.angular], places[i * PLACE.size + PLACE.linear]
     add9(matrix, 9 * angular, load9(blocks, block + BLOCK.aa, 0.0))
     if kind == SEPARATE:
         add9(matrix, 9 * linear, mat_scale(blocks[block + BLOCK.ll], IDENTITY))
@@ -120,9 +127,9 @@ def place_explicit(
 
 
 @kernel
-def clear_matrix(desk, weight):
+def clear_matrix(workspace, weight):
     """Nothing but -1 for rows that are empty and those of rotors; regularized by a weight if rows depend on others."""
-    tables, plan, matrix = desk.tables, desk.plan, desk.matrix
+    tables, plan, matrix = workspace.tables, workspace.plan, workspace.matrix
     for k in range(9 * (plan.n_nodes + 2 * plan.n_lower)):
         matrix[k] = 0.0
     for t in range(tables.nt):
@@ -132,28 +139,25 @@ def clear_matrix(desk, weight):
                 matrix[9 * plan.nodes[t] + 4 * k] = -1.0
     if weight > 0.0:
         regularize(
-            tables.bodies, tables.tiles, tables.incidences, plan.nodes, tables.masses, tables.n, desk.rows, weight,
+            tables.bodies, tables.tiles, tables.incidences, plan.nodes, tables.masses, tables.n, workspace.rows, weight,
             matrix,
         )  # fmt: skip
 
 
 @kernel
-def factorize_saddle(desk, left, right):
+def factorize_saddle(workspace, left, right):
     """Factors of the equations, to couplings already in the matrix; blocks of condensed bodies are inverted."""
-    bodies, tiles, incidences, plan = desk.tables.bodies, desk.tables.tiles, desk.tables.incidences, desk.plan
-    places, slots, blocks, matrix = plan.places, plan.slots, desk.blocks, desk.matrix
-    for i in range(desk.tables.n):
-        begin, count = bodies[i * BODY.size + BODY.first], bodies[i * BODY.size + BODY.count]
-        at, kind, block = places[i * PLACE.size + PLACE.slots], places[i * PLACE.size + PLACE.kind], i * BLOCK.size
-        if places[i * PLACE.size + PLACE.explicit] != 0:
-            angular, linear = places[i * PLACE.size + PLACE.angular], places[i * PLACE.size + PLACE.linear]
-            place_explicit(
-                tiles, incidences, slots, begin, count, at, angular, linear, kind, left, right, blocks, block, matrix
-            )
+    plan = workspace.plan
+    for i in range(workspace.tables.n):
+        if plan.places[i * PLACE.size + PLACE.explicit] != 0:
+            place_explicit(workspace, i, left, right)
         else:
-            invert_block(blocks, block, kind)
-            condense(tiles, incidences, slots, begin, count, at, kind, left, right, blocks, block, matrix)
-    factorize_lu(plan.n_nodes, plan.n_lower, plan.column, plan.row, plan.first, plan.operations, matrix, desk.factors)
+            invert_block(workspace.blocks, i * BLOCK.size, plan.places[i * PLACE.size + PLACE.kind])
+            condense(workspace, i, left, right)
+    factorize_lu(
+        plan.n_nodes, plan.n_lower, plan.column, plan.row, plan.first, plan.operations, workspace.matrix,
+        workspace.factors,
+    )  # fmt: skip
 
 
 @kernel
@@ -169,14 +173,14 @@ def times_inverse(blocks, block, kind, angular, linear):
 
 
 @kernel
-def pushed_by(desk, i, rows, x):
+def pushed_by(workspace, i, rows, x):
     """Rᵀ μ on body i: (torque in the body, force in space)."""
-    bodies, tiles, incidences = desk.tables.bodies, desk.tables.tiles, desk.tables.incidences
+    bodies, tiles, incidences = workspace.tables.bodies, workspace.tables.tiles, workspace.tables.incidences
     torque, force = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
     first = bodies[i * BODY.size + BODY.first]
     for e in range(first, first + bodies[i * BODY.size + BODY.count]):
         tile, side = incidences[PAIR * e], incidences[PAIR * e + 1]
-        multiplier = load3(x, 3 * desk.plan.nodes[tile], 0.0)
+        multiplier = load3(x, 3 * workspace.plan.nodes[tile], 0.0)
         torque = add(torque, mul_t(angular_of(rows, tile, side), multiplier))
         if is_point(tiles, tile):
             force = add_scaled(force, 2.0 * side - 1.0, multiplier)
@@ -186,11 +190,16 @@ def pushed_by(desk, i, rows, x):
 
 
 @kernel
-def solve_saddle(desk, left, right, d):
+def solve_saddle(workspace, left, right, d):
     """d and, in g, μ; f (six numbers a body) is kept unless d is its place."""
-    bodies, tiles, incidences, plan = desk.tables.bodies, desk.tables.tiles, desk.tables.incidences, desk.plan
-    places, blocks, f, x = plan.places, desk.blocks, desk.f, desk.g
-    for i in range(desk.tables.n):
+    bodies, tiles, incidences, plan = (
+        workspace.tables.bodies,
+        workspace.tables.tiles,
+        workspace.tables.incidences,
+        workspace.plan,
+    )
+    places, blocks, f, x = plan.places, workspace.blocks, workspace.f, workspace.g
+    for i in range(workspace.tables.n):
         at, turn, push = i * PLACE.size, load3(f, 6 * i, 0.0), load3(f, 6 * i + 3, 0.0)
         if places[at + PLACE.explicit] != 0:
             store3(x, 3 * places[at + PLACE.angular], turn)
@@ -202,14 +211,14 @@ def solve_saddle(desk, left, right, d):
                 tile = incidences[PAIR * e]
                 there = times(tiles, left, tile, incidences[PAIR * e + 1], angular, linear)
                 add3(x, 3 * plan.nodes[tile], scale(-1.0, there))
-    solve_lu(plan.n_nodes, plan.n_lower, plan.column, plan.row, desk.matrix, desk.factors, x)
-    for i in range(desk.tables.n):
+    solve_lu(plan.n_nodes, plan.n_lower, plan.column, plan.row, workspace.matrix, workspace.factors, x)
+    for i in range(workspace.tables.n):
         at = i * PLACE.size
         if places[at + PLACE.explicit] != 0:
             store3(d, 6 * i, load3(x, 3 * places[at + PLACE.angular], 0.0))
             store3(d, 6 * i + 3, load3(x, 3 * places[at + PLACE.linear], 0.0))
         else:
-            torque, force = pushed_by(desk, i, right, x)
+            torque, force = pushed_by(workspace, i, right, x)
             torque, force = sub(load3(f, 6 * i, 0.0), torque), sub(load3(f, 6 * i + 3, 0.0), force)
             angular, linear = times_inverse(blocks, i * BLOCK.size, places[at + PLACE.kind], torque, force)
             store3(d, 6 * i, angular)
@@ -217,13 +226,13 @@ def solve_saddle(desk, left, right, d):
 
 
 @kernel
-def separate_block(desk, i, angular, linear):
+def separate_block(workspace, i, angular, linear):
     """A block whose angular and linear part do not meet: a matrix and a mass."""
     at = i * BLOCK.size
-    store9(desk.blocks, at + BLOCK.aa, angular)
-    if desk.plan.places[i * PLACE.size + PLACE.kind] == SEPARATE:
-        desk.blocks[at + BLOCK.ll] = linear
+    store9(workspace.blocks, at + BLOCK.aa, angular)
+    if workspace.plan.places[i * PLACE.size + PLACE.kind] == SEPARATE:
+        workspace.blocks[at + BLOCK.ll] = linear
     else:
-        store9(desk.blocks, at + BLOCK.ll, mat_scale(linear, IDENTITY))
-        store9(desk.blocks, at + BLOCK.la, mat_scale(0.0, IDENTITY))
-        store9(desk.blocks, at + BLOCK.al, mat_scale(0.0, IDENTITY))
+        store9(workspace.blocks, at + BLOCK.ll, mat_scale(linear, IDENTITY))
+        store9(workspace.blocks, at + BLOCK.la, mat_scale(0.0, IDENTITY))
+        store9(workspace.blocks, at + BLOCK.al, mat_scale(0.0, IDENTITY))

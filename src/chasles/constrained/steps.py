@@ -20,23 +20,26 @@ from chasles.kernel.workspace import load3, load6, load9, store3
 
 
 @kernel
-def take_steps(advance, desk, own, call):
-    """Take up to `limit` steps, each by advance(desk, own, t, h), which returns whether it could.
+def take_steps(advance, workspace, method, call):
+    """Take up to `limit` steps, each by advance(workspace, method, t, h), which returns whether it could.
 
-    own: what the method itself has. Times are counted from the start, full steps are equal.
+    method: its parameters, its state and its workspace. Times are counted from the start, full steps are equal.
     """
-    counts, times = desk.counts, desk.times
+    counts, times = workspace.counts, workspace.times
     before = flush_denormals()
     counts[COUNTS.status] = RUNNING
     for _ in range(call.limit):
         k = counts[COUNTS.step]
         last = k + 1 == call.total
         if not advance(
-            desk, own, times[TIMES.start] + k * times[TIMES.step], times[TIMES.last] if last else times[TIMES.step]
+            workspace,
+            method,
+            times[TIMES.start] + k * times[TIMES.step],
+            times[TIMES.last] if last else times[TIMES.step],
         ):
             break
         counts[COUNTS.step] += 1
-        save_point(desk, call)
+        save_point(workspace, call)
         if last:
             counts[COUNTS.status] = DONE
             break
@@ -44,9 +47,9 @@ def take_steps(advance, desk, own, call):
 
 
 @kernel
-def save_point(desk, call):
+def save_point(workspace, call):
     """Save the point if it is its turn."""
-    counts, times, y = desk.counts, desk.times, desk.y
+    counts, times, y = workspace.counts, workspace.times, workspace.point
     k = counts[COUNTS.step]
     if k == call.total or (call.every > 0 and k % call.every == 0):
         row, size = counts[COUNTS.rows], y.shape[0]
@@ -57,54 +60,54 @@ def save_point(desk, call):
 
 
 @kernel
-def set_state(desk, q, v):
+def set_state(workspace, q, v):
     """Motion of the bodies, residuals and Jacobians of a state, at the time of the clock."""
-    tables = desk.tables
-    set_motion(tables.bodies, tables.n, q, v, desk.motion)
-    prepare(tables.tiles, tables.constants, tables.nt, desk.motion, desk.rows)
+    tables = workspace.tables
+    set_motion(tables.bodies, tables.n, q, v, workspace.motion)
+    prepare(tables.tiles, tables.constants, tables.nt, workspace.motion, workspace.rows)
 
 
 @kernel
-def start_clock(desk, t):
+def start_clock(workspace, t):
     """The clock of the begin of a step."""
-    set_clock(desk.whole, desk.work, t, desk.turns, 0)
+    set_clock(workspace.integers, workspace.row_work, t, workspace.counted_angles, 0)
 
 
 @kernel
-def move_bodies(desk, x):
+def move_bodies(workspace, x):
     """Poses at the end of the step from its increment, in the space of each body."""
-    bodies = desk.tables.bodies
-    for i in range(desk.tables.n):
-        move_body(bodies[i * BODY.size + BODY.space] == SE3, desk.q, i, load6(x, 6 * i, 0.0), desk.new_q)
+    bodies = workspace.tables.bodies
+    for i in range(workspace.tables.n):
+        move_body(bodies[i * BODY.size + BODY.space] == SE3, workspace.q, i, load6(x, 6 * i, 0.0), workspace.trial_q)
 
 
 @kernel
-def fastest_spin(desk):
+def fastest_spin(workspace):
     """The largest angular velocity."""
     fastest = 0.0
-    for i in range(desk.tables.n):
-        spin = load3(desk.v, 6 * i, 0.0)
+    for i in range(workspace.tables.n):
+        spin = load3(workspace.v, 6 * i, 0.0)
         fastest = max(fastest, dot(spin, spin))
     return sqrt(fastest)
 
 
 @kernel
-def apply_forces(desk, t, q, v):
+def apply_forces(workspace, t, q, v):
     """Wrenches of all forces but gravity; returns their power."""
-    whole, p, room = desk.whole, desk.p, desk.room
-    if not has_forces(whole):
-        for k in range(6 * whole[HEAD.n_bodies]):
-            desk.wrenches[k] = 0.0
+    integers, p, force_work = workspace.integers, workspace.mechanism, workspace.force_work
+    if not has_forces(integers):
+        for k in range(6 * integers[HEAD.n_bodies]):
+            workspace.wrenches[k] = 0.0
         return 0.0
-    invoke(whole[HEAD.act], t, p, p.shape[0], q, v, desk.wrenches, room, desk.power)
-    return desk.power[0]
+    invoke(integers[HEAD.act], t, p, p.shape[0], q, v, workspace.wrenches, force_work, workspace.power)
+    return workspace.power[0]
 
 
 @kernel
-def count_from(desk, angles):
+def count_from(workspace, angles):
     """Let forces along joints count their angles from these."""
-    for k in range(desk.whole[HEAD.n_angles]):
-        desk.p[desk.whole[HEAD.counted] + k] = angles[k]
+    for k in range(workspace.integers[HEAD.n_angles]):
+        workspace.mechanism[workspace.integers[HEAD.counted] + k] = angles[k]
 
 
 @kernel
@@ -114,101 +117,101 @@ def keep_choice(tiles, constants, nt, turns, angles):
     for j in range(nt):
         if tiles[j * TILE.size + TILE.kinds] == SCREWS:
             place = j * NUMBERS.size + EXTRA_AT
-            own, count = int(constants[place + EXTRA.angle]), int(constants[place + EXTRA.count]) // 6
-            for k in range(own, own + count):
+            angle, count = int(constants[place + EXTRA.angle]), int(constants[place + EXTRA.count]) // 6
+            for k in range(angle, angle + count):
                 angles[k] = turns[k]
 
 
 @kernel
-def predict_angles(desk, t, h, angles):
+def predict_angles(workspace, t, h, angles):
     """Counted angles at the end of the step, near enough to know their turns, and the clock of its end."""
-    tables, count = desk.tables, desk.whole[HEAD.n_angles]
+    tables, count = workspace.tables, workspace.integers[HEAD.n_angles]
     if count > 0:
-        set_motion(tables.bodies, tables.n, desk.q, desk.v, desk.motion)
-        angle_rates(tables.tiles, tables.constants, tables.nt, desk.motion, angles)
+        set_motion(tables.bodies, tables.n, workspace.q, workspace.v, workspace.motion)
+        angle_rates(tables.tiles, tables.constants, tables.nt, workspace.motion, angles)
         for k in range(count):
-            angles[k] = desk.turns[k] + h * angles[k]
-        keep_choice(tables.tiles, tables.constants, tables.nt, desk.turns, angles)
-        count_from(desk, angles)
-    set_clock(desk.whole, desk.work, t + h, angles, 0)
+            angles[k] = workspace.counted_angles[k] + h * angles[k]
+        keep_choice(tables.tiles, tables.constants, tables.nt, workspace.counted_angles, angles)
+        count_from(workspace, angles)
+    set_clock(workspace.integers, workspace.row_work, t + h, angles, 0)
 
 
 @kernel(allocates=True)
-def finish_step(desk, work, new_v, angles):
+def finish_step(workspace, work, trial_v, angles):
     """The new point: poses, velocities, angles in their turns, and the work of the step; the angles become rates."""
-    whole, p, n = desk.whole, desk.p, desk.tables.n
-    tiles, constants = desk.tables.tiles, desk.tables.constants
+    integers, p, n = workspace.integers, workspace.mechanism, workspace.tables.n
+    tiles, constants = workspace.tables.tiles, workspace.tables.constants
     for k in range(POSE * n):
-        desk.q[k] = desk.new_q[k]
+        workspace.q[k] = workspace.trial_q[k]
     for k in range(TWIST * n):
-        desk.v[k] = new_v[k]
-    if whole[HEAD.n_angles] > 0:
-        set_motion(desk.tables.bodies, n, desk.new_q, new_v, desk.motion)
+        workspace.v[k] = trial_v[k]
+    if integers[HEAD.n_angles] > 0:
+        set_motion(workspace.tables.bodies, n, workspace.trial_q, trial_v, workspace.motion)
         joints = joints_of(p)
-        silent_angles(joints.joints, joints.joint_numbers, joints.n, desk.motion, p[whole[HEAD.counted] :])
-        silent_rates(joints.joints, joints.joint_numbers, joints.n, desk.motion, p[whole[HEAD.rates] :])
-        for k in range(whole[HEAD.n_angles]):  # of joints on which something acts, as `act` left them
-            desk.turns[k] = p[whole[HEAD.counted] + k]
-            angles[k] = p[whole[HEAD.rates] + k]
-        for j in range(desk.tables.nt):
+        silent_angles(joints.joints, joints.joint_numbers, joints.n, workspace.motion, p[integers[HEAD.counted] :])
+        silent_rates(joints.joints, joints.joint_numbers, joints.n, workspace.motion, p[integers[HEAD.rates] :])
+        for k in range(integers[HEAD.n_angles]):  # of joints on which something acts, as `act` left them
+            workspace.counted_angles[k] = p[integers[HEAD.counted] + k]
+            angles[k] = p[integers[HEAD.rates] + k]
+        for j in range(workspace.tables.nt):
             if tiles[j * TILE.size + TILE.kinds] == TURN:
                 at = j * NUMBERS.size
-                own = int(constants[at + EXTRA_AT + EXTRA.angle])
-                if own >= 0:
-                    value = coordinate(tiles, constants, j, desk.motion, desk.rows, 0.0)
-                    desk.turns[own] = value / constants[at + NUMBERS.s]
-    desk.done[0] += work
+                angle = int(constants[at + EXTRA_AT + EXTRA.angle])
+                if angle >= 0:
+                    value = coordinate(tiles, constants, j, workspace.motion, workspace.rows, 0.0)
+                    workspace.counted_angles[angle] = value / constants[at + NUMBERS.s]
+    workspace.work_done[0] += work
 
 
 @kernel
-def give_up(desk, level):
+def give_up(workspace, level):
     """A step that did not converge: where the largest of g is, and whether of positions or of velocities."""
-    tiles, nodes, worst, largest = desk.tables.nt, desk.plan.nodes, 0, -1.0
+    tiles, nodes, worst, largest = workspace.tables.nt, workspace.plan.nodes, 0, -1.0
     for t in range(tiles):
         for k in range(3):
-            if not abs(desk.g[3 * nodes[t] + k]) <= largest:
-                worst, largest = t, abs(desk.g[3 * nodes[t] + k])
-    if desk.counts[COUNTS.status] == RUNNING:
-        desk.counts[COUNTS.status] = NO_CONVERGENCE
-    desk.counts[COUNTS.worst], desk.counts[COUNTS.level] = worst, level
+            if not abs(workspace.g[3 * nodes[t] + k]) <= largest:
+                worst, largest = t, abs(workspace.g[3 * nodes[t] + k])
+    if workspace.counts[COUNTS.status] == RUNNING:
+        workspace.counts[COUNTS.status] = NO_CONVERGENCE
+    workspace.counts[COUNTS.worst], workspace.counts[COUNTS.level] = worst, level
     return False
 
 
 @kernel
-def keep_targets(desk, targets):
+def keep_targets(workspace, targets):
     """What J V of each tile must be, three numbers a tile: not zero where a constraint depends on time."""
-    tiles, rows = desk.tables.tiles, desk.rows
-    if desk.whole[HEAD.n_moving] == 0:
+    tiles, rows = workspace.tables.tiles, workspace.rows
+    if workspace.integers[HEAD.n_moving] == 0:
         return
-    for j in range(desk.tables.nt):
+    for j in range(workspace.tables.nt):
         kind = tiles[j * TILE.size + TILE.kinds]
         target = (0.0, 0.0, 0.0)
         if kind == CUSTOM or kind == TURN or kind == TRAVEL:
-            call_special(TARGET, tiles, desk.tables.constants, j, desk.motion, rows)
+            call_special(TARGET, tiles, workspace.tables.constants, j, workspace.motion, rows)
             target = load3(rows, rows.shape[0] - 1 - ROOM.size, 0.0)
         store3(targets, 3 * j, target)
 
 
 @kernel
-def power_to_keep(desk, nodes, lam, targets):
+def power_to_keep(workspace, nodes, lam, targets):
     """Power of constraints that depend on time: -λ·(J V), where J V is what they ask for."""
     power = 0.0
-    if desk.whole[HEAD.n_moving] != 0:
-        for j in range(desk.tables.nt):
+    if workspace.integers[HEAD.n_moving] != 0:
+        for j in range(workspace.tables.nt):
             power -= dot(load3(lam, 3 * nodes[j], 0.0), load3(targets, 3 * j, 0.0))
     return power
 
 
 @kernel
-def to_chart(desk, i, d):
+def to_chart(workspace, i, d):
     """A displacement (in the body, in space) in the algebra of the body's space."""
-    if desk.tables.bodies[i * BODY.size + BODY.space] == SE3:
-        return d[0], mul_t(load9(desk.motion, i * MOTION.size + MOTION.rotation, 0.0), d[1])
+    if workspace.tables.bodies[i * BODY.size + BODY.space] == SE3:
+        return d[0], mul_t(load9(workspace.motion, i * MOTION.size + MOTION.rotation, 0.0), d[1])
     return d
 
 
 @kernel
-def from_chart(desk, i, d):
-    if desk.tables.bodies[i * BODY.size + BODY.space] == SE3:
-        return d[0], mul(load9(desk.motion, i * MOTION.size + MOTION.rotation, 0.0), d[1])
+def from_chart(workspace, i, d):
+    if workspace.tables.bodies[i * BODY.size + BODY.space] == SE3:
+        return d[0], mul(load9(workspace.motion, i * MOTION.size + MOTION.rotation, 0.0), d[1])
     return d

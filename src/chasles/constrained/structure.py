@@ -72,12 +72,12 @@ def build(mechanism: AbsoluteMechanism, unmeasured: np.ndarray) -> Structure:
     place = {body: first + 2 * k for k, body in enumerate(explicit)}
     couplings = [(place[i] + a, place[j] + b) for _, i, j in springs for a in (0, 1) for b in (0, 1)]
     for i, some in enumerate(incident):
-        own = [node[t] for t in some]
+        its_nodes = [node[t] for t in some]
         if i in place:
-            couplings += [(t, place[i] + k) for t in own for k in (0, 1)]
+            couplings += [(t, place[i] + k) for t in its_nodes for k in (0, 1)]
             couplings.append((place[i], place[i] + 1))
         else:
-            couplings += [(a, b) for k, a in enumerate(own) for b in own[:k]]
+            couplings += [(a, b) for k, a in enumerate(its_nodes) for b in its_nodes[:k]]
     elimination = eliminate(first + 2 * len(explicit), couplings, _support(mechanism, node, first, explicit), first)
     alone = {body for _, i, j in pulled_by for body in (i, j)}
     return _pack(mechanism, elimination, node, incident, place, springs, alone, unmeasured)
@@ -159,7 +159,7 @@ def _pack(mechanism, e: Elimination, node, incident, place, springs, pulled, unm
         n_angles=mechanism.angles_counted,
         n_nodes=e.nodes,
         n_lower=lower,
-        n_kept=mechanism.elimination.nodes,
+        n_row_nodes=mechanism.elimination.nodes,
         n_states=mechanism.n + 1 if rows else 0,
     )
     return Structure(packed, nodes, e.nodes)

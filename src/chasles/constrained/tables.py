@@ -18,7 +18,7 @@ STRUCTURE = Packed(
         **dict.fromkeys(("places", "nodes", "slots", "column", "row", "first", "operations"), int),
         **dict.fromkeys(("coupled", "unmeasured", "islands"), int),
     },
-    ("n_bodies", "n_tiles", "n_angles", "n_nodes", "n_lower", "n_kept", "n_states"),
+    ("n_bodies", "n_tiles", "n_angles", "n_nodes", "n_lower", "n_row_nodes", "n_states"),
 )
 SIZES = STRUCTURE.sizes
 plan_of = STRUCTURE.parts("Plan", *STRUCTURE.elements, n_nodes="n_nodes", n_lower="n_lower")

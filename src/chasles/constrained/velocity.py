@@ -25,10 +25,10 @@ def release_rotors(tiles, nodes, nt, b):
 
 
 @kernel
-def missing(desk, velocity):
+def missing(workspace, velocity):
     """The largest number of b relative to what adds up to it in J V."""
-    tiles, rows, largest = desk.tables.tiles, desk.rows, 0.0
-    for t in range(desk.tables.nt):
+    tiles, rows, largest = workspace.tables.tiles, workspace.rows, 0.0
+    for t in range(workspace.tables.nt):
         for k in range(3):
             total = 0.0
             for side in range(2):
@@ -36,46 +36,48 @@ def missing(desk, velocity):
                 if i >= 0:
                     turn, move = load3(velocity, 6 * i, 0.0), load3(velocity, 6 * i + 3, 0.0)
                     total += size_of_row(tiles, rows, t, side, k, size(turn), size(move))
-            largest = max(largest, abs(desk.b[3 * desk.tables.nodes[t] + k]) / max(total, TINY))
+            largest = max(largest, abs(workspace.row_solution[3 * workspace.tables.nodes[t] + k]) / max(total, TINY))
     return largest
 
 
 @kernel
-def onto_velocities(desk, weights, targets, velocity, sweeps, enough):
+def onto_velocities(workspace, weights, targets, velocity, sweeps, enough):
     """Velocities (ω in the body, r' in space) onto J V = target, orthogonally in the metric of the weights.
 
     Sweeps with a factor of these weights and rows nearby, or if some rows depend on others, of the masses and the rows
     at hand, until no more than `enough` of J V is missing. Returns the work of constraints that depend on time.
     """
-    work, a, b = 0.0, desk.a, desk.b
-    bodies, tiles, nodes, incidences, _, column, row, _, _, _, constants, gravity, n, nt, nn, _ = value_of(desk.tables)
+    work, a, b = 0.0, workspace.response, workspace.row_solution
+    bodies, tiles, nodes, incidences, _, column, row, _, _, _, constants, gravity, n, nt, nn, _ = value_of(
+        workspace.tables
+    )
     for _ in range(sweeps):
         for k in range(3 * nn):
             b[k] = 0.0
         for k in range(6 * n):
             a[k] = 0.0
-        add_jacobian_times(bodies, tiles, nodes, incidences, n, desk.rows, velocity, b, -1.0, True)
-        add_target_speeds(tiles, constants, nodes, nt, desk.motion, desk.rows, b, 1.0)
+        add_jacobian_times(bodies, tiles, nodes, incidences, n, workspace.rows, velocity, b, -1.0, True)
+        add_target_speeds(tiles, constants, nodes, nt, workspace.motion, workspace.rows, b, 1.0)
         release_rotors(tiles, nodes, nt, b)
-        if enough > 0.0 and not missing(desk, velocity) > enough:
+        if enough > 0.0 and not missing(workspace, velocity) > enough:
             break
         if gravity[FIELD.regularization] > 0.0:
-            solve_refined(value_of(desk.tables), desk.rows, desk.kept_factors, desk.kept_matrix, b, a)
+            solve_refined(value_of(workspace.tables), workspace.rows, workspace.row_factors, workspace.row_matrix, b, a)
         else:
-            solve(nn, column, row, desk.kept_factors, b)
-            push_back(bodies, tiles, nodes, incidences, weights, n, desk.rows, b, a)
+            solve(nn, column, row, workspace.row_factors, b)
+            push_back(bodies, tiles, nodes, incidences, weights, n, workspace.rows, b, a)
         for k in range(6 * n):
             velocity[k] += a[k]
-        work += power_to_keep(desk, nodes, b, targets)
+        work += power_to_keep(workspace, nodes, b, targets)
     return work
 
 
 @kernel
-def project_velocity(desk, weights, targets, new_v, sweeps, accuracy):
+def project_velocity(workspace, weights, targets, trial_v, sweeps, accuracy):
     """The same of velocities in the spaces of the bodies."""
-    for i in range(desk.tables.n):
-        store6(desk.step, 6 * i, from_chart(desk, i, load6(new_v, 6 * i, 0.0)))
-    work = onto_velocities(desk, weights, targets, desk.step, sweeps, accuracy)
-    for i in range(desk.tables.n):
-        store6(new_v, 6 * i, to_chart(desk, i, load6(desk.step, 6 * i, 0.0)))
+    for i in range(workspace.tables.n):
+        store6(workspace.velocity, 6 * i, from_chart(workspace, i, load6(trial_v, 6 * i, 0.0)))
+    work = onto_velocities(workspace, weights, targets, workspace.velocity, sweeps, accuracy)
+    for i in range(workspace.tables.n):
+        store6(trial_v, 6 * i, to_chart(workspace, i, load6(workspace.velocity, 6 * i, 0.0)))
     return work

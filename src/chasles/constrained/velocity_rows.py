@@ -54,9 +54,14 @@ def add_to_row(rows, at, angular, linear, kappa, left):
 
 
 @kernel
-def point_rows(bodies, numbers, n, at, A, B, RA, RB, motion, kappa, left):
-    """Rows of points whose levers are further along by κ times the velocity that turns with the body."""
-    a, b = vector(numbers, n + NUMBERS.a), vector(numbers, n + NUMBERS.b)
+def point_rows(workspace, j, kappa):
+    """Rows of a tile of points, whose levers are further along by κ times the velocity that turns with the body."""
+    bodies, motion, left = workspace.tables.bodies, workspace.motion, workspace.left_rows
+    row, at = j * TILE.size, j * ROWS.size
+    A, B = workspace.tables.tiles[row + TILE.first], workspace.tables.tiles[row + TILE.second]
+    RA, RB = pose_of(motion, A)[0], pose_of(motion, B)[0]
+    a = vector(workspace.tables.constants, j * NUMBERS.size + NUMBERS.a)
+    b = vector(workspace.tables.constants, j * NUMBERS.size + NUMBERS.b)
     ca = add(cross(spin_of(motion, A), a), mul_t(RA, turning_velocity(bodies, motion, A)))
     cb = add(cross(spin_of(motion, B), b), mul_t(RB, turning_velocity(bodies, motion, B)))
     a, b = add_scaled(a, kappa, ca), add_scaled(b, kappa, cb)
@@ -69,20 +74,22 @@ def point_rows(bodies, numbers, n, at, A, B, RA, RB, motion, kappa, left):
 
 
 @kernel
-def velocity_rows(bodies, tiles, numbers, n_tiles, motion, rows, kappa, left):
-    """J + κ D(J V) of all tiles."""
-    for j in range(n_tiles):
+def velocity_rows(workspace, kappa):
+    """J + κ D(J V) of all tiles, to the left rows."""
+    bodies, tiles, numbers = workspace.tables.bodies, workspace.tables.tiles, workspace.tables.constants
+    motion, rows, left = workspace.motion, workspace.rows, workspace.left_rows
+    for j in range(workspace.tables.nt):
         row, n, at = j * TILE.size, j * NUMBERS.size, j * ROWS.size
         A, B = tiles[row + TILE.first], tiles[row + TILE.second]
         if tiles[row + TILE.kinds] >= TURN:
             for k in range(ROWS.first_angular, ROWS.size):
                 left[at + k] = rows[at + k]
             continue
+        if tiles[row + TILE.kinds] == POINT:
+            point_rows(workspace, j, kappa)
+            continue
         RA, rA = pose_of(motion, A)
         RB, rB = pose_of(motion, B)
-        if tiles[row + TILE.kinds] == POINT:
-            point_rows(bodies, numbers, n, at, A, B, RA, RB, motion, kappa, left)
-            continue
         WA, WB = mul(RA, spin_of(motion, A)), mul(RB, spin_of(motion, B))
         alpha, beta = mul(RA, vector(numbers, n + NUMBERS.a)), mul(RB, vector(numbers, n + NUMBERS.b))
         turn_a, turn_b = cross(WA, alpha), cross(WB, beta)

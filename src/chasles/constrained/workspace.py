@@ -29,41 +29,45 @@ TIMES = layout("TIMES", start=1, end=1, step=1, last=1)
 
 
 # a point y of a run: central poses, velocities, counted angles, work of the forces
-STATE_VECTOR = Regions("StateVector", q=POSE * SIZES.n_bodies, v=TWIST * SIZES.n_bodies, turns=SIZES.n_angles, done=1)
+STATE_VECTOR = Regions(
+    "StateVector", q=POSE * SIZES.n_bodies, v=TWIST * SIZES.n_bodies, counted_angles=SIZES.n_angles, work_done=1
+)
 point_of, point_size = STATE_VECTOR.views, STATE_VECTOR.total
 # what all methods share of a workspace; vectors have six numbers a body
 WORKSPACE = Regions(
     "Workspace",
-    old=ROWS.size * SIZES.n_tiles,  # rows of another point: of the begin of the step, or of the stage
-    left=ROWS.size * SIZES.n_tiles,  # left rows of Newton's matrix; what J V of the tiles must be
+    old_rows=ROWS.size * SIZES.n_tiles,  # rows of another point: of the begin of the step, or of the stage
+    left_rows=ROWS.size * SIZES.n_tiles,  # of Newton's matrix
     blocks=BLOCK.size * SIZES.n_bodies,  # of Newton's matrix
     matrix=9 * (SIZES.n_nodes + 2 * SIZES.n_lower),
     factors=9 * (SIZES.n_nodes + SIZES.n_lower),
     f=6 * SIZES.n_bodies,  # right-hand sides of motion and constraints, which become the solution
     d=6 * SIZES.n_bodies,
     g=3 * SIZES.n_nodes,
-    new_q=POSE * SIZES.n_bodies,  # poses of the trial state
+    trial_q=POSE * SIZES.n_bodies,  # poses of the trial state
     wrenches=6 * SIZES.n_bodies,
-    room=MOVING.size * SIZES.n_states + SCRATCH,  # of the forces
+    force_work=MOVING.size * SIZES.n_states + SCRATCH,
     power=2,  # of the forces, and their energy
-    weights=MASS.size * SIZES.n_bodies,  # of positions that are corrected: a metric
+    metric=MASS.size * SIZES.n_bodies,  # in which positions are corrected
     goals=GOAL.size * SIZES.n_bodies,  # of Newton's method, and lengths of the bodies (`scale`)
-    islands=ISLAND.size * SIZES.n_bodies,
+    island_sizes=ISLAND.size * SIZES.n_bodies,
     extents=EXTENT.size * SIZES.n_bodies,
-    unsolved=3 * SIZES.n_kept,  # right-hand side of a sweep, for the next one
+    unsolved=3 * SIZES.n_row_nodes,  # right-hand side of a sweep, for the next one
     report=4,  # of a projection by the mechanism's own function
     stage_angles=SIZES.n_angles,  # counted angles at a stage
-    spare=6 * SIZES.n_bodies,
+    law_wrenches=6 * SIZES.n_bodies,  # of a law, as it is differentiated
+    displacement=6 * SIZES.n_bodies,  # by a correction: rotations in the bodies, displacements in space
+    targets=3 * SIZES.n_tiles,  # what J V of the tiles must be
 )
-workspace_of = WORKSPACE.views
+shared_of = WORKSPACE.views
 # what the states of all methods end with: power of the forces, the step before, how fast Newton's method converged and
 # steps since that was seen (of generalized alpha), one or two estimates of the error of the step relative to the
 # tolerance; and of the counted angles their rates, or during a step the angles predicted for its end
 CARRIED = {"power": 1, "last_step": 1, "contraction": 1, "unseen": 1, "errors": 2, "angles": SIZES.n_angles}
-make_desk = joined(
-    "Desk",
-    "whole p tables packed plan counts history times stiffen y "
-    "work motion rows kept_matrix kept_factors b a step",  # the last line is of the mechanism (`tables.WORK`)
+make_workspace = joined(
+    "AllWorkspace",
+    "integers mechanism tables structure plan counts history times force_tangent point "
+    "row_work motion rows row_matrix row_factors row_solution response velocity",  # this line: `absolute.tables.WORK`
     STATE_VECTOR,
     WORKSPACE,
 )
@@ -76,7 +80,7 @@ class Call(NamedTuple):
     structure: Any  # packed
     parameters: Any  # of the method
     state: Any  # what the method carries from step to step, beginning with the point
-    kept: Any  # workspace of the mechanism's own functions, with the factor of its own matrix
+    row_work: Any  # workspace of the mechanism's own functions, with the factors of J W Jᵀ (`absolute.tables.WORK`)
     work: Any
     vectors: Any  # workspace of the method
     counts: Any
@@ -84,7 +88,7 @@ class Call(NamedTuple):
     times: Any
     saved_t: Any
     saved_y: Any
-    stiffen: int  # address of the forces' derivatives, or 0
+    force_tangent: int  # address of the forces' derivatives, or 0
     limit: int  # steps to take at most
     total: int  # steps of the run
     every: int  # of how many steps one is saved, or 0
@@ -99,25 +103,55 @@ CALL = Reference(
 )
 
 
+class ForceCall(NamedTuple):
+    """What the derivatives of forces are asked with (`force_tangent`)."""
+
+    t: float
+    s: float  # factor of the equations of motion
+    ratio: float  # by which velocities follow displacements
+    mechanism: Any
+    structure: Any
+    q: Any
+    v: Any
+    blocks: Any  # to which they are added
+    matrix: Any
+    law_wrenches: Any
+    force_work: Any
+
+
+FORCE_CALL = Reference(types.NamedTuple([*[types.float64] * 3, FLOATS, INTEGERS, *[FLOATS] * 6], ForceCall))
+
+
 @kernel
-def has_forces(whole):
+def has_forces(integers):
     """Whether there are forces but gravity."""
-    return whole[whole[HEAD.table] + FORCES.count] != 0
+    return integers[integers[HEAD.table] + FORCES.count] != 0
 
 
 @kernel(allocates=True)
-def desk_of(call):
+def workspace_of(call):
     """All that the loops of all methods have at hand."""
     p, packed = call.mechanism, call.structure
-    whole, y = as_integer_array(p), call.state[: point_size(packed)]
-    kept = work_of(call.kept, whole)
-    return make_desk(
+    integers, y = as_integer_array(p), call.state[: point_size(packed)]
+    rows = work_of(call.row_work, integers)
+    return make_workspace(
         (
-            *(whole, p, tables_of(p), packed, plan_of(packed), call.counts, call.history, call.times, call.stiffen, y),
-            *(call.kept, kept.motion, kept.rows, kept.matrix, kept.factors, kept.x, kept.a, kept.velocity),
+            *(
+                integers,
+                p,
+                tables_of(p),
+                packed,
+                plan_of(packed),
+                call.counts,
+                call.history,
+                call.times,
+                call.force_tangent,
+                y,
+            ),
+            *(call.row_work, rows.motion, rows.rows, rows.matrix, rows.factors, rows.x, rows.a, rows.velocity),
         ),
         point_of(y, packed),
-        workspace_of(call.work, packed),
+        shared_of(call.work, packed),
     )
 
 

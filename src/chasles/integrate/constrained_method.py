@@ -1,4 +1,4 @@
-"""Methods for constrained systems in absolute coordinates, as frozen data; the loops are in `absolute.implicit`."""
+"""Methods for constrained systems in absolute coordinates, as frozen data; what they do is in `constrained`."""
 
 from __future__ import annotations
 
