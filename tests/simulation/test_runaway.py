@@ -91,3 +91,11 @@ def test_what_breaks_off_for_another_reason_does_not_run_away():
         assert len(warned) == 1
         assert not run.success
         assert "runs away" not in run.message
+
+
+@pytest.mark.filterwarnings("ignore:solve. the field")
+@pytest.mark.parametrize(("coordinates", "who"), [("relative", "joint 'rail'"), ("absolute", "body 'block'")])
+def test_steps_from_outside_say_who_runs_away(coordinates, who):
+    going = ch.Simulation(slider(), STEP, [0.1], coordinates=coordinates)
+    with pytest.raises(RuntimeError, match=f"runs away: at t = .* {who} .* take a shorter step"):
+        going.step(steps=10_000)

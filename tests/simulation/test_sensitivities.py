@@ -325,3 +325,29 @@ def test_an_error_in_a_law_is_raised():
     )
     with pytest.raises(ZeroDivisionError, match="not today"):
         ch.linearize(system)
+
+
+@ch.law
+def stiff_for_a_moment(t, q, v, p, out):
+    """A spring that is there for 10 ms."""
+    out[0] = -400.0 * q[0] if 5.0 <= t < 5.01 else 0.0
+
+
+@pytest.mark.parametrize("options", [{}, {"stops": [5.0, 5.01], "max_step": 1.0}], ids=["found", "given"])
+def test_no_step_over_what_a_law_does_in_between(options):
+    """A slider flies, meets a spring for a moment and flies on: both parts in closed form."""
+    joint = ch.prismatic("s", "ground", "b", axis=(1, 0, 0))
+    push = ch.JointForce("push", "s", stiff_for_a_moment)
+    system = ch.System([ch.Body("b", 1.0, inertia=(0.01,) * 3)], [joint], gravity=(0, 0, 0), forces=[push])
+    found = ch.sensitivities(system, (0.0, 10.0), q=[1.0], v=[0.1], rtol=1e-10, atol=1e-12, save="final", **options)
+    c, s = np.cos(20.0 * 0.01), np.sin(20.0 * 0.01)
+
+    def flight(t):
+        return np.array([[1.0, t], [0.0, 1.0]])
+
+    exact = flight(4.99) @ np.array([[c, s / 20.0], [-20.0 * s, c]]) @ flight(5.0)
+    assert np.abs(found.run.q[-1] - (exact @ [1.0, 0.1])[:1]).max() < 1e-6
+    assert np.abs(found.state[-1] - exact).max() < 1e-6 * np.abs(exact).max()
+    if options:
+        assert np.diff(found.run.t).max() <= 1.0 + 1e-12
+        assert {5.0, 5.01} <= set(found.run.t)

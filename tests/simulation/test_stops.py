@@ -74,3 +74,27 @@ def test_stops_and_longest_step_are_in_files_of_all_kinds(tmp_path):
     study = study_of_text(text, "repeat", {"window": window})
     again = study.run()
     np.testing.assert_array_equal(again.solution.y, whole.solution.y)
+
+
+@pytest.mark.parametrize("method", [RKMK("dopri5"), ch.integrate.HalfExplicit()], ids=str)
+def test_a_run_goes_on_across_stops(method, tmp_path):
+    """Ended at any of its times, on a stop too, it continues to the same bits: stops that are past are not taken again,
+    and those to come are not forgotten."""
+    options = {"stops": [2.0, 3.1], "coordinates": "absolute", "method": method}
+    whole = ch.simulate(slider(), (0, 5), **options)
+    second = int(np.searchsorted(whole.t, 2.0))
+    for row in (2, second - 1, second, second + 1, int(np.searchsorted(whole.t, 3.1))):
+        file, calls = tmp_path / f"{row}.h5", [0]
+
+        def interrupting(t, y, p, calls=calls, last=whole.t[row]):
+            calls[0] += t >= last
+            if calls[0] == 1:
+                calls[0] += 1
+                raise KeyboardInterrupt
+            return 1.0
+
+        with pytest.raises(ch.errors.Interrupted):
+            ch.simulate(slider(), (0, 5), file=file, events=[ch.Event(interrupting)], **options)
+        rest = ch.resume(file, laws={"window": window}, events=[ch.Event(interrupting)])
+        np.testing.assert_array_equal(rest.t, whole.t)
+        np.testing.assert_array_equal(rest.solution.y, whole.solution.y)

@@ -73,6 +73,8 @@ class AdaptiveStepper(ConstrainedStepper):
         step = self.clock[CLOCK.step]
         if not np.isfinite(self.clock).all() or step * (self.end - self.start) < 0:
             raise ValueError(f"simulate: the checkpoint is damaged (the next step is {step})")
+        if self.time in self.stops:  # it may have been interrupted there before it began anew; twice is as good as once
+            self._begin_anew()
 
     def advance(self, limit: int) -> Ending | None:
         for _ in range(limit):

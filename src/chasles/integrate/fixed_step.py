@@ -41,6 +41,7 @@ class StepError(PickledWhole, ArithmeticError):
         self.residuals, self.corrections = tuple(map(float, residuals)), tuple(map(float, corrections))
 
 
+ROOM = 1 << 28  # bytes for saved points, at first
 FOUND = {
     NOT_FINITE: "the field or an iterate is not finite",
     NO_CONVERGENCE: "Newton's iteration did not converge",
@@ -119,6 +120,8 @@ class FixedStepper(Stepper):
         self.wanted = np.empty(0) if every is not None else check_times(options.save, plan.start, plan.end)
         self.every, self.events = every or 0, tuple(options.events)
         rows = 1 + (-(-plan.steps // self.every) if self.every else min(plan.steps, 1))
+        self.last_row = rows - 1
+        self.room = rows = min(rows, max(2, ROOM // (8 * (1 + y.size + 2 * dimension))))  # `make_room` makes more
         self.saved_t, self.saved_y = np.empty(rows), np.empty((rows, *y.shape), dtype=y.dtype)
         self.saved_f, self.saved_x = np.empty((rows, dimension)), np.zeros((rows, dimension))
         self.by_time, self.at_times = every is None, list[tuple[float, np.ndarray]]()
@@ -162,10 +165,14 @@ class FixedStepper(Stepper):
 
     def make_room(self, row: int) -> None:
         """Room for a row that is saved."""
-        while row >= len(self.saved_t):
-            for name in ("saved_t", "saved_y", "saved_f", "saved_x"):
-                array = getattr(self, name)
-                setattr(self, name, np.concatenate([array, np.zeros_like(array)]))
+        there = len(self.saved_t)
+        if row < there:
+            return
+        for name in ("saved_t", "saved_y", "saved_f", "saved_x"):
+            array = getattr(self, name)
+            larger = np.zeros((max(2 * there, row + 1), *array.shape[1:]), dtype=array.dtype)
+            larger[:there] = array
+            setattr(self, name, larger)
 
     def save_step(self) -> None:
         """Count a step that a loop in Python has taken, and save its point if it is its turn."""
@@ -202,6 +209,17 @@ class FixedStepper(Stepper):
         return Ending(True, "reached the end") if self.steps == self.plan.steps else None
 
     def _take(self, limit: int) -> None:
+        """Up to `limit` steps, in parts whose points have room."""
+        while limit > 0:
+            part, before = min(limit, self.room * max(self.every, 1)), self.steps
+            more = part // self.every + 1 if self.every else 0
+            self.make_room(min(int(self.counts[COUNTS.rows]) + more, self.last_row))
+            self._take_part(part)
+            if self.steps < before + part:
+                return
+            limit -= part
+
+    def _take_part(self, limit: int) -> None:
         self.take(limit)
         raise_errors_of(getattr(self, "field", None))
         status = int(self.counts[COUNTS.status])

@@ -10,7 +10,7 @@ import numpy as np
 
 from chasles.integrate import blocks
 from chasles.integrate import explicit_layout as layout
-from chasles.integrate.engine import last_value
+from chasles.integrate.engine import last_value, short_of
 from chasles.integrate.explicit import ExplicitStepper
 from chasles.integrate.explicit_layout import SET, TALLY, scratch
 from chasles.integrate.explicit_step import copy
@@ -23,23 +23,44 @@ from chasles.kernel.policy import kernel
 
 @kernel(entry=True)
 def replay_steps(
-    table, addresses, settings, a, b, c, extra, program, counts, times, rows, y, f0, memory, address, p, points
+    table,
+    addresses,
+    settings,
+    a,
+    b,
+    c,
+    extra,
+    program,
+    counts,
+    times,
+    sizes,
+    begins,
+    rows,
+    y,
+    f0,
+    memory,
+    address,
+    p,
+    points,
 ):
-    """Steps from each time to the next; the point at time k is saved in row rows[k], unless that is negative."""
+    """Steps from each time to the next, of given sizes; the point at time k is saved in row rows[k], unless that is
+    negative. A step from time k begins at begins[k], which at a stop is just after it."""
     z = dual_zero()
     parts = scratch(memory, settings, WIDTH)
     n, d = settings[SET.point], settings[SET.algebra]
-    call(address, times[0], y, p, f0, 0, n, d, z)
+    call(address, begins[0], y, p, f0, 0, n, d, z)
     for k in range(times.shape[0]):
         if k > 0:
             t, target = times[k - 1], times[k]
             take_step(
                 *(table, addresses, settings, a, b, c, extra, program),
-                *(t, target - t, y, f0, memory, parts, address, p, z),
+                *(t, sizes[k], y, f0, memory, parts, address, p, z),
             )
             last_value(settings, target, counts, parts, address, p, z)
             copy(parts[4], 0, y, 0, n, z)
             copy(parts[7], 0, f0, 0, d, z)
+            if begins[k] != target:
+                call(address, begins[k], y, p, f0, 0, n, d, z)
         if rows[k] >= 0:
             copy(y, 0, points, rows[k] * n, n, z)
 
@@ -59,17 +80,25 @@ class Replay:
         needed = {blocks.MOVE} | ({blocks.PULLBACK} if self.settings[SET.family] == layout.MUNTHE_KAAS else set())
         self.addresses = stepper.operations(*needed, on=ON_DUALS)
 
-    def points(self, times: np.ndarray, rows: np.ndarray, start: np.ndarray, p: np.ndarray) -> np.ndarray:
-        """Points (saved, size, 4), values and tangents, from the start (size, 4), with steps from time to time.
+    def points(
+        self, times: np.ndarray, rows: np.ndarray, start: np.ndarray, p: np.ndarray, stops: np.ndarray
+    ) -> np.ndarray:
+        """Points (saved, size, 4), values and tangents, from the start (size, 4), with steps from time to time; as the
+        run did, steps end short of stops and begin after them.
 
         rows: for each time the row it is saved in, or -1. Not to be called twice at once with the same p.
         """
+        stopped = np.isin(times, stops)
+        begins = np.where(stopped, np.nextafter(times, np.copysign(np.inf, times[-1] - times[0])), times)
+        sizes = np.diff(times, prepend=times[0])
+        for k in np.flatnonzero(stopped[1:]) + 1:
+            sizes[k] = short_of.py_func(times[k - 1], times[k])
         stepper, n, d = self.stepper, self.stepper.space.size, self.stepper.space.dimension
         y, f0, saved = buffer(n), buffer(d), buffer((int(rows.max()) + 1) * n)
         y.reshape(n, WIDTH)[:] = start
         memory = buffer(layout.scratch_size(int(self.settings[SET.stages]), n, d))
         table = (stepper.a, stepper.b, stepper.c, stepper.extra, stepper.program)
         method = (self.settings, *table, np.zeros(TALLY.size, dtype=np.int64))
-        place = (times, rows, y, f0, memory, self.address, p, saved)
+        place = (times, sizes, begins, rows, y, f0, memory, self.address, p, saved)
         replay_steps(stepper.space.table, self.addresses, *method, *place)
         return saved.reshape(-1, n, WIDTH)

@@ -105,6 +105,8 @@ def sensitivities(
     step: float | None = None,
     rtol: float | None = None,
     atol: float | None = None,
+    max_step: float | None = None,
+    stops: ArrayLike | None = None,
     save: Any = "all",
     threads: int | None = None,
 ) -> Sensitivities:
@@ -142,6 +144,7 @@ def sensitivities(
     if every is None:
         raise ValueError(f'sensitivities: save={save!r}; expected "all", "final" or a number of steps')
     options: dict[str, Any] = {"method": method, "step": step, "rtol": rtol, "atol": atol, "control": control}
+    options |= {"max_step": max_step, "stops": stops}
     run = simulate(mechanism, span, q, v, coordinates="relative", progress=False, **options)
     if not run.success:
         raise RuntimeError(f"sensitivities: the simulation did not get to the end: {run.message}")
@@ -254,6 +257,8 @@ def _tangents(
     whole = Options(step=abs(span[1] - span[0]), save="final")
     stepper = ExplicitStepper(dynamics.problem(control), run.solution.method, span, start, whole)
     replay = Replay(stepper, tangent_address())
+    given = (run.task.more.get(name) for name in ("stops", "breaks"))
+    stops = np.concatenate([np.ravel(() if times is None else times) for times in given])
 
     def three(first: int) -> None:
         columns = slice(first, min(first + TANGENTS, count))
@@ -261,7 +266,7 @@ def _tangents(
         y, shift = np.zeros((len(start), WIDTH)), np.zeros((len(shifts), TANGENTS))
         y[:, 0], y[:, 1 : 1 + width], shift[:, :width] = start, seeds[:, columns], shifts[:, columns]
         with dynamics.laws_may_raise():  # errors of laws are for the thread that calls them
-            points = replay.points(run.t, rows, y, tables.packed(control, shift))
+            points = replay.points(run.t, rows, y, tables.packed(control, shift), stops)
         result[:, :, columns] = points[:, :, 1 : 1 + width]
 
     with ThreadPoolExecutor(threads) as pool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from chasles.model.system import System
 from chasles.relative.loop.closed import ClosedMechanism
 from chasles.relative.mechanism import Mechanism
 from chasles.simulation.prepare import prepare
+from chasles.simulation.runaway import runs_away
 from chasles.simulation.start_values import StartChange, Values
 from chasles.simulation.states import States
 
@@ -58,6 +60,7 @@ class Simulation:
 
     def _begin(self, method: Any, start: float, state: np.ndarray) -> None:
         self.actuation = self.dynamics.actuation()
+        self._begun = {"span": (start,), "state": state.copy()}
         span = (start, start + 1e9 * self.size)
         how = Options(step=self.size, save="final")
         with self.dynamics.laws_may_raise():
@@ -139,5 +142,7 @@ class Simulation:
         with self.dynamics.laws_may_raise():
             ending = stepper.advance(steps)
         if ending is not None and not ending.success:
-            raise RuntimeError(f"Simulation: {ending.message}")
+            begun = SimpleNamespace(dynamics=self.dynamics, u=None, **self._begun, more={"step": self.size})
+            told = runs_away(begun, stepper.solution(False, ending.message))
+            raise RuntimeError(f"Simulation: {ending.message}" + (f"; {told}" if told else ""))
         return self

@@ -57,11 +57,11 @@ def errors(found, name):
     return np.abs(off).max(), np.abs(found.twists[-1] - twists).max()
 
 
-def stepper(system, end, space, method, step, q=None, v=None) -> ConstrainedStepper:
+def stepper(system, end, space, method, step, q=None, v=None, save="final") -> ConstrainedStepper:
     """A run that is advanced by hand, to see what the method itself has."""
     dynamics = BodyDynamics(system, space, projected=True)
     state = dynamics.start(0.0, q, v, None, None, False)
-    return ConstrainedStepper(dynamics, method, (0.0, end), state, Options(step=step, save="final"))
+    return ConstrainedStepper(dynamics, method, (0.0, end), state, Options(step=step, save=save))
 
 
 def multiplier_defect(name, space, method, steps) -> float:

@@ -5,7 +5,8 @@ import pytest
 
 import chasles as ch
 from benchmarks.constrained_speed import chain
-from tests.absolute.implicit.systems import BRULS_SPIN, SLOW_SPIN, SLOW_TURN, bruls_top, run
+from chasles.integrate import fixed_step
+from tests.absolute.implicit.systems import BRULS_SPIN, SLOW_SPIN, SLOW_TURN, bruls_top, run, stepper
 from tests.absolute.systems import SPACES, slow_top
 
 
@@ -68,3 +69,18 @@ def test_a_chain_of_100_falls_and_whips():
         found.violations[0].max() < 1e-10 * 1e-3 * np.abs(found.twists).max()
     )  # what Newton's method leaves of a step
     assert found.violations[1].max() < 1e-8
+
+
+def test_room_for_saved_points_is_made_as_they_come(monkeypatch):
+    """A run of 1e12 steps begins, and one that has to make room saves the same points."""
+    options = {"space": "SO3xR3", "method": ch.integrate.GeneralizedAlpha(), "step": 1e-3}
+    long = stepper(bruls_top(), 1e9, **options, v=BRULS_SPIN, save="all")
+    long.advance(10)
+    assert long.steps == 10
+    found = []
+    for room in (1 << 28, 2000):
+        monkeypatch.setattr(fixed_step, "ROOM", room)
+        found.append(stepper(bruls_top(), 0.2, **options, v=BRULS_SPIN, save=3).finish(progress=False))
+    np.testing.assert_array_equal(found[0].t, found[1].t)
+    np.testing.assert_array_equal(found[0].y, found[1].y)
+    assert len(found[0].t) == 1 + 67
