@@ -190,3 +190,37 @@ def test_a_run_with_points_too_far_apart_for_a_curve_is_drawn():
     with pytest.warns(RuntimeWarning, match="turn too far"):
         assert sparse.picture(0.3, size=(48, 48)).size == (48, 48)
     np.testing.assert_array_equal(poses_at(sparse, np.array([0.3])), saved[[np.searchsorted(sparse.t, 0.3) - 1]])
+
+
+def crank(length):
+    """A crank and a rod with a screw at its end, and a block that is held at its center alone."""
+    inertia = np.array([0.001, 0.1, 0.1]) * length**2
+    arms = [ch.Body(name, 1.0, (0.5 * length, 0, 0), inertia) for name in ("crank", "rod")]
+    joints = [
+        ch.revolute("A", "ground", "crank", axis=(0, 1, 0)),
+        ch.revolute("B", "crank", "rod", axis=(0, 1, 0), at=(length, 0, 0)),
+        ch.helical("C", "rod", "nut", axis=(1, 0, 0), pitch=1e-3 * length, at=(length, 0, 0)),
+    ]
+    nut = ch.Body("nut", 0.2, inertia=(0.01 * length**2,) * 3)
+    return ch.System([*arms, nut], joints, gravity=(0, 0, -9.81 * length))
+
+
+@pytest.mark.parametrize("length", [1e-9, 1e-15, 1e7])
+def test_small_and_large_systems_look_the_same(length):
+    one, other = scene_of(crank(1.0)), scene_of(crank(length))
+    assert other.size / length == pytest.approx(one.size, rel=1e-9)
+    for body, small in zip(one.bodies, other.bodies, strict=True):
+        assert [part.kind for part in small.parts] == [part.kind for part in body.parts]
+        for part, little in zip(body.parts, small.parts, strict=True):
+            np.testing.assert_allclose(np.array(little.size) / length, part.size, rtol=1e-9)
+            np.testing.assert_allclose(little.points() / length, part.points(), rtol=1e-9, atol=1e-9)
+    assert [[axis.slides for axis in joint.axes] for joint in other.joints] == [
+        [axis.slides for axis in joint.axes] for joint in one.joints
+    ]
+    films = []
+    for scale in (1.0, length):
+        run = ch.simulate(crank(scale), (0.0, 1.0), step=0.05, method="rk4", progress=False)
+        film = Film(run, (96, 96))
+        films.append((film.camera.eye / scale, film.stage.radius / scale, film.trail))
+    for a, b in zip(*films, strict=True):
+        np.testing.assert_allclose(b, a, rtol=1e-6)

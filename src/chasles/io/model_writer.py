@@ -27,7 +27,7 @@ CLASSES = {
     for name, kind in table.items()
 }
 GENERAL = next(kind for kind in JOINT_KINDS.values() if kind.any_screws)
-SAME = 1e-12  # screws that count as equal
+SAME = 1e-12  # difference of screws that count as equal, of 1 and of the largest linear part
 
 
 def model_text(given: System | Study) -> str:
@@ -108,7 +108,8 @@ def _joint(joint: Joint) -> dict[str, Any]:
     screws = np.array(joint.screws)
     own = {one.name: one.read(screws) for one in joint.traits.parameters}
     again = spec.JOINT_SPECS[joint.kind].make(joint.name, joint.parent, joint.child, **own)
-    if abs(np.array(again.screws) - screws).max(initial=0.0) > SAME:
+    limits = SAME * np.repeat([1.0, abs(screws.reshape(-1, 6)[:, 3:]).max(initial=0.0)], 3)
+    if (abs(np.array(again.screws) - screws).reshape(-1, 6) > limits).any():
         # a `Joint` made by hand, such as one whose axis misses the origin of its frame
         entry["kind"], own = GENERAL.name, {one.name: one.read(screws) for one in GENERAL.parameters}
     entry |= own

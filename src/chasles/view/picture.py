@@ -85,7 +85,7 @@ class Film:
         poses = poses_at(run, np.linspace(self.first, self.last, LOOKED_AT if len(run) > 1 else 1))
         seen, up = self.scene.cloud(poses), np.array(self.scene.up)
         low, high = seen.min(axis=0), seen.max(axis=0)
-        radius = max(float(np.linalg.norm(high - low)) / 2, 1e-6 * self.scene.size, 1e-9)
+        radius = max(float(np.linalg.norm(high - low)) / 2, 1e-6 * self.scene.size)
         self.camera = fitting(seen, _moves(self.scene, poses), up, width / height, azimuth, elevation)
         self.stage = Stage(self.scene, _ground(self.scene, seen @ up, radius), (low + high) / 2, radius)
         self.traced = traced(self.scene) if len(run) > 1 else []

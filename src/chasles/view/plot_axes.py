@@ -102,7 +102,8 @@ def path(axes: Any, panel: Panel, found: Sequence[Curves], labels: Sequence[str]
             points.append(values)
     if points:
         low, high = (f(np.concatenate(points), axis=0) for f in (np.min, np.max))
-        middle, half = (low + high) / 2, max(float((high - low).max()) / 2, 1e-12) * 1.02
+        rounding = ROUNDING * float(np.maximum(np.abs(low), np.abs(high)).max())
+        middle, half = (low + high) / 2, (max(float((high - low).max()) / 2, rounding) or 1.0) * 1.02
         extents = np.maximum(high - low, 0.3 * (2 * half)) / 2
         axes.set(**{f"{a}lim": (m - e, m + e) for a, m, e in zip("xyz", middle, extents, strict=True)})
         axes.set_box_aspect(extents, zoom=0.95)

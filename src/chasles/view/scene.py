@@ -239,7 +239,7 @@ def _joint(joint: Joint, number: dict[str, int]) -> SceneJoint:
                 tuple((rotation @ point + place[4:]).tolist()),
                 tuple((rotation @ direction).tolist()),
                 turns,
-                abs(pitch) > 1e-12,
+                abs(pitch) > 1e-12 * float(np.linalg.norm(screw[3:])),
             )
         )
     merged = _merged(axes) if joint.traits.line and len(axes) > 1 else tuple(axes)

@@ -22,6 +22,7 @@ from chasles.screw import shape as shapes
 from chasles.view.mesh import read_mesh
 
 PALETTE = (*COLORS, "#1f8f9c", "#c0578d", "#7d8a2f", "#5f6f86")
+NOTHING = 1e-9  # of lengths: what is less, beside another, is a point
 TRIANGLES = 200_000  # of all meshes of a scene together; beyond that bodies are drawn without them
 Vector = tuple[float, ...]
 Color = tuple[float, float, float, float]  # red, green, blue, opacity, each in [0, 1]
@@ -126,7 +127,12 @@ def _places(system: System) -> list[np.ndarray]:
         for name, point in zip(getattr(item, "bodies", ()), getattr(item, "points", ()), strict=False):
             found[name].append(point)
     rows = (np.array(found[body.name], dtype=float).reshape(-1, 3) for body in system.bodies)
-    return [np.unique(np.round(places, 12), axis=0) for places in rows]
+    return [_each_once(places) for places in rows]
+
+
+def _each_once(places: np.ndarray) -> np.ndarray:
+    extent = float(np.abs(places).max(initial=0.0)) or 1.0
+    return places[np.unique(np.round(places / extent, 12), axis=0, return_index=True)[1]]
 
 
 def _typical_length(system: System, held: list[np.ndarray], drawn: list[tuple[Part, ...]]) -> float:
@@ -136,11 +142,12 @@ def _typical_length(system: System, held: list[np.ndarray], drawn: list[tuple[Pa
         points = [part.points() for part in parts] or [places, np.array(body.com)[None]]
         cloud = np.concatenate(points)
         extent = float(np.linalg.norm(np.ptp(cloud, axis=0)))
-        if extent < 1e-9 and body.mass > 0:
-            extent = 2 * math.sqrt(max(np.trace(np.array(body.inertia)), 0.0) / body.mass)
-        if extent > 1e-9:
-            extents.append(extent)
-    return float(np.median(extents)) if extents else 1.0
+        if body.mass > 0:
+            gyration = 2 * math.sqrt(max(np.trace(np.array(body.inertia)), 0.0) / body.mass)
+            extent = gyration if extent <= NOTHING * gyration else extent
+        extents.append(extent)
+    known = [extent for extent in extents if extent > NOTHING * max(extents)]
+    return float(np.median(known)) if known else 1.0
 
 
 def _with_stalks(parts: tuple[Part, ...], places: np.ndarray, size: float) -> tuple[Part, ...]:
@@ -187,7 +194,7 @@ def _own_look(body: Body, places: np.ndarray, size: float, color: Color) -> tupl
     longest = max((float(np.linalg.norm(hub - place)) for place in places), default=0.0)
     # a body whose mesh is not drawn stays small: what it is like is known of the others only
     limit = 0.25 * longest if longest > 2 * thin else 0.4 * size if body.shapes else 1.2 * size
-    box = _equal_box(body)
+    box = _equal_box(body, size)
     if box is None:
         radius = max(2.5 * thin, 0.15 * limit) if body.mass > 0 else 1.5 * thin
         parts.append(Part("sphere", (radius,), (*ORIGIN[:4], *hub.tolist()), color))
@@ -198,12 +205,13 @@ def _own_look(body: Body, places: np.ndarray, size: float, color: Color) -> tupl
     return (*parts, Part("box", tuple(edges.tolist()), pose, color))
 
 
-def _equal_box(body: Body) -> tuple[Vector, np.ndarray] | None:
-    """Pose and edges of the box of uniform density with the mass and inertia of a body, if it has any."""
+def _equal_box(body: Body, size: float) -> tuple[Vector, np.ndarray] | None:
+    """Pose and edges of the box of uniform density with the mass and inertia of a body, if it has any beside a
+    typical length."""
     if body.mass <= 0:
         return None
     moments, axes = np.linalg.eigh(np.array(body.inertia))
-    if moments[-1] <= 1e-12 * body.mass:
+    if moments[-1] <= 1e-12 * body.mass * size**2:
         return None
     squares = 6.0 * (moments.sum() - 2.0 * moments) / body.mass  # a² = 6 (J_b + J_c - J_a) / m
     axes[:, 2] = np.cross(axes[:, 0], axes[:, 1])  # a right-handed frame

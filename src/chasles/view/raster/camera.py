@@ -66,7 +66,7 @@ def fitting(
     low, high = (y - room * z).max(), (-y - room * z).max()
     depth = -max((far_right + far_left) / (2 * room * aspect), (low + high) / (2 * room))
     size = float(np.ptp(points, axis=0).max())
-    depth = min(depth, float(z.min()) - max(0.2 * size, 1e-9))
+    depth = min(depth, float(z.min()) - (0.2 * size or 1.0))
     eye = (far_right - far_left) / 2 * right + (low - high) / 2 * down + depth * ahead
     return Camera(eye, right, down, ahead, tangent, float(np.median(z) - depth))
 

@@ -109,7 +109,7 @@ class Stage:
             return shadows, np.zeros((side // 2, side // 2), dtype=np.float32)
         cast = places[: triangles[casting].max() + 1]  # trails come after
         low, high = cast.min(axis=0), cast.max(axis=0)
-        middle, radius = (low + high) / 2, max(float(np.linalg.norm(high - low)) / 2, 1e-12)
+        middle, radius = (low + high) / 2, float(np.linalg.norm(high - low)) / 2 or 1.0
         sun = look[LOOK.sun : LOOK.sun + 3]
         axes = np.stack([*level_directions(sun), sun])
         blur = max(1, round(BLUR * side))
