@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Iterable
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -84,7 +85,7 @@ class Mechanism:
 
     # ------------------------------------------------------------ groups
 
-    @property
+    @cached_property
     def derivatives(self) -> Derivatives:
         """Derivatives with respect to q, v and accelerations or forces."""
         return Derivatives(self)

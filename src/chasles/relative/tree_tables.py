@@ -94,7 +94,10 @@ class TreeTables:
 
     def checked(self, function: str, q: ArrayLike, **more: ArrayLike) -> dict[str, np.ndarray]:
         """Coordinates, and velocities and the like by their names."""
-        return {"q": self.check_q(function, q)} | {key: self.check_v(function, key, x) for key, x in more.items()}
+        found = {"q": self.check_q(function, q)}
+        for key, value in more.items():
+            found[key] = self.check_v(function, key, value)
+        return found
 
     def check_u(self, function: str, u: ArrayLike | None) -> np.ndarray:
         """Generalized forces (..., nv), or one number for all; None is none."""
