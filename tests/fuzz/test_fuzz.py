@@ -34,13 +34,13 @@ def fuzz(kind: str, first: int, last: int, folder: Path) -> tuple[dict[int, str]
 
         def watch(worker=worker, seen=seen, over=over):
             while not over.wait(0.2):
-                if time.monotonic() - seen[0] > (HANG if found else 5 * HANG):  # the first ones compile
+                if time.monotonic() - seen[-1] > (HANG if len(seen) > 1 else 5 * HANG):  # it starts
                     worker.kill()
 
         threading.Thread(target=watch, daemon=True).start()
         assert worker.stdout is not None
         for line in worker.stdout:
-            seen[0] = time.monotonic()
+            seen.append(time.monotonic())
             number, _, outcome = line.strip().partition(" ")
             if number == "memory":
                 memory = max(memory, int(outcome))
