@@ -35,6 +35,7 @@ class Features:
     jumps: dict[str, tuple[float, ...]]
     steepest: dict[str, tuple[float, float]]  # of laws that depend on time: when they change most, and within how long
     called: int  # times at which the laws were called, the least of all
+    memory: tuple[str, ...] = ()  # laws that are no functions of their arguments
     pairs: tuple[float, ...] = ()  # the numbers on both sides of each jump
     changes: tuple[Changes, ...] = ()
 
@@ -53,6 +54,7 @@ def features(
     in_time, jumps, steepest, pairs, called = list[str](), {}, {}, list[float](), 0
     changes = [] if before is None else list(before.changes)
     laws = list(called_laws(task.dynamics, t, y))
+    memory = tuple(law.name for law in laws if law.remembers(t[0], t[-1]))
     timed = Counter(law.python for law in laws if may_depend_on_time(law.law))
     for law in laws:
         n = budget.calls(timed[law.python], law.python) if may_depend_on_time(law.law) else ALONG
@@ -83,7 +85,7 @@ def features(
         return replace(before, stops=clear_of(stops, before.pairs, span), changes=tuple(changes))
     pairs_found = tuple(pairs)
     stops = clear_of(stops, pairs_found, span)
-    return Features(stops, tuple(in_time), jumps, steepest, called, pairs_found, tuple(changes))
+    return Features(stops, tuple(in_time), jumps, steepest, called, memory, pairs_found, tuple(changes))
 
 
 def _changes(law: CalledLaw, times: np.ndarray, along: bool) -> Changes:

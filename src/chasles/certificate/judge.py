@@ -75,7 +75,7 @@ def certify(
     refused = judge.refusal()
     if not refused:
         refused = judge.sampled() if run.task.controller is not None else judge.whole()
-    if judge.findings:
+    if judge.findings or judge.features is not None:
         judge.say_the_rest()
     seconds = time.perf_counter() - begun
     used = 0 if refused and judge.features is None else judge.budget.used + judge.budget.again
@@ -377,6 +377,10 @@ class Judge:
             )
             note += "span is not found"
             self.findings.append(Finding("forces", math.nan, None, note))
+        if found is not None and found.memory:
+            self.findings = [finding for finding in self.findings if finding.name != voices.REPETITION]
+            note = f"{found.memory[0]!r} gives other numbers for the same arguments: it has a memory, or chance"
+            self.findings.append(Finding(voices.REPETITION, float(len(found.memory)), 0.0, note, count=True))
         if self.task.more["events"] and not any(finding.name == voices.EVENTS for finding in self.findings):
             self.findings.append(Finding(voices.EVENTS, math.nan, None, "not judged: no other method counted them"))
         note = "not judged: they follow from the states by the equations of motion"

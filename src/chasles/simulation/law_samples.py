@@ -4,6 +4,7 @@ they change, and between two times, to see where they jump."""
 from __future__ import annotations
 
 import dis
+import weakref
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -22,6 +23,7 @@ from chasles.simulation.states import States
 DRIVEN = 3  # numbers of a drive: the coordinate and its first two derivatives
 MOST = 64  # largest changes whose places are kept
 COARSE, ALIKE = 64, 2.0  # every so many samples first, to weight the numbers of a law; times that all of them may add
+ORDERED = 32  # times at which a law in Python is called forth and back, to see whether it has a memory
 STAYS = 0.3  # of a change: what is left of it between neighboring numbers if it is a jump
 
 
@@ -111,6 +113,18 @@ class CalledLaw:
             raise error
         return True
 
+    def remembers(self, start: float, end: float) -> bool:
+        """Whether a law in Python gave other numbers for the same arguments when it was called in another order, now or
+        before: then it has a memory, or chance. A memory may be full after a first look, so what was seen is kept."""
+        if not self.python:
+            return False
+        times = np.linspace(start, end, ORDERED)
+        rows = np.maximum(np.searchsorted(self.sign * self.path, self.sign * times, "right") - 1, 0)
+        forth, back = self.values(times, rows), self.values(times[::-1].copy(), rows[::-1].copy())[::-1]
+        if not self.failed() and not np.array_equal(forth, back, equal_nan=True):
+            _REMEMBERING.add(self.law)
+        return self.law in _REMEMBERING
+
     def jumps(self, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The neighboring numbers between which the law jumps in time, by bisection of the stretches from a to b."""
         sign = self.sign
@@ -130,6 +144,9 @@ class CalledLaw:
         stays = (np.abs(high - low) / scale).sum(axis=1) > STAYS * (whole / scale).sum(axis=1)
         stays &= whole.max(axis=1, initial=0.0) > 0
         return a[stays], b[stays]
+
+
+_REMEMBERING: weakref.WeakSet[Law] = weakref.WeakSet()
 
 
 def reads_time(law: Law) -> bool:

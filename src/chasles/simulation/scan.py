@@ -78,6 +78,7 @@ _LOCK = threading.Lock()
 def _known_scan(called: CalledLaw, start: float, end: float, count: int) -> Found:
     """`_scan_law`, kept for compiled laws: with the same parameters and arguments they do the same again."""
     if called.python:
+        called.remembers(start, end)  # before the scan fills its memory, if it has one; a certificate asks for it
         return _scan_law(called, start, end, count)
     arrays = (called.parameters, called.path, called.x, called.y)
     key = (called.law.address, start, end, count, called.size, *(array.tobytes() for array in arrays))
