@@ -379,7 +379,7 @@ class Judge:
             self.findings.append(Finding("forces", math.nan, None, note))
         if found is not None and found.memory:
             self.findings = [finding for finding in self.findings if finding.name != voices.REPETITION]
-            note = f"{found.memory[0]!r} gives other numbers for the same arguments: it has a memory, or chance"
+            note = f"{found.memory[0]!r} is not a function of its arguments: called again, it gives other numbers"
             self.findings.append(Finding(voices.REPETITION, float(len(found.memory)), 0.0, note, count=True))
         if self.task.more["events"] and not any(finding.name == voices.EVENTS for finding in self.findings):
             self.findings.append(Finding(voices.EVENTS, math.nan, None, "not judged: no other method counted them"))
