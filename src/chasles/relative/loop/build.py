@@ -8,20 +8,18 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from chasles.constraint.joints import Tile, joint_tiles
-from chasles.constraint.rows import EMPTY, MOTION, ROWS, TILE
-from chasles.constraint.special import EXTRA, EXTRA_AT, ROOM, TURN, WITH_PARTNER
+from chasles.constraint.rows import EMPTY, TILE
+from chasles.constraint.special import EXTRA, EXTRA_AT, TURN, WITH_PARTNER
 from chasles.constraint.tiles import TileBuilder
-from chasles.force.table import SCRATCH
 from chasles.lie import pose as pose_group
 from chasles.model.body import GROUND
 from chasles.model.constraint import Constraint
 from chasles.model.law import Law
 from chasles.model.scale import length_of
-from chasles.relative.forward import LIMB
 from chasles.relative.kinematics import STATE
 from chasles.relative.loop.entry import addresses
 from chasles.relative.loop.spanning import Spanning
-from chasles.relative.loop.tables import pack
+from chasles.relative.loop.tables import CLOSED, WORK
 from chasles.relative.mechanism import Mechanism
 from chasles.relative.tables import CONSTANT, GRAVITY, LINK, link_table
 
@@ -113,29 +111,34 @@ def packed(mechanism: Mechanism, closing: Closing) -> PackedLoop:
         visits += sorted(met, reverse=True)
     whole: dict[str, list] = {"groups": groups, "rows": closing.rows, "visits": visits, "touched": touched}
     acting, links, nv, m = mechanism.tables.acting, mechanism.tables.links, mechanism.nv, len(closing.rows)
-    parts = {
-        "topology": mechanism.tree.topology,
-        "tiles": tiles,
-        **{name: np.array(value, dtype=np.int64) for name, value in whole.items()},
-        "counted": np.array(closing.counted, dtype=np.int64),
-        "table": acting.table,
-        "numbers": mechanism.tree.numbers,
-        "constants": closing.constants,
-        "levers": np.array(levers, dtype=float),
-        "feedback": np.zeros(2),
-        "values": acting.values,
-        "control": np.zeros(nv),
-    }
-    counts = {"n_q": mechanism.nq, "n_v": nv, "n_links": links, "n_tiles": len(tiles), "n_rows": m}
-    counts |= {"n_touched": len(touched), "n_counted": len(closing.counted), "rank": -1, **addresses()}
     tables = (mechanism.tree.topology, mechanism.tree.numbers, acting.table, acting.values)
-    sizes = (*map(len, tables), mechanism.nq, nv, 6 * links, STATE.size * (links + 1))
-    rows_at = (LIMB.size + STATE.size) * (links + 1) + MOTION.size * len(touched)
-    matrix_at = rows_at + ROWS.size * len(tiles) + len(closing.counted) + ROOM.size + 1
-    scales_at = matrix_at + m * nv
-    multipliers_at = scales_at + 4 * m
-    work = multipliers_at + 2 * m + 12 * links + 3 * nv + SCRATCH + 4
-    return PackedLoop(pack(parts, counts, sizes), work, rows_at, scales_at, multipliers_at)
+    array = CLOSED.pack(
+        topology=mechanism.tree.topology,
+        tiles=tiles,
+        **whole,
+        counted=closing.counted,
+        table=acting.table,
+        sizes=(*map(len, tables), mechanism.nq, nv, 6 * links, STATE.size * (links + 1)),
+        numbers=mechanism.tree.numbers,
+        constants=closing.constants,
+        levers=levers,
+        feedback=np.zeros(2),
+        values=acting.values,
+        control=np.zeros(nv),
+        n_q=mechanism.nq,
+        n_v=nv,
+        n_links=links,
+        n_tiles=len(tiles),
+        n_rows=m,
+        n_touched=len(touched),
+        n_counted=len(closing.counted),
+        n_matrix=m * nv,
+        rank=-1,
+        **addresses(),
+    )
+    head = array.view(np.int64)
+    at = (WORK.offset(name, head) for name in ("rows", "scales", "x"))
+    return PackedLoop(array, WORK.size(head), *at)
 
 
 def _way(parents: np.ndarray, link: int) -> set[int]:

@@ -19,7 +19,7 @@ from chasles.relative.kinematics import STATE, move_links
 from chasles.relative.loop import steps
 from chasles.relative.loop.rows import push, size_of_row, speed_of, target_of, times_accelerations, value_of
 from chasles.relative.loop.steps import retract, row_of_jacobian
-from chasles.relative.loop.tables import GROUP, HEAD, ROW, part, rooms, work_size
+from chasles.relative.loop.tables import GROUP, HEAD, ROW, loop_work_of, loop_work_size, part
 from chasles.relative.loop.triangle import solve
 from chasles.relative.tables import GRAVITY
 
@@ -72,8 +72,8 @@ def accelerations(p_at, p_size, t, q_at, v_at, tau_at, wrenches_at, work_at, a_a
     NaN: what follows would be decided by rounding.
     """
     whole, p = carray(as_integers(p_at), (p_size,)), carray(p_at, (p_size,))
-    work = carray(work_at, (work_size(whole),))
-    limbs, _, motion, rows, F, scales, order, x, _, _, change, _, _, _, report = rooms(whole, work)
+    work = carray(work_at, (loop_work_size(whole),))
+    limbs, _, motion, rows, F, scales, order, x, _, _, change, _, _, _, report = loop_work_of(work, whole)
     nv, m, nt = whole[HEAD.n_v], whole[HEAD.n_rows], whole[HEAD.n_tiles]
     q, v, tau = carray(q_at, (whole[HEAD.n_q],)), carray(v_at, (nv,)), carray(tau_at, (nv,))
     wrenches, a = carray(wrenches_at, (6 * whole[HEAD.n_links],)), carray(a_at, (nv,))
@@ -116,10 +116,10 @@ def accelerations(p_at, p_size, t, q_at, v_at, tau_at, wrenches_at, work_at, a_a
 def derivative(t, p_at, p_size, y_at, work_at, out_at):
     """(v, a, power) of a state y = (q, v, work) under the system's forces and the control."""
     whole, p = carray(as_integers(p_at), (p_size,)), carray(p_at, (p_size,))
-    nq, nv, work = whole[HEAD.n_q], whole[HEAD.n_v], carray(work_at, (work_size(whole),))
+    nq, nv, work = whole[HEAD.n_q], whole[HEAD.n_v], carray(work_at, (loop_work_size(whole),))
     y, out = carray(y_at, (nq + nv,)), carray(out_at, (2 * nv + 1,))
     q, v = y[:nq], y[nq:]
-    _, states, motion, rows, _, _, _, x, _, wrenches, _, tau, _, scratch, report = rooms(whole, work)
+    _, states, motion, rows, _, _, _, x, _, wrenches, _, tau, _, scratch, report = loop_work_of(work, whole)
     control, table = part(p, whole, HEAD.control), part(whole, whole, HEAD.table)
     power = 0.0
     for k in range(nv):
@@ -128,7 +128,7 @@ def derivative(t, p_at, p_size, y_at, work_at, out_at):
         out[k] = v[k]
     if table[FORCES.count] + table[FORCES.passive] != 0:
         topology, numbers = part(whole, whole, HEAD.topology), part(p, whole, HEAD.numbers)
-        values, sizes = part(p, whole, HEAD.values), whole[HEAD.sizes : HEAD.sizes + 8]
+        values, sizes = part(p, whole, HEAD.values), part(whole, whole, HEAD.sizes)
         invoke(
             *(whole[HEAD.act], t, topology, numbers, table, values, q, v),
             *(tau, wrenches, states, scratch, report, sizes),
@@ -155,8 +155,8 @@ def project(p_at, p_size, t, q_at, v_at, work_at, report_at):
     before and after, the largest |J v - target| after, sweeps. With too few independent rows v becomes NaN.
     """
     whole, p = carray(as_integers(p_at), (p_size,)), carray(p_at, (p_size,))
-    work, report = carray(work_at, (work_size(whole),)), carray(report_at, (4,))
-    _, states, motion, rows, F, scales, order, x, _, wrenches, change, tau, still, _, found = rooms(whole, work)
+    work, report = carray(work_at, (loop_work_size(whole),)), carray(report_at, (4,))
+    _, states, motion, rows, F, scales, order, x, _, wrenches, change, tau, still, _, found = loop_work_of(work, whole)
     nv, m, links = whole[HEAD.n_v], whole[HEAD.n_rows], whole[HEAD.n_links]
     q, v = carray(q_at, (whole[HEAD.n_q],)), carray(v_at, (nv,))
     tiles, groups = part(whole, whole, HEAD.tiles), part(whole, whole, HEAD.groups)
@@ -218,8 +218,8 @@ def project(p_at, p_size, t, q_at, v_at, work_at, report_at):
 def linearize(p_at, p_size, t, q_at, v_at, work_at, residual_at, speed_at, right_at, jacobian_at):
     """Of all rows g, g' = J v - target, c of J a = c, and J (rows, nv)."""
     whole, p = carray(as_integers(p_at), (p_size,)), carray(p_at, (p_size,))
-    work = carray(work_at, (work_size(whole),))
-    _, states, motion, rows, _, _, _, _, wrenches, _, _, _, still, _, _ = rooms(whole, work)
+    work = carray(work_at, (loop_work_size(whole),))
+    _, states, motion, rows, _, _, _, _, wrenches, _, _, _, still, _, _ = loop_work_of(work, whole)
     nv, m = whole[HEAD.n_v], whole[HEAD.n_rows]
     q, v = carray(q_at, (whole[HEAD.n_q],)), carray(v_at, (nv,))
     residual, speed, right = carray(residual_at, (m,)), carray(speed_at, (m,)), carray(right_at, (m,))

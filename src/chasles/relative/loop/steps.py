@@ -18,7 +18,7 @@ from chasles.relative.joint import load_quaternion, store_felt
 from chasles.relative.kinematics import STATE, move_links
 from chasles.relative.loop.response import respond_to, row_of_factor
 from chasles.relative.loop.rows import evaluate_tiles, push, set_clock, set_motion, share_reach
-from chasles.relative.loop.tables import GROUP, HEAD, ROW, part, rooms, work_size
+from chasles.relative.loop.tables import GROUP, HEAD, ROW, loop_work_of, loop_work_size, part
 from chasles.relative.loop.triangle import scale_rows, triangle
 from chasles.relative.tables import FREE, SPHERICAL, constants_of, link, links_of
 
@@ -30,7 +30,7 @@ def articulate(p_at, p_size, q_at, v_at, tau_at, wrenches_at, work_at, a_at):
     """Accelerations of the tree without its constraints; the articulated-body inertias stay in the workspace."""
     whole, p = carray(as_integers(p_at), (p_size,)), carray(p_at, (p_size,))
     nq, nv, links = whole[HEAD.n_q], whole[HEAD.n_v], whole[HEAD.n_links]
-    limbs = rooms(whole, carray(work_at, (work_size(whole),)))[0]
+    limbs = loop_work_of(carray(work_at, (loop_work_size(whole),)), whole).limbs
     q, v, tau = carray(q_at, (nq,)), carray(v_at, (nv,)), carray(tau_at, (nv,))
     wrenches, a = carray(wrenches_at, (6 * links,)), carray(a_at, (nv,))
     topology, numbers = part(whole, whole, HEAD.topology), part(p, whole, HEAD.numbers)
@@ -42,7 +42,9 @@ def evaluate(p_at, p_size, t, q_at, v_at, work_at):
     """Motion of the links, residuals and Jacobians of all tiles."""
     whole, p = carray(as_integers(p_at), (p_size,)), carray(p_at, (p_size,))
     q, v = carray(q_at, (whole[HEAD.n_q],)), carray(v_at, (whole[HEAD.n_v],))
-    _, states, motion, rows, _, _, _, _, _, _, _, _, _, _, _ = rooms(whole, carray(work_at, (work_size(whole),)))
+    _, states, motion, rows, _, _, _, _, _, _, _, _, _, _, _ = loop_work_of(
+        carray(work_at, (loop_work_size(whole),)), whole
+    )
     move_links(part(whole, whole, HEAD.topology), part(p, whole, HEAD.numbers), q, v, q[0:0], states, 0.0)
     set_motion(part(whole, whole, HEAD.touched), whole[HEAD.n_touched], states, motion)
     set_clock(t, part(whole, whole, HEAD.counted), whole[HEAD.n_counted], q, rows)
@@ -54,8 +56,8 @@ def evaluate(p_at, p_size, t, q_at, v_at, work_at):
 def factor(p_at, p_size, wanted, free, work_at):
     """The triangle of the rows, after `articulate` and `evaluate`; its rank, or -1, is left in the report."""
     whole, p = carray(as_integers(p_at), (p_size,)), carray(p_at, (p_size,))
-    limbs, _, motion, rows, F, scales, order, x, wrenches, _, _, _, _, _, report = rooms(
-        whole, carray(work_at, (work_size(whole),))
+    limbs, _, motion, rows, F, scales, order, x, wrenches, _, _, _, _, _, report = loop_work_of(
+        carray(work_at, (loop_work_size(whole),)), whole
     )
     topology, numbers = part(whole, whole, HEAD.topology), part(p, whole, HEAD.numbers)
     tiles, groups = part(whole, whole, HEAD.tiles), part(whole, whole, HEAD.groups)
@@ -82,8 +84,8 @@ def factor(p_at, p_size, wanted, free, work_at):
 def respond(p_at, p_size, weight, work_at):
     """change = M⁻¹ Jᵀ x weight."""
     whole, p = carray(as_integers(p_at), (p_size,)), carray(p_at, (p_size,))
-    limbs, _, motion, rows, _, _, _, x, wrenches, _, change, _, still, _, _ = rooms(
-        whole, carray(work_at, (work_size(whole),))
+    limbs, _, motion, rows, _, _, _, x, wrenches, _, change, _, still, _, _ = loop_work_of(
+        carray(work_at, (loop_work_size(whole),)), whole
     )
     tiles, groups = part(whole, whole, HEAD.tiles), part(whole, whole, HEAD.groups)
     equations, touched = part(whole, whole, HEAD.rows), part(whole, whole, HEAD.touched)

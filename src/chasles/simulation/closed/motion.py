@@ -15,7 +15,7 @@ from chasles.kernel.denormals import flush_denormals, restore_denormals
 from chasles.kernel.policy import kernel
 from chasles.relative.free_velocity import from_body, rates_from_body, to_body
 from chasles.relative.loop.closed import ClosedMechanism
-from chasles.relative.loop.tables import HEAD, part, work_size
+from chasles.relative.loop.tables import HEAD, loop_work_size, part
 
 
 @field
@@ -29,7 +29,7 @@ def closed_motion(t, y, p, out):
 def onto_loops(t, y, p, out):
     """The state projected onto the constraints."""
     whole = as_integer_array(p)
-    nq, nv, size = whole[HEAD.n_q], whole[HEAD.n_v], work_size(whole)
+    nq, nv, size = whole[HEAD.n_q], whole[HEAD.n_v], loop_work_size(whole)
     for k in range(y.shape[0]):
         out[k] = y[k]
     space = p[whole[HEAD.end] :]
@@ -47,7 +47,7 @@ def motion_of_free_joints(t, y, p, out):
     whole = as_integer_array(p)
     nq, nv, topology = whole[HEAD.n_q], whole[HEAD.n_v], part(whole, whole, HEAD.topology)
     space = p[whole[HEAD.end] :]
-    body = space[work_size(whole) + 4 :]
+    body = space[loop_work_size(whole) + 4 :]
     for k in range(nq):
         body[k] = y[k]
     v = body[nq : nq + nv]
@@ -63,7 +63,7 @@ def free_joints_onto_loops(t, y, p, out):
     """`onto_loops` with velocities of the positions of free joints."""
     whole = as_integer_array(p)
     nq, nv, topology = whole[HEAD.n_q], whole[HEAD.n_v], part(whole, whole, HEAD.topology)
-    size, space = work_size(whole), p[whole[HEAD.end] :]
+    size, space = loop_work_size(whole), p[whole[HEAD.end] :]
     for k in range(y.shape[0]):
         out[k] = y[k]
     q, v = out[:nq], out[nq : nq + nv]
@@ -79,7 +79,7 @@ def seen(p, y):
     """(q, v, work), as events see a state with the velocities of positions: in the workspace."""
     whole = as_integer_array(p)
     nq, nv, topology = whole[HEAD.n_q], whole[HEAD.n_v], part(whole, whole, HEAD.topology)
-    first = whole[HEAD.end] + work_size(whole) + 4
+    first = whole[HEAD.end] + loop_work_size(whole) + 4
     state = p[first : first + y.shape[0]]
     for k in range(y.shape[0]):
         state[k] = y[k]
