@@ -51,6 +51,28 @@ def test_an_edited_callee_in_another_module_is_recompiled(tmp_path):
     assert len(list((tmp_path / "cache" / "compiled").iterdir())) == 2
 
 
+EDITED = """
+import time
+from pathlib import Path
+from chasles.lie import so3
+import chasles.lie.ad_polynomial as callee
+time.sleep(0.05)
+path = Path(callee.__file__)
+path.write_text(path.read_text() + "\\n# an edit while a process runs\\n")
+print(so3.exp([0.1, 0.0, 0.0])[1, 1], so3.dexp([0.3, 0.0, 0.0])[2, 1])
+"""
+
+
+def test_what_was_loaded_before_an_edit_is_not_kept_as_what_stands_there_now(tmp_path):
+    package = copied(tmp_path / "site")
+    environment = {"PYTHONPATH": str(package.parent), "CHASLES_CACHE_DIR": str(tmp_path / "cache")}
+    result = run(EDITED, **environment)
+    assert result.returncode == 0, result.stderr
+    assert not list((tmp_path / "cache").rglob("lie.so3.so3_dexp-*"))
+    run(EVALUATE, **environment)
+    assert list((tmp_path / "cache").rglob("lie.so3.so3_dexp-*"))
+
+
 def copied(tmp_path):
     package = tmp_path / "chasles"
     shutil.copytree(Path(chasles.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__"))

@@ -17,6 +17,7 @@ import platform
 import re
 import sys
 import tempfile
+import time
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -29,6 +30,7 @@ from chasles.kernel.folders import user_cache
 from chasles.kernel.trusted import usable
 
 PACKAGE = Path(__file__).resolve().parents[1]
+BEGAN = time.time()
 # kernels see the names that their module has: only what it imports at its outermost level can be compiled into them
 _IMPORTS = re.compile(
     r"^(?:from +chasles((?:\.\w+)*) +import +(\([^)]*\)|[^\n#]*)|import +chasles((?:\.\w+)*))", re.MULTILINE
@@ -44,6 +46,7 @@ class Sources:
         self.package = package
         self._read: dict[str, tuple[bytes, frozenset[str]]] = {}
         self._files: dict[str, Path | None] = {}
+        self.edited: set[str] = set()  # since this process began: it may run what stood there before
 
     def modules(self) -> Iterator[str]:
         """All modules, by their names within the package."""
@@ -74,6 +77,8 @@ class Sources:
         if module not in self._read:
             path = self.file(module)
             text = path.read_bytes() if path else b""
+            if path and BEGAN < path.stat().st_mtime <= time.time():
+                self.edited.add(module)
             self._read[module] = hashlib.sha256(text).digest(), frozenset(self._imports(text.decode()))
         return self._read[module]
 
@@ -143,8 +148,10 @@ def folder() -> Path:
 
 @functools.cache
 def key(module: str) -> str:
-    """What the names of a module's compiled code carry, in this version of the sources."""
-    return source_key(module)
+    """What the names of a module's compiled code carry, in this version of the sources. Nothing if one of them was
+    edited since this process began: then its code is neither kept nor looked for."""
+    found = source_key(module)
+    return "" if OWN.edited.intersection(OWN.closure(module)) else found
 
 
 def has_code(module: str) -> bool:

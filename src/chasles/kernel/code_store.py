@@ -42,6 +42,8 @@ class CodeStore:
     def load_overload(self, signature: Any, target: Any) -> Any:
         """The compiled function, from the user's folder or as it came with the package; None if there is none."""
         target.refresh()
+        if not cache.key(self._module):
+            return None
         name = self._name(signature, cache.key(self._module), target.codegen().magic_tuple())
         path = cache.folder() / name
         found = unsealed(name, path.read_bytes() if path.exists() else b"")
@@ -56,7 +58,7 @@ class CodeStore:
 
     def save_overload(self, signature: Any, compiled: Any) -> None:
         """Keep compiled code; that a disk is full is no reason not to run it."""
-        if compiled.library.has_dynamic_globals:  # addresses of this process
+        if compiled.library.has_dynamic_globals or not cache.key(self._module):  # addresses of this process; an edit
             return
         (name, kind, (code, bitcode)), *rest = compiled._reduce()
         data = dumps(((name, kind, (code, declared(bitcode))), *rest))
