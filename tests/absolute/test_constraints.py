@@ -337,7 +337,7 @@ def test_constraints_go_with_an_attached_system():
         (lambda: ch.Rolling("roll", ("one", "two"), -1.0), "radius is -1"),
         (lambda: ch.CustomConstraint("own", ("one", "two"), 3.0), "expected a function"),
         (lambda: ch.CustomConstraint("own", ("one", "two"), link, rows=4), "rows is 4"),
-        (lambda: ch.Drive("motor", "hinge", "fast"), "expected a number"),
+        (lambda: ch.Drive("motor", "hinge", "fast"), "'fast' is unknown here"),
     ],
 )
 def test_bad_constraints_are_named(make, message):

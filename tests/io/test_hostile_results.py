@@ -263,7 +263,7 @@ def test_a_file_that_shrinks_in_the_midst_of_one_access(sound, tmp_path, monkeyp
     assert isinstance(run.solution.y[:-1], mapped.Mapped)
     np.testing.assert_array_equal(run.t[::-1] + 0, whole.t[::-1])
     np.testing.assert_array_equal(run.solution.y.T.copy(), whole.solution.y.T)
-    monkeypatch.setattr(mapped.Source, "check", lambda source: None)  # it was long enough then
+    monkeypatch.setattr(mapped.MappedFile, "check", lambda source: None)  # it was long enough then
     os.truncate(file, 4096)
     for use in (lambda: run.t[-1], lambda: run.t[:5], lambda: run.t + 1, lambda: run.solution.y.copy()):
         with pytest.raises(ch.errors.ResultFileError, match="has become shorter"):

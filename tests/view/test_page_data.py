@@ -10,7 +10,7 @@ import pytest
 
 import chasles as ch
 from chasles.view.curve import QUATERNION, TOLERANCE, Samples, fitted, quanta
-from chasles.view.page_data import Motion, run_data
+from chasles.view.page_data import PageMotion, run_data
 from chasles.view.page_html import as_json, page_text, read
 from chasles.view.picture import Film
 from chasles.view.pose_samples import curve_of, rows_of
@@ -107,13 +107,13 @@ def test_a_terminal_sees_how_far_it_is(runs, monkeypatch, capsys):
     monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
     monkeypatch.setattr("chasles.display.progress.PATIENCE", 0.0)
     monkeypatch.setattr("chasles.display.progress.RENEWED", 0.0)
-    Motion(scene_of(runs["absolute"])).extend(runs["absolute"])
+    PageMotion(scene_of(runs["absolute"])).extend(runs["absolute"])
     assert "motion, t = 2 of 2 s, 100 %" in capsys.readouterr().err
 
 
 def test_a_motion_grows_with_its_run(runs):
     run = runs["adaptive"]
-    motion = Motion(scene_of(run))
+    motion = PageMotion(scene_of(run))
     for rows in (1, 40, 41, len(run)):
         motion.extend(run.part(slice(0, rows)))
         assert motion.rows == (rows if rows > 1 else 0)
@@ -126,7 +126,7 @@ def test_a_run_that_went_astray_is_shown_up_to_there(runs):
     y = np.array(run.solution.y)
     y[400:] = np.nan
     broken = dataclasses.replace(run, solution=dataclasses.replace(run.solution, y=y))
-    motion = Motion(scene_of(run)).extend(broken)
+    motion = PageMotion(scene_of(run)).extend(broken)
     assert len(motion.blocks) == 1
     assert np.isfinite(motion.hull).all()
 

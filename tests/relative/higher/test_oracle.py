@@ -111,12 +111,12 @@ def test_jacobian_partials(name):
     mechanism, rng = model.mechanism, np.random.default_rng(3)
     q = models.split(mechanism, model.parts, model.q, "coordinates")
     column_of = {int(place): model.tree.columns[c] for c, place in enumerate(model.place)}
-    depths = [len(mechanism._way(link)) for link in mechanism.tree.link_of_body]
+    depths = [len(mechanism.derivatives._way(link)) for link in mechanism.tree.link_of_body]
     deep = [int(body) for body in np.argsort(depths)[-3:]]
     for order, samples in ((1, 9), (2, 9), (3, 3)):
         for sample in range(samples):
             body = deep[sample % len(deep)]
-            way = mechanism._way(int(mechanism.tree.link_of_body[body]))
+            way = mechanism.derivatives._way(int(mechanism.tree.link_of_body[body]))
             indices = [int(k) for k in rng.choice(way, order + 1)]
             if sample % 2:  # the derivatives along neighbors
                 start = int(rng.integers(len(way) - order + 1))
