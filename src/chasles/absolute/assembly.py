@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,6 +12,7 @@ from chasles.absolute.reactions import on_constraints
 from chasles.assembly import search
 from chasles.assembly.equations import Equations, Linear, names_of
 from chasles.assembly.mobility import mobility, regular
+from chasles.cached import cached_property
 from chasles.constraint.errors import RedundantConstraintsError
 from chasles.constraint.results import Mobility
 from chasles.constraint.rows import EMPTY, MOTION, ROTOR, ROWS, TILE

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -21,6 +20,7 @@ from chasles.absolute.space import choose_spaces
 from chasles.absolute.states import rows_of, states_of
 from chasles.absolute.tables import FIELD, FORCE_WORK, HEAD, WORK
 from chasles.assembly.equations import largest_of
+from chasles.cached import cached_property
 from chasles.constraint.alignment import Alignment
 from chasles.constraint.joints import row_units
 from chasles.constraint.results import ConstrainedMotion, Mobility, Violation, WithoutTreeGroups

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from chasles.assembly.rank import shortest
+from chasles.cached import cached_property
 from chasles.model.scale import length_of
 
 

@@ -6,11 +6,11 @@ import math
 import time
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from chasles.cached import cached_property
 from chasles.certificate import advice, checkpoints, companion, sampled, stiff, voices
 from chasles.certificate.budget import Budget, spent
 from chasles.certificate.features import Features, features

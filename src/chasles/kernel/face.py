@@ -13,7 +13,6 @@ cannot cache functions that close over another function.
 
 from __future__ import annotations
 
-import functools
 import inspect
 import linecache
 import math
@@ -26,6 +25,7 @@ import numpy as np
 from numba.core import types
 from numba.extending import typeof_impl
 
+from chasles.cached import cached_property
 from chasles.kernel.lanes import WIDTH, all_true, fma, lane, lanes_of, maximum
 from chasles.kernel.policy import COMPILED, INTERPRETED, Interpreted, kernel
 from chasles.kernel.rows import load_rows, store_rows
@@ -124,7 +124,7 @@ class Face:
     def __repr__(self) -> str:
         return f"<chasles function {self.label}{self.__signature__}>"
 
-    @functools.cached_property
+    @cached_property
     def entry(self) -> Any:
         """The compiled loop over a batch (a Numba dispatcher), made when it is first used."""
         return self._make_loop() if COMPILED else None

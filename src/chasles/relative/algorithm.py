@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 from numba.core import types
 
+from chasles.cached import cached_property
 from chasles.kernel.face import compile_text
 from chasles.kernel.lanes import WIDTH, lanes_of, load, store
 from chasles.kernel.lanes import buffer as lane_buffer
@@ -95,12 +96,12 @@ class Algorithm:
         self.work = work
         self.inputs, self.outputs = self._names("in"), self._names("out")
 
-    @functools.cached_property
+    @cached_property
     def scalar(self) -> Any:
         """The loop over states one by one, made when it is first used."""
         return self._loop("scalar")
 
-    @functools.cached_property
+    @cached_property
     def lanes(self) -> Any:
         """The loop over states by fours."""
         return self._loop("lanes")

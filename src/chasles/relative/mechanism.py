@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Iterable
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from chasles.cached import cached_property
 from chasles.constraint.results import Mobility, Violation
 from chasles.force.table import SCRATCH
 from chasles.model.law import raise_error_of

@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from chasles.cached import cached_property
 from chasles.kernel.lanes import WIDTH
 from chasles.relative import forward, inverse, mass
 from chasles.relative.algorithm import Algorithm

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from functools import cached_property
 from typing import Any, TypeGuard
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from chasles.cached import cached_property
 from chasles.force.build import Acting
 from chasles.lie import pose as pose_group
 from chasles.lie.arrays import real_array

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from numpy.typing import ArrayLike
 from chasles.absolute.assembly import examined, may_depend, mobility_of, refuse_contradictions
 from chasles.absolute.mechanism import AbsoluteMechanism
 from chasles.absolute.space import SE3_NAME
+from chasles.cached import cached_property
 from chasles.constrained.body_sizes import lengths_of
 from chasles.constrained.index1 import (
     body_motion,

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from chasles import caution
 from chasles.absolute.joints import armatures
+from chasles.cached import cached_property
 from chasles.lie import pose as pose_group
 from chasles.lie import se3
 from chasles.model.body import GROUND, Frame

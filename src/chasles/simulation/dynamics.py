@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
-from functools import cached_property
 from itertools import groupby
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from chasles.absolute.space import SE3_NAME, SO3XR3_NAME, SPACE_NAMES
+from chasles.cached import cached_property
 from chasles.integrate.event import Shown
 from chasles.integrate.solution import Solution
 from chasles.integrate.space import Space

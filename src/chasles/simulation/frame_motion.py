@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from chasles.cached import cached_property
 from chasles.screw.representation import check_representation
 
 

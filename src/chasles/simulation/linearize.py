@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ctypes
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from chasles.absolute.space import SE3_NAME
+from chasles.cached import cached_property
 from chasles.kernel.dual import TANGENTS
 from chasles.kernel.lanes import WIDTH, buffer
 from chasles.model.system import System

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from chasles.cached import cached_property
 from chasles.display import html as shown
 from chasles.integrate.event import Occurrence
 from chasles.integrate.solution import Solution

@@ -5,11 +5,11 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from chasles.cached import cached_property
 from chasles.integrate.solution import Solution
 from chasles.model.joint import Joint
 from chasles.simulation.frame_motion import FrameMotion

@@ -6,7 +6,6 @@ import csv
 import io
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +15,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from chasles.absolute.space import SE3_NAME, SO3XR3_NAME
+from chasles.cached import cached_property
 from chasles.display import style
 
 if TYPE_CHECKING:

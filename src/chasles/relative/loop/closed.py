@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,6 +13,7 @@ from chasles.assembly import search
 from chasles.assembly.equations import largest_of, names_of
 from chasles.assembly.mobility import mobility
 from chasles.assembly.rank import DEPENDENT
+from chasles.cached import cached_property
 from chasles.constraint.joints import row_units
 from chasles.constraint.results import NOTHING, ConstrainedMotion, Mobility, Violation, WithoutTreeGroups
 from chasles.constraint.rows import ROWS
