@@ -38,7 +38,7 @@ def test_a_quick_part_of_the_board():
 
 
 @pytest.mark.study
-@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # of runs that break off, which are wrong
+@pytest.mark.filterwarnings("ignore::RuntimeWarning", "ignore:drive")  # of runs that are wrong
 def test_the_whole_board():
     """All families: of wrong runs none passes, of right ones at most 2 % are refused."""
     modules = {function.__module__ for function in FAMILIES.values()}
