@@ -19,6 +19,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         file = item.path.relative_to(TESTS)
         if "browser" in getattr(item, "fixturenames", ()):
             item.add_marker("browser")
+        if item.get_closest_marker("study"):
+            item.add_marker(pytest.mark.timeout(0))  # however long it takes
         if file.parts[0] == "quality":
             item.add_marker("quality")
         if file.parts[0] in SLOW_FOLDERS or f"{file.as_posix()}::{item.name.partition('[')[0]}" in SLOW:

@@ -153,8 +153,8 @@ def killed_runs(case, end, times, tmp_path):
 @pytest.mark.parametrize(("case", "end"), [("fixed", 100.0), ("absolute adaptive", 60.0)])
 def test_killed_and_resumed(case, end, tmp_path):
     whole = CASES[case](end)
-    for rows, success, run in killed_runs(case, end, (0.0, 0.1), tmp_path):
-        assert success or rows < len(whole)
+    for rows, _, run in killed_runs(case, end, (0.0, 0.1), tmp_path):
+        assert 0 < rows <= len(whole)  # all of them if it was killed while energies and certificate were written
         same(whole, run)
 
 
@@ -279,8 +279,9 @@ def test_ctrl_c_ends_a_loop_of_simulations(listening):
                 if k == 1:
                     signal.setitimer(signal.ITIMER_REAL, 1e-3)
                 done.append(CASES[case](0.5))
-                while k == 1:  # it came as the run ended
-                    time.sleep(1e-3)
+                if k == 1:  # it came as the run ended
+                    time.sleep(1.0)
+                    pytest.fail("Ctrl-C was lost")
 
         before = signal.signal(signal.SIGALRM, lambda *_: signal.raise_signal(signal.SIGINT))
         try:

@@ -26,9 +26,9 @@ from chasles.constraint.joints import row_units
 from chasles.constraint.results import ConstrainedMotion, Mobility, Violation, WithoutTreeGroups
 from chasles.constraint.tiles import TileBuilder
 from chasles.display import html as shown
+from chasles.kernel.undisturbed import Calling
 from chasles.lie.arrays import real_array
 from chasles.lie.rotation import quaternion_to_matrix
-from chasles.model.law import raise_error_of
 from chasles.model.scale import constraint_lengths
 from chasles.model.system import System
 
@@ -115,8 +115,8 @@ class AbsoluteMechanism(CentralFrames, WithoutTreeGroups):
         controls[...] = 0.0 if u is None else u
         whole, address = p.view(np.int64), entry.addresses()[2]
         held = controls.reshape(len(q), controls.shape[-1])
-        forces_on_states(address, whole, times, counted, held, p, q, v, wrenches, work, results)
-        raise_error_of(self.forces.laws)
+        with Calling(self.forces.laws):
+            forces_on_states(address, whole, times, counted, held, p, q, v, wrenches, work, results)
         return wrenches.reshape(*batch, self.n, 6), results[:, 0].reshape(batch), results[:, 1].reshape(batch)
 
     def joint_states(
@@ -214,10 +214,10 @@ class AbsoluteMechanism(CentralFrames, WithoutTreeGroups):
                 multipliers, self._multipliers_at,
             )  # fmt: skip
 
-        solve(self.packed, multipliers)
-        if self._redundant:  # the regularization that is good for multipliers is too large for accelerations
-            solve(self.packed_for_run(), np.empty_like(multipliers))
-        raise_error_of(self.laws)
+        with Calling(self.laws):
+            solve(self.packed, multipliers)
+            if self._redundant:  # the regularization that is good for multipliers is too large for accelerations
+                solve(self.packed_for_run(), np.empty_like(multipliers))
         if not np.isfinite(a).all():
             raise ArithmeticError(self._singular())
         found = multipliers.reshape(len(q), self.elimination.nodes, 3)[:, self.elimination.order[self._node]]
@@ -270,8 +270,8 @@ class AbsoluteMechanism(CentralFrames, WithoutTreeGroups):
         shape = (*batch, len(self.tiles), 3)
         found, rates = np.empty((len(q), 3 * len(self.tiles))), np.empty((len(q), 3 * len(self.tiles)))
         whole, work = self.packed.view(np.int64), np.empty(self.work)
-        entry.rows_of_states(whole, self.packed, times, counted, q, v, work, found, rates)
-        raise_error_of(self.laws)
+        with Calling(self.laws):
+            entry.rows_of_states(whole, self.packed, times, counted, q, v, work, found, rates)
         return found.reshape(shape), rates.reshape(shape)
 
     def jacobians(
@@ -283,10 +283,9 @@ class AbsoluteMechanism(CentralFrames, WithoutTreeGroups):
         batch, q, v, times, counted, _ = states_of(self, given, speeds, t, angles)
         out = np.empty((len(q), len(self.tiles), 2, 2, 3, 3))
         whole, work = self.packed.view(np.int64), np.empty(self.work)
-        entry.jacobians_of_states(
-            whole, self.packed, times, counted, q, v, work, out.reshape(len(q), 36 * len(self.tiles))
-        )
-        raise_error_of(self.laws)
+        flat = out.reshape(len(q), 36 * len(self.tiles))
+        with Calling(self.laws):
+            entry.jacobians_of_states(whole, self.packed, times, counted, q, v, work, flat)
         both = np.concatenate([out[:, :, :, 0], out[:, :, :, 1]], axis=-1)
         return both.reshape(*batch, len(self.tiles), 2, 3, 6)
 
@@ -307,8 +306,8 @@ class AbsoluteMechanism(CentralFrames, WithoutTreeGroups):
                 self.angles(q.reshape(self.n, 7)) if angles is None else np.asarray(angles, dtype=float)
             ).reshape(-1)
             whole, work = self.packed.view(np.int64), np.empty(self.work)
-            entry.project_state(entry.addresses()[1], whole, self.packed, float(t), counted, q, v, work, report)
-            raise_error_of(self.laws)
+            with Calling(self.laws):
+                entry.project_state(entry.addresses()[1], whole, self.packed, float(t), counted, q, v, work, report)
         return q.reshape(self.n, 7), v.reshape(self.n, 6)
 
     def assemble(self, poses: ArrayLike, t: float = 0.0, *, held: Iterable[str] = ()) -> np.ndarray:

@@ -55,9 +55,9 @@ def features(
     changes = [] if before is None else list(before.changes)
     laws = list(called_laws(task.dynamics, t, y))
     memory = tuple(law.name for law in laws if law.remembers(t[0], t[-1]))
-    timed = Counter(law.python for law in laws if may_depend_on_time(law.law))
+    timed = Counter(law.law.in_python for law in laws if may_depend_on_time(law.law))
     for law in laws:
-        n = budget.calls(timed[law.python], law.python) if may_depend_on_time(law.law) else ALONG
+        n = budget.calls(timed[law.law.in_python], law.law.in_python) if may_depend_on_time(law.law) else ALONG
         times = t[0] + (t[-1] - t[0]) * (np.arange(n) + rng.random(n)) / n
         if before is None and may_depend_on_time(law.law):
             called = min(called or n, n)
@@ -69,7 +69,7 @@ def features(
                     pairs += [x for pair in between for x in pair]
                     jumps[law.name] = tuple(pair[0] for pair in between)
         if law.x.any() or law.y.any():
-            some = times[:: max(1, len(times) // min(ALONG, n // 4 if law.python else n))]
+            some = times[:: max(1, len(times) // min(ALONG, n // 4 if law.law.in_python else n))]
             found = _changes(law, np.ascontiguousarray(some), along=True)
             changes += [] if _constant(found) else [found]
     changes += accelerations(task, t, y, u, rng, min(ACCELERATIONS, budget.total // 16))
@@ -147,7 +147,12 @@ def accelerations(
     for first in dynamics.space.table[dynamics.space.table[:, KIND] != R_N, POINT_AT]:  # quaternions have length one
         states[:, first : first + 4] /= np.linalg.norm(states[:, first : first + 4], axis=1, keepdims=True)
     problem, rates = dynamics.problem(u), np.empty((n, dynamics.space.dimension))
-    fields_at(problem.field.address, times, states, np.array(problem.parameters, dtype=float).reshape(-1), rates)
+    parameters = np.array(problem.parameters, dtype=float).reshape(-1)
+    try:
+        with dynamics.calling():
+            fields_at(problem.field.address, times, states, parameters, rates)
+    except Exception:  # of a law in Python, which need not know states that are none of the run
+        return []
     if not np.isfinite(rates).all():  # a mechanism with loops need not be able to be between two states
         return []
     change = np.abs(np.diff(rates, axis=0))

@@ -20,6 +20,7 @@ from chasles.integrate.problem import LieODE as LieODE
 from chasles.integrate.solution import Solution
 from chasles.integrate.stepper import Sink, Stepper
 from chasles.integrate.symplectic import SymplecticStepper
+from chasles.kernel.undisturbed import Undisturbed
 
 STEPPERS: tuple[type[Stepper], ...] = (
     ExplicitStepper,
@@ -70,7 +71,8 @@ def solve(
     equations in each step raises `StepError`, whose `solution` has the points before.
     """
     options = Options(step, rtol, atol, save, events, step_control, first_step, max_step, stops, max_evaluations)
-    stepper = start(problem, method, span, y0, options)
+    with Undisturbed():  # Ctrl-C as a Python field or event begins would be lost
+        stepper = start(problem, method, span, y0, options)
     if resume is not None:
         stepper.restore(resume)
     return stepper.finish(max_steps, progress, sink)

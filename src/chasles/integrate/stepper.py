@@ -75,7 +75,7 @@ class Attention:
         if threading.current_thread() is threading.main_thread():
             before = signal.getsignal(signal.SIGINT)
             outer = getattr(before, "__self__", None)
-            if before is signal.default_int_handler or isinstance(outer, Attention):
+            if before is signal.default_int_handler or isinstance(outer, Attention | Undisturbed):
                 self._before, self._own = before, True
                 signal.signal(signal.SIGINT, self._note)
         return self
@@ -86,6 +86,8 @@ class Attention:
             outer = getattr(self._before, "__self__", None)
             if self.called and isinstance(outer, Attention):
                 outer.called = True
+            elif self.called and exception[0] is None and isinstance(outer, Undisturbed):
+                outer.note()
             elif self.called and exception[0] is None:  # it came when nobody looked any more
                 raise KeyboardInterrupt
 

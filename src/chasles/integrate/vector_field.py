@@ -132,7 +132,7 @@ def field(function: Callable[..., Any] | None = None, *, lanes: bool = False) ->
 class PythonField:
     """A plain Python function f(t, y, p) as a field of `size` numbers (0: it returns a single number).
 
-    An exception in it ends the run and is raised by `solve`.
+    An exception in it ends the run and is raised by `solve`. Where it is called, Ctrl-C has to be put off.
     """
 
     def __init__(self, function: Callable[..., Any], size: int):

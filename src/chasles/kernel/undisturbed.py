@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import threading
+from collections.abc import Iterable
 from types import FrameType
 from typing import Any
 
@@ -42,5 +43,34 @@ class Undisturbed:
                 if self._came:
                     self._before(signal.SIGINT, None)
 
+    def note(self) -> None:
+        """One came in the block, to somebody who took over meanwhile and did not act on it."""
+        self._came = True
+
 
 COMPILING = Undisturbed()
+
+
+class Calling:
+    """`with Calling(functions):` around compiled code that may call functions of Python (those that are `in_python`).
+
+    Raises what one of them raised, of which the compiled code saw NaN alone. Ctrl-C waits for the end of the block: as
+    such a function begins, nothing can catch it yet; it would be lost, and the numbers of the call before be taken.
+    """
+
+    def __init__(self, functions: Iterable[Any], in_python: bool = False) -> None:
+        self._functions = tuple(functions)
+        self._in_python = in_python or any(function.in_python for function in self._functions)
+        self._undisturbed = Undisturbed()
+
+    def __enter__(self) -> None:
+        if self._in_python:
+            self._undisturbed.__enter__()
+
+    def __exit__(self, *exception: object) -> None:
+        raised = [function.take_error() for function in self._functions]  # of all: none is left for another block
+        if self._in_python:
+            self._undisturbed.__exit__()
+        for error in raised:
+            if error is not None:
+                raise error

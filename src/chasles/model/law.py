@@ -11,7 +11,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, overload
 
 import numpy as np
@@ -50,6 +50,7 @@ class Law:
     `breaks` are the times at which it jumps or begins to change, or a function of its parameters that gives them.
     """
 
+    in_python = False
     error: BaseException | None = None  # raised in a call from a compiled loop, for whoever runs it
 
     def __init__(self, function: Callable[..., Any], breaks: Sequence[float] | Callable[..., Any] = ()):
@@ -67,6 +68,12 @@ class Law:
         """The times at which it says that it changes."""
         found = self.breaks(parameters) if callable(self.breaks) else self.breaks
         return [float(time) for time in np.atleast_1d(np.asarray(found, dtype=float))]
+
+    def take_error(self) -> BaseException | None:
+        """What was raised, which is forgotten here."""
+        if (error := self.error) is not None:
+            self.error = None
+        return error
 
     def __reduce__(self) -> Any:
         return reduced(self, self.function, "law")
@@ -99,7 +106,9 @@ class Law:
 
 class PythonLaw(Law):
     """A plain Python function as a law. An exception in it is kept in `error`, for the thread that called it, and the
-    result is NaN."""
+    result is NaN. To be called inside of `kernel.undisturbed.Calling`."""
+
+    in_python = True
 
     def __init__(self, function: Callable[..., Any]):
         super().__init__(function, getattr(function, "breaks", ()))
@@ -158,11 +167,3 @@ def law(function: Callable[..., Any] | None = None, *, breaks: Sequence[float] |
 def as_law(given: Any) -> Law:
     """A law that compiled loops can call."""
     return given if isinstance(given, Law) else PythonLaw(given)
-
-
-def raise_error_of(laws: Iterable[Law]) -> None:
-    """Raise what a law written in Python raised meanwhile: compiled loops see only NaN."""
-    for law in laws:
-        if law.error is not None:
-            error, law.error = law.error, None
-            raise error

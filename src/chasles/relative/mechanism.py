@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from chasles.cached import cached_property
 from chasles.constraint.results import Mobility, Violation
 from chasles.force.table import SCRATCH
-from chasles.model.law import raise_error_of
+from chasles.kernel.undisturbed import Calling
 from chasles.model.summary import joints_as_html
 from chasles.model.system import System
 from chasles.relative import (
@@ -316,8 +316,8 @@ class Mechanism:
             for array in (tau, wrenches, results):
                 array.fill(0.0)
         else:
-            force.forces_on_states(force.act_address(), *arrays)
-        raise_error_of(self.tables.acting.laws)
+            with Calling(self.tables.acting.laws):
+                force.forces_on_states(force.act_address(), *arrays)
         return AppliedForces(
             tau.reshape(*batch, self.nv),
             wrenches.reshape(*batch, 6 * self.tables.links),

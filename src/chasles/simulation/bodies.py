@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
-from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
@@ -25,6 +24,7 @@ from chasles.constrained.index1 import (
 from chasles.constraint.screws import SingularJointError
 from chasles.integrate.solution import Solution
 from chasles.integrate.space import Space
+from chasles.kernel.undisturbed import Calling
 from chasles.lie.rotation import quaternion_to_matrix
 from chasles.model.scale import energy_of
 from chasles.model.system import System
@@ -33,7 +33,6 @@ from chasles.relative.mechanism import Mechanism
 from chasles.simulation.actuation import Actuation
 from chasles.simulation.body_quantities import BodyQuantities
 from chasles.simulation.energy_jumps import explained
-from chasles.simulation.laws import laws_may_raise
 from chasles.simulation.problem import Motion
 from chasles.simulation.start_refusal import NEARLY_SINGULAR, refuse_start, refuse_turned
 from chasles.simulation.start_values import StartChange, Values, body_changes, by_name, joint_changes
@@ -208,8 +207,8 @@ class BodyDynamics:
     def explain_start(self, state: np.ndarray, u: np.ndarray | None) -> None:
         """Accelerations that are not finite at the start have no further explanation here: the start is examined."""
 
-    def laws_may_raise(self) -> AbstractContextManager[None]:
-        return laws_may_raise((*self.mechanism.forces.laws, *self.mechanism.laws))
+    def calling(self, tangents: bool = False) -> Calling:
+        return Calling((*self.mechanism.forces.laws, *self.mechanism.laws), tangents)
 
     def start(
         self,

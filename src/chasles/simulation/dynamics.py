@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
 from itertools import groupby
 from typing import Any
 
@@ -14,6 +13,7 @@ from chasles.cached import cached_property
 from chasles.integrate.event import Shown
 from chasles.integrate.solution import Solution
 from chasles.integrate.space import Space
+from chasles.kernel.undisturbed import Calling
 from chasles.model.scale import energy_of, joint_lengths, velocity_sizes
 from chasles.model.system import System
 from chasles.relative.determined import require_determined
@@ -22,7 +22,6 @@ from chasles.relative.loop.closed import ClosedMechanism
 from chasles.relative.mechanism import Mechanism
 from chasles.relative.tables import FREE, HELICAL, LINK, SPHERICAL, link_table
 from chasles.simulation.actuation import Actuation
-from chasles.simulation.laws import laws_may_raise
 from chasles.simulation.problem import Motion
 from chasles.simulation.start_values import StartChange, Values, by_name
 from chasles.simulation.tree_motion import PART, free_tree_motion, parameters, seen, tree_motion
@@ -162,9 +161,9 @@ class TreeDynamics:
         joints = self.mechanism.tree.joints
         return velocity_sizes(joints, joint_lengths(self.mechanism.system, joints))
 
-    def laws_may_raise(self) -> AbstractContextManager[None]:
+    def calling(self, tangents: bool = False) -> Calling:
         assert isinstance(self.mechanism, Mechanism)
-        return laws_may_raise(self.mechanism.tables.acting.laws)
+        return Calling(self.mechanism.tables.acting.laws, tangents)
 
 
 def tree_space(topology: np.ndarray, nv: int, on_se3: bool = False) -> Space:

@@ -13,10 +13,11 @@ import numpy as np
 
 from chasles.constraint.room import OUT
 from chasles.integrate.solution import Solution
+from chasles.kernel.undisturbed import Calling
 from chasles.model.constraint import CustomConstraint, Drive
 from chasles.model.expression_law import Expression
 from chasles.model.force import JointForce, Wrench
-from chasles.model.law import Law, PythonLaw
+from chasles.model.law import Law
 from chasles.simulation.law_calls import law_changes, law_values
 from chasles.simulation.states import States
 
@@ -53,10 +54,6 @@ class CalledLaw:
     room: int
 
     @property
-    def python(self) -> bool:
-        return isinstance(self.law, PythonLaw)
-
-    @property
     def sign(self) -> float:
         return 1.0 if self.path[-1] >= self.path[0] else -1.0
 
@@ -74,10 +71,12 @@ class CalledLaw:
         out = np.zeros(self.room)
         a, b = np.zeros(self.x.shape[1]), np.zeros(self.y.shape[1])
         top, best = np.zeros(MOST, dtype=np.int64), np.zeros(MOST)
-        law_changes(
-            *(self.law.address, times, self.path, self.x, self.y, self.parameters, self.sign, along),
-            *(np.ones(self.size) if weights is None else weights, out, before, a, b, change, total, largest, top, best),
-        )
+        weights = np.ones(self.size) if weights is None else weights
+        with Calling((), self.law.in_python):
+            law_changes(
+                *(self.law.address, times, self.path, self.x, self.y, self.parameters, self.sign, along),
+                *(weights, out, before, a, b, change, total, largest, top, best),
+            )
         return Changes(times, change, top[np.argsort(-best)][: int((best > 0).sum())], total, largest)
 
     def relative_changes(self, times: np.ndarray, along: bool, least: float) -> Changes | None:
@@ -101,22 +100,21 @@ class CalledLaw:
     def values(self, times: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """The law at times, with the arguments of rows of the path."""
         found = np.empty((len(times), self.room))
-        law_values(self.law.address, times, rows, self.x, self.y, self.parameters, found)
+        with Calling((), self.law.in_python):
+            law_values(self.law.address, times, rows, self.x, self.y, self.parameters, found)
         return found[:, : self.size]
 
     def failed(self) -> bool:
         """Whether a Python law raised an error, which is forgotten here: a run that comes to such a place raises it."""
-        if not self.python or self.law.error is None:
-            return False
-        error, self.law.error = self.law.error, None
-        if not isinstance(error, Exception):  # Ctrl-C
+        error = self.law.take_error()
+        if error is not None and not isinstance(error, Exception):  # Ctrl-C
             raise error
-        return True
+        return error is not None
 
     def remembers(self, start: float, end: float) -> bool:
         """Whether a law in Python gave other numbers for the same arguments when it was called in another order, now or
         before: then it has a memory, or chance. A memory may be full after a first look, so what was seen is kept."""
-        if not self.python:
+        if not self.law.in_python:
             return False
         times = np.linspace(start, end, ORDERED)
         rows = np.maximum(np.searchsorted(self.sign * self.path, self.sign * times, "right") - 1, 0)

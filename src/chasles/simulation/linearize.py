@@ -154,7 +154,7 @@ def linearize(
     seeds[nq : nq + nv, nv : 2 * nv] = np.eye(nv)
     shifts = np.zeros((constants + nv, 2 * nv + inputs))
     shifts[constants:, 2 * nv :] = actuation.matrix(u)
-    with dynamics.laws_may_raise():
+    with dynamics.calling(tangents=True):
         rates = [
             _field(tables, float(t), state, forces, seeds[:, k : k + TANGENTS], shifts[:, k : k + TANGENTS])
             for k in range(0, seeds.shape[1], TANGENTS)

@@ -57,7 +57,7 @@ def solve_motion(
         raise ValueError(
             f'simulate: {method} is for coordinates="absolute"; in joint coordinates take a method such as RKMK'
         )
-    with dynamics.laws_may_raise():
+    with dynamics.calling():
         if not constrained:
             more: dict[str, Any] = {"step": step, "rtol": rtol, "atol": atol, "save": save, "events": events}
             more |= {"max_step": max_step, "stops": stops, "max_evaluations": max_evaluations}

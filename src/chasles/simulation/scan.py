@@ -54,10 +54,10 @@ def scan(dynamics: Any, span: tuple[float, float], t: ArrayLike, states: ArrayLi
         return Scan(np.empty(0), np.empty(0), ())
     breaks, jumps, timed = list[float](), list[float](), list[str]()
     laws = list(called_laws(dynamics, path, np.atleast_2d(np.asarray(states, dtype=float)), in_time=True))
-    compiled = sum(not called.python for called in laws)
+    compiled = sum(not called.law.in_python for called in laws)
     for called in laws:
         breaks += called.law.declared(called.parameters)
-        count = SAMPLES_IN_PYTHON if called.python else max(SAMPLES // compiled, LEAST_SAMPLES)
+        count = SAMPLES_IN_PYTHON if called.law.in_python else max(SAMPLES // compiled, LEAST_SAMPLES)
         with_jumps = _known_scan(called, start, end, count)
         if with_jumps is not None:
             timed.append(called.name)
@@ -77,7 +77,7 @@ _LOCK = threading.Lock()
 
 def _known_scan(called: CalledLaw, start: float, end: float, count: int) -> Found:
     """`_scan_law`, kept for compiled laws: with the same parameters and arguments they do the same again."""
-    if called.python:
+    if called.law.in_python:
         called.remembers(start, end)  # before the scan fills its memory, if it has one; a certificate asks for it
         return _scan_law(called, start, end, count)
     arrays = (called.parameters, called.path, called.x, called.y)
@@ -161,7 +161,7 @@ def _jumps(called: CalledLaw, times: np.ndarray, changes: np.ndarray) -> list[fl
     around = np.concatenate([[0.0, 0.0], changes, [0.0, 0.0]])
     left, right = np.maximum(around[:-4], around[1:-3]), np.maximum(around[3:-1], around[4:])
     top = np.flatnonzero(changes > 4 * np.minimum(left, right))
-    most = JUMPS_IN_PYTHON if called.python else JUMPS
+    most = JUMPS_IN_PYTHON if called.law.in_python else JUMPS
     if len(top) > most:
         top = np.sort(top[np.argsort(changes[top])[-most:]])
     return list(called.jumps(times[top], times[top + 1])[1]) if len(top) else []

@@ -153,7 +153,7 @@ def sensitivities(
     tables = TangentTables(mechanism, dynamics.free is not None)
     columns, seeds, shifts = _columns(dynamics, actuation, tables, u, family, wrt, directions, (run.q[0], run.v[0]))
     rows = _rows(len(run.t), every)
-    with dynamics.laws_may_raise():
+    with dynamics.calling(tangents=True):
         points = _tangents(run, tables, seeds, shifts, rows, threads)
     chosen = np.flatnonzero(rows >= 0)
     nq, where = mechanism.nq, run.q[chosen][:, None]
@@ -265,7 +265,7 @@ def _tangents(
         width = columns.stop - first
         y, shift = np.zeros((len(start), WIDTH)), np.zeros((len(shifts), TANGENTS))
         y[:, 0], y[:, 1 : 1 + width], shift[:, :width] = start, seeds[:, columns], shifts[:, columns]
-        with dynamics.laws_may_raise():  # errors of laws are for the thread that calls them
+        with dynamics.calling(tangents=True):  # errors of laws are for the thread that calls them
             points = replay.points(run.t, rows, y, tables.packed(control, shift), stops)
         result[:, :, columns] = points[:, :, 1 : 1 + width]
 

@@ -63,7 +63,7 @@ class Simulation:
         self._begun = {"span": (start,), "state": state.copy()}
         span = (start, start + 1e9 * self.size)
         how = Options(step=self.size, save="final")
-        with self.dynamics.laws_may_raise():
+        with self.dynamics.calling():
             self._stepper = ExplicitStepper(self.dynamics.problem(), method, span, state, how)
         self._control = self._stepper.p[self.dynamics.control]
 
@@ -136,10 +136,9 @@ class Simulation:
         if u is not None:
             self._control[:] = self.actuation.forces(u)
             self._given = np.atleast_1d(np.array(u, dtype=float))
-            engine.evaluate(
-                stepper.address, self.t, stepper.y, stepper.p, stepper.f0
-            )  # the input changed, and so the field here
-        with self.dynamics.laws_may_raise():
+            with self.dynamics.calling():  # the input changed, and so the field here
+                engine.evaluate(stepper.address, self.t, stepper.y, stepper.p, stepper.f0)
+        with self.dynamics.calling():
             ending = stepper.advance(steps)
         if ending is not None and not ending.success:
             begun = SimpleNamespace(dynamics=self.dynamics, u=None, **self._begun, more={"step": self.size})

@@ -17,7 +17,7 @@ from chasles.cached import cached_property
 from chasles.constraint.joints import row_units
 from chasles.constraint.results import NOTHING, ConstrainedMotion, Mobility, Violation, WithoutTreeGroups
 from chasles.constraint.rows import ROWS
-from chasles.model.law import raise_error_of
+from chasles.kernel.undisturbed import Calling
 from chasles.model.scale import constraint_lengths
 from chasles.model.summary import joints_as_html
 from chasles.model.system import System
@@ -127,8 +127,8 @@ class ClosedMechanism(WithoutTreeGroups):
         g, rate, right, J = (np.empty((count, size)) for size in (m, m, m, m * self.nv))
         tiles = np.empty((count, ROWS.size * len(self.closing.tiles)))
         p, work, at = self.packed.parameters, np.empty(self.packed.work), self.packed.rows_at
-        entry.rows_of_states(p.view(np.int64), p, times, q, v, work, at, g, rate, right, J, tiles)
-        raise_error_of(self.laws)
+        with Calling(self.laws):
+            entry.rows_of_states(p.view(np.int64), p, times, q, v, work, at, g, rate, right, J, tiles)
         shapes = ((m,), (m,), (m,), (m, self.nv), (len(self.closing.tiles), ROWS.size))
         found = zip((g, rate, right, J, tiles), shapes, strict=True)
         return ConstraintRows(*(array.reshape(*batch, *shape) for array, shape in found))
@@ -190,8 +190,8 @@ class ClosedMechanism(WithoutTreeGroups):
         """The nearest state (in the metric of the masses) on the constraints, for one that is near."""
         coordinates, velocities = np.array(q, dtype=float), np.array(v, dtype=float)
         parameters, work, report = self.with_rank(rank), np.empty(self.packed.work), np.zeros(4)
-        entry.project_state(parameters.view(np.int64), parameters, float(t), coordinates, velocities, work, report)
-        raise_error_of(self.laws)
+        with Calling(self.laws):
+            entry.project_state(parameters.view(np.int64), parameters, float(t), coordinates, velocities, work, report)
         return coordinates, velocities
 
     def assemble(self, q: ArrayLike | None = None, t: float = 0.0, *, held: Iterable[str] = ()) -> np.ndarray:
@@ -252,10 +252,9 @@ class ClosedMechanism(WithoutTreeGroups):
         batch, (q, v, tau, w, times) = self._states(name, t, **arrays, wrenches=on_links)
         a, multipliers, ranks = np.empty((len(q), self.nv)), np.empty((len(q), self.rows)), np.empty(len(q))
         whole, work = self.packed.parameters.view(np.int64), np.empty(self.packed.work)
-        entry.accelerations_of_states(
-            whole, self.packed.parameters, times, q, v, tau, w, work, self.packed.multipliers_at, a, multipliers, ranks
-        )
-        raise_error_of(self.laws)
+        p, at = self.packed.parameters, self.packed.multipliers_at
+        with Calling(self.laws):
+            entry.accelerations_of_states(whole, p, times, q, v, tau, w, work, at, a, multipliers, ranks)
         if not np.isfinite(a).all():
             rows = {"q": q, "v": v, "tau": tau, "wrenches": w}
             raise ValueError(self.tables.why_not_finite(name, a, (len(q),), rows))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from numpy.typing import ArrayLike
 from chasles.absolute.space import SO3XR3_NAME
 from chasles.assembly.mobility import regular
 from chasles.integrate.solution import Solution
+from chasles.kernel.undisturbed import Calling
 from chasles.model.system import System
 from chasles.relative.determined import require_determined
 from chasles.relative.loop.assembly import LoopEquations
@@ -28,7 +28,6 @@ from chasles.simulation.closed.motion import (
 )
 from chasles.simulation.dynamics import TreeDynamics
 from chasles.simulation.energy_jumps import explained
-from chasles.simulation.laws import laws_may_raise
 from chasles.simulation.problem import Motion
 from chasles.simulation.start_refusal import NEARLY_SINGULAR, refuse_start, refuse_turned
 from chasles.simulation.start_values import Values, joint_changes
@@ -125,8 +124,8 @@ class ClosedDynamics(TreeDynamics):
         near = self.mechanism.mobility(self.split(y)[0], t, NEARLY_SINGULAR)
         return near.rank, near.dependent
 
-    def laws_may_raise(self) -> AbstractContextManager[None]:
-        return laws_may_raise((*self.mechanism.tables.acting.laws, *self.mechanism.laws))
+    def calling(self, tangents: bool = False) -> Calling:
+        return Calling((*self.mechanism.tables.acting.laws, *self.mechanism.laws), tangents)
 
 
 def dynamics_of(
