@@ -96,6 +96,8 @@ def main(arguments: list[str]) -> int:
                 found.append(cost)
                 if every:
                     print(cost, flush=True)
+            if not every:
+                print(f"{len(found):5d}  {label[:100]}", file=sys.stderr, flush=True)
         except (ArithmeticError, ValueError) as error:
             print(f"could not be run again: {label}: {error}", flush=True)
     found.sort(key=lambda cost: -cost.of_bar)

@@ -19,7 +19,7 @@ from chasles.simulation.law_samples import items_with_laws
 from chasles.simulation.run_task import Task
 
 LEAST = 0.1e6  # [µs] for second motions: with all else, a fifth of a second
-TIMES = 0.9  # the evaluations of the run, where that is more: as many again if its steps were not saved
+TIMES = 0.6  # the evaluations of the run, where that is more: as many again if its steps were not saved
 PERIOD = 250.0  # [µs] that a period of a sampled controller takes beside its evaluations
 STEP, HALF_EXPLICIT = 4.0, 8.0  # evaluations that a step is worth of methods for constrained systems
 IMPLICIT = 3.0  # and a stage of a step of other methods that solve equations

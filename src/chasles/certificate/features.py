@@ -61,7 +61,7 @@ def features(
         times = t[0] + (t[-1] - t[0]) * (np.arange(n) + rng.random(n)) / n
         if before is None and may_depend_on_time(law.law):
             called = min(called or n, n)
-            if not _constant(found := _changes(law, times, along=False)):
+            if not _constant(found := law.changes(times, False, CONSTANT)):
                 in_time.append(law.name)
                 changes.append(found)
                 steepest[law.name] = float(times[found.top[0]]), _width(found)
@@ -70,7 +70,7 @@ def features(
                     jumps[law.name] = tuple(pair[0] for pair in between)
         if law.x.any() or law.y.any():
             some = times[:: max(1, len(times) // min(ALONG, n // 4 if law.law.in_python else n))]
-            found = _changes(law, np.ascontiguousarray(some), along=True)
+            found = law.changes(np.ascontiguousarray(some), True, CONSTANT)
             changes += [] if _constant(found) else [found]
     changes += accelerations(task, t, y, u, rng, min(ACCELERATIONS, budget.total // 16))
     for law in laws:
@@ -86,11 +86,6 @@ def features(
     pairs_found = tuple(pairs)
     stops = clear_of(stops, pairs_found, span)
     return Features(stops, tuple(in_time), jumps, steepest, called, memory, pairs_found, tuple(changes))
-
-
-def _changes(law: CalledLaw, times: np.ndarray, along: bool) -> Changes:
-    """How a law changes; of one that gives no numbers somewhere, those that it gives."""
-    return law.relative_changes(times, along, CONSTANT) or law.changes(times, along)
 
 
 def _constant(found: Changes) -> bool:

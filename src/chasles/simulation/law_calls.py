@@ -24,24 +24,21 @@ def law_values(address, times, rows, x, y, p, values):
 
 
 @kernel(entry=True)
-def law_changes(
-    address, times, path, x, y, p, sign, along, weights, out, before, a, b, change, total, largest, top, best
-):
-    """How much a law changes from each of the times to the next: a weighted sum of absolute values, and where it is
-    largest (`top`, with the changes there in `best`). `total` and `largest` are the sum of changes and the largest size
-    of each number. Of `out` as many numbers count as there are weights.
+def law_changes(address, times, path, x, y, p, sign, along, out, before, a, b, changes, total, largest):
+    """How much each number of a law changes from each of the times to the next (`changes`, a column a number: as many
+    of `out` as there are columns); the sum of these, and the largest size of each number.
 
     The arguments are those of the path, x and y at its times: in between if `along`, else frozen at the last point
     before, and where that changes the earlier one is taken once more: so changes are of time alone.
     """
-    row, last, least = 0, path.shape[0] - 1, 0
+    row, last = 0, path.shape[0] - 1
     for i in range(times.shape[0]):
         t = times[i]
         seam = not along and row < last and sign * (path[row + 1] - t) <= 0.0
         if i > 0 and seam:
             fill(row, row, 0.0, x, y, a, b)
             law_at(address, t, a, b, p, out)
-            change[i - 1] = differences(out, before, weights, total)
+            differences(out, before, changes, i - 1, total)
         while row < last and sign * (path[row + 1] - t) <= 0.0:
             row += 1
         theta, after = 0.0, row
@@ -51,26 +48,35 @@ def law_changes(
         fill(row, after, theta, x, y, a, b)
         law_at(address, t, a, b, p, out)
         if i > 0 and not seam:
-            change[i - 1] = differences(out, before, weights, total)
-        for k in range(weights.shape[0]):
+            differences(out, before, changes, i - 1, total)
+        for k in range(changes.shape[1]):
             largest[k] = max(largest[k], abs(out[k]))
             before[k] = out[k]
-        if i > 0 and change[i - 1] > best[least]:
-            best[least], top[least] = change[i - 1], i - 1
-            for k in range(best.shape[0]):
-                if best[k] < best[least]:
-                    least = k
 
 
 @kernel
-def differences(out, before, weights, total):
-    """The weighted sum of how much numbers differ, which are added to `total`."""
-    change = 0.0
-    for k in range(weights.shape[0]):
-        difference = abs(out[k] - before[k])
-        total[k] += difference
-        change += weights[k] * difference
-    return change
+def differences(out, before, changes, i, total):
+    """By how much numbers differ, to a row of `changes`."""
+    for k in range(changes.shape[1]):
+        changes[i, k] = abs(out[k] - before[k])
+        total[k] += changes[i, k]
+
+
+@kernel(entry=True)
+def weighed(changes, weights, change, top, best):
+    """The weighted sum of the changes of all numbers; the places of the largest in `top`, with what they are in
+    `best`."""
+    least = 0
+    for i in range(changes.shape[0]):
+        sum = 0.0
+        for k in range(weights.shape[0]):
+            sum += weights[k] * changes[i, k]
+        change[i] = sum
+        if sum > best[least]:
+            best[least], top[least] = sum, i
+            for k in range(best.shape[0]):
+                if best[k] < best[least]:
+                    least = k
 
 
 @kernel

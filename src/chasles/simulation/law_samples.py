@@ -18,12 +18,11 @@ from chasles.model.constraint import CustomConstraint, Drive
 from chasles.model.expression_law import Expression
 from chasles.model.force import JointForce, Wrench
 from chasles.model.law import Law
-from chasles.simulation.law_calls import law_changes, law_values
+from chasles.simulation.law_calls import law_changes, law_values, weighed
 from chasles.simulation.states import States
 
 DRIVEN = 3  # numbers of a drive: the coordinate and its first two derivatives
 MOST = 64  # largest changes whose places are kept
-COARSE, ALIKE = 64, 2.0  # every so many samples first, to weight the numbers of a law; times that all of them may add
 ORDERED = 32  # times at which a law in Python is called forth and back, to see whether it has a memory
 STAYS = 0.3  # of a change: what is left of it between neighboring numbers if it is a jump
 
@@ -65,37 +64,24 @@ class CalledLaw:
                 x[:, k : k + 4] /= np.linalg.norm(x[:, k : k + 4], axis=1, keepdims=True)
         return replace(self, x=x, y=y)
 
-    def changes(self, times: np.ndarray, along: bool, weights: np.ndarray | None = None) -> Changes:
-        """Changes from each time to the next: along the path, or of time alone."""
-        change, (before, total, largest) = np.zeros(max(len(times) - 1, 0)), np.zeros((3, self.size))
-        out = np.zeros(self.room)
+    def changes(self, times: np.ndarray, along: bool, least: float) -> Changes:
+        """Changes from each time to the next: along the path, or of time alone. Each number counts relative to all its
+        changes, so that no unit counts more than another; those that change less than `least` of their size in all
+        do not count. If one gives no numbers somewhere, all count as they are."""
+        every, (before, total, largest) = np.zeros((max(len(times) - 1, 0), self.size)), np.zeros((3, self.size))
         a, b = np.zeros(self.x.shape[1]), np.zeros(self.y.shape[1])
-        top, best = np.zeros(MOST, dtype=np.int64), np.zeros(MOST)
-        weights = np.ones(self.size) if weights is None else weights
         with Calling((), self.law.in_python):
             law_changes(
                 *(self.law.address, times, self.path, self.x, self.y, self.parameters, self.sign, along),
-                *(weights, out, before, a, b, change, total, largest, top, best),
+                *(np.zeros(self.room), before, a, b, every, total, largest),
             )
+        moving = total > least * largest
+        weights = np.where(moving, 1 / np.where(moving, total, 1.0), 0.0)
+        if not np.isfinite(total).all():
+            weights = np.ones(self.size)
+        change, top, best = np.zeros(len(every)), np.zeros(MOST, dtype=np.int64), np.zeros(MOST)
+        weighed(every, weights, change, top, best)
         return Changes(times, change, top[np.argsort(-best)][: int((best > 0).sum())], total, largest)
-
-    def relative_changes(self, times: np.ndarray, along: bool, least: float) -> Changes | None:
-        """Changes of each number relative to all its changes, so that no unit counts more than another; those that
-        change less than `least` of their size in all do not count. None if the law gives no numbers."""
-        rough = np.ones(self.size)
-        if self.size > 1:
-            some = self.changes(np.ascontiguousarray(times[::COARSE]), along)
-            rough = np.where(np.isfinite(some.total) & (some.total > 0), some.total, 1.0)
-        found = self.changes(times, along, 1 / rough)
-        total, moving = found.total, found.total > least * found.largest
-        if self.failed() or not np.isfinite(total).all():
-            return None
-        if self.size == 1:
-            change = found.change / total if moving[0] else np.zeros_like(found.change)
-            return found._replace(change=change)
-        if not (total < ALIKE * rough)[moving].all() or total[~moving].any():
-            found = self.changes(times, along, np.where(moving, 1 / np.where(moving, total, 1.0), 0.0))
-        return found
 
     def values(self, times: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """The law at times, with the arguments of rows of the path."""

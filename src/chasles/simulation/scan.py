@@ -121,8 +121,8 @@ def _times(start: float, end: float, count: int) -> np.ndarray:
 def _changes(called: CalledLaw, times: np.ndarray) -> np.ndarray | None:
     """How much a law changes from each time to the next, each of its numbers relative to all its changes; zeros if
     nothing does, None if it gives no numbers there."""
-    found = called.relative_changes(times, False, ROUNDING * np.sqrt(len(times)))
-    if found is None:
+    found = called.changes(times, False, ROUNDING * np.sqrt(len(times)))
+    if called.failed() or not np.isfinite(found.total).all():
         return None
     changes, total, largest = found.change, found.total, found.largest
     moving = total > ROUNDING * largest * np.sqrt(len(times))
