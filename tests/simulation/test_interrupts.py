@@ -47,7 +47,7 @@ JOBS = {
             step=1e-3,
             progress=False,
         ).energies.work
-    ),  # fmt: skip
+    ),
     "event": lambda: ch.simulate(
         models.arm(), (0, 0.1), v=models.V, events=[ch.Event(lambda t, y, p: t - 0.05)], progress=False
     ),
@@ -59,7 +59,7 @@ JOBS = {
         ch.integrate.RKMK("dopri5"),
         (0, 1),
         [1.0, 2.0, 0.0],
-    ),  # fmt: skip
+    ),
 }
 
 
