@@ -8,23 +8,27 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from chasles.absolute.mechanism import AbsoluteMechanism
 from chasles.absolute.space import SE3_NAME
 from chasles.cached import cached_property
 from chasles.kernel.dual import TANGENTS
 from chasles.kernel.lanes import WIDTH, buffer
 from chasles.model.system import System
-from chasles.relative.determined import require_determined
-from chasles.relative.loop.closed import tree_of
+from chasles.relative.loop.closed import ClosedMechanism, in_joint_coordinates
 from chasles.relative.mechanism import Mechanism
 from chasles.simulation.actuation import Actuation
-from chasles.simulation.dynamics import TreeDynamics
+from chasles.simulation.closed.allowed import Allowed, require_on_constraints
+from chasles.simulation.closed.dynamics import dynamics_of
 from chasles.simulation.equilibrium import Statics
+from chasles.simulation.start_values import Values
 from chasles.simulation.tree_tangent import TangentTables, tangent_address
 
 _POINTER, _INTEGER = ctypes.POINTER(ctypes.c_double), ctypes.c_int64
 _FIELD = ctypes.CFUNCTYPE(None, ctypes.c_double, *(_POINTER,) * 3, *(_INTEGER,) * 3)
 # errors of A relative to its size, once it is balanced: by rounding, and with laws that were differenced
 ROUNDED, DIFFERENCED = 1e-14, 1e-11
+ROWS_DIFFERENCED = 1e-13  # the same of a closed mechanism
+UNMOVED = 1e-6  # of the largest acceleration in play, for motions that constraints do not allow
 AT_REST = 1e-8  # acceleration that counts as none, relative to what the forces in play can do
 
 
@@ -33,7 +37,7 @@ class Mode:
     """A solution exp(λt) of the linear system; a complex one stands for the pair.
 
     frequency: |λ|/2π [Hz], that without damping; zero for a real eigenvalue. damping: -Re λ/|λ|, 1 for a decay without
-    swinging. shape: of the coordinates (nv), complex, its largest number 1.
+    swinging. shape: of the coordinates (nv), those of loops included, complex, its largest number 1.
     """
 
     eigenvalue: complex
@@ -48,6 +52,9 @@ class Linearization:
 
     A (2 nv, 2 nv), B (2 nv, inputs); acceleration: a, what the motion does about this state to order zero. It vanishes
     at an equilibrium. About a motion the linear system holds for an instant only.
+
+    With loops or constraints x has those of (δ, δv) alone that determine all others, x = (δ, δv)[states] and
+    (δ, δv) = basis x: twice as many as there are freedoms, or fewer if velocities are held that no place depends on.
     """
 
     A: np.ndarray
@@ -57,6 +64,9 @@ class Linearization:
     acceleration: np.ndarray
     notes: tuple[str, ...]
     scale: np.ndarray  # acceleration of each coordinate to compare with
+    basis: np.ndarray  # (2 nv, states); the identity for a tree
+    states: np.ndarray  # which of (δ, δv) x has; all for a tree
+    precision: float  # errors of A relative to its size, once it is balanced
 
     @property
     def at_equilibrium(self) -> bool:
@@ -78,7 +88,7 @@ class Linearization:
         values, left, right = scipy.linalg.eig(balanced, left=True)
         with np.errstate(divide="ignore"):
             condition = 1.0 / np.abs(np.einsum("ik,ik->k", left.conj(), right))  # columns have length 1
-        error = (DIFFERENCED if self.notes else ROUNDED) * np.linalg.norm(balanced) * condition
+        error = self.precision * np.linalg.norm(balanced) * condition
         sizes = np.abs(values)
         digits = [float(f"{size:.8e}") for size in sizes]  # as many as decide about the order
         share = np.round(np.divide(values.real, sizes, out=np.zeros(len(sizes)), where=sizes > 0), 9)
@@ -100,7 +110,7 @@ class Linearization:
             if swings and value.imag < 0:
                 continue
             size = abs(value)
-            shape = vector[: len(self.v)]
+            shape = self.basis[: len(self.v)] @ vector
             pivot = shape[np.argmax(np.abs(shape))] if len(shape) else 1.0
             shape = shape / pivot if pivot else shape
             damping = 0.0 if size <= error else float(-value.real / size)
@@ -126,53 +136,90 @@ class Linearization:
 
 
 def linearize(
-    system: System | Mechanism,
-    q: ArrayLike | None = None,
-    v: ArrayLike | None = None,
+    system: System | Mechanism | ClosedMechanism | AbsoluteMechanism,
+    q: Values | None = None,
+    v: Values | None = None,
     control: ArrayLike | None = None,
     t: float = 0.0,
 ) -> Linearization:
     """The linear system about a state (default: neutral, at rest) under a constant input, with all forces.
 
     δ' = δv - [v, δ] and δv' = ∂a/∂q δ + ∂a/∂v δv + ∂a/∂u δu; the derivatives of the accelerations are exact, by dual
-    numbers (laws that do not compile for them are differenced, and `notes` says so). For trees: a system with loops or
-    constraints is refused.
+    numbers (laws that do not compile for them are differenced, and `notes` says so). With loops or constraints the
+    state, in joint coordinates of `system.compile()`, has to be on them (default: near neutral), and x has independent
+    coordinates; the derivatives of the rows of constraints are differences of eighth order, good to about 1e-14.
     """
-    mechanism = tree_of("linearize", system)
-    dynamics = TreeDynamics(mechanism, SE3_NAME)  # where states are (q, v)
-    nq, nv = dynamics.nq, dynamics.nv
-    actuation = Actuation.of_tree(mechanism)
+    mechanism, t = in_joint_coordinates("linearize", system), float(t)
+    closed = mechanism if isinstance(mechanism, ClosedMechanism) else None
+    dynamics = dynamics_of(mechanism, space=SE3_NAME)  # where states are (q, v)
+    at, speed, _ = dynamics.split(dynamics.state(q if q is not None or closed is None else closed.assemble(None, t), v))
+    if closed is not None:
+        require_on_constraints("linearize", closed, at, speed, t)
+    dynamics.start(t, at, speed, assemble=False)
+    actuation, nv = Actuation.of_tree(mechanism), dynamics.nv
     u = np.zeros(actuation.inputs) if control is None else np.atleast_1d(np.asarray(control, dtype=float))
     forces = actuation.forces(u)
-    state = dynamics.state(q, v)
-    at, speed, _ = dynamics.split(state)
-    require_determined(mechanism, at)
-    tables = TangentTables(mechanism)
-    constants, inputs = len(tables.constants), actuation.inputs
-    seeds = np.zeros((len(state), 2 * nv + inputs))
-    seeds[:nq, :nv] = mechanism.tables.configuration.lift(at, np.eye(nv)).T
-    seeds[nq : nq + nv, nv : 2 * nv] = np.eye(nv)
-    shifts = np.zeros((constants + nv, 2 * nv + inputs))
-    shifts[constants:, 2 * nv :] = actuation.matrix(u)
+    tree, states, basis, push, free = dynamics.mechanism, np.arange(2 * nv), np.eye(2 * nv), forces, None
+    if closed is not None:
+        tree, allowed, motion = closed.spanning, Allowed(closed, at, t), closed.constrained_motion(at, speed, forces, t)
+        push, free = forces - motion.multipliers @ closed.constraint_jacobian(at, t), allowed.velocities.free
+        states, basis = allowed.states(speed)
+    assert isinstance(tree, Mechanism)
+    tables = TangentTables(tree)
     with dynamics.calling(tangents=True):
-        rates = [
-            _field(tables, float(t), state, forces, seeds[:, k : k + TANGENTS], shifts[:, k : k + TANGENTS])
-            for k in range(0, seeds.shape[1], TANGENTS)
-        ]
-    acceleration = rates[0][nv : 2 * nv, 0] if rates else np.zeros(0)
-    slopes = np.concatenate([part[nv : 2 * nv, 1:] for part in rates], axis=1) if rates else np.zeros((0, inputs))
-    A = np.block([[-mechanism.tables.configuration.ad(speed), np.eye(nv)], [slopes[:, : 2 * nv]]])
-    B = np.concatenate([np.zeros((nv, inputs)), slopes[:, 2 * nv : 2 * nv + inputs]])
+        acceleration, slopes = _slopes(tables, t, at, speed, push, basis, actuation.matrix(u))
+    if closed is not None:
+        acceleration = motion.accelerations
+        slopes = allowed.accelerations(speed, acceleration, motion.multipliers, basis, slopes)
+    count = basis.shape[1]
+    rates = np.concatenate([basis[nv:] - mechanism.tables.configuration.ad(speed) @ basis[:nv], slopes[:, :count]])
+    B = np.concatenate([np.zeros((nv, actuation.inputs)), slopes[:, count:]])[states]
     notes = tuple(law.note for law in tables.laws if law.note)
-    scale = _accelerations_in_play(mechanism, at, forces, slopes[:, :nv])
-    return Linearization(A, B, at.copy(), speed.copy(), acceleration, notes, scale)
+    scale = _accelerations_in_play(tree, at, forces, slopes, states, free)
+    precision = DIFFERENCED if notes else ROUNDED if closed is None else ROWS_DIFFERENCED
+    return Linearization(
+        rates[states], B, at.copy(), speed.copy(), acceleration, notes, scale, basis, states, precision
+    )
 
 
-def _accelerations_in_play(mechanism: Mechanism, q: np.ndarray, u: np.ndarray, slopes: np.ndarray) -> np.ndarray:
+def _accelerations_in_play(
+    tree: Mechanism, q: np.ndarray, u: np.ndarray, slopes: np.ndarray, states: np.ndarray, free: np.ndarray | None
+) -> np.ndarray:
     """For each coordinate what the forces in play, and what displacements of 1 rad or of a length of the model change
-    of them, can accelerate it by."""
-    statics, mass = Statics(mechanism, u), mechanism.mass_matrix(q)
-    return np.abs(np.linalg.inv(mass)) @ (statics.in_play(q) + np.abs(mass @ slopes) @ statics.sizes)
+    of them, can accelerate it by, along motions that are free if not all are."""
+    statics, mass = Statics(tree, u), tree.mass_matrix(q)
+    moves = states[states < tree.nv]
+    forces = statics.in_play(q) + np.abs(mass @ slopes[:, : len(moves)]) @ statics.sizes[moves]
+    every = np.abs(np.linalg.inv(mass)) @ forces
+    if free is None:
+        return every
+    rounding = UNMOVED * statics.sizes * (every / statics.sizes).max(initial=0.0)
+    return np.abs(free @ free.T) @ forces + rounding
+
+
+def _slopes(
+    tables: TangentTables,
+    t: float,
+    q: np.ndarray,
+    v: np.ndarray,
+    forces: np.ndarray,
+    basis: np.ndarray,
+    inputs: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Accelerations of a tree, and their derivatives along columns of (δ, δv) (2 nv, k) and of forces (nv, inputs)."""
+    nq, nv, count = len(q), len(v), basis.shape[1]
+    state, constants = np.concatenate([q, v, [0.0]]), len(tables.constants)
+    seeds, shifts = np.zeros((len(state), count + inputs.shape[1])), np.zeros((constants + nv, count + inputs.shape[1]))
+    seeds[:nq, :count] = tables.configuration.lift(q, basis[:nv].T).T
+    seeds[nq : nq + nv, :count] = basis[nv:]
+    shifts[constants:, count:] = inputs
+    rates = [
+        _field(tables, t, state, forces, seeds[:, k : k + TANGENTS], shifts[:, k : k + TANGENTS])
+        for k in range(0, seeds.shape[1], TANGENTS)
+    ]
+    if not rates:
+        return np.zeros(nv), np.zeros((nv, 0))
+    return rates[0][nv : 2 * nv, 0], np.concatenate([part[nv : 2 * nv, 1:] for part in rates], axis=1)
 
 
 def _field(

@@ -77,6 +77,7 @@ class TangentTables:
         whole[PART.sizes : PART.size] = array_sizes(mechanism)
         self.whole, self.start, self.length = whole, start, int(edges[-1])
         self.constants = np.concatenate([mechanism.tree.numbers, acting.values])
+        self.configuration = mechanism.tables.configuration
 
     def packed(self, control: np.ndarray, tangents: np.ndarray) -> np.ndarray:
         """A buffer with the tables. tangents: of (numbers, values, control), (count, 3)."""

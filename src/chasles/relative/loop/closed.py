@@ -324,14 +324,22 @@ def _copy(array: np.ndarray) -> np.ndarray:
     return np.array(array, order="C")
 
 
-def tree_of(function: str, system: System | Mechanism | ClosedMechanism) -> Mechanism:
+def in_joint_coordinates(function: str, system: Any) -> Mechanism | ClosedMechanism:
+    """A system, or a mechanism of it in any coordinates, as a mechanism in joint coordinates."""
+    if isinstance(system, Mechanism | ClosedMechanism):
+        return system
+    found = system if isinstance(system, System) else getattr(system, "system", None)
+    if not isinstance(found, System):
+        raise ValueError(f"{function}: is given {system!r}; expected a System or a mechanism")
+    return compiled(found)
+
+
+def tree_of(function: str, system: Any) -> Mechanism:
     """The mechanism of a tree, for functions that serve no others yet: these get a ValueError that says so."""
-    mechanism = compiled(system) if isinstance(system, System) else system
+    mechanism = in_joint_coordinates(function, system)
     if isinstance(mechanism, ClosedMechanism):
         names = ", ".join(map(repr, mechanism.constraint_names[:8]))
         raise ValueError(f"{function}: for trees only yet; {mechanism.system.name!r} is closed by {names}")
-    if not isinstance(mechanism, Mechanism):
-        raise ValueError(f"{function}: is given {mechanism!r}; expected a System or a Mechanism")
     return mechanism
 
 

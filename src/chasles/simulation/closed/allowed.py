@@ -1,0 +1,158 @@
+"""The motions that constraints allow about a state, in independent coordinates: the ground on which closed mechanisms
+are linearized and their equilibria are found.
+
+Of a state (q, v) on the constraints, δ with J δ = 0 and δv with J δv + δ(J v - target) = 0 stay on them. Some of the
+numbers of (δ, δv) determine all others, (δ, δv) = basis x. With M δa + Jᵀ δλ = r and J δa = s, where r and s are what
+the displacement changes at constant accelerations and multipliers, δa = N Nᵀ r + J⁺ s, for N of length one in the
+metric of the masses. r has (δJ)ᵀ λ: the geometric stiffness.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from chasles.assembly.rank import decomposed, shortest
+from chasles.assembly.search import SATISFIED
+from chasles.constraint.alignment import described
+from chasles.constraint.errors import AssemblyError
+from chasles.constraint.rows import CUSTOM, ROLL
+from chasles.model.scale import length_of
+from chasles.relative.loop.assembly import LoopEquations
+from chasles.relative.loop.closed import ClosedMechanism, ConstraintRows
+
+# central differences of eighth order of the rows, which are smooth functions of angles and polynomials else
+WEIGHTS = np.array([4 / 5, -1 / 5, 4 / 105, -1 / 280])
+STEPS = np.concatenate([np.arange(1, 5), -np.arange(1, 5)])
+STEP = 2.0**-7  # of what turns a link by 1 rad: errors are those of rounding, about 1e-14
+PREFERRED = 0.5  # of the best choice of an independent coordinate: as good, if it comes earlier
+
+
+def require_on_constraints(function: str, mechanism: ClosedMechanism, q: np.ndarray, v: np.ndarray, t: float) -> None:
+    """AssemblyError with what a state violates, unless it is on the constraints as simulations ask for it."""
+    equations = LoopEquations(mechanism, t)
+    if (off := equations.off(q, SATISFIED)) is not None:
+        turned = described(mechanism.turned(q))
+        raise AssemblyError(
+            f"{function}: the coordinates violate {off}{turned}; take those of `assemble` or `equilibrium`"
+        )
+    speeds = equations.speeds(q, v)
+    amounts, limit = equations.by_constraint(speeds / equations.units), SATISFIED * (1.0 + equations.fastest(v))
+    if not amounts.max(initial=0.0) <= limit:
+        listed = equations.listed(amounts, limit, "[m/s or rad/s]", equations.by_constraint(speeds))
+        raise AssemblyError(f"{function}: the velocities violate {listed}; take those of `consistent_velocities`")
+
+
+class Motions(NamedTuple):
+    """Velocities N z that rows allow: N is the identity in the chosen ones."""
+
+    free: np.ndarray  # the same, orthonormal in the metric of the masses
+    chosen: np.ndarray
+    basis: np.ndarray
+
+
+class Allowed:
+    """The linear motions that a closed mechanism can make about a configuration at a time."""
+
+    def __init__(self, mechanism: ClosedMechanism, q: np.ndarray, t: float):
+        self.mechanism, self.q, self.t = mechanism, q, t
+        self.rows, self.reach, self.step = LoopEquations(mechanism, t).linear(q)
+        self.mass = mechanism.mass_matrix(q)
+        root = self.step(np.eye(mechanism.nv))
+        self.lengths = np.linalg.norm(root, axis=1)  # of a velocity in the metric of the masses, if all others are free
+        every = np.ones(mechanism.rows, dtype=bool)
+        self.velocities = self._motions(every)
+        between_places = ~self._between_velocities()
+        self.places = self.velocities if between_places.all() else self._motions(between_places)
+
+    def _motions(self, rows: np.ndarray) -> Motions:
+        if not rows.any():
+            free = self.step(np.eye(self.mechanism.nv))
+        else:
+            _, right, rank = decomposed(self.rows[rows], self.reach[rows])
+            free = self.step(right[rank:].T)
+        chosen = _independent(free / self.lengths[:, None])
+        basis = free @ np.linalg.inv(free[chosen])
+        basis[chosen] = np.eye(len(chosen))
+        return Motions(free, chosen, basis)
+
+    def _between_velocities(self) -> np.ndarray:
+        """Which rows hold velocities alone, as those of rolling: nowhere is there anything left of their places."""
+        closing, found = self.mechanism.closing, np.zeros(self.mechanism.rows, dtype=bool)
+        kinds = [closing.tiles[closing.groups[group][-1]].kind for group, _ in closing.rows]
+        may = np.array([kind in (ROLL, CUSTOM) for kind in kinds], dtype=bool)
+        if may.any():
+            steps = np.random.default_rng(0).uniform(-0.1, 0.1, (4, self.mechanism.nv))
+            places = self.mechanism.retract(self.q, steps * LoopEquations(self.mechanism, self.t).sizes())
+            residual = self.mechanism.constraint_rows(places, None, self.t).residual
+            found = may & ~residual.any(axis=0)
+        return found
+
+    def solved(self, right: np.ndarray) -> np.ndarray:
+        """J⁺ b of columns b (rows, k): the least motion in the metric of the masses that J makes b of."""
+        columns = [self.step(shortest(self.rows, self.reach, b)) for b in right.T]
+        return np.array(columns).reshape(right.shape[1], self.mechanism.nv).T
+
+    def derivative(
+        self, v: np.ndarray, moves: np.ndarray, changes: np.ndarray, of: Callable[[ConstraintRows], np.ndarray]
+    ) -> np.ndarray:
+        """How something of the rows (..., k) changes along columns (moves, changes) of (q, v), (k, columns)."""
+        if not moves.shape[1]:
+            return of(self.mechanism.constraint_rows(self.q, v, self.t))[:, None][:, :0]
+        turns, rates, now = (self._turns(x) for x in (moves.T, changes.T, v[None]))
+        sizes = np.maximum(turns, rates / now[0] if now[0] > 0 else 0.0)
+        sizes = np.where(sizes > 0.0, sizes, np.where(rates > 0.0, rates, 1.0))
+        scaled = STEPS[:, None, None] * STEP / sizes[:, None]
+        places = self.mechanism.retract(self.q, scaled * moves.T)
+        found = of(self.mechanism.constraint_rows(places, v + scaled * changes.T, self.t))
+        return np.einsum("s,skr->rk", WEIGHTS, found[:4] - found[4:]) * (sizes / STEP)
+
+    def _turns(self, v: np.ndarray) -> np.ndarray:
+        """The largest angular velocity of a link, or where none turns of a velocity in lengths of the model, (k,)."""
+        twists = self.mechanism.spanning.twists(self.q, v)
+        turning, moving = (np.abs(part).max(axis=(-2, -1)) for part in (twists[..., :3], twists[..., 3:]))
+        return np.where(turning > 0.0, turning, moving / length_of(self.mechanism.system))
+
+    # ------------------------------------------------------------ about a state
+
+    def states(self, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Which of (δ, δv) determine all of them, and (δ, δv) by these, (2 nv, states)."""
+        nv, places, rates = self.mechanism.nv, self.places.basis, self.velocities.basis
+        follow = np.zeros_like(places)  # of δv, what comes with δ
+        if v.any():
+            follow = self.solved(-self.derivative(v, places, np.zeros_like(places), lambda rows: rows.speed))
+            follow -= rates @ follow[self.velocities.chosen]
+        basis = np.block([[places, np.zeros_like(rates)], [follow, rates]])
+        return np.concatenate([self.places.chosen, nv + self.velocities.chosen]), basis
+
+    def accelerations(
+        self, v: np.ndarray, a: np.ndarray, multipliers: np.ndarray, basis: np.ndarray, slopes: np.ndarray
+    ) -> np.ndarray:
+        """Derivatives of the accelerations along (δ, δv) of `basis` and behind it other changes, of those of the tree
+        under the constant push -Jᵀ λ."""
+        nv = self.mechanism.nv
+
+        def both(rows: ConstraintRows) -> np.ndarray:
+            pushes = np.einsum("...ri,r->...i", rows.jacobian, multipliers)
+            return np.concatenate([pushes, rows.right - np.einsum("...ri,i->...r", rows.jacobian, a)], axis=-1)
+
+        change = self.derivative(v, basis[:nv], basis[nv:], both)
+        forces = self.mass @ slopes
+        forces[:, : basis.shape[1]] -= change[:nv]
+        found = self.velocities.free @ (self.velocities.free.T @ forces)
+        found[:, : basis.shape[1]] += self.solved(change[nv:])
+        return found
+
+
+def _independent(shares: np.ndarray) -> np.ndarray:
+    """Of rows (n, k) k that are independent, in their order: pivots, the first of those that are nearly the best."""
+    left, chosen = shares.copy(), list[int]()
+    for _ in range(shares.shape[1]):
+        sizes = np.linalg.norm(left, axis=1)
+        sizes[chosen] = 0.0
+        k = int(np.argmax(sizes >= PREFERRED * sizes.max()))
+        chosen.append(k)
+        left -= np.outer(left @ left[k], left[k]) / sizes[k] ** 2
+    return np.array(sorted(chosen), dtype=int)
