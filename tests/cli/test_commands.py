@@ -16,7 +16,12 @@ import numpy as np
 import pytest
 
 import chasles
+from chasles.cli.check import report as check_report
+from chasles.cli.model import find_study
+from chasles.io.model_file import Study
 from chasles.io.model_writer import model_text
+from chasles.simulation.doubts import doubts
+from chasles.view.report import report as html_report
 from tests.relative import planar
 
 
@@ -376,30 +381,75 @@ def test_from_urdf_to_a_table(tmp_path):
     assert "convert first" in wrong.stderr
 
 
-def test_a_start_off_the_constraints_is_projected_on_demand(tmp_path):
-    """As the message says that refuses it: in the file, and with --set."""
+def test_what_the_start_gives_is_held_and_the_rest_is_found_and_shown(tmp_path):
     file = tmp_path / "crank.toml"
     model = model_text(planar.slider_crank(planar.Place(planar.about((0.0, 1.0, 0.0)))))
     file.write_text(model + "\n[initial]\nq.A = 0.4\nv.A = 20\n")
-    refused = run("run", str(file), "--end", "0.1")
+    refused = run("run", str(file), "--end", "0.1", "--set", "initial.assemble=false")
     assert refused.returncode == 2
     assert "'S' by" in refused.stderr
     for way in ("assemble = true under [initial]", "--set initial.assemble=true"):
         assert way in " ".join(refused.stderr.split())
-    result = run("run", str(file), "--end", "0.1", "--set", "initial.assemble=true", "--json")
+    result = run("run", str(file), "--end", "0.1", "--json")
     assert result.returncode == 0, result.stderr
-    file.write_text(model + "\n[initial]\nq.A = 0.4\nv.A = 20\nassemble = true\n")
-    with pytest.warns(chasles.errors.StartChangedWarning, match="velocity of 'A': 20 -> "):
-        other = chasles.load(file).run(span=(0.0, 0.01))
-    told = {
-        (change["name"], change["quantity"]): change for change in json.loads(result.stdout)["runs"][0]["start_changes"]
-    }
-    assert told["A", "velocities"]["before"] == [20.0]
-    assert told["A", "velocities"]["after"] == list(other.joint("A").v[0])
-    assert {change["name"]: change["given"] for change in told.values()}["A"]
+    found = json.loads(result.stdout)["runs"][0]
+    assert found["start"]["A"] == {"joint": "A", "q": "0.4 rad", "v": "20 rad/s", "q_from": "given", "v_from": "given"}
+    assert found["start_changes"]
+    assert not any(change["given"] for change in found["start_changes"])
+    other = chasles.load(file).run(span=(0.0, 0.01))
+    assert (other.joint("A").q[0, 0], other.joint("A").v[0, 0]) == (0.4, 20.0)
+    assert other.violations.position[0].max() < 1e-13
+    assert found["kinetic_energy_at_start"] == other.energies.kinetic[0] > 0.0
     shown = run("run", str(file), "--end", "0.01").stdout
-    assert f"start assembled, velocity of 'A': 20 -> {other.joint('A').v[0, 0]:.6g} rad/s" in shown
-    assert json.loads(result.stdout)["runs"][0]["kinetic_energy_at_start"] == other.energies.kinetic[0] > 0.0
+    assert "start of A: 0.4 rad (given), 20 rad/s (given)" in shown
+    checked = run("check", str(file), "--json")
+    assert json.loads(checked.stdout)["start of the joints"] == list(found["start"].values())
+    assert "0.4 rad" in html_report(other)
+
+
+@pytest.mark.parametrize(
+    ("start", "message"),
+    [
+        (
+            "[initial]\nq.A = 0\nq.{slide} = 50\n",
+            "'A' = 0 rad, {slide!r} = 50 m. With 'A' as given, {slide!r} would be",
+        ),
+        ("[initial]\nheld = ['Z']\n", "initial.held: names 'Z', of which nothing is given"),
+        ("[initial]\nheld = {{ a = ['A'] }}\n", "initial.held.a: is unknown here; expected q or v"),
+        ("[initial]\nheld = 3\n", "initial.held: is 3; expected a list"),
+        ("[simulation]\nspan = [0, 1]\nstep = 5\n", "step 5.0 is longer than the span"),
+        ("[simulation]\nspan = [0, 1]\ncontrol = [1, 2, 3, 4, 5]\n", "the input has shape (5,)"),
+        ("[simulation]\nspan = [0, 1]\nsave = [0, 2]\n", "times to save must lie in the span"),
+        ("[simulation]\nmethod = 'generalized_alpha'\n", 'coordinates="absolute"'),
+    ],
+)
+def test_check_finds_what_run_would(tmp_path, start, message):
+    system = planar.slider_crank(planar.Place(planar.about((0.0, 1.0, 0.0))))
+    slide = next(joint.name for joint in system.joints if joint.kind == "prismatic")
+    file = tmp_path / "crank.toml"
+    file.write_text(model_text(system) + "\n" + start.format(slide=slide))
+    with pytest.raises(ValueError) as refused:
+        find_study(str(file)).run()
+    try:
+        found = check_report(find_study(str(file)))["mistakes"]
+    except ValueError as error:  # it cannot be read at all
+        found = [str(error)]
+    assert found == [str(refused.value)]
+    assert message.format(slide=slide) in found[0]
+
+
+def test_doubts():
+    rod = chasles.Body("rod", 2.0, inertia=(0.1, 0.1, 0.01))
+    loose = chasles.Body("loose", 1000.0, inertia=(1e-6, 1e-6, 1e-6))
+    hinge = chasles.revolute("hinge", "ground", "rod", axis=(0, 1, 0), lower=-90, upper=0.5, rest=4 * np.pi)
+    study = Study(chasles.System([rod, loose], [hinge]), {"q": {"hinge": 30.0}}, {"span": (0.0, 1.0)})
+    found = doubts(study.system, study.initial, study.plan())
+    assert len(found) == 5
+    assert found[0].startswith("lower of joint 'hinge' is -90 rad, -14.3 turns; for degrees write \"-90 deg\"")
+    assert found[1].startswith("initial.q.hinge is 30 rad")
+    assert "'loose' has no joint" in found[2]
+    assert "'loose' has 1000 kg and a radius of gyration of 3.87e-05 m: no material is so dense" in found[3]
+    assert found[4] == "joint 'hinge' starts at 30, beyond its limits -90 to 0.5; which are data only"
 
 
 @pytest.mark.parametrize(

@@ -90,6 +90,12 @@ SAMPLES = {
     "poses": [(lambda: arm(**{**BODIES, **at(work.arm(), twists=None)}), "")],
     "twists": [(lambda: arm(**{**BODIES, **at(work.arm())}), "")],
     "assemble": [(lambda: linkage(coordinates="absolute", q=[1.41, -1.3, 1.2]), ""), (lambda: linkage(), "")],
+    "held": [
+        (lambda: linkage(held=["A"]), ""),
+        (lambda: linkage(q={"A": 1.4, "B": -1.3}, v={"A": 2.0}, held={"q": ["A"], "v": ["A"]}), ""),
+        (lambda: linkage(q={"A": 1.4}, v={"A": 2.0}, assemble=None), ""),
+        (lambda: linkage(v={"A": 2.0}), ""),  # coordinates in an array, of which nothing is held
+    ],
     "certificate": [(lambda: arm(certificate=False), "")],
     "trivialization": [(lambda: arm(trivialization="right", **BODIES), "")],
 }

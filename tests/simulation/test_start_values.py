@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import chasles as ch
+from tests.assembly.test_held import CRANK, ROD, place, slider_crank
 from tests.relative import closed
 
 
@@ -18,20 +19,92 @@ def test_speeds_that_were_given(coordinates):
     given = np.array([10.0, 0.0, 0.0])
     M = mechanism.mass_matrix(q)
     wanted = n * (n @ M @ given) / (n @ M @ n)
-    named = dict(zip(mechanism.joints, q, strict=True))
-    with pytest.warns(
-        ch.errors.StartChangedWarning, match=rf"velocity of 'A': 10 -> {wanted[0]:.6g} rad/s\. All"
-    ) as told:
-        run = ch.simulate(system, (0.0, 0.01), named, {"A": 10.0}, assemble=True, coordinates=coordinates)
+    with pytest.warns(ch.errors.StartChangedWarning, match=rf"velocity of 'A': 10 -> {wanted[0]:.6g} rad/s; ") as told:
+        run = ch.simulate(system, (0.0, 0.01), q, given, assemble=True, coordinates=coordinates)
     assert len(told) == 1
     assert [(c.name, c.quantity, c.given) for c in run.start_changes] == [
-        ("A", "velocities", True), ("B", "velocities", False), ("C", "velocities", False)
+        ("A", "velocities", True), ("B", "velocities", True), ("C", "velocities", True)
     ]  # fmt: skip
     for change, before, after in zip(run.start_changes, given, wanted, strict=True):
         assert change.before == (before,)
         assert change.after == pytest.approx((after,))
         assert str(change) in str(run)
-    assert "velocity of 'B' (not given): 0 -> " in str(run)
+
+
+@pytest.mark.parametrize("coordinates", ["relative", "absolute"])
+def test_what_is_given_by_name_is_held_and_the_rest_is_found(coordinates):
+    """Of a slider-crank, by the triangle; 10 rad/s stay 10 rad/s."""
+    system = slider_crank()
+    run = ch.simulate(system, (0.0, 0.002), {"A": np.pi / 2}, {"A": 10.0}, coordinates=coordinates)
+    exact = 0.0 if coordinates == "relative" else 3e-16  # an angle from a pose is rounded
+    assert abs(run.joint("A").q[0, 0] - np.pi / 2) <= exact
+    assert run.joint("A").v[0, 0] == pytest.approx(10.0, abs=10 * exact)
+    expected, rate, _ = place(np.pi / 2, np.sign(run.joint("D").q[0, 0]))
+    assert run.joint("D").q[0, 0] == pytest.approx(expected, abs=1e-13)
+    assert run.joint("D").v[0, 0] == pytest.approx(10.0 * rate, abs=1e-12)
+    assert not any(change.given for change in run.start_changes)
+    assert "velocity of 'B' (not given): 0 -> -10 rad/s" in str(run)
+    begin = run.task.start_values[0]
+    assert (begin.joint, begin.q, begin.v, begin.q_from, begin.v_from) == (
+        "A", "1.5708 rad", "10 rad/s", "given", "given"
+    )  # fmt: skip
+    assert [value.q_from for value in run.task.start_values if value.joint != "A"][:2] == ["found", "found"]
+
+
+@pytest.mark.parametrize("coordinates", ["relative", "absolute"])
+def test_a_joint_that_closes_the_loop_can_be_given_too(coordinates):
+    """The rod against the slide, which is cut: the slope of the rod by the triangle."""
+    run = ch.simulate(slider_crank(), (0.0, 0.002), {"C": 0.2}, {"D": 1.0}, coordinates=coordinates)
+    crank, lift = run.joint("A").q[0, 0], ROD * np.sin(0.2)
+    assert abs(CRANK * np.sin(crank)) == pytest.approx(lift, abs=1e-12)
+    slope = run.joint("A").q[0, 0] + run.joint("B").q[0, 0]
+    assert np.angle(np.exp(1j * (slope + 0.2))) == pytest.approx(0.0, abs=1e-12)
+    assert run.joint("D").v[0, 0] == pytest.approx(1.0, abs=1e-14)
+
+
+def test_held_names_what_stays_and_the_rest_are_guesses():
+    system, given = slider_crank(), {"A": 1.0, "B": 1.9, "D": -0.5}  # near the other assembly, left of the crank
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        run = ch.simulate(system, (0.0, 0.002), given, {"A": 2.0}, held=["A"])
+    expected, rate, _ = place(1.0, -1.0)
+    assert run.q[0, 0] == 1.0
+    assert run.v[0, 0] == 2.0
+    assert run.q[0, 2] == pytest.approx(expected, abs=1e-13)
+    assert run.v[0, 2] == pytest.approx(2.0 * rate, abs=1e-12)
+    other = ch.simulate(system, (0.0, 0.002), [1.0, 1.9, -0.5], [2.0, 0.0, 0.0], held={"q": ["A"], "v": ["A"]})
+    assert np.array_equal(run.q, other.q)
+    poses = run.poses[0].copy()
+    poses[1:, 4] += 0.02
+    held = ch.simulate(
+        system, (0.0, 0.002), poses=poses, held=["crank"], assemble=True, coordinates="absolute", step=1e-3
+    )
+    assert np.abs(held.poses[0] - run.poses[0]).max() < 1e-12
+
+
+def test_a_start_that_contradicts_itself_is_named():
+    system, span = slider_crank(), (0.0, 0.002)
+    for coordinates in ("relative", "absolute"):
+        with pytest.raises(
+            ch.errors.AssemblyError,
+            match=r"'A' = 0 rad, 'D' = 5 m\. With 'A' as given, 'D' would be 1\.3 m, 3\.7 off\. Give fewer values",
+        ):
+            ch.simulate(system, span, {"A": 0.0, "D": 5.0}, coordinates=coordinates)
+    _, rate, _ = place(1.0, 1.0)
+    with pytest.raises(
+        ch.errors.AssemblyError, match=rf"velocities .* 'D' = 5 m/s\. With 'A' as given, 'D' would be {rate:.6g} m/s"
+    ):
+        ch.simulate(system, span, {"A": 1.0}, {"A": 1.0, "D": 5.0})
+    with pytest.raises(ch.errors.AssemblyError, match=r"With 'A' as given, 'B' would be .* off; 'D' would be"):
+        ch.simulate(system, span, {"A": 0.0, "B": 0.3, "D": 1.0})
+    with pytest.raises(ValueError, match="held names 'B', of which nothing is given"):
+        ch.simulate(system, span, {"A": 1.0}, held=["B"])
+    with pytest.raises(ValueError, match="held has 'a'; expected names, or q and v"):
+        ch.simulate(system, span, {"A": 1.0}, held={"a": ["A"]})
+    with pytest.raises(ValueError, match="assemble is False"):
+        ch.simulate(system, span, {"A": 1.0}, held=["A"], assemble=False)
+    with pytest.raises(ValueError, match=r"the start violates .* 'C' by"):
+        ch.simulate(system, span, {"A": 1.0}, assemble=False)
 
 
 @pytest.mark.parametrize("coordinates", ["relative", "absolute"])

@@ -60,7 +60,7 @@ def test_nothing_of_a_model_runs_in_it_and_nothing_is_asked_of_the_network(tmp_p
     ch.simulate(system, (0.0, 0.5)).report(file)
     browser.open(file, wait="document.readyState == 'complete'")
     assert browser.evaluate("document.querySelector('h1').textContent") == HOSTILE
-    assert browser.evaluate("document.querySelectorAll('h2').length") == 7
+    assert browser.evaluate("document.querySelectorAll('h2').length") == 8
     assert browser.evaluate("[...document.images].every(image => image.complete && image.naturalWidth > 100)")
     browser.evaluate("document.querySelector('iframe').scrollIntoView(), 0")
     browser.evaluate("new Promise(done => setTimeout(done, 500))")

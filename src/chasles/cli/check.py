@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from typing import Annotated, Any
 
 from cyclopts import Parameter
@@ -12,6 +13,8 @@ from rich.table import Table
 
 from chasles.cli.model import Changes, Model, find_study
 
+WRONG = 2  # exit status
+
 
 def check(
     model: Model,
@@ -20,9 +23,13 @@ def check(
     change: Changes = None,
     json_output: Annotated[bool, Parameter(name="--json", negative=(), help="As JSON, for programs.")] = False,
 ) -> None:
-    """Read a model and say what it is: bodies, joints, freedoms, dependent constraints, whether it can be assembled.
+    """Read a model and say what it is: bodies, joints, the start that is taken, freedoms, dependent constraints.
+
+    What is wrong with it is said as `chasles run` would find it, and what looks like a mistake.
 
     chasles check three_bar
+
+    The exit status is 2 if `chasles run` would refuse the model.
     """
     console = Console(stderr=json_output)
     from chasles.display.progress import Progress
@@ -31,9 +38,9 @@ def check(
         found = report(find_study(model, change))
     if json_output:
         print(json.dumps(found, indent=2))
-        return
+        sys.exit(WRONG if found["mistakes"] else 0)
     console.print(f"{found['name']}: {found['mass']:.6g} kg", markup=False, highlight=False)
-    for title in ("bodies", "joints", "frames", "start"):
+    for title in ("bodies", "joints", "frames", "start", "start of the joints"):
         if rows := found[title]:
             table = Table(title=title, title_justify="left", box=None)
             for column in rows[0]:
@@ -43,6 +50,12 @@ def check(
             console.print(table)
     for line in found["lines"]:
         console.print(line, markup=False, highlight=False)
+    for line in found["doubts"]:
+        console.print(f"doubt: {line}", markup=False, highlight=False, soft_wrap=True)
+    for line in found["mistakes"]:
+        print(f"chasles: {line}", file=sys.stderr)
+    if found["mistakes"]:
+        sys.exit(WRONG)
 
 
 def report(study: Any) -> dict[str, Any]:
@@ -50,6 +63,7 @@ def report(study: Any) -> dict[str, Any]:
     import numpy as np
 
     from chasles.relative.determined import require_determined
+    from chasles.simulation.doubts import doubts
     from chasles.simulation.mobility import mobility
 
     system = study.system
@@ -79,7 +93,15 @@ def report(study: Any) -> dict[str, Any]:
         ],
         "frames": [{"frame": f.name, "body": f.body, "position [m]": _numbers(f.pose[4:])} for f in system.frames],
     }
-    poses, twists = study.poses()
+    result["mistakes"], task = [], None
+    try:
+        task = study.plan()
+        task.check()
+    except (ValueError, TypeError, ArithmeticError) as error:
+        result["mistakes"].append(str(error))
+    result["start of the joints"] = [] if task is None else [value._asdict() for value in task.start_values]
+    result["doubts"] = doubts(system, study.initial, task)
+    poses, twists = study.rough_poses() if task is None else (task.begin.poses, task.begin.twists)
     result["start"] = [
         {
             "body": body.name,
@@ -90,15 +112,21 @@ def report(study: Any) -> dict[str, Any]:
         }
         for body, pose, twist in zip(system.bodies, poses, twists, strict=True)
     ]
-    found = mobility(system, poses=poses)
-    result |= {
-        "freedoms": found.generic.freedoms,
-        "equations": found.equations,
-        "redundant": found.redundant,
-        "redundant_of": list(found.generic.dependent) if found.redundant else [],
-        "singular": found.singular,
-    }
-    result["lines"] = str(found).split("\n")
+    result["lines"] = []
+    try:
+        found = mobility(system, poses=poses)
+        result |= {
+            "freedoms": found.generic.freedoms,
+            "equations": found.equations,
+            "redundant": found.redundant,
+            "redundant_of": list(found.generic.dependent) if found.redundant else [],
+            "singular": found.singular,
+        }
+        result["lines"] = str(found).split("\n")
+    except ValueError as error:
+        if not result["mistakes"]:  # else it is one of them
+            raise
+        result["lines"].append(f"freedoms: not known, because {error}")
     try:
         mechanism = system.compile()
         require_determined(getattr(mechanism, "spanning", mechanism))

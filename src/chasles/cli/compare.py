@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from cyclopts import Parameter
 from rich.console import Console
@@ -55,9 +55,9 @@ def compare(
         from chasles.study.compare import compare as run
 
         study = find_study(model, change)
-        start = study.start()
-        if start.pop("assemble", False):
-            raise ValueError("compare: the start of this model is to be assembled; write assembled poses into its file")
+        begin = study.plan(coordinates="absolute").begin
+        start: dict[str, Any] = {"poses": begin.poses, "twists": begin.twists} if "poses" in study.initial else {}
+        start = start or {"q": begin.q, "v": begin.v}
         methods: str | list[str] = list(METHODS) if method is None else "all" if "all" in method else method
         try:
             found = run(

@@ -19,6 +19,7 @@ from rich.table import Table
 from chasles.cli.model import Changes, Model, find_study
 
 ENDED_EARLY, NOT_PASSED, INTERRUPTED = 1, 3, 130  # exit status
+LISTED = 12  # joints whose start is shown
 
 
 def run(
@@ -95,6 +96,8 @@ def run(
     else:
         for found, verdict in zip(runs, certificates, strict=True):
             console.print(str(found), markup=False, highlight=False, soft_wrap=True)
+            for line in start_lines(found.task):
+                console.print(line, markup=False, highlight=False, soft_wrap=True)
             console.print(str(verdict), markup=False, highlight=False, soft_wrap=True)
         if len(runs) > 1:
             console.print(comparison(names, runs))
@@ -105,6 +108,13 @@ def run(
         sys.exit(ENDED_EARLY)
     if certificate and not all(verdict.passed for verdict in certificates):
         sys.exit(NOT_PASSED)
+
+
+def start_lines(task: Any) -> list[str]:
+    """The start that was taken, in joint coordinates."""
+    values = task.start_values
+    lines = [f"start of {value}" for value in values[:LISTED]]
+    return [*lines, f"... and {len(values) - LISTED} more joints"] if len(values) > LISTED else lines
 
 
 def judged(console: Console, runs: list[Any], interrupted: bool, kept: str) -> list[Any]:
@@ -136,6 +146,7 @@ def summary(name: str, found: Any) -> dict[str, Any]:
         "end": float(found.t[-1]),
         "kinetic_energy_at_start": float(start.kinetic[0]),
         "energy_drift": drift,
+        "start": {value.joint: value._asdict() for value in found.task.start_values},
         "start_changes": [change._asdict() for change in found.start_changes],
         "violations": violations(found),
         "certificate": {

@@ -21,7 +21,7 @@ from chasles.simulation.run_task import NOT_OF_THE_RUN, Task
 from chasles.simulation.simulate import simulate
 
 FUNCTIONS = ("events", "controller", "period")  # of the user: a file has their names at most
-START = ("q", "v", "poses", "twists", "assemble")
+START = ("q", "v", "poses", "twists", "assemble", "held")
 ALWAYS = ("span", "method", "step", "rtol", "atol")  # written though they may be what is taken by default
 OLD = "the start and the options: the file is of an earlier version, which did not keep what was given"
 
@@ -86,6 +86,8 @@ def _start(system: System, given: Mapping[str, Any]) -> dict[str, Any]:
         tree = Study(system, {}, given).tree()
         for name, places in (("q", tree.tree.coordinates), ("v", tree.tree.velocities)):
             if isinstance(given.get(name), Mapping):
+                if not given[name]:
+                    continue
                 found[name] = {joint: np.atleast_1d(np.array(x, dtype=float)) for joint, x in given[name].items()}
             elif name in given:
                 values = np.atleast_1d(np.asarray(given[name], dtype=float))
@@ -94,4 +96,10 @@ def _start(system: System, given: Mapping[str, Any]) -> dict[str, Any]:
         if name in given:
             values = np.asarray(given[name], dtype=float).reshape(len(system.bodies), -1)
             found[name] = dict(zip((body.name for body in system.bodies), values, strict=True))
-    return found | ({"assemble": True} if given.get("assemble") else {})
+    if given.get("held") is not None:
+        found["held"] = given["held"]
+    elif given.get("assemble") and ("q" in found or "v" in found):  # of arrays nothing is held, by name all is
+        held = {key: list(given[key]) if isinstance(given.get(key), Mapping) else [] for key in ("q", "v")}
+        if any(key in given and not isinstance(given[key], Mapping) for key in held):
+            found["held"] = held
+    return found | {key: given[key] for key in ("assemble",) if given.get(key) is not None}

@@ -7,13 +7,14 @@ run = study.run(span=(0, 5))
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from chasles.constraint.errors import AssemblyError
 from chasles.integrate.method_name import method_from
 from chasles.io import spec
 from chasles.io.report import ImportReport
@@ -28,6 +29,7 @@ from chasles.simulation.start_values import by_name
 
 if TYPE_CHECKING:
     from chasles.simulation.run import Run
+    from chasles.simulation.run_task import Task
 
 TOP = ("name", "description", "gravity", "include", "parameters", "tables", "initial", "simulation", *spec.SECTIONS)
 
@@ -50,6 +52,17 @@ class Study:
         """Simulate; `changes` are options of `simulate` that replace those of the study."""
         from chasles.simulation.simulate import simulate
 
+        found: Run = self._called(simulate, changes)
+        return found
+
+    def plan(self, **changes: Any) -> Task:
+        """What `run` would do, with the start that it takes; `check` of it finds what is wrong with the steps."""
+        from chasles.simulation.simulate import plan
+
+        task: Task = self._called(plan, changes)
+        return task
+
+    def _called(self, function: Callable[..., Any], changes: Mapping[str, Any]) -> Any:
         own = dict(self.options)
         if "step" in changes:  # a fixed step replaces tolerances, and the other way round
             own = {key: value for key, value in own.items() if key not in ("rtol", "atol", "max_step")}
@@ -60,11 +73,14 @@ class Study:
         for name in ("space", "trivialization") if joints else ("cut",):  # of the other coordinates
             if name not in changes:
                 options.pop(name, None)
-        start = replace(self, options=options).start()
-        start |= {key: self.initial.get(key, {}) for key in ("q", "v") if key in start}  # by name: what was given
+        start = self.start()
         system = self.tree(options) if "cut" in options else self.system
         options.pop("cut", None)
-        return simulate(system, options.pop("span"), **start, **options)
+        try:
+            return function(system, options.pop("span"), **start, **options)
+        except AssemblyError as error:
+            error.args = (f"{self.report.file}: initial: {error}" if self.report.file else str(error),)
+            raise
 
     def tree(self, options: Mapping[str, Any] | None = None) -> Any:
         """The mechanism in joint coordinates, with the joints cut that the options name; those of the study if none are
@@ -74,8 +90,8 @@ class Study:
         return self.system.compile("relative", cut=own.get("cut", ()) if relative else ())
 
     def start(self) -> dict[str, Any]:
-        """The start as `simulate` takes it: q and v of the joints, or poses and twists of the bodies."""
-        result: dict[str, Any] = {"assemble": True} if self.initial.get("assemble") else {}
+        """The start as `simulate` takes it: q and v of joints by name, or poses and twists of the bodies."""
+        result: dict[str, Any] = {key: self.initial[key] for key in ("assemble", "held") if key in self.initial}
         if "poses" in self.initial or "twists" in self.initial:
             names = [body.name for body in self.system.bodies]
             poses, twists = self.initial.get("poses"), self.initial.get("twists", {})
@@ -84,19 +100,26 @@ class Study:
                 poses = dict(zip(names, mechanism.poses(mechanism.neutral()), strict=True))
             result["poses"] = np.array([poses[name] for name in names])
             result["twists"] = np.array([twists.get(name, (0.0,) * 6) for name in names])
-        elif "q" in self.initial or "v" in self.initial:
-            mechanism = self.tree()
-            for key in ("q", "v"):
-                result[key] = by_name(f"initial.{key}", mechanism, key, self.initial.get(key, {}))
-        return result
+            return result
+        return result | {key: self.initial.get(key, {}) for key in ("q", "v")}
 
     def poses(self) -> tuple[np.ndarray, np.ndarray]:
         """Poses and twists of all bodies at the start."""
         start = self.start()
+        if "poses" in start and not start.get("assemble"):
+            return start["poses"], start["twists"]
+        begin = self.plan().begin
+        return begin.poses, begin.twists
+
+    def rough_poses(self) -> tuple[np.ndarray, np.ndarray]:
+        """The same of what is given, though it may violate constraints."""
+        start = self.start()
         if "poses" in start:
             return start["poses"], start["twists"]
         mechanism = self.system.compile("relative")
-        q, v = start.get("q", mechanism.neutral()), start.get("v", np.zeros(mechanism.nv))
+        known = {"q": mechanism.tree.coordinates, "v": mechanism.tree.velocities}
+        given = {key: {name: x for name, x in start[key].items() if name in own} for key, own in known.items()}
+        q, v = (np.asarray(by_name(f"initial.{key}", mechanism, key, given[key])) for key in known)
         return mechanism.poses(q), mechanism.twists(q, v)
 
 
@@ -223,6 +246,8 @@ class _Builder:
         try:
             if kind == "shapes":
                 return self._shapes(source, path, given)
+            if kind == "held":
+                return self._held(source, path, given)
             if kind in ("by joint", "by body", "poses by body"):
                 return self._by_name(source, path, given, "pose" if kind == "poses by body" else "each")
             if kind == "spaces":
@@ -299,6 +324,14 @@ class _Builder:
             raise source.error(path, "is no table; write name = value for each")
         return {name: self._value(source, f"{path}.{name}", kind, value) for name, value in given.items()}
 
+    def _held(self, source: Source, path: str, given: Any) -> Any:
+        """Names, or those of q and v."""
+        if not isinstance(given, dict):
+            return self.reader.names(given)
+        if unknown := [key for key in given if key not in ("q", "v")]:
+            raise source.error(f"{path}.{unknown[0]}", "is unknown here; expected q or v, or a list of names")
+        return {key: self._value(source, f"{path}.{key}", "names", names) for key, names in given.items()}
+
     def _table(self, section: str, fields: Mapping[str, spec.Entry]) -> dict[str, Any]:
         result: dict[str, Any] = {}
         for source in self.sources:
@@ -332,6 +365,13 @@ class _Builder:
                 count, expected = np.size(values), getattr(joints[name], size)
                 if count != expected:
                     raise self.main.error(f"initial.{key}.{name}", f"has {count} numbers; expected {expected}")
+        held = initial.get("held", ())
+        apart = held.values() if isinstance(held, Mapping) else [held]
+        given = {name for key in ("q", "v", "poses", "twists") for name in initial.get(key, {})}
+        for name in {name for names in apart for name in names} - given:
+            raise self.main.error(
+                "initial.held", f"names {name!r}, of which nothing is given; {meant(name, given)}{_some(given)}"
+            )
         for key, expected in (("poses", 7), ("twists", 6)):
             for name, values in initial.get(key, {}).items():
                 if name not in bodies:

@@ -64,6 +64,16 @@ TYPES: dict[str, dict[str, Any]] = {
     "by joint": {"type": "object", "additionalProperties": _EACH},
     "by body": {"type": "object", "additionalProperties": _numbers()},
     "poses by body": {"type": "object", "additionalProperties": _POSE},
+    "held": {
+        "anyOf": [
+            {"type": "array", "items": {"type": "string"}},
+            {
+                "type": "object",
+                "properties": {key: {"type": "array", "items": {"type": "string"}} for key in ("q", "v")},
+                "additionalProperties": False,
+            },
+        ]
+    },
     "spaces": {"anyOf": [{"enum": ["SE3", "SO3xR3", "auto"]}, {"type": "object"}]},
     "method": {
         "anyOf": [

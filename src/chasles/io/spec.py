@@ -242,7 +242,8 @@ INITIAL = {
     "v": Entry("by joint", "velocities of joints by name"),
     "poses": Entry("poses by body", "poses of bodies by name, for absolute coordinates"),
     "twists": Entry("by body", "body twists by name"),
-    "assemble": Entry("flag", "whether the start is projected onto the constraints"),
+    "assemble": Entry("flag", "true: the start is put onto the constraints; false: it is refused if it is off them"),
+    "held": Entry("held", "names of joints (or bodies) whose values stay, or q and v; by default all that are given"),
 }
 SIMULATION = {
     "span": Entry("numbers", "start and end [s]"),

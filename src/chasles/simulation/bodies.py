@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from chasles.absolute.assembly import examined, may_depend, mobility_of, refuse_contradictions
 from chasles.absolute.mechanism import AbsoluteMechanism
 from chasles.absolute.space import SE3_NAME
+from chasles.assembly.equations import names_of
 from chasles.cached import cached_property
 from chasles.constrained.body_sizes import lengths_of
 from chasles.constrained.index1 import (
@@ -28,13 +29,15 @@ from chasles.kernel.undisturbed import Calling
 from chasles.lie.rotation import quaternion_to_matrix
 from chasles.model.scale import energy_of
 from chasles.model.system import System
+from chasles.relative.loop.closed import ClosedMechanism, compiled
 from chasles.relative.loop.spanning import span
 from chasles.relative.mechanism import Mechanism
 from chasles.simulation.actuation import Actuation
 from chasles.simulation.body_quantities import BodyQuantities
 from chasles.simulation.energy_jumps import explained
+from chasles.simulation.held_start import Holding, Wanted, assembled
 from chasles.simulation.problem import Motion
-from chasles.simulation.start_refusal import NEARLY_SINGULAR, refuse_start, refuse_turned
+from chasles.simulation.start_refusal import NEARLY_SINGULAR, refuse_start, refuse_turned, violated
 from chasles.simulation.start_values import StartChange, Values, body_changes, by_name, joint_changes
 from chasles.simulation.tree_order import Quaternion, TreeOrder, quaternions, tree_order
 
@@ -217,45 +220,82 @@ class BodyDynamics:
         v: Values | None,
         poses: ArrayLike | None,
         twists: ArrayLike | None,
-        assemble: bool,
+        assemble: bool | None,
+        held: Holding | None = None,
     ) -> np.ndarray:
         """The state at the start, at time t: from poses and twists of the bodies, or from q and v of joint coordinates.
 
-        A state off the constraints is projected, or refused with the joints and by how much.
+        A state off the constraints is assembled, with held values as they are, or projected, or refused with the joints
+        and by how much.
         """
-        mechanism, tree = self.mechanism, None
-        before: tuple[Any, Any] = poses, twists
+        mechanism = self.mechanism
         if poses is None:
             if twists is not None:
                 raise ValueError("simulate: twists need poses; or give q and v in joint coordinates")
-            tree = Mechanism(span(mechanism.system).system)
-            at, speed = by_name("simulate: q", tree, "q", q), by_name("simulate: v", tree, "v", v)
-            at = tree.neutral() if at is None else tree.tables.check_q("simulate", at)
-            speed = np.zeros(tree.nv) if speed is None else tree.tables.check_v("simulate", "v", speed)
-            bodies = mechanism.bodies  # those of the tree may have more parts
-            poses, twists, before = tree.poses(at, bodies), tree.twists(at, speed, bodies), (at, speed)
+            central, velocity, angles = self._from_joints(t, q, v, assemble, held)
         elif q is not None or v is not None:
             raise ValueError("simulate: give either poses and twists, or q and v in joint coordinates")
-        if assemble:
-            assembled = mechanism.assemble(poses, t)
-            given = np.zeros((self.n, 6)) if twists is None else twists
-            poses, twists = assembled, mechanism.consistent_velocities(assembled, given, t)
-        central, velocity = mechanism.state(poses, twists)
-        angles = mechanism.angles(central)
-        if tree is not None:
-            angles = self._angles_from(tree, before[0], central, velocity, angles)
-            own, places = np.zeros(mechanism.joint_tables.nq), mechanism.joint_tables.coordinates
-            for joint, columns in tree.tree.coordinates.items():
-                if joint in places:
-                    own[places[joint]] = before[0][columns]
-            self.negative = tuple(one.name for one in self.quaternions if one.turned_over(central, own))
-        if assemble:
-            self.start_changes = self._changes(tree, (q, v), before, (central, velocity, angles))
+        else:
+            given = poses, twists
+            if assemble:
+                poses, twists = self._assembled(poses, twists, t, () if held is None else names_of(held))
+            central, velocity = mechanism.state(poses, twists)
+            angles = mechanism.angles(central)
+            if assemble:
+                now = mechanism.poses(central), mechanism.twists(central, velocity)
+                self.start_changes = body_changes(mechanism.system, mechanism.bodies, given, now)
         self._refuse(central, velocity, t, angles)
         self.mechanism = examined(mechanism, central, t)
         if self.mechanism.redundant:
             refuse_contradictions(self.mechanism, central, velocity, t, angles)
         return self.state(central, velocity, angles)
+
+    def _assembled(self, poses: Any, twists: Any, t: float, held: Iterable[str]) -> tuple[np.ndarray, np.ndarray]:
+        """Poses and twists on the constraints, near the given ones; those of held bodies stay."""
+        found = self.mechanism.assemble(poses, t, held=held)
+        given = np.zeros((self.n, 6)) if twists is None else twists
+        return found, self.mechanism.consistent_velocities(found, given, t, held=held)
+
+    def _from_joints(
+        self, t: float, q: Values | None, v: Values | None, assemble: bool | None, held: Holding | None
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Central poses, velocities and counted angles of joint coordinates and velocities."""
+        mechanism = self.mechanism
+        split = span(mechanism.system)
+        tree, wanted = Mechanism(split.system), Wanted(split.cut, q, v, assemble, held)
+        given = [by_name(f"simulate: {key}", tree, key, x) for key, x in zip("qv", wanted.of_tree(), strict=True)]
+        at = tree.neutral() if given[0] is None else tree.tables.check_q("simulate", given[0])
+        speed = np.zeros(tree.nv) if given[1] is None else tree.tables.check_v("simulate", "v", given[1])
+        bodies = mechanism.bodies  # those of the tree may have more parts
+        poses, twists = tree.poses(at, bodies), tree.twists(at, speed, bodies)
+        found = self._placed(tree, at, poses, twists)
+        if not wanted.to_assemble(lambda: bool(violated(*self._judged(*found, t)).any())):
+            return found
+        closed = compiled(mechanism.system) if wanted.loosely else None
+        if isinstance(closed, ClosedMechanism):
+            now, rates = assembled("simulate", closed, wanted, t)
+            found = self._placed(tree, now, tree.poses(now, bodies), tree.twists(now, rates, bodies))
+        else:
+            found = self._placed(tree, at, *self._assembled(poses, twists, t, ()))
+        own, places = mechanism.joint_tables, tree.tree
+        both = [(places.coordinates, own.coordinates), (places.velocities, own.velocities)]
+        joints, after = [joint for joint in places.joints if joint.nv], mechanism.joint_states(*found)
+        self.start_changes = joint_changes(mechanism.system, joints, (q, v), (at, speed), after, both)
+        return found
+
+    def _placed(
+        self, tree: Mechanism, q: np.ndarray, poses: np.ndarray, twists: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Central poses, velocities and counted angles, in the turns and with the signs of coordinates q of a tree."""
+        mechanism = self.mechanism
+        central, velocity = mechanism.state(poses, twists)
+        angles = self._angles_from(tree, q, central, velocity, mechanism.angles(central))
+        own, places = np.zeros(mechanism.joint_tables.nq), mechanism.joint_tables.coordinates
+        for joint, columns in tree.tree.coordinates.items():
+            if joint in places:
+                own[places[joint]] = q[columns]
+        self.negative = tuple(one.name for one in self.quaternions if one.turned_over(central, own))
+        return central, velocity, angles
 
     def _angles_from(
         self, tree: Mechanism, q: np.ndarray, central: np.ndarray, velocity: np.ndarray, angles: np.ndarray
@@ -269,18 +309,6 @@ class BodyDynamics:
         own = mechanism.joint_tables.coordinates
         return np.array([near[own[joint]][coordinate] for joint, coordinate in mechanism.counted])
 
-    def _changes(self, tree: Mechanism | None, given: Any, before: Any, after: Any) -> tuple[StartChange, ...]:
-        """What assembly changed of joint coordinates and velocities of a tree, or of poses and twists."""
-        mechanism, (central, velocity, angles) = self.mechanism, after
-        if tree is None:
-            now = mechanism.poses(central), mechanism.twists(central, velocity)
-            return body_changes(mechanism.system, mechanism.bodies, before, now)
-        own, places = mechanism.joint_tables, tree.tree
-        both = [(places.coordinates, own.coordinates), (places.velocities, own.velocities)]
-        joints = [joint for joint in places.joints if joint.nv]
-        now = mechanism.joint_states(central, velocity, angles)
-        return joint_changes(mechanism.system, joints, given, before, now, both)
-
     def _refuse(self, central: np.ndarray, velocity: np.ndarray, t: float, angles: np.ndarray) -> None:
         position, speed, _ = self.mechanism.constraint_violation(central, velocity, t, angles)
         names = self.mechanism.constraint_names
@@ -290,6 +318,10 @@ class BodyDynamics:
                     f"simulate: the screws of joint {joint.name!r} depend on each other at the start, so its "
                     "coordinates are not determined there; start elsewhere, or use joint coordinates"
                 )
-        scaled = self.mechanism.constraint_violation(central, velocity, t, angles, scaled=True)[:2]
-        moving = velocity.ravel() / self.units[: velocity.size]
-        refuse_start(names, position, speed, moving, POSITION_TOLERANCE, self.mechanism.turned(central), scaled)
+        judged = self._judged(central, velocity, angles, t)
+        refuse_start(names, position, speed, self.mechanism.turned(central), *judged)
+
+    def _judged(self, central: np.ndarray, velocity: np.ndarray, angles: np.ndarray, t: float) -> tuple[Any, ...]:
+        """What a start is judged by, as `violated` takes it."""
+        position, speed, _ = self.mechanism.constraint_violation(central, velocity, t, angles, scaled=True)
+        return velocity.ravel() / self.units[: velocity.size], POSITION_TOLERANCE, position, speed

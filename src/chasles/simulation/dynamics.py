@@ -91,7 +91,9 @@ class TreeDynamics:
             raise ValueError(f"simulate: q and v have shapes {q.shape} and {v.shape}; expected one state")
         return np.concatenate([q, self.free.from_body(q, v) if self.free else v, [work]])
 
-    def start(self, t: float, q: Values | None, v: Values | None, assemble: bool) -> np.ndarray:
+    def start(
+        self, t: float, q: Values | None, v: Values | None, assemble: bool | None = False, held: Any = None
+    ) -> np.ndarray:
         """The state at the start; a tree has nothing to assemble."""
         state = self.state(q, v)
         assert isinstance(self.mechanism, Mechanism)

@@ -17,8 +17,9 @@ from chasles.integrate.constrained_method import CONSTRAINED_METHODS, EnergyMome
 from chasles.integrate.event import Event
 from chasles.integrate.options import Options
 from chasles.integrate.solution import Solution
-from chasles.integrate.solver import solve
+from chasles.integrate.solver import start
 from chasles.integrate.stepper import Sink
+from chasles.kernel.undisturbed import Undisturbed
 from chasles.simulation.bodies import BodyDynamics
 
 ATOL = 1e-10  # of 1 rad and of a length of the model, and of these per second
@@ -31,23 +32,40 @@ def solve_motion(
     y0: np.ndarray,
     u: np.ndarray | None = None,
     *,
+    progress: bool | None = None,
+    resume: dict[str, np.ndarray] | None = None,
+    sink: Sink | None = None,
+    **more: Any,
+) -> Solution:
+    """The motion of a system under constant forces u, by a method for its equations or one for constrained systems;
+    `more` are options of `motion_stepper`."""
+    with dynamics.calling():
+        stepper = motion_stepper(dynamics, method, span, y0, u, **more)
+        if resume is not None:
+            stepper.restore(resume)
+        found: Solution = stepper.finish(progress=progress, sink=sink)
+        return found
+
+
+def motion_stepper(
+    dynamics: Any,
+    method: Any,
+    span: tuple[float, float],
+    y0: np.ndarray,
+    u: np.ndarray | None = None,
+    *,
     step: float | None = None,
     rtol: float | None = None,
     atol: Any = None,
     save: Any = "all",
     events: Sequence[Event] = (),
-    progress: bool | None = None,
-    resume: dict[str, np.ndarray] | None = None,
-    sink: Sink | None = None,
     max_step: float | None = None,
     stops: Any = None,
     breaks: Any = None,
     max_evaluations: int | None = None,
-) -> Solution:
-    """The motion of a system under constant forces u, by a method for its equations or one for constrained systems.
-
-    `breaks` are more stops, found by a scan of the laws. Without `atol` it is ATOL of what is large in the model.
-    """
+) -> Any:
+    """What takes the steps; to be made and used inside of dynamics.calling(). `breaks` are more stops,
+    found by a scan of the laws. Without `atol` it is ATOL of what is large in the model."""
     if breaks is not None and np.size(breaks):
         stops = np.concatenate([np.ravel(() if stops is None else stops), np.ravel(breaks)])
     if step is None and atol is None:
@@ -57,23 +75,17 @@ def solve_motion(
         raise ValueError(
             f'simulate: {method} is for coordinates="absolute"; in joint coordinates take a method such as RKMK'
         )
-    with dynamics.calling():
-        if not constrained:
-            more: dict[str, Any] = {"step": step, "rtol": rtol, "atol": atol, "save": save, "events": events}
-            more |= {"max_step": max_step, "stops": stops, "max_evaluations": max_evaluations}
-            more |= {"progress": progress, "resume": resume, "sink": sink}
-            floor = dynamics.energy_scale(np.asarray(y0))
-            problem = replace(dynamics.problem(u), floor=floor, units=dynamics.units)
-            return solve(problem, method, span, y0, **more)
-        _refuse_unsupported(dynamics, method)
-        options = Options(
-            *(step, rtol, atol, save, events), max_step=max_step, stops=stops, max_evaluations=max_evaluations
-        )
-        make = AdaptiveStepper if step is None else ConstrainedStepper
-        run = make(dynamics.under(u), method, span, y0, options)
-        if resume is not None:
-            run.restore(resume)
-        return run.finish(progress=progress, sink=sink)
+    options = Options(
+        *(step, rtol, atol, save, events), max_step=max_step, stops=stops, max_evaluations=max_evaluations
+    )
+    if not constrained:
+        floor = dynamics.energy_scale(np.asarray(y0))
+        problem = replace(dynamics.problem(u), floor=floor, units=dynamics.units)
+        with Undisturbed():  # Ctrl-C as a Python event begins would be lost
+            return start(problem, method, span, y0, options)
+    _refuse_unsupported(dynamics, method)
+    make = AdaptiveStepper if step is None else ConstrainedStepper
+    return make(dynamics.under(u), method, span, y0, options)
 
 
 def _refuse_unsupported(dynamics: BodyDynamics, method: Any) -> None:

@@ -17,6 +17,7 @@ from chasles.relative.loop.closed import ClosedMechanism
 from chasles.relative.mechanism import Mechanism
 from chasles.simulation.bodies import BodyDynamics
 from chasles.simulation.closed.dynamics import dynamics_of
+from chasles.simulation.held_start import Holding
 from chasles.simulation.start_values import Values, warn_of
 
 DEFAULT_BAUMGARTE = (20.0, 20.0)  # [1/s]
@@ -36,7 +37,8 @@ def prepare(
     baumgarte: tuple[float, float] = DEFAULT_BAUMGARTE,
     poses: ArrayLike | None = None,
     twists: ArrayLike | None = None,
-    assemble: bool = False,
+    assemble: bool | None = None,
+    held: Holding | None = None,
     trivialization: str = "left",
 ) -> tuple[Any, np.ndarray]:
     """Dynamics and state at the start. Arguments as in `simulate`."""
@@ -56,8 +58,9 @@ def prepare(
         if isinstance(system, Mechanism | ClosedMechanism):
             system = system.system
         bodies = BodyDynamics(system, space, stabilization == "projection", feedback, inputs, trivialization)
-        state = bodies.start(start, q, v, poses, twists, assemble)
-        warn_of(where, bodies.start_changes)
+        state = bodies.start(start, q, v, poses, twists, assemble, held)
+        if held is None:  # else what is not held was a guess
+            warn_of(where, bodies.start_changes)
         return bodies, state
     if coordinates != "relative":
         raise ValueError(f'{where}: coordinates {coordinates!r}; expected "relative" or "absolute"')
@@ -73,6 +76,7 @@ def prepare(
             f"{where}: space {space!r} is that of free joints in joint coordinates, and there is none; of all bodies "
             'it is for coordinates="absolute"'
         )
-    state = tree.start(start, q, v, assemble)
-    warn_of(where, tree.start_changes)
+    state = tree.start(start, q, v, assemble, held)
+    if held is None:
+        warn_of(where, tree.start_changes)
     return tree, state

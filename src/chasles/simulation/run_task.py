@@ -23,10 +23,12 @@ from chasles.integrate.stepper import AS_IT_ENDED, KEPT_SO_FAR, LOG, Attention, 
 from chasles.registry import service
 from chasles.relative.loop.closed import ClosedMechanism
 from chasles.simulation.energy_jumps import singular_at_end
-from chasles.simulation.motion import solve_motion
+from chasles.simulation.motion import motion_stepper, solve_motion
 from chasles.simulation.pace import Pace
 from chasles.simulation.run import Run
 from chasles.simulation.runaway import explained, runs_away
+from chasles.simulation.start_values import StartValue, start_values
+from chasles.simulation.states import States
 
 Controller = Callable[[float, np.ndarray, np.ndarray], ArrayLike]
 MOST_SAMPLES = 10**8  # of a controller in a run
@@ -84,6 +86,29 @@ class Task:
         control = (self.given or {}).get("control")
         given = np.atleast_1d(np.asarray(self.u if control is None else control, dtype=float))
         return np.broadcast_to(given, (points, len(given)))
+
+    @property
+    def begin(self) -> States:
+        """The motion at the start: q, v, poses, ..."""
+        start = Solution(self.dynamics.space, self.method, np.array(self.span[0]), self.state, True, "")
+        return States(self.dynamics, start, None if self.u is None else self.constant(1))
+
+    @property
+    def start_values(self) -> tuple[StartValue, ...]:
+        """The start that was taken, in joint coordinates."""
+        return start_values(self.begin, self.given or {}, self.dynamics.start_changes)
+
+    def check(self) -> None:
+        """Raise what would be found to be wrong before the first step."""
+        if self.controller is not None:
+            self.edges()
+            return
+        try:
+            with self.dynamics.calling():
+                motion_stepper(self.dynamics, self.method, self.span, self.state, self.u, **self.more)
+        except NotFiniteError:
+            self.dynamics.explain_start(self.state, self.u)
+            raise
 
     def recorder(self, file: str | Path) -> Recorder:
         """What writes the run to a file."""

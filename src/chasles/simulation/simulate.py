@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from chasles.model.user_function import check_arguments
 from chasles.relative.loop.closed import ClosedMechanism
 from chasles.relative.mechanism import Mechanism
 from chasles.simulation.drive_check import check_drives
+from chasles.simulation.held_start import Holding
 from chasles.simulation.prepare import DEFAULT_BAUMGARTE, prepare
 from chasles.simulation.run import Run
 from chasles.simulation.run_task import Controller, Task, as_given
@@ -51,7 +53,8 @@ def simulate(
     baumgarte: tuple[float, float] = DEFAULT_BAUMGARTE,
     poses: ArrayLike | None = None,
     twists: ArrayLike | None = None,
-    assemble: bool = False,
+    assemble: bool | None = None,
+    held: Holding | None = None,
     trivialization: str = "left",
     progress: bool | None = None,
     file: str | Path | None = None,
@@ -78,10 +81,16 @@ def simulate(
 
     With constraints, in either coordinates: `stabilization` is "projection" onto the constraints after each step,
     "baumgarte", g'' = -2 alpha g' - beta² g with `baumgarte` = (alpha, beta) [1/s] (constants of the model, default
-    20 1/s each: below a tenth of 1/step, and never tied to it, which would spoil the order), or None. With
-    assemble=True the start is projected onto the constraints first, else it must satisfy them; what changes is in
-    `start_changes` of the run, and a StartChangedWarning says so of values that were given. In absolute coordinates
-    trivialization="right" takes spatial velocities in place of those in the bodies, and moves poses by exp on the left.
+    20 1/s each: below a tenth of 1/step, and never tied to it, which would spoil the order), or None. In absolute
+    coordinates trivialization="right" takes spatial velocities in place of those in the bodies, and moves poses by exp
+    on the left.
+
+    Of a start by name, what is given is held to the last bit, and the rest is found so that all constraints are
+    satisfied, if need be from several guesses; an AssemblyError says which values contradict each other. Arrays and
+    poses have to satisfy the constraints, unless assemble=True projects them there. `held` names the joints (or bodies,
+    of poses) whose values stay, or {"q": [...], "v": [...]}; other values are guesses then. assemble=False refuses all
+    that is off. What was changed or found is in `start_changes` of the run, and a StartChangedWarning says so of values
+    that were given.
 
     With `file` the run is written to a result file while it goes on, and comes back as that file opened (`open`);
     ended early, by Ctrl-C or however, `resume` continues it to the same bits. Ctrl-C raises `Interrupted`, a
@@ -90,33 +99,42 @@ def simulate(
     `run.certificate` judges the run when it is asked for, and at the end of a run with a `file`; certificate=False
     switches this off, and the verdict is "not judged".
     """
-    arguments = dict(locals())  # all of them, so that none is forgotten when the run is described
-    start, end = check_span(span)
-    _check_inputs(control, controller, period)
-    method = named_method("simulate", method)
+    task = planned(dict(locals()))  # all of them, so that none is forgotten when the run is described
+    return task.carry_out(progress, None if file is None else task.recorder(file))
+
+
+def planned(arguments: dict[str, Any]) -> Task:
+    """What is to be done: the arguments of `simulate`, checked and put together."""
+    get = arguments.__getitem__
+    start, end = check_span(get("span"))
+    control, controller, step, rtol, atol = map(get, ("control", "controller", "step", "rtol", "atol"))
+    _check_inputs(control, controller, get("period"))
+    method = named_method("simulate", get("method"))
     if step is None:
         rtol = DEFAULT_RTOL if rtol is None else rtol
-    more: dict[str, Any] = {"step": step, "rtol": rtol, "atol": atol, "save": save, "events": events}
-    more |= {"max_step": max_step, "max_evaluations": max_evaluations}
-    more["stops"] = None if stops is None else check_stops(stops, start, end)
+    more: dict[str, Any] = {"step": step, "rtol": rtol, "atol": atol}
+    more |= {name: get(name) for name in ("save", "events", "max_step", "max_evaluations")}
+    more["stops"] = None if get("stops") is None else check_stops(get("stops"), start, end)
+    how = ("space", "stabilization", "baumgarte", "poses", "twists", "assemble", "held", "trivialization")
     dynamics, state = prepare(
-        *("simulate", system, start, q, v, coordinates),
+        *("simulate", get("system"), start, get("q"), get("v"), get("coordinates")),
         inputs=controller is not None or control is not None,
-        space=space,
-        stabilization=stabilization,
-        baumgarte=baumgarte,
-        poses=poses,
-        twists=twists,
-        assemble=assemble,
-        trivialization=trivialization,
+        **{name: get(name) for name in how},
     )
     check_drives(dynamics.mechanism.system, start, end)
     if step is None:
         more["breaks"] = scan(dynamics, (start, end), start, state).breaks
     u = None if control is None else dynamics.actuation().forces(control)
-    arguments |= {"span": (start, end), "method": method, "rtol": rtol, "atol": atol}
-    task = Task(dynamics, method, (start, end), state, more, u, controller, period, certificate, as_given(arguments))
-    return task.carry_out(progress, None if file is None else task.recorder(file))
+    given = as_given(arguments | {"span": (start, end), "method": method, "rtol": rtol, "atol": atol})
+    last = controller, get("period"), get("certificate"), given
+    return Task(dynamics, method, (start, end), state, more, u, *last)
+
+
+def plan(system: Any, span: tuple[float, float], **options: Any) -> Task:
+    """What `simulate` would do with these arguments."""
+    bound = inspect.signature(simulate).bind(system, span, **options)
+    bound.apply_defaults()
+    return planned(bound.arguments)
 
 
 def _check_inputs(control: ArrayLike | None, controller: Controller | None, period: float | None) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -11,30 +12,29 @@ from chasles.constraint.alignment import described
 from chasles.integrate.solution import Solution
 
 WHAT_TO_DO = (
-    "Correct it, or let it be projected: assemble=True in Python, assemble = true under [initial] in a model file, "
-    "--set initial.assemble=true with `chasles run`"
+    "Correct it, give less of it, by name, so that the rest can be found, or let it be projected: assemble=True in "
+    "Python, assemble = true under [initial] in a model file, --set initial.assemble=true with `chasles run`"
 )
 
 NEARLY_SINGULAR = 1e-2  # of singular values of rows of length one: equations below nearly depend on others
 
 
+def violated(velocity: np.ndarray, limit: float, position: np.ndarray, speed: np.ndarray) -> np.ndarray:
+    """Which joints or constraints a start with such a velocity violates by more than a limit, in position or in speed;
+    lengths are in sizes of bodies."""
+    size = 1.0 + np.abs(velocity).max(initial=0.0)
+    return ~((position <= limit) & (speed <= limit * size))
+
+
 def refuse_start(
-    names: Sequence[str],
-    position: np.ndarray,
-    speed: np.ndarray,
-    velocity: np.ndarray,
-    limit: float,
-    turned: Mapping[str, float],
-    scaled: tuple[np.ndarray, np.ndarray],
+    names: Sequence[str], position: np.ndarray, speed: np.ndarray, turned: Mapping[str, float], *judged: Any
 ) -> None:
     """ValueError if joints or constraints are violated: `position` and `speed` of each; `turned` are those that are the
-    wrong way round; `scaled`: position and speed with lengths in sizes of bodies, by which they are judged, and so is
-    `velocity`, that of the start."""
-    size = 1.0 + np.abs(velocity).max(initial=0.0)
+    wrong way round; `judged` is what `violated` takes."""
     bad = [
         f"{name!r} by {g:.3g} in position and {r:.3g} in velocity"
-        for name, g, r, x, y in zip(names, position, speed, *scaled, strict=True)
-        if not (x <= limit and y <= limit * size)
+        for name, g, r, off in zip(names, position, speed, violated(*judged), strict=True)
+        if off
     ]
     if bad:
         listed = "; ".join([*bad[:8], "..."][: len(bad)])

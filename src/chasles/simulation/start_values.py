@@ -33,15 +33,23 @@ class StartChange(NamedTuple):
     given: bool
 
     def __str__(self) -> str:
-        before, after = (
-            " ".join(f"{x:.6g}" for x in values) if len(values) == 1 else f"({', '.join(f'{x:.6g}' for x in values)})"
-            for values in (self.before, self.after)
-        )
+        before, after = _numbers(self.before), _numbers(self.after)
         of = {"coordinates": "coordinate", "velocities": "velocity"}.get(self.quantity, self.quantity)
         told = "" if self.given else " (not given)"
         return (
             f"{of if len(self.before) == 1 else self.quantity} of {self.name!r}{told}: {before} -> {after} {self.unit}"
         )
+
+
+def _numbers(values: Sequence[float] | np.ndarray) -> str:
+    found = ", ".join(f"{x:.6g}" for x in values)
+    return found if len(values) == 1 else f"({found})"
+
+
+def shown_values(joint: Joint, values: np.ndarray, velocities: bool) -> str:
+    """Coordinates or velocities of a joint, with their units."""
+    units = dict.fromkeys(filter(None, joint.velocity_units if velocities else joint.coordinate_units))
+    return " ".join([_numbers(values), ", ".join(f"{unit}/s" if velocities else unit for unit in units)]).rstrip()
 
 
 def by_name(where: str, mechanism: Any, key: str, given: Values | None) -> ArrayLike | None:
@@ -62,6 +70,39 @@ def by_name(where: str, mechanism: Any, key: str, given: Values | None) -> Array
             raise ValueError(f"{where}.{name}: has {np.size(values)} numbers; expected {part.stop - part.start}")
         found[part] = values
     return found
+
+
+class StartValue(NamedTuple):
+    """A joint at the start: coordinates and velocities with units, and whether these were given, found, or are those
+    that are taken by default."""
+
+    joint: str
+    q: str
+    v: str
+    q_from: str
+    v_from: str
+
+    def __str__(self) -> str:
+        return f"{self.joint}: {self.q} ({self.q_from}), {self.v} ({self.v_from})"
+
+
+def start_values(
+    begin: Any, given: Mapping[str, Values | None], changes: Sequence[StartChange]
+) -> tuple[StartValue, ...]:
+    """The start that was taken, of the joints that move: `begin` is the motion at that time, `given` has the arguments
+    q and v."""
+    found = []
+    changed = {(change.name, change.quantity) for change in changes}
+    for joint in begin.moving_joints:
+        motion, told = begin.joint(joint.name), []
+        for key, quantity in (("q", "coordinates"), ("v", "velocities")):
+            by_user = joint.name in names_given(given.get(key), begin.joints)
+            found_out = (joint.name, quantity) in changed or given.get("poses") is not None
+            told.append("found" if found_out else "given" if by_user else "default")
+        values = [np.ravel(x) for x in (motion.q, motion.v)]
+        shown = [shown_values(joint, x, level) for x, level in zip(values, (False, True), strict=True)]
+        found.append(StartValue(joint.name, *shown, *told))
+    return tuple(found)
 
 
 def names_given(given: Values | None, every: Collection[str]) -> Collection[str]:
@@ -86,7 +127,7 @@ def joint_changes(
         for joint in joints:
             one, other = before[level][places[level][0][joint.name]], after[level][places[level][1][joint.name]]
             if not level:
-                other = _in_the_turn_of(joint, one, other)
+                other = in_the_turn_of(joint, one, other)
             rows.append((joint.name, one, other, np.array(_lengths(joint, level), dtype=bool)))
         found += _changed(quantity, rows, names_given(given[level], names), size, bool(level))
     return tuple(found)
@@ -116,7 +157,8 @@ def warn_of(where: str, changes: Sequence[StartChange]) -> None:
         listed = "; ".join([*told[:8], f"and {len(told) - 8} more"][: len(told)])
         caution.warn(
             f"{where}: assemble=True changed what was given of the start: {listed}. All that it changed is in "
-            "start_changes; give values that satisfy the constraints, or ignore StartChangedWarning",
+            "start_changes; give what is to stay by name, values that satisfy the constraints, or ignore "
+            "StartChangedWarning",
             StartChangedWarning,
         )
 
@@ -133,13 +175,14 @@ def _lengths(joint: Joint, level: int) -> list[bool]:
     return [unit == "m" for unit in (joint.velocity_units if level else joint.coordinate_units)]
 
 
-def _in_the_turn_of(joint: Joint, before: np.ndarray, after: np.ndarray) -> np.ndarray:
+def in_the_turn_of(joint: Joint, before: np.ndarray, after: np.ndarray) -> np.ndarray:
     """The same coordinates, with angles in the turn of those before, and quaternions of their sign."""
     if joint.traits.quaternion:
         sign = -1.0 if before[:4] @ after[:4] < 0 else 1.0
         return np.concatenate([sign * after[:4], after[4:]])
     turns = np.round((before - after) / (2 * np.pi))
-    return after + 2 * np.pi * np.where([unit == "rad" for unit in joint.coordinate_units], turns, 0.0)
+    back = [any(screw[:3]) and not np.dot(screw[:3], screw[3:]) for screw in joint.screws]  # not along a thread
+    return after + 2 * np.pi * np.where(back, turns, 0.0)
 
 
 def _changed(

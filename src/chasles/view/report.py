@@ -47,7 +47,7 @@ def report(run: Any, file: str | Path | None = None, *, header: Mapping[str, Any
         [
             _head(run),
             _section("Model", _model(run)),
-            _section("Start", _start(run)) if run.start_changes else "",
+            _section("Start", _start(run)),
             _section("Method", _method(run, known)),
             _section("Certificate", _certificate(run)),
             _section("Figures", _figures(run) + _reactions(run)),
@@ -125,13 +125,17 @@ def _model(run: Any) -> str:
 
 
 def _start(run: Any) -> str:
-    """What assembly changed of the start."""
+    """The start that was taken, and what assembly changed of it."""
+    values = [(one.joint, one.q, one.q_from, one.v, one.v_from) for one in run.task.start_values]
+    taken = _table(("joint", "coordinates", "", "velocities", ""), values)
+    if not run.start_changes:
+        return taken
     rows = [
         (one.name, one.quantity, _numbers(one.before), _numbers(one.after), one.unit, "given" if one.given else "")
         for one in run.start_changes
     ]
     table = _table(("joint or body", "of it", "before", "after", "unit", ""), rows)
-    return f"<p>The start was put onto the constraints (<code>assemble</code>), which changed</p>{table}"
+    return f"{taken}<p>The start was put onto the constraints (<code>assemble</code>), which changed</p>{table}"
 
 
 def _method(run: Any, header: Mapping[str, Any]) -> str:

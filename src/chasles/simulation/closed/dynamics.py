@@ -28,8 +28,9 @@ from chasles.simulation.closed.motion import (
 )
 from chasles.simulation.dynamics import TreeDynamics
 from chasles.simulation.energy_jumps import explained
+from chasles.simulation.held_start import Holding, Wanted, assembled
 from chasles.simulation.problem import Motion
-from chasles.simulation.start_refusal import NEARLY_SINGULAR, refuse_start, refuse_turned
+from chasles.simulation.start_refusal import NEARLY_SINGULAR, refuse_start, refuse_turned, violated
 from chasles.simulation.start_values import Values, joint_changes
 from chasles.simulation.tree_quantities import ClosedQuantities
 
@@ -91,28 +92,32 @@ class ClosedDynamics(TreeDynamics):
         correct = correction if self.projected else None
         return Motion(self.space, motion, p, correct, dynamics=self, u=u, shown=self.shown)
 
-    def start(self, t: float, q: Values | None, v: Values | None, assemble: bool) -> np.ndarray:
-        """The state at the start, on the constraints: projected there, or refused with what it violates."""
-        require_determined(self.mechanism.spanning)
-        state = self.state(q, v)
-        at, speed, _ = self.split(state)
-        if assemble:
-            at = self.mechanism.assemble(at, t)
-            speed = self.mechanism.consistent_velocities(at, speed, t)
-            tree = self.mechanism.tree
+    def start(
+        self, t: float, q: Values | None, v: Values | None, assemble: bool | None = False, held: Holding | None = None
+    ) -> np.ndarray:
+        """The state at the start, on the constraints: assembled (None: if it is given by name and is off), or refused
+        with what it violates."""
+        mechanism, tree = self.mechanism, self.mechanism.tree
+        require_determined(mechanism.spanning)
+        wanted = Wanted(mechanism.split.cut, q, v, assemble, held)
+        at, speed, _ = self.split(self.state(*wanted.of_tree()))
+        if wanted.to_assemble(lambda: bool(violated(*self._judged(at, speed, t)).any())):
+            before = at, speed
+            at, speed = assembled("simulate", mechanism, wanted, t)
             places = [(where, where) for where in (tree.coordinates, tree.velocities)]
-            joints, before = [joint for joint in tree.joints if joint.nv], self.split(state)[:2]
-            self.start_changes = joint_changes(self.mechanism.system, joints, (q, v), before, (at, speed), places)
-        require_determined(self.mechanism.spanning, at)
-        off = self.mechanism.constraint_violation(at, speed, t=t)
-        names, turned = self.mechanism.constraint_names, self.mechanism.turned(at)
-        judged = self.mechanism.constraint_violation(at, speed, t=t, scaled=True)
-        scaled = judged.position, judged.velocity
-        moving = speed / self.velocity_sizes
-        refuse_start(names, off.position, off.velocity, moving, START_TOLERANCE, turned, scaled)
-        self.rank = regular(LoopEquations(self.mechanism, t), at).rank
-        self.mechanism.constrained_motion(at, speed, t=t)  # constraints that contradict each other are named
+            joints = [joint for joint in tree.joints if joint.nv]
+            self.start_changes = joint_changes(mechanism.system, joints, (q, v), before, (at, speed), places)
+        require_determined(mechanism.spanning, at)
+        off, turned = mechanism.constraint_violation(at, speed, t=t), mechanism.turned(at)
+        refuse_start(mechanism.constraint_names, off.position, off.velocity, turned, *self._judged(at, speed, t))
+        self.rank = regular(LoopEquations(mechanism, t), at).rank
+        mechanism.constrained_motion(at, speed, t=t)  # constraints that contradict each other are named
         return self.state(at, speed)
+
+    def _judged(self, q: np.ndarray, v: np.ndarray, t: float) -> tuple[np.ndarray, float, np.ndarray, np.ndarray]:
+        """What a start is judged by, as `violated` takes it."""
+        off = self.mechanism.constraint_violation(q, v, t=t, scaled=True)
+        return v / self.velocity_sizes, START_TOLERANCE, off.position, off.velocity
 
     def explained(self, solution: Solution) -> Solution:
         """A solution that ended early, with the singular configuration it met in its message; one in which a joint
