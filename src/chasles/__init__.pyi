@@ -28,6 +28,7 @@ from chasles.model.constraint import Drive as Drive
 from chasles.model.constraint import PointOnLine as PointOnLine
 from chasles.model.constraint import PointOnPlane as PointOnPlane
 from chasles.model.constraint import Rolling as Rolling
+from chasles.model.force import Bushing as Bushing
 from chasles.model.force import JointForce as JointForce
 from chasles.model.force import Spring as Spring
 from chasles.model.force import Wrench as Wrench

@@ -286,6 +286,7 @@ def every_kind() -> ch.System:
         frames=[ch.Frame("tool", "b10", at)],
         forces=[
             ch.Spring("spring", ("b0", "b6"), ((0, 0, 0.1), (0.1, 0, 0)), 10.0, 0.1, 0.2),
+            ch.Bushing("mount", ("b1", "b7"), (at, (0, 0, 0.1)), 2 * np.eye(6) - 0.1, (0, 0, 1, 2, 3, 4)),
             ch.Wrench("wrench", "b3", (1, 2, 3, 4, 5, 6), "hybrid"),
             ch.JointForce("push", "cylindrical", (1.0, 2.0)),
         ],

@@ -52,6 +52,8 @@ JOINTS = [
 FORCES = [
     ch.Spring("f", TWO),
     ch.Spring("f", TWO, POINTS, 0.0, 1.0, 1.0),
+    ch.Bushing("f", TWO),
+    ch.Bushing("f", TWO, ((0, 0, 1), (0.6, 0, 0.8, 0, 0, 1, 0)), (1, 2, 3, 4, 5, 6), np.eye(6) + 0.1),
     ch.Wrench("f", "a", (0,) * 6),
     ch.Wrench("f", "a", (-1, 0, 0, 0, 0, 1), "mixed"),
     ch.Wrench("f", "a", law, "spatial", (0.0, -1.0)),

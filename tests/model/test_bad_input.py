@@ -5,7 +5,7 @@ import pytest
 
 from chasles.model import joint as make
 from chasles.model.body import Body, Frame
-from chasles.model.force import JointForce, Spring, Wrench
+from chasles.model.force import Bushing, JointForce, Spring, Wrench
 from chasles.model.joint import Joint
 from chasles.model.system import System
 from chasles.screw.shape import Box
@@ -98,6 +98,10 @@ SYSTEMS = {
     "unknown body": (lambda: System([A], [LINK]), "joint 'link': there is no body 'b'; bodies: a"),
     "unknown body of a frame": (lambda: System([A], frames=[Frame("f", "x")]), "frame 'f': there is no body 'x'"),
     "unknown body of a spring": (lambda: System([A], forces=[Spring("s", ("a", "x"))]), "spring 's': there is no body"),
+    "unknown body of a bushing": (
+        lambda: System([A], forces=[Bushing("m", ("a", "x"))]),
+        "bushing 'm': there is no body",
+    ),
     "unknown joint": (
         lambda: System([A], [HINGE], forces=[JointForce("motor", "hinges", [1.0])]),
         r"joint force 'motor': there is no joint 'hinges'; did you mean 'hinge'\? joints: hinge",

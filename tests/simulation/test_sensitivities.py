@@ -116,6 +116,7 @@ def machine(
         forces=[
             ch.Spring("spring", ("ground", "base"), stiffness=stiffness, **hung),
             ch.Spring("band", ("arm", "slider"), **band),
+            ch.Bushing("mount", ("leg", "ground"), ((0, 0, -place), com), np.eye(6) + stiffness / 60, 0.1 * np.eye(6)),
             ch.Wrench("push", "arm", (0.1, 0.0, 0.2, 1.0, -2.0, 0.5), representation="hybrid"),
             ch.Wrench("drag", "leg", drag, parameters=(factor, 0.7)),
             ch.JointForce("motor", "knee", motor, parameters=(1.5,)),

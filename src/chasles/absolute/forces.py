@@ -8,7 +8,7 @@ from chasles.absolute.joint_force import JOINT, SPOT, act_on_joint, spot_joint
 from chasles.absolute.kkt import POSE, TWIST
 from chasles.absolute.tables import BODY, HEAD, SE3, force_work_of, force_work_size, forces_of
 from chasles.constraint.rows import IDENTITY
-from chasles.force.table import FORCE, FORCES, MOVING, SPRING, WRENCH, add_spring, add_wrench
+from chasles.force.table import BUSHING, FORCE, FORCES, MOVING, SPRING, WRENCH, add_bushing, add_spring, add_wrench
 from chasles.kernel.address import as_integers, invoke
 from chasles.kernel.algebra import mul, mul_t
 from chasles.kernel.policy import kernel, native
@@ -50,6 +50,9 @@ def act(t, p_at, p_size, q_at, v_at, wrenches_at, work_at, result_at):
         at = table[line + FORCE.numbers]
         if table[line + FORCE.kind] == SPRING:
             lost, stored = add_spring(table, line, values, at, states, MOVING.size, wrenches)
+            power, energy = power + lost, energy + stored
+        elif table[line + FORCE.kind] == BUSHING:
+            lost, stored = add_bushing(table, line, values, at, states, MOVING.size, wrenches)
             power, energy = power + lost, energy + stored
         elif table[line + FORCE.kind] == WRENCH:
             power += add_wrench(t, table, line, values, at, states, MOVING.size, wrenches, room)

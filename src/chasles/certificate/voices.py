@@ -16,7 +16,7 @@ from chasles.force.build import is_passive
 from chasles.lie import pose as pose_group
 from chasles.model.body import GROUND
 from chasles.model.constraint import Drive
-from chasles.model.force import Spring, Wrench
+from chasles.model.force import BetweenBodies, Wrench
 from chasles.model.law import Law
 from chasles.model.scale import constraint_lengths
 from chasles.relative.loop.closed import ClosedMechanism
@@ -62,9 +62,9 @@ def kept_momenta(mechanism: Mechanism | ClosedMechanism) -> np.ndarray:
         if GROUND in held:
             return np.empty((0, 6))
     for force in system.forces:
-        if isinstance(force, Wrench) or (isinstance(force, Spring) and GROUND in force.bodies):
+        if isinstance(force, Wrench) or (isinstance(force, BetweenBodies) and GROUND in force.bodies):
             return np.empty((0, 6))
-        if not isinstance(force, Spring | Wrench) and system.joint(force.joint).parent == GROUND:
+        if not isinstance(force, BetweenBodies | Wrench) and system.joint(force.joint).parent == GROUND:
             return np.empty((0, 6))
     g = np.array(system.gravity)
     if not g.any():

@@ -15,7 +15,7 @@ are the classes of `integrate.constrained_method`.
     newton          Newton's loop (`iterate`) and its stopping rule; `goals`: what corrections are compared with
     correction      one correction of the equations of motion and constraints; `chart`: steps on the groups
       saddle        the linear equations K d + Rᵀ μ = f, L d = g; `tile_lu`: their factors, on 3x3 tiles
-      body_tangent, joint_tangent, force_tangent, velocity_rows      derivatives for Newton's matrix
+      body_tangent, joint_tangent, force_tangent, bushing_tangent, velocity_rows      derivatives for Newton's matrix
     position        positions in the stabilized index 2; `velocity`: velocities onto the constraints
 
 From `simulate` to Newton: `run.ConstrainedStepper.take` -> `workspace.run_loop` -> the loop of the method

@@ -1,7 +1,8 @@
-"""Derivatives of forces for Newton's matrix: springs with dampers by formula, wrenches of laws by differences.
+"""Derivatives of forces for Newton's matrix: springs with dampers and bushings by formula, wrenches of laws by
+differences.
 
-Along an unknown d of a body its velocity changes by `ratio` d, so one derivative along both is enough. Springs and
-joints with forces couple two bodies; both are explicit in the matrix. Constant wrenches are left out.
+Along an unknown d of a body its velocity changes by `ratio` d, so one derivative along both is enough. Springs,
+bushings and joints with forces couple two bodies; both are explicit in the matrix. Constant wrenches are left out.
 """
 
 from __future__ import annotations
@@ -12,12 +13,14 @@ from typing import Any, NamedTuple
 from chasles.absolute.kkt import POSE, TWIST
 from chasles.absolute.tables import BODY, SE3, force_work_of, forces_of
 from chasles.constrained.body_tangent import twice_crossed
+from chasles.constrained.bushing_tangent import stiffen_bushing
 from chasles.constrained.joint_tangent import DIFFERENCE, gives_way, gyration, stiffen_joint
 from chasles.constrained.saddle import BLOCK
 from chasles.constrained.tables import plan_of
 from chasles.constrained.workspace import FORCE_CALL
 from chasles.constraint.rows import IDENTITY
 from chasles.force.table import (
+    BUSHING,
     FORCE,
     FORCES,
     JOINT,
@@ -70,7 +73,8 @@ class Job(NamedTuple):
 
 @kernel
 def spring_matrix(table, line, values, at, states, ratio):
-    """Force of a spring on its first point, and how it changes with the way from the first to the second (3x3)."""
+    """Force of a spring on its first point, how it changes with the way from the first to the second (3x3), and with
+    their speed."""
     i, j = table[line + FORCE.first], table[line + FORCE.second]
     a, b = vector_at(values, at), vector_at(values, at + 3)
     stiffness, damping, length = vector_at(values, at + 6)
@@ -87,33 +91,38 @@ def spring_matrix(table, line, values, at, states, ratio):
     across = mat_add(IDENTITY, mat_neg(along))
     D = mat_add(mat_scale(stiffness + damping * ratio, along), mat_scale(pull * near, across))
     D = mat_add(D, mat_scale(damping * near, outer(e, mul(across, speeds))))
-    return scale(pull, e), D, R, S, a, b
+    return scale(pull, e), D, mat_scale(damping, along), (R, V, a), (S, W, b)
 
 
 @kernel
-def lever(R, a):
-    """How a point moves as its body turns: -R a~."""
-    return mat_neg(mat_mul(R, skew(a)))
+def levers(job, i, on_body):
+    """How a point of a body moves as the body turns, -R a~, and how its velocity does, which on SO(3)xR3 is constant
+    but for the spin's part."""
+    R, V, a = on_body
+    speed = cross(V[0], a)
+    if i >= 0 and job.forces.bodies[i * BODY.size + BODY.space] == SE3:
+        speed = add(speed, V[1])
+    return mat_neg(mat_mul(R, skew(a))), mat_neg(mat_mul(R, skew(speed)))
 
 
 @kernel
-def add_pair(target, places, D, first, second, factor):
-    """Add factor G₁ᵀ D G₂ to four tiles, G = [lever, I]."""
+def add_pair(target, places, D, N, first, second, factor):
+    """Add factor G₁ᵀ (D G₂ + N E₂) to four tiles, G = [lever, I], E = [how the velocity turns, 0]."""
     aa, al, la, ll = places
-    DG = mat_mul(D, second)
-    add9(target, aa, mat_scale(factor, mat_mul(transpose(first), DG)))
-    add9(target, al, mat_scale(factor, mat_mul(transpose(first), D)))
+    DG, back = mat_add(mat_mul(D, second[0]), mat_mul(N, second[1])), transpose(first[0])
+    add9(target, aa, mat_scale(factor, mat_mul(back, DG)))
+    add9(target, al, mat_scale(factor, mat_mul(back, D)))
     add9(target, la, mat_scale(factor, DG))
     add9(target, ll, mat_scale(factor, D))
 
 
 @kernel
-def add_own(blocks, i, D, G, a, turned, s):
+def add_own(blocks, i, D, N, G, a, turned, s):
     """A spring's part in the block of one body; turned: the force on it, in its axes."""
     if i >= 0:
         at = i * BLOCK.size
         places = at + BLOCK.aa, at + BLOCK.al, at + BLOCK.la, at + BLOCK.ll
-        add_pair(blocks, places, D, G, G, s)
+        add_pair(blocks, places, D, N, G, G, s)
         add9(blocks, at + BLOCK.aa, mat_scale(-s, twice_crossed(a, turned)))
 
 
@@ -127,13 +136,13 @@ def slots_at(slots, k):
 def stiffen_spring(job, line, at_slots):
     table, states, blocks, s = job.forces.table, job.states, job.blocks, job.s
     i, j, at = table[line + FORCE.first], table[line + FORCE.second], table[line + FORCE.numbers]
-    force, D, R, S, a, b = spring_matrix(table, line, job.forces.values, at, states, job.ratio)
-    G, H = lever(R, a), lever(S, b)
-    add_own(blocks, i, D, G, a, mul_t(R, force), s)
-    add_own(blocks, j, D, H, b, mul_t(S, scale(-1.0, force)), s)
+    force, D, N, first, second = spring_matrix(table, line, job.forces.values, at, states, job.ratio)
+    G, H = levers(job, i, first), levers(job, j, second)
+    add_own(blocks, i, D, N, G, first[2], mul_t(first[0], force), s)
+    add_own(blocks, j, D, N, H, second[2], mul_t(second[0], scale(-1.0, force)), s)
     if at_slots >= 0:
-        add_pair(job.matrix, slots_at(job.slots, at_slots), D, G, H, -s)
-        add_pair(job.matrix, slots_at(job.slots, at_slots + 4), D, H, G, -s)
+        add_pair(job.matrix, slots_at(job.slots, at_slots), D, N, G, H, -s)
+        add_pair(job.matrix, slots_at(job.slots, at_slots + 4), D, N, H, G, -s)
 
 
 @kernel(allocates=True)
@@ -214,6 +223,8 @@ def add_force_tangents(call):
         line = FORCES.size + k * FORCE.size
         if table[line + FORCE.kind] == SPRING:
             stiffen_spring(job, line, coupled[k])
+        elif table[line + FORCE.kind] == BUSHING:
+            stiffen_bushing(job, line, coupled[k])
         elif table[line + FORCE.kind] == WRENCH and table[line + FORCE.law] != 0:
             stiffen_law(job, line)
         elif table[line + FORCE.kind] == JOINT and gives_way(forces.joints, table[line + FORCE.first]):

@@ -22,7 +22,7 @@ from chasles.absolute.space import SE3_NAME
 from chasles.absolute.symbolic import Elimination, Support, eliminate
 from chasles.constrained.tables import FULL, LOWER, PLACE, SEPARATE, STRUCTURE
 from chasles.constraint.special import CUSTOM, EXTRA, EXTRA_AT, TURN, WITH_PARTNER
-from chasles.force.table import FORCE, FORCES, SPRING, WRENCH
+from chasles.force.table import BUSHING, FORCE, FORCES, SPRING, WRENCH
 from chasles.force.table import JOINT as ON_JOINT
 
 
@@ -36,12 +36,13 @@ class Structure:
 
 
 def pulled_bodies(mechanism: AbsoluteMechanism) -> list[tuple[int, int, int]]:
-    """(force, body, body) of springs, and of joints with forces that depend on their coordinates; -1 is the ground."""
+    """(force, body, body) of springs and bushings, and of joints with forces that depend on their coordinates; -1 is
+    the ground."""
     table, joints = mechanism.forces.table, mechanism.joint_tables.rows
     found = []
     for k in range(int(table[FORCES.count])):
         row = table[FORCES.size + k * FORCE.size :]
-        if row[FORCE.kind] == SPRING:
+        if row[FORCE.kind] in (SPRING, BUSHING):
             found.append((k, int(row[FORCE.first]), int(row[FORCE.second])))
         elif row[FORCE.kind] == ON_JOINT:
             joint = joints[row[FORCE.first]]

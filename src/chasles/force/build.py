@@ -1,17 +1,18 @@
-"""Tables of the springs and wrenches of a system."""
+"""Tables of the springs, bushings and wrenches of a system."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from chasles.force.passive import PASSIVE
-from chasles.force.table import FORCE, FORCES, SPRING, WRENCH
+from chasles.force.table import BUSHING, FORCE, FORCES, SPRING, WRENCH
 from chasles.lie import pose as pose_group
 from chasles.lie.rotation import quaternion_to_matrix
-from chasles.model.force import Spring, Wrench
+from chasles.model.force import Bushing, Spring, Wrench
 from chasles.model.joint import Joint
 from chasles.model.law import Law
 from chasles.screw.representation import REPRESENTATIONS
@@ -46,19 +47,37 @@ def is_passive(joint: Joint) -> bool:
     return bool(any(joint.damping) or any(joint.stiffness) or any(joint.friction) or stops)
 
 
-def body_force_row(force: Spring | Wrench, places: Places) -> tuple[np.ndarray, list[float]]:
-    """The row of a spring or wrench, and its numbers without values or parameters."""
+def body_force_row(force: Spring | Bushing | Wrench, places: Places) -> tuple[np.ndarray, list[float]]:
+    """The row of a spring, bushing or wrench, and its numbers without values or parameters."""
     row = np.zeros(FORCE.size, dtype=np.int64)
     if isinstance(force, Spring):
         bodies, poses = zip(*(places[body] for body in force.bodies), strict=True)
         points = pose_group.act(np.array(poses), np.array(force.points))
         row[: FORCE.third] = SPRING, *bodies
         return row, [*points.ravel(), force.stiffness, force.damping, force.length]
+    if isinstance(force, Bushing):
+        bodies, poses = zip(*(places[body] for body in force.bodies), strict=True)
+        frames = pose_group.compose(np.array(poses), np.array(force.frames))
+        row[: FORCE.third] = BUSHING, *bodies
+        numbers = [value for frame in frames for value in _frame(frame)]
+        return row, [*numbers, *_tiles(force.stiffness), *_tiles(force.damping)]
     body, pose = places[force.body]
     if body < 0:
         raise ValueError(f"wrench {force.name!r}: body {force.body!r} is welded to the ground and does not move")
     row[: FORCE.third] = WRENCH, body, REPRESENTATIONS.index(force.representation)
-    return row, [*quaternion_to_matrix(pose[:4]).ravel(), *pose[4:]]
+    return row, _frame(pose)
+
+
+def _frame(pose: np.ndarray) -> list[float]:
+    return [*quaternion_to_matrix(pose[:4]).ravel(), *pose[4:]]
+
+
+def _tiles(given: tuple[Any, ...]) -> list[float]:
+    """Three of the four tiles of a symmetric 6x6 matrix, as `force.table.BUSH` has them."""
+    matrix = np.array(given)
+    if matrix.ndim == 1:
+        matrix = np.diag(matrix)
+    return [*matrix[:3, :3].ravel(), *matrix[:3, 3:].ravel(), *matrix[3:, 3:].ravel()]
 
 
 def finish(

@@ -1,4 +1,4 @@
-"""Springs and wrenches on bodies, from the rows of a table.
+"""Springs, bushings and wrenches on bodies, from the rows of a table.
 
 A row says what the force is, on which bodies, and where its numbers are; laws are called through their addresses. The
 state of the bodies is an array with a slot for the ground and one for each body, which begins with `MOVING`.
@@ -7,17 +7,21 @@ state of the bodies is an array with a slot for the ground and one for each body
 from __future__ import annotations
 
 from chasles.kernel.address import invoke
-from chasles.kernel.algebra import add, cross, dot, mat_mul, mul, mul_t, scale, sub
+from chasles.kernel.algebra import add, cross, dot, mat_mul, mul, mul_t, neg, scale, sub, transpose
 from chasles.kernel.lanes import sqrt
 from chasles.kernel.policy import kernel
 from chasles.kernel.workspace import add3, layout, load3, load6, load9, store3, store6
-from chasles.lie import quaternion
+from chasles.lie import quaternion, se3, so3
 
 # head of the table: forces in it, whether joints have their own, whether poses and twists of bodies are needed
 FORCES = layout("FORCES", count=1, passive=1, motion=1, spare=1)
 # a force: what it is, up to four indices, where its numbers begin and how many are parameters, its law or 0
 FORCE = layout("FORCE", kind=1, first=1, second=1, third=1, fourth=1, numbers=1, parameters=1, law=1)
-SPRING, WRENCH, JOINT = range(3)
+SPRING, WRENCH, JOINT, BUSHING = range(4)
+# numbers of a bushing: frames on both bodies, tiles of the symmetric stiffness and damping
+FRAME = layout("FRAME", rotation=9, position=3)
+SYMMETRIC = layout("SYMMETRIC", aa=9, al=9, ll=9)
+BUSH = layout("BUSH", first=FRAME.size, second=FRAME.size, stiffness=SYMMETRIC.size, damping=SYMMETRIC.size)
 BODY, SPATIAL, HYBRID, MIXED = range(4)  # representations
 MOVING = layout("MOVING", rotation=9, position=3, twist=6)
 SCRATCH = 192  # numbers for the arguments and results of laws, and for a joint at a state
@@ -68,6 +72,72 @@ def add_spring(table, row, values, at, states, stride, wrenches):
 
 
 @kernel
+def frame_motion(motion, X, x):
+    """Pose and body twist of a frame (X, x) on a body with this motion."""
+    R, p, V = motion
+    return mat_mul(R, X), add(p, mul(R, x)), (mul_t(X, V[0]), mul_t(X, add(V[1], cross(V[0], x))))
+
+
+@kernel
+def push_frame(wrenches, i, X, x, torque, force):
+    """Add a wrench in the frame (X, x) on body i."""
+    if i >= 0:
+        force_in_link = mul(X, force)
+        add3(wrenches, 6 * i, add(mul(X, torque), cross(x, force_in_link)))
+        add3(wrenches, 6 * i + 3, force_in_link)
+
+
+@kernel
+def symmetric_at(values, at, x):
+    """A symmetric 6x6 matrix times a pair of vectors."""
+    al = load9(values, at + SYMMETRIC.al, 0.0)
+    first = add(mul(load9(values, at + SYMMETRIC.aa, 0.0), x[0]), mul(al, x[1]))
+    return first, add(mul_t(al, x[0]), mul(load9(values, at + SYMMETRIC.ll, 0.0), x[1]))
+
+
+@kernel
+def bushing_state(table, row, values, at, states, stride):
+    """Of a bushing: poses (R, p) of its frames and C of the second in the first; X = log C, dexpinv of -X (two tiles),
+    the twists of the frame on the second body and of the same frame on the first, X', K X + D X'."""
+    i, j = table[row + FORCE.first], table[row + FORCE.second]
+    first, second = at + BUSH.first, at + BUSH.second
+    E, e = load9(values, first + FRAME.rotation, 0.0), vector_at(values, first + FRAME.position)
+    F, f = load9(values, second + FRAME.rotation, 0.0), vector_at(values, second + FRAME.position)
+    R, p, V = frame_motion(motion_at(states, stride, i), E, e)
+    S, s, W = frame_motion(motion_at(states, stride, j), F, f)
+    C, c = mat_mul(transpose(R), S), mul_t(R, sub(s, p))
+    x = so3.log(C)
+    X = x, so3.dexpinv_apply(x, c)
+    A, B, _ = se3.dexpinv((neg(X[0]), neg(X[1])))
+    Y = mul_t(C, V[0]), mul_t(C, add(V[1], cross(V[0], c)))
+    w, u = sub(W[0], Y[0]), sub(W[1], Y[1])
+    rate = mul(A, w), add(mul(B, w), mul(A, u))
+    pull, drag = symmetric_at(values, at + BUSH.stiffness, X), symmetric_at(values, at + BUSH.damping, rate)
+    return (R, p), (S, s), (C, c), X, (A, B), (W, Y), rate, pull, drag
+
+
+@kernel
+def add_bushing(table, row, values, at, states, stride, wrenches):
+    """An elastic mount; returns (power of its damping, stored energy).
+
+    Along a twist W of the second frame relative to the first, X' = dexpinv_{-X} W, so the wrench that derives from the
+    energy is -dexpinv_{-X}ᵀ (K X + D X').
+    """
+    _, _, (C, c), X, (A, B), _, rate, pull, drag = bushing_state(table, row, values, at, states, stride)
+    P, Q = add(pull[0], drag[0]), add(pull[1], drag[1])
+    torque, force = neg(add(mul_t(A, P), mul_t(B, Q))), neg(mul_t(A, Q))
+    first, second = at + BUSH.first, at + BUSH.second
+    F, f = load9(values, second + FRAME.rotation, 0.0), vector_at(values, second + FRAME.position)
+    push_frame(wrenches, table[row + FORCE.second], F, f, torque, force)
+    back = neg(mul(C, force))
+    twist = sub(cross(c, back), mul(C, torque))
+    E, e = load9(values, first + FRAME.rotation, 0.0), vector_at(values, first + FRAME.position)
+    push_frame(wrenches, table[row + FORCE.first], E, e, twist, back)
+    power = -dot(rate[0], drag[0]) - dot(rate[1], drag[1])
+    return power, 0.5 * (dot(X[0], pull[0]) + dot(X[1], pull[1]))
+
+
+@kernel
 def to_body(representation, R, p, wrench):
     """A wrench in the body's frame, from a representation; the dual of the conversion of twists."""
     torque, force = wrench
@@ -84,13 +154,9 @@ def to_body(representation, R, p, wrench):
 def add_wrench(t, table, row, values, at, states, stride, wrenches, scratch):
     """A wrench on a body, constant or from a law; returns its power."""
     i, representation, law = table[row + FORCE.first], table[row + FORCE.second], table[row + FORCE.law]
-    X = load9(values, at, 0.0)
-    x = vector_at(values, at + 9)
-    R, p, V = motion_at(states, stride, i)
-    R, p = mat_mul(R, X), add(p, mul(R, x))
-    w = mul_t(X, V[0])
-    u = mul_t(X, add(V[1], cross(V[0], x)))
-    at += 12
+    X, x = load9(values, at + FRAME.rotation, 0.0), vector_at(values, at + FRAME.position)
+    R, p, (w, u) = frame_motion(motion_at(states, stride, i), X, x)
+    at += FRAME.size
     wrench = (vector_at(values, at), vector_at(values, at + 3)) if law == 0 else ((0.0, 0.0, 0.0), (0.0, 0.0, 0.0))
     if law != 0:
         pose, twist, out = scratch[0:7], scratch[7:13], scratch[13:19]
@@ -103,7 +169,5 @@ def add_wrench(t, table, row, values, at, states, stride, wrenches, scratch):
         invoke(law, t, pose, twist, values[at : at + count], out, 7, 6, count, 6)
         wrench = load6(out, 0, 0.0)
     torque, force = to_body(representation, R, p, wrench)
-    force_in_link = mul(X, force)
-    add3(wrenches, 6 * i, add(mul(X, torque), cross(x, force_in_link)))
-    add3(wrenches, 6 * i + 3, force_in_link)
+    push_frame(wrenches, i, X, x, torque, force)
     return dot(torque, w) + dot(force, u)

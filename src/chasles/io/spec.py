@@ -140,6 +140,17 @@ FORCE_SPECS = {
             "length": Entry("number", "at which it is relaxed [m]"),
         },
     ),
+    "bushing": KindSpec(
+        force.Bushing,
+        "an elastic mount between two frames, relaxed where they coincide",
+        {
+            "name": NAME,
+            "bodies": Entry("names", "two bodies", required=True),
+            "frames": Entry("two poses", "a frame on each"),
+            "stiffness": Entry("six by six", "rotations [N m/rad], then translations [N/m]: 6 numbers, or 6x6"),
+            "damping": Entry("six by six", "rotations [N m s/rad], then translations [N s/m]: 6 numbers, or 6x6"),
+        },
+    ),
     "wrench": KindSpec(
         force.Wrench,
         "a wrench (torque [N m], force [N]) on a body",

@@ -38,8 +38,10 @@ class Reader:
             "vector": lambda given: self.numbers(given, 3),
             "vectors": lambda given: [self.numbers(item, 3) for item in _list(given, 2)],
             "screws": lambda given: [self.numbers(item, 6) for item in _list(given)],
-            "inertia": self.inertia,
+            "inertia": lambda given: self.matrix(given, 3, 3, 6),
+            "six by six": lambda given: self.matrix(given, 6, 6),
             "pose": self.pose,
+            "two poses": lambda given: [self.pose(item) for item in _list(given, 2)],
             "law": self.law,
             "number or law": lambda given: self.value_or_law(given, self.number),
             "numbers or law": lambda given: self.value_or_law(given, self.each),
@@ -92,11 +94,12 @@ class Reader:
             raise ValueError(f"is {given!r}; expected true or false")
         return given
 
-    def inertia(self, given: Any) -> Any:
-        rows = _list(given, 3, 6)
+    def matrix(self, given: Any, size: int, *short: int) -> Any:
+        """A square matrix by rows, or as many numbers as a short form has."""
+        rows = _list(given, *short)
         if rows and isinstance(rows[0], list):
-            return [self.numbers(row, 3) for row in rows]
-        return self.numbers(given, 3, 6)
+            return [self.numbers(row, size) for row in _list(given, size)]
+        return self.numbers(given, *short)
 
     def pose(self, given: Any) -> tuple[float, ...]:
         """Position; seven numbers; or a table of position and quaternion, rotation_vector or rpy [m, rad]."""

@@ -14,12 +14,28 @@ import numpy as np
 
 from chasles.model.expression_law import settle_expression, written
 from chasles.model.law import Law, as_law
-from chasles.model.placement import as_numbers, check_name
+from chasles.model.placement import ORIGIN, as_numbers, as_pose, check_name
 from chasles.screw.representation import check_representation
+
+NOTHING = (0.0,) * 6
+SYMMETRIC = 1e-9  # by how much a symmetric matrix may be off, beside its diagonal; measured ones are rounded
+
+
+class BetweenBodies:
+    """What acts between two bodies at places on them, and on nothing else."""
+
+    name: str
+    bodies: tuple[str, str]
+    points: Any  # in the bodies' frames [m]
+
+    def _settle_bodies(self, where: str) -> None:
+        if isinstance(self.bodies, str) or len(tuple(self.bodies)) != 2 or self.bodies[0] == self.bodies[1]:
+            raise ValueError(f"{where}: bodies is {self.bodies!r}; expected the names of two different bodies")
+        object.__setattr__(self, "bodies", tuple(self.bodies))
 
 
 @dataclass(frozen=True)
-class Spring:
+class Spring(BetweenBodies):
     """A spring with damper between a point on one body and a point on another (points in the bodies' frames [m]).
 
     Pulls with stiffness (distance - length) + damping d(distance)/dt [N].
@@ -35,9 +51,7 @@ class Spring:
     def __post_init__(self) -> None:
         check_name("Spring", self.name)
         where = f"spring {self.name!r}"
-        if len(tuple(self.bodies)) != 2 or self.bodies[0] == self.bodies[1]:
-            raise ValueError(f"{where}: bodies is {self.bodies!r}; expected the names of two different bodies")
-        object.__setattr__(self, "bodies", tuple(self.bodies))
+        self._settle_bodies(where)
         points = as_numbers(where, "points", self.points, (2, 3))
         object.__setattr__(self, "points", tuple(map(tuple, points.tolist())))
         for name in ("stiffness", "damping", "length"):
@@ -45,6 +59,69 @@ class Spring:
             if value < 0:
                 raise ValueError(f"{where}: {name} is {value:g}; expected no negative number")
             object.__setattr__(self, name, value)
+
+
+@dataclass(frozen=True)
+class Bushing(BetweenBodies):
+    """An elastic mount between a frame on one body and a frame on another, relaxed where the two frames coincide.
+
+    frames: poses in the bodies' frames. With the pose C of the second frame in the first and the six numbers
+    X = log C (rotation vector [rad] and translation [m], along the frames' axes), the bushing stores 1/2 XᵀKX and
+    dissipates X'ᵀDX'. For small X it pulls back with K X + D X' (torque [N m], force [N]); for large ones with what
+    derives from this energy. It does not matter which body is the first.
+
+    stiffness K, damping D: six numbers, or symmetric 6x6 matrices without negative eigenvalues. Rotations come first
+    [N m/rad], [N m s/rad]; then translations [N/m], [N s/m]; what couples them in [N/rad] = [N m/m] and [N s]. A
+    rotation is counted to half a turn, the shorter way.
+    """
+
+    name: str
+    bodies: tuple[str, str]
+    frames: Any = (ORIGIN, ORIGIN)
+    stiffness: Any = NOTHING
+    damping: Any = NOTHING
+
+    def __post_init__(self) -> None:
+        check_name("Bushing", self.name)
+        where = f"bushing {self.name!r}"
+        self._settle_bodies(where)
+        if not isinstance(self.frames, Sequence | np.ndarray) or len(self.frames) != 2:
+            raise ValueError(f"{where}: frames is {self.frames!r}; expected a pose on each of the two bodies")
+        frames = tuple(as_pose(where, f"frames[{k}]", frame) for k, frame in enumerate(self.frames))
+        object.__setattr__(self, "frames", frames)
+        for name in ("stiffness", "damping"):
+            object.__setattr__(self, name, _six_by_six(where, name, getattr(self, name)))
+
+    @property
+    def points(self) -> tuple[tuple[float, ...], ...]:
+        """Origins of the two frames, in the bodies' frames [m]."""
+        return tuple(frame[4:] for frame in self.frames)
+
+
+def _six_by_six(where: str, name: str, given: Any) -> tuple[Any, ...]:
+    """A symmetric matrix without negative eigenvalues as its diagonal, or if there is more to it, by rows."""
+    value = as_numbers(where, name, given, (6,), (6, 6))
+    matrix = np.diag(value) if value.ndim == 1 else value
+    diagonal = np.diag(matrix)
+    if (diagonal < 0).any():
+        raise ValueError(f"{where}: {name} has {diagonal.min():g} on its diagonal; expected no negative number")
+    unit = np.where(diagonal > 0, diagonal, 1.0) ** -0.5  # rows have different units: judged beside the diagonal
+    scaled = matrix * np.outer(unit, unit)
+    if np.abs(scaled - scaled.T).max() > SYMMETRIC:
+        i, j = np.unravel_index(np.argmax(np.abs(scaled - scaled.T)), (6, 6))
+        raise ValueError(
+            f"{where}: {name} is not symmetric: {matrix[i, j]:g} in row {i}, column {j}, but {matrix[j, i]:g} in row "
+            f"{j}, column {i}; expected a symmetric matrix, which has an energy"
+        )
+    least = np.linalg.eigvalsh(scaled).min()
+    if least < -SYMMETRIC:
+        raise ValueError(
+            f"{where}: {name} has a negative eigenvalue ({least:.2g} with its diagonal scaled to 1); expected none: it "
+            "would push away from rest"
+        )
+    matrix = 0.5 * (matrix + matrix.T)
+    rows = tuple(map(tuple, matrix.tolist()))
+    return rows if (matrix != np.diag(diagonal)).any() else tuple(diagonal.tolist())
 
 
 @dataclass(frozen=True)
@@ -108,4 +185,4 @@ def _settle(force: Wrench | JointForce, where: str, shape: tuple[int, ...], vari
     object.__setattr__(force, "parameters", tuple(parameters.tolist()))
 
 
-Force = Spring | Wrench | JointForce
+Force = Spring | Bushing | Wrench | JointForce

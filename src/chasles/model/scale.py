@@ -14,7 +14,7 @@ import numpy as np
 
 from chasles.model.body import GROUND
 from chasles.model.constraint import BetweenPoints, Distance, Drive, Rolling
-from chasles.model.force import Spring
+from chasles.model.force import BetweenBodies, Spring
 from chasles.model.joint import Joint
 from chasles.model.system import System
 
@@ -30,7 +30,7 @@ def body_sizes(system: System) -> dict[str, float]:
     for frame in system.frames:
         places[frame.body].append(frame.pose[4:])
     for item in (*system.forces, *system.constraints):
-        if isinstance(item, Spring | BetweenPoints):
+        if isinstance(item, BetweenBodies | BetweenPoints):
             for name, point in zip(item.bodies, item.points, strict=True):
                 places[name].append(point)
     sizes = {

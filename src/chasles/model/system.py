@@ -17,7 +17,7 @@ from chasles.model.actuator import Actuator
 from chasles.model.body import GROUND, Body, Frame
 from chasles.model.constraint import Constraint, Coupling, Drive
 from chasles.model.expression_law import Expression
-from chasles.model.force import Force, JointForce, Spring, Wrench
+from chasles.model.force import BetweenBodies, Force, JointForce, Wrench
 from chasles.model.joint import Joint
 from chasles.model.joint_kind import JOINT_KINDS
 from chasles.model.placement import ORIGIN, Pose, as_numbers, as_pose, check_name
@@ -124,8 +124,8 @@ class System:
                 raise ValueError(f"{where}: there is no body {body!r}; {_known(body, self._index['body'], 'bodies')}")
 
     def _check_force(self, force: Force) -> None:
-        if isinstance(force, Spring):
-            self._require(f"spring {force.name!r}", *force.bodies)
+        if isinstance(force, BetweenBodies):
+            self._require(f"{type(force).__name__.lower()} {force.name!r}", *force.bodies)
         elif isinstance(force, Wrench):
             self._require(f"wrench {force.name!r}", force.body)
             if force.body == GROUND:
@@ -310,7 +310,7 @@ class System:
         frames = [replace(f, name=prefix + f.name, body=renamed(f.body)) for f in other.frames]
         forces: list[Force] = []
         for force in other.forces:
-            if isinstance(force, Spring):
+            if isinstance(force, BetweenBodies):
                 ends = (renamed(force.bodies[0]), renamed(force.bodies[1]))
                 forces.append(replace(force, name=prefix + force.name, bodies=ends))
             elif isinstance(force, Wrench):

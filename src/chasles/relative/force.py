@@ -12,7 +12,7 @@ import functools
 from numba import carray, types
 
 from chasles.force.passive import PASSIVE, add_displacement, add_one_freedom, add_rotation
-from chasles.force.table import FORCE, FORCES, SCRATCH, SPRING, WRENCH, add_spring, add_wrench
+from chasles.force.table import BUSHING, FORCE, FORCES, SCRATCH, SPRING, WRENCH, add_bushing, add_spring, add_wrench
 from chasles.kernel.address import INTEGERS, NUMBERS, address_of, invoke
 from chasles.kernel.policy import kernel, native
 from chasles.kernel.workspace import load3
@@ -81,6 +81,9 @@ def add_forces(t, topology, table, values, q, v, tau, wrenches, states, scratch)
         kind = table[row + FORCE.kind]
         if kind == SPRING:
             p, e = add_spring(table, row, values, at, states, STATE.size, wrenches)
+            power, energy = power + p, energy + e
+        elif kind == BUSHING:
+            p, e = add_bushing(table, row, values, at, states, STATE.size, wrenches)
             power, energy = power + p, energy + e
         elif kind == WRENCH:
             power += add_wrench(t, table, row, values, at, states, STATE.size, wrenches, scratch)

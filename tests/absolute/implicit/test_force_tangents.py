@@ -1,0 +1,102 @@
+"""What forces add to Newton's matrix, against differences of the forces themselves: springs, dampers and bushings."""
+
+import numpy as np
+import pytest
+
+import chasles as ch
+from chasles.constrained.force_tangent import force_tangent_address
+from chasles.constrained.saddle import BLOCK
+from chasles.constrained.tables import STRUCTURE
+from chasles.constrained.workspace import WORKSPACE, ForceCall, run_loop
+from chasles.force.table import FORCE, FORCES
+from chasles.lie import pose as pose_group
+from tests.absolute.implicit.systems import stepper
+from tests.absolute.systems import SPACES, bodies, frame
+
+TILES = ((0, 0), (0, 3), (3, 0), (3, 3))
+
+
+def random_symmetric(rng) -> np.ndarray:
+    root = rng.normal(size=(6, 6))
+    return root @ root.T
+
+
+def forces_of(kind: str, rng) -> list:
+    """A force between the bodies, and one to the ground from either end."""
+    pairs = (("one", "two"), ("ground", "two"), ("one", "ground"))
+    if kind == "spring":
+        return [
+            ch.Spring(f"force {k}", pair, rng.uniform(-0.5, 0.5, (2, 3)), 7.0, 3.0, 0.4) for k, pair in enumerate(pairs)
+        ]
+    return [
+        ch.Bushing(f"force {k}", pair, (frame(rng), frame(rng)), random_symmetric(rng), random_symmetric(rng))
+        for k, pair in enumerate(pairs)
+    ]
+
+
+def tangent(going, q, v, ratio) -> np.ndarray:
+    """-∂Q/∂d as the kernel gives it, (12, 12): blocks of the bodies, and couplings from the matrix."""
+    head, mechanism, address = going.packed, going.mechanism, force_tangent_address()
+    work = WORKSPACE.split(going.work, head)
+    work.blocks[:], work.matrix[:] = 0.0, 0.0
+    call = ForceCall(
+        *(0.0, 1.0, ratio, going.p, head, q.ravel(), v.ravel(), work.blocks, work.matrix, work.law_wrenches),
+        work.force_work,
+    )
+    run_loop(address, call)
+    found = np.zeros((12, 12))
+    for i in range(2):
+        block = work.blocks[i * BLOCK.size :]
+        for k, (row, column) in enumerate(TILES):
+            rows, columns = slice(6 * i + row, 6 * i + row + 3), slice(6 * i + column, 6 * i + column + 3)
+            found[rows, columns] = block[9 * k : 9 * k + 9].reshape(3, 3)
+    slots = STRUCTURE.part(head, "slots")
+    for k, at in enumerate(STRUCTURE.part(head, "coupled")):
+        if at >= 0:
+            line = FORCES.size + k * FORCE.size
+            i, j = mechanism.forces.table[line + FORCE.first : line + FORCE.third]
+            for pair, (a, b) in enumerate(((i, j), (j, i))):
+                for n, (row, column) in enumerate(TILES):
+                    tile = 9 * slots[at + 4 * pair + n]
+                    rows, columns = slice(6 * a + row, 6 * a + row + 3), slice(6 * b + column, 6 * b + column + 3)
+                    found[rows, columns] = work.matrix[tile : tile + 9].reshape(3, 3)
+    return found
+
+
+def moved(q, v, d, ratio, space):
+    """Poses turned in the bodies and moved in space, velocities of the body's space faster by `ratio` of that."""
+    rotation = pose_group.exp(np.concatenate([d[:, :3], np.zeros((2, 3))], axis=1))
+    new = pose_group.compose(q, rotation)
+    new[:, 4:] += d[:, 3:]
+    faster = d.copy()
+    if space == "SE3":
+        faster[:, 3:] = pose_group.act(pose_group.inverse(np.concatenate([q[:, :4], 0 * q[:, 4:]], axis=1)), d[:, 3:])
+    return new, v + ratio * faster
+
+
+@pytest.mark.parametrize("kind", ["spring", "bushing"])
+@pytest.mark.parametrize("space", SPACES)
+def test_tangents_are_exact(space, kind):
+    """Stiffness alone, then with the damping along; the differences are of fourth order and good to some 1e-11."""
+    rng = np.random.default_rng(3)
+    system = ch.System(bodies(rng, "one", "two"), forces=forces_of(kind, rng))
+    going = stepper(system, 1.0, space, ch.integrate.GeneralizedAlpha(), 1e-3)
+    going.advance(1)  # writes the pose of the ground to the workspace
+    q = pose_group.compose(going.problem.split(going.point())[0], pose_group.exp(rng.uniform(-0.6, 0.6, (2, 6))))
+    v = rng.normal(size=(2, 6))
+
+    def force(d, ratio):
+        new, faster = moved(q, v, d.reshape(2, 6), ratio, space)
+        return going.mechanism.applied_forces(new, faster)[0].ravel()
+
+    for ratio in (0.0, 5.0, 1e3):
+        e = 2e-3 / (1.0 + 0.1 * ratio)
+        expected = np.array(
+            [
+                (8 * (force(-e * d, ratio) - force(e * d, ratio)) - force(-2 * e * d, ratio) + force(2 * e * d, ratio))
+                / (12 * e)
+                for d in np.eye(12)
+            ]
+        ).T
+        found = tangent(going, q, v, ratio)
+        assert np.abs(found - expected).max() < 1e-9 * np.abs(expected).max()
