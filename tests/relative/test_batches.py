@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from chasles.kernel.policy import COMPILED
-from chasles.relative import forward, inverse, kinematics, mass
+from chasles.relative import algorithm, forward, inverse, kinematics, mass
 from chasles.relative.mechanism import Mechanism
 from tests.relative import models
 
@@ -32,11 +32,11 @@ def test_a_loop_has_one_signature_however_it_is_called(mechanism):
         mechanism.mass_matrix(np.zeros((*batch, n)))
         mechanism.poses(np.zeros((*batch, n)))
     every = (inverse.inverse_dynamics, forward.forward_dynamics, mass.mass_matrix, kinematics.motion_of_frames)
-    for algorithm in every:
-        assert (len(algorithm.scalar.signatures), len(algorithm.lanes.signatures)) == (1, 1)
-        algorithm.compile()
-        algorithm.compile(lanes=True)
-        assert (len(algorithm.scalar.signatures), len(algorithm.lanes.signatures)) == (1, 1)
+    for one in every:
+        assert (len(one.scalar.signatures), len(one.lanes.signatures)) == (1, 1)
+        one.compile()
+        one.compile(lanes=True)
+        assert (len(one.scalar.signatures), len(one.lanes.signatures)) == (1, 1)
 
 
 def test_order_in_memory_does_not_matter(mechanism):
@@ -92,3 +92,30 @@ def test_one_state_in_several_threads(mechanism):
     with ThreadPoolExecutor(4) as pool:
         found = list(pool.map(lambda state: mechanism.forward_dynamics(*state), states))
     np.testing.assert_array_equal(found, expected)
+
+
+def test_threads_are_for_work_that_is_worth_them(mechanism, monkeypatch):
+    """To start them takes longer than a small batch, by the pace of the states before."""
+    monkeypatch.setattr(algorithm, "SHARE", 2e-3)
+    inverse.inverse_dynamics.compile(lanes=True)
+    started = []
+
+    class Pool(ThreadPoolExecutor):
+        def __init__(self, count):
+            started.append(count)
+            super().__init__(count)
+
+    monkeypatch.setattr(algorithm, "ThreadPoolExecutor", Pool)
+    monkeypatch.setattr(inverse.inverse_dynamics, "_pace", {})
+    several = Mechanism(mechanism.system, threads=3)
+    q = np.random.default_rng(2).normal(size=(4000, mechanism.nv))
+    expected = mechanism.inverse_dynamics(q, q, q)
+    for count in (200, 200, 4000):
+        np.testing.assert_array_equal(several.inverse_dynamics(*[q[:count]] * 3), expected[:count])
+    assert not started
+    pace = inverse.inverse_dynamics._pace[True]
+    assert 0.0 < pace < 1e-5  # seconds, of one link of one state
+    for work, threads in ((1.9, 1), (2.1, 1), (4.1, 2), (6.1, 3), (60.0, 3)):  # milliseconds
+        inverse.inverse_dynamics._pace[True] = 1e-3 * work / (4000 * several.tables.links)
+        np.testing.assert_array_equal(several.inverse_dynamics(q, q, q), expected)
+        assert (started[-1] if started else 1) == threads

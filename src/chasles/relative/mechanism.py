@@ -70,7 +70,7 @@ class Mechanism:
         of_tree = self.tables.configuration
         self.neutral, self.random, self.retract = of_tree.neutral, of_tree.random, of_tree.retract
         self.difference, self.interpolate = of_tree.difference, of_tree.interpolate
-        self._raw = threading.local()
+        self._raw, self._direct = threading.local(), self.tables.direct
 
     def __reduce__(self) -> Any:
         return type(self), (self.system, self.threads, self.tables.sprung)  # the tables hold addresses of this process
@@ -138,14 +138,21 @@ class Mechanism:
         links, offset = self.tables.places(function, [frames] if single else frames)
         where = np.concatenate([[kinematics.REPRESENTATIONS.index(representation)], links])
         every = {"q": arrays["q"], "v": arrays.get("v", NO_NUMBERS), "a": arrays.get("a", NO_NUMBERS), "where": where}
-        results, batch = self.tables.run(
-            function, kinematics.motion_of_frames, {**every, "offset": offset}, {"places": len(links)}
-        )
+        sizes = {"places": len(links)}
+        results, batch = self.tables.run(function, kinematics.motion_of_frames, {**every, "offset": offset}, sizes)
         shape = batch if single else (*batch, len(links))
+        if function == "poses" and not batch:
+            fixed = {"where": where, "offset": offset}
+            given: Any = kinematics.motion_of_frames, ("q",), "pose", (*shape, 7)
+            self._direct.again(function, *given, key=frames, fixed=fixed, sizes=sizes)
         return [result.reshape(*shape, size) for result, size in zip(results, (7, 6, 6), strict=True)]
 
     def poses(self, q: ArrayLike, frames: Iterable[str] | str | None = None) -> np.ndarray:
         """Poses in space of frames or bodies, (..., frames, 7); one name gives (..., 7), None all bodies."""
+        if frames.__class__ is list:
+            frames = tuple(frames)
+        if (call := self._direct.poses.get(frames)) and (found := call(q)) is not None:
+            return found
         return self._motion("poses", frames, "body", {"q": self.tables.check_q("poses", q)})[0]
 
     def twists(
@@ -173,6 +180,10 @@ class Mechanism:
         self, q: ArrayLike, frames: Iterable[str] | str | None = None, *, representation: str = "body"
     ) -> np.ndarray:
         """J with twist = J v of frames or bodies, (..., frames, 6, nv); one name gives (..., 6, nv)."""
+        if frames.__class__ is list:
+            frames = tuple(frames)
+        if (call := self._direct.jacobian.get((frames, representation))) and (found := call(q)) is not None:
+            return found
         return self.tables.jacobians("jacobian", frames, representation, {"q": self.tables.check_q("jacobian", q)})
 
     def inverse_kinematics(
@@ -214,7 +225,9 @@ class Mechanism:
         joints' own springs, dampers and friction and the forces of the system do not: they are part of the result.
         representation: of the recursion; the arguments and, to rounding, the result are the same in all.
         """
-        name = "inverse_dynamics"
+        name, usual = "inverse_dynamics", wrenches is None and representation == "body"
+        if usual and (call := self._direct.inverse_dynamics) and (found := call(q, v, a)) is not None:
+            return found
         check_representation(name, representation)
         arrays = {
             "q": self.tables.check_q(name, q),
@@ -223,13 +236,17 @@ class Mechanism:
         }
         arrays["wrenches"] = self.tables.wrenches(name, wrenches)
         (tau,), batch = self.tables.run(name, RECURSIONS[representation], arrays)
+        if usual and not batch:
+            self._direct.again(name, inverse.inverse_dynamics, ("q", "v", "a"), "tau", (self.nv,))
         return tau.reshape(*batch, self.nv)
 
     def forward_dynamics(
         self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, wrenches: ArrayLike | None = None
     ) -> np.ndarray:
         """Accelerations (..., nv) under generalized forces and wrenches as in `inverse_dynamics`; by the ABA, O(n)."""
-        name = "forward_dynamics"
+        name, usual = "forward_dynamics", wrenches is None
+        if usual and (call := self._direct.forward_dynamics) and (found := call(q, v, tau)) is not None:
+            return found
         arrays = {
             "q": self.tables.check_q(name, q),
             "v": self.tables.check_v(name, "v", v),
@@ -239,13 +256,18 @@ class Mechanism:
         (a,), batch = self.tables.run(name, forward.forward_dynamics, arrays)
         if not np.isfinite(a).all():
             raise ValueError(self.tables.why_not_finite(name, a, batch, arrays))
+        if usual and not batch:
+            self._direct.again(name, forward.forward_dynamics, ("q", "v", "tau"), "a", (self.nv,), finite=True)
         return a.reshape(*batch, self.nv)
 
     def mass_matrix(self, q: ArrayLike) -> np.ndarray:
         """The mass matrix M(q), (..., nv, nv); by the CRBA, O(n d) for depth d."""
-        (matrix,), batch = self.tables.run(
-            "mass_matrix", mass.mass_matrix, {"q": self.tables.check_q("mass_matrix", q)}
-        )
+        name = "mass_matrix"
+        if (call := self._direct.mass_matrix) and (found := call(q)) is not None:
+            return found
+        (matrix,), batch = self.tables.run(name, mass.mass_matrix, {"q": self.tables.check_q(name, q)})
+        if not batch:
+            self._direct.again(name, mass.mass_matrix, ("q",), "matrix", (self.nv, self.nv), clear=True)
         return matrix.reshape(*batch, self.nv, self.nv)
 
     def energy(self, q: ArrayLike, v: ArrayLike) -> tuple[np.ndarray, np.ndarray]:

@@ -19,11 +19,11 @@ from chasles.relative import acting, forward, jacobian, kinematics, momentum
 from chasles.relative.algorithm import Algorithm, OneState
 from chasles.relative.configuration import Configuration
 from chasles.relative.derivative.factor import subtree_ends
+from chasles.relative.direct_calls import UNIT_TOLERANCE, DirectCalls
 from chasles.relative.tables import CONSTANT, FREE, GRAVITY, HEAD, LINK, SPHERICAL, link_table
 from chasles.relative.tree import build
 from chasles.screw.representation import check_representation
 
-UNIT_TOLERANCE = 1e-8  # how far a quaternion in q may be from unit length
 KNOWN_PLACES = 64  # sets of frames whose places are kept
 NO_NUMBERS = np.empty(0)
 FLOAT = np.dtype(float)
@@ -59,6 +59,7 @@ class TreeTables:
         # where the unit quaternions of q begin, and what they belong to
         self.quaternions = table[(kinds == SPHERICAL) | (kinds == FREE), LINK.coordinate]
         self.configuration = Configuration(self.topology)
+        self.direct = DirectCalls(self.topology, self.numbers, self.sizes, self.quaternions)
         self._one_state: dict[tuple[Any, ...], OneState] = {}
         self._known_places: dict[tuple[str, ...] | None, tuple[np.ndarray, np.ndarray]] = {}
 
@@ -215,6 +216,11 @@ class TreeTables:
         columns = len(links) * self.nv
         sizes = {"columns": 0 if rates else columns, "rates": columns if rates else 0}
         results, batch = self.run(function, jacobian.jacobians, every, sizes)
+        if not rates and not batch:
+            shape = (6, self.nv) if single else (len(links), 6, self.nv)
+            fixed = {"where": where, "offset": offset}
+            given: Any = jacobian.jacobians, ("q",), "matrix", shape
+            self.direct.again(function, *given, key=(frames, representation), fixed=fixed, sizes=sizes)
         return results[rates].reshape(*batch, *(() if single else (len(links),)), 6, self.nv)
 
     def totals(self, function: str, q: ArrayLike, v: ArrayLike | None) -> list[np.ndarray]:
