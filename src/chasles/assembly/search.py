@@ -49,8 +49,8 @@ def approach(equations: Equations, x: np.ndarray, goal: float | None = None) -> 
 def assemble(equations: Equations, x: np.ndarray, held: Sequence[str] = (), restarts: int = 0) -> np.ndarray:
     """A configuration on the constraints near a rough one, or if need be near other guesses of what is not held;
     AssemblyError if none is found. held: names of what is held, for the message."""
-    first = _attempt(equations, x)
-    for found in chain((first,), (_attempt(equations, guess) for guess in _guesses(equations, x, restarts))):
+    first = attempt(equations, x)
+    for found in chain((first,), (attempt(equations, guess) for guess in _guesses(equations, x, restarts))):
         if equations.off(found, ASSEMBLED) is None:
             return found
     what, kept = equations.what, f", with {', '.join(map(repr, held[:12]))} held," if held else ""
@@ -61,7 +61,7 @@ def assemble(equations: Equations, x: np.ndarray, held: Sequence[str] = (), rest
     )
 
 
-def _attempt(equations: Equations, x: np.ndarray) -> np.ndarray:
+def attempt(equations: Equations, x: np.ndarray) -> np.ndarray:
     """What is found from one guess, to rounding if it is on the constraints."""
     if len(equations.held):
         return approach(equations, x)  # a projection would move what is held

@@ -1,26 +1,24 @@
-"""Static equilibrium: where a system at rest stays at rest.
-
-Angles are compared with 1 rad, lengths with those of the model, and the force along each coordinate with what acts
-along it: weight, springs and inputs, and what the stiffness makes of such a displacement. So neither units nor a stiff
-spring elsewhere matter.
-"""
+"""Static equilibrium: where a system at rest stays at rest."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from chasles.model.scale import joint_lengths, velocity_sizes
+from chasles.absolute.mechanism import AbsoluteMechanism
+from chasles.assembly.mobility import regular
 from chasles.model.system import System
-from chasles.relative.loop.closed import tree_of
+from chasles.relative.loop.assembly import LoopEquations
+from chasles.relative.loop.closed import ClosedMechanism, in_joint_coordinates
 from chasles.relative.mechanism import Mechanism
 from chasles.simulation.actuation import Actuation
+from chasles.simulation.closed.statics import ClosedStatics
+from chasles.simulation.start_values import Values, by_name
+from chasles.simulation.statics import ROUNDING, Point, Statics
 
-DIFFERENCE = 1e-6  # of a coordinate of size one, for the derivatives of the forces
-ROUNDING = 1e-15  # of what acts along a coordinate: some operations
-TRUNCATION = 1e-11  # of the differences
 LONGEST = 0.5  # step of an angle [rad]
 DAMPING = 1e-6
 POLISHING = 3  # steps that bring what is left to rounding
@@ -33,6 +31,8 @@ class Equilibrium:
 
     residual: the largest generalized force left [N or N m]; stiffness: minus the derivative of the forces along
     q exp(δ), (nv, nv), whose symmetric part decides about the stability; error: by how much its numbers can be off.
+    With loops or constraints these are along the velocities `independent` alone, and all follow by `basis`, (nv,
+    independent ones).
     """
 
     q: np.ndarray
@@ -40,6 +40,8 @@ class Equilibrium:
     iterations: int
     stiffness: np.ndarray
     error: np.ndarray
+    basis: np.ndarray
+    independent: np.ndarray
     joints: dict[str, slice] = field(default_factory=dict)  # where in q the coordinates of each joint are
 
     def __str__(self) -> str:
@@ -80,94 +82,76 @@ class Equilibrium:
         return values, np.einsum("ik,ij,jk->k", spread, error, spread) + rounding
 
 
-class Statics:
-    """Forces on a mechanism at rest under a constant input."""
-
-    def __init__(self, mechanism: Mechanism, u: np.ndarray):
-        self.mechanism, self.u, self.still = mechanism, u, np.zeros(mechanism.nv)
-        self.sizes = velocity_sizes(mechanism.tree.joints, joint_lengths(mechanism.system, mechanism.tree.joints))
-
-    def left(self, states: np.ndarray) -> np.ndarray:
-        """Generalized forces that are left, for a batch of configurations."""
-        acting = self.mechanism.applied_forces(states, self.still)
-        return acting.tau + self.u - self.mechanism.terms.static_forces(states, acting.wrenches)
-
-    def in_play(self, place: np.ndarray) -> np.ndarray:
-        """The sum of the sizes of what acts along each coordinate."""
-        acting = self.mechanism.applied_forces(place, self.still)
-        weight = self.mechanism.terms.static_forces(place, None)
-        others = self.mechanism.terms.static_forces(place, acting.wrenches) - weight
-        return np.abs(acting.tau) + np.abs(self.u) + np.abs(weight) + np.abs(others)
-
-    def stiffness(self, place: np.ndarray) -> np.ndarray:
-        steps = np.diag(DIFFERENCE * self.sizes)
-        change = self.left(self.mechanism.retract(place, np.concatenate([steps, -steps])))
-        return -(change[: len(steps)] - change[len(steps) :]).T / (2 * DIFFERENCE * self.sizes)
-
-
 def equilibrium(
-    system: System | Mechanism,
-    q: ArrayLike | None = None,
+    system: System | Mechanism | ClosedMechanism | AbsoluteMechanism,
+    q: Values | None = None,
     control: ArrayLike | None = None,
     *,
+    t: float = 0.0,
     tolerance: float = 1e-10,
     iterations: int = 100,
 ) -> Equilibrium:
-    """The equilibrium that a damped Newton iteration finds from q (default: neutral).
+    """The equilibrium that a damped Newton iteration finds from q (default: neutral), with forces and drives at time t.
 
     tolerance: of the force left along each coordinate, relative to what acts along it (weight, springs, inputs, and the
     stiffness times 1 rad or a length of the model). Further steps then take what is left down to rounding, where the
-    stiffness determines them. RuntimeError with what is left if it is not reached. For trees: a system with loops or
-    constraints is refused.
+    stiffness determines them. RuntimeError with what is left if it is not reached. q is in joint coordinates of
+    `system.compile()`, or has those of some joints by name; with loops or constraints it is assembled first, with these
+    held, and only motions that the constraints allow count.
     """
-    mechanism = tree_of("equilibrium", system)
+    mechanism, t = in_joint_coordinates("equilibrium", system), float(t)
     u = np.zeros(mechanism.nv) if control is None else Actuation.of_tree(mechanism).forces(control)
-    place = mechanism.neutral() if q is None else mechanism.tables.check_q("equilibrium", q)
-    statics = Statics(mechanism, u)
-    sizes, damping, left = statics.sizes, 0.0, statics.left(place)
-    turns = velocity_sizes(mechanism.tree.joints, {joint.name: 0.0 for joint in mechanism.tree.joints}) > 0.0
+    given = by_name("equilibrium: q", mechanism, "q", q)
+    place = mechanism.neutral() if given is None else mechanism.tables.check_q("equilibrium", given)
+    statics: Statics
+    if isinstance(mechanism, ClosedMechanism):
+        held = tuple(q) if isinstance(q, Mapping) else ()
+        place = mechanism.assemble(None if given is None else place, t, held=held)
+        regular(LoopEquations(mechanism, t), place)
+        statics = ClosedStatics(mechanism, u, t)
+    else:
+        statics = Statics(mechanism, u, t)
+    point, damping = statics.at(place), 0.0
     for iteration in range(iterations + 1):
-        stiffness, play = statics.stiffness(place), statics.in_play(place)
-        scale = play + np.abs(stiffness) @ sizes
-        if (np.abs(left) <= tolerance * scale).all():
-            place, left = _polished(statics, place, left, stiffness, scale)
-            stiffness = statics.stiffness(place)
-            error = ROUNDING * play[:, None] / (DIFFERENCE * sizes) + TRUNCATION * scale[:, None] / sizes
-            residual = float(np.abs(left).max(initial=0.0))
-            return Equilibrium(place, residual, iteration, stiffness, error, dict(mechanism.tree.coordinates))
-        scale[scale == 0.0] = 1.0
-        matrix = stiffness * sizes / scale[:, None]
+        scale = np.where(point.scale == 0.0, 1.0, point.scale)
+        if (np.abs(point.left) <= tolerance * point.scale).all():
+            point = _polished(statics, point, scale)
+            residual = float(np.abs(point.left).max(initial=0.0))
+            return Equilibrium(point.q, residual, iteration, point.stiffness, point.error, **statics.found(point))
+        matrix, size = point.stiffness * point.sizes / scale[:, None], len(point.left)
         for _ in range(30):  # damp until the forces get smaller
-            rows = np.concatenate([matrix, np.sqrt(damping) * np.eye(mechanism.nv)])
-            move = np.linalg.lstsq(rows, np.concatenate([left / scale, np.zeros(mechanism.nv)]), rcond=None)[0]
-            longest = np.abs(move[turns]).max(initial=0.0)
-            trial = mechanism.retract(place, sizes * move * (LONGEST / longest if longest > LONGEST else 1.0))
-            found = statics.left(trial)
-            if np.linalg.norm(found / scale) < np.linalg.norm(left / scale):
-                place, left, damping = trial, found, damping / 10
+            rows = np.concatenate([matrix, np.sqrt(damping) * np.eye(size)])
+            move = np.linalg.lstsq(
+                rows, np.concatenate([point.left / scale, np.zeros(size)]), rcond=statics.negligible
+            )[0]
+            longest = np.abs((point.basis @ (point.sizes * move))[statics.turns]).max(initial=0.0)
+            trial = statics.moved(point, point.sizes * move * (LONGEST / longest if longest > LONGEST else 1.0))
+            if trial and np.linalg.norm(trial[1] / scale) < np.linalg.norm(point.left / scale):
+                point, damping = statics.at(trial[0]), damping / 10
                 break
             damping = max(10 * damping, DAMPING * float(np.abs(matrix).max(initial=0.0)) ** 2)
         else:
             break
-    joint = mechanism.tables.joint_of_velocity(int(np.argmax(np.abs(left) / scale)))
+    worst = int(np.argmax(np.abs(point.left) / scale))
+    joint = mechanism.tables.joint_of_velocity(int(point.chosen[worst]))
     raise RuntimeError(
-        f"equilibrium: not found after {iteration} iterations; {np.abs(left).max():.3g} is left at joint {joint!r}. "
-        "Is there an equilibrium at all (does something hold every freedom)? If so, start nearer to it"
+        f"equilibrium: not found after {iteration} iterations; {np.abs(point.left).max():.3g} is left at joint "
+        f"{joint!r}. Is there an equilibrium at all (does something hold every freedom)? If so, start nearer to it"
     )
 
 
-def _polished(
-    statics: Statics, place: np.ndarray, left: np.ndarray, stiffness: np.ndarray, scale: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """A place that is near enough, and what is left there, brought to rounding: a run that starts there stays. Where
-    the stiffness hardly determines a step, the place is kept."""
-    scale = np.where(scale == 0.0, 1.0, scale)
+def _polished(statics: Statics, point: Point, scale: np.ndarray) -> Point:
+    """A place that is near enough, brought to rounding: a run that starts there stays. Where the stiffness hardly
+    determines a step, the place is kept."""
+    q, left, start = point.q, point.left, point
     for _ in range(POLISHING):
-        move = np.linalg.lstsq(stiffness * statics.sizes / scale[:, None], left / scale, rcond=None)[0]
-        trial = statics.mechanism.retract(place, statics.sizes * move)
-        found = statics.left(trial)
-        better = np.abs(found / scale).max(initial=0.0) < 0.5 * np.abs(left / scale).max(initial=0.0)
-        if not (better and np.abs(move).max() < SMALL_MOVE):
+        move = np.linalg.lstsq(start.stiffness * start.sizes / scale[:, None], left / scale, rcond=statics.negligible)[
+            0
+        ]
+        if not np.abs(move).max(initial=0.0) < SMALL_MOVE:
             break
-        place, left = trial, found
-    return place, left
+        trial = statics.moved(point._replace(q=q), start.sizes * move)
+        if not trial or not np.abs(trial[1] / scale).max(initial=0.0) < 0.5 * np.abs(left / scale).max(initial=0.0):
+            break
+        q, left = trial
+    return point if q is point.q else statics.at(q)

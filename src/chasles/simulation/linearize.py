@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,20 +10,17 @@ from numpy.typing import ArrayLike
 from chasles.absolute.mechanism import AbsoluteMechanism
 from chasles.absolute.space import SE3_NAME
 from chasles.cached import cached_property
-from chasles.kernel.dual import TANGENTS
-from chasles.kernel.lanes import WIDTH, buffer
 from chasles.model.system import System
 from chasles.relative.loop.closed import ClosedMechanism, in_joint_coordinates
 from chasles.relative.mechanism import Mechanism
 from chasles.simulation.actuation import Actuation
 from chasles.simulation.closed.allowed import Allowed, require_on_constraints
 from chasles.simulation.closed.dynamics import dynamics_of
-from chasles.simulation.equilibrium import Statics
 from chasles.simulation.start_values import Values
-from chasles.simulation.tree_tangent import TangentTables, tangent_address
+from chasles.simulation.statics import Statics
+from chasles.simulation.tree_tangent import TangentTables
+from chasles.simulation.tree_tangent import slopes as slopes_of
 
-_POINTER, _INTEGER = ctypes.POINTER(ctypes.c_double), ctypes.c_int64
-_FIELD = ctypes.CFUNCTYPE(None, ctypes.c_double, *(_POINTER,) * 3, *(_INTEGER,) * 3)
 # errors of A relative to its size, once it is balanced: by rounding, and with laws that were differenced
 ROUNDED, DIFFERENCED = 1e-14, 1e-11
 ROWS_DIFFERENCED = 1e-13  # the same of a closed mechanism
@@ -167,7 +163,7 @@ def linearize(
     assert isinstance(tree, Mechanism)
     tables = TangentTables(tree)
     with dynamics.calling(tangents=True):
-        acceleration, slopes = _slopes(tables, t, at, speed, push, basis, actuation.matrix(u))
+        acceleration, slopes = slopes_of(tables, t, at, speed, push, basis, actuation.matrix(u))
     if closed is not None:
         acceleration = motion.accelerations
         slopes = allowed.accelerations(speed, acceleration, motion.multipliers, basis, slopes)
@@ -175,7 +171,7 @@ def linearize(
     rates = np.concatenate([basis[nv:] - mechanism.tables.configuration.ad(speed) @ basis[:nv], slopes[:, :count]])
     B = np.concatenate([np.zeros((nv, actuation.inputs)), slopes[:, count:]])[states]
     notes = tuple(law.note for law in tables.laws if law.note)
-    scale = _accelerations_in_play(tree, at, forces, slopes, states, free)
+    scale = _accelerations_in_play(tree, t, at, forces, slopes, states, free)
     precision = DIFFERENCED if notes else ROUNDED if closed is None else ROWS_DIFFERENCED
     return Linearization(
         rates[states], B, at.copy(), speed.copy(), acceleration, notes, scale, basis, states, precision
@@ -183,11 +179,17 @@ def linearize(
 
 
 def _accelerations_in_play(
-    tree: Mechanism, q: np.ndarray, u: np.ndarray, slopes: np.ndarray, states: np.ndarray, free: np.ndarray | None
+    tree: Mechanism,
+    t: float,
+    q: np.ndarray,
+    u: np.ndarray,
+    slopes: np.ndarray,
+    states: np.ndarray,
+    free: np.ndarray | None,
 ) -> np.ndarray:
     """For each coordinate what the forces in play, and what displacements of 1 rad or of a length of the model change
     of them, can accelerate it by, along motions that are free if not all are."""
-    statics, mass = Statics(tree, u), tree.mass_matrix(q)
+    statics, mass = Statics(tree, u, t), tree.mass_matrix(q)
     moves = states[states < tree.nv]
     forces = statics.in_play(q) + np.abs(mass @ slopes[:, : len(moves)]) @ statics.sizes[moves]
     every = np.abs(np.linalg.inv(mass)) @ forces
@@ -195,42 +197,3 @@ def _accelerations_in_play(
         return every
     rounding = UNMOVED * statics.sizes * (every / statics.sizes).max(initial=0.0)
     return np.abs(free @ free.T) @ forces + rounding
-
-
-def _slopes(
-    tables: TangentTables,
-    t: float,
-    q: np.ndarray,
-    v: np.ndarray,
-    forces: np.ndarray,
-    basis: np.ndarray,
-    inputs: np.ndarray,
-) -> tuple[np.ndarray, np.ndarray]:
-    """Accelerations of a tree, and their derivatives along columns of (δ, δv) (2 nv, k) and of forces (nv, inputs)."""
-    nq, nv, count = len(q), len(v), basis.shape[1]
-    state, constants = np.concatenate([q, v, [0.0]]), len(tables.constants)
-    seeds, shifts = np.zeros((len(state), count + inputs.shape[1])), np.zeros((constants + nv, count + inputs.shape[1]))
-    seeds[:nq, :count] = tables.configuration.lift(q, basis[:nv].T).T
-    seeds[nq : nq + nv, :count] = basis[nv:]
-    shifts[constants:, count:] = inputs
-    rates = [
-        _field(tables, t, state, forces, seeds[:, k : k + TANGENTS], shifts[:, k : k + TANGENTS])
-        for k in range(0, seeds.shape[1], TANGENTS)
-    ]
-    if not rates:
-        return np.zeros(nv), np.zeros((nv, 0))
-    return rates[0][nv : 2 * nv, 0], np.concatenate([part[nv : 2 * nv, 1:] for part in rates], axis=1)
-
-
-def _field(
-    tables: TangentTables, t: float, state: np.ndarray, forces: np.ndarray, seeds: np.ndarray, shifts: np.ndarray
-) -> np.ndarray:
-    """The field with its derivatives along up to three directions, (size, 1 + directions)."""
-    count = seeds.shape[1]
-    y, out, shift = buffer(len(state)), buffer(len(state)), np.zeros((len(shifts), TANGENTS))
-    y.reshape(-1, WIDTH)[:, 0], y.reshape(-1, WIDTH)[:, 1 : 1 + count] = state, seeds
-    shift[:, :count] = shifts
-    p = tables.packed(forces, shift)
-    pointers = (array.ctypes.data_as(_POINTER) for array in (y, p, out))
-    _FIELD(tangent_address())(t, *pointers, len(state), p.size // WIDTH, len(state))
-    return out.reshape(-1, WIDTH)[:, : 1 + count].copy()

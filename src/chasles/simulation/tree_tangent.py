@@ -6,6 +6,7 @@ initial state, control and parameters. Laws of forces are compiled for duals whe
 
 from __future__ import annotations
 
+import ctypes
 from functools import cache
 
 import numpy as np
@@ -13,7 +14,7 @@ from numba import carray, types
 
 from chasles.force.table import FORCE, FORCES
 from chasles.kernel.address import INTEGERS, NUMBERS, address_of, as_integer_array
-from chasles.kernel.dual import DUAL, as_duals, dual_of
+from chasles.kernel.dual import DUAL, TANGENTS, as_duals, dual_of
 from chasles.kernel.lanes import WIDTH, buffer
 from chasles.kernel.policy import native
 from chasles.relative.force import act
@@ -22,6 +23,8 @@ from chasles.simulation.law_tangent import LawTangent
 from chasles.simulation.tree_motion import PART, array_sizes, rates, work_size
 
 DUALS = types.CPointer(DUAL)
+_POINTER, _INTEGER = ctypes.POINTER(ctypes.c_double), ctypes.c_int64
+_FIELD = ctypes.CFUNCTYPE(None, ctypes.c_double, *(_POINTER,) * 3, *(_INTEGER,) * 3)
 
 
 @native
@@ -86,3 +89,43 @@ class TangentTables:
         duals = p[self.start : self.start + WIDTH * len(tangents)].reshape(-1, WIDTH)
         duals[:, 0], duals[:, 1:] = np.concatenate([self.constants, control]), tangents
         return p
+
+
+def slopes(
+    tables: TangentTables,
+    t: float,
+    q: np.ndarray,
+    v: np.ndarray,
+    forces: np.ndarray,
+    basis: np.ndarray,
+    inputs: np.ndarray | None = None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Accelerations of a tree, and their derivatives along columns of (δ, δv) (2 nv, k) and of forces (nv, inputs)."""
+    nq, nv, count = len(q), len(v), basis.shape[1]
+    inputs = np.zeros((nv, 0)) if inputs is None else inputs
+    state, constants = np.concatenate([q, v, [0.0]]), len(tables.constants)
+    seeds, shifts = np.zeros((len(state), count + inputs.shape[1])), np.zeros((constants + nv, count + inputs.shape[1]))
+    seeds[:nq, :count] = tables.configuration.lift(q, basis[:nv].T).T
+    seeds[nq : nq + nv, :count] = basis[nv:]
+    shifts[constants:, count:] = inputs
+    rates = [
+        _field(tables, t, state, forces, seeds[:, k : k + TANGENTS], shifts[:, k : k + TANGENTS])
+        for k in range(0, seeds.shape[1], TANGENTS)
+    ]
+    if not rates:
+        return np.zeros(nv), np.zeros((nv, 0))
+    return rates[0][nv : 2 * nv, 0], np.concatenate([part[nv : 2 * nv, 1:] for part in rates], axis=1)
+
+
+def _field(
+    tables: TangentTables, t: float, state: np.ndarray, forces: np.ndarray, seeds: np.ndarray, shifts: np.ndarray
+) -> np.ndarray:
+    """The field with its derivatives along up to three directions, (size, 1 + directions)."""
+    count = seeds.shape[1]
+    y, out, shift = buffer(len(state)), buffer(len(state)), np.zeros((len(shifts), TANGENTS))
+    y.reshape(-1, WIDTH)[:, 0], y.reshape(-1, WIDTH)[:, 1 : 1 + count] = state, seeds
+    shift[:, :count] = shifts
+    p = tables.packed(forces, shift)
+    pointers = (array.ctypes.data_as(_POINTER) for array in (y, p, out))
+    _FIELD(tangent_address())(t, *pointers, len(state), p.size // WIDTH, len(state))
+    return out.reshape(-1, WIDTH)[:, : 1 + count].copy()

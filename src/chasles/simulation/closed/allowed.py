@@ -90,6 +90,11 @@ class Allowed:
             found = may & ~residual.any(axis=0)
         return found
 
+    def multipliers(self, forces: np.ndarray) -> np.ndarray:
+        """The smallest λ for which J M⁻¹ (f - Jᵀ λ) vanishes: what constraints carry of forces f (nv)."""
+        scaled, root = self.rows / self.reach[:, None], self.step(np.eye(self.mechanism.nv))
+        return shortest(scaled.T, np.ones(len(root)), root.T @ forces) / self.reach
+
     def solved(self, right: np.ndarray) -> np.ndarray:
         """J⁺ b of columns b (rows, k): the least motion in the metric of the masses that J makes b of."""
         columns = [self.step(shortest(self.rows, self.reach, b)) for b in right.T]
