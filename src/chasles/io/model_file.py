@@ -7,7 +7,7 @@ run = study.run(span=(0, 5))
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,9 +20,11 @@ from chasles.io import spec
 from chasles.io.report import ImportReport
 from chasles.io.source import ModelFileError, Source, read
 from chasles.io.tables import read_table
+from chasles.io.units import Units, quantity, unit_of
 from chasles.io.values import Reader
 from chasles.model.expression import evaluate_all
 from chasles.model.expression_law import LAW_FUNCTIONS, TABLES, Table
+from chasles.model.joint import Joint
 from chasles.model.suggestion import meant
 from chasles.model.system import EARTH, System
 from chasles.simulation.start_values import by_name
@@ -168,13 +170,15 @@ class _Builder:
                 given[name] = self.changes.pop(path)
         try:
             self.reader = Reader({}, laws)
+            self.dimensions: dict[str, tuple[int, ...]] = {}
             parameters = evaluate_all({name: self._parameter(name, value) for name, value in given.items()})
         except ModelFileError:
             raise
         except ValueError as error:
             raise self.main.error("parameters", str(error)) from None
-        self.reader = Reader(parameters, laws)
-        self.reader = Reader(parameters, laws, self._tables())
+        self.reader = Reader(parameters, laws, dimensions=self.dimensions)
+        self.reader = Reader(parameters, laws, self._tables(), self.dimensions)
+        self.joints: dict[str, Joint] = {}
 
     def _tables(self) -> dict[str, Table]:
         found = {}
@@ -188,7 +192,7 @@ class _Builder:
                 if not name.isidentifier() or name in LAW_FUNCTIONS or name in TABLES:
                     raise source.error(f"tables.{name}", "is no name for a table; expected one that is not taken")
                 try:
-                    found[name] = read_table(value, source.file.parent, self.reader.numbers)
+                    found[name] = read_table(value, source.file.parent, lambda given: self.reader.numbers(given, None))
                 except ValueError as error:
                     raise source.error(f"tables.{name}", str(error)) from None
         return found
@@ -196,16 +200,19 @@ class _Builder:
     def _parameter(self, name: str, value: Any) -> float | str:
         if not name.isidentifier():
             raise self.main.error(f"parameters.{name}", "is no name for a parameter; expected letters, digits and _")
-        if isinstance(value, str):
-            return value
         try:
-            return self.reader.number(value, infinite=True)
+            if isinstance(value, str):
+                if (found := quantity(value)) is None:
+                    return value
+                self.dimensions[name] = unit_of(found[1]).dimension
+            return self.reader.number(value, None, infinite=True)
         except ValueError as error:
             raise self.main.error(f"parameters.{name}", str(error)) from None
 
     def study(self) -> Study:
         parts = {section: self._section(section) for section in spec.SECTIONS}
-        gravity, name, description = self._last("gravity", "vector"), self._last("name", "title"), ""
+        gravity = self._last("gravity", "vector", ("m/s²",))
+        name, description = self._last("name", "title"), ""
         if isinstance(self.main.data.get("description"), str):
             description = self.main.data["description"]
         try:
@@ -233,32 +240,32 @@ class _Builder:
         near = meant(wanted, [*known, *TOP, *(f"simulation.{key}" for key in spec.SIMULATION)])
         return f"; {near}" if near else ""
 
-    def _last(self, key: str, kind: str) -> Any:
+    def _last(self, key: str, kind: str, units: Units = ()) -> Any:
         """The value of the outermost file that has the key."""
         if key in self.changes:
-            return self._value(self.main, key, kind, self.changes.pop(key))
+            return self._value(self.main, key, kind, self.changes.pop(key), units)
         for source in reversed(self.sources):
             if key in source.data:
-                return self._value(source, key, kind, source.data[key])
+                return self._value(source, key, kind, source.data[key], units)
         return None
 
-    def _value(self, source: Source, path: str, kind: str, given: Any) -> Any:
+    def _value(self, source: Source, path: str, kind: str, given: Any, units: Units = ()) -> Any:
         try:
             if kind == "shapes":
                 return self._shapes(source, path, given)
             if kind == "held":
                 return self._held(source, path, given)
             if kind in ("by joint", "by body", "poses by body"):
-                return self._by_name(source, path, given, "pose" if kind == "poses by body" else "each")
+                return self._by_name(source, path, given, "pose" if kind == "poses by body" else "each", kind)
             if kind == "spaces":
                 return dict(given) if isinstance(given, dict) else self.reader.name(given)
             if kind == "method":
                 return method_from(given)
             if kind == "save":
                 if isinstance(given, list):
-                    return self.reader.numbers(given)
+                    return self.reader.numbers(given, units)
                 return self.reader.whole(given) if not isinstance(given, str) else self.reader.name(given)
-            return self.reader.read(kind, given)
+            return self.reader.read(kind, given, units)
         except ModelFileError:
             raise
         except ValueError as error:
@@ -272,6 +279,8 @@ class _Builder:
                 raise source.error(section, f"is no list; write [[{section}]] before each of them")
             for k, entry in enumerate(entries):
                 made.append(self._thing(source, f"{section}[{k}]", section, spec.SECTIONS[section], entry))
+        if section == "joints":
+            self.joints = {joint.name: joint for joint in made}
         return made
 
     def _thing(self, source: Source, path: str, section: str, kinds: Any, entry: Any) -> Any:
@@ -288,7 +297,7 @@ class _Builder:
                 near = meant(given, kinds)
                 raise source.error(f"{path}.kind", f"is {given!r}; {near}expected one of {', '.join(kinds)}")
             kind = kinds[given]
-        values = self._fields(source, path, kind.fields, entry)
+        values = self._fields(source, path, kind.fields, entry, self._freedoms(section, kind, entry))
         try:
             return kind.make(**values)
         except (ValueError, TypeError) as error:
@@ -303,7 +312,12 @@ class _Builder:
                 entry[key] = {**entry.get(key, {}), name: self.changes.pop(path)}
 
     def _fields(
-        self, source: Source, path: str, fields: Mapping[str, spec.Entry], entry: dict[str, Any]
+        self,
+        source: Source,
+        path: str,
+        fields: Mapping[str, spec.Entry],
+        entry: dict[str, Any],
+        freedoms: Sequence[str] = (),
     ) -> dict[str, Any]:
         for key in entry:
             if key not in fields:
@@ -312,17 +326,43 @@ class _Builder:
         for key, rule in fields.items():
             if rule.required and key not in entry:
                 raise source.error(path, f"has no {key}: {rule.what}")
-        return {key: self._value(source, f"{path}.{key}", fields[key].type, entry[key]) for key in entry}
+        found = {}
+        for key, value in entry.items():
+            units: Units = fields[key].units
+            if freedoms and units is not None and len(units) == 2:  # what slides, and what turns
+                units = [(str(units[freedom == "rad"]),) for freedom in freedoms]
+            found[key] = self._value(source, f"{path}.{key}", fields[key].type, value, units)
+        return found
+
+    def _freedoms(self, section: str, kind: spec.KindSpec, entry: Mapping[str, Any]) -> Sequence[str]:
+        """What the freedoms are that an entry is about, "rad" or "m" each; none if this is not known yet."""
+        if section == "joints":
+            return kind.freedoms if "sliding" not in kind.fields or not entry.get("sliding") else ("m",)
+        joint = self.joints.get(entry["joint"]) if isinstance(entry.get("joint"), str) else None
+        if joint is None:
+            return ()
+        index = entry.get("coordinate")
+        if isinstance(index, int) and 0 <= index < joint.nv:
+            return joint.velocity_units[index : index + 1]
+        return joint.velocity_units if section == "forces" else joint.velocity_units[:1]
 
     def _shapes(self, source: Source, path: str, given: Any) -> list[Any]:
         if not isinstance(given, list):
             raise source.error(path, "is no list of shapes")
         return [self._thing(source, f"{path}[{k}]", "shapes", spec.SHAPE_SPECS, entry) for k, entry in enumerate(given)]
 
-    def _by_name(self, source: Source, path: str, given: Any, kind: str) -> dict[str, Any]:
+    def _by_name(self, source: Source, path: str, given: Any, kind: str, whose: str) -> dict[str, Any]:
         if not isinstance(given, dict):
             raise source.error(path, "is no table; write name = value for each")
-        return {name: self._value(source, f"{path}.{name}", kind, value) for name, value in given.items()}
+        found = {}
+        for name, value in given.items():
+            units: Units = [("rad/s",)] * 3 + [("m/s",)] * 3
+            if whose == "by joint":
+                joint, rates = self.joints.get(name), path.endswith("v")
+                own = () if joint is None else joint.velocity_units if rates else joint.coordinate_units
+                units = [(f"{unit}/s" if rates else unit,) if unit else () for unit in own] if joint else None
+            found[name] = self._value(source, f"{path}.{name}", kind, value, units)
+        return found
 
     def _held(self, source: Source, path: str, given: Any) -> Any:
         """Names, or those of q and v."""

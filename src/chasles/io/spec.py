@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from chasles.io.units import Units, alternatives
 from chasles.model import constraint, force, joint
 from chasles.model.actuator import Actuator
 from chasles.model.body import Body, Frame
@@ -22,8 +23,14 @@ class Entry:
     """A field in a file: its type (a name in `types`), what it is, and whether it must be there."""
 
     type: str
-    what: str
+    what: str  # with its unit in brackets; of two, the first is for what slides, the second for what turns
     required: bool = False
+    apart: tuple[str, ...] = ()  # units of each of several numbers, where these differ
+
+    @property
+    def units(self) -> Units:
+        """Units that it can be in; none: it has none."""
+        return [(unit,) for unit in self.apart] or alternatives(self.what)
 
 
 @dataclass(frozen=True)
@@ -33,6 +40,7 @@ class KindSpec:
     make: Callable[..., Any]
     what: str
     fields: dict[str, Entry]
+    freedoms: tuple[str, ...] = ()  # of a joint: "rad" or "m" for each velocity, if they are the same for all of a kind
 
 
 NAME = Entry("name", "its name", required=True)
@@ -48,21 +56,22 @@ ENDS = {
 DRIVEN = {
     "damping": Entry("each", "[N s/m or N m s/rad]"),
     "stiffness": Entry("each", "[N/m or N m/rad] about rest"),
-    "rest": Entry("each", "coordinates at which the spring is relaxed"),
+    "rest": Entry("each", "coordinates at which the spring is relaxed [m or rad]"),
     "armature": Entry("each", "inertia of a rotor [kg or kg m²]"),
     "friction": Entry("each", "dry friction [N or N m]"),
     "friction_speed": Entry("number", "speed at which dry friction is nearly reached [m/s or rad/s]"),
-    "lower": Entry("limits", "lower limits of the coordinates"),
-    "upper": Entry("limits", "upper limits of the coordinates"),
-    "stop_stiffness": Entry("number", "of the stops at the limits; 0: limits are data only"),
-    "stop_damping": Entry("number", "of the stops at the limits"),
+    "lower": Entry("limits", "lower limits of the coordinates [m or rad]"),
+    "upper": Entry("limits", "upper limits of the coordinates [m or rad]"),
+    "stop_stiffness": Entry("number", "of the stops at the limits [N/m or N m/rad]; 0: limits are data only"),
+    "stop_damping": Entry("number", "of the stops at the limits [N s/m or N m s/rad]"),
 }
 
 
 def _joint(kind: JointKind) -> KindSpec:
     own = {one.name: Entry(one.type, one.what, one.required) for one in kind.parameters}
     driven = {} if kind.nv == 0 else DRIVEN
-    return KindSpec(getattr(joint, kind.name), kind.what, {**ENDS, **own, **PLACES, **driven})
+    freedoms = tuple(freedom.unit for freedom in kind.freedoms or ())
+    return KindSpec(getattr(joint, kind.name), kind.what, {**ENDS, **own, **PLACES, **driven}, freedoms)
 
 
 JOINT_SPECS = {
@@ -79,6 +88,7 @@ JOINT_SPECS = {
             "sliding": Entry("flag", "whether d moves instead of theta"),
             **DRIVEN,
         },
+        ("rad",),
     ),
 }
 BODIES = {
@@ -128,6 +138,7 @@ BODY_PAIR = {
     "bodies": Entry("names", "two bodies", required=True),
     "points": Entry("vectors", "a point on each, in its frame [m]"),
 }
+ELASTIC, VISCOUS = (("N m/rad",) * 3 + ("N/m",) * 3, ("N m s/rad",) * 3 + ("N s/m",) * 3)
 LAW = {"parameters": Entry("numbers", "numbers for the law")}
 FORCE_SPECS = {
     "spring": KindSpec(
@@ -147,8 +158,12 @@ FORCE_SPECS = {
             "name": NAME,
             "bodies": Entry("names", "two bodies", required=True),
             "frames": Entry("two poses", "a frame on each"),
-            "stiffness": Entry("six by six", "rotations [N m/rad], then translations [N/m]: 6 numbers, or 6x6"),
-            "damping": Entry("six by six", "rotations [N m s/rad], then translations [N s/m]: 6 numbers, or 6x6"),
+            "stiffness": Entry(
+                "six by six", "rotations [N m/rad], then translations [N/m]: 6 numbers, or 6x6", apart=ELASTIC
+            ),
+            "damping": Entry(
+                "six by six", "rotations [N m s/rad], then translations [N s/m]: 6 numbers, or 6x6", apart=VISCOUS
+            ),
         },
     ),
     "wrench": KindSpec(
@@ -157,7 +172,7 @@ FORCE_SPECS = {
         {
             "name": NAME,
             "body": Entry("name", "the body it acts on", required=True),
-            "value": Entry("numbers or law", "six numbers, or a law", required=True),
+            "value": Entry("numbers or law", "six numbers, or a law", True, ("N m",) * 3 + ("N",) * 3),
             "representation": Entry("name", "body, hybrid, spatial or mixed"),
             **LAW,
         },
@@ -168,7 +183,7 @@ FORCE_SPECS = {
         {
             "name": NAME,
             "joint": Entry("name", "the joint it acts on", required=True),
-            "value": Entry("numbers or law", "one number for each velocity, or a law", required=True),
+            "value": Entry("numbers or law", "one number for each velocity [N or N m], or a law", required=True),
             **LAW,
         },
     ),
@@ -194,7 +209,7 @@ CONSTRAINT_SPECS = {
             "name": NAME,
             "joints": Entry("names", "two joints", required=True),
             "ratios": Entry("numbers", "c_1 and c_2", required=True),
-            "offset": Entry("number", "[rad or m]"),
+            "offset": Entry("number", "[m or rad]"),
             "coordinates": Entry("wholes", "which coordinate of each"),
         },
     ),
@@ -204,7 +219,7 @@ CONSTRAINT_SPECS = {
         {
             "name": NAME,
             "joint": Entry("name", "the joint", required=True),
-            "value": Entry("number or law", "where it is held [rad or m], or a law", required=True),
+            "value": Entry("number or law", "where it is held [m or rad], or a law", required=True),
             "coordinate": Entry("whole", "which coordinate"),
             **LAW,
         },

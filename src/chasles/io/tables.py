@@ -12,61 +12,17 @@ import csv
 import math
 import re
 from collections.abc import Callable, Mapping
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from chasles.io.source import within
+from chasles.io.units import exact, unit_of
 from chasles.model.expression_law import TABLES, Table, checked
 from chasles.model.suggestion import meant
 
 LARGEST = 16_000_000  # bytes
 MOST = 2000  # rows: a table becomes part of the model's text
-# what a header may say in brackets, in SI units and radians
-UNITS = {
-    "": 1.0,
-    "-": 1.0,
-    "1": 1.0,
-    "%": 0.01,
-    "s": 1.0,
-    "ms": 1e-3,
-    "us": 1e-6,
-    "min": 60.0,
-    "h": 3600.0,
-    "m": 1.0,
-    "mm": 1e-3,
-    "cm": 1e-2,
-    "um": 1e-6,
-    "km": 1e3,
-    "in": 0.0254,
-    "rad": 1.0,
-    "mrad": 1e-3,
-    "deg": math.pi / 180,
-    "°": math.pi / 180,
-    "rev": math.tau,
-    "turn": math.tau,
-    "m/s": 1.0,
-    "mm/s": 1e-3,
-    "km/h": 1 / 3.6,
-    "rad/s": 1.0,
-    "deg/s": math.pi / 180,
-    "rpm": math.tau / 60,
-    "m/s²": 1.0,
-    "m/s2": 1.0,
-    "m/s^2": 1.0,
-    "mm/s²": 1e-3,
-    "mm/s2": 1e-3,
-    "rad/s²": 1.0,
-    "rad/s2": 1.0,
-    "N": 1.0,
-    "mN": 1e-3,
-    "kN": 1e3,
-    "MN": 1e6,
-    "N m": 1.0,
-    "Nm": 1.0,
-    "N mm": 1e-3,
-    "Nmm": 1e-3,
-    "kN m": 1e3,
-}
 FIELDS = ("file", "x", "y", "kind")
 _TITLE = re.compile(r"\s*(.*?)\s*(?:[\[(]\s*(.*?)\s*[\])])?\s*")
 
@@ -117,13 +73,15 @@ def _columns(path: Path, wanted: list[Any]) -> list[tuple[float, ...]]:
             raise ValueError(f"{path.name} has no column {name!r}; {near}there are {', '.join(names)}")
         k = names.index(name)
         unit = (titles[k].group(2) if titles[k] else None) or ""  # type: ignore[union-attr]
-        if unit not in UNITS:
-            raise ValueError(f"{path.name}: column {name!r} is in {unit!r}; known are {', '.join(filter(None, UNITS))}")
-        result.append(tuple(UNITS[unit] * _number(path, row, k, number + 2) for number, row in enumerate(rows)))
+        try:
+            own = unit_of(unit)
+        except ValueError as error:
+            raise ValueError(f"{path.name}: column {name!r} is in {unit!r}; {error}") from None
+        result.append(tuple(own.of(_number(path, row, k, number + 2)) for number, row in enumerate(rows)))
     return result
 
 
-def _number(path: Path, row: list[str], k: int, line: int) -> float:
+def _number(path: Path, row: list[str], k: int, line: int) -> Fraction:
     given = row[k].strip() if k < len(row) else ""
     try:
         value = float(given)
@@ -131,4 +89,4 @@ def _number(path: Path, row: list[str], k: int, line: int) -> float:
         value = math.nan
     if not math.isfinite(value):
         raise ValueError(f"{path.name}: row {line} has {given!r} in column {k + 1}; expected a number")
-    return value
+    return exact(given)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from chasles.io.units import Units, check, quantity, value_of
 from chasles.model.expression import evaluate, used_names
 from chasles.model.expression_law import Table, put_in
 from chasles.model.placement import LONGEST_NAME
@@ -15,41 +16,50 @@ LONGEST_PATH = 4000  # characters
 TURNS = ("quaternion", "rotation_vector", "rpy")
 
 
+PLACE, ANGLES = ("m",), ("rad",)
+
+
 class Reader:
-    """Reads values with the parameters of a file and the laws that the caller gave."""
+    """Reads values with the parameters of a file and the laws that the caller gave. `dimensions`: of the parameters
+    that have one."""
 
     def __init__(
-        self, parameters: Mapping[str, float], laws: Mapping[str, Any], tables: Mapping[str, Table] | None = None
+        self,
+        parameters: Mapping[str, float],
+        laws: Mapping[str, Any],
+        tables: Mapping[str, Table] | None = None,
+        dimensions: Mapping[str, tuple[int, ...]] | None = None,
     ):
         self.parameters, self.laws, self.tables = parameters, laws, tables or {}
-        self._types: dict[str, Callable[[Any], Any]] = {
-            "name": self.name,
-            "names": self.names,
-            "title": lambda given: given if given == "" else self.name(given),
-            "path": lambda given: self.name(given, LONGEST_PATH),
+        self.dimensions = dimensions or {}
+        self._types: dict[str, Callable[[Any, Units], Any]] = {
+            "name": lambda given, _: self.name(given),
+            "names": lambda given, _: self.names(given),
+            "title": lambda given, _: given if given == "" else self.name(given),
+            "path": lambda given, _: self.name(given, LONGEST_PATH),
             "number": self.number,
             "numbers": self.numbers,
             "each": self.each,
-            "limit": lambda given: self.number(given, infinite=True),
-            "limits": lambda given: self.each(given, infinite=True),
-            "whole": self.whole,
-            "wholes": lambda given: [self.whole(item) for item in _list(given)],
-            "flag": self.flag,
-            "vector": lambda given: self.numbers(given, 3),
-            "vectors": lambda given: [self.numbers(item, 3) for item in _list(given, 2)],
-            "screws": lambda given: [self.numbers(item, 6) for item in _list(given)],
-            "inertia": lambda given: self.matrix(given, 3, 3, 6),
-            "six by six": lambda given: self.matrix(given, 6, 6),
-            "pose": self.pose,
-            "two poses": lambda given: [self.pose(item) for item in _list(given, 2)],
-            "law": self.law,
-            "number or law": lambda given: self.value_or_law(given, self.number),
-            "numbers or law": lambda given: self.value_or_law(given, self.each),
+            "limit": lambda given, units: self.number(given, units, infinite=True),
+            "limits": lambda given, units: self.each(given, units, infinite=True),
+            "whole": lambda given, _: self.whole(given),
+            "wholes": lambda given, _: [self.whole(item) for item in _list(given)],
+            "flag": lambda given, _: self.flag(given),
+            "vector": lambda given, units: self.numbers(given, units, 3),
+            "vectors": lambda given, units: [self.numbers(item, units, 3) for item in _list(given, 2)],
+            "screws": lambda given, units: [self.numbers(item, units, 6) for item in _list(given)],
+            "inertia": lambda given, units: self.matrix(given, units, 3, 3, 6),
+            "six by six": lambda given, units: self.matrix(given, units, 6, 6),
+            "pose": lambda given, _: self.pose(given),
+            "two poses": lambda given, _: [self.pose(item) for item in _list(given, 2)],
+            "law": lambda given, _: self.law(given),
+            "number or law": lambda given, units: self.value_or_law(given, units, self.number),
+            "numbers or law": lambda given, units: self.value_or_law(given, units, self.each),
         }
 
-    def read(self, kind: str, given: Any) -> Any:
-        """The value of a field of a type; a ValueError says what is wrong."""
-        return self._types[kind](given)
+    def read(self, kind: str, given: Any, units: Units = ()) -> Any:
+        """The value of a field of a type, in one of the units; a ValueError says what is wrong."""
+        return self._types[kind](given, units)
 
     def name(self, given: Any, longest: int = LONGEST_NAME) -> str:
         return checked_name(given, longest)
@@ -57,16 +67,19 @@ class Reader:
     def names(self, given: Any) -> tuple[str, ...]:
         return tuple(self.name(item) for item in _list(given))
 
-    def number(self, given: Any, infinite: bool = False) -> float:
+    def number(self, given: Any, units: Units = (), infinite: bool = False) -> float:
         if isinstance(given, str):
-            value = evaluate(given, self.parameters)
+            value = self._written(given, _alternatives(units))
         elif isinstance(given, int | float) and not isinstance(given, bool):
             try:
                 value = float(given)
             except OverflowError:
                 value = math.inf
         else:
-            raise ValueError(f"is {given!r}; expected a number, or an expression of parameters in quotes")
+            raise ValueError(
+                f'is {given!r}; expected a number, one with a unit such as "25 mm", or an expression of parameters in '
+                "quotes"
+            )
         if infinite and math.isinf(value):
             return value
         if not math.isfinite(value):
@@ -75,14 +88,23 @@ class Reader:
             raise ValueError(f"is {value:g}; a number of this size cannot be meant")
         return value
 
-    def numbers(self, given: Any, *counts: int) -> tuple[float, ...]:
-        return tuple(self.number(item) for item in _list(given, *counts))
+    def _written(self, text: str, units: Sequence[str] | None) -> float:
+        """A number with a unit, or an expression of parameters."""
+        if (found := quantity(text)) is not None:
+            return value_of(*found, units)
+        if (name := text.strip()) in self.dimensions and units is not None:
+            check(name, self.dimensions[name], units)
+        return evaluate(text, self.parameters)
 
-    def each(self, given: Any, infinite: bool = False) -> Any:
+    def numbers(self, given: Any, units: Units = (), *counts: int) -> tuple[float, ...]:
+        items = _list(given, *counts)
+        return tuple(self.number(item, _unit(units, k)) for k, item in enumerate(items))
+
+    def each(self, given: Any, units: Units = (), infinite: bool = False) -> Any:
         """One number, or a list of them."""
         if isinstance(given, list):
-            return tuple(self.number(item, infinite) for item in given)
-        return self.number(given, infinite)
+            return tuple(self.number(item, _unit(units, k), infinite) for k, item in enumerate(given))
+        return self.number(given, units, infinite)
 
     def whole(self, given: Any) -> int:
         if not isinstance(given, int) or isinstance(given, bool):
@@ -94,39 +116,43 @@ class Reader:
             raise ValueError(f"is {given!r}; expected true or false")
         return given
 
-    def matrix(self, given: Any, size: int, *short: int) -> Any:
+    def matrix(self, given: Any, units: Units, size: int, *short: int) -> Any:
         """A square matrix by rows, or as many numbers as a short form has."""
         rows = _list(given, *short)
         if rows and isinstance(rows[0], list):
-            return [self.numbers(row, size) for row in _list(given, size)]
-        return self.numbers(given, *short)
+            inside = None if _apart(units) else units  # between rotations and translations there are others
+            return [self.numbers(row, inside, size) for row in _list(given, size)]
+        return self.numbers(given, units, *short)
 
     def pose(self, given: Any) -> tuple[float, ...]:
         """Position; seven numbers; or a table of position and quaternion, rotation_vector or rpy [m, rad]."""
         if not isinstance(given, Mapping):
-            numbers = self.numbers(given, 3, 7)
+            numbers = self.numbers(given, [PLACE] * 3 if len(_list(given)) == 3 else [()] * 4 + [PLACE] * 3, 3, 7)
             return numbers if len(numbers) == 7 else (1.0, 0.0, 0.0, 0.0, *numbers)
         unknown = set(given) - {"position", *TURNS}
         turns = [name for name in TURNS if name in given]
         if unknown or len(turns) > 1:
             raise ValueError(f"has {', '.join(map(str, given))}; expected position and one of {', '.join(TURNS)}")
-        position = self.numbers(given.get("position", [0, 0, 0]), 3)
+        position = self.numbers(given.get("position", [0, 0, 0]), PLACE, 3)
         turn: tuple[float, ...] = (1.0, 0.0, 0.0, 0.0)
         if "quaternion" in given:
-            turn = self.numbers(given["quaternion"], 4)
+            turn = self.numbers(given["quaternion"], (), 4)
         elif "rotation_vector" in given:
-            turn = from_rotation_vector(self.numbers(given["rotation_vector"], 3))
+            turn = from_rotation_vector(self.numbers(given["rotation_vector"], ANGLES, 3))
         elif "rpy" in given:
-            turn = from_rpy(self.numbers(given["rpy"], 3))
+            turn = from_rpy(self.numbers(given["rpy"], ANGLES, 3))
         return (*turn, *position)
 
-    def value_or_law(self, given: Any, number: Callable[[Any], Any]) -> Any:
+    def value_or_law(self, given: Any, units: Units, number: Callable[[Any, Units], Any]) -> Any:
         """Numbers, expressions of time and motion with parameters put in, or a law by its name."""
         if isinstance(given, Mapping):
             return self.law(given)
         if isinstance(given, list) and any(self._varies(item) for item in given):
-            return [self._put_in(item) if self._varies(item) else self.number(item) for item in given]
-        return self._put_in(given) if self._varies(given) else number(given)
+            return [
+                self._put_in(item) if self._varies(item) else self.number(item, _unit(units, k))
+                for k, item in enumerate(given)
+            ]
+        return self._put_in(given) if self._varies(given) else number(given, units)
 
     def _put_in(self, text: str) -> str:
         return put_in(text, self.parameters, self.tables)
@@ -174,6 +200,25 @@ def from_rpy(angles: tuple[float, ...]) -> tuple[float, ...]:
         cx * sy * cz + sx * cy * sz,
         cx * cy * sz - sx * sy * cz,
     )
+
+
+def _unit(units: Units, k: int) -> Sequence[str] | None:
+    """The units of the k-th of several numbers."""
+    if not _apart(units):
+        return _alternatives(units)
+    own: Any = units
+    return tuple(own[k]) if k < len(own) else ()
+
+
+def _alternatives(units: Units) -> Sequence[str] | None:
+    """The units of a number that stands for all of several."""
+    if units is None:
+        return None
+    return tuple(dict.fromkeys(unit for own in units for unit in own) if _apart(units) else map(str, units))
+
+
+def _apart(units: Units) -> bool:
+    return units is not None and len(units) > 0 and not isinstance(units[0], str)
 
 
 def _list(given: Any, *counts: int) -> list[Any]:
