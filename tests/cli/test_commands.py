@@ -373,7 +373,7 @@ def test_from_urdf_to_a_table(tmp_path):
     assert exported.returncode == 0, exported.stderr
     lines = table.read_text().splitlines()
     assert len(lines) == 12
-    assert lines[0].startswith("t,")
+    assert lines[0].startswith("t [s],shoulder.q0 [rad],")
     again = run("run", "--resume", str(run_file), "--json")  # at its end already
     assert json.loads(again.stdout)["runs"][0]["end"] == 0.1
     wrong = run("run", str(model), "--set", "gravity=[0, 0, 0]")

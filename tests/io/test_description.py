@@ -67,6 +67,7 @@ SAMPLES = {
         (lambda: arm(save=np.int64(3)), ""),
         (lambda: arm(save=np.array([0.0, 0.0033, 0.017])), ""),
     ],
+    "every": [(lambda: arm(every=7e-3), "")],
     "events": [(lambda: arm(events=models.EVENTS), "the event 'turned'")],
     "controller": [(lambda: arm(controller=work.balance, period=0.01), "a controller, asked every 0.01 s")],
     "period": [(lambda: arm(controller=work.balance, period=0.005), "a controller, asked every 0.005 s")],

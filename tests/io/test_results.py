@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+import warnings
 from dataclasses import replace
 
 import h5py
@@ -15,6 +16,7 @@ import pytest
 import chasles as ch
 from chasles.integrate import stepper as integration
 from chasles.io.result import checkpoint, layout, reader, writer
+from chasles.io.result import export as export_module
 from chasles.simulation import states
 from chasles.simulation.bodies import BodyDynamics
 from tests.io import result_models as models
@@ -463,14 +465,86 @@ def test_export(whole, tmp_path):
     table = np.loadtxt(lines[1:], delimiter=",")
     column = {name: k for k, name in enumerate(lines[0].split(","))}
     np.testing.assert_array_equal(table[:, 0], run.t)
-    np.testing.assert_array_equal(table[:, column["elbow.q0"]], run.joint("elbow").angle)
-    np.testing.assert_array_equal(table[:, column["lower.x"] : column["lower.z"] + 1], run["lower"].position)
+    np.testing.assert_array_equal(table[:, column["elbow.q0 [rad]"]], run.joint("elbow").angle)
+    np.testing.assert_array_equal(table[:, column["lower.x [m]"] : column["lower.z [m]"] + 1], run["lower"].position)
     with np.load(tmp_path / "run.npz", allow_pickle=False) as arrays:
         np.testing.assert_array_equal(arrays["poses"][:, 1], run["lower"].pose)
         np.testing.assert_array_equal(arrays["kinetic"], run.energies.kinetic)
         assert arrays["bodies"].tolist() == ["upper", "lower"]
-    with pytest.raises(ValueError, match=r"ends in \.csv or \.npz"):
+    with pytest.raises(ValueError, match=r"ends in \.csv, \.parquet or \.npz"):
         ch.export(run, "run.xls")
+
+
+@pytest.mark.parametrize("coordinates", ["relative", "absolute"])
+def test_tables_have_units_forces_and_reactions(tmp_path, coordinates, monkeypatch):
+    """Of a loop with a drive and an input: the columns are what the run says, and the drive does the work."""
+    crank, rocker = (ch.Body(name, 1.0, (0.5, 0, 0), (0.01, 0.1, 0.1)) for name in ("crank", "rocker"))
+    slide = ch.Body("slide", 0.5, inertia=(0.01, 0.01, 0.01))
+    joints = [
+        ch.revolute("A", "ground", "crank", axis=(0, 0, 1)),
+        ch.revolute("B", "crank", "rocker", axis=(0, 0, 1), at=(1, 0, 0)),
+        ch.prismatic("D", "ground", "slide", axis=(1, 0, 0), damping=3.0),
+        ch.revolute("C", "rocker", "slide", axis=(0, 0, 1), at=(1, 0, 0)),
+    ]
+    motor = ch.Drive("motor", "A", "1 + 2 * t")
+    system = ch.System(
+        [crank, rocker, slide], joints, constraints=[motor], actuators=[ch.Actuator("push", "D", gear=2.0)]
+    )
+    run = ch.simulate(system, (0, 0.05), {"A": 1.0}, control=[1.5], coordinates=coordinates, step=5e-3, progress=False)
+    assert run.system is run.mechanism.system
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        run.export(tmp_path / "run.csv")
+    lines = (tmp_path / "run.csv").read_text().splitlines()
+    titles, table = lines[0].split(","), np.loadtxt(lines[1:], delimiter=",")
+    column = dict(zip(titles, table.T, strict=True))
+    assert titles[0] == "t [s]"
+    assert len(table) == len(run) == 11
+    np.testing.assert_array_equal(column["D.q0 [m]"], run.joint("D").q[:, 0])
+    np.testing.assert_array_equal(column["A.v0 [rad/s]"], run.joint("A").v[:, 0])
+    np.testing.assert_array_equal(column["slide.vx [m/s]"], run.twists[:, 2, 3])
+    np.testing.assert_array_equal(column["D.input0 [N]"], 3.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for name, first, unit in (("B", "tx", "N m"), ("C", "tx", "N m")):
+            at = titles.index(f"{name}.{first} [{unit}]")
+            np.testing.assert_array_equal(table[:, at : at + 6], run.reactions(name))
+    np.testing.assert_array_equal(column["motor.force0 [N m]"], run.coordinate_forces("motor")[:, 0])
+    # power of the motor, the input and the damper is the change of the energies
+    speed, torque = column["A.v0 [rad/s]"], column["motor.force0 [N m]"]
+    slides = column["D.v0 [m/s]"]
+    power = torque * speed + 3.0 * slides - 3.0 * slides**2
+    gained = column["kinetic [J]"] + column["gravity [J]"]
+    work = np.concatenate([[0.0], np.cumsum(0.5 * (power[1:] + power[:-1]) * np.diff(column["t [s]"]))])
+    assert np.abs(gained - gained[0] - work).max() < 1e-3 * np.abs(gained).max()
+    monkeypatch.setattr(export_module, "MOST_REACTIONS", 2)
+    run.export(tmp_path / "short.csv")
+    assert "B.tx" not in (tmp_path / "short.csv").read_text()
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(ImportError, match="export: pyarrow is not installed"):
+        run.export(tmp_path / "run.parquet")
+
+
+@pytest.mark.parametrize("coordinates", ["relative", "absolute"])
+def test_uniform_times_whatever_the_steps_are(coordinates, tmp_path):
+    """Points at equal times have the accuracy of the method: against order 8 at a tolerance of 1e-13."""
+    system = models.arm()
+    how = {"v": models.V, "coordinates": coordinates, "progress": False}
+    run = ch.simulate(system, (0.1, 0.6), every=0.07, rtol=1e-9, **how)
+    np.testing.assert_allclose(run.t, 0.1 + 0.07 * np.arange(8), rtol=0, atol=1e-15)
+    steps = ch.simulate(system, (0.1, 0.6), rtol=1e-9, **how)
+    assert run.solution.steps == steps.solution.steps
+    exact = ch.simulate(system, (0.1, 0.6), save=run.t, rtol=1e-13, atol=1e-13, method="dop853", **how)
+    assert np.abs(run.poses - exact.poses).max() < 3e-8
+    assert ch.simulate(system, (0.0, 0.5), every=0.1, step=0.1, **how).t[-1] == 0.5
+    assert ch.simulate(system, (0.5, 0.0), every=0.1, step=0.1, **how).t.tolist() == pytest.approx(
+        [0.5, 0.4, 0.3, 0.2, 0.1, 0.0], abs=1e-15
+    )
+    for wrong, message in ((0.0, "every is 0.0"), (2.0, "not longer than the span"), (1e-12, "at most 100000000")):
+        with pytest.raises(ValueError, match=message):
+            ch.simulate(system, (0.0, 0.5), every=wrong, **how)
+    with pytest.raises(ValueError, match="every or save, not both"):
+        ch.simulate(system, (0.0, 0.5), every=0.1, save="final", **how)
 
 
 def test_export_in_parts_is_that_of_the_whole(whole, tmp_path, monkeypatch):

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import chasles as ch
+from chasles.cli.run import seconds
 from chasles.io.units import NAMES, UNITS, quantity, unit_of, value_of
 
 MODEL = """
@@ -168,6 +169,19 @@ def test_every_unit_and_every_name():
         assert quantity(text) is None
     assert quantity(" -2.5e-3mm ") == quantity("-0.0025 mm")
     assert value_of(*quantity("2.5 \N{MICRO SIGN}m"), ["m"]) == 2.5e-6
+
+
+def test_output_times_with_units(load):
+    text = MODEL.replace('save = ["0 s", "4 ms"]', 'every = "2 ms"')
+    study = load(text)
+    assert study.options["every"] == 0.002
+    assert study.run(progress=False).t.tolist() == pytest.approx([0.0, 0.002, 0.004, 0.006, 0.008, 0.01], abs=1e-17)
+    assert study.run(progress=False, save=[0.0, 0.0031]).t.tolist() == [0.0, 0.0031]
+    with pytest.raises(ValueError, match=r"simulation\.every: is '2 mm', a length; expected a time \[s\]"):
+        load(text.replace("2 ms", "2 mm"))
+    assert (seconds("--every", "10ms"), seconds("--end", "2")) == (0.01, 2.0)
+    with pytest.raises(ValueError, match="--every is '3 m', a length; expected a time"):
+        seconds("--every", "3m")
 
 
 def test_a_mount_has_units_for_turning_and_for_sliding(load):

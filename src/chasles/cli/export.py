@@ -11,12 +11,12 @@ from rich.console import Console
 
 def export(
     run: Annotated[Path, Parameter(help="A result file (.h5).")],
-    file: Annotated[Path, Parameter(help="The file to write, .csv or .npz.")],
+    file: Annotated[Path, Parameter(help="The file to write, .csv, .parquet or .npz.")],
     /,
     *,
     every: Annotated[int, Parameter(help="Of every so many saved times one.")] = 1,
 ) -> None:
-    """Write times, joints, poses, twists and energies of a run as CSV or for NumPy.
+    """Write times, joints, poses, twists, energies, forces and reactions of a run as CSV, Parquet or for NumPy.
 
     chasles run heavy_top --end 1 -o top.h5
     chasles export top.h5 top.csv

@@ -34,11 +34,15 @@ def run(
         list[str] | None, Parameter(negative=(), help="SE3, SO3xR3 or auto; given again, the runs are compared.")
     ] = None,
     method: Annotated[str | None, Parameter(help="Integrator, such as rk4, dopri5, cf4: see `chasles list`.")] = None,
-    step: Annotated[float | None, Parameter(help="Fixed step [s].")] = None,
+    step: Annotated[str | None, Parameter(help="Fixed step [s], or with a unit: 1ms.")] = None,
     rtol: Annotated[float | None, Parameter(help="Relative tolerance of adaptive steps.")] = None,
     atol: Annotated[float | None, Parameter(help="Absolute tolerance, by default from the model.")] = None,
-    max_step: Annotated[float | None, Parameter(help="Longest of the adaptive steps [s].")] = None,
-    end: Annotated[float | None, Parameter(help="End of the simulation [s].")] = None,
+    max_step: Annotated[str | None, Parameter(help="Longest of the adaptive steps [s], or with a unit.")] = None,
+    end: Annotated[str | None, Parameter(help="End of the simulation [s], or with a unit.")] = None,
+    every: Annotated[str | None, Parameter(help="Time between saved points [s], or with a unit: 10ms.")] = None,
+    times: Annotated[
+        list[str] | None, Parameter(negative=(), help="A time to save [s], or with a unit; may be given again.")
+    ] = None,
     stabilization: Annotated[str | None, Parameter(help="projection, baumgarte or none.")] = None,
     output: Annotated[Path | None, Parameter(name=["--output", "-o"], help="Result file (.h5) to write.")] = None,
     resume: Annotated[bool, Parameter(negative=(), help="MODEL is a result file that was interrupted: go on.")] = False,
@@ -52,7 +56,7 @@ def run(
         chasles run heavy_top
         chasles run heavy_top --space SE3 --space SO3xR3 --end 2
         chasles run pendulum.toml --set bodies.arm.mass=3 --method dopri5 --rtol 1e-10
-        chasles run robot.urdf --end 2 -o run.h5
+        chasles run robot.urdf --end 2 --every 10ms -o run.h5
         chasles run --resume run.h5
 
     The exit status is 0 if the run reached its end and its certificate passed, 1 if it ended early, 2 for wrong input,
@@ -62,8 +66,10 @@ def run(
     console = Console(stderr=json_output)
     from chasles.integrate.method_name import named_method
 
-    given: dict[str, Any] = {"coordinates": coordinates, "step": step, "rtol": rtol, "atol": atol}
-    given |= {"max_step": max_step, "file": output}
+    given: dict[str, Any] = {"coordinates": coordinates, "rtol": rtol, "atol": atol, "file": output}
+    given |= {"step": seconds("--step", step), "max_step": seconds("--max-step", max_step)}
+    given["every"] = seconds("--every", every)
+    given["save"] = None if times is None else [seconds("--times", one) for one in times]
     given["certificate"] = None if certificate else False
     given["method"] = None if method is None else named_method("--method", method)
     options = {key: value for key, value in given.items() if value is not None}
@@ -81,7 +87,7 @@ def run(
         else:
             study = find_study(model, change)
             if end is not None:
-                options["span"] = (study.options.get("span", (0.0, 0.0))[0], end)
+                options["span"] = (study.options.get("span", (0.0, 0.0))[0], seconds("--end", end))
             if output is not None and len(space or ()) > 1:
                 raise ValueError("run: --output is for one run; give one --space")
             chosen: list[dict[str, Any]] = [{"space": one} for one in space or ()] or [{}]
@@ -108,6 +114,18 @@ def run(
         sys.exit(ENDED_EARLY)
     if certificate and not all(verdict.passed for verdict in certificates):
         sys.exit(NOT_PASSED)
+
+
+def seconds(option: str, text: str | None) -> float | None:
+    """A time as it is given on the command line, [s] or with a unit."""
+    from chasles.io.values import Reader
+
+    if text is None:
+        return None
+    try:
+        return Reader({}, {}).number(text, ("s",))
+    except ValueError as error:
+        raise ValueError(f"{option} {error}") from None
 
 
 def start_lines(task: Any) -> list[str]:

@@ -10,6 +10,8 @@ import numpy as np
 
 from chasles.integrate.event import Event
 
+MOST_TIMES = 10**8  # points that can be asked for
+
 
 @dataclass(frozen=True)
 class Options:
@@ -49,6 +51,20 @@ def check_times(times: Any, start: float, end: float) -> np.ndarray:
     if not values.size or not inside.all() or (np.diff(direction * values) < 0).any():
         raise ValueError("solve: times to save must lie in the span, in the order in which they are passed")
     return values
+
+
+def uniform_times(every: Any, start: float, end: float) -> np.ndarray:
+    """The start and the times after it at equal distances, as far as the end, which is met if it is one of them."""
+    length = abs(end - start)
+    if not (isinstance(every, float | int | np.floating | np.integer) and 0 < every <= length):
+        raise ValueError(f"simulate: every is {every!r}; expected a positive time [s], not longer than the span")
+    count = length / every
+    if count > MOST_TIMES:
+        raise ValueError(f"simulate: every={every!r} asks for {count:.3g} points; at most {MOST_TIMES}")
+    times = start + np.copysign(every, end - start) * np.arange(int(count * (1 + 1e-12)) + 1)
+    if abs(times[-1] - end) < 1e-9 * every:
+        times[-1] = end
+    return times
 
 
 def check_stops(stops: Any, start: float, end: float) -> np.ndarray:

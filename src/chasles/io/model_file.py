@@ -70,6 +70,8 @@ class Study:
             own = {key: value for key, value in own.items() if key not in ("rtol", "atol", "max_step")}
         elif changes.keys() & {"rtol", "atol", "max_step"}:
             own.pop("step", None)
+        if "every" in changes or "save" in changes:  # one replaces the other
+            own = {key: value for key, value in own.items() if key not in ("every", "save")}
         options = {"span": (0.0, 10.0), **own, **changes}
         joints = options.get("coordinates", "relative") == "relative"
         for name in ("space", "trivialization") if joints else ("cut",):  # of the other coordinates

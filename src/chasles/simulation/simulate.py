@@ -13,7 +13,7 @@ from chasles.absolute.mechanism import AbsoluteMechanism
 from chasles.integrate.event import Event
 from chasles.integrate.method import RKMK
 from chasles.integrate.method_name import named_method
-from chasles.integrate.options import check_span, check_stops
+from chasles.integrate.options import check_span, check_stops, uniform_times
 from chasles.model.system import System
 from chasles.model.user_function import check_arguments
 from chasles.relative.loop.closed import ClosedMechanism
@@ -44,6 +44,7 @@ def simulate(
     stops: ArrayLike | None = None,
     max_evaluations: int | None = None,
     save: Any = "all",
+    every: float | None = None,
     events: Sequence[Event] = (),
     controller: Controller | None = None,
     period: float | None = None,
@@ -67,7 +68,8 @@ def simulate(
     of the size of the bodies, so that units and sizes change nothing. `stops` are times [s] at which a step ends and
     the next begins anew, for forces that jump there. Steps that follow the error also end where laws jump or change
     fast with time, which is found out before. `max_evaluations` ends a run that takes too long. `save` and `events` as
-    in `solve`; an event sees the state y, which is (q, v, work) in joint coordinates.
+    in `solve`; an event sees the state y, which is (q, v, work) in joint coordinates. With `every` [s] the points are
+    at the start and at each such time after it, whatever the steps are, with the accuracy of the method.
 
     `control` is a constant input; `controller(t, q, v)` returns the input at every `period` [s], and it is held until
     the next: a sampled controller. An input has one number for each actuator of the system, or, if it has none, a
@@ -114,6 +116,10 @@ def planned(arguments: dict[str, Any]) -> Task:
         rtol = DEFAULT_RTOL if rtol is None else rtol
     more: dict[str, Any] = {"step": step, "rtol": rtol, "atol": atol}
     more |= {name: get(name) for name in ("save", "events", "max_step", "max_evaluations")}
+    if get("every") is not None:
+        if not (isinstance(get("save"), str) and get("save") == "all"):
+            raise ValueError("simulate: every gives the times that are saved; give every or save, not both")
+        more["save"] = uniform_times(get("every"), start, end)
     more["stops"] = None if get("stops") is None else check_stops(get("stops"), start, end)
     how = ("space", "stabilization", "baumgarte", "poses", "twists", "assemble", "held", "trivialization")
     dynamics, state = prepare(

@@ -12,6 +12,7 @@ import numpy as np
 from chasles.cached import cached_property
 from chasles.integrate.solution import Solution
 from chasles.model.joint import Joint
+from chasles.model.system import System
 from chasles.simulation.frame_motion import FrameMotion
 from chasles.simulation.joint_motion import JointMotion
 
@@ -72,6 +73,12 @@ class States:
     def mechanism(self) -> Any:
         """The system, compiled."""
         return self.dynamics.mechanism
+
+    @property
+    def system(self) -> System:
+        """The system whose motion it is."""
+        found: System = self.mechanism.system
+        return found
 
     @property
     def coordinates(self) -> str:

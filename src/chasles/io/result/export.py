@@ -4,47 +4,67 @@ from __future__ import annotations
 
 import csv
 import math
+import warnings
 import zipfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from chasles import caution
 from chasles.io.result.layout import replacing
+from chasles.model.constraint import Coupling, Drive
+from chasles.model.joint import Joint
 from chasles.simulation import states
 from chasles.simulation.run import Run
 
 POSE = ("qw", "qx", "qy", "qz", "x", "y", "z")
 TWIST = ("wx", "wy", "wz", "vx", "vy", "vz")
+WRENCH = ("tx", "ty", "tz", "fx", "fy", "fz")
+BODY_UNITS = ("", "", "", "", "m", "m", "m", "rad/s", "rad/s", "rad/s", "m/s", "m/s", "m/s")
+FORCE_UNITS = {"rad": "N m", "m": "N"}  # along a velocity
+MOST_REACTIONS = 100  # joints up to which a table has reactions
 Tell = Callable[[float], None]
 ENERGIES = ("kinetic", "gravity", "springs", "work")
 ARRAYS = ("t", "q", "v", "poses", "twists", *ENERGIES)
 
 
 def export(run: Run, file: str | Path, *, every: int = 1, tell: Tell | None = None) -> None:
-    """Write a run as a table: .csv with a line for each saved time, or .npz with arrays, by the ending of the file.
+    """Write a run as a table: .csv or .parquet with a line for each saved time, or .npz with arrays, by the ending of
+    the file.
 
-    Joint coordinates q and velocities v, poses (quaternion and position) and body twists of all bodies, energies; of
-    `every` so many saved times one. The run is gone through in parts, so it may be larger than memory. `tell` is called
-    with the share that is done.
+    Joint coordinates q and velocities v, poses (quaternion and position) and body twists of all bodies, energies; in a
+    table with units in its header, and with the forces of inputs, drives and couplings and the reactions of joints (of
+    at most `MOST_REACTIONS`). Of `every` so many saved times one. The run is gone through in parts, so it may be larger
+    than memory. `tell` is called with the share that is done.
     """
     path = Path(file)
     if every < 1:
         raise ValueError(f"export: every is {every}; expected 1 or more")
     if path.suffix == ".csv":
+        columns = columns_of(run)
         with replacing(path) as new, new.open("w", newline="", encoding="utf-8") as stream:
             writer = csv.writer(stream)
-            writer.writerow(_names(run))
-            for share, rows in _rows(run, every):
+            writer.writerow([column.title for column in columns.every])
+            for share, rows in _rows(run, columns, every):
                 writer.writerows([[repr(x) for x in row] for row in rows.tolist()])
+                if tell is not None:
+                    tell(share)
+    elif path.suffix == ".parquet":
+        arrow, parquet = _needed("pyarrow", "export"), _needed("pyarrow.parquet", "export")
+        columns = columns_of(run)
+        schema = arrow.schema([(column.title, arrow.float64()) for column in columns.every])
+        with replacing(path) as new, parquet.ParquetWriter(new, schema) as stream:
+            for share, rows in _rows(run, columns, every):
+                stream.write_table(arrow.Table.from_arrays([arrow.array(x) for x in rows.T], schema=schema))
                 if tell is not None:
                     tell(share)
     elif path.suffix == ".npz":
         with replacing(path) as new:
             _write_arrays(run, new, every, tell)
     else:
-        raise ValueError(f"export: {path.name!r}; expected a name that ends in .csv or .npz")
+        raise ValueError(f"export: {path.name!r}; expected a name that ends in .csv, .parquet or .npz")
 
 
 def _write_arrays(run: Run, file: Path, every: int, tell: Tell | None) -> None:
@@ -67,10 +87,13 @@ def _write_arrays(run: Run, file: Path, every: int, tell: Tell | None) -> None:
 
 
 def to_pandas(run: Run) -> Any:
-    """A DataFrame with time as its index and the columns of the CSV file."""
-    pandas = _needed("pandas")
-    table = np.concatenate([rows for _, rows in _rows(run)])
-    return pandas.DataFrame(table[:, 1:], index=pandas.Index(table[:, 0], name="t"), columns=_names(run)[1:])
+    """A DataFrame with time as its index and the columns of the CSV file; attrs["units"] has their units."""
+    pandas, columns = _needed("pandas"), columns_of(run)
+    table = np.concatenate([rows for _, rows in _rows(run, columns)])
+    names = [column.name for column in columns.every]
+    found = pandas.DataFrame(table[:, 1:], index=pandas.Index(table[:, 0], name="t"), columns=names[1:])
+    found.attrs["units"] = {column.name: column.unit for column in columns.every}
+    return found
 
 
 def to_xarray(run: Run) -> Any:
@@ -86,43 +109,126 @@ def to_xarray(run: Run) -> Any:
         "q": (("t", "coordinate"), arrays["q"]),
         "v": (("t", "velocity"), arrays["v"]),
     }
-    names = _joint_columns(run)
+    names = [[column.name for column in columns] for columns in _joint_columns(run)]
     along = {"pose_component": list(POSE), "twist_component": list(TWIST)}
     return xarray.Dataset(data, {**bodies, **along, "coordinate": names[0], "velocity": names[1]})
 
 
-def _needed(module: str) -> Any:
+def _needed(module: str, function: str = "") -> Any:
     import importlib
 
     try:
         return importlib.import_module(module)
     except ImportError:
-        raise ImportError(f"to_{module}: {module} is not installed; pip install {module}") from None
+        name = module.partition(".")[0]
+        raise ImportError(f"{function or f'to_{module}'}: {name} is not installed; pip install {name}") from None
 
 
-def _joint_columns(run: Run) -> tuple[list[str], list[str]]:
-    """Names of the coordinates and velocities of all joints."""
+class Column(NamedTuple):
+    """A column of a table."""
+
+    name: str
+    unit: str
+
+    @property
+    def title(self) -> str:
+        return f"{self.name} [{self.unit or 1}]"
+
+
+class Columns(NamedTuple):
+    """The columns of a table, and of which joints it has reactions, of which drives and couplings forces."""
+
+    every: list[Column]
+    reactions: tuple[str, ...]
+    driven: tuple[str, ...]
+
+
+def columns_of(run: Run) -> Columns:
+    """The columns of a run; what cannot be computed, for want of a law that is not in a file, is left out and said."""
+    system = run.system
+    every = [Column("t", "s"), *(column for columns in _joint_columns(run) for column in columns)]
+    for body in run.mechanism.bodies:
+        every += [Column(f"{body}.{part}", unit) for part, unit in zip(POSE + TWIST, BODY_UNITS, strict=True)]
+    every += [Column(name, "J") for name in ENERGIES]
+    if run.given is not None:
+        every += _forces([joint for joint in run.moving_joints if joint.name in run.joints])
+    joints = [joint.name for joint in system.joints if not joint.traits.holds_nothing]
+    items = {item.name: item for item in system.constraints if isinstance(item, Coupling | Drive)}
+    reactions = _computed(run, "reactions", joints if len(joints) <= MOST_REACTIONS else ())
+    driven = _computed(run, "coordinate_forces", items)
+    for name in driven:
+        item: Any = items[name]
+        single = isinstance(item, Drive)
+        joints, places = ([item.joint], [item.coordinate]) if single else (item.joints, item.coordinates)
+        for k, (joint, coordinate) in enumerate(zip(joints, places, strict=True)):
+            unit = system.joint(joint, "export").velocity_units[coordinate]
+            every.append(Column(f"{name}.force{k}", FORCE_UNITS[unit]))
+    for name in reactions:
+        every += [Column(f"{name}.{part}", "N m" if part.startswith("t") else "N") for part in WRENCH]
+    return Columns(every, reactions, driven)
+
+
+def _computed(run: Run, quantity: str, names: Iterable[str]) -> tuple[str, ...]:
+    """Those of which a quantity can be computed."""
+    found, failed = [], dict[str, Exception]()
+    first = run.part(slice(0, 1))
+    for name in names if len(run) else ():
+        try:
+            _quietly(first, quantity, name)
+            found.append(name)
+        except (ValueError, ArithmeticError) as error:
+            failed[name] = error
+    if failed:
+        why = next(iter(failed.values()))
+        caution.warn(f"export: {quantity} of {', '.join(map(repr, failed))} are left out: {why}")
+    return tuple(found)
+
+
+def _quietly(part: Run, quantity: str, name: str) -> np.ndarray:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # of redundant constraints, once for each: the certificate says
+        found: np.ndarray = getattr(part, quantity)(name)
+        return found
+
+
+def _joint_columns(run: Run) -> tuple[list[Column], list[Column]]:
+    """The coordinates and velocities of all joints."""
     joints = [joint for joint in run.moving_joints if joint.name in run.joints]
-    q = [f"{joint.name}.q{k}" for joint in joints for k in range(joint.nq)]
-    return q, [f"{joint.name}.v{k}" for joint in joints for k in range(joint.nv)]
+    q = [Column(f"{joint.name}.q{k}", unit) for joint in joints for k, unit in enumerate(joint.coordinate_units)]
+    v = [Column(f"{joint.name}.v{k}", f"{unit}/s") for joint in joints for k, unit in enumerate(joint.velocity_units)]
+    return q, v
 
 
-def _names(run: Run) -> list[str]:
-    q, v = _joint_columns(run)
-    bodies = [f"{body}.{part}" for body in run.mechanism.bodies for part in (*POSE, *TWIST)]
-    return ["t", *q, *v, *bodies, *ENERGIES]
+def _forces(joints: Sequence[Joint]) -> list[Column]:
+    """The forces of inputs along the velocities of joints."""
+    return [
+        Column(f"{joint.name}.input{k}", FORCE_UNITS[unit])
+        for joint in joints
+        for k, unit in enumerate(joint.velocity_units)
+    ]
 
 
-def _rows(run: Run, every: int = 1) -> Iterator[tuple[float, np.ndarray]]:
+def _rows(run: Run, columns: Columns, every: int = 1) -> Iterator[tuple[float, np.ndarray]]:
     """The table, a part of the run at a time, with the share that is done then."""
-    names = ("t", "q", "v", "bodies", *ENERGIES)
-    for share, values in _in_parts(run, names, every):
+    names = ["t", "q", "v", "bodies", *ENERGIES]
+    names += [] if run.given is None else ["forces"]
+    wanted = [("coordinate_forces", name) for name in columns.driven]
+    wanted += [("reactions", name) for name in columns.reactions]
+    for share, part in _parts(run, every):
+        values = [_values(part, name) for name in names]
+        values += [_quietly(part, quantity, name) for quantity, name in wanted]
         flat = [x.reshape(len(x), math.prod(x.shape[1:])) for x in values]  # of none of them too
         yield share, np.concatenate(flat, axis=1)
 
 
 def _in_parts(run: Run, names: Sequence[str], every: int = 1) -> Iterator[tuple[float, Sequence[np.ndarray]]]:
     """Quantities by name, a part of the run at a time, with the share that is done then."""
+    for share, part in _parts(run, every):
+        yield share, [_values(part, name) for name in names]
+
+
+def _parts(run: Run, every: int) -> Iterator[tuple[float, Run]]:
+    """Of every so many saved times one, a part of the run at a time, with the share that is done then."""
     at: int = 0  # the next saved time to keep
     rows = states.ROWS_AT_ONCE
     for first in range(0, max(len(run), 1), rows):
@@ -130,9 +236,8 @@ def _in_parts(run: Run, names: Sequence[str], every: int = 1) -> Iterator[tuple[
         if at >= last > 0:
             continue
         part = run.part(slice(at, last, every))
-        values = [_values(part, name) for name in names]
         at += every * len(part)
-        yield last / max(len(run), 1), values
+        yield last / max(len(run), 1), part
 
 
 def _values(part: Run, name: str) -> np.ndarray:
