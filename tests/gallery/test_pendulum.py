@@ -143,9 +143,9 @@ def test_time_of_a_field_is_linear_in_the_number_of_rods(momenta):
         p, y, out = np.array(problem.parameters), chain.initial(), np.empty(6 * number)
         best = np.inf
         for _ in range(20):
-            begin = time.perf_counter()
+            begin = time.process_time()
             evaluate(problem.field.address, 0.0, y, p, out)
-            best = min(best, time.perf_counter() - begin)
+            best = min(best, time.process_time() - begin)
         seconds.append(best)
     assert seconds[1] < 30 * seconds[0], seconds
 

@@ -4,10 +4,8 @@ import errno
 import json
 import os
 import re
-import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import h5py
@@ -19,6 +17,7 @@ from chasles.integrate import stepper as integration
 from chasles.io.result import checkpoint, layout, lock, mapped, reader, writer
 from tests.io import result_models as models
 from tests.io.result_models import CASES, RESUME
+from tests.waiting import limited, wait_for
 
 TABLES = ("header", "model", "counts", "checkpoints", "outcome", "start", "events", "energy", "points")
 
@@ -302,11 +301,9 @@ def test_a_file_has_one_writer(tmp_path):
 
 def test_the_lock_is_of_processes_and_dies_with_them(tmp_path):
     file = tmp_path / "run.h5"
-    process = subprocess.Popen([sys.executable, "-m", "tests.io.result_models", "fixed", "2000", str(file)])
-    try:
-        while not file.exists():
-            assert process.poll() is None
-            time.sleep(0.01)
+    command = [sys.executable, "-m", "tests.io.result_models", "fixed", "2000", str(file)]
+    with limited(subprocess.Popen(command)) as process:
+        wait_for(file, process)
         with pytest.raises(ch.errors.ResultFileError, match=f"is being written by another run .process {process.pid}."):
             ch.resume(file)
         with pytest.raises(ch.errors.ResultFileError, match="is being written"):
@@ -314,9 +311,6 @@ def test_the_lock_is_of_processes_and_dies_with_them(tmp_path):
         (tmp_path / "link.h5").symlink_to(file)
         with pytest.raises(ch.errors.ResultFileError, match="is being written"):
             ch.resume(tmp_path / "link.h5")
-    finally:
-        process.send_signal(signal.SIGKILL)
-        process.wait()
     (tmp_path / f".run.h5.{process.pid}.new").write_bytes(b"half of a file")
     with pytest.raises(ch.errors.ResultFileError, match="holds a run that has not ended"):
         CASES["fixed"](0.01, file=file)

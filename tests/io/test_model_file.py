@@ -185,10 +185,10 @@ def test_a_mistake_is_found_where_it_stands(written, old, new, line, message):
     ],
 )
 def test_expressions_compute_and_do_nothing_else(text):
-    began = time.perf_counter()
+    began = time.process_time()
     with pytest.raises(ValueError, match=r"\S"):
         evaluate(text, {"length": 1.0})
-    assert time.perf_counter() - began < 1
+    assert time.process_time() - began < 1
 
 
 def test_values_of_expressions():
@@ -230,7 +230,7 @@ def test_includes(written):
 
 
 def test_hostile_files_are_refused_at_once(written):
-    began = time.perf_counter()
+    began = time.process_time()
     with pytest.raises(ModelFileError, match=r"nested too deeply|is not TOML"):
         load(written("a = " + "[" * 100_000))
     with pytest.raises(ModelFileError, match="is larger than"):
@@ -239,7 +239,7 @@ def test_hostile_files_are_refused_at_once(written):
     path.write_bytes(b"name = '\xff\xfe'")
     with pytest.raises(ModelFileError, match="not UTF-8"):
         load(path)
-    assert time.perf_counter() - began < 2
+    assert time.process_time() - began < 2
 
 
 def every_kind() -> ch.System:

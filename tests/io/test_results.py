@@ -21,6 +21,7 @@ from chasles.simulation import states
 from chasles.simulation.bodies import BodyDynamics
 from tests.io import result_models as models
 from tests.io.result_models import CASES, RESUME
+from tests.waiting import limited, wait_for
 
 
 def same(one, two):
@@ -96,8 +97,15 @@ class Died(BaseException):
     """Stands for the end of a process."""
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_stopped_at_any_write_the_rest_has_the_same_bits(case, whole, tmp_path, monkeypatch):
+DEATHS = (*range(9), 17, 27, 40, 64, 101)  # writes before the process "dies"
+STOPPED = [
+    *(pytest.param(case, DEATHS[k % 3 :: 3], id=case) for k, case in enumerate(CASES)),  # each write in three cases
+    *(pytest.param(case, DEATHS, id=f"{case}, all", marks=pytest.mark.study) for case in CASES),
+]
+
+
+@pytest.mark.parametrize(("case", "firsts"), STOPPED)
+def test_stopped_at_any_write_the_rest_has_the_same_bits(case, firsts, whole, tmp_path, monkeypatch):
     """The process "dies" in one of its first writes, half way, and again after it was resumed."""
     file = tmp_path / "run.h5"
     monkeypatch.setattr(writer, "EVERY", 0.0)
@@ -115,7 +123,7 @@ def test_stopped_at_any_write_the_rest_has_the_same_bits(case, whole, tmp_path, 
     monkeypatch.setattr(writer, "put", dying)
     monkeypatch.setattr(layout, "put", dying)
     functions, deaths = RESUME.get(case, {}), 0
-    for first in (*range(9), 17, 27, 40, 64, 101):
+    for first in firsts:
         file.unlink(missing_ok=True)
         for writes in (first, first % 13, 10**9):
             left[0] = writes
@@ -131,22 +139,17 @@ def test_stopped_at_any_write_the_rest_has_the_same_bits(case, whole, tmp_path, 
                 deaths += 1
         same(whole[case], run)
         assert [path.name for path in tmp_path.iterdir()] == ["run.h5"]
-    assert deaths > 15
+    assert deaths > len(firsts)
 
 
 def killed_runs(case, end, times, tmp_path):
     """Kill processes that simulate, after times [s] from when their file is there; resume each to the end."""
     for k, wait in enumerate(times):
         file = tmp_path / f"{case}{k}.h5"
-        process = subprocess.Popen([sys.executable, "-m", "tests.io.result_models", case, str(end), str(file)])
-        try:
-            while not file.exists():
-                assert process.poll() is None
-                time.sleep(0.001)
+        command = [sys.executable, "-m", "tests.io.result_models", case, str(end), str(file)]
+        with limited(subprocess.Popen(command)) as process:
+            wait_for(file, process)
             time.sleep(wait)
-        finally:
-            process.send_signal(signal.SIGKILL)
-            process.wait()
         opened = ch.open(file)
         yield len(opened), opened.success, ch.resume(file, **RESUME.get(case, {}), progress=False)
         file.unlink()

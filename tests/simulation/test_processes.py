@@ -220,6 +220,6 @@ def test_functions_in_other_threads_do_not_act_as_kernels():
     """A thread that runs kernels in plain Python, as messages of errors do, says so for itself alone."""
     with policy.Interpreted(), ThreadPoolExecutor(1) as pool:
         assert policy.INTERPRETED.depth == 1
-        assert pool.submit(lambda: policy.INTERPRETED.depth).result() == 0
-        np.testing.assert_array_equal(pool.submit(lambda: so3.exp(np.zeros(3))).result(), np.eye(3))
+        assert pool.submit(lambda: policy.INTERPRETED.depth).result(WAIT) == 0
+        np.testing.assert_array_equal(pool.submit(lambda: so3.exp(np.zeros(3))).result(WAIT), np.eye(3))
     assert policy.INTERPRETED.depth == 0

@@ -328,7 +328,8 @@ def test_the_command_without_a_screen(tmp_path):
         "assert 'matplotlib.pyplot' not in sys.modules\n"
     )
     environment = {key: value for key, value in os.environ.items() if key not in ("DISPLAY", "MPLBACKEND")}
-    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True)
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     assert done.stdout.split() == ["wrote", "a.pdf", "wrote", "run.png"]
     assert (tmp_path / "a.pdf").read_bytes().startswith(b"%PDF")

@@ -71,7 +71,7 @@ def main() -> None:
 def _called() -> Any:
     """The exit status of the command."""
     try:
-        app()
+        app(sys.argv[1:])
     except SystemExit as end:
         return end.code
     except (ValueError, ArithmeticError) as error:
