@@ -90,7 +90,7 @@ def main(samples: int, seed: int, picture: str | None) -> None:
 
     q, v, a = trajectory(rng, samples)
     needed, drawn = (arm.parameters.regressor(q, v, a, TERMS) @ p for p in (true, guess))
-    predicted = identified.inverse_dynamics(q, v, a) - identified.applied_forces(q, v).tau
+    predicted = identified.inverse_dynamics(q, v, a)
     rms = [np.sqrt(np.mean((x - needed) ** 2)) for x in (drawn, predicted)]
     print(f"torques of another motion: {rms[0]:.3f} N m off by the drawing, {rms[1]:.4f} N m identified (rms)")
     good = abs(squares - report.rank) < 4 * np.sqrt(2 * report.rank) and rms[1] < NOISE

@@ -77,9 +77,13 @@ def test_dynamics_in_absolute_coordinates_are_those_in_joint_coordinates(space):
     ):
         expected = tree.accelerations(q, v, a)
         np.testing.assert_allclose(bodies.accelerations(*state, found), expected, rtol=0, atol=1e-11)
-        needed = bodies.inverse_dynamics(*state, found)  # the joints' wrenches included: seen along the joints,
-        tau = sum(tree.jacobian(q, name).T @ wrench for name, wrench in zip(tree.bodies, needed, strict=True))
-        np.testing.assert_allclose(tau, tree.inverse_dynamics(q, v, a), rtol=0, atol=1e-11)
+        for applied in (True, False):
+            needed = bodies.inverse_dynamics(
+                *state, found, applied=applied
+            )  # those of joints too
+            tau = sum(tree.jacobian(q, name).T @ wrench for name, wrench in zip(tree.bodies, needed, strict=True))
+            wanted = tree.inverse_dynamics(q, v, a, applied=applied)
+            np.testing.assert_allclose(tau, wanted, rtol=0, atol=1e-11)
 
 
 def test_a_tree_has_no_constraints():

@@ -183,9 +183,19 @@ class AbsoluteMechanism(CentralFrames, WithoutTreeGroups):
         given = real_array("forward_dynamics", "wrenches", given, (self.n, 6))
         return self._solved(q, v, t, angles, self.central_wrenches(q, given))[0].accelerations
 
-    def inverse_dynamics(self, central: ArrayLike, velocity: ArrayLike, a: ArrayLike) -> np.ndarray:
+    def inverse_dynamics(
+        self,
+        central: ArrayLike,
+        velocity: ArrayLike,
+        a: ArrayLike,
+        *,
+        applied: bool = True,
+        t: ArrayLike = 0.0,
+        angles: Given = None,
+    ) -> np.ndarray:
         """The wrenches on the bodies (..., bodies, 6), each in its body's frame at its origin, that give accelerations
-        a against gravity: M a + bias. The constraints need no part in it; theirs is any -Jᵀ λ of it."""
+        a against gravity and, if `applied`, besides the forces of the system: M a + bias, less these. The constraints
+        need no part in it; theirs is any -Jᵀ λ of it."""
         q, v, rate = (np.asarray(x, dtype=float) for x in (central, velocity, a))
         R, spin = quaternion_to_matrix(q[..., :4]), v[..., :3]
         linear = np.where(
@@ -195,7 +205,10 @@ class AbsoluteMechanism(CentralFrames, WithoutTreeGroups):
         )
         masses = np.array([body.mass for body in self.system.bodies])[:, None]
         torque = self.moments * rate[..., :3] + np.cross(spin, self.moments * spin)
-        return self.body_wrenches(q, np.concatenate([torque, masses * (linear - self.system.gravity)], axis=-1))
+        needed = np.concatenate([torque, masses * (linear - self.system.gravity)], axis=-1)
+        if applied and not self.forces.empty:
+            needed = needed - self.applied_forces(q, v, t=t, angles=angles)[0]
+        return self.body_wrenches(q, needed)
 
     def _solved(
         self, central: ArrayLike, velocity: ArrayLike, t: ArrayLike, angles: ArrayLike | None, wrenches: np.ndarray

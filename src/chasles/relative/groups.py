@@ -21,15 +21,13 @@ class Terms(Group):
 
     def bias(self, q: ArrayLike, v: ArrayLike) -> np.ndarray:
         """C v + g, (..., nv): the generalized forces of a motion without acceleration."""
-        return self._mechanism.inverse_dynamics(
-            self._tables.check_q("terms.bias", q), self._tables.check_v("terms.bias", "v", v), np.zeros(self._tables.nv)
-        )
+        given = self._tables.check_q("terms.bias", q), self._tables.check_v("terms.bias", "v", v)
+        return self._mechanism.inverse_dynamics(*given, np.zeros(self._tables.nv), applied=False)
 
     def gravity(self, q: ArrayLike) -> np.ndarray:
         """g(q), (..., nv): the generalized forces that hold the mechanism at rest."""
-        return self._mechanism.inverse_dynamics(
-            self._tables.check_q("terms.gravity", q), np.zeros(self._tables.nv), np.zeros(self._tables.nv)
-        )
+        still = np.zeros(self._tables.nv)
+        return self._mechanism.inverse_dynamics(self._tables.check_q("terms.gravity", q), still, still, applied=False)
 
     def coriolis(self, q: ArrayLike, v: ArrayLike, *, skew: bool = False) -> np.ndarray:
         """A matrix C(q, v), (..., nv, nv), with C v the velocity terms: that of mueller2018 eq. (84), or with M'

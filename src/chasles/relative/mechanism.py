@@ -217,15 +217,20 @@ class Mechanism:
         a: ArrayLike,
         wrenches: ArrayLike | None = None,
         *,
+        applied: bool = True,
+        t: ArrayLike = 0.0,
         representation: str = "body",
     ) -> np.ndarray:
-        """Generalized forces of a motion, M a + C v + g - Σ Jᵀ W, (..., nv) [N m or N]; by the RNEA, O(n).
+        """Generalized forces that motors must give for a motion, (..., nv) [N m or N], at times t [s]: M a + C v + g -
+        Σ Jᵀ W less the forces of the system. By the RNEA, O(n).
 
-        wrenches: applied to the bodies, (..., bodies, 6), each in its body's frame at its origin. Armatures count; the
-        joints' own springs, dampers and friction and the forces of the system do not: they are part of the result.
+        wrenches: applied to the bodies, (..., bodies, 6), each in its body's frame at its origin. Armatures count.
+        applied: whether the joints' own springs, dampers and friction and the forces of the system do; if not, it is
+        the inverse of `forward_dynamics`, else of `accelerations_under`.
         representation: of the recursion; the arguments and, to rounding, the result are the same in all.
         """
-        name, usual = "inverse_dynamics", wrenches is None and representation == "body"
+        name, acts = "inverse_dynamics", applied and self._acts
+        usual = wrenches is None and representation == "body" and not acts
         if usual and (call := self._direct.inverse_dynamics) and (found := call(q, v, a)) is not None:
             return found
         check_representation(name, representation)
@@ -235,7 +240,12 @@ class Mechanism:
             "a": self.tables.check_v(name, "a", a),
         }
         arrays["wrenches"] = self.tables.wrenches(name, wrenches)
+        if acts:
+            forces = self.applied_forces(arrays["q"], arrays["v"], t)
+            arrays["wrenches"] = forces.wrenches + (0.0 if wrenches is None else arrays["wrenches"])
         (tau,), batch = self.tables.run(name, RECURSIONS[representation], arrays)
+        if acts:
+            return tau.reshape(*batch, self.nv) - forces.tau
         if usual and not batch:
             self._direct.again(name, inverse.inverse_dynamics, ("q", "v", "a"), "tau", (self.nv,))
         return tau.reshape(*batch, self.nv)
@@ -314,6 +324,11 @@ class Mechanism:
         return Mobility(0, 0, self.nv, ())
 
     # ------------------------------------------------------------ the forces of the system
+
+    @cached_property
+    def _acts(self) -> bool:
+        """Whether anything acts besides gravity."""
+        return not self.tables.acting.empty
 
     def applied_forces(self, q: ArrayLike, v: ArrayLike, t: ArrayLike = 0.0) -> AppliedForces:
         """All that acts on states (..., nq), (..., nv) at times t [s], besides gravity."""

@@ -7,9 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from chasles.model.body import Frame
-from chasles.model.constraint import Coupling, Drive
 from chasles.model.joint import Joint
-from chasles.model.suggestion import meant
 from chasles.simulation.reaction import tree_reactions
 
 if TYPE_CHECKING:
@@ -139,18 +137,4 @@ class ClosedQuantities(TreeQuantities):
         return self.mechanism.reactions(name, self.q(), self.v(), self.states.held, self.t)
 
     def coordinate_forces(self, name: str) -> np.ndarray:
-        driven: Any = [item for item in self.mechanism.system.constraints if isinstance(item, Coupling | Drive)]
-        known = {item.name: item for item in driven}
-        if name not in known:
-            listed = ", ".join(sorted(known)[:12]) or "none"
-            raise ValueError(
-                f"coordinate_forces: there is no coupling or drive {name!r}; {meant(name, known)}there are {listed}"
-            )
-        item, q, v = known[name], self.q(), self.v()
-        single = isinstance(item, Drive)
-        pairs = [(item.joint, item.coordinate)] if single else zip(item.joints, item.coordinates, strict=True)
-        columns = [self.mechanism.tree.velocities[joint].start + k for joint, k in pairs]
-        rows = self.mechanism.constraint_of_row == self.constraints.index(name)
-        multipliers = self.mechanism.constrained_motion(q, v, self.states.held, self.t).multipliers[..., rows]
-        J = self.mechanism.constraint_rows(q, v, self.t).jacobian[..., rows, :][..., columns]
-        return -np.einsum("...rk,...r->...k", J, multipliers)
+        return self.mechanism.coordinate_forces(name, self.q(), self.v(), self.states.held, self.t)

@@ -115,9 +115,10 @@ def _inconsistent(equations: LoopEquations, q: np.ndarray, v: np.ndarray, a: np.
 
 
 def inverse_dynamics(
-    mechanism: ClosedMechanism, q, v, a, on_links: np.ndarray, actuated: Iterable[str] | None, t: float
+    mechanism: ClosedMechanism, actuated: Iterable[str] | None, q, v, a, on_links: np.ndarray, pushes, t: float
 ) -> np.ndarray:
-    """Forces in actuated joints: `ClosedMechanism.inverse_dynamics`.
+    """Forces in actuated joints, besides wrenches on links and pushes along coordinates:
+    `ClosedMechanism.inverse_dynamics`.
 
     The motion takes the tree's forces τ; the constraints give what has no power in motions N that they allow, so that
     Nᵀ B u = Nᵀ τ for forces u in the actuated freedoms, B their columns of the identity.
@@ -148,7 +149,7 @@ def inverse_dynamics(
         )
     forces = np.zeros(mechanism.nv)
     if mobility:
-        forces[where] = np.linalg.lstsq(reach, free.T @ tau.reshape(-1), rcond=None)[0]
+        forces[where] = np.linalg.lstsq(reach, free.T @ (tau.reshape(-1) - pushes), rcond=None)[0]
     return forces
 
 

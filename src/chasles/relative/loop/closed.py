@@ -292,19 +292,35 @@ class ClosedMechanism(WithoutTreeGroups):
         wrenches: ArrayLike | None = None,
         *,
         actuated: Iterable[str] | None = None,
-        t: float = 0.0,
+        applied: bool = True,
+        t: ArrayLike = 0.0,
     ) -> np.ndarray:
-        """Generalized forces (nv) in the actuated joints, zero elsewhere, that give a motion.
+        """Generalized forces (..., nv) in the actuated joints, zero elsewhere, that give a motion at times t [s].
 
         actuated: names of joints of the tree; default: those of the system's actuators or, if it has none, all. They
-        are unique if there are as many actuated freedoms as the mobility; with more, those of least norm. ValueError if
-        the motion violates the constraints, or the actuated joints cannot bring it about.
+        are unique if there are as many actuated freedoms as the mobility; with more, those of least norm. applied:
+        whether the springs, dampers, friction and other forces of the system count. What drives and couplings give is
+        no part of it: `coordinate_forces`. ValueError if the motion violates the constraints, or the actuated joints
+        cannot bring it about.
         """
         name = "inverse_dynamics"
-        state = self.tables.check_q(name, q), self.tables.check_v(name, "v", v), self.tables.check_v(name, "a", a)
-        if any(array.ndim != 1 for array in state):
-            raise ValueError(f"{name}: of a closed mechanism one state at a time; q has shape {state[0].shape}")
-        return assembly.inverse_dynamics(self, *state, self._on_links(name, wrenches), actuated, t)
+        state = {"q": self.tables.check_q(name, q), "v": self.tables.check_v(name, "v", v)}
+        state["a"], pushes = self.tables.check_v(name, "a", a), np.zeros(self.nv)
+        state["wrenches"] = self._on_links(name, wrenches)
+        if applied:
+            forces = self.applied_forces(state["q"], state["v"], t)
+            pushes, state["wrenches"] = forces.tau, state["wrenches"] + forces.wrenches
+        batch, rows = self._states(name, t, **state, tau=pushes)
+        found = [assembly.inverse_dynamics(self, actuated, *row) for row in zip(*rows, strict=True)]
+        return np.array(found).reshape(*batch, self.nv)
+
+    def coordinate_forces(
+        self, constraint: str, q: ArrayLike, v: ArrayLike, u: ArrayLike | None = None, t: ArrayLike = 0.0
+    ) -> np.ndarray:
+        """Generalized forces [N m or N] of a coupling on its two coordinates (..., 2), or of a drive on its one
+        (..., 1), under gravity, the system's forces and generalized forces u. As in
+        `AbsoluteMechanism.coordinate_forces`."""
+        return reaction.coordinate_forces(self, constraint, q, v, u, t)
 
     def reactions(
         self, joint: str, q: ArrayLike, v: ArrayLike, u: ArrayLike | None = None, t: ArrayLike = 0.0

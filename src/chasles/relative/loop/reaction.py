@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from chasles.constraint.rows import POINT, ROWS
 from chasles.lie import pose as pose_group
 from chasles.lie.rotation import quaternion_to_matrix
+from chasles.model.constraint import Coupling, Drive
 from chasles.model.suggestion import meant
 
 if TYPE_CHECKING:
@@ -49,6 +50,27 @@ def reactions(mechanism: ClosedMechanism, joint: str, q: ArrayLike, v: ArrayLike
     torque = torque - np.cross(place[4:], force)
     axes = quaternion_to_matrix(place[:4])
     return np.concatenate([torque @ axes, force @ axes], axis=-1)
+
+
+def coordinate_forces(
+    mechanism: ClosedMechanism, name: str, q: ArrayLike, v: ArrayLike, u: ArrayLike | None, t: ArrayLike
+) -> np.ndarray:
+    """Forces of a coupling or drive along its coordinates: `ClosedMechanism.coordinate_forces`."""
+    driven: Any = [item for item in mechanism.system.constraints if isinstance(item, Coupling | Drive)]
+    known = {item.name: item for item in driven}
+    if name not in known:
+        listed = ", ".join(sorted(known)[:12]) or "none"
+        raise ValueError(
+            f"coordinate_forces: there is no coupling or drive {name!r}; {meant(name, known)}there are {listed}"
+        )
+    item = known[name]
+    single = isinstance(item, Drive)
+    pairs = [(item.joint, item.coordinate)] if single else zip(item.joints, item.coordinates, strict=True)
+    columns = [mechanism.tree.velocities[joint].start + k for joint, k in pairs]
+    rows = mechanism.constraint_of_row == mechanism.constraint_names.index(name)
+    multipliers = mechanism.constrained_motion(q, v, u, t).multipliers[..., rows]
+    J = mechanism.constraint_rows(q, v, t).jacobian[..., rows, :][..., columns]
+    return -np.einsum("...rk,...r->...k", J, multipliers)
 
 
 def _second_body(mechanism: ClosedMechanism, constraint) -> str:
