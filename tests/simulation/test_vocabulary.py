@@ -78,9 +78,7 @@ def test_dynamics_in_absolute_coordinates_are_those_in_joint_coordinates(space):
         expected = tree.accelerations(q, v, a)
         np.testing.assert_allclose(bodies.accelerations(*state, found), expected, rtol=0, atol=1e-11)
         for applied in (True, False):
-            needed = bodies.inverse_dynamics(
-                *state, found, applied=applied
-            )  # those of joints too
+            needed = bodies.inverse_dynamics(*state, found, applied=applied)  # those of joints too
             tau = sum(tree.jacobian(q, name).T @ wrench for name, wrench in zip(tree.bodies, needed, strict=True))
             wanted = tree.inverse_dynamics(q, v, a, applied=applied)
             np.testing.assert_allclose(tau, wanted, rtol=0, atol=1e-11)
