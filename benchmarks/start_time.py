@@ -1,17 +1,28 @@
-"""Processor time to import chasles and to make first calls, measured in new processes."""
+"""Processor time to import chasles, to make first calls and to run commands, measured in new processes.
+
+Run: python -m benchmarks.start_time. It prints the table of the commands, with compiled code in the cache.
+"""
 
 from __future__ import annotations
 
 import os
+import resource
 import statistics
 import subprocess
 import sys
 import tempfile
+from pathlib import Path
 
 from benchmarks import page
 
 IMPORTS = ("numpy", "numba", "chasles", "chasles.lie", "chasles.lie.se3")
 FIRST_CALLS = ("so3.exp", "se3.exp", "se3.log", "se3.dexpinv")
+COMMANDS = {  # most seconds of processor time, with bytecode files
+    "--help": 0.2,
+    "run heavy_top": 1.2,
+    "plot run.h5": 1.5,
+    "report run.h5": 1.5,
+}
 REPETITIONS = 5
 
 IMPORT = """
@@ -65,3 +76,33 @@ def first_call_table() -> str:
         cold, warm = first_call(name)
         rows.append([f"`{name}`", f"{cold:.2f} s", f"{warm * 1e3:.1f} ms"])
     return page.table(["Function", "compiled", "from the cache"], rows)
+
+
+def command_time(arguments: list[str], folder: Path) -> float:
+    """Processor time of a command in a folder; bytecode files are written there, and used from the second call on."""
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    environment["PYTHONPYCACHEPREFIX"] = str(folder / "bytecode")
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    command = [sys.executable, "-m", "chasles", *arguments]
+    subprocess.run(command, env=environment, cwd=folder, check=True, capture_output=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def command_table() -> str:
+    """Commands that are given again: compiled code and bytecode are there."""
+    rows = []
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        command_time(["run", "heavy_top", "-o", "run.h5"], folder)
+        for command, bar in COMMANDS.items():
+            command_time(command.split(), folder)
+            least = min(command_time(command.split(), folder) for _ in range(REPETITIONS))
+            rows.append(
+                [f"`chasles {command}`", f"{least:.2f}", f"{bar:.1f}", "met" if least <= bar else "**not met**"]
+            )
+    return page.table(["Command", "s", "bar", ""], rows)
+
+
+if __name__ == "__main__":
+    print(command_table())

@@ -492,3 +492,24 @@ def test_the_longest_step_is_that_of_the_user(tmp_path):
     assert result.returncode != 0
     assert "max_step" in result.stderr
     assert "Traceback" not in result.stderr
+
+
+def test_help_loads_next_to_nothing():
+    """It is there at once: neither arrays nor what reads Markdown is loaded."""
+    code = (
+        "import sys\nfrom chasles.cli import app\napp(['--help'], result_action='return_value')\n"
+        "print([name for name in ('markdown_it', 'webbrowser', 'numpy', 'numba') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=True)
+    assert "Simulate a model" in done.stdout
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_matplotlib_is_loaded_as_it_is():
+    """A command leaves out what it writes into docstrings, and nothing else."""
+    code = (
+        "from chasles.cli.drawing import load_matplotlib\nfrom matplotlib import artist\nown = artist.kwdoc\n"
+        "load_matplotlib()\nassert artist.kwdoc is own\nfrom matplotlib.lines import Line2D\n"
+        "assert 'dash_capstyle' in own(Line2D)\nassert 'dash_capstyle' not in Line2D.set.__doc__"
+    )
+    subprocess.run([sys.executable, "-W", "error", "-c", code], timeout=300, check=True)

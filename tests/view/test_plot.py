@@ -1,14 +1,17 @@
 """Figures of runs: what is drawn is what was computed."""
 
+import io
 import os
 import subprocess
 import sys
 from dataclasses import replace
+from unittest import mock
 
 import h5py
 import matplotlib as mpl
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 from PIL import Image
 
 import chasles as ch
@@ -386,3 +389,17 @@ def test_curves_in_a_plane_keep_their_shape():
     assert len(rows) < len(circle)
     assert np.linalg.norm(middles, axis=1).min() > 1 - 1e-4
     assert (rows[0], rows[-1]) == (0, len(circle) - 1)
+
+
+def test_a_picture_is_drawn_once_and_is_the_same(runs):
+    """As matplotlib by itself makes it, which draws everything twice; the layout stays for the next time."""
+    figure, times = runs["adaptive"].plot("energy", "steps"), []
+    engine, draw = figure.get_layout_engine(), Figure.draw
+    with mock.patch.object(Figure, "draw", lambda self, renderer: (times.append(1), draw(self, renderer))[1]):
+        ours, theirs = io.BytesIO(), io.BytesIO()
+        figure.savefig(ours, format="png")
+        assert len(times) == 1
+    with style.drawing():
+        Figure.savefig(figure, theirs, format="png")
+    assert ours.getvalue() == theirs.getvalue()
+    assert figure.get_layout_engine() is engine

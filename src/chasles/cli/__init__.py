@@ -29,6 +29,7 @@ app = cyclopts.App(
     help="The dynamics of mechanisms on Lie groups.",
     version=__version__,
     version_flags=["--version"],
+    help_format="plaintext",  # what reads Markdown takes as long to load as all the rest of the help
     suppress_keyboard_interrupt=False,  # `main` has an answer to it
 )
 app.command(run)

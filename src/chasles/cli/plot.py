@@ -8,6 +8,7 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 from rich.console import Console
 
+from chasles.cli.drawing import load_matplotlib
 from chasles.cli.model import Changes, default_output, find_run, labeled, say_what_is_not_drawn
 
 WORK = "work-precision"
@@ -75,6 +76,7 @@ def plot(
         exact = None if reference is None else find_run(reference, change, end)
         work_precision(opened, exact, file=file, size=inches)
     else:
+        load_matplotlib()
         if not names:
             say_what_is_not_drawn(next(iter(opened.values())))
         draw(opened if len(opened) > 1 else next(iter(opened.values())), *names, file=file, size=inches)

@@ -8,6 +8,7 @@ from typing import Annotated
 from cyclopts import Parameter
 from rich.console import Console
 
+from chasles.cli.drawing import load_matplotlib
 from chasles.cli.model import Changes, default_output, find_run, is_result, say_what_is_not_drawn
 
 
@@ -32,6 +33,8 @@ def report(
     found = find_run(run, change, end)
     from chasles.io.result.reader import read
     from chasles.view.report import report as written
+
+    load_matplotlib()
 
     path = Path(run)
     header = read(path).header if path.is_file() and is_result(path) else None

@@ -6,7 +6,6 @@ import os
 import sys
 import threading
 import time
-import webbrowser
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -53,6 +52,8 @@ def view(
     print(f"{server.address} shows {', '.join(runs)}; Ctrl-C ends", flush=True)
     threading.Thread(target=prepare, args=(server,), daemon=True).start()
     if browser:
+        import webbrowser
+
         threading.Thread(target=webbrowser.open, args=(server.address,), daemon=True).start()
     try:
         server.serve_forever()

@@ -56,6 +56,7 @@ SETTINGS: Any = {
 @functools.cache
 def _look() -> Any:
     from matplotlib import rc_context
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     class Picture(Figure):
@@ -66,8 +67,17 @@ def _look() -> Any:
                 super().draw(renderer)
 
         def savefig(self, fname: Any, **options: Any) -> None:
+            engine = self.get_layout_engine()
             with rc_context(dict(SETTINGS)):
-                super().savefig(fname, **options)
+                if options.get("format") == "png" and "dpi" not in options and engine is not None:
+                    # the layout first: else matplotlib draws everything twice, once for the layout only
+                    FigureCanvasAgg(self)
+                    engine.execute(self)
+                    self.set_layout_engine(None)
+                try:
+                    super().savefig(fname, **options)
+                finally:
+                    self.set_layout_engine(engine)
 
         def _repr_png_(self) -> bytes:
             buffer = io.BytesIO()
