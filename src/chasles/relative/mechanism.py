@@ -31,7 +31,7 @@ from chasles.relative.groups import Centroidal, MomentumForm, Terms, TwistForm
 from chasles.relative.higher.methods import Rates
 from chasles.relative.parameter.analysis import Parameters
 from chasles.relative.raw import Raw
-from chasles.relative.reach import Reach, reach
+from chasles.relative.reach import Reach, aim, reach
 from chasles.relative.tree_tables import NO_NUMBERS, TreeTables
 from chasles.screw.representation import check_representation
 
@@ -206,7 +206,7 @@ class Mechanism:
         ground to the frame. Angles are those within half a turn of q0, where the limits let them. The result is true if
         it was reached.
         """
-        return reach(self, frame, target, q0, weights, tolerance, iterations, restarts, seed)
+        return reach(self, aim(self, frame, target, q0, weights, tolerance, iterations, restarts, seed))
 
     # ------------------------------------------------------------ dynamics
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -65,7 +66,24 @@ def random_start(mechanism: Mechanism, rng: np.random.Generator, limits: np.ndar
     return q
 
 
-def reach(
+class Aim(NamedTuple):
+    """What inverse kinematics is asked for, checked: the frame on its link, its target, and how near to come."""
+
+    frame: str
+    link: int
+    offset: np.ndarray
+    goal: np.ndarray
+    weights: np.ndarray  # as given, of rotation [1/rad] and position [1/m]
+    inner: np.ndarray  # with positions in lengths of the mechanism
+    limits: np.ndarray  # lower and upper ones of all velocities' coordinates, then what is large for each
+    start: np.ndarray
+    tolerance: float
+    iterations: int
+    restarts: int
+    seed: int
+
+
+def aim(
     mechanism: Mechanism,
     frame: str,
     target: ArrayLike,
@@ -75,8 +93,8 @@ def reach(
     iterations: int,
     restarts: int,
     seed: int,
-) -> Reach:
-    """See `Mechanism.inverse_kinematics`."""
+) -> Aim:
+    """The arguments of `Mechanism.inverse_kinematics`, checked."""
     name = "inverse_kinematics"
     goal = np.array(as_pose(name, "target", target))
     scales = real_array(name, "weights", weights, (2,))
@@ -89,34 +107,52 @@ def reach(
         raise ValueError(f"{name}: frame {frame!r} is fixed to the ground: no coordinate moves it")
     length, sizes = _scales(mechanism, frame)
     limits = np.concatenate([limits_of(mechanism), sizes])
-    start = _start(mechanism, name, limits, q0)
-    inner = scales * (1.0, 1.0 / length)
+    start, inner = _start(mechanism, name, limits, q0), scales * (1.0, 1.0 / length)
+    given = float(tolerance), iterations, restarts, seed
+    return Aim(frame, link, offset, goal, scales, inner, limits, start, *given)
+
+
+def reach(mechanism: Mechanism, aim: Aim) -> Reach:
+    """See `Mechanism.inverse_kinematics`."""
     work = np.empty(SQUARE + 25 * mechanism.nv + mechanism.nq)
-    rng, best = np.random.default_rng(seed), Reach(start, False, math.inf, 0, 0, "")
-    for attempt in range(restarts + 1):
-        q = start.copy() if attempt == 0 else random_start(mechanism, rng, limits, start)
-        ended, count, residual = approach(
-            *(mechanism.tree.topology, mechanism.tree.numbers, link, offset, goal, inner, limits),
-            *(float(tolerance), iterations, q, work),
+
+    def attempt(q: np.ndarray) -> tuple[int, int, float, np.ndarray]:
+        found = approach(
+            *(mechanism.tree.topology, mechanism.tree.numbers, aim.link, aim.offset, aim.goal, aim.inner, aim.limits),
+            *(aim.tolerance, aim.iterations, q, work),
         )
+        return *found, q
+
+    best = best_of(mechanism, aim, attempt)
+    best = replace(best, q=nearest_turns(mechanism, best.q, aim))
+    return replace(best, residual=error_of(mechanism, aim, best.q))
+
+
+def best_of(
+    mechanism: Mechanism, aim: Aim, attempt: Callable[[np.ndarray], tuple[int, int, float, np.ndarray]]
+) -> Reach:
+    """The best of what is found from the given start, and if that does not do from random ones."""
+    rng, best = np.random.default_rng(aim.seed), Reach(aim.start, False, math.inf, 0, 0, "")
+    for k in range(aim.restarts + 1):
+        q = aim.start.copy() if k == 0 else random_start(mechanism, rng, aim.limits, aim.start)
+        ended, count, residual, q = attempt(q)
         if residual < best.residual:
             message = (
                 "converged",
                 "no step lowers the error: out of reach, or a local minimum",
                 "more iterations are needed",
             )[ended]
-            best = Reach(q, ended == CONVERGED, residual, count, attempt, message)
+            best = Reach(q, ended == CONVERGED, residual, count, k, message)
         if ended == CONVERGED:
             break
-    best = replace(best, q=_nearest_turns(mechanism, best.q, start, limits))
-    return replace(best, residual=_error(mechanism, frame, goal, scales, best.q))
+    return best
 
 
-def _nearest_turns(mechanism: Mechanism, q: np.ndarray, start: np.ndarray, limits: np.ndarray) -> np.ndarray:
+def nearest_turns(mechanism: Mechanism, q: np.ndarray, aim: Aim) -> np.ndarray:
     """The same configuration with the angles of revolute axes within half a turn of the start, where their limits let
     them: steps and random starts may have added whole turns. The pitch of a screw makes a turn count."""
-    q = q.copy()
-    low, high = limits[: mechanism.nv], limits[mechanism.nv : 2 * mechanism.nv]
+    q, start = q.copy(), aim.start
+    low, high = aim.limits[: mechanism.nv], aim.limits[mechanism.nv : 2 * mechanism.nv]
     for joint in mechanism.tree.joints:
         at, along = mechanism.tree.coordinates[joint.name].start, mechanism.tree.velocities[joint.name].start
         for k, screw in enumerate(np.array(joint.screws).reshape(-1, 6)):
@@ -127,11 +163,11 @@ def _nearest_turns(mechanism: Mechanism, q: np.ndarray, start: np.ndarray, limit
     return q
 
 
-def _error(mechanism: Mechanism, frame: str, goal: np.ndarray, weights: np.ndarray, q: np.ndarray) -> float:
+def error_of(mechanism: Mechanism, aim: Aim, q: np.ndarray) -> float:
     """Length of the weighted error, rotation [rad] and position [m]."""
-    pose = mechanism.poses(q, frame)
-    turn = pose_group.log(pose_group.compose(pose_group.inverse(pose), goal))[:3]
-    return math.hypot(*(weights[0] * turn), *(weights[1] * (goal[4:] - pose[4:])))
+    pose = mechanism.poses(q, aim.frame)
+    turn = pose_group.log(pose_group.compose(pose_group.inverse(pose), aim.goal))[:3]
+    return math.hypot(*(aim.weights[0] * turn), *(aim.weights[1] * (aim.goal[4:] - pose[4:])))
 
 
 def _scales(mechanism: Mechanism, frame: str) -> tuple[float, np.ndarray]:

@@ -27,8 +27,10 @@ class LoopEquations(Equations):
     what = "coordinates"
     cut_off = 1e-8
 
-    def __init__(self, mechanism: ClosedMechanism, t: float, held: Iterable[str] = ()):
-        super().__init__(mechanism, t, _velocities(mechanism, "held", held))
+    def __init__(self, mechanism: ClosedMechanism, t: float, held: Iterable[str] | np.ndarray = ()):
+        """held: names of joints, or which velocities."""
+        which = held if isinstance(held, np.ndarray) else _velocities(mechanism, "held", held)
+        super().__init__(mechanism, t, which)
         self.units, self.constraint_of_row = mechanism.row_units, mechanism.constraint_of_row
         joints = mechanism.tree.joints
         self.sliding = np.isnan(velocity_sizes(joints, {joint.name: np.nan for joint in joints}))

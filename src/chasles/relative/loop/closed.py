@@ -21,13 +21,14 @@ from chasles.kernel.undisturbed import Calling
 from chasles.model.scale import constraint_lengths
 from chasles.model.summary import joints_as_html
 from chasles.model.system import System
-from chasles.relative.loop import assembly, entry, reaction
+from chasles.relative.loop import assembly, entry, inverse_kinematics, reaction
 from chasles.relative.loop.aligned import LoopAlignment
 from chasles.relative.loop.assembly import LoopEquations
 from chasles.relative.loop.build import close, packed
 from chasles.relative.loop.spanning import closing_joints, span
 from chasles.relative.loop.tables import HEAD
 from chasles.relative.mechanism import Mechanism
+from chasles.relative.reach import Reach, aim
 
 
 class ConstraintRows(NamedTuple):
@@ -102,6 +103,25 @@ class ClosedMechanism(WithoutTreeGroups):
     def jacobian(self, q: ArrayLike, frames: Iterable[str] | str | None = None, **how: Any) -> np.ndarray:
         """Jacobians of frames as in `Mechanism.jacobian`, in the velocities of the tree."""
         return self.spanning.jacobian(q, self.bodies if frames is None else frames, **how)
+
+    def inverse_kinematics(
+        self,
+        frame: str,
+        target: ArrayLike,
+        q0: ArrayLike | None = None,
+        *,
+        weights: ArrayLike = (1.0, 1.0),
+        tolerance: float = 1e-10,
+        iterations: int = 100,
+        restarts: int = 100,
+        seed: int = 0,
+        t: float = 0.0,
+    ) -> Reach:
+        """Coordinates on the constraints and within the joints' limits that bring a frame or body to a pose, as
+        `Mechanism.inverse_kinematics` does; drives are where they are at time t. q0: where to start, near which it is
+        assembled."""
+        given = target, q0, weights, tolerance, iterations, restarts, seed
+        return inverse_kinematics.reach(self, aim(self.spanning, frame, *given), q0 is not None, t)
 
     # ------------------------------------------------------------ constraints
 
