@@ -3,30 +3,34 @@
 In the axes of the second frame, with X = log C, M = dexpinv_{-X} and the twist W of the second frame relative to the
 first, the wrench on the second body is F = -Mᵀ P, P = K X + D X', X' = M W. Along a relative displacement η
 
-    δX = M η,   δM by `ddexpinv`,   δW = ratio η - ad_Y η + what turns with the bodies,   -δF = H η + ...
-    H = (T₁ + Mᵀ (K + D T₂)) M + N (ratio - ad_Y),   N = Mᵀ D M,   T₁ δX = δMᵀ P,   T₂ δX = δM W
+    δX = M η,   δW = ratio η - ad_Y η + what turns with the bodies,   -δF = H η + N (what turns)
+    H = T₁ M + Mᵀ (K M + D (T₂ M + M (ratio - ad_Y))),   N = Mᵀ D M,   T₁ δX = δMᵀ P,   T₂ δX = δM W
 
 where Y is the twist of the first body at the second frame. The wrench on the first body is -F, carried along with η:
-there H has [t~ f~; f~ 0] more. Bodies on SO(3)xR3 keep their velocities in space as they turn, which is the last term.
-A 6x6 matrix is four tiles: (aa, al, la, ll), angular or linear row, angular or linear column.
+there H has [t~ f~; f~ 0] more. Bodies on SO(3)xR3 keep their velocities in space as they turn: that is the last term.
+
+M is [A 0; B A] with A = k₀ I + x~/2 + k₂ x xᵀ and B its derivative along v, X = (x, v): so(3) over the dual numbers. So
+with Φ = ∂(A w)/∂x and Φ' its derivative along (v, u), T₂ = [Φ 0; Φ' Φ], and T₁ = [Φ' Φ; Φ 0] of Aᵀ and P. All products
+are in the axes of space. A 6x6 matrix is four tiles: (aa, al, la, ll), angular or linear row, angular or linear column.
 """
 
 from __future__ import annotations
 
 from chasles.absolute.tables import BODY, SE3
-from chasles.constrained.saddle import BLOCK
-from chasles.constraint.rows import IDENTITY, ZERO
+from chasles.constrained.saddle import BLOCK, plus_diagonal
 from chasles.force.table import BUSH, FORCE, MOVING, SYMMETRIC, bushing_state, motion_at
 from chasles.kernel.algebra import (
     add,
+    add_scaled,
+    dot,
     mat_add,
     mat_mul,
     mat_mul_t,
-    mat_neg,
     mat_scale,
     mul,
     mul_t,
     neg,
+    outer,
     scale,
     skew,
     skew_mul,
@@ -35,16 +39,41 @@ from chasles.kernel.algebra import (
 )
 from chasles.kernel.policy import kernel
 from chasles.kernel.workspace import add9, load9
-from chasles.lie import se3
-
-NO_TILE = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+from chasles.lie.coefficients import dexpinv_coefficients, half_angle
 
 
 @kernel
-def tiles_at(values, at):
-    """A symmetric matrix, all four tiles."""
-    al = load9(values, at + SYMMETRIC.al, 0.0)
-    return load9(values, at + SYMMETRIC.aa, 0.0), al, transpose(al), load9(values, at + SYMMETRIC.ll, 0.0)
+def t_mul(a, b):
+    """aᵀ b."""
+    return mat_mul(transpose(a), b)
+
+
+@kernel
+def turned_map(x, v, y, z, sign, k, dk, ddk):
+    """Φ = ∂(A y)/∂x of A = k₀ I + sign x~/2 + k₂ x xᵀ, and its derivative along (v, z) of (x, y)."""
+    m, dm, ds = dot(x, y), dot(v, y) + dot(x, z), 2.0 * dot(x, v)
+    grown = add_scaled(scale(2.0 * dk[0], y), 2.0 * m * dk[2], x)
+    changed = add_scaled(scale(2.0 * dk[0], z), 2.0 * ds * ddk[0], y)
+    changed = add_scaled(add_scaled(changed, 2.0 * m * dk[2], v), 2.0 * (dm * dk[2] + m * ds * ddk[2]), x)
+    first = mat_add(skew(scale(-0.5 * sign, y)), outer(x, scale(k[2], y)))
+    first = plus_diagonal(mat_add(first, outer(grown, x)), k[2] * m)
+    rate = ds * dk[2]
+    second = mat_add(skew(scale(-0.5 * sign, z)), outer(x, add_scaled(scale(k[2], z), rate, y)))
+    second = mat_add(second, mat_add(outer(v, scale(k[2], y)), mat_add(outer(changed, x), outer(grown, v))))
+    return first, plus_diagonal(second, k[2] * dm + rate * m)
+
+
+@kernel
+def symmetric_times(values, at, a, b):
+    """A symmetric matrix times [a 0; b a]: its four tiles."""
+    aa, al = load9(values, at + SYMMETRIC.aa, 0.0), load9(values, at + SYMMETRIC.al, 0.0)
+    ll = load9(values, at + SYMMETRIC.ll, 0.0)
+    return (
+        mat_add(mat_mul(aa, a), mat_mul(al, b)),
+        mat_mul(al, a),
+        mat_add(t_mul(al, a), mat_mul(ll, b)),
+        mat_mul(ll, a),
+    )
 
 
 @kernel
@@ -53,135 +82,105 @@ def sum_of(a, b):
 
 
 @kernel
-def product(a, b):
-    return (
-        mat_add(mat_mul(a[0], b[0]), mat_mul(a[1], b[2])),
-        mat_add(mat_mul(a[0], b[1]), mat_mul(a[1], b[3])),
-        mat_add(mat_mul(a[2], b[0]), mat_mul(a[3], b[2])),
-        mat_add(mat_mul(a[2], b[1]), mat_mul(a[3], b[3])),
-    )
-
-
-@kernel
-def times_lower(a, A, B):
-    """a [A 0; B A]."""
-    aa, la = mat_add(mat_mul(a[0], A), mat_mul(a[1], B)), mat_add(mat_mul(a[2], A), mat_mul(a[3], B))
-    return aa, mat_mul(a[1], A), la, mat_mul(a[3], A)
-
-
-@kernel
-def lower_times(A, B, a):
-    """[A 0; B A]ᵀ a."""
-    A, B = transpose(A), transpose(B)
-    aa, al = mat_add(mat_mul(A, a[0]), mat_mul(B, a[2])), mat_add(mat_mul(A, a[1]), mat_mul(B, a[3]))
-    return aa, al, mat_mul(A, a[2]), mat_mul(A, a[3])
-
-
-@kernel
-def in_space(S, a):
-    """S a Sᵀ, tile by tile."""
-    return (
-        mat_mul(S, mat_mul_t(a[0], S)),
-        mat_mul(S, mat_mul_t(a[1], S)),
-        mat_mul(S, mat_mul_t(a[2], S)),
-        mat_mul(S, mat_mul_t(a[3], S)),
-    )
-
-
-@kernel
-def store_column(room, at, k, x):
-    """Column k of a 6x6 matrix, in the places of its four tiles."""
-    top, bottom = (BLOCK.aa, BLOCK.la) if k < 3 else (BLOCK.al, BLOCK.ll)
-    for m in range(3):
-        room[at + top + 3 * m + k % 3] = x[0][0] if m == 0 else x[0][1] if m == 1 else x[0][2]
-        room[at + bottom + 3 * m + k % 3] = x[1][0] if m == 0 else x[1][1] if m == 1 else x[1][2]
-
-
-@kernel
-def matrix_at(room, at):
-    return (
-        load9(room, at + BLOCK.aa, 0.0),
-        load9(room, at + BLOCK.al, 0.0),
-        load9(room, at + BLOCK.la, 0.0),
-        load9(room, at + BLOCK.ll, 0.0),
-    )
-
-
-@kernel
-def turned_maps(X, P, W, room):
-    """T₁ and T₂: how Mᵀ P and M W change with X. `room` has space for both."""
-    x = neg(X[0]), neg(X[1])
-    for k in range(6):
-        unit = (-1.0 if k % 3 == 0 else 0.0, -1.0 if k % 3 == 1 else 0.0, -1.0 if k % 3 == 2 else 0.0)
-        A, B, _ = se3.ddexpinv(x, (unit, ZERO) if k < 3 else (ZERO, unit))
-        store_column(room, 0, k, (add(mul_t(A, P[0]), mul_t(B, P[1])), mul_t(A, P[1])))
-        store_column(room, BLOCK.size, k, (mul(A, W[0]), add(mul(B, W[0]), mul(A, W[1]))))
-    return matrix_at(room, 0), matrix_at(room, BLOCK.size)
-
-
-@kernel
 def bushing_matrices(job, line):
-    """H and N, the wrench (torque, force) on the second body at its frame, all in the axes of space; that frame."""
+    """H, the tiles N_al and N_ll, the wrench (torque, force) on the second body at its frame, all in the axes of space;
+    the place of that frame."""
     values, at = job.forces.values, job.forces.table[line + FORCE.numbers]
-    _, (S, s), _, X, (A, B), (V, Y), _, pull, drag = bushing_state(
+    _, (S, place), _, (x, v), (A, B), (V, Y), _, pull, drag = bushing_state(
         job.forces.table, line, values, at, job.states, MOVING.size
     )
-    P, W = (add(pull[0], drag[0]), add(pull[1], drag[1])), (sub(V[0], Y[0]), sub(V[1], Y[1]))
-    T1, T2 = turned_maps(X, P, W, job.scratch)
-    K, D = tiles_at(values, at + BUSH.stiffness), tiles_at(values, at + BUSH.damping)
-    H = times_lower(sum_of(T1, lower_times(A, B, sum_of(K, product(D, T2)))), A, B)
-    N = lower_times(A, B, times_lower(D, A, B))
-    follow = mat_add(mat_scale(job.ratio, IDENTITY), mat_neg(skew(Y[0])))
-    H = sum_of(H, times_lower(N, follow, mat_neg(skew(Y[1]))))
-    torque, force = neg(add(mul_t(A, P[0]), mul_t(B, P[1]))), neg(mul_t(A, P[1]))
-    return in_space(S, H), in_space(S, N), (mul(S, torque), mul(S, force)), s
+    k, dk, ddk = dexpinv_coefficients(half_angle(x))
+    P, Q = add(pull[0], drag[0]), add(pull[1], drag[1])
+    torque, force = mul(S, neg(add(mul_t(A, P), mul_t(B, Q)))), mul(S, neg(mul_t(A, Q)))
+    A, B = mat_mul_t(A, S), mat_mul_t(B, S)
+    inner = symmetric_times(values, at + BUSH.stiffness, A, B)
+    N_al, N_ll = mat_scale(0.0, A), mat_scale(0.0, A)
+    if job.forces.table[line + FORCE.third] != 0:  # it has damping
+        turned, more = turned_map(x, v, sub(V[0], Y[0]), sub(V[1], Y[1]), 1.0, k, dk, ddk)
+        w, u = mul(S, Y[0]), mul(S, Y[1])
+        follow, slip = plus_diagonal(skew(neg(w)), job.ratio), skew(neg(u))
+        a = mat_add(mat_mul(turned, A), mat_mul(A, follow))
+        b = mat_add(mat_add(mat_mul(more, A), mat_mul(turned, B)), mat_add(mat_mul(B, follow), mat_mul(A, slip)))
+        inner = sum_of(inner, symmetric_times(values, at + BUSH.damping, a, b))
+        D_al = mat_mul(load9(values, at + BUSH.damping + SYMMETRIC.al, 0.0), A)
+        D_ll = mat_mul(load9(values, at + BUSH.damping + SYMMETRIC.ll, 0.0), A)
+        N_al, N_ll = mat_add(t_mul(A, D_al), t_mul(B, D_ll)), t_mul(A, D_ll)
+    turned, more = turned_map(x, v, Q, P, -1.0, k, dk, ddk)
+    turned, more = mat_mul(S, turned), mat_mul(S, more)
+    across = mat_mul(turned, A)
+    H = (
+        mat_add(mat_add(mat_mul(more, A), mat_mul(turned, B)), mat_add(t_mul(A, inner[0]), t_mul(B, inner[2]))),
+        mat_add(across, mat_add(t_mul(A, inner[1]), t_mul(B, inner[3]))),
+        mat_add(across, t_mul(A, inner[2])),
+        t_mul(A, inner[3]),
+    )
+    return H, (N_al, N_ll), (torque, force), place
 
 
 @kernel
-def arm_of(job, i, s):
-    """Of body i: rotation R, how the point s on it moves as it turns, and in its axes the velocity that stays as it is
-    in space (of SE(3) none)."""
+def arm_of(job, i, place, H, N):
+    """Of body i: its rotation R, how the place on it moves as it turns (L), and the angular tiles of H G + N E for
+    G = [R 0; L I] and E, what turns with it: its velocity, which stays as it is in space (on SE(3) it does not)."""
     R, r, V = motion_at(job.states, MOVING.size, i)
-    kept = i >= 0 and job.forces.bodies[i * BODY.size + BODY.space] != SE3
-    return R, skew_mul(sub(r, s), R), mat_mul(R, skew(scale(1.0 if kept else 0.0, V[1])))
+    L = skew_mul(sub(r, place), R)
+    aa, la = mat_add(mat_mul(H[0], R), mat_mul(H[1], L)), mat_add(mat_mul(H[2], R), mat_mul(H[3], L))
+    if i >= 0 and job.forces.bodies[i * BODY.size + BODY.space] != SE3:
+        E = mat_mul(R, skew(V[1]))
+        aa, la = mat_add(aa, mat_mul(N[0], E)), mat_add(la, mat_mul(N[1], E))
+    return R, L, aa, la
 
 
 @kernel
-def add_between(target, places, H, N, first, second, factor):
-    """Add factor G₁ᵀ (H G₂ + N E₂) to four tiles: G = [R 0; lever I], E what turns with the body."""
-    (R, G, _), (S, L, E) = first, second
-    aa = mat_add(mat_mul(H[0], S), mat_add(mat_mul(H[1], L), mat_mul(N[1], E)))
-    la = mat_add(mat_mul(H[2], S), mat_add(mat_mul(H[3], L), mat_mul(N[3], E)))
-    R, G = transpose(R), transpose(G)
-    add9(target, places[0], mat_scale(factor, mat_add(mat_mul(R, aa), mat_mul(G, la))))
-    add9(target, places[1], mat_scale(factor, mat_add(mat_mul(R, H[1]), mat_mul(G, H[3]))))
-    add9(target, places[2], mat_scale(factor, la))
-    add9(target, places[3], mat_scale(factor, H[3]))
+def pulled_tiles(R, L, al, ll, factor):
+    """Row of a body: factor (Rᵀ al + Lᵀ ll)."""
+    return mat_scale(factor, mat_add(t_mul(R, al), t_mul(L, ll)))
 
 
 @kernel
-def add_to_body(blocks, i, H, N, arm, force, s):
-    """The block of one body; force: on it, in space, which turns with it."""
-    if i >= 0:
-        at = i * BLOCK.size
-        add_between(blocks, (at + BLOCK.aa, at + BLOCK.al, at + BLOCK.la, at + BLOCK.ll), H, N, arm, arm, s)
-        add9(blocks, at + BLOCK.la, mat_scale(s, skew_mul(force, arm[0])))
+def add_tiles(target, places, first, al, ll, second, factor):
+    """Add factor G₁ᵀ (H G₂ + N E₂); al: the tile of the row, which is the same for both columns."""
+    add9(target, places[0], pulled_tiles(first[0], first[1], second[2], second[3], factor))
+    add9(target, places[1], mat_scale(factor, al))
+    add9(target, places[2], mat_scale(factor, second[3]))
+    add9(target, places[3], mat_scale(factor, ll))
+
+
+@kernel
+def block_places(i):
+    at = i * BLOCK.size
+    return at + BLOCK.aa, at + BLOCK.al, at + BLOCK.la, at + BLOCK.ll
+
+
+@kernel
+def slot_places(slots, m):
+    return 9 * slots[m], 9 * slots[m + 1], 9 * slots[m + 2], 9 * slots[m + 3]
+
+
+@kernel
+def carried(arm, torque, force):
+    """Of an arm: with [t~ f~; f~ 0] G more, which is how the wrench on the first body is carried along."""
+    R, L, aa, la = arm
+    return R, L, mat_add(aa, mat_add(skew_mul(torque, R), skew_mul(force, L))), mat_add(la, skew_mul(force, R))
 
 
 @kernel
 def stiffen_bushing(job, line, at_slots):
     """Add s ∂(-Q)/∂d of a bushing."""
-    table, slots, s = job.forces.table, job.slots, job.s
+    table, blocks, s = job.forces.table, job.blocks, job.s
     i, j = table[line + FORCE.first], table[line + FORCE.second]
     H, N, (torque, force), place = bushing_matrices(job, line)
-    carried = skew(force)
-    back = sum_of(H, (skew(torque), carried, carried, NO_TILE))
-    first, second = arm_of(job, i, place), arm_of(job, j, place)
-    add_to_body(job.blocks, i, back, N, first, neg(force), s)
-    add_to_body(job.blocks, j, H, N, second, force, s)
-    if at_slots >= 0:
-        m = at_slots
-        places = 9 * slots[m], 9 * slots[m + 1], 9 * slots[m + 2], 9 * slots[m + 3]
-        add_between(job.matrix, places, back, N, first, second, -s)
-        places = 9 * slots[m + 4], 9 * slots[m + 5], 9 * slots[m + 6], 9 * slots[m + 7]
-        add_between(job.matrix, places, H, N, second, first, -s)
+    second = arm_of(job, j, place, H, N)
+    if j >= 0:
+        al = pulled_tiles(second[0], second[1], H[1], H[3], 1.0)
+        add_tiles(blocks, block_places(j), second, al, H[3], second, s)
+        add9(blocks, j * BLOCK.size + BLOCK.la, mat_scale(s, skew_mul(force, second[0])))
+    if i >= 0:
+        first = arm_of(job, i, place, H, N)
+        back = carried(first, torque, force)
+        al = pulled_tiles(back[0], back[1], mat_add(H[1], skew(force)), H[3], 1.0)
+        add_tiles(blocks, block_places(i), back, al, H[3], back, s)
+        add9(blocks, i * BLOCK.size + BLOCK.la, mat_scale(-s, skew_mul(force, first[0])))
+        if at_slots >= 0:
+            add_tiles(job.matrix, slot_places(job.slots, at_slots), back, al, H[3], carried(second, torque, force), -s)
+            al = pulled_tiles(second[0], second[1], H[1], H[3], 1.0)
+            add_tiles(job.matrix, slot_places(job.slots, at_slots + 4), second, al, H[3], first, -s)

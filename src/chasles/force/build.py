@@ -58,7 +58,7 @@ def body_force_row(force: Spring | Bushing | Wrench, places: Places) -> tuple[np
     if isinstance(force, Bushing):
         bodies, poses = zip(*(places[body] for body in force.bodies), strict=True)
         frames = pose_group.compose(np.array(poses), np.array(force.frames))
-        row[: FORCE.third] = BUSHING, *bodies
+        row[: FORCE.fourth] = BUSHING, *bodies, bool(np.any(force.damping))
         numbers = [value for frame in frames for value in _frame(frame)]
         return row, [*numbers, *_tiles(force.stiffness), *_tiles(force.damping)]
     body, pose = places[force.body]

@@ -18,7 +18,8 @@ FORCES = layout("FORCES", count=1, passive=1, motion=1, spare=1)
 # a force: what it is, up to four indices, where its numbers begin and how many are parameters, its law or 0
 FORCE = layout("FORCE", kind=1, first=1, second=1, third=1, fourth=1, numbers=1, parameters=1, law=1)
 SPRING, WRENCH, JOINT, BUSHING = range(4)
-# numbers of a bushing: frames on both bodies, tiles of the symmetric stiffness and damping
+# a bushing: bodies, and whether it has damping; its numbers: frames on both bodies, tiles of the symmetric stiffness
+# and damping
 FRAME = layout("FRAME", rotation=9, position=3)
 SYMMETRIC = layout("SYMMETRIC", aa=9, al=9, ll=9)
 BUSH = layout("BUSH", first=FRAME.size, second=FRAME.size, stiffness=SYMMETRIC.size, damping=SYMMETRIC.size)
