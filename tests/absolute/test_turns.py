@@ -49,6 +49,7 @@ METHODS = {
     "generalized alpha": (ch.integrate.GeneralizedAlpha(), 2e-3),
     "bliedf": (ch.integrate.BLieDF(2), 2e-3),
     "energy-momentum": (ch.integrate.EnergyMomentum(), 2e-3),
+    "Radau": (ch.integrate.RadauIIA(), 2e-2),
     "half-explicit": (ch.integrate.HalfExplicit(), 5e-3),
 }
 

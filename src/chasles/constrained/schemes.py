@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from chasles.constrained import bliedf, energy_momentum, generalized_alpha, half_explicit, rattle
+from chasles.constrained import bliedf, energy_momentum, generalized_alpha, half_explicit, radau, rattle
 
 SCHEMES = {
     scheme.data: scheme
@@ -12,5 +12,6 @@ SCHEMES = {
         rattle.SCHEME,
         half_explicit.SCHEME,
         energy_momentum.SCHEME,
+        radau.SCHEME,
     )
 }

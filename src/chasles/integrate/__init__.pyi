@@ -4,6 +4,7 @@ from chasles.integrate.constrained_method import BLieDF as BLieDF
 from chasles.integrate.constrained_method import EnergyMomentum as EnergyMomentum
 from chasles.integrate.constrained_method import GeneralizedAlpha as GeneralizedAlpha
 from chasles.integrate.constrained_method import HalfExplicit as HalfExplicit
+from chasles.integrate.constrained_method import RadauIIA as RadauIIA
 from chasles.integrate.constrained_method import Rattle as Rattle
 from chasles.integrate.cotangent import HamiltonianOnSO3 as HamiltonianOnSO3
 from chasles.integrate.cotangent import RigidBodyOnSO3 as RigidBodyOnSO3

@@ -200,7 +200,24 @@ class HalfExplicit:
         return HALF_EXPLICIT[self.order]
 
 
-CONSTRAINED_METHODS = (GeneralizedAlpha, BLieDF, Rattle, HalfExplicit, EnergyMomentum)
+@dataclass(frozen=True)
+class RadauIIA:
+    """Radau IIA with three stages on the group: order 5, damps all that is too fast to resolve; stiff systems to high
+    accuracy with long steps.
+
+    Velocities of all stages are on the constraints (index 2); positions are brought back onto them after each step. The
+    multipliers have order 3. `tolerance` as in GeneralizedAlpha.
+    """
+
+    tolerance: float = 1e-12
+
+    order = 5
+
+    def __post_init__(self) -> None:
+        _number("RadauIIA", "tolerance", self.tolerance, 1e-15, 1e-2, "a number from 1e-15 to 1e-2")
+
+
+CONSTRAINED_METHODS = (GeneralizedAlpha, BLieDF, Rattle, HalfExplicit, EnergyMomentum, RadauIIA)
 
 
 def adapts(method: object) -> bool:

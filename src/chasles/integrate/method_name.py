@@ -17,6 +17,7 @@ from chasles.integrate.constrained_method import (
     EnergyMomentum,
     GeneralizedAlpha,
     HalfExplicit,
+    RadauIIA,
     Rattle,
 )
 from chasles.integrate.gauss import Gauss, LieMidpoint
@@ -37,7 +38,7 @@ PRESET: dict[str, Any] = {
     **{f"bliedf{k}": BLieDF(k) for k in BACKWARD},
     **{f"hem{k}": HalfExplicit(k) for k in HALF_EXPLICIT},
 }
-# with options; the last five are for constrained systems in absolute coordinates
+# with options; the last six are for constrained systems in absolute coordinates
 LONG: dict[str, type] = {
     "rkmk": RKMK,
     "gauss": Gauss,
@@ -47,6 +48,7 @@ LONG: dict[str, type] = {
     "rattle": Rattle,
     "half_explicit": HalfExplicit,
     "energy_momentum": EnergyMomentum,
+    "radau5": RadauIIA,
 }
 METHOD_NAMES = (*LONG, *PRESET, *SHORT)
 

@@ -13,6 +13,7 @@ from chasles.integrate.constrained_method import (
     EnergyMomentum,
     GeneralizedAlpha,
     HalfExplicit,
+    RadauIIA,
     Rattle,
 )
 from chasles.integrate.method_name import SHORT, method_from, named_method
@@ -32,7 +33,7 @@ def index_of(method: Any) -> int:
         return 3
     if isinstance(method, GeneralizedAlpha):
         return method.index
-    return 2 if isinstance(method, BLieDF | HalfExplicit) else 1
+    return 2 if isinstance(method, BLieDF | HalfExplicit | RadauIIA) else 1
 
 
 def methods_of(wanted: str | Iterable[Any]) -> dict[str, Any]:

@@ -5,7 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from chasles.bibliography import reference
-from chasles.integrate.constrained_method import BLieDF, EnergyMomentum, GeneralizedAlpha, HalfExplicit, Rattle
+from chasles.integrate.constrained_method import (
+    BLieDF,
+    EnergyMomentum,
+    GeneralizedAlpha,
+    HalfExplicit,
+    RadauIIA,
+    Rattle,
+)
 from chasles.integrate.gauss import Gauss, LieMidpoint
 from chasles.integrate.method import COMMUTATOR_FREE, CROUCH_GROSSMAN, RKMK, Exponentials
 
@@ -18,6 +25,7 @@ METHODS: dict[type, str] = {
     Rattle: "andersen1983",
     HalfExplicit: "brasey1993",
     EnergyMomentum: "simo1991",
+    RadauIIA: "hairer1996",
 }
 
 

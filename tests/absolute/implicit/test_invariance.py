@@ -23,6 +23,7 @@ METHODS = {
     "RATTLE": ch.integrate.Rattle(),
     **{f"HEM{order}": ch.integrate.HalfExplicit(order) for order in (3, 4, 5)},
     "energy-momentum": ch.integrate.EnergyMomentum(),
+    "Radau": ch.integrate.RadauIIA(),
 }
 PRODUCT = [
     (name, kind, shape)

@@ -26,6 +26,7 @@ METHODS = {
     "RATTLE": (ch.integrate.Rattle(), 50),
     "BLieDF3": (ch.integrate.BLieDF(3), 50),
     "HEM4": (ch.integrate.HalfExplicit(4), 10),
+    "Radau": (ch.integrate.RadauIIA(), 7),
 }
 
 
