@@ -25,6 +25,7 @@ from chasles.absolute.kkt import (
 )
 from chasles.absolute.redundant import accelerate_refined, factorize_rows, solve_refined
 from chasles.absolute.tables import BODY, FIELD, HEAD, SE3, joints_of, tables_of, work_of, work_size
+from chasles.constraint.projection import SPEED_ROUNDING, SPEED_SWEEPS, goes_on, is_slow, is_stuck, worse
 from chasles.constraint.rows import CUSTOM, IDENTITY, MOTION, ROTOR, ROWS, TILE, TRAVEL, TURN, within_subgroup
 from chasles.constraint.special import ROOM, TARGET, add_target_speeds, angle_rates, call_special
 from chasles.kernel.address import NUMBERS, address_of, as_integers, invoke
@@ -33,8 +34,6 @@ from chasles.kernel.policy import kernel, native
 from chasles.kernel.workspace import load3, load9, store3, store6, store9
 from chasles.lie import quaternion
 
-SWEEPS = 20  # of a projection, at most
-ROUNDING = 4e-16  # residuals this small, relative to what they are the difference of, are as good as none
 TINY = 1e-300
 
 
@@ -108,8 +107,7 @@ def largest_residual(tiles, n_tiles, motion, rows):
                     if i >= 0:
                         far = size(load3(motion, i * MOTION.size + MOTION.position, 0.0))
                         whole += size_of_row(tiles, rows, t, side, k, 1.0, far)
-                worst = off if not off <= worst else worst
-                share = off / whole if not off / whole <= share else share
+                worst, share = worse(off, whole, worst, share)
     return worst, share
 
 
@@ -127,8 +125,7 @@ def largest_speed(tiles, nodes, n_tiles, rows, velocity, x):
                     if i >= 0:
                         turn, move = load3(velocity, 6 * i, 0.0), load3(velocity, 6 * i + 3, 0.0)
                         whole += size_of_row(tiles, rows, t, side, k, size(turn), size(move))
-                worst = off if not off <= worst else worst
-                share = off / whole if not off / whole <= share else share
+                worst, share = worse(off, whole, worst, share)
     return worst, share
 
 
@@ -170,7 +167,7 @@ def project(p_at, p_size, q_at, v_at, work_at, report_at):
         if stale:
             factorize_rows(tables, masses, rows, matrix, factors)
             stale = False
-        if not share > ROUNDING or sweeps == SWEEPS:  # a NaN ends it too
+        if not goes_on(share, sweeps):
             break
         for k in range(3 * nn):
             x[k] = 0.0
@@ -189,8 +186,8 @@ def project(p_at, p_size, q_at, v_at, work_at, report_at):
         sweeps += 1
         before = share
         off, share = largest_residual(tiles, nt, motion, rows)
-        stale = share > 0.1 * before or redundant
-        if share > 0.5 * before and sweeps > 2:  # rounding, or no solution nearby
+        stale = is_slow(share, before) or redundant
+        if is_stuck(share, before, sweeps):
             break
     report[1], report[3] = off, sweeps
     if stale and redundant:
@@ -202,7 +199,7 @@ def project(p_at, p_size, q_at, v_at, work_at, report_at):
             linear = mul(load9(motion, at + MOTION.rotation, 0.0), linear)
         store6(velocity, 6 * i, (load3(v, TWIST * i, 0.0), linear))
     speed, share = 0.0, 0.0
-    for sweep in range(5):
+    for sweep in range(SPEED_SWEEPS):
         for k in range(3 * nn):
             x[k] = 0.0
         add_jacobian_times(bodies, tiles, nodes, incidences, n, rows, velocity, x, -1.0, True)
@@ -212,7 +209,7 @@ def project(p_at, p_size, q_at, v_at, work_at, report_at):
                 x[3 * nodes[t]] = 0.0
         before = share
         speed, share = largest_speed(tiles, nodes, nt, rows, velocity, x)
-        if not share > 4.0 * ROUNDING:  # a NaN ends it too
+        if not share > SPEED_ROUNDING:  # a NaN ends it too
             break
         if sweep == 1 and share > 1e-3 * before and not redundant:
             factorize_rows(tables, masses, rows, matrix, factors)

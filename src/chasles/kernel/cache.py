@@ -18,7 +18,6 @@ import re
 import sys
 import tempfile
 import time
-import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -26,6 +25,7 @@ import llvmlite
 import numba
 import numpy as np
 
+from chasles.caution import warn
 from chasles.kernel.folders import user_cache
 from chasles.kernel.trusted import usable
 
@@ -130,11 +130,9 @@ def root() -> Path:
 
 
 def _instead(preferred: Path, place: Path) -> Path:
-    warnings.warn(
+    warn(
         f"cannot write compiled code to {preferred}, or others could; it is kept in {place} and may have to be "
-        "compiled again. Set CHASLES_CACHE_DIR to a writable folder of your own to choose another place.",
-        RuntimeWarning,
-        stacklevel=3,
+        "compiled again. Set CHASLES_CACHE_DIR to a writable folder of your own to choose another place."
     )
     return place
 

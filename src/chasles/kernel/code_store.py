@@ -15,7 +15,6 @@ import hashlib
 import os
 import pickle
 import tempfile
-import warnings
 from collections.abc import Callable
 from pathlib import Path
 from types import CodeType
@@ -23,6 +22,7 @@ from typing import Any
 
 import llvmlite.binding as llvm
 
+from chasles.caution import warn
 from chasles.kernel import cache, shipped
 from chasles.kernel.numba_private import CompileResult, dumps
 
@@ -68,9 +68,7 @@ class CodeStore:
         except OSError as error:
             if not CodeStore._told:
                 CodeStore._told = True
-                warnings.warn(
-                    f"compiled code cannot be kept: {error}; it will be compiled again", RuntimeWarning, stacklevel=2
-                )
+                warn(f"compiled code cannot be kept: {error}; it will be compiled again")
 
     def flush(self) -> None:
         """Numba asks for this before it compiles again what it has; names that say everything need no flushing."""

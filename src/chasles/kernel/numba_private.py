@@ -14,7 +14,6 @@ import importlib.util
 import inspect
 import os
 import re
-import warnings
 from types import ModuleType
 from typing import Any
 
@@ -27,6 +26,8 @@ from numba.core.cgutils import alloca_once, alloca_once_value, memset
 from numba.core.imputils import impl_ret_borrowed
 from numba.core.typeconv import Conversion
 from numba.core.typing.templates import AbstractTemplate, AttributeTemplate, ConcreteTemplate, infer_global
+
+from chasles.caution import warn
 
 ABSENT = ""  # what cannot be imported
 try:
@@ -107,11 +108,9 @@ def plain() -> bool:
         if wrong := untested(package):
             raise ImportError(wrong)
     if absent := missing():
-        warnings.warn(
+        warn(
             f"numba {numba.__version__} lacks what chasles uses to keep compiled code ({absent[0]}); nothing is kept, "
-            "so that every process compiles again",
-            RuntimeWarning,
-            stacklevel=2,
+            "so that every process compiles again"
         )
     return bool(absent)
 

@@ -7,6 +7,7 @@ import functools
 import numpy as np
 from numba import carray, types
 
+from chasles.constraint.projection import SPEED_ROUNDING, SPEED_SWEEPS, goes_on, is_slow, is_stuck, worse
 from chasles.constraint.rows import MOTION, ROWS
 from chasles.constraint.special import evaluate_rate
 from chasles.force.table import FORCES
@@ -22,9 +23,6 @@ from chasles.relative.loop.steps import retract, row_of_jacobian
 from chasles.relative.loop.tables import GROUP, HEAD, ROW, loop_work_of, loop_work_size, part
 from chasles.relative.loop.triangle import solve
 from chasles.relative.tables import GRAVITY
-
-SWEEPS = 20  # of a projection, at most
-ROUNDING = 4e-16  # of positions: residuals this small are as good as none
 
 
 @kernel
@@ -47,8 +45,7 @@ def largest_residual(tiles, groups, equations, rows, m, far):
         off = abs(value_of(groups, equations, rows, r, ROWS.residual))
         if off != 0.0:
             whole = size_of_row(tiles, groups, equations, rows, r, 1.0, far)
-            worst = off if not off <= worst else worst
-            share = off / whole if not off / whole <= share else share
+            worst, share = worse(off, whole, worst, share)
     return worst, share
 
 
@@ -179,7 +176,7 @@ def project(p_at, p_size, t, q_at, v_at, work_at, report_at):
                     v[k] = np.nan
                 report[1], report[2], report[3] = np.nan, np.nan, sweeps
                 return
-        if not share > ROUNDING or sweeps == SWEEPS:  # a NaN ends it too
+        if not goes_on(share, sweeps):
             break
         for r in range(m):
             x[r] = value_of(groups, equations, rows, r, ROWS.residual)
@@ -190,22 +187,21 @@ def project(p_at, p_size, t, q_at, v_at, work_at, report_at):
         sweeps += 1
         before = share
         off, share = largest_residual(tiles, groups, equations, rows, m, far)
-        stale = share > 0.1 * before
-        if share > 0.5 * before and sweeps > 2:  # rounding, or no solution nearby
+        stale = is_slow(share, before)
+        if is_stuck(share, before, sweeps):
             break
     report[1], report[3] = off, sweeps
-    for _ in range(4):
+    for _ in range(SPEED_SWEEPS):
         spin, fast = fastest(motion, far)
         speed, share = 0.0, 0.0
         for r in range(m):
             x[r] = speed_of(tiles, groups, equations, constants, rows, r, motion)
             size = abs(x[r])
             if size != 0.0:
-                speed = size if not size <= speed else speed
-                part_of_it = size / size_of_row(tiles, groups, equations, rows, r, spin, fast)
-                share = part_of_it if not part_of_it <= share else share
+                whole_row = size_of_row(tiles, groups, equations, rows, r, spin, fast)
+                speed, share = worse(size, whole_row, speed, share)
         report[2] = speed
-        if not share > 4.0 * ROUNDING:  # a NaN ends it too
+        if not share > SPEED_ROUNDING:  # a NaN ends it too
             break
         solve(F, scales, order, int(found[0]), m, nv, x)
         invoke(whole[HEAD.respond], p, p_size, -1.0, work)

@@ -1,0 +1,40 @@
+"""The rule of a projection onto constraints, mass-orthogonal: when to sweep again, and with which factor.
+
+Positions come first, by Newton's method q ← q ⊕ M⁻¹Jᵀ x with J M⁻¹ Jᵀ x = -g; then velocities, which are linear. The
+factor of J M⁻¹ Jᵀ only says how far to go along rows that are those of the state at hand, so it is kept as long as
+sweeps converge fast. How J M⁻¹ Jᵀ is factorized is a matter of the coordinates: blocks of a sparse graph for bodies
+(`absolute.entry`), rows that the recursions of the tree give for loops of joints (`relative.loop.entry`).
+"""
+
+from __future__ import annotations
+
+from chasles.kernel.policy import kernel
+
+SWEEPS, SPEED_SWEEPS = 20, 5  # at most, of positions and of velocities
+ROUNDING = 4e-16  # residuals this small, relative to what they are the difference of, are as good as none
+SPEED_ROUNDING = 4.0 * ROUNDING
+SLOW = 0.1  # a sweep that leaves more than this needs a factor of its own
+STUCK = 0.5  # one that leaves more than this, after the first two, has come to rounding, or has no solution nearby
+
+
+@kernel
+def goes_on(share, sweeps):
+    """Whether positions need another sweep: `share` is the largest residual, relative. A NaN ends it too."""
+    return share > ROUNDING and sweeps < SWEEPS
+
+
+@kernel
+def is_slow(share, before):
+    return share > SLOW * before
+
+
+@kernel
+def is_stuck(share, before, sweeps):
+    return share > STUCK * before and sweeps > 2
+
+
+@kernel
+def worse(off, whole, worst, share):
+    """The largest residual so far, and the largest relative to the `whole` it is the difference of; NaN stays NaN."""
+    part = off / whole
+    return off if not off <= worst else worst, part if not part <= share else share
