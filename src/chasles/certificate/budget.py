@@ -45,7 +45,7 @@ def spent(task: Task, solution: Solution) -> int:
     """What a run took, in evaluations, nearly: by its steps, as evaluations for saved points depend on `save`."""
     method = task.method
     if isinstance(method, RKMK):
-        corrected = task.dynamics.problem(task.u).correction is not None  # then no stage is used twice
+        corrected = task.dynamics.corrected  # then no stage is used twice
         each = float(method.table.stages - (method.table.first_same_as_last and not corrected))
     elif isinstance(method, HalfExplicit | Exponentials):
         each = float(len(method.stages) if isinstance(method, Exponentials) else HALF_EXPLICIT)

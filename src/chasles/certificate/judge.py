@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from chasles.cached import cached_property
-from chasles.certificate import advice, checkpoints, companion, sampled, stiff, voices
+from chasles.certificate import advice, checkpoints, companion, rubbing, sampled, stiff, voices
 from chasles.certificate.budget import Budget, spent
 from chasles.certificate.features import Features, features
 from chasles.certificate.loads import pull_of
@@ -74,7 +74,7 @@ def certify(
     judge = Judge(run, limits, ask, tuple(without), span, np.random.default_rng(seed), float(effort))
     refused = judge.refusal()
     if not refused:
-        refused = judge.sampled() if run.task.controller is not None else judge.whole()
+        refused = judge.by_kind()
     if judge.findings or judge.features is not None:
         judge.say_the_rest()
     seconds = time.perf_counter() - begun
@@ -386,5 +386,9 @@ class Judge:
         note = "not judged: they follow from the states by the equations of motion"
         self.findings.append(Finding("accelerations, reactions", math.nan, None, note))
 
-    def sampled(self) -> str:
-        return sampled.judge_sampled(self)
+    def by_kind(self) -> str:
+        """Judge the run. Returns what is missing for a verdict."""
+        rubs = self.task.dynamics.rubbing is not None
+        if self.task.controller is not None:
+            return "a controller and friction that sticks at once" if rubs else sampled.judge_sampled(self)
+        return rubbing.judge_rubbing(self) if rubs else self.whole()

@@ -10,6 +10,7 @@ import numpy as np
 
 from chasles.certificate.movement import LOADS, ROUNDING, STILL
 from chasles.model.scale import length_of, velocity_sizes
+from chasles.simulation.dry_friction import problem_at
 from chasles.simulation.law_samples import items_with_laws, may_depend_on_time
 
 BALANCED = 1e-12  # of what loads would accelerate a mechanism by: what is left of it if they are in balance
@@ -53,7 +54,8 @@ def pull_of(run: Any) -> tuple[float, bool]:
         return gravity, False
     size = length_of(system)
     pull = gravity + float(_loads(run, size).max(initial=0.0)) / (mass * size)
-    problem, rate = task.dynamics.problem(task.u), np.zeros(task.dynamics.space.dimension)
+    problem = problem_at(task.dynamics, task.span[0], task.state, task.u)
+    rate = np.zeros(task.dynamics.space.dimension)
     problem.field(task.span[0], np.array(task.state), problem.parameters, rate)
     velocities = slice(len(speeds), 2 * len(speeds))
     fastest = size * float(np.abs(rate[velocities] / task.dynamics.units[velocities]).max(initial=0.0))
@@ -62,7 +64,7 @@ def pull_of(run: Any) -> tuple[float, bool]:
 
 def _loads(run: Any, size: float) -> np.ndarray:
     """The work of all forces but gravity over 1 rad, or the size of the mechanism, at the states of a run [J]."""
-    mechanism, controls = run.mechanism, run.held
+    mechanism, controls = run.mechanism, run.acting
     if run.coordinates == "absolute":
         central, velocity, _ = run.dynamics.split(run.solution.y)
         angles = run.dynamics.angles(run.solution.y)

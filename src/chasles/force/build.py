@@ -39,12 +39,14 @@ def passive_rows(joint: Joint) -> np.ndarray:
     rows = np.empty((joint.nv, PASSIVE.size))
     for name in PASSIVE._fields[:-1]:
         rows[:, getattr(PASSIVE, name)] = getattr(joint, name)
+    if joint.sticks:  # no function of the state: `simulation.dry_friction` finds it
+        rows[:, [PASSIVE.friction, PASSIVE.friction_speed]] = 0.0, 1.0
     return rows
 
 
 def is_passive(joint: Joint) -> bool:
     stops = joint.stop_stiffness > 0 and np.isfinite([*joint.lower, *joint.upper]).any()
-    return bool(any(joint.damping) or any(joint.stiffness) or any(joint.friction) or stops)
+    return bool(any(joint.damping) or any(joint.stiffness) or (any(joint.friction) and not joint.sticks) or stops)
 
 
 def body_force_row(force: Spring | Bushing | Wrench, places: Places) -> tuple[np.ndarray, list[float]]:

@@ -21,7 +21,7 @@ from chasles.model.placement import LAST_BITS, ORIGIN, Pose, as_numbers, as_pose
 from chasles.model.suggestion import meant
 
 Numbers = Any  # one number, or one for each velocity; a tuple of these once the joint is made
-PER_VELOCITY = ("damping", "stiffness", "armature", "friction", "rest", "lower", "upper")
+PER_VELOCITY = ("damping", "stiffness", "armature", "friction", "static_friction", "rest", "lower", "upper")
 
 
 @dataclass(frozen=True)
@@ -31,8 +31,9 @@ class Joint:
     parent_frame, child_frame: poses of the joint's frame on the two bodies. screws: (k, 6) of a joint with axes, in its
     frame. The rest holds one number for each velocity, or one for all:
     damping [N s/m or N m s/rad], stiffness [N/m or N m/rad] about `rest`, armature [kg or kg m²] (inertia of a rotor,
-    felt by this coordinate only), friction [N or N m] (dry, reached at `friction_speed` by a tanh), limits lower and
-    upper of the coordinates with `stop_stiffness` and `stop_damping` (zero: the limits are data, not a force).
+    felt by this coordinate only), friction [N or N m] (dry, reached at `friction_speed` by a tanh; with
+    friction_speed = 0 it sticks, and holds up to `static_friction`, by default as much), limits lower and upper of the
+    coordinates with `stop_stiffness` and `stop_damping` (zero: the limits are data, not a force).
     """
 
     name: str
@@ -48,6 +49,7 @@ class Joint:
     armature: Numbers = 0.0
     friction: Numbers = 0.0
     friction_speed: float = 1e-2
+    static_friction: Numbers = 0.0
     lower: Numbers = -np.inf
     upper: Numbers = np.inf
     stop_stiffness: float = 0.0
@@ -74,18 +76,26 @@ class Joint:
         self._set("child_frame", as_pose(where, "child_frame", self.child_frame))
         for name in PER_VELOCITY:
             self._set(name, _each(where, name, getattr(self, name), self.nv))
-        for name in ("damping", "stiffness", "armature", "friction"):
+        for name in ("damping", "stiffness", "armature", "friction", "static_friction"):
             if min(getattr(self, name), default=0.0) < 0:
                 raise ValueError(f"{where}: {name} is {getattr(self, name)}; expected no negative number")
         for name in ("friction_speed", "stop_stiffness", "stop_damping"):
             value = float(as_numbers(where, name, getattr(self, name), ()))
-            if not (value > 0 or (value == 0 and name != "friction_speed")):
-                raise ValueError(f"{where}: {name} is {value:g}; expected a positive number")
+            if not value >= 0:
+                raise ValueError(f"{where}: {name} is {value:g}; expected no negative number")
             self._set(name, value)
+        if any(self.static_friction) and self.friction_speed > 0:
+            raise ValueError(f"{where}: static_friction is for friction that sticks; give friction_speed = 0 too")
+        if any(0 < held < slip for held, slip in zip(self.static_friction, self.friction, strict=True)):
+            raise ValueError(f"{where}: static_friction is {self.static_friction}; expected no less than friction")
         for k, (low, high) in enumerate(zip(self.lower, self.upper, strict=True)):
             if not low <= high:
                 raise ValueError(f"{where}: lower limit {low:g} of coordinate {k} is above its upper limit {high:g}")
         if traits.quaternion:
+            if self.sticks:
+                raise ValueError(
+                    f"{where}: friction that sticks is for coordinates with one axis, not for a {self.kind} joint"
+                )
             if any(self.armature):
                 raise ValueError(f"{where}: armature is for coordinates with one axis, not for a {self.kind} joint")
             if any(np.isfinite([*self.lower, *self.upper])):
@@ -100,6 +110,16 @@ class Joint:
     def traits(self) -> JointKind:
         """What all joints of this kind have in common."""
         return JOINT_KINDS[self.kind]
+
+    @property
+    def sticks(self) -> bool:
+        """Whether it has friction that sticks."""
+        return self.friction_speed == 0.0 and any(self.friction)
+
+    @property
+    def holding_friction(self) -> tuple[float, ...]:
+        """What friction that sticks can hold."""
+        return tuple(max(pair) for pair in zip(self.static_friction, self.friction, strict=True))
 
     @property
     def coordinate_units(self) -> tuple[str, ...]:

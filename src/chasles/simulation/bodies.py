@@ -52,6 +52,13 @@ class BodyDynamics:
     """
 
     quantities = BodyQuantities  # what is shown of a motion
+    rubbing = None  # friction that sticks is followed in joint coordinates
+
+    @property
+    def corrected(self) -> bool:
+        """Whether each step ends on constraints."""
+        return self.projected
+
     start_changes: tuple[StartChange, ...] = ()  # what assembly made of the values that were given
     negative: tuple[str, ...] = ()  # joints whose quaternions have the other sign than products of those of the bodies
 
@@ -82,6 +89,12 @@ class BodyDynamics:
                 f"simulate: the mechanism was compiled with baumgarte={system.baumgarte}; compile it with {baumgarte}"
             )
         self.mechanism: AbsoluteMechanism = system
+        for joint in system.system.joints:
+            if joint.sticks:
+                raise ValueError(
+                    f"simulate: joint {joint.name!r} has friction that sticks (friction_speed = 0), which is followed "
+                    'in joint coordinates; take coordinates="relative", or a positive friction_speed for a smooth law'
+                )
         self.projected = projected
         self.held: np.ndarray | None = None  # inputs along the joints' velocities, of `under`
         blocks: list[str] = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from itertools import groupby
 from typing import Any
 
@@ -20,8 +21,9 @@ from chasles.relative.determined import require_determined
 from chasles.relative.free_velocity import FreeVelocities
 from chasles.relative.loop.closed import ClosedMechanism
 from chasles.relative.mechanism import Mechanism
-from chasles.relative.tables import FREE, HELICAL, LINK, SPHERICAL, link_table
+from chasles.relative.tables import CONSTANT, FREE, GRAVITY, HELICAL, LINK, SPHERICAL, link_table
 from chasles.simulation.actuation import Actuation
+from chasles.simulation.dry_friction import DryFriction
 from chasles.simulation.problem import Motion
 from chasles.simulation.start_values import StartChange, Values, by_name
 from chasles.simulation.tree_motion import PART, free_tree_motion, parameters, seen, tree_motion
@@ -41,6 +43,8 @@ class TreeDynamics:
     mechanism: Mechanism | ClosedMechanism
     start_changes: tuple[StartChange, ...] = ()  # what assembly made of the values that were given
 
+    corrected = False  # whether each step ends on constraints
+    numbers_at = PART.numbers  # where the parameters say where the numbers of the tree are
     seen = staticmethod(seen)
 
     def __init__(self, system: System | Mechanism, space: str = SO3XR3_NAME):
@@ -73,8 +77,39 @@ class TreeDynamics:
         self.__dict__.update(state)
         self.parameters = self.packed()
 
+    @cached_property
+    def rubbing(self) -> DryFriction | None:
+        """The friction that sticks, if there is any."""
+        for joint in self.mechanism.system.joints:
+            if joint.sticks and joint.name not in self.mechanism.tree.velocities:
+                raise ValueError(
+                    f"simulate: joint {joint.name!r}, which is cut to open a loop, has friction that sticks; cut "
+                    "another one, system.compile(cut=[...]), or give a positive friction_speed for a smooth law"
+                )
+        return DryFriction.of(self.mechanism.tree.joints, self.mechanism.tree.velocities)
+
+    def locked(self, columns: tuple[int, ...], q: np.ndarray, t: float) -> TreeDynamics:
+        """The same with some velocities locked where they are: rotors of infinite inertia on them."""
+        found = copy(self)
+        found.rubbing, found.parameters = None, self.parameters.copy()
+        first = int(found.parameters.view(np.int64)[self.numbers_at]) + GRAVITY.size
+        links = link_table(self.mechanism.tree.topology)
+        for column in columns:
+            (link,) = np.flatnonzero(links[:, LINK.velocity] == column)
+            found.parameters[first + link * CONSTANT.size + CONSTANT.armature] = np.inf
+        return found
+
+    def _sticks_not(self) -> None:
+        """What sticks is known to `simulate` alone."""
+        if self.rubbing is not None:
+            raise ValueError(
+                f"joint {self.rubbing.names[0]!r} has friction that sticks (friction_speed = 0), so there is no vector "
+                "field: only simulate follows it; give friction_speed a positive number [rad/s or m/s] for a smooth law"
+            )
+
     def problem(self, u: ArrayLike | None = None) -> Motion:
         """The problem under constant generalized forces u (nv)."""
+        self._sticks_not()
         p = self.parameters.copy()
         if u is not None:
             p[self.control] = u

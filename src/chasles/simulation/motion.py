@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -39,6 +40,12 @@ def solve_motion(
 ) -> Solution:
     """The motion of a system under constant forces u, by a method for its equations or one for constrained systems;
     `more` are options of `motion_stepper`."""
+    if dynamics.rubbing is not None:
+        if resume is not None or sink is not None:
+            raise ValueError("simulate: a run with friction that sticks is not continued from a file")
+        carry = partial(solve_motion, progress=progress)
+        whole: Solution = dynamics.rubbing.solve(dynamics, method, span, y0, u, carry, **more)
+        return whole
     with dynamics.calling():
         stepper = motion_stepper(dynamics, method, span, y0, u, **more)
         if resume is not None:

@@ -55,7 +55,7 @@ def closing_wrenches(mechanism: ClosedMechanism, run: States, poses: np.ndarray)
     """What closes a tree exerts on its links, (times, links, 6) in their frames. Couplings and drives act along
     coordinates, as motors do, and are not among it."""
     closing, tree = mechanism.closing, mechanism.tree
-    multipliers = mechanism.constrained_motion(run.q, run.v, run.held, run.t).multipliers
+    multipliers = mechanism.constrained_motion(run.q, run.v, run.acting, run.t).multipliers
     rows = mechanism.constraint_rows(run.q, run.v, run.t).tiles
     along = {item.name for item in mechanism.system.constraints if isinstance(item, Coupling | Drive)}
     total = np.zeros((*np.shape(run.t), mechanism.tables.links, 6))

@@ -14,6 +14,7 @@ from chasles.integrate.event import Event
 from chasles.integrate.method import RKMK
 from chasles.integrate.method_name import named_method
 from chasles.integrate.options import check_span, check_stops, uniform_times
+from chasles.integrate.stepper import Interrupted
 from chasles.model.system import System
 from chasles.model.user_function import check_arguments
 from chasles.relative.loop.closed import ClosedMechanism
@@ -102,7 +103,15 @@ def simulate(
     switches this off, and the verdict is "not judged".
     """
     task = planned(dict(locals()))  # all of them, so that none is forgotten when the run is described
-    return task.carry_out(progress, None if file is None else task.recorder(file))
+    if file is None or task.dynamics.rubbing is None:
+        return task.carry_out(progress, None if file is None else task.recorder(file))
+    try:  # pieces between sticking and slipping are not written one by one
+        run = task.carry_out(progress)
+    except Interrupted as stop:
+        stop.result.save(file)
+        raise
+    run.save(file)
+    return run
 
 
 def planned(arguments: dict[str, Any]) -> Task:

@@ -157,6 +157,17 @@ class States:
         """The forces of the inputs along the velocities of the equations of motion; None if there are no inputs."""
         return None if self.given is None else self.dynamics.actuation().along(self.given)
 
+    @cached_property
+    def acting(self) -> np.ndarray | None:
+        """These, with friction that sticks; None if there is neither."""
+        rubbing = self.dynamics.rubbing
+        if rubbing is None:
+            return self.held
+        v = self._kind.v()
+        given = np.zeros(v.shape) if self.held is None else self.held
+        with self.dynamics.calling():
+            return given + rubbing.forces(self.dynamics.mechanism, self._kind.q(), v, given, self.solution.t)
+
     # ------------------------------------------------------------ of all bodies
 
     @cached_property

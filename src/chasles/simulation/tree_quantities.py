@@ -46,7 +46,7 @@ class TreeQuantities:
         slopes = self.states.solution.slopes
         if slopes is not None:
             return self.dynamics.accelerations(self.y, slopes)
-        return self.mechanism.accelerations_under(self.q(), self.v(), self.states.held, self.t)
+        return self.mechanism.accelerations_under(self.q(), self.v(), self.states.acting, self.t)
 
     def forces(self) -> np.ndarray:
         return np.broadcast_to(0.0 if self.states.held is None else self.states.held, self.v().shape)
@@ -134,7 +134,7 @@ class ClosedQuantities(TreeQuantities):
     def reactions(self, name: str) -> np.ndarray:
         if name in self.mechanism.tree.coordinates:
             return tree_reactions(self.states, name)
-        return self.mechanism.reactions(name, self.q(), self.v(), self.states.held, self.t)
+        return self.mechanism.reactions(name, self.q(), self.v(), self.states.acting, self.t)
 
     def coordinate_forces(self, name: str) -> np.ndarray:
-        return self.mechanism.coordinate_forces(name, self.q(), self.v(), self.states.held, self.t)
+        return self.mechanism.coordinate_forces(name, self.q(), self.v(), self.states.acting, self.t)

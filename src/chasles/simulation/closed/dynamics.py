@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from chasles.absolute.space import SO3XR3_NAME
 from chasles.assembly.mobility import regular
+from chasles.assembly.rank import DEPENDENT
 from chasles.integrate.solution import Solution
 from chasles.kernel.undisturbed import Calling
 from chasles.model.system import System
@@ -42,6 +43,12 @@ class ClosedDynamics(TreeDynamics):
 
     quantities = ClosedQuantities
     mechanism: ClosedMechanism
+
+    numbers_at = HEAD.numbers
+
+    @property
+    def corrected(self) -> bool:  # type: ignore[override]
+        return self.projected
 
     seen = staticmethod(seen)
 
@@ -82,7 +89,16 @@ class ClosedDynamics(TreeDynamics):
         super().__setstate__(state)
         self.rank = rank
 
+    def locked(self, columns: tuple[int, ...], q: np.ndarray, t: float) -> TreeDynamics:
+        found = super().locked(columns, q, t)
+        assert isinstance(found, ClosedDynamics)
+        if columns:  # rows may depend on each other that did not before
+            J = np.delete(self.mechanism.constraint_rows(q, t=t).jacobian, list(columns), axis=1)
+            found.rank = min(self.rank, int(np.linalg.matrix_rank(J, rtol=DEPENDENT)))
+        return found
+
     def problem(self, u: ArrayLike | None = None) -> Motion:
+        self._sticks_not()
         p = self.parameters.copy()
         if u is not None:
             p[self.control] = u

@@ -1,0 +1,59 @@
+"""Runs with friction that sticks: the companion finds its own times of sticking and slipping."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from chasles.certificate import checkpoints, companion, voices
+from chasles.certificate.stiff import MORE
+from chasles.certificate.verdict import Finding
+from chasles.integrate.stepper import helping
+from chasles.simulation.law_samples import items_with_laws, may_depend_on_time
+from chasles.simulation.motion import solve_motion
+from chasles.simulation.runaway import LARGEST_USABLE
+
+if TYPE_CHECKING:
+    from chasles.certificate.judge import Judge
+
+
+def judge_rubbing(judge: Judge) -> str:
+    """Judge at random times, at which the run is computed again. Returns what is missing for a verdict."""
+    task, (start, end) = judge.task, judge.ends()
+    timed = [item.name for item, law in items_with_laws(task.dynamics.mechanism.system) if may_depend_on_time(law)]
+    if timed:
+        return f"{timed[0]!r} may depend on time, and laws are not scanned in runs with friction that sticks"
+    times = checkpoints.checkpoint_times(start, end, judge.rng)
+    more = {name: value for name, value in task.more.items() if name not in checkpoints.NOT_AGAIN}
+    with helping():
+        own = solve_motion(
+            task.dynamics, task.method, (start, end), task.state, task.u, **more, save=times, progress=False
+        )
+    judge.budget.again += own.evaluations
+    if len(own.y) < len(times) or not (np.abs(own.y) < LARGEST_USABLE).all():
+        judge.broken = f"the run cannot be repeated: {own.message}"
+        return ""
+    t, y = np.concatenate([[start], times]), np.concatenate([[task.state], own.y])
+    judge.motion = judge.moved(t, y)
+    rtol, atol = companion.tolerances(task, judge.tolerance, judge.scale(judge.motion).smallest)
+    pieces = judge.budget.most(companion.PIECES, companion.PIECES_SHARE, companion.LEAST_PIECES)
+    stops = checkpoints.in_order(companion.restarts(start, end, judge.rng, pieces), start, end)
+    events = voices.known_events(task)
+    try:
+        made = companion.companion(
+            *(task, (start, end), task.state, task.u, times, stops, judge.budget.left, rtol, atol, events)
+        )
+    except companion.CompanionError as trouble:
+        judge.budget.used += trouble.used
+        return f"no second motion could be computed: {trouble}" + ("" if trouble.broke else f"; {MORE}")
+    judge.budget.used += made.evaluations
+    other = judge.moved(t, np.concatenate([[task.state], made.y]))
+    judge.errors = judge.scale(judge.motion, other).errors(judge.motion, other)
+    judge.say_error(t, "by an adaptive run of order 8 with its own times of sticking and slipping")
+    judge.say_voices(judge.made(t, y), judge.motion)
+    judge.findings += voices.events(judge.run, made.events, start, end)
+    same = bool((own.y[-1] == judge.run.solution.y[-1]).all())
+    note = "the run computed again ends in the same bits" if same else "the run computed again ends elsewhere"
+    judge.findings.append(Finding(voices.REPETITION, float(not same), 0.0, note, count=True))
+    return ""
