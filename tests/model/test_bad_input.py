@@ -79,8 +79,8 @@ JOINTS = {
     "limits of a ball": (lambda: make.spherical("elbow", "a", "b", lower=0), "joint 'elbow': limits are for"),
     "rotor of a ball": (lambda: make.spherical("elbow", "a", "b", armature=1), "joint 'elbow': armature is for"),
     "friction speed": (
-        lambda: make.revolute("elbow", "a", "b", axis=(0, 0, 1), friction_speed=0),
-        "joint 'elbow': friction_speed is 0",
+        lambda: make.revolute("elbow", "a", "b", axis=(0, 0, 1), friction_speed=-1),
+        "joint 'elbow': friction_speed is -1",
     ),
 }
 

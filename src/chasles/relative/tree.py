@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -135,6 +135,12 @@ def build(system: System) -> Tree:
         link_of_body,
         body_in_link,
     )
+
+
+def lock(topology: np.ndarray, numbers: np.ndarray, columns: Iterable[int]) -> None:
+    """Lock velocities of joints that may stick: with rotors of infinite inertia they do not accelerate, exactly."""
+    constants, links = numbers[GRAVITY.size :].reshape(-1, CONSTANT.size), link_table(topology)
+    constants[np.isin(links[:, LINK.velocity], list(columns)), CONSTANT.armature] = np.inf
 
 
 def _place(system: System, joints: list[Joint]) -> tuple[_Links, np.ndarray, np.ndarray, np.ndarray]:

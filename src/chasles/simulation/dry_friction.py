@@ -163,6 +163,17 @@ class DryFriction:
         return found
 
 
+def refuse_sticking(function: str, system: Any) -> None:
+    """ValueError for what needs forces that are functions of the state."""
+    for joint in system.joints:
+        if joint.sticks:
+            raise ValueError(
+                f"{function}: joint {joint.name!r} has friction that sticks (friction_speed = 0), which is no function "
+                "of the state: only simulate follows it; give friction_speed a positive number [rad/s or m/s] for a "
+                "smooth law, or friction = 0"
+            )
+
+
 def problem_at(dynamics: Any, t: float, y: np.ndarray, u: np.ndarray | None) -> Any:
     """The problem that holds at a state: with friction that sticks, what rests is locked there."""
     rubbing = dynamics.rubbing

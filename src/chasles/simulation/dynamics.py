@@ -21,9 +21,10 @@ from chasles.relative.determined import require_determined
 from chasles.relative.free_velocity import FreeVelocities
 from chasles.relative.loop.closed import ClosedMechanism
 from chasles.relative.mechanism import Mechanism
-from chasles.relative.tables import CONSTANT, FREE, GRAVITY, HELICAL, LINK, SPHERICAL, link_table
+from chasles.relative.tables import FREE, HELICAL, LINK, SPHERICAL, link_table
+from chasles.relative.tree import lock
 from chasles.simulation.actuation import Actuation
-from chasles.simulation.dry_friction import DryFriction
+from chasles.simulation.dry_friction import DryFriction, refuse_sticking
 from chasles.simulation.problem import Motion
 from chasles.simulation.start_values import StartChange, Values, by_name
 from chasles.simulation.tree_motion import PART, free_tree_motion, parameters, seen, tree_motion
@@ -92,20 +93,14 @@ class TreeDynamics:
         """The same with some velocities locked where they are: rotors of infinite inertia on them."""
         found = copy(self)
         found.rubbing, found.parameters = None, self.parameters.copy()
-        first = int(found.parameters.view(np.int64)[self.numbers_at]) + GRAVITY.size
-        links = link_table(self.mechanism.tree.topology)
-        for column in columns:
-            (link,) = np.flatnonzero(links[:, LINK.velocity] == column)
-            found.parameters[first + link * CONSTANT.size + CONSTANT.armature] = np.inf
+        first, tree = int(found.parameters.view(np.int64)[self.numbers_at]), self.mechanism.tree
+        lock(tree.topology, found.parameters[first : first + len(tree.numbers)], columns)
         return found
 
     def _sticks_not(self) -> None:
         """What sticks is known to `simulate` alone."""
         if self.rubbing is not None:
-            raise ValueError(
-                f"joint {self.rubbing.names[0]!r} has friction that sticks (friction_speed = 0), so there is no vector "
-                "field: only simulate follows it; give friction_speed a positive number [rad/s or m/s] for a smooth law"
-            )
+            refuse_sticking("this", self.mechanism.system)
 
     def problem(self, u: ArrayLike | None = None) -> Motion:
         """The problem under constant generalized forces u (nv)."""

@@ -16,6 +16,7 @@ from chasles.relative.loop.closed import ClosedMechanism, in_joint_coordinates
 from chasles.relative.mechanism import Mechanism
 from chasles.simulation.actuation import Actuation
 from chasles.simulation.closed.statics import ClosedStatics
+from chasles.simulation.dry_friction import refuse_sticking
 from chasles.simulation.start_values import Values, by_name
 from chasles.simulation.statics import ROUNDING, Point, Statics
 
@@ -100,6 +101,7 @@ def equilibrium(
     held, and only motions that the constraints allow count.
     """
     mechanism, t = in_joint_coordinates("equilibrium", system), float(t)
+    refuse_sticking("equilibrium", mechanism.system)
     u = np.zeros(mechanism.nv) if control is None else Actuation.of_tree(mechanism).forces(control)
     given = by_name("equilibrium: q", mechanism, "q", q)
     place = mechanism.neutral() if given is None else mechanism.tables.check_q("equilibrium", given)

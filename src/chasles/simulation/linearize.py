@@ -16,6 +16,7 @@ from chasles.relative.mechanism import Mechanism
 from chasles.simulation.actuation import Actuation
 from chasles.simulation.closed.allowed import Allowed, require_on_constraints
 from chasles.simulation.closed.dynamics import dynamics_of
+from chasles.simulation.dry_friction import refuse_sticking
 from chasles.simulation.start_values import Values
 from chasles.simulation.statics import Statics
 from chasles.simulation.tree_tangent import TangentTables
@@ -146,6 +147,7 @@ def linearize(
     coordinates; the derivatives of the rows of constraints are differences of eighth order, good to about 1e-14.
     """
     mechanism, t = in_joint_coordinates("linearize", system), float(t)
+    refuse_sticking("linearize", mechanism.system)
     closed = mechanism if isinstance(mechanism, ClosedMechanism) else None
     dynamics = dynamics_of(mechanism, space=SE3_NAME)  # where states are (q, v)
     at, speed, _ = dynamics.split(dynamics.state(q if q is not None or closed is None else closed.assemble(None, t), v))

@@ -83,7 +83,9 @@ class Parameters(Group):
         if not terms:
             return matrix
         speeds = np.concatenate([np.full(joint.nv, joint.friction_speed) for joint in self._tables.tree.joints])
-        felt = {"armature": arrays["a"], "damping": arrays["v"], "friction": np.tanh(arrays["v"] / speeds)}
+        with np.errstate(divide="ignore", invalid="ignore"):  # what sticks has its sign at any speed, and none at rest
+            rubbing = np.where(arrays["v"] == 0.0, 0.0, np.tanh(arrays["v"] / speeds))
+        felt = {"armature": arrays["a"], "damping": arrays["v"], "friction": rubbing}
         more = [
             np.broadcast_to(self._diagonal(term, felt[term]), (*batch, self._tables.nv, n))
             for term, n in self._counts(terms)
