@@ -25,6 +25,7 @@ from chasles.relative.tables import (
     REVOLUTE,
     SPHERICAL,
     VELOCITIES,
+    link_table,
 )
 from chasles.screw import inertia as spatial
 
