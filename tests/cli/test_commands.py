@@ -24,7 +24,7 @@ from chasles.io.model_writer import model_text
 from chasles.simulation.doubts import doubts
 from chasles.view.report import report as html_report
 from tests.commands import chasles as run
-from tests.relative import planar
+from tests.relative import closed, planar
 from tests.waiting import limited, wait_for
 
 
@@ -104,6 +104,28 @@ def test_check_and_list():
     names = json.loads(listed.stdout)
     assert {"heavy_top", "three_bar"} <= set(names["gallery"])
     assert names["methods"]["dopri5"].startswith("order 5, error estimate of order 4")
+
+
+def test_linearize(tmp_path):
+    """Frequencies of a model with a loop, the same in both kinds of coordinates, and what cannot be found."""
+    file, system = tmp_path / "linkage.toml", closed.four_bar(stiffness=30.0, damping=0.7)
+    file.write_text(model_text(Study(system, {"q": {"A": 0.5}})))
+    result = run("linearize", str(file), "--json")
+    assert result.returncode == 0, result.stderr
+    found = json.loads(result.stdout)
+    rest = chasles.equilibrium(system, {"A": 0.5})
+    (mode,) = chasles.linearize(system, rest.q).modes
+    assert found["modes"][0]["frequency"] == pytest.approx(mode.frequency, rel=1e-10)
+    assert found["modes"][0]["shape"]["A"][0][0] == pytest.approx(mode.shape[0].real, abs=1e-10)
+    assert found["q"]["A"] == pytest.approx(rest.q[:1], abs=1e-12)
+    other = json.loads(run("linearize", str(file), "--json", "--set", "simulation.coordinates=absolute").stdout)
+    assert other["modes"][0]["frequency"] == pytest.approx(mode.frequency, rel=1e-10)
+    shown = run("linearize", str(file), "--at-start").stdout
+    assert "four-bar: about the start; not an equilibrium" in shown
+    assert "frequency [Hz]" in shown
+    falling = run("linearize", "floating_bodies", "--set", "gravity=[0, 0, -9.81]")
+    assert falling.returncode == 2
+    assert "or take --at-start" in falling.stderr
 
 
 def test_check_of_a_robot_that_stands_on_a_link_without_mass(tmp_path):

@@ -147,6 +147,9 @@ def test_equilibria():
     upright = ch.equilibrium(pendulum(), q=[3.0])
     assert upright.q[0] == pytest.approx(np.pi, abs=1e-8)
     assert not upright.stable
+    level = ch.equilibrium(pendulum(), q=[np.pi / 2])  # where the force is largest, and no small step lowers it
+    assert level.stable
+    assert np.abs(level.q[0]) < 1e-8
     sprung = ch.equilibrium(pendulum(stiffness=20.0, rest=1.0), q=[0.5])
     angle = sprung.q[0]
     assert 20.0 * (1.0 - angle) == pytest.approx(9.81 * np.sin(angle), abs=1e-8)

@@ -16,6 +16,7 @@ from chasles.cli.convert import convert
 from chasles.cli.export import export
 from chasles.cli.info import info
 from chasles.cli.init import init
+from chasles.cli.linearize import linearize
 from chasles.cli.listing import listing
 from chasles.cli.plot import plot
 from chasles.cli.report import report
@@ -35,6 +36,7 @@ app = cyclopts.App(
 app.command(run)
 app.command(view)
 app.command(check)
+app.command(linearize)
 app.command(init)
 app.command(listing, name="list")
 app.command(convert)

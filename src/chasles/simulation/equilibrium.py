@@ -22,6 +22,7 @@ from chasles.simulation.statics import ROUNDING, Point, Statics
 
 LONGEST = 0.5  # step of an angle [rad]
 DAMPING = 1e-6
+FALLS = 5  # steps along the forces, where no other makes them smaller
 POLISHING = 3  # steps that bring what is left to rounding
 SMALL_MOVE = 1e-5  # in 1 rad, or lengths of the model
 
@@ -113,7 +114,7 @@ def equilibrium(
         statics = ClosedStatics(mechanism, u, t)
     else:
         statics = Statics(mechanism, u, t)
-    point, damping = statics.at(place), 0.0
+    point, damping, falls = statics.at(place), 0.0, FALLS
     for iteration in range(iterations + 1):
         scale = np.where(point.scale == 0.0, 1.0, point.scale)
         if (np.abs(point.left) <= tolerance * point.scale).all():
@@ -126,20 +127,33 @@ def equilibrium(
             move = np.linalg.lstsq(
                 rows, np.concatenate([point.left / scale, np.zeros(size)]), rcond=statics.negligible
             )[0]
-            longest = np.abs((point.basis @ (point.sizes * move))[statics.turns]).max(initial=0.0)
-            trial = statics.moved(point, point.sizes * move * (LONGEST / longest if longest > LONGEST else 1.0))
+            trial = statics.moved(point, _limited(statics, point, move))
             if trial and np.linalg.norm(trial[1] / scale) < np.linalg.norm(point.left / scale):
                 point, damping = statics.at(trial[0]), damping / 10
                 break
             damping = max(10 * damping, DAMPING * float(np.abs(matrix).max(initial=0.0)) ** 2)
         else:
-            break
+            # the forces are largest here, as those on a pendulum held level: go where they push
+            push = point.left / scale
+            if not falls or (trial := statics.moved(point, _limited(statics, point, push, True))) is None:
+                break
+            point, damping, falls = statics.at(trial[0]), 0.0, falls - 1
     worst = int(np.argmax(np.abs(point.left) / scale))
     joint = mechanism.tables.joint_of_velocity(int(point.chosen[worst]))
     raise RuntimeError(
         f"equilibrium: not found after {iteration} iterations; {np.abs(point.left).max():.3g} is left at joint "
         f"{joint!r}. Is there an equilibrium at all (does something hold every freedom)? If so, start nearer to it"
     )
+
+
+def _limited(statics: Statics, point: Point, move: np.ndarray, full: bool = False) -> np.ndarray:
+    """A step of the independent coordinates, given in their sizes, in which no angle turns farther than it may; with
+    `full`, the longest such step."""
+    step = point.basis @ (point.sizes * move)
+    longest = np.abs(step[statics.turns]).max(initial=0.0)
+    if full:
+        longest = max(longest, np.abs(move).max(initial=0.0))
+    return point.sizes * move * (LONGEST / longest if longest > (0.0 if full else LONGEST) else 1.0)
 
 
 def _polished(statics: Statics, point: Point, scale: np.ndarray) -> Point:
