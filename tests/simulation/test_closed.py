@@ -217,7 +217,7 @@ def test_joint_coordinates_are_a_start_in_absolute_ones():
 def test_starts_that_violate_the_loop():
     mechanism = closed.four_bar().compile()
     with pytest.raises(ValueError, match=r"the start violates 1 joints or constraints: 'D' by .* assemble=True"):
-        ch.simulate(mechanism, (0.0, 1.0))
+        ch.simulate(mechanism, (0.0, 1.0), mechanism.neutral())
     with pytest.warns(ch.errors.StartChangedWarning, match="coordinate of 'A': 0.7 -> "):
         run = ch.simulate(mechanism, (0.0, 0.1), [0.7, -0.2, 1.0], [1.0, 0.0, 0.0], assemble=True)
     assert run.violations[0][0].max() < 1e-15

@@ -153,3 +153,39 @@ def test_a_start_by_name():
         ch.simulate(system, (0.0, 0.01), {"Z": 1.0})
     with pytest.raises(ValueError, match=r"simulate: v\.A: has 2 numbers; expected 1"):
         ch.simulate(system, (0.0, 0.01), q, {"A": (1.0, 2.0)})
+
+
+@pytest.mark.parametrize("coordinates", ["relative", "absolute"])
+def test_nothing_given_is_found_near_the_neutral_configuration(coordinates):
+    linkage = slider_crank()
+    neutral = linkage.compile().neutral()
+    with pytest.raises(ValueError, match="the start violates"):
+        ch.simulate(linkage, (0.0, 0.002), neutral, coordinates=coordinates)  # an array is what it is
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # nothing that was given changed
+        run = ch.simulate(linkage, (0.0, 0.002), coordinates=coordinates)
+    same = ch.simulate(linkage, (0.0, 0.002), {}, coordinates=coordinates)
+    assert np.array_equal(run.q, same.q)
+    crank = run.q[0, 0]
+    assert run.q[0, 2] == pytest.approx(place(crank, np.sign(run.q[0, 2]))[0], abs=1e-12)
+    # a drive asks for a velocity, which is found, whether coordinates are given or not
+    driven = ch.System(linkage.bodies[:1], linkage.joints[:1], constraints=[ch.Drive("turn", "A", "0.3 + 2*t")])
+    for given in (None, [0.3], {"A": 0.3}):
+        run = ch.simulate(driven, (0.0, 0.002), given, coordinates=coordinates)
+        assert (run.q[0, 0], run.v[0, 0]) == pytest.approx((0.3, 2.0), abs=1e-12)
+    with pytest.raises(ValueError, match="the start violates .* 'turn' by 0 in position and 2 in velocity"):
+        ch.simulate(driven, (0.0, 0.002), [0.3], [0.0], coordinates=coordinates)
+    with pytest.raises(ValueError, match="the start violates .* 'turn' by 0.3 in position"):
+        ch.simulate(driven, (0.0, 0.002), [0.0], coordinates=coordinates)
+
+
+def test_a_loop_that_floats_by_name():
+    """A square of four equal rods without a joint to the ground, sheared: the second angle follows."""
+    rods = [ch.Body(f"b{k}", 1.0, (0.5, 0, 0), (0.001, 0.08, 0.08)) for k in range(4)]
+    joints = [ch.revolute(f"j{k}", f"b{k - 1}", f"b{k % 4}", axis=(0, 0, 1), at=(1, 0, 0)) for k in range(1, 5)]
+    ring = ch.System(rods, joints, gravity=(0, 0, 0))
+    for coordinates in ("relative", "absolute"):
+        run = ch.simulate(ring, (0.0, 0.002), {"j1": 1.2}, {"j1": 1.0}, coordinates=coordinates, step=1e-3)
+        assert run.joint("j1").q[0, 0] == pytest.approx(1.2, abs=1e-14)
+        assert np.cos(run.joint("j2").q[0, 0]) == pytest.approx(-np.cos(1.2), abs=1e-12)  # opposite rods are parallel
+        assert abs(run.joint("j2").v[0, 0]) == pytest.approx(1.0, abs=1e-12)

@@ -37,7 +37,7 @@ from chasles.simulation.body_quantities import BodyQuantities
 from chasles.simulation.energy_jumps import explained
 from chasles.simulation.held_start import Holding, Wanted, assembled
 from chasles.simulation.problem import Motion
-from chasles.simulation.start_refusal import NEARLY_SINGULAR, refuse_start, refuse_turned, violated
+from chasles.simulation.start_refusal import NEARLY_SINGULAR, refuse_start, refuse_turned
 from chasles.simulation.start_values import StartChange, Values, body_changes, by_name, joint_changes
 from chasles.simulation.tree_order import Quaternion, TreeOrder, quaternions, tree_order
 
@@ -282,7 +282,7 @@ class BodyDynamics:
         bodies = mechanism.bodies  # those of the tree may have more parts
         poses, twists = tree.poses(at, bodies), tree.twists(at, speed, bodies)
         found = self._placed(tree, at, poses, twists)
-        if not wanted.to_assemble(lambda: bool(violated(*self._judged(*found, t)).any())):
+        if not wanted.to_assemble(lambda: self._judged(*found, t)):
             return found
         closed = compiled(mechanism.system) if wanted.loosely else None
         if isinstance(closed, ClosedMechanism):
@@ -290,10 +290,9 @@ class BodyDynamics:
             found = self._placed(tree, now, tree.poses(now, bodies), tree.twists(now, rates, bodies))
         else:
             found = self._placed(tree, at, *self._assembled(poses, twists, t, ()))
-        own, places = mechanism.joint_tables, tree.tree
-        both = [(places.coordinates, own.coordinates), (places.velocities, own.velocities)]
-        joints, after = [joint for joint in places.joints if joint.nv], mechanism.joint_states(*found)
-        self.start_changes = joint_changes(mechanism.system, joints, (q, v), (at, speed), after, both)
+        places = [(where, where) for where in (tree.tree.coordinates, tree.tree.velocities)]
+        joints, after = [joint for joint in tree.tree.joints if joint.nv], self.coordinates(self.state(*found))
+        self.start_changes = joint_changes(mechanism.system, joints, (q, v), (at, speed), after, places)
         return found
 
     def _placed(

@@ -12,6 +12,7 @@ from chasles.constraint.errors import AssemblyError
 from chasles.model.force import JointForce
 from chasles.model.joint import Joint
 from chasles.relative.loop.closed import ClosedMechanism
+from chasles.simulation.start_refusal import violated
 from chasles.simulation.start_values import Values, by_name, in_the_turn_of, shown_values
 
 Holding = Iterable[str] | Mapping[str, Iterable[str]]  # names of joints, or those of "q" and of "v"
@@ -66,13 +67,18 @@ class Wanted:
         )
         return q, v
 
-    def to_assemble(self, off: Callable[[], bool]) -> bool:
-        """Whether it is to be assembled; off: whether what is given of the tree violates the constraints."""
+    def to_assemble(self, judged: Callable[[], tuple[np.ndarray, float, np.ndarray, np.ndarray]]) -> bool:
+        """Whether it is to be assembled; judged: what is given of the tree, as `violated` takes it."""
         if self.assemble is not None:
             return self.assemble
         if any(name in self.outside for names in self.by_name.values() for name in names):
             return True
-        return self.named and off()
+        if not self.named and self.given["v"] is not None:
+            return False
+        velocity, limit, position, speed = judged()
+        if not self.named and not (position <= limit).all():  # an array is off, and not for velocities left to be found
+            return False
+        return bool(violated(velocity, limit, position, speed).any())
 
     @property
     def loosely(self) -> bool:
@@ -87,8 +93,9 @@ class Wanted:
 
     @property
     def named(self) -> bool:
-        """Whether anything is given by name, or held."""
-        return any(isinstance(x, Mapping) for x in self.given.values()) or any(self.held.values())
+        """Whether anything is given by name, or held, or nothing is given at all."""
+        given = self.given.values()
+        return any(isinstance(x, Mapping) for x in given) or any(self.held.values()) or all(x is None for x in given)
 
 
 def with_joints(mechanism: ClosedMechanism, names: Iterable[str]) -> ClosedMechanism:

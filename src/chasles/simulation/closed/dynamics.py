@@ -31,7 +31,7 @@ from chasles.simulation.dynamics import TreeDynamics
 from chasles.simulation.energy_jumps import explained
 from chasles.simulation.held_start import Holding, Wanted, assembled
 from chasles.simulation.problem import Motion
-from chasles.simulation.start_refusal import NEARLY_SINGULAR, refuse_start, refuse_turned, violated
+from chasles.simulation.start_refusal import NEARLY_SINGULAR, refuse_start, refuse_turned
 from chasles.simulation.start_values import Values, joint_changes
 from chasles.simulation.tree_quantities import ClosedQuantities
 
@@ -111,13 +111,13 @@ class ClosedDynamics(TreeDynamics):
     def start(
         self, t: float, q: Values | None, v: Values | None, assemble: bool | None = False, held: Holding | None = None
     ) -> np.ndarray:
-        """The state at the start, on the constraints: assembled (None: if it is given by name and is off), or refused
+        """The state at the start, on the constraints: assembled (None: if it is off and given by name or not at all), or refused
         with what it violates."""
         mechanism, tree = self.mechanism, self.mechanism.tree
         require_determined(mechanism.spanning)
         wanted = Wanted(mechanism.split.cut, q, v, assemble, held)
         at, speed, _ = self.split(self.state(*wanted.of_tree()))
-        if wanted.to_assemble(lambda: bool(violated(*self._judged(at, speed, t)).any())):
+        if wanted.to_assemble(lambda: self._judged(at, speed, t)):
             before = at, speed
             at, speed = assembled("simulate", mechanism, wanted, t)
             places = [(where, where) for where in (tree.coordinates, tree.velocities)]
