@@ -161,6 +161,8 @@ class Judge:
         run, task = self.run, self.run.task
         if task is None:
             return "this run is not from `simulate`, so how to repeat it is not known"
+        if run.partial:
+            return "this is a part of a run; certify(run, span=(start, end)) of the whole judges a part of the time"
         if not len(run):
             return f"no point was saved: {run.message}"
         if not run.success:

@@ -36,6 +36,7 @@ def {name}(t, x, y, p, out, x_size, y_size, p_size, out_size):
 """
 
 
+RETURNS = "returns a value, which nobody takes; expected that it writes to its last argument: out[0] = ..."
 ARGUMENTS = ("t", "x", "y", "parameters", "out")
 FORM = (
     "a law is f(t, q, v, parameters, out) of a joint, f(t, pose, twist, parameters, out) of a body, f(t, _, _, "
@@ -60,6 +61,7 @@ class Law:
         self.breaks = breaks if callable(breaks) else tuple(map(float, breaks))
         self.__doc__, self.__module__ = function.__doc__, function.__module__
         self._address = 0
+        self._rehearsed: set[tuple[int, ...]] = set()
 
     def __repr__(self) -> str:
         return f"<compiled law {self.__name__}>"
@@ -68,6 +70,27 @@ class Law:
         """The times at which it says that it changes."""
         found = self.breaks(parameters) if callable(self.breaks) else self.breaks
         return [float(time) for time in np.atleast_1d(np.asarray(found, dtype=float))]
+
+    def rehearse(self, where: str, sizes: tuple[int, int, int, int]) -> None:
+        """Call the Python function once, on arrays of these sizes: compiled, it would read and write beyond their ends
+        without a word. x is a pose, or two, or coordinates."""
+        if self.in_python or sizes in self._rehearsed:
+            return
+        x, y, p, out = (np.zeros(size) for size in sizes)
+        x[::7] = 1.0
+        with np.errstate(all="ignore"):
+            try:
+                result = self.function(0.0, x, y, p, out)
+            except IndexError as error:
+                raise ValueError(
+                    f"{where}: law {self.__name__!r} goes beyond its arrays ({error}): it is given {sizes[0]} and "
+                    f"{sizes[1]} numbers and {sizes[2]} parameters, and writes {sizes[3]}"
+                ) from None
+            except Exception:  # what it does at zero need not be possible, or not in Python
+                return
+        if result is not None:
+            raise ValueError(f"{where}: law {self.__name__!r} {RETURNS}")
+        self._rehearsed.add(sizes)
 
     def take_error(self) -> BaseException | None:
         """What was raised, which is forgotten here."""
@@ -133,7 +156,9 @@ class PythonLaw(Law):
         try:  # before anything else: what is raised outside is lost, and numbers of the call before are taken
             result = _numbers(out, out_size)
             result[:] = 0.0
-            self.function(t, _numbers(x, x_size), _numbers(y, y_size), _numbers(p, p_size), result)
+            found = self.function(t, _numbers(x, x_size), _numbers(y, y_size), _numbers(p, p_size), result)
+            if found is not None:
+                raise ValueError(f"law {self.__name__!r} {RETURNS}")
         except BaseException as error:  # a C loop is in between: keep it and let a NaN end the run
             self.error = self.error or error
             ctypes.memset(out, 0xFF, 8 * out_size)  # NaN, in one call that makes nothing

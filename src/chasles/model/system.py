@@ -20,6 +20,7 @@ from chasles.model.expression_law import Expression
 from chasles.model.force import BetweenBodies, Force, JointForce, Wrench
 from chasles.model.joint import Joint
 from chasles.model.joint_kind import JOINT_KINDS
+from chasles.model.law import Law
 from chasles.model.placement import ORIGIN, Pose, as_numbers, as_pose, check_name
 from chasles.model.suggestion import meant
 from chasles.registry import service
@@ -105,6 +106,8 @@ class System:
         if not isinstance(constraint, Coupling | Drive):
             self._require(where, *constraint.bodies)
             return
+        if isinstance(constraint, Drive):
+            _rehearse(where, constraint, 14, 12, 3)
         pairs = (
             zip(constraint.joints, constraint.coordinates, strict=True)
             if isinstance(constraint, Coupling)
@@ -130,6 +133,7 @@ class System:
             self._require(f"wrench {force.name!r}", force.body)
             if force.body == GROUND:
                 raise ValueError(f"wrench {force.name!r}: acts on the ground, which does not move")
+            _rehearse(f"wrench {force.name!r}", force, 7, 6, 6)
         else:
             where = f"joint force {force.name!r}"
             joint = self.joint(force.joint, where)
@@ -141,6 +145,7 @@ class System:
                 )
             if isinstance(force.value, Expression):
                 force.value.check(where, joint.name, joint.nq, joint.nv)
+            _rehearse(where, force, joint.nq, joint.nv, joint.nv)
 
     # ------------------------------------------------------------ looking things up
 
@@ -369,6 +374,12 @@ def placement(joint: Joint, q: ArrayLike) -> np.ndarray:
     for screw, value in zip(joint.screws, values, strict=True):
         pose = pose_group.compose(pose, pose_group.exp(value * np.array(screw)))
     return pose
+
+
+def _rehearse(where: str, item: Any, x: int, y: int, out: int) -> None:
+    """Call a compiled law once in Python, where an index out of range is an error."""
+    if isinstance(item.value, Law) and not isinstance(item.value, Expression):
+        item.value.rehearse(where, (x, y, len(item.parameters), out))
 
 
 def _unique(what: str, names: list[str]) -> None:

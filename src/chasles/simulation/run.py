@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -40,6 +40,7 @@ class Run(States):
     stored: np.ndarray | None = None  # energies that a file has, with a field for each kind
     task: Any = None  # what `simulate` was asked for
     kept: Callable[[], Certificate] | None = None  # the certificate that a file has, looked at when it is asked for
+    partial: bool = False  # whether it is a part of a run
 
     @property
     def success(self) -> bool:
@@ -84,11 +85,21 @@ class Run(States):
     def __call__(self, times: ArrayLike) -> States:
         """The motion at any times in the span, on the curve through the saved points."""
         t = np.asarray(times, dtype=float)
+        every = None if self.task is None else self.task.more["save"]
+        if isinstance(every, int | np.integer) and every > 1:
+            raise ValueError(
+                f"run(t): save={every} kept one step of {every}, and a curve through these points may be far off; "
+                'save="all" keeps the curve of the steps, save=times computes the points at these times'
+            )
         y = self.solution(t)
         given = None if self.given is None else np.broadcast_to(self.given[0], (*t.shape, self.given.shape[-1]))
         return States(self.dynamics, Solution(self.solution.space, self.solution.method, t, y, True, ""), given)
 
     at = __call__
+
+    def part(self, rows: slice) -> Run:
+        found = super().part(rows)
+        return found if len(found.t) == len(self.t) else replace(found, partial=True, kept=None)
 
     # ------------------------------------------------------------ to other forms
 

@@ -231,6 +231,8 @@ class States:
         """The same at some of the times only, in memory."""
         s = self.solution
         cut: dict[str, Any] = {name: _cut(getattr(s, name), rows) for name in ("t", "y", "slopes", "moves")}
+        if rows.step not in (None, 1):  # moves are those from one saved point to the next
+            cut |= {"slopes": None, "moves": None, "no_curve": s.no_curve or "some of the points were left out"}
         arrays = {item.name: _cut(getattr(self, item.name), rows) for item in fields(self) if item.name in CUT}
         return replace(self, solution=replace(s, **cut), **arrays)
 
