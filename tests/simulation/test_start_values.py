@@ -173,9 +173,9 @@ def test_nothing_given_is_found_near_the_neutral_configuration(coordinates):
     for given in (None, [0.3], {"A": 0.3}):
         run = ch.simulate(driven, (0.0, 0.002), given, coordinates=coordinates)
         assert (run.q[0, 0], run.v[0, 0]) == pytest.approx((0.3, 2.0), abs=1e-12)
-    with pytest.raises(ValueError, match="the start violates .* 'turn' by 0 in position and 2 in velocity"):
+    with pytest.raises(ValueError, match=r"the start violates .* 'turn' by 0 in position and 2 in velocity"):
         ch.simulate(driven, (0.0, 0.002), [0.3], [0.0], coordinates=coordinates)
-    with pytest.raises(ValueError, match="the start violates .* 'turn' by 0.3 in position"):
+    with pytest.raises(ValueError, match=r"the start violates .* 'turn' by 0\.3 in position"):
         ch.simulate(driven, (0.0, 0.002), [0.0], coordinates=coordinates)
 
 

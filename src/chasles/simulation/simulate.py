@@ -90,10 +90,10 @@ def simulate(
 
     Of a start by name, what is given is held to the last bit, and the rest is found so that all constraints are
     satisfied, if need be from several guesses; an AssemblyError says which values contradict each other. If nothing is
-    given, all is found. Arrays and poses have to satisfy the constraints, unless assemble=True projects them there. `held` names the joints (or bodies,
-    of poses) whose values stay, or {"q": [...], "v": [...]}; other values are guesses then. assemble=False refuses all
-    that is off. What was changed or found is in `start_changes` of the run, and a StartChangedWarning says so of values
-    that were given.
+    given, all is found. Arrays and poses have to satisfy the constraints, unless assemble=True projects them there.
+    `held` names the joints (or bodies, of poses) whose values stay, or {"q": [...], "v": [...]}; other values are
+    guesses then. assemble=False refuses all that is off. What was changed or found is in `start_changes` of the run,
+    and a StartChangedWarning says so of values that were given.
 
     With `file` the run is written to a result file while it goes on, and comes back as that file opened (`open`);
     ended early, by Ctrl-C or however, `resume` continues it to the same bits. Ctrl-C raises `Interrupted`, a

@@ -111,8 +111,8 @@ class ClosedDynamics(TreeDynamics):
     def start(
         self, t: float, q: Values | None, v: Values | None, assemble: bool | None = False, held: Holding | None = None
     ) -> np.ndarray:
-        """The state at the start, on the constraints: assembled (None: if it is off and given by name or not at all), or refused
-        with what it violates."""
+        """The state at the start, on the constraints: assembled (None: if it is off, and given by name or not at
+        all), or refused with what it violates."""
         mechanism, tree = self.mechanism, self.mechanism.tree
         require_determined(mechanism.spanning)
         wanted = Wanted(mechanism.split.cut, q, v, assemble, held)
