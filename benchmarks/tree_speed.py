@@ -1,6 +1,6 @@
 """Dynamics of trees: speed compared with Pinocchio.
 
-Run: python -m benchmarks.tree_speed. Writes docs/benchmarks/trees.md.
+Run: python -m benchmarks.tree_speed. Writes docs/benchmarks/trees.md; with `calls`, prints the table of single calls.
 
 Both libraries run in one process and one thread, in turn, on the same states of the same mechanism; the results are
 compared first. Figures are processor time, the best of several repetitions, so that other work on the machine counts
@@ -41,7 +41,10 @@ CACHED_NUMBERS = 30_000  # of the mass matrices in the loop: Pinocchio fills one
 AGREEMENT = 1e-10
 LARGE = 10_000
 NAMES = ("inverse dynamics", "forward dynamics", "mass matrix")
+CALLS = (*NAMES, "poses of all bodies", "Jacobian of a frame", "pose of a frame")  # one call from Python
 BARS = {"loop": (3, 3, 2), "batch": (8, 8, 8), "raw": (1, 1, 1)}
+CHECKED_BARS = {"arm, 7 joints": 1.0, "humanoid, 36 velocities": 1 / 0.7}  # how many times faster than Pinocchio
+CALL_HEADS = ["µs a call", "chasles, raw", "chasles, checked", "Pinocchio", "ratio, raw", "ratio, checked"]
 Call = Callable[[], Any]
 
 
@@ -121,7 +124,7 @@ class Pair:
     peer: Peer = field(init=False)
 
     def __post_init__(self):
-        self.peer = Peer(self.mechanism)
+        self.peer = Peer(self.mechanism, bodies=True)
         rng, nv = np.random.default_rng(2), self.mechanism.nv
         self.q = self.mechanism.random(rng, (self.count,))
         self.v, self.a = rng.normal(size=(self.count, nv)), rng.normal(size=(self.count, nv))
@@ -171,6 +174,9 @@ class Pair:
             NAMES[0]: partial(m.inverse_dynamics, self.q[k], self.v[k], self.a[k]),
             NAMES[1]: partial(m.forward_dynamics, self.q[k], self.v[k], self.a[k]),
             NAMES[2]: partial(m.mass_matrix, self.q[0] if one else self.q[: self.matrices]),
+            CALLS[3]: partial(m.poses, self.q[k]),
+            CALLS[4]: partial(m.jacobian, self.q[k], m.bodies[-1]),
+            CALLS[5]: partial(m.poses, self.q[k], m.bodies[-1]),
         }
 
     # ---- Pinocchio
@@ -192,7 +198,20 @@ class Pair:
             NAMES[0]: {"": partial(pin.rnea, model, data, q, v, a)},
             NAMES[1]: {name: partial(pin.aba, model, data, q, v, a, way) for name, way in ways.items()},
             NAMES[2]: {name: partial(pin.crba, model, data, q, way) for name, way in ways.items()},
+            CALLS[3]: {"": partial(pin.framesForwardKinematics, model, data, q)},
+            CALLS[5]: {"": self._peer_pose(q)},
+            CALLS[4]: {"": partial(pin.computeFrameJacobian, model, data, q, model.nframes - 1, pin.LOCAL)},
         }
+
+    def _peer_pose(self, q: np.ndarray) -> Call:
+        """The pose of a frame, brought to Python; of all bodies they stay in Pinocchio's data."""
+        forward, model, data = self.peer.pin.framesForwardKinematics, self.peer.model, self.peer.data
+
+        def call() -> Any:
+            forward(model, data, q)
+            return data.oMf[model.nframes - 1]
+
+        return call
 
     # ---- agreement
 
@@ -271,13 +290,37 @@ def versus_batch(pair: Pair, ours: dict[str, Call]) -> dict[str, tuple[float, fl
 
 
 def versus_calls(pair: Pair) -> dict[str, tuple[float, float, float]]:
-    """Time of one call [s]: raw, checked and of Pinocchio, by function."""
+    """Time of one call [s]: raw (NaN where there is none), checked and of Pinocchio, by function."""
     result, raw, checked, peer = {}, pair.raw(one=True), pair.checked(one=True), pair.peer_calls()
-    for name in NAMES:
-        calls = {"raw": raw[name], "checked": checked[name], **peer[name]}
-        times = best(calls, inner_calls(raw[name]))
-        result[name] = times.pop("raw"), times.pop("checked"), min(times.values())
+    for name in CALLS:
+        calls = {**({"raw": raw[name]} if name in raw else {}), "checked": checked[name], **peer[name]}
+        for _ in range(20):  # after some calls there is a builtin
+            checked[name]()
+        times = best(calls, inner_calls(checked[name]))
+        result[name] = times.pop("raw", np.nan), times.pop("checked"), min(times.values())
     return result
+
+
+def call_rows(title: str, calls: dict[str, tuple[float, float, float]]) -> list[list[str]]:
+    """One call from Python: times [µs], and how many times faster than Pinocchio."""
+    rows = []
+    for name, (raw, full, theirs) in calls.items():
+        numbers = ["" if np.isnan(x) else f"{x * 1e6:.2f}" for x in (raw, full, theirs)]
+        ratio = "" if np.isnan(raw) else f"{theirs / raw:.2f}"
+        rows.append([f"{title}: {name}", *numbers, ratio, f"**{theirs / full:.2f}**"])
+    return rows
+
+
+def calls_table() -> str:
+    """One call from Python alone, of the mechanisms with a bar."""
+    rows = []
+    for title, bar in CHECKED_BARS.items():
+        calls = versus_calls(Pair(Mechanism(MECHANISMS[title]()), 1, CACHED_NUMBERS))
+        rows += [
+            [*row, "met" if calls[name][2] / calls[name][1] >= bar else "**not met**"]
+            for row, name in zip(call_rows(title, calls), CALLS, strict=True)
+        ]
+    return page.table([*CALL_HEADS, "bar"], rows)
 
 
 def cell(ours: float, theirs: float) -> str:
@@ -302,21 +345,18 @@ def speed_tables(makers: dict[str, Callable[[], System]], batch: int) -> tuple[d
         rows["loop"].append([title, *(cell(*loop[name]) for name in NAMES)])
         rows["batch"].append([title, *(cell(*lanes[name]) for name in NAMES)])
         rows["checked batch"].append([title, *(cell(*checked[name]) for name in NAMES)])
-        for name in NAMES:
-            raw, full, theirs = calls[name]
-            numbers = [f"{x * 1e6:.2f}" for x in (raw, full, theirs)]
-            rows["calls"].append([f"{title}: {name}", *numbers, f"**{theirs / raw:.2f}**", f"{theirs / full:.2f}"])
+        rows["calls"] += call_rows(title, calls)
         ratios[title] = {
             "loop": [loop[name][1] / loop[name][0] for name in NAMES],
             "batch": [lanes[name][1] / lanes[name][0] for name in NAMES],
             "raw": [calls[name][2] / calls[name][0] for name in NAMES],
+            "checked": [calls[name][2] / calls[name][1] for name in CALLS],
         }
         print(title, {k: [f"{x:.2f}" for x in v] for k, v in ratios[title].items()}, file=sys.stderr, flush=True)
         del small, large
     header = ["ns a state, chasles / Pinocchio = ratio", *NAMES]
     tables = {name: page.table(header, rows[name]) for name in ("loop", "batch", "checked batch")}
-    heads = ["µs a call", "chasles, raw", "chasles, checked", "Pinocchio", "ratio, raw", "ratio, checked"]
-    tables["calls"] = page.table(heads, rows["calls"])
+    tables["calls"] = page.table(CALL_HEADS, rows["calls"])
     return tables, ratios, deviations
 
 
@@ -335,6 +375,11 @@ def verdict(ratios: dict[str, Any]) -> str:
             met = "met" if least >= BARS[what][k] else "**not met**"
             parts.append(f"{name} at least {least:.1f} (bar {BARS[what][k]}, {met})")
         lines.append(f"- {text}: {'; '.join(parts)}.")
+    for title, bar in CHECKED_BARS.items():
+        if title in ratios:
+            least = min(ratios[title]["checked"])
+            met = "met" if least >= bar else "**not met**"
+            lines.append(f"- One checked call from Python, {title}: at least {least:.2f} (bar {bar:.2f}, {met}).")
     return "\n".join(lines)
 
 
@@ -486,4 +531,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    if sys.argv[1:] == ["calls"]:
+        print(calls_table())
+    else:
+        main()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from chasles.relative import algorithm
+from chasles.relative import algorithm, sharing
 
 
 @pytest.fixture(autouse=True)
@@ -14,4 +14,4 @@ def small_batches_on_lanes(monkeypatch):
 @pytest.fixture(autouse=True)
 def small_batches_on_threads(monkeypatch):
     """So are those of mechanisms with several threads."""
-    monkeypatch.setattr(algorithm, "SHARE", 1e-12)
+    monkeypatch.setattr(sharing, "SHARE", 1e-12)

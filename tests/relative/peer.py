@@ -13,7 +13,8 @@ SWAP = [3, 4, 5, 0, 1, 2]  # (angular, linear) and (linear, angular)
 class Peer:
     """A model of Pinocchio with the joints in the same order, and the maps of coordinates."""
 
-    def __init__(self, mechanism: Mechanism):
+    def __init__(self, mechanism: Mechanism, bodies: bool = False):
+        """bodies: whether each of them has a frame, after those of the system."""
         import pinocchio as pin
 
         self.pin, self.mechanism = pin, mechanism
@@ -52,6 +53,9 @@ class Peer:
             parent, place = carried[frame.body]
             where = self._se3(pose.compose(place, np.array(frame.pose)))
             self.model.addFrame(pin.Frame(frame.name, parent, 0, where, pin.FrameType.OP_FRAME))
+        for name in mechanism.bodies if bodies else ():
+            parent, place = carried[name]
+            self.model.addFrame(pin.Frame(name, parent, 0, self._se3(place), pin.FrameType.OP_FRAME))
         self.data = self.model.createData()
 
     def _se3(self, g: np.ndarray):

@@ -1,14 +1,15 @@
 """How batches reach the compiled loops."""
 
+import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
 from chasles.kernel.policy import COMPILED
-from chasles.relative import algorithm, forward, inverse, kinematics, mass
+from chasles.relative import forward, inverse, kinematics, mass, sharing
 from chasles.relative.mechanism import Mechanism
-from tests.relative import models
+from tests.relative import models, zoo
 
 
 @pytest.fixture(scope="module")
@@ -96,26 +97,61 @@ def test_one_state_in_several_threads(mechanism):
 
 def test_threads_are_for_work_that_is_worth_them(mechanism, monkeypatch):
     """To start them takes longer than a small batch, by the pace of the states before."""
-    monkeypatch.setattr(algorithm, "SHARE", 2e-3)
-    inverse.inverse_dynamics.compile(lanes=True)
+    monkeypatch.setattr(sharing, "SHARE", 2e-3)
     started = []
 
     class Pool(ThreadPoolExecutor):
         def __init__(self, count):
-            started.append(count)
+            started.append(count + 1)  # and this thread
             super().__init__(count)
 
-    monkeypatch.setattr(algorithm, "ThreadPoolExecutor", Pool)
-    monkeypatch.setattr(inverse.inverse_dynamics, "_pace", {})
+    monkeypatch.setattr(sharing, "ThreadPoolExecutor", Pool)
+    pace: dict[bool, float] = {}
+    monkeypatch.setattr(inverse.inverse_dynamics, "_pace", pace)
     several = Mechanism(mechanism.system, threads=3)
     q = np.random.default_rng(2).normal(size=(4000, mechanism.nv))
     expected = mechanism.inverse_dynamics(q, q, q)
-    for count in (200, 200, 4000):
+    for count in (200, 200, 200):
         np.testing.assert_array_equal(several.inverse_dynamics(*[q[:count]] * 3), expected[:count])
     assert not started
-    pace = inverse.inverse_dynamics._pace[True]
-    assert 0.0 < pace < 1e-5  # seconds, of one link of one state
+    assert 0.0 < pace[True] <= sharing.SLOWER**2 * sharing.PACE
     for work, threads in ((1.9, 1), (2.1, 1), (4.1, 2), (6.1, 3), (60.0, 3)):  # milliseconds
-        inverse.inverse_dynamics._pace[True] = 1e-3 * work / (4000 * several.tables.links)
+        pace[True] = 1e-3 * work / (4000 * several.tables.links)
         np.testing.assert_array_equal(several.inverse_dynamics(q, q, q), expected)
         assert (started[-1] if started else 1) == threads
+
+
+def test_whoever_is_free_takes_the_next_piece(monkeypatch):
+    """One that is slow takes fewer; an error ends all, and is raised."""
+    monkeypatch.setattr(sharing, "SHARE", 1e-12)
+    here, taken, slow = threading.get_ident(), [], threading.Event()
+
+    def part(first, last):
+        if threading.get_ident() != here:
+            slow.wait(0.5)  # [s]
+        taken.append((first, last, threading.get_ident() == here))
+
+    sharing.shared(part, 1000, 1000, 2, {}, False)
+    slow.set()
+    assert [piece[:2] for piece in sorted(taken)] == [(125 * k, 125 * (k + 1)) for k in range(8)]
+    assert sum(by_us for _, _, by_us in taken) >= 6
+
+    def wrong(first, last):
+        raise ArithmeticError(first)
+
+    with pytest.raises(ArithmeticError):
+        sharing.shared(wrong, 1000, 1000, 2, {}, False)
+
+
+def test_raw_mass_matrices_of_the_same_arrays_again():
+    """What joints on other branches share is zero, whatever stood there; other arrays are looked at anew."""
+    mechanism = Mechanism(zoo.tree(5, ("free", *("revolute",) * 4, "spherical")))
+    raw, out = mechanism.raw, np.full((mechanism.nv, mechanism.nv), 7.0)
+    q = zoo.state(mechanism)[0]
+    for seed in range(3):
+        q[:] = zoo.state(mechanism, seed)[0]
+        out[:] = 7.0
+        assert raw.mass_matrix(q, out) is out
+        np.testing.assert_array_equal(out, mechanism.mass_matrix(q))
+    with pytest.raises(ValueError, match="out has shape"):
+        raw.mass_matrix(q, out[:-1].copy())

@@ -61,7 +61,7 @@ def test_the_same_bits_as_the_thorough_way(quick, name):
         assert calls.forward_dynamics(q, v, a) is not None
         assert calls.mass_matrix(q) is not None
         assert set(calls.poses) == {None, "tool", ("side", "b0")}
-        assert set(calls.jacobian) == {("tool", "body"), (("side", "tool"), "hybrid")}
+        assert set(calls.jacobian) == {"tool", (None, ("side", "tool"), "hybrid")}
         assert all(call(q) is not None for call in (*calls.poses.values(), *calls.jacobian.values()))
 
 
@@ -130,6 +130,14 @@ def test_an_inertia_that_is_singular_is_named():
     given: Any = forward.forward_dynamics, ("q", "v", "tau"), "a", (1,)
     assert mechanism.tables.direct._made(*given, finite=True)(one, one, one) is None
     assert not np.isfinite(mechanism.tables.direct._made(*given, finite=False)(one, one, one)).all()
+
+
+def test_frames_in_any_form(quick):
+    q, names = state(quick["arm"])[0], ["side", "tool"]
+    for form in (names, tuple(names), np.array(names), dict.fromkeys(names), (name for name in names)):
+        np.testing.assert_array_equal(quick["arm"].poses(q, form), MOVING["arm"].poses(q[None], names)[0])
+    for form in (names, np.array(names), iter(names)):
+        np.testing.assert_array_equal(quick["arm"].jacobian(q, form), MOVING["arm"].jacobian(q[None], names)[0])
 
 
 def test_wrong_numbers_of_arguments_are_refused(quick):

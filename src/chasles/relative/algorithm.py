@@ -11,11 +11,8 @@ over another function.
 from __future__ import annotations
 
 import functools
-import itertools
 import math
-import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,8 +27,6 @@ from chasles.kernel.policy import COMPILED, kernel
 from chasles.kernel.rows import load_rows, store_rows
 
 FEW = 4096  # links times states below which states go one by one: below half a millisecond, and half of the compiling
-SHARE = 2e-3  # seconds of work that are worth a thread: to start some takes a tenth of that
-PACE = 1e-8  # seconds for a state and link at least, until it is measured
 
 
 @kernel
@@ -98,7 +93,7 @@ class Algorithm:
         }
         self.work = work
         self.inputs, self.outputs = self._names("in"), self._names("out")
-        self._pace: dict[bool, float] = {}  # seconds for a state and link when it ran last, on lanes and not
+        self._pace: dict[bool, float] = {}  # seconds for a state and link, on lanes and not
 
     @cached_property
     def scalar(self) -> Any:
@@ -172,13 +167,13 @@ class Algorithm:
         Many states run on lanes, four at once; on several threads if, by the time that the states before them took, the
         work is worth it.
         """
+        from chasles.relative.sharing import shared  # not at the top: kernels do not depend on it
+
         results = [np.zeros((count, evaluate(self.arguments[name].size, sizes))) for name in self.outputs]
         every = {**arrays, **{name: result.reshape(-1) for name, result in zip(self.outputs, results, strict=True)}}
         work = count * sizes["links"]
         lanes = COMPILED and count >= WIDTH and work >= FEW
         loop = self.lanes if lanes else self.scalar  # made before several threads ask for it
-        parts = max(1, min(threads, count // 64, int(self._pace.get(lanes, PACE) * work / SHARE)))
-        edges = [count * k // parts for k in range(parts + 1)]
 
         def part(first: int, last: int) -> None:
             rows = [
@@ -187,16 +182,10 @@ class Algorithm:
             ]
             loop(topology, numbers, last - first, *rows, self.space(sizes, lanes))
 
-        if parts == 1:
-            began = time.thread_time() if threads > 1 and not (COMPILED and not loop.signatures) else None
-            if count:
-                part(0, count)
-            if began is not None and work:
-                self._pace[lanes] = (time.thread_time() - began) / work
-        else:
-            with ThreadPoolExecutor(parts) as pool:
-                for job in [pool.submit(part, *ends) for ends in itertools.pairwise(edges)]:
-                    job.result()
+        if threads > 1:
+            shared(part, count, work, threads, self._pace, lanes)
+        elif count:
+            part(0, count)
         return results
 
 

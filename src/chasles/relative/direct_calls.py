@@ -31,7 +31,7 @@ class DirectCalls:
         self._asked: dict[Any, int] = {}
         self._possible = sizes["links"] <= MANY_LINKS and sizes["nv"] > 0
         self.poses: dict[Any, Direct] = {}  # by frames
-        self.jacobian: dict[Any, Direct] = {}  # by frames and representation
+        self.jacobian: dict[Any, Direct] = {}  # by frames, with the representation if it is another one than body
 
     def again(self, function: str, *given: Any, key: Any = None, **options: Any) -> None:
         """A function was called on one state, for `key`. After some such calls there is a builtin (see `_made`)."""

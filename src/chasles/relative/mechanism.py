@@ -71,6 +71,7 @@ class Mechanism:
         self.neutral, self.random, self.retract = of_tree.neutral, of_tree.random, of_tree.retract
         self.difference, self.interpolate = of_tree.difference, of_tree.interpolate
         self._raw, self._direct = threading.local(), self.tables.direct
+        self._direct_poses, self._direct_jacobian = self._direct.poses, self._direct.jacobian
 
     def __reduce__(self) -> Any:
         return type(self), (self.system, self.threads, self.tables.sprung)  # the tables hold addresses of this process
@@ -149,9 +150,12 @@ class Mechanism:
 
     def poses(self, q: ArrayLike, frames: Iterable[str] | str | None = None) -> np.ndarray:
         """Poses in space of frames or bodies, (..., frames, 7); one name gives (..., 7), None all bodies."""
-        if frames.__class__ is list:
-            frames = tuple(frames)
-        if (call := self._direct.poses.get(frames)) and (found := call(q)) is not None:
+        try:
+            call = self._direct_poses.get(frames)
+        except TypeError:  # a list
+            frames = None if frames is None else tuple(frames)
+            call = self._direct_poses.get(frames)
+        if call and (found := call(q)) is not None:
             return found
         return self._motion("poses", frames, "body", {"q": self.tables.check_q("poses", q)})[0]
 
@@ -180,9 +184,12 @@ class Mechanism:
         self, q: ArrayLike, frames: Iterable[str] | str | None = None, *, representation: str = "body"
     ) -> np.ndarray:
         """J with twist = J v of frames or bodies, (..., frames, 6, nv); one name gives (..., 6, nv)."""
-        if frames.__class__ is list:
-            frames = tuple(frames)
-        if (call := self._direct.jacobian.get((frames, representation))) and (found := call(q)) is not None:
+        try:
+            call = self._direct_jacobian.get(frames if representation == "body" else (None, frames, representation))
+        except TypeError:  # a list
+            frames = None if frames is None else tuple(frames)
+            call = self._direct_jacobian.get(frames if representation == "body" else (None, frames, representation))
+        if call and (found := call(q)) is not None:
             return found
         return self.tables.jacobians("jacobian", frames, representation, {"q": self.tables.check_q("jacobian", q)})
 

@@ -220,7 +220,8 @@ class TreeTables:
             shape = (6, self.nv) if single else (len(links), 6, self.nv)
             fixed = {"where": where, "offset": offset}
             given: Any = jacobian.jacobians, ("q",), "matrix", shape
-            self.direct.again(function, *given, key=(frames, representation), fixed=fixed, sizes=sizes)
+            key = frames if representation == "body" else (None, frames, representation)  # None: not a tuple of frames
+            self.direct.again(function, *given, key=key, fixed=fixed, sizes=sizes)
         return results[rates].reshape(*batch, *(() if single else (len(links),)), 6, self.nv)
 
     def totals(self, function: str, q: ArrayLike, v: ArrayLike | None) -> list[np.ndarray]:
