@@ -31,6 +31,7 @@ from chasles.model.constraint import Rolling as Rolling
 from chasles.model.force import Bushing as Bushing
 from chasles.model.force import JointForce as JointForce
 from chasles.model.force import Spring as Spring
+from chasles.model.force import TwoPointForce as TwoPointForce
 from chasles.model.force import Wrench as Wrench
 from chasles.model.joint import cylindrical as cylindrical
 from chasles.model.joint import free as free

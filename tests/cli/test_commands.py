@@ -18,7 +18,7 @@ import pytest
 
 import chasles
 from chasles.cli.check import report as check_report
-from chasles.cli.model import find_study
+from chasles.cli.model import find_study, laws_in
 from chasles.io.model_file import Study
 from chasles.io.model_writer import model_text
 from chasles.simulation.doubts import doubts
@@ -535,3 +535,56 @@ def test_matplotlib_is_loaded_as_it_is():
         "assert 'dash_capstyle' in own(Line2D)\nassert 'dash_capstyle' not in Line2D.set.__doc__"
     )
     subprocess.run([sys.executable, "-W", "error", "-c", code], timeout=300, check=True)
+
+
+LAWS = """
+from math import sin
+
+import chasles
+
+
+@chasles.law
+def drag(t, q, v, parameters, out):
+    out[0] = -parameters[0] * v[0]
+
+
+def push(t, q, v, parameters, out):
+    out[0] = sin(t)
+
+
+def _helper():
+    raise RuntimeError
+"""
+
+
+def test_laws_of_a_python_file(tmp_path):
+    rod = chasles.Body("rod", 1.0, (0.5, 0, 0), (0.01, 0.1, 0.1))
+    hinge = chasles.revolute("hinge", "ground", "rod", axis=(0, 1, 0))
+    file, laws = tmp_path / "rod.toml", tmp_path / "own_laws.py"
+    text = model_text(chasles.System([rod], [hinge]))
+    for name in ("drag", "push"):
+        text += f'[[forces]]\nname = "{name}"\nkind = "joint_force"\njoint = "hinge"\nvalue = {{ law = "{name}" }}\n'
+        text += "parameters = [2.0]\n"
+    file.write_text(text)
+    laws.write_text(LAWS)
+    assert set(laws_in([laws])) == {"drag", "push"}
+    study = find_study(str(file), None, [laws])
+    found = study.run(span=(0.0, 0.1), step=0.05, progress=False)
+    by_hand = chasles.simulate(
+        chasles.System([rod], [hinge], forces=[chasles.JointForce("both", "hinge", "-2 * v + sin(t)")]),
+        (0.0, 0.1),
+        step=0.05,
+        progress=False,
+    )
+    np.testing.assert_allclose(found.q, by_hand.q, rtol=1e-13)
+    assert not check_report(study)["mistakes"]
+    with pytest.raises(ValueError, match=r"needs the law 'drag', .* or --law FILE\.py on the command line"):
+        find_study(str(file))
+    laws.write_text("import nothing_of_this_name\n")
+    for wrong, message in (
+        (laws, "own_laws.py: ModuleNotFoundError"),
+        (tmp_path / "none.py", "none.py: expected a Python file that is there"),
+        (file, "rod.toml: expected a Python file"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            laws_in([wrong])

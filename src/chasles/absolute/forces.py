@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from numba import carray
 
-from chasles.absolute.joint_force import JOINT, SPOT, act_on_joint, spot_joint
+from chasles.absolute.joint_force import JOINT, SPOT, act_on_joint, look, spot_joint
 from chasles.absolute.kkt import POSE, TWIST
 from chasles.absolute.tables import BODY, HEAD, SE3, force_work_of, force_work_size, forces_of
 from chasles.constraint.rows import IDENTITY
@@ -48,8 +48,10 @@ def act(t, p_at, p_size, q_at, v_at, wrenches_at, work_at, result_at):
     for k in range(table[FORCES.count]):
         line = FORCES.size + k * FORCE.size
         at = table[line + FORCE.numbers]
+        if table[line + FORCE.seen] != 0:
+            look(forces.joints, forces.joint_numbers, table, values, line, states, forces.counted, room)
         if table[line + FORCE.kind] == SPRING:
-            lost, stored = add_spring(table, line, values, at, states, MOVING.size, wrenches)
+            lost, stored = add_spring(t, table, line, values, at, states, MOVING.size, wrenches, room)
             power, energy = power + lost, energy + stored
         elif table[line + FORCE.kind] == BUSHING:
             lost, stored = add_bushing(table, line, values, at, states, MOVING.size, wrenches)

@@ -17,14 +17,14 @@ from __future__ import annotations
 from chasles.constraint.rows import TURN_ANGLE, pose_of, velocity_of
 from chasles.constraint.screws import ROOM_OF_SCREWS, screw_coordinates, screw_velocities, screw_wrench
 from chasles.force.passive import add_displacement, add_one_freedom, add_rotation
-from chasles.force.table import FORCE, FORCES, MOVING, motion_at
-from chasles.kernel.address import invoke
+from chasles.force.table import FORCE, FORCES, MOVING, SIGHT, SPOTTED, called, line_between, motion_at
 from chasles.kernel.algebra import add, add_scaled, cross, dot, mat_mul, mul, mul_t, scale, sub, transpose
 from chasles.kernel.functions import atan2
 from chasles.kernel.lanes import rint, sqrt
 from chasles.kernel.policy import kernel
 from chasles.kernel.workspace import add3, layout, load3, load9, store3
 from chasles.lie import quaternion
+from chasles.model.program import OWN_ARGUMENTS
 
 # forms: axes along and about those of the parent's frame, two axes that cross (universal), a rotation, a pose, screws
 AXES, CROSSED, BALL, LOOSE, SCREWS = range(5)
@@ -264,20 +264,38 @@ def own_forces(joints, numbers, j, spot):
 
 
 @kernel(allocates=True)
-def add_laws(t, joints, j, table, values, spot):
+def look(joints, numbers, table, values, line, states, counted, scratch):
+    """Put what a law sees besides its own where `called` takes it."""
+    other = scratch[SPOT.size : 2 * SPOT.size]
+    for i in range(table[line + FORCE.seen]):
+        row = FORCES.size + (table[line + FORCE.seen_at] + i) * FORCE.size
+        if table[row + FORCE.third] == 0:
+            spot_joint(joints, numbers, table[row + FORCE.first], states, counted, other)
+            k = table[row + FORCE.second]
+            scratch[SPOTTED + SIGHT.x + OWN_ARGUMENTS + i] = other[SPOT.q + k]
+            scratch[SPOTTED + SIGHT.y + OWN_ARGUMENTS + i] = other[SPOT.v + k]
+        else:
+            seen = line_between(table, row, values, table[row + FORCE.numbers], states, MOVING.size)
+            scratch[SPOTTED + SIGHT.x + OWN_ARGUMENTS + i] = seen[2]
+            scratch[SPOTTED + SIGHT.y + OWN_ARGUMENTS + i] = seen[5]
+
+
+@kernel(allocates=True)
+def add_laws(t, joints, numbers, j, table, values, states, counted, spot):
     """Add the forces of a joint's laws, and constant ones, to tau; returns their power."""
     row = j * JOINT.size
     nq, nv, power = joints[row + JOINT.coordinates], joints[row + JOINT.velocities], 0.0
     for k in range(joints[row + JOINT.count]):
         line = FORCES.size + (joints[row + JOINT.laws] + k) * FORCE.size
-        law, first, count = table[line + FORCE.law], table[line + FORCE.numbers], table[line + FORCE.parameters]
+        law, first = table[line + FORCE.law], table[line + FORCE.numbers]
         out = spot[SPOT.out : SPOT.out + nv]
         if law == 0:
             for i in range(nv):
                 out[i] = values[first + i]
         else:
             q, v = spot[SPOT.q : SPOT.v], spot[SPOT.v : SPOT.tau]
-            invoke(law, t, q, v, values[first : first + count], out, nq, nv, count, nv)
+            look(joints, numbers, table, values, line, states, counted, spot)
+            called(t, table, line, values, first, q, v, out, nq, nv, nv, spot)
         for i in range(nv):
             spot[SPOT.tau + i] += out[i]
             power += out[i] * spot[SPOT.v + i]
@@ -304,6 +322,6 @@ def act_on_joint(t, joints, numbers, j, table, values, control, counted, rates, 
     if joints[row + JOINT.passive] != 0:
         more, energy = own_forces(joints, numbers, j, spot)
         power += more
-    power += add_laws(t, joints, j, table, values, spot)
+    power += add_laws(t, joints, numbers, j, table, values, states, counted, spot)
     push_joint(joints, numbers, j, states, wrenches, spot)
     return power, energy

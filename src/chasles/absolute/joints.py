@@ -24,7 +24,7 @@ from chasles.absolute.joint_force import (
 from chasles.constraint.joints import Tile, axis_frame
 from chasles.constraint.rows import TURN
 from chasles.constraint.special import EXTRA, EXTRA_AT
-from chasles.force.build import Acting, body_force_row, finish, is_passive, passive_rows
+from chasles.force.build import Acting, body_force_row, finish, is_passive, passive_rows, seen_joints, seen_row
 from chasles.force.table import FORCE, FORCES
 from chasles.force.table import JOINT as ON_JOINT
 from chasles.lie import pose as pose_group
@@ -200,7 +200,8 @@ def act_on(
     for force in system.forces:
         if isinstance(force, JointForce):
             by_joint.setdefault(force.joint, []).append(force)
-    joints = joint_tables(system, places, counted, inputs, by_joint, every_angle)
+    joints = joint_tables(system, places, counted, inputs, {*by_joint, *seen_joints(system)}, every_angle)
+    number = {joint.name: j for j, joint in enumerate(joints.order)}
     for j in joints.acting:
         row = np.zeros(FORCE.size, dtype=np.int64)
         row[[FORCE.kind, FORCE.first]] = ON_JOINT, j
@@ -210,7 +211,11 @@ def act_on(
         own = by_joint.get(joint.name, [])
         joints.rows[j, [JOINT.laws, JOINT.count]] = len(rows), len(own)
         rows += [(np.zeros(FORCE.size, dtype=np.int64), [], force) for force in own]
-    acting = finish(rows, [], False, bool(count))
+
+    def sight(joint: str, k: int) -> tuple[int, int]:
+        return number[joint], k
+
+    acting = finish(rows, [], False, bool(count), lambda seen: seen_row(seen, system, places, sight))
     acting.table[FORCES.count] = count
     return acting, joints
 

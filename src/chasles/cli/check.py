@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from chasles.cli.model import Changes, Model, find_study
+from chasles.cli.model import Changes, Laws, Model, find_study
 
 WRONG = 2  # exit status
 
@@ -21,6 +21,7 @@ def check(
     /,
     *,
     change: Changes = None,
+    law: Laws = None,
     json_output: Annotated[bool, Parameter(name="--json", negative=(), help="As JSON, for programs.")] = False,
 ) -> None:
     """Read a model and say what it is: bodies, joints, the start that is taken, freedoms, dependent constraints.
@@ -35,7 +36,7 @@ def check(
     from chasles.display.progress import Progress
 
     with Progress(0, 0, what="checking ...", steady=True):
-        found = report(find_study(model, change))
+        found = report(find_study(model, change, law))
     if json_output:
         print(json.dumps(found, indent=2))
         sys.exit(WRONG if found["mistakes"] else 0)

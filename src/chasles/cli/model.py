@@ -22,6 +22,37 @@ Changes = Annotated[
     Parameter(name="--set", negative=(), help="Change a value, such as bodies.top.mass=3; may be given again."),
 ]
 
+Laws = Annotated[
+    list[Path] | None,
+    Parameter(name="--law", negative=(), help="A Python file with the laws that the model names; may be given again."),
+]
+
+
+def laws_in(files: list[Path] | None) -> dict[str, Any]:
+    """The functions of Python files by name: laws that a model can name."""
+    import importlib.util
+
+    from chasles.model.law import Law
+
+    found: dict[str, Any] = {}
+    for file in files or ():
+        if file.suffix != ".py" or not file.is_file():
+            raise ValueError(f"--law {file}: expected a Python file that is there")
+        name = f"laws_in_{file.stem}"
+        spec = importlib.util.spec_from_file_location(name, file)
+        assert spec is not None
+        assert spec.loader is not None
+        module = sys.modules[name] = importlib.util.module_from_spec(spec)
+        try:
+            spec.loader.exec_module(module)
+        except Exception as error:
+            raise ValueError(f"--law {file}: {type(error).__name__}: {error}") from error
+        for key, value in vars(module).items():
+            own = isinstance(value, Law) or (callable(value) and getattr(value, "__module__", "") == name)
+            if own and not key.startswith("_"):
+                found[key] = value
+    return found
+
 
 def changes(given: list[str] | None) -> dict[str, Any]:
     """Values by path from "path=value"; a value is read as in a file, or else is a text."""
@@ -55,7 +86,7 @@ def find_file(model: str) -> Path:
     )
 
 
-def find_study(model: str, given: list[str] | None = None) -> Study:
+def find_study(model: str, given: list[str] | None = None, laws: list[Path] | None = None) -> Study:
     """The study of a model with its changes; what an import leaves out is said on standard error."""
     from chasles.io.load import load
 
@@ -65,12 +96,14 @@ def find_study(model: str, given: list[str] | None = None) -> Study:
             f"{model} is a result, not a model: chasles run --resume {model}, or chasles export {model} ..."
         )
     if file.suffix.lower() in (".urdf", ".xml", ".mjcf"):
-        if given:
-            raise ValueError(f"--set changes model files of chasles; convert first: chasles convert {model} model.toml")
+        if given or laws:
+            raise ValueError(
+                f"--set and --law are for model files of chasles; convert first: chasles convert {model} model.toml"
+            )
         study = load(file)
         print(study.report, file=sys.stderr)
         return study
-    return load(file, set=changes(given))
+    return load(file, set=changes(given), laws=laws_in(laws))
 
 
 def find_run(name: str, given: list[str] | None = None, end: float | None = None) -> Any:

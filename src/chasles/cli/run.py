@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from chasles.cli.model import Changes, Model, find_study
+from chasles.cli.model import Changes, Laws, Model, find_study, laws_in
 
 ENDED_EARLY, NOT_PASSED, INTERRUPTED = 1, 3, 130  # exit status
 LISTED = 12  # joints whose start is shown
@@ -27,6 +27,7 @@ def run(
     /,
     *,
     change: Changes = None,
+    law: Laws = None,
     coordinates: Annotated[
         Literal["relative", "absolute"] | None, Parameter(help="Joints, or poses of bodies.")
     ] = None,
@@ -57,6 +58,7 @@ def run(
         chasles run heavy_top --space SE3 --space SO3xR3 --end 2
         chasles run pendulum.toml --set bodies.arm.mass=3 --method dopri5 --rtol 1e-10
         chasles run robot.urdf --end 2 --every 10ms -o run.h5
+        chasles run car.toml --law tyres.py
         chasles run --resume run.h5
 
     The exit status is 0 if the run reached its end and its certificate passed, 1 if it ended early, 2 for wrong input,
@@ -80,12 +82,17 @@ def run(
         if resume:
             if options or change or space or end is not None:
                 raise ValueError("run: --resume goes on with the options of the run; give no others")
+            from chasles.io.result.reader import read
             from chasles.io.result.resume import resume as go_on
 
-            runs, interrupted = carried_out([lambda: go_on(model)])
+            functions = laws_in(law)
+            if functions:  # a file may have more of them
+                named = {one["name"] for one in read(Path(model).resolve()).header["laws"]}
+                functions = {name: function for name, function in functions.items() if name in named}
+            runs, interrupted = carried_out([lambda: go_on(model, laws=functions or None)])
             names = [model]
         else:
-            study = find_study(model, change)
+            study = find_study(model, change, law)
             if end is not None:
                 options["span"] = (study.options.get("span", (0.0, 0.0))[0], seconds("--end", end))
             if output is not None and len(space or ()) > 1:

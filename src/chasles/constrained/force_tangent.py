@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 from typing import Any, NamedTuple
 
+from chasles.absolute.joint_force import look
 from chasles.absolute.kkt import POSE, TWIST
 from chasles.absolute.tables import BODY, SE3, force_work_of, forces_of
 from chasles.constrained.body_tangent import twice_crossed
@@ -28,15 +29,16 @@ from chasles.force.table import (
     SPRING,
     WRENCH,
     add_wrench,
+    line_between,
     motion_at,
+    pull_of,
     vector_at,
 )
-from chasles.kernel.address import address_of
+from chasles.kernel.address import address_of, invoke
 from chasles.kernel.algebra import (
     add,
     add_scaled,
     cross,
-    dot,
     mat_add,
     mat_mul,
     mat_neg,
@@ -46,10 +48,8 @@ from chasles.kernel.algebra import (
     outer,
     scale,
     skew,
-    sub,
     transpose,
 )
-from chasles.kernel.lanes import sqrt
 from chasles.kernel.policy import kernel, native
 from chasles.kernel.reference import by_reference
 from chasles.kernel.workspace import add9, load3, load9, store3, store6, store9
@@ -71,27 +71,55 @@ class Job(NamedTuple):
     law_wrenches: Any
 
 
-@kernel
-def spring_matrix(table, line, values, at, states, ratio):
+@kernel(allocates=True)
+def pulled(job, line, distance, rate):
+    """What a law between two points pulls with."""
+    table, values = job.forces.table, job.forces.values
+    return pull_of(job.t, table, line, values, table[line + FORCE.numbers], distance, rate, job.scratch)
+
+
+@kernel(allocates=True)
+def slopes_of(job, line, distance, rate):
+    """What a law between two points pulls with, and its derivatives by distance and by speed: exact ones if there are
+    programs for them, else differences, over a part of the distance and over how much the speed changes with it."""
+    table, values, scratch = job.forces.table, job.forces.values, job.scratch
+    pull, at, law = pulled(job, line, distance, rate), table[line + FORCE.numbers] + 9, table[line + FORCE.law]
+    n, m = table[line + FORCE.third], table[line + FORCE.fourth]
+    if n != 0:  # programs with time and distance, or time and speed, in each other's place
+        x, y, out = scratch[0:1], scratch[1:2], scratch[2:5]
+        x[0], y[0] = job.t, rate
+        invoke(law, distance, x, y, values[at : at + n], out, 1, 1, n, 3)
+        stiffness = out[1]
+        y[0] = distance
+        invoke(law, rate, x, y, values[at + n : at + n + m], out, 1, 1, m, 3)
+        return pull, stiffness, out[1]
+    h = DIFFERENCE * distance
+    if not h > 0.0:
+        return pull, 0.0, 0.0
+    stiffness = (pulled(job, line, distance + h, rate) - pulled(job, line, distance - h, rate)) / (2.0 * h)
+    h *= job.ratio
+    if h == 0.0:
+        return pull, stiffness, 0.0
+    return pull, stiffness, (pulled(job, line, distance, rate + h) - pulled(job, line, distance, rate - h)) / (2.0 * h)
+
+
+@kernel(allocates=True)
+def spring_matrix(job, line):
     """Force of a spring on its first point, how it changes with the way from the first to the second (3x3), and with
     their speed."""
-    i, j = table[line + FORCE.first], table[line + FORCE.second]
-    a, b = vector_at(values, at), vector_at(values, at + 3)
+    table, values, ratio = job.forces.table, job.forces.values, job.ratio
+    at = table[line + FORCE.numbers]
     stiffness, damping, length = vector_at(values, at + 6)
-    R, p, V = motion_at(states, MOVING.size, i)
-    S, s, W = motion_at(states, MOVING.size, j)
-    apart = sub(add(s, mul(S, b)), add(p, mul(R, a)))
-    speeds = sub(mul(S, add(W[1], cross(W[0], b))), mul(R, add(V[1], cross(V[0], a))))
-    distance = sqrt(dot(apart, apart))
+    first, second, distance, speeds, e, rate = line_between(table, line, values, at, job.states, MOVING.size)
     near = 1.0 / distance if distance > 0.0 else 0.0
-    e = scale(near, apart)
-    rate = dot(e, speeds)
     pull = stiffness * (distance - length) + damping * rate
+    if table[line + FORCE.law] != 0:
+        pull, stiffness, damping = slopes_of(job, line, distance, rate)
     along = outer(e, e)
     across = mat_add(IDENTITY, mat_neg(along))
     D = mat_add(mat_scale(stiffness + damping * ratio, along), mat_scale(pull * near, across))
     D = mat_add(D, mat_scale(damping * near, outer(e, mul(across, speeds))))
-    return scale(pull, e), D, mat_scale(damping, along), (R, V, a), (S, W, b)
+    return scale(pull, e), D, mat_scale(damping, along), first, second
 
 
 @kernel
@@ -132,11 +160,11 @@ def slots_at(slots, k):
     return 9 * slots[k], 9 * slots[k + 1], 9 * slots[k + 2], 9 * slots[k + 3]
 
 
-@kernel
+@kernel(allocates=True)
 def stiffen_spring(job, line, at_slots):
-    table, states, blocks, s = job.forces.table, job.states, job.blocks, job.s
-    i, j, at = table[line + FORCE.first], table[line + FORCE.second], table[line + FORCE.numbers]
-    force, D, N, first, second = spring_matrix(table, line, job.forces.values, at, states, job.ratio)
+    table, blocks, s = job.forces.table, job.blocks, job.s
+    i, j = table[line + FORCE.first], table[line + FORCE.second]
+    force, D, N, first, second = spring_matrix(job, line)
     G, H = levers(job, i, first), levers(job, j, second)
     add_own(blocks, i, D, N, G, first[2], mul_t(first[0], force), s)
     add_own(blocks, j, D, N, H, second[2], mul_t(second[0], scale(-1.0, force)), s)
@@ -221,6 +249,9 @@ def add_force_tangents(call):
     set_states(call, forces.bodies, space.states)
     for k in range(table[FORCES.count]):
         line = FORCES.size + k * FORCE.size
+        if table[line + FORCE.seen] != 0:
+            joints, numbers = forces.joints, forces.joint_numbers
+            look(joints, numbers, table, forces.values, line, space.states, forces.counted, space.scratch)
         if table[line + FORCE.kind] == SPRING:
             stiffen_spring(job, line, coupled[k])
         elif table[line + FORCE.kind] == BUSHING:

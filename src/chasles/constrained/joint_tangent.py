@@ -129,7 +129,8 @@ def stiffen_joint(job, j, at_slots):
                 spot[SPOT.tau + i] = 0.0
             if joints[row + JOINT.passive] != 0:
                 own_forces(joints, numbers, j, spot)
-            add_laws(job.t, joints, j, job.forces.table, job.forces.values, spot)
+            laws = job.forces.table, job.forces.values
+            add_laws(job.t, joints, numbers, j, *laws, states, job.forces.counted, spot)
             factor = -0.5 / e
             first, second = load3(spot, SPOT.tau, 0.0), load3(spot, SPOT.tau + 3, 0.0)
             change = add(change[0], scale(factor, first)), add(change[1], scale(factor, second))

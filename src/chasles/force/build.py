@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from chasles.force.passive import PASSIVE
-from chasles.force.table import BUSHING, FORCE, FORCES, SPRING, WRENCH
+from chasles.force.table import BUSHING, FORCE, FORCES, SEEN, SPRING, WRENCH
 from chasles.lie import pose as pose_group
 from chasles.lie.rotation import quaternion_to_matrix
-from chasles.model.force import Bushing, Spring, Wrench
+from chasles.model.expression_law import Expression
+from chasles.model.force import Bushing, Spring, TwoPointForce, Wrench
 from chasles.model.joint import Joint
 from chasles.model.law import Law
+from chasles.model.system import System
 from chasles.screw.representation import REPRESENTATIONS
 
 Places = Mapping[str, tuple[int, np.ndarray]]  # of each body: its index in the kernels (-1: fixed), its pose there
@@ -49,14 +51,18 @@ def is_passive(joint: Joint) -> bool:
     return bool(any(joint.damping) or any(joint.stiffness) or (any(joint.friction) and not joint.sticks) or stops)
 
 
-def body_force_row(force: Spring | Bushing | Wrench, places: Places) -> tuple[np.ndarray, list[float]]:
-    """The row of a spring, bushing or wrench, and its numbers without values or parameters."""
+def body_force_row(force: Spring | TwoPointForce | Bushing | Wrench, places: Places) -> tuple[np.ndarray, list[float]]:
+    """The row of a spring, two-point force, bushing or wrench, and its numbers without values or parameters."""
     row = np.zeros(FORCE.size, dtype=np.int64)
-    if isinstance(force, Spring):
+    if isinstance(force, Spring | TwoPointForce):
         bodies, poses = zip(*(places[body] for body in force.bodies), strict=True)
         points = pose_group.act(np.array(poses), np.array(force.points))
         row[: FORCE.third] = SPRING, *bodies
-        return row, [*points.ravel(), force.stiffness, force.damping, force.length]
+        if isinstance(force, Spring):
+            return row, [*points.ravel(), force.stiffness, force.damping, force.length]
+        slopes = force.value.slopes() if isinstance(force.value, Expression) else ()
+        row[FORCE.third : FORCE.numbers] = [len(program) for program in slopes] or 0
+        return row, [*points.ravel(), 0.0, 0.0, 0.0, *(number for program in slopes for number in program)]
     if isinstance(force, Bushing):
         bodies, poses = zip(*(places[body] for body in force.bodies), strict=True)
         frames = pose_group.compose(np.array(poses), np.array(force.frames))
@@ -82,28 +88,75 @@ def _tiles(given: tuple[Any, ...]) -> list[float]:
     return [*matrix[:3, :3].ravel(), *matrix[:3, 3:].ravel(), *matrix[3:, 3:].ravel()]
 
 
+def seen_joints(system: System) -> list[str]:
+    """Joints whose coordinates are seen by laws of other things."""
+    laws = [getattr(force, "value", None) for force in system.forces]
+    return [name for law in laws if isinstance(law, Expression) for name, which in law.seen if isinstance(which, int)]
+
+
+def sees_frames(system: System) -> bool:
+    """Whether a law depends on the distance of two frames."""
+    laws = [getattr(force, "value", None) for force in system.forces]
+    return any(isinstance(which, str) for law in laws if isinstance(law, Expression) for _, which in law.seen)
+
+
+def seen_row(
+    seen: tuple[str, int | str], system: System, places: Places, sight: Callable[[str, int], tuple[int, int]]
+) -> tuple[np.ndarray, list[float]]:
+    """The row of what a law sees besides its own, and its numbers. sight: where a coordinate of a joint is found, and
+    its velocity."""
+    row = np.zeros(FORCE.size, dtype=np.int64)
+    name, which = seen
+    if isinstance(which, int):
+        row[: FORCE.third] = SEEN, *sight(name, which)
+        return row, []
+    points: list[float] = []
+    row[[FORCE.kind, FORCE.third]] = SEEN, 1
+    for end, one in ((FORCE.first, name), (FORCE.second, which)):
+        body, point = system.place(one)
+        row[end], pose = places[body]
+        points += pose_group.act(np.array(pose), np.array(point)).tolist()
+    return row, points
+
+
 def finish(
-    rows: Sequence[tuple[np.ndarray, list[float], object]], own: list[np.ndarray], passive: bool, motion: bool
+    rows: Sequence[tuple[np.ndarray, list[float], object]],
+    own: list[np.ndarray],
+    passive: bool,
+    motion: bool,
+    other_row: Callable[[tuple[str, int | str]], tuple[np.ndarray, list[float]]],
 ) -> Acting:
-    """The tables from rows with their numbers and forces; `own` goes before all numbers."""
+    """The tables from rows with their numbers and forces; `own` goes before all numbers. other_row: row and numbers of
+    what a law sees besides its own."""
     lines: list[np.ndarray] = []
     numbers: list[list[float]] = []
     laws: list[Law] = []
+    others: list[tuple[np.ndarray, list[float]]] = []
     for row, values, force in rows:
         value = getattr(force, "value", None)
         if isinstance(value, Law):
             laws.append(value)
             parameters = list(getattr(force, "parameters", ()))
             row[FORCE.parameters], row[FORCE.law] = len(parameters), value.address
+            if isinstance(value, Expression) and value.seen:
+                row[FORCE.seen], row[FORCE.seen_at] = len(value.seen), len(rows) + len(others)
+                others += map(other_row, value.seen)
             values = [*values, *parameters]
         elif value is not None:
             values = [*values, *value]
         row[FORCE.numbers] = sum(len(part) for part in numbers)
         lines.append(row)
         numbers.append(values)
+    count = len(lines)
+    for row, values in others:
+        row[FORCE.numbers] = sum(len(part) for part in numbers)
+        lines.append(row)
+        numbers.append(values)
     head = np.zeros(FORCES.size, dtype=np.int64)
-    head[[FORCES.count, FORCES.passive, FORCES.motion]] = len(lines), passive, motion
+    head[[FORCES.count, FORCES.passive, FORCES.motion]] = count, passive, motion
     every = [*(part.ravel() for part in own), *(np.array(part, dtype=float) for part in numbers)]
     return Acting(
-        np.concatenate([head, *lines]) if lines else head, np.concatenate(every) if every else np.zeros(1), tuple(laws)
+        np.concatenate([head, *lines]) if lines else head,
+        np.concatenate(every) if every else np.zeros(1),
+        tuple(laws),
     )

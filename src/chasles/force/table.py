@@ -12,12 +12,15 @@ from chasles.kernel.lanes import sqrt
 from chasles.kernel.policy import kernel
 from chasles.kernel.workspace import add3, layout, load3, load6, load9, store3, store6
 from chasles.lie import quaternion, se3, so3
+from chasles.model.program import MOST_SEEN, OWN_ARGUMENTS
 
 # head of the table: forces in it, whether joints have their own, whether poses and twists of bodies are needed
 FORCES = layout("FORCES", count=1, passive=1, motion=1, spare=1)
-# a force: what it is, up to four indices, where its numbers begin and how many are parameters, its law or 0
-FORCE = layout("FORCE", kind=1, first=1, second=1, third=1, fourth=1, numbers=1, parameters=1, law=1)
-SPRING, WRENCH, JOINT, BUSHING = range(4)
+# a force: what it is, up to four indices, where its numbers begin and how many are parameters, its law or 0, and how
+# many things the law sees besides its own, whose rows begin where; these rows are behind those of all forces: a
+# coordinate of a joint, or (third: 1) the distance of two points
+FORCE = layout("FORCE", kind=1, first=1, second=1, third=1, fourth=1, numbers=1, parameters=1, law=1, seen=1, seen_at=1)
+SPRING, WRENCH, JOINT, BUSHING, SEEN = range(5)
 # a bushing: bodies, and whether it has damping; its numbers: frames on both bodies, tiles of the symmetric stiffness
 # and damping
 FRAME = layout("FRAME", rotation=9, position=3)
@@ -25,7 +28,10 @@ SYMMETRIC = layout("SYMMETRIC", aa=9, al=9, ll=9)
 BUSH = layout("BUSH", first=FRAME.size, second=FRAME.size, stiffness=SYMMETRIC.size, damping=SYMMETRIC.size)
 BODY, SPATIAL, HYBRID, MIXED = range(4)  # representations
 MOVING = layout("MOVING", rotation=9, position=3, twist=6)
-SCRATCH = 192  # numbers for the arguments and results of laws, and for a joint at a state
+# arguments and result of a law that sees more than its own
+SIGHT = layout("SIGHT", x=OWN_ARGUMENTS + MOST_SEEN, y=OWN_ARGUMENTS + MOST_SEEN, out=6)
+SPOTTED = 384  # numbers for the arguments and results of laws, and for two joints at a state
+SCRATCH = SPOTTED + SIGHT.size  # the last for laws that see other joints
 
 
 @kernel
@@ -54,22 +60,70 @@ def push_at(wrenches, i, R, point, force):
 
 
 @kernel
-def add_spring(table, row, values, at, states, stride, wrenches):
-    """A spring with damper between two points; returns (power of the damper, stored energy)."""
+def line_between(table, row, values, at, states, stride):
+    """Of two points on bodies: the bodies' motions, the points, the way from one to the other, their distance, relative
+    velocity, direction and the rate of the distance."""
     i, j = table[row + FORCE.first], table[row + FORCE.second]
     a, b = vector_at(values, at), vector_at(values, at + 3)
-    stiffness, damping, length = vector_at(values, at + 6)
     R, p, V = motion_at(states, stride, i)
     S, s, W = motion_at(states, stride, j)
     apart = sub(add(s, mul(S, b)), add(p, mul(R, a)))
     distance = sqrt(dot(apart, apart))
     speeds = sub(mul(S, add(W[1], cross(W[0], b))), mul(R, add(V[1], cross(V[0], a))))
     direction = scale(1.0 / distance if distance > 0.0 else 0.0, apart)  # at no distance there is no direction to pull
-    rate = dot(direction, speeds)
-    pull = stiffness * (distance - length) + damping * rate
+    return (R, V, a), (S, W, b), distance, speeds, direction, dot(direction, speeds)
+
+
+@kernel
+def called(t, table, row, values, at, x, y, out, nx, ny, size, scratch):
+    """Call the law of a force, whose parameters begin at `at`. What it sees besides its own arguments was put behind
+    them before."""
+    law, count, seen = table[row + FORCE.law], table[row + FORCE.parameters], table[row + FORCE.seen]
+    if seen == 0:
+        invoke(law, t, x, y, values[at : at + count], out, nx, ny, count, size)
+    else:
+        both = scratch[SPOTTED + SIGHT.x : SPOTTED + SIGHT.y], scratch[SPOTTED + SIGHT.y : SPOTTED + SIGHT.out]
+        for k in range(nx):
+            both[0][k] = x[k]
+        for k in range(ny):
+            both[1][k] = y[k]
+        invoke(
+            law,
+            t,
+            both[0],
+            both[1],
+            values[at : at + count],
+            out,
+            OWN_ARGUMENTS + seen,
+            OWN_ARGUMENTS + seen,
+            count,
+            size,
+        )
+
+
+@kernel
+def pull_of(t, table, row, values, at, distance, rate, scratch):
+    """What a law between two points pulls with."""
+    x, y, out = scratch[0:1], scratch[1:2], scratch[2:5]
+    x[0], y[0] = distance, rate
+    first = at + 9 + table[row + FORCE.third] + table[row + FORCE.fourth]  # behind the programs of its slopes
+    called(t, table, row, values, first, x, y, out, 1, 1, 1, scratch)
+    return out[0]
+
+
+@kernel
+def add_spring(t, table, row, values, at, states, stride, wrenches, scratch):
+    """A spring with damper between two points, or a law; returns (power of the damper or law, stored energy)."""
+    i, j = table[row + FORCE.first], table[row + FORCE.second]
+    stiffness, damping, length = vector_at(values, at + 6)
+    (R, _, a), (S, _, b), distance, _, direction, rate = line_between(table, row, values, at, states, stride)
+    pull, lost = stiffness * (distance - length) + damping * rate, damping * rate
+    if table[row + FORCE.law] != 0:
+        pull = pull_of(t, table, row, values, at, distance, rate, scratch)
+        lost = pull
     push_at(wrenches, i, R, a, scale(pull, direction))
     push_at(wrenches, j, S, b, scale(-pull, direction))
-    return -damping * rate * rate, 0.5 * stiffness * (distance - length) * (distance - length)
+    return -lost * rate, 0.5 * stiffness * (distance - length) * (distance - length)
 
 
 @kernel
@@ -166,8 +220,7 @@ def add_wrench(t, table, row, values, at, states, stride, wrenches, scratch):
         store3(pose, 1, (unit[1], unit[2], unit[3]))
         store3(pose, 4, p)
         store6(twist, 0, (w, u))
-        count = table[row + FORCE.parameters]
-        invoke(law, t, pose, twist, values[at : at + count], out, 7, 6, count, 6)
+        called(t, table, row, values, at, pose, twist, out, 7, 6, 6, scratch)
         wrench = load6(out, 0, 0.0)
     torque, force = to_body(representation, R, p, wrench)
     push_frame(wrenches, i, X, x, torque, force)

@@ -62,6 +62,7 @@ TYPES: dict[str, dict[str, Any]] = {
     "two poses": {"type": "array", "items": _POSE, "minItems": 2, "maxItems": 2},
     "law": _LAW,
     "number or law": {"anyOf": [_NUMBER, _LAW]},
+    "pull or law": {"anyOf": [_NUMBER, _LAW]},
     "numbers or law": {"anyOf": [_NUMBER, _numbers(), _LAW]},
     "by joint": {"type": "object", "additionalProperties": _EACH},
     "by body": {"type": "object", "additionalProperties": _numbers()},

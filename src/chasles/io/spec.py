@@ -152,6 +152,15 @@ FORCE_SPECS = {
             "length": Entry("number", "at which it is relaxed [m]"),
         },
     ),
+    "two_point": KindSpec(
+        force.TwoPointForce,
+        "a force between two points by a law of their distance and its rate",
+        {
+            **BODY_PAIR,
+            "value": Entry("pull or law", "pulls them together [N]: an expression of distance, speed and t", True),
+            **LAW,
+        },
+    ),
     "bushing": KindSpec(
         force.Bushing,
         "an elastic mount between two frames, relaxed where they coincide",

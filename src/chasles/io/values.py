@@ -8,7 +8,7 @@ from typing import Any
 
 from chasles.io.units import Units, check, quantity, value_of
 from chasles.model.expression import evaluate, used_names
-from chasles.model.expression_law import Table, put_in
+from chasles.model.expression_law import POINT_DISTANCE, POINT_SPEED, Table, put_in
 from chasles.model.placement import LONGEST_NAME
 
 LARGEST_NUMBER = 1e60  # numbers beyond this are no quantities of a mechanism
@@ -54,6 +54,7 @@ class Reader:
             "two poses": lambda given, _: [self.pose(item) for item in _list(given, 2)],
             "law": lambda given, _: self.law(given),
             "number or law": lambda given, units: self.value_or_law(given, units, self.number),
+            "pull or law": self.pull_or_law,
             "numbers or law": lambda given, units: self.value_or_law(given, units, self.each),
         }
 
@@ -154,6 +155,16 @@ class Reader:
             ]
         return self._put_in(given) if self._varies(given) else number(given, units)
 
+    def pull_or_law(self, given: Any, units: Units) -> Any:
+        """The same between two points, where distance and speed are variables."""
+        if isinstance(given, str) and (used := used_names(given) & {POINT_DISTANCE, POINT_SPEED}):
+            if both := sorted(used & self.parameters.keys()):
+                raise ValueError(
+                    f"uses {both[0]!r}, which is a parameter and what the force depends on; rename the parameter"
+                )
+            return self._put_in(given)
+        return self.value_or_law(given, units, self.number)
+
     def _put_in(self, text: str) -> str:
         return put_in(text, self.parameters, self.tables)
 
@@ -168,7 +179,8 @@ class Reader:
         if name not in self.laws:
             known = ", ".join(self.laws) or "none"
             raise ValueError(
-                f"needs the law {name!r}, which a file cannot hold: give laws={{{name!r}: function}} ({known} given)"
+                f"needs the law {name!r}, which a file cannot hold: give laws={{{name!r}: function}}, or --law FILE.py "
+                f"on the command line ({known} given)"
             )
         return self.laws[name]
 

@@ -24,6 +24,9 @@ from chasles.model.suggestion import meant
 
 TIME = "t"
 ARRAYS = {"q": machine.COORDINATE, "v": machine.VELOCITY}  # of the joint on which a force acts
+POINT_DISTANCE, POINT_SPEED = "distance", "speed"  # of the two points between which a force acts
+# what a variable of one number is for the machine
+ROLES = {TIME: [machine.TIME], POINT_DISTANCE: [machine.COORDINATE, 0], POINT_SPEED: [machine.VELOCITY, 0]}
 
 
 @dataclass
@@ -49,8 +52,16 @@ def number(value: float) -> Term:
 class Builder:
     """Makes programs of expressions, and gathers the times at which they change."""
 
-    def __init__(self, names: Mapping[str, float], variables: Sequence[str]):
-        self.names, self.variables = names, variables
+    def __init__(
+        self,
+        names: Mapping[str, float],
+        variables: Sequence[str],
+        roles: Mapping[str, Sequence[float]] = ROLES,
+        sees: bool = False,
+    ):
+        self.sees = sees  # whether it may use coordinates of other joints
+        self.names, self.variables, self.roles = names, variables, roles
+        self.seen: list[tuple[str, int | str]] = []  # coordinates of other joints, pairs of frames
         self.breaks: list[float] = []
         self.bare: set[str] = set()  # q or v without an index
         self.count = dict.fromkeys(ARRAYS, 0)  # how many coordinates and velocities there must be
@@ -151,6 +162,18 @@ class Builder:
                 name in TABLES
             ):
                 return _table(self, name, self.term(first), *([self._constant(item) for item in row] for row in (x, y)))
+            case ast.Call(func=ast.Name(id=name), args=[ast.Constant(value=str() as joint), *more], keywords=[]) if (
+                name in ARRAYS
+            ):
+                return self._of_joint(name, joint, more)
+            case ast.Call(
+                func=ast.Name(id="distance" | "speed" as name),
+                args=[ast.Constant(value=str() as one), ast.Constant(value=str() as other)],
+                keywords=[],
+            ):
+                return self._see(
+                    ARRAYS["q" if name == POINT_DISTANCE else "v"], f"{name}({one!r}, {other!r})", one, other
+                )
             case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]):
                 return self._call(name, [self.term(argument) for argument in arguments])
         raise ValueError(f"expected numbers, {', '.join([*self.variables, *self.names])}, + - * / ** and functions")
@@ -164,8 +187,9 @@ class Builder:
     def _named(self, name: str) -> Term:
         if name in self.names:
             return number(self.names[name])
-        if name == TIME and TIME in self.variables:
-            return Term([machine.TIME], 1, (1.0, 0.0))
+        if name in self.roles and name in self.variables:
+            code = list(self.roles[name])
+            return Term(code, 1, (1.0, 0.0) if code == [machine.TIME] else None)
         if name in ARRAYS and name in self.variables:
             self.bare.add(name)
             return self._component(name, 0)
@@ -173,6 +197,27 @@ class Builder:
             return number(CONSTANTS[name])
         known = ", ".join([*self.variables, *self.names, *CONSTANTS])
         raise ValueError(f"{name!r} is unknown here; known are {known}")
+
+    def _of_joint(self, name: str, joint: str, more: Sequence[ast.expr]) -> Term:
+        """A coordinate or velocity of another joint, q("crank"), q("guide", 1)."""
+        match list(more):
+            case []:
+                index = 0
+            case [ast.Constant(value=int() as index)] if not isinstance(index, bool):
+                pass
+            case _:
+                raise ValueError(f"{name} takes the name of a joint, and which of its coordinates: {name}('crank', 0)")
+        return self._see(ARRAYS[name], f"{name}({joint!r})", joint, index)
+
+    def _see(self, kind: int, text: str, name: str, which: int | str) -> Term:
+        """A coordinate of a joint, or the distance of two frames; or the rate of it."""
+        if not self.sees:
+            raise ValueError(f"{text} is for forces; here a law depends on time alone")
+        if (name, which) not in self.seen:
+            self.seen.append((name, which))
+        if len(self.seen) > machine.MOST_SEEN:
+            raise ValueError(f"uses more than {machine.MOST_SEEN} coordinates of other joints and distances of frames")
+        return Term([kind, machine.OWN_ARGUMENTS + self.seen.index((name, which))])
 
     def _component(self, name: str, index: int) -> Term:
         if name not in self.variables:
@@ -469,9 +514,10 @@ class Expression(Law):
         variables: Sequence[str] = (TIME,),
         rates: bool = False,
         names: Mapping[str, float] | None = None,
+        sees: bool = False,
     ):
         texts = [given] if isinstance(given, str | int | float) else list(given)
-        build = Builder(dict(names or {}), variables)
+        build = Builder(dict(names or {}), variables, sees=sees)
         code: list[float] = []
         written = []
         for text in texts:
@@ -483,6 +529,7 @@ class Expression(Law):
             written.append(_unparsed(tree, build.names))
         self.program = (float(machine.ONE_WITH_RATES if rates else len(texts)), *map(float, code))
         self.texts, self.variables, self.rates = tuple(written), tuple(variables), rates
+        self.sees, self.seen = sees, tuple(build.seen)
         self.bare, self.count = frozenset(build.bare), build.count
         super().__init__(machine.INTERPRETED, sorted(set(build.breaks)))
         self.__name__ = ", ".join(self.texts)
@@ -497,12 +544,43 @@ class Expression(Law):
         return hash(self.program)
 
     def __reduce__(self) -> Any:
-        return _again, (self.value, self.variables, self.rates)
+        return _again, (self.value, self.variables, self.rates, self.sees)
 
     @property
     def value(self) -> str | list[str]:
         """What a file holds: one expression or a list of them, with all parameters put in."""
         return self.texts[0] if len(self.texts) == 1 else list(self.texts)
+
+    def slopes(self) -> tuple[tuple[float, ...], ...]:
+        """Programs of the derivatives by distance and by speed of a law between two points: the same expression, in
+        which one of these and time have changed places. None if it sees other joints."""
+        if self.seen:
+            return ()
+        found = []
+        for name, other in ((POINT_DISTANCE, POINT_SPEED), (POINT_SPEED, POINT_DISTANCE)):
+            roles = {name: [machine.TIME], TIME: [machine.COORDINATE, 0], other: [machine.VELOCITY, 0]}
+            term = _explained(self.texts[0], Builder({}, self.variables, roles), parsed(self.texts[0]))
+            found.append((float(machine.ONE_WITH_RATES), *map(float, term.code), float(machine.END)))
+        return tuple(found)
+
+    def check_seen(self, where: str, system: Any) -> None:
+        """Whether a system has what is used of other joints and of frames."""
+        for name, index in self.seen:
+            if isinstance(index, str):
+                for one in (name, index):
+                    system.place(one, f"{where}: value {self.value!r}")
+                continue
+            found = system.joint(name, where)
+            if found.nq != found.nv:
+                raise ValueError(
+                    f"{where}: value {self.value!r} uses coordinates of {name!r}, a {found.kind} joint, whose "
+                    "coordinates are a quaternion; take a joint with angles or lengths"
+                )
+            if not 0 <= index < found.nv:
+                raise ValueError(
+                    f"{where}: value {self.value!r} uses coordinate {index} of {name!r}, which has {found.nv} of them, "
+                    "counted from 0"
+                )
 
     @property
     def in_time(self) -> bool:
@@ -553,8 +631,8 @@ class Expression(Law):
         return found
 
 
-def _again(value: Any, variables: Sequence[str], rates: bool) -> Expression:
-    return Expression(value, variables=variables, rates=rates)
+def _again(value: Any, variables: Sequence[str], rates: bool, sees: bool) -> Expression:
+    return Expression(value, variables=variables, rates=rates, sees=sees)
 
 
 _SHARED = Law(machine.interpret)  # the one compiled function of all expressions
@@ -613,14 +691,15 @@ def written(value: Any) -> bool:
     return isinstance(value, str | Expression)
 
 
-def settle_expression(item: Any, where: str, variables: Sequence[str], rates: bool = False) -> None:
+def settle_expression(item: Any, where: str, variables: Sequence[str], rates: bool = False, sees: bool = False) -> None:
     """Make the value of a force or drive an expression, and its program the parameters."""
     value, names = item.value, item.parameters
     if not isinstance(value, Expression):
         if not isinstance(names, Mapping) and len(names):
             raise ValueError(f"{where}: parameters is {names!r}; of expressions they have names: {{'speed': 3.0}}")
         try:
-            value = Expression(value, variables=variables, rates=rates, names=dict(names) if len(names) else None)
+            own = dict(names) if len(names) else None
+            value = Expression(value, variables=variables, rates=rates, names=own, sees=sees)
         except ValueError as error:
             raise ValueError(f"{where}: value {error}") from None
     object.__setattr__(item, "value", value)

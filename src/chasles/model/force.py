@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from chasles.model.expression_law import settle_expression, written
+from chasles.model.expression_law import Expression, settle_expression, written
 from chasles.model.law import Law, as_law
 from chasles.model.placement import ORIGIN, as_numbers, as_pose, check_name
 from chasles.screw.representation import check_representation
@@ -59,6 +59,46 @@ class Spring(BetweenBodies):
             if value < 0:
                 raise ValueError(f"{where}: {name} is {value:g}; expected no negative number")
             object.__setattr__(self, name, value)
+
+
+@dataclass(frozen=True)
+class TwoPointForce(BetweenBodies):
+    """A force along the line between a point on one body and a point on another, by a law of their distance and its
+    rate: nonlinear dampers, springs that only push or only pull, bump stops.
+
+    value: what the points are pulled toward each other with [N]; a negative one pushes them apart. An expression of
+    `distance` [m], `speed` (its rate [m/s]), t, and of other joints, q("crank") and v("crank"), such as
+    "-2e5 * max(0.1 - distance, 0)"; or a law f(t, x, y, parameters, out) with the distance in x[0] and the speed in
+    y[0], which writes out[0]. Its work is counted as work, not as energy that is stored. points: in the bodies' frames
+    [m].
+    """
+
+    name: str
+    bodies: tuple[str, str]
+    value: Any
+    points: Any = ((0.0, 0.0, 0.0), (0.0, 0.0, 0.0))
+    parameters: Sequence[float] = ()
+
+    def __post_init__(self) -> None:
+        check_name("TwoPointForce", self.name)
+        where = f"two-point force {self.name!r}"
+        self._settle_bodies(where)
+        points = as_numbers(where, "points", self.points, (2, 3))
+        object.__setattr__(self, "points", tuple(map(tuple, points.tolist())))
+        if isinstance(self.value, int | float) and not isinstance(self.value, bool):
+            object.__setattr__(self, "value", repr(float(as_numbers(where, "value", self.value, ()))))
+        if not isinstance(self.value, str | Law) and written(self.value):
+            raise ValueError(f"{where}: value is {self.value!r}; expected one expression, a number or a law")
+        if not (isinstance(self.value, str) or callable(self.value) or isinstance(self.value, Law)):
+            raise ValueError(
+                f"{where}: value is {self.value!r}; expected an expression of distance and speed, or a law"
+            )
+        _settle(self, where, (), ("t", "distance", "speed"))
+        if isinstance(self.value, Expression):
+            try:
+                self.value.slopes()
+            except ValueError as error:  # what has no value with all constants put together
+                raise ValueError(f"{where}: value {error}") from None
 
 
 @dataclass(frozen=True)
@@ -130,8 +170,9 @@ class Wrench:
 
     representation: "body" (in the body's frame: it turns with the body), "hybrid" (axes of space, at the body's
     origin), "spatial" (at the origin of space) or "mixed" (torque in the body's axes, force in those of space).
-    value: six numbers; expressions of time among them, such as "20 * half_sine(t, 1, 1.1)"; or a law f(t, pose, twist,
-    parameters, out) of the body's pose (7) and body twist (6).
+    value: six numbers; expressions of time among them, such as "20 * half_sine(t, 1, 1.1)", and of joints and frames,
+    q("crank"), v("crank"), distance("hook", "ground"), speed("hook", "ground"); or a law f(t, pose, twist, parameters,
+    out) of the body's pose (7) and body twist (6).
     """
 
     name: str
@@ -151,9 +192,10 @@ class Wrench:
 class JointForce:
     """Generalized forces on a joint, constant or a law of time and the joint's motion.
 
-    value: one number for each velocity of the joint; expressions of t, q and v, such as "-5 * v * abs(v)"; or a law
-    f(t, q, v, parameters, out) with the joint's coordinates and velocities. parameters: numbers for the law, or numbers
-    by name for expressions.
+    value: one number for each velocity of the joint; expressions of t, q and v, such as "-5 * v * abs(v)", and of other
+    joints and frames, q("crank"), v("crank"), distance("hook", "ground"), speed("hook", "ground"); or a law f(t, q, v,
+    parameters, out) with the joint's coordinates and velocities. parameters: numbers for the law, or numbers by name
+    for expressions.
     """
 
     name: str
@@ -168,13 +210,15 @@ class JointForce:
         _settle(self, where, shape, ("t", "q", "v"))
 
 
-def _settle(force: Wrench | JointForce, where: str, shape: tuple[int, ...], variables: tuple[str, ...]) -> None:
+def _settle(
+    force: Wrench | JointForce | TwoPointForce, where: str, shape: tuple[int, ...], variables: tuple[str, ...]
+) -> None:
     if written(force.value):
         if shape and not isinstance(force.value, str) and len(force.value) != shape[0]:
             raise ValueError(f"{where}: value has {len(force.value)} expressions; expected {shape[0]}")
         if isinstance(force, Wrench) and isinstance(force.value, str):
             raise ValueError(f"{where}: value is {force.value!r}; expected six numbers or expressions")
-        settle_expression(force, where, variables)
+        settle_expression(force, where, variables, sees=True)
         return
     if callable(force.value) or isinstance(force.value, Law):
         object.__setattr__(force, "value", as_law(force.value))
@@ -185,4 +229,4 @@ def _settle(force: Wrench | JointForce, where: str, shape: tuple[int, ...], vari
     object.__setattr__(force, "parameters", tuple(parameters.tolist()))
 
 
-Force = Spring | Bushing | Wrench | JointForce
+Force = Spring | TwoPointForce | Bushing | Wrench | JointForce

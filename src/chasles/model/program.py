@@ -23,6 +23,8 @@ LARGER, SELECT, ANGLE = range(9, 12)
 SINE, COSINE, EXPONENTIAL, LOGARITHM, ARCTANGENT, RECIPROCAL, POWER, MAGNITUDE, WRAP, POLYNOMIAL = range(12, 22)
 DEPTH = 40  # values that the stack holds
 ROOM = 3 * DEPTH  # each with two derivatives
+# arguments of a law that sees more than its own joint, body or points: so many of its own, then at most so many others
+OWN_ARGUMENTS, MOST_SEEN = 7, 16
 ONE_WITH_RATES = 0  # what is computed: the value, rate and acceleration of one expression, or values of so many
 
 

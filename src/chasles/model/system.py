@@ -17,7 +17,7 @@ from chasles.model.actuator import Actuator
 from chasles.model.body import GROUND, Body, Frame
 from chasles.model.constraint import Constraint, Coupling, Drive
 from chasles.model.expression_law import Expression
-from chasles.model.force import BetweenBodies, Force, JointForce, Wrench
+from chasles.model.force import BetweenBodies, Force, JointForce, TwoPointForce, Wrench
 from chasles.model.joint import Joint
 from chasles.model.joint_kind import JOINT_KINDS
 from chasles.model.law import Law
@@ -127,8 +127,14 @@ class System:
                 raise ValueError(f"{where}: there is no body {body!r}; {_known(body, self._index['body'], 'bodies')}")
 
     def _check_force(self, force: Force) -> None:
+        if isinstance(value := getattr(force, "value", None), Expression):
+            value.check_seen(f"force {force.name!r}", self)
         if isinstance(force, BetweenBodies):
-            self._require(f"{type(force).__name__.lower()} {force.name!r}", *force.bodies)
+            two_points = isinstance(force, TwoPointForce)
+            where = f"{'two-point force' if two_points else type(force).__name__.lower()} {force.name!r}"
+            self._require(where, *force.bodies)
+            if two_points:
+                _rehearse(where, force, 1, 1, 1)
         elif isinstance(force, Wrench):
             self._require(f"wrench {force.name!r}", force.body)
             if force.body == GROUND:
@@ -148,6 +154,16 @@ class System:
             _rehearse(where, force, joint.nq, joint.nv, joint.nv)
 
     # ------------------------------------------------------------ looking things up
+
+    def place(self, name: str, where: str = "place") -> tuple[str, tuple[float, ...]]:
+        """The body of a body, frame or the ground by its name, and the origin there [m]."""
+        if name == GROUND or name in self._index["body"]:
+            return name, (0.0, 0.0, 0.0)
+        frames = {frame.name: frame for frame in self.frames}
+        if name not in frames:
+            names = {**self._index["body"], **frames}
+            raise ValueError(f"{where}: there is no body or frame {name!r}; {_known(name, names, 'bodies and frames')}")
+        return frames[name].body, tuple(frames[name].pose[4:])
 
     def body(self, name: str) -> Body:
         """A body by its name."""

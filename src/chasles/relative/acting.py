@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from chasles.force.build import Acting, body_force_row, finish, is_passive, passive_rows
+from chasles.force.build import Acting, body_force_row, finish, is_passive, passive_rows, seen_row, sees_frames
 from chasles.force.table import FORCE, JOINT
 from chasles.lie import pose as pose_group
 from chasles.model.body import GROUND
@@ -23,8 +23,12 @@ def tables(system: System, tree: Tree, own: bool = False) -> Acting:
         (*(_joint_row(force, tree) if isinstance(force, JointForce) else body_force_row(force, places)), force)
         for force in system.forces
     ]
-    motion = any(not isinstance(force, JointForce) for force in system.forces)
-    return finish(rows, joints, passive, motion)
+    motion = any(not isinstance(force, JointForce) for force in system.forces) or sees_frames(system)
+
+    def sight(joint: str, k: int) -> tuple[int, int]:
+        return tree.coordinates[joint].start + k, tree.velocities[joint].start + k
+
+    return finish(rows, joints, passive, motion, lambda seen: seen_row(seen, system, places, sight))
 
 
 def _joint_row(force: JointForce, tree: Tree) -> tuple[np.ndarray, list[float]]:

@@ -12,11 +12,26 @@ import functools
 from numba import carray, types
 
 from chasles.force.passive import PASSIVE, add_displacement, add_one_freedom, add_rotation
-from chasles.force.table import BUSHING, FORCE, FORCES, SCRATCH, SPRING, WRENCH, add_bushing, add_spring, add_wrench
+from chasles.force.table import (
+    BUSHING,
+    FORCE,
+    FORCES,
+    SCRATCH,
+    SIGHT,
+    SPOTTED,
+    SPRING,
+    WRENCH,
+    add_bushing,
+    add_spring,
+    add_wrench,
+    called,
+    line_between,
+)
 from chasles.kernel.address import INTEGERS, NUMBERS, address_of, invoke
 from chasles.kernel.policy import kernel, native
 from chasles.kernel.workspace import load3
 from chasles.lie import quaternion
+from chasles.model.program import OWN_ARGUMENTS
 from chasles.relative.joint import load_quaternion
 from chasles.relative.kinematics import STATE, move_links
 from chasles.relative.tables import FREE, HEAD, SPHERICAL, link, links_of
@@ -56,8 +71,7 @@ def add_joint_force(t, table, row, values, at, q, v, tau, scratch):
         for k in range(nv):
             out[k] = values[at + k]
     else:
-        count = table[row + FORCE.parameters]
-        invoke(law, t, q[iq : iq + nq], v[iv : iv + nv], values[at : at + count], out, nq, nv, count, nv)
+        called(t, table, row, values, at, q[iq : iq + nq], v[iv : iv + nv], out, nq, nv, nv, scratch)
     for k in range(nv):
         tau[iv + k] += out[k]
         power += out[k] * v[iv + k]
@@ -79,8 +93,17 @@ def add_forces(t, topology, table, values, q, v, tau, wrenches, states, scratch)
         row = FORCES.size + k * FORCE.size
         at = first + table[row + FORCE.numbers]
         kind = table[row + FORCE.kind]
+        for i in range(table[row + FORCE.seen]):
+            other = FORCES.size + (table[row + FORCE.seen_at] + i) * FORCE.size
+            if table[other + FORCE.third] == 0:
+                scratch[SPOTTED + SIGHT.x + OWN_ARGUMENTS + i] = q[table[other + FORCE.first]]
+                scratch[SPOTTED + SIGHT.y + OWN_ARGUMENTS + i] = v[table[other + FORCE.second]]
+            else:
+                seen = line_between(table, other, values, first + table[other + FORCE.numbers], states, STATE.size)
+                scratch[SPOTTED + SIGHT.x + OWN_ARGUMENTS + i] = seen[2]
+                scratch[SPOTTED + SIGHT.y + OWN_ARGUMENTS + i] = seen[5]
         if kind == SPRING:
-            p, e = add_spring(table, row, values, at, states, STATE.size, wrenches)
+            p, e = add_spring(t, table, row, values, at, states, STATE.size, wrenches, scratch)
             power, energy = power + p, energy + e
         elif kind == BUSHING:
             p, e = add_bushing(table, row, values, at, states, STATE.size, wrenches)

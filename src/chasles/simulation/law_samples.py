@@ -14,10 +14,12 @@ import numpy as np
 from chasles.constraint.room import OUT
 from chasles.integrate.solution import Solution
 from chasles.kernel.undisturbed import Calling
+from chasles.lie.rotation import quaternion_to_matrix
 from chasles.model.constraint import CustomConstraint, Drive
 from chasles.model.expression_law import Expression
-from chasles.model.force import JointForce, Wrench
+from chasles.model.force import JointForce, TwoPointForce, Wrench
 from chasles.model.law import Law
+from chasles.model.program import OWN_ARGUMENTS
 from chasles.simulation.law_calls import law_changes, law_values, weighed
 from chasles.simulation.states import States
 
@@ -173,8 +175,42 @@ def called_laws(dynamics: Any, t: np.ndarray, states: np.ndarray, in_time: bool 
         if run is None:
             run = States(dynamics, Solution(dynamics.space, None, t, states, True, ""))
         x, y, room = _arguments(item, run, len(t))
+        if isinstance(law, Expression) and law.seen:
+            x, y = _with_others(law, run, x, y)
         size = DRIVEN if isinstance(item, Drive) else room
         yield CalledLaw(item.name, law, np.array(item.parameters, dtype=float), t, x, y, size, room)
+
+
+def between(run: Any, *ends: tuple[str, Any]) -> tuple[np.ndarray, np.ndarray]:
+    """Distance and its rate, (times, 1) each, of points on two bodies on a path."""
+    places, speeds = np.zeros((2, len(run.t), 3)), np.zeros((2, len(run.t), 3))
+    for k, (body, point) in enumerate(ends):
+        places[k] = point
+        if body != "ground":
+            pose, twist = run[body].pose, run[body].twist
+            R = quaternion_to_matrix(pose[:, :4])
+            places[k] = np.einsum("tij,j->ti", R, point) + pose[:, 4:]
+            speeds[k] = np.einsum("tij,tj->ti", R, twist[:, 3:] + np.cross(twist[:, :3], point))
+    apart = places[1] - places[0]
+    distance = np.linalg.norm(apart, axis=1)
+    along = np.einsum("ti,ti->t", apart, speeds[1] - speeds[0])
+    rate = np.divide(along, distance, out=np.zeros_like(along), where=distance > 0)
+    return distance[:, None].copy(), rate[:, None].copy()
+
+
+def _with_others(law: Expression, run: Any, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The arguments of a law that sees more than its own: these, and the others behind."""
+    wide = np.zeros((2, len(x), OWN_ARGUMENTS + len(law.seen)))
+    wide[0, :, : x.shape[1]], wide[1, :, : y.shape[1]] = x, y
+    for k, (name, which) in enumerate(law.seen):
+        if isinstance(which, str):
+            system = run.mechanism.system
+            seen = between(run, system.place(name), system.place(which))
+            wide[:, :, OWN_ARGUMENTS + k] = seen[0][:, 0], seen[1][:, 0]
+        else:
+            joint = run.joint(name)
+            wide[:, :, OWN_ARGUMENTS + k] = joint.q[:, which], joint.v[:, which]
+    return wide[0], wide[1]
 
 
 def _arguments(item: Any, run: Any, n: int) -> tuple[np.ndarray, np.ndarray, int]:
@@ -189,6 +225,8 @@ def _arguments(item: Any, run: Any, n: int) -> tuple[np.ndarray, np.ndarray, int
         except ValueError:  # a joint that is cut to open a loop
             q, v = np.zeros((n, joint.nq)), np.zeros((n, joint.nv))
         return np.ascontiguousarray(q), np.ascontiguousarray(v), joint.nv
+    if isinstance(item, TwoPointForce):
+        return *between(run, *zip(item.bodies, item.points, strict=True)), 1
     poses, twists = np.tile([1.0, 0, 0, 0, 0, 0, 0], (n, 2)), np.zeros((n, 12))
     if not isinstance(item, Drive):
         for k, body in enumerate(item.bodies):

@@ -22,7 +22,8 @@ from chasles.integrate.solution import Cause, Solution
 from chasles.integrate.stepper import AS_IT_ENDED, KEPT_SO_FAR, LOG, Attention, Interrupted, NotFiniteError, Sink
 from chasles.registry import service
 from chasles.relative.loop.closed import ClosedMechanism
-from chasles.simulation.energy_jumps import singular_at_end
+from chasles.simulation.energy_jumps import reached, singular_at_end
+from chasles.simulation.law_refusal import law_without_number
 from chasles.simulation.motion import motion_stepper, solve_motion
 from chasles.simulation.pace import Pace
 from chasles.simulation.run import Run
@@ -106,9 +107,16 @@ class Task:
         try:
             with self.dynamics.calling():
                 motion_stepper(self.dynamics, self.method, self.span, self.state, self.u, **self.more)
-        except NotFiniteError:
-            self.dynamics.explain_start(self.state, self.u)
+        except NotFiniteError as error:
+            self.explain_start(error)
             raise
+
+    def explain_start(self, error: NotFiniteError) -> None:
+        """Say more of a start at which accelerations are not finite, or raise what the equations of motion say."""
+        if told := law_without_number(self, self.span[0], self.state):
+            error.args = (f"simulate: {told}, at the start",)
+            return
+        self.dynamics.explain_start(self.state, self.u)
 
     def recorder(self, file: str | Path) -> Recorder:
         """What writes the run to a file."""
@@ -143,9 +151,10 @@ class Task:
             if recorder is not None:
                 recorder.fail(error)
             if isinstance(error, NotFiniteError):
-                self.dynamics.explain_start(self.state, self.u)
+                self.explain_start(error)
             elif isinstance(error, StepError) and len(error.solution.t):
-                told = runs_away(self, error.solution) or singular_at_end(self.dynamics, error.solution)
+                told = law_without_number(self, *reached(error.solution)) or runs_away(self, error.solution)
+                told = told or singular_at_end(self.dynamics, error.solution)
                 error.args = (f"{error}; {told}" if told else str(error),)
             raise
         if stop is not None:

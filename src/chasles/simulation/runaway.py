@@ -14,6 +14,7 @@ from chasles.integrate.stepper import TOLD
 from chasles.simulation.bodies import BodyDynamics
 from chasles.simulation.dry_friction import problem_at
 from chasles.simulation.energy_jumps import reached
+from chasles.simulation.law_refusal import law_without_number
 from chasles.simulation.pace import FASTER
 
 LOOKS = 1000  # saved points that are looked at
@@ -24,6 +25,8 @@ def explained(task: Any, solution: Solution) -> Solution:
     """A solution, with more to say on how it ended; of one that runs away, which body or joint does."""
     if solution.success or not len(solution.t) or solution.cause is Cause.RUNAWAY:
         return task.dynamics.explained(solution)
+    if solution.cause is Cause.OTHER and (told := law_without_number(task, *reached(solution))):
+        return replace(solution, message=f"{solution.message}; {told}")
     if told := runs_away(task, solution):
         solution = replace(solution, message=f"{solution.message}; {told}", cause=Cause.RUNAWAY)
         if TOLD.warn:

@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from chasles.force.build import seen_joints
 from chasles.model.body import Body
 from chasles.model.constraint import Coupling, Drive
 from chasles.model.force import JointForce
@@ -44,7 +45,7 @@ def acted_on(system: System) -> set[str]:
     """The joints along whose coordinates something acts."""
     found = {joint.name for joint in system.joints if is_passive(joint) or joint.sticks or any(joint.armature)}
     found |= {force.joint for force in system.forces if isinstance(force, JointForce)}
-    found |= {actuator.joint for actuator in system.actuators}
+    found |= {actuator.joint for actuator in system.actuators} | set(seen_joints(system))
     for constraint in system.constraints:
         if isinstance(constraint, Coupling):
             found |= set(constraint.joints)

@@ -1,0 +1,42 @@
+"""Which law gave no number on the way, and when: what is said of a run that broke off there."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from chasles.simulation.law_samples import CalledLaw, called_laws
+
+NEAREST, POINTS = 1e-14, 80  # how near to the last point one looks first, of the stretch ahead, and how often
+HALVINGS = 60  # of the time between a number and none
+
+
+def law_without_number(task: Any, t: float, y: np.ndarray) -> str:
+    """What to say if a law is not finite at a state, or just after it: its name, that of its force, and the time; else
+    nothing. Ahead, its arguments go on as they change at the state."""
+    start, end = task.span
+    ahead = task.more["step"] or 0.01 * abs(end - start)
+    ways = np.copysign(ahead, end - start) * np.concatenate([[0.0], np.geomspace(NEAREST, 1.0, POINTS)])
+    for called in called_laws(task.dynamics, np.array([t]), np.asarray(y)[None]):
+        bad = ~_finite(called, t, ways)
+        if called.failed() or not bad.any():
+            continue
+        k = int(np.argmax(bad))
+        before, after = (ways[max(k - 1, 0)], ways[k])
+        for _ in range(HALVINGS if k else 0):
+            middle = 0.5 * (before + after)
+            before, after = (middle, after) if _finite(called, t, np.array([middle]))[0] else (before, middle)
+        return f"the law {called.law.__name__!r} of {called.name!r} is not finite at t = {t + after:.8g} s"
+    return ""
+
+
+def _finite(called: CalledLaw, t: float, ways: np.ndarray) -> np.ndarray:
+    """Whether the law has numbers so long after t."""
+    times = t + ways
+    x, y = (np.repeat(one, len(ways), axis=0) for one in (called.x, called.y))
+    if x.shape == y.shape:  # coordinates and their rates
+        x = x + ways[:, None] * y
+    found = replace(called, path=times, x=x, y=y).values(times, np.arange(len(ways)))
+    return np.isfinite(found).all(axis=1)
