@@ -124,17 +124,20 @@ def test_threads_are_for_work_that_is_worth_them(mechanism, monkeypatch):
 def test_whoever_is_free_takes_the_next_piece(monkeypatch):
     """One that is slow takes fewer; an error ends all, and is raised."""
     monkeypatch.setattr(sharing, "SHARE", 1e-12)
-    here, taken, slow = threading.get_ident(), [], threading.Event()
+    here, ours, theirs, all_taken = threading.get_ident(), [], [], threading.Event()
 
     def part(first, last):
-        if threading.get_ident() != here:
-            slow.wait(0.5)  # [s]
-        taken.append((first, last, threading.get_ident() == here))
+        if threading.get_ident() == here:
+            ours.append((first, last))
+        else:
+            theirs.append((first, last))
+            all_taken.wait(60)  # until the other one has taken the rest
+        if len(ours) + len(theirs) == 8:
+            all_taken.set()
 
     sharing.shared(part, 1000, 1000, 2, {}, False)
-    slow.set()
-    assert [piece[:2] for piece in sorted(taken)] == [(125 * k, 125 * (k + 1)) for k in range(8)]
-    assert sum(by_us for _, _, by_us in taken) >= 6
+    assert sorted(ours + theirs) == [(125 * k, 125 * (k + 1)) for k in range(8)]
+    assert len(theirs) <= 1
 
     def wrong(first, last):
         raise ArithmeticError(first)

@@ -80,7 +80,12 @@ def objects():
     return [
         *(RENAMED, models.drag, turning, model),
         *(system, *system.bodies, *system.joints, *system.frames, *system.forces, *arm.forces, *arm.actuators),
-        *(ch.Spring("s", both, stiffness=3.0), ch.Coupling("c", ("a", "b"), (2.0, 1.0)), ch.Drive("d", "elbow", 0.5)),
+        *(
+            ch.Spring("s", both, stiffness=3.0),
+            ch.Bushing("m", both, stiffness=np.eye(6)),
+            ch.Coupling("c", ("a", "b"), (2.0, 1.0)),
+            ch.Drive("d", "elbow", 0.5),
+        ),
         *(ch.Distance("e", both), ch.PointOnLine("f", both), ch.PointOnPlane("g", both), ch.Rolling("h", both, 0.3)),
         *(
             ch.CustomConstraint("i", both, other_name),
