@@ -63,6 +63,7 @@ MODULES = {
         "linearize",
         "mobility",
         "start_values",
+        "stiffness",
     ],
     "chasles.certificate": ["judge", "verdict"],
     "chasles.transition": [

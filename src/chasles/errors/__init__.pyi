@@ -7,3 +7,4 @@ from chasles.integrate.stepper import Interrupted as Interrupted
 from chasles.io.result.layout import ResultFileError as ResultFileError
 from chasles.io.source import ModelFileError as ModelFileError
 from chasles.simulation.start_values import StartChangedWarning as StartChangedWarning
+from chasles.simulation.stiffness import StiffnessWarning as StiffnessWarning

@@ -30,6 +30,7 @@ from chasles.simulation.run import Run
 from chasles.simulation.runaway import explained, runs_away
 from chasles.simulation.start_values import StartValue, start_values
 from chasles.simulation.states import States
+from chasles.simulation.stiffness import warn_if_stiff
 
 Controller = Callable[[float, np.ndarray, np.ndarray], ArrayLike]
 MOST_SAMPLES = 10**8  # of a controller in a run
@@ -159,6 +160,8 @@ class Task:
             raise
         if stop is not None:
             LOG.info("simulate: %s; %s", stop, KEPT_SO_FAR)
+        elif self.controller is None:
+            warn_if_stiff(self, solution)
         if recorder is None:
             run = Run(self.dynamics, explained(self, solution), given, task=self)
         else:

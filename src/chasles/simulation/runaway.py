@@ -49,8 +49,9 @@ def runs_away(task: Any, solution: Solution) -> str:
     if not now[worst] > FASTER * before:
         return ""
     steps = ", or take a shorter step: springs or dampers may be too stiff for this one" if task.more["step"] else ""
+    name = name_of_velocity(dynamics, worst)
     return (
-        f"the motion runs away: at t = {end:.6g} s {_name(dynamics, worst)} moves at {now[worst]:.2g} rad/s or m/s, "
+        f"the motion runs away: at t = {end:.6g} s {name} moves at {now[worst]:.2g} rad/s or m/s, "
         f"{now[worst] / before if before else np.inf:.1g} times faster than before; look for forces that feed "
         f"energy in{steps}"
     )
@@ -71,7 +72,7 @@ def _speeds(dynamics: Any, y: np.ndarray) -> np.ndarray:
     return np.abs(dynamics.split(y)[1].reshape(*y.shape[:-1], -1))
 
 
-def _name(dynamics: Any, k: int) -> str:
+def name_of_velocity(dynamics: Any, k: int) -> str:
     """Whose velocity it is."""
     if isinstance(dynamics, BodyDynamics):
         return f"body {dynamics.mechanism.bodies[k // 6]!r}"
