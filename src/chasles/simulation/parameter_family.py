@@ -16,6 +16,7 @@ import numpy as np
 from chasles.force.table import FORCE, FORCES
 from chasles.model.system import System
 from chasles.relative.force import PASSIVE
+from chasles.relative.loop.closed import ClosedMechanism, compiled
 from chasles.relative.mechanism import Mechanism
 
 STEP = 1e-2  # relative to the parameter, or absolute where it is zero
@@ -31,7 +32,7 @@ class NoDerivativeError(ValueError):
 class Family:
     """A system as a function of parameters: `system(**parameters)`. Parameters are numbers or arrays of numbers."""
 
-    def __init__(self, system: Callable[..., System | Mechanism], parameters: Mapping[str, Any]):
+    def __init__(self, system: Callable[..., System | Mechanism | ClosedMechanism], parameters: Mapping[str, Any]):
         self.build, self.values = system, {}
         for name, given in parameters.items():
             value = np.asarray(given, dtype=float)
@@ -40,15 +41,18 @@ class Family:
             self.values[name] = value
         self.base = self.mechanism({})
 
-    def mechanism(self, changed: Mapping[str, np.ndarray]) -> Mechanism:
+    def mechanism(self, changed: Mapping[str, np.ndarray]) -> Any:
         """The mechanism with some parameters changed."""
         arguments = {name: value if value.ndim else float(value) for name, value in {**self.values, **changed}.items()}
         made = self.build(**arguments)
-        if not isinstance(made, System | Mechanism):
+        if not isinstance(made, System | Mechanism | ClosedMechanism):
             raise TypeError(f"sensitivities: the function of the parameters returned {made!r}; expected a System")
-        return Mechanism(made if isinstance(made, System) else made.system, sprung=True)  # a damping may come from zero
+        found = compiled(made) if isinstance(made, System) else made
+        if isinstance(found, ClosedMechanism):
+            return found
+        return Mechanism(found.system, sprung=True)  # a damping may come from zero
 
-    def derivative(self, name: str, index: int, function: Callable[[Mechanism], np.ndarray]) -> np.ndarray:
+    def derivative(self, name: str, index: int, function: Callable[[Any], np.ndarray]) -> np.ndarray:
         """Derivative of a function of the mechanism with respect to number `index` of a parameter."""
         value = self.values[name]
         size = STEP * (abs(value.flat[index]) or 1.0)
@@ -119,7 +123,7 @@ def _minus(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return np.subtract(a, b, out=np.zeros_like(a), where=a != b)
 
 
-def require_same(base: Mechanism, other: Mechanism, name: str) -> None:
+def require_same(base: Any, other: Any, name: str) -> None:
     """ValueError if a parameter changes what the tables mean, not only their numbers."""
     forces = [m.tables.acting.table[FORCES.size :].reshape(-1, FORCE.size).copy() for m in (base, other)]
     for rows in forces:

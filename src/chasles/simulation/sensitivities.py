@@ -19,9 +19,10 @@ from chasles.kernel.lanes import WIDTH
 from chasles.lie import pose as pose_group
 from chasles.lie.arrays import real_array
 from chasles.model.system import System
-from chasles.relative.loop.closed import ClosedMechanism, tree_of
+from chasles.relative.loop.closed import ClosedMechanism, in_joint_coordinates
 from chasles.relative.mechanism import Mechanism
 from chasles.simulation.actuation import Actuation
+from chasles.simulation.closed.sensitivities import NOTE, ClosedSensitivities
 from chasles.simulation.dynamics import TreeDynamics
 from chasles.simulation.parameter_family import Family
 from chasles.simulation.run import Run
@@ -92,7 +93,7 @@ class Sensitivities:
 
 
 def sensitivities(
-    system: System | Mechanism | Callable[..., System | Mechanism],
+    system: System | Mechanism | ClosedMechanism | Callable[..., System | Mechanism | ClosedMechanism],
     span: tuple[float, float],
     q: ArrayLike | None = None,
     v: ArrayLike | None = None,
@@ -112,6 +113,9 @@ def sensitivities(
 ) -> Sensitivities:
     """Simulate a system in joint coordinates, and differentiate what was computed, by explicit methods.
 
+    With loops or constraints "q" and "v" are independent numbers of the start, the others follow, and the derivatives
+    are differences of runs with a fixed `step`, which are good to about ten digits.
+
     wrt: with respect to what: "q" and "v", the initial state (the default), "control", the constant input, and names of
     `parameters`; or, with `directions` (2 nv, m), the initial state along these directions only, ["directions"].
     parameters: names and values; then `system` is a function of them that returns a System, and by default the
@@ -124,10 +128,11 @@ def sensitivities(
     family = None
     if taken := [name for name in parameters or {} if name in ("q", "v", "control", "directions")]:
         raise ValueError(f"sensitivities: {taken[0]!r} names other derivatives; give the parameter another name")
+    mechanism: Any
     if isinstance(system, System | Mechanism | ClosedMechanism):
         if parameters:
             raise ValueError("sensitivities: with parameters, system must be a function of them that returns a System")
-        mechanism = tree_of("sensitivities", system)
+        mechanism = in_joint_coordinates("sensitivities", system)
     elif callable(system):
         family = Family(system, parameters or {})
         mechanism = family.base
@@ -143,19 +148,27 @@ def sensitivities(
     every = saving(save)
     if every is None:
         raise ValueError(f'sensitivities: save={save!r}; expected "all", "final" or a number of steps')
+    closed = isinstance(mechanism, ClosedMechanism)
+    if closed and step is None:
+        raise ValueError("sensitivities: of a closed mechanism are differences of runs with equal steps; give step")
     options: dict[str, Any] = {"method": method, "step": step, "rtol": rtol, "atol": atol, "control": control}
     options |= {"max_step": max_step, "stops": stops}
     run = simulate(mechanism, span, q, v, coordinates="relative", progress=False, **options)
     if not run.success:
         raise RuntimeError(f"sensitivities: the simulation did not get to the end: {run.message}")
+    rows = _rows(len(run.t), every)
+    chosen = np.flatnonzero(rows >= 0)
+    if closed:
+        options |= {"coordinates": "relative", "progress": False}
+        columns, found = ClosedSensitivities(run, chosen, options).columns(family, wrt, directions)
+        _require_finite(found, run.t[chosen], columns)
+        return Sensitivities(run, run.t[chosen], found[:, :-1], found[:, -1], columns, (NOTE,), chosen, family)
     dynamics, actuation = run.dynamics, Actuation.of_tree(mechanism)
     u = np.zeros(actuation.inputs) if control is None else np.atleast_1d(np.asarray(control, dtype=float))
     tables = TangentTables(mechanism, dynamics.free is not None)
     columns, seeds, shifts = _columns(dynamics, actuation, tables, u, family, wrt, directions, (run.q[0], run.v[0]))
-    rows = _rows(len(run.t), every)
     with dynamics.calling(tangents=True):
         points = _tangents(run, tables, seeds, shifts, rows, threads)
-    chosen = np.flatnonzero(rows >= 0)
     nq, where = mechanism.nq, run.q[chosen][:, None]
     moved = np.moveaxis(points, -1, 1)  # times, columns, numbers
     delta, change = mechanism.tables.configuration.lower(where, moved[..., :nq]), moved[..., nq:-1]

@@ -370,15 +370,6 @@ def in_joint_coordinates(function: str, system: Any) -> Mechanism | ClosedMechan
     return compiled(found)
 
 
-def tree_of(function: str, system: Any) -> Mechanism:
-    """The mechanism of a tree, for functions that serve no others yet: these get a ValueError that says so."""
-    mechanism = in_joint_coordinates(function, system)
-    if isinstance(mechanism, ClosedMechanism):
-        names = ", ".join(map(repr, mechanism.constraint_names[:8]))
-        raise ValueError(f"{function}: for trees only yet; {mechanism.system.name!r} is closed by {names}")
-    return mechanism
-
-
 def compiled(system: System, cut: Iterable[str] = (), **options: Any) -> Mechanism | ClosedMechanism:
     """A system in joint coordinates: a `Mechanism` if it is a tree, else a `ClosedMechanism`."""
     cut = names_of(cut)

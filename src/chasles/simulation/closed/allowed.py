@@ -22,11 +22,11 @@ from chasles.constraint.rows import CUSTOM, ROLL
 from chasles.model.scale import length_of
 from chasles.relative.loop.assembly import LoopEquations
 from chasles.relative.loop.closed import ClosedMechanism, ConstraintRows
+from chasles.simulation.parameter_family import CENTRAL
 
-# central differences of eighth order of the rows, which are smooth functions of angles and polynomials else
-WEIGHTS = np.array([4 / 5, -1 / 5, 4 / 105, -1 / 280])
-STEPS = np.concatenate([np.arange(1, 5), -np.arange(1, 5)])
-STEP = 2.0**-7  # of what turns a link by 1 rad: errors are those of rounding, about 1e-14
+# of central differences of eighth order of the rows, which are smooth functions of angles and polynomials else
+OFFSETS = np.concatenate([np.arange(1, 5), -np.arange(1, 5)])
+SPACING = 2.0**-7  # of what turns a link by 1 rad: errors are those of rounding, about 1e-14
 PREFERRED = 0.5  # of the best choice of an independent coordinate: as good, if it comes earlier
 
 
@@ -109,10 +109,10 @@ class Allowed:
         turns, rates, now = (self._turns(x) for x in (moves.T, changes.T, v[None]))
         sizes = np.maximum(turns, rates / now[0] if now[0] > 0 else 0.0)
         sizes = np.where(sizes > 0.0, sizes, np.where(rates > 0.0, rates, 1.0))
-        scaled = STEPS[:, None, None] * STEP / sizes[:, None]
+        scaled = OFFSETS[:, None, None] * SPACING / sizes[:, None]
         places = self.mechanism.retract(self.q, scaled * moves.T)
         found = of(self.mechanism.constraint_rows(places, v + scaled * changes.T, self.t))
-        return np.einsum("s,skr->rk", WEIGHTS, found[:4] - found[4:]) * (sizes / STEP)
+        return np.einsum("s,skr->rk", CENTRAL, found[:4] - found[4:]) * (sizes / SPACING)
 
     def _turns(self, v: np.ndarray) -> np.ndarray:
         """The largest angular velocity of a link, or where none turns of a velocity in lengths of the model, (k,)."""
