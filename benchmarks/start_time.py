@@ -6,7 +6,6 @@ Run: python -m benchmarks.start_time. It prints the table of the commands, with 
 from __future__ import annotations
 
 import os
-import resource
 import statistics
 import subprocess
 import sys
@@ -80,6 +79,8 @@ def first_call_table() -> str:
 
 def command_time(arguments: list[str], folder: Path) -> float:
     """Processor time of a command in a folder; bytecode files are written there, and used from the second call on."""
+    import resource  # of Unix
+
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     environment["PYTHONPYCACHEPREFIX"] = str(folder / "bytecode")
     before = resource.getrusage(resource.RUSAGE_CHILDREN)

@@ -95,6 +95,7 @@ def test_one_state_in_several_threads(mechanism):
     np.testing.assert_array_equal(found, expected)
 
 
+@pytest.mark.skipif(not COMPILED, reason="nothing is compiled")
 def test_threads_are_for_work_that_is_worth_them(mechanism, monkeypatch):
     """To start them takes longer than a small batch, by the pace of the states before."""
     monkeypatch.setattr(sharing, "SHARE", 2e-3)
