@@ -58,7 +58,7 @@ def run(
         chasles run heavy_top --space SE3 --space SO3xR3 --end 2
         chasles run pendulum.toml --set bodies.arm.mass=3 --method dopri5 --rtol 1e-10
         chasles run robot.urdf --end 2 --every 10ms -o run.h5
-        chasles run car.toml --law tyres.py
+        chasles run car.toml --law tires.py
         chasles run --resume run.h5
 
     The exit status is 0 if the run reached its end and its certificate passed, 1 if it ended early, 2 for wrong input,
