@@ -9,7 +9,8 @@ import pytest
 
 import chasles as ch
 from chasles.model import program as machine
-from chasles.model.expression_law import LAW_FUNCTIONS, TABLES, Expression, put_in
+from chasles.model.expression_function import LAW_FUNCTIONS, TABLES
+from chasles.model.expression_law import Expression, put_in
 
 T = [0.03, 0.11, 0.26, 0.41, 0.55, 0.63, 0.77, 0.9, 1.4]
 

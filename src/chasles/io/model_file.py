@@ -23,7 +23,7 @@ from chasles.io.tables import read_table
 from chasles.io.units import Units, quantity, unit_of
 from chasles.io.values import Reader
 from chasles.model.expression import evaluate_all
-from chasles.model.expression_law import LAW_FUNCTIONS, TABLES, Table
+from chasles.model.expression_function import LAW_FUNCTIONS, TABLES, Table
 from chasles.model.joint import Joint
 from chasles.model.suggestion import meant
 from chasles.model.system import EARTH, System

@@ -7,7 +7,7 @@ from typing import Any
 
 from chasles.integrate.method_name import METHOD_NAMES
 from chasles.io import spec
-from chasles.model.expression_law import TABLES
+from chasles.model.expression_function import TABLES
 
 _NUMBER: dict[str, Any] = {"type": ["number", "string"]}  # a string is an expression of parameters
 _LAW: dict[str, Any] = {

@@ -18,7 +18,7 @@ from typing import Any
 
 from chasles.io.source import within
 from chasles.io.units import exact, unit_of
-from chasles.model.expression_law import TABLES, Table, checked
+from chasles.model.expression_function import TABLES, Table, checked
 from chasles.model.suggestion import meant
 
 LARGEST = 16_000_000  # bytes

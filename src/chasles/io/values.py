@@ -8,7 +8,9 @@ from typing import Any
 
 from chasles.io.units import Units, check, quantity, value_of
 from chasles.model.expression import evaluate, used_names
-from chasles.model.expression_law import POINT_DISTANCE, POINT_SPEED, Table, put_in
+from chasles.model.expression_builder import POINT_DISTANCE, POINT_SPEED
+from chasles.model.expression_function import Table
+from chasles.model.expression_law import put_in
 from chasles.model.placement import LONGEST_NAME
 
 LARGEST_NUMBER = 1e60  # numbers beyond this are no quantities of a mechanism
