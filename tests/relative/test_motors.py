@@ -78,3 +78,21 @@ def test_a_drive_gives_what_inverse_dynamics_asks_for():
     assert np.abs(free.inverse_dynamics(q, v, a, actuated=["A"])[0] - given).max() < 1e-12
     with pytest.raises(ValueError, match=r"there is no coupling or drive 'A'; .*there are motor"):
         driven.coordinate_forces("A", q, v)
+
+
+def test_friction_that_sticks():
+    """Against the velocity, or where the motion begins against the acceleration; of a crank in a loop too."""
+    dry = {"friction": 0.4, "friction_speed": 0.0, "static_friction": 0.6}
+    hinge = ch.revolute("hinge", "ground", "bob", axis=(0, 1, 0), **dry)
+    mechanism = ch.System([ch.Body("bob", 2.0, (0, 0, -0.7))], [hinge]).compile()
+    v, a = np.array([[2.0], [-1.0], [0.0], [0.0]]), np.array([[1.0], [3.0], [-2.0], [0.0]])
+    q = np.full((4, 1), 0.3)
+    bare = 2.0 * 0.49 * a + 2.0 * 9.81 * 0.7 * np.sin(q)
+    assert np.abs(mechanism.inverse_dynamics(q, v, a) - bare - [[0.4], [-0.4], [-0.4], [0.0]]).max() < 1e-14
+    assert np.abs(mechanism.inverse_dynamics(q, v, a, applied=False) - bare).max() < 1e-14
+    rubbing, free = closed.four_bar(**dry).compile(), closed.four_bar(damping=1e-300).compile()
+    at, speed = closed.four_bar_state(rubbing, 0.8, -2.0)
+    rates = free.accelerations_under(at, speed)
+    lost = 0.4 * np.abs(speed).sum() / 2.0  # the power of friction in all joints, by the crank's speed
+    found = [m.inverse_dynamics(at, speed, rates, actuated=["A"])[0] for m in (rubbing, free)]
+    assert abs(found[0] - found[1] + lost) < 1e-12

@@ -233,7 +233,8 @@ class Mechanism:
 
         wrenches: applied to the bodies, (..., bodies, 6), each in its body's frame at its origin. Armatures count.
         applied: whether the joints' own springs, dampers and friction and the forces of the system do; if not, it is
-        the inverse of `forward_dynamics`, else of `accelerations_under`.
+        the inverse of `forward_dynamics`, else of `accelerations_under`. Friction that sticks counts where a joint
+        moves or begins to.
         representation: of the recursion; the arguments and, to rounding, the result are the same in all.
         """
         name, acts = "inverse_dynamics", applied and self._acts
@@ -252,7 +253,7 @@ class Mechanism:
             arrays["wrenches"] = forces.wrenches + (0.0 if wrenches is None else arrays["wrenches"])
         (tau,), batch = self.tables.run(name, RECURSIONS[representation], arrays)
         if acts:
-            return tau.reshape(*batch, self.nv) - forces.tau
+            return tau.reshape(*batch, self.nv) - forces.tau + self._slip_friction(arrays["v"], arrays["a"])
         if usual and not batch:
             self._direct.again(name, inverse.inverse_dynamics, ("q", "v", "a"), "tau", (self.nv,))
         return tau.reshape(*batch, self.nv)
@@ -335,7 +336,21 @@ class Mechanism:
     @cached_property
     def _acts(self) -> bool:
         """Whether anything acts besides gravity."""
-        return not self.tables.acting.empty
+        return not self.tables.acting.empty or bool(self._slipping.any())
+
+    @cached_property
+    def _slipping(self) -> np.ndarray:
+        """Friction that sticks, while it slips, of each velocity (nv)."""
+        found = np.zeros(self.nv)
+        for joint in self.tree.joints:
+            if joint.sticks:
+                found[self.tree.velocities[joint.name]] = joint.friction
+        return found
+
+    def _slip_friction(self, v: np.ndarray, a: np.ndarray) -> np.ndarray:
+        """What friction that sticks takes of a motion (..., nv), against v or, where it begins, against a. At rest it
+        can be anything up to its bound, and counts as none. It is no part of `applied_forces`."""
+        return self._slipping * np.sign(np.where(v != 0.0, v, a))
 
     def applied_forces(self, q: ArrayLike, v: ArrayLike, t: ArrayLike = 0.0) -> AppliedForces:
         """All that acts on states (..., nq), (..., nv) at times t [s], besides gravity."""

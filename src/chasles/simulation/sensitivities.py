@@ -23,6 +23,7 @@ from chasles.relative.loop.closed import ClosedMechanism, in_joint_coordinates
 from chasles.relative.mechanism import Mechanism
 from chasles.simulation.actuation import Actuation
 from chasles.simulation.closed.sensitivities import NOTE, ClosedSensitivities
+from chasles.simulation.dry_friction import refuse_sticking
 from chasles.simulation.dynamics import TreeDynamics
 from chasles.simulation.parameter_family import Family
 from chasles.simulation.run import Run
@@ -140,6 +141,7 @@ def sensitivities(
         raise TypeError(
             f"sensitivities: system is {system!r}; expected a System, a Mechanism, or a function of parameters"
         )
+    refuse_sticking("sensitivities", mechanism.system)
     method = named_method("sensitivities", method)
     if not isinstance(method, ExplicitStepper.methods):
         raise ValueError(

@@ -329,7 +329,8 @@ class ClosedMechanism(WithoutTreeGroups):
         state["wrenches"] = self._on_links(name, wrenches)
         if applied:
             forces = self.applied_forces(state["q"], state["v"], t)
-            pushes, state["wrenches"] = forces.tau, state["wrenches"] + forces.wrenches
+            pushes = forces.tau - self.spanning._slip_friction(state["v"], state["a"])
+            state["wrenches"] = state["wrenches"] + forces.wrenches
         batch, rows = self._states(name, t, **state, tau=pushes)
         found = [assembly.inverse_dynamics(self, actuated, *row) for row in zip(*rows, strict=True)]
         return np.array(found).reshape(*batch, self.nv)
