@@ -434,7 +434,7 @@ def test_what_the_start_gives_is_held_and_the_rest_is_found_and_shown(tmp_path):
         ("[initial]\nheld = 3\n", "initial.held: is 3; expected a list"),
         ("[simulation]\nspan = [0, 1]\nstep = 5\n", "step 5.0 is longer than the span"),
         ("[simulation]\nspan = [0, 1]\ncontrol = [1, 2, 3, 4, 5]\n", "the input has shape (5,)"),
-        ("[simulation]\nspan = [0, 1]\nsave = [0, 2]\n", "times to save must lie in the span"),
+        ("[simulation]\nspan = [0, 1]\nsave = [0, 2]\n", "save[1] = 2 is after the end of the span, 1"),
         ("[simulation]\nmethod = 'generalized_alpha'\n", 'coordinates="absolute"'),
     ],
 )

@@ -263,7 +263,7 @@ def plain(f):
         (CIRCLE, {"step": 2.0}, "longer than the span"),
         (CIRCLE, {"save": "some"}, "save 'some'"),
         (CIRCLE, {"save": [0.5, 0.2]}, "in the order"),
-        (CIRCLE, {"save": [2.0]}, "in the span"),
+        (CIRCLE, {"save": [2.0]}, "after the end of the span"),
         (CIRCLE, {"step_control": "magic"}, "step_control"),
         (CIRCLE, {"first_step": 3.0}, "first_step"),
         (CIRCLE, {"step": 0.1, "rtol": 1e-6}, "give one"),

@@ -154,3 +154,46 @@ def test_bad_tables_are_named(file, text, message):
     (file.parent / "cam.csv").write_text(text)
     with pytest.raises(ch.errors.ModelFileError, match=message):
         ch.load(file)
+
+
+class Push:
+    def __init__(self, size):
+        self.size = size
+
+    def __call__(self, t, q, v, p, out):
+        out[0] = self.size
+
+    def other(self, t, q, v, p, out):
+        out[0] = 2 * self.size
+
+
+def push(t, q, v, p, out):
+    out[0] = 3.0
+
+
+def pushed(*laws):
+    """A slide for each law."""
+    names = [f"s{k}" for k in range(len(laws))]
+    return ch.System(
+        [ch.Body(name, 1.0, inertia=(0.01, 0.01, 0.01)) for name in names],
+        [ch.prismatic(name, "ground", name, axis=(1, 0, 0)) for name in names],
+        forces=[ch.JointForce(f"f{name}", name, one) for name, one in zip(names, laws, strict=True)],
+        gravity=(0, 0, 0),
+    )
+
+
+def test_one_function_is_one_law_in_a_file(tmp_path):
+    push_of, named = Push(3.0), [Push(1.0), Push(2.0)]
+    for k, laws in enumerate([(push, push), (push_of, push_of), (push_of.other, push_of.other)]):
+        file = tmp_path / f"{k}.h5"
+        run = ch.simulate(pushed(*laws), (0, 1), file=file)
+        again = ch.open(file, laws={getattr(laws[0], "__name__", "Push"): laws[0]})
+        assert np.array_equal(again.a, run.a)
+    for laws in (named, (push_of.other, named[0].other), (push, ch.law(push))):
+        with pytest.raises(ValueError, match=r"two different laws are called .* function\.__name__ = "):
+            ch.simulate(pushed(*laws), (0, 1), file=tmp_path / "other.h5")
+    for one in named:
+        one.__name__ = f"push {one.size}"
+    file = tmp_path / "named.h5"
+    ch.simulate(pushed(*named), (0, 1), file=file)
+    assert np.array_equal(ch.open(file, laws={one.__name__: one for one in named}).a[0], [1.0, 2.0])

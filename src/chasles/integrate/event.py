@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -42,9 +42,30 @@ class Event:
             self.function(t, y.reshape(-1), p, out)
             found = float(out[0])
         else:
-            found = float(self.function(t, y, p))
+            found = self.number(t, y, p)
         self.check(found, t)
         return found
+
+    def number(self, t: float, y: np.ndarray, p: np.ndarray) -> float:
+        """What a plain Python function returns."""
+        function: Any = self.function
+        found: Any = function(t, y, p)
+        if isinstance(found, float):
+            return float(found)
+        wanted = "expected a number that passes through zero, such as y[0] - 1.0"
+        if isinstance(found, bool | np.bool_):
+            raise TypeError(f"solve: the event {self.name!r} returns True or False; {wanted}")
+        try:
+            if np.shape(found) == () and found is not None:
+                return float(found)
+        except (TypeError, ValueError):
+            pass  # no number either
+        raise TypeError(f"solve: the event {self.name!r} returned {found!r} at t = {t:.6g}; {wanted}")
+
+    @property
+    def watched(self) -> Field | Callable[..., Any]:
+        """The function as the loops call it."""
+        return self.function if isinstance(self.function, Field) else self.number
 
     def check(self, value: float, t: float) -> None:
         if not np.isfinite(value):
@@ -69,6 +90,23 @@ class Occurrence:
     def goes_on_from(self) -> np.ndarray:
         """The point of the run."""
         return self.y if self.point is None else self.point
+
+
+def as_events(given: Any) -> tuple[Event, ...]:
+    """The events of a run: several, one, or none."""
+    if given is None or isinstance(given, Event):
+        return () if given is None else (given,)
+    found = (given,) if callable(given) else tuple(given) if isinstance(given, Iterable) else (given,)
+    for one in found:
+        if not isinstance(one, Event):
+            name = getattr(one, "__name__", "function")
+            name = name if name.isidentifier() else "function"
+            told = f"the function {name!r}" if callable(one) else repr(one)
+            raise TypeError(
+                f"solve: events has {told}; expected events, each made of a function of (t, y, p): write "
+                f"events=[chasles.Event({name})], or chasles.Event({name}, terminal=True) to end the run there"
+            )
+    return found
 
 
 class Shown(NamedTuple):

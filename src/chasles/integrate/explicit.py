@@ -296,7 +296,7 @@ class ExplicitStepper(Stepper):
             self._leave_chart()
         message = f"{self._reason(status)} (t = {self.time:.8g}, step {self.state[STATE.h]:.3g})"
         if TOLD.warn:
-            caution.warn(f"solve: {message}")
+            caution.warn(f"{self.problem.caller}: {message}")
         return Ending(False, message)
 
     def _reason(self, status: int) -> str:

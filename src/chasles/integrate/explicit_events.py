@@ -24,7 +24,7 @@ class Watch:
     def __init__(self, stepper: ExplicitStepper, events: tuple[Event, ...]):
         self.stepper, self.events = stepper, events
         shown = stepper.problem.shown
-        self.functions = tuple(as_field(shown.of(event) if shown else event.function, 0) for event in events)
+        self.functions = tuple(as_field(shown.of(event) if shown else event.watched, 0) for event in events)
         rows = [(f.address, e.direction) for f, e in zip(self.functions, events, strict=True)]
         self.watched = np.array(rows, dtype=np.int64).reshape(-1, 2)
         self.levels = np.zeros((len(rows), 2))

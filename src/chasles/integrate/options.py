@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from chasles.integrate.event import Event
+from chasles.integrate.event import Event, as_events
 
 MOST_TIMES = 10**8  # points that can be asked for
+SAVED = '"all", "final", a number of steps or an array of times'
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,9 @@ class Options:
     stops: Any = None
     max_evaluations: int | None = None
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "events", as_events(self.events))
+
 
 def check_span(span: Any) -> tuple[float, float]:
     """Start and end as floats."""
@@ -41,16 +45,38 @@ def check_span(span: Any) -> tuple[float, float]:
 
 
 def check_times(times: Any, start: float, end: float) -> np.ndarray:
-    """Times to save at, in the span and in the order in which they are passed."""
-    direction = 1.0 if end >= start else -1.0
+    """Times to save at, in the span and in the order in which they are passed; those that are off the span by their
+    rounding, as of np.arange, are its ends."""
     try:
-        values = np.array(times, dtype=float).reshape(-1)
+        given = np.asarray(times)
+        values = given.astype(float)
     except (TypeError, ValueError):
-        values = np.empty(0)
-    inside = (direction * (values - start) >= 0) & (direction * (end - values) >= 0)
-    if not values.size or not inside.all() or (np.diff(direction * values) < 0).any():
-        raise ValueError("solve: times to save must lie in the span, in the order in which they are passed")
-    return values
+        raise ValueError(f"solve: save={times!r}; expected {SAVED}") from None
+    if not values.ndim:
+        if not isinstance(times, float | np.floating):
+            raise ValueError(f"solve: save={times!r}; expected {SAVED}")
+        time = repr(float(times))
+        raise ValueError(
+            f"solve: save={time} is one time; for every {time} s give save=np.arange({start:.8g}, {end:.8g}, {time}) "
+            f"or every={time} (of simulate), for every n-th step an int, for this time alone save=[{time}]"
+        )
+    if values.ndim > 1 or not values.size:
+        raise ValueError(f"solve: save has shape {values.shape}; expected times, one after the other")
+    direction = 1.0 if end >= start else -1.0
+    kind = given.dtype.type if given.dtype.kind == "f" else np.float64
+    rounding = (8 + values.size) * float(np.spacing(kind(max(abs(start), abs(end)))))  # of a sum of so many
+    for k in np.flatnonzero(~np.isfinite(values))[:1]:
+        raise ValueError(f"solve: save[{k}] is {values[k]}; expected a time")
+    for k in np.flatnonzero(direction * (values - start) < -rounding)[:1]:
+        raise ValueError(f"solve: save[{k}] = {values[k]:.8g} is before the start of the span, {start:.8g}")
+    for k in np.flatnonzero(direction * (values - end) > rounding)[:1]:
+        raise ValueError(f"solve: save[{k}] = {values[k]:.8g} is after the end of the span, {end:.8g}")
+    for k in np.flatnonzero(np.diff(direction * values) < 0)[:1]:
+        raise ValueError(
+            f"solve: save[{k + 1}] = {values[k + 1]:.8g} comes after {values[k]:.8g}; expected times in the order in "
+            "which they are passed"
+        )
+    return np.clip(values, min(start, end), max(start, end))
 
 
 def uniform_times(every: Any, start: float, end: float) -> np.ndarray:
@@ -115,9 +141,11 @@ def shortest_step(start: float, end: float) -> float:
 
 def saving(save: Any) -> int | None:
     """Steps between saved points: 1 for "all", 0 for the last only; None if `save` is something else (times)."""
+    if isinstance(save, bool | np.bool_):
+        raise ValueError(f"solve: save={save!r}; expected {SAVED}")
     if isinstance(save, str):
         if save not in ("all", "final"):
-            raise ValueError(f'solve: save {save!r}; expected "all", "final", a number of steps or an array of times')
+            raise ValueError(f"solve: save {save!r}; expected {SAVED}")
         return 1 if save == "all" else 0
     if isinstance(save, int | np.integer):
         if save < 1:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -27,6 +27,8 @@ class LieODE:
     `floor` is the least size that errors of a number of the space which has one (see `Space`) are relative to. `units`
     are what is large for each number of the algebra, 1 if nothing is said: the first step is compared with them.
     """
+
+    caller: ClassVar[str] = "solve"  # the function that warnings name
 
     space: Any
     field: Field | Callable[..., Any]

@@ -11,6 +11,8 @@ from chasles.model.system import System
 from chasles.relative.loop.closed import ClosedMechanism
 from chasles.relative.mechanism import Mechanism
 
+Input = ArrayLike | Mapping[str, ArrayLike]  # of all actuators, or velocities, in their order, or of some by name
+
 
 class Actuation:
     """The actuators of a system as arrays."""
@@ -21,7 +23,7 @@ class Actuation:
         self.nv, self.order = nv, np.arange(nv) if order is None else order
         self._own = self.order < nv
         self._plain = np.array_equal(self.order, np.arange(nv))
-        self.actuators = system.actuators
+        self.actuators, self._velocities = system.actuators, velocities
         self._index = np.array([velocities[a.joint].start + a.coordinate for a in self.actuators], dtype=int)
         self._gear = np.array([a.gear for a in self.actuators])
         self._limits = np.array([(a.lower, a.upper) for a in self.actuators]).reshape(-1, 2)
@@ -36,15 +38,47 @@ class Actuation:
         """Numbers in an input."""
         return len(self.actuators) or len(self.order)
 
-    def forces(self, u: ArrayLike) -> np.ndarray:
+    def forces(self, u: Input) -> np.ndarray:
         """Generalized forces (nv) of an input: gear times the input, held within the actuator's limits."""
-        values = np.atleast_1d(np.asarray(u, dtype=float))
+        return self.along(self.read(u))
+
+    def read(self, given: Input, told: str = "the input is") -> np.ndarray:
+        """An input as numbers; told: how messages speak of it."""
+        if isinstance(given, Mapping):
+            return self.read(self._by_name(given), told)
+        what = "actuators" if self.actuators else "velocities and no actuators"
+        try:
+            values = np.atleast_1d(np.array(given, dtype=float))
+        except (TypeError, ValueError):
+            values = np.empty(0)
+        if given is None or (not values.size and self.inputs):
+            numbers = "1 number" if self.inputs == 1 else f"{self.inputs} numbers"
+            raise TypeError(f"simulate: {told} {given!r}; expected {numbers}: the system has {self.inputs} {what}")
         if values.shape != (self.inputs,):
-            what = "actuators" if self.actuators else "velocities and no actuators"
             raise ValueError(f"simulate: the input has shape {values.shape}; the system has {self.inputs} {what}")
         if not np.isfinite(values).all():
             raise ValueError(f"simulate: number {int(np.argmin(np.isfinite(values)))} of the input is not finite")
-        return self.along(values)
+        return values
+
+    def _by_name(self, given: Mapping[str, ArrayLike]) -> np.ndarray:
+        """The input of some actuators, or joints if there are none, by name; the others get nothing."""
+        if self.actuators:
+            places = {actuator.name: np.array([k]) for k, actuator in enumerate(self.actuators)}
+        else:
+            own = {name: (self.order >= at.start) & (self.order < at.stop) for name, at in self._velocities.items()}
+            places = {name: np.flatnonzero(among) for name, among in own.items() if among.any()}
+        found = np.zeros(self.inputs)
+        for name, values in given.items():
+            if name not in places:
+                what = "actuator" if self.actuators else "joint that moves, nor an actuator,"
+                known = ", ".join(map(repr, places)) or "none"
+                raise ValueError(f"simulate: the input has {name!r}, and there is no such {what}; there are {known}")
+            if np.size(values) != len(places[name]):
+                raise ValueError(
+                    f"simulate: the input has {np.size(values)} numbers of {name!r}; expected {len(places[name])}"
+                )
+            found[places[name]] = np.ravel(values)
+        return found
 
     def along(self, inputs: np.ndarray) -> np.ndarray:
         """Generalized forces (..., nv) of inputs (..., inputs)."""

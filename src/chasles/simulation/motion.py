@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -24,6 +25,17 @@ from chasles.kernel.undisturbed import Undisturbed
 from chasles.simulation.bodies import BodyDynamics
 
 ATOL = 1e-10  # of 1 rad and of a length of the model, and of these per second
+
+
+@contextmanager
+def spoken_by(function: str) -> Iterator[None]:
+    """Errors of `solve` inside the block are those of a function that the user called."""
+    try:
+        yield
+    except Exception as error:
+        if error.args and isinstance(error.args[0], str) and error.args[0].startswith("solve: "):
+            error.args = (function + error.args[0].removeprefix("solve"), *error.args[1:])
+        raise
 
 
 def solve_motion(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from numpy.typing import ArrayLike
 
@@ -14,6 +14,8 @@ from chasles.integrate.problem import LieODE
 class Motion(LieODE):
     """The problem of `dynamics` under constant forces `u`. Its parameters hold addresses of this process, so it is
     pickled as these two."""
+
+    caller: ClassVar[str] = "simulate"
 
     dynamics: Any = None
     u: ArrayLike | None = None

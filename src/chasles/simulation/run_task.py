@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from chasles.absolute.mechanism import AbsoluteMechanism
 from chasles.display.progress import Progress
@@ -22,9 +21,10 @@ from chasles.integrate.solution import Cause, Solution
 from chasles.integrate.stepper import AS_IT_ENDED, KEPT_SO_FAR, LOG, Attention, Interrupted, NotFiniteError, Sink
 from chasles.registry import service
 from chasles.relative.loop.closed import ClosedMechanism
+from chasles.simulation.actuation import Input
 from chasles.simulation.energy_jumps import reached, singular_at_end
 from chasles.simulation.law_refusal import law_without_number
-from chasles.simulation.motion import motion_stepper, solve_motion
+from chasles.simulation.motion import motion_stepper, solve_motion, spoken_by
 from chasles.simulation.pace import Pace
 from chasles.simulation.run import Run
 from chasles.simulation.runaway import explained, runs_away
@@ -32,7 +32,7 @@ from chasles.simulation.start_values import StartValue, start_values
 from chasles.simulation.states import States
 from chasles.simulation.stiffness import warn_if_stiff
 
-Controller = Callable[[float, np.ndarray, np.ndarray], ArrayLike]
+Controller = Callable[[float, np.ndarray, np.ndarray], Input]
 MOST_SAMPLES = 10**8  # of a controller in a run
 NOT_OF_THE_RUN = ("system", "progress", "file")  # arguments of `simulate` that do not change what it computes
 COUNTED_WORK = (
@@ -100,6 +100,7 @@ class Task:
         """The start that was taken, in joint coordinates."""
         return start_values(self.begin, self.given or {}, self.dynamics.start_changes)
 
+    @spoken_by("simulate")
     def check(self) -> None:
         """Raise what would be found to be wrong before the first step."""
         if self.controller is not None:
@@ -123,6 +124,7 @@ class Task:
         """What writes the run to a file."""
         return service("recorder")(Path(file), self)
 
+    @spoken_by("simulate")
     def carry_out(
         self,
         progress: bool | None = None,
@@ -202,8 +204,8 @@ class Task:
         with Attention() as attention, Progress(*self.span, progress, at=float(edges[done])) as line:
             for first, last in itertools.pairwise(edges[done:]):
                 q, v = dynamics.coordinates(state)
-                given = np.atleast_1d(np.array(self.controller(float(first), q.copy(), v.copy()), dtype=float))
-                u = actuation.forces(given)
+                given = actuation.read(self.controller(float(first), q.copy(), v.copy()), "the controller returned")
+                u = actuation.along(given)
                 piece = dict(more, step=min(more["step"], last - first) if more["step"] else None)
                 motion = partial(solve_motion, dynamics, self.method, (first, last), state, u, progress=False)
                 try:

@@ -10,17 +10,19 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from chasles.absolute.mechanism import AbsoluteMechanism
-from chasles.integrate.event import Event
+from chasles.integrate.event import Event, as_events
 from chasles.integrate.method import RKMK
 from chasles.integrate.method_name import named_method
-from chasles.integrate.options import check_span, check_stops, uniform_times
+from chasles.integrate.options import check_span, check_stops, check_times, saving, uniform_times
 from chasles.integrate.stepper import Interrupted
 from chasles.model.system import System
 from chasles.model.user_function import check_arguments
 from chasles.relative.loop.closed import ClosedMechanism
 from chasles.relative.mechanism import Mechanism
+from chasles.simulation.actuation import Input
 from chasles.simulation.drive_check import check_drives
 from chasles.simulation.held_start import Holding
+from chasles.simulation.motion import spoken_by
 from chasles.simulation.prepare import DEFAULT_BAUMGARTE, prepare
 from chasles.simulation.run import Run
 from chasles.simulation.run_task import Controller, Task, as_given
@@ -46,10 +48,10 @@ def simulate(
     max_evaluations: int | None = None,
     save: Any = "all",
     every: float | None = None,
-    events: Sequence[Event] = (),
+    events: Event | Sequence[Event] = (),
     controller: Controller | None = None,
     period: float | None = None,
-    control: ArrayLike | None = None,
+    control: Input | None = None,
     space: str | Mapping[str, str] = "auto",
     stabilization: str | None = "projection",
     baumgarte: tuple[float, float] = DEFAULT_BAUMGARTE,
@@ -74,8 +76,9 @@ def simulate(
 
     `control` is a constant input; `controller(t, q, v)` returns the input at every `period` [s], and it is held until
     the next: a sampled controller. An input has one number for each actuator of the system, or, if it has none, a
-    generalized force for each velocity. q and v are joint coordinates and velocities, in both kinds of coordinates: of
-    all joints, or of some by name, {"elbow": 0.3}; loops and further constraints close the tree of `system.compile()`.
+    generalized force for each velocity; or some by name, of actuators or joints, {"motor": 0.5}, and the others are
+    zero. q and v are joint coordinates and velocities, in both kinds of coordinates: of all joints, or of some by name,
+    {"elbow": 0.3}; loops and further constraints close the tree of `system.compile()`.
 
     coordinates="absolute" (the poses of all bodies, joints as constraints): `space` is "SE3", "SO3xR3", a mapping of
     bodies to these, or "auto". The start is q and v in joint coordinates, or `poses` (bodies, 7) and body `twists`
@@ -114,6 +117,7 @@ def simulate(
     return run
 
 
+@spoken_by("simulate")
 def planned(arguments: dict[str, Any]) -> Task:
     """What is to be done: the arguments of `simulate`, checked and put together."""
     get = arguments.__getitem__
@@ -124,11 +128,14 @@ def planned(arguments: dict[str, Any]) -> Task:
     if step is None:
         rtol = DEFAULT_RTOL if rtol is None else rtol
     more: dict[str, Any] = {"step": step, "rtol": rtol, "atol": atol}
-    more |= {name: get(name) for name in ("save", "events", "max_step", "max_evaluations")}
+    more |= {name: get(name) for name in ("save", "max_step", "max_evaluations")}
+    more["events"] = as_events(get("events"))
     if get("every") is not None:
         if not (isinstance(get("save"), str) and get("save") == "all"):
             raise ValueError("simulate: every gives the times that are saved; give every or save, not both")
         more["save"] = uniform_times(get("every"), start, end)
+    elif saving(get("save")) is None:
+        more["save"] = check_times(get("save"), start, end)
     more["stops"] = None if get("stops") is None else check_stops(get("stops"), start, end)
     how = ("space", "stabilization", "baumgarte", "poses", "twists", "assemble", "held", "trivialization")
     dynamics, state = prepare(
@@ -139,8 +146,12 @@ def planned(arguments: dict[str, Any]) -> Task:
     check_drives(dynamics.mechanism.system, start, end)
     if step is None:
         more["breaks"] = scan(dynamics, (start, end), start, state).breaks
-    u = None if control is None else dynamics.actuation().forces(control)
-    given = as_given(arguments | {"span": (start, end), "method": method, "rtol": rtol, "atol": atol})
+    actuation, u = dynamics.actuation(), None
+    if control is not None:
+        control = actuation.read(control)
+        u = actuation.along(control)
+    found = {"span": (start, end), "method": method, "rtol": rtol, "atol": atol, "control": control}
+    given = as_given(arguments | found | {"events": more["events"]})
     last = controller, get("period"), get("certificate"), given
     return Task(dynamics, method, (start, end), state, more, u, *last)
 
@@ -152,7 +163,7 @@ def plan(system: Any, span: tuple[float, float], **options: Any) -> Task:
     return planned(bound.arguments)
 
 
-def _check_inputs(control: ArrayLike | None, controller: Controller | None, period: float | None) -> None:
+def _check_inputs(control: Input | None, controller: Controller | None, period: float | None) -> None:
     """ValueError unless there is no input, a constant one, or a sampled controller with its period."""
     if controller is None:
         if period is not None:

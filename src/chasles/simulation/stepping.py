@@ -6,7 +6,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from chasles.absolute.mechanism import AbsoluteMechanism
 from chasles.integrate import engine
@@ -19,6 +18,8 @@ from chasles.integrate.solution import Solution
 from chasles.model.system import System
 from chasles.relative.loop.closed import ClosedMechanism
 from chasles.relative.mechanism import Mechanism
+from chasles.simulation.actuation import Input
+from chasles.simulation.motion import spoken_by
 from chasles.simulation.prepare import prepare
 from chasles.simulation.runaway import runs_away
 from chasles.simulation.start_values import StartChange, Values
@@ -63,7 +64,7 @@ class Simulation:
         self._begun = {"span": (start,), "state": state.copy()}
         span = (start, start + 1e9 * self.size)
         how = Options(step=self.size, save="final")
-        with self.dynamics.calling():
+        with spoken_by("Simulation"), self.dynamics.calling():
             self._stepper = ExplicitStepper(self.dynamics.problem(), method, span, state, how)
         self._control = self._stepper.p[self.dynamics.control]
 
@@ -130,12 +131,14 @@ class Simulation:
         """Work that forces which are not conservative have done since the start [J]."""
         return float(self._stepper.y[-1])
 
-    def step(self, u: ArrayLike | None = None, steps: int = 1) -> Simulation:
+    def step(self, u: Input | None = None, steps: int = 1) -> Simulation:
         """Take steps under the input u (held; as before if it is not given). An input as in `simulate`."""
+        if isinstance(steps, bool) or not isinstance(steps, int | np.integer) or steps < 1:
+            raise ValueError(f"Simulation.step: steps is {steps!r}; expected a positive whole number")
         stepper = self._stepper
         if u is not None:
-            self._control[:] = self.actuation.forces(u)
-            self._given = np.atleast_1d(np.array(u, dtype=float))
+            self._given = self.actuation.read(u)
+            self._control[:] = self.actuation.along(self._given)
             with self.dynamics.calling():  # the input changed, and so the field here
                 engine.evaluate(stepper.address, self.t, stepper.y, stepper.p, stepper.f0)
         with self.dynamics.calling():

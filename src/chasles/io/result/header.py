@@ -57,11 +57,20 @@ def laws_of(system: System) -> dict[str, Law]:
     for item in (*system.forces, *system.constraints):
         for value in (getattr(item, field.name) for field in fields(item)):
             own = isinstance(value, Law) and not isinstance(value, Expression)  # expressions are part of the model
-            if own and laws.setdefault(value.__name__, value) is not value:
+            if own and not _same(laws.setdefault(value.__name__, value), value):
                 raise ValueError(
-                    f"results: two laws are called {value.__name__!r}; a file knows them by name: give them names"
+                    f"results: two different laws are called {value.__name__!r}, and a file knows them by name. Give "
+                    'each a name of its own before it goes into the system: function.__name__ = "left spring", also of '
+                    "an object that is called; or def two functions"
                 )
     return laws
+
+
+def _same(one: Law, other: Law) -> bool:
+    """Whether two laws are one function: a plain Python function is a new law wherever it is given."""
+    functions = one.function, other.function
+    same = functions[0] == functions[1] if all(map(inspect.ismethod, functions)) else functions[0] is functions[1]
+    return same and type(one) is type(other) and one.breaks == other.breaks
 
 
 def describe(task: Task) -> tuple[dict[str, Any], str]:
