@@ -474,3 +474,23 @@ def ended_too_late():
         event = ch.Event(lambda t, y, p, level=level: y[0] - level, terminal=True, name="level")
         run = ch.simulate(slider(k=w * w), (0, 6.0), v=[w], events=[event], **how)
         yield case(f"{level}, {how}", run, (np.arcsin(level) / w, run.t[-1], 1.0))
+
+
+@family
+def beside_a_wheel():
+    """A satellite and a cart at rest, beside a wheel that turns fast."""
+    wheel = ch.Body("wheel", 1.0, inertia=(0.02, 0.01, 0.01))
+    bus = ch.System(
+        [ch.Body("bus", 100.0, inertia=(10.0, 12.0, 15.0)), wheel],
+        [ch.revolute("w", "bus", "wheel", axis=(1, 0, 0))],
+        gravity=(0, 0, 0),
+    )
+    cart = ch.System(
+        [ch.Body("cart", 10.0, inertia=(1.0, 1.0, 1.0)), wheel],
+        [ch.prismatic("rail", "ground", "cart", axis=(1, 0, 0)), ch.revolute("w", "cart", "wheel", axis=(1, 0, 0))],
+    )
+    for system, body in ((bus, "bus"), (cart, "cart")):
+        for how in ({}, ABSOLUTE, {"method": "rk4", "step": 0.01}):
+            run = ch.simulate(system, (0, 20.0), v={"w": 100.0}, **how)
+            place = (0.0, np.abs(run[body].position[-1]).max(), 1e-3)
+            yield case(f"{body} beside a wheel, {how}", run, (2000.0, run.joint("w").q[-1, 0], 1.0), place)

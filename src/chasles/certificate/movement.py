@@ -20,6 +20,7 @@ from chasles.model.system import System
 EPS = np.finfo(float).eps
 ROUNDING = 1e6 * EPS  # of a position or of an angle: what is below is not a motion
 FAR_OFF = 1e4 * EPS  # of the distance from the origin of space
+BESIDE = 1e-9  # of the angle that the fastest joint turns by: what others move less than is not a motion of their own
 LOADS = 1e-9  # of the loads: what they may be off balance by, for a mechanism that is held at rest
 STILL = 1e-3  # of 1 rad, and of the speed at which loads let it swing: the scale of a mechanism that stays at rest
 SWINGS = 10.0  # periods of a pendulum, or nearly, for which a load off balance counts
@@ -158,6 +159,8 @@ def scale_of(*motions: Movement, pull: float, resting: bool, span: float) -> Sca
     load = LOADS * pull * np.minimum(span, SWINGS * swing) ** 2
     turn = np.divide(load, reach, out=np.zeros_like(load), where=reach > 0)
     floor = np.stack([turn + ROUNDING, load + ROUNDING * where + FAR_OFF * first.away], axis=-1)
+    beside = BESIDE * fast[:, 0].max(initial=0.0) * span  # the errors of a fast neighbor reach what is at rest
+    floor += np.stack([np.full_like(reach, beside), beside * reach], axis=-1)
     slow = floor / np.minimum(span, swing)[:, None] + 1e3 * EPS * fast.max(axis=0, initial=0.0)
     if resting:
         floor = np.maximum(floor, STILL * np.stack([np.ones_like(reach), reach], axis=-1))
