@@ -116,6 +116,44 @@ def test_units_do_not_matter(size):
     assert found.stability == wanted.stability == "stable"
 
 
+def arm() -> ch.System:
+    bodies = [ch.Body(name, 1.5, (0.2, 0, 0), (0.01, 0.03, 0.03)) for name in ("upper", "lower")]
+    joints = [
+        ch.revolute("shoulder", "ground", "upper", axis=(0, 1, 0), stiffness=30.0, damping=0.3),
+        ch.revolute("elbow", "upper", "lower", axis=(0, 1, 0), at=(0.4, 0, 0), stiffness=20.0),
+    ]
+    return ch.System(bodies, joints, name="arm")
+
+
+KINDS = {
+    "tree": (arm, {}),
+    "loop": (suspension, {"lower arm": 0.05}),
+    "coupling": (lambda: shafts(2.5), {"one": 0.1}),
+    "redundant": (lambda: closed.four_bar(stiffness=STIFFNESS, damping=DAMPING), {"A": 0.5}),
+    "driven": (lambda: shafts(2.5, ch.Drive("motor", "one", 0.2)), {"one": 0.2}),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_answers_do_not_depend_on_coordinates(kind):
+    """Of a system, and of its mechanisms in both kinds of coordinates: equilibrium, frequencies, sensitivities."""
+    make, start = KINDS[kind]
+    system = make()
+    every = [system, system.compile(), system.compile("absolute")]
+    rests = [ch.equilibrium(given, start) for given in every]
+    found = [ch.linearize(given, rest.q).eigenvalues for given, rest in zip(every, rests, strict=True)]
+    slopes = [ch.sensitivities(given, (0.0, 0.02), rests[0].q, step=0.01).state for given in every]
+    for rest, values, slope in zip(rests[1:], found[1:], slopes[1:], strict=True):
+        assert np.array_equal(rest.q, rests[0].q)
+        assert np.array_equal(values, found[0])
+        assert np.array_equal(slope, slopes[0])
+    # and the equilibrium is one of absolute coordinates too
+    bodies, tree = every[2], every[1]
+    poses = tree.poses(rests[0].q)
+    moved = bodies.accelerations_under(*bodies.state(poses, np.zeros((len(poses), 6))))
+    assert np.abs(moved).max() < 1e-9
+
+
 def test_what_cannot_be_found_is_said():
     gears = shafts(2.5)
     joints = [ch.revolute(j.name, j.parent, j.child, axis=(0, 0, 1)) for j in gears.joints]

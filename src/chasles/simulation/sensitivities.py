@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from chasles.absolute.mechanism import AbsoluteMechanism
 from chasles.integrate.explicit import ExplicitStepper
 from chasles.integrate.method_name import named_method
 from chasles.integrate.options import Options, saving
@@ -29,6 +30,9 @@ from chasles.simulation.parameter_family import Family
 from chasles.simulation.run import Run
 from chasles.simulation.simulate import DEFAULT_METHOD, simulate
 from chasles.simulation.tree_tangent import TangentTables, tangent_address
+
+
+Made = System | Mechanism | ClosedMechanism
 
 
 @dataclass(frozen=True)
@@ -94,7 +98,11 @@ class Sensitivities:
 
 
 def sensitivities(
-    system: System | Mechanism | ClosedMechanism | Callable[..., System | Mechanism | ClosedMechanism],
+    system: System
+    | Mechanism
+    | ClosedMechanism
+    | AbsoluteMechanism
+    | Callable[..., System | Mechanism | ClosedMechanism],
     span: tuple[float, float],
     q: ArrayLike | None = None,
     v: ArrayLike | None = None,
@@ -130,7 +138,7 @@ def sensitivities(
     if taken := [name for name in parameters or {} if name in ("q", "v", "control", "directions")]:
         raise ValueError(f"sensitivities: {taken[0]!r} names other derivatives; give the parameter another name")
     mechanism: Any
-    if isinstance(system, System | Mechanism | ClosedMechanism):
+    if isinstance(system, System | Mechanism | ClosedMechanism | AbsoluteMechanism):
         if parameters:
             raise ValueError("sensitivities: with parameters, system must be a function of them that returns a System")
         mechanism = in_joint_coordinates("sensitivities", system)
