@@ -31,7 +31,6 @@ from chasles.simulation.run import Run
 from chasles.simulation.simulate import DEFAULT_METHOD, simulate
 from chasles.simulation.tree_tangent import TangentTables, tangent_address
 
-
 Made = System | Mechanism | ClosedMechanism
 
 
