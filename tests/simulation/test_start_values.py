@@ -97,6 +97,9 @@ def test_a_start_that_contradicts_itself_is_named():
         ch.simulate(system, span, {"A": 1.0}, {"A": 1.0, "D": 5.0})
     with pytest.raises(ch.errors.AssemblyError, match=r"With 'A' as given, 'B' would be .* off; 'D' would be"):
         ch.simulate(system, span, {"A": 0.0, "B": 0.3, "D": 1.0})
+    rod = ch.System([ch.Body("a", 1.0, inertia=(1, 1, 1))], [ch.revolute("A", "ground", "a", axis=(0, 0, 1))])
+    with pytest.raises(ValueError, match="held names 'B', of which nothing is given"):
+        ch.simulate(rod, span, {"A": 1.0}, held=["B"])
     with pytest.raises(ValueError, match="held names 'B', of which nothing is given"):
         ch.simulate(system, span, {"A": 1.0}, held=["B"])
     with pytest.raises(ValueError, match="held has 'a'; expected names, or q and v"):

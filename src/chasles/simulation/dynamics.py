@@ -25,6 +25,7 @@ from chasles.relative.tables import FREE, HELICAL, LINK, SPHERICAL, link_table
 from chasles.relative.tree import lock
 from chasles.simulation.actuation import Actuation
 from chasles.simulation.dry_friction import DryFriction, refuse_sticking
+from chasles.simulation.held_start import Wanted
 from chasles.simulation.problem import Motion
 from chasles.simulation.start_values import StartChange, Values, by_name
 from chasles.simulation.tree_motion import PART, free_tree_motion, parameters, seen, tree_motion
@@ -124,7 +125,8 @@ class TreeDynamics:
     def start(
         self, t: float, q: Values | None, v: Values | None, assemble: bool | None = False, held: Any = None
     ) -> np.ndarray:
-        """The state at the start; a tree has nothing to assemble."""
+        """The state at the start; a tree has nothing to assemble, and holds all that is given."""
+        Wanted((), q, v, assemble, held)  # whose names are checked
         state = self.state(q, v)
         assert isinstance(self.mechanism, Mechanism)
         require_determined(self.mechanism, self.split(state)[0])
