@@ -223,6 +223,20 @@ def test_a_stiff_chain_takes_few_iterations_and_its_cost_is_linear():
     assert going[10].evaluations() / 100 < 5.0
 
 
+@pytest.mark.parametrize("index", [2, 3])
+@pytest.mark.parametrize("step", [1e-2, 4e-2])
+def test_dampers_that_a_step_cannot_follow(index, step):
+    """From rest, far from the balance with the weight: the derivative of the accelerations is 1e4 times what a step
+    makes of them. Against Radau IIA, which starts without it."""
+    method = ch.integrate.GeneralizedAlpha(0.6, index=index)
+    system, options = chain(3, 1e9), {"coordinates": "absolute", "step": step, "save": "final"}
+    found = ch.simulate(system, (0, 0.2), method=method, **options)
+    other = ch.simulate(system, (0, 0.2), method="radau5", **options)
+    assert found.solution.evaluations < 6 * found.solution.steps
+    fall = 0.5 * 9.81 * step**2  # of a free body in one step
+    assert np.abs(found["rod 2"].pose[-1] - other["rod 2"].pose[-1]).max() < 1e-2 * fall
+
+
 MATRICES: dict[str, tuple[Any, str]] = {
     "five numbers": (np.ones(5), r"stiffness has shape \(5,\); expected \(6,\) or \(6, 6\)"),
     "negative": ((1, 1, -2, 1, 1, 1), "stiffness has -2 on its diagonal"),

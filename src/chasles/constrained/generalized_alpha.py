@@ -336,7 +336,8 @@ def start(begin: Start, method: GeneralizedAlpha) -> dict[str, Any]:
     """Order 2 in positions, velocities and multipliers from the first step on.
 
     a = V' + (αm - αf) h V''; with index 3 the velocity is also moved off the constraints, mass-orthogonally, by as much
-    as the method would: without this the multipliers oscillate, with an error of order 1 (arnold2015).
+    as the method would: without this the multipliers oscillate, with an error of order 1 (arnold2015). Where V' would
+    change beyond all measure in a step (stiff dampers, far from balance) V'' says nothing about its end: left out.
     """
     h, v, y, constrained = begin.h, begin.v, begin.y.copy(), method.index == 3 and bool(begin.mechanism.tiles)
     if constrained:  # a step of this method before may have left them off
@@ -344,6 +345,8 @@ def start(begin: Start, method: GeneralizedAlpha) -> dict[str, Any]:
     rates, multipliers = begin.motion(v)
     change = begin.rates_after(h, v, rates)  # h V''
     change = change - rates if begin.jump else 0.5 * (change - begin.rates_after(-h, v, rates))
+    if not begin.resolves(change, v, rates):
+        change = begin.change_in_time(v, rates)
     twist = h * begin.bracket(v, rates)
     if method.local:  # derivatives of the coordinates, not of the velocity
         change, twist = change + 0.5 * twist, 0.0 * twist

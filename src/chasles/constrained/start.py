@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from chasles.constrained.body_sizes import lengths_of
 from chasles.constrained.group import bracket, moved
 from chasles.constrained.index1 import body_motion, onto_constraints, with_workspace
 from chasles.constrained.problem import BodyProblem
@@ -47,6 +48,22 @@ class Start:
         turned = turned + 2 * np.pi * np.round((self.angles - turned) / (2 * np.pi))
         held = self.problem.held
         return self.mechanism.accelerations_under(there, v + step * rates, held, self.t + step, turned)
+
+    def resolves(self, change: np.ndarray, v: np.ndarray, rates: np.ndarray) -> bool:
+        """Whether a change of V' in a step may be that of a motion which the step can follow: with frequencies ω it is
+        h ω of V' and (h ω)² of V/h, so not larger than both."""
+        lengths = lengths_of(self.mechanism)[:, None]
+
+        def size(x: np.ndarray) -> float:
+            angular, linear = np.split(np.abs(x.reshape(-1, 6)), 2, axis=1)
+            return float(np.maximum(angular * lengths, linear).max(initial=0.0))
+
+        return size(change) <= size(rates) + size(v) / abs(self.h)
+
+    def change_in_time(self, v: np.ndarray, rates: np.ndarray) -> np.ndarray:
+        """How V' changes in a step because forces and constraints depend on time, the state as it is."""
+        ahead = self.mechanism.accelerations_under(self.q, v, self.problem.held, self.t + self.h, self.angles)
+        return ahead - rates
 
     def onto_constraints(self, v: np.ndarray) -> np.ndarray:
         """Velocities projected onto the constraints."""
