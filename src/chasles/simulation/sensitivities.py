@@ -133,21 +133,7 @@ def sensitivities(
     it is differentiated as if its steps had been prescribed. Other arguments as in `simulate`; save: "all", "final" or
     a number of steps. Three directions are taken at once, on `threads` threads (default: one for each processor).
     """
-    family = None
-    if taken := [name for name in parameters or {} if name in ("q", "v", "control", "directions")]:
-        raise ValueError(f"sensitivities: {taken[0]!r} names other derivatives; give the parameter another name")
-    mechanism: Any
-    if isinstance(system, System | Mechanism | ClosedMechanism | AbsoluteMechanism):
-        if parameters:
-            raise ValueError("sensitivities: with parameters, system must be a function of them that returns a System")
-        mechanism = in_joint_coordinates("sensitivities", system)
-    elif callable(system):
-        family = Family(system, parameters or {})
-        mechanism = family.base
-    else:
-        raise TypeError(
-            f"sensitivities: system is {system!r}; expected a System, a Mechanism, or a function of parameters"
-        )
+    family, mechanism = _given(system, parameters)
     refuse_sticking("sensitivities", mechanism.system)
     method = named_method("sensitivities", method)
     if not isinstance(method, ExplicitStepper.methods):
@@ -189,6 +175,24 @@ def sensitivities(
     if step is None:
         notes = ("the steps of the adaptive method are held constant", *notes)
     return Sensitivities(run, run.t[chosen], state, points[:, -1], columns, notes, chosen, family)
+
+
+def _given(
+    system: Made | AbsoluteMechanism | Callable[..., Made], parameters: Mapping[str, Any] | None
+) -> tuple[Family | None, Any]:
+    """The family of systems, if it is one, and the mechanism in joint coordinates."""
+    if taken := [name for name in parameters or {} if name in ("q", "v", "control", "directions")]:
+        raise ValueError(f"sensitivities: {taken[0]!r} names other derivatives; give the parameter another name")
+    if isinstance(system, System | Mechanism | ClosedMechanism | AbsoluteMechanism):
+        if parameters:
+            raise ValueError("sensitivities: with parameters, system must be a function of them that returns a System")
+        return None, in_joint_coordinates("sensitivities", system)
+    if not callable(system):
+        raise TypeError(
+            f"sensitivities: system is {system!r}; expected a System, a Mechanism, or a function of parameters"
+        )
+    family = Family(system, parameters or {})
+    return family, family.base
 
 
 def _rows(count: int, every: int) -> np.ndarray:
