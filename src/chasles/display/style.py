@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import io
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from chasles.display.html import visible
+from chasles.registry import service
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -54,7 +56,16 @@ SETTINGS: Any = {
 
 
 @functools.cache
+def load_matplotlib(*names: str) -> None:
+    """Load these parts of matplotlib. Ctrl-C waits: half loaded, it would fail for the rest of the session."""
+    with service("undisturbed")():
+        for name in names or ("figure", "backends.backend_agg", "lines", "patches", "ticker", "projections"):
+            importlib.import_module(f"matplotlib.{name}")
+
+
+@functools.cache
 def _look() -> Any:
+    load_matplotlib()
     from matplotlib import rc_context
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -111,6 +122,7 @@ def inches(given: tuple[float, float] | None, usual: tuple[float, float]) -> tup
 
 def drawing() -> Any:
     """A context in which axes, lines and texts are made in this look."""
+    load_matplotlib()
     from matplotlib import rc_context
 
     return rc_context(dict(SETTINGS))
@@ -124,6 +136,8 @@ def write(figure: Figure, file: str | Path) -> Path:
     undated: Mapping[str, Any] = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}.get(
         kind, {}
     )  # same bytes again
+    if backend := {"pdf": "pdf", "svg": "svg", "eps": "ps"}.get(kind):
+        load_matplotlib(f"backends.backend_{backend}")
     figure.savefig(buffer, format=kind, metadata=undated)
     return put(buffer.getvalue(), path)
 

@@ -75,13 +75,12 @@ def save(figure: Figure, folder: Path, paper: str) -> list[Path]:
 
 
 def _png(figure: Figure) -> bytes:
-    from matplotlib import rc_context
-    from matplotlib.figure import Figure as Canvas
-
-    from chasles.display.style import SETTINGS
+    from chasles.display.style import drawing
 
     buffer = io.BytesIO()
-    with rc_context(dict(SETTINGS)):
+    with drawing():
+        from matplotlib.figure import Figure as Canvas
+
         canvas = Canvas(figsize=figure.size, dpi=150, layout="constrained")
         figure.draw(canvas)
         canvas.savefig(buffer, format="png")
