@@ -2,7 +2,6 @@
 
 import os
 import signal
-import sys
 from typing import Any
 
 
@@ -19,7 +18,7 @@ def main() -> None:
     from chasles.cli import main as run
 
     signal.signal(signal.SIGINT, before)
-    sys.exit(run())
+    run()
 
 
 if __name__ == "__main__":

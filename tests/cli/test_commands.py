@@ -368,6 +368,14 @@ def test_warm_compiles_everything(tmp_path):
     assert list((tmp_path / "compiled").glob("lie.se3.se3_dexpinv*.nbc"))
 
 
+def test_examples_of_changes_in_the_help_work():
+    said = run("run", "--help").stdout
+    examples = re.findall(r"chasles run (\w+) --set (\S+)", said)
+    assert examples
+    for model, change in [*examples, ("heavy_top", re.findall(r"such\s+as\s+(\S+=\S+);", said)[0])]:
+        find_study(model, [change])
+
+
 URDF = """<robot name="arm"><link name="base"/><link name="upper"><inertial><mass value="1"/><origin xyz="0 0 -0.25"/>
 <inertia ixx="0.02" iyy="0.02" izz="0.001" ixy="0" ixz="0" iyz="0"/></inertial></link>
 <joint name="shoulder" type="continuous"><parent link="base"/><child link="upper"/><axis xyz="0 1 0"/></joint>
@@ -389,6 +397,15 @@ def test_from_urdf_to_a_table(tmp_path):
     lines = table.read_text().splitlines()
     assert len(lines) == 12
     assert lines[0].startswith("t [s],shoulder.q0 [rad],")
+    same = run("export", str(run_file), "-o", str(tmp_path / "same.csv"))
+    assert same.returncode == 0, same.stderr
+    assert (tmp_path / "same.csv").read_text() == table.read_text()
+    for files in ((), (str(table), "-o", str(table))):
+        wrong = run("export", str(run_file), *files)
+        assert (wrong.returncode, "give the file to write, once" in wrong.stderr) == (2, True)
+    for command in (("run", str(tmp_path)), ("run", "--resume", str(tmp_path)), ("export", str(tmp_path), "x.csv")):
+        wrong = run(*command)
+        assert (wrong.returncode, "is a folder" in wrong.stderr) == (2, True), wrong.stderr
     again = run("run", "--resume", str(run_file), "--json")  # at its end already
     assert json.loads(again.stdout)["runs"][0]["end"] == 0.1
     wrong = run("run", str(model), "--set", "gravity=[0, 0, 0]")

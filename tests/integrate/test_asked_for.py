@@ -133,3 +133,12 @@ def test_inputs_by_name():
         ch.simulate(plain, (0, 1), controller=lambda t, q, v: None, period=0.5)
     with pytest.raises(TypeError, match="simulate: the input is 'much'; expected 1 number:"):
         ch.simulate(plain, (0, 1), control="much")
+
+
+def test_a_run_is_no_list_of_states():
+    run = ch.simulate(falling(), (0, 1))
+    for use in (lambda: run[0], lambda: list(run), lambda: run[1:], lambda: run(0.5)[0]):
+        with pytest.raises(
+            TypeError, match=r"expected the name of a body or frame, run\['ball'\]\. .* zip\(run\.t, run\.q\)"
+        ):
+            use()

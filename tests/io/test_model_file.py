@@ -96,6 +96,17 @@ def test_a_file_is_the_system_that_python_writes(written):
     assert fixed.solution.steps == 10
 
 
+def test_folders_and_empty_files(tmp_path):
+    for opened in (load, ch.open):
+        with pytest.raises(ValueError, match="is a folder"):
+            opened(tmp_path)
+    empty = tmp_path / "empty.toml"
+    for text in ("", 'name = "nothing"\n'):
+        empty.write_text(text)
+        with pytest.raises(ModelFileError, match=r"empty\.toml: has no bodies; expected \[\[bodies\]\]"):
+            load(empty)
+
+
 def test_values_can_be_changed_by_path(written):
     changes = {"parameters.length": 0.3, "bodies.lower.mass": 3, "simulation.span": [0, 1], "gravity": [0, 0, -1.6]}
     study = load(written(), set=changes)

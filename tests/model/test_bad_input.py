@@ -43,6 +43,10 @@ BODIES = {
 
 JOINTS = {
     "no axis": (lambda: make.revolute("elbow", "a", "b", axis=(0, 0, 0)), "joint 'elbow': axis .* has no length"),
+    "axis by name": (
+        lambda: make.revolute("elbow", "a", "b", axis="z"),
+        r"joint 'elbow': axis is 'z'; expected \(3,\), such as \(0, 0, 1\)",
+    ),
     "axis of two": (lambda: make.revolute("elbow", "a", "b", axis=(0, 1)), r"joint 'elbow': axis has shape \(2,\)"),
     "no normal": (lambda: make.planar("elbow", "a", "b", normal=(0, 0, 0)), "joint 'elbow': normal .* has no length"),
     "nan axis": (lambda: make.prismatic("elbow", "a", "b", axis=(0, np.nan, 1)), "joint 'elbow': axis is not finite"),
@@ -115,7 +119,8 @@ SYSTEMS = {
         "joint 'hinge': its child is 'ground'",
     ),
     "wrench on the ground": (lambda: System([A], forces=[Wrench("w", "ground", np.zeros(6))]), "acts on the ground"),
-    "gravity": (lambda: System([A], gravity=-9.81), r"System: gravity has shape \(\)"),
+    "gravity": (lambda: System([A], gravity=-9.81), r"System: gravity has shape \(\).* such as \(0, 0, -9\.81\)"),
+    "no gravity": (lambda: System([A], gravity=None), r"gravity is None; expected \(3,\), .* or \(0, 0, 0\) for none"),
     "a joint among bodies": (lambda: System([HINGE]), "System: bodies holds .* a Joint"),
     "lookup of a body": (lambda: System([A]).body("x"), "there is no body 'x'; bodies: a"),
     "lookup of a joint": (lambda: System([A], [HINGE]).joint("x"), "there is no joint 'x'; joints: hinge"),

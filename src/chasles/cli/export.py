@@ -11,9 +11,10 @@ from rich.console import Console
 
 def export(
     run: Annotated[Path, Parameter(help="A result file (.h5).")],
-    file: Annotated[Path, Parameter(help="The file to write, .csv, .parquet or .npz.")],
+    file: Annotated[Path | None, Parameter(help="The file to write, .csv, .parquet or .npz.")] = None,
     /,
     *,
+    output: Annotated[Path | None, Parameter(name=["--output", "-o"], help="The same, as of other commands.")] = None,
     every: Annotated[int, Parameter(help="Of every so many saved times one.")] = 1,
 ) -> None:
     """Write times, joints, poses, twists, energies, forces and reactions of a run as CSV, Parquet or for NumPy.
@@ -21,13 +22,17 @@ def export(
     chasles run heavy_top --end 1 -o top.h5
     chasles export top.h5 top.csv
     """
+    if (file is None) == (output is None):
+        raise ValueError(f"export: give the file to write, once: chasles export {run} {run.stem}.csv")
+    target = file or output
+    assert target is not None
     from chasles.display.progress import Progress
     from chasles.io.result.export import export as write
     from chasles.io.result.reader import open as open_run
 
     try:
         with Progress(0, 100, what="written", unit=" %") as line:
-            write(open_run(run), file, every=every, tell=lambda share: line.show(100 * share))
+            write(open_run(run), target, every=every, tell=lambda share: line.show(100 * share))
     except OSError as error:
-        raise ValueError(f"export: {error.filename or file}: {error.strerror}") from None
-    Console().print(f"wrote {file}", markup=False, highlight=False)
+        raise ValueError(f"export: {error.filename or target}: {error.strerror}") from None
+    Console().print(f"wrote {target}", markup=False, highlight=False)

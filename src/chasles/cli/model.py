@@ -19,7 +19,7 @@ Model = Annotated[
 ]
 Changes = Annotated[
     list[str] | None,
-    Parameter(name="--set", negative=(), help="Change a value, such as bodies.top.mass=3; may be given again."),
+    Parameter(name="--set", negative=(), help="Change a value, such as parameters.arm=0.3; may be given again."),
 ]
 
 Laws = Annotated[
@@ -60,7 +60,7 @@ def changes(given: list[str] | None) -> dict[str, Any]:
     for item in given or []:
         path, equals, text = item.partition("=")
         if not equals or not path.strip():
-            raise ValueError(f"--set {item}: expected path=value, such as bodies.top.mass=3")
+            raise ValueError(f"--set {item}: expected path=value, such as parameters.arm=0.3 of heavy_top")
         try:
             value = tomllib.loads(f"value = {text}")["value"]
         except tomllib.TOMLDecodeError:
@@ -80,6 +80,8 @@ def find_file(model: str) -> Path:
     path = Path(model)
     if path.is_file():
         return path
+    if path.is_dir():
+        raise ValueError(f"{model} is a folder; expected a model file in it, or the name of a system of the gallery")
     near = meant(model, [*gallery, *(file.name for file in Path().glob("*.toml"))])
     raise ValueError(
         f"there is no file {model!r}, and no such system in the gallery; {near}there are {', '.join(gallery)}"

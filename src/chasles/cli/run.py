@@ -56,7 +56,7 @@ def run(
 
         chasles run heavy_top
         chasles run heavy_top --space SE3 --space SO3xR3 --end 2
-        chasles run pendulum.toml --set bodies.arm.mass=3 --method dopri5 --rtol 1e-10
+        chasles run heavy_top --set parameters.arm=0.3 --method dopri5 --rtol 1e-10
         chasles run robot.urdf --end 2 --every 10ms -o run.h5
         chasles run car.toml --law tires.py
         chasles run --resume run.h5

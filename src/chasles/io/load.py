@@ -28,13 +28,15 @@ def load(
     load(file).run() simulates as the file says, load(file).system is the system, and load(file).report says what was
     taken of a file, approximated and ignored; it prints as a table. No contact is simulated.
 
-    set: values of a .toml file to change, by path, {"bodies.top.mass": 3}. laws: the functions that it names.
+    set: values of a .toml file to change, by path, {"parameters.arm": 0.3}. laws: the functions that it names.
     base: whether the first link of a URDF file, which does not say, is "fixed" to the ground or "floating". root: the
     folder that names of meshes and included files may not leave; by default that of the file, or for URDF that of the
     ROS package around it. packages: folders of ROS packages by name, where they are not found above the file.
     """
     file = Path(path)
     ending = file.suffix.lower()
+    if file.is_dir():
+        raise ModelFileError(str(file), None, "", "is a folder; expected a model file in it")
     if ending == ".toml":
         return read_study(file, set=set, laws=laws)
     if ending == ".xacro":

@@ -130,9 +130,11 @@ class Study:
 def read_study(
     file: str | Path, *, set: Mapping[str, Any] | None = None, laws: Mapping[str, Any] | None = None
 ) -> Study:
-    """Read a model file. `set` changes values by path, {"bodies.top.mass": 3}; `laws` are the functions it names."""
+    """Read a model file. `set` changes values by path, {"parameters.arm": 0.3}; `laws` are the functions it names."""
     sources = read(Path(file))
     study = _Builder(sources, dict(set or {}), dict(laws or {})).study()
+    if not study.system.bodies:
+        raise ModelFileError(str(file), None, "", 'has no bodies; expected [[bodies]] with name = "..." and mass = ...')
     report = ImportReport(str(file), "chasles")
     for what in ("bodies", "joints", "frames", "forces", "actuators", "constraints"):
         for item in getattr(study.system, what):

@@ -26,10 +26,13 @@ def check_name(what: str, name: Any) -> None:
         raise ValueError(f"{what}: name has {len(name)} characters; expected at most {LONGEST_NAME}")
 
 
-def as_numbers(where: str, what: str, value: Any, *shapes: tuple[int, ...]) -> np.ndarray:
+def as_numbers(where: str, what: str, value: Any, *shapes: tuple[int, ...], example: str = "") -> np.ndarray:
     """A float array of one of the given shapes, all numbers finite."""
     expected = " or ".join(str(shape) if shape else "a number" for shape in shapes)
+    expected += f", such as {example}" if example else ""
     try:
+        if value is None:  # NumPy takes it for a number that is none
+            raise TypeError
         array = np.array(value, dtype=float)
     except (TypeError, ValueError):
         raise ValueError(f"{where}: {what} is {value!r}; expected {expected}") from None
@@ -62,7 +65,7 @@ def as_pose(where: str, what: str, value: Any) -> tuple[float, ...]:
 
 def unit_vector(where: str, what: str, value: Any) -> np.ndarray:
     """A direction made unit; an error if it has no length."""
-    array = as_numbers(where, what, value, (3,))
+    array = as_numbers(where, what, value, (3,), example="(0, 0, 1)")
     length = math.hypot(*array)  # no underflow: the unit of length does not matter
     if not length > 0.0:
         raise ValueError(f"{where}: {what} {array.tolist()} has no length; expected a direction")

@@ -68,7 +68,7 @@ class System:
             object.__setattr__(self, what, items)
         if self.name != "":
             check_name("System", self.name)
-        gravity = as_numbers("System", "gravity", self.gravity, (3,))
+        gravity = as_numbers("System", "gravity", self.gravity, (3,), example="(0, 0, -9.81), or (0, 0, 0) for none")
         object.__setattr__(self, "gravity", tuple(gravity.tolist()))
         _unique("bodies and frames", [GROUND, *(b.name for b in self.bodies), *(f.name for f in self.frames)])
         _unique("joints and constraints", [item.name for item in (*self.joints, *self.constraints)])

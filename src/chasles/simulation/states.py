@@ -215,6 +215,12 @@ class States:
     # ------------------------------------------------------------ of one part
 
     def __getitem__(self, name: str) -> FrameMotion:
+        if not isinstance(name, str):  # which a loop over a run asks for, too
+            some = next(iter(self.bodies), "body")
+            raise TypeError(
+                f"run[{name!r}]: expected the name of a body or frame, run[{some!r}]. Quantities at saved times are "
+                "arrays, run.t[0], run.q[0]: loop over zip(run.t, run.q); run(t) has all of them at a time t"
+            )
         return FrameMotion(self, name)
 
     def frame(self, name: str, representation: str = "body") -> FrameMotion:

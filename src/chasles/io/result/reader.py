@@ -119,6 +119,8 @@ def _certificate(stored: Stored) -> Certificate:
 
 def read(file: Path) -> Stored:
     """Read a result file; ResultFileError if it is none, or damaged."""
+    if file.is_dir():
+        raise ResultFileError(file, "is a folder; expected a result file in it (.h5)")
     if not file.is_file():
         raise ResultFileError(file, "there is no such file")
     with damage(file), h5py.File(file, "r", locking=False) as h5, file.open("rb") as stream:
