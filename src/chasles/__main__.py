@@ -12,12 +12,13 @@ def _end(number: int, frame: Any) -> None:
 
 def main() -> None:
     """Load the commands, in which Ctrl-C ends the process without a word of Python, and run one."""
-    before = signal.getsignal(signal.SIGINT)
-    if before is signal.default_int_handler:  # else it is ignored, or somebody has an own answer
+    usual = signal.getsignal(signal.SIGINT) is signal.default_int_handler  # else it is ignored, or somebody answers it
+    if usual:
         signal.signal(signal.SIGINT, _end)
     from chasles.cli import main as run
 
-    signal.signal(signal.SIGINT, before)
+    if usual:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     run()
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import importlib
 import io
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -56,11 +55,18 @@ SETTINGS: Any = {
 
 
 @functools.cache
-def load_matplotlib(*names: str) -> None:
-    """Load these parts of matplotlib. Ctrl-C waits: half loaded, it would fail for the rest of the session."""
+def load_matplotlib(kind: str = "") -> None:
+    """Load what draws, and what writes files of a kind. Ctrl-C waits: half loaded, it would fail ever after."""
     with service("undisturbed")():
-        for name in names or ("figure", "backends.backend_agg", "lines", "patches", "ticker", "projections"):
-            importlib.import_module(f"matplotlib.{name}")
+        import matplotlib.backends.backend_agg
+        import matplotlib.figure
+
+        if kind == "pdf":
+            import matplotlib.backends.backend_pdf
+        elif kind == "svg":
+            import matplotlib.backends.backend_svg
+        elif kind == "eps":
+            import matplotlib.backends.backend_ps  # noqa: F401
 
 
 @functools.cache
@@ -136,8 +142,7 @@ def write(figure: Figure, file: str | Path) -> Path:
     undated: Mapping[str, Any] = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}.get(
         kind, {}
     )  # same bytes again
-    if backend := {"pdf": "pdf", "svg": "svg", "eps": "ps"}.get(kind):
-        load_matplotlib(f"backends.backend_{backend}")
+    load_matplotlib(kind)
     figure.savefig(buffer, format=kind, metadata=undated)
     return put(buffer.getvalue(), path)
 

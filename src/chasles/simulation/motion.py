@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -33,8 +34,8 @@ def spoken_by(function: str) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        if error.args and isinstance(error.args[0], str) and error.args[0].startswith("solve: "):
-            error.args = (function + error.args[0].removeprefix("solve"), *error.args[1:])
+        said = [re.sub(r"\Asolve(?=: )", function, one) if isinstance(one, str) else one for one in error.args]
+        error.args = tuple(said)
         raise
 
 
