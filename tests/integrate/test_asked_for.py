@@ -24,6 +24,14 @@ def test_one_event_is_a_list_of_one():
         assert [found.t for found in run.events] == pytest.approx([hit], abs=1e-12)
 
 
+def test_one_event_to_resume(tmp_path):
+    file, hit = tmp_path / "run.h5", ch.Event(below, terminal=True)
+    ch.simulate(falling(), (0, 2), q=[10.0], events=hit, file=file, step=0.01, max_evaluations=50)
+    with pytest.raises(TypeError, match=r"^resume: events has the function 'below'"):
+        ch.resume(file, events=below)
+    assert ch.resume(file, events=hit).message.startswith(("stopped", "ended"))
+
+
 @pytest.mark.parametrize("events", [below, [below], (ch.Event(below), below), 3, ["below"]])
 def test_functions_are_no_events(events):
     with pytest.raises(TypeError, match=r"^solve: events has .* write events=\[chasles\.Event\((below|function)\)\]"):

@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from chasles.integrate.event import Event
+from chasles.integrate.event import Event, as_events
 from chasles.io.result.layout import ResultFileError
 from chasles.io.result.lock import Lock
 from chasles.io.result.reader import Stored, damage, read, run_of, task_for
 from chasles.io.result.writer import ResultWriter
+from chasles.simulation.motion import spoken_by
 from chasles.simulation.run import Run
 from chasles.simulation.run_task import Task
 
@@ -21,7 +22,7 @@ def resume(
     file: str | Path,
     *,
     laws: Mapping[str, Any] | None = None,
-    events: Sequence[Event] | None = None,
+    events: Event | Sequence[Event] | None = None,
     controller: Callable[..., Any] | None = None,
     progress: bool | None = None,
 ) -> Run:
@@ -32,6 +33,8 @@ def resume(
     reached its end is opened as it is.
     """
     path = Path(file).resolve()
+    with spoken_by("resume"):
+        events = None if events is None else as_events(events)
     stored = read(path)
     if stored.outcome is not None and stored.outcome["success"]:
         return run_of(stored, task_for(stored, laws, events, controller))
