@@ -77,3 +77,38 @@ def test_between_every_nth_step_nothing_is_said():
     run = ch.simulate(on_a_joint(reads, parameters=[-0.3]), (0, 2.0), v=[1.0], save=3)
     with pytest.raises(ValueError, match=r"run\(t\): save=3 kept one step of 3"):
         run(0.3)
+
+
+FACTOR = 3.0
+
+
+@ch.law
+def takes_a_constant(t, q, v, p, out):
+    out[0] = FACTOR
+
+
+def test_a_constant_that_changed_is_taken_as_it_is_now(monkeypatch):
+    def pushed(system):
+        return ch.simulate(system, (0, 1.0), step=0.1, certificate=False).v[-1, 0] * 0.1
+
+    old = on_a_joint(takes_a_constant).compile()
+    assert pushed(old) == pytest.approx(3.0, rel=1e-12)
+    monkeypatch.setitem(globals(), "FACTOR", 5.0)
+    assert pushed(on_a_joint(takes_a_constant)) == pytest.approx(5.0, rel=1e-12)
+    assert pushed(old) == pytest.approx(3.0, rel=1e-12)  # compiled before
+
+
+def later(k):
+    @ch.law
+    def law(t, q, v, p, out):
+        out[0] = 1.0 if t < 500 else k
+
+    return law
+
+
+def test_a_law_with_another_constant_does_not_continue_a_run(tmp_path):
+    file = tmp_path / "run.h5"
+    ch.simulate(on_a_joint(later(1.0)), (0, 0.1), step=0.01, file=file, certificate=False)
+    with pytest.raises(ch.errors.ResultFileError, match="or a constant that it uses is not"):
+        ch.open(file, laws={"law": later(-9.0)})
+    assert len(ch.open(file, laws={"law": later(1.0)})) == 11

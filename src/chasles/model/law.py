@@ -21,7 +21,7 @@ from chasles.kernel.address import NUMBERS, address_of, clear
 from chasles.kernel.face import compile_text
 from chasles.kernel.pickled import reduced
 from chasles.kernel.policy import kernel, native
-from chasles.model.user_function import check_arguments, explained
+from chasles.model.user_function import check_arguments, constants_of, explained
 
 COMPILING_LAW = threading.Lock()  # two threads that compile one law would leave the address of a function that is gone
 _POINTER = ctypes.POINTER(ctypes.c_double)
@@ -61,6 +61,8 @@ class Law:
         self.breaks = breaks if callable(breaks) else tuple(map(float, breaks))
         self.__doc__, self.__module__ = function.__doc__, function.__module__
         self._address = 0
+        self._natives: list[Any] = []
+        self._constants: dict[str, str] = {}
         self._rehearsed: set[tuple[int, ...]] = set()
 
     def __repr__(self) -> str:
@@ -113,18 +115,23 @@ class Law:
 
     @property
     def address(self) -> int:
-        if not self._address:
+        if self.in_python:
+            return self._address
+        constants = constants_of(self.function)
+        if not self._address or constants != self._constants:  # they are compiled in
             with COMPILING_LAW:
-                self._address = self._address or self._compiled()
+                if not self._address or constants != self._constants:
+                    self._address, self._constants = self._compiled(), constants
         return self._address
 
     def _compiled(self) -> int:
         scope = {"__name__": self.__module__, "function": kernel(self.function), "carray": carray, "clear": clear}
         name = f"law_{self.__name__}" if self.__name__.isidentifier() else "law_function"
-        self._native: Any = native(compile_text(LAW_TEXT.format(name=name), name, scope))
+        made: Any = native(compile_text(LAW_TEXT.format(name=name), name, scope))
+        self._natives.append(made)  # mechanisms that were made before have the address of theirs
         arguments = (types.float64, *(NUMBERS,) * 4, *(types.int64,) * 4)
         with explained(f"law {self.__name__!r}", self.function):
-            return address_of(self._native, *arguments)
+            return address_of(made, *arguments)
 
 
 class PythonLaw(Law):

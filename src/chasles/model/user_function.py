@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
 from numba.core.errors import NumbaError
 
 # what a compiler's message says in short, the more telling ones first
@@ -22,6 +23,27 @@ TELLING = (
     "No implementation of function",
     "Invalid use of",
 )
+
+
+def constants_of(function: Any, seen: frozenset[int] = frozenset()) -> dict[str, str]:
+    """The numbers, texts and functions that a function takes from outside: of closures, defaults and globals. What is
+    mutable is left out: a function may keep its memory there."""
+    plain = getattr(function, "py_func", getattr(function, "function", function))  # of Numba, of a law or field
+    if not inspect.isfunction(plain) or id(plain) in seen:
+        return {}
+    taken = inspect.getclosurevars(plain)
+    named = {**taken.globals, **taken.nonlocals}
+    named |= {f"default {k}": value for k, value in enumerate(plain.__defaults__ or ())}
+    found = {}
+    for name, value in sorted(named.items()):
+        if isinstance(value, int | float | complex | str | np.number | np.bool_ | type(None)):
+            found[name] = repr(value)
+        elif isinstance(value, tuple):
+            found[name] = repr([one for one in value if isinstance(one, int | float | str | np.number)])
+        else:
+            inner = constants_of(value, seen | {id(plain)})
+            found |= {f"{name}.{key}": text for key, text in inner.items()}
+    return found
 
 
 def check_arguments(where: str, function: Callable[..., Any], form: str, *names: str) -> None:

@@ -16,6 +16,7 @@ from chasles.kernel.face import compile_text
 from chasles.kernel.lanes import WIDTH
 from chasles.kernel.policy import kernel, native
 from chasles.model.law import C_SIGNATURE, COMPILING_LAW, LAW_TEXT, Law, PythonLaw
+from chasles.model.user_function import constants_of
 
 DIFFERENCE = 2.0**-10  # of an argument of size one; the formula is of fourth order: about 1e-12 for smooth laws
 _POINTER = ctypes.POINTER(ctypes.c_double)
@@ -80,15 +81,16 @@ class LawTangent:
 
 
 def _compiled(law: Law) -> int:
-    """Address of a compiled law on duals; compiled once."""
+    """Address of a compiled law on duals; compiled once for the constants that it uses."""
     with COMPILING_LAW:
-        known = getattr(law, "_dual_address", 0)
-        if not known:
+        constants = constants_of(law.function)
+        known, before = getattr(law, "_dual_address", (0, constants))
+        if not known or before != constants:
             scope = {"__name__": law.__module__, "function": kernel(law.function), "carray": carray, "clear": clear}
             name = f"law_{law.__name__}_on_duals" if law.__name__.isidentifier() else "law_on_duals"
             function = native(compile_text(LAW_TEXT.format(name=name), name, scope))
             duals = types.CPointer(DUAL)
             known = address_of(function, types.float64, *(duals,) * 4, *(types.int64,) * 4)
-            law._dual_native = function  # type: ignore[attr-defined]  # kept alive with the law
-            law._dual_address = known  # type: ignore[attr-defined]
+            law._natives.append(function)  # kept alive with the law
+            law._dual_address = known, constants  # type: ignore[attr-defined]
     return known

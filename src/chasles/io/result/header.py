@@ -28,6 +28,7 @@ from chasles.io.result.layout import ResultFileError, Sizes
 from chasles.model.expression_law import Expression
 from chasles.model.law import Law, PythonLaw
 from chasles.model.system import System
+from chasles.model.user_function import constants_of
 from chasles.relative.loop.closed import ClosedMechanism
 from chasles.relative.loop.tables import HEAD
 from chasles.simulation.bodies import BodyDynamics
@@ -40,7 +41,8 @@ NUMBERS = {"q", "v", "poses", "twists", "control", "save", "stops", "baumgarte",
 
 
 def fingerprint(function: Any) -> dict[str, str]:
-    """Name and hash of the source of a user's function; of its code where there is no source."""
+    """Name and hash of a user's function: of its source, or code where there is none, and the constants it takes from
+    outside."""
     name = getattr(function, "__name__", type(function).__name__)
     plain = getattr(function, "function", function)  # of a law or field
     try:
@@ -48,7 +50,8 @@ def fingerprint(function: Any) -> dict[str, str]:
     except (OSError, TypeError):
         code = getattr(plain, "__code__", None)
         source = repr(None if code is None else (code.co_code, code.co_names, repr(code.co_consts)))
-    return {"name": name, "hash": hashlib.sha256(source.encode()).hexdigest()}
+    words = source + repr(constants_of(plain))
+    return {"name": name, "hash": hashlib.sha256(words.encode()).hexdigest()}
 
 
 def laws_of(system: System) -> dict[str, Law]:
@@ -297,7 +300,9 @@ def _events(
 def _check(file: Path, what: str, stored: Mapping[str, str], function: Any, how: str) -> None:
     if fingerprint(function)["hash"] != stored["hash"]:
         raise ResultFileError(
-            file, f"the source of the {what} {stored['name']!r} is not that of the run; give the same, {how}"
+            file,
+            f"the source of the {what} {stored['name']!r} is not that of the run, or a constant that it uses is not; "
+            f"give the same, {how}",
         )
 
 
