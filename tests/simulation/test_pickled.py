@@ -83,6 +83,7 @@ def objects():
         *(
             ch.Spring("s", both, stiffness=3.0),
             ch.Bushing("m", both, stiffness=np.eye(6)),
+            ch.TwoPointForce("p", both, "-3 * speed"),
             ch.Coupling("c", ("a", "b"), (2.0, 1.0)),
             ch.Drive("d", "elbow", 0.5),
         ),
