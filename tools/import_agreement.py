@@ -67,10 +67,10 @@ def compare(system: System, peer: Any, seed: int = 0, states: int = 3) -> Agreem
         V = theirs.V
         bias = V.T @ (theirs.bias + theirs.mass @ theirs.rate)
         acceleration = np.linalg.solve(V, theirs.acceleration - theirs.rate)
-        mass = V.T @ theirs.mass @ V
+        mass, still = V.T @ theirs.mass @ V, np.zeros(tree.nv)
         found = {
             "mass": relative(tree.mass_matrix(q), mass),
-            "bias": relative(tree.inverse_dynamics(q, v, np.zeros(tree.nv)), bias, np.abs(mass).max(initial=0.0)),
+            "bias": relative(tree.inverse_dynamics(q, v, still, applied=False), bias, np.abs(mass).max(initial=0.0)),
             "forward": relative(tree.forward_dynamics(q, v, tau), acceleration),
         }
         if theirs.passive is not None:

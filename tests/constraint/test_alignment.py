@@ -119,7 +119,7 @@ def test_rows_and_their_gradient(kind):
                 assert g[0] @ J[0, side, :, k] == pytest.approx((ends[0] - ends[1]) / 2e-6, abs=1e-7)
 
 
-@pytest.mark.filterwarnings("ignore:solve. a step turned")
+@pytest.mark.filterwarnings("ignore:simulate. a step turned")
 def test_a_run_that_jumps_over_has_no_success():
     """Euler steps of half a turn: the projection onto the rows may find the half turn nearer."""
     bodies = [

@@ -518,7 +518,7 @@ def test_singular_matrix():
         ({"span": 3.0}, r"expected \(start, end\)"),
         ({"save": "some"}, 'expected "all", "final"'),
         ({"save": 0}, "expected at least 1"),
-        ({"save": np.array([2.0])}, "in the span"),
+        ({"save": np.array([2.0])}, "after the end of the span"),
         ({"rtol": 1e-6}, "takes fixed steps, so rtol=1e-06 means nothing"),
         ({"first_step": 0.1}, "takes fixed steps, so first_step"),
         ({"y0": [1.0, 2.0]}, "6 numbers"),

@@ -52,6 +52,7 @@ JOINTS = [
 FORCES = [
     ch.Spring("f", TWO),
     ch.Spring("f", TWO, POINTS, 0.0, 1.0, 1.0),
+    ch.TwoPointForce("f", TWO, "-2e5 * max(0.1 - distance, 0) + k * speed", ((0, 0, 1), (0.1, 0, 0)), {"k": 3.0}),
     ch.Bushing("f", TWO),
     ch.Bushing("f", TWO, ((0, 0, 1), (0.6, 0, 0.8, 0, 0, 1, 0)), (1, 2, 3, 4, 5, 6), np.eye(6) + 0.1),
     ch.Wrench("f", "a", (0,) * 6),

@@ -23,7 +23,7 @@ def growth():
     return np.abs(np.linalg.eigvals(sum(powers))).max()
 
 
-@pytest.mark.filterwarnings("ignore:solve. the field")
+@pytest.mark.filterwarnings("ignore:simulate. the field")
 @pytest.mark.parametrize("save", ["all", "final"])
 @pytest.mark.parametrize(("coordinates", "who"), [("relative", "joint 'rail'"), ("absolute", "body 'block'")])
 def test_steps_that_are_too_long_for_a_spring(coordinates, who, save):
@@ -37,7 +37,7 @@ def test_steps_that_are_too_long_for_a_spring(coordinates, who, save):
     assert math.log(speed / (0.1 * math.sqrt(SPRING))) == pytest.approx(t / STEP * math.log(growth()), rel=0.02)
 
 
-@pytest.mark.filterwarnings("ignore:solve. the field")
+@pytest.mark.filterwarnings("ignore:simulate. the field")
 def test_a_file_keeps_what_was_said_and_can_be_read(tmp_path):
     with pytest.warns(RuntimeWarning, match="runs away"):
         ch.simulate(slider(), (0, 100), [0.1], method="rk4", step=STEP, file=tmp_path / "run.h5")
@@ -48,7 +48,7 @@ def test_a_file_keeps_what_was_said_and_can_be_read(tmp_path):
     assert np.isinf(run.energies.kinetic[-1])  # beyond all numbers
 
 
-@pytest.mark.filterwarnings("ignore:solve. the step became")
+@pytest.mark.filterwarnings("ignore:simulate. the step became")
 def test_a_law_that_feeds_energy_in():
     def pushed(law):
         joint = ch.prismatic("rail", "ground", "block", axis=(1, 0, 0))
@@ -93,7 +93,7 @@ def test_what_breaks_off_for_another_reason_does_not_run_away():
         assert "runs away" not in run.message
 
 
-@pytest.mark.filterwarnings("ignore:solve. the field")
+@pytest.mark.filterwarnings("ignore:simulate. the field")
 @pytest.mark.parametrize(("coordinates", "who"), [("relative", "joint 'rail'"), ("absolute", "body 'block'")])
 def test_steps_from_outside_say_who_runs_away(coordinates, who):
     going = ch.Simulation(slider(), STEP, [0.1], coordinates=coordinates)

@@ -76,6 +76,8 @@ class Wanted:
         if not self.named and self.given["v"] is not None:
             return False
         velocity, limit, position, speed = judged()
+        if np.isnan(position).any() or np.isnan(speed).any():  # a singular configuration, which is named later
+            return False
         if not self.named and not (position <= limit).all():  # an array is off, and not for velocities left to be found
             return False
         return bool(violated(velocity, limit, position, speed).any())
