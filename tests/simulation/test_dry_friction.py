@@ -66,6 +66,23 @@ def test_an_oscillator_loses_the_same_at_every_turn_and_stops(mass, stiffness, f
     assert run.certificate.status == "passed"
 
 
+def test_it_may_end_by_an_event_and_take_any_method():
+    system, stop = oscillator(1.0, 100.0, 1.5), ch.Event(lambda t, y, p: y[0] + 0.1, terminal=True)
+    run = ch.simulate(system, (0, 5.0), q=[0.2], events=[stop])
+    # the first half swing is a cosine about F / k = 15 mm
+    assert run.t[-1] == pytest.approx(np.arccos((-0.1 - 0.015) / (0.2 - 0.015)) / 10.0, rel=1e-7)
+    assert run.certificate.status == "passed"
+    for method in ("lie_midpoint", "rk4"):
+        run = ch.simulate(system, (0, 3.0), q=[0.2], method=method, step=1e-3, save="final")
+        assert run.q[-1, 0] == pytest.approx(0.01, abs=1e-9)  # 0.2, -0.17, 0.14, -0.11, 0.08, -0.05, 0.02, 0.01
+        assert run.v[-1, 0] == 0.0
+
+
+def test_friction_that_only_holds():
+    joint = ch.prismatic("slide", "ground", "block", axis=(0, 0, 1), static_friction=20.0, friction_speed=0)
+    assert not ch.simulate(ch.System([body("block")], [joint]), (0, 1.0)).q.any()
+
+
 def belt(k=50.0, kinetic=2.0, static=3.0, speed=0.1, mass=1.0):
     """A block on a belt that moves, held by a spring to the ground."""
     joints = [

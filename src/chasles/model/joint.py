@@ -114,7 +114,7 @@ class Joint:
     @property
     def sticks(self) -> bool:
         """Whether it has friction that sticks."""
-        return self.friction_speed == 0.0 and any(self.friction)
+        return self.friction_speed == 0.0 and any(self.holding_friction)
 
     @property
     def holding_friction(self) -> tuple[float, ...]:

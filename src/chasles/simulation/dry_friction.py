@@ -51,7 +51,7 @@ class DryFriction:
             for joint in joints
             if joint.sticks and joint.name in velocities
             for k in range(joint.nv)
-            if joint.friction[k]
+            if joint.holding_friction[k]
         ]
         if not found:
             return None
@@ -229,9 +229,8 @@ def _coulomb(a: np.ndarray, W: np.ndarray, bounds: np.ndarray) -> np.ndarray:
             break
     free = np.abs(s) < 1.0
     if free.any():
-        exact = np.linalg.lstsq(S[np.ix_(free, free)], -(b[free] + S[np.ix_(free, ~free)] @ s[~free]), rcond=SINGULAR)[
-            0
-        ]
+        right = b[free] + S[np.ix_(free, ~free)] @ s[~free]
+        exact = np.linalg.lstsq(S[np.ix_(free, free)], -right, rcond=SINGULAR)[0]
         if np.abs(exact).max() <= 1.0:
             s[free] = exact
     return s
