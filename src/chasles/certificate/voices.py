@@ -76,13 +76,14 @@ def kept_momenta(mechanism: Mechanism | ClosedMechanism) -> np.ndarray:
 
 def momentum(run: Run, rest: Rest, tolerance: float) -> list[Finding]:
     """The components that are kept, of the sum of the bodies' own, and not below what rounding of the loads can do."""
-    kept = kept_momenta(run.mechanism)
-    if not len(kept) or run.given is not None or not run.mechanism.bodies:
+    mechanism = run.dynamics.mechanism
+    kept = kept_momenta(mechanism)
+    if not len(kept) or run.given is not None or not mechanism.bodies:
         return []
     arm = np.array([rest.size, rest.size, rest.size, 1.0, 1.0, 1.0])  # moments of momentum count by a size
-    total = (run.mechanism.momentum(run.q, run.v) / arm) @ kept.T
+    total = (mechanism.momentum(run.q, run.v) / arm) @ kept.T
     poses, twists = run.poses, run.twists
-    inertia = np.array([body.spatial for body in run.mechanism.system.bodies])
+    inertia = np.array([body.spatial for body in run.system.bodies])
     own = pose_group.AdT_apply(pose_group.inverse(poses), np.einsum("bij,...bj->...bi", inertia, twists)) / arm
     size = max(float(np.abs(own).sum(axis=-2).max(initial=0.0)), rest.momentum)
     off = float(np.abs(total - total[0]).max())
@@ -122,16 +123,21 @@ def _violated(run: Run) -> Any:
 
 def redundant(run: Run) -> list[Finding]:
     """Constraint equations that depend on others."""
-    names = run.mechanism.redundant
+    mechanism = run.dynamics.mechanism
+    names = mechanism.redundant
     if not names:
         return []
     note = f"reactions are not unique: {', '.join(map(repr, names[:4]))}{', ...' if len(names) > 4 else ''}"
-    return [Finding(REDUNDANT, float(run.mechanism.redundant_equations), None, note, count=True)]
+    return [Finding(REDUNDANT, float(mechanism.redundant_equations), None, note, count=True)]
 
 
 def group(run: Run, tolerance: float) -> list[Finding]:
     """How far the quaternions are from length one."""
-    starts = np.arange(0, 7 * run.dynamics.n, 7) if run.coordinates == "absolute" else run.mechanism.tables.quaternions
+    starts = (
+        np.arange(0, 7 * run.dynamics.n, 7)
+        if run.coordinates == "absolute"
+        else run.dynamics.mechanism.tables.quaternions
+    )
     if not len(starts):
         return []
     squares = np.sum([run.solution.y[:, np.asarray(starts) + k] ** 2 for k in range(4)], axis=0)

@@ -28,8 +28,9 @@ def tree_reactions(run: States, name: str) -> np.ndarray:
     What is left after taking away what acts along the joint's freedoms is reciprocal to its screws: it does no work.
     A mechanism with loops is its spanning tree, with the wrenches of what closes it.
     """
-    closed = run.mechanism if isinstance(run.mechanism, ClosedMechanism) else None
-    mechanism: Mechanism = run.mechanism if closed is None else closed.spanning
+    given = run.dynamics.mechanism
+    closed = given if isinstance(given, ClosedMechanism) else None
+    mechanism: Mechanism = given if closed is None else closed.spanning
     joint = next((joint for joint in mechanism.tree.joints if joint.name == name), None)
     if joint is None:
         joint = mechanism.system.joint(name, "run.reactions")

@@ -71,7 +71,7 @@ class Sensitivities:
 
         With respect to a parameter this counts both how the trajectory changes and where the frame is.
         """
-        mechanism = self.run.mechanism
+        mechanism = self.run.dynamics.mechanism
         jacobian = mechanism.jacobian(self.q, frame)
         result = jacobian @ self.state[:, : mechanism.nv]
         for name, part in self.columns.items():
@@ -82,13 +82,13 @@ class Sensitivities:
 
     def position(self, frame: str) -> np.ndarray:
         """Derivative of a frame's origin in space, (times, 3, columns) [m per unit]."""
-        rotation = pose_group.to_matrix(self.run.mechanism.poses(self.q, frame))[..., :3, :3]
+        rotation = pose_group.to_matrix(self.run.dynamics.mechanism.poses(self.q, frame))[..., :3, :3]
         return rotation @ self.pose(frame)[:, 3:]
 
     def _explicit(self, name: str, index: int, frame: str) -> np.ndarray:
         """How a frame moves with a parameter while q stands still, (times, 6)."""
         assert self._family is not None
-        back = pose_group.inverse(self.run.mechanism.poses(self.q, frame))
+        back = pose_group.inverse(self.run.dynamics.mechanism.poses(self.q, frame))
 
         def moved(mechanism: Mechanism) -> np.ndarray:
             return pose_group.log(pose_group.compose(back, mechanism.poses(self.q, frame)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
@@ -15,6 +15,11 @@ from chasles.model.joint import Joint
 from chasles.model.system import System
 from chasles.simulation.frame_motion import FrameMotion
 from chasles.simulation.joint_motion import JointMotion
+
+if TYPE_CHECKING:
+    from chasles.absolute.mechanism import AbsoluteMechanism
+    from chasles.relative.loop.closed import ClosedMechanism
+    from chasles.relative.mechanism import Mechanism
 
 ROWS_AT_ONCE = 1 << 16  # times that are worked on at once
 
@@ -70,15 +75,15 @@ class States:
         return {name: value for name, value in vars(self).items() if name != "_kind"}
 
     @property
-    def mechanism(self) -> Any:
-        """The system, compiled."""
-        return self.dynamics.mechanism
+    def mechanism(self) -> Mechanism | ClosedMechanism | AbsoluteMechanism:
+        """The system, compiled: of a tree, of loops, or in absolute coordinates."""
+        found: Mechanism | ClosedMechanism | AbsoluteMechanism = self.dynamics.mechanism
+        return found
 
     @property
     def system(self) -> System:
         """The system whose motion it is."""
-        found: System = self.mechanism.system
-        return found
+        return self.mechanism.system
 
     @property
     def coordinates(self) -> str:

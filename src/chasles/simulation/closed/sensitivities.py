@@ -32,7 +32,7 @@ class ClosedSensitivities:
 
     def __init__(self, run: Run, chosen: np.ndarray, options: dict[str, Any]):
         self.run, self.chosen, self.options = run, chosen, options
-        self.mechanism: ClosedMechanism = run.mechanism
+        self.mechanism: ClosedMechanism = run.dynamics.mechanism
         self.t, self.q, self.v = float(run.t[0]), run.q[0], run.v[0]
         self.u = options.pop("control")
         allowed = Allowed(self.mechanism, self.q, self.t)
