@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -22,7 +21,7 @@ from chasles.absolute.joint_force import (
     SCREWS,
 )
 from chasles.constraint.joints import Tile, axis_frame
-from chasles.constraint.rows import TURN
+from chasles.constraint.rows import NUMBERS, TURN
 from chasles.constraint.special import EXTRA, EXTRA_AT
 from chasles.force.build import Acting, body_force_row, finish, is_passive, passive_rows, seen_joints, seen_row
 from chasles.force.table import FORCE, FORCES
@@ -223,27 +222,17 @@ def act_on(
 def settle_couplings(
     system: System, tiles: Sequence[Tile], joints: Joints, near: np.ndarray, found: np.ndarray
 ) -> None:
-    """Put the counted angles of couplings into the turns that satisfy them best; the first stays where it is near zero.
+    """Put the last angle of each coupling into the turn that satisfies it best; the others stay where they are.
 
     near: coordinates of all joints with angles within half a turn of zero; found: what is counted.
     """
-    couplings = {item.name: item for item in system.constraints if isinstance(item, Coupling)}
-    for before, tile in itertools.pairwise(tiles):
-        if tile.joint not in couplings or before.joint != tile.joint:
-            continue
-        coupling = couplings[tile.joint]
-        first, second = (
-            near[..., joints.coordinates[name].start + k]
-            for name, k in zip(coupling.joints, coupling.coordinates, strict=True)
-        )
-        (c1, c2), offset, turn = coupling.ratios, coupling.offset, 2 * np.pi
-        if tile.kind == TURN:
-            second = second + turn * np.round(((offset - c1 * first) / c2 - second) / turn)
-        else:
-            first = first + turn * np.round(((offset - c2 * second) / c1 - first) / turn)
-        for one, value in ((before, first), (tile, second)):
-            if one.kind == TURN:
-                found[..., int(one.numbers[EXTRA_AT + EXTRA.angle])] = value
+    for coupling in (item for item in system.constraints if isinstance(item, Coupling)):
+        turning = [tile for tile in tiles if tile.joint == coupling.name and tile.kind == TURN]
+        if turning:
+            values = [near[..., joints.coordinates[name].start + k] for name, k, _ in coupling.terms]
+            off = sum(c * value for c, value in zip(coupling.ratios, values, strict=True)) - coupling.offset
+            full = 2 * np.pi * turning[-1].numbers[NUMBERS.s]
+            found[..., int(turning[-1].numbers[EXTRA_AT + EXTRA.angle])] -= 2 * np.pi * np.round(off / full)
 
 
 def armatures(joints: Iterable[Joint]) -> list[tuple[str, int, float]]:

@@ -404,7 +404,7 @@ class AbsoluteMechanism(CentralFrames, WithoutTreeGroups):
         t: ArrayLike = 0.0,
         angles: Given = None,
     ) -> np.ndarray:
-        """Generalized forces [N m or N] of a coupling on its two coordinates (..., 2), or of a drive on its one
+        """Generalized forces [N m or N] of a coupling on each of its coordinates, or of a drive on its one
         (..., 1)."""
         q, v = np.asarray(central, dtype=float), np.asarray(velocity, dtype=float)
         return coordinate_forces(self, constraint, q, v, u, t, angles)

@@ -10,8 +10,8 @@ import numpy as np
 from chasles.absolute.symbolic import Elimination, Support, eliminate
 from chasles.absolute.tables import BODY, MASS, SE3, SO3XR3
 from chasles.constraint.joints import Tile
-from chasles.constraint.rows import CUSTOM, ROTOR, TILE, TURN
-from chasles.constraint.special import EXTRA, EXTRA_AT, WITH_PARTNER
+from chasles.constraint.rows import CUSTOM, ROTOR, TILE
+from chasles.constraint.tiles import shares_row
 
 CONDENSED = 3  # a body with more joint tiles stays in the matrix
 
@@ -26,6 +26,13 @@ class Plan:
     elimination: Elimination
 
 
+def nodes_of(tiles: Sequence[Tile]) -> list[int]:
+    """The node of each tile: one that shares its row has that of the tile before it."""
+    own = [not shares_row(tile) for tile in tiles]
+    nodes: list[int] = (np.cumsum(own) - 1).astype(int).tolist()
+    return nodes
+
+
 def make_plan(bodies: int, tiles: Sequence[Tile]) -> Plan:
     """The plan for this many bodies and these tiles."""
     incident: list[list[int]] = [[] for _ in range(bodies)]
@@ -33,8 +40,7 @@ def make_plan(bodies: int, tiles: Sequence[Tile]) -> Plan:
         for body in (tile.first, tile.second):
             if body >= 0:
                 incident[body].append(t)
-    shares = [tile.numbers[EXTRA_AT + EXTRA.use] == WITH_PARTNER if tile.kind >= TURN else False for tile in tiles]
-    node = (np.cumsum(~np.array(shares, dtype=bool)) - 1).astype(int).tolist()
+    node = nodes_of(tiles)
     # bodies with many tiles stay in the matrix; also those that meet a node twice, which one slot cannot hold
     hubs = [i for i, some in enumerate(incident) if len(some) > CONDENSED or len({node[t] for t in some}) < len(some)]
     first_hub = node[-1] + 1 if tiles else 0

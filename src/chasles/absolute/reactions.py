@@ -46,7 +46,7 @@ def reactions(mechanism: AbsoluteMechanism, joint: str, central: np.ndarray, vel
         raise ValueError(f"reactions: there is no joint or constraint {joint!r}; {near}there are {known}")
     if len({(mechanism.tiles[k].first, mechanism.tiles[k].second) for k in tiles}) > 1:
         raise ValueError(
-            f"reactions: {joint!r} couples two joints; its wrenches are not on one body: see coordinate_forces"
+            f"reactions: {joint!r} couples joints; its wrenches are not on one body: see coordinate_forces"
         )
     batch = np.broadcast_shapes(central.shape[:-2], velocity.shape[:-2])
     if not tiles:  # a free joint

@@ -17,11 +17,11 @@ import numpy as np
 
 from chasles.absolute.joint_force import JOINT
 from chasles.absolute.mechanism import AbsoluteMechanism
-from chasles.absolute.plan import CONDENSED
+from chasles.absolute.plan import CONDENSED, nodes_of
 from chasles.absolute.space import SE3_NAME
 from chasles.absolute.symbolic import Elimination, Support, eliminate
 from chasles.constrained.tables import FULL, LOWER, PLACE, SEPARATE, STRUCTURE
-from chasles.constraint.special import CUSTOM, EXTRA, EXTRA_AT, TURN, WITH_PARTNER
+from chasles.constraint.special import CUSTOM
 from chasles.force.table import BUSHING, FORCE, FORCES, SPRING, WRENCH
 from chasles.force.table import JOINT as ON_JOINT
 
@@ -59,8 +59,7 @@ def build(mechanism: AbsoluteMechanism, unmeasured: np.ndarray) -> Structure:
         for body in (tile.first, tile.second):
             if body >= 0:
                 incident[body].append(t)
-    shares = [tile.kind >= TURN and tile.numbers[EXTRA_AT + EXTRA.use] == WITH_PARTNER for tile in tiles]
-    node = (np.cumsum(~np.array(shares, dtype=bool)) - 1).astype(int).tolist()
+    node = nodes_of(tiles)
     pulled_by = pulled_bodies(mechanism)
     springs = [(k, i, j) for k, i, j in pulled_by if i >= 0 and j >= 0 and i != j]
     pulled = {body for _, i, j in springs for body in (i, j)}

@@ -10,7 +10,8 @@ from chasles.kernel.policy import kernel
 from chasles.kernel.workspace import layout
 from chasles.lie import quaternion
 
-ALONE, BEFORE_PARTNER, WITH_PARTNER = range(3)  # how a coordinate is used
+# how a coordinate is used: alone, or as one of a sum whose tiles share their row: the first, one between, the last
+ALONE, FIRST, BETWEEN, LAST = range(4)
 # numbers of a special tile that take the place of w_1 and w_2: the law's address (exact as a float: it is below 2^53)
 # or 0, where its parameters begin among the numbers of all tiles and how many, which angle is its own or -1, its use,
 # and the address of `special`

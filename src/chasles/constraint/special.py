@@ -9,9 +9,9 @@ A tile of these has its kind in its first row:
     SCREWS  of a joint given by screws, the twist is reciprocal to what the joint forbids (`screws`)
     ROTOR   no constraint but the inertia of a rotor, which is felt along one coordinate
 
-A coordinate is alone (c q = offset), driven by a law of time (c q = offset + law), or coupled with that of the tile
-before it: the two tiles share their row of the equations, each with the Jacobians of its own bodies, and the residual
-and the acceleration term of both are in the second.
+A coordinate is alone (c q = offset), driven by a law of time (c q = offset + law), or one of several that are coupled
+(Σ c_i q_i = offset): their tiles share their row of the equations, each with the Jacobians of its own bodies, and the
+residual and the acceleration term of all are in the last, which knows how many are before it.
 
 A rotor of inertia I on a coordinate q adds I s sᵀ to the mass matrix, s the row of q. As a body of its own, with the
 acceleration α = s a + s' V and I α = λ, it is the row √I (s a - α) = 0: with α eliminated, a row √I s with -1 on the
@@ -29,12 +29,11 @@ from numba import carray, types
 
 from chasles.constraint.room import (
     ALONE,
-    BEFORE_PARTNER,
     EXTRA,
     EXTRA_AT,
+    LAST,
     OUT,
     ROOM,
-    WITH_PARTNER,
     angle_of,
     between,
     call_law,
@@ -131,10 +130,10 @@ def coordinate_rows(tiles, numbers, j, motion, work):
     store_row(work, at, 2, ZERO, ZERO, ZERO, ZERO)
     store3(work, at + ROWS.residual, ZERO)
     use = int(numbers[n + EXTRA_AT + EXTRA.use])
-    if use != BEFORE_PARTNER:
+    if use == ALONE or use == LAST:
         target = numbers[n + NUMBERS.s + 1] + drive(numbers, n, work, 0)
-        if use == WITH_PARTNER:
-            target -= coordinate(tiles, numbers, j - 1, motion, work, 0.0)
+        for i in range(j - int(numbers[n + NUMBERS.s + 2]), j):
+            target -= coordinate(tiles, numbers, i, motion, work, 0.0)
         work[at + ROWS.residual] = coordinate(tiles, numbers, j, motion, work, target) - target
 
 
@@ -162,10 +161,10 @@ def coordinate_rate(tiles, numbers, j, motion, work):
     n, at = j * NUMBERS.size, j * ROWS.size
     store3(work, at + ROWS.rate, ZERO)
     use = int(numbers[n + EXTRA_AT + EXTRA.use])
-    if use != BEFORE_PARTNER:
+    if use == ALONE or use == LAST:
         bend = coordinate_bend(tiles, numbers, j, motion) - drive(numbers, n, work, 2)
-        if use == WITH_PARTNER:
-            bend += coordinate_bend(tiles, numbers, j - 1, motion)
+        for i in range(j - int(numbers[n + NUMBERS.s + 2]), j):
+            bend += coordinate_bend(tiles, numbers, i, motion)
         work[at + ROWS.rate] = -bend
 
 

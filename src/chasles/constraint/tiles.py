@@ -8,20 +8,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from chasles.constraint.joints import NONE, Tile, X, Y, Z, axis_frame, distance_tile, make_tile
-from chasles.constraint.rows import EMPTY, NUMBERS, ROTOR, SCREWS, SLIDE
+from chasles.constraint.room import ALONE, BETWEEN, EXTRA, EXTRA_AT, FIRST, LAST
+from chasles.constraint.rows import CUSTOM, EMPTY, NUMBERS, ROLL, ROTOR, SCREWS, SLIDE, TRAVEL, TURN
 from chasles.constraint.screws import MOST_SCREWS
-from chasles.constraint.special import (
-    ALONE,
-    BEFORE_PARTNER,
-    CUSTOM,
-    EXTRA,
-    EXTRA_AT,
-    ROLL,
-    TRAVEL,
-    TURN,
-    WITH_PARTNER,
-    special_address,
-)
+from chasles.constraint.special import special_address
 from chasles.lie import pose as pose_group
 from chasles.model.constraint import (
     Constraint,
@@ -120,14 +110,16 @@ class TileBuilder:
     def _tiles(self, constraint: Constraint) -> list[Tile]:
         name = constraint.name
         if isinstance(constraint, Coupling):
-            both = zip(constraint.joints, constraint.coordinates, constraint.ratios, strict=True)
-            tiles = [self._coordinate(name, self.system.joint(joint), k, c) for joint, k, c in both]
-            tiles[1].numbers[NUMBERS.s + 1] = constraint.offset
-            for k, (tile, use) in enumerate(zip(tiles, (BEFORE_PARTNER, WITH_PARTNER), strict=True)):
-                tile.numbers[EXTRA_AT + EXTRA.use] = use
+            tiles = []
+            for k, (joint, coordinate, c) in enumerate(constraint.terms):
+                tile = self._coordinate(name, self.system.joint(joint), coordinate, c)
+                tile.numbers[EXTRA_AT + EXTRA.use] = BETWEEN if k else FIRST
                 if tile.kind == TURN:
                     tile.numbers[EXTRA_AT + EXTRA.angle] = len(self.counted)
-                    self.counted.append((constraint.joints[k], constraint.coordinates[k]))
+                    self.counted.append((joint, coordinate))
+                tiles.append(tile)
+            tiles[-1].numbers[NUMBERS.s + 1 : NUMBERS.s + 3] = constraint.offset, len(tiles) - 1
+            tiles[-1].numbers[EXTRA_AT + EXTRA.use] = LAST
             return tiles
         if isinstance(constraint, Drive):
             tile = self._coordinate(name, self.system.joint(constraint.joint), constraint.coordinate, 1.0)
@@ -188,6 +180,11 @@ class TileBuilder:
         special = [t for t, tile in enumerate(tiles) if tile.kind in (TURN, TRAVEL, CUSTOM, SCREWS)]
         rows[special, EXTRA_AT + EXTRA.parameters] += rows.size
         return np.concatenate([rows.ravel(), self.parameters])
+
+
+def shares_row(tile: Tile) -> bool:
+    """Whether a tile has its row in common with the one before it: both are of coupled coordinates."""
+    return tile.kind in (TURN, TRAVEL) and tile.numbers[EXTRA_AT + EXTRA.use] > FIRST
 
 
 def _require_independent(joint: Joint) -> None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from chasles.io.units import Units, alternatives
-from chasles.model import constraint, force, joint
+from chasles.model import constraint, force, joint, transmission
 from chasles.model.actuator import Actuator
 from chasles.model.body import Body, Frame
 from chasles.model.joint_kind import JOINT_KINDS, JointKind
@@ -214,13 +214,57 @@ CONSTRAINT_SPECS = {
     ),
     "coupling": KindSpec(
         constraint.Coupling,
-        "c_1 q_1 + c_2 q_2 = offset",
+        "Σ c_i q_i = offset, of two or more coordinates",
         {
             "name": NAME,
-            "joints": Entry("names", "two joints", required=True),
-            "ratios": Entry("numbers", "c_1 and c_2", required=True),
+            "joints": Entry("names", "two joints or more", required=True),
+            "ratios": Entry("numbers", "c_i of each", required=True),
             "offset": Entry("number", "[m or rad]"),
             "coordinates": Entry("wholes", "which coordinate of each"),
+        },
+    ),
+    "gear_pair": KindSpec(
+        transmission.gear_pair,
+        "two gears in mesh",
+        {
+            "name": NAME,
+            "joints": Entry("names", "those that carry the gears", required=True),
+            "teeth": Entry("numbers", "of both", required=True),
+            "internal": Entry("flag", "whether one is an internal gear"),
+            "offset": Entry("number", "angle of the first when the second is at zero [rad]"),
+        },
+    ),
+    "planetary_gear": KindSpec(
+        transmission.planetary_gear,
+        "a planetary set: sun, ring and carrier by Willis' equation",
+        {
+            "name": NAME,
+            "sun": Entry("name", "its joint", required=True),
+            "carrier": Entry("name", "its joint", required=True),
+            "teeth": Entry("numbers", "of the sun and the ring", required=True),
+            "ring": Entry("name", "its joint; without it the ring stands still"),
+            "offset": Entry("number", "of z_s (q_sun - q_carrier) + z_r (q_ring - q_carrier) [rad]"),
+        },
+    ),
+    "rack_and_pinion": KindSpec(
+        transmission.rack_and_pinion,
+        "a rack that a pinion moves",
+        {
+            "name": NAME,
+            "pinion": Entry("name", "its joint", required=True),
+            "rack": Entry("name", "its joint", required=True),
+            "radius": Entry("number", "of the pitch circle [m]; negative: the rack moves back", required=True),
+            "offset": Entry("number", "of the rack when the pinion is at zero [m]"),
+        },
+    ),
+    "lead_screw": KindSpec(
+        transmission.lead_screw,
+        "a screw that moves a nut",
+        {
+            "name": NAME,
+            "joints": Entry("names", "that of the angle and that of the distance, or one cylindrical", required=True),
+            "lead": Entry("number", "distance in one turn [m]; negative: left-handed", required=True),
+            "offset": Entry("number", "of the nut when the screw is at zero [m]"),
         },
     ),
     "drive": KindSpec(

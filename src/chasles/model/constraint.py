@@ -102,33 +102,50 @@ class PointOnPlane(BetweenPoints):
 
 @dataclass(frozen=True)
 class Coupling:
-    """A linear relation of two joint coordinates, c_1 q_1 + c_2 q_2 = offset: gears, a rack, a joint that mimics one.
+    """A linear relation of two or more joint coordinates, Σ c_i q_i = offset: gears, a rack, planetary sets.
 
-    joints: revolute, prismatic, helical (the angle) or cylindrical ones; `coordinates` says which coordinate of each
-    (cylindrical: 0 the angle, 1 the distance). Angles [rad] are counted over full turns; a start from poses alone takes
-    the angle of the first joint within half a turn of zero and the second where the relation holds best.
+    joints: revolute, prismatic, helical (the angle) or cylindrical ones; `ratios` has c_i of each; `coordinates` says
+    which coordinate of each (cylindrical: 0 the angle, 1 the distance), by default the first. Angles [rad] are counted
+    over full turns; a start from poses alone takes them within half a turn of zero, and the last of them where the
+    relation holds best. `chasles.model.gear_pair`, `planetary_gear`, `rack_and_pinion` and `lead_screw` make it of
+    a designer's numbers.
     """
 
     name: str
-    joints: tuple[str, str]
-    ratios: tuple[float, float]
+    joints: tuple[str, ...]
+    ratios: tuple[float, ...]
     offset: float = 0.0
-    coordinates: tuple[int, int] = (0, 0)
+    coordinates: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         check_name("Coupling", self.name)
         where = f"coupling {self.name!r}"
         joints = (self.joints,) if isinstance(self.joints, str) else tuple(self.joints)
-        coordinates = tuple(self.coordinates)
-        if len(joints) != 2 or len(coordinates) != 2 or (joints[0], coordinates[0]) == (joints[1], coordinates[1]):
-            raise ValueError(f"{where}: joints is {self.joints!r}; expected the names of two joints")
-        ratios = as_numbers(where, "ratios", self.ratios, (2,))
+        if len(joints) < 2:
+            raise ValueError(f"{where}: joints is {self.joints!r}; expected the names of two joints or more")
+        coordinates = tuple(self.coordinates) or (0,) * len(joints)
+        if len(coordinates) != len(joints):
+            raise ValueError(
+                f"{where}: coordinates is {self.coordinates!r}; expected a number for each of the {len(joints)} joints"
+            )
+        for name, k in (pairs := tuple(zip(joints, coordinates, strict=True))):
+            if pairs.count((name, k)) > 1:
+                raise ValueError(f"{where}: coordinate {k} of joint {name!r} is there twice; add up its two ratios")
+        ratios = as_numbers(where, "ratios", self.ratios, (len(joints),))
         if not ratios.all():
-            raise ValueError(f"{where}: ratios is {ratios.tolist()}; expected two numbers that are not zero")
+            raise ValueError(
+                f"{where}: ratios is {ratios.tolist()}; expected numbers that are not zero; leave out a joint that "
+                "takes no part"
+            )
         object.__setattr__(self, "joints", joints)
         object.__setattr__(self, "coordinates", coordinates)
         object.__setattr__(self, "ratios", tuple(ratios.tolist()))
         object.__setattr__(self, "offset", float(as_numbers(where, "offset", self.offset, ())))
+
+    @property
+    def terms(self) -> tuple[tuple[str, int, float], ...]:
+        """Joint, coordinate and ratio of each term."""
+        return tuple(zip(self.joints, self.coordinates, self.ratios, strict=True))
 
 
 @dataclass(frozen=True)

@@ -213,7 +213,7 @@ class States:
         return self.collected(lambda part: [part._kind.reactions(name)])[0]
 
     def coordinate_forces(self, name: str) -> np.ndarray:
-        """Generalized forces [N m or N] of a coupling on its two coordinates, (times, 2), or of a drive, (times, 1)."""
+        """Generalized forces [N m or N] of a coupling on its coordinates, (times, n), or of a drive, (times, 1)."""
         self._kind.warn_if_open("coordinate_forces", name)
         return self.collected(lambda part: [part._kind.coordinate_forces(name)])[0]
 

@@ -9,8 +9,7 @@ import numpy as np
 
 from chasles.constraint.joints import Tile, joint_tiles
 from chasles.constraint.rows import EMPTY, TILE
-from chasles.constraint.special import EXTRA, EXTRA_AT, TURN, WITH_PARTNER
-from chasles.constraint.tiles import TileBuilder
+from chasles.constraint.tiles import TileBuilder, shares_row
 from chasles.lie import pose as pose_group
 from chasles.model.body import GROUND
 from chasles.model.constraint import Constraint
@@ -41,7 +40,7 @@ class Closing:
 
     def __post_init__(self):
         for t, tile in enumerate(self.tiles):
-            if tile.kind >= TURN and tile.numbers[EXTRA_AT + EXTRA.use] == WITH_PARTNER:
+            if shares_row(tile):
                 self.groups[-1].append(t)
             else:
                 self.groups.append([t])

@@ -338,7 +338,7 @@ class ClosedMechanism(WithoutTreeGroups):
     def coordinate_forces(
         self, constraint: str, q: ArrayLike, v: ArrayLike, u: ArrayLike | None = None, t: ArrayLike = 0.0
     ) -> np.ndarray:
-        """Generalized forces [N m or N] of a coupling on its two coordinates (..., 2), or of a drive on its one
+        """Generalized forces [N m or N] of a coupling on each of its coordinates, or of a drive on its one
         (..., 1), under gravity, the system's forces and generalized forces u. As in
         `AbsoluteMechanism.coordinate_forces`."""
         return reaction.coordinate_forces(self, constraint, q, v, u, t)

@@ -22,7 +22,7 @@ def reactions(mechanism: ClosedMechanism, joint: str, q: ArrayLike, v: ArrayLike
     item, closing = _closing(mechanism, joint), mechanism.closing
     groups = [g for g, group in enumerate(closing.groups) if closing.tiles[group[0]].joint == joint]
     if any(len(closing.groups[g]) > 1 for g in groups):
-        raise ValueError(f"reactions: {joint!r} couples two joints; its wrenches are not on one body")
+        raise ValueError(f"reactions: {joint!r} couples joints, its wrenches are not on one body: coordinate_forces")
     multipliers = mechanism.constrained_motion(q, v, u, t).multipliers
     rows = mechanism.constraint_rows(q, v, t).tiles
     torque, force = np.zeros((*multipliers.shape[:-1], 3)), np.zeros((*multipliers.shape[:-1], 3))
