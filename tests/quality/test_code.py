@@ -174,3 +174,19 @@ def test_no_control_flow_on_the_text_of_a_message():
             if any(map(_is_message, looked)):
                 found.append(f"{path.relative_to(ROOT)}:{node.lineno}: {ast.unparse(node)}")
     assert not found, "\n".join(found)
+
+
+def test_functions_of_the_constrained_solver_are_short():
+    """At most 60 lines and 8 arguments: what belongs together is passed as one record (`kernel.memory`)."""
+    found = []
+    for path in sorted((ROOT / "src" / "chasles" / "constrained").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if not isinstance(node, ast.FunctionDef):
+                continue
+            given = node.args
+            names = [argument.arg for argument in (*given.posonlyargs, *given.args, *given.kwonlyargs)]
+            count = len(names) - (names[:1] in (["self"], ["cls"])) + (given.vararg is not None)
+            lines = node.end_lineno - node.lineno + 1
+            if lines > 60 or count > 8:
+                found.append(f"{path.name}:{node.lineno}: {node.name} has {lines} lines and {count} arguments")
+    assert not found, "\n".join(found)

@@ -13,7 +13,7 @@ tolerances, are the classes of `integrate.constrained_method`. A new method touc
     start           consistent values at the start; `index1`: the same equations as a vector field
     workspace       what all methods share: declared memory, the call of a loop; `tables`, `structure`: elimination
     steps           the loop over steps (`take_steps`), clock, forces, counted angles
-    newton          Newton's loop (`iterate`) and its stopping rule; `goals`: what corrections are compared with
+    newton          Newton's loop (`iterate`); `integrate.stopping`: when it ends; `goals`: what is small
     correction      one correction of the equations of motion and constraints; `chart`: steps on the groups
       saddle        the linear equations K d + Rᵀ μ = f, L d = g; `tile_lu`: their factors, on 3x3 tiles
       body_tangent, joint_tangent, force_tangent, bushing_tangent, velocity_rows      derivatives for Newton's matrix

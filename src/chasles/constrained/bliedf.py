@@ -45,7 +45,7 @@ from chasles.constrained.steps import (
 from chasles.constrained.tables import SIZES
 from chasles.constrained.workspace import CARRIED, COUNTS, STATE_VECTOR, workspace_of
 from chasles.integrate.constrained_method import BLieDF
-from chasles.integrate.newton import DONE
+from chasles.integrate.status import DONE
 from chasles.kernel.algebra import add, neg, scale
 from chasles.kernel.memory import Regions, joined
 from chasles.kernel.policy import kernel, native

@@ -44,7 +44,7 @@ from chasles.constrained.workspace import CARRIED, COUNTS, STATE_VECTOR, workspa
 from chasles.constraint.rows import IDENTITY, MOTION, ROTOR, ROWS, TILE
 from chasles.constraint.special import evaluate, evaluate_rate
 from chasles.integrate.constrained_method import HalfExplicit
-from chasles.integrate.newton import NOT_FINITE
+from chasles.integrate.status import NOT_FINITE
 from chasles.kernel.address import invoke
 from chasles.kernel.algebra import add_scaled, cross, mat_mul_t, mat_scale, mul_t, scale, sub
 from chasles.kernel.memory import Regions, joined

@@ -1,17 +1,9 @@
-"""Newton's method for the equations of a step: one loop for all implicit methods, and when it ends.
+"""Newton's method for the equations of a step: one loop for all implicit methods.
 
-The stopping rule. A correction d of size |d| (relative to its goal, `goals`) that is η times the one before it leaves
-an error of about η |d|. The iteration ends as soon as one of these holds:
-
-- |d| < 1: the correction itself is below the goal;
-- η |d| < LEFT: what it leaves is well below the goal. η is at least `least`, as a contraction seen once may be luck; of
-  the first correction it is what steps before have shown (`expected`);
-- d is rounding: corrections no longer shrink, and are small beside positions (`stuck`);
-- with redundant constraints, all equations hold to rounding (`settled`).
-
-A step fails with a status of `integrate.newton`: NOT_FINITE, or NO_CONVERGENCE after ITERATIONS. The other two loops
-end by the same estimate η |d| of what is left: `integrate.newton` asks for rounding, `transition.implicit.newton` for a
-tolerance. They have other matrices: by differences, and of models in Python.
+It ends by the rule of `integrate.stopping`. Sizes of corrections are relative to their goals (`goals`), rounding is
+relative to positions. Two things are added here: the contraction after the first correction may be known from steps
+before (`expected`), so that one correction can do; and with redundant constraints the iteration also ends when all
+equations hold to rounding (`settled`).
 
 Where equations depend on each other, next to singular configurations, J M⁻¹ Jᵀ has eigenvalues of any size, and
 negative ones if its two rows are of both ends of a step. One that is near -ε spoils the regularized step: so it is
@@ -25,7 +17,8 @@ from typing import NamedTuple
 
 from chasles.absolute.tables import FIELD
 from chasles.constrained.workspace import COUNTS, ITERATIONS
-from chasles.integrate.newton import NOT_FINITE
+from chasles.integrate.status import NOT_FINITE
+from chasles.integrate.stopping import at_rounding, converged
 from chasles.kernel.policy import kernel
 
 SLOW = 0.03  # a correction that is not smaller than the one before it by this factor asks for new factors
@@ -82,7 +75,7 @@ def iterate(correct, workspace, method, step, limits):
     If not `fresh`, factors of the iteration before are still good.
     """
     counts, history = workspace.counts, workspace.history
-    largest, contraction, first, power, fresh, converged = 0.0, 0.0, -1.0, 0.0, True, False
+    largest, contraction, first, power, fresh, ended = 0.0, 0.0, -1.0, 0.0, True, False
     for iteration in range(ITERATIONS):
         previous = largest
         largest, noise, total, off, uneven, power = correct(workspace, method, step, iteration, fresh)
@@ -92,21 +85,20 @@ def iterate(correct, workspace, method, step, limits):
         if not abs(total) < 1e300:
             counts[COUNTS.status] = NOT_FINITE
             break
-        converged = largest < 1.0
         if iteration == 0:
-            converged = converged or largest * limits.expected < LEFT
+            ended = converged(largest, limits.expected, 0.0, 1.0, LEFT)
         else:
             contraction = largest / previous
             if iteration == 1:
                 first = contraction
-            converged = converged or largest * min(max(contraction, limits.least), 1.0) < LEFT
-            converged = converged or (iteration > 1 and contraction > 0.5 and noise < limits.stuck)
+            ended = converged(largest, contraction, limits.least, 1.0, LEFT)
+            ended = ended or (iteration > 1 and at_rounding(noise, contraction, limits.stuck))
             if limits.tries > 0:
-                converged = converged or settled(iteration % limits.tries, contraction, largest, uneven, limits)
-        if converged:
+                ended = ended or settled(iteration % limits.tries, contraction, largest, uneven, limits)
+        if ended:
             break
         fresh = contraction > SLOW
-    return Outcome(converged, largest, first, power)
+    return Outcome(ended, largest, first, power)
 
 
 @kernel

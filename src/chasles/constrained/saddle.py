@@ -11,7 +11,7 @@ from chasles.absolute.kkt import angular_of, is_point, linear_of, times
 from chasles.absolute.redundant import regularize
 from chasles.absolute.tables import BODY, PAIR
 from chasles.constrained.tables import FULL, PLACE, SEPARATE
-from chasles.constrained.tile_lu import factorize_lu, inverse, solve_lu
+from chasles.constrained.tile_lu import factorize_lu, solve_lu
 from chasles.constraint.rows import EMPTY, IDENTITY, ROTOR, TILE
 from chasles.kernel.algebra import (
     add,
@@ -27,6 +27,7 @@ from chasles.kernel.algebra import (
     sub,
     transpose,
 )
+from chasles.kernel.dense import inverse3
 from chasles.kernel.policy import kernel
 from chasles.kernel.workspace import add3, add9, layout, load3, load9, store3, store9
 
@@ -36,7 +37,7 @@ BLOCK = layout("BLOCK", aa=9, al=9, la=9, ll=9)
 @kernel
 def invert_block(blocks, at, kind):
     """A body's block becomes its inverse."""
-    aa = inverse(load9(blocks, at + BLOCK.aa, 0.0))
+    aa = inverse3(load9(blocks, at + BLOCK.aa, 0.0))
     if kind == SEPARATE:
         store9(blocks, at + BLOCK.aa, aa)
         blocks[at + BLOCK.ll] = 1.0 / blocks[at + BLOCK.ll]
@@ -45,12 +46,12 @@ def invert_block(blocks, at, kind):
     ll = load9(blocks, at + BLOCK.ll, 0.0)
     if kind == FULL:
         al = load9(blocks, at + BLOCK.al, 0.0)
-        ll = inverse(mat_add(ll, mat_neg(mat_mul(la, al))))
+        ll = inverse3(mat_add(ll, mat_neg(mat_mul(la, al))))
         al = mat_neg(mat_mul(mat_mul(aa, al), ll))
         store9(blocks, at + BLOCK.al, al)
         aa = mat_add(aa, mat_neg(mat_mul(al, la)))
     else:
-        ll = inverse(ll)
+        ll = inverse3(ll)
     store9(blocks, at + BLOCK.aa, aa)
     store9(blocks, at + BLOCK.la, mat_neg(mat_mul(ll, la)))
     store9(blocks, at + BLOCK.ll, ll)

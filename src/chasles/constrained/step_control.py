@@ -21,9 +21,9 @@ from chasles.integrate.constrained_method import GeneralizedAlpha
 from chasles.integrate.engine import short_of
 from chasles.integrate.event import ended_by
 from chasles.integrate.fixed_step import FixedStepper
-from chasles.integrate.newton import NO_CONVERGENCE, RUNNING
 from chasles.integrate.options import Options, check_max_evaluations, check_max_step, check_span, check_stops
 from chasles.integrate.solution import Cause, Solution
+from chasles.integrate.status import NO_CONVERGENCE, RUNNING
 from chasles.integrate.stepper import Ending
 from chasles.kernel.workspace import layout
 from chasles.lie.rotation import quaternion_to_matrix

@@ -10,7 +10,7 @@ from chasles.constrained.chart import move_body
 from chasles.constrained.workspace import COUNTS, TIMES, has_forces
 from chasles.constraint.rows import CUSTOM, MOTION, NUMBERS, SCREWS, TILE, TRAVEL
 from chasles.constraint.special import EXTRA, EXTRA_AT, ROOM, TARGET, TURN, angle_rates, call_special, coordinate
-from chasles.integrate.newton import DONE, NO_CONVERGENCE, RUNNING
+from chasles.integrate.status import DONE, NO_CONVERGENCE, RUNNING
 from chasles.kernel.address import invoke
 from chasles.kernel.algebra import dot, mul, mul_t
 from chasles.kernel.denormals import flush_denormals, restore_denormals

@@ -6,26 +6,17 @@ No tile is exchanged with another: the order sees to it that pivots are regular 
 
 from __future__ import annotations
 
-from chasles.kernel.algebra import cross, dot, mat_mul, mat_neg, mul, scale, sub
+from chasles.kernel.algebra import mat_mul, mat_neg, mul, sub
+from chasles.kernel.dense import inverse3
 from chasles.kernel.policy import kernel
 from chasles.kernel.workspace import add9, load3, load9, store3, store9
-
-
-@kernel
-def inverse(m):
-    """Inverse of a 3x3 matrix, by cofactors."""
-    a, b, c = (m[0], m[1], m[2]), (m[3], m[4], m[5]), (m[6], m[7], m[8])
-    bc, ca, ab = cross(b, c), cross(c, a), cross(a, b)
-    r = 1.0 / dot(a, bc)
-    x, y, z = scale(r, bc), scale(r, ca), scale(r, ab)
-    return (x[0], y[0], z[0], x[1], y[1], z[1], x[2], y[2], z[2])
 
 
 @kernel
 def factorize_lu(n, lower, column, row, first, operations, tiles, factors):
     """factors: inverse pivots of the nodes, then L; U stays in the upper tiles, the rest of the tiles is used up."""
     for k in range(n):
-        pivot = inverse(load9(tiles, 9 * k, 0.0))
+        pivot = inverse3(load9(tiles, 9 * k, 0.0))
         store9(factors, 9 * k, pivot)
         start, end = column[k], column[k + 1]
         if end == start + 1:  # a column of a tree: all of it in registers

@@ -17,6 +17,7 @@ from chasles.integrate.options import Options, saving
 from chasles.integrate.scalar import ON_LANES
 from chasles.integrate.solution import Solution
 from chasles.integrate.solver import solve
+from chasles.integrate.status import DONE, FULL, RUNNING
 from chasles.integrate.step_address import step_address
 from chasles.integrate.vector_field import Field, PythonField
 from chasles.kernel.lanes import WIDTH, buffer
@@ -120,13 +121,13 @@ class LaneStepper:
             return True
         method = (self.settings, *lead.arrays()[1:])
         memory = (state, counts, self.y, self.f0, self.x_sum, self.records, self.memory)
-        counts[TALLY.status] = layout.RUNNING
-        while counts[TALLY.status] in (layout.RUNNING, layout.FULL):
+        counts[TALLY.status] = RUNNING
+        while counts[TALLY.status] in (RUNNING, FULL):
             engine.march_lanes(lead.space.table, self.addresses, *method, *memory, self.address, self.p, 1_000_000_000)
             rows = int(counts[TALLY.records])
             self.pieces.append(self.records.reshape(lead.rows, lead.width, WIDTH)[:rows].copy())
             counts[TALLY.records] = 0
-        if counts[TALLY.status] != layout.DONE:
+        if counts[TALLY.status] != DONE:
             return False
         for lane, stepper in enumerate(self.steppers):
             stepper.state[:], stepper.counts[:] = state, counts

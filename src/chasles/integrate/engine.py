@@ -10,23 +10,9 @@ from __future__ import annotations
 import numpy as np
 
 from chasles.integrate.dense_output import keep_move, record, room
-from chasles.integrate.explicit_layout import (
-    DONE,
-    EVENT,
-    FULL,
-    MUNTHE_KAAS,
-    NOT_FINITE,
-    REAL,
-    REJECTED,
-    RUNNING,
-    SET,
-    SPENT,
-    STATE,
-    TALLY,
-    UNDERFLOW,
-    scratch,
-)
+from chasles.integrate.explicit_layout import MUNTHE_KAAS, REAL, SET, STATE, TALLY, scratch
 from chasles.integrate.explicit_step import copy
+from chasles.integrate.status import DONE, EVENT, FULL, NOT_FINITE, REJECTED, RUNNING, SPENT, UNDERFLOW
 from chasles.integrate.step_address import take_step
 from chasles.integrate.step_control import finite, flaw, judge
 from chasles.integrate.vector_field import call

@@ -31,15 +31,16 @@ from chasles.integrate.problem import LieODE
 from chasles.integrate.scalar import ON_SCALARS
 from chasles.integrate.solution import Cause, Solution
 from chasles.integrate.space import Space
+from chasles.integrate.status import DONE, EVENT, FULL, NEAR_POLE, NOT_FINITE, RUNNING, SPENT, UNDERFLOW
 from chasles.integrate.step_address import step_address
 from chasles.integrate.stepper import TOLD, Ending, NotFiniteError, Stepper, as_field, raise_errors_of
 from chasles.integrate.table import ALGEBRA_AT, CAYLEY, CAYLEY2, EXP, KIND, R_N, SECOND_KIND, SERIES
 
 ROWS = 1024  # saved points a piece
 REASONS = {
-    layout.NOT_FINITE: "the field or the solution is not finite",
-    layout.UNDERFLOW: "the step became too small to advance the time; is the field smooth?",
-    layout.POLE: "a step turned by more than 6 rad, near the pole of dexpinv at 2 pi; take a smaller step",
+    NOT_FINITE: "the field or the solution is not finite",
+    UNDERFLOW: "the step became too small to advance the time; is the field smooth?",
+    NEAR_POLE: "a step turned by more than 6 rad, near the pole of dexpinv at 2 pi; take a smaller step",
 }
 BEYOND = {  # the same for coordinates other than exponential ones
     CAYLEY: "a step turned by half a turn or nearly, where Rodrigues vectors are infinite; take a smaller step",
@@ -276,7 +277,7 @@ class ExplicitStepper(Stepper):
 
     def _attend(self, status: int) -> Ending | None:
         """What is to be done about the status of the loop."""
-        if status == layout.EVENT:
+        if status == EVENT:
             found = self.watch.locate()
             self.occurrences += found
             if found and found[-1].event.terminal:
@@ -284,15 +285,15 @@ class ExplicitStepper(Stepper):
                 return Ending(True, ended_by(found))
             return None
         raise_errors_of(self.field, *self.watch.functions)
-        if status in (layout.RUNNING, layout.FULL):
+        if status in (RUNNING, FULL):
             return None
-        if status == layout.DONE:
+        if status == DONE:
             return Ending(True, "reached the end")
-        if status == layout.SPENT:
+        if status == SPENT:
             spent = int(self.counts[TALLY.evaluations])
             message = f"stopped at t = {self.time:.8g}, after {spent} evaluations (max_evaluations)"
             return Ending(False, message, Cause.EVALUATIONS)
-        if status == layout.POLE and self.problem.coordinates:
+        if status == NEAR_POLE and self.problem.coordinates:
             self._leave_chart()
         message = f"{self._reason(status)} (t = {self.time:.8g}, step {self.state[STATE.h]:.3g})"
         if TOLD.warn:
@@ -301,7 +302,7 @@ class ExplicitStepper(Stepper):
 
     def _reason(self, status: int) -> str:
         """What the status of the loop means."""
-        if status == layout.POLE and int(self.settings[SET.mapping]) in BEYOND:
+        if status == NEAR_POLE and int(self.settings[SET.mapping]) in BEYOND:
             return BEYOND[int(self.settings[SET.mapping])]
         return REASONS[status]
 
@@ -313,7 +314,7 @@ class ExplicitStepper(Stepper):
         body = int(np.argmax(speeds))
         angle = float(speeds[body]) * abs(h)
         message = (
-            f"solve: {self._reason(layout.POLE)} (t = {self.time:.8g}, step {h:.3g}): body {body} turns at "
+            f"solve: {self._reason(NEAR_POLE)} (t = {self.time:.8g}, step {h:.3g}): body {body} turns at "
             f"{speeds[body]:.4g} rad/s, {angle:.3g} rad in a step"
         )
         raise ChartError(message, self.time, h, body, angle, self.solution(False, message))

@@ -43,7 +43,6 @@ TALLY = layout(
 
 MUNTHE_KAAS, EXPONENTIALS = 0, 1  # families
 FIXED, PAPER, PREDICTIVE = 0, 1, 2  # rules of step control
-RUNNING, DONE, FULL, NOT_FINITE, UNDERFLOW, POLE, EVENT, REJECTED, SPENT = range(9)
 LARGEST_ANGLE = 6.0  # a move this near to the pole of dexpinv at 2 pi is refused
 
 

@@ -10,19 +10,10 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 
 from chasles.integrate.event import Occurrence, bracketed_zero, ended_by, occurrence, up_to_terminal
-from chasles.integrate.newton import (
-    COUNTS,
-    DONE,
-    EPS,
-    ITERATIONS,
-    NO_CONVERGENCE,
-    NOT_FINITE,
-    POLE,
-    RUNNING,
-    SINGULAR,
-)
+from chasles.integrate.newton import COUNTS, EPS, ITERATIONS
 from chasles.integrate.options import Options, check_span, check_times, saving
 from chasles.integrate.solution import Solution
+from chasles.integrate.status import DONE, NEAR_POLE, NO_CONVERGENCE, NOT_FINITE, RUNNING, SINGULAR
 from chasles.integrate.stepper import Ending, NotFiniteError, Stepper, raise_errors_of
 from chasles.kernel.pickled import PickledWhole
 from chasles.kernel.policy import kernel
@@ -45,13 +36,13 @@ ROOM = 1 << 28  # bytes for saved points, at first
 FOUND = {
     NOT_FINITE: "the field or an iterate is not finite",
     NO_CONVERGENCE: "Newton's iteration did not converge",
-    POLE: "the step turned by more than 6 rad, near the pole of dexpinv at 2 pi",
+    NEAR_POLE: "the step turned by more than 6 rad, near the pole of dexpinv at 2 pi",
     SINGULAR: "Newton's matrix is singular",
 }
 ADVICE = {
     NOT_FINITE: "check the field near this point, or try a shorter step",
     NO_CONVERGENCE: "try a shorter step; if that does not help, check that the field is smooth here",
-    POLE: "try a shorter step, or LieMidpoint, which has no pole",
+    NEAR_POLE: "try a shorter step, or LieMidpoint, which has no pole",
     SINGULAR: "try a shorter step",
 }
 

@@ -15,9 +15,10 @@ from numpy.typing import ArrayLike
 from chasles.integrate.fixed_step import FixedStepper
 from chasles.integrate.matrix import expm
 from chasles.integrate.method import RKMK, Exponentials
-from chasles.integrate.newton import COUNTS, NOT_FINITE
+from chasles.integrate.newton import COUNTS
 from chasles.integrate.options import Options
 from chasles.integrate.problem import LieODE
+from chasles.integrate.status import NOT_FINITE
 from chasles.integrate.vector_field import Field
 
 BERNOULLI = (1.0, -1 / 2, 1 / 12, 0.0, -1 / 720, 0.0, 1 / 30240, 0.0, -1 / 1209600)  # B_k / k!

@@ -24,7 +24,7 @@ from chasles.integrate.gauss import (
     natural_sizes,
     stage_residual,
 )
-from chasles.integrate.newton import COUNTS, DONE, NO_CONVERGENCE, POLE, RUNNING, newton
+from chasles.integrate.newton import COUNTS, newton
 from chasles.integrate.options import Options
 from chasles.integrate.poisson import (
     LiePoisson,
@@ -37,6 +37,7 @@ from chasles.integrate.poisson import (
 )
 from chasles.integrate.problem import LieODE
 from chasles.integrate.space import Space
+from chasles.integrate.status import DONE, NEAR_POLE, NO_CONVERGENCE, RUNNING
 from chasles.integrate.stepper import as_field
 from chasles.integrate.table import COUNT, KIND, R_N, SE2
 from chasles.integrate.vector_field import call
@@ -145,7 +146,7 @@ def advance(
             if status == DONE:
                 break
         if status == DONE and not finish_step(context, z, x, carry):
-            status = POLE
+            status = NEAR_POLE
         if status != DONE:
             counts[COUNTS.status] = status
             return

@@ -2,13 +2,16 @@
 
 The matrix is found by differences, kept from step to step, and found anew when another one is cheaper than the
 iterations that the old one would still take. Iteration ends when the corrections no longer become smaller; it must end
-near the rounding level, else the step has failed.
+near the rounding level, else the step has failed (`stopping` has the rule).
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from chasles.integrate.status import DONE, NO_CONVERGENCE, NOT_FINITE, SINGULAR
+from chasles.integrate.stopping import at_rounding, converged
+from chasles.kernel.dense import lu_factor, lu_solve
 from chasles.kernel.policy import kernel
 from chasles.kernel.workspace import layout
 
@@ -20,46 +23,8 @@ STUCK = 1e-9  # ... and below this if the matrix is new
 FLOOR = 1e-6  # sizes of unknowns below this part of the largest do not count
 DIFFERENCE = 1.4901161193847656e-08  # sqrt(EPS), relative difference for the matrix
 
-RUNNING, DONE, NOT_FINITE, NO_CONVERGENCE, POLE, SINGULAR = range(6)
 # integer memory of a run; `matrices` counts how often Newton's matrix was found
 COUNTS = layout("COUNTS", step=1, rows=1, status=1, evaluations=1, iterations=1, matrices=1, tried=1)
-
-
-@kernel
-def lu_factor(a, pivots, m):
-    """Replace the m x m matrix by its triangular factors, rows exchanged; False if it is singular."""
-    for k in range(m):
-        best = k
-        for i in range(k + 1, m):
-            if abs(a[i * m + k]) > abs(a[best * m + k]):
-                best = i
-        pivots[k] = best
-        if not abs(a[best * m + k]) > 0.0:
-            return False
-        if best != k:
-            for j in range(m):
-                a[k * m + j], a[best * m + j] = a[best * m + j], a[k * m + j]
-        inverse = 1.0 / a[k * m + k]
-        for i in range(k + 1, m):
-            a[i * m + k] *= inverse
-            for j in range(k + 1, m):
-                a[i * m + j] -= a[i * m + k] * a[k * m + j]
-    return True
-
-
-@kernel
-def lu_solve(a, pivots, b, m):
-    """Solve with the factors; b becomes the solution."""
-    for k in range(m):
-        other = pivots[k]
-        b[k], b[other] = b[other], b[k]
-    for i in range(m):
-        for j in range(i):
-            b[i] -= a[i * m + j] * b[j]
-    for i in range(m - 1, -1, -1):
-        for j in range(i + 1, m):
-            b[i] -= a[i * m + j] * b[j]
-        b[i] /= a[i * m + i]
 
 
 @kernel
@@ -153,15 +118,13 @@ def newton(residual, context, z, r, matrix, groups, base, size, counts, history,
         valid[0] = 1
         for i in range(m):
             z[i] -= r[i]
-        if correction <= REMAINDER:
-            return DONE
-        rate = correction / before
+        rate = correction / before if k > 0 else np.inf
         before = correction
+        if converged(correction, rate, 0.0, REMAINDER, REMAINDER):
+            return DONE
         if k == 0:
             continue
-        if rate < 0.5 and correction * rate <= REMAINDER:
-            return DONE
-        if rate >= 0.5 and (correction <= NOISE or (fresh and correction <= STUCK)):
+        if at_rounding(correction, rate, STUCK if fresh else NOISE):
             return DONE
         if iterations_left(correction, rate) > m + 3:
             valid[0] = 0

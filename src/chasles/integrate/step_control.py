@@ -4,20 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from chasles.integrate.explicit_layout import (
-    DONE,
-    LARGEST_ANGLE,
-    MUNTHE_KAAS,
-    NOT_FINITE,
-    PAPER,
-    POLE,
-    REAL,
-    REJECTED,
-    SET,
-    STATE,
-    TALLY,
-)
+from chasles.integrate.explicit_layout import LARGEST_ANGLE, MUNTHE_KAAS, PAPER, REAL, SET, STATE, TALLY
 from chasles.integrate.explicit_step import linear, second_result
+from chasles.integrate.status import DONE, NEAR_POLE, NOT_FINITE, REJECTED
 from chasles.integrate.table import (
     ALGEBRA_AT,
     ALGEBRA_SE3,
@@ -179,11 +168,11 @@ def finite(values, size, z):
 
 @kernel
 def flaw(settings, angle, parts, z):
-    """What is wrong with the result of a step: NOT_FINITE, POLE or nothing (DONE)."""
+    """What is wrong with the result of a step: NOT_FINITE, NEAR_POLE or nothing (DONE)."""
     n, d, stages = settings[SET.point], settings[SET.algebra], settings[SET.stages]
     if not (finite(parts[4], n, z) and finite(parts[0], stages * d, z)):
         return NOT_FINITE
-    return DONE if all_true(angle <= LARGEST_ANGLE) else POLE
+    return DONE if all_true(angle <= LARGEST_ANGLE) else NEAR_POLE
 
 
 @kernel

@@ -28,9 +28,10 @@ from chasles.integrate.cotangent import (
     store_state,
 )
 from chasles.integrate.fixed_step import TIMES, FixedStepper, clock, record
-from chasles.integrate.newton import COUNTS, DONE, RUNNING
+from chasles.integrate.newton import COUNTS
 from chasles.integrate.options import Options
 from chasles.integrate.solution import Solution
+from chasles.integrate.status import DONE, RUNNING
 from chasles.integrate.stepper import Stepper, as_field
 from chasles.integrate.theta import SymplecticTheta, theta_step
 from chasles.integrate.variational import (

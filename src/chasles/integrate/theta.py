@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from chasles.integrate.cotangent import back, hamiltonian_field, load4, store_state
-from chasles.integrate.newton import COUNTS, DONE, NO_CONVERGENCE, newton
+from chasles.integrate.newton import COUNTS, newton
+from chasles.integrate.status import DONE, NO_CONVERGENCE
 from chasles.kernel.algebra import add, add_scaled, scale
 from chasles.kernel.policy import kernel
 from chasles.kernel.workspace import load3, store3

@@ -12,9 +12,12 @@ from chasles.integrate.lie_verlet import LieVerlet as LieVerlet
 from chasles.integrate.lie_verlet import cay_equation, exp_equation
 from chasles.integrate.moser_veselov import MoserVeselov as MoserVeselov
 from chasles.integrate.moser_veselov import moser_equation
-from chasles.integrate.newton import COUNTS, DONE, NO_CONVERGENCE, NOT_FINITE, REMAINDER, SINGULAR, STUCK
+from chasles.integrate.newton import COUNTS, REMAINDER, STUCK
+from chasles.integrate.status import DONE, NO_CONVERGENCE, NOT_FINITE, SINGULAR
+from chasles.integrate.stopping import at_rounding, converged
 from chasles.integrate.vector_field import call
-from chasles.kernel.algebra import add_scaled, cross, dot, mul, scale, sub
+from chasles.kernel.algebra import add_scaled, dot, mul, scale, sub
+from chasles.kernel.dense import solve3
 from chasles.kernel.lanes import sqrt
 from chasles.kernel.policy import kernel
 from chasles.kernel.workspace import load3, load9, store3
@@ -32,15 +35,6 @@ def mapped(method, w):
 
 
 @kernel
-def solve3(m, b):
-    """Solution of a system of three equations, by the adjoint matrix."""
-    x, y, z = (m[0], m[3], m[6]), (m[1], m[4], m[7]), (m[2], m[5], m[8])
-    yz = cross(y, z)
-    r = 1.0 / dot(x, yz)
-    return scale(r, (dot(b, yz), dot(b, cross(z, x)), dot(b, cross(x, y))))
-
-
-@kernel
 def size(v):
     return sqrt(dot(v, v))
 
@@ -50,7 +44,7 @@ def solve_turn(method, inertia, inverse, a, history, counts):
     """The turn w of a step from h times the momentum, a, by Newton's method; (status, w)."""
     matrix = load9(inertia, 0, 0.0)
     w = scale(1.0 if method == VERLET_EXP else 0.5, mul(load9(inverse, 0, 0.0), a))
-    before = 0.0
+    before = 0.0  # so that the first contraction is infinite
     for k in range(history.shape[1]):
         if method == VERLET_EXP:
             residual, derivative = exp_equation(matrix, a, w)
@@ -69,10 +63,8 @@ def solve_turn(method, inertia, inverse, a, history, counts):
         if not np.isfinite(correction):
             return SINGULAR, w
         w = sub(w, delta)
-        fast = correction < 0.5 * before
-        if correction <= REMAINDER or (fast and correction * correction <= REMAINDER * before):
-            return DONE, w
-        if not fast and correction <= STUCK:
+        rate = correction / before
+        if converged(correction, rate, 0.0, REMAINDER, REMAINDER) or at_rounding(correction, rate, STUCK):
             return DONE, w
         before = correction
     return NO_CONVERGENCE, w

@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 
 from chasles.kernel.algebra import add_scaled, dot, scale, sub
+from chasles.kernel.dense import cholesky_factor, cholesky_solve
 from chasles.kernel.policy import kernel
 from chasles.kernel.workspace import load3, load6, store6
 from chasles.lie import pose as pose_group
@@ -66,25 +67,6 @@ def evaluate(topology, numbers, where, offset, target, weights, q, columns):
 
 
 @kernel
-def solve_six(square):
-    """Solve six positive definite equations by Cholesky's method, in place; the right-hand side stands at the end."""
-    for i in range(6):
-        for j in range(i + 1):
-            total = square[6 * i + j]
-            for k in range(j):
-                total -= square[6 * i + k] * square[6 * j + k]
-            square[6 * i + j] = math.sqrt(total) if i == j else total / square[6 * j + j]
-    for i in range(6):
-        for k in range(i):
-            square[36 + i] -= square[6 * i + k] * square[36 + k]
-        square[36 + i] /= square[6 * i + i]
-    for i in range(5, -1, -1):
-        for k in range(i + 1, 6):
-            square[36 + i] -= square[6 * k + i] * square[36 + k]
-        square[36 + i] /= square[6 * i + i]
-
-
-@kernel
 def fill(array, value):
     for k in range(array.shape[0]):
         array[k] = value
@@ -134,7 +116,8 @@ def step_of(topology, where, damping, error, limits, q, columns, square, delta):
             for r in range(6):
                 square[7 * r] += damping * trace / 6.0
             store6(square, 36, error)
-            solve_six(square)
+            cholesky_factor(square, 6)
+            cholesky_solve(square, square[36:], 6)
     return largest, (angular, linear)
 
 

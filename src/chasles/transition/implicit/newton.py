@@ -1,7 +1,7 @@
 """Newton's method for the equations of an implicit step.
 
 The matrix is made once a step, with derivatives of the model that are kept from step to step as long as it converges
-fast: they are what costs evaluations of the model.
+fast: they are what costs evaluations of the model. `integrate.stopping` has the rule by which the iteration ends.
 
 A method says what the state (q, V, V') at the end of a step is, V and V' on the group, of two displacements: d from the
 predicted state, which V and V' follow, and a shift of the positions alone. The unknowns are d, the multipliers λ, and ζ
@@ -19,7 +19,9 @@ from typing import Protocol
 
 import numpy as np
 
-from chasles.integrate.newton import DONE, EPS, NO_CONVERGENCE, NOT_FINITE, SINGULAR
+from chasles.integrate import stopping
+from chasles.integrate.newton import EPS
+from chasles.integrate.status import DONE, NO_CONVERGENCE, NOT_FINITE, SINGULAR
 from chasles.transition.implicit.chart import Chart
 from chasles.transition.implicit.equations import ModelEquations, Residual, Slopes, farthest
 
@@ -27,9 +29,12 @@ ITERATIONS = 20
 PATIENCE = 5  # iterations that may still come before new derivatives are worth their price
 SAFE = 0.1  # of the tolerance, which the estimate of the error must be below
 FINEST = 16.0  # units of rounding of positions that a tolerance can ask for
+LEFT = 0.5  # of the goals: what is left then is below them
 LEAST = 0.1  # what an iteration is trusted to leave of an error, at best: some parts converge more slowly than others
 STUCK = 1e-11  # corrections below this, relative to positions, that stop shrinking are rounding
 DIFFERENCE = 1e-6  # central, of the state at the end of a step
+
+converged, at_rounding = (getattr(rule, "py_func", rule) for rule in (stopping.converged, stopping.at_rounding))
 
 
 class Predicted(Protocol):
@@ -99,9 +104,9 @@ class Newton:
             if not np.isfinite(size):
                 return NOT_FINITE
             contraction = size / previous if iteration else 1.0
-            if size < 1.0 or size * max(contraction, LEAST) < 1.0 - contraction:
+            if converged(size, contraction, LEAST, 1.0, LEFT):
                 return DONE
-            if iteration > 1 and contraction > 0.5 and largest < STUCK * far:
+            if iteration > 1 and at_rounding(largest, contraction, STUCK * far):
                 return DONE
             if iteration and not fresh and (contraction > 0.9 or size * contraction**PATIENCE > 1.0):
                 self.stale[0] = 1

@@ -13,9 +13,10 @@ from chasles.integrate.constrained_method import BLieDF, GeneralizedAlpha, less_
 from chasles.integrate.explicit import ChartError
 from chasles.integrate.fixed_step import FixedStepper, shortened
 from chasles.integrate.method import RKMK
-from chasles.integrate.newton import COUNTS, DONE
+from chasles.integrate.newton import COUNTS
 from chasles.integrate.options import Options
 from chasles.integrate.solver import solve
+from chasles.integrate.status import DONE
 from chasles.transition.implicit.bliedf import BackwardStep
 from chasles.transition.implicit.chart import Chart
 from chasles.transition.implicit.equations import ModelEquations
