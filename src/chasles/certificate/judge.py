@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from chasles.cached import cached_property
-from chasles.certificate import advice, checkpoints, companion, rubbing, sampled, stiff, voices
+from chasles.certificate import advice, checkpoints, companion, sampled, stiff, transitions, voices
 from chasles.certificate.budget import Budget, spent
 from chasles.certificate.features import Features, features
 from chasles.certificate.loads import pull_of
@@ -390,7 +390,11 @@ class Judge:
 
     def by_kind(self) -> str:
         """Judge the run. Returns what is missing for a verdict."""
-        rubs = self.task.dynamics.rubbing is not None
+        jumps = self.task.dynamics.set_valued is not None
         if self.task.controller is not None:
-            return "a controller and friction that sticks at once" if rubs else sampled.judge_sampled(self)
-        return rubbing.judge_rubbing(self) if rubs else self.whole()
+            return (
+                "a controller and friction that sticks, or rigid limits, at once"
+                if jumps
+                else sampled.judge_sampled(self)
+            )
+        return transitions.judge_transitions(self) if jumps else self.whole()

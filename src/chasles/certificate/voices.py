@@ -22,6 +22,7 @@ from chasles.model.scale import constraint_lengths
 from chasles.relative.loop.closed import ClosedMechanism
 from chasles.relative.mechanism import Mechanism
 from chasles.simulation.run import Run
+from chasles.simulation.set_valued import Limit
 
 ENERGY, MOMENTUM, GROUP, POSITION, VELOCITY = (
     "energy balance",
@@ -199,7 +200,8 @@ def known_events(task: Any) -> list[Any]:
 
 def _counted(occurrences: Iterable[Any], start: float, end: float) -> Counter[str]:
     near = AT_THE_END * abs(end - start)
-    return Counter(found.event.name for found in occurrences if abs(found.t - end) > near)
+    kept = [found for found in occurrences if not isinstance(found.event, Limit)]  # states tell of impacts
+    return Counter(found.event.name for found in kept if abs(found.t - end) > near)
 
 
 def all_of(run: Any, motion: Movement, limits: Mapping[str, float], wide: Any, resting: bool) -> list[Finding]:

@@ -147,7 +147,7 @@ def _limits(joint: Any) -> str:
     pairs = list(zip(joint.lower, joint.upper, strict=True))
     if not any(math.isfinite(value) for pair in pairs for value in pair):
         return ""
-    stops = "" if joint.stop_stiffness else ", data only"
+    stops = "" if joint.stop_stiffness or joint.has_rigid_limits else ", data only"
     return "; ".join(f"{low:.4g} to {high:.4g}" for low, high in pairs) + stops
 
 

@@ -13,6 +13,9 @@ from numpy.typing import ArrayLike
 from chasles.integrate import blocks, dense_output
 from chasles.integrate.event import Occurrence
 
+# the work that a solution counts
+COUNTED_WORK = ("steps", "rejections", "evaluations", "exponentials", "commutators", "seconds")
+
 
 class Cause(Enum):
     """Why a run ended before its end, for programs; `Solution.message` says it in words."""

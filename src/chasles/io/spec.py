@@ -65,6 +65,7 @@ DRIVEN = {
     "upper": Entry("limits", "upper limits of the coordinates [m or rad]"),
     "stop_stiffness": Entry("number", "of the stops at the limits [N/m or N m/rad]; 0: limits are data only"),
     "stop_damping": Entry("number", "of the stops at the limits [N s/m or N m s/rad]"),
+    "restitution": Entry("each", "of rigid limits: speed after to speed before, 0 to 1; left out: they are not rigid"),
 }
 
 

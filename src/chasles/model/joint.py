@@ -33,7 +33,8 @@ class Joint:
     damping [N s/m or N m s/rad], stiffness [N/m or N m/rad] about `rest`, armature [kg or kg m²] (inertia of a rotor,
     felt by this coordinate only), friction [N or N m] (dry, reached at `friction_speed` by a tanh; with
     friction_speed = 0 it sticks, and holds up to `static_friction`, by default as much), limits lower and upper of the
-    coordinates with `stop_stiffness` and `stop_damping` (zero: the limits are data, not a force).
+    coordinates with `stop_stiffness` and `stop_damping` (zero: the limits are data, not a force), or rigid with a
+    `restitution` from 0 to 1: a coordinate that strikes one at speed u rebounds at `restitution` times u.
     """
 
     name: str
@@ -54,6 +55,7 @@ class Joint:
     upper: Numbers = np.inf
     stop_stiffness: float = 0.0
     stop_damping: float = 0.0
+    restitution: Numbers = None
     nq: int = field(init=False, repr=False, compare=False)
     nv: int = field(init=False, repr=False, compare=False)
 
@@ -91,6 +93,8 @@ class Joint:
         for k, (low, high) in enumerate(zip(self.lower, self.upper, strict=True)):
             if not low <= high:
                 raise ValueError(f"{where}: lower limit {low:g} of coordinate {k} is above its upper limit {high:g}")
+        if self.restitution is not None:
+            self._check_restitution(where)
         if traits.quaternion:
             if self.sticks:
                 raise ValueError(
@@ -102,6 +106,20 @@ class Joint:
                 raise ValueError(f"{where}: limits are for coordinates with one axis, not for a {self.kind} joint")
             if any(self.rest):
                 raise ValueError(f"{where}: the rest position of a {self.kind} joint is where its frames coincide")
+
+    def _check_restitution(self, where: str) -> None:
+        """Limits that are rigid."""
+        self._set("restitution", _each(where, "restitution", self.restitution, self.nv))
+        if not all(0.0 <= e <= 1.0 for e in self.restitution):
+            raise ValueError(f"{where}: restitution is {self.restitution}; expected numbers from 0 to 1")
+        if not self.has_rigid_limits:
+            raise ValueError(f"{where}: restitution is what limits give back; give lower or upper too")
+        if self.stop_stiffness or self.stop_damping:
+            raise ValueError(
+                f"{where}: its limits are rigid (restitution) or compliant (stop_stiffness, stop_damping), not both"
+            )
+        if any(low == high for low, high in zip(self.lower, self.upper, strict=True)):
+            raise ValueError(f"{where}: a coordinate between equal rigid limits cannot move; leave its axis out")
 
     def _set(self, name: str, value: Any) -> None:
         object.__setattr__(self, name, value)
@@ -115,6 +133,16 @@ class Joint:
     def sticks(self) -> bool:
         """Whether it has friction that sticks."""
         return self.friction_speed == 0.0 and any(self.holding_friction)
+
+    @property
+    def has_rigid_limits(self) -> bool:
+        """Whether it has limits that stop it at once."""
+        return self.restitution is not None and bool(np.isfinite([*self.lower, *self.upper]).any())
+
+    @property
+    def may_lock(self) -> bool:
+        """Whether it can be held at rest, by friction or by a limit."""
+        return self.sticks or self.has_rigid_limits
 
     @property
     def holding_friction(self) -> tuple[float, ...]:

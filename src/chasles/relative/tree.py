@@ -102,7 +102,9 @@ def elements(joint: Joint) -> Iterator[tuple[int, tuple[float, ...], float]]:
             yield PRISMATIC, (*frame_with_z(v), 0.0, 0.0, 0.0), 0.0
             continue
         pitch = float(w @ v)
-        turning = REVOLUTE if pitch == 0.0 and armature == 0.0 and not joint.sticks else HELICAL  # a rotor can be added
+        turning = (
+            REVOLUTE if pitch == 0.0 and armature == 0.0 and not joint.may_lock else HELICAL
+        )  # a rotor can be added
         yield turning, (*frame_with_z(w), *np.cross(w, v)), pitch
 
 

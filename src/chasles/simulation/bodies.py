@@ -52,7 +52,7 @@ class BodyDynamics:
     """
 
     quantities = BodyQuantities  # what is shown of a motion
-    rubbing = None  # friction that sticks is followed in joint coordinates
+    set_valued = None  # friction that sticks and rigid limits are followed in joint coordinates
 
     @property
     def corrected(self) -> bool:
@@ -94,6 +94,11 @@ class BodyDynamics:
                 raise ValueError(
                     f"simulate: joint {joint.name!r} has friction that sticks (friction_speed = 0), which is followed "
                     'in joint coordinates; take coordinates="relative", or a positive friction_speed for a smooth law'
+                )
+            if joint.has_rigid_limits:
+                raise ValueError(
+                    f"simulate: joint {joint.name!r} has rigid limits (restitution), which are followed in joint "
+                    'coordinates; take coordinates="relative", or stop_stiffness for compliant ones'
                 )
         self.projected = projected
         self.held: np.ndarray | None = None  # inputs along the joints' velocities, of `under`

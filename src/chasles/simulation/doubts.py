@@ -80,5 +80,7 @@ def _beyond(task: Task) -> Iterator[str]:
 
 
 def _outside(joint: Joint, value: float, low: float, high: float) -> str:
-    stops = "its stops push at once" if joint.stop_stiffness else "which are data only"
+    stops = "which are data only"
+    if joint.stop_stiffness:
+        stops = "its stops push at once"
     return f"joint {joint.name!r} starts at {value:.6g}, beyond its limits {low:.6g} to {high:.6g}; {stops}"

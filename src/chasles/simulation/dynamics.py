@@ -24,9 +24,9 @@ from chasles.relative.mechanism import Mechanism
 from chasles.relative.tables import FREE, HELICAL, LINK, SPHERICAL, link_table
 from chasles.relative.tree import lock
 from chasles.simulation.actuation import Actuation
-from chasles.simulation.dry_friction import DryFriction, refuse_sticking
 from chasles.simulation.held_start import Wanted
 from chasles.simulation.problem import Motion
+from chasles.simulation.set_valued import SetValued, refuse_sticking
 from chasles.simulation.start_values import StartChange, Values, by_name
 from chasles.simulation.tree_motion import PART, free_tree_motion, parameters, seen, tree_motion
 from chasles.simulation.tree_quantities import TreeQuantities
@@ -80,27 +80,34 @@ class TreeDynamics:
         self.parameters = self.packed()
 
     @cached_property
-    def rubbing(self) -> DryFriction | None:
-        """The friction that sticks, if there is any."""
+    def set_valued(self) -> SetValued | None:
+        """Friction that sticks and rigid limits, if there are any."""
         for joint in self.mechanism.system.joints:
-            if joint.sticks and joint.name not in self.mechanism.tree.velocities:
+            if joint.may_lock and joint.name not in self.mechanism.tree.velocities:
+                what = "friction that sticks" if joint.sticks else "rigid limits (restitution)"
+                smooth = "a positive friction_speed for a smooth law" if joint.sticks else "stop_stiffness instead"
                 raise ValueError(
-                    f"simulate: joint {joint.name!r}, which is cut to open a loop, has friction that sticks; cut "
-                    "another one, system.compile(cut=[...]), or give a positive friction_speed for a smooth law"
+                    f"simulate: joint {joint.name!r}, which is cut to open a loop, has {what}; cut another one, "
+                    f"system.compile(cut=[...]), or give {smooth}"
                 )
-        return DryFriction.of(self.mechanism.tree.joints, self.mechanism.tree.velocities)
+        tree = self.mechanism.tree
+        return SetValued.of(tree.joints, tree, self.velocity_sizes, energy_of(self.mechanism.system))
+
+    def impulse_response(self, q: np.ndarray, t: float, columns: np.ndarray) -> np.ndarray:
+        """What unit impulses along velocities change all velocities by, (nv, columns)."""
+        return np.linalg.solve(self.mechanism.mass_matrix(q), np.eye(self.nv)[:, columns])
 
     def locked(self, columns: tuple[int, ...], q: np.ndarray, t: float) -> TreeDynamics:
         """The same with some velocities locked where they are: rotors of infinite inertia on them."""
         found = copy(self)
-        found.rubbing, found.parameters = None, self.parameters.copy()
+        found.set_valued, found.parameters = None, self.parameters.copy()
         first, tree = int(found.parameters.view(np.int64)[self.numbers_at]), self.mechanism.tree
         lock(tree.topology, found.parameters[first : first + len(tree.numbers)], columns)
         return found
 
     def _sticks_not(self) -> None:
         """What sticks is known to `simulate` alone."""
-        if self.rubbing is not None:
+        if self.set_valued is not None:
             refuse_sticking("this", self.mechanism.system)
 
     def problem(self, u: ArrayLike | None = None) -> Motion:

@@ -16,7 +16,7 @@ from chasles.relative.loop.closed import ClosedMechanism, in_joint_coordinates
 from chasles.relative.mechanism import Mechanism
 from chasles.simulation.actuation import Actuation
 from chasles.simulation.closed.statics import ClosedStatics
-from chasles.simulation.dry_friction import refuse_sticking
+from chasles.simulation.set_valued import refuse_sticking
 from chasles.simulation.start_values import Values, by_name
 from chasles.simulation.statics import ROUNDING, Point, Statics
 

@@ -16,7 +16,7 @@ from chasles.relative.mechanism import Mechanism
 from chasles.simulation.actuation import Actuation
 from chasles.simulation.closed.allowed import Allowed, require_on_constraints
 from chasles.simulation.closed.dynamics import dynamics_of
-from chasles.simulation.dry_friction import refuse_sticking
+from chasles.simulation.set_valued import refuse_sticking
 from chasles.simulation.start_values import Values
 from chasles.simulation.statics import Statics
 from chasles.simulation.tree_tangent import TangentTables

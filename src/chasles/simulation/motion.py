@@ -53,11 +53,11 @@ def solve_motion(
 ) -> Solution:
     """The motion of a system under constant forces u, by a method for its equations or one for constrained systems;
     `more` are options of `motion_stepper`."""
-    if dynamics.rubbing is not None:
+    if dynamics.set_valued is not None:
         if resume is not None or sink is not None:
-            raise ValueError("simulate: a run with friction that sticks is not continued from a file")
+            raise ValueError("simulate: a run with friction that sticks or rigid limits is not continued from a file")
         carry = partial(solve_motion, progress=progress)
-        whole: Solution = dynamics.rubbing.solve(dynamics, method, span, y0, u, carry, **more)
+        whole: Solution = dynamics.set_valued.solve(dynamics, method, span, y0, u, carry, **more)
         return whole
     with dynamics.calling():
         stepper = motion_stepper(dynamics, method, span, y0, u, **more)

@@ -14,9 +14,8 @@ import numpy as np
 
 from chasles.absolute.mechanism import AbsoluteMechanism
 from chasles.display.progress import Progress
-from chasles.integrate.event import Occurrence
+from chasles.integrate.event import Event
 from chasles.integrate.fixed_step import StepError
-from chasles.integrate.growing import GrowingRows
 from chasles.integrate.solution import Cause, Solution
 from chasles.integrate.stepper import AS_IT_ENDED, KEPT_SO_FAR, LOG, Attention, Interrupted, NotFiniteError, Sink
 from chasles.registry import service
@@ -26,6 +25,7 @@ from chasles.simulation.energy_jumps import reached, singular_at_end
 from chasles.simulation.law_refusal import law_without_number
 from chasles.simulation.motion import motion_stepper, solve_motion, spoken_by
 from chasles.simulation.pace import Pace
+from chasles.simulation.pieces import Pieces
 from chasles.simulation.run import Run
 from chasles.simulation.runaway import explained, runs_away
 from chasles.simulation.start_values import StartValue, start_values
@@ -35,14 +35,6 @@ from chasles.simulation.stiffness import warn_if_stiff
 Controller = Callable[[float, np.ndarray, np.ndarray], Input]
 MOST_SAMPLES = 10**8  # of a controller in a run
 NOT_OF_THE_RUN = ("system", "progress", "file")  # arguments of `simulate` that do not change what it computes
-COUNTED_WORK = (
-    "steps",
-    "rejections",
-    "evaluations",
-    "exponentials",
-    "commutators",
-    "seconds",
-)  # that a solution counts
 # why there is no curve through the points
 JUMPS = "the input of a sampled controller jumps between the points; the saved times are run.t: save more of them"
 
@@ -80,6 +72,12 @@ class Task:
     def options(self) -> dict[str, Any]:
         """How steps are chosen, for the certificate."""
         return {name: self.more.get(name) for name in ("step", "rtol", "atol", "max_step")}
+
+    @property
+    def watched(self) -> tuple[Event, ...]:
+        """The events that `run.events` can have: those of the user, and those of rigid limits."""
+        own = self.dynamics.set_valued
+        return (*self.more["events"], *(() if own is None else own.limits))
 
     def constant(self, points: int) -> np.ndarray | None:
         """The constant input at so many points, as it was given; None if there is none."""
@@ -196,7 +194,7 @@ class Task:
             raise ValueError("simulate: a sampled controller runs forwards in time; the end is before the start")
         if not isinstance(more["save"], str) and not isinstance(more["save"], int | np.integer):
             raise ValueError('simulate: with a controller, save is "all", "final" or a number of steps')
-        pieces: _Pieces | None = None
+        pieces: Pieces | None = None
         stop: Interrupted | None = None
         # if all periods were done before
         solution = Solution(dynamics.space, self.method, np.empty(0), np.empty(0), True, "reached the end")
@@ -225,7 +223,7 @@ class Task:
                 if recorder is not None:
                     recorder.piece(solution, given)
                 else:
-                    pieces = pieces or _Pieces(len(state), len(given))
+                    pieces = pieces or Pieces(len(state), len(given))
                     pieces.add(solution, given)
                 left = None if left is None else left - solution.evaluations
                 state = solution.y[-1]
@@ -233,7 +231,7 @@ class Task:
                 if stop is not None or not solution.success or solution.t[-1] != last:
                     attention.called = attention.called and stop is None  # an answer is on its way
                     break
-        return *((solution, None) if pieces is None else pieces.joined(solution)), stop
+        return *((solution, None) if pieces is None else pieces.joined(solution, JUMPS)), stop
 
 
 def as_given(arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -265,27 +263,3 @@ def as_given(arguments: Mapping[str, Any]) -> dict[str, Any]:
         if notes:
             given["compiled"] = notes
     return given
-
-
-class _Pieces:
-    """Solutions that follow each other, as one; where two meet, the point of the earlier is kept."""
-
-    def __init__(self, point: int, inputs: int):
-        self.sizes = 1, point, inputs
-        self.rows = GrowingRows(sum(self.sizes))
-        self.events: list[Occurrence] = []
-        self.work: dict[str, Any] = dict.fromkeys(COUNTED_WORK, 0)
-
-    def add(self, piece: Solution, u: np.ndarray) -> None:
-        new = slice(1 if len(self.rows.rows) else 0, None)
-        t, y = piece.t[new, None], piece.y[new]
-        self.rows.add(np.concatenate([t, y, np.broadcast_to(u, (len(t), len(u)))], axis=1))
-        self.events += piece.events
-        for name in COUNTED_WORK:
-            self.work[name] += getattr(piece, name)
-
-    def joined(self, last: Solution) -> tuple[Solution, np.ndarray]:
-        """The whole, which ended as its last piece did, and the input at each saved time."""
-        t, y, held = self.rows.columns(*self.sizes)
-        curve: dict[str, Any] = {"slopes": None, "moves": None, "no_curve": JUMPS}
-        return replace(last, t=t[:, 0], y=y, events=self.events, **curve, **self.work), held

@@ -24,10 +24,10 @@ from chasles.relative.loop.closed import ClosedMechanism, in_joint_coordinates
 from chasles.relative.mechanism import Mechanism
 from chasles.simulation.actuation import Actuation
 from chasles.simulation.closed.sensitivities import NOTE, ClosedSensitivities
-from chasles.simulation.dry_friction import refuse_sticking
 from chasles.simulation.dynamics import TreeDynamics
 from chasles.simulation.parameter_family import Family
 from chasles.simulation.run import Run
+from chasles.simulation.set_valued import refuse_sticking
 from chasles.simulation.simulate import DEFAULT_METHOD, simulate
 from chasles.simulation.tree_tangent import TangentTables, tangent_address
 

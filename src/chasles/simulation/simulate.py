@@ -106,7 +106,7 @@ def simulate(
     switches this off, and the verdict is "not judged".
     """
     task = planned(dict(locals()))  # all of them, so that none is forgotten when the run is described
-    if file is None or task.dynamics.rubbing is None:
+    if file is None or task.dynamics.set_valued is None:
         return task.carry_out(progress, None if file is None else task.recorder(file))
     try:  # pieces between sticking and slipping are not written one by one
         run = task.carry_out(progress)
@@ -143,6 +143,8 @@ def planned(arguments: dict[str, Any]) -> Task:
         inputs=controller is not None or control is not None,
         **{name: get(name) for name in how},
     )
+    if dynamics.set_valued is not None:
+        dynamics.set_valued.refuse_beyond(dynamics.coordinates(state)[0])
     check_drives(dynamics.mechanism.system, start, end)
     if step is None:
         more["breaks"] = scan(dynamics, (start, end), start, state).breaks

@@ -164,14 +164,14 @@ class States:
 
     @cached_property
     def acting(self) -> np.ndarray | None:
-        """These, with friction that sticks; None if there is neither."""
-        rubbing = self.dynamics.rubbing
-        if rubbing is None:
+        """These, with friction that sticks and rigid limits; None if there are none."""
+        set_valued = self.dynamics.set_valued
+        if set_valued is None:
             return self.held
         v = self._kind.v()
         given = np.zeros(v.shape) if self.held is None else self.held
         with self.dynamics.calling():
-            return given + rubbing.forces(self.dynamics.mechanism, self._kind.q(), v, given, self.solution.t)
+            return given + set_valued.forces(self.dynamics.mechanism, self._kind.q(), v, given, self.solution.t)
 
     # ------------------------------------------------------------ of all bodies
 

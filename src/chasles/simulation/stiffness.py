@@ -161,7 +161,7 @@ class Vicinity:
 def _worth_a_look(dynamics: Any) -> bool:
     """Whether anything acts but gravity: without springs, dampers and laws nothing is stiff. Laws that are plain Python
     are not asked about states that are none of the run."""
-    if dynamics.rubbing is not None:  # friction that sticks is no function of the state
+    if dynamics.set_valued is not None:  # friction that sticks is no function of the state
         return False
     mechanism = dynamics.mechanism
     acting = mechanism.forces if hasattr(mechanism, "forces") else mechanism.tables.acting

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from chasles.simulation.run_task import COUNTED_WORK
+from chasles.integrate.solution import COUNTED_WORK
 
 Kind = Callable[[Any], bool]
 
@@ -61,6 +61,7 @@ HEADER: dict[str, Kind] = {
     "controller": _or_none(_function),
     "laws": _all(_function),
     "events": _all(_event),
+    "strikes": _all(_is(str)),
     "sizes": _is(dict),
     "memory": _all(lambda item: isinstance(item, list) and len(item) == 3 and _numbers(item[2])),
     "no_curve": _is(str),
@@ -93,7 +94,7 @@ DYNAMICS: dict[str, Kind] = {
 
 def check_header(header: dict[str, Any]) -> dict[str, Any]:
     """A header whose entries are of the kinds that they should be."""
-    _check("header", header, HEADER)
+    _check("header", {"strikes": [], **header}, HEADER)
     _check("options", header["options"], OPTIONS)
     _check("dynamics", header["dynamics"], {key: DYNAMICS[key] for key in header["dynamics"] if key in DYNAMICS})
     return header

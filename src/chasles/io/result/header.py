@@ -121,6 +121,9 @@ def describe(task: Task) -> tuple[dict[str, Any], str]:
             }
             for event in more["events"]
         ],
+        "strikes": [
+            event.name for event in task.watched[len(more["events"]) :]
+        ],  # at rigid limits, numbered after these
     }
     return json.loads(json.dumps(header)), model_text(system)
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from chasles.certificate.verdict import Certificate
 from chasles.integrate.event import Event, Occurrence
-from chasles.integrate.solution import Solution
+from chasles.integrate.solution import COUNTED_WORK, Solution
 from chasles.io.result.checkpoint import Checkpoint, newest, slot_size
 from chasles.io.result.expected import check_header, check_note, check_outcome
 from chasles.io.result.header import check_fit, task_of
@@ -23,7 +23,7 @@ from chasles.io.result.layout import FORMAT, VERSION, WHOLE, ResultFileError, Si
 from chasles.io.result.mapped import rows_of
 from chasles.io.result.seal import opened
 from chasles.simulation.run import Run
-from chasles.simulation.run_task import COUNTED_WORK, Task
+from chasles.simulation.run_task import Task
 
 LOOKS = 1 << 16  # saved times that are looked at when a file is opened
 
@@ -87,7 +87,7 @@ def _run_of(stored: Stored, task: Task) -> Run:
         "message": f'not ended: killed after {last}, or still going on; resume("{file.name}") continues it',
         **note.get("work", {}),
     }
-    watched = task.more["events"]
+    watched = task.watched
     solution = Solution(
         task.dynamics.space,
         task.method,
@@ -162,7 +162,7 @@ def _checked(file: Path, h5: h5py.File, stream: BinaryIO) -> Stored:
     if max(sizes.checkpoint, events * tables["events"].dtype.itemsize) > WHOLE:
         raise ResultFileError(file, f"its checkpoint or its {events} events have more than {WHOLE} bytes")
     happened = _rows(file, stream, tables["events"], events)
-    if ((happened["event"] < 0) | (happened["event"] >= len(header["events"]))).any():
+    if ((happened["event"] < 0) | (happened["event"] >= len(header["events"]) + len(header.get("strikes", ())))).any():
         raise ResultFileError(file, "is damaged: an event has a number that there is not")
     outcome = check_outcome(json.loads(h5["outcome"][()].decode())) if ended else None
     points = _rows(file, stream, tables["points"], rows)

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from chasles.integrate.solution import COUNTED_WORK
 from chasles.io.result import quantities as derived
 from chasles.io.result.layout import replacing
 from chasles.io.result.writer import ENDINGS, ResultWriter
-from chasles.simulation.run_task import COUNTED_WORK
 
 
 def save_run(run: Any, file: Path, quantities: str | Iterable[str] = "all") -> None:

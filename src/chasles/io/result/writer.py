@@ -20,7 +20,7 @@ from chasles.certificate.verdict import Certificate
 from chasles.display.progress import Progress
 from chasles.integrate.fixed_step import schedule
 from chasles.integrate.options import saving
-from chasles.integrate.solution import Cause, Solution
+from chasles.integrate.solution import COUNTED_WORK, Cause, Solution
 from chasles.integrate.stepper import Stepper
 from chasles.io.result.checkpoint import Checkpoint, memory_of, packed, slot_size
 from chasles.io.result.header import describe
@@ -43,7 +43,7 @@ from chasles.io.result.mapped import rows_of
 from chasles.io.result.reader import Stored, read, run_of
 from chasles.io.result.seal import sealed
 from chasles.registry import service
-from chasles.simulation.run_task import COUNTED_WORK, JUMPS, Task
+from chasles.simulation.run_task import JUMPS, Task
 from chasles.simulation.runaway import explained, usable
 
 EVERY = 0.25  # seconds between checkpoints
@@ -285,7 +285,7 @@ class ResultWriter:
         self.sizes = Sizes(point, algebra, inputs, slot_size(shapes))
         self.header |= {"sizes": asdict(self.sizes), "memory": shapes, "no_curve": no_curve}
         rows = self._expected() or max(64, FIRST // self.sizes.row.itemsize)
-        self._resize(rows, EVENTS if self.task.more["events"] else 0)
+        self._resize(rows, EVENTS if self.task.watched else 0)
 
     def _expected(self) -> int:
         """Rows of a run with fixed steps; 0 if it is not known."""
@@ -308,7 +308,7 @@ class ResultWriter:
         self.saved = time.perf_counter()
 
     def happened(self, occurrences: list[Any]) -> None:
-        watched = list(self.task.more["events"])
+        watched = list(self.task.watched)
         for occurrence in occurrences:
             if self.events_done == self.room[1]:
                 self._resize(self.room[0], 2 * self.room[1] + EVENTS)

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from chasles.absolute.space import SO3XR3_NAME
 from chasles.assembly.mobility import regular
-from chasles.assembly.rank import DEPENDENT
+from chasles.assembly.rank import DEPENDENT, decomposed
 from chasles.integrate.solution import Solution
 from chasles.kernel.undisturbed import Calling
 from chasles.model.system import System
@@ -96,6 +96,12 @@ class ClosedDynamics(TreeDynamics):
             J = np.delete(self.mechanism.constraint_rows(q, t=t).jacobian, list(columns), axis=1)
             found.rank = min(self.rank, int(np.linalg.matrix_rank(J, rtol=DEPENDENT)))
         return found
+
+    def impulse_response(self, q: np.ndarray, t: float, columns: np.ndarray) -> np.ndarray:
+        rows, reach, step = LoopEquations(self.mechanism, t).linear(q)
+        _, right, rank = decomposed(rows, reach)
+        free = step(right[rank:].T)  # motions that the loops allow, of length one in the metric of the masses
+        return free @ free[columns].T
 
     def problem(self, u: ArrayLike | None = None) -> Motion:
         self._sticks_not()

@@ -1,4 +1,4 @@
-"""Runs with friction that sticks: the companion finds its own times of sticking and slipping."""
+"""Runs with friction that sticks or rigid limits: the companion finds its own times of sticking, slipping, impacts."""
 
 from __future__ import annotations
 
@@ -18,12 +18,13 @@ if TYPE_CHECKING:
     from chasles.certificate.judge import Judge
 
 
-def judge_rubbing(judge: Judge) -> str:
+def judge_transitions(judge: Judge) -> str:
     """Judge at random times, at which the run is computed again. Returns what is missing for a verdict."""
     task, (start, end) = judge.task, judge.ends()
     timed = [item.name for item, law in items_with_laws(task.dynamics.mechanism.system) if may_depend_on_time(law)]
     if timed:
-        return f"{timed[0]!r} may depend on time, and laws are not scanned in runs with friction that sticks"
+        without = "laws are not scanned in runs with friction that sticks or rigid limits"
+        return f"{timed[0]!r} may depend on time, and {without}"
     times = checkpoints.checkpoint_times(start, end, judge.rng)
     more = {name: value for name, value in task.more.items() if name not in checkpoints.NOT_AGAIN}
     with helping():
@@ -50,7 +51,7 @@ def judge_rubbing(judge: Judge) -> str:
     judge.budget.used += made.evaluations
     other = judge.moved(t, np.concatenate([[task.state], made.y]))
     judge.errors = judge.scale(judge.motion, other).errors(judge.motion, other)
-    judge.say_error(t, "by an adaptive run of order 8 with its own times of sticking and slipping")
+    judge.say_error(t, "by an adaptive run of order 8 with its own times of sticking, slipping and impacts")
     judge.say_voices(judge.made(t, y), judge.motion)
     judge.findings += voices.events(judge.run, made.events, start, end)
     if not any(found.event.terminal for found in judge.run.solution.events):  # where one ended the run is no step's end
