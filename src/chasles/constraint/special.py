@@ -286,22 +286,16 @@ def rolling_rate(tiles, numbers, j, motion, work):
 EVALUATE, RATE, TARGET = range(3)  # what `special` computes
 
 
-@native
-def special(what, tiles_at, numbers_at, j, motion_at, work_at, work_size):
-    """Residual and Jacobian, acceleration term, or what J V must be (left in the room for laws), of a special tile.
-
-    A function of its own, called through its address, which the tile has: so the loops over ordinary tiles stay small.
-    """
-    tiles, numbers = carray(tiles_at, (UNBOUNDED,)), carray(numbers_at, (UNBOUNDED,))
-    motion, work = carray(motion_at, (UNBOUNDED,)), carray(work_at, (work_size,))
+@kernel
+def compute(what, tiles, numbers, j, motion, work):
+    """Residual and Jacobian, acceleration term, or what J V must be (left in the room for laws), of a special tile of
+    any kind but SCREWS."""
     kind, n = tiles[j * TILE.size + TILE.kinds], j * NUMBERS.size
     if what == EVALUATE:
         if kind == CUSTOM:
             custom_rows(tiles, numbers, j, motion, work)
         elif kind == ROLL:
             rolling_rows(tiles, numbers, j, motion, work)
-        elif kind == SCREWS:
-            screw_rows(tiles, numbers, j, motion, work)
         elif kind == ROTOR:
             rotor_rows(tiles, numbers, j, motion, work)
         else:
@@ -311,21 +305,42 @@ def special(what, tiles_at, numbers_at, j, motion_at, work_at, work_size):
             custom_rate(tiles, numbers, j, motion, work)
         elif kind == ROLL:
             rolling_rate(tiles, numbers, j, motion, work)
-        elif kind == SCREWS:
-            screw_rate(tiles, numbers, j, motion, work)
         elif kind == ROTOR:
             store3(work, j * ROWS.size + ROWS.rate, (-rotor_motion(tiles, numbers, j, motion)[1], 0.0, 0.0))
         else:
             coordinate_rate(tiles, numbers, j, motion, work)
     else:
-        target = ZERO
+        at = work.shape[0] - 1 - ROOM.size
         if kind == CUSTOM:
-            target = load3(work, custom_law(tiles, numbers, j, motion, work) + OUT.target, 0.0)
+            store3(work, at, load3(work, custom_law(tiles, numbers, j, motion, work) + OUT.target, 0.0))
         elif kind == ROTOR:  # free to move as it does
-            target = (rotor_motion(tiles, numbers, j, motion)[0], 0.0, 0.0)
+            store3(work, at, (rotor_motion(tiles, numbers, j, motion)[0], 0.0, 0.0))
         elif (kind == TURN or kind == TRAVEL) and int(numbers[n + EXTRA_AT + EXTRA.use]) == ALONE:
-            target = (drive(numbers, n, work, 1), 0.0, 0.0)
-        store3(work, work_size - 1 - ROOM.size, target)
+            store3(work, at, (drive(numbers, n, work, 1), 0.0, 0.0))
+        else:
+            store3(work, at, ZERO)
+
+
+@native
+def special(what, tiles_at, numbers_at, j, motion_at, work_at, work_size):
+    """What a special tile computes. A function of its own, called through its address, which the tile has: so the
+    loops over ordinary tiles stay small."""
+    tiles, numbers = carray(tiles_at, (UNBOUNDED,)), carray(numbers_at, (UNBOUNDED,))
+    motion, work = carray(motion_at, (UNBOUNDED,)), carray(work_at, (work_size,))
+    if tiles[j * TILE.size + TILE.kinds] != SCREWS or what == TARGET:
+        compute(what, tiles, numbers, j, motion, work)
+    elif what == EVALUATE:
+        screw_rows(tiles, numbers, j, motion, work)
+    else:
+        screw_rate(tiles, numbers, j, motion, work)
+
+
+@native
+def special_tangent(what, tiles_at, numbers_at, j, motion_at, work_at, work_size):
+    """The same with motion and rows on dual numbers, of any kind but SCREWS."""
+    tiles, numbers = carray(tiles_at, (UNBOUNDED,)), carray(numbers_at, (UNBOUNDED,))
+    motion, work = carray(motion_at, (UNBOUNDED,)), carray(work_at, (work_size,))
+    compute(what, tiles, numbers, j, motion, work)
 
 
 @functools.cache

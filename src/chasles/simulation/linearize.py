@@ -24,7 +24,7 @@ from chasles.simulation.tree_tangent import slopes as slopes_of
 
 # errors of A relative to its size, once it is balanced: by rounding, and with laws that were differenced
 ROUNDED, DIFFERENCED = 1e-14, 1e-11
-ROWS_DIFFERENCED = 1e-13  # the same of a closed mechanism
+CLOSED = 1e-13  # the same of a closed mechanism, whose rows may be nearly dependent
 UNMOVED = 1e-6  # of the largest acceleration in play, for motions that constraints do not allow
 AT_REST = 1e-8  # acceleration that counts as none, relative to what the forces in play can do
 
@@ -144,7 +144,7 @@ def linearize(
     δ' = δv - [v, δ] and δv' = ∂a/∂q δ + ∂a/∂v δv + ∂a/∂u δu; the derivatives of the accelerations are exact, by dual
     numbers (laws that do not compile for them are differenced, and `notes` says so). With loops or constraints the
     state, in joint coordinates of `system.compile()`, has to be on them (default: near neutral), and x has independent
-    coordinates; the derivatives of the rows of constraints are differences of eighth order, good to about 1e-14.
+    coordinates.
     """
     mechanism, t = in_joint_coordinates("linearize", system), float(t)
     refuse_sticking("linearize", mechanism.system)
@@ -173,8 +173,9 @@ def linearize(
     rates = np.concatenate([basis[nv:] - mechanism.tables.configuration.ad(speed) @ basis[:nv], slopes[:, :count]])
     B = np.concatenate([np.zeros((nv, actuation.inputs)), slopes[:, count:]])[states]
     notes = tuple(law.note for law in tables.laws if law.note)
+    notes += closed.derivatives.notes if closed is not None else ()
     scale = _accelerations_in_play(tree, t, at, forces, slopes, states, free)
-    precision = DIFFERENCED if notes else ROUNDED if closed is None else ROWS_DIFFERENCED
+    precision = DIFFERENCED if notes else ROUNDED if closed is None else CLOSED
     return Linearization(
         rates[states], B, at.copy(), speed.copy(), acceleration, notes, scale, basis, states, precision
     )

@@ -12,6 +12,7 @@ from functools import cache
 import numpy as np
 from numba import carray, types
 
+from chasles.force.law_tangent import LawTangent
 from chasles.force.table import FORCE, FORCES
 from chasles.kernel.address import INTEGERS, NUMBERS, address_of, as_integer_array
 from chasles.kernel.dual import DUAL, TANGENTS, as_duals, dual_of
@@ -19,7 +20,6 @@ from chasles.kernel.lanes import WIDTH, buffer
 from chasles.kernel.policy import native
 from chasles.relative.force import act
 from chasles.relative.mechanism import Mechanism
-from chasles.simulation.law_tangent import LawTangent
 from chasles.simulation.tree_motion import PART, array_sizes, rates, work_size
 
 DUALS = types.CPointer(DUAL)

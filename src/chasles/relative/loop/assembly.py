@@ -125,7 +125,7 @@ def inverse_dynamics(
     The motion takes the tree's forces τ; the constraints give what has no power in motions N that they allow, so that
     Nᵀ B u = Nᵀ τ for forces u in the actuated freedoms, B their columns of the identity.
     """
-    name, where = "inverse_dynamics", _actuated(mechanism, actuated)
+    name, where = "inverse_dynamics", actuated_velocities(mechanism, actuated)
     equations = LoopEquations(mechanism, t)
     if (listed := _inconsistent(equations, q, v, a)) is not None:
         raise ValueError(f"{name}: the accelerations violate {listed}; take those of a motion on the constraints")
@@ -155,7 +155,7 @@ def inverse_dynamics(
     return forces
 
 
-def _actuated(mechanism: ClosedMechanism, names: Iterable[str] | None) -> np.ndarray:
+def actuated_velocities(mechanism: ClosedMechanism, names: Iterable[str] | None) -> np.ndarray:
     """The velocities of the actuated joints."""
     if names is None:
         actuators = mechanism.system.actuators

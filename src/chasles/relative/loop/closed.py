@@ -25,6 +25,7 @@ from chasles.relative.loop import assembly, entry, inverse_kinematics, reaction
 from chasles.relative.loop.aligned import LoopAlignment
 from chasles.relative.loop.assembly import LoopEquations
 from chasles.relative.loop.build import close, packed
+from chasles.relative.loop.derivatives import LoopDerivatives
 from chasles.relative.loop.spanning import closing_joints, span
 from chasles.relative.loop.tables import HEAD
 from chasles.relative.mechanism import Mechanism
@@ -354,6 +355,11 @@ class ClosedMechanism(WithoutTreeGroups):
         second body is the ground, the axes and origin of space. As in `AbsoluteMechanism.reactions`.
         """
         return reaction.reactions(self, joint, q, v, u, t)
+
+    @cached_property
+    def derivatives(self) -> LoopDerivatives:
+        """Derivatives of the equations of motion and of the rows."""
+        return LoopDerivatives(self)
 
 
 def _copy(array: np.ndarray) -> np.ndarray:

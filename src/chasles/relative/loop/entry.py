@@ -210,24 +210,17 @@ def project(p_at, p_size, t, q_at, v_at, work_at, report_at):
         invoke(whole[HEAD.evaluate], p, p_size, t, q, v, work)
 
 
-@native
-def linearize(p_at, p_size, t, q_at, v_at, work_at, residual_at, speed_at, right_at, jacobian_at):
-    """Of all rows g, g' = J v - target, c of J a = c, and J (rows, nv)."""
-    whole, p = carray(as_integers(p_at), (p_size,)), carray(p_at, (p_size,))
-    work = carray(work_at, (loop_work_size(whole),))
-    _, states, motion, rows, _, _, _, _, wrenches, _, _, _, still, _, _ = loop_work_of(work, whole)
+@kernel(allocates=True)
+def collect(whole, p, q, v, still, states, motion, rows, wrenches, residual, speed, right, J, z):
+    """What `linearize` gives, once the tiles are evaluated; z: a number of the kind of q."""
     nv, m = whole[HEAD.n_v], whole[HEAD.n_rows]
-    q, v = carray(q_at, (whole[HEAD.n_q],)), carray(v_at, (nv,))
-    residual, speed, right = carray(residual_at, (m,)), carray(speed_at, (m,)), carray(right_at, (m,))
-    J = carray(jacobian_at, (m * nv,))
     topology, numbers = part(whole, whole, HEAD.topology), part(p, whole, HEAD.numbers)
     tiles, groups = part(whole, whole, HEAD.tiles), part(whole, whole, HEAD.groups)
     equations, visits = part(whole, whole, HEAD.rows), part(whole, whole, HEAD.visits)
     touched, constants = part(whole, whole, HEAD.touched), part(p, whole, HEAD.constants)
-    invoke(whole[HEAD.evaluate], p, p_size, t, q, v, work)
     for k in range(nv):
         still[k] = 0.0
-    move_links(topology, numbers, q, v, still, states, 0.0)  # accelerations too, of joints that do not accelerate
+    move_links(topology, numbers, q, v, still, states, z)  # accelerations too, of joints that do not accelerate
     for j in range(whole[HEAD.n_tiles]):
         evaluate_rate(tiles, constants, j, motion, rows)
     for k in range(6 * whole[HEAD.n_links]):
@@ -244,6 +237,20 @@ def linearize(p_at, p_size, t, q_at, v_at, work_at, residual_at, speed_at, right
         first, count = groups[group + GROUP.visit], groups[group + GROUP.visits]
         push(tiles, groups, equations, touched, rows, r, motion, 1.0, wrenches)
         row_of_jacobian(topology, numbers, visits, first, count, states, wrenches, J, r * nv)
+
+
+@native
+def linearize(p_at, p_size, t, q_at, v_at, work_at, residual_at, speed_at, right_at, jacobian_at):
+    """Of all rows g, g' = J v - target, c of J a = c, and J (rows, nv)."""
+    whole, p = carray(as_integers(p_at), (p_size,)), carray(p_at, (p_size,))
+    work = carray(work_at, (loop_work_size(whole),))
+    _, states, motion, rows, _, _, _, _, wrenches, _, _, _, still, _, _ = loop_work_of(work, whole)
+    nv, m = whole[HEAD.n_v], whole[HEAD.n_rows]
+    q, v = carray(q_at, (whole[HEAD.n_q],)), carray(v_at, (nv,))
+    residual, speed, right = carray(residual_at, (m,)), carray(speed_at, (m,)), carray(right_at, (m,))
+    J = carray(jacobian_at, (m * nv,))
+    invoke(whole[HEAD.evaluate], p, p_size, t, q, v, work)
+    collect(whole, p, q, v, still, states, motion, rows, wrenches, residual, speed, right, J, 0.0)
 
 
 @functools.cache

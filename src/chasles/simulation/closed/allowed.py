@@ -9,7 +9,6 @@ metric of the masses. r has (δJ)ᵀ λ: the geometric stiffness.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -22,11 +21,8 @@ from chasles.constraint.rows import CUSTOM, ROLL
 from chasles.model.scale import length_of
 from chasles.relative.loop.assembly import LoopEquations
 from chasles.relative.loop.closed import ClosedMechanism, ConstraintRows
-from chasles.simulation.parameter_family import CENTRAL
+from chasles.relative.loop.derivatives import motions
 
-# of central differences of eighth order of the rows, which are smooth functions of angles and polynomials else
-OFFSETS = np.concatenate([np.arange(1, 5), -np.arange(1, 5)])
-SPACING = 2.0**-7  # of what turns a link by 1 rad: errors are those of rounding, about 1e-14
 PREFERRED = 0.5  # of the best choice of an independent coordinate: as good, if it comes earlier
 
 
@@ -58,7 +54,9 @@ class Allowed:
 
     def __init__(self, mechanism: ClosedMechanism, q: np.ndarray, t: float):
         self.mechanism, self.q, self.t = mechanism, q, t
-        self.rows, self.reach, self.step = LoopEquations(mechanism, t).linear(q)
+        equations = LoopEquations(mechanism, t)
+        self.rows, self.reach, self.step = equations.linear(q)
+        self.least = motions(equations, q).inverse
         self.mass = mechanism.mass_matrix(q)
         root = self.step(np.eye(mechanism.nv))
         self.lengths = np.linalg.norm(root, axis=1)  # of a velocity in the metric of the masses, if all others are free
@@ -97,22 +95,11 @@ class Allowed:
 
     def solved(self, right: np.ndarray) -> np.ndarray:
         """J⁺ b of columns b (rows, k): the least motion in the metric of the masses that J makes b of."""
-        columns = [self.step(shortest(self.rows, self.reach, b)) for b in right.T]
-        return np.array(columns).reshape(right.shape[1], self.mechanism.nv).T
+        return self.least @ right
 
-    def derivative(
-        self, v: np.ndarray, moves: np.ndarray, changes: np.ndarray, of: Callable[[ConstraintRows], np.ndarray]
-    ) -> np.ndarray:
-        """How something of the rows (..., k) changes along columns (moves, changes) of (q, v), (k, columns)."""
-        if not moves.shape[1]:
-            return of(self.mechanism.constraint_rows(self.q, v, self.t))[:, None][:, :0]
-        turns, rates, now = (self._turns(x) for x in (moves.T, changes.T, v[None]))
-        sizes = np.maximum(turns, rates / now[0] if now[0] > 0 else 0.0)
-        sizes = np.where(sizes > 0.0, sizes, np.where(rates > 0.0, rates, 1.0))
-        scaled = OFFSETS[:, None, None] * SPACING / sizes[:, None]
-        places = self.mechanism.retract(self.q, scaled * moves.T)
-        found = of(self.mechanism.constraint_rows(places, v + scaled * changes.T, self.t))
-        return np.einsum("s,skr->rk", CENTRAL, found[:4] - found[4:]) * (sizes / SPACING)
+    def tangents(self, v: np.ndarray, moves: np.ndarray, changes: np.ndarray) -> ConstraintRows:
+        """How the rows change along columns (moves, changes) of (q, v), exactly."""
+        return self.mechanism.derivatives._rows.along(self.q, v, self.t, moves, changes)
 
     def _turns(self, v: np.ndarray) -> np.ndarray:
         """The largest angular velocity of a link, or where none turns of a velocity in lengths of the model, (k,)."""
@@ -127,7 +114,7 @@ class Allowed:
         nv, places, rates = self.mechanism.nv, self.places.basis, self.velocities.basis
         follow = np.zeros_like(places)  # of δv, what comes with δ
         if v.any():
-            follow = self.solved(-self.derivative(v, places, np.zeros_like(places), lambda rows: rows.speed))
+            follow = self.solved(-self.tangents(v, places, np.zeros_like(places)).speed)
             follow -= rates @ follow[self.velocities.chosen]
         basis = np.block([[places, np.zeros_like(rates)], [follow, rates]])
         return np.concatenate([self.places.chosen, nv + self.velocities.chosen]), basis
@@ -138,16 +125,10 @@ class Allowed:
         """Derivatives of the accelerations along (δ, δv) of `basis` and behind it other changes, of those of the tree
         under the constant push -Jᵀ λ."""
         nv = self.mechanism.nv
-
-        def both(rows: ConstraintRows) -> np.ndarray:
-            pushes = np.einsum("...ri,r->...i", rows.jacobian, multipliers)
-            return np.concatenate([pushes, rows.right - np.einsum("...ri,i->...r", rows.jacobian, a)], axis=-1)
-
-        change = self.derivative(v, basis[:nv], basis[nv:], both)
-        forces = self.mass @ slopes
-        forces[:, : basis.shape[1]] -= change[:nv]
+        rows, forces = self.tangents(v, basis[:nv], basis[nv:]), self.mass @ slopes
+        forces[:, : basis.shape[1]] -= np.einsum("rik,r->ik", rows.jacobian, multipliers)
         found = self.velocities.free @ (self.velocities.free.T @ forces)
-        found[:, : basis.shape[1]] += self.solved(change[nv:])
+        found[:, : basis.shape[1]] += self.solved(rows.right - np.einsum("rik,i->rk", rows.jacobian, a))
         return found
 
 

@@ -18,12 +18,14 @@ from chasles.lie.arrays import real_array
 from chasles.relative.loop.assembly import LoopEquations
 from chasles.relative.loop.closed import ClosedMechanism
 from chasles.simulation.actuation import Actuation
-from chasles.simulation.closed.allowed import OFFSETS, SPACING, Allowed
+from chasles.simulation.closed.allowed import Allowed
 from chasles.simulation.parameter_family import CENTRAL, Family
 from chasles.simulation.run import Run
 from chasles.simulation.simulate import simulate
 from chasles.simulation.statics import Statics
 
+OFFSETS = np.concatenate([np.arange(1, 5), -np.arange(1, 5)])  # of central differences of eighth order
+SPACING = 2.0**-7  # of what turns a link by 1 rad: errors are those of rounding
 NOTE = "of a closed mechanism: differences of eighth order of runs with the same steps, good to about ten digits"
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from chasles.assembly.search import ASSEMBLED, attempt
 from chasles.kernel.undisturbed import Calling
 from chasles.relative.loop.assembly import LoopEquations
-from chasles.relative.loop.closed import ClosedMechanism, ConstraintRows
+from chasles.relative.loop.closed import ClosedMechanism
 from chasles.simulation.closed.allowed import Allowed
 from chasles.simulation.statics import ROUNDING, Point, Statics
 from chasles.simulation.tree_tangent import TangentTables, slopes
@@ -38,22 +38,20 @@ class ClosedStatics(Statics):
             change = allowed.mass @ slopes(self.tables, self.t, q, self.still, self.u - forces, moves)[1]
         multipliers, left = allowed.multipliers(forces), basis.T @ forces
 
-        def rates(rows: ConstraintRows) -> np.ndarray:
-            pushes = np.einsum("...ri,r->...i", rows.jacobian, multipliers)
-            speeds = rows.jacobian @ basis
-            return np.concatenate([pushes, speeds.reshape(*speeds.shape[:-2], -1)], axis=-1)
-
-        turned = allowed.derivative(self.still, basis, np.zeros_like(basis), rates)
-        stiffness = basis.T @ (turned[: tree.nv] - change)
+        jacobian = allowed.tangents(self.still, basis, np.zeros_like(basis)).jacobian
+        turned = np.einsum("rik,r->ik", jacobian, multipliers)
+        stiffness = basis.T @ (turned - change)
         if left.any():  # the motions turn, too, and with them what is left
-            columns = turned[tree.nv :].reshape(self.mechanism.rows, -1)
+            columns = np.einsum("rik,if->rfk", jacobian, basis).reshape(self.mechanism.rows, -1)
             follow = allowed.solved(columns)[chosen].reshape(len(chosen), len(chosen), -1)
             stiffness -= np.einsum("c,cij->ij", left, follow)
         sizes, play, shares = self.sizes[chosen], self.in_play(q), np.abs(basis.T)
         largest, reach = (play * self.sizes).max(initial=0.0), shares @ (1.0 / self.sizes)
-        parts = np.abs(turned[: tree.nv]) + np.abs(change)
+        parts = np.abs(turned) + np.abs(change)
         rounded = largest + (self.sizes[:, None] * parts * sizes).max(initial=0.0)
-        relative = DIFFERENCED if any(law.note for law in self.tables.laws) else EXACT
+        relative = (
+            DIFFERENCED if any(law.note for law in self.tables.laws) or self.mechanism.derivatives.notes else EXACT
+        )
         error = relative * shares @ parts + ROUNDING * rounded * np.outer(reach, reach)
         return Point(q, left, shares @ play + KNOWN * largest * reach, sizes, stiffness, error, chosen, basis)
 

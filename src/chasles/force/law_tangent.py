@@ -10,7 +10,7 @@ from numba import carray, types
 from numba.core.errors import NumbaError
 
 from chasles.kernel import numpy_on_duals as numpy_on_duals
-from chasles.kernel.address import address_of, clear
+from chasles.kernel.address import NUMBERS, address_of, clear
 from chasles.kernel.dual import DUAL, TANGENTS
 from chasles.kernel.face import compile_text
 from chasles.kernel.lanes import WIDTH
@@ -25,11 +25,12 @@ _POINTER = ctypes.POINTER(ctypes.c_double)
 class LawTangent:
     """A law on dual numbers, by its address. `note` says so if its derivatives are differences."""
 
-    def __init__(self, law: Law):
-        self.law, self.note = law, ""
+    def __init__(self, law: Law, varied: bool = True):
+        """varied: whether its parameters are dual numbers too."""
+        self.law, self.note, self.varied = law, "", varied
         if not isinstance(law, PythonLaw):
             try:
-                self.address = _compiled(law.compiled)
+                self.address = _compiled(law.compiled, varied)
                 return
             except NumbaError:
                 self.note = f"law {law.__name__!r} does not compile for dual numbers"
@@ -54,8 +55,11 @@ class LawTangent:
         sizes = (x_size, y_size, p_size)
         given = [
             np.ctypeslib.as_array(a, (n, WIDTH)) if n else np.empty((0, WIDTH))
-            for a, n in zip((x, y, p), sizes, strict=True)
+            for a, n in zip((x, y, p) if self.varied else (x, y), sizes, strict=False)
         ]
+        if not self.varied:
+            constants = np.ctypeslib.as_array(p, (p_size,)) if p_size else np.empty(0)
+            given.append(np.concatenate([constants[:, None], np.zeros((p_size, TANGENTS))], axis=1))
         arguments = np.concatenate(given)
         result = np.ctypeslib.as_array(out, (out_size, WIDTH))
         center, edges = arguments[:, 0], np.cumsum(sizes)
@@ -80,17 +84,19 @@ class LawTangent:
             result[:, k] = (8 * near - far) / (12 * h)
 
 
-def _compiled(law: Law) -> int:
+def _compiled(law: Law, varied: bool) -> int:
     """Address of a compiled law on duals; compiled once for the constants that it uses."""
     with COMPILING_LAW:
         constants = constants_of(law.function)
-        known, before = getattr(law, "_dual_address", (0, constants))
+        kept = law.__dict__.setdefault("_dual_addresses", {})
+        known, before = kept.get(varied, (0, constants))
         if not known or before != constants:
             scope = {"__name__": law.__module__, "function": kernel(law.function), "carray": carray, "clear": clear}
             name = f"law_{law.__name__}_on_duals" if law.__name__.isidentifier() else "law_on_duals"
             function = native(compile_text(LAW_TEXT.format(name=name), name, scope))
             duals = types.CPointer(DUAL)
-            known = address_of(function, types.float64, *(duals,) * 4, *(types.int64,) * 4)
+            parameters = duals if varied else NUMBERS
+            known = address_of(function, types.float64, duals, duals, parameters, duals, *(types.int64,) * 4)
             law._natives.append(function)  # kept alive with the law
-            law._dual_address = known, constants  # type: ignore[attr-defined]
+            kept[varied] = known, constants
     return known

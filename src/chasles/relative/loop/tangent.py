@@ -1,0 +1,114 @@
+"""The rows of a closed mechanism on dual numbers: exact derivatives of g, J v - target, J and c along any directions.
+
+The kernels are those of `entry`, compiled for duals; numbers of the mechanism and of constraints do not vary. Laws are
+compiled for duals where they can be, else differenced.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from functools import cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numba import carray, types
+
+from chasles.constraint.rows import MOTION, NUMBERS, ROWS
+from chasles.constraint.special import EXTRA, EXTRA_AT, ROOM, TURN, special_tangent
+from chasles.force.law_tangent import LawTangent
+from chasles.kernel.address import INTEGERS, address_of, as_integers
+from chasles.kernel.address import NUMBERS as REALS
+from chasles.kernel.dual import DUAL, TANGENTS, dual_of
+from chasles.kernel.lanes import WIDTH, buffer
+from chasles.kernel.policy import native
+from chasles.kernel.undisturbed import Calling
+from chasles.relative.kinematics import STATE, move_links
+from chasles.relative.loop.entry import collect
+from chasles.relative.loop.rows import evaluate_tiles, set_clock, set_motion
+from chasles.relative.loop.tables import CLOSED, HEAD, part
+
+if TYPE_CHECKING:
+    from chasles.relative.loop.closed import ClosedMechanism, ConstraintRows
+
+DUALS = types.CPointer(DUAL)
+_POINTER, _INTEGER = ctypes.POINTER(ctypes.c_double), ctypes.c_int64
+_ROWS = ctypes.CFUNCTYPE(None, _POINTER, _INTEGER, ctypes.c_double, *(_POINTER,) * 4)
+
+
+@native
+def rows_tangent(p_at, p_size, t, q_at, v_at, work_at, out_at):
+    """`entry.linearize` on duals; out: residuals, speeds, right sides and J, one after the other."""
+    whole, p = carray(as_integers(p_at), (p_size,)), carray(p_at, (p_size,))
+    nv, m, links, nt = whole[HEAD.n_v], whole[HEAD.n_rows], whole[HEAD.n_links], whole[HEAD.n_tiles]
+    touched, counted = part(whole, whole, HEAD.touched), part(whole, whole, HEAD.counted)
+    q, v, out = carray(q_at, (whole[HEAD.n_q],)), carray(v_at, (nv,)), carray(out_at, (m * (3 + nv),))
+    a = STATE.size * (links + 1)
+    b = a + MOTION.size * whole[HEAD.n_touched]
+    c = b + ROWS.size * nt + whole[HEAD.n_counted] + ROOM.size + 1
+    d = c + 6 * links
+    work, z = carray(work_at, (d + nv,)), dual_of(0.0)
+    states, motion, rows, wrenches, still = work[:a], work[a:b], work[b:c], work[c:d], work[d : d + nv]
+    move_links(part(whole, whole, HEAD.topology), part(p, whole, HEAD.numbers), q, v, q[0:0], states, z)
+    set_motion(touched, whole[HEAD.n_touched], states, motion)
+    set_clock(t, counted, whole[HEAD.n_counted], q, rows)
+    evaluate_tiles(part(whole, whole, HEAD.tiles), part(p, whole, HEAD.constants), nt, motion, rows)
+    residual, speed, right, J = out[:m], out[m : 2 * m], out[2 * m : 3 * m], out[3 * m :]
+    collect(whole, p, q, v, still, states, motion, rows, wrenches, residual, speed, right, J, z)
+
+
+@cache
+def _addresses() -> tuple[int, int]:
+    """Addresses of `rows_tangent` and of `special_tangent`, compiled now or loaded from the cache."""
+    size, real = types.int64, types.float64
+    rows = address_of(rows_tangent, REALS, size, real, *(DUALS,) * 4)
+    return rows, address_of(special_tangent, size, INTEGERS, REALS, size, DUALS, DUALS, size)
+
+
+def on_duals(constants: np.ndarray, tiles, laws) -> tuple[np.ndarray, list[LawTangent]]:
+    """The numbers of tiles with the addresses of what computes them on duals, and the laws, to be kept alive."""
+    found, tangents = constants.copy(), [LawTangent(law, varied=False) for law in laws]
+    numbers, left = found[: len(tiles) * NUMBERS.size].reshape(-1, NUMBERS.size), iter(tangents)
+    for tile, row in zip(tiles, numbers, strict=True):
+        if tile.kind >= TURN:
+            row[EXTRA_AT + EXTRA.function] = _addresses()[1]
+            if row[EXTRA_AT + EXTRA.law]:
+                row[EXTRA_AT + EXTRA.law] = next(left).address
+    return found, tangents
+
+
+class RowTangents:
+    """Derivatives of the rows of a closed mechanism. `notes`: of laws whose derivatives are differences."""
+
+    def __init__(self, mechanism: ClosedMechanism):
+        closing, self.parameters = mechanism.closing, mechanism.packed.parameters.copy()
+        self.configuration, self.laws = mechanism.tables.configuration, mechanism.laws
+        constants, self.tangents = on_duals(closing.constants, closing.tiles, closing.laws)
+        CLOSED.part(self.parameters, "constants")[:] = constants
+        self.notes = tuple(law.note for law in self.tangents if law.note)
+        self.m, self.nv, whole = mechanism.rows, mechanism.nv, self.parameters.view(np.int64)
+        named = (HEAD.n_links, HEAD.n_tiles, HEAD.n_touched, HEAD.n_counted)
+        links, tiles, touched, counted = (int(whole[place]) for place in named)
+        size = STATE.size * (links + 1) + MOTION.size * touched + ROWS.size * tiles + counted + ROOM.size + 1
+        self.work = size + 6 * links + self.nv
+
+    def along(self, q: np.ndarray, v: np.ndarray, t: float, moves: np.ndarray, changes: np.ndarray) -> ConstraintRows:
+        """Derivatives along columns (nv, k) of displacements q exp(δ) and of changes of v: (rows, k), of J (rows, nv,
+        k)."""
+        from chasles.relative.loop.closed import ConstraintRows
+
+        m, nv, count = self.m, self.nv, moves.shape[1]
+        found = np.empty((m * (3 + nv), count))
+        at, speed, out, work = (buffer(size) for size in (len(q), nv, m * (3 + nv), self.work))
+        places, speeds, results = (x.reshape(-1, WIDTH) for x in (at, speed, out))
+        places[:, 0], speeds[:, 0] = q, v
+        lifted = self.configuration.lift(q, moves.T).T
+        function, pointers = _ROWS(_addresses()[0]), [x.ctypes.data_as(_POINTER) for x in (at, speed, work, out)]
+        with Calling(self.laws, bool(self.notes)):
+            for k in range(0, count, TANGENTS):
+                width = min(TANGENTS, count - k)
+                places[:, 1:], speeds[:, 1:] = 0.0, 0.0
+                places[:, 1 : 1 + width], speeds[:, 1 : 1 + width] = lifted[:, k : k + width], changes[:, k : k + width]
+                function(self.parameters.ctypes.data_as(_POINTER), len(self.parameters), t, *pointers)
+                found[:, k : k + width] = results[:, 1 : 1 + width]
+        residual, speed, right = found[: 3 * m].reshape(3, m, count)
+        return ConstraintRows(residual, speed, right, found[3 * m :].reshape(m, nv, count), np.empty(0))
