@@ -14,6 +14,7 @@ from chasles.lie.rotation import quaternion_to_matrix
 
 LINKAGES = ("four_bars", "parallelogram", "bricard", "bennett")
 EQUATIONS = ("rigid_body", "spinning_top", "chain", "quadrotors")
+MECHANISMS = ("excavator", "gate", "gear_train", "slider_crank", "suspension")  # in test_mechanisms
 
 
 def study_of(name):
@@ -21,7 +22,7 @@ def study_of(name):
 
 
 def test_every_file_is_compared():
-    assert set(model_files()) == {*boxes.EXAMPLES, "andrews", *LINKAGES, *EQUATIONS}
+    assert set(model_files()) == {*boxes.EXAMPLES, "andrews", *LINKAGES, *EQUATIONS, *MECHANISMS}
     for name in model_files():
         assert study_of(name).description, name
         assert model_files()[name].read_text().startswith("#"), name

@@ -11,6 +11,7 @@ from chasles.certificate import voices
 from chasles.certificate.companion import FINEST
 from chasles.certificate.stiff import FIRST_STEP
 from chasles.certificate.verdict import ERROR, NOT_JUDGED, PASSED, Certificate
+from chasles.integrate.method import RKMK, Exponentials
 from chasles.model.law import PythonLaw
 from chasles.simulation.law_samples import items_with_laws
 
@@ -57,7 +58,8 @@ def advice(run: Any, found: Certificate, judge: Judge) -> list[str]:
         lines.append(
             f'compare with a run in {_other(run)} coordinates (coordinates="{_other(run)}"), or by equal steps'
         )
-    if found.status == NOT_JUDGED and judge.features is not None and judge.features.in_time:
+    explicit = judge.task.more["step"] is None and isinstance(judge.task.method, RKMK | Exponentials)
+    if found.status == NOT_JUDGED and judge.features is not None and judge.features.in_time and not explicit:
         lines.append("take tolerances in place of a step, or an explicit method over a shorter span, to compare")
     return lines
 

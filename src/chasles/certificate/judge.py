@@ -97,7 +97,8 @@ def certify(
 def certificate_of(run: Any) -> Certificate:
     """What `run.certificate` is: `certify(run)`, unless that was switched off."""
     if run.task is None or run.task.certificate:
-        return certify(run)
+        effort = True if run.task is None else run.task.certificate
+        return certify(run, effort=float(effort))
     off = "switched off (certificate=False); certify(run) judges it"
     return Certificate(_title(run), (), _ended(run), run.success, refused=off if run.success else run.message)
 

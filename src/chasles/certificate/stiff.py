@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from chasles.certificate.judge import Judge
 
 FIRST_STEP = "first step"
-MORE = "certify(run, effort=10) may take ten times as long"
+MORE = "certify(run, effort=10), or --effort 10 on the command line, may take ten times as long"
 LOOSER = 10.0  # a step's error may be so many times the tolerance: it is damped away
 SOME, DEAR = 3, 6  # of the checkpoints every so many, where each costs a step; or one that solves equations
 IN_A_STEP = np.array([1e-4, 1e-3, 1e-2, 0.1, 0.3])

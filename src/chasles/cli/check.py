@@ -14,6 +14,7 @@ from rich.table import Table
 from chasles.cli.model import Changes, Laws, Model, find_study
 
 WRONG = 2  # exit status
+ROUNDING = 1e-13  # relative to the largest number of a column
 
 
 def check(
@@ -103,15 +104,15 @@ def report(study: Any) -> dict[str, Any]:
     result["start of the joints"] = [] if task is None else [value._asdict() for value in task.start_values]
     result["doubts"] = doubts(system, study.initial, task)
     poses, twists = study.rough_poses() if task is None else (task.begin.poses, task.begin.twists)
+    columns = {
+        "position [m]": poses[:, 4:],
+        "quaternion": poses[:, :4],
+        "angular velocity [rad/s]": twists[:, :3],
+        "velocity [m/s]": twists[:, 3:],
+    }
     result["start"] = [
-        {
-            "body": body.name,
-            "position [m]": _numbers(pose[4:]),
-            "quaternion": _numbers(pose[:4]),
-            "angular velocity [rad/s]": _numbers(twist[:3]),
-            "velocity [m/s]": _numbers(twist[3:]),
-        }
-        for body, pose, twist in zip(system.bodies, poses, twists, strict=True)
+        {"body": body.name, **{title: _numbers(values[k], np.abs(values).max()) for title, values in columns.items()}}
+        for k, body in enumerate(system.bodies)
     ]
     result["lines"] = []
     try:
@@ -151,5 +152,6 @@ def _limits(joint: Any) -> str:
     return "; ".join(f"{low:.4g} to {high:.4g}" for low, high in pairs) + stops
 
 
-def _numbers(values: Any) -> str:
-    return " ".join(f"{value:.4g}" for value in values)
+def _numbers(values: Any, scale: float = 0.0) -> str:
+    """Numbers side by side; what is only rounding beside the scale is shown as zero."""
+    return " ".join(f"{value if abs(value) > ROUNDING * scale else 0.0:.4g}" for value in values)

@@ -99,6 +99,6 @@ def _largest(shape: dict[str, list[list[float]]], most: int = 4) -> str:
         for name, parts in shape.items()
         for k, part in enumerate(parts)
     }
-    order = sorted(sizes, key=lambda name: -abs(sizes[name]))[:most]
-    shown = [f"{name} {sizes[name].real:.3g}" for name in order if abs(sizes[name]) > 1e-3]
-    return ", ".join([*shown, *(["..."] if len(sizes) > most else [])])
+    order = [name for name in sorted(sizes, key=lambda name: -abs(sizes[name])) if abs(sizes[name]) > 1e-3]
+    shown = [f"{name} {sizes[name].real:.3g}" for name in order[:most]]
+    return ", ".join([*shown, *(["..."] if len(order) > most else [])])

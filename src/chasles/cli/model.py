@@ -132,7 +132,8 @@ def find_run(name: str, given: list[str] | None = None, end: float | None = None
     if not run.success:
         print(run.message, file=sys.stderr)
     for change in run.start_changes:
-        print(f"start assembled, {change}", file=sys.stderr)
+        if change.given:
+            print(f"start assembled, {change}", file=sys.stderr)
     return run
 
 

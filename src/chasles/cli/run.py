@@ -48,6 +48,7 @@ def run(
     output: Annotated[Path | None, Parameter(name=["--output", "-o"], help="Result file (.h5) to write.")] = None,
     resume: Annotated[bool, Parameter(negative=(), help="MODEL is a result file that was interrupted: go on.")] = False,
     certificate: Annotated[bool, Parameter(help="Judge the run: a second one by another method.")] = True,
+    effort: Annotated[float | None, Parameter(help="How many times longer than usual judging may take.")] = None,
     json_output: Annotated[bool, Parameter(name="--json", negative=(), help="Results as JSON, for programs.")] = False,
 ) -> None:
     """Simulate a model and show how good the result is.
@@ -72,7 +73,7 @@ def run(
     given |= {"step": seconds("--step", step), "max_step": seconds("--max-step", max_step)}
     given["every"] = seconds("--every", every)
     given["save"] = None if times is None else [seconds("--times", one) for one in times]
-    given["certificate"] = None if certificate else False
+    given["certificate"] = effort if certificate else False
     given["method"] = None if method is None else named_method("--method", method)
     options = {key: value for key, value in given.items() if value is not None}
     if stabilization is not None:
@@ -108,8 +109,8 @@ def run(
         print(json.dumps({"model": runs[0].mechanism.system.name, "runs": rows}, indent=2))
     else:
         for found, verdict in zip(runs, certificates, strict=True):
-            console.print(str(found), markup=False, highlight=False, soft_wrap=True)
-            for line in start_lines(found.task):
+            told = {f"start assembled, {change}" for change in found.start_changes if not change.given}
+            for line in (*(line for line in str(found).split("\n") if line not in told), *start_lines(found.task)):
                 console.print(line, markup=False, highlight=False, soft_wrap=True)
             console.print(str(verdict), markup=False, highlight=False, soft_wrap=True)
         if len(runs) > 1:

@@ -53,6 +53,7 @@ TYPES: dict[str, dict[str, Any]] = {
     "whole": {"type": "integer"},
     "wholes": {"type": "array", "items": {"type": "integer"}},
     "flag": {"type": "boolean"},
+    "flag or number": {"type": ["boolean", "number", "string"]},
     "vector": _numbers(3),
     "vectors": {"type": "array", "items": _numbers(3), "minItems": 2, "maxItems": 2},
     "screws": {"type": "array", "items": _numbers(6)},

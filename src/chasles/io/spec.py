@@ -342,7 +342,7 @@ SIMULATION = {
     "control": Entry("numbers", "a constant input"),
     "save": Entry("save", "all, final, every so many steps, or a list of times [s]"),
     "every": Entry("number", "time between saved points, whatever the steps are [s]"),
-    "certificate": Entry("flag", "whether the run is judged"),
+    "certificate": Entry("flag or number", "whether the run is judged; 10: judging may take ten times as long"),
     "cut": Entry("names", "joints that are cut to open loops, in joint coordinates"),
     "trivialization": Entry("name", "left or right: body or spatial velocities, in absolute coordinates"),
 }

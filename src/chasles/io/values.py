@@ -47,6 +47,7 @@ class Reader:
             "whole": lambda given, _: self.whole(given),
             "wholes": lambda given, _: [self.whole(item) for item in _list(given)],
             "flag": lambda given, _: self.flag(given),
+            "flag or number": lambda given, _: given if isinstance(given, bool) else self.number(given),
             "vector": lambda given, units: self.numbers(given, units, 3),
             "vectors": lambda given, units: [self.numbers(item, units, 3) for item in _list(given, 2)],
             "screws": lambda given, units: [self.numbers(item, units, 6) for item in _list(given)],

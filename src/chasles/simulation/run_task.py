@@ -65,7 +65,7 @@ class Task:
     u: np.ndarray | None = None
     controller: Controller | None = None
     period: float | None = None
-    certificate: bool = True  # whether the run is to be judged
+    certificate: bool | float = True  # whether the run is to be judged, or with which effort
     given: dict[str, Any] | None = None  # all arguments of `simulate`, to do it again; None in old files
 
     @property

@@ -62,7 +62,7 @@ def simulate(
     trivialization: str = "left",
     progress: bool | None = None,
     file: str | Path | None = None,
-    certificate: bool = True,
+    certificate: bool | float = True,
 ) -> Run:
     """Simulate a system over a span [s] from coordinates q and velocities v (default: neutral, at rest).
 
@@ -103,7 +103,7 @@ def simulate(
     KeyboardInterrupt whose `result` is the run so far.
 
     `run.certificate` judges the run when it is asked for, and at the end of a run with a `file`; certificate=False
-    switches this off, and the verdict is "not judged".
+    switches this off, and the verdict is "not judged"; certificate=10 lets it take ten times as long as usual.
     """
     task = planned(dict(locals()))  # all of them, so that none is forgotten when the run is described
     if file is None or task.dynamics.set_valued is None:
@@ -124,6 +124,8 @@ def planned(arguments: dict[str, Any]) -> Task:
     start, end = check_span(get("span"))
     control, controller, step, rtol, atol = map(get, ("control", "controller", "step", "rtol", "atol"))
     _check_inputs(control, controller, get("period"))
+    if not isinstance(get("certificate"), bool) and not get("certificate") > 0:
+        raise ValueError(f"simulate: certificate is {get('certificate')!r}; expected True, False, or a positive effort")
     method = named_method("simulate", get("method"))
     if step is None:
         rtol = DEFAULT_RTOL if rtol is None else rtol

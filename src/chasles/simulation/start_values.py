@@ -15,6 +15,7 @@ from chasles.model.system import System
 Values = ArrayLike | Mapping[str, ArrayLike]  # of all joints in their order, or of some by name
 CHANGED = 1e-8  # of angles [rad], of lengths in the size of the system, and of velocities in the largest
 UNITS = {"coordinates": ("rad", "m"), "velocities": ("rad/s", "m/s"), "pose": ("", "m"), "twist": ("rad/s", "m/s")}
+SHOWN = 1e-13  # of 1 rad and of the size of a model: less is rounding
 
 
 class StartChangedWarning(RuntimeWarning):
@@ -91,7 +92,7 @@ def start_values(
 ) -> tuple[StartValue, ...]:
     """The start that was taken, of the joints that move: `begin` is the motion at that time, `given` has the arguments
     q and v."""
-    found = []
+    found, size = [], _size(begin.mechanism.system)
     changed = {(change.name, change.quantity) for change in changes}
     for joint in begin.moving_joints:
         motion, told = begin.joint(joint.name), []
@@ -99,10 +100,15 @@ def start_values(
             by_user = joint.name in names_given(given.get(key), begin.joints)
             found_out = (joint.name, quantity) in changed or given.get("poses") is not None
             told.append("found" if found_out else "given" if by_user else "default")
-        values = [np.ravel(x) for x in (motion.q, motion.v)]
+        values = [_without_rounding(joint, np.ravel(motion.q), size), np.ravel(motion.v)]
         shown = [shown_values(joint, x, level) for x, level in zip(values, (False, True), strict=True)]
         found.append(StartValue(joint.name, *shown, *told))
     return tuple(found)
+
+
+def _without_rounding(joint: Joint, q: np.ndarray, size: float) -> np.ndarray:
+    """Coordinates to be shown: zero is zero, though assembly leaves some rounding of 1 rad and of lengths."""
+    return np.where(np.abs(q) <= SHOWN * np.where(_lengths(joint, 0), size, 1.0), 0.0, q)
 
 
 def names_given(given: Values | None, every: Collection[str]) -> Collection[str]:
