@@ -41,7 +41,7 @@ MODULES = {
     ],
     "chasles.model": [
         *("system", "body", "joint", "joint_kind", "force", "constraint", "law", "expression", "expression_law"),
-        *("actuator", "transmission"),
+        *("actuator", "transmission", "cam"),
     ],
     "chasles.relative": ["mechanism", "groups", "configuration", "raw", "reach", "system_level"],
     "chasles.relative.parameter": ["analysis", "places", "identifiability"],

@@ -21,6 +21,7 @@ from chasles.io.result.resume import resume as resume
 from chasles.model.actuator import Actuator as Actuator
 from chasles.model.body import Body as Body
 from chasles.model.body import Frame as Frame
+from chasles.model.cam import Cam as Cam
 from chasles.model.constraint import Coupling as Coupling
 from chasles.model.constraint import CustomConstraint as CustomConstraint
 from chasles.model.constraint import Distance as Distance

@@ -77,6 +77,8 @@ CONSTRAINTS = [
     ch.Drive("c", "j", law, parameters=(0.0,)),
     ch.Rolling("c", TWO, 1.0),
     ch.Rolling("c", TWO, 1e-3, POINTS, (0, 0, -1), (0, 1, 0)),
+    ch.Cam("c", TWO, [(1, 0), (0, 1), (-1, 0), (0, -1)]),
+    ch.Cam("c", TWO, [(1, 0), (0, 1 / 3)], (1, 2, 3), (0, 0, 1), closed=False, radius=-0.1),
     ch.CustomConstraint("c", TWO, law),
     ch.CustomConstraint("c", TWO, law, 3, (0.0, -1.0)),
 ]

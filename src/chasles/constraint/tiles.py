@@ -13,6 +13,7 @@ from chasles.constraint.rows import CUSTOM, EMPTY, NUMBERS, ROLL, ROTOR, SCREWS,
 from chasles.constraint.screws import MOST_SCREWS
 from chasles.constraint.special import special_address
 from chasles.lie import pose as pose_group
+from chasles.model.cam import Cam
 from chasles.model.constraint import (
     Constraint,
     Coupling,
@@ -130,7 +131,10 @@ class TileBuilder:
                 tile.numbers[NUMBERS.s + 1] = constraint.value
             return [tile]
         (first, on_first), (second, on_second) = (self.places[body] for body in constraint.bodies)
-        if isinstance(constraint, CustomConstraint):
+        if isinstance(constraint, CustomConstraint | Cam):
+            if isinstance(constraint, Cam):
+                at, point = constraint.frames
+                on_first, on_second = pose_group.compose(on_first, at), pose_group.compose(on_second, point)
             rows = [(CUSTOM, 0 * X, 0 * X, 0.0)] * constraint.rows + [NONE] * (3 - constraint.rows)
             tile = make_tile(name, first, second, (on_first, on_second), rows)
             tile.numbers[NUMBERS.u : NUMBERS.u + 8] = (*on_first[:4], *on_second[:4])  # turns of the users' frames

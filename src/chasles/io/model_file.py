@@ -19,7 +19,7 @@ from chasles.integrate.method_name import method_from
 from chasles.io import spec
 from chasles.io.report import ImportReport
 from chasles.io.source import ModelFileError, Source, read
-from chasles.io.tables import read_table
+from chasles.io.tables import read_profile, read_table
 from chasles.io.units import Units, quantity, unit_of
 from chasles.io.values import Reader
 from chasles.model.expression import evaluate_all
@@ -257,6 +257,8 @@ class _Builder:
         try:
             if kind == "shapes":
                 return self._shapes(source, path, given)
+            if kind == "profile":
+                return read_profile(given, source.file.parent, lambda given: self.reader.read("points", given, units))
             if kind == "held":
                 return self._held(source, path, given)
             if kind in ("by joint", "by body", "poses by body"):

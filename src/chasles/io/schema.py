@@ -59,6 +59,17 @@ TYPES: dict[str, dict[str, Any]] = {
     "screws": {"type": "array", "items": _numbers(6)},
     "inertia": {"anyOf": [_numbers(3, 6), {"type": "array", "items": _numbers(3), "minItems": 3, "maxItems": 3}]},
     "six by six": {"anyOf": [_numbers(6), {"type": "array", "items": _numbers(6), "minItems": 6, "maxItems": 6}]},
+    "profile": {
+        "anyOf": [
+            {"type": "array", "items": _numbers(2), "minItems": 2},
+            {
+                "type": "object",
+                "properties": {key: {"type": "string"} for key in ("file", "x", "y")},
+                "required": ["file", "x", "y"],
+                "additionalProperties": False,
+            },
+        ]
+    },
     "pose": _POSE,
     "two poses": {"type": "array", "items": _POSE, "minItems": 2, "maxItems": 2},
     "law": _LAW,

@@ -14,6 +14,7 @@ from chasles.io.units import Units, alternatives
 from chasles.model import constraint, force, joint, transmission
 from chasles.model.actuator import Actuator
 from chasles.model.body import Body, Frame
+from chasles.model.cam import Cam
 from chasles.model.joint_kind import JOINT_KINDS, JointKind
 from chasles.screw import shape
 
@@ -287,6 +288,19 @@ CONSTRAINT_SPECS = {
             "radius": Entry("number", "[m]", required=True),
             "normal": Entry("vector", "of the plane, toward the center"),
             "axis": Entry("vector", "of the disc; a sphere has none"),
+        },
+    ),
+    "cam": KindSpec(
+        Cam,
+        "a point or a roller of the second body stays on a planar curve of the first",
+        {
+            "name": NAME,
+            "bodies": Entry("names", "the cam and the follower", required=True),
+            "profile": Entry("profile", "points of the curve [m], or two columns of a CSV file", required=True),
+            "point": Entry("vector", "of the follower, or the center of its roller [m]"),
+            "at": Entry("pose", "the frame of the profile on the cam"),
+            "closed": Entry("flag", "false: the curve has two ends"),
+            "radius": Entry("number", "of the roller [m]"),
         },
     ),
     "custom": KindSpec(

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from chasles.io.source import within
-from chasles.io.units import exact, unit_of
+from chasles.io.units import check, exact, unit_of
 from chasles.model.expression_function import TABLES, Table, checked
 from chasles.model.suggestion import meant
 
@@ -48,7 +48,20 @@ def read_table(given: Any, folder: Path, numbers: Callable[[Any], tuple[float, .
     return checked(Table(kind, x, y))
 
 
-def _columns(path: Path, wanted: list[Any]) -> list[tuple[float, ...]]:
+def read_profile(given: Any, folder: Path, points: Callable[[Any], Any]) -> Any:
+    """Points of a curve as a model file gives them: pairs, or two columns of a file [m]."""
+    if not isinstance(given, Mapping):
+        return points(given)
+    for key in given:
+        if key not in ("file", "x", "y"):
+            raise ValueError(f"has {key!r}; expected file, x, y")
+    if not all(isinstance(given.get(key), str) for key in ("file", "x", "y")):
+        raise ValueError('expected { file = "name.csv", x = "column", y = "column" }, or a list of points')
+    columns = _columns(within(folder, given["file"], "table"), [given["x"], given["y"]], "m")
+    return tuple(zip(*columns, strict=True))
+
+
+def _columns(path: Path, wanted: list[Any], asked: str = "") -> list[tuple[float, ...]]:
     try:
         if path.stat().st_size > LARGEST:
             raise ValueError(f"{path.name} is larger than {LARGEST / 1e6:.0f} MB")
@@ -75,6 +88,8 @@ def _columns(path: Path, wanted: list[Any]) -> list[tuple[float, ...]]:
         unit = (titles[k].group(2) if titles[k] else None) or ""  # type: ignore[union-attr]
         try:
             own = unit_of(unit)
+            if unit and asked:
+                check(unit, own.dimension, [asked])
         except ValueError as error:
             raise ValueError(f"{path.name}: column {name!r} is in {unit!r}; {error}") from None
         result.append(tuple(own.of(_number(path, row, k, number + 2)) for number, row in enumerate(rows)))

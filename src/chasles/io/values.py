@@ -50,6 +50,7 @@ class Reader:
             "flag or number": lambda given, _: given if isinstance(given, bool) else self.number(given),
             "vector": lambda given, units: self.numbers(given, units, 3),
             "vectors": lambda given, units: [self.numbers(item, units, 3) for item in _list(given, 2)],
+            "points": lambda given, units: [self.numbers(item, units, 2) for item in _list(given)],
             "screws": lambda given, units: [self.numbers(item, units, 6) for item in _list(given)],
             "inertia": lambda given, units: self.matrix(given, units, 3, 3, 6),
             "six by six": lambda given, units: self.matrix(given, units, 6, 6),

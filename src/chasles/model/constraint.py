@@ -13,18 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from chasles.model.cam import Cam
 from chasles.model.expression_law import settle_expression, written
 from chasles.model.law import Law, as_law
-from chasles.model.placement import as_numbers, check_name, unit_vector
+from chasles.model.placement import as_numbers, check_name, two_bodies, unit_vector
 
 Vector = Any  # three numbers; a tuple of these once the constraint is made
-
-
-def _bodies(where: str, bodies: Any) -> tuple[str, str]:
-    names = (bodies,) if isinstance(bodies, str) else tuple(bodies)
-    if len(names) != 2 or names[0] == names[1]:
-        raise ValueError(f"{where}: bodies is {bodies!r}; expected the names of two different bodies")
-    return names[0], names[1]
 
 
 class BetweenPoints:
@@ -38,7 +32,7 @@ class BetweenPoints:
     def __post_init__(self) -> None:
         check_name(type(self).__name__, self.name)
         where = f"{self.what} {self.name!r}"
-        self._set("bodies", _bodies(where, self.bodies))
+        self._set("bodies", two_bodies(where, self.bodies))
         points = as_numbers(where, "points", self.points, (2, 3))
         self._set("points", tuple(map(tuple, points.tolist())))
         self._check(where)
@@ -195,7 +189,7 @@ class CustomConstraint:
     def __post_init__(self) -> None:
         check_name("CustomConstraint", self.name)
         where = f"constraint {self.name!r}"
-        object.__setattr__(self, "bodies", _bodies(where, self.bodies))
+        object.__setattr__(self, "bodies", two_bodies(where, self.bodies))
         if self.rows not in (1, 2, 3):
             raise ValueError(f"{where}: rows is {self.rows!r}; expected 1, 2 or 3; take several constraints for more")
         _settle_law(self, where, "law", constant=False)
@@ -244,4 +238,4 @@ def _settle_law(constraint: Drive | CustomConstraint, where: str, what: str, con
     object.__setattr__(constraint, "parameters", tuple(parameters.tolist()))
 
 
-Constraint = Distance | PointOnLine | PointOnPlane | Coupling | Drive | CustomConstraint | Rolling
+Constraint = Distance | PointOnLine | PointOnPlane | Coupling | Drive | CustomConstraint | Rolling | Cam

@@ -72,6 +72,14 @@ def unit_vector(where: str, what: str, value: Any) -> np.ndarray:
     return array / length if abs(length - 1) > LAST_BITS else array
 
 
+def two_bodies(where: str, bodies: Any) -> tuple[str, str]:
+    """The names of two different bodies."""
+    names = (bodies,) if isinstance(bodies, str) else tuple(bodies)
+    if len(names) != 2 or names[0] == names[1]:
+        raise ValueError(f"{where}: bodies is {bodies!r}; expected the names of two different bodies")
+    return names[0], names[1]
+
+
 def frame_with_z(axis: np.ndarray) -> np.ndarray:
     """A quaternion that turns z into the unit vector `axis` by the shortest way; straight back, about x."""
     x, y, z = axis

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from chasles.model.body import GROUND
+from chasles.model.cam import Cam
 from chasles.model.constraint import BetweenPoints, Distance, Drive, Rolling
 from chasles.model.force import BetweenBodies, Spring
 from chasles.model.joint import Joint
@@ -33,6 +34,9 @@ def body_sizes(system: System) -> dict[str, float]:
         if isinstance(item, BetweenBodies | BetweenPoints):
             for name, point in zip(item.bodies, item.points, strict=True):
                 places[name].append(point)
+        elif isinstance(item, Cam):
+            places[item.bodies[0]] += item.places.tolist()
+            places[item.bodies[1]].append(item.point)
     sizes = {
         name: float(np.linalg.norm(np.ptp(np.array(some), axis=0))) if some else 0.0 for name, some in places.items()
     }

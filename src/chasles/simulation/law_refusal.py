@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from chasles.lie import pose as pose_group
+from chasles.model.cam import LAW as CAM
 from chasles.simulation.law_samples import CalledLaw, called_laws
 
 NEAREST, POINTS = 1e-14, 80  # how near to the last point one looks first, of the stretch ahead, and how often
@@ -28,6 +30,8 @@ def law_without_number(task: Any, t: float, y: np.ndarray) -> str:
         for _ in range(HALVINGS if k else 0):
             middle = 0.5 * (before + after)
             before, after = (middle, after) if _finite(called, t, np.array([middle]))[0] else (before, middle)
+        if called.law is CAM:
+            return f"the follower of cam {called.name!r} comes to an end of its open profile at t = {t + after:.8g} s"
         return f"the law {called.law.__name__!r} of {called.name!r} is not finite at t = {t + after:.8g} s"
     return ""
 
@@ -38,5 +42,9 @@ def _finite(called: CalledLaw, t: float, ways: np.ndarray) -> np.ndarray:
     x, y = (np.repeat(one, len(ways), axis=0) for one in (called.x, called.y))
     if x.shape == y.shape:  # coordinates and their rates
         x = x + ways[:, None] * y
+    elif 7 * y.shape[1] == 6 * x.shape[1]:  # poses and their twists
+        for k in range(x.shape[1] // 7):
+            step = pose_group.exp(ways[:, None] * y[:, 6 * k : 6 * k + 6])
+            x[:, 7 * k : 7 * k + 7] = pose_group.compose(x[:, 7 * k : 7 * k + 7], step)
     found = replace(called, path=times, x=x, y=y).values(times, np.arange(len(ways)))
     return np.isfinite(found).all(axis=1)

@@ -15,6 +15,7 @@ from chasles.constraint.room import OUT
 from chasles.integrate.solution import Solution
 from chasles.kernel.undisturbed import Calling
 from chasles.lie.rotation import quaternion_to_matrix
+from chasles.model.cam import Cam, framed
 from chasles.model.constraint import CustomConstraint, Drive
 from chasles.model.expression_law import Expression
 from chasles.model.force import JointForce, TwoPointForce, Wrench
@@ -160,7 +161,7 @@ def _names(value: Any) -> tuple[Any, ...]:
 def items_with_laws(system: Any) -> Iterator[tuple[Any, Law]]:
     """Forces and constraints with their laws."""
     for item in (*system.forces, *system.constraints):
-        law = item.law if isinstance(item, CustomConstraint) else getattr(item, "value", None)
+        law = item.law if isinstance(item, CustomConstraint | Cam) else getattr(item, "value", None)
         if isinstance(law, Law):
             yield item, law
 
@@ -232,4 +233,4 @@ def _arguments(item: Any, run: Any, n: int) -> tuple[np.ndarray, np.ndarray, int
         for k, body in enumerate(item.bodies):
             if body != "ground":
                 poses[:, 7 * k : 7 * k + 7], twists[:, 6 * k : 6 * k + 6] = run[body].pose, run[body].twist
-    return poses, twists, OUT.size
+    return *(framed(item, poses, twists) if isinstance(item, Cam) else (poses, twists)), OUT.size
