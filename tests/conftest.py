@@ -27,3 +27,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("slow")
         if not any(item.get_closest_marker(mark) for mark in APART):
             item.add_marker("quick")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def silent_compiler() -> None:
+    """What tests capture does not depend on what the cache has."""
+    from chasles.kernel import notice
+
+    notice.LISTENER.silent = True

@@ -1,7 +1,7 @@
 """The commands, run as a user runs them."""
 
 import importlib
-import io
+import inspect
 import json
 import os
 import re
@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 import chasles
+from chasles import cli
 from chasles.cli.check import report as check_report
 from chasles.cli.model import find_study, laws_in
 from chasles.io.model_file import Study
@@ -141,22 +142,6 @@ def test_check_of_a_robot_that_stands_on_a_link_without_mass(tmp_path):
     found = json.loads(result.stdout)
     assert (found["freedoms"], found["redundant"]) == (1, 0)
     assert found["lines"][-1].startswith("absolute coordinates: not possible, because body 'world' has mass 0")
-
-
-def test_a_first_run_says_that_it_compiles(tmp_path, monkeypatch):
-    from rich.console import Console
-
-    from chasles.cli.run import say_if_compiling
-    from chasles.kernel import cache
-
-    monkeypatch.setattr(cache, "folder", lambda: tmp_path)
-    console = Console(file=io.StringIO(), width=120)
-    say_if_compiling(console)
-    assert "compiling the simulation for the first time" in console.file.getvalue()
-    (tmp_path / f"advance-{cache.key('integrate.engine')}-{16 * '0'}.nbc").write_bytes(b"")
-    console = Console(file=io.StringIO(), width=120)
-    say_if_compiling(console)
-    assert console.file.getvalue() == ""
 
 
 def interruptible(*arguments: str) -> subprocess.Popen:
@@ -534,14 +519,29 @@ def test_the_longest_step_is_that_of_the_user(tmp_path):
 
 
 def test_help_loads_next_to_nothing():
-    """It is there at once: neither arrays nor what reads Markdown is loaded."""
+    """It is there at once: neither arrays nor the commands are loaded."""
     code = (
-        "import sys\nfrom chasles.cli import app\napp(['--help'], result_action='return_value')\n"
-        "print([name for name in ('markdown_it', 'webbrowser', 'numpy', 'numba') if name in sys.modules])"
+        "import sys\nfrom chasles.cli import _called\nsys.argv[1:] = ['--help']\n_called()\n"
+        "print([name for name in ('cyclopts', 'rich', 'numpy', 'numba', 'chasles.cli.run') if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=True)
     assert "Simulate a model" in done.stdout
     assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_the_overview_has_all_commands_and_what_they_say_of_themselves():
+    said = run("--help", columns=1000).stdout
+    modules = {path.stem for path in Path(cli.__file__).parent.glob("*.py")}
+    for name in cli.COMMANDS:
+        module = cli.MODULES.get(name, name)
+        function = getattr(importlib.import_module(f"chasles.cli.{module}"), module)
+        assert f"{name:<12}" + " ".join(inspect.getdoc(function).split("\n\n")[0].split()) in said
+        modules.remove(module)
+    assert modules == {"__init__", "drawing", "model", "progress", "streams"}  # no command is left out
+    assert run().stdout == run("-h").stdout == run("--help").stdout
+    assert max(map(len, run("--help", columns=60).stdout.splitlines())) <= 60
+    assert '"run"' in run("runn").stderr
+    assert run("--version").stdout.strip() == chasles.__version__
 
 
 def test_matplotlib_is_loaded_as_it_is():
@@ -558,6 +558,7 @@ LAWS = """
 from math import sin
 
 import chasles
+from chasles import cli
 
 
 @chasles.law

@@ -1,36 +1,80 @@
-"""Who waits for the compiler is told so, once."""
+"""Who waits for the compiler is told what it does."""
 
 import signal
 
 import pytest
 from numba.core import event
 
-from chasles.kernel import notice
+from chasles.display import progress
+from chasles.kernel import lanes, notice
 from chasles.kernel.policy import COMPILED, kernel
 from chasles.kernel.undisturbed import Undisturbed
+from chasles.lie import so3
+from chasles.simulation import tree_motion
 
 pytestmark = pytest.mark.skipif(not COMPILED, reason="nothing is compiled")
 
 
-@pytest.mark.parametrize(("patience", "looking", "lines"), [(0.0, True, 1), (0.0, False, 0), (1e9, True, 0)])
-def test_one_line_after_a_while_if_someone_looks(monkeypatch, capsys, patience, looking, lines):
+@kernel
+def inner(x):
+    return 2 * x
+
+
+@kernel
+def outermost(x):
+    return inner(x) + so3.exp(x)
+
+
+@pytest.fixture
+def listener(monkeypatch):
+    """A listener as in a new process."""
+    fresh = notice.Notice()
+    monkeypatch.setattr(notice, "someone_looks", lambda: False)
+    event.unregister("numba:compile", notice.LISTENER)
+    event.register("numba:compile", fresh)
+    yield fresh
+    event.unregister("numba:compile", fresh)
+    event.register("numba:compile", notice.LISTENER)
+    assert fresh.depth == 0
+    assert fresh.spent > 0
+
+
+def compile_one():
+    scope = {"__name__": __name__, "kernel": kernel}
+    exec("def triple(x):\n    return 3 * x\ndef outer(x):\n    return triple(x) + 1\n", scope)
+    scope["triple"] = kernel(scope["triple"])
+    assert kernel(entry=True)(scope["outer"])(1) == 4
+
+
+@pytest.mark.parametrize(("patience", "silent", "lines"), [(0.0, False, 1), (0.0, True, 0), (1e9, False, 0)])
+def test_a_script_is_told_once_after_a_while(listener, monkeypatch, capsys, patience, silent, lines):
+    monkeypatch.setattr(notice, "SCRIPT_PATIENCE", patience)
+    listener.silent = silent
+    compile_one()
+    said = capsys.readouterr().err
+    assert said.count("compiling for this computer, at the first use only: ") == said.count("\n") == lines
+    assert said.count("test_notice.outer, ") == lines
+
+
+@pytest.mark.parametrize(("patience", "shown"), [(0.0, True), (1e9, False)])
+def test_who_looks_is_shown_what_is_compiled_and_how_far(listener, monkeypatch, capsys, patience, shown):
     monkeypatch.setattr(notice, "PATIENCE", patience)
-    monkeypatch.setattr(notice, "someone_looks", lambda: looking)
-    monkeypatch.setattr(notice.LISTENER, "said", False)
-    monkeypatch.setattr(notice.LISTENER, "spent", 0.0)
+    monkeypatch.setattr(notice, "someone_looks", lambda: True)
+    monkeypatch.setattr(progress, "RENEWED", 0.0)
+    compile_one()
+    said = capsys.readouterr().err
+    assert ("compiling tests.kernel.test_notice.outer: 0 of 2 functions, 0 %" in said) is shown
+    assert not said or said.endswith("\r")  # and is gone
 
-    @kernel(entry=True)
-    def outer(x):
-        return inner(x) + 1
 
-    @kernel
-    def inner(x):
-        return 2 * x
-
-    assert (outer(1), outer(1.5)) == (3, 4.0)
-    assert capsys.readouterr().err.count("compiling") == lines
-    assert notice.LISTENER.depth == 0
-    assert notice.LISTENER.spent > 0
+def test_what_is_left_follows_from_the_names_in_the_code():
+    found = notice.needed(outermost.dispatcher)
+    assert {outermost.dispatcher, inner.dispatcher} <= found
+    assert so3.exp.kernel.dispatcher in found or so3.exp.kernel.overloads
+    assert lanes.select not in found
+    called = {one.py_func.__name__ for one in notice.needed(tree_motion.rates.dispatcher)}
+    assert {"rates", "forward_dynamics", "reduce"} <= called or tree_motion.rates.overloads
+    assert notice.name_of(tree_motion.rates) == "simulation.tree_motion.rates"
 
 
 def test_ctrl_c_waits_for_the_compiler():

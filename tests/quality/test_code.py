@@ -63,6 +63,15 @@ def test_importing_the_package_is_light():
     assert run("-c", code).stdout.strip() == "[]"
 
 
+def test_what_takes_long_to_load_is_loaded_where_it_is_used():
+    """SciPy's parts take as long as all of chasles."""
+    for path in sorted((ROOT / "src").rglob("*.py")):
+        for node in ast.parse(path.read_text()).body:
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            assert not [name for name in names if name.partition(".")[0] == "scipy"], f"{path}:{node.lineno}"
+
+
 def test_importing_the_groups_compiles_nothing_and_a_function_loads_itself_only():
     code = """
 import sys

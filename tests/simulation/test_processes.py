@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import chasles as ch
+from chasles.absolute.entry import act_address as absolute_act_address
 from chasles.absolute.entry import addresses as absolute_addresses
 from chasles.constrained.force_tangent import force_tangent_address
 from chasles.constraint.special import special_address
@@ -39,6 +40,7 @@ def all_addresses(run):
     laws = [force.value for force in run.mechanism.system.forces if isinstance(force.value, type(models.drag))]
     found = [
         *absolute_addresses(),
+        absolute_act_address(),
         *loop_addresses().values(),
         act_address(),
         special_address(),

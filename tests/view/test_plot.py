@@ -325,7 +325,7 @@ def test_the_command_without_a_screen(tmp_path):
     file = tmp_path / "run.h5"
     CASES["absolute"](0.2, file=file)
     code = (
-        "import sys\nfrom chasles.cli import app\n"
+        "import sys\nfrom chasles.cli import make_app\napp = make_app('plot')\n"
         "app('plot run.h5 energy -o a.pdf joints.elbow', result_action='return_value')\n"
         "app('plot run.h5 --frame 0.1 --size 64x48', result_action='return_value')\n"
         "assert 'matplotlib.pyplot' not in sys.modules\n"

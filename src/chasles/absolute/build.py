@@ -43,7 +43,7 @@ def make_tiles(mechanism: AbsoluteMechanism, builder: TileBuilder) -> list[Tile]
 def pack(mechanism: AbsoluteMechanism, builder: TileBuilder) -> np.ndarray:
     """The mechanism as one array of numbers."""
     masses = np.array([body.mass for body in mechanism.system.bodies])
-    accelerations, project, act = entry.addresses()
+    accelerations, project = entry.addresses()
     return MECHANISM.pack(
         **plan_tables(mechanism._plan, mechanism.tiles, ~mechanism._mixed, masses, mechanism.moments),
         constants=builder.numbers(mechanism.tiles),
@@ -62,7 +62,7 @@ def pack(mechanism: AbsoluteMechanism, builder: TileBuilder) -> np.ndarray:
         n_angles=mechanism.angles_counted,
         accelerations=accelerations,
         project=project,
-        act=act,
+        act=0 if mechanism.forces.empty else entry.act_address(),  # not called where nothing acts
         n_joints=len(mechanism.joint_tables.order),
         n_moving=sum(isinstance(item, Drive | CustomConstraint) for item in mechanism.system.constraints),
     )

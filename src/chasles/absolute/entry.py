@@ -231,14 +231,19 @@ def project(p_at, p_size, q_at, v_at, work_at, report_at):
 
 
 @functools.cache
-def addresses() -> tuple[int, int, int]:
-    """Addresses of `accelerations`, `project` and `act`, compiled now or loaded from the cache."""
-    size, real = types.int64, types.float64
+def addresses() -> tuple[int, int]:
+    """Addresses of `accelerations` and `project`, compiled now or loaded from the cache."""
+    size = types.int64
     return (
         address_of(accelerations, NUMBERS, size, *(NUMBERS,) * 5),
         address_of(project, NUMBERS, size, *(NUMBERS,) * 4),
-        address_of(act, real, NUMBERS, size, *(NUMBERS,) * 5),
     )
+
+
+@functools.cache
+def act_address() -> int:
+    """Address of `act`, for mechanisms on which something acts: compiling it takes as long as all the rest."""
+    return address_of(act, types.float64, NUMBERS, types.int64, *(NUMBERS,) * 5)
 
 
 @kernel(entry=True)

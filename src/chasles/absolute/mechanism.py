@@ -107,16 +107,16 @@ class AbsoluteMechanism(CentralFrames, WithoutTreeGroups):
         u: forces along the velocities of the joints, as in `joints`.
         """
         batch, q, v, times, counted, _ = states_of(self, central, velocity, t, angles)
-        wrenches, results = np.empty((len(q), 6 * self.n)), np.empty((len(q), 2))
+        wrenches, results = np.zeros((len(q), 6 * self.n)), np.zeros((len(q), 2))
         work, p = np.empty(FORCE_WORK.size(self.packed.view(np.int64))), self.packed.copy()
         if u is not None and not self.inputs:
             raise ValueError("applied_forces: inputs u need a mechanism that was compiled with inputs=True")
         controls = np.zeros((*batch, self.joint_tables.nv if self.inputs else 0))
         controls[...] = 0.0 if u is None else u
-        whole, address = p.view(np.int64), entry.addresses()[2]
-        held = controls.reshape(len(q), controls.shape[-1])
-        with Calling(self.forces.laws):
-            forces_on_states(address, whole, times, counted, held, p, q, v, wrenches, work, results)
+        whole, held = p.view(np.int64), controls.reshape(len(q), controls.shape[-1])
+        if not self.forces.empty:
+            with Calling(self.forces.laws):
+                forces_on_states(entry.act_address(), whole, times, counted, held, p, q, v, wrenches, work, results)
         return wrenches.reshape(*batch, self.n, 6), results[:, 0].reshape(batch), results[:, 1].reshape(batch)
 
     def joint_states(

@@ -2,52 +2,64 @@
 
 from __future__ import annotations
 
+import importlib
+import re
 import sys
-from typing import Any
-
-import cyclopts
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from chasles import __version__, registry
 from chasles.cli import streams
-from chasles.cli.animate import animate
-from chasles.cli.check import check
-from chasles.cli.compare import compare
-from chasles.cli.convert import convert
-from chasles.cli.export import export
-from chasles.cli.info import info
-from chasles.cli.init import init
-from chasles.cli.linearize import linearize
-from chasles.cli.listing import listing
-from chasles.cli.plot import plot
-from chasles.cli.report import report
-from chasles.cli.reproduce import reproduce
-from chasles.cli.run import run
-from chasles.cli.view import view
-from chasles.cli.warm import warm
 
-app = cyclopts.App(
-    name="chasles",
-    help="The dynamics of mechanisms on Lie groups.",
-    version=__version__,
-    version_flags=["--version"],
-    help_format="plaintext",  # what reads Markdown takes as long to load as all the rest of the help
-    suppress_keyboard_interrupt=False,  # `main` has an answer to it
+if TYPE_CHECKING:
+    import cyclopts
+
+HELP = "The dynamics of mechanisms on Lie groups."
+COMMANDS = (
+    *("animate", "check", "compare", "convert", "export", "info", "init", "linearize", "list", "plot", "report"),
+    *("reproduce", "run", "view", "warm"),
 )
-app.command(run)
-app.command(view)
-app.command(check)
-app.command(linearize)
-app.command(init)
-app.command(listing, name="list")
-app.command(convert)
-app.command(export)
-app.command(plot)
-app.command(animate)
-app.command(report)
-app.command(compare)
-app.command(reproduce)
-app.command(info)
-app.command(warm)
+MODULES = {"list": "listing"}  # of commands that are not in a module of their name
+
+
+def make_app(*commands: str) -> cyclopts.App:
+    """The application with some commands, whose modules are loaded."""
+    import cyclopts
+
+    app = cyclopts.App(
+        name="chasles",
+        help=HELP,
+        version=__version__,
+        version_flags=["--version"],
+        help_format="plaintext",  # what reads Markdown takes as long to load as all the rest of the help
+        suppress_keyboard_interrupt=False,  # `main` has an answer to it
+    )
+    for name in commands:
+        module = MODULES.get(name, name)
+        app.command(getattr(importlib.import_module(f"chasles.cli.{module}"), module), name=name)
+    return app
+
+
+def overview() -> str:
+    """What `chasles --help` shows. Loading all commands would take ten times as long as reading what they say."""
+    import shutil
+    import textwrap
+
+    width = shutil.get_terminal_size().columns
+    lines = ["Usage: chasles COMMAND", "", HELP, "", "Commands, `chasles COMMAND --help` says more:"]
+    for name in COMMANDS:
+        lines += textwrap.wrap(
+            summary(name), max(width, 40), initial_indent=f"  {name:<12}", subsequent_indent=14 * " "
+        )
+    return "\n".join([*lines, "", "--version shows the version."])
+
+
+def summary(command: str) -> str:
+    """The first sentences of a command's docstring, from its source."""
+    module = MODULES.get(command, command)
+    source = Path(__file__).with_name(f"{module}.py").read_text(encoding="utf-8")
+    found = re.search(rf'^def {module}\(.*?"""(.*?)(?:\n\n|""")', source, re.DOTALL | re.MULTILINE)
+    return " ".join(found[1].split()) if found else ""
 
 
 BROKEN_PIPE, NOT_WRITTEN = 141, 4  # exit status
@@ -73,8 +85,12 @@ def main() -> None:
 
 def _called() -> Any:
     """The exit status of the command."""
+    arguments = sys.argv[1:]
     try:
-        app(sys.argv[1:])
+        if arguments in ([], ["--help"], ["-h"]):
+            print(overview())
+        else:
+            make_app(*(arguments[:1] if arguments[0] in COMMANDS else COMMANDS))(arguments)
     except SystemExit as end:
         return end.code
     except (ValueError, ArithmeticError) as error:

@@ -11,7 +11,7 @@ from cyclopts import Parameter
 from rich.console import Console
 
 from chasles.cli.model import Changes, Model, find_study
-from chasles.cli.run import INTERRUPTED, say_if_compiling
+from chasles.cli.run import INTERRUPTED
 
 
 def compare(
@@ -41,7 +41,6 @@ def compare(
     if halvings < 0:
         raise ValueError(f"compare: halvings is {halvings}; expected 0 or more")
     console, began = Console(), time.perf_counter()
-    say_if_compiling(console)
     from chasles.display.progress import Progress
     from chasles.integrate.stepper import Interrupted
 

@@ -121,11 +121,6 @@ def find_run(name: str, given: list[str] | None = None, end: float | None = None
         raise ValueError(f"there is no result file {name!r}" if not path.exists() else f"{name!r} is no result file")
     study = find_study(name, given)
     options = {} if end is None else {"span": (study.options.get("span", (0.0, 0.0))[0], end)}
-    from rich.console import Console
-
-    from chasles.cli.run import say_if_compiling
-
-    say_if_compiling(Console(stderr=True))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
         run = study.run(**options)

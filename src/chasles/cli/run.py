@@ -99,7 +99,6 @@ def run(
             if output is not None and len(space or ()) > 1:
                 raise ValueError("run: --output is for one run; give one --space")
             chosen: list[dict[str, Any]] = [{"space": one} for one in space or ()] or [{}]
-            say_if_compiling(console)
             runs, interrupted = carried_out([partial(study.run, **options, **one) for one in chosen])
             names = (space or [options.get("coordinates", study.options.get("coordinates", "relative"))])[: len(runs)]
         kept = f", and in {output or model}" if output or resume else "; with -o FILE it could have been continued"
@@ -232,10 +231,3 @@ def carried_out(wanted: list[Callable[[], Any]]) -> tuple[list[Any], bool]:
         LOG.removeHandler(said)
         LOG.setLevel(before)
     return runs, False
-
-
-def say_if_compiling(console: Console) -> None:
-    from chasles.kernel import cache, shipped
-
-    if not (cache.has_code("integrate.engine") or shipped.archive()):
-        console.print("compiling the simulation for the first time, about half a minute; it is kept for later")

@@ -76,9 +76,11 @@ def _tasks() -> list[Task]:
 def all_tasks() -> list[Task]:
     """What is to be compiled, with a name for each."""
     from chasles.gallery import boxes
+    from chasles.kernel import notice
     from chasles.kernel.face import faces
     from chasles.lie import analytic, pose, rotation, s3, s3xr3, se2, se3, so2, so3, so3xr3
 
+    notice.LISTENER.silent = True  # the line of the command says more
     modules = (so2, so3, s3, se2, se3, pose, so3xr3, s3xr3, rotation, analytic)
     tasks: list[Task] = [(face.label, face.compile) for face in faces(*modules)]
     top = boxes.heavy_top()

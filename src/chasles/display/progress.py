@@ -27,7 +27,7 @@ class Line:
 
 
 class Progress:
-    """Shows nothing for the first second; then one line on standard error, renewed a few times a second.
+    """Shows nothing for the first second (`patience`); then one line on standard error, renewed a few times a second.
 
     From `start` to `end`, of which `at` is reached already: simulated time in `unit`, or so many things, `what`. If the
     end is the start, only the time that has passed is known. By default only on a terminal. With steady=True the line
@@ -44,11 +44,13 @@ class Progress:
         what: str = "t =",
         unit: str = " s",
         steady: bool = False,
+        patience: float | None = None,
     ):
         self.start, self.end, self.what, self.unit = start, end, what, unit
         self.first = self.at = start if at is None else at
         self.enabled = sys.stderr.isatty() if wanted is None else wanted
         self.began = self.last = time.perf_counter()
+        self.patience = PATIENCE if patience is None else patience
         self.shown, self.note = False, ""
         self._display = registry.service(DISPLAY)() if registry.offered(DISPLAY) else Line()
         self._over, self._mine = threading.Event(), threading.RLock()
@@ -113,7 +115,7 @@ class Progress:
 
     def _print(self) -> None:
         now = time.perf_counter()
-        if not self.enabled or now - self.began < PATIENCE or now - self.last < 0.9 * RENEWED:
+        if not self.enabled or now - self.began < self.patience or now - self.last < 0.9 * RENEWED:
             return
         with self._mine:
             self.last, self.shown = now, True

@@ -152,11 +152,6 @@ def key(module: str) -> str:
     return "" if OWN.edited.intersection(OWN.closure(module)) else found
 
 
-def has_code(module: str) -> bool:
-    """Whether anything of a module was compiled before."""
-    return any(folder().glob(f"*-{key(module)}-*"))
-
-
 def files() -> tuple[list[Path], list[Path]]:
     """The files of compiled code: of this version of the sources, and of others."""
     keys = {source_key(module) for module in OWN.modules()}

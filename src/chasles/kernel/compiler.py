@@ -1,10 +1,11 @@
 """How the package's own functions are compiled: Numba's compiler, with the work left out that they do not need.
 
-Most of a cold start is Numba's own work, in proportion to the number of functions and statements. Three things are left
+Most of a cold start is Numba's own work, in proportion to the number of functions and statements. Some things are left
 out, and none of them changes the machine code:
 
 - passes over what the package's kernels do not have: closures, generators, `with` blocks, array expressions,
   `literal_unroll` (functions that users write keep all passes);
+- looking through all that Numba knows of an operator, again for every `a * b` of the same kinds of numbers;
 - LLVM's function passes on mere declarations, which are seven of eight functions of a module;
 - machine code of functions that are inlined into all of their callers: the caller optimizes them together
   with its own code.
@@ -14,10 +15,12 @@ The garbage collector rests while something is compiled: it finds next to nothin
 
 from __future__ import annotations
 
+import functools
 import gc
+import operator
 from typing import Any
 
-from numba.core import event
+from numba.core import event, types
 
 from chasles.kernel.numba_private import (
     Compiler,
@@ -36,6 +39,7 @@ from chasles.kernel.numba_private import (
     ReconstructSSA,
     RewriteSemanticConstants,
     TranslateByteCode,
+    TypingContext,
 )
 
 FROM_BYTECODE = (TranslateByteCode, FixupArgs)
@@ -94,13 +98,50 @@ class InlinedLibrary(PackageLibrary):
         self._finalized = True
 
 
+OPERATORS = frozenset(value for name, value in vars(operator).items() if not name.startswith("_"))
+
+
+class RememberingContext(TypingContext):
+    """Numba's typing context, which it shares all data with, except that it remembers what operators on numbers give.
+
+    Numba goes through all declarations of an operator, of strings and lists too, until one fits.
+    """
+
+    __slots__ = ("_known", "_original")  # not in what is shared
+
+    def __init__(self, context: Any):
+        self.__dict__ = context.__dict__  # type: ignore[misc]
+        self._known: dict[Any, Any] = {}
+        self._original = context
+
+    def __hash__(self) -> int:  # Numba keeps what it finds by context: this one finds it too
+        return hash(self._original)
+
+    def __eq__(self, other: object) -> bool:
+        return self.__dict__ is getattr(other, "__dict__", None)
+
+    def resolve_function_type(self, func, args, kws):
+        if kws or not isinstance(func, types.Function) or func.typing_key not in OPERATORS:
+            return super().resolve_function_type(func, args, kws)
+        if not all(isinstance(one, types.Number | types.Boolean) for one in args):
+            return super().resolve_function_type(func, args, kws)
+        if (func, args) not in self._known:
+            self._known[func, args] = super().resolve_function_type(func, args, kws)
+        return self._known[func, args]
+
+
+@functools.cache
+def _remembering(context: Any) -> RememberingContext:
+    return RememberingContext(context)
+
+
 class _WithLibrary(Compiler):
     """Numba's compiler with a library of another class."""
 
     library_class: type[PackageLibrary]
 
     def __init__(self, typingctx, targetctx, library, args, return_type, flags, locals):
-        super().__init__(typingctx, targetctx, library, args, return_type, flags, locals)
+        super().__init__(_remembering(typingctx), targetctx, library, args, return_type, flags, locals)
         if library is None:
             self.state.library = self.library_class(self.state.targetctx.codegen(), self.library_class.__name__)
 
@@ -111,14 +152,19 @@ class InlinedCompiler(_WithLibrary):
     library_class = InlinedLibrary
 
 
+@functools.cache
+def _passes(from_bytecode: bool) -> PassManager:
+    manager = PassManager("package")
+    for one in (*(FROM_BYTECODE if from_bytecode else ()), *PASSES):
+        manager.add_pass(one, "")
+    manager.finalize()
+    return manager
+
+
 class _FewerPasses(_WithLibrary):
     def define_pipelines(self):
-        manager = PassManager("package")
-        for one in (*(FROM_BYTECODE if self.state.func_ir is None else ()), *PASSES):
-            manager.add_pass(one, "")
-        manager.finalize()
         self.state.type_annotation = None  # made by a pass that is left out, read by nobody
-        return [manager]
+        return [_passes(self.state.func_ir is None)]
 
 
 class PackageCompiler(_FewerPasses):

@@ -44,6 +44,7 @@ try:
         NopythonTypeInference,
         PreLowerStripPhis,
     )
+    from numba.core.typing import Context as TypingContext
     from numba.core.untyped_passes import (
         DeadBranchPrune,
         FixupArgs,
@@ -68,6 +69,7 @@ USED = {
     ),
     "Compiler": ("define_pipelines",),
     "PassManager": ("add_pass", "finalize"),
+    "TypingContext": ("resolve_function_type",),
 }
 COMPILER_ARGUMENTS = ["typingctx", "targetctx", "library", "args", "return_type", "flags", "locals"]
 

@@ -8,7 +8,6 @@ singular; then f is not unique and a is. Impulses of impacts are found the same 
 from __future__ import annotations
 
 import numpy as np
-from scipy.optimize import linprog
 
 SINGULAR = 1e-11  # of the largest: accelerations that such forces cannot make
 PIVOTS = 60
@@ -58,6 +57,8 @@ def reserve(a: np.ndarray, W: np.ndarray, low: np.ndarray, high: np.ndarray) -> 
     if rank < len(a):  # forces are not unique
         idle = np.linalg.svd(W)[2][rank:].T
         ones = np.ones(int(under.sum() + over.sum()))
+        from scipy.optimize import linprog  # not at the top: it takes as long to load as all of chasles
+
         best = linprog(
             np.append(np.zeros(idle.shape[1]), -1.0),
             A_ub=np.column_stack([np.concatenate([-idle[under], idle[over]]), ones]),

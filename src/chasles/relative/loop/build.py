@@ -15,6 +15,7 @@ from chasles.model.body import GROUND
 from chasles.model.constraint import Constraint
 from chasles.model.law import Law
 from chasles.model.scale import length_of
+from chasles.relative.force import act_address
 from chasles.relative.kinematics import STATE
 from chasles.relative.loop.entry import addresses
 from chasles.relative.loop.spanning import Spanning
@@ -134,6 +135,7 @@ def packed(mechanism: Mechanism, closing: Closing) -> PackedLoop:
         n_matrix=m * nv,
         rank=-1,
         **addresses(),
+        act=0 if acting.empty else act_address(),  # not called where nothing acts
     )
     head = array.view(np.int64)
     at = (WORK.offset(name, head) for name in ("rows", "scales", "x"))

@@ -14,7 +14,6 @@ from chasles.force.table import FORCES
 from chasles.kernel.address import NUMBERS, address_of, as_integers, invoke
 from chasles.kernel.denormals import flush_denormals, restore_denormals
 from chasles.kernel.policy import kernel, native
-from chasles.relative.force import act_address
 from chasles.relative.forward import LIMB
 from chasles.relative.kinematics import STATE, move_links
 from chasles.relative.loop import steps
@@ -266,7 +265,6 @@ def addresses() -> dict[str, int]:
         "derivative": address_of(derivative, real, n, size, *(n,) * 3),
         "project": address_of(project, n, size, real, *(n,) * 4),
         "linearize": address_of(linearize, n, size, real, *(n,) * 7),
-        "act": act_address(),
     }
 
 
