@@ -22,6 +22,7 @@ from chasles.model.suggestion import meant
 
 Numbers = Any  # one number, or one for each velocity; a tuple of these once the joint is made
 PER_VELOCITY = ("damping", "stiffness", "armature", "friction", "static_friction", "rest", "lower", "upper")
+LOADED = ("friction_coefficient", "static_friction_coefficient", "bearing_radius", "guide_length")
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,11 @@ class Joint:
     friction_speed = 0 it sticks, and holds up to `static_friction`, by default as much), limits lower and upper of the
     coordinates with `stop_stiffness` and `stop_damping` (zero: the limits are data, not a force), or rigid with a
     `restitution` from 0 to 1: a coordinate that strikes one at speed u rebounds at `restitution` times u.
+
+    Of a revolute or prismatic joint `friction_coefficient` adds friction in proportion to what it carries: the radial
+    force times `bearing_radius` [m], or the force across the axis; with `guide_length` [m] the forces at both ends of a
+    guide, which moments load too. It sticks if friction_speed = 0, up to `static_friction_coefficient`, by default as
+    much.
     """
 
     name: str
@@ -56,6 +62,10 @@ class Joint:
     stop_stiffness: float = 0.0
     stop_damping: float = 0.0
     restitution: Numbers = None
+    friction_coefficient: float = 0.0
+    static_friction_coefficient: float = 0.0
+    bearing_radius: float = 0.0
+    guide_length: float = 0.0
     nq: int = field(init=False, repr=False, compare=False)
     nv: int = field(init=False, repr=False, compare=False)
 
@@ -93,6 +103,7 @@ class Joint:
         for k, (low, high) in enumerate(zip(self.lower, self.upper, strict=True)):
             if not low <= high:
                 raise ValueError(f"{where}: lower limit {low:g} of coordinate {k} is above its upper limit {high:g}")
+        self._check_coefficients(where)
         if self.restitution is not None:
             self._check_restitution(where)
         if traits.quaternion:
@@ -106,6 +117,35 @@ class Joint:
                 raise ValueError(f"{where}: limits are for coordinates with one axis, not for a {self.kind} joint")
             if any(self.rest):
                 raise ValueError(f"{where}: the rest position of a {self.kind} joint is where its frames coincide")
+
+    def _check_coefficients(self, where: str) -> None:
+        """Friction that depends on what the joint carries."""
+        for name in LOADED:
+            value = float(as_numbers(where, name, getattr(self, name), ()))
+            if not 0.0 <= value < np.inf:
+                raise ValueError(f"{where}: {name} is {value:g}; expected no negative number")
+            self._set(name, value)
+        sizes = {"bearing_radius": "revolute", "guide_length": "prismatic"}
+        for name, kind in sizes.items():
+            if getattr(self, name) and not (self.kind == kind and self.is_loaded):
+                raise ValueError(f"{where}: {name} is for a {kind} joint with a friction_coefficient")
+        if not self.is_loaded:
+            return
+        if self.kind not in sizes.values() or any(self.screws[0][3:]) == any(self.screws[0][:3]):
+            raise ValueError(
+                f"{where}: friction_coefficient is for revolute joints about their frame and prismatic ones"
+            )
+        if self.kind == "revolute" and not self.bearing_radius:
+            raise ValueError(f"{where}: friction_coefficient of a revolute joint needs its bearing_radius [m]")
+        if self.static_friction_coefficient and self.friction_speed > 0:
+            raise ValueError(
+                f"{where}: static_friction_coefficient is for friction that sticks; give friction_speed = 0 too"
+            )
+        if 0 < self.static_friction_coefficient < self.friction_coefficient:
+            raise ValueError(
+                f"{where}: static_friction_coefficient is {self.static_friction_coefficient:g}; expected no less than "
+                f"friction_coefficient, {self.friction_coefficient:g}"
+            )
 
     def _check_restitution(self, where: str) -> None:
         """Limits that are rigid."""
@@ -132,7 +172,12 @@ class Joint:
     @property
     def sticks(self) -> bool:
         """Whether it has friction that sticks."""
-        return self.friction_speed == 0.0 and any(self.holding_friction)
+        return self.friction_speed == 0.0 and (any(self.holding_friction) or self.is_loaded)
+
+    @property
+    def is_loaded(self) -> bool:
+        """Whether its friction depends on what it carries."""
+        return self.friction_coefficient > 0.0 or self.static_friction_coefficient > 0.0
 
     @property
     def has_rigid_limits(self) -> bool:

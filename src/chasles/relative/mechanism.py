@@ -249,6 +249,7 @@ class Mechanism:
         }
         arrays["wrenches"] = self.tables.wrenches(name, wrenches)
         if acts:
+            self.refuse_loaded(name)
             forces = self.applied_forces(arrays["q"], arrays["v"], t)
             arrays["wrenches"] = forces.wrenches + (0.0 if wrenches is None else arrays["wrenches"])
         (tau,), batch = self.tables.run(name, RECURSIONS[representation], arrays)
@@ -336,7 +337,8 @@ class Mechanism:
     @cached_property
     def _acts(self) -> bool:
         """Whether anything acts besides gravity."""
-        return not self.tables.acting.empty or bool(self._slipping.any())
+        loaded = any(joint.is_loaded for joint in self.tree.joints)
+        return not self.tables.acting.empty or bool(self._slipping.any()) or loaded
 
     @cached_property
     def _slipping(self) -> np.ndarray:
@@ -346,6 +348,15 @@ class Mechanism:
             if joint.sticks:
                 found[self.tree.velocities[joint.name]] = joint.friction
         return found
+
+    def refuse_loaded(self, function: str) -> None:
+        """ValueError if friction depends on what joints carry, which `simulate` alone follows."""
+        for joint in self.tree.joints:
+            if joint.is_loaded:
+                raise ValueError(
+                    f"{function}: the friction of joint {joint.name!r} depends on its load (friction_coefficient), "
+                    "which only simulate follows; give applied=False to leave all forces out"
+                )
 
     def _slip_friction(self, v: np.ndarray, a: np.ndarray) -> np.ndarray:
         """What friction that sticks takes of a motion (..., nv), against v or, where it begins, against a. At rest it

@@ -95,6 +95,11 @@ class BodyDynamics:
                     f"simulate: joint {joint.name!r} has friction that sticks (friction_speed = 0), which is followed "
                     'in joint coordinates; take coordinates="relative", or a positive friction_speed for a smooth law'
                 )
+            if joint.is_loaded:
+                raise ValueError(
+                    f"simulate: the friction of joint {joint.name!r} depends on its load (friction_coefficient), which "
+                    'is followed in joint coordinates; take coordinates="relative", or friction [N or N m]'
+                )
             if joint.has_rigid_limits:
                 raise ValueError(
                     f"simulate: joint {joint.name!r} has rigid limits (restitution), which are followed in joint "

@@ -15,7 +15,7 @@ from chasles.integrate.event import Shown
 from chasles.integrate.solution import Solution
 from chasles.integrate.space import Space
 from chasles.kernel.undisturbed import Calling
-from chasles.model.scale import energy_of, joint_lengths, velocity_sizes
+from chasles.model.scale import energy_of, joint_lengths, length_of, velocity_sizes
 from chasles.model.system import System
 from chasles.relative.determined import require_determined
 from chasles.relative.free_velocity import FreeVelocities
@@ -25,9 +25,11 @@ from chasles.relative.tables import FREE, HELICAL, LINK, SPHERICAL, link_table
 from chasles.relative.tree import lock
 from chasles.simulation.actuation import Actuation
 from chasles.simulation.held_start import Wanted
+from chasles.simulation.loaded_friction import Loads
 from chasles.simulation.problem import Motion
-from chasles.simulation.set_valued import SetValued, refuse_sticking
+from chasles.simulation.set_valued import Loading, refuse_sticking
 from chasles.simulation.start_values import StartChange, Values, by_name
+from chasles.simulation.transitions import Transitions
 from chasles.simulation.tree_motion import PART, free_tree_motion, parameters, seen, tree_motion
 from chasles.simulation.tree_quantities import TreeQuantities
 
@@ -44,6 +46,8 @@ class TreeDynamics:
     quantities: type[TreeQuantities] = TreeQuantities  # what is shown of a motion
     mechanism: Mechanism | ClosedMechanism
     start_changes: tuple[StartChange, ...] = ()  # what assembly made of the values that were given
+
+    loading: Loading | None = None  # friction that depends on loads, of a piece of a run
 
     corrected = False  # whether each step ends on constraints
     numbers_at = PART.numbers  # where the parameters say where the numbers of the tree are
@@ -80,18 +84,29 @@ class TreeDynamics:
         self.parameters = self.packed()
 
     @cached_property
-    def set_valued(self) -> SetValued | None:
+    def set_valued(self) -> Transitions | None:
         """Friction that sticks and rigid limits, if there are any."""
         for joint in self.mechanism.system.joints:
-            if joint.may_lock and joint.name not in self.mechanism.tree.velocities:
-                what = "friction that sticks" if joint.sticks else "rigid limits (restitution)"
-                smooth = "a positive friction_speed for a smooth law" if joint.sticks else "stop_stiffness instead"
+            if (joint.may_lock or joint.is_loaded) and joint.name not in self.mechanism.tree.velocities:
+                what, smooth = "rigid limits (restitution)", "stop_stiffness instead"
+                if joint.is_loaded:
+                    what, smooth = "a friction_coefficient", "friction [N or N m] instead"
+                elif joint.sticks:
+                    what, smooth = "friction that sticks", "a positive friction_speed for a smooth law"
                 raise ValueError(
                     f"simulate: joint {joint.name!r}, which is cut to open a loop, has {what}; cut another one, "
                     f"system.compile(cut=[...]), or give {smooth}"
                 )
-        tree = self.mechanism.tree
-        return SetValued.of(tree.joints, tree, self.velocity_sizes, energy_of(self.mechanism.system))
+        system, tree = self.mechanism.system, self.mechanism.tree
+        weight = sum(body.mass for body in system.bodies) * float(np.linalg.norm(system.gravity))
+        return Transitions.of(tree.joints, tree, self.velocity_sizes, energy_of(system) + weight * length_of(system))
+
+    @cached_property
+    def loads(self) -> Loads | None:
+        """What joints carry whose friction depends on it, if there are any."""
+        own = self.set_valued
+        loaded = own is not None and any(joint.is_loaded for joint in self.mechanism.tree.joints)
+        return Loads(self.mechanism, own.names) if own is not None and loaded else None
 
     def impulse_response(self, q: np.ndarray, t: float, columns: np.ndarray) -> np.ndarray:
         """What unit impulses along velocities change all velocities by, (nv, columns)."""
@@ -117,7 +132,15 @@ class TreeDynamics:
         if u is not None:
             p[self.control] = u
         motion = free_tree_motion if self.free else tree_motion
-        return Motion(self.space, motion, p, dynamics=self, u=u, shown=self.shown)
+        return self._with_loads(Motion(self.space, motion, p, dynamics=self, u=u, shown=self.shown), u)
+
+    def _with_loads(self, problem: Motion, u: ArrayLike | None) -> Motion:
+        if self.loading is None:
+            return problem
+        found: Motion = self.loading.added_to(
+            problem, self.control, np.zeros(self.nv) if u is None else np.asarray(u, dtype=float)
+        )
+        return found
 
     def state(self, q: Values | None = None, v: Values | None = None, work: float = 0.0) -> np.ndarray:
         """The state y of q and v; by default neutral and at rest."""

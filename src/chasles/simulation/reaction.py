@@ -42,7 +42,8 @@ def tree_reactions(run: States, name: str) -> np.ndarray:
     frame = pose_group.compose(poses[..., mechanism.bodies.index(joint.child), :], np.array(joint.child_frame))
     wrenches = mechanism.applied_forces(run.q, run.v, run.t).wrenches.reshape(*np.shape(run.t), -1, 6)
     if closed is not None:
-        wrenches = wrenches + closing_wrenches(closed, run, poses)
+        multipliers = closed.constrained_motion(run.q, run.v, run.acting, run.t).multipliers
+        wrenches = wrenches + closing_wrenches(closed, run.q, run.v, run.t, multipliers)
     wrench = _needed(mechanism, run, bodies, poses, frame) - _applied(mechanism, wrenches, joint, bodies, poses, frame)
     if joint.traits.ball:
         wrench[..., :3] = 0.0
@@ -52,14 +53,15 @@ def tree_reactions(run: States, name: str) -> np.ndarray:
     return wrench - _along(joint_screws(joint, run.joint(name).q), wrench)
 
 
-def closing_wrenches(mechanism: ClosedMechanism, run: States, poses: np.ndarray) -> np.ndarray:
-    """What closes a tree exerts on its links, (times, links, 6) in their frames. Couplings and drives act along
-    coordinates, as motors do, and are not among it."""
+def closing_wrenches(
+    mechanism: ClosedMechanism, q: np.ndarray, v: np.ndarray, t: np.ndarray, multipliers: np.ndarray
+) -> np.ndarray:
+    """What closes a tree exerts on its links by its multipliers, (times, links, 6) in their frames. Couplings and
+    drives act along coordinates, as motors do, and are not among it."""
     closing, tree = mechanism.closing, mechanism.tree
-    multipliers = mechanism.constrained_motion(run.q, run.v, run.acting, run.t).multipliers
-    rows = mechanism.constraint_rows(run.q, run.v, run.t).tiles
+    poses, rows = mechanism.spanning.poses(q), mechanism.constraint_rows(q, v, t).tiles
     along = {item.name for item in mechanism.system.constraints if isinstance(item, Coupling | Drive)}
-    total = np.zeros((*np.shape(run.t), mechanism.tables.links, 6))
+    total = np.zeros((*np.shape(t), mechanism.tables.links, 6))
     for r, (group, k) in enumerate(closing.rows):
         (number, *_), tile = closing.groups[group], closing.tiles[closing.groups[group][0]]
         if tile.joint in along:

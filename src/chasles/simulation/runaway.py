@@ -42,8 +42,7 @@ def runs_away(task: Any, solution: Solution) -> str:
     early = int(np.searchsorted(np.abs(t - t[0]), 0.5 * abs(t[-1] - t[0]), "right"))
     rows = np.unique(np.linspace(0, early - 1, LOOKS).astype(int))
     now, before = _speeds(dynamics, last), _speeds(dynamics, np.array([solution.y[k] for k in rows])).max(initial=0.0)
-    problem, rate = problem_at(dynamics, task.span[0], task.state, task.u), np.zeros(dynamics.space.dimension)
-    problem.field(task.span[0], np.array(task.state), problem.parameters, rate)
+    rate = problem_at(dynamics, task.span[0], task.state, task.u).rate(task.span[0], task.state)
     before = max(before, float(np.abs(rate[len(now) : 2 * len(now)]).max(initial=0.0)) * abs(end - task.span[0]))
     worst = int(np.argmax(now))
     if not now[worst] > FASTER * before:

@@ -5,8 +5,7 @@ acceleration an exact zero, so it stays where it is to the last bit. What holds 
 friction, and a limit only pushes. At rest (v = 0) the accelerations decide, for all coordinates at once
 (`box_forces`), which of them are held.
 
-A run goes from change to change: a velocity under friction that comes to zero, a holding force that reaches its bound,
-a coordinate that strikes a limit (`impact`). All are located as events, and steps begin anew there.
+How a run goes on from change to change is in `transitions`.
 """
 
 from __future__ import annotations
@@ -14,26 +13,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from chasles.cached import cached_property
-from chasles.integrate.event import INSTANT, Event, Occurrence
-from chasles.integrate.solution import Solution
-from chasles.integrate.stepper import Interrupted
+from chasles.integrate.event import Event
 from chasles.model.joint import Joint
-from chasles.simulation.box_forces import forces_in_box, reserve
-from chasles.simulation.impact import Impact, impact
-from chasles.simulation.pieces import Pieces
+from chasles.simulation.box_forces import forces_in_box
+from chasles.simulation.loaded_friction import FrictionLoadError, Response, slipping_forces
 
 AT_BOUND = 1e-9  # a holding force is at its bound if it is so near, of its scale
-STALLED = 200  # changes without any time between them that end a run
-BEYOND = 1e-9  # of the size of a coordinate: how far beyond a limit is rounding
-SMALLEST_BOUNCE = 1e-13  # of the size of a coordinate: a rebound that is not higher is none
-INSTANTS = 1000  # roundings of the time: a rebound that is not longer is none
-STRIKES = 64  # impacts at one instant; the last ones give nothing back
-NO_CURVE = "accelerations or velocities jump where friction or limits act; the saved times are run.t: save more of them"
+LOADINGS, LOADED = 200, 1e-14  # iterations for what joints carry, and how exact it becomes
 
 
 class Held(NamedTuple):
@@ -55,8 +46,9 @@ class Limit(Event):
 
 @dataclass(frozen=True)
 class SetValued:
-    """The coordinates with friction that sticks or rigid limits: their places, the two forces of friction [N or N m],
-    limits and restitution, a length or angle and a force to compare with."""
+    """The coordinates with friction that sticks or depends on the load, or with rigid limits: their places, the two
+    forces of friction [N or N m] and the two coefficients, the speed of smooth friction (0: it sticks), limits and
+    restitution, a length or angle and a force to compare with."""
 
     names: tuple[str, ...]
     nq: int
@@ -64,6 +56,9 @@ class SetValued:
     columns: np.ndarray
     slipping: np.ndarray
     sticking: np.ndarray
+    coefficient: np.ndarray
+    static_coefficient: np.ndarray
+    speed: np.ndarray
     lower: np.ndarray
     upper: np.ndarray
     restitution: np.ndarray
@@ -71,15 +66,15 @@ class SetValued:
     scale: np.ndarray
 
     @classmethod
-    def of(cls, joints: Sequence[Joint], tree: Any, sizes: np.ndarray, energy: float) -> SetValued | None:
+    def of(cls, joints: Sequence[Joint], tree: Any, sizes: np.ndarray, energy: float) -> Self | None:
         """Those of a mechanism; None if it has none. `sizes` are those of all velocities, `energy` is a large one."""
         found = list[tuple[Any, ...]]()
         for joint in joints:
-            for k in range(joint.nv if joint.may_lock else 0):
-                rubs = (joint.friction[k], joint.holding_friction[k]) if joint.sticks else (0.0, 0.0)
+            for k in range(joint.nv if joint.may_lock or joint.is_loaded else 0):
+                rubs = _friction(joint, k)
                 rigid = joint.restitution is not None
                 ends = (joint.lower[k], joint.upper[k]) if rigid else (-np.inf, np.inf)
-                if rubs[1] == 0.0 and not np.isfinite(ends).any():
+                if not any(rubs[:4]) and not np.isfinite(ends).any():
                     continue
                 name = joint.name if joint.nv == 1 else f"{joint.name}[{k}]"
                 column = tree.velocities[joint.name].start + k
@@ -105,212 +100,107 @@ class SetValued:
 
     # ------------------------------------------------------------ one state
 
-    def _bounds(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def bounds(self, q: np.ndarray, loads: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Of the forces that can hold each coordinate, in units of `scale`."""
-        at = q[self.places]
-        low, high = -self.sticking / self.scale, self.sticking / self.scale
-        return np.where(at >= self.upper, -np.inf, low), np.where(at <= self.lower, np.inf, high)
+        at, most = q[self.places], (self.sticking + self.static_coefficient * loads) / self.scale
+        return np.where(at >= self.upper, -np.inf, -most), np.where(at <= self.lower, np.inf, most)
 
-    def _responses(
-        self, mechanism: Any, q: np.ndarray, v: np.ndarray, u: np.ndarray, t: float, at: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Accelerations of the coordinates `at` (among these) under u, and what a unit of each's force adds; both are
-        multiplied by these units, which makes the second symmetric."""
-        columns, scale = self.columns[at], self.scale[at]
-        trials = np.tile(u, (len(at) + 1, 1))
-        trials[np.arange(len(at)) + 1, columns] += scale
-        a = mechanism.accelerations_under(np.tile(q, (len(trials), 1)), np.tile(v, (len(trials), 1)), trials, t)
-        return scale * a[0, columns], scale[:, None] * (a[1:, columns] - a[0, columns]).T
+    @property
+    def may_stick(self) -> np.ndarray:
+        """Which coordinates friction can hold."""
+        found: np.ndarray = (self.sticking > 0.0) | (self.static_coefficient > 0.0)
+        return found
+
+    def _response(self, dynamics: Any, q: np.ndarray, v: np.ndarray, u: np.ndarray, t: float) -> Response:
+        """Accelerations of these coordinates and loads under u, and what a unit of each's force adds."""
+        if dynamics.loads is not None:
+            found: Response = dynamics.loads.response(q, v, u, t, self.columns, self.scale)
+            return found
+        n = len(self.columns)
+        trials = np.tile(u, (n + 1, 1))
+        trials[np.arange(n) + 1, self.columns] += self.scale
+        states = [np.tile(x, (n + 1, 1)) for x in (q, v)]
+        a = dynamics.mechanism.accelerations_under(*states, trials, t)[:, self.columns]
+        none = np.zeros((0, 3)), np.zeros((0, 3, n)), np.zeros(0, dtype=int)
+        return Response(self.scale * a[0], self.scale[:, None] * (a[1:] - a[0]).T, *none)
 
     def held(
-        self, mechanism: Any, q: np.ndarray, v: np.ndarray, u: np.ndarray, t: float, breaking: bool = False
+        self, dynamics: Any, q: np.ndarray, v: np.ndarray, u: np.ndarray, t: float, breaking: bool = False
     ) -> Held:
         """What is held at a state, and the forces. `breaking`: those at rest whose force is at its bound get away."""
-        low, high = self._bounds(q)
-        slip = np.sign(v[self.columns])
-        force = -slip * self.slipping
-        rest = np.flatnonzero((slip == 0) & (low < high))
+        response = self._response(dynamics, q, v, u, t)
+        loads = response.loads(np.zeros(len(self.columns)))
+        for _ in range(LOADINGS):
+            found = self._held(response, q, v[self.columns], loads, breaking)
+            now = response.loads(found.force / self.scale)
+            if np.abs(now - loads).max() <= LOADED * np.abs(now).max():
+                return found
+            loads = now
+        loaded = ", ".join(repr(self.names[k]) for k in np.flatnonzero(self.static_coefficient + self.coefficient))
+        raise FrictionLoadError(
+            f"simulate: what friction of {loaded} holds at t = {t:.8g} s cannot be found: it changes its own load by "
+            "more than itself (Painlevé's paradox); look at friction_coefficient, bearing_radius and guide_length"
+        )
+
+    def _held(self, response: Response, q: np.ndarray, speeds: np.ndarray, loads: np.ndarray, breaking: bool) -> Held:
+        """The same for given loads of the joints."""
+        low, high = self.bounds(q, loads)
+        dry, slip = (self.slipping + self.coefficient * loads) / self.scale, np.sign(speeds)
+        x = -self.directions(speeds, slip) * dry
+        rest = np.flatnonzero((slip == 0.0) & (low < high))
         while len(rest):
-            under = u.copy()
-            under[self.columns] += force
-            a, W = self._responses(mechanism, q, v, under, t, rest)
+            moving = np.setdiff1d(np.arange(len(x)), rest)
+            W = response.W[np.ix_(rest, rest)]
+            a = response.a[rest] + response.W[np.ix_(rest, moving)] @ x[moving]
             share = forces_in_box(a, W, low[rest], high[rest])
             then = a + W @ share
             size = AT_BOUND * (np.abs(a).max() + np.abs(W).sum(axis=1).max())
-            up = (share <= low[rest] + AT_BOUND) & (breaking | (then > size))
-            down = (share >= high[rest] - AT_BOUND) & (breaking | (then < -size))
+            near = AT_BOUND * np.minimum(-low[rest], high[rest])  # that of friction, and none of a limit alone
+            near = np.where(near > 0.0, near, AT_BOUND)
+            up = (share <= low[rest] + near) & (breaking | (then > size))
+            down = (share >= high[rest] - near) & (breaking | (then < -size))
+            x[rest] = share
             if not (up | down).any():
-                force[rest] = share * self.scale[rest]
                 break
             slip[rest] = np.where(up, 1.0, np.where(down, -1.0, 0.0))
-            force[rest] = -slip[rest] * self.slipping[rest]
+            x[rest] = -np.where(self.speed[rest] > 0.0, 0.0, slip[rest]) * dry[rest]
             rest = rest[~(up | down)]
-        return Held(np.isin(np.arange(len(slip)), rest), slip, force)
+        return Held(np.isin(np.arange(len(slip)), rest), slip, x * self.scale)
 
-    def forces(self, mechanism: Any, q: np.ndarray, v: np.ndarray, u: np.ndarray, t: np.ndarray) -> np.ndarray:
+    def directions(self, speeds: np.ndarray, slip: np.ndarray) -> np.ndarray:
+        """How much of their friction coordinates have, by speeds and, where it sticks, by the direction of slip."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(self.speed > 0.0, np.tanh(speeds / self.speed), slip)
+
+    def under_way(
+        self, dynamics: Any, q: np.ndarray, v: np.ndarray, u: np.ndarray, t: float, held: Held
+    ) -> tuple[Response, np.ndarray]:
+        """The response at a state while `held` lasts, and the forces, in units of `scale`."""
+        v = v.copy()
+        v[self.columns[held.stuck]] = 0.0
+        response = self._response(dynamics, q, v, u, t)
+        part = self.directions(v[self.columns], held.slip)
+        dry = self.slipping / self.scale, self.coefficient / self.scale
+        return response, slipping_forces(response, held.stuck, part, *dry, self.names)
+
+    def forces(self, dynamics: Any, q: np.ndarray, v: np.ndarray, u: np.ndarray, t: np.ndarray) -> np.ndarray:
         """The forces along all velocities (..., nv), at states under generalized forces u."""
         found = np.zeros(v.shape)
         rows = [np.broadcast_to(x, (*v.shape[:-1], x.shape[-1])).reshape(-1, x.shape[-1]) for x in (q, v, u)]
         times = np.broadcast_to(t, v.shape[:-1]).ravel()
         for k, (at, speed, under) in enumerate(zip(*rows, strict=True)):
-            force = self.held(mechanism, at, speed, np.array(under), float(times[k])).force
+            force = self.held(dynamics, at, speed, np.array(under), float(times[k])).force
             found.reshape(-1, v.shape[-1])[k, self.columns] = force
         return found
 
-    # ------------------------------------------------------------ limits
-
-    def refuse_beyond(self, q: np.ndarray) -> None:
-        """ValueError for a start beyond a rigid limit."""
-        at = q[self.places]
-        for k in np.flatnonzero((at < self.lower - BEYOND * self.sizes) | (at > self.upper + BEYOND * self.sizes)):
-            which, end = ("lower", self.lower[k]) if at[k] < self.lower[k] else ("upper", self.upper[k])
-            raise ValueError(
-                f"simulate: {self.names[k]!r} starts at {at[k]:.8g}, beyond its rigid {which} limit {end:.8g}; start "
-                "inside, or leave out restitution"
-            )
-
-    def strike(
-        self, dynamics: Any, time: float, state: np.ndarray, u: np.ndarray
-    ) -> tuple[np.ndarray, list[Occurrence]]:
-        """The state after impacts, if coordinates at their limits move on to them; and the events."""
-        q, v, work = (np.array(part) for part in dynamics.split(state))
-        shown = np.concatenate([q, v, [work]])
-        q[self.places] = np.clip(q[self.places], self.lower, self.upper)
-        touched = [limit for limit in self.limits if q[self.places[limit.k]] == self._end(limit)]
-        struck = dict[str, Limit]()
-        for attempt in range(STRIKES):
-            closed = [limit for limit in touched if limit.side * v[self.columns[limit.k]] <= 0.0]
-            if not any(v[self.columns[limit.k]] for limit in closed):
-                break
-            found, v, lost = self._one_impact(dynamics, time, (q, v, u), closed, attempt + 1 == STRIKES)
-            struck |= {limit.name: limit for limit in found}
-            work -= lost
-        if not struck:
-            unmoved = state.copy()
-            unmoved[: self.nq] = q
-            return unmoved, []
-        return dynamics.state(q, v, float(work)), [Occurrence(limit, time, shown) for limit in struck.values()]
-
-    def _end(self, limit: Limit) -> float:
-        return float(self.lower[limit.k] if limit.side > 0 else self.upper[limit.k])
-
-    def _one_impact(
-        self, dynamics: Any, time: float, at: tuple[np.ndarray, ...], closed: list[Limit], last: bool
-    ) -> tuple[list[Limit], np.ndarray, float]:
-        """The limits that push, velocities after and energy lost, of one impact at closed limits. Rebounds that are too
-        small to be followed, and come back, are none."""
-        q, v, u = at
-        k, sides = np.array([limit.k for limit in closed]), np.array([limit.side for limit in closed])
-        response = dynamics.impulse_response(q, time, self.columns[k])
-        bounce = np.zeros(len(k)) if last else self.restitution[k]
-        while True:
-            result = impact(response, self.columns[k], sides, v, bounce, dynamics.velocity_sizes)
-            ends = self._ends(dynamics, time, q, u, result, closed) if bounce.any() else bounce > 0.0
-            if not ends.any():
-                pushing = [limit for limit, p in zip(closed, result.impulses, strict=True) if p > 0.0]
-                return pushing, result.velocities, result.lost
-            bounce = np.where(ends, 0.0, bounce)
-
-    def _ends(
-        self, dynamics: Any, time: float, q: np.ndarray, u: np.ndarray, result: Impact, closed: list[Limit]
-    ) -> np.ndarray:
-        """Whether rebounds are too low or too short to be followed."""
-        v, under = result.velocities, u.copy()
-        under[self.columns] += self.held(dynamics.mechanism, q, v, u, time).force
-        a = dynamics.mechanism.accelerations_under(q, v, under, time)
-        found = np.zeros(len(closed), dtype=bool)
-        for i, limit in enumerate(closed):
-            away, back = (sign * limit.side * x[self.columns[limit.k]] for sign, x in ((1.0, v), (-1.0, a)))
-            if result.impulses[i] > 0.0 and away > 0.0 and back > 0.0:
-                low = SMALLEST_BOUNCE * self.sizes[limit.k] + INSTANT * np.spacing(abs(self._end(limit)))
-                found[i] = away**2 <= 2.0 * back * low or 2.0 * away <= back * INSTANTS * np.spacing(abs(time))
-        return found
-
-    # ------------------------------------------------------------ a run
-
-    def solve(
-        self, dynamics: Any, method: Any, span: tuple[float, float], y0: np.ndarray, u: np.ndarray | None, carry: Any,
-        save: Any = "all", events: Sequence[Event] = (), max_evaluations: int | None = None, **more: Any,
-    ) -> Solution:  # fmt: skip
-        """The motion, from change to change; `carry(dynamics, method, span, y0, u, **more)` does one piece."""
-        (time, end), state = span, np.array(y0)
-        if end < time:
-            raise ValueError(
-                "simulate: friction that sticks and impacts forget where they came from; run it forwards in time"
-            )
-        self.refuse_beyond(dynamics.coordinates(state)[0])
-        given = np.zeros(dynamics.nv) if u is None else np.asarray(u, dtype=float)
-        asked = None if isinstance(save, str | int | np.integer) else np.asarray(save, dtype=float)
-        pieces, breaking, stalled, piece = Pieces(len(state)), False, 0, None
-        while True:
-            with dynamics.calling():
-                state, struck = self.strike(dynamics, time, state, given)
-                q, v = dynamics.coordinates(state)
-                held = self.held(dynamics.mechanism, q, v, given, time, breaking)
-            if piece is not None:  # what came to rest has no velocity, not that of a rounding beyond
-                piece.y[-1] = state
-                pieces.add(piece)
-            pieces.events += struck
-            under = given.copy()
+    def during(self, dynamics: Any, held: Held, q: np.ndarray, t: float, u: np.ndarray) -> tuple[Any, np.ndarray]:
+        """Dynamics and generalized forces while `held` lasts, from a configuration and a time on."""
+        locked, under = dynamics.locked(tuple(self.columns[held.stuck].tolist()), q, t), u.copy()
+        if dynamics.loads is None:
             under[self.columns] += np.where(held.stuck, 0.0, held.force)
-            locked = dynamics.locked(tuple(self.columns[held.stuck].tolist()), q, time)
-            with dynamics.calling():
-                watched = self._watched(dynamics, np.concatenate([q, v]), held, under, time)
-            wanted = save if asked is None else np.append(asked[(asked >= time) & (asked < end)], end)
-            left = None if max_evaluations is None else max(max_evaluations - pieces.work["evaluations"], 1)
-            more |= {"save": wanted, "events": [*events, *watched], "max_evaluations": left}
-            try:
-                piece = carry(locked, method, (time, end), state, under, **more)
-            except Interrupted as stop:
-                pieces.add(stop.result)
-                stop.result = _kept(pieces, stop.result, save)
-                raise
-            ours = [found for found in piece.events if isinstance(found.event, _Transition)]
-            others = [found for found in piece.events if not isinstance(found.event, _Transition)]
-            piece = replace(piece, events=others)
-            if not ours or not piece.success or any(found.event.terminal for found in others):
-                if not pieces.work["steps"]:  # one piece, with its curve
-                    return replace(piece, events=[*pieces.events, *others])
-                pieces.add(piece)
-                return _kept(pieces, piece, save)
-            state = np.array(ours[-1].goes_on_from)
-            state[[dynamics.nq + self.columns[found.event.k] for found in ours if found.event.rests]] = 0.0
-            breaking = any(found.event.k < 0 for found in ours)
-            stalled = stalled + 1 if ours[-1].t - time <= 64 * np.spacing(abs(ours[-1].t)) else 0
-            if stalled > STALLED:
-                names = ", ".join(map(repr, dict.fromkeys(self.names)))
-                raise ArithmeticError(f"simulate: what holds {names} changes without end at t = {time:.8g} s")
-            time = ours[-1].t
-
-    def _watched(self, dynamics: Any, y: np.ndarray, held: Held, u: np.ndarray, start: float) -> list[Event]:
-        """Velocities under friction that come to zero, limits ahead, and the holding force that first reaches its
-        bound."""
-        nq, found = dynamics.nq, list[Event]()
-        for k in np.flatnonzero((held.slip != 0.0) & (self.sticking > 0.0)):
-            function = partial(_slip, int(nq + self.columns[k]), float(held.slip[k]), start)
-            found.append(_Transition(function, -1, True, f"{self.names[k]} comes to rest", int(k), True))
-        for limit in self.limits:
-            if not held.stuck[limit.k]:
-                found.append(_Transition(limit.function, -1, True, limit.name, limit.k))
-        if held.stuck.any():
-            found.append(_Transition(self._spare(dynamics, held, u, start, y), -1, True, "what is held gets away", -1))
-        return found
-
-    def _spare(self, dynamics: Any, held: Held, u: np.ndarray, start: float, y: np.ndarray) -> Any:
-        """What is left of the bounds of holding forces, as a function of the state; positive as it begins, so that a
-        limit that holds nothing yet is watched."""
-        stuck, nq = np.flatnonzero(held.stuck), dynamics.nq
-        low, high = (bound[stuck] for bound in self._bounds(y[:nq]))
-
-        def spare(t: float, y: np.ndarray, p: Any) -> float:
-            v = y[nq : nq + dynamics.nv].copy()
-            v[self.columns[stuck]] = 0.0
-            return reserve(*self._responses(dynamics.mechanism, y[:nq], v, u, t, stuck), low, high) + more
-
-        more = 0.0
-        begin = spare(start, y, None)
-        more = AT_BOUND - begin if begin <= 0.0 else 0.0
-        return spare
+        else:
+            locked.loading = Loading(self, dynamics, held)
+        return locked, under
 
 
 def refuse_sticking(function: str, system: Any) -> None:
@@ -321,6 +211,11 @@ def refuse_sticking(function: str, system: Any) -> None:
                 f"{function}: joint {joint.name!r} has friction that sticks (friction_speed = 0), which is no function "
                 "of the state: only simulate follows it; give friction_speed a positive number [rad/s or m/s] for a "
                 "smooth law, or friction = 0"
+            )
+        if joint.is_loaded:
+            raise ValueError(
+                f"{function}: the friction of joint {joint.name!r} depends on its load (friction_coefficient), which "
+                "only simulate follows; give friction [N or N m] and friction_speed instead"
             )
         if joint.has_rigid_limits:
             raise ValueError(
@@ -336,37 +231,46 @@ def problem_at(dynamics: Any, t: float, y: np.ndarray, u: np.ndarray | None) -> 
         return dynamics.problem(u)
     q, v = dynamics.coordinates(y)
     under = np.zeros(dynamics.nv) if u is None else np.array(u, dtype=float)
-    held = set_valued.held(dynamics.mechanism, q, v, under, t)
-    under[set_valued.columns] += np.where(held.stuck, 0.0, held.force)
-    return dynamics.locked(tuple(set_valued.columns[held.stuck].tolist()), q, t).problem(under)
+    held = set_valued.held(dynamics, q, v, under, t)
+    locked, under = set_valued.during(dynamics, held, q, t, under)
+    return locked.problem(under)
 
 
-@dataclass(frozen=True)
-class _Transition(Event):
-    k: int = -1  # which coordinate comes to rest or strikes; -1: one gets away
-    rests: bool = False
+class Loading(NamedTuple):
+    """Friction that depends on loads, while `held` lasts: what `dynamics` adds to a problem."""
+
+    set_valued: SetValued
+    dynamics: Any
+    held: Held
+
+    def added_to(self, problem: Any, control: slice, u: np.ndarray) -> Any:
+        """The problem with this friction, whose field is then plain Python around the compiled one."""
+        inner, parameters = problem.field, problem.parameters.copy()
+        columns, given = self.set_valued.columns, np.array(u, dtype=float)
+        moving = ~self.held.stuck
+
+        def loaded_motion(t: float, y: np.ndarray, p: np.ndarray) -> np.ndarray:
+            q, v = self.dynamics.coordinates(y)
+            x = self.set_valued.under_way(self.dynamics, q, v, given, t, self.held)[1] * self.set_valued.scale
+            under, out = given.copy(), np.empty(problem.space.dimension)
+            under[columns[moving]] += x[moving]
+            parameters[control] = under
+            inner(t, y, parameters, out)
+            return out
+
+        return replace(problem, field=loaded_motion)
 
 
-def _slip(column: int, sign: float, start: float, t: float, y: np.ndarray, p: np.ndarray) -> float:
-    """The velocity along the slip; positive as it begins, so that one that turns back at once is seen."""
-    return np.finfo(float).tiny if t == start and y[column] == 0.0 else sign * float(y[column])
+def _friction(joint: Joint, k: int) -> tuple[float, ...]:
+    """Forces and coefficients of slipping and sticking, and the speed of smooth friction, as far as they are not in
+    the tables of forces."""
+    slides = joint.friction_coefficient
+    if not joint.sticks:
+        return 0.0, 0.0, slides, 0.0, joint.friction_speed if joint.is_loaded else 0.0
+    return joint.friction[k], joint.holding_friction[k], slides, max(slides, joint.static_friction_coefficient), 0.0
 
 
 def _gap(place: int, column: int, end: float, side: int, t: float, y: np.ndarray, p: np.ndarray) -> float:
     """The distance from a limit; at the limit it counts where the velocity goes."""
     gap = side * (float(y[place]) - end)
     return gap or (np.finfo(float).tiny if side * y[column] >= 0.0 else -np.finfo(float).tiny)
-
-
-def _kept(pieces: Pieces, last: Solution, save: Any) -> Solution:
-    """Pieces as one, with the points that are asked for."""
-    whole = replace(pieces.joined(last, NO_CURVE)[0], checkpoint={})
-    t = whole.t
-    if isinstance(save, int | np.integer) or (isinstance(save, str) and save == "all"):
-        return whole
-    if isinstance(save, str):
-        kept = np.isin(np.arange(len(t)), (0, len(t) - 1))
-    else:
-        kept = np.isin(t, save)
-        kept[-1] |= not last.success or any(found.event.terminal for found in last.events)
-    return replace(whole, t=t[kept], y=whole.y[kept])

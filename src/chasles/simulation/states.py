@@ -171,7 +171,7 @@ class States:
         v = self._kind.v()
         given = np.zeros(v.shape) if self.held is None else self.held
         with self.dynamics.calling():
-            return given + set_valued.forces(self.dynamics.mechanism, self._kind.q(), v, given, self.solution.t)
+            return given + set_valued.forces(self.dynamics, self._kind.q(), v, given, self.solution.t)
 
     # ------------------------------------------------------------ of all bodies
 

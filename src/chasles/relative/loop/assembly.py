@@ -88,16 +88,22 @@ def reaches(mechanism: ClosedMechanism, q: np.ndarray, t: float) -> np.ndarray:
 def smallest(mechanism: ClosedMechanism, function: str, q, v, a, multipliers, t: float) -> np.ndarray:
     """The smallest multipliers that push as these do; an error if dependent rows ask for different accelerations."""
     equations = LoopEquations(mechanism, t)
-    rows, reach, _ = equations.linear(q)
-    left, _, rank = decomposed(rows, reach)
     if (listed := _inconsistent(equations, q, v, a)) is not None:
+        rank = decomposed(*equations.linear(q)[:2])[2]
         raise RedundantConstraintsError(
             f"{function}: {mechanism.rows - rank} of {mechanism.rows} constraint equations depend on others and "
             f"contradict them: {listed} cannot be "
             "satisfied. Remove a constraint, or look whether the state satisfies all of them"
         )
+    return smallest_of(equations, q, multipliers)
+
+
+def smallest_of(equations: LoopEquations, q: np.ndarray, multipliers: np.ndarray) -> np.ndarray:
+    """The smallest multipliers that push as these do, (..., rows), all of one configuration."""
+    rows, reach, _ = equations.linear(q)
+    left, _, rank = decomposed(rows, reach)
     weighted = multipliers * reach
-    return (weighted - left[:, rank:] @ (left[:, rank:].T @ weighted)) / reach
+    return (weighted - (weighted @ left[:, rank:]) @ left[:, rank:].T) / reach
 
 
 def _large(mechanism: ClosedMechanism) -> np.ndarray:

@@ -255,7 +255,7 @@ class ClosedMechanism(WithoutTreeGroups):
             "v": self.tables.check_v(name, "v", v),
             "tau": self.tables.check_v(name, "tau", tau),
         }
-        return self._forward(name, arrays, self._on_links(name, wrenches), t).accelerations
+        return self.motion_on_links(name, arrays, self._on_links(name, wrenches), t).accelerations
 
     def _on_links(self, name: str, wrenches: ArrayLike | None) -> np.ndarray:
         """Wrenches on bodies as wrenches on links; those on a split body act on its first part."""
@@ -267,9 +267,11 @@ class ClosedMechanism(WithoutTreeGroups):
             given = np.concatenate([given, np.zeros((*given.shape[:-2], parts, 6))], axis=-2)
         return self.tables.wrenches(name, given)
 
-    def _forward(
-        self, name: str, arrays: dict[str, np.ndarray], on_links: np.ndarray, t: ArrayLike
+    def motion_on_links(
+        self, name: str, arrays: dict[str, np.ndarray], on_links: np.ndarray, t: ArrayLike, smallest: bool = True
     ) -> ConstrainedMotion:
+        """Accelerations and multipliers under forces tau and wrenches on the links. Of multipliers that are not unique
+        the `smallest`, or else any."""
         batch, (q, v, tau, w, times) = self._states(name, t, **arrays, wrenches=on_links)
         a, multipliers, ranks = np.empty((len(q), self.nv)), np.empty((len(q), self.rows)), np.empty(len(q))
         whole, work = self.packed.parameters.view(np.int64), np.empty(self.packed.work)
@@ -279,7 +281,7 @@ class ClosedMechanism(WithoutTreeGroups):
         if not np.isfinite(a).all():
             rows = {"q": q, "v": v, "tau": tau, "wrenches": w}
             raise ValueError(self.tables.why_not_finite(name, a, (len(q),), rows))
-        for k in np.flatnonzero(ranks < self.rows):
+        for k in np.flatnonzero(ranks < self.rows) if smallest else ():
             multipliers[k] = assembly.smallest(self, name, q[k], v[k], a[k], multipliers[k], times[k])
         return ConstrainedMotion(a.reshape(*batch, self.nv), multipliers.reshape(*batch, self.rows))
 
@@ -303,7 +305,7 @@ class ClosedMechanism(WithoutTreeGroups):
         name = "constrained_motion"
         arrays = {"q": self.tables.check_q(name, q), "v": self.tables.check_v(name, "v", v)}
         arrays["tau"] = forces.tau + self.tables.check_u(name, u)
-        return self._forward(name, arrays, forces.wrenches + self._on_links(name, wrenches), t)
+        return self.motion_on_links(name, arrays, forces.wrenches + self._on_links(name, wrenches), t)
 
     def inverse_dynamics(
         self,
@@ -329,6 +331,7 @@ class ClosedMechanism(WithoutTreeGroups):
         state["a"], pushes = self.tables.check_v(name, "a", a), np.zeros(self.nv)
         state["wrenches"] = self._on_links(name, wrenches)
         if applied:
+            self.spanning.refuse_loaded(name)
             forces = self.applied_forces(state["q"], state["v"], t)
             pushes = forces.tau - self.spanning._slip_friction(state["v"], state["a"])
             state["wrenches"] = state["wrenches"] + forces.wrenches

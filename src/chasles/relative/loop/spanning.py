@@ -43,7 +43,11 @@ class Spanning:
 
 def acted_on(system: System) -> set[str]:
     """The joints along whose coordinates something acts."""
-    found = {joint.name for joint in system.joints if is_passive(joint) or joint.may_lock or any(joint.armature)}
+    found = {
+        joint.name
+        for joint in system.joints
+        if is_passive(joint) or joint.may_lock or joint.is_loaded or any(joint.armature)
+    }
     found |= {force.joint for force in system.forces if isinstance(force, JointForce)}
     found |= {actuator.joint for actuator in system.actuators} | set(seen_joints(system))
     for constraint in system.constraints:

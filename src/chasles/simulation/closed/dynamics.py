@@ -112,7 +112,7 @@ class ClosedDynamics(TreeDynamics):
             (motion_of_free_joints, free_joints_onto_loops) if self.free else (closed_motion, onto_loops)
         )
         correct = correction if self.projected else None
-        return Motion(self.space, motion, p, correct, dynamics=self, u=u, shown=self.shown)
+        return self._with_loads(Motion(self.space, motion, p, correct, dynamics=self, u=u, shown=self.shown), u)
 
     def start(
         self, t: float, q: Values | None, v: Values | None, assemble: bool | None = False, held: Holding | None = None

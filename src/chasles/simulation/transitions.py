@@ -1,0 +1,213 @@
+"""A run with friction that sticks, or rigid limits, from change to change.
+
+A velocity under friction comes to zero, a holding force reaches its bound, a coordinate strikes a limit: all are
+located as events, impacts are computed (`impact`), what is held then is found (`set_valued`), and steps begin anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from chasles.integrate.event import INSTANT, Event, Occurrence
+from chasles.integrate.solution import Solution
+from chasles.integrate.stepper import Interrupted
+from chasles.simulation.box_forces import reserve
+from chasles.simulation.impact import Impact, impact
+from chasles.simulation.pieces import Pieces
+from chasles.simulation.set_valued import AT_BOUND, Held, Limit, SetValued
+
+STALLED = 200  # changes without any time between them that end a run
+BEYOND = 1e-9  # of the size of a coordinate: how far beyond a limit is rounding
+SMALLEST_BOUNCE = 1e-13  # of the size of a coordinate: a rebound that is not higher is none
+INSTANTS = 1000  # roundings of the time: a rebound that is not longer is none
+STRIKES = 64  # impacts at one instant; the last ones give nothing back
+NO_CURVE = "accelerations or velocities jump where friction or limits act; the saved times are run.t: save more of them"
+
+
+class Transitions(SetValued):
+    """The coordinates with friction that sticks or rigid limits, and how a run follows them."""
+
+    # ------------------------------------------------------------ limits
+
+    def refuse_beyond(self, q: np.ndarray) -> None:
+        """ValueError for a start beyond a rigid limit."""
+        at = q[self.places]
+        for k in np.flatnonzero((at < self.lower - BEYOND * self.sizes) | (at > self.upper + BEYOND * self.sizes)):
+            which, end = ("lower", self.lower[k]) if at[k] < self.lower[k] else ("upper", self.upper[k])
+            raise ValueError(
+                f"simulate: {self.names[k]!r} starts at {at[k]:.8g}, beyond its rigid {which} limit {end:.8g}; start "
+                "inside, or leave out restitution"
+            )
+
+    def strike(
+        self, dynamics: Any, time: float, state: np.ndarray, u: np.ndarray
+    ) -> tuple[np.ndarray, list[Occurrence]]:
+        """The state after impacts, if coordinates at their limits move on to them; and the events."""
+        q, v, work = (np.array(part) for part in dynamics.split(state))
+        shown = np.concatenate([q, v, [work]])
+        q[self.places] = np.clip(q[self.places], self.lower, self.upper)
+        touched = [limit for limit in self.limits if q[self.places[limit.k]] == self._end(limit)]
+        struck = dict[str, Limit]()
+        for attempt in range(STRIKES):
+            closed = [limit for limit in touched if limit.side * v[self.columns[limit.k]] <= 0.0]
+            if not any(v[self.columns[limit.k]] for limit in closed):
+                break
+            found, v, lost = self._one_impact(dynamics, time, (q, v, u), closed, attempt + 1 == STRIKES)
+            struck |= {limit.name: limit for limit in found}
+            work -= lost
+        if not struck:
+            unmoved = state.copy()
+            unmoved[: self.nq] = q
+            return unmoved, []
+        return dynamics.state(q, v, float(work)), [Occurrence(limit, time, shown) for limit in struck.values()]
+
+    def _end(self, limit: Limit) -> float:
+        return float(self.lower[limit.k] if limit.side > 0 else self.upper[limit.k])
+
+    def _one_impact(
+        self, dynamics: Any, time: float, at: tuple[np.ndarray, ...], closed: list[Limit], last: bool
+    ) -> tuple[list[Limit], np.ndarray, float]:
+        """The limits that push, velocities after and energy lost, of one impact at closed limits. Rebounds that are too
+        small to be followed, and come back, are none."""
+        q, v, u = at
+        k, sides = np.array([limit.k for limit in closed]), np.array([limit.side for limit in closed])
+        response = dynamics.impulse_response(q, time, self.columns[k])
+        bounce = np.zeros(len(k)) if last else self.restitution[k]
+        while True:
+            result = impact(response, self.columns[k], sides, v, bounce, dynamics.velocity_sizes)
+            ends = self._ends(dynamics, time, q, u, result, closed) if bounce.any() else bounce > 0.0
+            if not ends.any():
+                pushing = [limit for limit, p in zip(closed, result.impulses, strict=True) if p > 0.0]
+                return pushing, result.velocities, result.lost
+            bounce = np.where(ends, 0.0, bounce)
+
+    def _ends(
+        self, dynamics: Any, time: float, q: np.ndarray, u: np.ndarray, result: Impact, closed: list[Limit]
+    ) -> np.ndarray:
+        """Whether rebounds are too low or too short to be followed."""
+        v, under = result.velocities, u.copy()
+        under[self.columns] += self.held(dynamics, q, v, u, time).force
+        a = dynamics.mechanism.accelerations_under(q, v, under, time)
+        found = np.zeros(len(closed), dtype=bool)
+        for i, limit in enumerate(closed):
+            away, back = (sign * limit.side * x[self.columns[limit.k]] for sign, x in ((1.0, v), (-1.0, a)))
+            if result.impulses[i] > 0.0 and away > 0.0 and back > 0.0:
+                low = SMALLEST_BOUNCE * self.sizes[limit.k] + INSTANT * np.spacing(abs(self._end(limit)))
+                found[i] = away**2 <= 2.0 * back * low or 2.0 * away <= back * INSTANTS * np.spacing(abs(time))
+        return found
+
+    # ------------------------------------------------------------ a run
+
+    def solve(
+        self, dynamics: Any, method: Any, span: tuple[float, float], y0: np.ndarray, u: np.ndarray | None, carry: Any,
+        save: Any = "all", events: Sequence[Event] = (), max_evaluations: int | None = None, **more: Any,
+    ) -> Solution:  # fmt: skip
+        """The motion, from change to change; `carry(dynamics, method, span, y0, u, **more)` does one piece."""
+        (time, end), state = span, np.array(y0)
+        if end < time:
+            raise ValueError(
+                "simulate: friction that sticks and impacts forget where they came from; run it forwards in time"
+            )
+        self.refuse_beyond(dynamics.coordinates(state)[0])
+        given = np.zeros(dynamics.nv) if u is None else np.asarray(u, dtype=float)
+        asked = None if isinstance(save, str | int | np.integer) else np.asarray(save, dtype=float)
+        pieces, breaking, stalled, piece = Pieces(len(state)), False, 0, None
+        while True:
+            with dynamics.calling():
+                state, struck = self.strike(dynamics, time, state, given)
+                q, v = dynamics.coordinates(state)
+                held = self.held(dynamics, q, v, given, time, breaking)
+            if piece is not None:  # what came to rest has no velocity, not that of a rounding beyond
+                piece.y[-1] = state
+                pieces.add(piece)
+            pieces.events += struck
+            locked, under = self.during(dynamics, held, q, time, given)
+            with dynamics.calling():
+                watched = self._watched(dynamics, np.concatenate([q, v]), held, given, time)
+            wanted = save if asked is None else np.append(asked[(asked >= time) & (asked < end)], end)
+            left = None if max_evaluations is None else max(max_evaluations - pieces.work["evaluations"], 1)
+            more |= {"save": wanted, "events": [*events, *watched], "max_evaluations": left}
+            try:
+                piece = carry(locked, method, (time, end), state, under, **more)
+            except Interrupted as stop:
+                pieces.add(stop.result)
+                stop.result = _kept(pieces, stop.result, save)
+                raise
+            ours = [found for found in piece.events if isinstance(found.event, _Transition)]
+            others = [found for found in piece.events if not isinstance(found.event, _Transition)]
+            piece = replace(piece, events=others)
+            if not ours or not piece.success or any(found.event.terminal for found in others):
+                if not pieces.work["steps"]:  # one piece, with its curve
+                    return replace(piece, events=[*pieces.events, *others])
+                pieces.add(piece)
+                return _kept(pieces, piece, save)
+            state = np.array(ours[-1].goes_on_from)
+            state[[dynamics.nq + self.columns[found.event.k] for found in ours if found.event.rests]] = 0.0
+            breaking = any(found.event.k < 0 for found in ours)
+            stalled = stalled + 1 if ours[-1].t - time <= 64 * np.spacing(abs(ours[-1].t)) else 0
+            if stalled > STALLED:
+                names = ", ".join(map(repr, dict.fromkeys(self.names)))
+                raise ArithmeticError(f"simulate: what holds {names} changes without end at t = {time:.8g} s")
+            time = ours[-1].t
+
+    def _watched(self, dynamics: Any, y: np.ndarray, held: Held, u: np.ndarray, start: float) -> list[Event]:
+        """Velocities under friction that come to zero, limits ahead, and the holding force that first reaches its
+        bound."""
+        nq, found = dynamics.nq, list[Event]()
+        for k in np.flatnonzero((held.slip != 0.0) & self.may_stick):
+            function = partial(_slip, int(nq + self.columns[k]), float(held.slip[k]), start)
+            found.append(_Transition(function, -1, True, f"{self.names[k]} comes to rest", int(k), True))
+        for limit in self.limits:
+            if not held.stuck[limit.k]:
+                found.append(_Transition(limit.function, -1, True, limit.name, limit.k))
+        if held.stuck.any():
+            found.append(_Transition(self._spare(dynamics, held, u, start, y), -1, True, "what is held gets away", -1))
+        return found
+
+    def _spare(self, dynamics: Any, held: Held, u: np.ndarray, start: float, y: np.ndarray) -> Any:
+        """What is left of the bounds of holding forces, as a function of the state; positive as it begins, so that a
+        limit that holds nothing yet is watched."""
+        stuck, moving, nq = held.stuck, ~held.stuck, dynamics.nq
+
+        def spare(t: float, y: np.ndarray, p: Any) -> float:
+            q = y[:nq]
+            response, x = self.under_way(dynamics, q, y[nq : nq + dynamics.nv], u, t, held)
+            low, high = (bound[stuck] for bound in self.bounds(begin_q, response.loads(x)))
+            a = response.a[stuck] + response.W[np.ix_(stuck, moving)] @ x[moving]
+            return reserve(a, response.W[np.ix_(stuck, stuck)], low, high) + more
+
+        begin_q = y[:nq].copy()
+        more = 0.0
+        begin = spare(start, y, None)
+        more = AT_BOUND - begin if begin <= 0.0 else 0.0
+        return spare
+
+
+@dataclass(frozen=True)
+class _Transition(Event):
+    k: int = -1  # which coordinate comes to rest or strikes; -1: one gets away
+    rests: bool = False
+
+
+def _slip(column: int, sign: float, start: float, t: float, y: np.ndarray, p: np.ndarray) -> float:
+    """The velocity along the slip; positive as it begins, so that one that turns back at once is seen."""
+    return np.finfo(float).tiny if t == start and y[column] == 0.0 else sign * float(y[column])
+
+
+def _kept(pieces: Pieces, last: Solution, save: Any) -> Solution:
+    """Pieces as one, with the points that are asked for."""
+    whole = replace(pieces.joined(last, NO_CURVE)[0], checkpoint={})
+    t = whole.t
+    if isinstance(save, int | np.integer) or (isinstance(save, str) and save == "all"):
+        return whole
+    if isinstance(save, str):
+        kept = np.isin(np.arange(len(t)), (0, len(t) - 1))
+    else:
+        kept = np.isin(t, save)
+        kept[-1] |= not last.success or any(found.event.terminal for found in last.events)
+    return replace(whole, t=t[kept], y=whole.y[kept])
