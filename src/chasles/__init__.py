@@ -25,6 +25,7 @@ _provide(  # what objects of a low layer ask of higher ones: see `chasles.regist
         "preview": "chasles.view.page_data:look_text",
         "hull": "chasles.view.page_data:hull_of",
         "plot": "chasles.view.plot:plot",
+        "plot modes": "chasles.view.plot_modes:plot_modes",
         "picture": "chasles.view.picture:picture",
         "animate": "chasles.view.animation:animate",
         "save page": "chasles.view.page:save_page",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Annotated, Any
 
 from cyclopts import Parameter
@@ -10,6 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from chasles.cli.drawing import load_matplotlib
 from chasles.cli.model import Changes, Model, find_study
 
 
@@ -19,21 +21,74 @@ def linearize(
     *,
     change: Changes = None,
     at_start: Annotated[bool, Parameter(negative=(), help="About the start of the model, not an equilibrium.")] = False,
+    mode: Annotated[
+        list[int] | None, Parameter(negative=(), help="Number of a mode to show or write; may be given again.")
+    ] = None,
+    view: Annotated[bool, Parameter(negative=(), help="Show the modes in 3D, in the browser.")] = False,
+    output: Annotated[
+        Path | None,
+        Parameter(
+            name=["--output", "-o"],
+            help="File to write: .html (in 3D), .gif or .mp4 (one mode as a film), .png, .svg or .pdf (what moves in "
+            "each mode).",
+        ),
+    ] = None,
+    amplitude: Annotated[
+        float | None,
+        Parameter(help="Of the largest coordinate of the modes shown [rad or m]; by default as can be seen."),
+    ] = None,
     json_output: Annotated[bool, Parameter(name="--json", negative=(), help="As JSON, for programs.")] = False,
 ) -> None:
     """Find the equilibrium near the start of a model, and how it swings about it: frequencies, damping, shapes.
 
     With loops, couplings and drives too; what damps and what drives counts as the model has it.
 
-    chasles linearize andrews
+    A mode is shown as a swinging motion about the equilibrium, large enough to be seen; a period lasts two seconds.
+    Examples:
+
+        chasles linearize suspension
+        chasles linearize suspension --mode 1 --mode 2 --view
+        chasles linearize suspension --mode 2 -o wheel_hop.gif
+        chasles linearize suspension -o modes.png
     """
     from chasles.display.progress import Progress
 
     with Progress(0, 0, what="linearizing ...", steady=True):
-        found = report(find_study(model, change), at_start)
+        linear, about = linear_system(find_study(model, change), at_start)
+        found = report(linear, about)
     if json_output:
         print(json.dumps(found, indent=2))
-        return
+    else:
+        say(found)
+    if view or output is not None:
+        draw(linear, mode or [1], amplitude, output)
+    elif mode is not None or amplitude is not None:
+        raise ValueError("linearize: --mode and --amplitude are for --view, or for a film or page that -o names")
+
+
+def draw(linear: Any, modes: list[int], amplitude: float | None, output: Path | None) -> None:
+    """Show modes, or write them to a file."""
+    from chasles.view.page import Page
+
+    if output is None or output.suffix.lower() in (".html", ".htm"):
+        runs = [linear.motion(mode, amplitude) for mode in modes]
+        page = Page(*runs, labels=tuple(run.illustration for run in runs) if len(runs) > 1 else ())
+        if output is None:
+            page.open()
+            return
+        page.save(output)
+    elif output.suffix.lower() in (".gif", ".mp4"):
+        if len(modes) > 1:
+            raise ValueError("linearize: a film shows one mode; give one --mode, or a page, -o modes.html")
+        linear.animate(output, modes[0], amplitude)
+    else:
+        load_matplotlib()
+        linear.plot(output)
+    Console().print(f"wrote {output}", markup=False, highlight=False)
+
+
+def say(found: dict[str, Any]) -> None:
+    """The linear system in tables."""
     console = Console()
     console.print(f"{found['name']}: about {found['about']}; {found['stability']}", markup=False, highlight=False)
     table = Table(box=None)
@@ -43,19 +98,20 @@ def linearize(
         table.add_row(escape(joint), " ".join(f"{value:.6g}" for value in values))
     console.print(table)
     modes = Table(title="modes", title_justify="left", box=None)
-    for column in ("frequency [Hz]", "damping", "eigenvalue [1/s]", "shape: largest parts"):
+    for column in ("mode", "frequency [Hz]", "damping", "eigenvalue [1/s]", "shape: largest parts", "energy in"):
         modes.add_column(column)
-    for mode in found["modes"]:
+    for number, mode in enumerate(found["modes"], 1):
         real, imaginary = mode["eigenvalue"]
         value = f"{real:.5g}" + (f" ± {abs(imaginary):.5g}i" if mode["frequency"] else "")
-        modes.add_row(f"{mode['frequency']:.6g}", f"{mode['damping']:.4g}", value, escape(_largest(mode["shape"])))
+        shown = f"{mode['frequency']:.6g}", f"{mode['damping']:.4g}", value
+        modes.add_row(str(number), *shown, escape(_largest(mode["shape"])), escape(_shares(mode["bodies"])))
     console.print(modes)
     for note in found["notes"]:
         console.print(f"note: {note}", markup=False, highlight=False)
 
 
-def report(study: Any, at_start: bool) -> dict[str, Any]:
-    """What there is to say of a model's linear system."""
+def linear_system(study: Any, at_start: bool) -> tuple[Any, str]:
+    """The linear system of a model, and what it is about."""
     import chasles as ch
     from chasles.relative.loop.closed import in_joint_coordinates
 
@@ -68,10 +124,14 @@ def report(study: Any, at_start: bool) -> dict[str, Any]:
         except RuntimeError as error:
             raise ValueError(f"{error}, or take --at-start") from None
         q, about = rest.q, f"an equilibrium, statically {rest.stability}"
-    linear = ch.linearize(mechanism, q, v, control)
-    tree = mechanism.tree
+    return ch.linearize(mechanism, q, v, control), about
+
+
+def report(linear: Any, about: str) -> dict[str, Any]:
+    """What there is to say of a model's linear system."""
+    tree = linear.tree.tree
     return {
-        "name": mechanism.system.name,
+        "name": linear.tree.system.name,
         "about": about,
         "stability": linear.stability,
         "q": {name: linear.q[at].tolist() for name, at in tree.coordinates.items() if at.start != at.stop},
@@ -85,6 +145,8 @@ def report(study: Any, at_start: bool) -> dict[str, Any]:
                     for name, at in tree.velocities.items()
                     if at.start != at.stop
                 },
+                "joints": mode.joints,
+                "bodies": mode.bodies,
             }
             for mode in linear.modes
         ],
@@ -92,7 +154,13 @@ def report(study: Any, at_start: bool) -> dict[str, Any]:
     }
 
 
-def _largest(shape: dict[str, list[list[float]]], most: int = 4) -> str:
+def _shares(bodies: dict[str, float], most: int = 3) -> str:
+    """The bodies with most of the kinetic energy."""
+    order = sorted(bodies, key=lambda name: -bodies[name])[:most]
+    return ", ".join(f"{name} {100 * bodies[name]:.0f}%" for name in order if bodies[name] >= 0.005)
+
+
+def _largest(shape: dict[str, list[list[float]]], most: int = 3) -> str:
     """The joints that move most in a mode, with their sizes."""
     sizes = {
         f"{name}[{k}]" if len(parts) > 1 else name: complex(*part)

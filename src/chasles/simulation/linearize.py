@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,6 +13,7 @@ from chasles.absolute.mechanism import AbsoluteMechanism
 from chasles.absolute.space import SE3_NAME
 from chasles.cached import cached_property
 from chasles.model.system import System
+from chasles.registry import service
 from chasles.relative.loop.closed import ClosedMechanism, in_joint_coordinates
 from chasles.relative.mechanism import Mechanism
 from chasles.simulation.actuation import Actuation
@@ -21,6 +24,11 @@ from chasles.simulation.start_values import Values
 from chasles.simulation.statics import Statics
 from chasles.simulation.tree_tangent import TangentTables
 from chasles.simulation.tree_tangent import slopes as slopes_of
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from chasles.simulation.run import Run
 
 # errors of A relative to its size, once it is balanced: by rounding, and with laws that were differenced
 ROUNDED, DIFFERENCED = 1e-14, 1e-11
@@ -34,13 +42,21 @@ class Mode:
     """A solution exp(λt) of the linear system; a complex one stands for the pair.
 
     frequency: |λ|/2π [Hz], that without damping; zero for a real eigenvalue. damping: -Re λ/|λ|, 1 for a decay without
-    swinging. shape: of the coordinates (nv), those of loops included, complex, its largest number 1.
+    swinging. shape: of the coordinates (nv), those of loops included, complex, its largest number 1. joints, bodies:
+    their shares of the kinetic energy, those of joints by the momenta along them.
     """
 
     eigenvalue: complex
     frequency: float
     damping: float
     shape: np.ndarray
+    joints: dict[str, float] = field(default_factory=dict)
+    bodies: dict[str, float] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        if self.frequency:
+            return f"{self.frequency:.4g} Hz, damping {self.damping:.3g}"
+        return f"eigenvalue {self.eigenvalue.real:.4g} 1/s, without swinging"
 
 
 @dataclass(frozen=True)
@@ -64,6 +80,15 @@ class Linearization:
     basis: np.ndarray  # (2 nv, states); the identity for a tree
     states: np.ndarray  # which of (δ, δv) x has; all for a tree
     precision: float  # errors of A relative to its size, once it is balanced
+    dynamics: Any = field(repr=False)  # of the mechanism in joint coordinates
+    t: float = 0.0
+
+    @property
+    def tree(self) -> Mechanism:
+        """The mechanism, without what closes its loops."""
+        mechanism = self.dynamics.mechanism
+        found: Mechanism = mechanism.spanning if isinstance(mechanism, ClosedMechanism) else mechanism
+        return found
 
     @property
     def at_equilibrium(self) -> bool:
@@ -111,8 +136,51 @@ class Linearization:
             pivot = shape[np.argmax(np.abs(shape))] if len(shape) else 1.0
             shape = shape / pivot if pivot else shape
             damping = 0.0 if size <= error else float(-value.real / size)
-            found.append(Mode(complex(value), float(size / (2 * np.pi)) if swings else 0.0, damping, shape))
+            frequency = float(size / (2 * np.pi)) if swings else 0.0
+            found.append(Mode(complex(value), frequency, damping, shape, *self._shares(shape)))
         return found
+
+    def _shares(self, shape: np.ndarray) -> tuple[dict[str, float], dict[str, float]]:
+        """Shares of the kinetic energy in a motion along a shape, by joint and by body."""
+        tree, parts = self.tree, (shape.real.copy(), shape.imag.copy())
+        momenta = self._mass @ shape
+        along = {name: (shape[at].conj() @ momenta[at]).real for name, at in tree.tree.velocities.items()}
+        twists = [tree.twists(self.q, part) for part in parts]
+        of_bodies = {
+            name: sum(float(twist[k] @ tree.system.body(name).spatial @ twist[k]) for twist in twists)
+            for k, name in enumerate(tree.bodies)
+        }
+        joints, bodies = (
+            {name: float(x / total) if (total := sum(all_of.values())) else 0.0 for name, x in all_of.items()}
+            for all_of in (along, of_bodies)
+        )
+        return joints, bodies
+
+    @cached_property
+    def _mass(self) -> np.ndarray:
+        return self.tree.mass_matrix(self.q)
+
+    def motion(self, mode: int = 1, amplitude: float | None = None) -> Run:
+        """A mode as a motion to be looked at, about the state; a period lasts two seconds. mode: its number from 1 on;
+        amplitude: of its largest coordinate [rad or m], by default so that it can be seen. With loops each place is on
+        the constraints. It is no solution: it has no energies worth looking at, and no certificate."""
+        from chasles.simulation.mode_motion import mode_run
+
+        return mode_run(self, mode, amplitude)
+
+    def show(self, *modes: int) -> None:
+        """Show modes in 3D side by side, by their numbers from 1 on: see `chasles.show`."""
+        service("show")(*(self.motion(mode) for mode in modes or (1,)))
+
+    def animate(self, file: str | Path, mode: int = 1, amplitude: float | None = None, **options: Any) -> Path:
+        """Write a mode as .gif or .mp4; options as of `run.animate`."""
+        path: Path = self.motion(mode, amplitude).animate(file, **options)
+        return path
+
+    def plot(self, file: str | Path | None = None) -> Figure:
+        """Draw the eigenvalues in the complex plane, and what moves in each mode."""
+        figure: Figure = service("plot modes")(self, file)
+        return figure
 
     @property
     def stability(self) -> str:
@@ -177,7 +245,7 @@ def linearize(
     scale = _accelerations_in_play(tree, t, at, forces, slopes, states, free)
     precision = DIFFERENCED if notes else ROUNDED if closed is None else CLOSED
     return Linearization(
-        rates[states], B, at.copy(), speed.copy(), acceleration, notes, scale, basis, states, precision
+        *(rates[states], B, at.copy(), speed.copy(), acceleration, notes, scale, basis, states, precision, dynamics, t)
     )
 
 

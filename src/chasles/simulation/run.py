@@ -41,6 +41,7 @@ class Run(States):
     task: Any = None  # what `simulate` was asked for
     kept: Callable[[], Certificate] | None = None  # the certificate that a file has, looked at when it is asked for
     partial: bool = False  # whether it is a part of a run
+    illustration: str = ""  # what it shows, of a motion that is no solution and is made to be looked at
 
     @property
     def success(self) -> bool:

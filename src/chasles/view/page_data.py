@@ -107,7 +107,7 @@ def run_data(run: Any, label: str = "", motion: PageMotion | None = None, ended:
         scene,
         poses_of_states(run, run.solution.y[:1])[0],
         motion.hull,
-        _line(run.solution.method, run.mechanism, run.options),
+        run.illustration or _line(run.solution.method, run.mechanism, run.options),
     )
     if motion.lost:
         data["scene"]["notes"].append(
@@ -173,10 +173,14 @@ def still_data(scene: Scene, start: np.ndarray, hull: np.ndarray, method: str) -
             "order": order,
             "hinges": [hinge and [hinge.parent, *map(np.ndarray.tolist, hinge[1:])] for hinge in hinges],
         },
-        "series": [],
-        "reactions": {"t": packed(np.empty(0), "<f8"), "joints": {}, "typical": 0.0},
-        "certificate": None,
+        **_nothing_measured(),
     }
+
+
+def _nothing_measured() -> dict[str, Any]:
+    """Curves, forces and certificate of what has none."""
+    none = {"t": packed(np.empty(0), "<f8"), "joints": {}, "typical": 0.0}
+    return {"series": [], "reactions": none, "certificate": None}
 
 
 def _line(method: Any, mechanism: Any, options: Mapping[str, Any]) -> str:
@@ -186,6 +190,8 @@ def _line(method: Any, mechanism: Any, options: Mapping[str, Any]) -> str:
 
 def measured(run: Any, ended: bool, notes: list[str]) -> dict[str, Any]:
     """Curves, forces and the certificate of a run; `notes` takes what could not be computed."""
+    if run.illustration:
+        return _nothing_measured()
     if not ended:
         run = thinned(run, LIVE)
     times, wrenches = reactions_of(run, notes)

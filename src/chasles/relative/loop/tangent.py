@@ -22,6 +22,7 @@ from chasles.kernel.dual import DUAL, TANGENTS, dual_of
 from chasles.kernel.lanes import WIDTH, buffer
 from chasles.kernel.policy import native
 from chasles.kernel.undisturbed import Calling
+from chasles.model.constraint import Drive
 from chasles.relative.kinematics import STATE, move_links
 from chasles.relative.loop.entry import collect
 from chasles.relative.loop.rows import evaluate_tiles, set_clock, set_motion
@@ -84,7 +85,10 @@ class RowTangents:
         self.configuration, self.laws = mechanism.tables.configuration, mechanism.laws
         constants, self.tangents = on_duals(closing.constants, closing.tiles, closing.laws)
         CLOSED.part(self.parameters, "constants")[:] = constants
-        self.notes = tuple(law.note for law in self.tangents if law.note)
+        in_time = [one.value for one in mechanism.system.constraints if isinstance(one, Drive)]  # nothing to difference
+        noted = [tangent for tangent in self.tangents if tangent.note]
+        self.in_python = bool(noted)
+        self.notes = tuple(one.note for one in noted if not any(one.law is law for law in in_time))
         self.m, self.nv, whole = mechanism.rows, mechanism.nv, self.parameters.view(np.int64)
         named = (HEAD.n_links, HEAD.n_tiles, HEAD.n_touched, HEAD.n_counted)
         links, tiles, touched, counted = (int(whole[place]) for place in named)
@@ -103,7 +107,7 @@ class RowTangents:
         places[:, 0], speeds[:, 0] = q, v
         lifted = self.configuration.lift(q, moves.T).T
         function, pointers = _ROWS(_addresses()[0]), [x.ctypes.data_as(_POINTER) for x in (at, speed, work, out)]
-        with Calling(self.laws, bool(self.notes)):
+        with Calling(self.laws, self.in_python):
             for k in range(0, count, TANGENTS):
                 width = min(TANGENTS, count - k)
                 places[:, 1:], speeds[:, 1:] = 0.0, 0.0
