@@ -80,6 +80,7 @@ MODULES = {
     "chasles.io": ["load", "report", "source", "model_file", "model_writer", "schema", "tables"],
     "chasles.io.result": ["reader", "resume", "export", "layout"],
     "chasles.study": ["compare", "comparison"],
+    "chasles.ensembles": ["ensemble", "result", "indices", "quantity", "distribution", "design"],
     "chasles.view": ["page", "scene", "plot", "plot_work", "picture", "animation", "mesh"],
     "chasles.gallery": ["boxes", "rigid_body", "spinning_top", "pendulum", "quadrotors", "overconstrained"],
 }

@@ -12,6 +12,7 @@ from chasles import view as view
 from chasles.absolute.mechanism import AbsoluteMechanism as AbsoluteMechanism
 from chasles.certificate.judge import certify as certify
 from chasles.certificate.verdict import Certificate as Certificate
+from chasles.ensembles.ensemble import ensemble as ensemble
 from chasles.integrate.event import Event as Event
 from chasles.io.load import load as load
 from chasles.io.model_file import Study as Study

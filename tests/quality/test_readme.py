@@ -12,6 +12,7 @@ PAGES = [
     "docs/absolute.md",
     "docs/certificate.md",
     "docs/derivatives.md",
+    "docs/ensembles.md",
     "docs/higher_order.md",
     "docs/implicit.md",
     "docs/integrators.md",

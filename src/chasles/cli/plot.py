@@ -52,6 +52,8 @@ def plot(
     if not runs:
         raise ValueError("plot: no run is given; expected a result file (.h5), a model file or a name of the gallery")
     given, names = _told_apart(list(runs))
+    if _draws_study(given, names, output, size):
+        return
     seen = {"--azimuth": azimuth, "--elevation": elevation, "--trail": trail}
     if frame is None and (unused := [option for option, value in seen.items() if value is not None]):
         raise ValueError(f"plot: {unused[0]} is for --frame, the mechanism at a time")
@@ -81,6 +83,25 @@ def plot(
             say_what_is_not_drawn(next(iter(opened.values())))
         draw(opened if len(opened) > 1 else next(iter(opened.values())), *names, file=file, size=inches)
     Console().print(f"wrote {file}", markup=False, highlight=False)
+
+
+def _draws_study(given: list[str], names: list[str], output: Path | None, size: str | None) -> bool:
+    """Draw the file of a study, if it is one."""
+    from chasles.ensembles.study_file import is_study, open_study
+
+    if Path(given[0]).suffix != ".h5" or not is_study(Path(given[0])):
+        return False
+    if len(given) > 1:
+        raise ValueError("plot: a study is drawn alone; give one file")
+    from chasles.display import style
+
+    load_matplotlib()
+    wide = None if size is None else pixels(size)
+    file = output or default_output(given[0], ".png")
+    inches = None if wide is None else (wide[0] / style.DPI, wide[1] / style.DPI)
+    open_study(Path(given[0])).plot(*names, file=file, size=inches)
+    Console().print(f"wrote {file}", markup=False, highlight=False)
+    return True
 
 
 def _told_apart(words: list[str]) -> tuple[list[str], list[str]]:

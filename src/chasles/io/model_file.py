@@ -33,14 +33,26 @@ if TYPE_CHECKING:
     from chasles.simulation.run import Run
     from chasles.simulation.run_task import Task
 
-TOP = ("name", "description", "gravity", "include", "parameters", "tables", "initial", "simulation", *spec.SECTIONS)
+TOP = (
+    "name",
+    "description",
+    "gravity",
+    "include",
+    "parameters",
+    "tables",
+    "initial",
+    "simulation",
+    "ensemble",
+    *spec.SECTIONS,
+)
 
 
 @dataclass(frozen=True)
 class Study:
     """What a model file says: a system, its start by names of joints and bodies, and the options of `simulate`.
 
-    `run` simulates it so. `report`: what was taken of the file, approximated and ignored.
+    `run` simulates it so; `ensemble` are the arguments of `chasles.ensemble` that it has. `report`: what was taken of
+    the file, approximated and ignored.
     """
 
     system: System
@@ -48,6 +60,7 @@ class Study:
     options: Mapping[str, Any] = field(default_factory=dict)
     parameters: Mapping[str, float] = field(default_factory=dict)
     description: str = ""
+    ensemble: Mapping[str, Any] = field(default_factory=dict)
     report: ImportReport = field(default_factory=lambda: ImportReport("", "chasles"), compare=False, repr=False)
 
     def run(self, **changes: Any) -> Run:
@@ -228,11 +241,12 @@ class _Builder:
         except ValueError as error:
             raise self.main.error("", str(error)) from None
         initial, options = self._table("initial", spec.INITIAL), self._table("simulation", spec.SIMULATION)
+        ensemble = self._table("ensemble", spec.ENSEMBLE)
         if self.changes:
             path = next(iter(self.changes))
             raise ValueError(f"--set {path}: there is nothing of this name in the model{self._nearest(parts, path)}")
         self._check_start(system, initial)
-        return Study(system, initial, options, self.reader.parameters, description)
+        return Study(system, initial, options, self.reader.parameters, description, ensemble)
 
     def _nearest(self, parts: Mapping[str, list[Any]], path: str) -> str:
         """What may have been meant by a path that is not in the model."""

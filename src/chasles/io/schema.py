@@ -96,6 +96,8 @@ TYPES: dict[str, dict[str, Any]] = {
             {"type": "object", "properties": {"name": {"enum": list(METHOD_NAMES)}}, "required": ["name"]},
         ]
     },
+    "ranges": {"type": "object", "additionalProperties": {"anyOf": [_NUMBER, _numbers()]}},
+    "texts by name": {"type": "object", "additionalProperties": {"type": "string"}},
     "save": {"anyOf": [{"enum": ["all", "final"]}, {"type": "integer", "minimum": 1}, _numbers()]},
 }
 
@@ -142,6 +144,7 @@ def schema() -> dict[str, Any]:
         "tables": {"type": "object", "additionalProperties": _FUNCTION},
         "initial": _table(spec.INITIAL),
         "simulation": _table(spec.SIMULATION),
+        "ensemble": _table(spec.ENSEMBLE),
     }
     for section, kinds in spec.SECTIONS.items():
         items = _choice(kinds) if isinstance(kinds, dict) else _table(kinds.fields)

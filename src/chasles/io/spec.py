@@ -344,6 +344,15 @@ INITIAL = {
     "assemble": Entry("flag", "true: the start is put onto the constraints; false: it is refused if it is off them"),
     "held": Entry("held", "names of joints (or bodies) whose values stay, or q and v; by default all that are given"),
 }
+ENSEMBLE = {
+    "set": Entry("ranges", 'values by parameter: "0.4:0.6:21" (first, last, number), "1:100:5:log", or a list'),
+    "sample": Entry("texts by name", 'distributions by parameter, such as "normal(1, 0.1)"'),
+    "points": Entry("names", "CSV files with a column for each parameter, in the folder of the model"),
+    "n": Entry("whole", "number of samples"),
+    "seed": Entry("whole", "of the samples"),
+    "design": Entry("name", "random, latin, sobol, halton, or saltelli for sensitivity indices"),
+    "quantities": Entry("names", 'what is kept of each run, such as "max(joints.elbow)"'),
+}
 SIMULATION = {
     "span": Entry("numbers", "start and end [s]"),
     "coordinates": Entry("name", "relative or absolute"),

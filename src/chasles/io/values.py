@@ -56,6 +56,8 @@ class Reader:
             "six by six": lambda given, units: self.matrix(given, units, 6, 6),
             "pose": lambda given, _: self.pose(given),
             "two poses": lambda given, _: [self.pose(item) for item in _list(given, 2)],
+            "ranges": lambda given, _: _by_name(given, int | float | str | list),
+            "texts by name": lambda given, _: _by_name(given, str),
             "law": lambda given, _: self.law(given),
             "number or law": lambda given, units: self.value_or_law(given, units, self.number),
             "pull or law": self.pull_or_law,
@@ -235,6 +237,16 @@ def _alternatives(units: Units) -> Sequence[str] | None:
 
 def _apart(units: Units) -> bool:
     return units is not None and len(units) > 0 and not isinstance(units[0], str)
+
+
+def _by_name(given: Any, expected: Any) -> dict[str, Any]:
+    """A table of values of some types; what they mean is read by who uses them."""
+    if not isinstance(given, dict):
+        raise ValueError(f"is {given!r}; expected a table, name = value for each")
+    for name, value in given.items():
+        if not isinstance(value, expected) or isinstance(value, bool):
+            raise ValueError(f"has {name} = {value!r}; expected {'a text' if expected is str else 'values or a range'}")
+    return dict(given)
 
 
 def _list(given: Any, *counts: int) -> list[Any]:

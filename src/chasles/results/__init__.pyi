@@ -1,3 +1,4 @@
+from chasles.ensembles.result import Ensemble as Ensemble
 from chasles.integrate.solution import Solution as Solution
 from chasles.relative.parameter.identifiability import Identifiability as Identifiability
 from chasles.simulation.linearize import Linearization as Linearization

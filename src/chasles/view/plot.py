@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from chasles.display import style
 from chasles.view.method_text import described
 from chasles.view.plot_axes import bars, curve, over_time, path
-from chasles.view.plot_panel import BARS, CURVE, SPACE, TIME, Panel
+from chasles.view.plot_panel import BARS, CURVE, OVER_TIME, SPACE, Panel
 from chasles.view.plot_quantities import panels
 from chasles.view.reduce import gather
 
@@ -74,7 +74,7 @@ def _figure(labeled: dict[str, Any], names: Sequence[str], size: tuple[float, fl
             if above is not None and above.title == panel.title:
                 one.set_title("", loc="left")
             below = wanted[k + columns] if k + columns < len(wanted) else None
-            if below is not None and below.kind == panel.kind == TIME:
+            if below is not None and below.kind == panel.kind == OVER_TIME:
                 one.set_xlabel("")
                 one.tick_params(labelbottom=False)
     return figure
@@ -97,7 +97,7 @@ def same_panels(made: Mapping[str, list[Panel]]) -> list[list[Panel]]:
 
 
 def _height(panel: Panel) -> float:
-    return {TIME: ROW, CURVE: 1.8 * ROW, SPACE: 2.2 * ROW, BARS: 0.7 + 0.28 * len(panel.series)}[panel.kind]
+    return {OVER_TIME: ROW, CURVE: 1.8 * ROW, SPACE: 2.2 * ROW, BARS: 0.7 + 0.28 * len(panel.series)}[panel.kind]
 
 
 def add_axes(figure: Any, place: Any, panel: Panel) -> Any:
@@ -112,7 +112,7 @@ def draw(
     runs, labels = list(labeled.values()), style.shortened(labeled, LABEL)
     found = []
     for run, made in zip(runs, [wanted, *others], strict=True):
-        curves = iter(gather(run, [(p.values, p.kind != TIME) for p in made if p.kind != BARS]))
+        curves = iter(gather(run, [(p.values, p.kind != OVER_TIME) for p in made if p.kind != BARS]))
         found.append([[] if p.kind == BARS else next(curves) for p in made])
     for k, (one, panel) in enumerate(zip(axes, wanted, strict=True)):
         one.set_title(panel.title, loc="left")
@@ -120,6 +120,6 @@ def draw(
             values = [made[k].values(run) for run, made in zip(runs, [wanted, *others], strict=True)]
             bars(one, panel, values, labels)
             continue
-        {TIME: over_time, CURVE: curve, SPACE: path}[panel.kind](one, panel, [f[k] for f in found], labels)
+        {OVER_TIME: over_time, CURVE: curve, SPACE: path}[panel.kind](one, panel, [f[k] for f in found], labels)
         if not any(len(run) for run in runs):
             one.annotate("no points", (0.5, 0.5), xycoords="axes fraction", ha="center")

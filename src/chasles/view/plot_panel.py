@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-TIME, CURVE, SPACE, BARS = "time", "curve", "space", "bars"  # what kind of axes
+OVER_TIME, CURVE, SPACE, BARS = "time", "curve", "space", "bars"  # what kind of axes
 # over time: values, sizes of errors, values that hold from then on
 AS_LINES, AS_SIZES, AS_STAIRS = "lines", "sizes", "stairs"
 
@@ -25,7 +25,7 @@ class Panel:
     label: str  # of the values, with unit
     series: tuple[str, ...]
     values: Callable[[Any], np.ndarray]
-    kind: str = TIME
+    kind: str = OVER_TIME
     drawn: str = AS_LINES
     across: str = "time $t$ [s]"
     compared: str = ""

@@ -10,7 +10,7 @@ import numpy as np
 from chasles.display.style import plain, shortened
 from chasles.io.result.quantities import joints_with_reactions
 from chasles.model.joint import Joint
-from chasles.view.plot_panel import CURVE, SPACE, TIME, Panel
+from chasles.view.plot_panel import CURVE, OVER_TIME, SPACE, Panel
 
 UNITS = {"rad": ("rad", "rad/s", "rad/s²"), "m": ("m", "m/s", "m/s²"), "": ("1", "rad/s", "rad/s²")}
 WORDS = {
@@ -141,7 +141,7 @@ def body_panels(run: Any, rest: str) -> list[Panel]:
     if what == "orientation":
         series = tuple(f"$q_{a}$" for a in "wxyz")
         return [Panel(f"orientation of {shown}", "quaternion [1]", series, lambda part: part.frame(name).orientation)]
-    kind = SPACE if what == "path" else TIME
+    kind = SPACE if what == "path" else OVER_TIME
     title = f"{what or 'position'} of {shown}"
     return [Panel(title, "position [m]", XYZ, lambda part: part.frame(name).position, kind)]
 

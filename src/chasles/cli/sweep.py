@@ -1,0 +1,143 @@
+"""`chasles sweep`: many simulations of one model."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from chasles.cli.model import Laws, Model, changes, find_file, laws_in
+
+FAILED_MEMBERS, INTERRUPTED_SWEEP = 1, 130  # exit status
+MESSAGES_SHOWN = 5
+
+
+def sweep(
+    model: Model,
+    /,
+    *,
+    change: Annotated[
+        list[str] | None,
+        Parameter(
+            name="--set",
+            negative=(),
+            help="A range, length=0.4:0.6:21 or gain=1:100:5:log, a list, or one value; may be given again.",
+        ),
+    ] = None,
+    sample: Annotated[
+        list[str] | None,
+        Parameter(negative=(), help='A distribution, "mass~normal(1, 0.1)"; may be given again.'),
+    ] = None,
+    points: Annotated[
+        list[Path] | None, Parameter(negative=(), help="A CSV file with a column for each parameter.")
+    ] = None,
+    n: Annotated[int | None, Parameter(name=["--n", "-n"], help="Number of samples.")] = None,
+    seed: Annotated[int | None, Parameter(help="Of the samples.")] = None,
+    design: Annotated[str | None, Parameter(help="random, latin, sobol, halton, or saltelli for indices.")] = None,
+    quantity: Annotated[
+        list[str] | None,
+        Parameter(negative=(), help='What is kept of each run, "max(joints.elbow)"; may be given again.'),
+    ] = None,
+    law: Laws = None,
+    end: Annotated[str | None, Parameter(help="End of the simulations [s], or with a unit.")] = None,
+    every: Annotated[str | None, Parameter(help="Time between saved points [s], or with a unit: 10ms.")] = None,
+    jobs: Annotated[int | None, Parameter(help="Processes; by default one for each processor.")] = None,
+    cluster: Annotated[str | None, Parameter(help="Address of a dask scheduler, tcp://...")] = None,
+    keep: Annotated[Path | None, Parameter(help="A folder for the whole runs.")] = None,
+    certificate: Annotated[bool, Parameter(help="Judge every run.")] = True,
+    output: Annotated[Path | None, Parameter(name=["--output", "-o"], help="Study file (.h5) or table (.csv).")] = None,
+    resume: Annotated[bool, Parameter(negative=(), help="Go on with a study that was interrupted.")] = False,
+) -> None:
+    """Simulate a model many times with other parameters, and show statistics of the results.
+
+    The members are the product of all ranges, tables of points and samples. What is not given is that of the section
+    [ensemble] of the model file. Examples:
+
+        chasles sweep arm.toml --set length=0.4:0.6:21 --quantity "max(joints.elbow)" -o study.h5
+        chasles sweep arm.toml --sample "mass~normal(1, 0.1)" -n 1000 --seed 7 -o study.h5
+        chasles sweep arm.toml --sample "mass~uniform(1, 2)" -n 256 --design saltelli
+        chasles plot study.h5
+
+    The exit status is 0 if all members have a result, 1 if some failed, 2 for wrong input, 130 if it was interrupted.
+    """
+    from chasles.cli.run import seconds
+    from chasles.ensembles.ensemble import ensemble
+    from chasles.ensembles.executor import default_processes
+    from chasles.io.load import load
+
+    file, functions = find_file(model), laws_in(law) or None
+    base = load(file, laws=functions)
+    given = dict(base.ensemble)
+    given["points"] = [file.parent / name for name in given.get("points", ())]
+    given["set"] = {**given.get("set", {}), **changes(change)}
+    given["sample"] = {**given.get("sample", {}), **_distributions(sample)}
+    chosen = {"points": points, "n": n, "seed": seed, "design": design, "quantities": quantity}
+    given |= {key: value for key, value in chosen.items() if value is not None}
+    options: dict[str, Any] = (
+        {} if end is None else {"span": (base.options.get("span", (0.0,))[0], seconds("--end", end))}
+    )
+    if every is not None:
+        options["every"] = seconds("--every", every)
+    if not certificate:
+        options["certificate"] = False
+    if output is not None and output.suffix not in (".h5", ".csv"):
+        raise ValueError(f"--output {output}: expected a name that ends in .h5 or .csv")
+    study = output if output is not None and output.suffix == ".h5" else None
+    if resume and study is None:
+        raise ValueError("sweep: --resume goes on with a study file; give it with -o study.h5")
+    where: Any = cluster or jobs or (default_processes() if default_processes() > 1 else None)
+    try:
+        found = ensemble(file, **given, executor=where, file=study, resume=resume, keep=keep, laws=functions, **options)
+    except KeyboardInterrupt:
+        kept = f"; --resume goes on with {study}" if study else "; with -o study.h5 it could have been continued"
+        print(f"interrupted{kept}", file=sys.stderr)
+        sys.exit(INTERRUPTED_SWEEP)
+    if output is not None and study is None:
+        found.export(output)
+    show(Console(), found)
+    if output is not None:
+        print(f"wrote {output}")
+    if len(found.failed):
+        sys.exit(FAILED_MEMBERS)
+
+
+def _distributions(given: list[str] | None) -> dict[str, str]:
+    found = {}
+    for item in given or []:
+        name, tilde, text = item.partition("~")
+        if not tilde or not name.strip():
+            raise ValueError(f'--sample {item}: expected name~distribution, such as "mass~normal(1, 0.1)"')
+        found[name.strip()] = text.strip()
+    return found
+
+
+def show(console: Console, found: Any) -> None:
+    """Counts and statistics of an ensemble."""
+    from chasles.ensembles.plot import default_names
+
+    console.print(repr(found)[1:-1], markup=False, highlight=False, soft_wrap=True)
+    for k in found.failed[:MESSAGES_SHOWN].tolist():
+        values = ", ".join(f"{name} = {value}" for name, value in found.values(k).items())
+        console.print(f"member {k} ({values}): {found.messages[k]}", markup=False, highlight=False, soft_wrap=True)
+    if len(found.failed) > MESSAGES_SHOWN:
+        console.print(f"... and {len(found.failed) - MESSAGES_SHOWN} more without a result")
+    table = Table()
+    for column in ("quantity", "members", "mean", "deviation", "least", "median", "largest"):
+        first = column == "quantity"
+        table.add_column(column, justify="left" if first else "right", overflow="fold", min_width=22 if first else None)
+    for name in default_names(found):
+        if name.startswith("series(") or len(found.failed) == len(found):
+            continue
+        s = found.statistics(name)
+        labels = found.labels.get(name, ())
+        columns = [s.mean, s.deviation, s.least, s.quantiles[2], s.largest]
+        for k, row in enumerate(zip(*(map(float, column.reshape(-1)) for column in columns), strict=True)):
+            label = f"{name} {labels[k]}" if labels else name
+            table.add_row(escape(label), str(s.members), *(f"{value:.5g}" for value in row))
+    if table.row_count:
+        console.print(table, soft_wrap=True)

@@ -1,0 +1,147 @@
+"""What is kept of each run: a reduction over time of a quantity by the names of `plot`, such as "max(joints.elbow)"."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from chasles.model.suggestion import meant
+from chasles.view.plot_panel import OVER_TIME, Panel
+from chasles.view.plot_quantities import panels
+
+EVENTS = "events"
+EXTREMES = ("max", "min", "peak", "range", "time_of_max")
+LOOKS_CLOSER = 6
+
+
+def _mean(t: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """Over time, by the trapezoidal rule: saved times need not be equidistant."""
+    return np.trapezoid(x, t, axis=0) / (t[-1] - t[0]) if len(t) > 1 else x[0]
+
+
+REDUCTIONS: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
+    "final": lambda t, x: x[-1],
+    "initial": lambda t, x: x[0],
+    "max": lambda t, x: x.max(axis=0),
+    "min": lambda t, x: x.min(axis=0),
+    "peak": lambda t, x: np.abs(x).max(axis=0),
+    "range": lambda t, x: np.ptp(x, axis=0),
+    "mean": _mean,
+    "rms": lambda t, x: np.sqrt(_mean(t, x * x)),
+    "time_of_max": lambda t, x: t[np.argmax(x, axis=0)],
+    "series": lambda t, x: x,
+}
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A reduction of what `plot` draws by a name; `norm`: of the lengths of vectors."""
+
+    text: str
+    reduction: str
+    name: str
+    norm: bool = False
+
+    def of(self, run: Any) -> np.ndarray:
+        """Its numbers: one, or several for a quantity of several curves; a "series" has time as its first axis."""
+        if self.reduction in ("count", "first"):
+            return self._of_events(run)
+        made = self._checked_panels(run)
+        t, values = np.asarray(run.t), self._values(run, made)
+        if self.reduction in EXTREMES and len(t) > 2 and _has_curve(run):
+            t, values = self._with_extremes(run, made, t, values)
+        found = np.asarray(REDUCTIONS[self.reduction](t, values), dtype=float)
+        return found[..., 0] if found.shape[-1] == 1 else found
+
+    def _values(self, part: Any, made: list[Panel]) -> np.ndarray:
+        values = np.concatenate([panel.values(part) for panel in made], axis=1)
+        return np.linalg.norm(values, axis=1, keepdims=True) if self.norm else values
+
+    def _with_extremes(
+        self, run: Any, made: list[Panel], t: np.ndarray, values: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The points, and some more where a curve is largest or smallest: steps go over such places. Between two steps
+        the curve of the method is known; each look divides the distance of its points by four."""
+        for _ in range(LOOKS_CLOSER):
+            at = np.unique(np.concatenate([np.argmax(values, axis=0), np.argmin(values, axis=0)]))
+            nearby = np.unique(np.concatenate([_around(t, k) for k in at]))
+            nearby = np.setdiff1d(nearby, t)
+            if not len(nearby):
+                break
+            order = np.argsort(np.concatenate([t, nearby]), kind="stable")
+            values = np.concatenate([values, self._values(run(nearby), made)])[order]
+            t = np.concatenate([t, nearby])[order]
+        return t, values
+
+    def labels(self, run: Any) -> tuple[str, ...]:
+        """What each of several numbers is; nothing if it is one."""
+        if self.norm or self.reduction in ("count", "first"):
+            return ()
+        names = tuple(series.replace("$", "") for panel in self._checked_panels(run) for series in panel.series)
+        return names if len(names) > 1 else ()
+
+    def _checked_panels(self, run: Any) -> list[Panel]:
+        """The panels of the name, all of them over time."""
+        made = _panels(run, self.name)
+        if any(panel.kind != OVER_TIME for panel in made):
+            raise ValueError(f"quantity {self.text!r}: {self.name!r} is no function of time; expected one that is")
+        return made
+
+    def _of_events(self, run: Any) -> np.ndarray:
+        name = self.name.partition(".")[2]
+        times = [one.t for one in run.events if not name or one.event.name == name]
+        if self.reduction == "count":
+            return np.array(float(len(times)))
+        return np.array(times[0] if times else np.nan)
+
+
+def _has_curve(run: Any) -> bool:
+    """Whether the motion between saved points is known: all steps are saved, and no input jumps between them."""
+    task = run.task
+    return task is not None and isinstance(task.more["save"], str) and task.controller is None
+
+
+def _around(t: np.ndarray, k: int) -> np.ndarray:
+    """Times between a point and its neighbors."""
+    first, last = t[max(k - 1, 0)], t[min(k + 1, len(t) - 1)]
+    return np.concatenate([np.linspace(first, t[k], 5), np.linspace(t[k], last, 5)])
+
+
+def _panels(run: Any, name: str) -> list[Panel]:
+    """Those of a name; or of one and the first word of what it shows, "reactions.pin.force"."""
+    try:
+        return panels(run, name)
+    except ValueError:
+        shorter, _, word = name.rpartition(".")
+        try:
+            made = [panel for panel in panels(run, shorter) if panel.label.split()[0] == word] if shorter else []
+        except ValueError:
+            made = []
+        if made:
+            return made
+        raise
+
+
+def quantity(text: str) -> Quantity:
+    """The quantity that a text means: "max(joints.elbow)", "peak(norm(reactions.pin.force))"; a name alone is its value
+    at the end; "count(events)" and "first(events.NAME)" are of events."""
+    found = re.fullmatch(r"\s*(\w+)\((.+)\)\s*", text)
+    reduction, inner = (found[1], found[2].strip()) if found else ("final", text.strip())
+    if not inner:
+        raise ValueError("a quantity is empty; expected one such as max(joints.elbow)")
+    if inner == EVENTS or inner.startswith(f"{EVENTS}."):
+        reduction = "count" if found is None else reduction
+        if reduction not in ("count", "first"):
+            raise ValueError(f"quantity {text!r}: of events there are count(...) and first(...), the time of the first")
+        return Quantity(text.strip(), reduction, inner)
+    if reduction == "norm":
+        reduction, inner = "final", f"norm({inner})"
+    if reduction not in REDUCTIONS:
+        near = meant(reduction, REDUCTIONS)
+        raise ValueError(f"quantity {text!r}: there is no {reduction!r}; {near}expected one of {', '.join(REDUCTIONS)}")
+    norm = re.fullmatch(r"norm\((.+)\)", inner)
+    return Quantity(text.strip(), reduction, norm[1].strip() if norm else inner, norm is not None)

@@ -1,0 +1,234 @@
+"""What an ensemble leaves: parameters, quantities and the verdict of every member, with statistics and tables."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from chasles.certificate.verdict import PASSED
+from chasles.ensembles.indices import SobolIndices, sobol_indices
+from chasles.ensembles.work import ENDED_EARLY, ERROR, TIMES_OF_SERIES, MemberOutcome, Work
+from chasles.io.result.layout import replacing
+from chasles.model.suggestion import meant
+
+if TYPE_CHECKING:
+    import pandas
+    import xarray
+    from matplotlib.figure import Figure
+
+    from chasles.simulation.run import Run
+
+QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+
+
+class Statistics(NamedTuple):
+    """Of the members that have a result: their number, mean, its standard error, standard deviation, extremes, and the
+    quantiles of `QUANTILES`, each for every number of the quantity."""
+
+    members: int
+    mean: np.ndarray
+    standard_error: np.ndarray
+    deviation: np.ndarray
+    least: np.ndarray
+    largest: np.ndarray
+    quantiles: np.ndarray
+
+
+@dataclass(frozen=True, repr=False)
+class Ensemble:
+    """All members, in the order of the design.
+
+    parameters: values by name, (members,) each. quantities: numbers by name, (members,) or (members, ...), NaN where a
+    member has none. status: "passed", "failed" or "not judged" by the certificate, "ended early", or "error", with its
+    `messages`. `labels`: what each of several numbers of a quantity is.
+    """
+
+    parameters: Mapping[str, np.ndarray]
+    quantities: Mapping[str, np.ndarray]
+    status: np.ndarray
+    messages: Sequence[str]
+    steps: np.ndarray
+    labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    title: Mapping[str, Any] = field(default_factory=dict)
+    work: Work | None = None
+
+    def __len__(self) -> int:
+        return len(self.status)
+
+    def __repr__(self) -> str:
+        counts = ", ".join(
+            f"{np.count_nonzero(self.status == one)} {one}" for one in dict.fromkeys(self.status.tolist())
+        )
+        return f"<Ensemble of {self.title.get('design', f'{len(self)} members')}; {counts}>"
+
+    @property
+    def passed(self) -> np.ndarray:
+        """Indices of the members whose certificate passed."""
+        return np.flatnonzero(self.status == PASSED)
+
+    @property
+    def failed(self) -> np.ndarray:
+        """Indices of the members without a result: errors, and runs that ended early."""
+        return np.flatnonzero((self.status == ERROR) | (self.status == ENDED_EARLY))
+
+    @property
+    def times(self) -> np.ndarray:
+        """The times of quantities that are a series [s]: those of the longest run."""
+        rows = np.asarray(self[TIMES_OF_SERIES])
+        found: np.ndarray = rows[np.argmax(np.isfinite(rows).sum(axis=1))]
+        return found
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        """A quantity or a parameter by name."""
+        if name in self.quantities:
+            return np.asarray(self.quantities[name])
+        if name in self.parameters:
+            return np.asarray(self.parameters[name])
+        known = [*self.quantities, *self.parameters]
+        raise KeyError(f"there is no {name!r}; {meant(name, known)}there are {', '.join(known)}")
+
+    def statistics(self, name: str) -> Statistics:
+        """Statistics of a quantity over the members that have it."""
+        values = self[name]
+        rows = values.reshape(len(values), -1)
+        values = values[np.isfinite(rows).any(axis=1)]
+        n = len(values)
+        if n == 0:
+            raise ValueError(f"statistics: no member has {name!r}")
+        deviation = values.std(axis=0, ddof=1) if n > 1 else np.full(values.shape[1:], np.nan)
+        spread = np.quantile(values, QUANTILES, axis=0)
+        ends = values.min(axis=0), values.max(axis=0)
+        return Statistics(n, values.mean(axis=0), deviation / np.sqrt(n), deviation, *ends, spread)
+
+    def sobol(self, name: str, *, confidence: float = 0.95, seed: int = 0) -> SobolIndices:
+        """Sensitivity indices of a quantity, first and total order with confidence intervals; of an ensemble with
+        design="saltelli"."""
+        kind, names = self.title.get("kind"), list(self.parameters)
+        if kind != "saltelli":
+            raise ValueError(f'sobol: the design is {kind!r}; sensitivity indices need design="saltelli"')
+        values = self[name]
+        if values.ndim != 1:
+            raise ValueError(f"sobol: {name!r} is {values.shape[1:]} numbers; expected a quantity of one number")
+        return sobol_indices(values, names, confidence, seed)
+
+    def member(self, index: int) -> Run:
+        """The run of a member, computed again."""
+        if self.work is None:
+            raise ValueError(
+                "member: the model of this ensemble is not there; give it to `Ensemble.open(file, model=...)`"
+            )
+        return self.work.run(self.values(index))
+
+    def values(self, index: int) -> dict[str, Any]:
+        """The parameters of a member."""
+        if not -len(self) <= index < len(self):
+            raise IndexError(f"there is no member {index}; there are {len(self)}")
+        return {name: plain(values[index]) for name, values in self.parameters.items()}
+
+    # ------------------------------------------------------------ to other forms
+
+    def columns(self) -> Iterator[tuple[str, np.ndarray]]:
+        """Names and values of all columns of a table: parameters, then quantities that are no series."""
+        yield "member", np.arange(len(self))
+        for name, values in self.parameters.items():
+            yield from _split(name, np.asarray(values), ("w", "x", "y", "z"))
+        for name in self.quantities:
+            values = np.asarray(self.quantities[name])
+            if name != TIMES_OF_SERIES and values.ndim <= 2 and not name.startswith("series("):
+                yield from _split(name, values, self.labels.get(name, ()))
+        yield "steps", self.steps
+        yield "status", self.status
+        yield "message", np.array(self.messages, dtype=object)
+
+    def export(self, file: str | Path) -> None:
+        """Write a table with a row for each member: .csv."""
+        path = Path(file)
+        if path.suffix != ".csv":
+            raise ValueError(f"export: {path.name!r}; expected a name that ends in .csv")
+        columns = dict(self.columns())
+        with replacing(path) as new, new.open("w", newline="", encoding="utf-8") as stream:
+            writer = csv.writer(stream)
+            writer.writerow(columns)
+            writer.writerows(zip(*(values.tolist() for values in columns.values()), strict=True))
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """A pandas.DataFrame with a row for each member."""
+        import pandas
+
+        return pandas.DataFrame(dict(self.columns())).set_index("member")
+
+    def to_xarray(self) -> xarray.Dataset:
+        """An xarray.Dataset along members; series along time too."""
+        import xarray
+
+        data: dict[str, Any] = {}
+        for name, values in {**self.parameters, **self.quantities}.items():
+            if name == TIMES_OF_SERIES:
+                continue
+            along = ["member"]
+            if name.startswith("series("):
+                along.append("t")
+            along += [f"{name} component"] * (np.ndim(values) - len(along))
+            data[name] = (tuple(along), np.asarray(values))
+        data["status"] = (("member",), self.status)
+        where = {"t": self.times} if TIMES_OF_SERIES in self.quantities else {}
+        return xarray.Dataset(data, where)
+
+    def plot(self, *names: str, file: str | Path | None = None, size: tuple[float, float] | None = None) -> Figure:
+        """Draw quantities over the parameters, and write the figure to a file if one is given: lines for one parameter,
+        a map for a grid of two, else a matrix of scatter plots; fans of series; bars of sensitivity indices."""
+        from chasles.ensembles.plot import plot
+
+        return plot(self, *names, file=file, size=size)
+
+    @staticmethod
+    def open(file: str | Path, *, model: Any = None, laws: Mapping[str, Any] | None = None) -> Ensemble:
+        """The ensemble in a study file; numbers are read when they are asked for. `model`: the file or function, if it
+        has moved, for `member`."""
+        from chasles.ensembles.study_file import open_study
+
+        return open_study(Path(file), model, laws)
+
+
+def plain(value: Any) -> Any:
+    """A number, or a list of numbers, as a model file has them."""
+    return [float(x) for x in value] if np.ndim(value) else float(value)
+
+
+def _split(name: str, values: np.ndarray, labels: Sequence[str]) -> Iterator[tuple[str, np.ndarray]]:
+    if values.ndim == 1:
+        yield name, values
+        return
+    for k in range(values.shape[1]):
+        yield f"{name} {labels[k] if k < len(labels) else k + 1}", values[:, k]
+
+
+def assembled(outcomes: Mapping[int, MemberOutcome], members: int) -> dict[str, Any]:
+    """Arrays of all members, placed by index: fields of an `Ensemble`."""
+    shapes: dict[str, tuple[int, ...]] = {}
+    labels: dict[str, tuple[str, ...]] = {}
+    for index in sorted(outcomes):  # by index, so that names come in one order whatever was finished first
+        for name, value in outcomes[index].numbers.items():
+            shape = np.shape(value)
+            known = shapes.get(name, shape)
+            if len(known) != len(shape) or known[1:] != shape[1:]:
+                raise ValueError(f"ensemble: {name!r} has shape {shape} in member {index} and {known} in others")
+            shapes[name] = tuple(max(pair) for pair in zip(known, shape, strict=True))
+        labels |= {name: found for name, found in outcomes[index].labels.items() if found}
+    quantities = {name: np.full((members, *shape), np.nan) for name, shape in shapes.items()}
+    for index, outcome in outcomes.items():
+        for name, value in outcome.numbers.items():
+            here: tuple[Any, ...] = (index, *(slice(n) for n in np.shape(value)))
+            quantities[name][here] = value
+    return {
+        "quantities": quantities,
+        "labels": labels,
+        "status": np.array([outcomes[k].status for k in range(members)], dtype=str),
+        "messages": [outcomes[k].message for k in range(members)],
+        "steps": np.array([outcomes[k].steps for k in range(members)], dtype=np.int64),
+    }

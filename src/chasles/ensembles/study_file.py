@@ -1,0 +1,109 @@
+"""The file of a study: HDF5, written once when the last member is finished, and put in place as a whole.
+
+attributes      format, version, title (JSON: model, design, quantities, options), parameters and quantities in order
+parameters/     a dataset for each, (members,) or (members, size)
+quantities/     a dataset for each, (members, ...), NaN where a member has none; attribute `labels`
+status, messages, steps     (members,)
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from chasles.ensembles.result import Ensemble
+from chasles.ensembles.work import Work
+from chasles.io.result.layout import replacing
+
+FORMAT_NAME, FORMAT_VERSION = "chasles study", 1
+MESSAGE_BYTES = 2000
+
+
+class StoredArrays(Mapping[str, Any]):
+    """Datasets by name, each read when it is asked for."""
+
+    def __init__(self, file: Path, group: str, names: tuple[str, ...]):
+        self.file, self.group, self.names = file, group, names
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        import h5py
+
+        if name not in self.names:
+            raise KeyError(name)
+        with h5py.File(self.file) as found:
+            values: np.ndarray = found[self.group][_escaped(name)][:]
+        return values
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+
+def _escaped(name: str) -> str:
+    """A name that HDF5 takes for one: no slashes."""
+    return name.replace("/", "\N{DIVISION SLASH}")
+
+
+def write_study(file: Path, ensemble: Ensemble) -> None:
+    """Write a whole study."""
+    import h5py
+
+    with replacing(file) as new, h5py.File(new, "w", track_order=True) as stored:
+        stored.attrs["format"], stored.attrs["version"] = FORMAT_NAME, FORMAT_VERSION
+        stored.attrs["title"] = json.dumps(ensemble.title)
+        for group, values in (("parameters", ensemble.parameters), ("quantities", ensemble.quantities)):
+            place = stored.create_group(group, track_order=True)
+            place.attrs["names"] = json.dumps(list(values))
+            for name in values:
+                place[_escaped(name)] = np.asarray(values[name])
+                if labels := ensemble.labels.get(name):
+                    place[_escaped(name)].attrs["labels"] = json.dumps(labels)
+        for name, texts in (("status", ensemble.status.tolist()), ("messages", ensemble.messages)):
+            stored[name] = np.array([text.encode()[:MESSAGE_BYTES] for text in texts], dtype="S")
+        stored["steps"] = ensemble.steps
+
+
+def is_study(file: Path) -> bool:
+    """Whether it is a file of a study."""
+    import h5py
+
+    try:
+        with h5py.File(file) as found:
+            return bool(found.attrs.get("format") == FORMAT_NAME)
+    except OSError:
+        return False
+
+
+def open_study(file: Path, model: Any = None, laws: Mapping[str, Any] | None = None) -> Ensemble:
+    """The ensemble in a file."""
+    import h5py
+
+    if not file.is_file():
+        raise ValueError(f"there is no file {str(file)!r}")
+    if not is_study(file):
+        raise ValueError(f"{file} is no file of a study; `chasles sweep` and `ensemble(file=...)` write them")
+    try:
+        with h5py.File(file) as stored:
+            title = json.loads(stored.attrs["title"])
+            names = {group: tuple(json.loads(stored[group].attrs["names"])) for group in ("parameters", "quantities")}
+            labels = {
+                name: tuple(json.loads(stored["quantities"][_escaped(name)].attrs["labels"]))
+                for name in names["quantities"]
+                if "labels" in stored["quantities"][_escaped(name)].attrs
+            }
+            status, messages = (
+                [text.decode(errors="replace") for text in stored[key][:]] for key in ("status", "messages")
+            )
+            steps = stored["steps"][:]
+    except (KeyError, OSError, json.JSONDecodeError) as error:
+        raise ValueError(f"{file} is damaged: {error}") from None
+    parameters, quantities = (StoredArrays(file, group, names[group]) for group in ("parameters", "quantities"))
+    given = model if model is not None else title["model"] if Path(title["model"]).is_file() else None
+    work = None if given is None else Work(given, (), title["fixed"], title["options"], laws)
+    return Ensemble(parameters, quantities, np.array(status, dtype=str), messages, steps, labels, title, work)

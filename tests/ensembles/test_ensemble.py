@@ -1,0 +1,294 @@
+"""Ensembles: the same whoever computes them, after a kill too; failures are kept; closed forms of statistics."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import chasles as ch
+from chasles.ensembles.ensemble import ensemble
+from chasles.ensembles.journal import Journal, JournalError
+from chasles.ensembles.quantity import quantity
+from chasles.ensembles.result import Ensemble
+from chasles.ensembles.work import MemberOutcome, Work
+from tests.commands import chasles
+
+ARM = Path(__file__).parent / "arm.toml"
+WANTED = ("final(joints.elbow)", "max(energy.drift)")
+
+
+def ishigami(x, y, z):
+    return np.sin(x) + 7 * np.sin(y) ** 2 + 0.1 * z**4 * np.sin(x)
+
+
+def sometimes(x):
+    if x > 0.8:
+        raise ArithmeticError(f"x is {x}")
+    return {"square": x * x, "pair": [x, -x]}
+
+
+def dies(x):
+    if x == 2.0:
+        os._exit(1)
+    return x
+
+
+def slow(x):
+    time.sleep(0.02)
+    return {"cube": x**3}
+
+
+def same(a, b):
+    assert list(a.parameters) == list(b.parameters)
+    assert list(a.quantities) == list(b.quantities)
+    for name in (*a.parameters, *a.quantities):
+        assert a[name].tobytes() == b[name].tobytes(), name
+    assert a.status.tolist() == b.status.tolist()
+    assert list(a.messages) == list(b.messages)
+    assert a.steps.tolist() == b.steps.tolist()
+
+
+def test_members_are_single_runs():
+    found = ensemble(ARM, set={"length": [0.4, 0.6]}, quantities=WANTED)
+    for k, length in enumerate((0.4, 0.6)):
+        run = ch.load(ARM, set={"parameters.length": length}).run()
+        assert found["final(joints.elbow)"][k] == run.q[-1, 0]
+        assert found.member(k).q.tobytes() == run.q.tobytes()
+        assert found.steps[k] == run.solution.steps
+    assert found.status.tolist() == ["passed", "passed"]
+
+
+def test_linear_gaussian_pendulum():
+    """Small swings are linear in the start: q(T) = q0 cos(w T), w² = 3 g/(2 l): a normal start, a normal end."""
+    found = ensemble(ARM, sample={"start": "normal(0, 1e-4)"}, n=64, design="sobol", quantities=WANTED[:1])
+    factor = np.cos(np.sqrt(1.5 * 9.81 / 0.5) * 0.5)
+    np.testing.assert_allclose(found["final(joints.elbow)"], factor * found["start"], rtol=1e-6, atol=1e-10)
+    ends, starts = found.statistics("final(joints.elbow)"), found.statistics("start")
+    assert ends.deviation == pytest.approx(abs(factor) * starts.deviation, rel=1e-6)
+    assert starts.deviation == pytest.approx(1e-4, rel=0.02)
+
+
+def test_sensitivity_indices_of_ishigami():
+    angle = f"uniform({-np.pi}, {np.pi})"
+    found = ensemble(ishigami, sample=dict.fromkeys("xyz", angle), n=2048, design="saltelli", seed=3).sobol("value")
+    a, b = 7.0, 0.1
+    parts = 0.5 * (1 + b * np.pi**4 / 5) ** 2, a**2 / 8, 0.0
+    together = b**2 * np.pi**8 * (1 / 18 - 1 / 50)
+    variance = sum(parts) + together
+    first = np.array(parts) / variance
+    total = first + np.array([together, 0.0, together]) / variance
+    np.testing.assert_allclose(found.first, first, atol=0.02)
+    np.testing.assert_allclose(found.total, total, atol=0.02)
+    assert (np.abs(found.first - first) < 2 * found.first_error).all()
+    assert "first order" in repr(found)
+
+
+def test_extremes_lie_between_steps():
+    """The largest angle of a pendulum from 0.3 above the horizontal is that of the other side."""
+    swing = {"span": (0, 2.0), "quantities": ["max(joints.elbow)", "time_of_max(joints.elbow)", "range(joints.elbow)"]}
+    found = ensemble(ARM, set={"start": [-1.2]}, **swing)
+    assert found["max(joints.elbow)"][0] == pytest.approx(1.2, abs=1e-7)
+    assert found["range(joints.elbow)"][0] == pytest.approx(2.4, abs=2e-7)
+
+
+def test_failures_are_kept_and_the_others_go_on(tmp_path):
+    found = ensemble(sometimes, set={"x": "0:1:6"}, file=tmp_path / "s.h5")
+    again = Ensemble.open(tmp_path / "s.h5")
+    same(found, again)
+    assert found.failed.tolist() == [5]
+    assert "x is 1.0" in found.messages[5]
+    assert np.isnan(found["square"][5])
+    assert found["pair"].shape == (6, 2)
+    assert found.statistics("square").members == 5
+    model = ensemble(ARM, set={"mass": [-1.0, 1.0]}, quantities=WANTED)
+    assert model.status.tolist() == ["error", "passed"]
+    assert "mass" in model.messages[0]
+
+
+def test_the_same_bits_in_processes(tmp_path):
+    given = {"set": {"length": "0.4:0.6:3"}, "sample": {"mass": "uniform(1, 2)"}, "n": 2, "quantities": WANTED}
+    same(ensemble(ARM, **given), ensemble(ARM, **given, executor=2, file=tmp_path / "s.h5"))
+
+
+def test_a_worker_that_dies_is_found_out():
+    found = ensemble(dies, set={"x": [0, 1, 2, 3]}, executor=2)
+    assert found.failed.tolist() == [2]
+    assert "process" in found.messages[2]
+    assert found["value"].tolist()[:2] == [0.0, 1.0]
+    assert found["value"][3] == 3.0
+
+
+SCRIPT = """
+import sys
+from tests.ensembles.test_ensemble import slow
+from chasles.ensembles.ensemble import ensemble
+if __name__ == "__main__":
+    ensemble(slow, set={"x": "0:1:60"}, file=sys.argv[1], resume=True, executor=eval(sys.argv[2]))
+"""
+
+
+def killed_at_random(folder, rng, executor):
+    """Kill a study at random moments until it is finished; how often."""
+    file, kills = folder / "s.h5", 0
+    while not file.exists():
+        process = subprocess.Popen([sys.executable, "-c", SCRIPT, str(file), repr(executor)], start_new_session=True)
+        try:
+            process.wait(rng.uniform(0.6, 2.5))
+            assert process.returncode == 0
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait(30)
+            kills += 1
+        assert kills < 60
+    return kills
+
+
+@pytest.mark.study
+@pytest.mark.parametrize("executor", [None, 2])
+def test_twenty_kills(tmp_path, executor):
+    rng, kills, k = np.random.default_rng(5), 0, 0
+    expected = ensemble(slow, set={"x": "0:1:60"})
+    while kills < 20:
+        folder = tmp_path / str(k)
+        folder.mkdir()
+        kills, k = kills + killed_at_random(folder, rng, executor), k + 1
+        same(Ensemble.open(folder / "s.h5"), expected)
+
+
+def test_a_journal_cut_off_anywhere_is_continued(tmp_path):
+    file, title = tmp_path / "x.journal", {"model": "m"}
+    journal = Journal(file, title)
+    journal.begin()
+    outcomes = [
+        (k, MemberOutcome("passed", f"member {k}", {"a": np.arange(k + 1.0)}, {"a": ("x",)}, k)) for k in range(3)
+    ]
+    journal.append(outcomes[:2])
+    kept = file.stat().st_size
+    journal.append(outcomes[2:])
+    whole = file.read_bytes()
+    for end in range(kept, len(whole) + 1):
+        file.write_bytes(whole[:end])
+        found = dict(journal.records())
+        assert sorted(found) == ([0, 1, 2] if end == len(whole) else [0, 1])
+        assert found[1].numbers["a"].tolist() == [0.0, 1.0]
+        assert file.stat().st_size == (end if end == len(whole) else kept)
+    damaged = bytearray(whole)
+    damaged[kept - 3] ^= 1
+    file.write_bytes(bytes(damaged))
+    assert sorted(dict(journal.records())) == [0]
+    with pytest.raises(JournalError, match="another study"):
+        list(Journal(file, {"model": "n"}).records())
+
+
+def test_nothing_finished_is_computed_again(tmp_path):
+    file = tmp_path / "s.h5"
+    expected = ensemble(slow, set={"x": "0:1:4"})
+    journal = Journal(tmp_path / "s.h5.journal", dict(expected.title))
+    journal.begin()
+    journal.append([(2, MemberOutcome("not judged", "kept", {"cube": np.array(7.0)}))])
+    with pytest.raises(ValueError, match="resume=True"):
+        ensemble(slow, set={"x": "0:1:4"}, file=file)
+    found = ensemble(slow, set={"x": "0:1:4"}, file=file, resume=True)
+    assert found["cube"][2] == 7.0
+    assert found["cube"].tolist()[:2] == expected["cube"].tolist()[:2]
+    assert not (tmp_path / "s.h5.journal").exists()
+    with pytest.raises(ValueError, match="exists already"):
+        ensemble(slow, set={"x": "0:1:4"}, file=file)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"set": {"lenth": [1, 2]}}, "did you mean 'length'"),
+        ({"set": {"bodies.lnk.mass": [1, 2]}}, "nothing of this name"),
+        ({"set": {"length": [1, 2]}, "quantities": "maxx(joints.elbow)"}, "did you mean 'max'"),
+        ({"set": {"length": [1, 2]}, "quantities": "series(joints.elbow)"}, "every"),
+        ({"set": {"length": [1, 2]}, "quantities": "max(events)"}, "count"),
+        ({"set": {"length": [1, 2]}, "quantities": WANTED, "save": "final"}, "no times"),
+        ({"set": {"length": [1, 2]}, "executor": 0}, "executor is 0"),
+        ({"set": {"length": [1, 2]}, "executor": "tcp://127.0.0.1:9"}, "no dask scheduler"),
+    ],
+)
+def test_wrong_input(given, message):
+    with pytest.raises(ValueError, match=message):
+        ensemble(ARM, **given)
+
+
+def test_an_unknown_quantity_is_named_with_those_that_there_are():
+    found = ensemble(ARM, set={"length": [0.5]}, quantities="max(joints.elbw)")
+    assert found.status.tolist() == ["error"]
+    assert "joints.elbow" in found.messages[0]
+
+
+def test_files_of_other_kinds_are_refused(tmp_path):
+    file = tmp_path / "x.h5"
+    file.write_bytes(b"no file of a study")
+    with pytest.raises(ValueError, match="no file of a study"):
+        Ensemble.open(file)
+    with pytest.raises(ValueError, match="there is no file"):
+        Ensemble.open(tmp_path / "y.h5")
+
+
+def test_tables_and_pictures(tmp_path):
+    found = ensemble(
+        ARM,
+        set={"length": "0.4:0.6:3"},
+        sample={"mass": "uniform(1, 2)"},
+        n=2,
+        quantities=[*WANTED, "series(joints.elbow)", "reactions.elbow"],
+        every=0.1,
+    )
+    assert found.to_pandas().shape[0] == 6
+    assert found.to_xarray()["series(joints.elbow)"].shape == (6, 6)
+    found.export(tmp_path / "t.csv")
+    lines = (tmp_path / "t.csv").read_text().splitlines()
+    assert lines[0].startswith("member,length,mass,final(joints.elbow),")
+    assert len(lines) == 7
+    found.plot(*WANTED, "series(joints.elbow)", file=tmp_path / "p.png")
+    grid = ensemble(ishigami, set={"x": "0:1:4", "y": "0:1:3", "z": 1.0})
+    grid.plot(file=tmp_path / "g.png")
+    indices = ensemble(
+        ishigami, sample={"x": "uniform(0, 1)", "y": "uniform(0, 1)"}, set={"z": 1}, n=8, design="saltelli"
+    )
+    indices.plot(file=tmp_path / "i.png")
+    assert all((tmp_path / name).stat().st_size > 10_000 for name in ("p.png", "g.png", "i.png"))
+    with pytest.raises(ValueError, match="did you mean"):
+        found.plot("final(joints.elbo)")
+
+
+def test_command(tmp_path):
+    file = tmp_path / "s.h5"
+    result = chasles("sweep", str(ARM), "--jobs", "1", "-o", str(file))
+    assert result.returncode == 0, result.stderr
+    assert "3 passed" in result.stdout
+    assert Ensemble.open(file).member(1).q.shape[1] == 1
+    picture = chasles("plot", str(file), "-o", str(tmp_path / "p.png"))
+    assert picture.returncode == 0, picture.stderr
+    wrong = chasles("sweep", str(ARM), "--sample", "mass=normal(1, 2)", "-n", "3")
+    assert wrong.returncode == 2
+    assert "name~distribution" in wrong.stderr
+
+
+def test_a_study_file_is_opened_at_once(tmp_path):
+    """Ten thousand members: the numbers are there without reading all of the file."""
+    found = ensemble(ishigami, sample=dict.fromkeys("xyz", "uniform(0, 1)"), n=10_000, file=tmp_path / "s.h5")
+    before = time.process_time()
+    again = Ensemble.open(tmp_path / "s.h5")
+    assert len(again) == 10_000
+    assert time.process_time() - before < 1.0
+    same(found, again)
+
+
+def test_members_go_to_other_processes_and_back():
+    import pickle
+
+    work = Work(str(ARM), (quantity("final(joints.elbow)"),), {"mass": 2.0})
+    outcome = pickle.loads(pickle.dumps(pickle.loads(pickle.dumps(work)).member(0, {"length": 0.4})))
+    assert outcome.status == "passed"
+    assert json.dumps(outcome.labels)
