@@ -15,7 +15,6 @@ from chasles.certificate.verdict import Certificate as Certificate
 from chasles.ensembles.ensemble import ensemble as ensemble
 from chasles.integrate.event import Event as Event
 from chasles.io.load import load as load
-from chasles.io.model_file import Study as Study
 from chasles.io.result.export import export as export
 from chasles.io.result.reader import open as open
 from chasles.io.result.resume import resume as resume

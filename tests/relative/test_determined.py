@@ -204,6 +204,6 @@ def test_linearize_and_check_say_so_too():
     system, _ = SINGULAR["parallel slides"]
     with pytest.raises(ValueError, match=r"joints 'x', 'y' can move against each other"):
         ch.linearize(system)
-    lines = report(ch.Study(system))["lines"]
+    lines = report(ch.io.Study(system))["lines"]
     assert any(line.startswith("joint coordinates: not possible, because 'system': wherever") for line in lines)
-    assert not any(line.startswith("joint") for line in report(ch.Study(REGULAR["armature"]))["lines"])
+    assert not any(line.startswith("joint") for line in report(ch.io.Study(REGULAR["armature"]))["lines"])
