@@ -77,7 +77,7 @@ MODULES = {
             "pinocchio_model",
         ),
     ],
-    "chasles.io": ["load", "report", "source", "model_file", "model_writer", "schema", "tables"],
+    "chasles.io": ["state_order", "load", "report", "source", "model_file", "model_writer", "schema", "tables"],
     "chasles.io.result": ["reader", "resume", "export", "layout"],
     "chasles.study": ["compare", "comparison"],
     "chasles.ensembles": ["ensemble", "result", "indices", "quantity", "distribution", "design"],

@@ -1,2 +1,5 @@
 from chasles.io.model_file import Study as Study
 from chasles.io.report import ImportReport as ImportReport
+from chasles.io.state_order import StateOrder as StateOrder
+from chasles.io.state_order import mujoco_order as mujoco_order
+from chasles.io.state_order import pinocchio_order as pinocchio_order

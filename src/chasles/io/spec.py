@@ -68,6 +68,8 @@ DRIVEN = {
     "guide_length": Entry("number", "of a prismatic joint, over which it carries moments [m]"),
     "lower": Entry("limits", "lower limits of the coordinates [m or rad]"),
     "upper": Entry("limits", "upper limits of the coordinates [m or rad]"),
+    "velocity_limit": Entry("limits", "largest speeds, data only [m/s or rad/s]"),
+    "effort_limit": Entry("limits", "largest forces of a motor, data only [N or N m]"),
     "stop_stiffness": Entry("number", "of the stops at the limits [N/m or N m/rad]; 0: limits are data only"),
     "stop_damping": Entry("number", "of the stops at the limits [N s/m or N m s/rad]"),
     "restitution": Entry("each", "of rigid limits: speed after to speed before, 0 to 1; left out: they are not rigid"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
@@ -48,7 +49,7 @@ KNOWN: Mapping[str, tuple[set[str], set[str]]] = {
     "texture": ({"filename"}, set()),
     "joint": ({"name", "type"}, {"origin", "parent", "child", "axis", "limit", "dynamics", "mimic"}),
     "axis": ({"xyz"}, set()),
-    "limit": ({"lower", "upper"}, set()),
+    "limit": ({"lower", "upper", "effort", "velocity"}, set()),
     "dynamics": ({"damping", "friction"}, set()),
     "mimic": ({"joint", "multiplier", "offset"}, set()),
     "parent": ({"link"}, set()),
@@ -69,8 +70,6 @@ WHY_IGNORED = {
     "<limit> acceleration": "there are no limits of acceleration",
     "<limit> deceleration": "there are no limits of acceleration",
     "<limit> jerk": "there are no limits of acceleration",
-    "<limit> effort": "no actuators are made; add chasles.Actuator(..., lower=-effort, upper=effort)",
-    "<limit> velocity": "there are no limits of speed",
     "<transmission>": "no actuators are made; add chasles.Actuator",
     "<gazebo>": "settings and plugins of a simulator",
     "<safety_controller>": "soft limits of a controller",
@@ -203,13 +202,29 @@ class _Urdf:
 
     def _limits(self, name: str, kind: str, element: Element) -> dict[str, float]:
         limit = element.one("limit")
+        own = {} if limit is None else self._largest(name, limit)
         if kind == "continuous":
-            return {}
+            return own
         if limit is None:
             advice = "; a joint without limits is of type continuous" if kind == "revolute" else ""
             raise element.error("", f"has no <limit>, which a {kind} joint must have{advice}")
         self.report.approximated("limits", name, "data, not stops: set stop_stiffness to make them a force")
-        return {"lower": limit.number("lower", 0.0, infinite=True), "upper": limit.number("upper", 0.0, infinite=True)}
+        return own | {key: limit.number(key, 0.0, infinite=True) for key in ("lower", "upper")}
+
+    def _largest(self, name: str, limit: Element) -> dict[str, float]:
+        """Limits of effort and velocity."""
+        own = {}
+        for key, why in (
+            ("effort", "data; system.with_motors() makes actuators"),
+            ("velocity", "data, nothing holds it"),
+        ):
+            value = limit.number(key, math.inf, infinite=True)
+            if value < 0:
+                raise limit.error(key, f"of joint {name!r} is {value:g}; expected no negative number")
+            if math.isfinite(value):
+                own[f"{key}_limit"] = value
+                self.report.took(f"limits of {key}", name, why)
+        return own
 
     def _dynamics(self, name: str, element: Element) -> dict[str, Any]:
         given = element.one("dynamics")

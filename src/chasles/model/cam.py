@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from chasles.kernel.algebra import cross, dot, mat_mul, mul, mul_t, sub, transpose
-from chasles.kernel.lanes import sqrt
+from chasles.kernel.lanes import primal, sqrt
 from chasles.kernel.policy import kernel
 from chasles.kernel.workspace import layout, store3
 from chasles.lie import pose as pose_group
@@ -95,10 +95,13 @@ def on_profile(t: Any, poses: Any, twists: Any, p: Any, out: Any) -> None:
     RA = quaternion.to_matrix((poses[0], poses[1], poses[2], poses[3]))
     RB = quaternion.to_matrix((poses[7], poses[8], poses[9], poses[10]))
     r = mul_t(RA, (poses[11] - poses[4], poses[12] - poses[5], poses[13] - poses[6]))
-    u = nearest(p, r[0], r[1])
-    if not u >= 0.0:
+    place = nearest(p, primal(r[0]), primal(r[1]))
+    if not place >= 0.0:
         out[0], out[39] = NOT_A_NUMBER, NOT_A_NUMBER
         return
+    cx, cy, dx, dy, ddx, ddy = on_curve(p, place)
+    slope, square = (cx - r[0]) * dx + (cy - r[1]) * dy, dx * dx + dy * dy
+    u = place - slope / (square + primal((cx - r[0]) * ddx + (cy - r[1]) * ddy))  # a last step, for dual numbers too
     cx, cy, dx, dy, ddx, ddy = on_curve(p, u)
     speed, side = sqrt(dx * dx + dy * dy), p[CURVE.side]
     e, n = (dx / speed, dy / speed, 0.0), (-side * dy / speed, side * dx / speed, 0.0)

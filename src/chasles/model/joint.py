@@ -21,7 +21,8 @@ from chasles.model.placement import LAST_BITS, ORIGIN, Pose, as_numbers, as_pose
 from chasles.model.suggestion import meant
 
 Numbers = Any  # one number, or one for each velocity; a tuple of these once the joint is made
-PER_VELOCITY = ("damping", "stiffness", "armature", "friction", "static_friction", "rest", "lower", "upper")
+MAY_BE_INFINITE = ("lower", "upper", "velocity_limit", "effort_limit")
+PER_VELOCITY = ("damping", "stiffness", "armature", "friction", "static_friction", "rest", *MAY_BE_INFINITE)
 LOADED = ("friction_coefficient", "static_friction_coefficient", "bearing_radius", "guide_length")
 
 
@@ -36,6 +37,7 @@ class Joint:
     friction_speed = 0 it sticks, and holds up to `static_friction`, by default as much), limits lower and upper of the
     coordinates with `stop_stiffness` and `stop_damping` (zero: the limits are data, not a force), or rigid with a
     `restitution` from 0 to 1: a coordinate that strikes one at speed u rebounds at `restitution` times u.
+    velocity_limit [m/s or rad/s] and effort_limit [N or N m] are data, for `Mechanism.limits` and `System.with_motors`.
 
     Of a revolute or prismatic joint `friction_coefficient` adds friction in proportion to what it carries: the radial
     force times `bearing_radius` [m], or the force across the axis; with `guide_length` [m] the forces at both ends of a
@@ -66,6 +68,8 @@ class Joint:
     static_friction_coefficient: float = 0.0
     bearing_radius: float = 0.0
     guide_length: float = 0.0
+    velocity_limit: Numbers = np.inf
+    effort_limit: Numbers = np.inf
     nq: int = field(init=False, repr=False, compare=False)
     nv: int = field(init=False, repr=False, compare=False)
 
@@ -88,7 +92,7 @@ class Joint:
         self._set("child_frame", as_pose(where, "child_frame", self.child_frame))
         for name in PER_VELOCITY:
             self._set(name, _each(where, name, getattr(self, name), self.nv))
-        for name in ("damping", "stiffness", "armature", "friction", "static_friction"):
+        for name in PER_VELOCITY[:5] + PER_VELOCITY[-2:]:
             if min(getattr(self, name), default=0.0) < 0:
                 raise ValueError(f"{where}: {name} is {getattr(self, name)}; expected no negative number")
         for name in ("friction_speed", "stop_stiffness", "stop_damping"):
@@ -248,7 +252,7 @@ def _each(where: str, name: str, value: ArrayLike, count: int) -> tuple[float, .
     array = np.array(value, dtype=float)
     if array.shape not in ((), (count,)):
         raise ValueError(f"{where}: {name} has shape {array.shape}; expected a number or {count} numbers")
-    if np.isnan(array).any() or (np.isinf(array).any() and name not in ("lower", "upper")):
+    if np.isnan(array).any() or (np.isinf(array).any() and name not in MAY_BE_INFINITE):
         raise ValueError(f"{where}: {name} is {array.tolist()}; expected finite numbers")
     return tuple(np.broadcast_to(array, count).tolist())
 

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from chasles.cached import cached_property
 from chasles.lie import pose as pose_group
 from chasles.model import summary
-from chasles.model.actuator import Actuator
+from chasles.model.actuator import Actuator, motors
 from chasles.model.body import GROUND, Body, Frame
 from chasles.model.constraint import Constraint, Coupling, Drive
 from chasles.model.expression_law import Expression
@@ -287,26 +287,28 @@ class System:
         """This system with another gravity [m/s²]."""
         return replace(self, gravity=gravity)
 
-    def lock(self, joint: str, q: ArrayLike | None = None) -> System:
-        """The system with a joint held at coordinates q (default: zero), as a weld."""
-        old = self.joint(joint)
-        held = placement(old, neutral(old) if q is None else q)
-        weld = Joint(
-            old.name,
-            old.parent,
-            old.child,
-            "weld",
-            parent_frame=pose_group.compose(np.array(old.parent_frame), held),
-            child_frame=old.child_frame,
-        )
+    def with_motors(self, joints: Iterable[str] | None = None) -> System:
+        """This system with an actuator for each coordinate that has an effort limit and no actuator yet, bounded by it;
+        of the joints named, or of all."""
+        named = self.joints if joints is None else [self.joint(name, "with_motors") for name in _listed(joints)]
+        return replace(self, actuators=(*self.actuators, *motors(named, self.actuators, joints is not None)))
+
+    def lock(self, joint: str | Iterable[str] | Mapping[str, ArrayLike | None], q: ArrayLike | None = None) -> System:
+        """The system with a joint held at coordinates q (default: zero), as a weld; or several, lock(["a", "b"]), or
+        at coordinates of their own, lock({"a": 0.3, "b": -1.0})."""
+        if not isinstance(joint, str) and q is not None:
+            raise ValueError('lock: q is for one joint; give coordinates of several by name: lock({"a": 0.3, ...})')
+        places = joint if isinstance(joint, Mapping) else dict.fromkeys(_listed(joint), q)
+        welds = {name: held_as_weld(self.joint(name, "lock"), place) for name, place in places.items()}
         for acting in (*self.forces, *self.actuators):
-            if isinstance(acting, JointForce | Actuator) and acting.joint == joint:
+            if isinstance(acting, JointForce | Actuator) and acting.joint in welds:
                 what = "joint force" if isinstance(acting, JointForce) else "actuator"
-                raise ValueError(f"joint {joint!r} cannot be locked: {what} {acting.name!r} acts on it")
+                raise ValueError(f"joint {acting.joint!r} cannot be locked: {what} {acting.name!r} acts on it")
         for constraint in self.constraints:
-            if joint in getattr(constraint, "joints", (getattr(constraint, "joint", None),)):
-                raise ValueError(f"joint {joint!r} cannot be locked: {constraint.name!r} holds its coordinate")
-        return replace(self, joints=tuple(weld if j.name == joint else j for j in self.joints))
+            for name in getattr(constraint, "joints", (getattr(constraint, "joint", None),)):
+                if name in welds:
+                    raise ValueError(f"joint {name!r} cannot be locked: {constraint.name!r} holds its coordinate")
+        return replace(self, joints=tuple(welds.get(j.name, j) for j in self.joints))
 
     def attach(self, other: System, by: Joint, prefix: str = "") -> System:
         """This system with another one attached by a joint, whose parent is here and whose child is there.
@@ -402,6 +404,17 @@ def _unique(what: str, names: list[str]) -> None:
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
         raise ValueError(f"System: {what}: the name {twice[0]!r} is used {names.count(twice[0])} times")
+
+
+def held_as_weld(joint: Joint, q: ArrayLike | None) -> Joint:
+    """The weld that holds a joint at coordinates; None: at zero."""
+    held = placement(joint, neutral(joint) if q is None else q)
+    at = pose_group.compose(np.array(joint.parent_frame), held)
+    return Joint(joint.name, joint.parent, joint.child, "weld", parent_frame=at, child_frame=joint.child_frame)
+
+
+def _listed(names: str | Iterable[str]) -> tuple[str, ...]:
+    return (names,) if isinstance(names, str) else tuple(names)
 
 
 def _known(name: object, names: Mapping[str, Any], what: str) -> str:

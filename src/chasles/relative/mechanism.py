@@ -29,6 +29,7 @@ from chasles.relative import (
 from chasles.relative.derivative.derivatives import Derivatives
 from chasles.relative.groups import Centroidal, MomentumForm, Terms, TwistForm
 from chasles.relative.higher.methods import Rates
+from chasles.relative.limits import JointLimits, joint_limits
 from chasles.relative.parameter.analysis import Parameters
 from chasles.relative.raw import Raw
 from chasles.relative.reach import Reach, aim, reach
@@ -120,6 +121,11 @@ class Mechanism:
     def momentum_form(self) -> MomentumForm:
         """The state as coordinates and momenta of the joints."""
         return MomentumForm(self)
+
+    @property
+    def limits(self) -> JointLimits:
+        """Limits of the joints as arrays (nv,): lower, upper, velocity, effort."""
+        return joint_limits(self.tree.joints)
 
     @property
     def raw(self) -> Raw:

@@ -16,6 +16,7 @@ from chasles.model.body import GROUND
 from chasles.model.placement import as_pose
 from chasles.model.scale import length_of, own_lengths, velocity_sizes
 from chasles.relative.inverse_kinematics import CONVERGED, SQUARE, approach
+from chasles.relative.limits import joint_limits
 
 if TYPE_CHECKING:
     from chasles.relative.mechanism import Mechanism
@@ -44,8 +45,7 @@ class Reach:
 
 def limits_of(mechanism: Mechanism) -> np.ndarray:
     """Lower limits of all velocities' coordinates, then upper ones; infinite for spherical and free joints."""
-    lower = [value for joint in mechanism.tree.joints for value in joint.lower]
-    return np.array([*lower, *(value for joint in mechanism.tree.joints for value in joint.upper)])
+    return np.concatenate(joint_limits(mechanism.tree.joints)[:2])
 
 
 def random_start(mechanism: Mechanism, rng: np.random.Generator, limits: np.ndarray, near: np.ndarray) -> np.ndarray:

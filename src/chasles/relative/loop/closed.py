@@ -21,6 +21,7 @@ from chasles.kernel.undisturbed import Calling
 from chasles.model.scale import constraint_lengths
 from chasles.model.summary import joints_as_html
 from chasles.model.system import System
+from chasles.relative.limits import JointLimits
 from chasles.relative.loop import assembly, entry, inverse_kinematics, reaction
 from chasles.relative.loop.aligned import LoopAlignment
 from chasles.relative.loop.assembly import LoopEquations
@@ -86,6 +87,11 @@ class ClosedMechanism(WithoutTreeGroups):
         return found
 
     # ------------------------------------------------------------ kinematics
+
+    @property
+    def limits(self) -> JointLimits:
+        """Limits of the joints of the tree as arrays (nv,): lower, upper, velocity, effort."""
+        return self.spanning.limits
 
     def poses(self, q: ArrayLike, frames: Iterable[str] | str | None = None) -> np.ndarray:
         """Poses in space as in `Mechanism.poses`; on the constraints they are those of the closed mechanism."""
