@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import matplotlib
+import numpy as np
 from numba.core import event
 
 
@@ -91,4 +92,4 @@ if __name__ == "__main__":
     matplotlib.use("agg")
     counted = Count()
     USES[sys.argv[1]]()
-    print(f"compiled {counted.count} functions in {time.process_time():.2f} s")
+    print(f"compiled {counted.count} functions in {time.process_time():.2f} s, numpy {np.__version__}")

@@ -10,10 +10,12 @@ import venv
 import zipfile
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from chasles.kernel import shipped
+from chasles.kernel import cache, code_store, shipped
 from chasles.kernel.policy import COMPILED
+from chasles.lie import so3
 
 pytestmark = [
     pytest.mark.skipif(not COMPILED, reason="nothing is compiled"),
@@ -73,6 +75,14 @@ def test_the_first_result_needs_no_compiler(site, tmp_path):
     assert not list((tmp_path / "home" / "cache").rglob("*.nbc"))  # nor is anything written
 
 
+def has_exponential(archive: shipped.Archive | None) -> bool:
+    """Whether a function would be taken from it, as `CodeStore` does."""
+    so3.exp([0.0, 0.0, 0.1])
+    (arguments,) = so3.exp.entry.signatures
+    name = archive and so3.exp.entry._cache._name(arguments, archive.key("lie.so3"), archive.processor)
+    return bool(name and code_store.unsealed(name, archive.read(name)))
+
+
 def changed(archive: Path, **made_for: object) -> None:
     with zipfile.ZipFile(archive) as old:
         files = {name: old.read(name) for name in old.namelist()}
@@ -95,9 +105,44 @@ def changed(archive: Path, **made_for: object) -> None:
         lambda path: path.unlink(),
     ],
 )
-def test_what_does_not_fit_or_is_damaged_is_compiled(spoil, site, tmp_path):
+def test_what_does_not_fit_or_is_damaged_is_not_used(spoil, site, monkeypatch):
+    monkeypatch.syspath_prepend(site)
+    shipped.archive.cache_clear()
+    assert has_exponential(shipped.archive())
+    assert shipped.BASELINES[shipped.machine()][0] in shipped.status()
     spoil(site / shipped.PACKAGE / "kernels.zip")
+    shipped.archive.cache_clear()
+    assert not has_exponential(shipped.archive())
+    shipped.archive.cache_clear()
+
+
+def test_what_is_damaged_is_compiled(site, tmp_path):
+    (site / shipped.PACKAGE / "kernels.zip").write_bytes(b"not an archive")
     assert use("rotation", tmp_path / "home", site)[0] > 0
+
+
+def test_shipped_code_serves_other_versions_of_numpy_and_patch_versions_of_python(monkeypatch):
+    before = {shipped_one: cache.source_key("lie.so3", shipped=shipped_one) for shipped_one in (True, False)}
+    for place, name, value in (
+        (cache.np, "__version__", "2.0.99"),
+        (cache.platform, "python_version", lambda: "3.11.99"),
+    ):
+        with monkeypatch.context() as other:
+            other.setattr(place, name, value)
+            assert cache.source_key("lie.so3", shipped=True) == before[True]
+            assert cache.source_key("lie.so3", shipped=False) != before[False]
+
+
+@pytest.mark.study
+def test_another_version_of_numpy(readme_wheel, site, tmp_path):
+    """The wheel was made with one version of NumPy and is used with another: nothing is compiled."""
+    other = "2.3.5" if not np.__version__.startswith("2.3.") else "2.2.6"
+    place = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", str(site), f"numpy=={other}"]
+    subprocess.run(place, check=True, timeout=900)
+    count, _, said = use("readme", tmp_path / "home", site)
+    assert f"numpy {other}" in said
+    assert count == 0
+    assert "verdict: passed" in said
 
 
 def test_each_function_is_verified(site, tmp_path):

@@ -81,6 +81,7 @@ print(json.dumps({"first": time.process_time() - start}))
 """
 
 
+@pytest.mark.study
 @pytest.mark.skipif(not COMPILED, reason="nothing is compiled")
 def test_the_first_solve_keeps_its_budget(tmp_path):
     """Measured: 9 s from an empty cache, 0.8 s after that, most of it Numba's own start."""
