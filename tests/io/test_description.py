@@ -91,6 +91,7 @@ SAMPLES = {
     "poses": [(lambda: arm(**{**BODIES, **at(work.arm(), twists=None)}), "")],
     "twists": [(lambda: arm(**{**BODIES, **at(work.arm())}), "")],
     "assemble": [(lambda: linkage(coordinates="absolute", q=[1.41, -1.3, 1.2]), ""), (lambda: linkage(), "")],
+    "mode": [(lambda: linkage(q={"A": 1.4}, v={"A": 2.0}, assemble=None, mode=2), "")],
     "held": [
         (lambda: linkage(held=["A"]), ""),
         (lambda: linkage(q={"A": 1.4, "B": -1.3}, v={"A": 2.0}, held={"q": ["A"], "v": ["A"]}), ""),

@@ -60,6 +60,30 @@ def check(
         sys.exit(WRONG)
 
 
+MOST = 12  # joints of a linkage whose assembly modes are looked for
+
+
+def _modes(study: Any, task: Any) -> list[str]:
+    """The assembly modes of a linkage with the start's values held, if there are several."""
+    from chasles.simulation.assembly_modes import assembly_modes
+
+    given = study.initial.get("q")
+    if not given or len(study.system.joints) > MOST:
+        return []
+    try:
+        found = assembly_modes(study.system, given, t=float(task.span[0]))
+    except ValueError:  # what is given leaves freedoms, or does not fit, which is said elsewhere
+        return []
+    if len(found) < 2:
+        return []
+    tree = study.system.compile().tree.coordinates
+    lines = [f"{len(found)} assembly modes with {', '.join(map(repr, given))} held; choose with mode under [initial]:"]
+    for k, mode in enumerate(found, 1):
+        values = (f"{name} {_numbers(mode.q[place])}" for name, place in tree.items() if name not in given)
+        lines.append(f"  mode {k}: {', '.join(values)}")
+    return lines
+
+
 def report(study: Any) -> dict[str, Any]:
     """What there is to say of a model."""
     import numpy as np
@@ -129,6 +153,7 @@ def report(study: Any) -> dict[str, Any]:
         if not result["mistakes"]:  # else it is one of them
             raise
         result["lines"].append(f"freedoms: not known, because {error}")
+    result["lines"] += [] if task is None else _modes(study, task)
     try:
         mechanism = system.compile()
         require_determined(getattr(mechanism, "spanning", mechanism))

@@ -21,7 +21,7 @@ from chasles.simulation.run_task import NOT_OF_THE_RUN, Task
 from chasles.simulation.simulate import simulate
 
 FUNCTIONS = ("events", "controller", "period")  # of the user: a file has their names at most
-START = ("q", "v", "poses", "twists", "assemble", "held")
+START = ("q", "v", "poses", "twists", "assemble", "held", "mode")
 ALWAYS = ("span", "method", "step", "rtol", "atol")  # written though they may be what is taken by default
 OLD = "the start and the options: the file is of an earlier version, which did not keep what was given"
 
@@ -102,4 +102,4 @@ def _start(system: System, given: Mapping[str, Any]) -> dict[str, Any]:
         held = {key: list(given[key]) if isinstance(given.get(key), Mapping) else [] for key in ("q", "v")}
         if any(key in given and not isinstance(given[key], Mapping) for key in held):
             found["held"] = held
-    return found | {key: given[key] for key in ("assemble",) if given.get(key) is not None}
+    return found | {key: given[key] for key in ("assemble", "mode") if given.get(key) is not None}

@@ -108,7 +108,7 @@ class Study:
 
     def start(self) -> dict[str, Any]:
         """The start as `simulate` takes it: q and v of joints by name, or poses and twists of the bodies."""
-        result: dict[str, Any] = {key: self.initial[key] for key in ("assemble", "held") if key in self.initial}
+        result: dict[str, Any] = {key: self.initial[key] for key in ("assemble", "held", "mode") if key in self.initial}
         if "poses" in self.initial or "twists" in self.initial:
             names = [body.name for body in self.system.bodies]
             poses, twists = self.initial.get("poses"), self.initial.get("twists", {})

@@ -345,6 +345,7 @@ INITIAL = {
     "twists": Entry("by body", "body twists by name"),
     "assemble": Entry("flag", "true: the start is put onto the constraints; false: it is refused if it is off them"),
     "held": Entry("held", "names of joints (or bodies) whose values stay, or q and v; by default all that are given"),
+    "mode": Entry("whole", "which assembly mode of a linkage with these values: 1 is the nearest to neutral"),
 }
 ENSEMBLE = {
     "set": Entry("ranges", 'values by parameter: "0.4:0.6:21" (first, last, number), "1:100:5:log", or a list'),

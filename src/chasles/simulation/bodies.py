@@ -245,6 +245,7 @@ class BodyDynamics:
         twists: ArrayLike | None,
         assemble: bool | None,
         held: Holding | None = None,
+        mode: int | None = None,
     ) -> np.ndarray:
         """The state at the start, at time t: from poses and twists of the bodies, or from q and v of joint coordinates.
 
@@ -255,7 +256,9 @@ class BodyDynamics:
         if poses is None:
             if twists is not None:
                 raise ValueError("simulate: twists need poses; or give q and v in joint coordinates")
-            central, velocity, angles = self._from_joints(t, q, v, assemble, held)
+            central, velocity, angles = self._from_joints(t, q, v, assemble, held, mode)
+        elif mode is not None:
+            raise ValueError("simulate: mode chooses among the assembly modes of joint coordinates; give q, not poses")
         elif q is not None or v is not None:
             raise ValueError("simulate: give either poses and twists, or q and v in joint coordinates")
         else:
@@ -280,12 +283,18 @@ class BodyDynamics:
         return found, self.mechanism.consistent_velocities(found, given, t, held=held)
 
     def _from_joints(
-        self, t: float, q: Values | None, v: Values | None, assemble: bool | None, held: Holding | None
+        self,
+        t: float,
+        q: Values | None,
+        v: Values | None,
+        assemble: bool | None,
+        held: Holding | None,
+        mode: int | None,
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Central poses, velocities and counted angles of joint coordinates and velocities."""
         mechanism = self.mechanism
         split = span(mechanism.system)
-        tree, wanted = Mechanism(split.system), Wanted(split.cut, q, v, assemble, held)
+        tree, wanted = Mechanism(split.system), Wanted(split.cut, q, v, assemble, held, mode)
         given = [by_name(f"simulate: {key}", tree, key, x) for key, x in zip("qv", wanted.of_tree(), strict=True)]
         at = tree.neutral() if given[0] is None else tree.tables.check_q("simulate", given[0])
         speed = np.zeros(tree.nv) if given[1] is None else tree.tables.check_v("simulate", "v", given[1])

@@ -153,10 +153,18 @@ class TreeDynamics:
         return np.concatenate([q, self.free.from_body(q, v) if self.free else v, [work]])
 
     def start(
-        self, t: float, q: Values | None, v: Values | None, assemble: bool | None = False, held: Any = None
+        self,
+        t: float,
+        q: Values | None,
+        v: Values | None,
+        assemble: bool | None = False,
+        held: Any = None,
+        mode: int | None = None,
     ) -> np.ndarray:
         """The state at the start; a tree has nothing to assemble, and holds all that is given."""
-        Wanted((), q, v, assemble, held)  # whose names are checked
+        wanted = Wanted((), q, v, assemble, held, mode)  # whose names are checked
+        if (wanted.mode or 1) > 1:
+            raise ValueError(f"simulate: mode is {mode}; a tree has one assembly mode, that of its coordinates")
         state = self.state(q, v)
         assert isinstance(self.mechanism, Mechanism)
         require_determined(self.mechanism, self.split(state)[0])

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 
 import numpy as np
 
 from chasles.assembly.equations import names_of
 from chasles.constraint.errors import AssemblyError
-from chasles.model.force import JointForce
 from chasles.model.joint import Joint
 from chasles.relative.loop.closed import ClosedMechanism
+from chasles.simulation.assembly_modes import modes, with_joints
 from chasles.simulation.start_refusal import violated
 from chasles.simulation.start_values import Values, by_name, in_the_turn_of, shown_values
 
@@ -34,7 +33,15 @@ class Wanted:
         v: Values | None,
         assemble: bool | None,
         held: Holding | None,
+        mode: int | None = None,
     ):
+        self.mode = mode
+        if mode is not None:
+            if isinstance(mode, bool) or not isinstance(mode, int) or mode < 1:
+                raise ValueError(f"simulate: mode is {mode!r}; expected 1, 2, ... for an assembly mode")
+            if assemble is False:
+                raise ValueError("simulate: mode chooses how a start is assembled, and assemble is False")
+            assemble = True
         self.given, self.assemble = {"q": q, "v": v}, assemble
         self.outside = {joint.name for joint in cut}
         if assemble is False and held is not None:
@@ -84,8 +91,9 @@ class Wanted:
 
     @property
     def loosely(self) -> bool:
-        """Whether something is held, or no coordinates are given: what is found need not be near."""
-        return any(self.held.values()) or self.nothing
+        """Whether something is held, a mode is asked for, or no coordinates are given: what is found need not be
+        near."""
+        return any(self.held.values()) or self.nothing or self.mode is not None
 
     @property
     def nothing(self) -> bool:
@@ -98,17 +106,6 @@ class Wanted:
         """Whether anything is given by name, or held, or nothing is given at all."""
         given = self.given.values()
         return any(isinstance(x, Mapping) for x in given) or any(self.held.values()) or all(x is None for x in given)
-
-
-def with_joints(mechanism: ClosedMechanism, names: Iterable[str]) -> ClosedMechanism:
-    """The mechanism with these joints in its tree: those that close loops get a part of their child there."""
-    closing = {joint.name: joint for joint in mechanism.split.cut}
-    wanted = [closing[name] for name in dict.fromkeys(names) if name in closing and closing[name].nv]
-    if not wanted:
-        return mechanism
-    system = mechanism.system  # what acts on a joint keeps it in the tree
-    still = [JointForce(f"start of {joint.name}", joint.name, (0.0,) * joint.nv) for joint in wanted]
-    return ClosedMechanism(replace(system, forces=[*system.forces, *still]), tuple(closing))
 
 
 def assembled(where: str, mechanism: ClosedMechanism, wanted: Wanted, t: float) -> tuple[np.ndarray, np.ndarray]:
@@ -124,7 +121,14 @@ def assembled(where: str, mechanism: ClosedMechanism, wanted: Wanted, t: float) 
     guess = None if wanted.nothing else start  # what is not given at all is looked for everywhere
 
     def positions(names: Sequence[str]) -> np.ndarray:
-        return own.assemble(guess, t, held=names)
+        if wanted.mode is None:
+            return own.assemble(guess, t, held=names)
+        found = modes(where, own, start, names, t)
+        if wanted.mode > len(found):
+            raise ValueError(
+                f"{where}: mode {wanted.mode} is asked for; found were {len(found)} with these values held"
+            )
+        return found[wanted.mode - 1].q
 
     def velocities(names: Sequence[str]) -> np.ndarray:
         return own.consistent_velocities(at, speed, t, names)

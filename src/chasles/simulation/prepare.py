@@ -39,6 +39,7 @@ def prepare(
     twists: ArrayLike | None = None,
     assemble: bool | None = None,
     held: Holding | None = None,
+    mode: int | None = None,
     trivialization: str = "left",
 ) -> tuple[Any, np.ndarray]:
     """Dynamics and state at the start. Arguments as in `simulate`."""
@@ -58,7 +59,7 @@ def prepare(
         if isinstance(system, Mechanism | ClosedMechanism):
             system = system.system
         bodies = BodyDynamics(system, space, stabilization == "projection", feedback, inputs, trivialization)
-        state = bodies.start(start, q, v, poses, twists, assemble, held)
+        state = bodies.start(start, q, v, poses, twists, assemble, held, mode)
         if held is None:  # else what is not held was a guess
             warn_of(where, bodies.start_changes)
         return bodies, state
@@ -76,7 +77,7 @@ def prepare(
             f"{where}: space {space!r} is that of free joints in joint coordinates, and there is none; of all bodies "
             'it is for coordinates="absolute"'
         )
-    state = tree.start(start, q, v, assemble, held)
+    state = tree.start(start, q, v, assemble, held, mode)
     if held is None:
         warn_of(where, tree.start_changes)
     return tree, state

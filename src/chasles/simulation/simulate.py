@@ -59,6 +59,7 @@ def simulate(
     twists: ArrayLike | None = None,
     assemble: bool | None = None,
     held: Holding | None = None,
+    mode: int | None = None,
     trivialization: str = "left",
     progress: bool | None = None,
     file: str | Path | None = None,
@@ -95,8 +96,9 @@ def simulate(
     satisfied, if need be from several guesses; an AssemblyError says which values contradict each other. If nothing is
     given, all is found. Arrays and poses have to satisfy the constraints, unless assemble=True projects them there.
     `held` names the joints (or bodies, of poses) whose values stay, or {"q": [...], "v": [...]}; other values are
-    guesses then. assemble=False refuses all that is off. What was changed or found is in `start_changes` of the run,
-    and a StartChangedWarning says so of values that were given.
+    guesses then. mode: which of the configurations that a linkage has with these values (`assembly_modes`), 1 for the
+    nearest to neutral. assemble=False refuses all that is off. What was changed or found is in `start_changes` of the
+    run, and a StartChangedWarning says so of values that were given.
 
     With `file` the run is written to a result file while it goes on, and comes back as that file opened (`open`);
     ended early, by Ctrl-C or however, `resume` continues it to the same bits. Ctrl-C raises `Interrupted`, a
@@ -139,7 +141,7 @@ def planned(arguments: dict[str, Any]) -> Task:
     elif saving(get("save")) is None:
         more["save"] = check_times(get("save"), start, end)
     more["stops"] = None if get("stops") is None else check_stops(get("stops"), start, end)
-    how = ("space", "stabilization", "baumgarte", "poses", "twists", "assemble", "held", "trivialization")
+    how = ("space", "stabilization", "baumgarte", "poses", "twists", "assemble", "held", "mode", "trivialization")
     dynamics, state = prepare(
         *("simulate", get("system"), start, get("q"), get("v"), get("coordinates")),
         inputs=controller is not None or control is not None,

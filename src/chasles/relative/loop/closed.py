@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,6 +21,7 @@ from chasles.kernel.undisturbed import Calling
 from chasles.model.scale import constraint_lengths
 from chasles.model.summary import joints_as_html
 from chasles.model.system import System
+from chasles.registry import service
 from chasles.relative.limits import JointLimits
 from chasles.relative.loop import assembly, entry, inverse_kinematics, reaction
 from chasles.relative.loop.aligned import LoopAlignment
@@ -230,6 +231,12 @@ class ClosedMechanism(WithoutTreeGroups):
         given, held = self.neutral() if q is None else self._one("assemble", q), names_of(held)
         restarts = search.RESTARTS if held or q is None else 0
         return search.assemble(LoopEquations(self, t, held), given, held, restarts)
+
+    def assembly_modes(self, q: Mapping[str, Any] | None = None, t: float = 0.0, *, guesses: int = 400) -> list[Any]:
+        """All configurations that are found with the coordinates of `q` held, joints by name, each with its `q` and its
+        `distance` from neutral, the nearest first: see `simulation.assembly_modes`. `simulate(mode=2)` starts from the
+        second."""
+        return service("assembly modes")(self, q, t=t, guesses=guesses)
 
     def consistent_velocities(self, q: ArrayLike, v: ArrayLike, t: float = 0.0, held: Iterable[str] = ()) -> np.ndarray:
         """The velocities that satisfy all constraints at q, nearest in the kinetic energy of the difference;

@@ -115,13 +115,19 @@ class ClosedDynamics(TreeDynamics):
         return self._with_loads(Motion(self.space, motion, p, correct, dynamics=self, u=u, shown=self.shown), u)
 
     def start(
-        self, t: float, q: Values | None, v: Values | None, assemble: bool | None = False, held: Holding | None = None
+        self,
+        t: float,
+        q: Values | None,
+        v: Values | None,
+        assemble: bool | None = False,
+        held: Holding | None = None,
+        mode: int | None = None,
     ) -> np.ndarray:
         """The state at the start, on the constraints: assembled (None: if it is off, and given by name or not at
         all), or refused with what it violates."""
         mechanism, tree = self.mechanism, self.mechanism.tree
         require_determined(mechanism.spanning)
-        wanted = Wanted(mechanism.split.cut, q, v, assemble, held)
+        wanted = Wanted(mechanism.split.cut, q, v, assemble, held, mode)
         at, speed, _ = self.split(self.state(*wanted.of_tree()))
         if wanted.to_assemble(lambda: self._judged(at, speed, t)):
             before = at, speed
