@@ -102,7 +102,7 @@ class LoopDerivatives:
             "v": tables.check_v(name, "v", v),
             "tau": tables.check_v(name, "tau", tau),
         }
-        motion = mechanism._forward(name, arrays, on_links, t)
+        motion = mechanism.motion_on_links(name, arrays, on_links, t)
         batch, states = mechanism._states(
             name, t, **arrays, wrenches=on_links, a=motion.accelerations, multipliers=motion.multipliers
         )
