@@ -8,7 +8,8 @@ from chasles.absolute.joint_force import JOINT, SPOT, act_on_joint, look, spot_j
 from chasles.absolute.kkt import POSE, TWIST
 from chasles.absolute.tables import BODY, HEAD, SE3, force_work_of, force_work_size, forces_of
 from chasles.constraint.rows import IDENTITY
-from chasles.force.table import BUSHING, FORCE, FORCES, MOVING, SPRING, WRENCH, add_bushing, add_spring, add_wrench
+from chasles.force.bushing import add_bushings, run_of_bushings
+from chasles.force.table import BUSHING, FORCE, FORCES, MOVING, SPRING, WRENCH, add_spring, add_wrench
 from chasles.kernel.address import as_integers, invoke
 from chasles.kernel.algebra import mul, mul_t
 from chasles.kernel.policy import kernel, native
@@ -44,9 +45,9 @@ def act(t, p_at, p_size, q_at, v_at, wrenches_at, work_at, result_at):
     set_states(forces.bodies, n, q, v, states)
     for k in range(6 * n):
         wrenches[k] = 0.0
-    power, energy = 0.0, 0.0
-    for k in range(table[FORCES.count]):
-        line = FORCES.size + k * FORCE.size
+    power, energy, k = 0.0, 0.0, 0
+    while k < table[FORCES.count]:
+        line, count = FORCES.size + k * FORCE.size, 1
         at = table[line + FORCE.numbers]
         if table[line + FORCE.seen] != 0:
             look(forces.joints, forces.joint_numbers, table, values, line, states, forces.counted, room)
@@ -54,7 +55,8 @@ def act(t, p_at, p_size, q_at, v_at, wrenches_at, work_at, result_at):
             lost, stored = add_spring(t, table, line, values, at, states, MOVING.size, wrenches, room)
             power, energy = power + lost, energy + stored
         elif table[line + FORCE.kind] == BUSHING:
-            lost, stored = add_bushing(table, line, values, at, states, MOVING.size, wrenches)
+            count = run_of_bushings(table, k)
+            lost, stored = add_bushings(table, k, count, values, states, MOVING.size, wrenches, room)
             power, energy = power + lost, energy + stored
         elif table[line + FORCE.kind] == WRENCH:
             power += add_wrench(t, table, line, values, at, states, MOVING.size, wrenches, room)
@@ -64,6 +66,7 @@ def act(t, p_at, p_size, q_at, v_at, wrenches_at, work_at, result_at):
                 *(forces.control, forces.counted, forces.rates, states, wrenches, room),
             )
             power, energy = power + more, energy + stored
+        k += count
     for i in range(n):
         R = load9(states, (i + 1) * MOVING.size + MOVING.rotation, 0.0)
         store3(wrenches, 6 * i + 3, mul(R, load3(wrenches, 6 * i + 3, 0.0)))

@@ -18,7 +18,8 @@ from __future__ import annotations
 
 from chasles.absolute.tables import BODY, SE3
 from chasles.constrained.saddle import BLOCK, plus_diagonal
-from chasles.force.table import BUSH, FORCE, MOVING, SYMMETRIC, bushing_state, motion_at
+from chasles.force.bushing import deflection, four_bushings, four_motions, four_of
+from chasles.force.table import FORCE, FORCES, MOVING
 from chasles.kernel.algebra import (
     add,
     add_scaled,
@@ -37,9 +38,15 @@ from chasles.kernel.algebra import (
     sub,
     transpose,
 )
+from chasles.kernel.gather import lanes_from
 from chasles.kernel.policy import kernel
-from chasles.kernel.workspace import add9, load9
+from chasles.kernel.rows import store_rows
+from chasles.kernel.workspace import layout
 from chasles.lie.coefficients import dexpinv_coefficients, half_angle
+
+# tiles of an element between two bodies: angular ones of both, and across (row of the first, row of the second); the
+# others are the same, with the other sign, in the column of the other body
+ELEMENT = layout("ELEMENT", first=9, second=9, across=9, back=9, al_first=9, al_second=9, la_first=9, la_second=9, ll=9)
 
 
 @kernel
@@ -64,10 +71,9 @@ def turned_map(x, v, y, z, sign, k, dk, ddk):
 
 
 @kernel
-def symmetric_times(values, at, a, b):
-    """A symmetric matrix times [a 0; b a]: its four tiles."""
-    aa, al = load9(values, at + SYMMETRIC.aa, 0.0), load9(values, at + SYMMETRIC.al, 0.0)
-    ll = load9(values, at + SYMMETRIC.ll, 0.0)
+def matrix_times(m, a, b):
+    """A symmetric matrix (aa, al, ll) times [a 0; b a]: its four tiles."""
+    aa, al, ll = m
     return (
         mat_add(mat_mul(aa, a), mat_mul(al, b)),
         mat_mul(al, a),
@@ -82,105 +88,135 @@ def sum_of(a, b):
 
 
 @kernel
-def bushing_matrices(job, line):
-    """H, the tiles N_al and N_ll, the wrench (torque, force) on the second body at its frame, all in the axes of space;
-    the place of that frame."""
-    values, at = job.forces.values, job.forces.table[line + FORCE.numbers]
-    _, (S, place), _, (x, v), (A, B), (V, Y), _, pull, drag = bushing_state(
-        job.forces.table, line, values, at, job.states, MOVING.size
-    )
-    k, dk, ddk = dexpinv_coefficients(half_angle(x))
+def damping_matrices(D, ratio, at, A, B, coefficients):
+    """Of the damping: its part of K M + D (...) in H, and the tiles N_al and N_ll; all in the axes of space."""
+    (x, v), V, Y, S, (k, dk, ddk) = at.X, at.twist, at.carried, at.frame[0], coefficients
+    turned, more = turned_map(x, v, sub(V[0], Y[0]), sub(V[1], Y[1]), 1.0, k, dk, ddk)
+    follow, slip = plus_diagonal(skew(neg(mul(S, Y[0]))), ratio), skew(neg(mul(S, Y[1])))
+    a = mat_add(mat_mul(turned, A), mat_mul(A, follow))
+    b = mat_add(mat_add(mat_mul(more, A), mat_mul(turned, B)), mat_add(mat_mul(B, follow), mat_mul(A, slip)))
+    D_al, D_ll = mat_mul(D[1], A), mat_mul(D[2], A)
+    return matrix_times(D, a, b), (mat_add(t_mul(A, D_al), t_mul(B, D_ll)), t_mul(A, D_ll))
+
+
+@kernel
+def bushing_matrices(bushing, at, damped, ratio):
+    """H, the tiles N_al and N_ll, the wrench (torque, force) on the second body at its frame, all in the axes of
+    space."""
+    (S, _), (x, v), (A, B), pull, drag = at.frame, at.X, at.map, at.pull, at.drag
+    coefficients = dexpinv_coefficients(half_angle(x))
+    k, dk, ddk = coefficients
     P, Q = add(pull[0], drag[0]), add(pull[1], drag[1])
     torque, force = mul(S, neg(add(mul_t(A, P), mul_t(B, Q)))), mul(S, neg(mul_t(A, Q)))
     A, B = mat_mul_t(A, S), mat_mul_t(B, S)
-    inner = symmetric_times(values, at + BUSH.stiffness, A, B)
-    N_al, N_ll = mat_scale(0.0, A), mat_scale(0.0, A)
-    if job.forces.table[line + FORCE.third] != 0:  # it has damping
-        turned, more = turned_map(x, v, sub(V[0], Y[0]), sub(V[1], Y[1]), 1.0, k, dk, ddk)
-        w, u = mul(S, Y[0]), mul(S, Y[1])
-        follow, slip = plus_diagonal(skew(neg(w)), job.ratio), skew(neg(u))
-        a = mat_add(mat_mul(turned, A), mat_mul(A, follow))
-        b = mat_add(mat_add(mat_mul(more, A), mat_mul(turned, B)), mat_add(mat_mul(B, follow), mat_mul(A, slip)))
-        inner = sum_of(inner, symmetric_times(values, at + BUSH.damping, a, b))
-        D_al = mat_mul(load9(values, at + BUSH.damping + SYMMETRIC.al, 0.0), A)
-        D_ll = mat_mul(load9(values, at + BUSH.damping + SYMMETRIC.ll, 0.0), A)
-        N_al, N_ll = mat_add(t_mul(A, D_al), t_mul(B, D_ll)), t_mul(A, D_ll)
-    turned, more = turned_map(x, v, Q, P, -1.0, k, dk, ddk)
-    turned, more = mat_mul(S, turned), mat_mul(S, more)
+    inner = matrix_times(bushing.stiffness, A, B)
+    N = mat_scale(0.0, A), mat_scale(0.0, A)
+    if damped:
+        more, N = damping_matrices(bushing.damping, ratio, at, A, B, coefficients)
+        inner = sum_of(inner, more)
+    turned, changed = turned_map(x, v, Q, P, -1.0, k, dk, ddk)
+    turned, changed = mat_mul(S, turned), mat_mul(S, changed)
     across = mat_mul(turned, A)
     H = (
-        mat_add(mat_add(mat_mul(more, A), mat_mul(turned, B)), mat_add(t_mul(A, inner[0]), t_mul(B, inner[2]))),
+        mat_add(mat_add(mat_mul(changed, A), mat_mul(turned, B)), mat_add(t_mul(A, inner[0]), t_mul(B, inner[2]))),
         mat_add(across, mat_add(t_mul(A, inner[1]), t_mul(B, inner[3]))),
         mat_add(across, t_mul(A, inner[2])),
         t_mul(A, inner[3]),
     )
-    return H, (N_al, N_ll), (torque, force), place
+    return H, N, (torque, force)
 
 
 @kernel
-def arm_of(job, i, place, H, N):
-    """Of body i: its rotation R, how the place on it moves as it turns (L), and the angular tiles of H G + N E for
-    G = [R 0; L I] and E, what turns with it: its velocity, which stays as it is in space (on SE(3) it does not)."""
-    R, r, V = motion_at(job.states, MOVING.size, i)
+def arm_of(motion, kept, place, H, N):
+    """Of a body: its rotation R, how the place on it moves as it turns (L), and the angular tiles of H G + N E for
+    G = [R 0; L I] and E, what turns with it: its velocity, which stays as it is in space (kept: 1; on SE(3) 0)."""
+    R, r, V = motion
     L = skew_mul(sub(r, place), R)
+    E = mat_mul(R, skew(scale(kept, V[1])))
     aa, la = mat_add(mat_mul(H[0], R), mat_mul(H[1], L)), mat_add(mat_mul(H[2], R), mat_mul(H[3], L))
-    if i >= 0 and job.forces.bodies[i * BODY.size + BODY.space] != SE3:
-        E = mat_mul(R, skew(V[1]))
-        aa, la = mat_add(aa, mat_mul(N[0], E)), mat_add(la, mat_mul(N[1], E))
-    return R, L, aa, la
+    return R, L, mat_add(aa, mat_mul(N[0], E)), mat_add(la, mat_mul(N[1], E))
 
 
 @kernel
-def pulled_tiles(R, L, al, ll, factor):
+def pulled_tiles(arm, al, ll, factor):
     """Row of a body: factor (Rᵀ al + Lᵀ ll)."""
-    return mat_scale(factor, mat_add(t_mul(R, al), t_mul(L, ll)))
+    return mat_scale(factor, mat_add(t_mul(arm[0], al), t_mul(arm[1], ll)))
 
 
 @kernel
-def add_tiles(target, places, first, al, ll, second, factor):
-    """Add factor G₁ᵀ (H G₂ + N E₂); al: the tile of the row, which is the same for both columns."""
-    add9(target, places[0], pulled_tiles(first[0], first[1], second[2], second[3], factor))
-    add9(target, places[1], mat_scale(factor, al))
-    add9(target, places[2], mat_scale(factor, second[3]))
-    add9(target, places[3], mat_scale(factor, ll))
+def kept_in_space(bodies, four):
+    """Of four bodies: 1 for those whose velocities are kept in space, 0 on SE(3) and for the ground."""
+    a, b, c, d = four
+    return lanes_from((is_kept(bodies, a), is_kept(bodies, b), is_kept(bodies, c), is_kept(bodies, d)))
 
 
 @kernel
-def block_places(i):
-    at = i * BLOCK.size
-    return at + BLOCK.aa, at + BLOCK.al, at + BLOCK.la, at + BLOCK.ll
+def is_kept(bodies, i):
+    return 1.0 if i >= 0 and bodies[i * BODY.size + BODY.space] != SE3 else 0.0
 
 
 @kernel
-def slot_places(slots, m):
-    return 9 * slots[m], 9 * slots[m + 1], 9 * slots[m + 2], 9 * slots[m + 3]
+def bushing_tiles(job, k, count):
+    """s ∂(-Q)/∂d of up to four bushings from row k on, to the rows of job.tiles (`ELEMENT`)."""
+    table, states, s = job.forces.table, job.states, job.s
+    i, j = four_of(table, k, count, FORCE.first), four_of(table, k, count, FORCE.second)
+    on_first, on_second = four_motions(i, states, MOVING.size), four_motions(j, states, MOVING.size)
+    bushing = four_bushings(table, k, count, job.forces.values)
+    a, b, c, d = four_of(table, k, count, FORCE.third)
+    at = deflection(bushing, on_first, on_second)
+    H, N, (torque, force) = bushing_matrices(bushing, at, (a | b | c | d) != 0, job.ratio)
+    first = arm_of(on_first, kept_in_space(job.forces.bodies, i), at.frame[1], H, N)
+    second = arm_of(on_second, kept_in_space(job.forces.bodies, j), at.frame[1], H, N)
+    # the wrench on the first body is carried along: [t~ f~; f~ 0] G more
+    aa = mat_add(first[2], mat_add(skew_mul(torque, first[0]), skew_mul(force, first[1])))
+    la = mat_add(first[3], skew_mul(force, first[0]))
+    to_first = mat_add(second[2], mat_add(skew_mul(torque, second[0]), skew_mul(force, second[1])))
+    la_second = mat_add(second[3], skew_mul(force, second[0]))
+    store_rows(job.tiles, ELEMENT.first, ELEMENT.size, (
+        *pulled_tiles(first, aa, la, s),
+        *pulled_tiles(second, second[2], second[3], s),
+        *pulled_tiles(first, to_first, la_second, -s),
+        *pulled_tiles(second, first[2], first[3], -s),
+    ))  # fmt: skip
+    store_rows(job.tiles, ELEMENT.al_first, ELEMENT.size, (
+        *pulled_tiles(first, mat_add(H[1], skew(force)), H[3], s),
+        *pulled_tiles(second, H[1], H[3], s),
+        *mat_scale(s, first[3]),
+        *mat_scale(s, la_second),
+        *mat_scale(s, H[3]),
+    ))  # fmt: skip
 
 
 @kernel
-def carried(arm, torque, force):
-    """Of an arm: with [t~ f~; f~ 0] G more, which is how the wrench on the first body is carried along."""
-    R, L, aa, la = arm
-    return R, L, mat_add(aa, mat_add(skew_mul(torque, R), skew_mul(force, L))), mat_add(la, skew_mul(force, R))
+def add_tile(target, at, tiles, place, sign):
+    for k in range(9):
+        target[at + k] += sign * tiles[place + k]
 
 
 @kernel
-def stiffen_bushing(job, line, at_slots):
-    """Add s ∂(-Q)/∂d of a bushing."""
-    table, blocks, s = job.forces.table, job.blocks, job.s
-    i, j = table[line + FORCE.first], table[line + FORCE.second]
-    H, N, (torque, force), place = bushing_matrices(job, line)
-    second = arm_of(job, j, place, H, N)
-    if j >= 0:
-        al = pulled_tiles(second[0], second[1], H[1], H[3], 1.0)
-        add_tiles(blocks, block_places(j), second, al, H[3], second, s)
-        add9(blocks, j * BLOCK.size + BLOCK.la, mat_scale(s, skew_mul(force, second[0])))
-    if i >= 0:
-        first = arm_of(job, i, place, H, N)
-        back = carried(first, torque, force)
-        al = pulled_tiles(back[0], back[1], mat_add(H[1], skew(force)), H[3], 1.0)
-        add_tiles(blocks, block_places(i), back, al, H[3], back, s)
-        add9(blocks, i * BLOCK.size + BLOCK.la, mat_scale(-s, skew_mul(force, first[0])))
-        if at_slots >= 0:
-            add_tiles(job.matrix, slot_places(job.slots, at_slots), back, al, H[3], carried(second, torque, force), -s)
-            al = pulled_tiles(second[0], second[1], H[1], H[3], 1.0)
-            add_tiles(job.matrix, slot_places(job.slots, at_slots + 4), second, al, H[3], first, -s)
+def stiffen_bushings(job, k, count, coupled):
+    """Add s ∂(-Q)/∂d of up to four bushings from row k on."""
+    table, blocks, matrix, slots, tiles = job.forces.table, job.blocks, job.matrix, job.slots, job.tiles
+    bushing_tiles(job, k, count)
+    for r in range(count):
+        line, at, m = FORCES.size + (k + r) * FORCE.size, r * ELEMENT.size, coupled[k + r]
+        i, j = table[line + FORCE.first] * BLOCK.size, table[line + FORCE.second] * BLOCK.size
+        if i >= 0:
+            add_tile(blocks, i + BLOCK.aa, tiles, at + ELEMENT.first, 1.0)
+            add_tile(blocks, i + BLOCK.al, tiles, at + ELEMENT.al_first, 1.0)
+            add_tile(blocks, i + BLOCK.la, tiles, at + ELEMENT.la_first, 1.0)
+            add_tile(blocks, i + BLOCK.ll, tiles, at + ELEMENT.ll, 1.0)
+        if j >= 0:
+            add_tile(blocks, j + BLOCK.aa, tiles, at + ELEMENT.second, 1.0)
+            add_tile(blocks, j + BLOCK.al, tiles, at + ELEMENT.al_second, 1.0)
+            add_tile(blocks, j + BLOCK.la, tiles, at + ELEMENT.la_second, 1.0)
+            add_tile(blocks, j + BLOCK.ll, tiles, at + ELEMENT.ll, 1.0)
+        if m >= 0:
+            add_tile(matrix, 9 * slots[m], tiles, at + ELEMENT.across, 1.0)
+            add_tile(matrix, 9 * slots[m + 1], tiles, at + ELEMENT.al_first, -1.0)
+            add_tile(matrix, 9 * slots[m + 2], tiles, at + ELEMENT.la_second, -1.0)
+            add_tile(matrix, 9 * slots[m + 3], tiles, at + ELEMENT.ll, -1.0)
+            add_tile(matrix, 9 * slots[m + 4], tiles, at + ELEMENT.back, 1.0)
+            add_tile(matrix, 9 * slots[m + 5], tiles, at + ELEMENT.al_second, -1.0)
+            add_tile(matrix, 9 * slots[m + 6], tiles, at + ELEMENT.la_first, -1.0)
+            add_tile(matrix, 9 * slots[m + 7], tiles, at + ELEMENT.ll, -1.0)

@@ -207,7 +207,8 @@ def motion_equations(workspace, method, step, fresh):
     if fresh and workspace.force_tangent != 0:
         call = ForceCall(
             *(step.t + step.h, s, 1.0 / step.kappa, workspace.mechanism, workspace.structure, workspace.trial_q),
-            *(method.trial_v, workspace.blocks, workspace.matrix, workspace.law_wrenches, workspace.force_work),
+            *(method.trial_v, workspace.blocks, workspace.matrix, workspace.law_wrenches, workspace.element_tiles),
+            workspace.force_work,
         )
         invoke(workspace.force_tangent, by_reference(call))
 

@@ -14,12 +14,13 @@ from chasles.absolute.joint_force import look
 from chasles.absolute.kkt import POSE, TWIST
 from chasles.absolute.tables import BODY, SE3, force_work_of, forces_of
 from chasles.constrained.body_tangent import twice_crossed
-from chasles.constrained.bushing_tangent import stiffen_bushing
+from chasles.constrained.bushing_tangent import stiffen_bushings
 from chasles.constrained.joint_tangent import DIFFERENCE, gives_way, gyration, stiffen_joint
 from chasles.constrained.saddle import BLOCK
 from chasles.constrained.tables import plan_of
 from chasles.constrained.workspace import FORCE_CALL
 from chasles.constraint.rows import IDENTITY
+from chasles.force.bushing import run_of_bushings
 from chasles.force.table import (
     BUSHING,
     FORCE,
@@ -69,6 +70,7 @@ class Job(NamedTuple):
     blocks: Any
     matrix: Any
     law_wrenches: Any
+    tiles: Any
 
 
 @kernel(allocates=True)
@@ -243,23 +245,26 @@ def add_force_tangents(call):
     job = by_reference(
         Job(
             *(call.t, call.s, call.ratio, forces, plan.slots, space.states, space.scratch),
-            *(call.blocks, call.matrix, call.law_wrenches),
+            *(call.blocks, call.matrix, call.law_wrenches, call.tiles),
         )
     )
     set_states(call, forces.bodies, space.states)
-    for k in range(table[FORCES.count]):
-        line = FORCES.size + k * FORCE.size
+    k = 0
+    while k < table[FORCES.count]:
+        line, count = FORCES.size + k * FORCE.size, 1
         if table[line + FORCE.seen] != 0:
             joints, numbers = forces.joints, forces.joint_numbers
             look(joints, numbers, table, forces.values, line, space.states, forces.counted, space.scratch)
         if table[line + FORCE.kind] == SPRING:
             stiffen_spring(job, line, coupled[k])
         elif table[line + FORCE.kind] == BUSHING:
-            stiffen_bushing(job, line, coupled[k])
+            count = run_of_bushings(table, k)
+            stiffen_bushings(job, k, count, coupled)
         elif table[line + FORCE.kind] == WRENCH and table[line + FORCE.law] != 0:
             stiffen_law(job, line)
         elif table[line + FORCE.kind] == JOINT and gives_way(forces.joints, table[line + FORCE.first]):
             stiffen_joint(job, table[line + FORCE.first], coupled[k])
+        k += count
 
 
 @functools.cache

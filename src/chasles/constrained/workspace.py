@@ -9,6 +9,7 @@ from numba import types
 
 from chasles.absolute.kkt import POSE, TWIST
 from chasles.absolute.tables import HEAD, MASS, tables_of, work_of
+from chasles.constrained.bushing_tangent import ELEMENT
 from chasles.constrained.goals import EXTENT, GOAL, ISLAND
 from chasles.constrained.saddle import BLOCK
 from chasles.constrained.tables import SIZES, plan_of
@@ -16,6 +17,7 @@ from chasles.constraint.rows import ROWS
 from chasles.force.table import FORCES, MOVING, SCRATCH
 from chasles.integrate.newton import COUNTS as ALL_COUNTS
 from chasles.kernel.address import address_of, as_integer_array, invoke
+from chasles.kernel.lanes import WIDTH
 from chasles.kernel.memory import Regions, joined
 from chasles.kernel.policy import kernel
 from chasles.kernel.reference import Reference, by_reference
@@ -56,6 +58,7 @@ WORKSPACE = Regions(
     report=4,  # of a projection by the mechanism's own function
     stage_angles=SIZES.n_angles,  # counted angles at a stage
     law_wrenches=6 * SIZES.n_bodies,  # of a law, as it is differentiated
+    element_tiles=WIDTH * ELEMENT.size,  # of four elements between two bodies
     displacement=6 * SIZES.n_bodies,  # by a correction: rotations in the bodies, displacements in space
     targets=3 * SIZES.n_tiles,  # what J V of the tiles must be
 )
@@ -116,10 +119,11 @@ class ForceCall(NamedTuple):
     blocks: Any  # to which they are added
     matrix: Any
     law_wrenches: Any
+    tiles: Any
     force_work: Any
 
 
-FORCE_CALL = Reference(types.NamedTuple([*[types.float64] * 3, FLOATS, INTEGERS, *[FLOATS] * 6], ForceCall))
+FORCE_CALL = Reference(types.NamedTuple([*[types.float64] * 3, FLOATS, INTEGERS, *[FLOATS] * 7], ForceCall))
 
 
 @kernel

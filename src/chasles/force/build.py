@@ -81,7 +81,7 @@ def _frame(pose: np.ndarray) -> list[float]:
 
 
 def _tiles(given: tuple[Any, ...]) -> list[float]:
-    """Three of the four tiles of a symmetric 6x6 matrix, as `force.table.BUSH` has them."""
+    """Three of the four tiles of a symmetric 6x6 matrix, as `force.bushing.BUSH` has them."""
     matrix = np.array(given)
     if matrix.ndim == 1:
         matrix = np.diag(matrix)

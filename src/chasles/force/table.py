@@ -1,4 +1,4 @@
-"""Springs, bushings and wrenches on bodies, from the rows of a table.
+"""Springs and wrenches on bodies, from the rows of a table; bushings are in `force.bushing`.
 
 A row says what the force is, on which bodies, and where its numbers are; laws are called through their addresses. The
 state of the bodies is an array with a slot for the ground and one for each body, which begins with `MOVING`.
@@ -7,11 +7,11 @@ state of the bodies is an array with a slot for the ground and one for each body
 from __future__ import annotations
 
 from chasles.kernel.address import invoke
-from chasles.kernel.algebra import add, cross, dot, mat_mul, mul, mul_t, neg, scale, sub, transpose
+from chasles.kernel.algebra import add, cross, dot, mat_mul, mul, mul_t, scale, sub
 from chasles.kernel.lanes import sqrt
 from chasles.kernel.policy import kernel
 from chasles.kernel.workspace import add3, layout, load3, load6, load9, store3, store6
-from chasles.lie import quaternion, se3, so3
+from chasles.lie import quaternion
 from chasles.model.program import MOST_SEEN, OWN_ARGUMENTS
 
 # head of the table: forces in it, whether joints have their own, whether poses and twists of bodies are needed
@@ -21,11 +21,7 @@ FORCES = layout("FORCES", count=1, passive=1, motion=1, spare=1)
 # coordinate of a joint, or (third: 1) the distance of two points
 FORCE = layout("FORCE", kind=1, first=1, second=1, third=1, fourth=1, numbers=1, parameters=1, law=1, seen=1, seen_at=1)
 SPRING, WRENCH, JOINT, BUSHING, SEEN = range(5)
-# a bushing: bodies, and whether it has damping; its numbers: frames on both bodies, tiles of the symmetric stiffness
-# and damping
 FRAME = layout("FRAME", rotation=9, position=3)
-SYMMETRIC = layout("SYMMETRIC", aa=9, al=9, ll=9)
-BUSH = layout("BUSH", first=FRAME.size, second=FRAME.size, stiffness=SYMMETRIC.size, damping=SYMMETRIC.size)
 BODY, SPATIAL, HYBRID, MIXED = range(4)  # representations
 MOVING = layout("MOVING", rotation=9, position=3, twist=6)
 # arguments and result of a law that sees more than its own
@@ -140,56 +136,6 @@ def push_frame(wrenches, i, X, x, torque, force):
         force_in_link = mul(X, force)
         add3(wrenches, 6 * i, add(mul(X, torque), cross(x, force_in_link)))
         add3(wrenches, 6 * i + 3, force_in_link)
-
-
-@kernel
-def symmetric_at(values, at, x):
-    """A symmetric 6x6 matrix times a pair of vectors."""
-    al = load9(values, at + SYMMETRIC.al, 0.0)
-    first = add(mul(load9(values, at + SYMMETRIC.aa, 0.0), x[0]), mul(al, x[1]))
-    return first, add(mul_t(al, x[0]), mul(load9(values, at + SYMMETRIC.ll, 0.0), x[1]))
-
-
-@kernel
-def bushing_state(table, row, values, at, states, stride):
-    """Of a bushing: poses (R, p) of its frames and C of the second in the first; X = log C, dexpinv of -X (two tiles),
-    the twists of the frame on the second body and of the same frame on the first, X', K X + D X'."""
-    i, j = table[row + FORCE.first], table[row + FORCE.second]
-    first, second = at + BUSH.first, at + BUSH.second
-    E, e = load9(values, first + FRAME.rotation, 0.0), vector_at(values, first + FRAME.position)
-    F, f = load9(values, second + FRAME.rotation, 0.0), vector_at(values, second + FRAME.position)
-    R, p, V = frame_motion(motion_at(states, stride, i), E, e)
-    S, s, W = frame_motion(motion_at(states, stride, j), F, f)
-    C, c = mat_mul(transpose(R), S), mul_t(R, sub(s, p))
-    x = so3.log(C)
-    X = x, so3.dexpinv_apply(x, c)
-    A, B, _ = se3.dexpinv((neg(X[0]), neg(X[1])))
-    Y = mul_t(C, V[0]), mul_t(C, add(V[1], cross(V[0], c)))
-    w, u = sub(W[0], Y[0]), sub(W[1], Y[1])
-    rate = mul(A, w), add(mul(B, w), mul(A, u))
-    pull, drag = symmetric_at(values, at + BUSH.stiffness, X), symmetric_at(values, at + BUSH.damping, rate)
-    return (R, p), (S, s), (C, c), X, (A, B), (W, Y), rate, pull, drag
-
-
-@kernel
-def add_bushing(table, row, values, at, states, stride, wrenches):
-    """An elastic mount; returns (power of its damping, stored energy).
-
-    Along a twist W of the second frame relative to the first, X' = dexpinv_{-X} W, so the wrench that derives from the
-    energy is -dexpinv_{-X}ᵀ (K X + D X').
-    """
-    _, _, (C, c), X, (A, B), _, rate, pull, drag = bushing_state(table, row, values, at, states, stride)
-    P, Q = add(pull[0], drag[0]), add(pull[1], drag[1])
-    torque, force = neg(add(mul_t(A, P), mul_t(B, Q))), neg(mul_t(A, Q))
-    first, second = at + BUSH.first, at + BUSH.second
-    F, f = load9(values, second + FRAME.rotation, 0.0), vector_at(values, second + FRAME.position)
-    push_frame(wrenches, table[row + FORCE.second], F, f, torque, force)
-    back = neg(mul(C, force))
-    twist = sub(cross(c, back), mul(C, torque))
-    E, e = load9(values, first + FRAME.rotation, 0.0), vector_at(values, first + FRAME.position)
-    push_frame(wrenches, table[row + FORCE.first], E, e, twist, back)
-    power = -dot(rate[0], drag[0]) - dot(rate[1], drag[1])
-    return power, 0.5 * (dot(X[0], pull[0]) + dot(X[1], pull[1]))
 
 
 @kernel

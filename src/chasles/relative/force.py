@@ -11,6 +11,7 @@ import functools
 
 from numba import carray, types
 
+from chasles.force.bushing import add_bushing
 from chasles.force.passive import PASSIVE, add_displacement, add_one_freedom, add_rotation
 from chasles.force.table import (
     BUSHING,
@@ -21,7 +22,6 @@ from chasles.force.table import (
     SPOTTED,
     SPRING,
     WRENCH,
-    add_bushing,
     add_spring,
     add_wrench,
     called,

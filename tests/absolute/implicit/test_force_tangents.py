@@ -41,6 +41,7 @@ def tangent(going, q, v, ratio) -> np.ndarray:
     work.blocks[:], work.matrix[:] = 0.0, 0.0
     call = ForceCall(
         *(0.0, 1.0, ratio, going.p, head, q.ravel(), v.ravel(), work.blocks, work.matrix, work.law_wrenches),
+        work.element_tiles,
         work.force_work,
     )
     run_loop(address, call)

@@ -1,0 +1,205 @@
+"""Bushings: elastic mounts with 6x6 stiffness and damping between frames on two bodies.
+
+With C the pose of the second frame in the first, X = log C and the twist W of the second frame relative to the first,
+X' = dexpinv_{-X} W, so the wrench on the second body that derives from the energy is -dexpinv_{-X}ᵀ (K X + D X').
+The formulas take one bushing or, as lanes, four: the rows of a table that follow each other.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from chasles.force.table import BUSHING, FORCE, FORCES, FRAME, frame_motion, motion_at, vector_at
+from chasles.kernel.algebra import add, cross, dot, mat_mul, mul, mul_t, neg, sub, transpose
+from chasles.kernel.gather import gather_rows
+from chasles.kernel.lanes import WIDTH
+from chasles.kernel.policy import kernel
+from chasles.kernel.rows import store_rows
+from chasles.kernel.workspace import add3, layout, load3, load9
+from chasles.lie import se3, so3
+
+# rows have both bodies, and in `third` whether there is damping. Numbers: frames on both bodies, tiles of the symmetric
+# stiffness and damping
+SYMMETRIC = layout("SYMMETRIC", aa=9, al=9, ll=9)
+BUSH = layout("BUSH", first=FRAME.size, second=FRAME.size, stiffness=SYMMETRIC.size, damping=SYMMETRIC.size)
+FRAMES, MATRIX, STATE = 2 * FRAME.size, SYMMETRIC.size, 18  # literals, as `gather_rows` takes them
+# what four bushings give: wrenches on both bodies, power and energy
+PUSH = layout("PUSH", first=6, second=6, power=1, energy=1)
+
+
+class Bushing(NamedTuple):
+    """Frames (rotation, position) on both bodies, and the tiles (aa, al, ll) of stiffness and damping."""
+
+    first: Any
+    second: Any
+    stiffness: Any
+    damping: Any
+
+
+class Deflection(NamedTuple):
+    """A bushing at a state: the second frame (R, p) and its pose C in the first; X = log C, dexpinv of -X (two tiles),
+    the twists of the second frame and of the same frame on the first body, X', K X and D X'."""
+
+    frame: Any
+    pose: Any
+    X: Any
+    map: Any
+    twist: Any
+    carried: Any
+    rate: Any
+    pull: Any
+    drag: Any
+
+
+@kernel
+def frame_at(values, at):
+    return load9(values, at + FRAME.rotation, 0.0), vector_at(values, at + FRAME.position)
+
+
+@kernel
+def symmetric_at(values, at):
+    return (
+        load9(values, at + SYMMETRIC.aa, 0.0),
+        load9(values, at + SYMMETRIC.al, 0.0),
+        load9(values, at + SYMMETRIC.ll, 0.0),
+    )
+
+
+@kernel
+def bushing_at(values, at):
+    """The numbers of one bushing."""
+    return Bushing(
+        frame_at(values, at + BUSH.first),
+        frame_at(values, at + BUSH.second),
+        symmetric_at(values, at + BUSH.stiffness),
+        symmetric_at(values, at + BUSH.damping),
+    )
+
+
+@kernel
+def four_of(table, k, count, field):
+    """A field of up to four rows from row k on, the last one again for those that are missing."""
+    at, last = FORCES.size + field, k + count - 1
+    return (
+        table[at + k * FORCE.size],
+        table[at + min(k + 1, last) * FORCE.size],
+        table[at + min(k + 2, last) * FORCE.size],
+        table[at + last * FORCE.size],
+    )
+
+
+@kernel
+def further(places, by):
+    return places[0] + by, places[1] + by, places[2] + by, places[3] + by
+
+
+@kernel
+def four_bushings(table, k, count, values):
+    """The numbers of up to four bushings from row k on, as lanes."""
+    places = four_of(table, k, count, FORCE.numbers)
+    f = gather_rows(values, places, FRAMES)
+    k = gather_rows(values, further(places, BUSH.stiffness), MATRIX)
+    d = gather_rows(values, further(places, BUSH.damping), MATRIX)
+    return Bushing((f[0:9], f[9:12]), (f[12:21], f[21:24]), (k[0:9], k[9:18], k[18:27]), (d[0:9], d[9:18], d[18:27]))
+
+
+@kernel
+def four_motions(bodies, states, stride):
+    """Poses and body twists of four bodies, as lanes."""
+    a, b, c, d = bodies
+    m = gather_rows(states, ((a + 1) * stride, (b + 1) * stride, (c + 1) * stride, (d + 1) * stride), STATE)
+    return m[0:9], m[9:12], (m[12:15], m[15:18])
+
+
+@kernel
+def run_of_bushings(table, k):
+    """How many bushings follow each other from row k on, at most four."""
+    count = 1
+    while count < WIDTH and k + count < table[FORCES.count]:
+        if table[FORCES.size + (k + count) * FORCE.size + FORCE.kind] != BUSHING:
+            break
+        count += 1
+    return count
+
+
+@kernel
+def symmetric_times(m, x):
+    """A symmetric 6x6 matrix times a pair of vectors."""
+    return add(mul(m[0], x[0]), mul(m[1], x[1])), add(mul_t(m[1], x[0]), mul(m[2], x[1]))
+
+
+@kernel
+def deflection(bushing, first, second):
+    """A bushing between bodies with these motions (pose and body twist)."""
+    R, p, V = frame_motion(first, bushing.first[0], bushing.first[1])
+    S, s, W = frame_motion(second, bushing.second[0], bushing.second[1])
+    C, c = mat_mul(transpose(R), S), mul_t(R, sub(s, p))
+    x = so3.log(C)
+    X = x, so3.dexpinv_apply(x, c)
+    A, B, _ = se3.dexpinv((neg(X[0]), neg(X[1])))
+    Y = mul_t(C, V[0]), mul_t(C, add(V[1], cross(V[0], c)))
+    w, u = sub(W[0], Y[0]), sub(W[1], Y[1])
+    rate = mul(A, w), add(mul(B, w), mul(A, u))
+    pull, drag = symmetric_times(bushing.stiffness, X), symmetric_times(bushing.damping, rate)
+    return Deflection((S, s), (C, c), X, (A, B), W, Y, rate, pull, drag)
+
+
+@kernel
+def in_body(frame, torque, force):
+    """A wrench in a frame on a body, in the frame of the body."""
+    turned = mul(frame[0], force)
+    return add(mul(frame[0], torque), cross(frame[1], turned)), turned
+
+
+@kernel
+def wrenches_of(bushing, first, second):
+    """The wrenches on both bodies in their frames, the power of the damping and the stored energy."""
+    at = deflection(bushing, first, second)
+    (C, c), X, (A, B), rate, pull, drag = at.pose, at.X, at.map, at.rate, at.pull, at.drag
+    P, Q = add(pull[0], drag[0]), add(pull[1], drag[1])
+    torque, force = neg(add(mul_t(A, P), mul_t(B, Q))), neg(mul_t(A, Q))
+    back = neg(mul(C, force))
+    turn = sub(cross(c, back), mul(C, torque))
+    power = -dot(rate[0], drag[0]) - dot(rate[1], drag[1])
+    energy = 0.5 * (dot(X[0], pull[0]) + dot(X[1], pull[1]))
+    return in_body(bushing.first, turn, back), in_body(bushing.second, torque, force), power, energy
+
+
+@kernel
+def add_bushing(table, row, values, at, states, stride, wrenches):
+    """An elastic mount; returns (power of its damping, stored energy)."""
+    i, j = table[row + FORCE.first], table[row + FORCE.second]
+    on_first, on_second, power, energy = wrenches_of(
+        bushing_at(values, at), motion_at(states, stride, i), motion_at(states, stride, j)
+    )
+    if j >= 0:
+        add3(wrenches, 6 * j, on_second[0])
+        add3(wrenches, 6 * j + 3, on_second[1])
+    if i >= 0:
+        add3(wrenches, 6 * i, on_first[0])
+        add3(wrenches, 6 * i + 3, on_first[1])
+    return power, energy
+
+
+@kernel
+def add_bushings(table, k, count, values, states, stride, wrenches, scratch):
+    """Up to four elastic mounts, from row k on; returns (power of their damping, stored energy)."""
+    first, second = four_of(table, k, count, FORCE.first), four_of(table, k, count, FORCE.second)
+    on_first, on_second, power, energy = wrenches_of(
+        four_bushings(table, k, count, values),
+        four_motions(first, states, stride),
+        four_motions(second, states, stride),
+    )
+    store_rows(scratch, 0, PUSH.size, (*on_first[0], *on_first[1], *on_second[0], *on_second[1], power, energy))
+    lost, stored = 0.0, 0.0
+    for r in range(count):
+        line, at = FORCES.size + (k + r) * FORCE.size, r * PUSH.size
+        i, j = table[line + FORCE.first], table[line + FORCE.second]
+        if j >= 0:
+            add3(wrenches, 6 * j, load3(scratch, at + PUSH.second, 0.0))
+            add3(wrenches, 6 * j + 3, load3(scratch, at + PUSH.second + 3, 0.0))
+        if i >= 0:
+            add3(wrenches, 6 * i, load3(scratch, at + PUSH.first, 0.0))
+            add3(wrenches, 6 * i + 3, load3(scratch, at + PUSH.first + 3, 0.0))
+        lost, stored = lost + scratch[at + PUSH.power], stored + scratch[at + PUSH.energy]
+    return lost, stored
