@@ -19,7 +19,6 @@ from benchmarks.constrained_speed import (
     TOP_END,
     chain,
     exudyn_chain,
-    exudyn_settings,
     star,
     top_of_exudyn,
 )
@@ -30,8 +29,6 @@ from chasles.simulation.bodies import BodyDynamics
 
 STEP = 1e-3
 PAIRS = 5
-# of the bushings: torsion and bending [N m/rad], stretching and shearing [N/m]; damping is a thousandth of it
-MOUNT = np.array([1e4, 1e4, 1e4, 1e5, 1e5, 1e5])
 DEFAULT, INDEX_3 = ch.integrate.GeneralizedAlpha(), ch.integrate.GeneralizedAlpha(index=3)
 
 
@@ -84,76 +81,12 @@ def chains(sizes: list[int]) -> list[tuple[str, ...]]:
     return rows
 
 
-def mounted(n: int) -> ch.System:
-    """The rods of `chain`, each on a bushing at the end of the one before."""
-    rods = [ch.Body(f"rod {k}", 1.0, (0.0, 0.0, 0.0), (0.01, 0.1, 0.1)) for k in range(n)]
-    ends = [((0.5 if k else 0.0, 0.0, 0.0), (-0.5, 0.0, 0.0)) for k in range(n)]
-    mounts = [
-        ch.Bushing(f"mount {k}", (f"rod {k - 1}" if k else "ground", f"rod {k}"), ends[k], MOUNT, 1e-3 * MOUNT)
-        for k in range(n)
-    ]
-    places = [ch.free(f"free {k}", "ground", f"rod {k}", at=(k + 0.5, 0.0, 0.0)) for k in range(n)]
-    return ch.System(rods, places, forces=mounts)
-
-
-def exudyn_mounted(n: int, steps: int) -> tuple[float, float]:
-    """Time of Exudyn per body and step [s], and where the last rod is [m]."""
-    import exudyn as exu
-    from exudyn import itemInterface as items  # noqa: N813
-
-    container = exu.SystemContainer()
-    system = container.AddSystem()
-    ground = system.AddObject(items.ObjectGround(referencePosition=[0, 0, 0]))
-    last = system.AddMarker(items.MarkerBodyRigid(bodyNumber=ground, localPosition=[0, 0, 0]))
-    K = np.diag([*MOUNT[3:], *MOUNT[:3]])
-    for k in range(n):
-        node = system.AddNode(items.NodeRigidBodyRotVecLG(referenceCoordinates=[k + 0.5, 0, 0, 0, 0, 0]))
-        body = system.AddObject(
-            items.ObjectRigidBody(nodeNumber=node, mass=1.0, inertia=[0.01, 0.1, 0.1, 0, 0, 0], centerOfMass=[0, 0, 0])
-        )
-        marker = system.AddMarker(items.MarkerBodyMass(bodyNumber=body))
-        system.AddLoad(items.LoadMassProportional(markerNumber=marker, loadVector=[0, 0, -9.81]))
-        near = system.AddMarker(items.MarkerBodyRigid(bodyNumber=body, localPosition=[-0.5, 0, 0]))
-        system.AddObject(
-            items.ObjectConnectorRigidBodySpringDamper(markerNumbers=[last, near], stiffness=K, damping=1e-3 * K)
-        )
-        last = system.AddMarker(items.MarkerBodyRigid(bodyNumber=body, localPosition=[0.5, 0, 0]))
-    system.Assemble()
-    settings = exudyn_settings(steps, steps * STEP, 0.8)
-    settings.linearSolver.solverType = exu.LinearSolverType.EigenSparse
-    began = time.process_time()
-    if not system.SolveDynamic(settings):
-        raise RuntimeError("Exudyn did not finish")
-    spent = (time.process_time() - began) / steps / n
-    return spent, system.GetNodeOutput(node, exu.OutputVariableType.Position)[2]
-
-
-def bushings(sizes: list[int]) -> list[tuple[str, ...]]:
-    """Rows: bodies, Exudyn, ours, ratio of the least times; where the last rod is after the same steps, theirs and
-    ours."""
-    rows = []
-    for n in sizes:
-        steps = max(20, 4000 // n)
-        run = prepared(mounted(n), DEFAULT, STEP)
-        run.advance(steps)
-        ours, pairs = run.problem.split(run.point())[0][-1, 6], []
-        for _ in range(PAIRS):
-            spent, theirs = exudyn_mounted(n, steps)
-            pairs.append((spent, time_of_steps(run, steps) / n))
-        best = np.min(pairs, axis=0)
-        times = (*(f"{1e6 * t:.2f}" for t in best), f"{best[0] / best[1]:.1f}")
-        rows.append((str(n), *times, f"{1e3 * theirs:.4f}", f"{1e3 * ours:.4f}"))
-        print("bushings", *rows[-1], flush=True)
-    return rows
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--write", action="store_true", help="write the page of the documentation")
     options = parser.parse_args()
     sys.exudynFast = True  # type: ignore[attr-defined]  # how Exudyn is told to load its fast module
     compared = chains([2, 10, 100, 500])
-    mounts = bushings([10, 100, 1000])
     pairs = []
     for _ in range(3):
         their_error, their_time = top_of_exudyn(1e-4)
@@ -178,9 +111,6 @@ def main() -> None:
             versions=versions("chasles", "exudyn", "numpy", "numba"),
             chains=table(["bodies", "Exudyn", "index 2", "index 3", "ratio", "median of ratios"], compared),
             tops=table(["", "µs per step", "error [m]", "ratio"], tops),
-            mounts=table(
-                ["bodies", "Exudyn", "chasles", "ratio", "height, Exudyn [mm]", "height, chasles [mm]"], mounts
-            ),
             growth=table(["", "µs per body and step", "kB per body"], growth),
         )
 

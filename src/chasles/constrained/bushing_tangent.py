@@ -1,4 +1,4 @@
-"""Derivatives of bushings for Newton's matrix: dense 6x6 blocks, exact.
+"""Derivatives of bushings for Newton's matrix: dense 6x6 blocks, exact, of four bushings at a time (lanes).
 
 In the axes of the second frame, with X = log C, M = dexpinv_{-X} and the twist W of the second frame relative to the
 first, the wrench on the second body is F = -Mᵀ P, P = K X + D X', X' = M W. Along a relative displacement η
@@ -11,13 +11,16 @@ there H has [t~ f~; f~ 0] more. Bodies on SO(3)xR3 keep their velocities in spac
 
 M is [A 0; B A] with A = k₀ I + x~/2 + k₂ x xᵀ and B its derivative along v, X = (x, v): so(3) over the dual numbers. So
 with Φ = ∂(A w)/∂x and Φ' its derivative along (v, u), T₂ = [Φ 0; Φ' Φ], and T₁ = [Φ' Φ; Φ 0] of Aᵀ and P. All products
-are in the axes of space. A 6x6 matrix is four tiles: (aa, al, la, ll), angular or linear row, angular or linear column.
+are in the axes of space; rotations of the bodies come last. A 6x6 matrix is four tiles: (aa, al, la, ll), angular or
+linear row, angular or linear column.
 """
 
 from __future__ import annotations
 
 from chasles.absolute.tables import BODY, SE3
+from chasles.constrained.body_tangent import twice_crossed
 from chasles.constrained.saddle import BLOCK, plus_diagonal
+from chasles.constrained.tables import ELEMENT
 from chasles.force.bushing import deflection, four_bushings, four_motions, four_of
 from chasles.force.table import FORCE, FORCES, MOVING
 from chasles.kernel.algebra import (
@@ -27,6 +30,7 @@ from chasles.kernel.algebra import (
     mat_add,
     mat_mul,
     mat_mul_t,
+    mat_neg,
     mat_scale,
     mul,
     mul_t,
@@ -41,18 +45,30 @@ from chasles.kernel.algebra import (
 from chasles.kernel.gather import lanes_from
 from chasles.kernel.policy import kernel
 from chasles.kernel.rows import store_rows
-from chasles.kernel.workspace import layout
+from chasles.kernel.workspace import load9, store9
 from chasles.lie.coefficients import dexpinv_coefficients, half_angle
-
-# tiles of an element between two bodies: angular ones of both, and across (row of the first, row of the second); the
-# others are the same, with the other sign, in the column of the other body
-ELEMENT = layout("ELEMENT", first=9, second=9, across=9, back=9, al_first=9, al_second=9, la_first=9, la_second=9, ll=9)
 
 
 @kernel
 def t_mul(a, b):
     """aᵀ b."""
     return mat_mul(transpose(a), b)
+
+
+@kernel
+def mul_skew(m, a):
+    """m a~, row by row."""
+    x, y, z = a
+    return (
+        *(m[1] * z - m[2] * y, m[2] * x - m[0] * z, m[0] * y - m[1] * x),
+        *(m[4] * z - m[5] * y, m[5] * x - m[3] * z, m[3] * y - m[4] * x),
+        *(m[7] * z - m[8] * y, m[8] * x - m[6] * z, m[6] * y - m[7] * x),
+    )
+
+
+@kernel
+def mat_sub(a, b):
+    return mat_add(a, mat_neg(b))
 
 
 @kernel
@@ -92,9 +108,10 @@ def damping_matrices(D, ratio, at, A, B, coefficients):
     """Of the damping: its part of K M + D (...) in H, and the tiles N_al and N_ll; all in the axes of space."""
     (x, v), V, Y, S, (k, dk, ddk) = at.X, at.twist, at.carried, at.frame[0], coefficients
     turned, more = turned_map(x, v, sub(V[0], Y[0]), sub(V[1], Y[1]), 1.0, k, dk, ddk)
-    follow, slip = plus_diagonal(skew(neg(mul(S, Y[0]))), ratio), skew(neg(mul(S, Y[1])))
-    a = mat_add(mat_mul(turned, A), mat_mul(A, follow))
-    b = mat_add(mat_add(mat_mul(more, A), mat_mul(turned, B)), mat_add(mat_mul(B, follow), mat_mul(A, slip)))
+    w, u = mul(S, Y[0]), mul(S, Y[1])
+    a = mat_add(mat_mul(turned, A), mat_sub(mat_scale(ratio, A), mul_skew(A, w)))
+    b = mat_add(mat_mul(more, A), mat_mul(turned, B))
+    b = mat_sub(mat_add(b, mat_scale(ratio, B)), mat_add(mul_skew(B, w), mul_skew(A, u)))
     D_al, D_ll = mat_mul(D[1], A), mat_mul(D[2], A)
     return matrix_times(D, a, b), (mat_add(t_mul(A, D_al), t_mul(B, D_ll)), t_mul(A, D_ll))
 
@@ -127,20 +144,19 @@ def bushing_matrices(bushing, at, damped, ratio):
 
 
 @kernel
-def arm_of(motion, kept, place, H, N):
-    """Of a body: its rotation R, how the place on it moves as it turns (L), and the angular tiles of H G + N E for
-    G = [R 0; L I] and E, what turns with it: its velocity, which stays as it is in space (kept: 1; on SE(3) 0)."""
+def columns_of(motion, kept, place, H, N):
+    """How the wrench at the place changes as a body turns about its center, in the axes of space: the angular tiles of
+    H [I 0; a~ I] + N u~, a from the place to the center, u the velocity that is kept in space (kept: 1; on SE(3) 0)."""
     R, r, V = motion
-    L = skew_mul(sub(r, place), R)
-    E = mat_mul(R, skew(scale(kept, V[1])))
-    aa, la = mat_add(mat_mul(H[0], R), mat_mul(H[1], L)), mat_add(mat_mul(H[2], R), mat_mul(H[3], L))
-    return R, L, mat_add(aa, mat_mul(N[0], E)), mat_add(la, mat_mul(N[1], E))
+    a, u = sub(r, place), mul(R, scale(kept, V[1]))
+    aa = mat_add(H[0], mat_add(mul_skew(H[1], a), mul_skew(N[0], u)))
+    return aa, mat_add(H[2], mat_add(mul_skew(H[3], a), mul_skew(N[1], u)))
 
 
 @kernel
-def pulled_tiles(arm, al, ll, factor):
-    """Row of a body: factor (Rᵀ al + Lᵀ ll)."""
-    return mat_scale(factor, mat_add(t_mul(arm[0], al), t_mul(arm[1], ll)))
+def row_of(R, a, upper, lower):
+    """[I a~ᵀ] of two tiles, in the axes of the body: its angular row."""
+    return t_mul(R, mat_sub(upper, skew_mul(a, lower)))
 
 
 @kernel
@@ -165,58 +181,70 @@ def bushing_tiles(job, k, count):
     a, b, c, d = four_of(table, k, count, FORCE.third)
     at = deflection(bushing, on_first, on_second)
     H, N, (torque, force) = bushing_matrices(bushing, at, (a | b | c | d) != 0, job.ratio)
-    first = arm_of(on_first, kept_in_space(job.forces.bodies, i), at.frame[1], H, N)
-    second = arm_of(on_second, kept_in_space(job.forces.bodies, j), at.frame[1], H, N)
-    # the wrench on the first body is carried along: [t~ f~; f~ 0] G more
-    aa = mat_add(first[2], mat_add(skew_mul(torque, first[0]), skew_mul(force, first[1])))
-    la = mat_add(first[3], skew_mul(force, first[0]))
-    to_first = mat_add(second[2], mat_add(skew_mul(torque, second[0]), skew_mul(force, second[1])))
-    la_second = mat_add(second[3], skew_mul(force, second[0]))
+    (R, r, _), (S, p, _), place = on_first, on_second, at.frame[1]
+    u, w = sub(r, place), sub(p, place)
+    first = columns_of(on_first, kept_in_space(job.forces.bodies, i), place, H, N)
+    second = columns_of(on_second, kept_in_space(job.forces.bodies, j), place, H, N)
+    # the wrench on the first body is carried along: [t~ f~; f~ 0] more
+    t, f = skew(torque), skew(force)
+    aa, la = mat_add(first[0], mat_add(t, twice_crossed(force, u))), mat_add(first[1], f)
+    to_first, la_second = mat_add(second[0], mat_add(t, twice_crossed(force, w))), mat_add(second[1], f)
+    Q, T = mat_scale(s, R), mat_scale(s, S)
     store_rows(job.tiles, ELEMENT.first, ELEMENT.size, (
-        *pulled_tiles(first, aa, la, s),
-        *pulled_tiles(second, second[2], second[3], s),
-        *pulled_tiles(first, to_first, la_second, -s),
-        *pulled_tiles(second, first[2], first[3], -s),
+        *mat_mul(row_of(Q, u, aa, la), R),
+        *mat_mul(row_of(T, w, second[0], second[1]), S),
+        *mat_neg(mat_mul(row_of(Q, u, to_first, la_second), S)),
+        *mat_neg(mat_mul(row_of(T, w, first[0], first[1]), R)),
     ))  # fmt: skip
     store_rows(job.tiles, ELEMENT.al_first, ELEMENT.size, (
-        *pulled_tiles(first, mat_add(H[1], skew(force)), H[3], s),
-        *pulled_tiles(second, H[1], H[3], s),
-        *mat_scale(s, first[3]),
-        *mat_scale(s, la_second),
+        *row_of(Q, u, mat_add(H[1], f), H[3]),
+        *row_of(T, w, H[1], H[3]),
+        *mat_mul(first[1], Q),
+        *mat_mul(la_second, T),
         *mat_scale(s, H[3]),
     ))  # fmt: skip
 
 
 @kernel
-def add_tile(target, at, tiles, place, sign):
-    for k in range(9):
-        target[at + k] += sign * tiles[place + k]
+def add_tile(target, at, tiles, place):
+    store9(target, at, mat_add(load9(target, at, 0.0), load9(tiles, place, 0.0)))
+
+
+@kernel
+def subtract_tile(target, at, tiles, place):
+    store9(target, at, mat_sub(load9(target, at, 0.0), load9(tiles, place, 0.0)))
+
+
+@kernel
+def add_to_block(blocks, i, tiles, places):
+    """An element's tiles (aa, al, la, ll) to the block of a body; the ground has none."""
+    if i >= 0:
+        add_tile(blocks, i * BLOCK.size + BLOCK.aa, tiles, places[0])
+        add_tile(blocks, i * BLOCK.size + BLOCK.al, tiles, places[1])
+        add_tile(blocks, i * BLOCK.size + BLOCK.la, tiles, places[2])
+        add_tile(blocks, i * BLOCK.size + BLOCK.ll, tiles, places[3])
+
+
+@kernel
+def add_coupling(matrix, slots, m, tiles, places):
+    """An element's tiles to the matrix: but for the first they are those of the blocks, with the other sign."""
+    add_tile(matrix, 9 * slots[m], tiles, places[0])
+    subtract_tile(matrix, 9 * slots[m + 1], tiles, places[1])
+    subtract_tile(matrix, 9 * slots[m + 2], tiles, places[2])
+    subtract_tile(matrix, 9 * slots[m + 3], tiles, places[3])
 
 
 @kernel
 def stiffen_bushings(job, k, count, coupled):
     """Add s ∂(-Q)/∂d of up to four bushings from row k on."""
-    table, blocks, matrix, slots, tiles = job.forces.table, job.blocks, job.matrix, job.slots, job.tiles
+    table, tiles = job.forces.table, job.tiles
     bushing_tiles(job, k, count)
     for r in range(count):
         line, at, m = FORCES.size + (k + r) * FORCE.size, r * ELEMENT.size, coupled[k + r]
-        i, j = table[line + FORCE.first] * BLOCK.size, table[line + FORCE.second] * BLOCK.size
-        if i >= 0:
-            add_tile(blocks, i + BLOCK.aa, tiles, at + ELEMENT.first, 1.0)
-            add_tile(blocks, i + BLOCK.al, tiles, at + ELEMENT.al_first, 1.0)
-            add_tile(blocks, i + BLOCK.la, tiles, at + ELEMENT.la_first, 1.0)
-            add_tile(blocks, i + BLOCK.ll, tiles, at + ELEMENT.ll, 1.0)
-        if j >= 0:
-            add_tile(blocks, j + BLOCK.aa, tiles, at + ELEMENT.second, 1.0)
-            add_tile(blocks, j + BLOCK.al, tiles, at + ELEMENT.al_second, 1.0)
-            add_tile(blocks, j + BLOCK.la, tiles, at + ELEMENT.la_second, 1.0)
-            add_tile(blocks, j + BLOCK.ll, tiles, at + ELEMENT.ll, 1.0)
+        al, bl, la, lb = at + ELEMENT.al_first, at + ELEMENT.al_second, at + ELEMENT.la_first, at + ELEMENT.la_second
+        ll = at + ELEMENT.ll
+        add_to_block(job.blocks, table[line + FORCE.first], tiles, (at + ELEMENT.first, al, la, ll))
+        add_to_block(job.blocks, table[line + FORCE.second], tiles, (at + ELEMENT.second, bl, lb, ll))
         if m >= 0:
-            add_tile(matrix, 9 * slots[m], tiles, at + ELEMENT.across, 1.0)
-            add_tile(matrix, 9 * slots[m + 1], tiles, at + ELEMENT.al_first, -1.0)
-            add_tile(matrix, 9 * slots[m + 2], tiles, at + ELEMENT.la_second, -1.0)
-            add_tile(matrix, 9 * slots[m + 3], tiles, at + ELEMENT.ll, -1.0)
-            add_tile(matrix, 9 * slots[m + 4], tiles, at + ELEMENT.back, 1.0)
-            add_tile(matrix, 9 * slots[m + 5], tiles, at + ELEMENT.al_second, -1.0)
-            add_tile(matrix, 9 * slots[m + 6], tiles, at + ELEMENT.la_first, -1.0)
-            add_tile(matrix, 9 * slots[m + 7], tiles, at + ELEMENT.ll, -1.0)
+            add_coupling(job.matrix, job.slots, m, tiles, (at + ELEMENT.across, al, lb, ll))
+            add_coupling(job.matrix, job.slots, m + 4, tiles, (at + ELEMENT.back, bl, la, ll))

@@ -6,25 +6,32 @@ part is a displacement in space and brackets are those of the angular parts.
 
 from __future__ import annotations
 
+from chasles.absolute.tables import BODY, SE3
 from chasles.kernel.algebra import add, add_scaled, cross, motion_cross, mul, mul_t, neg, sub
+from chasles.kernel.lanes import WIDTH, like
 from chasles.kernel.policy import kernel
+from chasles.kernel.rows import load_rows, store_rows
 from chasles.kernel.workspace import load3, store3
 from chasles.lie import quaternion, se3, so3
 
-POSE = 7
+POSE, TWIST = 7, 6
+
+
+@kernel
+def moved_pose(on_se3, unit, position, x):
+    """A pose (unit quaternion, position) moved by x."""
+    shift = x[1]
+    if on_se3:
+        shift = mul(quaternion.to_matrix(unit), so3.dexp_apply(x[0], x[1]))
+    return quaternion.keep_unit(quaternion.product(unit, quaternion.exp(x[0]))), add(position, shift)
 
 
 @kernel
 def move_body(on_se3, q, i, x, out):
     """The pose of body i moved by x, to `out`."""
     at = POSE * i
-    unit = (q[at], q[at + 1], q[at + 2], q[at + 3])
-    shift = x[1]
-    if on_se3:
-        shift = mul(quaternion.to_matrix(unit), so3.dexp_apply(x[0], x[1]))
-    new = quaternion.keep_unit(quaternion.product(unit, quaternion.exp(x[0])))
-    position = add(load3(q, at + 4, 0.0), shift)
-    out[at], out[at + 1], out[at + 2], out[at + 3] = new
+    unit, position = moved_pose(on_se3, (q[at], q[at + 1], q[at + 2], q[at + 3]), load3(q, at + 4, 0.0), x)
+    out[at], out[at + 1], out[at + 2], out[at + 3] = unit
     store3(out, at + 4, position)
 
 
@@ -33,7 +40,8 @@ def bracket(on_se3, x, y):
     """[x, y] in the algebra of a body's space."""
     if on_se3:
         return motion_cross(x, y)
-    return cross(x[0], y[0]), (0.0, 0.0, 0.0)
+    zero = like(0.0, x[0][0])
+    return cross(x[0], y[0]), (zero, zero, zero)
 
 
 @kernel
@@ -84,6 +92,29 @@ def pulled_back(on_se3, x, p):
         A, B, _ = se3.dexpinv(x)
         return add(mul_t(A, p[0]), mul_t(B, p[1])), mul_t(A, p[1])
     return so3.dexpinv_apply(neg(x[0]), p[0]), p[1]
+
+
+@kernel
+def four_in_space(bodies, n, i):
+    """Whether bodies i to i + 3 are there and all on SO(3)xR3: what is done to them can be done at once, in lanes."""
+    if i + WIDTH > n:
+        return False
+    turning = 0
+    for k in range(i, i + WIDTH):
+        turning += bodies[k * BODY.size + BODY.space] == SE3
+    return turning == 0
+
+
+@kernel
+def load_four(vectors, i):
+    """Six numbers each of bodies i to i + 3, as lanes."""
+    x = load_rows(vectors, TWIST * i, TWIST, TWIST)
+    return (x[0], x[1], x[2]), (x[3], x[4], x[5])
+
+
+@kernel
+def store_four(vectors, i, x):
+    store_rows(vectors, TWIST * i, TWIST, (*x[0], *x[1]))
 
 
 @kernel

@@ -16,7 +16,21 @@ import numpy as np
 
 from chasles.absolute.redundant import factorize_rows
 from chasles.absolute.tables import BODY, FIELD, SE3
-from chasles.constrained.chart import bracket, lift, lift_rate, minus, move_body, onward, onward_inverse, plus
+from chasles.constrained.chart import (
+    POSE,
+    bracket,
+    four_in_space,
+    lift,
+    lift_rate,
+    load_four,
+    minus,
+    move_body,
+    moved_pose,
+    onward,
+    onward_inverse,
+    plus,
+    store_four,
+)
 from chasles.constrained.correction import IN_POSITION, IN_VELOCITY, LINEAR, Step, correction
 from chasles.constrained.error_estimate import measure, relative_size, tangent_part
 from chasles.constrained.goals import UNKNOWN, set_goals, size_of_correction, size_of_noise
@@ -49,9 +63,11 @@ from chasles.constrained.tables import SIZES
 from chasles.constrained.velocity import project_velocity
 from chasles.constrained.workspace import CARRIED, ITERATIONS, STATE_VECTOR, workspace_of
 from chasles.integrate.constrained_method import GeneralizedAlpha
+from chasles.kernel.lanes import WIDTH
 from chasles.kernel.memory import Regions, joined
 from chasles.kernel.policy import kernel, native
 from chasles.kernel.reference import by_reference, value_of
+from chasles.kernel.rows import load_rows, store_rows
 from chasles.kernel.workspace import fill, layout, load6, store6
 
 if TYPE_CHECKING:
@@ -97,18 +113,46 @@ make_method = joined(
 
 
 @kernel
+def trial_motion(on_se3, local, star, rate, second):
+    """Velocity and its derivative from x*, x' and x''."""
+    if local:
+        return lift(on_se3, star, rate), lift_rate(on_se3, star, rate, second)
+    return rate, second
+
+
+@kernel
+def trial_of_body(workspace, method, i):
+    on_se3 = workspace.tables.bodies[i * BODY.size + BODY.space] == SE3
+    move_body(on_se3, workspace.q, i, load6(method.x, 6 * i, 0.0), workspace.trial_q)
+    star, rate = load6(method.star, 6 * i, 0.0), load6(method.rate, 6 * i, 0.0)
+    velocity, acceleration = trial_motion(on_se3, method.local, star, rate, load6(method.second, 6 * i, 0.0))
+    store6(method.trial_v, 6 * i, velocity)
+    store6(method.trial_rate, 6 * i, acceleration)
+
+
+@kernel
+def trial_of_four(workspace, method, i):
+    """Of bodies i to i + 3, on SO(3)xR3."""
+    q = load_rows(workspace.q, POSE * i, POSE, POSE)
+    unit, place = moved_pose(False, (q[0], q[1], q[2], q[3]), (q[4], q[5], q[6]), load_four(method.x, i))
+    star, rate = load_four(method.star, i), load_four(method.rate, i)
+    velocity, acceleration = trial_motion(False, method.local, star, rate, load_four(method.second, i))
+    store_rows(workspace.trial_q, POSE * i, POSE, (*unit, *place))
+    store_four(method.trial_v, i, velocity)
+    store_four(method.trial_rate, i, acceleration)
+
+
+@kernel
 def trial_state(workspace, method):
     """Poses, velocities and their derivatives from the coordinates."""
-    for i in range(workspace.tables.n):
-        on_se3 = workspace.tables.bodies[i * BODY.size + BODY.space] == SE3
-        move_body(on_se3, workspace.q, i, load6(method.x, 6 * i, 0.0), workspace.trial_q)
-        velocity, acceleration = load6(method.rate, 6 * i, 0.0), load6(method.second, 6 * i, 0.0)
-        if method.local:
-            at = load6(method.star, 6 * i, 0.0)
-            acceleration = lift_rate(on_se3, at, velocity, acceleration)
-            velocity = lift(on_se3, at, velocity)
-        store6(method.trial_v, 6 * i, velocity)
-        store6(method.trial_rate, 6 * i, acceleration)
+    n, i = workspace.tables.n, 0
+    while i < n:
+        if four_in_space(workspace.tables.bodies, n, i):
+            trial_of_four(workspace, method, i)
+            i += WIDTH
+        else:
+            trial_of_body(workspace, method, i)
+            i += 1
 
 
 @kernel
@@ -174,6 +218,49 @@ def carry_on(workspace, method):
 
 
 @kernel
+def displace_body(workspace, method, step, i):
+    on_se3, at = workspace.tables.bodies[i * BODY.size + BODY.space] == SE3, load6(method.x, 6 * i, 0.0)
+    change = load6(workspace.d, 6 * i, 0.0)
+    dx = to_chart(workspace, i, change)
+    if method.form == IN_VELOCITY:
+        dx = plus(dx, -0.5 * step.kappa, bracket(on_se3, load6(method.trial_v, 6 * i, 0.0), dx))
+        change = from_chart(workspace, i, dx)
+    if method.solved_index == 3 or method.local:
+        dx = onward_inverse(on_se3, at, dx)
+    else:
+        change = from_chart(workspace, i, onward(on_se3, at, dx))
+    store6(workspace.displacement, 6 * i, change)
+    store6(method.moved, 6 * i, dx)
+
+
+@kernel
+def displace_four(workspace, method, step, i):
+    """Of bodies i to i + 3, on SO(3)xR3: there displacements are coordinates of the chart."""
+    at, dx = load_four(method.x, i), load_four(workspace.d, i)
+    if method.form == IN_VELOCITY:
+        dx = plus(dx, -0.5 * step.kappa, bracket(False, load_four(method.trial_v, i), dx))
+    if method.solved_index == 3 or method.local:
+        store_four(workspace.displacement, i, dx)
+        store_four(method.moved, i, onward_inverse(False, at, dx))
+    else:
+        store_four(workspace.displacement, i, onward(False, at, dx))
+        store_four(method.moved, i, dx)
+
+
+@kernel
+def displace(workspace, method, step):
+    """The displacements of the bodies and the change of x* by the correction d."""
+    n, i = workspace.tables.n, 0
+    while i < n:
+        if four_in_space(workspace.tables.bodies, n, i):
+            displace_four(workspace, method, step, i)
+            i += WIDTH
+        else:
+            displace_body(workspace, method, step, i)
+            i += 1
+
+
+@kernel
 def correct(workspace, method, step, iteration, fresh):
     """One correction of x, its derivatives, λ and ζ."""
     regular, x = workspace.tables.gravity[FIELD.regularization], method.x
@@ -183,19 +270,7 @@ def correct(workspace, method, step, iteration, fresh):
     weight = regular if iteration < TRIES else SHARPER * regular
     off, uneven = correction(workspace, method, step, weight, fresh)
     (largest, total), noise = size_of_correction(workspace), size_of_noise(workspace, iteration)
-    for i in range(workspace.tables.n):
-        on_se3, at = workspace.tables.bodies[i * BODY.size + BODY.space] == SE3, load6(x, 6 * i, 0.0)
-        change = load6(workspace.d, 6 * i, 0.0)
-        dx = to_chart(workspace, i, change)
-        if method.form == IN_VELOCITY:
-            dx = plus(dx, -0.5 * step.kappa, bracket(on_se3, load6(method.trial_v, 6 * i, 0.0), dx))
-            change = from_chart(workspace, i, dx)
-        if method.solved_index == 3 or method.local:
-            dx = onward_inverse(on_se3, at, dx)
-        else:
-            change = from_chart(workspace, i, onward(on_se3, at, dx))
-        store6(workspace.displacement, 6 * i, change)
-        store6(method.moved, 6 * i, dx)
+    displace(workspace, method, step)
     add_multipliers(workspace, step.s, method.lam)
     if method.solved_index == 2:
         correct_position(workspace, step.sweeps, x, method.zeta)

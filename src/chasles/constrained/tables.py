@@ -10,6 +10,9 @@ PLACE = layout("PLACE", explicit=1, angular=1, linear=1, slots=1, kind=1)
 # blocks: angular and linear part do not meet and the linear one is a number; the angular motion pushes the linear one;
 # anything
 SEPARATE, LOWER, FULL = range(3)
+# tiles of an element between two bodies: angular ones of both, and across (row of the first, row of the second); the
+# others are the same, with the other sign, in the column of the other body
+ELEMENT = layout("ELEMENT", first=9, second=9, across=9, back=9, al_first=9, al_second=9, la_first=9, la_second=9, ll=9)
 # the packed structure, with the sizes of workspaces and states: bodies, tiles, counted angles, nodes and lower tiles of
 # the matrix here, nodes of the mechanism's own matrix, and slots for states of bodies if forces act
 STRUCTURE = Packed(

@@ -9,10 +9,9 @@ from numba import types
 
 from chasles.absolute.kkt import POSE, TWIST
 from chasles.absolute.tables import HEAD, MASS, tables_of, work_of
-from chasles.constrained.bushing_tangent import ELEMENT
 from chasles.constrained.goals import EXTENT, GOAL, ISLAND
 from chasles.constrained.saddle import BLOCK
-from chasles.constrained.tables import SIZES, plan_of
+from chasles.constrained.tables import ELEMENT, SIZES, plan_of
 from chasles.constraint.rows import ROWS
 from chasles.force.table import FORCES, MOVING, SCRATCH
 from chasles.integrate.newton import COUNTS as ALL_COUNTS

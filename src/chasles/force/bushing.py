@@ -27,7 +27,7 @@ FRAMES, MATRIX, STATE = 2 * FRAME.size, SYMMETRIC.size, 18  # literals, as `gath
 PUSH = layout("PUSH", first=6, second=6, power=1, energy=1)
 
 
-class Bushing(NamedTuple):
+class Mount(NamedTuple):
     """Frames (rotation, position) on both bodies, and the tiles (aa, al, ll) of stiffness and damping."""
 
     first: Any
@@ -68,7 +68,7 @@ def symmetric_at(values, at):
 @kernel
 def bushing_at(values, at):
     """The numbers of one bushing."""
-    return Bushing(
+    return Mount(
         frame_at(values, at + BUSH.first),
         frame_at(values, at + BUSH.second),
         symmetric_at(values, at + BUSH.stiffness),
@@ -100,7 +100,7 @@ def four_bushings(table, k, count, values):
     f = gather_rows(values, places, FRAMES)
     k = gather_rows(values, further(places, BUSH.stiffness), MATRIX)
     d = gather_rows(values, further(places, BUSH.damping), MATRIX)
-    return Bushing((f[0:9], f[9:12]), (f[12:21], f[21:24]), (k[0:9], k[9:18], k[18:27]), (d[0:9], d[9:18], d[18:27]))
+    return Mount((f[0:9], f[9:12]), (f[12:21], f[21:24]), (k[0:9], k[9:18], k[18:27]), (d[0:9], d[9:18], d[18:27]))
 
 
 @kernel

@@ -202,7 +202,7 @@ class FixedStepper(Stepper):
     def _take(self, limit: int) -> None:
         """Up to `limit` steps, in parts whose points have room."""
         while limit > 0:
-            part, before = min(limit, self.room * max(self.every, 1)), self.steps
+            part, before = min(limit, self.room * self.every) if self.every else limit, self.steps
             more = part // self.every + 1 if self.every else 0
             self.make_room(min(int(self.counts[COUNTS.rows]) + more, self.last_row))
             self._take_part(part)
