@@ -63,6 +63,7 @@ MODULES = {
         "linearize",
         "mobility",
         "start_values",
+        "loaded_friction",
         "stiffness",
     ],
     "chasles.certificate": ["judge", "verdict"],

@@ -70,6 +70,9 @@ def test_two_masses_exchange_momentum():
     assert np.abs([one.t for one in run.events] - times).max() < 1e-9
     share = m2 / (m1 + m2)
     assert run.v[-1] == pytest.approx([mean - share * relative[-1], relative[-1]], rel=1e-12)
+    each = 0.5 * m1 * m2 / (m1 + m2) * speed**2 * e ** (2 * np.arange(3)) * (1 - e**2)
+    assert [one.lost for one in run.strikes] == pytest.approx(each, rel=1e-9)
+    assert [one.after[1] for one in run.strikes] == pytest.approx(relative, rel=1e-9)
     lost = 0.5 * m1 * m2 / (m1 + m2) * speed**2 * (1 - e**6)
     assert run.energies.work[-1] == pytest.approx(-lost, rel=1e-12)
 
@@ -317,3 +320,39 @@ def test_what_is_refused():
     for function in (ch.linearize, ch.equilibrium):
         with pytest.raises(ValueError, match=r": joint 'slide' has rigid limits"):
             function(ball(0.5))
+
+
+BROKEN = []
+
+
+def breaks_off(t, y, p):
+    if BROKEN and t > BROKEN[0]:
+        raise RuntimeError("the power went off")
+    return y[0] - 100.0
+
+
+@pytest.mark.parametrize("save", ["all", "final", [0.0, 0.3, 0.7, 1.0, 1.2]])
+def test_a_run_that_broke_off_goes_on_to_the_same_bits(tmp_path, save):
+    """With friction and impacts: rests, bounces and the events are the same as if nothing had happened."""
+    joint = ch.prismatic(
+        "slide", "ground", "ball", axis=(0, 0, 1), lower=0.0, restitution=0.6, friction=1.0, friction_speed=0.0
+    )
+    system = ch.System([body("ball", 2.0)], [joint])
+    options = {"q": [0.5], "v": [1.0], "save": save, "events": [ch.Event(breaks_off)]}
+    whole = ch.simulate(system, (0, 1.2), **options)
+    BROKEN[:] = [0.8]
+    try:
+        with pytest.raises(RuntimeError, match="power"):
+            ch.simulate(system, (0, 1.2), **options, file=tmp_path / "run.h5")
+    finally:
+        BROKEN.clear()
+    part = ch.open(tmp_path / "run.h5")
+    assert not part.success
+    again = ch.resume(tmp_path / "run.h5", events=options["events"])
+    for one in (again, ch.open(tmp_path / "run.h5")):
+        assert one.success
+        np.testing.assert_array_equal(one.t, whole.t)
+        np.testing.assert_array_equal(one.solution.y, whole.solution.y)
+        assert [found.t for found in one.events] == [found.t for found in whole.events]
+        assert one.solution.steps == whole.solution.steps
+        assert one.solution.evaluations == whole.solution.evaluations

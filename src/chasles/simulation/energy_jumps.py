@@ -49,7 +49,7 @@ def singular_at_end(dynamics: Any, solution: Solution) -> str:
 def reached(solution: Solution) -> tuple[float, np.ndarray]:
     """The last time and state of a run that broke off: its saved points may end long before."""
     at = solution.checkpoint
-    if isinstance(solution.method, RKMK | Exponentials) and at and np.isfinite(at["y"]).all():
+    if isinstance(solution.method, RKMK | Exponentials) and "y" in at and np.isfinite(at["y"]).all():
         return float(at["state"][STATE.t]), at["y"]
     return float(solution.t[-1]), np.asarray(solution.y[-1])
 

@@ -17,6 +17,17 @@ from chasles.simulation.box_forces import forces_in_box
 UNMOVED = 1e-13  # of the largest change: a velocity that was zero and changes by less is not changed
 
 
+class Strike(NamedTuple):
+    """What happened at rigid limits at a time [s]: the names of the events, velocities of all joints before and after
+    [rad/s, m/s], and the energy lost [J]."""
+
+    t: float
+    names: tuple[str, ...]
+    before: np.ndarray
+    after: np.ndarray
+    lost: float
+
+
 class Impact(NamedTuple):
     """Velocities after, impulses [N s or N m s] and the energy lost [J]."""
 

@@ -54,9 +54,8 @@ def solve_motion(
     """The motion of a system under constant forces u, by a method for its equations or one for constrained systems;
     `more` are options of `motion_stepper`."""
     if dynamics.set_valued is not None:
-        if resume is not None or sink is not None:
-            raise ValueError("simulate: a run with friction that sticks or rigid limits is not continued from a file")
         carry = partial(solve_motion, progress=progress)
+        more |= {"resume": resume, "sink": sink}
         whole: Solution = dynamics.set_valued.solve(dynamics, method, span, y0, u, carry, **more)
         return whole
     with dynamics.calling():

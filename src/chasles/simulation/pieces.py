@@ -21,16 +21,18 @@ class Pieces:
         self.rows = GrowingRows(sum(self.sizes))
         self.events: list[Occurrence] = []
         self.work: dict[str, Any] = dict.fromkeys(COUNTED_WORK, 0)
+        self.last_time: float | None = None
 
-    def add(self, piece: Solution, inputs: Sequence[float] | np.ndarray = ()) -> None:
-        """Take a piece."""
-        before = self.rows.rows
-        new = slice(int(len(before) > 0 and len(piece.t) > 0 and before[-1, 0] == piece.t[0]), None)
+    def add(self, piece: Solution, inputs: Sequence[float] | np.ndarray = ()) -> tuple[np.ndarray, np.ndarray]:
+        """Take a piece; returns the times and points that are new."""
+        new = slice(int(len(piece.t) > 0 and self.last_time == piece.t[0]), None)
         t, y = piece.t[new, None], piece.y[new]
+        self.last_time = float(t[-1, 0]) if len(t) else self.last_time
         self.rows.add(np.concatenate([t, y, np.broadcast_to(inputs, (len(t), len(inputs)))], axis=1))
         self.events += piece.events
         for name in COUNTED_WORK:
             self.work[name] += getattr(piece, name)
+        return t[:, 0], y
 
     def joined(self, last: Solution, why: str) -> tuple[Solution, np.ndarray]:
         """The whole, which ended as its last piece did, and the input at each saved time; `why` there is no curve."""

@@ -15,6 +15,7 @@ from chasles.display import html as shown
 from chasles.integrate.event import Occurrence
 from chasles.integrate.solution import Solution
 from chasles.registry import service
+from chasles.simulation.impact import Strike
 from chasles.simulation.start_values import StartChange
 from chasles.simulation.states import Energies, States
 
@@ -57,6 +58,20 @@ class Run(States):
     def events(self) -> list[Occurrence]:
         """What happened, in the order of time: `event`, `t`, and the state `y` then."""
         return self.solution.events
+
+    @property
+    def strikes(self) -> list[Strike]:
+        """What happened at rigid limits: of each impact the time, the limits, velocities of the joints before and
+        after, and the energy lost [J]."""
+        own = self.dynamics.set_valued
+        if own is None:
+            return []
+        held, still = self.held, np.zeros(self.dynamics.nv)
+        return own.strikes(
+            self.dynamics,
+            self.solution.events,
+            lambda t: still if held is None else held[min(int(np.searchsorted(self.t, t)), len(self.t) - 1)],
+        )
 
     @property
     def options(self) -> dict[str, Any]:

@@ -45,6 +45,10 @@ class Recorder(Sink, Protocol):
     def piece(self, solution: Solution, given: np.ndarray) -> None:
         """Take the points of a sampling period, with the input held in it."""
 
+    def stretch(self, rows: np.ndarray, events: list[Any], memory: dict[str, np.ndarray], why: str, last: bool) -> None:
+        """Take the points (time, state) and events up to a change of what is held, and what is needed to go on there;
+        `why` there is no curve through them."""
+
     def finish(self, solution: Solution, progress: bool | None) -> Any:
         """Complete the file; the run that is in it."""
 
@@ -104,9 +108,11 @@ class Task:
         if self.controller is not None:
             self.edges()
             return
+        own = self.dynamics.set_valued  # what is held is decided in the run
+        dynamics = self.dynamics if own is None else self.dynamics.locked((), self.begin.q, self.span[0])
         try:
             with self.dynamics.calling():
-                motion_stepper(self.dynamics, self.method, self.span, self.state, self.u, **self.more)
+                motion_stepper(dynamics, self.method, self.span, self.state, self.u, **self.more)
         except NotFiniteError as error:
             self.explain_start(error)
             raise

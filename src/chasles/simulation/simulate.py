@@ -14,7 +14,6 @@ from chasles.integrate.event import Event, as_events
 from chasles.integrate.method import RKMK
 from chasles.integrate.method_name import named_method
 from chasles.integrate.options import check_span, check_stops, check_times, saving, uniform_times
-from chasles.integrate.stepper import Interrupted
 from chasles.model.system import System
 from chasles.model.user_function import check_arguments
 from chasles.relative.loop.closed import ClosedMechanism
@@ -108,15 +107,7 @@ def simulate(
     switches this off, and the verdict is "not judged"; certificate=10 lets it take ten times as long as usual.
     """
     task = planned(dict(locals()))  # all of them, so that none is forgotten when the run is described
-    if file is None or task.dynamics.set_valued is None:
-        return task.carry_out(progress, None if file is None else task.recorder(file))
-    try:  # pieces between sticking and slipping are not written one by one
-        run = task.carry_out(progress)
-    except Interrupted as stop:
-        stop.result.save(file)
-        raise
-    run.save(file)
-    return run
+    return task.carry_out(progress, None if file is None else task.recorder(file))
 
 
 @spoken_by("simulate")

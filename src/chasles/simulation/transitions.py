@@ -6,7 +6,7 @@ located as events, impacts are computed (`impact`), what is held then is found (
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from chasles.integrate.event import INSTANT, Event, Occurrence
-from chasles.integrate.solution import Solution
+from chasles.integrate.solution import COUNTED_WORK, Solution
 from chasles.integrate.stepper import Interrupted
 from chasles.simulation.box_forces import reserve
-from chasles.simulation.impact import Impact, impact
+from chasles.simulation.impact import Impact, Strike, impact
 from chasles.simulation.pieces import Pieces
 from chasles.simulation.set_valued import AT_BOUND, Held, Limit, SetValued
 
@@ -26,6 +26,7 @@ BEYOND = 1e-9  # of the size of a coordinate: how far beyond a limit is rounding
 SMALLEST_BOUNCE = 1e-13  # of the size of a coordinate: a rebound that is not higher is none
 INSTANTS = 1000  # roundings of the time: a rebound that is not longer is none
 STRIKES = 64  # impacts at one instant; the last ones give nothing back
+COUNTED = tuple(name for name in COUNTED_WORK if name != "seconds")
 NO_CURVE = "accelerations or velocities jump where friction or limits act; the saved times are run.t: save more of them"
 
 
@@ -101,13 +102,29 @@ class Transitions(SetValued):
                 found[i] = away**2 <= 2.0 * back * low or 2.0 * away <= back * INSTANTS * np.spacing(abs(time))
         return found
 
+    def strikes(self, dynamics: Any, events: Sequence[Occurrence], u: Callable[[float], np.ndarray]) -> list[Strike]:
+        """What happened at the limits, by the events of a run under forces u(t): computed again from their states."""
+        found, nq, nv = dict[float, Strike](), dynamics.nq, dynamics.nv
+        for one in events:
+            if isinstance(one.event, Limit) and one.t not in found:
+                y = np.array(one.y)
+                state = dynamics.state(y[:nq], y[nq : nq + nv])
+                with dynamics.calling():
+                    after, struck = self.strike(dynamics, one.t, state, u(one.t))
+                names = tuple(limit.event.name for limit in struck)
+                velocities = dynamics.coordinates(after)[1]
+                found[one.t] = Strike(one.t, names, y[nq : nq + nv], velocities, float(state[-1] - after[-1]))
+        return list(found.values())
+
     # ------------------------------------------------------------ a run
 
     def solve(
         self, dynamics: Any, method: Any, span: tuple[float, float], y0: np.ndarray, u: np.ndarray | None, carry: Any,
-        save: Any = "all", events: Sequence[Event] = (), max_evaluations: int | None = None, **more: Any,
+        save: Any = "all", events: Sequence[Event] = (), max_evaluations: int | None = None,
+        resume: dict[str, np.ndarray] | None = None, sink: Any = None, **more: Any,
     ) -> Solution:  # fmt: skip
-        """The motion, from change to change; `carry(dynamics, method, span, y0, u, **more)` does one piece."""
+        """The motion, from change to change; `carry(dynamics, method, span, y0, u, **more)` does one piece. A `sink`
+        takes each with what `resume` needs to go on after it."""
         (time, end), state = span, np.array(y0)
         if end < time:
             raise ValueError(
@@ -116,16 +133,20 @@ class Transitions(SetValued):
         self.refuse_beyond(dynamics.coordinates(state)[0])
         given = np.zeros(dynamics.nv) if u is None else np.asarray(u, dtype=float)
         asked = None if isinstance(save, str | int | np.integer) else np.asarray(save, dtype=float)
-        pieces, breaking, stalled, piece = Pieces(len(state)), False, 0, None
+        pieces, breaking, stalled, piece = _Taken(len(state), save, sink), False, 0, None
+        if resume is not None:
+            time, state, breaking = pieces.go_on(resume)
         while True:
+            here = time, state, breaking
             with dynamics.calling():
                 state, struck = self.strike(dynamics, time, state, given)
                 q, v = dynamics.coordinates(state)
                 held = self.held(dynamics, q, v, given, time, breaking)
-            if piece is not None:  # what came to rest has no velocity, not that of a rounding beyond
-                piece.y[-1] = state
-                pieces.add(piece)
-            pieces.events += struck
+            if piece is not None:
+                piece.y[-1] = state  # what came to rest has no velocity, not that of a rounding beyond
+                if time >= end:
+                    return pieces.ended(replace(piece, events=[*piece.events, *struck], message="reached the end"))
+                pieces.take(piece, here)
             locked, under = self.during(dynamics, held, q, time, given)
             with dynamics.calling():
                 watched = self._watched(dynamics, np.concatenate([q, v]), held, given, time)
@@ -135,21 +156,17 @@ class Transitions(SetValued):
             try:
                 piece = carry(locked, method, (time, end), state, under, **more)
             except Interrupted as stop:
-                pieces.add(stop.result)
-                stop.result = _kept(pieces, stop.result, save)
+                stop.result = pieces.ended(replace(stop.result, events=[*struck, *stop.result.events]))
                 raise
             ours = [found for found in piece.events if isinstance(found.event, _Transition)]
             others = [found for found in piece.events if not isinstance(found.event, _Transition)]
-            piece = replace(piece, events=others)
+            piece = replace(piece, events=[*struck, *others])
             if not ours or not piece.success or any(found.event.terminal for found in others):
-                if not pieces.work["steps"]:  # one piece, with its curve
-                    return replace(piece, events=[*pieces.events, *others])
-                pieces.add(piece)
-                return _kept(pieces, piece, save)
+                return pieces.ended(piece)
             state = np.array(ours[-1].goes_on_from)
             state[[dynamics.nq + self.columns[found.event.k] for found in ours if found.event.rests]] = 0.0
             breaking = any(found.event.k < 0 for found in ours)
-            stalled = stalled + 1 if ours[-1].t - time <= 64 * np.spacing(abs(ours[-1].t)) else 0
+            stalled = stalled + 1 if ours[-1].t - time <= INSTANT * np.spacing(abs(ours[-1].t)) else 0
             if stalled > STALLED:
                 names = ", ".join(map(repr, dict.fromkeys(self.names)))
                 raise ArithmeticError(f"simulate: what holds {names} changes without end at t = {time:.8g} s")
@@ -199,15 +216,39 @@ def _slip(column: int, sign: float, start: float, t: float, y: np.ndarray, p: np
     return np.finfo(float).tiny if t == start and y[column] == 0.0 else sign * float(y[column])
 
 
-def _kept(pieces: Pieces, last: Solution, save: Any) -> Solution:
-    """Pieces as one, with the points that are asked for."""
-    whole = replace(pieces.joined(last, NO_CURVE)[0], checkpoint={})
-    t = whole.t
-    if isinstance(save, int | np.integer) or (isinstance(save, str) and save == "all"):
-        return whole
-    if isinstance(save, str):
-        kept = np.isin(np.arange(len(t)), (0, len(t) - 1))
-    else:
-        kept = np.isin(t, save)
-        kept[-1] |= not last.success or any(found.event.terminal for found in last.events)
-    return replace(whole, t=t[kept], y=whole.y[kept])
+class _Taken(Pieces):
+    """The pieces of a run, with the points that are asked for, here and in a file."""
+
+    def __init__(self, point: int, save: Any, sink: Any):
+        super().__init__(point)
+        self.save, self.sink, self.first = save, sink, True
+
+    def go_on(self, resume: dict[str, np.ndarray]) -> tuple[float, np.ndarray, bool]:
+        """Go on after the pieces that are done: time, state, and whether something gets away."""
+        self.first, self.last_time = False, float(resume["time"][0])
+        self.work |= dict(zip(COUNTED, map(int, resume["work"]), strict=True))
+        return self.last_time, np.array(resume["begins"]), bool(resume["breaking"][0])
+
+    def take(self, piece: Solution, here: tuple[float, np.ndarray, bool], last: bool = False) -> None:
+        """Take a piece, with the time, the state and whether something gets away where the next begins."""
+        kept = np.ones(len(piece.t), dtype=bool)
+        if isinstance(self.save, str) and self.save != "all":
+            kept = np.isin(np.arange(len(kept)), [0] * self.first + [len(kept) - 1] * last)
+        elif not isinstance(self.save, str | int | np.integer):
+            kept = np.isin(piece.t, self.save)
+            kept[-1:] |= last and (not piece.success or any(found.event.terminal for found in piece.events))
+        self.first = False
+        t, y = self.add(replace(piece, t=piece.t[kept], y=piece.y[kept]))
+        if self.sink is not None:
+            time, state, breaking = here
+            work = np.array([float(self.work[name]) for name in COUNTED])
+            memory = {"time": time, "breaking": breaking, "begins": state, "work": work}
+            arrays = {name: np.atleast_1d(np.asarray(value, dtype=float)) for name, value in memory.items()}
+            self.sink.stretch(np.column_stack([t, y]), piece.events, arrays, NO_CURVE, last)
+
+    def ended(self, piece: Solution) -> Solution:
+        """The whole, with its last piece."""
+        if self.first and self.sink is None:
+            return piece  # the only one, with its curve
+        self.take(piece, (0.0, np.zeros(self.sizes[1]), False), last=True)
+        return replace(self.joined(piece, NO_CURVE)[0], checkpoint={})

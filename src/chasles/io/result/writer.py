@@ -69,7 +69,7 @@ class ResultWriter:
         self.rows_done = self.events_done = self.seen = self.sequence = self.pieces = 0
         self.room = (0, 0)
         self.offsets: dict[str, int] = {}
-        self.saved = self.synced = time.perf_counter()
+        self.saved = self.synced = self.began = time.perf_counter()
         self.work: dict[str, float] = dict.fromkeys(COUNTED_WORK, 0)  # of the pieces before
         self.stopped = ""
         self.look: str | None = None  # for the 3D page
@@ -157,6 +157,19 @@ class ResultWriter:
             self.work[name] += getattr(solution, name)
         if solution.success and solution.t[-1] == self.task.edges()[self.pieces]:  # else it is done again
             self.mark(self.work, {})
+
+    def stretch(self, rows: np.ndarray, events: list[Any], memory: dict[str, np.ndarray], why: str, last: bool) -> None:
+        if self.descriptor < 0:
+            self.make(rows.shape[1] - 1, 0, 0, memory, why)
+        if not self.begun:
+            self._begin()
+            self.began = time.perf_counter()
+        self.happened(events)
+        if len(rows):
+            self.rows(rows)
+        if not last:  # else there is nothing to go on from
+            seconds = self.work["seconds"] + time.perf_counter() - self.began
+            self.mark({"steps": int(memory["work"][0]), "seconds": seconds}, memory)
 
     def finish(self, solution: Solution, progress: bool | None = None) -> Any:
         """Complete the file with energies and certificate; the run that is in it."""
