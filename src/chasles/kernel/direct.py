@@ -104,7 +104,8 @@ def available() -> bool:
 def _interface() -> dict[str, int]:
     """Addresses that every table has."""
     python = ctypes.pythonapi
-    capsule = np._core.multiarray._ARRAY_API  # type: ignore[attr-defined]
+    numpy: Any = np  # its private parts have no types
+    capsule = numpy._core.multiarray._ARRAY_API
     pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(("PyCapsule_GetPointer", python))
     functions = pointer(capsule, None)
     return {
