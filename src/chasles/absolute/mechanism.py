@@ -338,6 +338,14 @@ class AbsoluteMechanism(CentralFrames, WithoutTreeGroups):
         difference; AssemblyError if there are none. Twists of the bodies named in `held` stay as given."""
         return assembly.consistent_velocities(self, poses, twists, t, held)
 
+    def consistent_accelerations(
+        self, central: ArrayLike, velocity: ArrayLike, a: ArrayLike, t: ArrayLike = 0.0, angles: Given = None
+    ) -> np.ndarray:
+        """The accelerations (..., bodies, 6) that satisfy all constraints, nearest to given ones in the metric of the
+        masses: those that the wrenches for the given ones bring about."""
+        wrenches = self.inverse_dynamics(central, velocity, a, applied=False, t=t, angles=angles)
+        return self.forward_dynamics(central, velocity, wrenches, t, angles)
+
     def examined(self, poses: ArrayLike, t: float = 0.0) -> AbsoluteMechanism:
         """The mechanism for motions that go through poses on the constraints: itself or, if equations depend on others
         there (`redundant` has the names), one that computes with such equations. Then motions are what they are without

@@ -6,11 +6,12 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from chasles.assembly import search
 from chasles.assembly.equations import Equations, Linear, names_of
-from chasles.assembly.rank import DEPENDENT, decomposed
-from chasles.constraint.errors import RedundantConstraintsError
+from chasles.assembly.rank import DEPENDENT, decomposed, shortest
+from chasles.constraint.errors import AssemblyError, RedundantConstraintsError
 from chasles.model.scale import joint_lengths, velocity_sizes
 from chasles.relative import inverse
 from chasles.relative.loop import entry
@@ -120,6 +121,27 @@ def _inconsistent(equations: LoopEquations, q: np.ndarray, v: np.ndarray, a: np.
     if amounts.max(initial=0.0) <= limit:
         return None
     return equations.listed(amounts, limit, "[m/s² or rad/s²]", equations.by_constraint(off))
+
+
+def consistent_accelerations(
+    mechanism: ClosedMechanism, q: ArrayLike, v: ArrayLike, a: ArrayLike, t: float, held: Iterable[str]
+) -> np.ndarray:
+    """`ClosedMechanism.consistent_accelerations`."""
+    name, held = "consistent_accelerations", names_of(held)
+    at = mechanism._one(name, q)
+    speed, rates = (mechanism.tables.check_v(name, what, x) for what, x in (("v", v), ("a", a)))
+    if speed.ndim != 1 or rates.ndim != 1:
+        raise ValueError(f"{name}: v and a have shapes {speed.shape} and {rates.shape}; one state at a time")
+    equations = LoopEquations(mechanism, t, held)
+    if (off := equations.off(at, search.SATISFIED)) is not None:
+        raise AssemblyError(f"{name}: the coordinates violate {off}; assemble them first")
+    linear, rows = equations.linear(at), mechanism.constraint_rows(at, speed, t)
+    for _ in range(2):  # the second takes away the rounding of the first
+        rates = rates + linear.step(shortest(linear.rows, linear.reach, rows.right - rows.jacobian @ rates))
+    if (listed := _inconsistent(equations, at, speed, rates)) is not None:
+        kept = f" with those of {', '.join(map(repr, held))} as given" if held else ""
+        raise AssemblyError(f"{name}: no accelerations{kept} satisfy {listed}; the velocities may violate constraints")
+    return rates
 
 
 def inverse_dynamics(

@@ -143,7 +143,8 @@ class ClosedMechanism(WithoutTreeGroups):
             listing = ", ".join(f"{name} {array.shape[:-1]}" for name, array in given.items())
             raise ValueError(f"{function}: leading axes do not broadcast: {listing}") from None
         count = math.prod(batch)
-        every = [_copy(np.broadcast_to(a, batch + a.shape[-1:])).reshape(count, a.shape[-1]) for a in given.values()]
+        whole = (np.broadcast_to(a, batch + a.shape[-1:]) for a in given.values())
+        every = [np.array(a, order="C").reshape(count, a.shape[-1]) for a in whole]  # by rows, as kernels take them
         return batch, [*every[:-1], every[-1].reshape(-1)]
 
     def constraint_rows(self, q: ArrayLike, v: ArrayLike | None = None, t: ArrayLike = 0.0) -> ConstraintRows:
@@ -233,10 +234,16 @@ class ClosedMechanism(WithoutTreeGroups):
         return search.assemble(LoopEquations(self, t, held), given, held, restarts)
 
     def assembly_modes(self, q: Mapping[str, Any] | None = None, t: float = 0.0, *, guesses: int = 400) -> list[Any]:
-        """All configurations that are found with the coordinates of `q` held, joints by name, each with its `q` and its
-        `distance` from neutral, the nearest first: see `simulation.assembly_modes`. `simulate(mode=2)` starts from the
-        second."""
+        """All configurations found with the coordinates of `q` held, joints by name: each with `q` and `distance` from
+        neutral, the nearest first, as `simulate(mode=1)` takes it."""
         return service("assembly modes")(self, q, t=t, guesses=guesses)
+
+    def consistent_accelerations(
+        self, q: ArrayLike, v: ArrayLike, a: ArrayLike, t: float = 0.0, held: Iterable[str] = ()
+    ) -> np.ndarray:
+        """The accelerations that satisfy all constraints at (q, v), nearest to given ones in the metric of the masses;
+        AssemblyError if there are none. Those of the joints named in `held` stay as given."""
+        return assembly.consistent_accelerations(self, q, v, a, t, held)
 
     def consistent_velocities(self, q: ArrayLike, v: ArrayLike, t: float = 0.0, held: Iterable[str] = ()) -> np.ndarray:
         """The velocities that satisfy all constraints at q, nearest in the kinetic energy of the difference;
@@ -376,11 +383,6 @@ class ClosedMechanism(WithoutTreeGroups):
     def derivatives(self) -> LoopDerivatives:
         """Derivatives of the equations of motion and of the rows."""
         return LoopDerivatives(self)
-
-
-def _copy(array: np.ndarray) -> np.ndarray:
-    """A copy in the order of rows; np.array alone would keep the order in memory of what is broadcast."""
-    return np.array(array, order="C")
 
 
 def in_joint_coordinates(function: str, system: Any) -> Mechanism | ClosedMechanism:
