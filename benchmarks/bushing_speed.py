@@ -15,7 +15,7 @@ import numpy as np
 import chasles as ch
 from benchmarks.constrained_speed import exudyn_settings
 from benchmarks.implicit_speed import DEFAULT, PAIRS, STEP, prepared, time_of_steps
-from benchmarks.page import DOCS, machine, table, versions, write
+from benchmarks.page import DOCS, load, machine, table, versions, write
 from chasles.constrained.force_tangent import force_tangent_address
 from chasles.constrained.run import ConstrainedStepper
 from chasles.constrained.tables import STRUCTURE
@@ -184,6 +184,7 @@ def main() -> None:
             DOCS / "benchmarks" / "bushings.md",
             machine=machine(),
             versions=versions("chasles", "exudyn", "numpy", "numba"),
+            load=load(),
             compared=table(["bodies", "Exudyn", "chasles", "ratio", "median of ratios", *heights], rows),
             parts=table(["", "µs per body and step"], shares),
             growth=table(["", "µs per body and step", "tiles", "products", "to prepare [s]"], sizes),
