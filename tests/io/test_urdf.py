@@ -83,6 +83,22 @@ def test_a_mimic_joint_is_a_coupling(tmp_path):
     assert q[2] == pytest.approx(0.25, abs=1e-12)
 
 
+def test_mimics_of_mimics(tmp_path):
+    """A chain of mimics holds as it is, a circle is named."""
+
+    def robot(*followed):
+        parts = []
+        for k, other in enumerate(followed):
+            mimic = f'<mimic joint="{other}" multiplier="2"/>' if other else ""
+            parts.append(joint(f"j{k}", "base", f"l{k}", more=f'<axis xyz="0 0 1"/>{mimic}'))
+        return urdf(tmp_path, link("base"), *(link(f"l{k}") for k in range(len(parts))), *parts)
+
+    mechanism = ch.load(robot("", "j0", "j1")).system.compile()
+    assert mechanism.assemble([0.1, 0.0, 0.0], held=["j0"]) == pytest.approx([0.1, 0.2, 0.4], abs=1e-14)
+    with pytest.raises(ValueError, match="of joint 'j0' goes round in a circle: j0 mimics j2 mimics j1 mimics j0"):
+        ch.load(robot("j2", "j0", "j1"))
+
+
 def test_damping_friction_and_limits(tmp_path):
     more = '<axis xyz="0 0 1"/><dynamics damping="0.7" friction="0.2"/>'
     study = ch.load(urdf(tmp_path, link("base"), link("a"), joint("j", "base", "a", more=more)))

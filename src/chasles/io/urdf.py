@@ -251,6 +251,8 @@ class _Urdf:
                 raise mimic.error("joint", f"of joint {name!r}: joint {who!r} is {kind}; expected {', '.join(moving)}")
         if other == name:
             raise mimic.error("joint", f"of joint {name!r} is itself")
+        if (circle := self._circle(name)) is not None:
+            raise mimic.error("joint", f"of joint {name!r} goes round in a circle: {' mimics '.join(circle)}")
         ratio, offset = mimic.number("multiplier", 1.0), mimic.number("offset", 0.0)
         title = f"{name} mimics {other}"
         while title in self.joints:
@@ -260,6 +262,18 @@ class _Urdf:
             return Drive(title, name, offset)
         self.report.took("mimic", name, "as chasles.Coupling")
         return Coupling(title, (name, other), (1.0, -ratio), offset)
+
+    def _circle(self, name: str) -> list[str] | None:
+        """The joints that a joint follows, one after the other, if they lead back to it."""
+        way = [name]
+        while len(way) <= len(self.joints):
+            mimic = self.joints[way[-1]].one("mimic") if way[-1] in self.joints else None
+            if mimic is None:
+                return None
+            way.append(mimic.name("joint"))
+            if way[-1] == name:
+                return way
+        return None  # the circle is another one's
 
     # ------------------------------------------------------------ what is not read
 
