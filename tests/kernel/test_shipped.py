@@ -18,6 +18,7 @@ from chasles.kernel.policy import COMPILED
 from chasles.lie import so3
 
 pytestmark = [
+    pytest.mark.slow,  # a wheel is made, whatever the cache has
     pytest.mark.skipif(not COMPILED, reason="nothing is compiled"),
     pytest.mark.skipif(shipped.machine() not in shipped.BASELINES, reason="no baseline for this machine"),
 ]
