@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 
 import chasles as ch
+from chasles.gallery import model_files
 from chasles.gallery.boxes import heavy_top, three_bar
+from chasles.io.load import load
 from chasles.reproduce.box_linkages import figure_12
 from chasles.reproduce.figure import save
 from chasles.study.compare import compare
@@ -43,6 +45,23 @@ def double_pendulum_pictures() -> None:
     hinges = (partial(ch.revolute, axis=axis) for axis in ((0, 1, 0), (1, 0, 0)))
     crossed = ch.simulate(pendulum(*hinges), (0.0, 5.0), q=[2.0, 0.5])
     crossed.plot("joints", "phase.elbow", "reactions.elbow", file=STATIC / "plot_quantities.png")
+
+
+def designer_pictures() -> None:
+    """Those of "A designer's questions", from the mechanisms of the gallery."""
+    pump, winch, gate, car = (
+        load(model_files()[name]) for name in ("slider_crank", "gear_train", "gate", "suspension")
+    )
+    run = pump.run()
+    run.picture(0.4, STATIC / "designer_pump.png", size=(640, 420), trail=0.0)
+    run.plot("reactions.small end", file=STATIC / "designer_pin.png")
+    winch.run().plot("forces.first stage", "joints.hoist", file=STATIC / "designer_motor.png")
+    gate.run().plot("joints.hinge", "joints.leg", file=STATIC / "designer_stops.png")
+    ch.linearize(car.system, ch.equilibrium(car.system).q).plot(STATIC / "designer_modes.png")
+    springs = {f"spring = {k} N/mm": {"parameters.spring": 1e3 * k} for k in (25, 38, 60)}
+    designs = {label: load(model_files()["suspension"], set=change).run() for label, change in springs.items()}
+    ch.plot(designs, "joints.heave", file=STATIC / "designer_designs.png")
+    load(model_files()["excavator"]).run().picture(5.0, STATIC / "designer_excavator.png", size=(800, 520), trail=0.0)
 
 
 def frame_picture() -> None:
@@ -81,5 +100,6 @@ def absolute_pictures() -> None:
 if __name__ == "__main__":
     heavy_top_picture()
     double_pendulum_pictures()
+    designer_pictures()
     frame_picture()
     absolute_pictures()

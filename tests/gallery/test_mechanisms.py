@@ -122,8 +122,8 @@ def test_excavator_follows_the_strokes_of_its_cylinders():
     foot, pin = np.array([0.55, -0.55]), np.array([2.3, 0.35])  # from the boom's hinge: barrel's foot, rod's end
     base, lug = np.array([2.9 - 5.7, 1.0]), np.array([-0.75, 0.25])
     for k, t in enumerate(run.t):
-        boom = 1.65 + 0.85 + 0.45 * smooth(t, 0.5, 4)
-        stick = 2.0 + 1.3 - 0.35 * smooth(t, 2, 6)
+        boom = 1.65 + 0.85 + 0.25 * smooth(t, 0.5, 4)
+        stick = 2.0 + 1.3 - 0.20 * smooth(t, 2, 6)
         for joint, one, other, reach in (("boom", foot, pin, boom), ("stick", base, lug, stick)):
             a, b = np.hypot(*one), np.hypot(*other)
             between = np.arccos((a**2 + b**2 - reach**2) / (2 * a * b))

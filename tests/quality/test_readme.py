@@ -11,6 +11,7 @@ PAGES = [
     "docs/index.md",
     "docs/absolute.md",
     "docs/certificate.md",
+    "docs/designer.md",
     "docs/derivatives.md",
     "docs/ensembles.md",
     "docs/higher_order.md",

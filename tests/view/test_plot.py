@@ -403,3 +403,23 @@ def test_a_picture_is_drawn_once_and_is_the_same(runs):
         Figure.savefig(figure, theirs, format="png")
     assert ours.getvalue() == theirs.getvalue()
     assert figure.get_layout_engine() is engine
+
+
+def test_forces_of_drives_and_sizes_of_reactions():
+    crank = {"mass": 1.0, "com": (0.5, 0, 0), "inertia": (1e-3, 0.1, 0.1)}
+    system = ch.System(
+        [ch.Body("crank", **crank)],
+        [ch.revolute("pin", "ground", "crank", axis=(0, 0, 1))],
+        constraints=[ch.Drive("motor", "pin", "2 * t")],
+        gravity=(0, -9.81, 0),
+    )
+    run = ch.simulate(system, (0.0, 0.5), v={"pin": 2.0}, certificate=False)
+    (axes,) = ch.plot(run, "forces.motor").axes
+    (line,) = axes.get_lines()
+    np.testing.assert_allclose(line.get_ydata(), 9.81 * 0.5 * np.cos(2 * line.get_xdata()), rtol=1e-6)
+    assert axes.get_ylabel() == "force [N m]"
+    force = ch.plot(run, "reactions.pin").axes[1]
+    size = force.get_lines()[3]
+    np.testing.assert_allclose(size.get_ydata(), np.linalg.norm(run.reactions("pin")[:, 3:], axis=1), rtol=1e-9)
+    with pytest.raises(ValueError, match=r"did you mean 'forces\.motor'"):
+        ch.plot(run, "forces.moto")

@@ -20,6 +20,7 @@ def plot(
         Parameter(
             help="Result files (.h5), model files or names of the gallery; then what to draw: energy, energy.drift, "
             "drift, steps, certificate, joints, joints.NAME, joints.NAME.velocity, phase.NAME, reactions.NAME, "
+            "forces.NAME (of drives and couplings), "
             "bodies.NAME.position, .twist, .path, work-precision; without names an overview."
         ),
     ],
@@ -34,6 +35,12 @@ def plot(
     trail: Annotated[float | None, Parameter(help="Seconds of the paths in --frame; 0 for none.")] = None,
     reference: Annotated[str | None, Parameter(help="The exact run for work-precision.")] = None,
     change: Changes = None,
+    vary: Annotated[
+        str | None,
+        Parameter(
+            help="Run the model with each of some values, such as parameters.arm=0.3,0.4,0.5, and draw them all."
+        ),
+    ] = None,
     end: Annotated[float | None, Parameter(help="End of the simulation [s], if a model is run first.")] = None,
 ) -> None:
     """Draw runs. Several runs are drawn into the same axes; a model is run first, as by `chasles run`.
@@ -43,6 +50,7 @@ def plot(
         chasles plot run.h5 energy joints.elbow -o run.pdf
         chasles plot a.h5 b.h5 energy.drift drift
         chasles plot heavy_top --end 2
+        chasles plot suspension joints.heave --vary "parameters.spring=25 N/mm, 38 N/mm, 60 N/mm"
         chasles plot run.h5 --frame 2.1 -o frame.png
         chasles plot h1.h5 h2.h5 h3.h5 work-precision --reference exact.h5
     """
@@ -59,7 +67,8 @@ def plot(
         raise ValueError(f"plot: {unused[0]} is for --frame, the mechanism at a time")
     if reference is not None and WORK not in names:
         raise ValueError(f"plot: --reference is for {WORK}")
-    opened = {label: find_run(name, change, end) for label, name in labeled(given).items()}
+    opened = varied(given, vary, change, end) if vary is not None else {}
+    opened = opened or {label: find_run(name, change, end) for label, name in labeled(given).items()}
     file = output or default_output(given[0], ".png")
     wide = None if size is None else pixels(size)
     inches = None if wide is None else (wide[0] / style.DPI, wide[1] / style.DPI)
@@ -102,6 +111,16 @@ def _draws_study(given: list[str], names: list[str], output: Path | None, size: 
     open_study(Path(given[0])).plot(*names, file=file, size=inches)
     Console().print(f"wrote {file}", markup=False, highlight=False)
     return True
+
+
+def varied(models: list[str], vary: str, change: list[str] | None, end: float | None) -> dict[str, Any]:
+    """The runs of a model with each of the values, by label."""
+    path, equals, text = vary.partition("=")
+    values = [value.strip() for value in text.split(",") if value.strip()]
+    if len(models) > 1 or not equals or len(values) < 2:
+        raise ValueError(f"plot: --vary {vary}: expected one model, and a path with values, parameters.arm=0.3,0.4")
+    label = path.strip().removeprefix("parameters.")
+    return {f"{label} = {value}": find_run(models[0], [*(change or ()), f"{path}={value}"], end) for value in values}
 
 
 def _told_apart(words: list[str]) -> tuple[list[str], list[str]]:

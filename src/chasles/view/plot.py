@@ -25,7 +25,8 @@ def plot(runs: Any, *names: str, file: str | Path | None = None, size: tuple[flo
 
     `runs`: a run, runs, or a mapping of labels to runs. `names`: "energy", "energy.drift" (of its balance
     T + V - W), "drift" (violation of the joints), "steps", "certificate", "joints", "joints.NAME",
-    "joints.NAME.velocity" or ".acceleration", "phase.NAME", "reactions.NAME", "bodies.NAME.position", ".orientation",
+    "joints.NAME.velocity" or ".acceleration", "phase.NAME", "reactions.NAME",
+    "forces.NAME" (of drives and couplings), "bodies.NAME.position", ".orientation",
     ".twist" or ".path" (bodies and frames), "inputs", "forces"; none: an overview. The ending of `file` says which form
     it gets: .pdf, .svg, .png, ...
     size: width and height [inches].

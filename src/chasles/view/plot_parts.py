@@ -9,6 +9,7 @@ import numpy as np
 
 from chasles.display.style import plain, shortened
 from chasles.io.result.quantities import joints_with_reactions
+from chasles.model.constraint import Coupling, Drive
 from chasles.model.joint import Joint
 from chasles.view.plot_panel import CURVE, OVER_TIME, SPACE, Panel
 
@@ -19,6 +20,7 @@ WORDS = {
     "": ("quaternion", "angular velocity", "angular acceleration"),
 }
 SYMBOLS = ("q", r"\dot q", r"\ddot q")
+FORCES = {"rad": "N m", "m": "N"}
 XYZ = ("$x$", "$y$", "$z$")
 LEVELS = {"": 0, "velocity": 1, "acceleration": 2}
 NAMED = 26  # characters of a name in a legend
@@ -114,9 +116,44 @@ def reaction_panels(run: Any, rest: str) -> list[Panel]:
     """Torque and force of a joint, if they are known."""
     if not len(run) or rest not in joints_with_reactions(run):
         return []
-    title = f"reaction of {plain(rest)}"
-    torque = Panel(title, "torque [N m]", XYZ, lambda part: part.reactions(rest)[:, :3])
-    return [torque, Panel(title, "force [N]", XYZ, lambda part: part.reactions(rest)[:, 3:])]
+    title, series = f"reaction of {plain(rest)}", (*XYZ, "size")
+
+    def values(part: Any, rows: slice) -> np.ndarray:
+        found = part.reactions(rest)[:, rows]
+        return np.concatenate([found, np.linalg.norm(found, axis=1, keepdims=True)], axis=1)
+
+    torque = Panel(title, "torque [N m]", series, lambda part: values(part, slice(0, 3)))
+    return [torque, Panel(title, "force [N]", series, lambda part: values(part, slice(3, 6)))]
+
+
+def driven_units(run: Any) -> dict[str, tuple[str, ...]]:
+    """Drives and couplings by name, with the joints they act along and the units of their forces."""
+    found, system = {}, run.mechanism.system
+    for item in system.constraints:
+        if isinstance(item, Drive):
+            along = [(item.joint, item.coordinate)]
+        elif isinstance(item, Coupling):
+            along = list(zip(item.joints, item.coordinates, strict=True))
+        else:
+            continue
+        units = ((name, FORCES[system.joint(name, "plot").velocity_units[k]]) for name, k in along)
+        found[item.name] = tuple(f"{plain(name)} [{unit}]" for name, unit in units)
+    return found
+
+
+def force_panels(run: Any, rest: str) -> list[Panel]:
+    """What a drive or a coupling gives along the coordinates of its joints: the torque of a motor."""
+    series = driven_units(run).get(rest)
+    if series is None or not len(run):
+        return []
+    label = f"force [{series[0].rpartition('[')[2]}" if len(series) == 1 else "force [N m, N]"
+    shown = (plain(rest),) if len(series) == 1 else series
+
+    def values(part: Any) -> np.ndarray:
+        found: np.ndarray = part.coordinate_forces(rest)
+        return found
+
+    return [Panel(f"force of {plain(rest)}", label, shown, values)]
 
 
 # ------------------------------------------------------------ of a body or frame

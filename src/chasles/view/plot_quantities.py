@@ -16,6 +16,8 @@ from chasles.view.plot_parts import (
     NAMED,
     all_joints,
     body_panels,
+    driven_units,
+    force_panels,
     frames_of,
     joint_panels,
     phase_panels,
@@ -56,6 +58,7 @@ def names(run: Any) -> Iterator[str]:
             yield f"phase.{joint.name}"
     if len(run):
         yield from (f"reactions.{name}" for name in joints_with_reactions(run))
+        yield from (f"forces.{name}" for name in driven_units(run))
     for frame in frames_of(run):
         yield from (f"bodies.{frame}.{what}" for what in MOTIONS)
     if run.given is not None:
@@ -150,6 +153,7 @@ BY_NAME: dict[str, Callable[[Any, str], list[Panel]]] = {
     "joints": joint_panels,
     "phase": phase_panels,
     "reactions": reaction_panels,
+    "forces": force_panels,
     "bodies": body_panels,
     "drift": _drift,
     "energy": _energy_drift,
