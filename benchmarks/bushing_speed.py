@@ -153,7 +153,7 @@ def parts(n: int) -> list[tuple[str, str]]:
 
 def growth() -> list[tuple[str, ...]]:
     """Rows: model, time, lower 3x3 tiles and products of the factorization, per body."""
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for name, make, size in (
         *((f"chain of {n}", mounted, n) for n in (100, 1000, 10_000)),
         ("mesh of 30x30", mesh, 30),
