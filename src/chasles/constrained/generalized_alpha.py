@@ -88,7 +88,7 @@ STATE = Regions(
     a_n=6 * SIZES.n_bodies,
     lam=3 * SIZES.n_nodes,
     zeta=3 * SIZES.n_row_nodes,
-    drift=3 * SIZES.n_row_nodes,  # the change of ζ in the step before; during a step, ζ at its begin
+    drift=3 * SIZES.n_row_nodes,  # the change of ζ in the step before
     growth=6 * SIZES.n_bodies,  # the change of x'' in the step before
     **CARRIED,
 )
@@ -101,6 +101,7 @@ VECTORS = Regions(
     trial_v=6 * SIZES.n_bodies,
     trial_rate=6 * SIZES.n_bodies,
     moved=6 * SIZES.n_bodies,  # the change of x* in an iteration
+    zeta_n=3 * SIZES.n_row_nodes,  # ζ at the begin of the step
     error_x=6 * SIZES.n_bodies,  # estimates, of coordinates and of velocities
     error_v=6 * SIZES.n_bodies,
 )
@@ -187,9 +188,8 @@ def predict(workspace, method, t, h):
         keep_rows(workspace, t)
     if method.solved_index == 2:
         for k in range(3 * workspace.tables.nn):
-            before_step = method.zeta[k]
+            method.zeta_n[k] = method.zeta[k]
             method.zeta[k] += method.drift[k]
-            method.drift[k] = before_step
         displacement(workspace, method.zeta)
         for k in range(6 * workspace.tables.n):
             method.x[k] += workspace.response[k]
@@ -214,7 +214,7 @@ def carry_on(workspace, method):
         method.rate_n[k] = method.trial_rate[k]
     if method.solved_index == 2:
         for k in range(3 * workspace.tables.nn):
-            method.drift[k] = method.zeta[k] - method.drift[k]
+            method.drift[k] = method.zeta[k] - method.zeta_n[k]
 
 
 @kernel
@@ -305,24 +305,35 @@ def solve(workspace, method, step):
 def estimate(workspace, method, h, h_before):
     """The error of the step relative to the tolerance, of coordinates and velocities.
 
-    With δ = αm - αf the recursion of a gives a_n = V' + δ h V'' + δ(αm - 1/2) h² V''' + O(h³), and γ = 1/2 - δ. So
+    With δ = αm - αf the recursion of a gives a_n = V' + δ h x''' + O(h²), and γ = 1/2 - δ. By Taylor's series the
+    formulas of x* and x' have, to leading order, the errors
 
-        h V + h²/2 V' + h³/6 V'' - x* = (1/6 - β - δ/2) h³ V'',    h V'' = a_{n+1} - a_n
-        V + h V' + h²/2 V'' + h³/6 V''' - x' = (-1/12 + δ(1/2 - αf)) h³ V'''
+        e = x(h) - x* = cx h³ x''',    cx = 1/6 - β - δ/2 = -1/12 - δ²/4,    where h x''' = a_{n+1} - a_n
+        x'(h) - x' = cv h³ x'''',      cv = -1/12 + δ(1/2 - αf)
 
-    are the errors of a step to leading order; V''' is twice the second divided difference of x''. In the textbook form
-    x' is taken for V, and x lacks h³/12 [V, V']. What the constraints take back of it is left out.
+    Let b be twice the second divided difference of x''. Textbook form: x''' = V'', x'''' = V''' = b, but x lacks
+    h³/12 [V, V']. Local form, where V = dexp_{-x} x': x''' = V'' + [V, V']/2 and x'''' = V''' + [V, V''], while
+    b = V''' + [V, V'']/2, being of two charts. What a has beyond V' is turned on its way to the next chart, which adds
+    δ/4 (1/2 - αf) h³ [V, [V, V']] to the error of x'; and e turns V by [V, e]/2. All in all the error of V is
+
+        h³ cv b + (1 + cv/cx)/2 [V, e] + h³/48 [V, [V, V']]
+
+    What the constraints take back of these errors is left out.
     """
-    n, am, af, x, v = workspace.tables.n, method.am, method.af, method.error_x, method.error_v
+    n, shift, x, v = workspace.tables.n, method.am - method.af, method.error_x, method.error_v
+    cx, cv = 1 / 6 - method.beta - 0.5 * shift, -1 / 12 + shift * (0.5 - method.af)
     for k in range(6 * n):
-        x[k] = h * h * (1 / 6 - method.beta - 0.5 * (am - af)) * (algorithmic(method, k) - method.a_n[k])
+        x[k] = h * h * cx * (algorithmic(method, k) - method.a_n[k])
         bend = 2.0 * (method.second[k] - method.rate_n[k] - method.growth[k]) / (h * (h + h_before))
-        v[k] = h * h * h * (-1 / 12 + (am - af) * (0.5 - af)) * bend
-    if not method.local:
-        for i in range(n):
-            on_se3 = workspace.tables.bodies[i * BODY.size + BODY.space] == SE3
-            twist = bracket(on_se3, load6(workspace.v, 6 * i, 0.0), load6(method.rate_n, 6 * i, 0.0))
-            store6(x, 6 * i, plus(load6(x, 6 * i, 0.0), h * h * h / 12, twist))
+        v[k] = h * h * h * cv * bend
+    for i in range(n):
+        on_se3, velocity = workspace.tables.bodies[i * BODY.size + BODY.space] == SE3, load6(workspace.v, 6 * i, 0.0)
+        twist, off = bracket(on_se3, velocity, load6(method.rate_n, 6 * i, 0.0)), load6(x, 6 * i, 0.0)
+        if method.local:
+            turned = plus(load6(v, 6 * i, 0.0), 0.5 * (1.0 + cv / cx), bracket(on_se3, velocity, off))
+            store6(v, 6 * i, plus(turned, h * h * h / 48, bracket(on_se3, velocity, twist)))
+        else:
+            store6(x, 6 * i, plus(off, h * h * h / 12, twist))
     if workspace.tables.nt > 0:
         tangent_part(workspace, x)
         tangent_part(workspace, v)

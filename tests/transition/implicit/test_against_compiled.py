@@ -1,21 +1,29 @@
 """The same steps as the compiled methods for mechanisms take, which share no code with these: end states agree to the
 tolerance of Newton's method. And models without constraints, against explicit methods and the compiled field."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import chasles as ch
+from chasles.integrate.options import Options
+from chasles.integrate.solver import start as start_run
 from chasles.lie import pose, transition
 from tests.absolute.implicit import systems
 from tests.transition import models as free
-from tests.transition.implicit.models import MASS, cross, final, place, run, tilde, top
+from tests.transition.implicit.models import MASS, cross, final, initial, parts_of, place, run, tilde, top
 
 ALPHA = {"tolerance": 1e-13}
 METHODS = [
     ch.integrate.GeneralizedAlpha(0.8, **ALPHA),
     ch.integrate.GeneralizedAlpha(0.5, index=3, **ALPHA),
     ch.integrate.GeneralizedAlpha(0.8, local=False, metric="unit", **ALPHA),
+    ch.integrate.GeneralizedAlpha(0.0, index=3, local=False, **ALPHA),
+    ch.integrate.GeneralizedAlpha(0.9, project_velocity=True, **ALPHA),
+    ch.integrate.BLieDF(2, "exact", **ALPHA),
     ch.integrate.BLieDF(3, **ALPHA),
+    ch.integrate.BLieDF(4, "first", **ALPHA),
     ch.integrate.BLieDF(5, metric="unit", **ALPHA),
 ]
 SPACES = {"SE3": ("screw", "body"), "SO3xR3": ("rotation_vector", "mixed")}
@@ -30,6 +38,55 @@ def test_a_top(method, space):
     peer = systems.run(systems.slow_top(), end, space, method, end / 20, systems.SLOW_TURN, systems.SLOW_SPIN)
     assert np.abs(found[0] - pose.to_matrix(peer.poses[-1, 0])).max() < 1e-11
     assert np.abs(found[1] - peer.twists[-1, 0]).max() < 1e-9
+
+
+def held_top(name, representation):
+    """The slow top on a spring with a damper to the ground, which turns with it: the formulas of the force by hand."""
+    stiffness, damping, length, hook, hold = 400.0, 3.0, 0.6, np.array([0.3, 0.1, -0.2]), np.array([0.5, 0.4, 0.9])
+    mass, forces, *rest = parts_of(name, "quaternion", representation == "mixed")
+
+    def more(q, twists, t):
+        turn, position = place(q, "quaternion")
+        w, v = twists[0, :3], twists[0, 3:]
+        lever, velocity = turn @ hook, v if representation == "mixed" else turn @ v
+        away = position + lever - hold
+        along = away / np.linalg.norm(away)
+        speed = along @ (velocity + turn @ cross(w, hook))
+        pull = -(stiffness * (np.linalg.norm(away) - length) + damping * speed) * along
+        torque = cross(hook, turn.T @ pull)
+        return forces(q, twists, t) + np.concatenate([torque, pull if representation == "mixed" else turn.T @ pull])
+
+    spring = ch.Spring("hold", ("ground", "top"), (hold, hook), stiffness, damping, length)
+    return ch.transition.descriptor(mass, more, *rest), replace(systems.slow_top(), forces=(spring,))
+
+
+@pytest.mark.parametrize("space", SPACES)
+@pytest.mark.parametrize(
+    "method",
+    [
+        ch.integrate.GeneralizedAlpha(0.8, **ALPHA),
+        ch.integrate.GeneralizedAlpha(0.8, index=3, local=False, **ALPHA),
+        ch.integrate.BLieDF(4, **ALPHA),
+    ],
+    ids=str,
+)
+def test_a_stiff_spring_the_multipliers_and_a_shorter_last_step(method, space):
+    """The derivatives of the force matter; the last step of generalized alpha is shorter. That of BLieDF would be one
+    of another method, which has no multipliers."""
+    end, step = 0.33 if isinstance(method, ch.integrate.GeneralizedAlpha) else 0.32, 0.02
+    local, representation = SPACES[space]
+    parts, system = held_top("slow", representation)
+    case = ch.transition.LGTProblem(parts, "quaternion", local, 1, representation)
+    going = start_run(case, method, (0.0, end), initial(case, "slow"), Options(step=step))
+    going.finish(progress=False)
+    found = final(case, going.point())
+    peer = systems.stepper(system, end, space, method, step, systems.SLOW_TURN, systems.SLOW_SPIN)
+    peer.finish(progress=False)
+    central, velocity, _ = peer.problem.split(peer.point())
+    assert np.abs(found[0] - pose.to_matrix(peer.mechanism.poses(central)[0])).max() < 1e-11
+    assert np.abs(found[1] - peer.mechanism.twists(central, velocity)[0]).max() < 1e-9
+    size = np.abs(going.multipliers).max()
+    assert np.abs(np.abs(going.multipliers) - np.abs(peer.multipliers.ravel())).max() < 1e-7 * size
 
 
 @pytest.mark.parametrize(
