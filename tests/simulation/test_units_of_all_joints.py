@@ -124,7 +124,7 @@ def held_twice(length, mass):
     return ch.System(bodies, joints, gravity=(length, 2.0 * length, -9.81 * length))
 
 
-@pytest.mark.filterwarnings("ignore:reactions of")
+@pytest.mark.filterwarnings("ignore:reactions are")
 def test_equations_that_depend_on_each_other_in_other_units():
     """Which multipliers are taken and how well they are refined does not depend on whether a row is of lengths."""
     found = []

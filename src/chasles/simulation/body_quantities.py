@@ -13,11 +13,16 @@ from chasles.lie import pose as pose_group
 from chasles.lie import se3
 from chasles.model.body import GROUND, Frame
 from chasles.model.joint import Joint
+from chasles.relative.loop.closed import ClosedMechanism, compiled
 from chasles.screw.representation import convert_acceleration, convert_twist
+from chasles.simulation.open_reactions import described, open_components
 from chasles.simulation.reaction import joint_screws
 
 if TYPE_CHECKING:
     from chasles.simulation.states import States
+
+
+MOST = 40  # bodies of a mechanism of which components are told
 
 
 class BodyQuantities:
@@ -180,14 +185,26 @@ class BodyQuantities:
         return self.mechanism.constraint_violation(*self._split[:2], self.t, self._angles)[:2]
 
     def warn_if_open(self, what: str, name: str) -> None:
-        """Warn if the multipliers of a joint or constraint are not unique."""
-        among = self.mechanism.redundant
-        if name in among:
+        """Warn if the multipliers of a joint or constraint are not unique: in the same words for all, so that Python
+        shows them once."""
+        if name in self.mechanism.redundant:
             caution.warn(
-                f"{what} of {name!r} are not unique: equations of {', '.join(map(repr, among[:12]))} depend on each "
-                "other, and rigid bodies do not tell how they share the load. Given are the smallest",
+                f"{what} are not unique: {self._open}. Rigid bodies do not tell how they share the load; given are the "
+                "smallest",
                 UserWarning,
             )
+
+    @cached_property
+    def _open(self) -> str:
+        """The joints whose reactions are not unique, with the components in their frames at the first time."""
+        among = self.mechanism.redundant
+        closed = compiled(self.mechanism.system) if len(self.mechanism.bodies) <= MOST else None
+        if isinstance(closed, ClosedMechanism):
+            first, t = (x if np.ndim(self.t) == 0 else x[0] for x in (self.y, self.t))
+            found = open_components(closed, self.dynamics.coordinates(first)[0], float(t))
+            if found and set(found) <= {*self.mechanism.constraint_names}:
+                return described(found)
+        return f"{', '.join(map(repr, among[:12]))}, whose equations depend on each other"
 
     def reactions(self, name: str) -> np.ndarray:
         if any(joint.name == name and joint.traits.holds_nothing for joint in self.moving_joints):

@@ -36,7 +36,7 @@ def tree_reactions(run: States, name: str) -> np.ndarray:
         joint = mechanism.system.joint(name, "run.reactions")
     if joint.traits.holds_nothing:
         return np.zeros((*np.shape(run.t), 6))
-    carried = _carried(mechanism.tree.joints, joint.child)
+    carried = carried_by(mechanism.tree.joints, joint.child)
     bodies = [k for k, body in enumerate(mechanism.system.bodies) if body.name in carried]
     poses = mechanism.poses(run.q)
     frame = pose_group.compose(poses[..., mechanism.bodies.index(joint.child), :], np.array(joint.child_frame))
@@ -44,7 +44,9 @@ def tree_reactions(run: States, name: str) -> np.ndarray:
     if closed is not None:
         multipliers = closed.constrained_motion(run.q, run.v, run.acting, run.t).multipliers
         wrenches = wrenches + closing_wrenches(closed, run.q, run.v, run.t, multipliers)
-    wrench = _needed(mechanism, run, bodies, poses, frame) - _applied(mechanism, wrenches, joint, bodies, poses, frame)
+    wrench = _needed(mechanism, run, bodies, poses, frame) - applied_through(
+        mechanism, wrenches, joint, bodies, poses, frame
+    )
     if joint.traits.ball:
         wrench[..., :3] = 0.0
         return wrench
@@ -96,7 +98,7 @@ def _along(screws: np.ndarray, wrench: np.ndarray) -> np.ndarray:
     return np.concatenate([torque, force], axis=-2)[..., 0]
 
 
-def _carried(joints: tuple[Joint, ...], first: str) -> set[str]:
+def carried_by(joints: tuple[Joint, ...], first: str) -> set[str]:
     """A body and all that it carries; joints are in the order of the tree."""
     carried = {first}
     for joint in joints:
@@ -122,7 +124,7 @@ def _needed(mechanism: Mechanism, run: States, bodies: list[int], poses: np.ndar
     return pose_group.AdT_apply(to_frame, np.concatenate([torque, force], axis=-1)).sum(axis=-2)
 
 
-def _applied(
+def applied_through(
     mechanism: Mechanism, wrenches: np.ndarray, joint: Joint, bodies: list[int], poses: np.ndarray, frame: np.ndarray
 ) -> np.ndarray:
     """The sum of the wrenches on bodies, of those on links (times, links, 6), in a frame."""

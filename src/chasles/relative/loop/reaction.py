@@ -19,11 +19,18 @@ if TYPE_CHECKING:
 
 def reactions(mechanism: ClosedMechanism, joint: str, q: ArrayLike, v: ArrayLike, u: ArrayLike | None, t: ArrayLike):
     """Wrenches of a cut joint or constraint on its child: `ClosedMechanism.reactions`."""
+    _closing(mechanism, joint)
+    return wrenches_of(mechanism, joint, q, v, t, mechanism.constrained_motion(q, v, u, t).multipliers)
+
+
+def wrenches_of(
+    mechanism: ClosedMechanism, joint: str, q: ArrayLike, v: ArrayLike | None, t: ArrayLike, multipliers: np.ndarray
+) -> np.ndarray:
+    """Wrenches of a cut joint or constraint on its child, (..., 6), by multipliers (..., rows)."""
     item, closing = _closing(mechanism, joint), mechanism.closing
     groups = [g for g, group in enumerate(closing.groups) if closing.tiles[group[0]].joint == joint]
     if any(len(closing.groups[g]) > 1 for g in groups):
         raise ValueError(f"reactions: {joint!r} couples joints, its wrenches are not on one body: coordinate_forces")
-    multipliers = mechanism.constrained_motion(q, v, u, t).multipliers
     rows = mechanism.constraint_rows(q, v, t).tiles
     torque, force = np.zeros((*multipliers.shape[:-1], 3)), np.zeros((*multipliers.shape[:-1], 3))
     for r, (g, k) in enumerate(closing.rows):
