@@ -59,6 +59,8 @@ MODULES = {
         "joint_motion",
         "stepping",
         "equilibrium",
+        "continuation",
+        "assembly_modes",
         "sensitivities",
         "linearize",
         "mobility",

@@ -100,7 +100,7 @@ class Place(NamedTuple):
     border: float  # determinant of the bordered equations
 
 
-class Curve:
+class EquilibriumCurve:
     """The equations of the equilibria of systems that depend on a parameter."""
 
     def __init__(self, build: Callable[[float], Any], span: float, t: float):
@@ -268,7 +268,7 @@ def continuation(
     at = first if start is None else float(start)
     if not min(first, last) <= at <= max(first, last):
         raise ValueError(f"{where}: start is {start}; expected a number within the span from {first:g} to {last:g}")
-    curve = Curve(system, abs(last - first), float(t))
+    curve = EquilibriumCurve(system, abs(last - first), float(t))
     rest = equilibrium(system(at), q, t=t)
     begin = curve.statics(at).at(rest.q)
     if not len(begin.chosen):
@@ -288,7 +288,7 @@ def continuation(
     return Branch(parameters, every, stability, unstable, marks, joints, name, message, system, float(t))
 
 
-def _equilibrium(curve: Curve, place: Place) -> Equilibrium:
+def _equilibrium(curve: EquilibriumCurve, place: Place) -> Equilibrium:
     point = place.point
     residual = float(np.abs(point.left).max(initial=0.0))
     every = curve.statics(place.p).found(point)
@@ -296,7 +296,7 @@ def _equilibrium(curve: Curve, place: Place) -> Equilibrium:
 
 
 def _followed(
-    curve: Curve, place: Place, low: float, high: float, points: int, longest: float
+    curve: EquilibriumCurve, place: Place, low: float, high: float, points: int, longest: float
 ) -> tuple[list[Place], list[tuple[str, Place]], str]:
     """Points of a branch from the first on, those of them that are special, and how it ended."""
     places, special = [place], list[tuple[str, Place]]()
@@ -334,7 +334,7 @@ def _beyond(edge: float, place: Place) -> float:
     return place.p - edge
 
 
-def _cosine(curve: Curve, one: Place, other: Place) -> float:
+def _cosine(curve: EquilibriumCurve, one: Place, other: Place) -> float:
     """Of the angle between the directions of two places, in the coordinates of the first."""
     ahead = curve.ahead(other)
     there = np.append(ahead[:-1][one.point.chosen] / one.point.sizes, ahead[-1] / curve.span)
