@@ -9,6 +9,7 @@ import pytest
 import chasles as ch
 from chasles.cli.run import seconds
 from chasles.io.units import NAMES, UNITS, quantity, unit_of, value_of
+from chasles.io.values import Reader
 
 MODEL = """
 gravity = [0, 0, "-981 cm/s^2"]
@@ -198,3 +199,22 @@ stiffness = ["1 N m/deg", 2, 3, "4 N/mm", "5 kN/m", 6]
     assert diagonal == pytest.approx([180 / math.pi, 2.0, 3.0, 4000.0, 5000.0, 6.0], rel=1e-15)
     with pytest.raises(ValueError, match=r"forces\[2\]\.stiffness: .* expected a stiffness against turning"):
         load(MODEL + mount.replace("1 N m/deg", "1 N/mm"))
+
+
+@pytest.mark.parametrize("text", ["crank + 25 mm", "40 N m * ramp(t, 0, 1)", "2 * (3 mm)", "25 mm - crank"])
+def test_a_unit_in_an_expression_is_told_from_an_unknown_unit(text):
+    reader = Reader({"crank": 0.05}, {})
+    with pytest.raises(ValueError, match=r"has a number with a unit in an expression.*make it a parameter"):
+        reader.number(text, ("m",))
+
+
+@pytest.mark.parametrize(
+    ("text", "value"), [("2e-3 * crank", 1e-4), ("25 mm", 0.025), ("3 * (crank - 1e-2)", 0.12), ("-crank + 1", 0.95)]
+)
+def test_what_is_no_mixture_is_read(text, value):
+    assert Reader({"crank": 0.05}, {}).number(text, ("m",)) == pytest.approx(value)
+
+
+@pytest.mark.parametrize("text", ["2 N / mm", "2 N * m/m", "3 kg * m / s^2"])
+def test_spaces_in_units(text):
+    assert Reader({}, {}).number(text, None) > 0

@@ -106,6 +106,15 @@ def unit_of(text: str) -> Unit:
     return found
 
 
+def is_unit(text: str) -> bool:
+    """Whether a text is a unit that is known."""
+    try:
+        unit_of(text)
+    except ValueError:
+        return False
+    return True
+
+
 def exact(text: str) -> Fraction:
     """A number as it is written, not rounded."""
     return Fraction(text) if len(text) <= LONGEST and re.fullmatch(_NUMBER, text) else Fraction(float(text))

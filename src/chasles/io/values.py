@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from chasles.io.units import Units, check, quantity, value_of
+from chasles.io.units import Units, check, is_unit, quantity, value_of
 from chasles.model.expression import evaluate, used_names
 from chasles.model.expression_builder import POINT_DISTANCE, POINT_SPEED
 from chasles.model.expression_function import Table
@@ -18,6 +19,7 @@ LONGEST_PATH = 4000  # characters
 TURNS = ("quaternion", "rotation_vector", "rpy")
 
 
+OPERATORS = re.compile(r"\s[-+*/]\s|[()]")
 PLACE, ANGLES = ("m",), ("rad",)
 
 
@@ -97,7 +99,13 @@ class Reader:
 
     def _written(self, text: str, units: Sequence[str] | None) -> float:
         """A number with a unit, or an expression of parameters."""
-        if (found := quantity(text)) is not None:
+        found = quantity(text)
+        if not (found and is_unit(found[1])) and (parts := OPERATORS.split(text))[1:] and any(map(quantity, parts)):
+            raise ValueError(
+                f"{text!r} has a number with a unit in an expression, where numbers are SI; make it a parameter, "
+                '[parameters] width = "25 mm", and write its name'
+            )
+        if found is not None:
             return value_of(*found, units)
         if (name := text.strip()) in self.dimensions and units is not None:
             check(name, self.dimensions[name], units)
