@@ -423,3 +423,15 @@ def test_forces_of_drives_and_sizes_of_reactions():
     np.testing.assert_allclose(size.get_ydata(), np.linalg.norm(run.reactions("pin")[:, 3:], axis=1), rtol=1e-9)
     with pytest.raises(ValueError, match=r"did you mean 'forces\.motor'"):
         ch.plot(run, "forces.moto")
+
+
+def test_designs_in_one_plot(tmp_path):
+    with mock.patch("chasles.view.plot.plot") as drawn, mock.patch("rich.console.Console.print"):
+        command(
+            "gate", "joints.hinge", output=tmp_path / "x.png", vary="parameters.counterweight=30 kg, 36 kg", end=0.02
+        )
+    runs = drawn.call_args.args[0]
+    assert list(runs) == ["counterweight = 30 kg", "counterweight = 36 kg"]
+    assert [run.system.body("counterweight").mass for run in runs.values()] == [30.0, 36.0]
+    with pytest.raises(ValueError, match=r"--vary parameters\.arm=1: expected one model, and a path with values"):
+        command("gate", vary="parameters.arm=1", output=tmp_path / "x.png")
