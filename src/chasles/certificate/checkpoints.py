@@ -61,13 +61,15 @@ class Steps:
 
     def states(self, task: Task, method: Any, exact: bool = False) -> tuple[np.ndarray, np.ndarray]:
         """Times and states. Of methods that solve equations, most of them at the ends of the steps if they need not be
-        `exact`; of a multistep method, for which a point between its steps were a start anew, all of them."""
+        `exact`; of a multistep method, for which a point between its steps were a start anew, all of them: if they must
+        be `exact`, and its steps change, then by such a start."""
         size = task.state.size
         explicit = isinstance(method, RKMK | Exponentials)
         inside = self.times != self.after[:, 0]
         after = self.after
-        if isinstance(method, BLieDF):
+        if isinstance(method, BLieDF) and not (exact and task.more["step"] is None):
             nearer = np.abs(self.before[:, 0] - self.times) < np.abs(after[:, 0] - self.times)
+            nearer &= self.before[:, 0] != task.span[0]  # the start is no step
             after, inside = np.where(nearer[:, None], self.before, after), np.zeros(len(inside), dtype=bool)
         elif not (explicit or exact):
             late = np.abs(self.times - task.span[0]) > abs(task.span[1] - task.span[0]) / SPREAD

@@ -230,7 +230,7 @@ class Judge:
         if self.part is not None:
             more = min(self.part) + abs(self.part[1] - self.part[0]) * self.rng.random(checkpoints.SPREAD // 2)
             times = checkpoints.in_order(np.concatenate([times, more]), start, end)
-        if isinstance(task.method, BLieDF):
+        if isinstance(task.method, BLieDF) and task.more["step"] is not None:
             times = checkpoints.every_second_step(times, start, end, task.more["step"])
             if not len(times):
                 return "there are too few steps of a multistep method"

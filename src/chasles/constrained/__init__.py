@@ -9,7 +9,8 @@ tolerances, are the classes of `integrate.constrained_method`. A new method touc
 (`docs/architecture.md` counts).
 
     run             a run with fixed steps: arrays, `take`, what failed
-    step_control    a run whose steps follow the estimated error; `error_estimate` measures it
+    step_control    a run whose steps follow the estimated error; `error_estimate` measures it; `reversible`: steps of
+                    RATTLE; `backward`: coefficients of BLieDF
     start           consistent values at the start; `index1`: the same equations as a vector field
     workspace       what all methods share: declared memory, the call of a loop; `tables`, `structure`: elimination
     steps           the loop over steps (`take_steps`), clock, forces, counted angles

@@ -22,6 +22,7 @@ from chasles.absolute.tables import BODY, FIELD, MASS, PAIR
 from chasles.constrained.body_tangent import rotational, turned_reaction
 from chasles.constrained.chart import rotation_at
 from chasles.constrained.correction import position_residual
+from chasles.constrained.error_estimate import measure, relative_size, tangent_part
 from chasles.constrained.goals import UNKNOWN, set_goals, size_of_correction, size_of_noise, size_of_residual
 from chasles.constrained.newton import (
     TRIES,
@@ -32,8 +33,9 @@ from chasles.constrained.newton import (
     iterate,
     weight_of_try,
 )
+from chasles.constrained.position import keep_rows
 from chasles.constrained.saddle import clear_matrix, factorize_saddle, pushed_by, separate_block, solve_saddle
-from chasles.constrained.scheme import Scheme
+from chasles.constrained.scheme import Scheme, StepRule
 from chasles.constrained.steps import (
     apply_forces,
     count_from,
@@ -87,20 +89,29 @@ if TYPE_CHECKING:
     from chasles.constrained.start import Start
 
 ROUNDING = 1e-16  # of positions, relative to how far they are from the origin
-# parameters: tolerance of Newton's method, of the velocities
-CAYLEY = layout("CAYLEY", tolerance=1)
+# parameters: tolerance of Newton's method, of the velocities; tolerances of the error (zero: no estimate)
+CAYLEY = layout("CAYLEY", tolerance=1, rtol=1, atol=1)
 
 
-STATE = Regions("CayleyState", point=STATE_VECTOR.count, lam=3 * SIZES.n_nodes, **CARRIED)
+STATE = Regions(
+    "CayleyState",
+    point=STATE_VECTOR.count,
+    lam=3 * SIZES.n_nodes,
+    means=12 * SIZES.n_bodies,  # mean V' of the last two steps, and how long before the new step they were
+    ages=2,
+    **CARRIED,
+)
 VECTORS = Regions(
     "CayleyVectors",
     x=6 * SIZES.n_bodies,
     trial_v=6 * SIZES.n_bodies,
     push=6 * SIZES.n_bodies,  # h p_0 and half of the forces' impulse, times h/2
     mid=MOTION.size * SIZES.n_bodies,  # mean rotations and positions, as the motion of bodies is kept
+    error_x=6 * SIZES.n_bodies,
+    error_v=6 * SIZES.n_bodies,
 )
 state_of, vectors_of = STATE.views, VECTORS.views
-make_method = joined("Cayley", "tolerance", STATE, VECTORS)
+make_method = joined("Cayley", "tolerance rtol atol", STATE, VECTORS)
 
 
 @kernel
@@ -252,6 +263,45 @@ def correct(workspace, method, step, iteration, fresh):
 
 
 @kernel
+def keep_mean(workspace, method, h):
+    """Mean V' of the step to the past; V'' h³/12 and V''' h³/12 of the step to the errors."""
+    size, means, (young, old) = 6 * workspace.tables.n, method.means, (method.ages[0], method.ages[1])
+    for k in range(size):
+        mean = (method.trial_v[k] - workspace.v[k]) / h
+        slope = (mean - means[k]) / (0.5 * h + young)
+        bend = 0.0
+        if old != young:
+            bend = 2.0 * (slope - (means[k] - means[size + k]) / (old - young)) / (0.5 * h + old)
+        method.error_x[k], method.error_v[k] = h * h * h / 12 * slope, h * h * h / 12 * bend
+        means[size + k], means[k] = means[k], mean
+    method.ages[0], method.ages[1] = 0.5 * h, young + h
+
+
+@kernel
+def estimate(workspace, method, t, h):
+    """The error of the step relative to the tolerance, of coordinates and velocities.
+
+    The step is x = h (V_n + V_{n+1})/2, so that it is off by h³/12 V''; Cayley's map takes x for a rotation by
+    x - |x|² x/12, and the rotation of the motion has h³/12 ω × ω' besides the integral of ω: together
+    h³/12 (V'' - ω × ω' - |ω|² ω). Forces are taken in the midst or at both ends of the step, which makes velocities
+    off by h³/24 V''' or h³/12 V''': the larger counts. V'' and V''' are divided differences of mean accelerations.
+    """
+    keep_mean(workspace, method, h)
+    x, v = method.error_x, method.error_v
+    for i in range(workspace.tables.n):
+        spin, mean = load3(workspace.v, 6 * i, 0.0), load3(method.means, 6 * i, 0.0)
+        off = add_scaled(cross(spin, mean), dot(spin, spin), spin)
+        store3(x, 6 * i, add_scaled(load3(x, 6 * i, 0.0), -h * h * h / 12, off))
+    if workspace.tables.nt > 0:
+        keep_rows(workspace, t)
+        tangent_part(workspace, x)
+        tangent_part(workspace, v)
+    measure(workspace, workspace.trial_q, method.trial_v)
+    size = relative_size(workspace, x, False, h, method.rtol, method.atol)
+    return max(size, relative_size(workspace, v, True, h, method.rtol, method.atol))
+
+
+@kernel
 def advance(workspace, method, t, h):
     """One step."""
     set_goals(workspace, h, method.tolerance, ROUNDING, workspace.response[:0])
@@ -263,6 +313,8 @@ def advance(workspace, method, t, h):
     if not outcome.converged:
         return give_up(workspace, 0)
     move(workspace, method, h)
+    if method.atol + method.rtol > 0.0:
+        method.errors[0] = estimate(workspace, method, t, h)
     finish_step(workspace, 0.5 * h * (method.power[0] + outcome.power), method.trial_v, method.angles)
     method.power[0] = outcome.power
     return True
@@ -271,17 +323,25 @@ def advance(workspace, method, t, h):
 @native
 def energy_momentum(call):
     """Take up to `limit` steps."""
-    workspace, tolerance = by_reference(workspace_of(call)), call.parameters[CAYLEY.tolerance]
-    method = make_method((tolerance,), state_of(call.state, call.structure), vectors_of(call.vectors, call.structure))
+    workspace, p = by_reference(workspace_of(call)), call.parameters
+    values = p[CAYLEY.tolerance], p[CAYLEY.rtol], p[CAYLEY.atol]
+    method = make_method(values, state_of(call.state, call.structure), vectors_of(call.vectors, call.structure))
     take_steps(advance, workspace, by_reference(method), call)
 
 
 def parameters_of(method: EnergyMomentum, rtol: float, atol: float) -> np.ndarray:
-    return fill(CAYLEY, tolerance=method.tolerance)
+    return fill(CAYLEY, tolerance=method.tolerance, rtol=rtol, atol=atol)
 
 
 def start(begin: Start, method: EnergyMomentum) -> dict[str, Any]:
-    return begin.carried() | {"lam": begin.motion(begin.v)[1]}
+    rates, multipliers = begin.motion(begin.v)
+    return begin.carried() | {"lam": multipliers, "means": np.tile(np.ravel(rates), 2)}
+
+
+def step_rule(method: EnergyMomentum) -> StepRule:
+    """The energy is kept whatever the steps. An error of h³ a step adds up to h² at the end, which follows tol if that
+    of a step is tol^(3/2)."""
+    return StepRule(3, 0.85, 0.3, 2.0, keep=(0.95, 1.15), power=3 / 2)
 
 
 SCHEME = Scheme(
@@ -292,4 +352,5 @@ SCHEME = Scheme(
     parameters=parameters_of,
     start=start,
     positions_alone=lambda method: True,
+    step_rule=step_rule,
 )

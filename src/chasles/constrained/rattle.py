@@ -36,7 +36,7 @@ from chasles.constrained.newton import (
     weight_of_try,
 )
 from chasles.constrained.saddle import clear_matrix, factorize_saddle, pushed_by, separate_block, solve_saddle
-from chasles.constrained.scheme import Scheme
+from chasles.constrained.scheme import Density, Scheme
 from chasles.constrained.steps import (
     apply_forces,
     count_from,
@@ -243,6 +243,11 @@ def start(begin: Start, method: Rattle) -> dict[str, Any]:
     return begin.carried() | {"lam": begin.motion(begin.v)[1]}
 
 
+def step_rule(method: Rattle) -> Density:
+    """Not by the error of the last step, which would let the energy drift, but reversible."""
+    return Density(1.0)
+
+
 SCHEME = Scheme(
     data=Rattle,
     loop=rattle,
@@ -251,4 +256,5 @@ SCHEME = Scheme(
     parameters=parameters_of,
     start=start,
     positions_alone=lambda method: True,
+    step_rule=step_rule,
 )

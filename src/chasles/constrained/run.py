@@ -18,7 +18,7 @@ from chasles.constrained.start import Start, exact_points, nonholonomic_rows
 from chasles.constrained.workspace import COUNTS, WORKSPACE, Call, loop_address, run_loop
 from chasles.constraint.rows import ROTOR
 from chasles.force.table import FORCES
-from chasles.integrate.constrained_method import CONSTRAINED_METHODS, BLieDF, HalfExplicit, adapts, less_demanding
+from chasles.integrate.constrained_method import CONSTRAINED_METHODS, BLieDF, HalfExplicit, less_demanding
 from chasles.integrate.fixed_step import FixedStepper, shortened
 from chasles.integrate.options import Options, check_span
 
@@ -64,8 +64,7 @@ class ConstrainedStepper(FixedStepper):
         self.row_work, self.work, self.vectors = np.split(np.zeros(sum(sizes)), np.cumsum(sizes)[:2])
         shared = WORKSPACE.split(self.work, self.packed)
         set_lengths(mechanism, shared.goals)
-        if hasattr(method, "metric"):
-            set_weights(mechanism, shared.metric, method.metric == "unit")
+        set_weights(mechanism, shared.metric, getattr(method, "metric", "mass") == "unit")
         self.force_tangent = force_tangent_address() if mechanism.forces.table[FORCES.count] else 0
         self.parameters = self.scheme.parameters(method, *self.tolerances)
         self.memory = self._state_at(self.start, y)
@@ -75,10 +74,9 @@ class ConstrainedStepper(FixedStepper):
         for name in ("rtol", "atol"):
             given = getattr(options, name)
             if given is not None and name not in self.takes:
-                instead = "; or give rtol and atol without step, and steps follow the error" if adapts(method) else ""
                 raise ValueError(
                     f"simulate: with step={options.step!r} the steps of {method} are fixed, and {name}={given!r} has "
-                    f"no part in them; give step alone{instead}"
+                    f"no part in them; give step alone, or rtol and atol without step, and steps follow the error"
                 )
 
     def _state_at(self, t: float, y: np.ndarray, jump: bool = False) -> np.ndarray:

@@ -12,12 +12,12 @@ from chasles.constrained.body_sizes import lengths_of
 from chasles.constrained.goals import GOAL
 from chasles.constrained.group import on_se3
 from chasles.constrained.problem import BodyProblem
+from chasles.constrained.reversible import LONGEST, Rate, next_density
 from chasles.constrained.run import ConstrainedStepper
-from chasles.constrained.scheme import StepRule
+from chasles.constrained.scheme import Density, StepRule
 from chasles.constrained.schemes import SCHEMES
 from chasles.constrained.structure import islands
 from chasles.constrained.workspace import COUNTS, TIMES, WORKSPACE
-from chasles.integrate.constrained_method import GeneralizedAlpha
 from chasles.integrate.engine import short_of
 from chasles.integrate.event import ended_by
 from chasles.integrate.fixed_step import FixedStepper
@@ -35,7 +35,7 @@ CLOCK = layout("CLOCK", time=1, step=1, taken=1, rejected=1)
 
 
 class AdaptiveStepper(ConstrainedStepper):
-    """A run whose steps follow the estimated error of each: of half-explicit methods and generalized alpha, index 2.
+    """A run whose steps follow the estimated error of each, or, with RATTLE, the motion so that it is reversible.
 
     Each step is a piece of one step of the fixed loop; what it changed is kept, or put back if the step is rejected.
     """
@@ -47,17 +47,25 @@ class AdaptiveStepper(ConstrainedStepper):
         self.rule = _rule_of(method)
         start, end = check_span(span)
         least = np.broadcast_to(0.0 if options.atol is None else options.atol, (problem.space.dimension,))
-        self.tolerances = (float(options.rtol or 0.0), float(least[0]))
-        if not (min(self.tolerances) >= 0 and sum(self.tolerances) > 0):
+        given = np.array([float(options.rtol or 0.0), float(least[0])])
+        if not (given.min() >= 0 and given.sum() > 0):
             raise ValueError(f"simulate: rtol={options.rtol!r}, atol={options.atol!r}; expected numbers, not both zero")
+        share = self.rule.of_a_step(given.sum()) / given.sum()
+        self.tolerances = (float(share * given[0]), float(share * given[1]))
         self.longest, self.stops = check_max_step(options.max_step, None), check_stops(options.stops, start, end)
         self.most = check_max_evaluations(options.max_evaluations)
-        first = first_step(problem, start, end, np.asarray(y0, dtype=float), sum(self.tolerances), method.order)
+        self.rate: Rate | None = None
+        if isinstance(self.rule, Density):
+            self.fineness = self.rule.of_a_step(given.sum())
+            slowest = self.fineness / (LONGEST * (abs(end - start) or 1.0))
+            self.rate = Rate(problem, np.asarray(y0, dtype=float), slowest)
+        self.problem, self.end = problem, end
+        first = self._first_step(start, np.asarray(y0, dtype=float))
         self.clock = np.array([start, np.copysign(first, end - start), 0.0, 0.0])
         # one step of the loop in all, to begin with: steps are counted and saved here, and rows are added
         super().__init__(problem, method, span, y0, replace(options, step=abs(end - start) or 1.0), first or 1.0)
         goals = WORKSPACE.split(self.work, self.packed).goals.reshape(-1, GOAL.size)
-        goals[:, GOAL.atol] = least[3 : 6 * problem.n : 6]
+        goals[:, GOAL.atol] = share * least[3 : 6 * problem.n : 6]
         self.times[:] = start, end, self.first, self.first, 1.0
 
     @property
@@ -99,9 +107,15 @@ class AdaptiveStepper(ConstrainedStepper):
     def _begin_anew(self) -> None:
         """Remember nothing of what was before a stop: forces may have jumped."""
         t, y = self._begin_of(self.time), self.point()
-        h = first_step(self.problem, t, self.end, y, sum(self.tolerances), self.method.order)
+        h = self._first_step(t, y)
         self.first = self.clock[CLOCK.step] = np.copysign(h, self.end - self.start)
         self.memory[:] = self._state_at(t, y, jump=True)
+
+    def _first_step(self, t: float, y: np.ndarray) -> float:
+        """A step to begin with, not negative."""
+        if self.rate is not None:
+            return self.fineness / self.rate(t, y)
+        return first_step(self.problem, t, self.end, y, sum(self.tolerances), self.rule.order)
 
     def _begin_of(self, t: float) -> float:
         """Where a step from t begins: just after t if it is a stop."""
@@ -123,16 +137,12 @@ class AdaptiveStepper(ConstrainedStepper):
             used = left if last else min(h, max(0.5 * abs(left), abs(left) - h)) * np.sign(left)
             if last and goal in self.stops:
                 used = short_of.py_func(t, goal)
-            self.times[[TIMES.start, TIMES.step]], self.counts[COUNTS.step] = (self._begin_of(t), used), 0
-            self._go_on(1, NEVER, 0)
+            self._step(self._begin_of(t), used)
             status, factor = int(self.counts[COUNTS.status]), AFTER_FAILURE
             if status == RUNNING:
-                error = self._error()
-                if error <= 1.0:
-                    factor = self._factor(error)
+                accepted, factor = self._judge(goal if last else t + used, used)
+                if accepted:
                     break
-                if np.isfinite(error):
-                    factor = min(self._factor(error), 1.0)
             self.memory[:] = kept
             self.clock[CLOCK.rejected] += 1
             self.clock[CLOCK.step] = used * factor
@@ -144,6 +154,26 @@ class AdaptiveStepper(ConstrainedStepper):
             self.clock[CLOCK.step] = used * factor
         self._save()
 
+    def _step(self, t: float, h: float) -> None:
+        """Try one step; the outcome is in `counts`."""
+        scheme = self.scheme
+        if scheme.first_step is not None and scheme.first_step(self, t, h):
+            self.counts[COUNTS.status] = RUNNING
+            return
+        if scheme.change_step is not None:
+            scheme.change_step(self, t, h)
+        self.times[[TIMES.start, TIMES.step]], self.counts[COUNTS.step] = (t, h), 0
+        self._go_on(1, NEVER, 0)
+
+    def _judge(self, t: float, used: float) -> tuple[bool, float]:
+        """Whether a step that ended at t is good enough, and by which factor the next one is longer."""
+        if self.rate is not None:
+            return True, self.fineness / next_density(self.rate(t, self.point()), self.fineness / abs(used)) / abs(used)
+        error = self._error()
+        if error <= 1.0:
+            return True, self._factor(error)
+        return False, min(self._factor(error), 1.0) if np.isfinite(error) else AFTER_FAILURE
+
     def _error(self) -> float:
         """The estimate relative to the tolerance."""
         one, two = self.state.errors
@@ -152,9 +182,10 @@ class AdaptiveStepper(ConstrainedStepper):
         return float(one / (one + 0.01 * two) * one)  # Brasey's for HEM5
 
     def _factor(self, error: float) -> float:
-        order, safety, low, high, keep = self.rule
-        factor = float(np.clip(safety * max(error, 1e-12) ** (-1 / order), low, high))
-        steady = keep[0] < factor < keep[1] and error <= 1
+        rule = self.rule
+        assert isinstance(rule, StepRule)
+        factor = float(np.clip(rule.safety * max(error, 1e-12) ** (-1 / rule.order), rule.least, rule.most))
+        steady = rule.keep[0] < factor < rule.keep[1] and error <= 1
         return 1.0 if steady else factor
 
     def _save(self) -> None:
@@ -182,11 +213,11 @@ class AdaptiveStepper(ConstrainedStepper):
 
 
 def first_step(problem: BodyProblem, start: float, end: float, y: np.ndarray, tolerance: float, order: int) -> float:
-    """A step to begin with, rather short."""
+    """A step to begin with, rather short; its error grows with the step to the power `order`."""
     q, v, _ = problem.split(y)
     rates = problem.mechanism.accelerations_under(q, v, problem.held, start, problem.angles(y))
     pace = _pace(problem.mechanism, q, v, rates)
-    return float(min(0.1 * abs(end - start), 0.5 * tolerance ** (1 / (order + 1)) / max(pace, 1e-300)))
+    return float(min(0.1 * abs(end - start), 0.5 * tolerance ** (1 / order) / max(pace, 1e-300)))
 
 
 def _pace(mechanism: AbsoluteMechanism, q: np.ndarray, v: np.ndarray, rates: np.ndarray) -> float:
@@ -205,13 +236,8 @@ def _pace(mechanism: AbsoluteMechanism, q: np.ndarray, v: np.ndarray, rates: np.
     return first + np.sqrt(second)
 
 
-def _rule_of(method: Any) -> StepRule:
-    """How the error changes the step; an error if steps of the method are fixed."""
+def _rule_of(method: Any) -> StepRule | Density:
+    """How the step is chosen; an error if steps of the method are fixed."""
     if rule := SCHEMES[type(method)].step_rule(method):
         return rule
-    if isinstance(method, GeneralizedAlpha):
-        raise ValueError(
-            f"simulate: {method} takes fixed steps, since changes of the step would let its multipliers oscillate; "
-            "give step=... [s], or take index=2"
-        )
     raise ValueError(f"simulate: {method} takes fixed steps; give step=... [s]")

@@ -84,7 +84,8 @@ class BLieDF:
     """BDF on the group with k = 2 to 5 steps, order k, stabilized index 2: strong damping, smooth stiff systems.
 
     `logarithms` of the products of increments are "first" (commutators only, good up to k = 4), "exact", or "auto"
-    (exact from k = 4 on). The first steps are those of an explicit method of high order. `metric` and `tolerance` as in
+    (exact from k = 4 on). The first steps are those of an explicit method of high order. Steps of any length keep the
+    order; without a step they follow the error. `metric` and `tolerance` as in
     GeneralizedAlpha.
     """
 
@@ -117,7 +118,11 @@ class BLieDF:
 
 @dataclass(frozen=True)
 class Rattle:
-    """RATTLE on the group: symplectic and symmetric, order 2, no drift of the energy; constraints hold exactly."""
+    """RATTLE on the group: symplectic and symmetric, order 2, no drift of the energy; constraints hold exactly.
+
+    Without a step, steps follow the motion and not the error, so that they are the same backward in time: they may
+    become shorter and longer, and still the energy does not drift.
+    """
 
     tolerance: float = 1e-12
 
@@ -218,11 +223,6 @@ class RadauIIA:
 
 
 CONSTRAINED_METHODS = (GeneralizedAlpha, BLieDF, Rattle, HalfExplicit, EnergyMomentum, RadauIIA)
-
-
-def adapts(method: object) -> bool:
-    """Whether steps can follow the error: with index 3, changes of the step would let the multipliers oscillate."""
-    return isinstance(method, HalfExplicit) or (isinstance(method, GeneralizedAlpha) and method.index == 2)
 
 
 def less_demanding(method: object) -> str:

@@ -63,9 +63,8 @@ def stiff_part(task: Any, solution: Solution) -> str:
     return (
         f"the system is stiff: {name} {what} with {abs(worst):.2g} 1/s, and though it hardly takes part in the motion, "
         f"that keeps the steps at {shortest:.2g} s ({solution.steps} steps). An implicit method takes longer ones: "
-        f'simulate(..., coordinates="absolute", method="generalized_alpha", step={LONGER * shortest:.1g}), and half of '
-        'that to see what it changes; rtol=1e-4 in place of step lets the steps follow the error, and method="radau5" '
-        "is more accurate"
+        'simulate(..., coordinates="absolute", method="radau5", rtol=1e-5), or method="generalized_alpha", whose steps '
+        f"are cheaper and of lower order; with step={LONGER * shortest:.1g}, say, all steps are of that length"
     )
 
 

@@ -6,9 +6,31 @@ import numpy as np
 import pytest
 
 import chasles as ch
+from chasles.constrained.backward import GROWTH, largest_growth
+from chasles.constrained.step_control import AdaptiveStepper
+from chasles.gallery.overconstrained import parallelogram
+from chasles.integrate.options import Options
 from chasles.lie.rotation import quaternion_to_matrix
-from tests.absolute.implicit.systems import SLOW_SPIN, SLOW_TURN, STARTS, bruls_top, errors, run, run_of
+from chasles.simulation.bodies import BodyDynamics
+from tests.absolute.implicit.systems import SLOW_SPIN, SLOW_TURN, STARTS, errors, run, run_of
+from tests.absolute.implicit.test_systems import difference
+from tests.absolute.loops import four_bar, four_bar_poses, four_bar_twists
 from tests.absolute.systems import SPACES, joined, slow_top
+from tests.simulation.test_bushing import chain
+
+EVERY = [
+    ch.integrate.GeneralizedAlpha(0.8),
+    ch.integrate.GeneralizedAlpha(0.8, index=3),
+    ch.integrate.BLieDF(3),
+    ch.integrate.BLieDF(5),
+    ch.integrate.Rattle(),
+    ch.integrate.EnergyMomentum(),
+    ch.integrate.RadauIIA(),
+    ch.integrate.HalfExplicit(5),
+]
+NAMES = ["alpha 2", "alpha 3", "BLieDF3", "BLieDF5", "RATTLE", "energy", "Radau", "HEM5"]
+ROD = ch.Body("rod", 1.0, (0.5, 0.0, 0.0), (0.01, 0.1, 0.1))
+HINGE = ch.revolute("hinge", "ground", "rod", axis=(0.0, 1.0, 0.0))
 
 
 def adaptive(name, space, method, tolerance, **more):
@@ -21,8 +43,13 @@ def adaptive(name, space, method, tolerance, **more):
 @pytest.mark.parametrize("name", STARTS)
 @pytest.mark.parametrize(
     ("method", "tolerances", "gain"),
-    [(ch.integrate.HalfExplicit(5), (1e-5, 1e-8), 1e-2), (ch.integrate.GeneralizedAlpha(0.9), (1e-5, 1e-7), 0.1)],
-    ids=["HEM5", "alpha"],
+    [
+        (ch.integrate.HalfExplicit(5), (1e-5, 1e-8), 1e-2),
+        (ch.integrate.GeneralizedAlpha(0.9), (1e-5, 1e-7), 0.1),
+        (ch.integrate.RadauIIA(), (1e-5, 1e-8), 2e-3),
+        (ch.integrate.BLieDF(3), (1e-4, 1e-6), 0.02),
+    ],
+    ids=["HEM5", "alpha", "Radau", "BLieDF3"],
 )
 def test_errors_follow_the_tolerance_and_beat_fixed_steps(method, tolerances, gain, name, space):
     coarse, fine = (adaptive(name, space, method, tolerance) for tolerance in tolerances)
@@ -73,19 +100,95 @@ def test_saving_events_and_ends():
     assert abs(ended.poses[-1, 0, 6] - level) < 1e-7
 
 
+def scenes():
+    """Systems, starts and ends: a loop, redundant constraints, stiff bushings, a law that jumps, a drive."""
+    law = ch.JointForce("push", "hinge", "3 * step(t, 0.1) - 3 * step(t, 0.25) - 0.5 * v")
+    end = ch.Body("end", 0.5, (0.3, 0.0, 0.0), (0.01, 0.02, 0.02))
+    elbow = ch.revolute("elbow", "rod", "end", axis=(0.0, 1.0, 0.0), at=(1.0, 0.0, 0.0))
+    drive = ch.Drive("motor", "hinge", "0.8 * smooth(t, 0.05, 0.3)")
+    linkage = parallelogram(speed=1.0)
+    return {
+        "four bar": (four_bar(), {"poses": four_bar_poses(1.0), "twists": four_bar_twists(1.0, 3.0)}, 0.4),
+        "parallelogram": (linkage.system, {"poses": linkage.poses, "twists": linkage.twists}, 0.5),
+        "bushings": (chain(2, 1e5), {}, 0.1),
+        "law": (ch.System([ROD], [HINGE], forces=[law]), {}, 0.4),
+        "drive": (ch.System([ROD, end], [HINGE, elbow], constraints=[drive]), {}, 0.4),
+    }
+
+
+@pytest.mark.parametrize("name", scenes())
+@pytest.mark.parametrize("method", EVERY, ids=NAMES)
+def test_every_method_chooses_its_steps(method, name):
+    """The error at the end is of the size of rtol, and the certificate judges the run."""
+    system, start, end = scenes()[name]
+    if (name, type(method).__name__) in (("drive", "EnergyMomentum"), ("bushings", "Rattle")):
+        pytest.skip("not for this method: its equations are not bilinear, its dampers are too strong")
+    more = {"coordinates": "absolute", "space": "SO3xR3", "progress": False, **start}
+    best = ch.simulate(system, (0.0, end), method="dop853", rtol=1e-12, atol=1e-12, save="final", **more)
+    for rtol in (1e-3, 1e-5):
+        found = ch.simulate(system, (0.0, end), method=method, rtol=rtol, **more)
+        assert found.success
+        assert difference(found, best) < 20 * rtol
+    assert found.t[-1] == end
+    assert found.violations[0].max() < 1e-10
+    assert found.certificate["joints, position"].passed if system.joints else found.certificate is not None
+
+
+class Ordered(AdaptiveStepper):
+    """Steps of given lengths, whatever the error."""
+
+    lengths: tuple[float, ...] = ()
+
+    def _first_step(self, t, y):
+        return self.lengths[0]
+
+    def _judge(self, t, used):
+        return True, self.lengths[min(self.steps + 1, len(self.lengths) - 1)] / used
+
+
+@pytest.mark.parametrize("space", SPACES)
 @pytest.mark.parametrize(
-    "method",
+    ("method", "order", "steps"),
     [
-        ch.integrate.Rattle(),
-        ch.integrate.BLieDF(3),
-        ch.integrate.EnergyMomentum(),
-        ch.integrate.GeneralizedAlpha(index=3),
+        *((ch.integrate.BLieDF(k, tolerance=1e-13), k, 80) for k in (2, 3, 4, 5)),
+        (ch.integrate.BLieDF(4, "first"), 4, 100),
+        (ch.integrate.GeneralizedAlpha(0.8), 2, 100),
+        (ch.integrate.GeneralizedAlpha(0.8, index=3), 2, 100),
+        (ch.integrate.Rattle(), 2, 100),
+        (ch.integrate.RadauIIA(), 5, 20),
     ],
     ids=str,
 )
-def test_other_methods_need_a_step(method):
-    with pytest.raises(ValueError, match="takes fixed steps"):
-        ch.simulate(bruls_top(), (0.0, 1.0), coordinates="absolute", space="SO3xR3", method=method)
+def test_orders_with_steps_of_random_lengths(method, order, steps, space):
+    make, q, v, end = STARTS["slow"]
+    growth = min(GROWTH.get(order, 2.0), 1.4) if isinstance(method, ch.integrate.BLieDF) else 1.4
+    logs = np.log(growth) * np.random.default_rng(3).uniform(-0.5, 0.5, steps)
+    off = []
+    for part in (1, 2):
+        lengths = np.repeat(np.exp(logs), part)
+        dynamics = BodyDynamics(make(), space, projected=True)
+        start = dynamics.start(0.0, q, np.array(v), None, None, False)
+        Ordered.lengths = tuple(end * lengths / lengths.sum())
+        going = Ordered(dynamics, method, (0.0, end), start, Options(rtol=1e-6, atol=1e-6))
+        found = going.finish(progress=False)
+        assert found.steps - len(lengths) in (0, 1)  # the last two share what is left
+        off.append(np.abs(dynamics.split(found.y[-1])[0].reshape(-1, 7) - reference(space)).max())
+    assert np.log2(off[0] / off[1]) > order - 0.25
+
+
+def reference(space):
+    """Central poses at the end."""
+    make, q, v, end = STARTS["slow"]
+    tight = {"method": "dop853", "rtol": 1e-14, "atol": 1e-14, "save": "final", "progress": False}
+    best = ch.simulate(make(), (0.0, end), q, v, coordinates="absolute", space=space, **tight)
+    return best.dynamics.split(best.solution.y[-1])[0].reshape(-1, 7)
+
+
+def test_steps_of_backward_formulas_may_grow():
+    """Published limits of stability: 1 + 2^(1/2), (1 + 5^(1/2))/2, 1.28 and 1.13."""
+    found = [largest_growth(k) for k in (2, 3, 4, 5)]
+    np.testing.assert_allclose(found, [1 + 2**0.5, (1 + 5**0.5) / 2, 1.2807, 1.1271], rtol=1e-4)
+    assert all(GROWTH[k] < limit for k, limit in zip((2, 3, 4, 5), found, strict=True))
 
 
 @pytest.mark.parametrize("space", SPACES)

@@ -73,20 +73,15 @@ def test_what_these_methods_do_not_know(joint, more, message):
         run(system, 1.0, "SO3xR3", ch.integrate.Rattle(), 0.01, **more)
 
 
-def test_steps_must_be_given():
-    with pytest.raises(ValueError, match=r"takes fixed steps; give step="):
-        ch.simulate(slow_top(), (0.0, 1.0), SLOW_TURN, SLOW_SPIN, coordinates="absolute", method=ch.integrate.Rattle())
-
-
 @pytest.mark.parametrize(
     ("method", "message"),
     [
         (
             ch.integrate.HalfExplicit(),
-            r"rtol=1e-06 has no part in them; give step alone; or give rtol and atol without step",
+            r"rtol=1e-06 has no part in them; give step alone, or rtol and atol without step",
         ),
         (ch.integrate.GeneralizedAlpha(), r"step=0.1 the steps of GeneralizedAlpha.* are fixed.*without step"),
-        (ch.integrate.Rattle(), r"rtol=1e-06 has no part in them; give step alone$"),
+        (ch.integrate.Rattle(), r"rtol=1e-06 has no part in them; give step alone"),
     ],
 )
 def test_a_step_and_tolerances_at_once(method, message):

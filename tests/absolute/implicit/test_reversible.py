@@ -1,0 +1,95 @@
+"""Steps of RATTLE that are the same backward: it goes back to its start, and the energy does not drift."""
+
+import numpy as np
+import pytest
+
+import chasles as ch
+from chasles.constrained import step_control
+from chasles.constrained.step_control import CLOCK, AdaptiveStepper
+from chasles.integrate.options import Options
+from chasles.simulation.bodies import BodyDynamics
+from tests.absolute.systems import SPACES
+
+ECCENTRICITY = 0.6
+
+
+def orbit(space):
+    """A body in a plane around a center that pulls with 1/r²: period 2 pi, energy -1/2."""
+    body = ch.Body("body", 1.0, inertia=(0.1, 0.1, 0.1))
+    pull = ch.TwoPointForce("pull", ("ground", "body"), "1 / distance ** 2")
+    system = ch.System(
+        [body], [ch.planar("plane", "ground", "body", normal=(0.0, 0.0, 1.0))], forces=[pull], gravity=(0.0, 0.0, 0.0)
+    )
+    dynamics = BodyDynamics(system, space, projected=True)
+    speed = np.sqrt((1 + ECCENTRICITY) / (1 - ECCENTRICITY))
+    poses, twists = np.array([[1.0, 0, 0, 0, 1 - ECCENTRICITY, 0, 0]]), np.array([[0, 0, 0.3, 0, speed, 0]])
+    return dynamics, dynamics.start(0.0, None, None, poses, twists, False)
+
+
+def going(space, periods, rtol):
+    dynamics, start = orbit(space)
+    options = Options(rtol=rtol, atol=0.0, save="all")
+    return AdaptiveStepper(dynamics, ch.integrate.Rattle(1e-14), (0.0, 2 * np.pi * periods), start, options)
+
+
+def energies(run, found):
+    q, v, _ = run.problem.split(found.y)
+    return 0.5 * (v[..., 3:] ** 2).sum(axis=(1, 2)) - 1.0 / np.linalg.norm(q[:, 0, 4:], axis=-1)
+
+
+@pytest.mark.parametrize("space", SPACES)
+def test_a_run_goes_back_to_its_start(space):
+    """Steps of all lengths, then the velocities turned round and the last step again: the same steps back."""
+    run = going(space, 3, 1e-3)
+    begun, n = run.point(), run.mechanism.n
+    times = [0.0]
+    for _ in range(150):
+        run.advance(1)
+        times.append(run.time)
+    steps = np.diff(times)
+    assert steps.max() > 4 * steps.min()
+    run.state.point[7 * n : 13 * n] *= -1.0
+    run.clock[CLOCK.step], run.clock[CLOCK.time] = steps[-1], 0.0
+    back = [0.0]
+    for _ in range(150):
+        run.advance(1)
+        back.append(run.time)
+    np.testing.assert_allclose(np.diff(back), steps[::-1], rtol=1e-7)
+    assert np.abs(run.point()[: 7 * n] - begun[: 7 * n]).max() < 1e-9
+    assert np.abs(run.point()[7 * n : 13 * n] + begun[7 * n : 13 * n]).max() < 1e-9
+
+
+def drift(periods, rtol, ordinary=False):
+    """How far the energy goes in a run, by a straight line through it, relative to its largest error."""
+    keep = step_control.next_density
+    if ordinary:  # the step of the rate at hand, which forgets the one before
+        step_control.next_density = lambda rate, density: rate
+    try:
+        run = going("SO3xR3", periods, rtol)
+        found = run.finish(progress=False)
+    finally:
+        step_control.next_density = keep
+    assert found.rejections == 0
+    off = energies(run, found) + 0.5
+    return abs(np.polyfit(found.t / found.t[-1], off, 1)[0]) / np.abs(off).max()
+
+
+def test_the_energy_does_not_drift():
+    assert drift(20, 1e-2) < 0.05
+    assert drift(20, 1e-2, ordinary=True) > 0.3
+
+
+def test_the_error_follows_the_tolerance():
+    """After a period of the orbit, where it began."""
+    off = []
+    for rtol in (1e-2, 1e-3):
+        run = going("SE3", 1, rtol)
+        found = run.finish(progress=False)
+        off.append(np.linalg.norm(run.problem.split(found.y[-1])[0].reshape(-1, 7)[0, 4:] - [1 - ECCENTRICITY, 0, 0]))
+        assert off[-1] < 20 * rtol
+    assert off[1] < 0.2 * off[0]
+
+
+@pytest.mark.study
+def test_the_energy_over_ten_thousand_periods():
+    assert drift(10_000, 1e-2) < 0.02
