@@ -63,7 +63,7 @@ def stiff_part(task: Any, solution: Solution) -> str:
     return (
         f"the system is stiff: {name} {what} with {abs(worst):.2g} 1/s, and though it hardly takes part in the motion, "
         f"that keeps the steps at {shortest:.2g} s ({solution.steps} steps). An implicit method takes longer ones: "
-        'simulate(..., coordinates="absolute", method="radau5", rtol=1e-5), or method="generalized_alpha", whose steps '
+        'simulate(..., coordinates="absolute", method="radau5", rtol=1e-4), or method="generalized_alpha", whose steps '
         f"are cheaper and of lower order; with step={LONGER * shortest:.1g}, say, all steps are of that length"
     )
 
