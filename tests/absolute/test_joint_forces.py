@@ -10,7 +10,8 @@ from chasles.lie import pose as pose_group
 from chasles.model import joint as make
 from tests.absolute.systems import JOINTS, SPACES, bodies, frame
 
-TIGHT = {"method": ch.integrate.RKMK("dop853"), "rtol": 1e-12, "atol": 1e-12}
+# short steps: the stops have kinks, which the estimate of a long step can miss
+TIGHT = {"method": ch.integrate.RKMK("dop853"), "rtol": 1e-12, "atol": 1e-12, "max_step": 2e-3}
 MOVING = {
     **{kind: build for kind, build in JOINTS.items() if kind != "weld"},
     "oblique": lambda *names, **at: make.universal(*names, axes=((0.6, 0.0, 0.8), (0.3, 0.9, 0.1)), **at),

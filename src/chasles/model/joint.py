@@ -139,7 +139,7 @@ class Joint:
             raise ValueError(
                 f"{where}: friction_coefficient is for revolute joints about their frame and prismatic ones"
             )
-        if self.kind == "revolute" and not self.bearing_radius:
+        if any(self.screws[0][:3]) and not self.bearing_radius:
             raise ValueError(f"{where}: friction_coefficient of a revolute joint needs its bearing_radius [m]")
         if self.static_friction_coefficient and self.friction_speed > 0:
             raise ValueError(
