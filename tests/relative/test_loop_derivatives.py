@@ -69,7 +69,7 @@ def off(got, wanted, size) -> float:
     return float(difference / np.abs(size).max()) if difference else 0.0
 
 
-@pytest.mark.parametrize("name", SYSTEMS.keys() - set(REDUNDANT))
+@pytest.mark.parametrize("name", [name for name in SYSTEMS if name not in REDUNDANT])
 def test_forward_dynamics(name):
     """In all directions, those that leave the constraints too."""
     m, q, v, tau, wrenches, t = state(name)
