@@ -13,6 +13,7 @@ from chasles.model.system import System
 
 SAMPLES = 40  # times at which rates are compared with differences
 NEAR = 1e-6  # of the span: half the distance of the values that are compared
+GAP_SAMPLES = 401  # times at which drives are looked at for numbers that are not finite
 OFF = 1e-3  # of the largest rate: more than differences are off where a law is smooth
 EPS = float(np.finfo(float).eps)
 
@@ -25,6 +26,7 @@ def check_drives(system: System, start: float, end: float) -> None:
     """Look at the drives of a system between two times."""
     for item in system.constraints:
         if isinstance(item, Drive) and isinstance(item.value, Expression):
+            _refuse_gaps(item, item.value, min(start, end), max(start, end))
             _refuse_jumps(item, item.value, min(start, end), max(start, end))
         elif isinstance(item, Drive) and isinstance(item.value, Law):
             off, time = off_differences(item, start, end)
@@ -35,6 +37,27 @@ def check_drives(system: System, start: float, end: float) -> None:
                     'Give an expression of time instead, such as "0.3 * sin(2 * t)", whose rates are taken from it',
                     DriveWarning,
                 )
+
+
+def _refuse_gaps(item: Drive, law: Expression, start: float, end: float) -> None:
+    """ValueError if the value of a drive, or one of its rates, is no number at some time."""
+    times = np.unique(np.concatenate([np.linspace(start, end, GAP_SAMPLES), law.declared(np.array(law.program))]))
+    times = times[(start <= times) & (times <= end)]
+    bad = [not np.isfinite(law.at(t)).all() for t in times]
+    if not any(bad):
+        return
+    first = int(np.argmax(bad))
+    time = float(times[first])
+    low = float(times[first - 1]) if first else time
+    for _ in range(60 if first else 0):  # where it begins
+        middle = 0.5 * (low + time)
+        low, time = (middle, time) if np.isfinite(law.at(middle)).all() else (low, middle)
+    value = law.at(time)
+    what = "is no finite number" if not np.isfinite(value[0]) else "has no finite rate"
+    raise ValueError(
+        f"drive {item.name!r}: value {law.value!r} {what} at t = {time:.6g} s; "
+        "look for a division by zero, or a root or logarithm of a negative number there"
+    )
 
 
 def _refuse_jumps(item: Drive, law: Expression, start: float, end: float) -> None:

@@ -141,8 +141,8 @@ def equilibrium(
     worst = int(np.argmax(np.abs(point.left) / scale))
     joint = mechanism.tables.joint_of_velocity(int(point.chosen[worst]))
     raise RuntimeError(
-        f"equilibrium: not found after {iteration} iterations; {np.abs(point.left).max():.3g} is left at joint "
-        f"{joint!r}. Is there an equilibrium at all (does something hold every freedom)? If so, start nearer to it"
+        f"equilibrium: not found after {iteration} iterations; {abs(point.left[worst]):.3g} [N m or N] is left at "
+        f"joint {joint!r}. Is there an equilibrium at all (does something hold every freedom)? If so, start nearer to it"
     )
 
 

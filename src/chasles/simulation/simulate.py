@@ -132,6 +132,9 @@ def planned(arguments: dict[str, Any]) -> Task:
     elif saving(get("save")) is None:
         more["save"] = check_times(get("save"), start, end)
     more["stops"] = None if get("stops") is None else check_stops(get("stops"), start, end)
+    model = getattr(get("system"), "system", get("system"))
+    if isinstance(model, System):  # what else it is, `prepare` refuses
+        check_drives(model, start, end)
     how = ("space", "stabilization", "baumgarte", "poses", "twists", "assemble", "held", "mode", "trivialization")
     dynamics, state = prepare(
         *("simulate", get("system"), start, get("q"), get("v"), get("coordinates")),
@@ -140,7 +143,6 @@ def planned(arguments: dict[str, Any]) -> Task:
     )
     if dynamics.set_valued is not None:
         dynamics.set_valued.refuse_beyond(dynamics.coordinates(state)[0])
-    check_drives(dynamics.mechanism.system, start, end)
     if step is None:
         more["breaks"] = scan(dynamics, (start, end), start, state).breaks
     actuation, u = dynamics.actuation(), None
