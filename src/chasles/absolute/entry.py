@@ -38,12 +38,12 @@ TINY = 1e-300
 
 
 @kernel
-def set_clock(whole, work, t, angles, at):
+def set_clock(integers, work, t, angles, at):
     """Time and counted angles (from `at` on in an array) to the workspace, for constraints that depend on them."""
-    rows = work_of(work, whole).rows
+    rows = work_of(work, integers).rows
     end = rows.shape[0]
     rows[end - 1] = t
-    for k in range(whole[HEAD.n_angles]):
+    for k in range(integers[HEAD.n_angles]):
         rows[end - 2 - ROOM.size - k] = angles[at + k]
 
 
@@ -53,12 +53,12 @@ def accelerations(p_at, p_size, q_at, v_at, wrenches_at, work_at, a_at):
 
     Wrenches: torque in the body and force in space, at the center of mass. The multipliers are left in the workspace.
     """
-    whole, p = carray(as_integers(p_at), (p_size,)), carray(p_at, (p_size,))
+    integers, p = carray(as_integers(p_at), (p_size,)), carray(p_at, (p_size,))
     tables = tables_of(p)
     n, bodies = tables.n, tables.bodies
     q, v, wrenches = carray(q_at, (POSE * n,)), carray(v_at, (TWIST * n,)), carray(wrenches_at, (6 * n,))
-    motion, rows, matrix, factors, x, a, _ = work_of(carray(work_at, (work_size(whole),)), whole)
-    out = carray(a_at, (6 * n + whole[HEAD.n_angles],))
+    motion, rows, matrix, factors, x, a, _ = work_of(carray(work_at, (work_size(integers),)), integers)
+    out = carray(a_at, (6 * n + integers[HEAD.n_angles],))
     set_motion(bodies, n, q, v, motion)
     if tables.gravity[FIELD.regularization] > 0.0:
         accelerate_refined(tables, motion, wrenches, rows, matrix, factors, x, a)
@@ -72,18 +72,18 @@ def accelerations(p_at, p_size, q_at, v_at, wrenches_at, work_at, a_at):
             if held > 0:
                 angular, linear = within_subgroup(tables.tiles, tables.constants, held - 1, angular, linear)
         store6(out, 6 * i, (angular, linear))
-    if whole[HEAD.n_angles] > 0:
-        for k in range(whole[HEAD.n_angles]):  # of joints on which something acts, as `act` left them
-            out[6 * n + k] = p[whole[HEAD.rates] + k]
+    if integers[HEAD.n_angles] > 0:
+        for k in range(integers[HEAD.n_angles]):  # of joints on which something acts, as `act` left them
+            out[6 * n + k] = p[integers[HEAD.rates] + k]
         joints = joints_of(p)
         silent_rates(joints.joints, joints.joint_numbers, joints.n, motion, out[6 * n :])
         angle_rates(tables.tiles, tables.constants, tables.nt, motion, out[6 * n :])
 
 
 @kernel(allocates=True)
-def power_of_drives(whole, p, work):
+def power_of_drives(integers, p, work):
     """Power of constraints that depend on time, after `accelerations`: -λ·(J V), where J V is what they ask for."""
-    tables, space = tables_of(p), work_of(work, whole)
+    tables, space = tables_of(p), work_of(work, integers)
     tiles, constants, rows, power = tables.tiles, tables.constants, space.rows, 0.0
     for t in range(tables.nt):
         kind = tiles[t * TILE.size + TILE.kinds]
@@ -101,13 +101,13 @@ def largest_residual(tiles, n_tiles, motion, rows):
         for k in range(3):
             off = abs(rows[t * ROWS.size + ROWS.residual + k])
             if off != 0.0:
-                whole = TINY
+                integers = TINY
                 for side in range(2):
                     i = tiles[t * TILE.size + TILE.first + side]
                     if i >= 0:
                         far = size(load3(motion, i * MOTION.size + MOTION.position, 0.0))
-                        whole += size_of_row(tiles, rows, t, side, k, 1.0, far)
-                worst, share = worse(off, whole, worst, share)
+                        integers += size_of_row(tiles, rows, t, side, k, 1.0, far)
+                worst, share = worse(off, integers, worst, share)
     return worst, share
 
 
@@ -119,13 +119,13 @@ def largest_speed(tiles, nodes, n_tiles, rows, velocity, x):
         for k in range(3):
             off = abs(x[3 * nodes[t] + k])
             if off != 0.0:
-                whole = TINY
+                integers = TINY
                 for side in range(2):
                     i = tiles[t * TILE.size + TILE.first + side]
                     if i >= 0:
                         turn, move = load3(velocity, 6 * i, 0.0), load3(velocity, 6 * i + 3, 0.0)
-                        whole += size_of_row(tiles, rows, t, side, k, size(turn), size(move))
-                worst, share = worse(off, whole, worst, share)
+                        integers += size_of_row(tiles, rows, t, side, k, size(turn), size(move))
+                worst, share = worse(off, integers, worst, share)
     return worst, share
 
 
@@ -152,12 +152,12 @@ def project(p_at, p_size, q_at, v_at, work_at, report_at):
     largest residual before and after, the largest |J V - target| after, sweeps. If report[3] is not zero at the start,
     the factor of a state nearby is in the workspace.
     """
-    whole, p = carray(as_integers(p_at), (p_size,)), carray(p_at, (p_size,))
+    integers, p = carray(as_integers(p_at), (p_size,)), carray(p_at, (p_size,))
     tables = tables_of(p)
     bodies, tiles, nodes, incidences, _, column, row, _, _, masses, constants, gravity, n, nt, nn, _ = tables
     redundant = gravity[FIELD.regularization] > 0.0
     q, v, report = carray(q_at, (POSE * n,)), carray(v_at, (TWIST * n,)), carray(report_at, (4,))
-    motion, rows, matrix, factors, x, a, velocity = work_of(carray(work_at, (work_size(whole),)), whole)
+    motion, rows, matrix, factors, x, a, velocity = work_of(carray(work_at, (work_size(integers),)), integers)
     set_motion(bodies, n, q, v, motion)
     prepare(tiles, constants, nt, motion, rows)
     off, share = largest_residual(tiles, nt, motion, rows)
@@ -247,29 +247,29 @@ def act_address() -> int:
 
 
 @kernel(entry=True)
-def accelerations_of_states(address, whole, p, times, angles, q, v, wrenches, work, a, multipliers, first):
+def accelerations_of_states(address, integers, p, times, angles, q, v, wrenches, work, a, multipliers, first):
     """Accelerations and multipliers (elimination order) of a batch of states, by rows."""
     for k in range(q.shape[0]):
-        set_clock(whole, work, times[k], angles[k], 0)
+        set_clock(integers, work, times[k], angles[k], 0)
         invoke(address, p, p.shape[0], q[k], v[k], wrenches[k], work, a[k])
         for j in range(multipliers.shape[1]):
             multipliers[k, j] = work[first + j]
 
 
 @kernel(entry=True)
-def project_state(address, whole, p, t, angles, q, v, work, report):
-    set_clock(whole, work, t, angles, 0)
+def project_state(address, integers, p, t, angles, q, v, work, report):
+    set_clock(integers, work, t, angles, 0)
     invoke(address, p, p.shape[0], q, v, work, report)
 
 
 @kernel(entry=True, allocates=True)
-def jacobians_of_states(whole, p, times, angles, q, v, work, out):
+def jacobians_of_states(integers, p, times, angles, q, v, work, out):
     """Of each state, tile and side the angular and the linear rows (3x3 each); those that are not stored, too."""
-    tables, space = tables_of(p), work_of(work, whole)
+    tables, space = tables_of(p), work_of(work, integers)
     tiles, nt, motion, rows = tables.tiles, tables.nt, space.motion, space.rows
     for k in range(q.shape[0]):
         set_motion(tables.bodies, tables.n, q[k], v[k], motion)
-        set_clock(whole, work, times[k], angles[k], 0)
+        set_clock(integers, work, times[k], angles[k], 0)
         prepare(tiles, tables.constants, nt, motion, rows)
         for t in range(nt):
             for side in range(2):
@@ -282,13 +282,13 @@ def jacobians_of_states(whole, p, times, angles, q, v, work, out):
 
 
 @kernel(entry=True, allocates=True)
-def rows_of_states(whole, p, times, angles, q, v, work, residuals, rates):
+def rows_of_states(integers, p, times, angles, q, v, work, residuals, rates):
     """Residuals and J V - target of all tiles (three numbers each, in the order of the tiles) of a batch of states."""
     bodies, tiles, nodes, incidences, _, _, _, _, _, _, constants, _, n, nt, nn, _ = tables_of(p)
-    motion, rows, _, _, x, velocity, _ = work_of(work, whole)
+    motion, rows, _, _, x, velocity, _ = work_of(work, integers)
     for k in range(q.shape[0]):
         set_motion(bodies, n, q[k], v[k], motion)
-        set_clock(whole, work, times[k], angles[k], 0)
+        set_clock(integers, work, times[k], angles[k], 0)
         prepare(tiles, constants, nt, motion, rows)
         for i in range(n):
             at = i * MOTION.size

@@ -37,8 +37,8 @@ def set_states(bodies, n, q, v, states):
 @native
 def act(t, p_at, p_size, q_at, v_at, wrenches_at, work_at, result_at):
     """All forces but gravity as wrenches (torque in the body, force in space); result: (power, stored energy)."""
-    whole, p = carray(as_integers(p_at), (p_size,)), carray(p_at, (p_size,))
-    forces, space = forces_of(p), force_work_of(carray(work_at, (force_work_size(whole),)), whole)
+    integers, p = carray(as_integers(p_at), (p_size,)), carray(p_at, (p_size,))
+    forces, space = forces_of(p), force_work_of(carray(work_at, (force_work_size(integers),)), integers)
     n, table, values, states, room = forces.n, forces.table, forces.values, space.states, space.scratch
     q, v, wrenches = carray(q_at, (POSE * n,)), carray(v_at, (TWIST * n,)), carray(wrenches_at, (6 * n,))
     result = carray(result_at, (2,))
@@ -74,14 +74,14 @@ def act(t, p_at, p_size, q_at, v_at, wrenches_at, work_at, result_at):
 
 
 @kernel(entry=True, allocates=True)
-def joints_of_states(whole, p, angles, q, v, work, coordinates, velocities):
+def joints_of_states(integers, p, angles, q, v, work, coordinates, velocities):
     """Coordinates and velocities of all joints of a batch of states."""
-    forces, space = forces_of(p), force_work_of(work, whole)
+    forces, space = forces_of(p), force_work_of(work, integers)
     joints, numbers, states, spot = forces.joints, forces.joint_numbers, space.states, space.scratch
     for k in range(q.shape[0]):
         set_states(forces.bodies, forces.n, q[k], v[k], states)
         iq = iv = 0
-        for j in range(whole[HEAD.n_joints]):
+        for j in range(integers[HEAD.n_joints]):
             spot_joint(joints, numbers, j, states, angles[k], spot)
             for i in range(joints[j * JOINT.size + JOINT.coordinates]):
                 coordinates[k, iq] = spot[SPOT.q + i]
@@ -92,11 +92,11 @@ def joints_of_states(whole, p, angles, q, v, work, coordinates, velocities):
 
 
 @kernel(entry=True)
-def forces_on_states(address, whole, times, angles, controls, p, q, v, wrenches, work, results):
+def forces_on_states(address, integers, times, angles, controls, p, q, v, wrenches, work, results):
     """All forces on a batch of states; the angles and controls in p are written to."""
     for k in range(q.shape[0]):
-        for j in range(whole[HEAD.n_angles]):
-            p[whole[HEAD.counted] + j] = angles[k, j]
+        for j in range(integers[HEAD.n_angles]):
+            p[integers[HEAD.counted] + j] = angles[k, j]
         for j in range(controls.shape[1]):
-            p[whole[HEAD.control] + j] = controls[k, j]
+            p[integers[HEAD.control] + j] = controls[k, j]
         invoke(address, times[k], p, p.shape[0], q[k], v[k], wrenches[k], work, results[k])

@@ -73,9 +73,11 @@ class AbsoluteMechanism(CentralFrames, WithoutTreeGroups):
         self.packed = pack(self, builder)
         self._redundant: tuple[str, ...] = ()
         self.redundant_equations = 0
-        whole = self.packed.view(np.int64)
-        self.control = slice(int(whole[HEAD.control]), int(whole[HEAD.end]))  # where the input is in the parameters
-        self._multipliers_at, self.work = WORK.offset("x", whole), WORK.size(whole)
+        integers = self.packed.view(np.int64)
+        self.control = slice(
+            int(integers[HEAD.control]), int(integers[HEAD.end])
+        )  # where the input is in the parameters
+        self._multipliers_at, self.work = WORK.offset("x", integers), WORK.size(integers)
 
     def __repr__(self) -> str:
         rows = sum(tile.rows for tile in self.tiles)
@@ -113,10 +115,10 @@ class AbsoluteMechanism(CentralFrames, WithoutTreeGroups):
             raise ValueError("applied_forces: inputs u need a mechanism that was compiled with inputs=True")
         controls = np.zeros((*batch, self.joint_tables.nv if self.inputs else 0))
         controls[...] = 0.0 if u is None else u
-        whole, held = p.view(np.int64), controls.reshape(len(q), controls.shape[-1])
+        integers, held = p.view(np.int64), controls.reshape(len(q), controls.shape[-1])
         if not self.forces.empty:
             with Calling(self.forces.laws):
-                forces_on_states(entry.act_address(), whole, times, counted, held, p, q, v, wrenches, work, results)
+                forces_on_states(entry.act_address(), integers, times, counted, held, p, q, v, wrenches, work, results)
         return wrenches.reshape(*batch, self.n, 6), results[:, 0].reshape(batch), results[:, 1].reshape(batch)
 
     def joint_states(
@@ -133,8 +135,8 @@ class AbsoluteMechanism(CentralFrames, WithoutTreeGroups):
         nq, nv = self.joint_tables.nq, self.joint_tables.nv
         coordinates, velocities = np.empty((len(q), nq)), np.empty((len(q), nv))
         work = np.empty(FORCE_WORK.size(self.packed.view(np.int64)))
-        whole = self.packed.view(np.int64)
-        joints_of_states(whole, self.packed, counted, q, v, work, coordinates, velocities)
+        integers = self.packed.view(np.int64)
+        joints_of_states(integers, self.packed, counted, q, v, work, coordinates, velocities)
         return coordinates.reshape(*batch, nq), velocities.reshape(*batch, nv)
 
     def angles(self, central: ArrayLike) -> np.ndarray:
@@ -282,9 +284,9 @@ class AbsoluteMechanism(CentralFrames, WithoutTreeGroups):
         batch, q, v, times, counted, _ = states_of(self, central, velocity, t, angles)
         shape = (*batch, len(self.tiles), 3)
         found, rates = np.empty((len(q), 3 * len(self.tiles))), np.empty((len(q), 3 * len(self.tiles)))
-        whole, work = self.packed.view(np.int64), np.empty(self.work)
+        integers, work = self.packed.view(np.int64), np.empty(self.work)
         with Calling(self.laws):
-            entry.rows_of_states(whole, self.packed, times, counted, q, v, work, found, rates)
+            entry.rows_of_states(integers, self.packed, times, counted, q, v, work, found, rates)
         return found.reshape(shape), rates.reshape(shape)
 
     def jacobians(
@@ -295,10 +297,10 @@ class AbsoluteMechanism(CentralFrames, WithoutTreeGroups):
         speeds = np.zeros((*given.shape[:-1], 6)) if velocity is None else np.asarray(velocity, dtype=float)
         batch, q, v, times, counted, _ = states_of(self, given, speeds, t, angles)
         out = np.empty((len(q), len(self.tiles), 2, 2, 3, 3))
-        whole, work = self.packed.view(np.int64), np.empty(self.work)
+        integers, work = self.packed.view(np.int64), np.empty(self.work)
         flat = out.reshape(len(q), 36 * len(self.tiles))
         with Calling(self.laws):
-            entry.jacobians_of_states(whole, self.packed, times, counted, q, v, work, flat)
+            entry.jacobians_of_states(integers, self.packed, times, counted, q, v, work, flat)
         both = np.concatenate([out[:, :, :, 0], out[:, :, :, 1]], axis=-1)
         return both.reshape(*batch, len(self.tiles), 2, 3, 6)
 
@@ -318,9 +320,9 @@ class AbsoluteMechanism(CentralFrames, WithoutTreeGroups):
             counted = (
                 self.angles(q.reshape(self.n, 7)) if angles is None else np.asarray(angles, dtype=float)
             ).reshape(-1)
-            whole, work = self.packed.view(np.int64), np.empty(self.work)
+            integers, work = self.packed.view(np.int64), np.empty(self.work)
             with Calling(self.laws):
-                entry.project_state(entry.addresses()[1], whole, self.packed, float(t), counted, q, v, work, report)
+                entry.project_state(entry.addresses()[1], integers, self.packed, float(t), counted, q, v, work, report)
         return q.reshape(self.n, 7), v.reshape(self.n, 6)
 
     def assemble(self, poses: ArrayLike, t: float = 0.0, *, held: Iterable[str] = ()) -> np.ndarray:

@@ -58,8 +58,10 @@ class TreeDynamics:
         self.nq, self.nv = mechanism.nq, mechanism.nv
         self.choose(space)
         self.parameters = self.packed()
-        whole = self.parameters.view(np.int64)
-        self.control = slice(int(whole[PART.control]), int(whole[PART.work]))  # where the input is in the parameters
+        integers = self.parameters.view(np.int64)
+        self.control = slice(
+            int(integers[PART.control]), int(integers[PART.work])
+        )  # where the input is in the parameters
 
     def choose(self, space: str) -> None:
         """Take a space for the free joints."""

@@ -32,13 +32,13 @@ accelerations = forward_dynamics.kernel
 
 
 @kernel
-def rates(t, whole, tables, space, free, y, out, z):
+def rates(t, integers, tables, space, free, y, out, z):
     """(v, a, power) of a tree under its forces and the control, for one state or with derivatives (z: duals).
 
     whole: the head as integers; tables: topology, numbers, those of the forces, control; space: workspace; free:
     whether there are free joints with the velocities of their positions.
     """
-    nq, nv, links = whole[PART.coordinates], whole[PART.velocities], whole[PART.links]
+    nq, nv, links = integers[PART.coordinates], integers[PART.velocities], integers[PART.links]
     topology, numbers, table, values, control = tables
     q, w = y[:nq], y[nq : nq + nv]
     at = LIMB.size * (links + 1)
@@ -55,9 +55,9 @@ def rates(t, whole, tables, space, free, y, out, z):
         out[k] = w[k]
     acting = table[0] + table[1] != 0
     if acting:
-        sizes = whole[PART.sizes : PART.sizes + 8]
+        sizes = integers[PART.sizes : PART.sizes + 8]
         invoke(
-            *(whole[PART.act], t, topology, numbers, table, values, q, v),
+            *(integers[PART.act], t, topology, numbers, table, values, q, v),
             *(tau, wrenches, states, buffer, result, sizes),
         )
         power += result[0]
@@ -70,42 +70,42 @@ def rates(t, whole, tables, space, free, y, out, z):
 
 
 @kernel(allocates=True)  # a view counts as an array that is made
-def tables_of(whole, p):
+def tables_of(integers, p):
     """Topology, numbers, tables of the forces and control, in the parameters."""
     return (
-        whole[PART.size : whole[PART.numbers]],
-        p[whole[PART.numbers] : whole[PART.table]],
-        whole[whole[PART.table] : whole[PART.values]],
-        p[whole[PART.values] : whole[PART.control]],
-        p[whole[PART.control] : whole[PART.work]],
+        integers[PART.size : integers[PART.numbers]],
+        p[integers[PART.numbers] : integers[PART.table]],
+        integers[integers[PART.table] : integers[PART.values]],
+        p[integers[PART.values] : integers[PART.control]],
+        p[integers[PART.control] : integers[PART.work]],
     )
 
 
 @field
 def tree_motion(t, y, p, out):
     """(v, a, power) of a tree under its forces and the control."""
-    whole = as_integer_array(p)
-    rates(t, whole, tables_of(whole, p), p[whole[PART.work] :], False, y, out, 0.0)
+    integers = as_integer_array(p)
+    rates(t, integers, tables_of(integers, p), p[integers[PART.work] :], False, y, out, 0.0)
 
 
 @field
 def free_tree_motion(t, y, p, out):
     """The same of a tree with free joints, with the velocities of their positions: compiled apart, so that others have
     nothing of it."""
-    whole = as_integer_array(p)
-    rates(t, whole, tables_of(whole, p), p[whole[PART.work] :], True, y, out, 0.0)
+    integers = as_integer_array(p)
+    rates(t, integers, tables_of(integers, p), p[integers[PART.work] :], True, y, out, 0.0)
 
 
 @kernel(allocates=True)
 def seen(p, y):
     """(q, v, work), as events see a state with the velocities of positions: in the workspace."""
-    whole = as_integer_array(p)
-    nq, nv = whole[PART.coordinates], whole[PART.velocities]
-    state = p[whole[PART.work] : whole[PART.work] + y.shape[0]]
+    integers = as_integer_array(p)
+    nq, nv = integers[PART.coordinates], integers[PART.velocities]
+    state = p[integers[PART.work] : integers[PART.work] + y.shape[0]]
     for k in range(y.shape[0]):
         state[k] = y[k]
     v = state[nq : nq + nv]
-    to_body(tables_of(whole, p)[0], state[:nq], v, v, 0.0)
+    to_body(tables_of(integers, p)[0], state[:nq], v, v, 0.0)
     return state
 
 

@@ -31,15 +31,18 @@ _FIELD = ctypes.CFUNCTYPE(None, ctypes.c_double, *(_POINTER,) * 3, *(_INTEGER,) 
 def tree_tangent(t, y, p, out, y_size, p_size, out_size):
     """`tree_motion` on duals; p as `TangentTables` packs it."""
     packed = carray(p, WIDTH * p_size)
-    whole = as_integer_array(packed)
-    topology, table = whole[PART.size : whole[PART.table]], whole[whole[PART.table] : whole[PART.numbers]]
-    numbers = as_duals(packed[whole[PART.numbers] : whole[PART.values]])
-    values = as_duals(packed[whole[PART.values] : whole[PART.control]])
-    control = as_duals(packed[whole[PART.control] : whole[PART.work]])
-    space = as_duals(packed[whole[PART.work] :])
+    integers = as_integer_array(packed)
+    topology, table = (
+        integers[PART.size : integers[PART.table]],
+        integers[integers[PART.table] : integers[PART.numbers]],
+    )
+    numbers = as_duals(packed[integers[PART.numbers] : integers[PART.values]])
+    values = as_duals(packed[integers[PART.values] : integers[PART.control]])
+    control = as_duals(packed[integers[PART.control] : integers[PART.work]])
+    space = as_duals(packed[integers[PART.work] :])
     tables = (topology, numbers, table, values, control)
-    free = whole[PART.free] != 0
-    rates(t, whole, tables, space, free, carray(y, y_size), carray(out, out_size), dual_of(0.0))
+    free = integers[PART.free] != 0
+    rates(t, integers, tables, space, free, carray(y, y_size), carray(out, out_size), dual_of(0.0))
 
 
 @cache
@@ -68,24 +71,24 @@ class TangentTables:
         rows = table[FORCES.size :].reshape(-1, FORCE.size)
         with_law = rows[:, FORCE.law] != 0
         rows[with_law, FORCE.law] = [law.address for law in self.laws]
-        whole = np.concatenate([np.zeros(PART.size, dtype=np.int64), mechanism.tree.topology, table])
+        integers = np.concatenate([np.zeros(PART.size, dtype=np.int64), mechanism.tree.topology, table])
         counts = [len(mechanism.tree.numbers), len(acting.values), mechanism.nv, work_size(mechanism)]
-        start = -(-len(whole) // 8) * 8
+        start = -(-len(integers) // 8) * 8
         edges = start + WIDTH * np.cumsum([0, *counts])
         head = {"coordinates": mechanism.nq, "velocities": mechanism.nv, "links": mechanism.tables.links, "free": free}
         head |= {"numbers": edges[0], "values": edges[1], "control": edges[2], "work": edges[3]}
         head |= {"table": PART.size + len(mechanism.tree.topology), "act": 0 if acting.empty else _act_address()}
         for name, value in head.items():
-            whole[getattr(PART, name)] = value
-        whole[PART.sizes : PART.size] = array_sizes(mechanism)
-        self.whole, self.start, self.length = whole, start, int(edges[-1])
+            integers[getattr(PART, name)] = value
+        integers[PART.sizes : PART.size] = array_sizes(mechanism)
+        self.integers, self.start, self.length = integers, start, int(edges[-1])
         self.constants = np.concatenate([mechanism.tree.numbers, acting.values])
         self.configuration = mechanism.tables.configuration
 
     def packed(self, control: np.ndarray, tangents: np.ndarray) -> np.ndarray:
         """A buffer with the tables. tangents: of (numbers, values, control), (count, 3)."""
         p = buffer(-(-self.length // WIDTH))
-        p[: len(self.whole)] = self.whole.view(float)
+        p[: len(self.integers)] = self.integers.view(float)
         duals = p[self.start : self.start + WIDTH * len(tangents)].reshape(-1, WIDTH)
         duals[:, 0], duals[:, 1:] = np.concatenate([self.constants, control]), tangents
         return p

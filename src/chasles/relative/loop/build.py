@@ -109,13 +109,13 @@ def packed(mechanism: Mechanism, closing: Closing) -> PackedLoop:
         levers.append(max((sizes_of_links[link] for link in loop), default=0.0) or length_of(mechanism.system))
         groups.append((group[0], len(group), len(visits), len(met)))
         visits += sorted(met, reverse=True)
-    whole: dict[str, list] = {"groups": groups, "rows": closing.rows, "visits": visits, "touched": touched}
+    integers: dict[str, list] = {"groups": groups, "rows": closing.rows, "visits": visits, "touched": touched}
     acting, links, nv, m = mechanism.tables.acting, mechanism.tables.links, mechanism.nv, len(closing.rows)
     tables = (mechanism.tree.topology, mechanism.tree.numbers, acting.table, acting.values)
     array = CLOSED.pack(
         topology=mechanism.tree.topology,
         tiles=tiles,
-        **whole,
+        **integers,
         counted=closing.counted,
         table=acting.table,
         sizes=(*map(len, tables), mechanism.nq, nv, 6 * links, STATE.size * (links + 1)),

@@ -143,8 +143,8 @@ class ClosedMechanism(WithoutTreeGroups):
             listing = ", ".join(f"{name} {array.shape[:-1]}" for name, array in given.items())
             raise ValueError(f"{function}: leading axes do not broadcast: {listing}") from None
         count = math.prod(batch)
-        whole = (np.broadcast_to(a, batch + a.shape[-1:]) for a in given.values())
-        every = [np.array(a, order="C").reshape(count, a.shape[-1]) for a in whole]  # by rows, as kernels take them
+        integers = (np.broadcast_to(a, batch + a.shape[-1:]) for a in given.values())
+        every = [np.array(a, order="C").reshape(count, a.shape[-1]) for a in integers]  # by rows, as kernels take them
         return batch, [*every[:-1], every[-1].reshape(-1)]
 
     def constraint_rows(self, q: ArrayLike, v: ArrayLike | None = None, t: ArrayLike = 0.0) -> ConstraintRows:
@@ -294,10 +294,10 @@ class ClosedMechanism(WithoutTreeGroups):
         the `smallest`, or else any."""
         batch, (q, v, tau, w, times) = self._states(name, t, **arrays, wrenches=on_links)
         a, multipliers, ranks = np.empty((len(q), self.nv)), np.empty((len(q), self.rows)), np.empty(len(q))
-        whole, work = self.packed.parameters.view(np.int64), np.empty(self.packed.work)
+        integers, work = self.packed.parameters.view(np.int64), np.empty(self.packed.work)
         p, at = self.packed.parameters, self.packed.multipliers_at
         with Calling(self.laws):
-            entry.accelerations_of_states(whole, p, times, q, v, tau, w, work, at, a, multipliers, ranks)
+            entry.accelerations_of_states(integers, p, times, q, v, tau, w, work, at, a, multipliers, ranks)
         if not np.isfinite(a).all():
             rows = {"q": q, "v": v, "tau": tau, "wrenches": w}
             raise ValueError(self.tables.why_not_finite(name, a, (len(q),), rows))

@@ -43,8 +43,8 @@ def largest_residual(tiles, groups, equations, rows, m, far):
     for r in range(m):
         off = abs(value_of(groups, equations, rows, r, ROWS.residual))
         if off != 0.0:
-            whole = size_of_row(tiles, groups, equations, rows, r, 1.0, far)
-            worst, share = worse(off, whole, worst, share)
+            integers = size_of_row(tiles, groups, equations, rows, r, 1.0, far)
+            worst, share = worse(off, integers, worst, share)
     return worst, share
 
 
@@ -67,18 +67,18 @@ def accelerations(p_at, p_size, t, q_at, v_at, tau_at, wrenches_at, work_at, a_a
     The multipliers λ stay in the workspace, the rank in its report. If fewer rows are independent than must be, a is
     NaN: what follows would be decided by rounding.
     """
-    whole, p = carray(as_integers(p_at), (p_size,)), carray(p_at, (p_size,))
-    work = carray(work_at, (loop_work_size(whole),))
-    limbs, _, motion, rows, F, scales, order, x, _, _, change, _, _, _, report = loop_work_of(work, whole)
-    nv, m, nt = whole[HEAD.n_v], whole[HEAD.n_rows], whole[HEAD.n_tiles]
-    q, v, tau = carray(q_at, (whole[HEAD.n_q],)), carray(v_at, (nv,)), carray(tau_at, (nv,))
-    wrenches, a = carray(wrenches_at, (6 * whole[HEAD.n_links],)), carray(a_at, (nv,))
-    tiles, groups = part(whole, whole, HEAD.tiles), part(whole, whole, HEAD.groups)
-    equations, touched = part(whole, whole, HEAD.rows), part(whole, whole, HEAD.touched)
-    numbers, constants = part(p, whole, HEAD.numbers), part(p, whole, HEAD.constants)
-    alpha, beta = p[whole[HEAD.feedback]], p[whole[HEAD.feedback] + 1]
-    invoke(whole[HEAD.articulate], p, p_size, q, v, tau, wrenches, work, a)
-    invoke(whole[HEAD.evaluate], p, p_size, t, q, v, work)
+    integers, p = carray(as_integers(p_at), (p_size,)), carray(p_at, (p_size,))
+    work = carray(work_at, (loop_work_size(integers),))
+    limbs, _, motion, rows, F, scales, order, x, _, _, change, _, _, _, report = loop_work_of(work, integers)
+    nv, m, nt = integers[HEAD.n_v], integers[HEAD.n_rows], integers[HEAD.n_tiles]
+    q, v, tau = carray(q_at, (integers[HEAD.n_q],)), carray(v_at, (nv,)), carray(tau_at, (nv,))
+    wrenches, a = carray(wrenches_at, (6 * integers[HEAD.n_links],)), carray(a_at, (nv,))
+    tiles, groups = part(integers, integers, HEAD.tiles), part(integers, integers, HEAD.groups)
+    equations, touched = part(integers, integers, HEAD.rows), part(integers, integers, HEAD.touched)
+    numbers, constants = part(p, integers, HEAD.numbers), part(p, integers, HEAD.constants)
+    alpha, beta = p[integers[HEAD.feedback]], p[integers[HEAD.feedback] + 1]
+    invoke(integers[HEAD.articulate], p, p_size, q, v, tau, wrenches, work, a)
+    invoke(integers[HEAD.evaluate], p, p_size, t, q, v, work)
     for j in range(nt):
         evaluate_rate(tiles, constants, j, motion, rows)
     # the tree is computed in a frame that falls with gravity
@@ -93,17 +93,17 @@ def accelerations(p_at, p_size, t, q_at, v_at, tau_at, wrenches_at, work_at, a_a
             x[r] += beta * beta * value_of(groups, equations, rows, r, ROWS.residual)
     # of dependent rows, those that the last projection chose: a step that goes off the constraints by its error sees
     # rows that are not quite dependent, and other rows would be other equations
-    free = 1 if whole[HEAD.rank] < 0 or whole[HEAD.rank] == m else 0
-    invoke(whole[HEAD.factor], p, p_size, whole[HEAD.rank], free, work)
+    free = 1 if integers[HEAD.rank] < 0 or integers[HEAD.rank] == m else 0
+    invoke(integers[HEAD.factor], p, p_size, integers[HEAD.rank], free, work)
     if report[0] < 0.0 and free == 0:
-        invoke(whole[HEAD.factor], p, p_size, whole[HEAD.rank], 1, work)
+        invoke(integers[HEAD.factor], p, p_size, integers[HEAD.rank], 1, work)
     rank = int(report[0])
     if rank < 0:
         for k in range(nv):
             a[k] = np.nan
         return
     solve(F, scales, order, rank, m, nv, x)
-    invoke(whole[HEAD.respond], p, p_size, -1.0, work)
+    invoke(integers[HEAD.respond], p, p_size, -1.0, work)
     for k in range(nv):
         a[k] += change[k]
 
@@ -111,34 +111,34 @@ def accelerations(p_at, p_size, t, q_at, v_at, tau_at, wrenches_at, work_at, a_a
 @native
 def derivative(t, p_at, p_size, y_at, work_at, out_at):
     """(v, a, power) of a state y = (q, v, work) under the system's forces and the control."""
-    whole, p = carray(as_integers(p_at), (p_size,)), carray(p_at, (p_size,))
-    nq, nv, work = whole[HEAD.n_q], whole[HEAD.n_v], carray(work_at, (loop_work_size(whole),))
+    integers, p = carray(as_integers(p_at), (p_size,)), carray(p_at, (p_size,))
+    nq, nv, work = integers[HEAD.n_q], integers[HEAD.n_v], carray(work_at, (loop_work_size(integers),))
     y, out = carray(y_at, (nq + nv,)), carray(out_at, (2 * nv + 1,))
     q, v = y[:nq], y[nq:]
-    _, states, motion, rows, _, _, _, x, _, wrenches, _, tau, _, scratch, report = loop_work_of(work, whole)
-    control, table = part(p, whole, HEAD.control), part(whole, whole, HEAD.table)
+    _, states, motion, rows, _, _, _, x, _, wrenches, _, tau, _, scratch, report = loop_work_of(work, integers)
+    control, table = part(p, integers, HEAD.control), part(integers, integers, HEAD.table)
     power = 0.0
     for k in range(nv):
         tau[k] = control[k]
         power += control[k] * v[k]
         out[k] = v[k]
     if table[FORCES.count] + table[FORCES.passive] != 0:
-        topology, numbers = part(whole, whole, HEAD.topology), part(p, whole, HEAD.numbers)
-        values, sizes = part(p, whole, HEAD.values), part(whole, whole, HEAD.sizes)
+        topology, numbers = part(integers, integers, HEAD.topology), part(p, integers, HEAD.numbers)
+        values, sizes = part(p, integers, HEAD.values), part(integers, integers, HEAD.sizes)
         invoke(
-            *(whole[HEAD.act], t, topology, numbers, table, values, q, v),
+            *(integers[HEAD.act], t, topology, numbers, table, values, q, v),
             *(tau, wrenches, states, scratch, report, sizes),
         )
         power += report[0]
     else:
-        for k in range(6 * whole[HEAD.n_links]):
+        for k in range(6 * integers[HEAD.n_links]):
             wrenches[k] = 0.0
     before = flush_denormals()
-    invoke(whole[HEAD.accelerations], p, p_size, t, q, v, tau, wrenches, work, out[nv : 2 * nv])
+    invoke(integers[HEAD.accelerations], p, p_size, t, q, v, tau, wrenches, work, out[nv : 2 * nv])
     restore_denormals(before)
-    tiles, groups = part(whole, whole, HEAD.tiles), part(whole, whole, HEAD.groups)
-    equations, constants = part(whole, whole, HEAD.rows), part(p, whole, HEAD.constants)
-    for r in range(whole[HEAD.n_rows]):  # constraints that move do work: -λ·(J V), with what they ask of J V
+    tiles, groups = part(integers, integers, HEAD.tiles), part(integers, integers, HEAD.groups)
+    equations, constants = part(integers, integers, HEAD.rows), part(p, integers, HEAD.constants)
+    for r in range(integers[HEAD.n_rows]):  # constraints that move do work: -λ·(J V), with what they ask of J V
         power -= x[r] * target_of(tiles, groups, equations, constants, rows, r, motion)
     out[2 * nv] = power
 
@@ -150,26 +150,28 @@ def project(p_at, p_size, t, q_at, v_at, work_at, report_at):
     Positions are iterated to rounding with one factor, unless that converges slowly. report: the largest residual
     before and after, the largest |J v - target| after, sweeps. With too few independent rows v becomes NaN.
     """
-    whole, p = carray(as_integers(p_at), (p_size,)), carray(p_at, (p_size,))
-    work, report = carray(work_at, (loop_work_size(whole),)), carray(report_at, (4,))
-    _, states, motion, rows, F, scales, order, x, _, wrenches, change, tau, still, _, found = loop_work_of(work, whole)
-    nv, m, links = whole[HEAD.n_v], whole[HEAD.n_rows], whole[HEAD.n_links]
-    q, v = carray(q_at, (whole[HEAD.n_q],)), carray(v_at, (nv,))
-    tiles, groups = part(whole, whole, HEAD.tiles), part(whole, whole, HEAD.groups)
-    equations, constants = part(whole, whole, HEAD.rows), part(p, whole, HEAD.constants)
-    topology = part(whole, whole, HEAD.topology)
+    integers, p = carray(as_integers(p_at), (p_size,)), carray(p_at, (p_size,))
+    work, report = carray(work_at, (loop_work_size(integers),)), carray(report_at, (4,))
+    _, states, motion, rows, F, scales, order, x, _, wrenches, change, tau, still, _, found = loop_work_of(
+        work, integers
+    )
+    nv, m, links = integers[HEAD.n_v], integers[HEAD.n_rows], integers[HEAD.n_links]
+    q, v = carray(q_at, (integers[HEAD.n_q],)), carray(v_at, (nv,))
+    tiles, groups = part(integers, integers, HEAD.tiles), part(integers, integers, HEAD.groups)
+    equations, constants = part(integers, integers, HEAD.rows), part(p, integers, HEAD.constants)
+    topology = part(integers, integers, HEAD.topology)
     for k in range(nv):
         tau[k] = still[k] = 0.0
     for k in range(6 * links):
         wrenches[k] = 0.0
-    invoke(whole[HEAD.evaluate], p, p_size, t, q, v, work)
-    far, sweeps, stale = farthest(states, part(p, whole, HEAD.levers), links), 0, True
+    invoke(integers[HEAD.evaluate], p, p_size, t, q, v, work)
+    far, sweeps, stale = farthest(states, part(p, integers, HEAD.levers), links), 0, True
     off, share = largest_residual(tiles, groups, equations, rows, m, far)
     report[0] = off
     while True:
         if stale:
-            invoke(whole[HEAD.articulate], p, p_size, q, still, tau, wrenches, work, change)
-            invoke(whole[HEAD.factor], p, p_size, whole[HEAD.rank], 1, work)
+            invoke(integers[HEAD.articulate], p, p_size, q, still, tau, wrenches, work, change)
+            invoke(integers[HEAD.factor], p, p_size, integers[HEAD.rank], 1, work)
             if found[0] < 0.0:
                 for k in range(nv):
                     v[k] = np.nan
@@ -180,9 +182,9 @@ def project(p_at, p_size, t, q_at, v_at, work_at, report_at):
         for r in range(m):
             x[r] = value_of(groups, equations, rows, r, ROWS.residual)
         solve(F, scales, order, int(found[0]), m, nv, x)
-        invoke(whole[HEAD.respond], p, p_size, -1.0, work)
+        invoke(integers[HEAD.respond], p, p_size, -1.0, work)
         retract(topology, q, v, change)
-        invoke(whole[HEAD.evaluate], p, p_size, t, q, v, work)
+        invoke(integers[HEAD.evaluate], p, p_size, t, q, v, work)
         sweeps += 1
         before = share
         off, share = largest_residual(tiles, groups, equations, rows, m, far)
@@ -203,26 +205,26 @@ def project(p_at, p_size, t, q_at, v_at, work_at, report_at):
         if not share > SPEED_ROUNDING:  # a NaN ends it too
             break
         solve(F, scales, order, int(found[0]), m, nv, x)
-        invoke(whole[HEAD.respond], p, p_size, -1.0, work)
+        invoke(integers[HEAD.respond], p, p_size, -1.0, work)
         for k in range(nv):
             v[k] += change[k]
-        invoke(whole[HEAD.evaluate], p, p_size, t, q, v, work)
+        invoke(integers[HEAD.evaluate], p, p_size, t, q, v, work)
 
 
 @kernel(allocates=True)
-def collect(whole, p, q, v, still, states, motion, rows, wrenches, residual, speed, right, J, z):
+def collect(integers, p, q, v, still, states, motion, rows, wrenches, residual, speed, right, J, z):
     """What `linearize` gives, once the tiles are evaluated; z: a number of the kind of q."""
-    nv, m = whole[HEAD.n_v], whole[HEAD.n_rows]
-    topology, numbers = part(whole, whole, HEAD.topology), part(p, whole, HEAD.numbers)
-    tiles, groups = part(whole, whole, HEAD.tiles), part(whole, whole, HEAD.groups)
-    equations, visits = part(whole, whole, HEAD.rows), part(whole, whole, HEAD.visits)
-    touched, constants = part(whole, whole, HEAD.touched), part(p, whole, HEAD.constants)
+    nv, m = integers[HEAD.n_v], integers[HEAD.n_rows]
+    topology, numbers = part(integers, integers, HEAD.topology), part(p, integers, HEAD.numbers)
+    tiles, groups = part(integers, integers, HEAD.tiles), part(integers, integers, HEAD.groups)
+    equations, visits = part(integers, integers, HEAD.rows), part(integers, integers, HEAD.visits)
+    touched, constants = part(integers, integers, HEAD.touched), part(p, integers, HEAD.constants)
     for k in range(nv):
         still[k] = 0.0
     move_links(topology, numbers, q, v, still, states, z)  # accelerations too, of joints that do not accelerate
-    for j in range(whole[HEAD.n_tiles]):
+    for j in range(integers[HEAD.n_tiles]):
         evaluate_rate(tiles, constants, j, motion, rows)
-    for k in range(6 * whole[HEAD.n_links]):
+    for k in range(6 * integers[HEAD.n_links]):
         wrenches[k] = 0.0
     for k in range(m * nv):
         J[k] = 0.0
@@ -241,15 +243,15 @@ def collect(whole, p, q, v, still, states, motion, rows, wrenches, residual, spe
 @native
 def linearize(p_at, p_size, t, q_at, v_at, work_at, residual_at, speed_at, right_at, jacobian_at):
     """Of all rows g, g' = J v - target, c of J a = c, and J (rows, nv)."""
-    whole, p = carray(as_integers(p_at), (p_size,)), carray(p_at, (p_size,))
-    work = carray(work_at, (loop_work_size(whole),))
-    _, states, motion, rows, _, _, _, _, wrenches, _, _, _, still, _, _ = loop_work_of(work, whole)
-    nv, m = whole[HEAD.n_v], whole[HEAD.n_rows]
-    q, v = carray(q_at, (whole[HEAD.n_q],)), carray(v_at, (nv,))
+    integers, p = carray(as_integers(p_at), (p_size,)), carray(p_at, (p_size,))
+    work = carray(work_at, (loop_work_size(integers),))
+    _, states, motion, rows, _, _, _, _, wrenches, _, _, _, still, _, _ = loop_work_of(work, integers)
+    nv, m = integers[HEAD.n_v], integers[HEAD.n_rows]
+    q, v = carray(q_at, (integers[HEAD.n_q],)), carray(v_at, (nv,))
     residual, speed, right = carray(residual_at, (m,)), carray(speed_at, (m,)), carray(right_at, (m,))
     J = carray(jacobian_at, (m * nv,))
-    invoke(whole[HEAD.evaluate], p, p_size, t, q, v, work)
-    collect(whole, p, q, v, still, states, motion, rows, wrenches, residual, speed, right, J, 0.0)
+    invoke(integers[HEAD.evaluate], p, p_size, t, q, v, work)
+    collect(integers, p, q, v, still, states, motion, rows, wrenches, residual, speed, right, J, 0.0)
 
 
 @functools.cache
@@ -269,10 +271,10 @@ def addresses() -> dict[str, int]:
 
 
 @kernel(entry=True)
-def accelerations_of_states(whole, p, times, q, v, tau, wrenches, work, first, a, multipliers, ranks):
+def accelerations_of_states(integers, p, times, q, v, tau, wrenches, work, first, a, multipliers, ranks):
     """Accelerations, multipliers and ranks of a batch of states, by rows; x of the workspace is at `first`."""
     for k in range(q.shape[0]):
-        at = whole[HEAD.accelerations]
+        at = integers[HEAD.accelerations]
         invoke(at, p, p.shape[0], times[k], q[k], v[k], tau[k], wrenches[k], work, a[k])
         for j in range(multipliers.shape[1]):
             multipliers[k, j] = work[first + j]
@@ -280,15 +282,15 @@ def accelerations_of_states(whole, p, times, q, v, tau, wrenches, work, first, a
 
 
 @kernel(entry=True)
-def project_state(whole, p, t, q, v, work, report):
-    invoke(whole[HEAD.project], p, p.shape[0], t, q, v, work, report)
+def project_state(integers, p, t, q, v, work, report):
+    invoke(integers[HEAD.project], p, p.shape[0], t, q, v, work, report)
 
 
 @kernel(entry=True)
-def rows_of_states(whole, p, times, q, v, work, first, residuals, speeds, rights, jacobians, tiles):
+def rows_of_states(integers, p, times, q, v, work, first, residuals, speeds, rights, jacobians, tiles):
     """What `linearize` gives for a batch of states, and the rows of the tiles, which begin at `first`."""
     for k in range(q.shape[0]):
-        at = whole[HEAD.linearize]
+        at = integers[HEAD.linearize]
         invoke(
             *(at, p, p.shape[0], times[k], q[k], v[k], work),
             *(residuals[k], speeds[k], rights[k], jacobians[k]),

@@ -28,43 +28,43 @@ tree_accelerations = forward_dynamics.kernel
 @native
 def articulate(p_at, p_size, q_at, v_at, tau_at, wrenches_at, work_at, a_at):
     """Accelerations of the tree without its constraints; the articulated-body inertias stay in the workspace."""
-    whole, p = carray(as_integers(p_at), (p_size,)), carray(p_at, (p_size,))
-    nq, nv, links = whole[HEAD.n_q], whole[HEAD.n_v], whole[HEAD.n_links]
-    limbs = loop_work_of(carray(work_at, (loop_work_size(whole),)), whole).limbs
+    integers, p = carray(as_integers(p_at), (p_size,)), carray(p_at, (p_size,))
+    nq, nv, links = integers[HEAD.n_q], integers[HEAD.n_v], integers[HEAD.n_links]
+    limbs = loop_work_of(carray(work_at, (loop_work_size(integers),)), integers).limbs
     q, v, tau = carray(q_at, (nq,)), carray(v_at, (nv,)), carray(tau_at, (nv,))
     wrenches, a = carray(wrenches_at, (6 * links,)), carray(a_at, (nv,))
-    topology, numbers = part(whole, whole, HEAD.topology), part(p, whole, HEAD.numbers)
+    topology, numbers = part(integers, integers, HEAD.topology), part(p, integers, HEAD.numbers)
     tree_accelerations(topology, numbers, q, v, tau, wrenches, a, limbs, 0.0)
 
 
 @native
 def evaluate(p_at, p_size, t, q_at, v_at, work_at):
     """Motion of the links, residuals and Jacobians of all tiles."""
-    whole, p = carray(as_integers(p_at), (p_size,)), carray(p_at, (p_size,))
-    q, v = carray(q_at, (whole[HEAD.n_q],)), carray(v_at, (whole[HEAD.n_v],))
+    integers, p = carray(as_integers(p_at), (p_size,)), carray(p_at, (p_size,))
+    q, v = carray(q_at, (integers[HEAD.n_q],)), carray(v_at, (integers[HEAD.n_v],))
     _, states, motion, rows, _, _, _, _, _, _, _, _, _, _, _ = loop_work_of(
-        carray(work_at, (loop_work_size(whole),)), whole
+        carray(work_at, (loop_work_size(integers),)), integers
     )
-    move_links(part(whole, whole, HEAD.topology), part(p, whole, HEAD.numbers), q, v, q[0:0], states, 0.0)
-    set_motion(part(whole, whole, HEAD.touched), whole[HEAD.n_touched], states, motion)
-    set_clock(t, part(whole, whole, HEAD.counted), whole[HEAD.n_counted], q, rows)
-    tiles, constants = part(whole, whole, HEAD.tiles), part(p, whole, HEAD.constants)
-    evaluate_tiles(tiles, constants, whole[HEAD.n_tiles], motion, rows)
+    move_links(part(integers, integers, HEAD.topology), part(p, integers, HEAD.numbers), q, v, q[0:0], states, 0.0)
+    set_motion(part(integers, integers, HEAD.touched), integers[HEAD.n_touched], states, motion)
+    set_clock(t, part(integers, integers, HEAD.counted), integers[HEAD.n_counted], q, rows)
+    tiles, constants = part(integers, integers, HEAD.tiles), part(p, integers, HEAD.constants)
+    evaluate_tiles(tiles, constants, integers[HEAD.n_tiles], motion, rows)
 
 
 @native
 def factor(p_at, p_size, wanted, free, work_at):
     """The triangle of the rows, after `articulate` and `evaluate`; its rank, or -1, is left in the report."""
-    whole, p = carray(as_integers(p_at), (p_size,)), carray(p_at, (p_size,))
+    integers, p = carray(as_integers(p_at), (p_size,)), carray(p_at, (p_size,))
     limbs, _, motion, rows, F, scales, order, x, wrenches, _, _, _, _, _, report = loop_work_of(
-        carray(work_at, (loop_work_size(whole),)), whole
+        carray(work_at, (loop_work_size(integers),)), integers
     )
-    topology, numbers = part(whole, whole, HEAD.topology), part(p, whole, HEAD.numbers)
-    tiles, groups = part(whole, whole, HEAD.tiles), part(whole, whole, HEAD.groups)
-    equations, visits = part(whole, whole, HEAD.rows), part(whole, whole, HEAD.visits)
-    touched, levers = part(whole, whole, HEAD.touched), part(p, whole, HEAD.levers)
-    m, nv = whole[HEAD.n_rows], whole[HEAD.n_v]
-    for k in range(6 * whole[HEAD.n_links]):
+    topology, numbers = part(integers, integers, HEAD.topology), part(p, integers, HEAD.numbers)
+    tiles, groups = part(integers, integers, HEAD.tiles), part(integers, integers, HEAD.groups)
+    equations, visits = part(integers, integers, HEAD.rows), part(integers, integers, HEAD.visits)
+    touched, levers = part(integers, integers, HEAD.touched), part(p, integers, HEAD.levers)
+    m, nv = integers[HEAD.n_rows], integers[HEAD.n_v]
+    for k in range(6 * integers[HEAD.n_links]):
         wrenches[k] = 0.0
     for k in range(m * nv):
         F[k] = 0.0
@@ -83,20 +83,20 @@ def factor(p_at, p_size, wanted, free, work_at):
 @native
 def respond(p_at, p_size, weight, work_at):
     """change = M⁻¹ Jᵀ x weight."""
-    whole, p = carray(as_integers(p_at), (p_size,)), carray(p_at, (p_size,))
+    integers, p = carray(as_integers(p_at), (p_size,)), carray(p_at, (p_size,))
     limbs, _, motion, rows, _, _, _, x, wrenches, _, change, _, still, _, _ = loop_work_of(
-        carray(work_at, (loop_work_size(whole),)), whole
+        carray(work_at, (loop_work_size(integers),)), integers
     )
-    tiles, groups = part(whole, whole, HEAD.tiles), part(whole, whole, HEAD.groups)
-    equations, touched = part(whole, whole, HEAD.rows), part(whole, whole, HEAD.touched)
-    for k in range(6 * whole[HEAD.n_links]):
+    tiles, groups = part(integers, integers, HEAD.tiles), part(integers, integers, HEAD.groups)
+    equations, touched = part(integers, integers, HEAD.rows), part(integers, integers, HEAD.touched)
+    for k in range(6 * integers[HEAD.n_links]):
         wrenches[k] = 0.0
-    for k in range(whole[HEAD.n_v]):
+    for k in range(integers[HEAD.n_v]):
         still[k] = 0.0
-    for r in range(whole[HEAD.n_rows]):
+    for r in range(integers[HEAD.n_rows]):
         if x[r] != 0.0:
             push(tiles, groups, equations, touched, rows, r, motion, weight * x[r], wrenches)
-    topology, numbers = part(whole, whole, HEAD.topology), part(p, whole, HEAD.numbers)
+    topology, numbers = part(integers, integers, HEAD.topology), part(p, integers, HEAD.numbers)
     respond_to(topology, numbers, limbs, wrenches, still, change)
 
 

@@ -41,9 +41,9 @@ HEAD = CLOSED.head
 
 
 @kernel(allocates=True)  # a view counts as an array that is made
-def part(array, whole, first):
+def part(array, integers, first):
     """A part of the packed array, as numbers or, of its other view, as integers."""
-    return array[whole[first] : whole[first + 1]]
+    return array[integers[first] : integers[first + 1]]
 
 
 SIZES = CLOSED.sizes

@@ -39,22 +39,22 @@ _ROWS = ctypes.CFUNCTYPE(None, _POINTER, _INTEGER, ctypes.c_double, *(_POINTER,)
 @native
 def rows_tangent(p_at, p_size, t, q_at, v_at, work_at, out_at):
     """`entry.linearize` on duals; out: residuals, speeds, right sides and J, one after the other."""
-    whole, p = carray(as_integers(p_at), (p_size,)), carray(p_at, (p_size,))
-    nv, m, links, nt = whole[HEAD.n_v], whole[HEAD.n_rows], whole[HEAD.n_links], whole[HEAD.n_tiles]
-    touched, counted = part(whole, whole, HEAD.touched), part(whole, whole, HEAD.counted)
-    q, v, out = carray(q_at, (whole[HEAD.n_q],)), carray(v_at, (nv,)), carray(out_at, (m * (3 + nv),))
+    integers, p = carray(as_integers(p_at), (p_size,)), carray(p_at, (p_size,))
+    nv, m, links, nt = integers[HEAD.n_v], integers[HEAD.n_rows], integers[HEAD.n_links], integers[HEAD.n_tiles]
+    touched, counted = part(integers, integers, HEAD.touched), part(integers, integers, HEAD.counted)
+    q, v, out = carray(q_at, (integers[HEAD.n_q],)), carray(v_at, (nv,)), carray(out_at, (m * (3 + nv),))
     a = STATE.size * (links + 1)
-    b = a + MOTION.size * whole[HEAD.n_touched]
-    c = b + ROWS.size * nt + whole[HEAD.n_counted] + ROOM.size + 1
+    b = a + MOTION.size * integers[HEAD.n_touched]
+    c = b + ROWS.size * nt + integers[HEAD.n_counted] + ROOM.size + 1
     d = c + 6 * links
     work, z = carray(work_at, (d + nv,)), dual_of(0.0)
     states, motion, rows, wrenches, still = work[:a], work[a:b], work[b:c], work[c:d], work[d : d + nv]
-    move_links(part(whole, whole, HEAD.topology), part(p, whole, HEAD.numbers), q, v, q[0:0], states, z)
-    set_motion(touched, whole[HEAD.n_touched], states, motion)
-    set_clock(t, counted, whole[HEAD.n_counted], q, rows)
-    evaluate_tiles(part(whole, whole, HEAD.tiles), part(p, whole, HEAD.constants), nt, motion, rows)
+    move_links(part(integers, integers, HEAD.topology), part(p, integers, HEAD.numbers), q, v, q[0:0], states, z)
+    set_motion(touched, integers[HEAD.n_touched], states, motion)
+    set_clock(t, counted, integers[HEAD.n_counted], q, rows)
+    evaluate_tiles(part(integers, integers, HEAD.tiles), part(p, integers, HEAD.constants), nt, motion, rows)
     residual, speed, right, J = out[:m], out[m : 2 * m], out[2 * m : 3 * m], out[3 * m :]
-    collect(whole, p, q, v, still, states, motion, rows, wrenches, residual, speed, right, J, z)
+    collect(integers, p, q, v, still, states, motion, rows, wrenches, residual, speed, right, J, z)
 
 
 @cache
@@ -89,9 +89,9 @@ class RowTangents:
         noted = [tangent for tangent in self.tangents if tangent.note]
         self.in_python = bool(noted)
         self.notes = tuple(one.note for one in noted if not any(one.law is law for law in in_time))
-        self.m, self.nv, whole = mechanism.rows, mechanism.nv, self.parameters.view(np.int64)
+        self.m, self.nv, integers = mechanism.rows, mechanism.nv, self.parameters.view(np.int64)
         named = (HEAD.n_links, HEAD.n_tiles, HEAD.n_touched, HEAD.n_counted)
-        links, tiles, touched, counted = (int(whole[place]) for place in named)
+        links, tiles, touched, counted = (int(integers[place]) for place in named)
         size = STATE.size * (links + 1) + MOTION.size * touched + ROWS.size * tiles + counted + ROOM.size + 1
         self.work = size + 6 * links + self.nv
 

@@ -63,8 +63,8 @@ class ClosedDynamics(TreeDynamics):
         self.nq, self.nv = mechanism.nq, mechanism.nv
         self.choose(space)
         self.parameters = self.packed()
-        whole = self.parameters.view(np.int64)
-        self.control = slice(int(whole[HEAD.control]), int(whole[HEAD.end]))
+        integers = self.parameters.view(np.int64)
+        self.control = slice(int(integers[HEAD.control]), int(integers[HEAD.end]))
 
     def packed(self) -> np.ndarray:
         found = with_workspace(self.mechanism)

@@ -21,21 +21,21 @@ from chasles.relative.loop.tables import HEAD, loop_work_size, part
 @field
 def closed_motion(t, y, p, out):
     """(v, a, power) of a closed mechanism under its forces and the control."""
-    whole = as_integer_array(p)
-    invoke(whole[HEAD.derivative], t, p, p.shape[0], y, p[whole[HEAD.end] :], out)
+    integers = as_integer_array(p)
+    invoke(integers[HEAD.derivative], t, p, p.shape[0], y, p[integers[HEAD.end] :], out)
 
 
 @field
 def onto_loops(t, y, p, out):
     """The state projected onto the constraints."""
-    whole = as_integer_array(p)
-    nq, nv, size = whole[HEAD.n_q], whole[HEAD.n_v], loop_work_size(whole)
+    integers = as_integer_array(p)
+    nq, nv, size = integers[HEAD.n_q], integers[HEAD.n_v], loop_work_size(integers)
     for k in range(y.shape[0]):
         out[k] = y[k]
-    space = p[whole[HEAD.end] :]
+    space = p[integers[HEAD.end] :]
     before = flush_denormals()
     invoke(
-        *(whole[HEAD.project], p, p.shape[0], t, out[:nq], out[nq : nq + nv]),
+        *(integers[HEAD.project], p, p.shape[0], t, out[:nq], out[nq : nq + nv]),
         *(space[:size], space[size : size + 4]),
     )
     restore_denormals(before)
@@ -44,15 +44,15 @@ def onto_loops(t, y, p, out):
 @field
 def motion_of_free_joints(t, y, p, out):
     """`closed_motion` with velocities of the positions of free joints."""
-    whole = as_integer_array(p)
-    nq, nv, topology = whole[HEAD.n_q], whole[HEAD.n_v], part(whole, whole, HEAD.topology)
-    space = p[whole[HEAD.end] :]
-    body = space[loop_work_size(whole) + 4 :]
+    integers = as_integer_array(p)
+    nq, nv, topology = integers[HEAD.n_q], integers[HEAD.n_v], part(integers, integers, HEAD.topology)
+    space = p[integers[HEAD.end] :]
+    body = space[loop_work_size(integers) + 4 :]
     for k in range(nq):
         body[k] = y[k]
     v = body[nq : nq + nv]
     to_body(topology, y[:nq], y[nq : nq + nv], v, 0.0)
-    invoke(whole[HEAD.derivative], t, p, p.shape[0], body, space, out)
+    invoke(integers[HEAD.derivative], t, p, p.shape[0], body, space, out)
     rates_from_body(topology, y[:nq], v, out[nv : 2 * nv], False, 0.0)
     for k in range(nv):
         out[k] = y[nq + k]
@@ -61,15 +61,15 @@ def motion_of_free_joints(t, y, p, out):
 @field
 def free_joints_onto_loops(t, y, p, out):
     """`onto_loops` with velocities of the positions of free joints."""
-    whole = as_integer_array(p)
-    nq, nv, topology = whole[HEAD.n_q], whole[HEAD.n_v], part(whole, whole, HEAD.topology)
-    size, space = loop_work_size(whole), p[whole[HEAD.end] :]
+    integers = as_integer_array(p)
+    nq, nv, topology = integers[HEAD.n_q], integers[HEAD.n_v], part(integers, integers, HEAD.topology)
+    size, space = loop_work_size(integers), p[integers[HEAD.end] :]
     for k in range(y.shape[0]):
         out[k] = y[k]
     q, v = out[:nq], out[nq : nq + nv]
     to_body(topology, q, v, v, 0.0)
     before = flush_denormals()
-    invoke(whole[HEAD.project], p, p.shape[0], t, q, v, space[:size], space[size : size + 4])
+    invoke(integers[HEAD.project], p, p.shape[0], t, q, v, space[:size], space[size : size + 4])
     restore_denormals(before)
     from_body(topology, q, v, 0.0)
 
@@ -77,9 +77,9 @@ def free_joints_onto_loops(t, y, p, out):
 @kernel(allocates=True)
 def seen(p, y):
     """(q, v, work), as events see a state with the velocities of positions: in the workspace."""
-    whole = as_integer_array(p)
-    nq, nv, topology = whole[HEAD.n_q], whole[HEAD.n_v], part(whole, whole, HEAD.topology)
-    first = whole[HEAD.end] + loop_work_size(whole) + 4
+    integers = as_integer_array(p)
+    nq, nv, topology = integers[HEAD.n_q], integers[HEAD.n_v], part(integers, integers, HEAD.topology)
+    first = integers[HEAD.end] + loop_work_size(integers) + 4
     state = p[first : first + y.shape[0]]
     for k in range(y.shape[0]):
         state[k] = y[k]
