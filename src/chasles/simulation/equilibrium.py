@@ -142,7 +142,7 @@ def equilibrium(
     joint = mechanism.tables.joint_of_velocity(int(point.chosen[worst]))
     raise RuntimeError(
         f"equilibrium: not found after {iteration} iterations; {abs(point.left[worst]):.3g} [N m or N] is left at "
-        f"joint {joint!r}. Is there an equilibrium at all (does something hold every freedom)? If so, start nearer to it"
+        f"joint {joint!r}. Is there an equilibrium at all (does something hold every freedom)? If so, start nearer"
     )
 
 
