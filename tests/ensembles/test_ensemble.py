@@ -12,11 +12,13 @@ import numpy as np
 import pytest
 
 import chasles as ch
-from chasles.ensembles.ensemble import ensemble
+from chasles.ensembles.design import design_of
+from chasles.ensembles.ensemble import ensemble, title_of
 from chasles.ensembles.journal import Journal, JournalError
 from chasles.ensembles.quantity import quantity
 from chasles.ensembles.result import Ensemble
 from chasles.ensembles.work import MemberOutcome, Work
+from chasles.io.result.lock import Lock
 from tests.commands import chasles
 
 ARM = Path(__file__).parent / "arm.toml"
@@ -127,7 +129,8 @@ def test_a_worker_that_dies_is_found_out():
 SCRIPT = """
 import sys
 from tests.ensembles.test_ensemble import slow
-from chasles.ensembles.ensemble import ensemble
+from chasles.ensembles.design import design_of
+from chasles.ensembles.ensemble import ensemble, title_of
 if __name__ == "__main__":
     ensemble(slow, set={"x": "0:1:60"}, file=sys.argv[1], resume=True, executor=eval(sys.argv[2]))
 """
@@ -220,10 +223,48 @@ def test_wrong_input(given, message):
         ensemble(ARM, **given)
 
 
-def test_an_unknown_quantity_is_named_with_those_that_there_are():
-    found = ensemble(ARM, set={"length": [0.5]}, quantities="max(joints.elbw)")
-    assert found.status.tolist() == ["error"]
-    assert "joints.elbow" in found.messages[0]
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("max(joints.elbw)", "did you mean 'joints.elbow'"),
+        ("max(bodies.link.path)", "no function of time"),
+        ("peak(norm(reactions.elbow))", "expected reactions.elbow.torque or reactions.elbow.force"),
+    ],
+)
+def test_an_unknown_quantity_ends_the_study_at_its_first_member(text, message):
+    with pytest.raises(ValueError, match=message):
+        ensemble(ARM, set={"length": [0.5, 0.6]}, quantities=text)
+
+
+def test_the_norm_of_a_reaction_is_that_of_the_run():
+    found = ensemble(ARM, set={"start": [1.0]}, quantities=["final(norm(reactions.elbow.force))"])
+    force = found.member(0).reactions("elbow")[-1, 3:]
+    assert found["final(norm(reactions.elbow.force))"][0] == pytest.approx(np.linalg.norm(force), rel=1e-14)
+
+
+def title(model, **sample):
+    return title_of(Work(model), design_of({}, sample or {"x": "uniform(0, 1)"}, (), 1, "random", 0)[0])
+
+
+def test_a_study_is_told_from_another(tmp_path):
+    """By numbers beyond six digits, a table beside the model, the source of a function."""
+    assert title(slow, x="uniform(1.0000001, 2)") != title(slow, x="uniform(1.0000002, 2)")
+    assert title(slow) == title(slow) != title(dies)
+    model, table = tmp_path / "arm.toml", tmp_path / "bump.csv"
+    law = '[[forces]]\nname = "push"\nkind = "joint_force"\njoint = "elbow"\nvalue = "bump(t)"\n'
+    model.write_text(f'{ARM.read_text()}\n[tables]\nbump = {{ file = "bump.csv", x = "t", y = "f" }}\n\n{law}')
+    table.write_text("t,f\n0,0\n1,1\n")
+    before = title(str(model))
+    table.write_text("t,f\n0,0\n1,2\n")
+    assert before != title(str(model))
+
+
+def test_two_writers_of_one_study_are_kept_apart(tmp_path):
+    lock = Lock(tmp_path / "s.h5")
+    with pytest.raises(ValueError, match="being written by another run"):
+        ensemble(slow, set={"x": [0.0]}, file=tmp_path / "s.h5")
+    lock.release()
+    assert len(ensemble(slow, set={"x": [0.0]}, file=tmp_path / "s.h5")) == 1
 
 
 def test_files_of_other_kinds_are_refused(tmp_path):

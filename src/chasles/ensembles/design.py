@@ -150,6 +150,8 @@ def values_of(name: str, given: Any) -> np.ndarray | None:
         low, high = _end(name, given, first), _end(name, given, last)
         if not count.isdigit() or int(count) < 1 or how not in ([], ["log"]):
             raise ValueError(f"{name}={given}: expected first:last:number, or first:last:number:log")
+        if int(count) > MAX_MEMBERS:
+            raise ValueError(f"{name}={given}: {count} values; at most {MAX_MEMBERS} are possible")
         if how and not (low > 0 and high > 0):
             raise ValueError(f"{name}={given}: a logarithmic range needs ends above 0")
         return np.geomspace(low, high, int(count)) if how else np.linspace(low, high, int(count))

@@ -107,7 +107,7 @@ class Distribution:
             raise ValueError(f"{self}: {wrong}")
 
     def __str__(self) -> str:
-        return f"{self.family}({', '.join(f'{x:g}' for x in self.numbers)})"
+        return f"{self.family}({', '.join(map(repr, self.numbers))})"
 
     @property
     def coordinates(self) -> int:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from chasles import __version__
 from chasles.display.progress import Progress
 from chasles.ensembles.design import Design, design_of
 from chasles.ensembles.executor import Member, computed
@@ -19,7 +23,10 @@ from chasles.ensembles.study_file import write_study
 from chasles.ensembles.work import MemberOutcome, Work
 from chasles.io.load import load
 from chasles.io.model_file import Study
-from chasles.io.source import ModelFileError
+from chasles.io.model_writer import model_text
+from chasles.io.result.header import fingerprint
+from chasles.io.result.lock import Lock
+from chasles.io.source import ModelFileError, read
 from chasles.model.suggestion import meant
 
 KEPT_EVERY = 1.0  # seconds after which finished members are written, at the latest
@@ -70,11 +77,17 @@ def ensemble(
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
     title = title_of(work, plan)
-    outcomes = _carried_out(work, members, executor, None if file is None else Path(file), resume, title, progress)
-    found = Ensemble(values, **assembled(outcomes, plan.members), title=title, work=work)
-    if file is not None:
-        write_study(Path(file), found)
-        _journal_of(Path(file)).unlink()
+    place = None if file is None else Path(file)
+    lock = None if place is None else Lock(place)  # of two studies that write one file, the second is refused
+    try:
+        outcomes = _carried_out(work, members, executor, place, resume, title, progress)
+        found = Ensemble(values, **assembled(outcomes, plan.members), title=title, work=work)
+        if place is not None:
+            write_study(place, found)
+            _journal_of(place).unlink()
+    finally:
+        if lock is not None:
+            lock.release()
     return found
 
 
@@ -94,6 +107,8 @@ def check(work: Work, first: Mapping[str, Any]) -> None:
 def _checked_model(work: Work, first: Mapping[str, Any]) -> Study:
     """The model of the first member, in which all that varies must have a place."""
     study = load(work.model, laws=work.laws)  # says itself what is wrong with it
+    if work.options:
+        study.plan(**work.options)  # and with these
     for name in (*first, *work.fixed):
         if name not in study.parameters and "." not in name:
             near = meant(name, study.parameters)
@@ -107,15 +122,16 @@ def _checked_model(work: Work, first: Mapping[str, Any]) -> Study:
 
 
 def title_of(work: Work, plan: Design) -> dict[str, Any]:
-    """What a study is, as JSON: two with the same title have the same results."""
+    """What a study is, as JSON: two with the same title have the same results. Of a function that is its source and
+    the constants it takes from outside, not what it calls."""
     if callable(work.model):
-        name = f"{work.model.__module__}.{work.model.__qualname__}"
-        digest = ""
+        name, digest = f"{work.model.__module__}.{work.model.__qualname__}", fingerprint(work.model)["hash"]
     else:
-        name, digest = str(Path(work.model).resolve()), hashlib.sha256(Path(work.model).read_bytes()).hexdigest()
+        name, digest = str(Path(work.model).resolve()), _digest(Path(work.model), work.laws)
     drawn = {parameter: str(one) for parameter, one in plan.samples}
     grid = hashlib.sha256(repr(plan.axes).encode()).hexdigest() if plan.axes else ""
     return {
+        "version": __version__,
         "model": name,
         "digest": digest,
         "design": str(plan),
@@ -126,10 +142,24 @@ def title_of(work: Work, plan: Design) -> dict[str, Any]:
         "samples": drawn,
         "n": plan.n,
         "seed": plan.seed,
-        "fixed": json.loads(json.dumps(dict(work.fixed), default=str)),
-        "options": json.loads(json.dumps(dict(work.options), default=str)),
+        "fixed": json.loads(json.dumps(dict(work.fixed), default=_written)),
+        "options": json.loads(json.dumps(dict(work.options), default=_written)),
         "quantities": [one.text for one in work.quantities],
     }
+
+
+def _digest(file: Path, laws: Mapping[str, Any] | None) -> str:
+    """Of a model: its file, what that includes, and the system, which has the tables and profiles it reads."""
+    parts = [file.read_text(encoding="utf-8", errors="replace"), model_text(load(file, laws=laws))]
+    if file.suffix == ".toml":
+        parts += [source.text for source in read(file)]
+    parts += [repr(sorted(fingerprint(law).items())) for _, law in sorted((laws or {}).items())]
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+def _written(value: Any) -> Any:
+    """A value in JSON."""
+    return value.tolist() if isinstance(value, np.ndarray | np.generic) else repr(value)
 
 
 def _journal_of(file: Path) -> Path:
@@ -151,11 +181,15 @@ def _carried_out(
     if journal is not None:
         _begin(journal, Path(str(file)), resume, outcomes)
     left = [member for member in members if member[0] not in outcomes]
+    lead: list[tuple[int, MemberOutcome]] = []
+    if left and work.quantities:  # here: it compiles for all, and a quantity that there is not ends the study
+        lead = [(left[0][0], work.member(*left[0], first=True))]
+        left = left[1:]
     with Progress(0, len(members), progress, at=len(outcomes), what="", unit=" members") as line:
         waiting: list[tuple[int, MemberOutcome]] = []
         last = time.perf_counter()
         try:
-            for index, outcome in computed(work, left, executor):
+            for index, outcome in itertools.chain(lead, computed(work, left, executor)):
                 outcomes[index] = outcome
                 waiting.append((index, outcome))
                 line.show(len(outcomes))

@@ -11,6 +11,7 @@ import numpy as np
 
 from chasles.model.suggestion import meant
 from chasles.view.plot_panel import OVER_TIME, Panel
+from chasles.view.plot_parts import MAGNITUDE
 from chasles.view.plot_quantities import panels
 
 EVENTS = "events"
@@ -37,6 +38,10 @@ REDUCTIONS: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
 }
 
 
+class QuantityError(ValueError):
+    """A quantity that a run has not: it would be so in all members."""
+
+
 @dataclass(frozen=True)
 class Quantity:
     """A reduction of what `plot` draws by a name; `norm`: of the lengths of vectors."""
@@ -58,8 +63,10 @@ class Quantity:
         return found[..., 0] if found.shape[-1] == 1 else found
 
     def _values(self, part: Any, made: list[Panel]) -> np.ndarray:
-        values = np.concatenate([panel.values(part) for panel in made], axis=1)
-        return np.linalg.norm(values, axis=1, keepdims=True) if self.norm else values
+        if not self.norm:
+            return np.concatenate([panel.values(part) for panel in made], axis=1)
+        components = [k for k, name in enumerate(made[0].series) if name != MAGNITUDE]
+        return np.linalg.norm(made[0].values(part)[:, components], axis=1, keepdims=True)
 
     def _with_extremes(
         self, run: Any, made: list[Panel], t: np.ndarray, values: np.ndarray
@@ -86,9 +93,15 @@ class Quantity:
 
     def _checked_panels(self, run: Any) -> list[Panel]:
         """The panels of the name, all of them over time."""
-        made = _panels(run, self.name)
+        try:
+            made = _panels(run, self.name)
+        except ValueError as error:
+            raise QuantityError(f"quantity {self.text!r}: {str(error).removeprefix('plot: ')}") from None
         if any(panel.kind != OVER_TIME for panel in made):
-            raise ValueError(f"quantity {self.text!r}: {self.name!r} is no function of time; expected one that is")
+            raise QuantityError(f"quantity {self.text!r}: {self.name!r} is no function of time; expected one that is")
+        if self.norm and len(made) > 1:
+            which = " or ".join(f"{self.name}.{panel.label.split()[0]}" for panel in made)
+            raise QuantityError(f"quantity {self.text!r}: {self.name!r} has parts in other units; expected {which}")
         return made
 
     def _of_events(self, run: Any) -> np.ndarray:

@@ -13,7 +13,7 @@ import numpy as np
 
 from chasles.cached import cached_property
 from chasles.certificate.verdict import NOT_JUDGED
-from chasles.ensembles.quantity import Quantity
+from chasles.ensembles.quantity import Quantity, QuantityError
 from chasles.io.load import load
 from chasles.io.model_file import Study
 from chasles.simulation.run import Run
@@ -79,13 +79,16 @@ class Work:
         found: Run = made.run(**self.options, progress=False, **more)
         return found
 
-    def member(self, index: int, values: Mapping[str, Any]) -> MemberOutcome:
-        """The outcome of a member. Whatever goes wrong is its message: the others go on."""
+    def member(self, index: int, values: Mapping[str, Any], first: bool = False) -> MemberOutcome:
+        """The outcome of a member. Whatever goes wrong is its message: the others go on. Of the `first` one, quantities
+        that there are not are raised: they would be missing in all."""
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # each member would repeat them; the certificate judges the run
                 return self._outcome(index, values)
         except Exception as error:
+            if first and isinstance(error, QuantityError):
+                raise
             where = traceback.extract_tb(error.__traceback__)[-1]
             place = f" ({where.name}, line {where.lineno})" if callable(self.model) else ""
             return MemberOutcome(ERROR, f"{type(error).__name__}: {error}{place}")
