@@ -23,6 +23,7 @@ from chasles.simulation.statics import ROUNDING, Point, Statics
 LONGEST = 0.5  # step of an angle [rad]
 DAMPING = 1e-6
 FALLS = 5  # steps along the forces, where no other makes them smaller
+ROUNDED = 64 * float(np.finfo(float).eps)  # of the largest force: what the sum of them is good to
 POLISHING = 3  # steps that bring what is left to rounding
 SMALL_MOVE = 1e-5  # in 1 rad, or lengths of the model
 
@@ -116,8 +117,8 @@ def equilibrium(
         statics = Statics(mechanism, u, t)
     point, damping, falls = statics.at(place), 0.0, FALLS
     for iteration in range(iterations + 1):
-        scale = np.where(point.scale == 0.0, 1.0, point.scale)
-        if (np.abs(point.left) <= tolerance * point.scale).all():
+        scale = _compared_with(statics, point, tolerance)
+        if (np.abs(point.left) <= tolerance * scale).all():
             point = _polished(statics, point, scale)
             residual = float(np.abs(point.left).max(initial=0.0))
             return Equilibrium(point.q, residual, iteration, point.stiffness, point.error, **statics.found(point))
@@ -144,6 +145,14 @@ def equilibrium(
         f"equilibrium: not found after {iteration} iterations; {abs(point.left[worst]):.3g} [N m or N] is left at "
         f"joint {joint!r}. Is there an equilibrium at all (does something hold every freedom)? If so, start nearer"
     )
+
+
+def _compared_with(statics: Statics, point: Point, tolerance: float) -> np.ndarray:
+    """What forces are compared with, of each coordinate: not less than lets rounding of the largest of them, and of all
+    weights, be none. Along a coordinate that nothing holds, rounding is all there is."""
+    energy = statics.weight + float((point.scale * point.sizes).max(initial=0.0))
+    found = np.maximum(point.scale, ROUNDED / tolerance * energy / point.sizes)
+    return np.where(found == 0.0, 1.0, found)  # nothing acts at all
 
 
 def _limited(statics: Statics, point: Point, move: np.ndarray, full: bool = False) -> np.ndarray:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from chasles.model.scale import joint_lengths, velocity_sizes
+from chasles.model.scale import joint_lengths, length_of, velocity_sizes
 from chasles.relative.mechanism import Mechanism
 
 DIFFERENCE = 1e-6  # of a coordinate of size one, for the derivatives of the forces
@@ -45,7 +45,9 @@ class Statics:
 
     def __init__(self, tree: Mechanism, u: np.ndarray, t: float = 0.0):
         self.tree, self.u, self.t, self.still = tree, u, t, np.zeros(tree.nv)
-        joints = tree.tree.joints
+        joints, masses = tree.tree.joints, (body.mass for body in tree.system.bodies)
+        # all weights, lifted by a length of the model
+        self.weight = sum(masses) * float(np.linalg.norm(tree.system.gravity)) * length_of(tree.system)
         self.sizes = velocity_sizes(joints, joint_lengths(tree.system, joints))
         self.turns = velocity_sizes(joints, {joint.name: 0.0 for joint in joints}) > 0.0
 
