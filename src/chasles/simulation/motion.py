@@ -18,6 +18,7 @@ from chasles.constrained.step_control import AdaptiveStepper
 from chasles.constraint.rows import HELIX, TILE
 from chasles.integrate.constrained_method import CONSTRAINED_METHODS, EnergyMomentum, Rattle
 from chasles.integrate.event import Event
+from chasles.integrate.explicit import ExplicitStepper
 from chasles.integrate.options import Options
 from chasles.integrate.solution import Solution
 from chasles.integrate.solver import start
@@ -84,8 +85,8 @@ def motion_stepper(
     max_evaluations: int | None = None,
 ) -> Any:
     """What takes the steps; to be made and used inside of dynamics.calling(). `breaks` are more stops,
-    found by a scan of the laws. Without `atol` it is ATOL of what is large in the model."""
-    if breaks is not None and np.size(breaks):
+    found by a scan of the laws, for methods that take stops. Without `atol` it is ATOL of what is large in the model."""
+    if breaks is not None and np.size(breaks) and (step is None or isinstance(method, ExplicitStepper.methods)):
         stops = np.concatenate([np.ravel(() if stops is None else stops), np.ravel(breaks)])
     if step is None and atol is None:
         atol = ATOL * dynamics.units

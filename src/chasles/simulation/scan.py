@@ -36,12 +36,13 @@ Found = tuple[list[float], list[float]] | None  # stops and jumps of a law; None
 
 @dataclass(frozen=True)
 class Scan:
-    """What was found: times to begin anew at, those of them at which a law jumps (the first number after the jump), and
-    the names of the forces and constraints whose laws depend on time."""
+    """What was found: times to begin anew at, those of them at which a law jumps (the first number after the jump), the
+    names of the forces and constraints whose laws depend on time, and the times at which laws jump or say they do."""
 
     breaks: np.ndarray
     jumps: np.ndarray
     timed: tuple[str, ...]
+    abrupt: np.ndarray
 
 
 def scan(dynamics: Any, span: tuple[float, float], t: ArrayLike, states: ArrayLike) -> Scan:
@@ -51,12 +52,12 @@ def scan(dynamics: Any, span: tuple[float, float], t: ArrayLike, states: ArrayLi
     """
     (start, end), path = span, np.atleast_1d(np.asarray(t, dtype=float))
     if start == end:
-        return Scan(np.empty(0), np.empty(0), ())
-    breaks, jumps, timed = list[float](), list[float](), list[str]()
+        return Scan(np.empty(0), np.empty(0), (), np.empty(0))
+    breaks, declared, jumps, timed = list[float](), list[float](), list[float](), list[str]()
     laws = list(called_laws(dynamics, path, np.atleast_2d(np.asarray(states, dtype=float)), in_time=True))
     compiled = sum(not called.law.in_python for called in laws)
     for called in laws:
-        breaks += called.law.declared(called.parameters)
+        declared += called.law.declared(called.parameters)
         count = SAMPLES_IN_PYTHON if called.law.in_python else max(SAMPLES // compiled, LEAST_SAMPLES)
         with_jumps = _known_scan(called, start, end, count)
         if with_jumps is not None:
@@ -66,7 +67,8 @@ def scan(dynamics: Any, span: tuple[float, float], t: ArrayLike, states: ArrayLi
     if timed:
         where = (np.arange(1, EVEN) + np.random.default_rng(SEED).uniform(-0.3, 0.3, EVEN - 1)) / EVEN
         breaks += list(start + (end - start) * where)
-    return Scan(np.unique([*breaks, *jumps]), np.unique(jumps), tuple(timed))
+    abrupt = np.unique([*declared, *jumps])
+    return Scan(np.unique([*breaks, *abrupt]), np.unique(jumps), tuple(timed), abrupt)
 
 
 _KNOWN: OrderedDict[tuple[Any, ...], tuple[Law, Found]] = (

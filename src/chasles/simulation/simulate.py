@@ -143,8 +143,9 @@ def planned(arguments: dict[str, Any]) -> Task:
     )
     if dynamics.set_valued is not None:
         dynamics.set_valued.refuse_beyond(dynamics.coordinates(state)[0])
-    if step is None:
-        more["breaks"] = scan(dynamics, (start, end), start, state).breaks
+    if step is None or dynamics.set_valued is not None:
+        found_in_time = scan(dynamics, (start, end), start, state)
+        more["breaks"] = found_in_time.breaks if step is None else found_in_time.abrupt
     actuation, u = dynamics.actuation(), None
     if control is not None:
         control = actuation.read(control)

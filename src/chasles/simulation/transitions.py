@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from chasles.integrate.event import INSTANT, Event, Occurrence
+from chasles.integrate.options import check_stops
 from chasles.integrate.solution import COUNTED_WORK, Solution
 from chasles.integrate.stepper import Interrupted
 from chasles.simulation.box_forces import reserve
@@ -124,7 +125,7 @@ class Transitions(SetValued):
         resume: dict[str, np.ndarray] | None = None, sink: Any = None, **more: Any,
     ) -> Solution:  # fmt: skip
         """The motion, from change to change; `carry(dynamics, method, span, y0, u, **more)` does one piece. A `sink`
-        takes each with what `resume` needs to go on after it."""
+        takes each with what `resume` needs to go on after it. What is held is found anew at stops and breaks."""
         (time, end), state = span, np.array(y0)
         if end < time:
             raise ValueError(
@@ -134,6 +135,8 @@ class Transitions(SetValued):
         given = np.zeros(dynamics.nv) if u is None else np.asarray(u, dtype=float)
         asked = None if isinstance(save, str | int | np.integer) else np.asarray(save, dtype=float)
         pieces, breaking, stalled, piece = _Taken(len(state), save, sink), False, 0, None
+        given_cuts = [np.ravel(more[name]) for name in ("stops", "breaks") if more.get(name) is not None]
+        cuts = check_stops(np.concatenate([*given_cuts, [end]]), *span)
         if resume is not None:
             time, state, breaking = pieces.go_on(resume)
         while True:
@@ -141,7 +144,8 @@ class Transitions(SetValued):
             with dynamics.calling():
                 state, struck = self.strike(dynamics, time, state, given)
                 q, v = dynamics.coordinates(state)
-                held = self.held(dynamics, q, v, given, time, breaking)
+                now = time + INSTANT * np.spacing(abs(time)) if time in cuts else time  # just after a jump
+                held = self.held(dynamics, q, v, given, now, breaking)
             if piece is not None:
                 piece.y[-1] = state  # what came to rest has no velocity, not that of a rounding beyond
                 if time >= end:
@@ -149,20 +153,24 @@ class Transitions(SetValued):
                 pieces.take(piece, here)
             locked, under = self.during(dynamics, held, q, time, given)
             with dynamics.calling():
-                watched = self._watched(dynamics, np.concatenate([q, v]), held, given, time)
-            wanted = save if asked is None else np.append(asked[(asked >= time) & (asked < end)], end)
+                watched = self._watched(dynamics, np.concatenate([q, v]), held, given, now)
+            until = float(cuts[cuts > time][0]) if held.stuck.any() else end
+            wanted = save if asked is None else np.append(asked[(asked >= time) & (asked < until)], until)
             left = None if max_evaluations is None else max(max_evaluations - pieces.work["evaluations"], 1)
             more |= {"save": wanted, "events": [*events, *watched], "max_evaluations": left}
             try:
-                piece = carry(locked, method, (time, end), state, under, **more)
+                piece = carry(locked, method, (time, until), state, under, **more)
             except Interrupted as stop:
                 stop.result = pieces.ended(replace(stop.result, events=[*struck, *stop.result.events]))
                 raise
             ours = [found for found in piece.events if isinstance(found.event, _Transition)]
             others = [found for found in piece.events if not isinstance(found.event, _Transition)]
             piece = replace(piece, events=[*struck, *others])
-            if not ours or not piece.success or any(found.event.terminal for found in others):
+            if not piece.success or any(found.event.terminal for found in others) or (not ours and until == end):
                 return pieces.ended(piece)
+            if not ours:
+                time, state, breaking = until, piece.y[-1].copy(), False
+                continue
             state = np.array(ours[-1].goes_on_from)
             state[[dynamics.nq + self.columns[found.event.k] for found in ours if found.event.rests]] = 0.0
             breaking = any(found.event.k < 0 for found in ours)
@@ -170,7 +178,8 @@ class Transitions(SetValued):
             if stalled > STALLED:
                 names = ", ".join(map(repr, dict.fromkeys(self.names)))
                 raise ArithmeticError(f"simulate: what holds {names} changes without end at t = {time:.8g} s")
-            time = ours[-1].t
+            ahead = cuts[(cuts >= ours[-1].t) & (cuts - ours[-1].t <= INSTANT * np.spacing(abs(ours[-1].t)))]
+            time = float(ahead[0]) if len(ahead) else ours[-1].t
 
     def _watched(self, dynamics: Any, y: np.ndarray, held: Held, u: np.ndarray, start: float) -> list[Event]:
         """Velocities under friction that come to zero, limits ahead, and the holding force that first reaches its
@@ -213,7 +222,7 @@ class _Transition(Event):
 
 def _slip(column: int, sign: float, start: float, t: float, y: np.ndarray, p: np.ndarray) -> float:
     """The velocity along the slip; positive as it begins, so that one that turns back at once is seen."""
-    return np.finfo(float).tiny if t == start and y[column] == 0.0 else sign * float(y[column])
+    return np.finfo(float).tiny if t <= start and y[column] == 0.0 else sign * float(y[column])
 
 
 class _Taken(Pieces):
