@@ -85,7 +85,7 @@ def motion_stepper(
     max_evaluations: int | None = None,
 ) -> Any:
     """What takes the steps; to be made and used inside of dynamics.calling(). `breaks` are more stops,
-    found by a scan of the laws, for methods that take stops. Without `atol` it is ATOL of what is large in the model."""
+    found by a scan of the laws, for methods that take them. Without `atol` it is ATOL of what is large in the model."""
     if breaks is not None and np.size(breaks) and (step is None or isinstance(method, ExplicitStepper.methods)):
         stops = np.concatenate([np.ravel(() if stops is None else stops), np.ravel(breaks)])
     if step is None and atol is None:
