@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from chasles.simulation.box_forces import _by_sweeps, forces_in_box, reserve
+from chasles.simulation.box_forces import _by_steps, forces_in_box, reserve
 
 
 def problem(rng, n, rank):
@@ -41,8 +41,28 @@ def test_the_minimum_between_bounds(seed):
     assert np.all((f >= low) & (f <= high))
     value, size = 0.5 * f @ W @ f + a @ f, np.abs(a) @ np.abs(f) + 1e-30
     assert value <= by_choice(a, W, low, high) + 1e-9 * size
-    slow = _by_sweeps(a, W, low, high)
+    slow = _by_steps(a, W, low, high)
     assert value <= 0.5 * slow @ W @ slow + a @ slow + 1e-9 * size
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_speeds_that_singular_impulses_cannot_all_change(seed):
+    """Limits of fewer freedoms that want different speeds: none gets less, and those that get more do not push."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(2, 7))
+    root = rng.normal(size=(n, int(rng.integers(1, n)))) * 10.0 ** rng.uniform(-3, 3, n)[:, None]
+    W, own = root @ root.T, np.abs(root).max(axis=1)
+    a = root @ rng.normal(size=root.shape[1]) + own * rng.random(n)  # bounded from below
+    f = forces_in_box(a, W, np.zeros(n), np.full(n, np.inf))
+    slope = (a + W @ f) / own
+    assert f.min() >= 0.0
+    assert slope.min() > -1e-8
+    assert np.abs(slope[f > 0.0]).max(initial=0.0) < 1e-8
+
+
+def test_two_limits_of_one_freedom():
+    f = forces_in_box(np.array([-1.6, -1.3]), np.ones((2, 2)), np.zeros(2), np.full(2, np.inf))
+    np.testing.assert_allclose(f, [1.6, 0.0], atol=1e-12)
 
 
 def test_what_is_left_of_the_bounds():

@@ -47,3 +47,30 @@ def test_a_force_that_jumps_lifts_off_a_limit():
     run = ch.simulate(slider("30 * step(t, 1)", (0, 0, 1), lower=0.0, restitution=0.0), (0, 3.0))
     assert run.q[-1, 0] == pytest.approx(0.5 * (15.0 - G) * 2.0**2, rel=1e-9)
     assert not run.q[run.t <= 1.0].any()
+
+
+@pytest.mark.parametrize("other", [0.6, 0.3, 0.0])
+def test_limits_of_one_freedom_give_back_the_largest_share(other):
+    """Two coupled wheels strike limits of both at once: the freedom rebounds at the larger restitution."""
+    bodies = [ch.Body(n, 1.0, (0, 0, 0), (i, i, i)) for n, i in (("a", 0.1), ("b", 0.3))]
+    joints = [
+        ch.revolute("A", "ground", "a", axis=(0, 0, 1), upper=0.5, restitution=0.6),
+        ch.revolute("B", "ground", "b", axis=(0, 0, 1), lower=-0.25, restitution=other),
+    ]
+    system = ch.System(bodies, joints, constraints=[ch.Coupling("g", ("A", "B"), (1.0, 2.0))])
+    run = ch.simulate(system, (0, 1.0), v={"A": 1.0})
+    assert run.v[-1] == pytest.approx([-0.6, 0.3], rel=1e-9)
+    before = 0.5 * (0.1 + 0.3 / 4)
+    assert run.strikes[0].lost == pytest.approx(before * (1 - 0.6**2), rel=1e-9)
+    assert run.energies.balance[-1] == pytest.approx(run.energies.balance[0], rel=1e-9)
+
+
+def test_angle_and_distance_of_a_screw_strike_together():
+    lead = 0.2
+    joint = ch.cylindrical("C", "ground", "c", axis=(0, 0, 1), lower=(0, 0.0), restitution=(0.2, 0.8))
+    body = ch.Body("c", 1.0, (0, 0, 0), (0.1, 0.1, 0.1))
+    system = ch.System([body], [joint], constraints=[ch.model.lead_screw("l", "C", lead)])
+    run = ch.simulate(system, (0, 1.6), q={"C": [np.pi, 0.1]})
+    strike = run.strikes[0]
+    assert strike.after == pytest.approx(-0.8 * strike.before, rel=1e-9)
+    assert strike.after[1] == pytest.approx(strike.after[0] * lead / (2 * np.pi), rel=1e-12)

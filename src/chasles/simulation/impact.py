@@ -14,6 +14,7 @@ import numpy as np
 
 from chasles.simulation.box_forces import forces_in_box
 
+ROUNDING = 1e-12  # of the velocities and changes that make it: a rebound so near to its share is its share
 UNMOVED = 1e-13  # of the largest change: a velocity that was zero and changes by less is not changed
 
 
@@ -48,7 +49,8 @@ def impact(
     change = response @ (sides * p)
     unmoved = (v == 0.0) & (np.abs(change) <= UNMOVED * sizes * np.abs(change / sizes).max())
     after = np.where(unmoved, 0.0, v + change)
-    pushing = p > 0.0
-    after[columns[pushing]] = 0.0 - sides[pushing] * bounce[pushing] * before[pushing]  # to the last bit
+    share, size = 0.0 - sides * bounce * before, np.abs(before) + np.abs(W) @ p
+    exact = (p > 0.0) & (np.abs(after[columns] - share) <= ROUNDING * size)
+    after[columns[exact]] = share[exact]  # to the last bit
     lost = -0.5 * float(p @ (before + sides * after[columns]))
     return Impact(after, p, lost)
