@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.optimize import brentq
 
 import chasles as ch
 
@@ -74,3 +75,50 @@ def test_angle_and_distance_of_a_screw_strike_together():
     strike = run.strikes[0]
     assert strike.after == pytest.approx(-0.8 * strike.before, rel=1e-9)
     assert strike.after[1] == pytest.approx(strike.after[0] * lead / (2 * np.pi), rel=1e-12)
+
+
+@pytest.mark.parametrize(("peak", "end", "e"), [(1.5, 1.0, 0.5), (1.001, 10.0, 0.5), (1.02, 7.0, 0.0)])
+def test_a_limit_that_is_passed_and_left_within_one_step_is_struck(peak, end, e):
+    speed = np.sqrt(2 * G * peak)
+    run = ch.simulate(slider(None, (0, 0, 1), upper=1.0, restitution=e), (0, end), v=[speed])
+    first = (speed - np.sqrt(speed**2 - 2 * G)) / G
+    back, t = -e * (speed - G * first), end - first
+    assert run.q[-1, 0] == pytest.approx(1.0 + back * t - 0.5 * G * t**2, rel=1e-8)
+    assert [one.t for one in run.events] == pytest.approx([first], rel=1e-9)
+
+
+def stick_and_slip(force, rate, friction, end):
+    """Where 1 kg is after steps of slip under force sin(rate t), by classical steps between closed-form changes."""
+    t, q = np.arcsin(friction / force) / rate, 0.0
+    while t < end:
+        sign = np.sign(np.sin(rate * t))
+
+        def moved(x, t=t, sign=sign):
+            return (
+                force / rate * (np.cos(rate * t) - np.cos(rate * x)) - sign * friction * (x - t),
+                force / rate * np.cos(rate * t) * (x - t)
+                - force / rate**2 * (np.sin(rate * x) - np.sin(rate * t))
+                - sign * friction * (x - t) ** 2 / 2,
+            )
+
+        stop = brentq(lambda x, s=sign, m=moved: s * m(x)[0], t + 1e-3 * np.pi / rate, t + np.pi / rate, xtol=1e-15)
+        q += moved(min(stop, end))[1]
+        n = np.ceil((rate * stop - np.arcsin(friction / force)) / np.pi)
+        t = (n * np.pi + np.arcsin(friction / force)) / rate
+    return q
+
+
+@pytest.mark.parametrize(("force", "rate"), [(6.0, 20.0), (5.01, 3.0), (5.2, 3.0)])
+def test_slips_shorter_than_a_step_are_seen(force, rate):
+    law = f"{force} * sin({rate} * t)"
+    run = ch.simulate(slider(law, mass=1.0, friction=5.0, friction_speed=0.0), (0, 4.7), rtol=1e-10, save="final")
+    assert run.q[-1, 0] == pytest.approx(stick_and_slip(force, rate, 5.0, 4.7), rel=1e-6)
+
+
+@pytest.mark.parametrize("step", [0.1, 0.05, 0.03])
+def test_a_fixed_step_is_shortened_to_what_is_left(step):
+    run = ch.simulate(slider(None, (0, 0, 1), lower=0.0, restitution=0.5), (0, 0.5), q=[1.0], method="rk4", step=step)
+    t = 0.5 - np.sqrt(2 / G)
+    assert run.q[-1, 0] == pytest.approx(0.5 * np.sqrt(2 * G) * t - 0.5 * G * t**2, abs=1e-9)
+    with pytest.raises(ValueError, match="longer than the span"):
+        ch.simulate(slider(None, **DRY), (0, 0.5), method="rk4", step=1.0)

@@ -28,6 +28,7 @@ DENSE = 4.0  # times denser than equal distances, where steps might not see it; 
 REST, STRETCHES = 2.0**-10, 64  # a stretch of rest, of the span, and how many are looked at
 EVEN = 16  # stops at about equal distances if a law depends on time
 JUMPS, JUMPS_IN_PYTHON = 1024, 64  # largest changes that are looked at closely
+TURNS = 4096  # samples of a law to see where its numbers turn back
 ROUNDING = 64 * np.finfo(float).eps  # changes below, of the largest value, are none
 SEED = 17
 
@@ -69,6 +70,24 @@ def scan(dynamics: Any, span: tuple[float, float], t: ArrayLike, states: ArrayLi
         breaks += list(start + (end - start) * where)
     abrupt = np.unique([*declared, *jumps])
     return Scan(np.unique([*breaks, *abrupt]), np.unique(jumps), tuple(timed), abrupt)
+
+
+def turns(dynamics: Any, span: tuple[float, float], t: ArrayLike, states: ArrayLike) -> np.ndarray:
+    """Times at which numbers of laws turn from rising to falling, or back: what holds a coordinate under such a law
+    comes nearest to its bounds there, and a step that ends there sees it."""
+    found, path = list[float](), np.atleast_1d(np.asarray(t, dtype=float))
+    times = np.linspace(*span, TURNS)
+    middles = 0.5 * (times[1:] + times[:-1])
+    for called in called_laws(dynamics, path, np.atleast_2d(np.asarray(states, dtype=float)), in_time=True):
+        values = called.values(times, np.zeros(TURNS, dtype=int))
+        if called.failed() or not np.isfinite(values).all():
+            continue
+        slopes = np.diff(values, axis=0)
+        slopes[np.abs(slopes) <= ROUNDING * np.abs(values).max(axis=0)] = 0.0
+        for i, k in zip(*np.nonzero(slopes[1:] * slopes[:-1] < 0.0), strict=True):
+            before, after = slopes[i, k], slopes[i + 1, k]
+            found.append(middles[i] + (middles[i + 1] - middles[i]) * before / (before - after))
+    return np.unique(found)
 
 
 _KNOWN: OrderedDict[tuple[Any, ...], tuple[Law, Found]] = (

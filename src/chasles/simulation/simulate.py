@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from chasles.absolute.mechanism import AbsoluteMechanism
@@ -25,7 +26,7 @@ from chasles.simulation.motion import spoken_by
 from chasles.simulation.prepare import DEFAULT_BAUMGARTE, prepare
 from chasles.simulation.run import Run
 from chasles.simulation.run_task import Controller, Task, as_given
-from chasles.simulation.scan import scan
+from chasles.simulation.scan import scan, turns
 from chasles.simulation.start_values import Values
 
 DEFAULT_METHOD, DEFAULT_RTOL = RKMK("dopri5"), 1e-8
@@ -146,6 +147,8 @@ def planned(arguments: dict[str, Any]) -> Task:
     if step is None or dynamics.set_valued is not None:
         found_in_time = scan(dynamics, (start, end), start, state)
         more["breaks"] = found_in_time.breaks if step is None else found_in_time.abrupt
+        if step is None and dynamics.set_valued is not None:
+            more["breaks"] = np.union1d(more["breaks"], turns(dynamics, (start, end), start, state))
     actuation, u = dynamics.actuation(), None
     if control is not None:
         control = actuation.read(control)

@@ -126,7 +126,7 @@ class Transitions(SetValued):
     ) -> Solution:  # fmt: skip
         """The motion, from change to change; `carry(dynamics, method, span, y0, u, **more)` does one piece. A `sink`
         takes each with what `resume` needs to go on after it. What is held is found anew at stops and breaks."""
-        (time, end), state = span, np.array(y0)
+        (time, end), state, wanted = span, np.array(y0), save
         if end < time:
             raise ValueError(
                 "simulate: friction that sticks and impacts forget where they came from; run it forwards in time"
@@ -155,15 +155,24 @@ class Transitions(SetValued):
             with dynamics.calling():
                 watched = self._watched(dynamics, np.concatenate([q, v]), held, given, now)
             until = float(cuts[cuts > time][0]) if held.stuck.any() else end
-            wanted = save if asked is None else np.append(asked[(asked >= time) & (asked < until)], until)
-            left = None if max_evaluations is None else max(max_evaluations - pieces.work["evaluations"], 1)
-            more |= {"save": wanted, "events": [*events, *watched], "max_evaluations": left}
+            more["events"] = [*events, *watched]
+            if max_evaluations is not None:
+                more["max_evaluations"] = max(max_evaluations - pieces.work["evaluations"], 1)
+
+            def run(until: float, locked: Any = locked, begin: Any = (time, state), under: Any = under) -> Solution:
+                time, state = begin
+                save = wanted if asked is None else np.append(asked[(asked >= time) & (asked < until)], until)
+                step = more.get("step")
+                own = {"step": min(step, until - time)} if step is not None and step <= end - span[0] else {}
+                found: Solution = carry(locked, method, (time, until), state, under, **more | own, save=save)
+                return found
+
             try:
-                piece = carry(locked, method, (time, until), state, under, **more)
+                piece, until = self._seen(run, until, pieces)
             except Interrupted as stop:
                 stop.result = pieces.ended(replace(stop.result, events=[*struck, *stop.result.events]))
                 raise
-            ours = [found for found in piece.events if isinstance(found.event, _Transition)]
+            ours = [found for found in piece.events if isinstance(found.event, _Transition) and found.event.terminal]
             others = [found for found in piece.events if not isinstance(found.event, _Transition)]
             piece = replace(piece, events=[*struck, *others])
             if not piece.success or any(found.event.terminal for found in others) or (not ours and until == end):
@@ -181,9 +190,21 @@ class Transitions(SetValued):
             ahead = cuts[(cuts >= ours[-1].t) & (cuts - ours[-1].t <= INSTANT * np.spacing(abs(ours[-1].t)))]
             time = float(ahead[0]) if len(ahead) else ours[-1].t
 
+    def _seen(self, run: Callable[[float], Solution], until: float, pieces: Pieces) -> tuple[Solution, float]:
+        """A piece, and its end. If a coordinate went beyond a limit and turned back within one step, the piece is run
+        once more as far as the turn, where the limit is seen."""
+        piece = run(until)
+        for one in piece.events:
+            k, side = (one.event.k, one.event.side) if isinstance(one.event, _Transition) else (-1, 0)
+            if side and one.y[self.places[k]] * side < side * (self.lower[k] if side > 0 else self.upper[k]):
+                for name in COUNTED:
+                    pieces.work[name] += getattr(piece, name)
+                return run(one.t), one.t
+        return piece, until
+
     def _watched(self, dynamics: Any, y: np.ndarray, held: Held, u: np.ndarray, start: float) -> list[Event]:
-        """Velocities under friction that come to zero, limits ahead, and the holding force that first reaches its
-        bound."""
+        """Velocities under friction that come to zero, limits ahead and turns before them, and the holding force that
+        first reaches its bound."""
         nq, found = dynamics.nq, list[Event]()
         for k in np.flatnonzero((held.slip != 0.0) & self.may_stick):
             function = partial(_slip, int(nq + self.columns[k]), float(held.slip[k]), start)
@@ -191,6 +212,8 @@ class Transitions(SetValued):
         for limit in self.limits:
             if not held.stuck[limit.k]:
                 found.append(_Transition(limit.function, -1, True, limit.name, limit.k))
+                towards = partial(_slip, int(nq + self.columns[limit.k]), -float(limit.side), start)
+                found.append(_Transition(towards, -1, False, f"{limit.name}?", limit.k, side=limit.side))
         if held.stuck.any():
             found.append(_Transition(self._spare(dynamics, held, u, start, y), -1, True, "what is held gets away", -1))
         return found
@@ -218,6 +241,7 @@ class Transitions(SetValued):
 class _Transition(Event):
     k: int = -1  # which coordinate comes to rest or strikes; -1: one gets away
     rests: bool = False
+    side: int = 0  # of the limit from which it turns back, which ends nothing
 
 
 def _slip(column: int, sign: float, start: float, t: float, y: np.ndarray, p: np.ndarray) -> float:
