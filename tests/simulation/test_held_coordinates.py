@@ -122,3 +122,30 @@ def test_a_fixed_step_is_shortened_to_what_is_left(step):
     assert run.q[-1, 0] == pytest.approx(0.5 * np.sqrt(2 * G) * t - 0.5 * G * t**2, abs=1e-9)
     with pytest.raises(ValueError, match="longer than the span"):
         ch.simulate(slider(None, **DRY), (0, 0.5), method="rk4", step=1.0)
+
+
+def test_what_drives_take_through_a_limit_is_refused():
+    system = slider(None, lower=-1.0, upper=1.0, restitution=0.5).with_constraint(ch.Drive("d", "s", "0.5 * t"))
+    with pytest.raises(ValueError, match=r"drive 'd': joint 's' has rigid limits"):
+        ch.simulate(system, (0, 5.0))
+    bodies = [ch.Body(n, 1.0, (0, 0, 0), (0.1, 0.1, 0.1)) for n in "abc"]
+    joints = [
+        ch.revolute("A", "ground", "a", axis=(0, 0, 1)),
+        ch.revolute("B", "ground", "b", axis=(0, 0, 1), upper=1.0, restitution=0.5),
+        ch.revolute("C", "ground", "c", axis=(0, 0, 1)),
+    ]
+    drives = [ch.Drive("d", "A", "0.5 * t"), ch.Coupling("g", ("A", "B"), (1.0, -1.0))]
+    for count in (2, 3):  # nothing else moves, or something does
+        with pytest.raises(ArithmeticError, match=r"B strikes its upper limit at t = 2 s, and no impulse can stop it"):
+            ch.simulate(ch.System(bodies[:count], joints[:count], constraints=drives), (0, 5.0), certificate=False)
+
+
+def test_a_blow_on_friction_in_proportion_to_its_load_is_told():
+    bodies = [ch.Body(n, 1.0, (0, 0, 0), (0.1, 0.1, 0.1)) for n in ("block", "ball")]
+    joints = [
+        ch.prismatic("x", "ground", "block", axis=(1, 0, 0), friction_coefficient=0.3, friction_speed=0.1),
+        ch.prismatic("z", "block", "ball", axis=(0, 0, 1), lower=0.0, restitution=0.5),
+    ]
+    with pytest.warns(RuntimeWarning, match="'x' is in proportion to the load") as told:
+        ch.simulate(ch.System(bodies, joints), (0, 0.2), q=[0, 0.01], v=[1.0, 0.0], save="final", certificate=False)
+    assert len(told) == 1

@@ -1,5 +1,5 @@
-"""Whether a mechanism can follow its drives: expressions that jump are refused, and laws whose rates are not their
-derivatives are named before anything is computed."""
+"""Whether a mechanism can follow its drives: expressions that jump and drives of joints with rigid limits are refused,
+and laws whose rates are not their derivatives are named before anything is computed."""
 
 from __future__ import annotations
 
@@ -25,6 +25,8 @@ class DriveWarning(UserWarning):
 def check_drives(system: System, start: float, end: float) -> None:
     """Look at the drives of a system between two times."""
     for item in system.constraints:
+        if isinstance(item, Drive):
+            _refuse_rigid_limits(item, system)
         if isinstance(item, Drive) and isinstance(item.value, Expression):
             _refuse_gaps(item, item.value, min(start, end), max(start, end))
             _refuse_jumps(item, item.value, min(start, end), max(start, end))
@@ -37,6 +39,16 @@ def check_drives(system: System, start: float, end: float) -> None:
                     'Give an expression of time instead, such as "0.3 * sin(2 * t)", whose rates are taken from it',
                     DriveWarning,
                 )
+
+
+def _refuse_rigid_limits(item: Drive, system: System) -> None:
+    joint = system.joint(item.joint, "simulate")
+    if joint.restitution is None or not np.isfinite([joint.lower[item.coordinate], joint.upper[item.coordinate]]).any():
+        return
+    raise ValueError(
+        f"drive {item.name!r}: joint {joint.name!r} has rigid limits (restitution), which cannot stop what is driven; "
+        "leave out restitution, or move the joint by a force"
+    )
 
 
 def _refuse_gaps(item: Drive, law: Expression, start: float, end: float) -> None:

@@ -2,7 +2,8 @@
 
 Impulses p >= 0 at the closed limits change their speeds u to u + W p. Each limit gives back at least e of the speed at
 which it was struck, u+ >= -e u-, and no more where it pushes: a complementarity problem, with the same minimizer as the
-forces at rest. Friction is bounded, so it gives no impulse; loops and drives do, through W. The energy lost is
+forces at rest. Constant friction is bounded, so it gives no impulse; that in
+proportion to loads would, and is left out, with a warning; loops and drives do, through W. The energy lost is
 sum p (1 - e) |u-| / 2: never negative.
 """
 

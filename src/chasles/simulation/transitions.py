@@ -13,10 +13,11 @@ from typing import Any
 
 import numpy as np
 
+from chasles import caution
 from chasles.integrate.event import INSTANT, Event, Occurrence
 from chasles.integrate.options import check_stops
 from chasles.integrate.solution import COUNTED_WORK, Solution
-from chasles.integrate.stepper import Interrupted
+from chasles.integrate.stepper import TOLD, Interrupted
 from chasles.simulation.box_forces import reserve
 from chasles.simulation.impact import Impact, Strike, impact
 from chasles.simulation.pieces import Pieces
@@ -27,6 +28,7 @@ BEYOND = 1e-9  # of the size of a coordinate: how far beyond a limit is rounding
 SMALLEST_BOUNCE = 1e-13  # of the size of a coordinate: a rebound that is not higher is none
 INSTANTS = 1000  # roundings of the time: a rebound that is not longer is none
 STRIKES = 64  # impacts at one instant; the last ones give nothing back
+UNSTOPPABLE = 1e-22  # of the largest change of a velocity by an impulse, a square: what cannot be changed
 COUNTED = tuple(name for name in COUNTED_WORK if name != "seconds")
 NO_CURVE = "accelerations or velocities jump where friction or limits act; the saved times are run.t: save more of them"
 
@@ -79,6 +81,7 @@ class Transitions(SetValued):
         q, v, u = at
         k, sides = np.array([limit.k for limit in closed]), np.array([limit.side for limit in closed])
         response = dynamics.impulse_response(q, time, self.columns[k])
+        self._refuse_unstoppable(dynamics, time, q, [limit for limit in closed if v[self.columns[limit.k]]])
         bounce = np.zeros(len(k)) if last else self.restitution[k]
         while True:
             result = impact(response, self.columns[k], sides, v, bounce, dynamics.velocity_sizes)
@@ -87,6 +90,29 @@ class Transitions(SetValued):
                 pushing = [limit for limit, p in zip(closed, result.impulses, strict=True) if p > 0.0]
                 return pushing, result.velocities, result.lost
             bounce = np.where(ends, 0.0, bounce)
+
+    def _refuse_unstoppable(self, dynamics: Any, time: float, q: np.ndarray, struck: list[Limit]) -> None:
+        """ArithmeticError for a coordinate at its limit that drives move on, whatever pushes it back."""
+        sizes = dynamics.velocity_sizes
+        moved = dynamics.impulse_response(q, time, np.arange(dynamics.nv)).diagonal() / sizes**2
+        for limit in struck:
+            if moved[self.columns[limit.k]] <= UNSTOPPABLE * moved.max():
+                raise ArithmeticError(
+                    f"simulate: {limit.name} at t = {time:.8g} s, and no impulse can stop it: drives and couplings "
+                    "prescribe its motion; leave out restitution, or move it by forces"
+                )
+
+    def _warn_of_load(self, struck: list[Occurrence], warned: bool) -> bool:
+        """Warn, once a run, that friction in proportion to loads takes no part in impacts; whether it was said."""
+        loaded = [repr(self.names[k]) for k in np.flatnonzero(self.coefficient)]
+        if warned or not struck or not loaded or not TOLD.warn:
+            return warned
+        caution.warn(
+            f"simulate: {struck[0].event.name} at t = {struck[0].t:.8g} s, and the friction of {', '.join(loaded)} is "
+            "in proportion to the load: the blow would load it too, but here it takes no impulse. Where that matters, "
+            "make the limit compliant with stop_stiffness in place of restitution"
+        )
+        return True
 
     def _ends(
         self, dynamics: Any, time: float, q: np.ndarray, u: np.ndarray, result: Impact, closed: list[Limit]
@@ -135,6 +161,7 @@ class Transitions(SetValued):
         given = np.zeros(dynamics.nv) if u is None else np.asarray(u, dtype=float)
         asked = None if isinstance(save, str | int | np.integer) else np.asarray(save, dtype=float)
         pieces, breaking, stalled, piece = _Taken(len(state), save, sink), False, 0, None
+        warned = False
         given_cuts = [np.ravel(more[name]) for name in ("stops", "breaks") if more.get(name) is not None]
         cuts = check_stops(np.concatenate([*given_cuts, [end]]), *span)
         if resume is not None:
@@ -143,6 +170,7 @@ class Transitions(SetValued):
             here = time, state, breaking
             with dynamics.calling():
                 state, struck = self.strike(dynamics, time, state, given)
+                warned = self._warn_of_load(struck, warned)
                 q, v = dynamics.coordinates(state)
                 now = time + INSTANT * np.spacing(abs(time)) if time in cuts else time  # just after a jump
                 held = self.held(dynamics, q, v, given, now, breaking)
@@ -190,7 +218,7 @@ class Transitions(SetValued):
             ahead = cuts[(cuts >= ours[-1].t) & (cuts - ours[-1].t <= INSTANT * np.spacing(abs(ours[-1].t)))]
             time = float(ahead[0]) if len(ahead) else ours[-1].t
 
-    def _seen(self, run: Callable[[float], Solution], until: float, pieces: Pieces) -> tuple[Solution, float]:
+    def _seen(self, run: Callable[[float], Any], until: float, pieces: Pieces) -> tuple[Any, float]:
         """A piece, and its end. If a coordinate went beyond a limit and turned back within one step, the piece is run
         once more as far as the turn, where the limit is seen."""
         piece = run(until)
