@@ -85,6 +85,7 @@ def objects():
             ch.Bushing("m", both, stiffness=np.eye(6)),
             ch.TwoPointForce("p", both, "-3 * speed"),
             ch.Coupling("c", ("a", "b"), (2.0, 1.0)),
+            ch.Cam("cam", ("a", "b"), [(0.1, 0.0), (0.0, 0.1), (-0.1, 0.0), (0.0, -0.1)]),
             ch.Drive("d", "elbow", 0.5),
         ),
         *(ch.Distance("e", both), ch.PointOnLine("f", both), ch.PointOnPlane("g", both), ch.Rolling("h", both, 0.3)),

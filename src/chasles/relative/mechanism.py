@@ -255,7 +255,7 @@ class Mechanism:
         }
         arrays["wrenches"] = self.tables.wrenches(name, wrenches)
         if acts:
-            self.refuse_loaded(name)
+            self._refuse_loaded(name)
             forces = self.applied_forces(arrays["q"], arrays["v"], t)
             arrays["wrenches"] = forces.wrenches + (0.0 if wrenches is None else arrays["wrenches"])
         (tau,), batch = self.tables.run(name, RECURSIONS[representation], arrays)
@@ -355,7 +355,7 @@ class Mechanism:
                 found[self.tree.velocities[joint.name]] = joint.friction
         return found
 
-    def refuse_loaded(self, function: str) -> None:
+    def _refuse_loaded(self, function: str) -> None:
         """ValueError if friction depends on what joints carry, which `simulate` alone follows."""
         for joint in self.tree.joints:
             if joint.is_loaded:

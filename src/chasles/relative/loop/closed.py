@@ -351,7 +351,7 @@ class ClosedMechanism(WithoutTreeGroups):
         state["a"], pushes = self.tables.check_v(name, "a", a), np.zeros(self.nv)
         state["wrenches"] = self._on_links(name, wrenches)
         if applied:
-            self.spanning.refuse_loaded(name)
+            self.spanning._refuse_loaded(name)
             forces = self.applied_forces(state["q"], state["v"], t)
             pushes = forces.tau - self.spanning._slip_friction(state["v"], state["a"])
             state["wrenches"] = state["wrenches"] + forces.wrenches
