@@ -34,7 +34,7 @@ for attempt in range(2):
         print("interrupted, with matplotlib" if "matplotlib.ticker" in sys.modules else "interrupted, without")
 """
 COMMAND = """
-sys.meta_path.insert(0, AtModule("chasles.cli.run"))
+sys.meta_path.insert(0, AtModule("chasles.cli.listing"))
 sys.argv = ["chasles", "list"]
 from chasles.__main__ import main
 main()
