@@ -36,6 +36,20 @@ def test_a_force_that_jumps_frees_what_friction_holds(law, steps):
         assert run.q[2, 0] == pytest.approx(0.5 * 2.5, rel=1e-9)
 
 
+def test_a_jump_at_an_end_of_the_span_is_harmless():
+    for law, end in (("15 * step(t, 1)", 1.0), ("15 * step(t, 1)", np.nextafter(1.0, 2.0)), ("5 * step(t, 0)", 0.5)):
+        run = ch.simulate(slider(law, **DRY), (0, end))
+        assert run.t[-1] == end
+        assert not run.q.any()
+    assert not ch.simulate(slider("15 * step(t, 1)", **DRY), (0, 0.0)).q.any()
+
+
+def test_a_sampled_controller_and_a_jump():
+    """The motor gives 4 N all the time; with the jump of 11 N friction no longer holds."""
+    run = ch.simulate(slider("11 * step(t, 0.35)", **DRY), (0, 1.35), controller=lambda t, q, v: [4.0], period=0.1)
+    assert run.q[-1, 0] == pytest.approx(0.5 * 2.5, rel=1e-9)
+
+
 def test_pulses_free_it_each_time():
     """Pushed at 20 N from 1 s to 1.5 s, it comes to rest at 2 s; then once more, the other way."""
     law = "20 * (step(t, 1) - step(t, 1.5)) - 20 * (step(t, 2.5) - step(t, 3))"

@@ -162,8 +162,8 @@ class Transitions(SetValued):
         asked = None if isinstance(save, str | int | np.integer) else np.asarray(save, dtype=float)
         pieces, breaking, stalled, piece = _Taken(len(state), save, sink), False, 0, None
         warned = False
-        given_cuts = [np.ravel(more[name]) for name in ("stops", "breaks") if more.get(name) is not None]
-        cuts = check_stops(np.concatenate([*given_cuts, [end]]), *span)
+        anew = [np.ravel(more[name]) for name in ("stops", "breaks") if more.get(name) is not None]
+        cuts = check_stops(np.concatenate([np.empty(0), *anew]), *span)
         if resume is not None:
             time, state, breaking = pieces.go_on(resume)
         while True:
@@ -182,7 +182,7 @@ class Transitions(SetValued):
             locked, under = self.during(dynamics, held, q, time, given)
             with dynamics.calling():
                 watched = self._watched(dynamics, np.concatenate([q, v]), held, given, now)
-            until = float(cuts[cuts > time][0]) if held.stuck.any() else end
+            until = float(cuts[cuts > time].min(initial=end)) if held.stuck.any() else end
             more["events"] = [*events, *watched]
             if max_evaluations is not None:
                 more["max_evaluations"] = max(max_evaluations - pieces.work["evaluations"], 1)
@@ -240,8 +240,8 @@ class Transitions(SetValued):
         for limit in self.limits:
             if not held.stuck[limit.k]:
                 found.append(_Transition(limit.function, -1, True, limit.name, limit.k))
-                towards = partial(_slip, int(nq + self.columns[limit.k]), -float(limit.side), start)
-                found.append(_Transition(towards, -1, False, f"{limit.name}?", limit.k, side=limit.side))
+                toward = partial(_slip, int(nq + self.columns[limit.k]), -float(limit.side), start)
+                found.append(_Transition(toward, -1, False, f"{limit.name}?", limit.k, side=limit.side))
         if held.stuck.any():
             found.append(_Transition(self._spare(dynamics, held, u, start, y), -1, True, "what is held gets away", -1))
         return found
