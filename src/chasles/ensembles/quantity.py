@@ -11,7 +11,7 @@ import numpy as np
 
 from chasles.model.suggestion import meant
 from chasles.view.plot_panel import OVER_TIME, Panel
-from chasles.view.plot_parts import MAGNITUDE
+from chasles.view.plot_parts import VECTOR_SIZE
 from chasles.view.plot_quantities import panels
 
 EVENTS = "events"
@@ -65,7 +65,7 @@ class Quantity:
     def _values(self, part: Any, made: list[Panel]) -> np.ndarray:
         if not self.norm:
             return np.concatenate([panel.values(part) for panel in made], axis=1)
-        components = [k for k, name in enumerate(made[0].series) if name != MAGNITUDE]
+        components = [k for k, name in enumerate(made[0].series) if name != VECTOR_SIZE]
         return np.linalg.norm(made[0].values(part)[:, components], axis=1, keepdims=True)
 
     def _with_extremes(

@@ -22,7 +22,7 @@ WORDS = {
 SYMBOLS = ("q", r"\dot q", r"\ddot q")
 FORCES = {"rad": "N m", "m": "N"}
 XYZ = ("$x$", "$y$", "$z$")
-MAGNITUDE = "size"  # the curve of the length of a vector, beside those of its components
+VECTOR_SIZE = "size"  # the curve of the length of a vector, beside those of its components
 LEVELS = {"": 0, "velocity": 1, "acceleration": 2}
 NAMED = 26  # characters of a name in a legend
 MOTIONS = ("position", "orientation", "twist", "path")
@@ -117,7 +117,7 @@ def reaction_panels(run: Any, rest: str) -> list[Panel]:
     """Torque and force of a joint, if they are known."""
     if not len(run) or rest not in joints_with_reactions(run):
         return []
-    title, series = f"reaction of {plain(rest)}", (*XYZ, MAGNITUDE)
+    title, series = f"reaction of {plain(rest)}", (*XYZ, VECTOR_SIZE)
 
     def values(part: Any, rows: slice) -> np.ndarray:
         found = part.reactions(rest)[:, rows]
