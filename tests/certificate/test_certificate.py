@@ -222,7 +222,7 @@ def test_a_verdict_costs_no_more_than_the_bar(kind):
     if kind in ("three laws", "stiff", "stiff, multistep", "singular"):
         assert first.passed, str(first)
     taken = []
-    for _ in range(2):
+    for _ in range(5):  # the least of them: another worker may run beside
         begin = time.process_time()
         ch.certify(run)
         taken.append(time.process_time() - begin)

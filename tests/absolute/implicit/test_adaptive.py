@@ -125,7 +125,8 @@ def test_every_method_chooses_its_steps(method, name):
         pytest.skip("not for this method: its equations are not bilinear, its dampers are too strong")
     more = {"coordinates": "absolute", "space": "SO3xR3", "progress": False, **start}
     best = ch.simulate(system, (0.0, end), method="dop853", rtol=1e-12, atol=1e-12, save="final", **more)
-    for rtol in (1e-3, 1e-5):
+    slow = isinstance(method, ch.integrate.Rattle | ch.integrate.EnergyMomentum)
+    for rtol in (1e-3, 1e-4 if slow else 1e-5):
         found = ch.simulate(system, (0.0, end), method=method, rtol=rtol, **more)
         assert found.success
         assert difference(found, best) < 20 * rtol

@@ -105,9 +105,11 @@ def test_adaptive_runs_of_all_kinds_end(method):
     more = {"coordinates": "absolute", "method": method, "progress": False}
     still = ch.simulate(slider(0.0), (0.0, 1.0), v=[1.0], rtol=1e-6, atol=0.0, **more)
     assert still.joint("rail").q[-1, 0] == pytest.approx(1.0, abs=1e-9)
-    for when in np.linspace(0.3, 0.34, 9):
+    slow = isinstance(method, ch.integrate.Rattle | ch.integrate.EnergyMomentum)
+    for when in np.linspace(0.3, 0.34, 3 if slow else 9):
         stop = ch.Event(lambda t, y, p, when=when: t - when, terminal=True)
-        run = ch.simulate(DOUBLE, (0.0, 1.0), v=DOUBLE_V, rtol=1e-6, atol=1e-8, save=3, events=[stop], **more)
+        run = ch.simulate(DOUBLE, (0.0, 1.0), v=DOUBLE_V, rtol=1e-4 if slow else 1e-6, atol=1e-8, save=3,
+                          events=[stop], **more)  # fmt: skip
         assert run.t[-1] == pytest.approx(when, abs=1e-9)
         assert (np.diff(run.t) > 0).all()
     spin = ch.System([ch.Body("top", 1.0, inertia=(0.1, 0.2, 0.3))])
