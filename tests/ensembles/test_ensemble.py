@@ -333,3 +333,14 @@ def test_members_go_to_other_processes_and_back():
     outcome = pickle.loads(pickle.dumps(pickle.loads(pickle.dumps(work)).member(0, {"length": 0.4})))
     assert outcome.status == "passed"
     assert json.dumps(outcome.labels)
+
+
+def test_a_start_that_was_changed_is_said_of_its_member(tmp_path):
+    """Put onto the joint by assemble = true, it is another start than the one that was given."""
+    given = "poses.link = [1, 0, 0, 0, 0.001, 0, 0]\nassemble = true"
+    text = ARM.read_text().replace('q = { elbow = "start" }', given)
+    file = tmp_path / "off.toml"
+    file.write_text(text.replace("span = [0, 0.5]", 'span = [0, 0.1]\ncoordinates = "absolute"'))
+    found = ensemble(file, set={"length": [0.5]}, quantities="final(joints.elbow)")
+    assert found.status.tolist() == ["passed"]
+    assert "link" in found.messages[0]

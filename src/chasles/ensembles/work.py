@@ -5,7 +5,7 @@ from __future__ import annotations
 import traceback
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from chasles.ensembles.quantity import Quantity, QuantityError
 from chasles.io.load import load
 from chasles.io.model_file import Study
 from chasles.simulation.run import Run
+from chasles.simulation.start_values import StartChangedWarning
 
 ERROR = "error"  # the status of a member that has no result
 ENDED_EARLY = "ended early"
@@ -83,9 +84,12 @@ class Work:
         """The outcome of a member. Whatever goes wrong is its message: the others go on. Of the `first` one, quantities
         that there are not are raised: they would be missing in all."""
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # each member would repeat them; the certificate judges the run
-                return self._outcome(index, values)
+            with warnings.catch_warnings(record=True) as said:
+                warnings.simplefilter("always")
+                found = self._outcome(index, values)
+            changed = [str(one.message) for one in said if issubclass(one.category, StartChangedWarning)]
+            # others would be repeated by each member, and the certificate judges the run
+            return replace(found, message="; ".join(filter(None, [found.message, *changed])))
         except Exception as error:
             if first and isinstance(error, QuantityError):
                 raise
