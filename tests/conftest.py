@@ -7,6 +7,8 @@ import pytest
 
 os.environ.setdefault("MPLBACKEND", "Agg")
 
+pytest_plugins = ["tests.compile_times"]
+
 TESTS = Path(__file__).parent
 APART = ("slow", "browser", "quality", "study")  # the marks of what is not quick
 SLOW_FOLDERS = {"cli", "examples", "fuzz"}  # they start other processes
