@@ -93,6 +93,21 @@ def test_from_the_gallery_to_a_file_of_ones_own(tmp_path):
     assert "bodies[0].mas: is unknown here" in wrong.stderr
 
 
+def test_schema_and_the_example_of_the_docs(tmp_path):
+    file = tmp_path / "model.schema.json"
+    result = run("init", "--schema", str(file))
+    assert result.returncode == 0, result.stderr
+    assert "bodies" in json.loads(file.read_text(encoding="utf-8"))["properties"]
+    assert run("init", "--schema", str(file)).returncode == 2  # it is there already
+    assert "give the name" in run("init").stderr
+    page = (Path(__file__).parents[2] / "docs" / "assistants.md").read_text(encoding="utf-8")
+    model = tmp_path / "pendulum.toml"
+    model.write_text(page.partition("```toml\n")[2].partition("```")[0], encoding="utf-8")
+    checked = run("check", str(model), "--json")
+    assert checked.returncode == 0, checked.stderr
+    assert json.loads(checked.stdout)["freedoms"] == 1
+
+
 def test_check_and_list():
     result = run("check", "three_bar", "--json")
     assert result.returncode == 0, result.stderr
