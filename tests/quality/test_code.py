@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import chasles
+from tests.quality.sources import PACKAGE, files, nodes, tree
 
 ROOT = Path(__file__).parents[2]
 
@@ -65,8 +66,8 @@ def test_importing_the_package_is_light():
 
 def test_what_takes_long_to_load_is_loaded_where_it_is_used():
     """SciPy's parts take as long as all of chasles."""
-    for path in sorted((ROOT / "src").rglob("*.py")):
-        for node in ast.parse(path.read_text()).body:
+    for path in files():
+        for node in tree(path).body:
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
             assert not [name for name in names if name.partition(".")[0] == "scipy"], f"{path}:{node.lineno}"
@@ -100,8 +101,8 @@ def test_what_is_imported_is_installed():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     declared = {re.match(r"[\w-]+", name).group() for name in project["dependencies"]}
     known = {*sys.stdlib_module_names, *declared, "PIL", "llvmlite", "chasles"}  # Pillow, a part of Numba, itself
-    for path in sorted((ROOT / "src").rglob("*.py")):
-        for node in ast.parse(path.read_text()).body:
+    for path in files():
+        for node in tree(path).body:
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             names += [node.module] if isinstance(node, ast.ImportFrom) else []
             assert {name.partition(".")[0] for name in names} <= known, path
@@ -110,17 +111,16 @@ def test_what_is_imported_is_installed():
 def test_no_module_loads_one_of_a_layer_above_by_name():
     """The contract of layers sees `import` statements. Modules are loaded by name in three kinds of places only: the
     registry, packages that load their own modules on first use, and the commands."""
-    package = ROOT / "src" / "chasles"
     allowed = {
         "lazy.py",
         "registry.py",
         "cli/warm.py",
         "io/result/export.py",
     }  # the last: pandas and xarray, which are no layers
-    for path in package.rglob("*.py"):
-        name = path.relative_to(package).as_posix()
-        own = "chasles." + ".".join(path.relative_to(package).parts[:-1])
-        for node in ast.walk(ast.parse(path.read_text())):
+    for path in files():
+        name = path.relative_to(PACKAGE).as_posix()
+        own = "chasles." + ".".join(path.relative_to(PACKAGE).parts[:-1])
+        for node in nodes(path):
             if not isinstance(node, ast.Call) or name in allowed:
                 continue
             function = ast.unparse(node.func)
@@ -134,8 +134,7 @@ def test_services_of_the_registry_exist_and_are_all_asked_for():
     """Each service is asked for by a literal name in a layer below the one that it is in."""
     from chasles import registry
 
-    package = ROOT / "src" / "chasles"
-    text = "\n".join(path.read_text() for path in package.rglob("*.py") if path.name != "__init__.py")
+    text = "\n".join(path.read_text() for path in files() if path.name != "__init__.py")
     for name in registry._PLACES:
         assert callable(registry.service(name)), name
         assert f'"{name}"' in text, f"nobody asks for {name!r}"
@@ -173,8 +172,8 @@ def _is_message(node: ast.AST) -> bool:
 def test_no_control_flow_on_the_text_of_a_message():
     """Types and attributes say what happened (`Solution.cause`, a class of errors); words are for people."""
     found = []
-    for path in sorted((ROOT / "src").rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text())):
+    for path in files():
+        for node in nodes(path):
             looked = []
             if isinstance(node, ast.Compare) and not isinstance(node.ops[0], ast.Is | ast.IsNot):
                 looked = [node.left, *node.comparators]
@@ -188,8 +187,8 @@ def test_no_control_flow_on_the_text_of_a_message():
 def test_functions_of_the_constrained_solver_are_short():
     """At most 60 lines and 8 arguments: what belongs together is passed as one record (`kernel.memory`)."""
     found = []
-    for path in sorted((ROOT / "src" / "chasles" / "constrained").rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text())):
+    for path in files("constrained"):
+        for node in nodes(path):
             if not isinstance(node, ast.FunctionDef):
                 continue
             given = node.args

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import chasles as ch
+from tests.quality.sources import PACKAGE, files, nodes, tree
 
 NAMESPACES = ("errors", "integrate", "io", "lie", "model", "results", "screw", "shapes", "transition", "view")
 
@@ -68,7 +69,6 @@ def test_a_name_in_the_wrong_place_is_found():
         ch.nothing  # noqa: B018
 
 
-SOURCES = Path(ch.__file__).parent
 # constants that modules may share a name for
 LOOPS = "counters and times of a loop; those of explicit, implicit and constrained methods are read apart"
 FAMILY = "each module of a family has its own under this name, and is asked for it as module.NAME"
@@ -83,15 +83,15 @@ ALLOWED = {
 
 
 def _modules():
-    for path in sorted(SOURCES.rglob("*.py")):
-        parts = path.relative_to(SOURCES.parent).with_suffix("").parts
-        yield ".".join(parts[:-1] if parts[-1] == "__init__" else parts), ast.parse(path.read_text())
+    for path in files():
+        parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
+        yield ".".join(parts[:-1] if parts[-1] == "__init__" else parts), path
 
 
 def test_a_class_has_its_name_for_itself():
     places = defaultdict(list)
-    for module, tree in _modules():
-        for node in tree.body:
+    for module, path in _modules():
+        for node in tree(path).body:
             if isinstance(node, ast.ClassDef):
                 places[node.name].append(module)
     assert not {name: found for name, found in places.items() if len(found) > 1}
@@ -100,22 +100,22 @@ def test_a_class_has_its_name_for_itself():
 def test_a_constant_that_others_import_has_one_meaning():
     """What a module keeps to itself may be called as it likes. What modules of a layer import from each other has one
     meaning in the layer, and what other layers import has one meaning in the package."""
-    trees = dict(_modules())
+    paths = dict(_modules())
     defined, users = defaultdict(set), defaultdict(set)
-    for module, tree in trees.items():
-        for node in tree.body:
+    for module, path in paths.items():
+        for node in tree(path).body:
             targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
             for target in filter(None, targets):
                 names = [item.id for item in ast.walk(target) if isinstance(item, ast.Name)]
                 for name in names:
                     defined[name].add(module)
-    for module, tree in trees.items():
-        imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+    for module, path in paths.items():
+        imports = [node for node in nodes(path) if isinstance(node, ast.ImportFrom)]
         modules = {item.asname or item.name: f"{node.module}.{item.name}" for node in imports for item in node.names}
         for node in imports:
             for item in node.names:
                 users[node.module, item.name].add(module)
-        for node in ast.walk(tree):
+        for node in nodes(path):
             if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
                 users[modules.get(node.value.id), node.attr].add(module)
 
