@@ -1,4 +1,4 @@
-"""What a user writes, for `mypy --strict`: public calls have types of their own. Only checked, not run."""
+"""What a user writes, for mypy at its strictest: public calls have types of their own. Only checked, not run."""
 
 from pathlib import Path
 from typing import assert_type
