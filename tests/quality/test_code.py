@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-import chasles
 from tests.quality.sources import PACKAGE, files, nodes, tree
 
 ROOT = Path(__file__).parents[2]
