@@ -315,6 +315,22 @@ def test_a_parameter_that_jumps_is_found_out():
         ch.sensitivities(swing(), (0.0, 0.1), step=0.01)["mass"]
 
 
+def test_a_parameter_in_the_code_of_a_law_is_refused():
+    def system(strength):
+        @ch.law
+        def push(t, q, v, parameters, out):
+            out[0] = strength * q[0]
+
+        return ch.System(
+            [ch.Body("bob", 1.0, (0, 0, -1))],
+            [ch.revolute("pin", "ground", "bob", axis=(0, 1, 0))],
+            forces=[ch.JointForce("push", "pin", push)],
+        )
+
+    with pytest.raises(ValueError, match="'strength' is a constant in the code of law 'push'"):
+        ch.sensitivities(system, (0.0, 0.1), parameters={"strength": 2.0}, step=0.05)
+
+
 def test_an_error_in_a_law_is_raised():
     def broken(t, q, v, parameters, out):
         raise ZeroDivisionError("not today")

@@ -21,6 +21,15 @@ from chasles.kernel.lanes import WIDTH, buffer
 from chasles.kernel.policy import kernel
 
 
+@kernel
+def correct(settings, t, parts, p, z):
+    """Bring the result of a step to where it must be, if the problem says how."""
+    n = settings[SET.point]
+    if settings[SET.correction] != 0:
+        call(settings[SET.correction], t, parts[4], p, parts[5], 0, n, n, z)
+        copy(parts[5], 0, parts[4], 0, n, z)
+
+
 @kernel(entry=True)
 def replay_steps(
     table,
@@ -56,11 +65,14 @@ def replay_steps(
                 *(table, addresses, settings, a, b, c, extra, program),
                 *(t, sizes[k], y, f0, memory, parts, address, p, z),
             )
+            stopped = begins[k] != target
+            correct(settings, t + sizes[k] if stopped else target, parts, p, z)
             last_value(settings, target, counts, parts, address, p, z)
-            copy(parts[4], 0, y, 0, n, z)
             copy(parts[7], 0, f0, 0, d, z)
-            if begins[k] != target:
-                call(address, begins[k], y, p, f0, 0, n, d, z)
+            if stopped:
+                correct(settings, begins[k], parts, p, z)
+                call(address, begins[k], parts[4], p, f0, 0, n, d, z)
+            copy(parts[4], 0, y, 0, n, z)
         if rows[k] >= 0:
             copy(y, 0, points, rows[k] * n, n, z)
 
@@ -69,13 +81,13 @@ class Replay:
     """Steps of an explicit method, ready to be taken on duals.
 
     `address` is that of the field on duals, f(t, y, p, out) with points and results of duals; p is whatever the field
-    reads, in an aligned buffer.
+    reads, in an aligned buffer. `correction`: of what corrects a point after each step, or 0.
     """
 
-    def __init__(self, stepper: ExplicitStepper, address: int):
+    def __init__(self, stepper: ExplicitStepper, address: int, correction: int = 0):
         self.stepper, self.address = stepper, address
         self.settings = stepper.settings.copy()
-        self.settings[SET.dense] = 0
+        self.settings[SET.dense], self.settings[SET.correction] = 0, correction
         self.settings[SET.step] = step_address(int(self.settings[SET.family]), ON_DUALS)
         needed = {blocks.MOVE} | ({blocks.PULLBACK} if self.settings[SET.family] == layout.MUNTHE_KAAS else set())
         self.addresses = stepper.operations(*needed, on=ON_DUALS)

@@ -15,6 +15,7 @@ import numpy as np
 
 from chasles.force.table import FORCE, FORCES
 from chasles.model.system import System
+from chasles.model.user_function import constants_of
 from chasles.relative.force import PASSIVE
 from chasles.relative.loop.closed import ClosedMechanism, compiled
 from chasles.relative.mechanism import Mechanism
@@ -49,7 +50,7 @@ class Family:
             raise TypeError(f"sensitivities: the function of the parameters returned {made!r}; expected a System")
         found = compiled(made) if isinstance(made, System) else made
         if isinstance(found, ClosedMechanism):
-            return found
+            return ClosedMechanism(found.system, found.cut, sprung=True)
         return Mechanism(found.system, sprung=True)  # a damping may come from zero
 
     def derivative(self, name: str, index: int, function: Callable[[Any], np.ndarray]) -> np.ndarray:
@@ -77,15 +78,16 @@ class Family:
         return coarse
 
     def table_derivative(
-        self, name: str, index: int, control: Callable[[Mechanism], np.ndarray] = lambda mechanism: np.empty(0)
+        self, name: str, index: int, numbers: Callable[[Any], np.ndarray], control: Callable[[Any], np.ndarray]
     ) -> np.ndarray:
-        """Derivative of the numbers of the mechanism, those of its forces, and the generalized forces of `control`."""
+        """Derivative of the numbers of the mechanism, which end with those of its forces, and of the generalized forces
+        of `control`."""
 
-        def tables(mechanism: Mechanism) -> np.ndarray:
-            return np.concatenate([mechanism.tree.numbers, mechanism.tables.acting.values, control(mechanism)])
+        def tables(mechanism: Any) -> np.ndarray:
+            return np.concatenate([numbers(mechanism), control(mechanism)])
 
-        change = self.derivative(name, index, tables)
-        first, base = len(self.base.tree.numbers), self.base
+        change, base = self.derivative(name, index, tables), self.base
+        first = len(numbers(base)) - len(base.tables.acting.values)
         own = slice(first, first + base.nv * PASSIVE.size)
         now, then = (x[own].reshape(-1, PASSIVE.size) for x in (tables(base), change))
         for what in ("friction", "stop_stiffness"):  # the force laws leave these out where they are zero
@@ -125,10 +127,20 @@ def _minus(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 def require_same(base: Any, other: Any, name: str) -> None:
     """ValueError if a parameter changes what the tables mean, not only their numbers."""
+    laws = [(*m.tables.acting.laws, *getattr(m, "laws", ())) for m in (base, other)]
+    for one, another in zip(*laws, strict=False):
+        if constants_of(one) != constants_of(another):
+            raise NoDerivativeError(
+                f"sensitivities: parameter {name!r} is a constant in the code of law {one.__name__!r}, which is not "
+                "differentiated; give it to the law as one of its `parameters`"
+            )
     forces = [m.tables.acting.table[FORCES.size :].reshape(-1, FORCE.size).copy() for m in (base, other)]
     for rows in forces:
         rows[:, FORCE.law] = rows[:, FORCE.law] != 0  # a law may be made anew, at another address
     same = np.array_equal(base.tree.topology, other.tree.topology) and base.joints == other.joints
+    if isinstance(base, ClosedMechanism):
+        first, second = ([(tile.joint, *tile.integers) for tile in m.closing.tiles] for m in (base, other))
+        same = same and first == second
     if not (
         same
         and np.array_equal(forces[0], forces[1])

@@ -23,8 +23,8 @@ from chasles.model.system import System
 from chasles.relative.loop.closed import ClosedMechanism, in_joint_coordinates
 from chasles.relative.mechanism import Mechanism
 from chasles.simulation.actuation import Actuation
-from chasles.simulation.closed.sensitivities import NOTE, ClosedSensitivities
-from chasles.simulation.dynamics import TreeDynamics
+from chasles.simulation.closed.sensitivities import ClosedStart
+from chasles.simulation.closed.tangent import ClosedTangentTables, tangent_addresses, varying
 from chasles.simulation.parameter_family import Family
 from chasles.simulation.run import Run
 from chasles.simulation.set_valued import refuse_sticking
@@ -121,8 +121,7 @@ def sensitivities(
 ) -> Sensitivities:
     """Simulate a system in joint coordinates, and differentiate what was computed, by explicit methods.
 
-    With loops or constraints "q" and "v" are independent numbers of the start, the others follow, and the derivatives
-    are differences of runs with a fixed `step`, which are good to about ten digits.
+    With loops or constraints "q" and "v" are independent numbers of the start, and the others follow.
 
     wrt: with respect to what: "q" and "v", the initial state (the default), "control", the constant input, and names of
     `parameters`; or, with `directions` (2 nv, m), the initial state along these directions only, ["directions"].
@@ -143,9 +142,6 @@ def sensitivities(
     every = saving(save)
     if every is None:
         raise ValueError(f'sensitivities: save={save!r}; expected "all", "final" or a number of steps')
-    closed = isinstance(mechanism, ClosedMechanism)
-    if closed and step is None:
-        raise ValueError("sensitivities: of a closed mechanism are differences of runs with equal steps; give step")
     options: dict[str, Any] = {"method": method, "step": step, "rtol": rtol, "atol": atol, "control": control}
     options |= {"max_step": max_step, "stops": stops}
     run = simulate(mechanism, span, q, v, coordinates="relative", progress=False, **options)
@@ -153,23 +149,14 @@ def sensitivities(
         raise RuntimeError(f"sensitivities: the simulation did not get to the end: {run.message}")
     rows = _rows(len(run.t), every)
     chosen = np.flatnonzero(rows >= 0)
-    if closed:
-        options |= {"coordinates": "relative", "progress": False}
-        columns, found = ClosedSensitivities(run, chosen, options).columns(family, wrt, directions)
-        _require_finite(found, run.t[chosen], columns)
-        return Sensitivities(run, run.t[chosen], found[:, :-1], found[:, -1], columns, (NOTE,), chosen, family)
     dynamics, actuation = run.dynamics, Actuation.of_tree(mechanism)
     u = np.zeros(actuation.inputs) if control is None else np.atleast_1d(np.asarray(control, dtype=float))
-    tables = TangentTables(mechanism, dynamics.free is not None)
-    columns, seeds, shifts = _columns(dynamics, actuation, tables, u, family, wrt, directions, (run.q[0], run.v[0]))
+    tables = _tables(run)
+    start = Start(run, tables)
+    columns, seeds, shifts = _columns(start, actuation, u, family, wrt, directions)
     with dynamics.calling(tangents=True):
         points = _tangents(run, tables, seeds, shifts, rows, threads)
-    nq, where = mechanism.nq, run.q[chosen][:, None]
-    moved = np.moveaxis(points, -1, 1)  # times, columns, numbers
-    delta, change = mechanism.tables.configuration.lower(where, moved[..., :nq]), moved[..., nq:-1]
-    if dynamics.free:
-        change = dynamics.free.change_to_body(where, run.v[chosen][:, None], delta, change)
-    state = np.moveaxis(np.concatenate([delta, change], axis=-1), 1, -1)
+    state = start.states(points, run.q[chosen][:, None], run.v[chosen][:, None])
     _require_finite(state, run.t[chosen], columns)
     notes = tuple(law.note for law in tables.laws if law.note)
     if step is None:
@@ -204,85 +191,140 @@ def _rows(count: int, every: int) -> np.ndarray:
     return np.where(chosen, np.cumsum(chosen) - 1, -1)
 
 
+def _tables(run: Run) -> TangentTables | ClosedTangentTables:
+    """What the field on duals reads."""
+    dynamics, free = run.dynamics, run.dynamics.free is not None
+    if isinstance(dynamics.mechanism, ClosedMechanism):
+        return ClosedTangentTables(dynamics.mechanism, dynamics.parameters, free)
+    return TangentTables(dynamics.mechanism, free)
+
+
+def numbers_of(mechanism: Mechanism | ClosedMechanism) -> np.ndarray:
+    """The numbers of a mechanism that may depend on parameters, those of forces last."""
+    if isinstance(mechanism, ClosedMechanism):
+        return varying(mechanism)
+    return np.concatenate([mechanism.tree.numbers, mechanism.tables.acting.values])
+
+
+class Start:
+    """Changes of the start of a run, as points (size, columns)."""
+
+    def __init__(self, run: Run, tables: TangentTables | ClosedTangentTables):
+        self.dynamics, self.tables, self.nv = run.dynamics, tables, run.dynamics.nv
+        self.q, self.v, self.y, self.u = run.q[0], run.v[0], run.solution.y[0], _held(run)
+        mechanism = self.dynamics.mechanism
+        closed = isinstance(mechanism, ClosedMechanism)
+        self.closed = ClosedStart(mechanism, float(run.t[0]), self.q, self.v) if closed else None
+
+    def points(self, state: np.ndarray) -> np.ndarray:
+        """Changes of the point for those of the state, (2 nv, columns)."""
+        dynamics, (turn, change) = self.dynamics, (part.T for part in np.split(state, 2))
+        point = np.zeros((dynamics.space.size, state.shape[1]))
+        point[: dynamics.nq] = self.tables.configuration.lift(self.q, turn).T
+        moved = dynamics.free.change_from_body(self.q, self.v, turn, change) if dynamics.free else change
+        point[dynamics.nq : dynamics.nq + self.nv] = moved.T
+        return point
+
+    def states(self, points: np.ndarray, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """Changes (..., 2 nv, columns) of states (q, v) for those of points (..., size, columns)."""
+        moved = np.moveaxis(points, -1, -2)
+        nq, free = self.dynamics.nq, self.dynamics.free
+        delta, change = self.tables.configuration.lower(q, moved[..., :nq]), moved[..., nq : nq + self.nv]
+        if free:
+            change = free.change_to_body(q, v, delta, change)
+        return np.moveaxis(np.concatenate([delta, change], axis=-1), -2, -1)
+
+    def own(self, name: str) -> np.ndarray:
+        """Changes of q or v, (2 nv, columns)."""
+        if self.closed is not None:
+            return self.closed.columns(name)
+        return np.eye(2 * self.nv)[:, : self.nv] if name == "q" else np.eye(2 * self.nv)[:, self.nv :]
+
+    def along(self, directions: np.ndarray) -> np.ndarray:
+        """Changes along directions (2 nv, columns)."""
+        return directions if self.closed is None else self.closed.along(directions)
+
+    def follow(self, shift: np.ndarray) -> np.ndarray:
+        """Changes that come with those of the tables (count, columns)."""
+        if self.closed is None:
+            return np.zeros((2 * self.nv, shift.shape[1]))
+        assert isinstance(self.tables, ClosedTangentTables)
+        points = self.closed.projected(self.tables, self.y, self.u, shift)
+        return self.closed.followed(self.states(points, self.q[None], self.v[None]))
+
+
 def _columns(
-    dynamics: TreeDynamics,
+    start: Start,
     actuation: Actuation,
-    tables: TangentTables,
     u: np.ndarray,
     family: Family | None,
     wrt: Sequence[str] | None,
     directions: ArrayLike | None,
-    start: tuple[np.ndarray, np.ndarray],
 ) -> tuple[dict[str, slice], np.ndarray, np.ndarray]:
-    """Names of columns, tangents of the initial point (size, columns) and of tables and control (count, columns), at q
-    and v of the start."""
-    (q, v), nq, nv, names = start, dynamics.nq, dynamics.nv, tuple(family.values) if family else ()
+    """Names of columns, tangents of the initial point (size, columns) and of tables and control (count, columns)."""
+    nv, names = start.nv, tuple(family.values) if family else ()
     if wrt is None:
         wrt = (*(("q", "v") if directions is None else ()), *names)
     elif isinstance(wrt, str):
         wrt = (wrt,)
-    tree = dynamics.mechanism
-    assert isinstance(tree, Mechanism)
-    columns: dict[str, slice] = {}
-    starts: list[np.ndarray] = []
-    shifts: list[np.ndarray] = []
-    total = 0
-
-    def add(name: str, state: np.ndarray, shift: np.ndarray) -> None:
-        """Columns that change the initial state (2 nv, m) or the tables (count, m)."""
-        nonlocal total
-        point = np.zeros((dynamics.space.size, state.shape[1]))
-        turn, change = state[:nv].T, state[nv:].T
-        point[:nq] = tree.tables.configuration.lift(q, turn).T
-        point[nq : nq + nv] = (dynamics.free.change_from_body(q, v, turn, change) if dynamics.free else change).T
-        starts.append(point)
-        shifts.append(shift)
-        columns[name] = slice(total, total + state.shape[1])
-        total += state.shape[1]
-
-    count = len(tables.constants) + nv
+    found: dict[str, tuple[np.ndarray, np.ndarray]] = {}
+    count = len(start.tables.constants) + nv
     if directions is not None:
         given = real_array("sensitivities", "directions", np.asarray(directions, dtype=float).T, (2 * nv,)).T
-        given = given.reshape(2 * nv, -1)
-        add("directions", given, np.zeros((count, given.shape[1])))
-    both = np.eye(2 * nv)
+        found["directions"] = start.along(given.reshape(2 * nv, -1)), np.zeros((count, given.size // (2 * nv)))
     for name in wrt:
         if name in names:
             assert family is not None
             changes = [
-                family.table_derivative(name, k, lambda mechanism: Actuation.of_tree(mechanism).forces(u))
+                family.table_derivative(name, k, numbers_of, lambda mechanism: Actuation.of_tree(mechanism).forces(u))
                 for k in range(family.values[name].size)
             ]
-            add(name, np.zeros((2 * nv, len(changes))), np.array(changes).reshape(len(changes), count).T)
+            shift = np.array(changes).reshape(len(changes), count).T
+            found[name] = start.follow(shift), shift
         elif name in ("q", "v"):
-            add(name, both[:, :nv] if name == "q" else both[:, nv:], np.zeros((count, nv)))
+            found[name] = start.own(name), np.zeros((count, start.own(name).shape[1]))
         elif name == "control":
             forces = np.zeros((count, actuation.inputs))
             forces[-nv:] = actuation.matrix(u)
-            add(name, np.zeros((2 * nv, actuation.inputs)), forces)
+            found[name] = np.zeros((2 * nv, actuation.inputs)), forces
         else:
             expected = ", ".join(map(repr, ("q", "v", "control", *names)))
             raise ValueError(f"sensitivities: wrt {name!r} is unknown; expected some of {expected}")
-    if not columns:
+    if not found:
         raise ValueError("sensitivities: nothing to differentiate with respect to; wrt is empty")
-    return columns, np.concatenate(starts, axis=1), np.concatenate(shifts, axis=1)
+    edges = np.cumsum([0, *(state.shape[1] for state, _ in found.values())]).tolist()
+    columns = {name: slice(a, b) for name, a, b in zip(found, edges[:-1], edges[1:], strict=True)}
+    states, shifts = (np.concatenate(parts, axis=1) for parts in zip(*found.values(), strict=True))
+    return columns, start.points(states), shifts
+
+
+def _held(run: Run) -> np.ndarray:
+    """The constant generalized forces of a run."""
+    return np.zeros(run.dynamics.nv) if run.held is None else run.held[0]
 
 
 def _tangents(
-    run: Run, tables: TangentTables, seeds: np.ndarray, shifts: np.ndarray, rows: np.ndarray, threads: int | None
+    run: Run,
+    tables: TangentTables | ClosedTangentTables,
+    seeds: np.ndarray,
+    shifts: np.ndarray,
+    rows: np.ndarray,
+    threads: int | None,
 ) -> np.ndarray:
     """Tangents of the points at the chosen times, (times, size, columns), three columns at a time."""
     dynamics, count = run.dynamics, seeds.shape[1]
     saved = int(rows.max()) + 1
     result = np.empty((saved, dynamics.space.size, count))
-    control = np.zeros(dynamics.nv) if run.held is None else run.held[0]
+    control = _held(run)
     if len(run.t) == 1:  # an empty span
         result[:] = seeds
         return result
     span, start = (float(run.t[0]), float(run.t[-1])), run.solution.y[0]
     whole = Options(step=abs(span[1] - span[0]), save="final")
     stepper = ExplicitStepper(dynamics.problem(control), run.solution.method, span, start, whole)
-    replay = Replay(stepper, tangent_address())
+    closed = isinstance(dynamics.mechanism, ClosedMechanism)
+    field, correction = tangent_addresses() if closed else (tangent_address(), 0)
+    replay = Replay(stepper, field, correction if stepper.problem.correction else 0)
     given = (run.task.more.get(name) for name in ("stops", "breaks"))
     stops = np.concatenate([np.ravel(() if times is None else times) for times in given])
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 from functools import cache
+from typing import Protocol
 
 import numpy as np
 from numba import carray, types
@@ -111,24 +112,52 @@ def slopes(
     seeds[:nq, :count] = tables.configuration.lift(q, basis[:nv].T).T
     seeds[nq : nq + nv, :count] = basis[nv:]
     shifts[constants:, count:] = inputs
-    rates = [
-        _field(tables, t, state, forces, seeds[:, k : k + TANGENTS], shifts[:, k : k + TANGENTS])
-        for k in range(0, seeds.shape[1], TANGENTS)
+    rates = evaluated(tables, tangent_address(), t, state, forces, seeds, shifts, len(state))
+    return rates[nv : 2 * nv, 0], rates[nv : 2 * nv, 1:]
+
+
+class Tables(Protocol):
+    """What the fields on duals read."""
+
+    def packed(self, control: np.ndarray, tangents: np.ndarray) -> np.ndarray: ...
+
+
+def evaluated(
+    tables: Tables,
+    address: int,
+    t: float,
+    state: np.ndarray,
+    control: np.ndarray,
+    seeds: np.ndarray,
+    shifts: np.ndarray,
+    size: int,
+) -> np.ndarray:
+    """A field of so many numbers with its derivatives along changes of the state (size, k) and of tables and control
+    (count, k): (size, 1 + k)."""
+    count = seeds.shape[1]
+    parts = [
+        _field(tables, address, t, state, control, seeds[:, k : k + TANGENTS], shifts[:, k : k + TANGENTS], size)
+        for k in range(0, max(count, 1), TANGENTS)
     ]
-    if not rates:
-        return np.zeros(nv), np.zeros((nv, 0))
-    return rates[0][nv : 2 * nv, 0], np.concatenate([part[nv : 2 * nv, 1:] for part in rates], axis=1)
+    return np.concatenate([parts[0][:, :1], *(part[:, 1:] for part in parts)], axis=1)
 
 
 def _field(
-    tables: TangentTables, t: float, state: np.ndarray, forces: np.ndarray, seeds: np.ndarray, shifts: np.ndarray
+    tables: Tables,
+    address: int,
+    t: float,
+    state: np.ndarray,
+    control: np.ndarray,
+    seeds: np.ndarray,
+    shifts: np.ndarray,
+    size: int,
 ) -> np.ndarray:
     """The field with its derivatives along up to three directions, (size, 1 + directions)."""
     count = seeds.shape[1]
-    y, out, shift = buffer(len(state)), buffer(len(state)), np.zeros((len(shifts), TANGENTS))
+    y, out, shift = buffer(len(state)), buffer(size), np.zeros((len(shifts), TANGENTS))
     y.reshape(-1, WIDTH)[:, 0], y.reshape(-1, WIDTH)[:, 1 : 1 + count] = state, seeds
     shift[:, :count] = shifts
-    p = tables.packed(forces, shift)
+    p = tables.packed(control, shift)
     pointers = (array.ctypes.data_as(_POINTER) for array in (y, p, out))
-    _FIELD(tangent_address())(t, *pointers, len(state), p.size // WIDTH, len(state))
+    _FIELD(address)(t, *pointers, len(state), p.size // WIDTH, size)
     return out.reshape(-1, WIDTH)[:, : 1 + count].copy()

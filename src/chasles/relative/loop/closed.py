@@ -53,10 +53,11 @@ class ClosedMechanism(WithoutTreeGroups):
     joints, those for which a body was split, and the constraints of the system.
     """
 
-    def __init__(self, system: System, cut: Iterable[str] = (), threads: int = 1):
+    def __init__(self, system: System, cut: Iterable[str] = (), threads: int = 1, sprung: bool = False):
+        """sprung: whether the tables have springs and dampers of the joints where there are none."""
         self.cut = names_of(cut)  # as given; `split` has all that are cut
         self.system, self.split = system, span(system, self.cut)
-        self.spanning = tree = Mechanism(self.split.system, threads)
+        self.spanning = tree = Mechanism(self.split.system, threads, sprung)
         self.tables, self.tree, self.joints, self.nq, self.nv = tree.tables, tree.tree, tree.joints, tree.nq, tree.nv
         self.bodies = tuple(body.name for body in system.bodies)
         self.neutral, self.random, self.retract = tree.neutral, tree.random, tree.retract

@@ -11,8 +11,9 @@ from chasles.constraint.projection import SPEED_ROUNDING, SPEED_SWEEPS, goes_on,
 from chasles.constraint.rows import MOTION, ROWS
 from chasles.constraint.special import evaluate_rate
 from chasles.force.table import FORCES
-from chasles.kernel.address import NUMBERS, address_of, as_integers, invoke
+from chasles.kernel.address import INTEGERS, NUMBERS, address_of, invoke
 from chasles.kernel.denormals import flush_denormals, restore_denormals
+from chasles.kernel.lanes import primal
 from chasles.kernel.policy import kernel, native
 from chasles.relative.forward import LIMB
 from chasles.relative.kinematics import STATE, move_links
@@ -30,9 +31,9 @@ def farthest(states, levers, links):
     far = 0.0
     for i in range(1, links + 1):
         for k in range(3):
-            far = max(far, abs(states[i * STATE.size + STATE.position + k]))
+            far = max(far, abs(primal(states[i * STATE.size + STATE.position + k])))
     for k in range(levers.shape[0]):
-        far = max(far, levers[k])
+        far = max(far, primal(levers[k]))
     return far
 
 
@@ -41,7 +42,7 @@ def largest_residual(tiles, groups, equations, rows, m, far):
     """Largest residual, and the largest relative to what it is the difference of; NaN stays NaN."""
     worst, share = 0.0, 0.0
     for r in range(m):
-        off = abs(value_of(groups, equations, rows, r, ROWS.residual))
+        off = abs(primal(value_of(groups, equations, rows, r, ROWS.residual)))
         if off != 0.0:
             integers = size_of_row(tiles, groups, equations, rows, r, 1.0, far)
             worst, share = worse(off, integers, worst, share)
@@ -55,19 +56,19 @@ def fastest(motion, far):
     spin, fast = 0.0, 0.0
     for k in range(motion.shape[0] // MOTION.size):
         for j in range(3):
-            spin = max(spin, abs(motion[k * MOTION.size + MOTION.spin + j]))
-            fast = max(fast, abs(motion[k * MOTION.size + MOTION.velocity + j]))
+            spin = max(spin, abs(primal(motion[k * MOTION.size + MOTION.spin + j])))
+            fast = max(fast, abs(primal(motion[k * MOTION.size + MOTION.velocity + j])))
     return max(spin, fast / far), max(fast, spin * far)
 
 
 @native
-def accelerations(p_at, p_size, t, q_at, v_at, tau_at, wrenches_at, work_at, a_at):
+def accelerations(integers_at, p_at, p_size, t, q_at, v_at, tau_at, wrenches_at, work_at, a_at):
     """Accelerations a of the joints under generalized forces and wrenches on the links: M a + Jᵀ λ = f, J a = c.
 
     The multipliers λ stay in the workspace, the rank in its report. If fewer rows are independent than must be, a is
     NaN: what follows would be decided by rounding.
     """
-    integers, p = carray(as_integers(p_at), (p_size,)), carray(p_at, (p_size,))
+    integers, p = carray(integers_at, (p_size,)), carray(p_at, (p_size,))
     work = carray(work_at, (loop_work_size(integers),))
     limbs, _, motion, rows, F, scales, order, x, _, _, change, _, _, _, report = loop_work_of(work, integers)
     nv, m, nt = integers[HEAD.n_v], integers[HEAD.n_rows], integers[HEAD.n_tiles]
@@ -77,8 +78,8 @@ def accelerations(p_at, p_size, t, q_at, v_at, tau_at, wrenches_at, work_at, a_a
     equations, touched = part(integers, integers, HEAD.rows), part(integers, integers, HEAD.touched)
     numbers, constants = part(p, integers, HEAD.numbers), part(p, integers, HEAD.constants)
     alpha, beta = p[integers[HEAD.feedback]], p[integers[HEAD.feedback] + 1]
-    invoke(integers[HEAD.articulate], p, p_size, q, v, tau, wrenches, work, a)
-    invoke(integers[HEAD.evaluate], p, p_size, t, q, v, work)
+    invoke(integers[HEAD.articulate], integers, p, p_size, q, v, tau, wrenches, work, a)
+    invoke(integers[HEAD.evaluate], integers, p, p_size, t, q, v, work)
     for j in range(nt):
         evaluate_rate(tiles, constants, j, motion, rows)
     # the tree is computed in a frame that falls with gravity
@@ -94,24 +95,24 @@ def accelerations(p_at, p_size, t, q_at, v_at, tau_at, wrenches_at, work_at, a_a
     # of dependent rows, those that the last projection chose: a step that goes off the constraints by its error sees
     # rows that are not quite dependent, and other rows would be other equations
     free = 1 if integers[HEAD.rank] < 0 or integers[HEAD.rank] == m else 0
-    invoke(integers[HEAD.factor], p, p_size, integers[HEAD.rank], free, work)
+    invoke(integers[HEAD.factor], integers, p, p_size, integers[HEAD.rank], free, work)
     if report[0] < 0.0 and free == 0:
-        invoke(integers[HEAD.factor], p, p_size, integers[HEAD.rank], 1, work)
-    rank = int(report[0])
+        invoke(integers[HEAD.factor], integers, p, p_size, integers[HEAD.rank], 1, work)
+    rank = int(primal(report[0]))
     if rank < 0:
         for k in range(nv):
             a[k] = np.nan
         return
     solve(F, scales, order, rank, m, nv, x)
-    invoke(integers[HEAD.respond], p, p_size, -1.0, work)
+    invoke(integers[HEAD.respond], integers, p, p_size, -1.0, work)
     for k in range(nv):
         a[k] += change[k]
 
 
 @native
-def derivative(t, p_at, p_size, y_at, work_at, out_at):
+def derivative(t, integers_at, p_at, p_size, y_at, work_at, out_at):
     """(v, a, power) of a state y = (q, v, work) under the system's forces and the control."""
-    integers, p = carray(as_integers(p_at), (p_size,)), carray(p_at, (p_size,))
+    integers, p = carray(integers_at, (p_size,)), carray(p_at, (p_size,))
     nq, nv, work = integers[HEAD.n_q], integers[HEAD.n_v], carray(work_at, (loop_work_size(integers),))
     y, out = carray(y_at, (nq + nv,)), carray(out_at, (2 * nv + 1,))
     q, v = y[:nq], y[nq:]
@@ -134,7 +135,7 @@ def derivative(t, p_at, p_size, y_at, work_at, out_at):
         for k in range(6 * integers[HEAD.n_links]):
             wrenches[k] = 0.0
     before = flush_denormals()
-    invoke(integers[HEAD.accelerations], p, p_size, t, q, v, tau, wrenches, work, out[nv : 2 * nv])
+    invoke(integers[HEAD.accelerations], integers, p, p_size, t, q, v, tau, wrenches, work, out[nv : 2 * nv])
     restore_denormals(before)
     tiles, groups = part(integers, integers, HEAD.tiles), part(integers, integers, HEAD.groups)
     equations, constants = part(integers, integers, HEAD.rows), part(p, integers, HEAD.constants)
@@ -143,20 +144,19 @@ def derivative(t, p_at, p_size, y_at, work_at, out_at):
     out[2 * nv] = power
 
 
-@native
-def project(p_at, p_size, t, q_at, v_at, work_at, report_at):
+@kernel(allocates=True)
+def onto_rows(integers, p, t, q, v, work, report, more):
     """Bring a state back onto the constraints, mass-orthogonally: positions first, then velocities.
 
-    Positions are iterated to rounding with one factor, unless that converges slowly. report: the largest residual
-    before and after, the largest |J v - target| after, sweeps. With too few independent rows v becomes NaN.
+    Positions are iterated to rounding with one factor, unless that converges slowly, and then `more` times: so often
+    that derivatives are there too. report: the largest residual before and after, the largest |J v - target| after,
+    sweeps. With too few independent rows v becomes NaN.
     """
-    integers, p = carray(as_integers(p_at), (p_size,)), carray(p_at, (p_size,))
-    work, report = carray(work_at, (loop_work_size(integers),)), carray(report_at, (4,))
     _, states, motion, rows, F, scales, order, x, _, wrenches, change, tau, still, _, found = loop_work_of(
         work, integers
     )
     nv, m, links = integers[HEAD.n_v], integers[HEAD.n_rows], integers[HEAD.n_links]
-    q, v = carray(q_at, (integers[HEAD.n_q],)), carray(v_at, (nv,))
+    p_size = p.shape[0]
     tiles, groups = part(integers, integers, HEAD.tiles), part(integers, integers, HEAD.groups)
     equations, constants = part(integers, integers, HEAD.rows), part(p, integers, HEAD.constants)
     topology = part(integers, integers, HEAD.topology)
@@ -164,51 +164,62 @@ def project(p_at, p_size, t, q_at, v_at, work_at, report_at):
         tau[k] = still[k] = 0.0
     for k in range(6 * links):
         wrenches[k] = 0.0
-    invoke(integers[HEAD.evaluate], p, p_size, t, q, v, work)
-    far, sweeps, stale = farthest(states, part(p, integers, HEAD.levers), links), 0, True
+    invoke(integers[HEAD.evaluate], integers, p, p_size, t, q, v, work)
+    far, sweeps, stale, left = farthest(states, part(p, integers, HEAD.levers), links), 0, True, more
     off, share = largest_residual(tiles, groups, equations, rows, m, far)
     report[0] = off
     while True:
         if stale:
-            invoke(integers[HEAD.articulate], p, p_size, q, still, tau, wrenches, work, change)
-            invoke(integers[HEAD.factor], p, p_size, integers[HEAD.rank], 1, work)
+            invoke(integers[HEAD.articulate], integers, p, p_size, q, still, tau, wrenches, work, change)
+            invoke(integers[HEAD.factor], integers, p, p_size, integers[HEAD.rank], 1, work)
             if found[0] < 0.0:
                 for k in range(nv):
                     v[k] = np.nan
-                report[1], report[2], report[3] = np.nan, np.nan, sweeps
+                report[1], report[2], report[3] = np.nan, np.nan, float(sweeps)
                 return
         if not goes_on(share, sweeps):
-            break
+            if left == 0:
+                break
+            left -= 1
         for r in range(m):
             x[r] = value_of(groups, equations, rows, r, ROWS.residual)
-        solve(F, scales, order, int(found[0]), m, nv, x)
-        invoke(integers[HEAD.respond], p, p_size, -1.0, work)
+        solve(F, scales, order, int(primal(found[0])), m, nv, x)
+        invoke(integers[HEAD.respond], integers, p, p_size, -1.0, work)
         retract(topology, q, v, change)
-        invoke(integers[HEAD.evaluate], p, p_size, t, q, v, work)
+        invoke(integers[HEAD.evaluate], integers, p, p_size, t, q, v, work)
         sweeps += 1
         before = share
         off, share = largest_residual(tiles, groups, equations, rows, m, far)
         stale = is_slow(share, before)
-        if is_stuck(share, before, sweeps):
+        if is_stuck(share, before, sweeps) and left == 0:
             break
-    report[1], report[3] = off, sweeps
-    for _ in range(SPEED_SWEEPS):
+    report[1], report[3] = off, float(sweeps)
+    for sweep in range(SPEED_SWEEPS):
         spin, fast = fastest(motion, far)
         speed, share = 0.0, 0.0
         for r in range(m):
             x[r] = speed_of(tiles, groups, equations, constants, rows, r, motion)
-            size = abs(x[r])
+            size = abs(primal(x[r]))
             if size != 0.0:
                 whole_row = size_of_row(tiles, groups, equations, rows, r, spin, fast)
                 speed, share = worse(size, whole_row, speed, share)
         report[2] = speed
-        if not share > SPEED_ROUNDING:  # a NaN ends it too
+        if not share > SPEED_ROUNDING and sweep >= more:  # a NaN ends it too
             break
-        solve(F, scales, order, int(found[0]), m, nv, x)
-        invoke(integers[HEAD.respond], p, p_size, -1.0, work)
+        solve(F, scales, order, int(primal(found[0])), m, nv, x)
+        invoke(integers[HEAD.respond], integers, p, p_size, -1.0, work)
         for k in range(nv):
             v[k] += change[k]
-        invoke(integers[HEAD.evaluate], p, p_size, t, q, v, work)
+        invoke(integers[HEAD.evaluate], integers, p, p_size, t, q, v, work)
+
+
+@native
+def project(integers_at, p_at, p_size, t, q_at, v_at, work_at, report_at):
+    """`onto_rows` for one state."""
+    integers, p = carray(integers_at, (p_size,)), carray(p_at, (p_size,))
+    work, report = carray(work_at, (loop_work_size(integers),)), carray(report_at, (4,))
+    q, v = carray(q_at, (integers[HEAD.n_q],)), carray(v_at, (integers[HEAD.n_v],))
+    onto_rows(integers, p, t, q, v, work, report, 0)
 
 
 @kernel(allocates=True)
@@ -241,32 +252,32 @@ def collect(integers, p, q, v, still, states, motion, rows, wrenches, residual, 
 
 
 @native
-def linearize(p_at, p_size, t, q_at, v_at, work_at, residual_at, speed_at, right_at, jacobian_at):
+def linearize(integers_at, p_at, p_size, t, q_at, v_at, work_at, residual_at, speed_at, right_at, jacobian_at):
     """Of all rows g, g' = J v - target, c of J a = c, and J (rows, nv)."""
-    integers, p = carray(as_integers(p_at), (p_size,)), carray(p_at, (p_size,))
+    integers, p = carray(integers_at, (p_size,)), carray(p_at, (p_size,))
     work = carray(work_at, (loop_work_size(integers),))
     _, states, motion, rows, _, _, _, _, wrenches, _, _, _, still, _, _ = loop_work_of(work, integers)
     nv, m = integers[HEAD.n_v], integers[HEAD.n_rows]
     q, v = carray(q_at, (integers[HEAD.n_q],)), carray(v_at, (nv,))
     residual, speed, right = carray(residual_at, (m,)), carray(speed_at, (m,)), carray(right_at, (m,))
     J = carray(jacobian_at, (m * nv,))
-    invoke(integers[HEAD.evaluate], p, p_size, t, q, v, work)
+    invoke(integers[HEAD.evaluate], integers, p, p_size, t, q, v, work)
     collect(integers, p, q, v, still, states, motion, rows, wrenches, residual, speed, right, J, 0.0)
 
 
 @functools.cache
 def addresses() -> dict[str, int]:
     """Addresses of all that a packed mechanism names, compiled now or loaded from the cache."""
-    size, real, n = types.int64, types.float64, NUMBERS
+    size, real, i, n = types.int64, types.float64, INTEGERS, NUMBERS
     return {
-        "articulate": address_of(steps.articulate, n, size, *(n,) * 6),
-        "evaluate": address_of(steps.evaluate, n, size, real, *(n,) * 3),
-        "factor": address_of(steps.factor, n, size, size, size, n),
-        "respond": address_of(steps.respond, n, size, real, n),
-        "accelerations": address_of(accelerations, n, size, real, *(n,) * 6),
-        "derivative": address_of(derivative, real, n, size, *(n,) * 3),
-        "project": address_of(project, n, size, real, *(n,) * 4),
-        "linearize": address_of(linearize, n, size, real, *(n,) * 7),
+        "articulate": address_of(steps.articulate, i, n, size, *(n,) * 6),
+        "evaluate": address_of(steps.evaluate, i, n, size, real, *(n,) * 3),
+        "factor": address_of(steps.factor, i, n, size, size, size, n),
+        "respond": address_of(steps.respond, i, n, size, real, n),
+        "accelerations": address_of(accelerations, i, n, size, real, *(n,) * 6),
+        "derivative": address_of(derivative, real, i, n, size, *(n,) * 3),
+        "project": address_of(project, i, n, size, real, *(n,) * 4),
+        "linearize": address_of(linearize, i, n, size, real, *(n,) * 7),
     }
 
 
@@ -275,7 +286,7 @@ def accelerations_of_states(integers, p, times, q, v, tau, wrenches, work, first
     """Accelerations, multipliers and ranks of a batch of states, by rows; x of the workspace is at `first`."""
     for k in range(q.shape[0]):
         at = integers[HEAD.accelerations]
-        invoke(at, p, p.shape[0], times[k], q[k], v[k], tau[k], wrenches[k], work, a[k])
+        invoke(at, integers, p, p.shape[0], times[k], q[k], v[k], tau[k], wrenches[k], work, a[k])
         for j in range(multipliers.shape[1]):
             multipliers[k, j] = work[first + j]
         ranks[k] = work[work.shape[0] - 4]
@@ -283,7 +294,7 @@ def accelerations_of_states(integers, p, times, q, v, tau, wrenches, work, first
 
 @kernel(entry=True)
 def project_state(integers, p, t, q, v, work, report):
-    invoke(integers[HEAD.project], p, p.shape[0], t, q, v, work, report)
+    invoke(integers[HEAD.project], integers, p, p.shape[0], t, q, v, work, report)
 
 
 @kernel(entry=True)
@@ -292,7 +303,7 @@ def rows_of_states(integers, p, times, q, v, work, first, residuals, speeds, rig
     for k in range(q.shape[0]):
         at = integers[HEAD.linearize]
         invoke(
-            *(at, p, p.shape[0], times[k], q[k], v[k], work),
+            *(at, integers, p, p.shape[0], times[k], q[k], v[k], work),
             *(residuals[k], speeds[k], rights[k], jacobians[k]),
         )
         for j in range(tiles.shape[1]):

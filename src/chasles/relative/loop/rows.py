@@ -9,6 +9,7 @@ from __future__ import annotations
 from chasles.constraint.rows import MOTION, POINT, ROWS, TILE
 from chasles.constraint.special import ROOM, TARGET, TURN, call_special, evaluate
 from chasles.kernel.algebra import add, cross, dot, mul, mul_t, scale
+from chasles.kernel.lanes import primal
 from chasles.kernel.policy import kernel
 from chasles.kernel.workspace import add3, load3, load6, load9, store3, store9
 from chasles.relative.kinematics import STATE
@@ -83,7 +84,7 @@ def size_of_row(tiles, groups, equations, rows, r, turn, move):
             if tiles[t * TILE.size + TILE.first + side] >= 0:
                 w, u = side_of(tiles, rows, t, side, k)
                 for j in range(3):
-                    angular, linear = max(angular, abs(w[j])), max(linear, abs(u[j]))
+                    angular, linear = max(angular, abs(primal(w[j]))), max(linear, abs(primal(u[j])))
     return angular * turn + linear * move
 
 

@@ -1,14 +1,13 @@
 """The parts of all computations on a closed mechanism, each compiled alone and called through its address.
 
-p is the packed mechanism (`tables`), which has the addresses; work the workspace, in which the parts leave what those
-after them need.
+integers and p are the packed mechanism (`tables`), which has the addresses: one array in two views or, on dual numbers
+(`duals`), two arrays. work is the workspace, in which the parts leave what those after them need.
 """
 
 from __future__ import annotations
 
 from numba import carray
 
-from chasles.kernel.address import as_integers
 from chasles.kernel.algebra import add, cross, mul, mul_t, scale, sub
 from chasles.kernel.policy import kernel, native
 from chasles.kernel.workspace import add3, load3, load6, load9, store3
@@ -26,26 +25,27 @@ tree_accelerations = forward_dynamics.kernel
 
 
 @native
-def articulate(p_at, p_size, q_at, v_at, tau_at, wrenches_at, work_at, a_at):
+def articulate(integers_at, p_at, p_size, q_at, v_at, tau_at, wrenches_at, work_at, a_at):
     """Accelerations of the tree without its constraints; the articulated-body inertias stay in the workspace."""
-    integers, p = carray(as_integers(p_at), (p_size,)), carray(p_at, (p_size,))
+    integers, p = carray(integers_at, (p_size,)), carray(p_at, (p_size,))
     nq, nv, links = integers[HEAD.n_q], integers[HEAD.n_v], integers[HEAD.n_links]
     limbs = loop_work_of(carray(work_at, (loop_work_size(integers),)), integers).limbs
+    z = limbs[0]  # the kind of number
     q, v, tau = carray(q_at, (nq,)), carray(v_at, (nv,)), carray(tau_at, (nv,))
     wrenches, a = carray(wrenches_at, (6 * links,)), carray(a_at, (nv,))
     topology, numbers = part(integers, integers, HEAD.topology), part(p, integers, HEAD.numbers)
-    tree_accelerations(topology, numbers, q, v, tau, wrenches, a, limbs, 0.0)
+    tree_accelerations(topology, numbers, q, v, tau, wrenches, a, limbs, z)
 
 
 @native
-def evaluate(p_at, p_size, t, q_at, v_at, work_at):
+def evaluate(integers_at, p_at, p_size, t, q_at, v_at, work_at):
     """Motion of the links, residuals and Jacobians of all tiles."""
-    integers, p = carray(as_integers(p_at), (p_size,)), carray(p_at, (p_size,))
+    integers, p = carray(integers_at, (p_size,)), carray(p_at, (p_size,))
     q, v = carray(q_at, (integers[HEAD.n_q],)), carray(v_at, (integers[HEAD.n_v],))
     _, states, motion, rows, _, _, _, _, _, _, _, _, _, _, _ = loop_work_of(
         carray(work_at, (loop_work_size(integers),)), integers
     )
-    move_links(part(integers, integers, HEAD.topology), part(p, integers, HEAD.numbers), q, v, q[0:0], states, 0.0)
+    move_links(part(integers, integers, HEAD.topology), part(p, integers, HEAD.numbers), q, v, q[0:0], states, q[0])
     set_motion(part(integers, integers, HEAD.touched), integers[HEAD.n_touched], states, motion)
     set_clock(t, part(integers, integers, HEAD.counted), integers[HEAD.n_counted], q, rows)
     tiles, constants = part(integers, integers, HEAD.tiles), part(p, integers, HEAD.constants)
@@ -53,9 +53,9 @@ def evaluate(p_at, p_size, t, q_at, v_at, work_at):
 
 
 @native
-def factor(p_at, p_size, wanted, free, work_at):
+def factor(integers_at, p_at, p_size, wanted, free, work_at):
     """The triangle of the rows, after `articulate` and `evaluate`; its rank, or -1, is left in the report."""
-    integers, p = carray(as_integers(p_at), (p_size,)), carray(p_at, (p_size,))
+    integers, p = carray(integers_at, (p_size,)), carray(p_at, (p_size,))
     limbs, _, motion, rows, F, scales, order, x, wrenches, _, _, _, _, _, report = loop_work_of(
         carray(work_at, (loop_work_size(integers),)), integers
     )
@@ -77,13 +77,13 @@ def factor(p_at, p_size, wanted, free, work_at):
     share_reach(equations, scales, m)
     left = x[m:]
     scale_rows(F, scales, left, m, nv)
-    report[0] = triangle(F, scales, order, left, m, nv, wanted, free)
+    report[0] = float(triangle(F, scales, order, left, m, nv, wanted, free))
 
 
 @native
-def respond(p_at, p_size, weight, work_at):
+def respond(integers_at, p_at, p_size, weight, work_at):
     """change = M⁻¹ Jᵀ x weight."""
-    integers, p = carray(as_integers(p_at), (p_size,)), carray(p_at, (p_size,))
+    integers, p = carray(integers_at, (p_size,)), carray(p_at, (p_size,))
     limbs, _, motion, rows, _, _, _, x, wrenches, _, change, _, still, _, _ = loop_work_of(
         carray(work_at, (loop_work_size(integers),)), integers
     )
@@ -94,8 +94,7 @@ def respond(p_at, p_size, weight, work_at):
     for k in range(integers[HEAD.n_v]):
         still[k] = 0.0
     for r in range(integers[HEAD.n_rows]):
-        if x[r] != 0.0:
-            push(tiles, groups, equations, touched, rows, r, motion, weight * x[r], wrenches)
+        push(tiles, groups, equations, touched, rows, r, motion, weight * x[r], wrenches)
     topology, numbers = part(integers, integers, HEAD.topology), part(p, integers, HEAD.numbers)
     respond_to(topology, numbers, limbs, wrenches, still, change)
 

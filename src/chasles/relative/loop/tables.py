@@ -8,10 +8,17 @@ of the groups: the size of the largest link in their loops.
 
 from __future__ import annotations
 
+from typing import Any
+
+from llvmlite import ir
+from numba.core import types
+from numba.core.typing.templates import signature
+from numba.extending import intrinsic
+
 from chasles.constraint.rows import MOTION, ROWS
 from chasles.constraint.special import ROOM
 from chasles.force.table import SCRATCH
-from chasles.kernel.memory import Packed, Regions
+from chasles.kernel.memory import WORD, Packed, Regions, _after, _head_pointer, _part
 from chasles.kernel.policy import kernel
 from chasles.kernel.workspace import layout
 from chasles.relative.forward import LIMB
@@ -46,9 +53,38 @@ def part(array, integers, first):
     return array[integers[first] : integers[first + 1]]
 
 
+class Work(Regions):
+    """Regions of an array of numbers or of duals."""
+
+    def _views(self) -> Any:
+        names, counts, bundle = list(self.counts), list(self.counts.values()), self.bundle
+
+        @intrinsic
+        def views_of(typing_context, array, head):
+            kind = types.Array(array.dtype, 1, "C")
+            result = types.NamedTuple([kind] * len(names), bundle)
+
+            def generate(context, builder, sig, args):
+                whole = context.make_array(array)(context, builder, args[0])
+                pointer, end, regions = _head_pointer(context, builder, head, args[1]), ir.Constant(WORD, 0), []
+                size = ir.Constant(WORD, context.get_abi_sizeof(context.get_data_type(array.dtype)))
+                for name, count in zip(names, counts, strict=True):
+                    begin, end = end, _after(builder, pointer, end, count)
+                    part = context.make_array(kind)(
+                        context, builder, _part(context, builder, array.dtype, whole, begin, end, name)
+                    )
+                    part.itemsize, part.strides = size, builder.insert_value(part.strides, size, 0)
+                    regions.append(part._getvalue())
+                return context.make_tuple(builder, result, regions)
+
+            return signature(result, array, head), generate
+
+        return views_of
+
+
 SIZES = CLOSED.sizes
 # workspace of accelerations and projections. Behind the rows is what laws and coordinates need (`constraint.special`)
-WORK = Regions(
+WORK = Work(
     "LoopWork",
     limbs=LIMB.size * (SIZES.n_links + 1),
     states=STATE.size * (SIZES.n_links + 1),

@@ -7,7 +7,7 @@ S = Rᵀ R needs R alone.
 
 from __future__ import annotations
 
-from chasles.kernel.lanes import sqrt
+from chasles.kernel.lanes import absolute, primal, sqrt
 from chasles.kernel.policy import kernel
 
 DEPENDENT = 1e-9  # of a row's reach
@@ -80,7 +80,7 @@ def reflect(F, left, s, m, nv):
     length, head = sqrt(left[s]), F[at]
     new = -length if head > 0.0 else length
     F[at] = head - new  # now the row is the vector of the reflection, of squared length 2 length (length + |head|)
-    factor = 1.0 / (length * (length + abs(head)))
+    factor = 1.0 / (length * (length + absolute(head)))
     for j in range(s + 1, m):
         along = factor * product(F, at, j * nv + s, nv - s)
         left[j] = subtract(F, j * nv + s, along, at, nv - s)
@@ -95,25 +95,25 @@ def triangle(F, scales, order, left, m, nv, wanted, free):
     marks of the rows that are not taken: set here if the choice is free, else kept to, with better pivots asked for.
     """
     for j in range(m):
-        order[j] = j
+        order[j] = float(j)
         if free != 0:
             order[m + j] = 0.0
     most = min(m, nv) if wanted < 0 else wanted
     for s in range(most):
         best, pivot = 0.0, s
         for j in range(s, m):
-            if order[m + int(order[j])] == 0.0 and not left[j] <= best:  # a NaN is taken, and ends it
+            if order[m + int(primal(order[j]))] == 0.0 and not left[j] <= best:  # a NaN is taken, and ends it
                 best, pivot = left[j], j
         least = DEPENDENT * DEPENDENT
         if free == 0:
-            least = max(least, WEAK * WEAK * scales[m + int(order[pivot])])
+            least = max(least, WEAK * WEAK * scales[m + int(primal(order[pivot]))])
         if not best > least:
             return s if wanted < 0 and best == best else -1
         swap(F, order, left, s, pivot, nv)
         reflect(F, left, s, m, nv)
     if free != 0:
         for s in range(most, m):
-            order[m + int(order[s])] = 1.0
+            order[m + int(primal(order[s]))] = 1.0
     return most
 
 
@@ -124,7 +124,7 @@ def solve(F, scales, order, rank, m, nv, x):
     x has room for 2 m numbers.
     """
     for s in range(rank):  # Rᵀ y = b
-        j = int(order[s])
+        j = int(primal(order[s]))
         total = scales[j] * x[j]
         for k in range(s):
             total -= F[s * nv + k] * x[m + k]
@@ -137,5 +137,5 @@ def solve(F, scales, order, rank, m, nv, x):
     for j in range(m):
         x[j] = 0.0
     for s in range(rank):
-        j = int(order[s])
+        j = int(primal(order[s]))
         x[j] = scales[j] * x[m + s]
