@@ -1,5 +1,6 @@
 """The README is true: its Python runs, its commands exist, its links lead somewhere."""
 
+import json
 import re
 from pathlib import Path
 
@@ -31,13 +32,29 @@ PAGES = [
 ]
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_python_examples_run(page):
+TUTORIALS = sorted(f"docs/learn/{file.name}" for file in (ROOT / "docs" / "learn").glob("*.md"))
+TUTORIALS.remove("docs/learn/index.md")
+
+
+@pytest.mark.parametrize("page", [*PAGES, *TUTORIALS])
+def test_python_examples_run(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # pages may write files
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), flags=re.DOTALL)
     assert blocks
     scope: dict = {}  # one for the page: a block may go on with what the blocks before it made
     for block in blocks:
         exec(block, scope)
+
+
+@pytest.mark.parametrize("page", TUTORIALS)
+def test_tutorials_have_pictures_and_notebooks(page):
+    text = (ROOT / page).read_text()
+    pictures = re.findall(r"\]\(\.\./_static/learn/(.*?)\)", text)
+    assert pictures
+    assert all((ROOT / "docs" / "_static" / "learn" / name).exists() for name in pictures)
+    notebook = json.loads((ROOT / "docs" / "learn" / "notebooks" / f"{Path(page).stem}.ipynb").read_text())
+    cells = ["".join(cell["source"]).strip() for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    assert cells == [block.strip() for block in re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)]
 
 
 def test_links_lead_somewhere():
