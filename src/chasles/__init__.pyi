@@ -49,6 +49,7 @@ from chasles.model.system import System as System
 from chasles.relative.loop.closed import ClosedMechanism as ClosedMechanism
 from chasles.relative.mechanism import Mechanism as Mechanism
 from chasles.relative.parameter.identifiability import identify as identify
+from chasles.simulation.batch import simulate_batch as simulate_batch
 from chasles.simulation.continuation import continuation as continuation
 from chasles.simulation.equilibrium import equilibrium as equilibrium
 from chasles.simulation.linearize import linearize as linearize

@@ -9,16 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from chasles.integrate import engine
-from chasles.integrate import explicit_layout as layout
 from chasles.integrate.explicit import ExplicitStepper
-from chasles.integrate.explicit_layout import SET, STATE, TALLY
+from chasles.integrate.lane_march import LaneMarch, four
 from chasles.integrate.options import Options, saving
-from chasles.integrate.scalar import ON_LANES
 from chasles.integrate.solution import Solution
 from chasles.integrate.solver import solve
-from chasles.integrate.status import DONE, FULL, RUNNING
-from chasles.integrate.step_address import step_address
 from chasles.integrate.vector_field import Field, PythonField
 from chasles.kernel.lanes import WIDTH, buffer
 
@@ -57,11 +52,11 @@ def solve_batch(
     def one(i: int) -> Solution:
         return solve(case(i), method, span, points[i], **options)
 
-    def four(first: int) -> list[Solution]:
+    def together(first: int) -> list[Solution]:
         chosen = Options(**{name: value for name, value in options.items() if name != "progress"})
         size = min(WIDTH, batch - first)
         steppers = [ExplicitStepper(case(i), method, span, points[i], chosen) for i in range(first, first + size)]
-        if LaneStepper(steppers).finish():
+        if marched_together(steppers):
             return [stepper.solution(True, "reached the end") for stepper in steppers]
         return [one(i) for i in range(first, first + size)]  # one of them fails: each gets its own verdict
 
@@ -72,7 +67,7 @@ def solve_batch(
     if on_lanes(problem, method, options):
         _ = function.lanes_address
         with ThreadPoolExecutor(threads) as pool:
-            return [solution for group in pool.map(four, range(0, batch, WIDTH)) for solution in group]
+            return [solution for group in pool.map(together, range(0, batch, WIDTH)) for solution in group]
     with ThreadPoolExecutor(threads) as pool:
         return list(pool.map(one, range(batch)))
 
@@ -87,54 +82,23 @@ def on_lanes(problem: Any, method: Any, options: dict[str, Any]) -> bool:
     return plain and saving(options.get("save", "all")) is not None
 
 
-class LaneStepper:
-    """Up to four runs with the same fixed steps, in lock-step; afterwards they are as if each had run by itself."""
+def marched_together(steppers: list[ExplicitStepper]) -> bool:
+    """Bring up to four runs to their end, in lock-step; afterwards they are as if each had run by itself. False, with
+    the runs untouched, if one of them cannot get there."""
+    field = steppers[0].field
+    assert not isinstance(field, PythonField)
 
-    def __init__(self, steppers: list[ExplicitStepper]):
-        self.steppers = steppers
-        self.lead = lead = steppers[0]
-        field = lead.field
-        assert not isinstance(field, PythonField)
-        self.address = field.lanes_address
-        self.settings = lead.settings.copy()
-        self.settings[SET.step] = step_address(int(lead.settings[SET.family]), ON_LANES)
-        self.addresses = lead.operations(*lead.needed(), on=ON_LANES)
-        n, d = lead.space.size, lead.space.dimension
-        self.y, self.f0 = self._packed("y", n), self._packed("f0", d)
-        self.p, self.x_sum = self._packed("p", lead.p.size), buffer(d)
-        self.records = buffer(lead.rows * lead.width)
-        self.memory = buffer(layout.scratch_size(int(lead.settings[SET.stages]), n, d))
-        self.pieces: list[np.ndarray] = []
+    def rows(name: str) -> np.ndarray:
+        return four(np.array([getattr(stepper, name) for stepper in steppers]), 0)
 
-    def _packed(self, name: str, size: int) -> np.ndarray:
-        """The same array of all runs as a buffer of lanes; lanes without a run repeat the last one."""
-        result = buffer(size)
-        for lane in range(WIDTH):
-            result.reshape(size, WIDTH)[:, lane] = getattr(self.steppers[min(lane, len(self.steppers) - 1)], name)
-        return result
-
-    def finish(self) -> bool:
-        """Run to the end; False, with the runs untouched, if one of them cannot get there."""
-        lead = self.lead
-        state, counts = lead.state.copy(), lead.counts.copy()
-        if lead.start == lead.end:
-            return True
-        method = (self.settings, *lead.arrays()[1:])
-        memory = (state, counts, self.y, self.f0, self.x_sum, self.records, self.memory)
-        counts[TALLY.status] = RUNNING
-        while counts[TALLY.status] in (RUNNING, FULL):
-            engine.march_lanes(lead.space.table, self.addresses, *method, *memory, self.address, self.p, 1_000_000_000)
-            rows = int(counts[TALLY.records])
-            self.pieces.append(self.records.reshape(lead.rows, lead.width, WIDTH)[:rows].copy())
-            counts[TALLY.records] = 0
-        if counts[TALLY.status] != DONE:
-            return False
-        for lane, stepper in enumerate(self.steppers):
-            stepper.state[:], stepper.counts[:] = state, counts
-            for name in ("y", "f0", "x_sum"):
-                target = getattr(stepper, name)
-                target[:] = getattr(self, name).reshape(target.size, WIDTH)[:, lane]
-            for piece in self.pieces:
-                stepper.keep(piece[:, :, lane])
-            stepper.state[STATE.since_save] = 0.0
-        return True
+    p = buffer(steppers[0].p.size)
+    p.reshape(-1, WIDTH)[:] = rows("p").T
+    march = LaneMarch(steppers[0], field.lanes_address).run(rows("y"), p, rows("f0"))
+    if march is None:
+        return False
+    for lane, stepper in enumerate(steppers):
+        stepper.state[:], stepper.counts[:] = march.state, march.counts
+        stepper.y[:], stepper.f0[:], stepper.x_sum[:] = march.y[lane], march.f0[lane], march.x_sum[lane]
+        if len(march.rows[lane]):
+            stepper.keep(march.rows[lane])
+    return True

@@ -351,7 +351,7 @@ class ExplicitStepper(Stepper):
         self.keep()
         t, y, slopes, moves = self.kept.columns(1, n, d, d)
         tried = int(self.counts[TALLY.accepted] + self.counts[TALLY.rejected])
-        exponentials, brackets = self._work_per_step()
+        exponentials, brackets = self.work_per_step()
         missing = self.no_curve()
         return Solution(
             self.space,
@@ -383,7 +383,7 @@ class ExplicitStepper(Stepper):
     def indices(self) -> dict[str, tuple[np.ndarray, int]]:
         return {"next_time": (self.counts[TALLY.next_time], len(self.times) + 1)}
 
-    def _work_per_step(self) -> tuple[int, int]:
+    def work_per_step(self) -> tuple[int, int]:
         """Exponentials and commutators that one step takes, counted on a whole point."""
         if isinstance(self.method, RKMK):
             stages, terms = self.method.table.stages, self.method.terms

@@ -206,33 +206,51 @@ def _numbers(
     constants[:, CONSTANT.pitch] = links.pitches
     one_freedom = [k for k, row in enumerate(links.rows) if row[1] not in (SPHERICAL, FREE)]
     constants[one_freedom, CONSTANT.armature] = armatures
-    ten, canceled = inertias_on_links(system, body_in_link)
-    moving = link_of_body >= 0
-    np.add.at(constants, (link_of_body[moving],), np.pad(ten[moving], ((0, 0), (CONSTANT.mass, 2))))
-    # what is left where moments cancel (a point mass on its axis) is zero, so that a singular inertia shows itself
-    size = np.bincount(link_of_body[moving], weights=canceled[moving], minlength=count)
-    moments = constants[:, CONSTANT.inertia : CONSTANT.inertia + 6]
-    moments[np.abs(moments) <= ROUNDING * size[:, None]] = 0.0
+    add_inertias(constants, link_of_body, *inertias_on_links(system, body_in_link))
     return numbers
+
+
+def add_inertias(constants: np.ndarray, link_of_body: np.ndarray, ten: np.ndarray, canceled: np.ndarray) -> None:
+    """Add the inertias of bodies to the constants of their links, (..., links, constants)."""
+    moving, size = link_of_body >= 0, np.zeros(constants.shape[:-1])
+    links = link_of_body[moving]
+    np.add.at(
+        np.moveaxis(constants[..., CONSTANT.mass : CONSTANT.pitch], -2, 0),
+        links,
+        np.moveaxis(ten[..., moving, :], -2, 0),
+    )
+    np.add.at(np.moveaxis(size, -1, 0), links, np.moveaxis(canceled[..., moving], -1, 0))
+    # what is left where moments cancel (a point mass on its axis) is zero, so that a singular inertia shows itself
+    moments = constants[..., CONSTANT.inertia : CONSTANT.inertia + 6]
+    moments[np.abs(moments) <= ROUNDING * size[..., None]] = 0.0
 
 
 def inertias_on_links(system: System, body_in_link: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The ten inertial parameters of the bodies in their links' frames, (bodies, 10), and the sum of the moments that
-    each was added up from.
+    each was added up from."""
+    inertias = np.array([body.spatial for body in system.bodies]).reshape(-1, 6, 6)
+    com = np.array([body.com for body in system.bodies]).reshape(-1, 3)
+    central = np.array([body.inertia for body in system.bodies]).reshape(-1, 3, 3)
+    return moved_inertias(inertias, com, central, body_in_link)
+
+
+def moved_inertias(
+    inertias: np.ndarray, com: np.ndarray, central: np.ndarray, body_in_link: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """The same of bodies with these inertias (..., bodies, 6, 6), centers of mass, and inertias about them.
 
     Frames of bodies may be far from them, as in assemblies of CAD programs. About such a frame the inertia is all m d²,
     so it is moved from the center of mass: what is lost then is what the places themselves lack.
     """
-    inertias = np.array([body.spatial for body in system.bodies]).reshape(-1, 6, 6)
     ten = spatial.to_parameters(spatial.transform(inertias, body_in_link))
-    sums = np.trace(inertias[:, :3, :3], axis1=1, axis2=2) + ten[:, 0] * (body_in_link[:, 4:] ** 2).sum(axis=1)
-    mass, com = ten[:, 0], np.array([body.com for body in system.bodies]).reshape(-1, 3)
-    central = np.array([body.inertia for body in system.bodies]).reshape(-1, 3, 3)
+    mass = ten[..., 0]
+    sums = np.trace(inertias[..., :3, :3], axis1=-2, axis2=-1) + mass * (body_in_link[:, 4:] ** 2).sum(axis=1)
     on_link = pose_group.act(body_in_link, com)
-    about = np.trace(central, axis1=1, axis2=2) + mass * (on_link**2).sum(axis=1)
-    far = mass * (com**2).sum(axis=1) > FAR**2 * about
+    about = np.trace(central, axis1=-2, axis2=-1) + mass * (on_link**2).sum(axis=-1)
+    far = mass * (com**2).sum(axis=-1) > FAR**2 * about
     if far.any():
-        place = np.concatenate([body_in_link[far, :4], on_link[far]], axis=1)
+        turn = np.broadcast_to(body_in_link[:, :4], (*far.shape, 4))[far]
+        place = np.concatenate([turn, on_link[far]], axis=1)
         own = np.concatenate([mass[far, None], np.zeros((far.sum(), 3)), central[far][:, *UPPER]], axis=1)
         ten[far] = spatial.to_parameters(spatial.transform(spatial.from_parameters(own), place))
         sums[far] = about[far]

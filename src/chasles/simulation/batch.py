@@ -1,0 +1,213 @@
+"""`simulate_batch`: many runs of one model at once, with other states, inputs and parameters in each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from chasles.cached import cached_property
+from chasles.display.progress import Progress
+from chasles.simulation.actuation import Input
+from chasles.simulation.batch_members import Members, Outcomes, processors
+from chasles.simulation.motion import spoken_by
+from chasles.simulation.run import Run
+from chasles.simulation.run_task import Task
+from chasles.simulation.start_values import Values
+from chasles.simulation.variants import WHERE, Made
+
+
+class Ends(NamedTuple):
+    """Time, coordinates and velocities at the end, (members, ...); NaN where a member has none."""
+
+    t: np.ndarray
+    q: np.ndarray
+    v: np.ndarray
+
+
+class Batch:
+    """Runs of one model: batch[i] is the `Run` of a member, made when it is asked for.
+
+    `t` are the saved times and `q`, `v` (members, times, ...) the coordinates and velocities then; NaN where a member
+    did not get so far. `ends` has the last point of each. `success` says which got to the end, `messages` how each
+    ended, `parameters` what was varied.
+    """
+
+    def __init__(self, members: Members, outcomes: Outcomes):
+        self._given, self._found = members, outcomes
+        self._runs = dict(outcomes.runs)
+
+    @property
+    def parameters(self) -> Mapping[str, np.ndarray]:
+        """Values of what was varied, (members, ...) each."""
+        return self._given.variants.values
+
+    @property
+    def reason(self) -> str:
+        """Why the members were not on lanes; nothing if they were."""
+        return self._found.reason
+
+    def __len__(self) -> int:
+        return self._given.count
+
+    def __iter__(self) -> Iterator[Run]:
+        return (self[i] for i in range(len(self)))
+
+    def __getitem__(self, index: int) -> Run:
+        try:
+            i = range(len(self))[index]
+        except IndexError:
+            raise IndexError(f"batch[{index}]: there are {len(self)} members") from None
+        if not isinstance(i, int):
+            raise TypeError(f"batch[{index!r}]: expected the number of a member")
+        if i in self._found.errors:
+            raise self._found.errors[i]
+        if i not in self._runs:
+            assert self._found.on_lanes is not None
+            task, solution = self._given.plan(i), self._found.on_lanes.solution(i)
+            self._runs[i] = Run(task.dynamics, solution, inputs_at(task, solution.t), task=task)
+        return self._runs[i]
+
+    def __repr__(self) -> str:
+        how = f"one by one: {self.reason}" if self.reason else "on lanes"
+        return f"<Batch of {len(self)} runs, {int(self.success.sum())} reached the end; {how}>"
+
+    # ------------------------------------------------------------ how it went
+
+    @cached_property
+    def _on_lanes(self) -> np.ndarray:
+        """Which members have points of lanes."""
+        lanes = self._found.on_lanes
+        return np.zeros(len(self), dtype=bool) if lanes is None else lanes.done
+
+    @cached_property
+    def success(self) -> np.ndarray:
+        """Which members came to their end, or to a terminal event, (members,)."""
+        found = self._on_lanes.copy()
+        for i, run in self._found.runs.items():
+            found[i] = run.success
+        return found
+
+    @cached_property
+    def messages(self) -> tuple[str, ...]:
+        """How each member ended."""
+        said = {i: f"{type(error).__name__}: {error}" for i, error in self._found.errors.items()}
+        said |= {i: run.message for i, run in self._found.runs.items()}
+        return tuple(said.get(i, "reached the end") for i in range(len(self)))
+
+    @cached_property
+    def steps(self) -> np.ndarray:
+        """Steps that each member took, (members,)."""
+        lanes = self._found.on_lanes
+        found = np.where(self._on_lanes, 0 if lanes is None else lanes.common.steps, 0)
+        for i, run in self._found.runs.items():
+            found[i] = run.solution.steps
+        return found
+
+    # ------------------------------------------------------------ points
+
+    @cached_property
+    def t(self) -> np.ndarray:
+        """The saved times [s], which all members have that came to the end."""
+        if self._found.on_lanes is not None:
+            return self._found.on_lanes.t
+        runs = list(self._found.runs.values())
+        complete = [run for run in runs if run.success] or runs
+        if not complete:
+            raise ValueError("batch.t: no member has a point; batch.messages say why")
+        if any(not np.array_equal(run.t, complete[0].t) for run in complete):
+            raise ValueError(
+                "batch.t: each member has its own times; batch[i].t has those of one, batch.ends the last points, and "
+                "with every=... or save=times all have the same"
+            )
+        return complete[0].t
+
+    @property
+    def q(self) -> np.ndarray:
+        """Coordinates of the joints at the saved times, (members, times, nq)."""
+        return self._states[0]
+
+    @property
+    def v(self) -> np.ndarray:
+        """Velocities of the joints at the saved times, (members, times, nv)."""
+        return self._states[1]
+
+    @cached_property
+    def _states(self) -> tuple[np.ndarray, np.ndarray]:
+        t, found = self.t, list[np.ndarray]()
+        if (lanes := self._found.on_lanes) is not None:
+            dynamics = self[int(np.argmax(self._on_lanes))].dynamics
+            found = [np.array(part) for part in dynamics.split(lanes.y)[:2]]
+        for i, run in self._found.runs.items():
+            both = run.q, run.v
+            if not found:
+                found = [np.full((len(self), len(t), part.shape[-1]), np.nan) for part in both]
+            shared = min(len(run.t), len(t))
+            same = int(np.logical_and.accumulate(run.t[:shared] == t[:shared]).sum())
+            for target, part in zip(found, both, strict=True):
+                target[i, :same] = part[:same]
+        return found[0], found[1]
+
+    @cached_property
+    def ends(self) -> Ends:
+        """The last point of each member, whatever its steps: t (members,), q (members, nq), v (members, nv)."""
+        rows: dict[int, tuple[Any, ...]] = {i: (run.t[-1], run.q[-1], run.v[-1]) for i, run in self._found.runs.items()}
+        for i in np.flatnonzero(self._on_lanes):
+            rows[int(i)] = self.t[-1], self.q[i, -1], self.v[i, -1]
+        if not rows:
+            raise ValueError("batch.ends: no member has a point; batch.messages say why")
+        nothing = [np.full(np.shape(part), np.nan) for part in next(iter(rows.values()))]
+        columns = zip(*(rows.get(i, nothing) for i in range(len(self))), strict=True)
+        return Ends(*(np.array(column) for column in columns))
+
+
+def inputs_at(task: Task, t: np.ndarray) -> np.ndarray | None:
+    """The inputs of a member at its saved times; where two are held, that of the period before."""
+    if task.controller is None:
+        return task.constant(len(t))
+    edges = task.edges()
+    before = np.maximum(np.searchsorted(edges, t) - 1, 0)
+    return np.array([task.controller(float(edges[k]), t, t) for k in before], dtype=float)
+
+
+@spoken_by(WHERE)
+def simulate_batch(
+    system: Made | Callable[..., Any],
+    span: tuple[float, float],
+    q: Values | None = None,
+    v: Values | None = None,
+    *,
+    parameters: Mapping[str, ArrayLike] | None = None,
+    control: Input | None = None,
+    period: float | None = None,
+    threads: int | None = None,
+    progress: bool | None = None,
+    save: Any = None,
+    every: float | None = None,
+    **options: Any,
+) -> Batch:
+    """Simulate a model many times at once, with other starts, inputs and parameters in each member.
+
+    q, v: (members, n), or (n,) for all; by name {"elbow": (members,)}. parameters: values by name, (members,) or
+    (members, ...) each. They are places of the system, "bodies.arm.mass", "joints.knee.stiffness", "gravity"; or
+    arguments of a function, given as `system`, that returns a System. control: constant inputs (members, inputs); or
+    with `period` [s] sequences of them (members, periods, inputs), each held for a period.
+
+    Trees in joint coordinates with an explicit method and a fixed `step` run four at a time on SIMD lanes; all others
+    one by one. Both run on `threads` threads, by default one for each processor. A member has the same bits wherever it
+    is in the batch and however many threads there are, and agrees with `simulate` to rounding. A member that fails
+    keeps its message, and the others go on.
+
+    By default only the first and the last point are saved; give `every` or `save`. Other options are those of
+    `simulate`.
+    """
+    kept = {"every": every, "save": save if save is not None else "final" if every is None else "all"}
+    rows = {"q": q, "v": v, "control": control}
+    members = Members(system, span, rows, parameters, period, options | kept)
+    workers = processors() if threads is None else threads
+    if isinstance(workers, bool) or not isinstance(workers, int | np.integer) or workers < 1:
+        raise ValueError(f"{WHERE}: threads is {threads!r}; expected a positive whole number")
+    with Progress(0, members.count, progress, what="", unit=" members") as line:
+        return Batch(members, members.run(int(workers), line.show))

@@ -1,0 +1,273 @@
+"""A model with other values of parameters in each member of a batch.
+
+A parameter is an argument of a function that makes the model, or a place in a system: "bodies.arm.mass", "gravity".
+What varies is data: the tables of all members are made at once where only masses, centers of mass and inertias of
+bodies differ, and one after the other else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from chasles.absolute.mechanism import AbsoluteMechanism
+from chasles.model.body import UPPER, Body
+from chasles.model.suggestion import meant
+from chasles.model.system import System
+from chasles.relative.determined import NOTHING, require_determined
+from chasles.relative.loop.closed import ClosedMechanism, compiled
+from chasles.relative.mechanism import Mechanism
+from chasles.relative.tables import CONSTANT, GRAVITY
+from chasles.relative.tree import add_inertias, moved_inertias
+from chasles.screw import inertia as spatial
+from chasles.simulation.parameter_family import NoDerivativeError, require_same
+
+Made = System | Mechanism | ClosedMechanism | AbsoluteMechanism
+SECTIONS = ("bodies", "joints", "frames", "forces", "actuators", "constraints")
+OF_BODIES = ("mass", "com", "inertia")
+WHERE = "simulate_batch"
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a parameter is in a system: a field of one of the things of a section, or of the system itself."""
+
+    section: str
+    index: int
+    field: str
+
+
+class Variants:
+    """A model and values of parameters, (members, ...) each."""
+
+    def __init__(self, model: Made | Callable[..., Any], parameters: Mapping[str, np.ndarray]):
+        self.given, self.values = model, parameters
+        self.places: dict[str, Place] = {}
+        if isinstance(model, Made):
+            if parameters and isinstance(model, AbsoluteMechanism):
+                raise ValueError(f'{WHERE}: with parameters give the System, and coordinates="absolute"')
+            known = dict(_places(model if isinstance(model, System) else model.system))
+            for name in parameters:
+                if name not in known:
+                    examples = ", ".join(list(known)[:4])
+                    raise ValueError(
+                        f"{WHERE}: the system has no number {name!r}; {meant(name, known)}such places are {examples}, "
+                        "...; or give a function of the parameters that returns a System"
+                    )
+                self.places[name] = known[name]
+        elif not callable(model):
+            raise TypeError(
+                f"{WHERE}: a {type(model).__name__} is no system; expected a System, what system.compile() gives, or a "
+                "function of the parameters that returns one. What load() gives has its own, study.run_batch()"
+            )
+
+    def model(self, i: int) -> Made:
+        """The model of a member; ValueError for values that it cannot have."""
+        values = {name: value[i] if value.ndim > 1 else float(value[i]) for name, value in self.values.items()}
+        if isinstance(self.given, Made):
+            return self._changed(self.given, values) if values else self.given
+        made = self.given(**values)
+        if not isinstance(made, Made):
+            raise TypeError(f"{WHERE}: the function of the parameters returned {made!r}; expected a System")
+        return made
+
+    def _changed(self, given: Made, values: Mapping[str, Any]) -> Made:
+        system = given if isinstance(given, System) else given.system
+        changes: dict[str, dict[int, dict[str, Any]]] = {}
+        top: dict[str, Any] = {}
+        for name, value in values.items():
+            place = self.places[name]
+            if not place.section:
+                top[place.field] = value
+                continue
+            changes.setdefault(place.section, {}).setdefault(place.index, {})[place.field] = value
+        for section, things in changes.items():
+            every = list(getattr(system, section))
+            for index, some in things.items():
+                every[index] = _renewed(every[index], some)
+            top[section] = every
+        found = replace(system, **top)
+        if isinstance(given, ClosedMechanism):
+            return compiled(found, given.cut)
+        return Mechanism(found) if isinstance(given, Mechanism) else found
+
+    @property
+    def of_bodies(self) -> bool:
+        """Whether masses, centers of mass and inertias of bodies are all that varies, by their places."""
+        return bool(self.places) and all(
+            place.section == "bodies" and place.field in OF_BODIES for place in self.places.values()
+        )
+
+
+def _places(system: System) -> Iterator[tuple[str, Place]]:
+    """All places of a system that hold numbers, by name."""
+    yield "gravity", Place("", 0, "gravity")
+    for section in SECTIONS:
+        for index, thing in enumerate(getattr(system, section)):
+            for item in fields(thing):
+                if item.init and _numeric(getattr(thing, item.name)):
+                    yield f"{section}.{thing.name}.{item.name}", Place(section, index, item.name)
+
+
+def _numeric(value: Any) -> bool:
+    if isinstance(value, bool | str) or value is None:
+        return False
+    if isinstance(value, tuple | list):
+        return bool(value) and all(map(_numeric, value))
+    return isinstance(value, int | float | np.ndarray | np.generic)
+
+
+def _renewed(thing: Any, values: dict[str, Any]) -> Any:
+    """A body, joint, ... with other values."""
+    if isinstance(thing, Body) and thing.density is not None:
+        if set(values) != {"density"}:
+            raise ValueError(f"body {thing.name!r}: its mass follows from its density; vary that instead")
+        return replace(thing, **values, mass=0.0, com=(0.0,) * 3, inertia=(0.0,) * 3)
+    return replace(thing, **values)
+
+
+@dataclass
+class TreeTables:
+    """The tables of all members of a batch of trees: numbers of the links and of the forces, (members, ...); what is
+    wrong with members that have none."""
+
+    numbers: np.ndarray
+    values: np.ndarray
+    wrong: dict[int, Exception]
+
+
+def tree_tables(variants: Variants, base: Mechanism, q: np.ndarray) -> TreeTables | None:
+    """The tables of all members, which start at q (members, nq); None if their systems differ in structure."""
+    count, values = len(q), base.tables.acting.values
+    found = TreeTables(np.tile(base.tree.numbers, (count, 1)), np.tile(values, (count, 1)), {})
+    if not variants.values:
+        return found
+    left = np.arange(count)
+    if variants.of_bodies:
+        bodies = BodiesOfMembers.by_place(variants, base, count)
+        found.numbers[:] = bodies.numbers()
+        left = left[~bodies.sure()]
+    systems: dict[int, System] = {}
+    for i in left.tolist():
+        try:
+            made = variants.model(i)
+            system: System = made if isinstance(made, System) else made.system
+            if _same_but_bodies(system, base.system):
+                systems[i] = system
+            elif not _by_itself(found, i, system, base, q[i]):
+                return None
+        except Exception as error:
+            found.wrong[i] = error
+    if systems:
+        bodies = BodiesOfMembers.of(list(systems.values()), base)
+        found.numbers[list(systems)] = bodies.numbers()
+        for (i, system), sure in zip(systems.items(), bodies.sure(), strict=True):
+            try:
+                if not sure:
+                    _by_itself(found, i, system, base, q[i])
+            except Exception as error:
+                found.wrong[i] = error
+    return found
+
+
+def _same_but_bodies(system: System, base: System) -> bool:
+    """Whether two systems differ in the numbers of their bodies alone."""
+    return (
+        system.joints == base.joints
+        and system.forces == base.forces
+        and system.gravity == base.gravity
+        and not system.constraints
+        and [body.name for body in system.bodies] == [body.name for body in base.bodies]
+    )
+
+
+def _by_itself(found: TreeTables, i: int, system: System, base: Mechanism, q: np.ndarray) -> bool:
+    """Make the tables of one member; whether they have the structure of the others."""
+    tree = Mechanism(system)
+    try:
+        require_same(base, tree, "")
+    except NoDerivativeError:
+        return False
+    require_determined(tree, q)
+    found.numbers[i], found.values[i] = tree.tree.numbers, tree.tables.acting.values
+    return True
+
+
+class BodiesOfMembers:
+    """Masses (members, bodies), centers of mass and inertias about them, of all bodies of all members."""
+
+    def __init__(self, base: Mechanism, mass: np.ndarray, com: np.ndarray, central: np.ndarray):
+        self.base, self.mass, self.com, self.central = base, mass, com, central
+        self.fits = True  # whether all values have shapes that bodies take
+
+    @classmethod
+    def of(cls, systems: Sequence[System], base: Mechanism) -> BodiesOfMembers:
+        """Those of systems."""
+        return cls(
+            base,
+            np.array([[body.mass for body in system.bodies] for system in systems]),
+            np.array([[body.com for body in system.bodies] for system in systems]),
+            np.array([[body.inertia for body in system.bodies] for system in systems]),
+        )
+
+    @classmethod
+    def by_place(cls, variants: Variants, base: Mechanism, count: int) -> BodiesOfMembers:
+        """Those of the base, with what varies in its place."""
+        one = cls.of([base.system], base)
+        found = cls(base, *(np.repeat(part, count, axis=0) for part in (one.mass, one.com, one.central)))
+        for name, place in variants.places.items():
+            given = variants.values[name]
+            if place.field == "inertia" and given.shape[1:] == (3,):
+                given = given[:, :, None] * np.eye(3)
+            elif place.field == "inertia" and given.shape[1:] == (6,):
+                given = given[:, [[0, 1, 2], [1, 3, 4], [2, 4, 5]]]
+            target = {"mass": found.mass, "com": found.com, "inertia": found.central}[place.field][:, place.index]
+            if given.shape != target.shape or base.system.bodies[place.index].density is not None:
+                found.fits = False
+            else:
+                target[...] = given
+        return found
+
+    def sure(self) -> np.ndarray:
+        """Members whose bodies are physical beyond doubt, and all have moments of inertia about all axes if they differ
+        from the base. Others are made one by one, which says what is wrong."""
+        low, middle, high = np.moveaxis(np.linalg.eigvalsh(self.central), -1, 0)
+        symmetric = (self.central == np.swapaxes(self.central, -1, -2)).all(axis=(-1, -2))
+        fine = (self.mass > 0) & (low > NOTHING * high) & (low + middle >= high * (1 - 1e-12)) & symmetric
+        own = BodiesOfMembers.of([self.base.system], self.base)
+        kept = (self.mass == own.mass) & (self.com == own.com).all(axis=-1)
+        kept &= (self.central == own.central).all(axis=(-1, -2))
+        return self.fits & (fine | kept).all(axis=1)
+
+    def numbers(self) -> np.ndarray:
+        """The numbers of the trees, (members, numbers)."""
+        tree, mass, com = self.base.tree, self.mass[..., None], self.com
+        about = (com**2).sum(axis=-1)[..., None, None] * np.eye(3) - com[..., :, None] * com[..., None, :]
+        moments = (self.central + mass[..., None] * about)[..., UPPER[0], UPPER[1]]
+        inertias = spatial.from_parameters(np.concatenate([mass, mass * com, moments], axis=-1))
+        numbers = np.tile(tree.numbers, (len(mass), 1))
+        constants = numbers[:, GRAVITY.size :].reshape(len(mass), -1, CONSTANT.size)  # a copy
+        constants[..., CONSTANT.mass : CONSTANT.pitch] = 0.0
+        add_inertias(constants, tree.link_of_body, *moved_inertias(inertias, com, self.central, tree.body_in_link))
+        numbers[:, GRAVITY.size :] = constants.reshape(len(mass), -1)
+        return numbers
+
+
+def as_values(parameters: Mapping[str, ArrayLike] | None) -> dict[str, np.ndarray]:
+    """Values of parameters as arrays; ValueError for what is no number, with the member it belongs to."""
+    found: dict[str, np.ndarray] = {}
+    for name, given in (parameters or {}).items():
+        try:
+            value = np.array(given, dtype=float)
+        except (TypeError, ValueError):
+            raise ValueError(f"{WHERE}: parameter {name!r} is {given!r}; expected an array of numbers") from None
+        if not np.isfinite(value).all():
+            bad = np.argwhere(~np.isfinite(value))[0]
+            of = f"of member {bad[0]} " if value.ndim else ""
+            raise ValueError(f"{WHERE}: parameter {name!r} {of}is not finite")
+        found[name] = value
+    return found
