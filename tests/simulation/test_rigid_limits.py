@@ -30,7 +30,8 @@ def test_a_bouncing_slider_comes_to_rest(e, size, mass):
     times = np.concatenate([tops, [last + 0.1, last + 0.2]])
     system = ball(e, mass, size, g)
     run = ch.simulate(system, (0, last + 0.2), q=[size], save=times, rtol=1e-12, atol=1e-14 * size)
-    found = np.array([one.t for one in run.events])
+    *bounces, rests = run.events
+    found = np.array([one.t for one in bounces])
     assert np.abs(found[:12] - strikes).max() < 1e-9
     assert last - 1e-5 < found[-1] < last
     heights = size * e ** (2 * np.arange(1, 12))
@@ -38,7 +39,9 @@ def test_a_bouncing_slider_comes_to_rest(e, size, mass):
     assert not run.q[-2:].any()
     assert not run.v[-2:].any()
     assert run.energies.work[-1] == pytest.approx(-mass * g * size, rel=1e-12)
-    assert {one.event.name for one in run.events} == {"slide strikes its lower limit"}
+    assert {one.event.name for one in bounces} == {"slide strikes its lower limit"}
+    assert rests.event.name == "slide rests at its lower limit"
+    assert rests.t == found[-1]
     assert run.certificate.status == "passed"
 
 
@@ -122,7 +125,9 @@ def test_a_limit_only_pushes(friction, restitution):
     assert run.q[0, 0] == 0.0
     assert run.acting[0, 0] == pytest.approx(m * G - k * 0.9 * leaves if not friction else 0.0, abs=friction + 1e-9)
     assert run.q[1:, 0] == pytest.approx(k / m * np.array([0.2, 0.5]) ** 3 / 6, rel=1e-9)
-    assert not run.events
+    (lifted,) = run.events
+    assert lifted.event.name == "slide leaves its lower limit"
+    assert lifted.t == pytest.approx(leaves, abs=1e-9)
 
 
 def double_pendulum(t, y, m=1.0, g=G):

@@ -417,7 +417,7 @@ def test_forces_of_drives_and_sizes_of_reactions():
     (axes,) = ch.plot(run, "forces.motor").axes
     (line,) = axes.get_lines()
     np.testing.assert_allclose(line.get_ydata(), 9.81 * 0.5 * np.cos(2 * line.get_xdata()), rtol=1e-6)
-    assert axes.get_ylabel() == "force [N m]"
+    assert axes.get_ylabel() == "torque [N m]"
     force = ch.plot(run, "reactions.pin").axes[1]
     size = force.get_lines()[3]
     np.testing.assert_allclose(size.get_ydata(), np.linalg.norm(run.reactions("pin")[:, 3:], axis=1), rtol=1e-9)

@@ -11,6 +11,7 @@ const CHOICES = [
   ["force", "reaction force"],
   ["torque", "reaction torque"],
   ["violation", "violation"],
+  ["exerted", "what it exerts"],
 ];
 
 export class Charts {

@@ -22,7 +22,7 @@ from chasles.model.scale import constraint_lengths
 from chasles.relative.loop.closed import ClosedMechanism
 from chasles.relative.mechanism import Mechanism
 from chasles.simulation.run import Run
-from chasles.simulation.set_valued import Limit
+from chasles.simulation.set_valued import Change, Limit
 
 ENERGY, MOMENTUM, GROUP, POSITION, VELOCITY = (
     "energy balance",
@@ -200,7 +200,7 @@ def known_events(task: Any) -> list[Any]:
 
 def _counted(occurrences: Iterable[Any], start: float, end: float) -> Counter[str]:
     near = AT_THE_END * abs(end - start)
-    kept = [found for found in occurrences if not isinstance(found.event, Limit)]  # states tell of impacts
+    kept = [found for found in occurrences if not isinstance(found.event, Limit | Change)]  # states tell of these
     return Counter(found.event.name for found in kept if abs(found.t - end) > near)
 
 

@@ -20,7 +20,7 @@ def plot(
         Parameter(
             help="Result files (.h5), model files or names of the gallery; then what to draw: energy, energy.drift, "
             "drift, steps, certificate, joints, joints.NAME, joints.NAME.velocity, phase.NAME, reactions.NAME, "
-            "forces.NAME (of drives and couplings), "
+            "forces.NAME (of springs, laws, bushings, drives, couplings, joints), events, "
             "bodies.NAME.position, .twist, .path, work-precision; without names an overview."
         ),
     ],

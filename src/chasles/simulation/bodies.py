@@ -169,6 +169,10 @@ class BodyDynamics:
             )
         return (q, v) if order.plain else (q[..., order.coordinates], v[..., order.velocities])
 
+    def seen_in_event(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Coordinates and velocities of what events see of a state: the state."""
+        return self.coordinates(y)
+
     def every_joint(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Coordinates and velocities of all joints at states, those that close loops too. Quaternions have the sign
         that they were given at the start, and keep it."""

@@ -210,6 +210,10 @@ class TreeDynamics:
         """Coordinates and velocities of the joints at states."""
         return self.split(y)[:2]
 
+    def seen_in_event(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Coordinates and velocities of what events see of a state."""
+        return y[: self.nq], y[self.nq : self.nq + self.nv]
+
     def actuation(self) -> Actuation:
         return Actuation.of_tree(self.mechanism)
 

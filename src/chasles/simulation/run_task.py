@@ -79,9 +79,9 @@ class Task:
 
     @property
     def watched(self) -> tuple[Event, ...]:
-        """The events that `run.events` can have: those of the user, and those of rigid limits."""
+        """The events that `run.events` can have: those of the user, and those of rigid limits and friction."""
         own = self.dynamics.set_valued
-        return (*self.more["events"], *(() if own is None else own.limits))
+        return (*self.more["events"], *(() if own is None else (*own.limits, *own.changes.values())))
 
     def constant(self, points: int) -> np.ndarray | None:
         """The constant input at so many points, as it was given; None if there is none."""

@@ -45,6 +45,16 @@ class Limit(Event):
 
 
 @dataclass(frozen=True)
+class Change(Event):
+    """The event that a coordinate begins to be held (`held`), or no longer is: by a limit (side 1 or -1 as those of
+    `Limit`), or by friction (0)."""
+
+    k: int = -1
+    side: int = 0
+    held: bool = False
+
+
+@dataclass(frozen=True)
 class SetValued:
     """The coordinates with friction that sticks or depends on the load, or with rigid limits: their places, the two
     forces of friction [N or N m] and the two coefficients, the speed of smooth friction (0: it sticks), limits and
@@ -97,6 +107,30 @@ class SetValued:
                     function = partial(_gap, int(self.places[k]), int(self.nq + self.columns[k]), float(end), side)
                     found.append(Limit(function, -1, False, f"{name} strikes its {which} limit", k, side))
         return tuple(found)
+
+    @cached_property
+    def changes(self) -> dict[tuple[int, int, bool], Change]:
+        """Further events of `run.events`: sticking, slipping, coming to rest at limits and leaving them."""
+        found = list[Change]()
+        for k, name in enumerate(self.names):
+            function = partial(_speed, int(self.nq + self.columns[k]))
+            words = [(0, "sticks", "slips")] if self.may_stick[k] else []
+            words += [
+                (side, f"rests at its {which} limit", f"leaves its {which} limit")
+                for side, which, end in ((1, "lower", self.lower[k]), (-1, "upper", self.upper[k]))
+                if np.isfinite(end)
+            ]
+            for side, begins, ends in words:
+                found.append(Change(function, 0, False, f"{name} {begins}", k, side, True))
+                found.append(Change(function, 0, False, f"{name} {ends}", k, side, False))
+        return {(change.k, change.side, change.held): change for change in found}
+
+    def changed(self, before: np.ndarray, held: Held, q: np.ndarray) -> list[Change]:
+        """What happened, if some coordinates were held before, at a configuration."""
+        at = q[self.places]
+        sides = np.where(at <= self.lower, 1, np.where(at >= self.upper, -1, 0))
+        every = ((int(k), int(sides[k]), bool(held.stuck[k])) for k in np.flatnonzero(before != held.stuck))
+        return [self.changes[one] for one in every if one in self.changes]
 
     # ------------------------------------------------------------ one state
 
@@ -268,6 +302,10 @@ def _friction(joint: Joint, k: int) -> tuple[float, ...]:
     if not joint.sticks:
         return 0.0, 0.0, slides, 0.0, joint.friction_speed if joint.is_loaded else 0.0
     return joint.friction[k], joint.holding_friction[k], slides, max(slides, joint.static_friction_coefficient), 0.0
+
+
+def _speed(column: int, t: float, y: np.ndarray, p: np.ndarray) -> float:
+    return float(y[column])
 
 
 def _gap(place: int, column: int, end: float, side: int, t: float, y: np.ndarray, p: np.ndarray) -> float:

@@ -15,6 +15,7 @@ from chasles.model.joint import Joint
 from chasles.model.system import System
 from chasles.simulation.frame_motion import FrameMotion
 from chasles.simulation.joint_motion import JointMotion
+from chasles.simulation.named_forces import Column, columns_of, named_forces, values_of
 
 if TYPE_CHECKING:
     from chasles.absolute.mechanism import AbsoluteMechanism
@@ -216,6 +217,22 @@ class States:
         """Generalized forces [N m or N] of a coupling on its coordinates, (times, n), or of a drive, (times, 1)."""
         self._kind.warn_if_open("coordinate_forces", name)
         return self.collected(lambda part: [part._kind.coordinate_forces(name)])[0]
+
+    @property
+    def force_names(self) -> tuple[str, ...]:
+        """What exerts forces by itself: forces of the system, drives, couplings, and joints with springs, dampers,
+        friction or limits."""
+        return tuple(named_forces(self.system))
+
+    def force(self, name: str) -> np.ndarray:
+        """The force of one of `force_names`, (times, columns): what a spring or two-point force pulls its points
+        together with [N]; the wrench (torque [N m], force [N]) of a bushing on its second body in its frame there; that
+        of a wrench, as it is given; the generalized forces of a joint force, drive, coupling or joint."""
+        return self.collected(lambda part: [values_of(part, name)])[0]
+
+    def force_columns(self, name: str) -> tuple[Column, ...]:
+        """What the columns of `force(name)` are: `part` and `unit` of each."""
+        return columns_of(self.system, name)
 
     # ------------------------------------------------------------ of one part
 

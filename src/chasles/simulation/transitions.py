@@ -160,20 +160,22 @@ class Transitions(SetValued):
         self.refuse_beyond(dynamics.coordinates(state)[0])
         given = np.zeros(dynamics.nv) if u is None else np.asarray(u, dtype=float)
         asked = None if isinstance(save, str | int | np.integer) else np.asarray(save, dtype=float)
-        pieces, breaking, stalled, piece = _Taken(len(state), save, sink), False, 0, None
-        warned = False
+        pieces, breaking, stalled, piece = _Taken(len(state), len(self.names), save, sink), False, 0, None
+        warned, before = False, None if resume is None else resume.get("stuck")
         anew = [np.ravel(more[name]) for name in ("stops", "breaks") if more.get(name) is not None]
         cuts = check_stops(np.concatenate([np.empty(0), *anew]), *span)
         if resume is not None:
             time, state, breaking = pieces.go_on(resume)
         while True:
-            here = time, state, breaking
+            here = time, state, breaking, before
             with dynamics.calling():
                 state, struck = self.strike(dynamics, time, state, given)
                 warned = self._warn_of_load(struck, warned)
                 q, v = dynamics.coordinates(state)
                 now = time + INSTANT * np.spacing(abs(time)) if time in cuts else time  # just after a jump
                 held = self.held(dynamics, q, v, given, now, breaking)
+            struck += self._happened(time, np.concatenate([q, v, state[-1:]]), before, held, q, v)
+            before = held.stuck
             if piece is not None:
                 piece.y[-1] = state  # what came to rest has no velocity, not that of a rounding beyond
                 if time >= end:
@@ -217,6 +219,14 @@ class Transitions(SetValued):
                 raise ArithmeticError(f"simulate: what holds {names} changes without end at t = {time:.8g} s")
             ahead = cuts[(cuts >= ours[-1].t) & (cuts - ours[-1].t <= INSTANT * np.spacing(abs(ours[-1].t)))]
             time = float(ahead[0]) if len(ahead) else ours[-1].t
+
+    def _happened(
+        self, time: float, shown: np.ndarray, before: np.ndarray | None, held: Held, q: np.ndarray, v: np.ndarray
+    ) -> list[Occurrence]:
+        """The events that something sticks, slips, rests or leaves. Where nothing is known of what was held before,
+        all that is at rest was."""
+        was = v[self.columns] == 0.0 if before is None else np.asarray(before) != 0.0
+        return [Occurrence(change, time, shown) for change in self.changed(was, held, q)]
 
     def _seen(self, run: Callable[[float], Any], until: float, pieces: Pieces) -> tuple[Any, float]:
         """A piece, and its end. If a coordinate went beyond a limit and turned back within one step, the piece is run
@@ -280,9 +290,9 @@ def _slip(column: int, sign: float, start: float, t: float, y: np.ndarray, p: np
 class _Taken(Pieces):
     """The pieces of a run, with the points that are asked for, here and in a file."""
 
-    def __init__(self, point: int, save: Any, sink: Any):
+    def __init__(self, point: int, held: int, save: Any, sink: Any):
         super().__init__(point)
-        self.save, self.sink, self.first = save, sink, True
+        self.held, self.save, self.sink, self.first = held, save, sink, True
 
     def go_on(self, resume: dict[str, np.ndarray]) -> tuple[float, np.ndarray, bool]:
         """Go on after the pieces that are done: time, state, and whether something gets away."""
@@ -290,8 +300,9 @@ class _Taken(Pieces):
         self.work |= dict(zip(COUNTED, map(int, resume["work"]), strict=True))
         return self.last_time, np.array(resume["begins"]), bool(resume["breaking"][0])
 
-    def take(self, piece: Solution, here: tuple[float, np.ndarray, bool], last: bool = False) -> None:
-        """Take a piece, with the time, the state and whether something gets away where the next begins."""
+    def take(self, piece: Solution, here: tuple[Any, ...], last: bool = False) -> None:
+        """Take a piece, with the time, the state, whether something gets away and what was held where the next
+        begins."""
         kept = np.ones(len(piece.t), dtype=bool)
         if isinstance(self.save, str) and self.save != "all":
             kept = np.isin(np.arange(len(kept)), [0] * self.first + [len(kept) - 1] * last)
@@ -301,9 +312,9 @@ class _Taken(Pieces):
         self.first = False
         t, y = self.add(replace(piece, t=piece.t[kept], y=piece.y[kept]))
         if self.sink is not None:
-            time, state, breaking = here
+            time, state, breaking, before = here
             work = np.array([float(self.work[name]) for name in COUNTED])
-            memory = {"time": time, "breaking": breaking, "begins": state, "work": work}
+            memory = {"time": time, "breaking": breaking, "begins": state, "work": work, "stuck": before}
             arrays = {name: np.atleast_1d(np.asarray(value, dtype=float)) for name, value in memory.items()}
             self.sink.stretch(np.column_stack([t, y]), piece.events, arrays, NO_CURVE, last)
 
@@ -311,5 +322,5 @@ class _Taken(Pieces):
         """The whole, with its last piece."""
         if self.first and self.sink is None:
             return piece  # the only one, with its curve
-        self.take(piece, (0.0, np.zeros(self.sizes[1]), False), last=True)
+        self.take(piece, (0.0, np.zeros(self.sizes[1]), False, np.zeros(self.held)), last=True)
         return replace(self.joined(piece, NO_CURVE)[0], checkpoint={})

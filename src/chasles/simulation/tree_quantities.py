@@ -64,6 +64,11 @@ class TreeQuantities:
     def joint_forces(self, joint: Joint) -> np.ndarray:
         return self._along(joint, self.forces())
 
+    def held_force(self, joint: Joint) -> np.ndarray:
+        """Friction that sticks and rigid limits of a joint, along its velocities."""
+        acting = self.states.acting
+        return self.joint_forces(joint) if acting is None else self._along(joint, acting) - self.joint_forces(joint)
+
     def _along(self, joint: Joint, values: np.ndarray) -> np.ndarray:
         return self._own(joint, values, self.mechanism.tree.velocities)
 

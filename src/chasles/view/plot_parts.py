@@ -9,8 +9,9 @@ import numpy as np
 
 from chasles.display.style import plain, shortened
 from chasles.io.result.quantities import joints_with_reactions
-from chasles.model.constraint import Coupling, Drive
+from chasles.model.constraint import Coupling
 from chasles.model.joint import Joint
+from chasles.simulation.named_forces import named_forces
 from chasles.view.plot_panel import CURVE, OVER_TIME, SPACE, Panel
 
 UNITS = {"rad": ("rad", "rad/s", "rad/s²"), "m": ("m", "m/s", "m/s²"), "": ("1", "rad/s", "rad/s²")}
@@ -20,7 +21,6 @@ WORDS = {
     "": ("quaternion", "angular velocity", "angular acceleration"),
 }
 SYMBOLS = ("q", r"\dot q", r"\ddot q")
-FORCES = {"rad": "N m", "m": "N"}
 XYZ = ("$x$", "$y$", "$z$")
 VECTOR_SIZE = "size"  # the curve of the length of a vector, beside those of its components
 LEVELS = {"": 0, "velocity": 1, "acceleration": 2}
@@ -127,34 +127,24 @@ def reaction_panels(run: Any, rest: str) -> list[Panel]:
     return [torque, Panel(title, "force [N]", series, lambda part: values(part, slice(3, 6)))]
 
 
-def driven_units(run: Any) -> dict[str, tuple[str, ...]]:
-    """Drives and couplings by name, with the joints they act along and the units of their forces."""
-    found, system = {}, run.mechanism.system
-    for item in system.constraints:
-        if isinstance(item, Drive):
-            along = [(item.joint, item.coordinate)]
-        elif isinstance(item, Coupling):
-            along = list(zip(item.joints, item.coordinates, strict=True))
-        else:
-            continue
-        units = ((name, FORCES[system.joint(name, "plot").velocity_units[k]]) for name, k in along)
-        found[item.name] = tuple(f"{plain(name)} [{unit}]" for name, unit in units)
-    return found
-
-
 def force_panels(run: Any, rest: str) -> list[Panel]:
-    """What a drive or a coupling gives along the coordinates of its joints: the torque of a motor."""
-    series = driven_units(run).get(rest)
-    if series is None or not len(run):
+    """What something exerts by itself: a panel for each unit of its numbers."""
+    if rest not in run.force_names or not len(run):
         return []
-    label = f"force [{series[0].rpartition('[')[2]}" if len(series) == 1 else "force [N m, N]"
-    shown = (plain(rest),) if len(series) == 1 else series
+    item, columns = named_forces(run.system)[rest], run.force_columns(rest)
+    parts = [plain(name) for name in item.joints] if isinstance(item, Coupling) else [one.part for one in columns]
+    made = []
+    for unit in dict.fromkeys(one.unit for one in columns):
+        own = [k for k, one in enumerate(columns) if one.unit == unit]
+        series = (plain(rest),) if len(columns) == 1 else tuple(parts[k] for k in own)
 
-    def values(part: Any) -> np.ndarray:
-        found: np.ndarray = part.coordinate_forces(rest)
-        return found
+        def values(part: Any, own: list[int] = own) -> np.ndarray:
+            found: np.ndarray = part.force(rest)[:, own]
+            return found
 
-    return [Panel(f"force of {plain(rest)}", label, shown, values)]
+        word = "torque" if unit == "N m" else "force"
+        made.append(Panel(f"force of {plain(rest)}", f"{word} [{unit}]", series, values))
+    return made
 
 
 # ------------------------------------------------------------ of a body or frame

@@ -16,7 +16,6 @@ from chasles.view.plot_parts import (
     NAMED,
     all_joints,
     body_panels,
-    driven_units,
     force_panels,
     frames_of,
     joint_panels,
@@ -24,6 +23,7 @@ from chasles.view.plot_parts import (
     reaction_panels,
 )
 
+NAMED_EVENT = 40  # characters of an event in a legend
 LISTED = 24  # names in an error message
 ENERGIES = ("kinetic $T$", "gravity $V_g$", "springs $V_s$", "work $W$", "balance $E = T + V - W$")
 
@@ -58,11 +58,13 @@ def names(run: Any) -> Iterator[str]:
             yield f"phase.{joint.name}"
     if len(run):
         yield from (f"reactions.{name}" for name in joints_with_reactions(run))
-        yield from (f"forces.{name}" for name in driven_units(run))
+        yield from (f"forces.{name}" for name in run.force_names)
     for frame in frames_of(run):
         yield from (f"bodies.{frame}.{what}" for what in MOTIONS)
     if run.given is not None:
         yield from ("inputs", "forces")
+    if run.events:
+        yield "events"
 
 
 # ------------------------------------------------------------ of the whole system
@@ -133,6 +135,19 @@ def _forces(run: Any) -> list[Panel]:
     return _given(run, "forces", "generalized force [N m, N]")
 
 
+def _events(run: Any) -> list[Panel]:
+    """How often each event has happened."""
+    names = tuple(dict.fromkeys(one.event.name for one in run.events))
+    if not names:
+        raise ValueError("plot: events: nothing happened in this run")
+    times = [np.sort([one.t for one in run.events if one.event.name == name]) for name in names]
+
+    def values(part: Any) -> np.ndarray:
+        return np.stack([np.searchsorted(own, part.t, "right") for own in times], axis=1).astype(float)
+
+    return [Panel("events", "how often so far [1]", tuple(shortened(names, NAMED_EVENT)), values, drawn=AS_STAIRS)]
+
+
 def _given(run: Any, what: str, label: str) -> list[Panel]:
     if run.given is None:
         raise ValueError(f"plot: {what}: this run has no inputs")
@@ -147,6 +162,7 @@ SIMPLE: dict[str, Callable[[Any], list[Panel]]] = {
     "certificate": _certificate,
     "inputs": _inputs,
     "forces": _forces,
+    "events": _events,
     "joints": all_joints,
 }
 BY_NAME: dict[str, Callable[[Any, str], list[Panel]]] = {

@@ -27,7 +27,7 @@ from chasles.view.model_of_run import repeated
 from chasles.view.page import Page
 from chasles.view.page_html import digest, page_text, read
 from chasles.view.plot import plot
-from chasles.view.series import reactions_of
+from chasles.view.series import ARROWS, left_out, reactions_of, thinned
 
 LISTED = 60  # rows of a table of the model; longer ones are cut, and say so
 JOINTS = 6  # panels of joints
@@ -50,7 +50,8 @@ def report(run: Any, file: str | Path | None = None, *, header: Mapping[str, Any
             _section("Start", _start(run)),
             _section("Method", _method(run, known)),
             _section("Certificate", _certificate(run)),
-            _section("Figures", _figures(run) + _reactions(run)),
+            _section("Figures", _figures(run) + _reactions(run) + _forces(run)),
+            _section("Events", _events(run)) if run.events else "",
             _section("In motion", _page(run)) if len(run) else "",
             _section("To do it again", _again(run, known)),
             _section("To cite", "<ol>" + "".join(f"<li>{_text(item)}</li>" for item in _cited(run, known)) + "</ol>"),
@@ -203,6 +204,33 @@ def _reactions(run: Any) -> str:
     head = ("reaction of", "largest force [N]", "at t [s]", "largest torque [N m]", "at t [s]")
     often = "all saved times" if len(t) == len(run) else f"{len(t)} of the saved times"
     return f'{_table(head, rows, numbers=(1, 2, 3, 4))}<p class="soft">Looked at {often}.</p>{said}'
+
+
+def _forces(run: Any) -> str:
+    """The largest and smallest of each force that something exerts by itself."""
+    part, rows, notes = thinned(run, ARROWS), [], list[str]()
+    for name in run.force_names[:LISTED] if len(run) else ():
+        try:
+            values = part.force(name)
+        except (ValueError, ArithmeticError) as error:  # such as a law that is not in the file
+            left_out(notes, f"Force of {name}", error)
+            continue
+        for column, own in zip(run.force_columns(name), values.T, strict=True):
+            ends = [text for k in (own.argmin(), own.argmax()) for text in (_number(own[k]), f"{part.t[k]:.4g}")]
+            rows.append((name, column.part, column.unit, *ends))
+    head = ("force of", "", "unit", "smallest", "at t [s]", "largest", "at t [s]")
+    said = "".join(f"<p>{_text(note)}.</p>" for note in notes)
+    return _table(head, rows, numbers=(3, 4, 5, 6)) + said
+
+
+def _events(run: Any) -> str:
+    """What happened and when: impacts with the energy that they cost, sticking, slipping, events of the user."""
+    lost = {(strike.t, name): strike.lost for strike in run.strikes for name in strike.names[:1]}
+    rows = [
+        (f"{one.t:.9g}", one.event.name, _number(lost[key]) if (key := (one.t, one.event.name)) in lost else "")
+        for one in run.events
+    ]
+    return _table(("t [s]", "event", "energy lost [J]"), rows, numbers=(0, 2))
 
 
 def _page(run: Any) -> str:

@@ -53,6 +53,25 @@ def series_of(run: Any, notes: list[str] | None = None) -> list[Series]:
             names, unit = _coordinates(joint, what)
             for k, column in enumerate(values.T):
                 found.append(Series(what, names[k], unit[k], *envelope(whole.t, column, points), joint.name))
+    return found + _forces(run, points, notes)
+
+
+def _forces(run: Any, points: int, notes: list[str] | None) -> list[Series]:
+    """What springs, laws, drives and joints exert, by their names."""
+    names = run.force_names
+    if len(names) > JOINTS or not len(run):
+        return []
+    part, found = thinned(run, ARROWS), list[Series]()
+    for name in names:
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # redundant constraints: the certificate says so
+                values = part.force(name)
+        except (ValueError, ArithmeticError) as error:  # such as a law that is not in the file
+            left_out(notes, f"Force of {name}", error)
+            continue
+        for column, own in zip(run.force_columns(name), values.T, strict=True):
+            found.append(Series("exerted", column.part, column.unit, *envelope(part.t, own, points), name))
     return found
 
 

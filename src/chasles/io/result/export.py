@@ -14,17 +14,16 @@ import numpy as np
 
 from chasles import caution
 from chasles.io.result.layout import replacing
-from chasles.model.constraint import Coupling, Drive
 from chasles.model.joint import Joint
 from chasles.simulation import states
+from chasles.simulation.named_forces import FORCE_UNITS, WRENCH
 from chasles.simulation.run import Run
 
 POSE = ("qw", "qx", "qy", "qz", "x", "y", "z")
 TWIST = ("wx", "wy", "wz", "vx", "vy", "vz")
-WRENCH = ("tx", "ty", "tz", "fx", "fy", "fz")
 BODY_UNITS = ("", "", "", "", "m", "m", "m", "rad/s", "rad/s", "rad/s", "m/s", "m/s", "m/s")
-FORCE_UNITS = {"rad": "N m", "m": "N"}  # along a velocity
-MOST_REACTIONS = 100  # joints up to which a table has reactions
+MOST_REACTIONS = 100  # joints up to which a table has reactions, and forces up to which it has these
+EVENTS = ".events.csv"  # how the name of a table of events ends
 Tell = Callable[[float], None]
 ENERGIES = ("kinetic", "gravity", "springs", "work")
 ARRAYS = ("t", "q", "v", "poses", "twists", *ENERGIES)
@@ -35,14 +34,18 @@ def export(run: Run, file: str | Path, *, every: int = 1, tell: Tell | None = No
     the file.
 
     Joint coordinates q and velocities v, poses (quaternion and position) and body twists of all bodies, energies; in a
-    table with units in its header, and with the forces of inputs, drives and couplings and the reactions of joints (of
-    at most `MOST_REACTIONS`). Of `every` so many saved times one. The run is gone through in parts, so it may be larger
-    than memory. `tell` is called with the share that is done.
+    table with units in its header, and with the forces of inputs, of all that `run.force_names` has, and the reactions
+    of joints (each of at most `MOST_REACTIONS`). Of `every` so many saved times one. The run is gone through in parts,
+    so it may be larger than memory. A name that ends in .events.csv is for what happened: impacts, sticking, slipping
+    and the events of the user, each with its time and the joints then. `tell` is called with the share that is done.
     """
     path = Path(file)
     if every < 1:
         raise ValueError(f"export: every is {every}; expected 1 or more")
-    if path.suffix == ".csv":
+    if path.name.endswith(EVENTS):
+        with replacing(path) as new, new.open("w", newline="", encoding="utf-8") as stream:
+            csv.writer(stream).writerows(_events(run))
+    elif path.suffix == ".csv":
         columns = columns_of(run)
         with replacing(path) as new, new.open("w", newline="", encoding="utf-8") as stream:
             writer = csv.writer(stream)
@@ -64,7 +67,16 @@ def export(run: Run, file: str | Path, *, every: int = 1, tell: Tell | None = No
         with replacing(path) as new:
             _write_arrays(run, new, every, tell)
     else:
-        raise ValueError(f"export: {path.name!r}; expected a name that ends in .csv, .parquet or .npz")
+        raise ValueError(f"export: {path.name!r}; expected a name that ends in .csv, .events.csv, .parquet or .npz")
+
+
+def _events(run: Run) -> Iterator[list[str]]:
+    """The lines of a table of events."""
+    q, v = _joint_columns(run)
+    yield ["t [s]", "event", *(column.title for column in (*q, *v))]
+    for one in run.events:
+        state = np.concatenate(run.dynamics.seen_in_event(one.y)).tolist()
+        yield [repr(float(one.t)), one.event.name, *map(repr, state)]
 
 
 def _write_arrays(run: Run, file: Path, every: int, tell: Tell | None) -> None:
@@ -136,11 +148,11 @@ class Column(NamedTuple):
 
 
 class Columns(NamedTuple):
-    """The columns of a table, and of which joints it has reactions, of which drives and couplings forces."""
+    """The columns of a table, and of which joints it has reactions, of what forces."""
 
     every: list[Column]
     reactions: tuple[str, ...]
-    driven: tuple[str, ...]
+    forces: tuple[str, ...]
 
 
 def columns_of(run: Run) -> Columns:
@@ -153,19 +165,16 @@ def columns_of(run: Run) -> Columns:
     if run.given is not None:
         every += _forces([joint for joint in run.moving_joints if joint.name in run.joints])
     joints = [joint.name for joint in system.joints if not joint.traits.holds_nothing]
-    items = {item.name: item for item in system.constraints if isinstance(item, Coupling | Drive)}
     reactions = _computed(run, "reactions", joints if len(joints) <= MOST_REACTIONS else ())
-    driven = _computed(run, "coordinate_forces", items)
-    for name in driven:
-        item: Any = items[name]
-        single = isinstance(item, Drive)
-        joints, places = ([item.joint], [item.coordinate]) if single else (item.joints, item.coordinates)
-        for k, (joint, coordinate) in enumerate(zip(joints, places, strict=True)):
-            unit = system.joint(joint, "export").velocity_units[coordinate]
-            every.append(Column(f"{name}.force{k}", FORCE_UNITS[unit]))
+    acting = run.force_names
+    forces = _computed(run, "force", acting if len(acting) <= MOST_REACTIONS else ())
+    for name in forces:
+        wrench = name in reactions and run.force_columns(name)[0].part in WRENCH
+        own = f"{name} (force)" if wrench else name  # a joint has this name, and a reaction
+        every += [Column(f"{own}.{column.part}", column.unit) for column in run.force_columns(name)]
     for name in reactions:
         every += [Column(f"{name}.{part}", "N m" if part.startswith("t") else "N") for part in WRENCH]
-    return Columns(every, reactions, driven)
+    return Columns(every, reactions, forces)
 
 
 def _computed(run: Run, quantity: str, names: Iterable[str]) -> tuple[str, ...]:
@@ -212,7 +221,7 @@ def _rows(run: Run, columns: Columns, every: int = 1) -> Iterator[tuple[float, n
     """The table, a part of the run at a time, with the share that is done then."""
     names = ["t", "q", "v", "bodies", *ENERGIES]
     names += [] if run.given is None else ["forces"]
-    wanted = [("coordinate_forces", name) for name in columns.driven]
+    wanted = [("force", name) for name in columns.forces]
     wanted += [("reactions", name) for name in columns.reactions]
     for share, part in _parts(run, every):
         values = [_values(part, name) for name in names]
