@@ -61,11 +61,10 @@ class BodyEquations(Equations):
     @cached_property
     def _roots(self) -> np.ndarray:
         """M^(-1/2) of the bodies about their centers, (bodies, 6, 6)."""
-        found = np.zeros((self.mechanism.n, 6, 6))
-        for root, body in zip(found, self.system.bodies, strict=True):
-            sizes, axes = np.linalg.eigh(np.array(body.inertia))
-            root[:3, :3] = axes @ np.diag(sizes**-0.5) @ axes.T
-            root[3:, 3:] = np.eye(3) / np.sqrt(body.mass)
+        found, bodies = np.zeros((self.mechanism.n, 6, 6)), self.system.bodies
+        sizes, axes = np.linalg.eigh(np.array([body.inertia for body in bodies]).reshape(-1, 3, 3))
+        found[:, :3, :3] = (axes * sizes[:, None] ** -0.5) @ np.swapaxes(axes, 1, 2)
+        found[:, 3:, 3:] = np.eye(3) / np.sqrt([body.mass for body in bodies])[:, None, None]
         return found
 
     def _jacobian(self, blocks: np.ndarray) -> np.ndarray:
@@ -142,7 +141,17 @@ class BodyEquations(Equations):
         return prepared(self.mechanism, x, self.t).project(x, v, self.t)[1]
 
     def project(self, x: np.ndarray) -> np.ndarray:
-        return prepared(self.mechanism, x, self.t).project(x, np.zeros((len(x), 6)), self.t)[0]
+        return _projected(prepared(self.mechanism, x, self.t), x, self.t)
+
+    def returned(self, x: np.ndarray, rank: int) -> np.ndarray:
+        mechanism = self.mechanism
+        if rank < len(self.units) and not mechanism.redundant:
+            mechanism = mechanism.with_redundant(mechanism.constraint_names, len(self.units) - rank)
+        return _projected(mechanism, x, self.t)
+
+
+def _projected(mechanism: AbsoluteMechanism, x: np.ndarray, t: float) -> np.ndarray:
+    return mechanism.project(x, np.zeros((len(x), 6)), t)[0]
 
 
 def may_depend(mechanism: AbsoluteMechanism) -> bool:
@@ -168,16 +177,19 @@ def prepared(mechanism: AbsoluteMechanism, central: np.ndarray, t: float = 0.0) 
 
 def examined(mechanism: AbsoluteMechanism, central: np.ndarray, t: float = 0.0) -> AbsoluteMechanism:
     """The mechanism prepared for a configuration: `AbsoluteMechanism.examined`."""
-    mechanism = prepared(mechanism, central, t)
+    if not may_depend(mechanism):
+        return mechanism
+    equations = BodyEquations(mechanism, t)
+    known = mobility(equations, central)
+    mechanism = equations.mechanism = mechanism.with_redundant(known[0].dependent, known[0].redundant)
     if mechanism.redundant:
-        equations = BodyEquations(mechanism, t)
         if (off := equations.off(central, search.SATISFIED)) is not None:
             raise RedundantConstraintsError(
                 f"{mechanism.system.name!r}: {mechanism.redundant_equations} constraint equations depend on others, "
                 f"and contradict each other: involved: {', '.join(map(repr, mechanism.redundant[:12]))}; at these "
                 f"poses the violation is {off}"
             )
-        regular(equations, central)
+        regular(equations, central, known)
     return mechanism
 
 

@@ -68,6 +68,10 @@ class Equations(ABC):
         """The nearest configuration on the constraints, to rounding, of one that is near."""
 
     @abstractmethod
+    def returned(self, x: np.ndarray, rank: int) -> np.ndarray:
+        """`project` of one where so many rows are independent, without looking whether it is so."""
+
+    @abstractmethod
     def extent(self, x: np.ndarray) -> float:
         """How far bodies are from the origin [m]."""
 

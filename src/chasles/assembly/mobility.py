@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from chasles.assembly.equations import Equations
-from chasles.assembly.rank import DEPENDENT, decomposed
+from chasles.assembly.rank import DEPENDENT, decomposed, rank_of
 from chasles.assembly.search import SMALL, approach
 from chasles.constraint.errors import RedundantConstraintsError
 from chasles.constraint.results import Mobility
@@ -31,33 +31,40 @@ def mobility(equations: Equations, x: np.ndarray, tolerance: float = DEPENDENT) 
     return Mobility(len(rows), rank, free.shape[1], tuple(dependent)), free
 
 
-def _nearby(equations: Equations, x: np.ndarray, free: np.ndarray, seed: int) -> Iterator[Mobility]:
-    """The same at configurations nearby, reached along random motions that are free."""
+def _nearby(equations: Equations, x: np.ndarray, rank: int, free: np.ndarray, seed: int) -> Iterator[np.ndarray]:
+    """Configurations nearby, reached along random motions that are free; rank: that of the rows at x."""
     rng = np.random.default_rng(seed)
     for size in NEARBY if free.shape[1] else ():
         step = free @ rng.normal(size=free.shape[1])
         longest = np.abs(step / equations.sizes()).max()
-        near = approach(equations, equations.moved(x, step * (size / longest)))
-        if equations.violation(near).max(initial=0.0) <= 10 * SMALL * equations.size(near):
-            yield mobility(equations, near)[0]  # else the motion ends before it is there
+        start = equations.moved(x, step * (size / longest))
+        near = equations.returned(start, rank)  # compiled, and right unless the rank is another there
+        if _satisfied(equations, near) or _satisfied(equations, near := approach(equations, start)):
+            yield near  # else the motion ends before it is there
+
+
+def _satisfied(equations: Equations, x: np.ndarray) -> bool:
+    return bool(equations.violation(x).max(initial=0.0) <= 10 * SMALL * equations.size(x))
 
 
 def with_neighborhood(equations: Equations, x: np.ndarray, seed: int = 0) -> Mobility:
     """Mobility at a configuration, and at the most regular one of those nearby."""
     here, free = mobility(equations, x)
-    every = (here, *_nearby(equations, x, free, seed))
+    every = (here, *(mobility(equations, near)[0] for near in _nearby(equations, x, here.rank, free, seed)))
     return replace(here, nearby=max(every, key=lambda found: (found.rank, -len(found.dependent))))
 
 
-def regular(equations: Equations, x: np.ndarray) -> Mobility:
+def regular(equations: Equations, x: np.ndarray, known: tuple[Mobility, np.ndarray] | None = None) -> Mobility:
     """Mobility at a configuration on the constraints; RedundantConstraintsError if it is singular.
 
-    There the mechanism could move on in several ways, or in none that its velocities promise.
+    There the mechanism could move on in several ways, or in none that its velocities promise. known: what `mobility`
+    gives at x.
     """
-    here, free = mobility(equations, x)
+    here, free = mobility(equations, x) if known is None else known
     if here.rank == here.equations:
         return here
-    best = max((found.rank for found in _nearby(equations, x, free, 0)), default=here.rank)
+    near = _nearby(equations, x, here.rank, free, 0)
+    best = max((rank_of(*equations.linear(found)[:2]) for found in near), default=here.rank)
     if best > here.rank:
         raise RedundantConstraintsError(
             f"{equations.system.name!r} is in a singular configuration: {here.rank} of {here.equations} constraint "

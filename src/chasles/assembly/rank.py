@@ -16,6 +16,11 @@ def shortest(rows: np.ndarray, reach: np.ndarray, b: np.ndarray, cut_off: float 
     return np.linalg.lstsq(scaled, b / reach, rcond=cut_off / size)[0]
 
 
+def rank_of(rows: np.ndarray, reach: np.ndarray) -> int:
+    """The rank of F with rows divided by their reach."""
+    return int(np.count_nonzero(np.linalg.svd(rows / reach[:, None], compute_uv=False) > DEPENDENT))
+
+
 def decomposed(rows: np.ndarray, reach: np.ndarray, tolerance: float = DEPENDENT) -> tuple[np.ndarray, np.ndarray, int]:
     """Singular vectors of F with rows divided by their reach (left, right), and the rank.
 

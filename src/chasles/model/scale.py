@@ -7,7 +7,8 @@ joint is compared with the size of the body that it carries: a small mechanism o
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -18,9 +19,11 @@ from chasles.model.constraint import BetweenPoints, Distance, Drive, Rolling
 from chasles.model.force import BetweenBodies, Spring
 from chasles.model.joint import Joint
 from chasles.model.system import System
+from chasles.once import once
 
 
-def body_sizes(system: System) -> dict[str, float]:
+@once
+def body_sizes(system: System) -> Mapping[str, float]:
     """The size of each body and of what is on the ground; zero for a point mass at its only joint."""
     places: dict[str, list[Any]] = {body.name: [] if body.massless else [body.com] for body in system.bodies} | {
         GROUND: []
@@ -37,19 +40,24 @@ def body_sizes(system: System) -> dict[str, float]:
         elif isinstance(item, Cam):
             places[item.bodies[0]] += item.places.tolist()
             places[item.bodies[1]].append(item.point)
-    sizes = {
-        name: float(np.linalg.norm(np.ptp(np.array(some), axis=0))) if some else 0.0 for name, some in places.items()
-    }
-    for body in system.bodies:
-        if not body.massless:
-            moments = np.abs(np.linalg.eigvalsh(np.array(body.inertia))).max()
-            sizes[body.name] = max(sizes[body.name], float(np.sqrt(moments / body.mass)))
+    sizes = {name: math.dist(*_corners(some)) if len(some) > 1 else 0.0 for name, some in places.items()}
+    heavy = [body for body in system.bodies if not body.massless]
+    moments = np.abs(np.linalg.eigvalsh(np.array([body.inertia for body in heavy]).reshape(-1, 3, 3))).max(axis=1)
+    for body, moment in zip(heavy, moments.tolist(), strict=True):
+        sizes[body.name] = max(sizes[body.name], math.sqrt(moment / body.mass))
     return sizes
 
 
+def _corners(places: list[Any]) -> tuple[list[float], list[float]]:
+    """The corners of the box around places."""
+    x, y, z = zip(*places, strict=True)
+    return [min(x), min(y), min(z)], [max(x), max(y), max(z)]
+
+
+@once
 def length_of(system: System) -> float:
     """The largest length in a model [m]; 1 if there is none."""
-    sizes = body_sizes(system)
+    sizes = dict(body_sizes(system))
     on_ground = sizes.pop(GROUND)
     own = [length for joint in system.joints for length in own_lengths(joint)]
     own += [item.length for item in (*system.forces, *system.constraints) if isinstance(item, Spring | Distance)]
@@ -102,7 +110,7 @@ def own_lengths(joint: Joint) -> list[float]:
     found: list[float] = []
     for k, screw in enumerate(joint.screws):
         if any(screw[:3]):
-            found.append(float(np.linalg.norm(screw[3:])))
+            found.append(math.hypot(*screw[3:]))
         else:
-            found += [abs(x) for x in (joint.rest[k], joint.lower[k], joint.upper[k]) if np.isfinite(x)]
+            found += [abs(x) for x in (joint.rest[k], joint.lower[k], joint.upper[k]) if math.isfinite(x)]
     return found

@@ -185,6 +185,9 @@ class System:
             raise ValueError(f"System: there is no body or frame {name!r}; {_known(name, known, 'bodies and frames')}")
         return Frame(name, name)
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self.__dataclass_fields__}  # without what was computed from them
+
     @cached_property
     def mass(self) -> float:
         """Total mass [kg]."""

@@ -15,6 +15,7 @@ import numpy as np
 
 from chasles.lie import pose as pose_group
 from chasles.lie.rotation import quaternion_to_matrix
+from chasles.once import once
 from chasles.relative.mechanism import Mechanism
 from chasles.relative.system_level import joint_screws, link_poses
 from chasles.relative.tables import CONSTANT, GRAVITY, LINK, link_table
@@ -131,17 +132,21 @@ class Islands:
 def require_determined(mechanism: Mechanism, q: np.ndarray | None = None) -> None:
     """ValueError if joints can move without moving any mass: at two random configurations, that is by the structure of
     the model, or at the given one."""
-    islands = Islands(mechanism)
-    if not islands.groups:
-        return
-    rng = np.random.default_rng(1)
-    found = [islands.idle(mechanism.random(rng)) for _ in range(2)]
+    islands, idle = _examined(mechanism)
     where = "wherever the mechanism is"
-    if not all(found):
-        found, where = [None if q is None else islands.idle(q)], "at the start"
-    if (idle := found[0]) is None:
+    if idle is None and q is not None:
+        idle, where = islands.idle(q), "at the start"
+    if idle is None:
         return
     raise ValueError(f"{mechanism.system.name!r}: {where}, {_described(mechanism, idle)}")
+
+
+@once
+def _examined(mechanism: Mechanism) -> tuple[Islands, Idle | None]:
+    """The islands of a mechanism, and a motion without kinetic energy that it has wherever it is."""
+    islands, rng = Islands(mechanism), np.random.default_rng(1)
+    found = [islands.idle(mechanism.random(rng)) for _ in range(2)] if islands.groups else [None]
+    return islands, found[0] if all(found) else None
 
 
 def _described(mechanism: Mechanism, idle: Idle) -> str:

@@ -27,19 +27,30 @@ from chasles.integrate.solution import Solution
 from chasles.integrate.space import Space
 from chasles.kernel.undisturbed import Calling
 from chasles.lie.rotation import quaternion_to_matrix
+from chasles.model.joint import Joint
 from chasles.model.scale import energy_of
 from chasles.model.system import System
+from chasles.once import once
 from chasles.relative.loop.closed import ClosedMechanism, compiled
 from chasles.relative.loop.spanning import span
 from chasles.relative.mechanism import Mechanism
 from chasles.simulation.actuation import Actuation
 from chasles.simulation.body_quantities import BodyQuantities
+from chasles.simulation.compiled_system import in_absolute_coordinates
 from chasles.simulation.energy_jumps import explained
 from chasles.simulation.held_start import Holding, Wanted, assembled
 from chasles.simulation.problem import Motion
 from chasles.simulation.start_refusal import NEARLY_SINGULAR, refuse_start, refuse_turned
 from chasles.simulation.start_values import StartChange, Values, body_changes, by_name, joint_changes
 from chasles.simulation.tree_order import Quaternion, TreeOrder, quaternions, tree_order
+
+
+@once
+def spanning_tree(mechanism: AbsoluteMechanism) -> tuple[Mechanism, tuple[Joint, ...]]:
+    """The spanning tree of a mechanism in joint coordinates, to read starts in them, and the joints that are cut."""
+    split = span(mechanism.system)
+    return Mechanism(split.system), tuple(split.cut)
+
 
 POSITION_TOLERANCE = 1e-8  # how far a start may be off the constraints [rad or sizes of a body, and per second]
 
@@ -83,7 +94,7 @@ class BodyDynamics:
             )
         if isinstance(system, System):
             stabilized = projected or any(baumgarte)
-            system = AbsoluteMechanism(system, space, stabilized, baumgarte, inputs, every_angle)
+            system = in_absolute_coordinates(system, space, stabilized, baumgarte, inputs, every_angle)
         elif any(baumgarte) and tuple(baumgarte) != system.baumgarte:
             raise ValueError(
                 f"simulate: the mechanism was compiled with baumgarte={system.baumgarte}; compile it with {baumgarte}"
@@ -145,7 +156,7 @@ class BodyDynamics:
         fastest = float(np.max(np.sum(speeds**2, axis=1), initial=0.0))
         return 0.5 * fastest * sum(body.mass for body in self.mechanism.system.bodies)
 
-    @cached_property
+    @property
     def tree_order(self) -> TreeOrder:
         """The joints of the tree, and where their coordinates and velocities are."""
         return tree_order(self.mechanism)
@@ -183,7 +194,7 @@ class BodyDynamics:
             q[..., one.at : one.at + 4] *= np.where(off, -1.0, 1.0)[..., None]
         return q, v
 
-    @cached_property
+    @property
     def quaternions(self) -> tuple[Quaternion, ...]:
         return quaternions(self.mechanism)
 
@@ -297,8 +308,8 @@ class BodyDynamics:
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Central poses, velocities and counted angles of joint coordinates and velocities."""
         mechanism = self.mechanism
-        split = span(mechanism.system)
-        tree, wanted = Mechanism(split.system), Wanted(split.cut, q, v, assemble, held, mode)
+        tree, cut = spanning_tree(mechanism)
+        wanted = Wanted(cut, q, v, assemble, held, mode)
         given = [by_name(f"simulate: {key}", tree, key, x) for key, x in zip("qv", wanted.of_tree(), strict=True)]
         at = tree.neutral() if given[0] is None else tree.tables.check_q("simulate", given[0])
         speed = np.zeros(tree.nv) if given[1] is None else tree.tables.check_v("simulate", "v", given[1])
@@ -345,16 +356,20 @@ class BodyDynamics:
         return np.array([near[own[joint]][coordinate] for joint, coordinate in mechanism.counted])
 
     def _refuse(self, central: np.ndarray, velocity: np.ndarray, t: float, angles: np.ndarray) -> None:
-        position, speed, _ = self.mechanism.constraint_violation(central, velocity, t, angles)
-        names = self.mechanism.constraint_names
-        for joint in self.mechanism.system.joints:
+        judged = self._judged(central, velocity, angles, t)
+        names, position = self.mechanism.constraint_names, judged[2]
+        for joint in self.mechanism.system.joints if np.isnan(position).any() else ():
             if joint.traits.any_screws and np.isnan(position[names.index(joint.name)]):
                 raise SingularJointError(
                     f"simulate: the screws of joint {joint.name!r} depend on each other at the start, so its "
                     "coordinates are not determined there; start elsewhere, or use joint coordinates"
                 )
-        judged = self._judged(central, velocity, angles, t)
-        refuse_start(names, position, speed, self.mechanism.turned(central), *judged)
+
+        def amounts() -> tuple[Any, ...]:
+            off = self.mechanism.constraint_violation(central, velocity, t, angles)
+            return *off[:2], self.mechanism.turned(central)
+
+        refuse_start(names, amounts, *judged)
 
     def _judged(self, central: np.ndarray, velocity: np.ndarray, angles: np.ndarray, t: float) -> tuple[Any, ...]:
         """What a start is judged by, as `violated` takes it."""

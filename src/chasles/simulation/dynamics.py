@@ -15,7 +15,7 @@ from chasles.integrate.event import Shown
 from chasles.integrate.solution import Solution
 from chasles.integrate.space import Space
 from chasles.kernel.undisturbed import Calling
-from chasles.model.scale import energy_of, joint_lengths, length_of, velocity_sizes
+from chasles.model.scale import energy_of, length_of
 from chasles.model.system import System
 from chasles.relative.determined import require_determined
 from chasles.relative.free_velocity import FreeVelocities
@@ -23,6 +23,7 @@ from chasles.relative.loop.closed import ClosedMechanism
 from chasles.relative.mechanism import Mechanism
 from chasles.relative.tables import FREE, HELICAL, LINK, SPHERICAL, link_table
 from chasles.relative.tree import lock
+from chasles.relative.velocity_scale import sizes_of_velocities
 from chasles.simulation.actuation import Actuation
 from chasles.simulation.held_start import Wanted
 from chasles.simulation.loaded_friction import Loads
@@ -236,8 +237,7 @@ class TreeDynamics:
     @property
     def velocity_sizes(self) -> np.ndarray:
         """1 rad, or a length of the joint, for each velocity."""
-        joints = self.mechanism.tree.joints
-        return velocity_sizes(joints, joint_lengths(self.mechanism.system, joints))
+        return sizes_of_velocities(self.mechanism)
 
     def calling(self, tangents: bool = False) -> Calling:
         assert isinstance(self.mechanism, Mechanism)

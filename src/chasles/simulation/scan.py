@@ -56,6 +56,8 @@ def scan(dynamics: Any, span: tuple[float, float], t: ArrayLike, states: ArrayLi
         return Scan(np.empty(0), np.empty(0), (), np.empty(0))
     breaks, declared, jumps, timed = list[float](), list[float](), list[float](), list[str]()
     laws = list(called_laws(dynamics, path, np.atleast_2d(np.asarray(states, dtype=float)), in_time=True))
+    if not laws:
+        return Scan(np.empty(0), np.empty(0), (), np.empty(0))
     compiled = sum(not called.law.in_python for called in laws)
     for called in laws:
         declared += called.law.declared(called.parameters)

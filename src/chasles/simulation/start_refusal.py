@@ -26,21 +26,22 @@ def violated(velocity: np.ndarray, limit: float, position: np.ndarray, speed: np
     return ~((position <= limit) & (speed <= limit * size))
 
 
-def refuse_start(
-    names: Sequence[str], position: np.ndarray, speed: np.ndarray, turned: Mapping[str, float], *judged: Any
-) -> None:
-    """ValueError if joints or constraints are violated: `position` and `speed` of each; `turned` are those that are the
-    wrong way round; `judged` is what `violated` takes."""
+def refuse_start(names: Sequence[str], amounts: Callable[[], tuple[Any, Any, Any]], *judged: Any) -> None:
+    """ValueError if joints or constraints are violated; `judged` is what `violated` takes. `amounts` are what is told
+    then: positions and speeds of each [m or rad], and which are the wrong way round."""
+    off = violated(*judged)
+    if not off.any():
+        return
+    position, speed, turned = amounts()
     bad = [
         f"{name!r} by {g:.3g} in position and {r:.3g} in velocity"
-        for name, g, r, off in zip(names, position, speed, violated(*judged), strict=True)
-        if off
+        for name, g, r, one in zip(names, position, speed, off, strict=True)
+        if one
     ]
-    if bad:
-        listed = "; ".join([*bad[:8], "..."][: len(bad)])
-        raise ValueError(
-            f"simulate: the start violates {len(bad)} joints or constraints: {listed}{described(turned)}. {WHAT_TO_DO}"
-        )
+    listed = "; ".join([*bad[:8], "..."][: len(bad)])
+    raise ValueError(
+        f"simulate: the start violates {len(bad)} joints or constraints: {listed}{described(turned)}. {WHAT_TO_DO}"
+    )
 
 
 def refuse_turned(solution: Solution, turned: Callable[[np.ndarray], Mapping[str, float]]) -> Solution:

@@ -9,6 +9,7 @@ import numpy as np
 from chasles.absolute.mechanism import AbsoluteMechanism
 from chasles.lie import pose as pose_group
 from chasles.model.joint import Joint
+from chasles.once import once
 from chasles.relative.loop.spanning import span
 from chasles.relative.tree import depth_first
 
@@ -47,6 +48,7 @@ class Quaternion(NamedTuple):
         return np.einsum("ijk,...i,...j,...k->...", self.product, child, central[..., self.parent, :4], own) < 0
 
 
+@once
 def quaternions(mechanism: AbsoluteMechanism) -> tuple[Quaternion, ...]:
     tables, index = mechanism.joint_tables, {name: k for k, name in enumerate(mechanism.bodies)}
     units = np.eye(4, 7)
@@ -65,6 +67,7 @@ def quaternions(mechanism: AbsoluteMechanism) -> tuple[Quaternion, ...]:
     return tuple(found)
 
 
+@once
 def tree_order(mechanism: AbsoluteMechanism) -> TreeOrder:
     tables, floating = mechanism.joint_tables, list[int]()
     own_joints = {joint.name: joint for joint in tables.order}  # the tree may have a part of a body as child

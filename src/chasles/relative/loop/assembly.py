@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from chasles.assembly import search
 from chasles.assembly.equations import Equations, Linear, names_of
-from chasles.assembly.rank import DEPENDENT, decomposed, shortest
+from chasles.assembly.rank import DEPENDENT, decomposed, rank_of, shortest
 from chasles.constraint.errors import AssemblyError, RedundantConstraintsError
-from chasles.model.scale import joint_lengths, velocity_sizes
 from chasles.relative import inverse
 from chasles.relative.loop import entry
+from chasles.relative.velocity_scale import sizes_of_velocities, sliding_velocities
 
 if TYPE_CHECKING:
     from chasles.relative.loop.closed import ClosedMechanism, ConstraintRows
@@ -32,45 +32,75 @@ class LoopEquations(Equations):
         """held: names of joints, or which velocities."""
         which = held if isinstance(held, np.ndarray) else _velocities(mechanism, "held", held)
         super().__init__(mechanism, t, which)
+        self._last: tuple[np.ndarray, dict[str, Any]] = np.empty(0), {}
         self.units, self.constraint_of_row = mechanism.row_units, mechanism.constraint_of_row
-        joints = mechanism.tree.joints
-        self.sliding = np.isnan(velocity_sizes(joints, {joint.name: np.nan for joint in joints}))
+        self.sliding = sliding_velocities(mechanism)
 
-    def _rows(self, q: np.ndarray, on_group: bool) -> ConstraintRows:
-        rows = self.mechanism.constraint_rows(q, None, self.t)
-        if on_group:
-            self.mechanism.aligned.replace(q, rows.residual, rows.jacobian)
+    def _known(self, x: np.ndarray, what: str, find: Callable[[], Any]) -> Any:
+        """What was found at the configuration that was looked at last: one follows from the other."""
+        if not np.array_equal(self._last[0], x):
+            self._last = x.copy(), {}
+        if what not in self._last[1]:
+            self._last[1][what] = find()
+        return self._last[1][what]
+
+    def _rows(self, q: np.ndarray) -> ConstraintRows:
+        rows: ConstraintRows = self._known(q, "rows", lambda: self.mechanism.constraint_rows(q, None, self.t))
         return rows
 
-    def linear(self, x: np.ndarray, on_group: bool = False) -> Linear:
+    def _on_group(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Residuals and Jacobian in which rows that align axes are rotation vectors."""
+
+        def find() -> tuple[np.ndarray, np.ndarray]:
+            rows = self._rows(q)
+            found = rows.residual.copy(), rows.jacobian.copy()
+            self.mechanism.aligned.replace(q, *found)
+            return found
+
+        both: tuple[np.ndarray, np.ndarray] = self._known(q, "on group", find)
+        return both
+
+    def _root(self, x: np.ndarray) -> np.ndarray:
         root = np.zeros((self.mechanism.nv, len(self.free)))  # R = L⁻ᵀ of M = L Lᵀ, of what may move
         M = self.mechanism.mass_matrix(x)[np.ix_(self.free, self.free)]
         root[self.free] = np.linalg.inv(np.linalg.cholesky(M)).T
-        return Linear(self._rows(x, on_group).jacobian @ root, reaches(self.mechanism, x, self.t), root.__matmul__)
+        return root
+
+    def linear(self, x: np.ndarray, on_group: bool = False) -> Linear:
+        root = self._known(x, "root", lambda: self._root(x))
+        reach = self._known(x, "reach", lambda: reaches(self.mechanism, x, self.t))
+        return Linear(self.jacobian(x, on_group) @ root, reach, root.__matmul__)
+
+    def jacobian(self, x: np.ndarray, on_group: bool) -> np.ndarray:
+        """J of all rows."""
+        return self._on_group(x)[1] if on_group else self._rows(x).jacobian
 
     def residual(self, x: np.ndarray) -> np.ndarray:
-        return self._rows(x, on_group=True).residual
+        return self._on_group(x)[0]
 
     def moved(self, x: np.ndarray, step: np.ndarray) -> np.ndarray:
         return self.mechanism.retract(x, step)
 
     def extent(self, x: np.ndarray) -> float:
-        return float(np.abs(self.mechanism.poses(x)[:, 4:]).max(initial=0.0))
+        poses: np.ndarray = self._known(x, "poses", lambda: self.mechanism.poses(x))
+        return float(np.abs(poses[:, 4:]).max(initial=0.0))
 
     def sizes(self, far: float = 1.0) -> np.ndarray:
         return far * super().sizes()  # an angle of a long tree may have to turn more than those of single bodies
 
     def violation(self, x: np.ndarray, scaled: bool = True) -> np.ndarray:
-        return self.mechanism.constraint_violation(x, t=self.t, scaled=scaled).position
+        return self.mechanism.violation_of(x, self._rows(x), scaled=scaled).position
 
     def speeds(self, x: np.ndarray, v: np.ndarray) -> np.ndarray:
         return self.mechanism.constraint_rows(x, v, self.t).speed
 
     def fastest(self, v: np.ndarray) -> float:
-        return float(np.abs(v / _large(self.mechanism)).max(initial=0.0))
+        return float(np.abs(v / sizes_of_velocities(self.mechanism)).max(initial=0.0))
 
     def project(self, x: np.ndarray) -> np.ndarray:
-        rank = decomposed(*self.linear(x)[:2])[2]
+        return self.returned(x, rank_of(*self.linear(x)[:2]))
+
+    def returned(self, x: np.ndarray, rank: int) -> np.ndarray:
         return self.mechanism.project(x, np.zeros(self.mechanism.nv), self.t, rank)[0]
 
 
@@ -89,14 +119,18 @@ def reaches(mechanism: ClosedMechanism, q: np.ndarray, t: float) -> np.ndarray:
 def smallest(mechanism: ClosedMechanism, function: str, q, v, a, multipliers, t: float) -> np.ndarray:
     """The smallest multipliers that push as these do; an error if dependent rows ask for different accelerations."""
     equations = LoopEquations(mechanism, t)
-    if (listed := _inconsistent(equations, q, v, a)) is not None:
-        rank = decomposed(*equations.linear(q)[:2])[2]
-        raise RedundantConstraintsError(
-            f"{function}: {mechanism.rows - rank} of {mechanism.rows} constraint equations depend on others and "
-            f"contradict them: {listed} cannot be "
-            "satisfied. Remove a constraint, or look whether the state satisfies all of them"
-        )
+    refuse_contradictions(equations, function, q, v, a)
     return smallest_of(equations, q, multipliers)
+
+
+def refuse_contradictions(equations: LoopEquations, function: str, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> None:
+    """RedundantConstraintsError if accelerations do not satisfy all rows, of which some depend on others."""
+    if (listed := _inconsistent(equations, q, v, a)) is not None:
+        rows, rank = len(equations.units), rank_of(*equations.linear(q)[:2])
+        raise RedundantConstraintsError(
+            f"{function}: {rows - rank} of {rows} constraint equations depend on others and contradict them: {listed} "
+            "cannot be satisfied. Remove a constraint, or look whether the state satisfies all of them"
+        )
 
 
 def smallest_of(equations: LoopEquations, q: np.ndarray, multipliers: np.ndarray) -> np.ndarray:
@@ -105,11 +139,6 @@ def smallest_of(equations: LoopEquations, q: np.ndarray, multipliers: np.ndarray
     left, _, rank = decomposed(rows, reach)
     weighted = multipliers * reach
     return (weighted - (weighted @ left[:, rank:]) @ left[:, rank:].T) / reach
-
-
-def _large(mechanism: ClosedMechanism) -> np.ndarray:
-    """What is large for each velocity: 1 rad, or a length of its joint."""
-    return velocity_sizes(mechanism.tree.joints, joint_lengths(mechanism.system, mechanism.tree.joints))
 
 
 def _inconsistent(equations: LoopEquations, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> str | None:

@@ -187,16 +187,20 @@ class ClosedMechanism(WithoutTreeGroups):
         """
         if a is not None and v is None:
             raise ValueError("constraint_violation: accelerations need velocities; give v too")
-        found, units = self.constraint_rows(q, v, t), self.row_units if scaled else 1.0
-        position = self._largest(found.residual / units)
-        velocity = NOTHING if v is None else self._largest(found.speed / units)
-        if self.aligned.names:
-            rotations = self.aligned.rotations(self.tables.check_q("constraint_violation", q))
-            position = self.aligned.alignment.add_to(self.constraint_names, position, rotations)
+        rows = self.constraint_rows(q, v, t)
+        found = self.violation_of(self.tables.check_q("constraint_violation", q), rows, scaled, v is not None)
         if a is None:
-            return Violation(position, velocity)
-        rates = np.einsum("...ij,...j->...i", found.jacobian, self.tables.check_v("constraint_violation", "a", a))
-        return Violation(position, velocity, self._largest((rates - found.right) / units))
+            return found
+        rates = np.einsum("...ij,...j->...i", rows.jacobian, self.tables.check_v("constraint_violation", "a", a))
+        return found._replace(acceleration=self._largest((rates - rows.right) / (self.row_units if scaled else 1.0)))
+
+    def violation_of(self, q: np.ndarray, rows: ConstraintRows, scaled: bool, speeds: bool = False) -> Violation:
+        """`constraint_violation` at q, where the rows are known."""
+        units = self.row_units if scaled else 1.0
+        position = self._largest(rows.residual / units)
+        if self.aligned.names:
+            position = self.aligned.alignment.add_to(self.constraint_names, position, self.aligned.rotations(q))
+        return Violation(position, self._largest(rows.speed / units) if speeds else NOTHING)
 
     @cached_property
     def row_units(self) -> np.ndarray:

@@ -45,7 +45,7 @@ class Geometry(LoopEquations):
 
     def linear(self, x: np.ndarray, on_group: bool = False) -> Linear:
         root = np.diag(self.large)[:, self.free]
-        return Linear(self._rows(x, on_group).jacobian @ root, self.units, root.__matmul__)
+        return Linear(self.jacobian(x, on_group) @ root, self.units, root.__matmul__)
 
     def project(self, x: np.ndarray) -> np.ndarray:
         return search.approach(self, x)

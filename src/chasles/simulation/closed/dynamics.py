@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -15,8 +16,8 @@ from chasles.integrate.solution import Solution
 from chasles.kernel.undisturbed import Calling
 from chasles.model.system import System
 from chasles.relative.determined import require_determined
-from chasles.relative.loop.assembly import LoopEquations
-from chasles.relative.loop.closed import ClosedMechanism, compiled
+from chasles.relative.loop.assembly import LoopEquations, refuse_contradictions
+from chasles.relative.loop.closed import ClosedMechanism
 from chasles.relative.loop.tables import HEAD
 from chasles.relative.mechanism import Mechanism
 from chasles.simulation.closed.motion import (
@@ -27,6 +28,7 @@ from chasles.simulation.closed.motion import (
     seen,
     with_workspace,
 )
+from chasles.simulation.compiled_system import in_joint_coordinates
 from chasles.simulation.dynamics import TreeDynamics
 from chasles.simulation.energy_jumps import explained
 from chasles.simulation.held_start import Holding, Wanted, assembled
@@ -129,17 +131,27 @@ class ClosedDynamics(TreeDynamics):
         require_determined(mechanism.spanning)
         wanted = Wanted(mechanism.split.cut, q, v, assemble, held, mode)
         at, speed, _ = self.split(self.state(*wanted.of_tree()))
-        if wanted.to_assemble(lambda: self._judged(at, speed, t)):
+        judge = lru_cache(1)(lambda: self._judged(at, speed, t))
+        if wanted.to_assemble(judge):
+            judge.cache_clear()
             before = at, speed
             at, speed = assembled("simulate", mechanism, wanted, t)
             places = [(where, where) for where in (tree.coordinates, tree.velocities)]
             joints = [joint for joint in tree.joints if joint.nv]
             self.start_changes = joint_changes(mechanism.system, joints, (q, v), before, (at, speed), places)
         require_determined(mechanism.spanning, at)
-        off, turned = mechanism.constraint_violation(at, speed, t=t), mechanism.turned(at)
-        refuse_start(mechanism.constraint_names, off.position, off.velocity, turned, *self._judged(at, speed, t))
-        self.rank = regular(LoopEquations(mechanism, t), at).rank
-        mechanism.constrained_motion(at, speed, t=t)  # constraints that contradict each other are named
+        refuse_start(
+            mechanism.constraint_names,
+            lambda: (*mechanism.constraint_violation(at, speed, t=t)[:2], mechanism.turned(at)),
+            *judge(),
+        )
+        equations = LoopEquations(mechanism, t)
+        self.rank = regular(equations, at).rank
+        forces = mechanism.applied_forces(at, speed, t)
+        arrays = {"q": at, "v": speed, "tau": forces.tau}
+        motion = mechanism.motion_on_links("constrained_motion", arrays, forces.wrenches, t, smallest=False)
+        if self.rank < mechanism.rows:
+            refuse_contradictions(equations, "constrained_motion", at, speed, motion.accelerations)
         return self.state(at, speed)
 
     def _judged(self, q: np.ndarray, v: np.ndarray, t: float) -> tuple[np.ndarray, float, np.ndarray, np.ndarray]:
@@ -168,7 +180,7 @@ def dynamics_of(
     space: str = SO3XR3_NAME,
 ) -> TreeDynamics:
     """The dynamics of a system in joint coordinates, of a tree or closed."""
-    mechanism = compiled(system) if isinstance(system, System) else system
+    mechanism = in_joint_coordinates(system) if isinstance(system, System) else system
     if isinstance(mechanism, ClosedMechanism):
         return ClosedDynamics(mechanism, projected, baumgarte, space)
     return TreeDynamics(mechanism, space)
