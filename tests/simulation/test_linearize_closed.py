@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import chasles as ch
+from chasles.gallery import bicycle
 from tests.absolute import loops
 from tests.relative import closed
 from tests.simulation import reduced
@@ -282,57 +283,25 @@ def test_states_off_the_constraints_are_refused():
 # ---------------------------------------------------------------- rolling: Whipple's bicycle (Meijaard et al. 2007)
 
 
-def bicycle() -> ch.System:
-    """The benchmark bicycle: x forward, z down."""
-    tilt, y = np.pi / 10, (0.0, 1.0, 0.0)
-    B = [[9.2, 0, 2.4], [0, 11, 0], [2.4, 0, 2.8]]
-    H = [[0.05892, 0, -0.00756], [0, 0.06, 0], [-0.00756, 0, 0.00708]]
-    bodies = [
-        ch.Body("rear frame", 85.0, (0.3, 0.0, -0.9), B),
-        ch.Body("rear wheel", 2.0, inertia=(0.0603, 0.12, 0.0603)),
-        ch.Body("front frame", 4.0, (0.9 - 1.1, 0.0, -0.7), H),
-        ch.Body("front wheel", 3.0, inertia=(0.1405, 0.28, 0.1405)),
-    ]
-    joints = [
-        ch.free("bicycle", "ground", "rear frame"),
-        ch.revolute("rear hub", "rear frame", "rear wheel", axis=y, at=(0, 0, -0.3)),
-        ch.revolute("steer", "rear frame", "front frame", axis=(np.sin(tilt), 0, np.cos(tilt)), at=(1.1, 0, 0)),
-        ch.revolute("front hub", "front frame", "front wheel", axis=y, at=(1.02 - 1.1, 0, -0.35)),
-    ]
-    rolls = [
-        ch.Rolling(name, ("ground", f"{name} wheel"), radius, normal=(0, 0, -1), axis=y)
-        for name, radius in (("rear", 0.3), ("front", 0.35))
-    ]
-    return ch.System(bodies, joints, constraints=rolls, gravity=(0, 0, 9.81), name="bicycle")
-
-
-def rolling(mechanism: ch.ClosedMechanism, speed: float) -> np.ndarray:
-    """Velocities of the bicycle that rolls straight on."""
-    v = np.zeros(mechanism.nv)
-    for name, k, rate in (("bicycle", 3, speed), ("rear hub", 0, -speed / 0.3), ("front hub", 0, -speed / 0.35)):
-        v[mechanism.tree.velocities[name].start + k] = rate
-    return v
-
-
 def test_bicycle_over_speeds():
     """Lean and steer of the published equations M x'' + v C1 x' + (g K0 + v² K2) x = 0, from 0 to 10 m/s."""
     M = np.array([[80.81722, 2.31941332208709], [2.31941332208709, 0.29784188199686]])
     K0 = np.array([[-80.95, -2.59951685249872], [-2.59951685249872, -0.80329488458618]])
     K2 = np.array([[0.0, 76.59734589573222], [0.0, 2.65431523794604]])
     C1 = np.array([[0.0, 33.86641391492494], [-0.85035641456978, 1.68540397397560]])
-    mechanism = bicycle().compile()
+    mechanism = bicycle.system().compile()
     for speed in (0.5, 2.0, 4.0, 6.0, 8.0, 10.0):
         rows = -np.linalg.solve(M, np.concatenate([9.81 * K0 + speed**2 * K2, speed * C1], axis=1))
         wanted = np.linalg.eigvals(np.concatenate([np.eye(4)[2:], rows]))
-        found = ch.linearize(mechanism, v=rolling(mechanism, speed)).eigenvalues
+        found = ch.linearize(mechanism, v=bicycle.rolling(mechanism, speed)).eigenvalues
         for value in wanted:
             assert np.abs(found - value).min() < 1e-10 * np.abs(wanted).max(), speed
 
 
 def test_bicycle():
     """Eigenvalues at 5 m/s, as published to 15 digits; seven places and three velocities are free."""
-    mechanism = bicycle().compile()
-    found = ch.linearize(mechanism, v=rolling(mechanism, 5.0))
+    mechanism = bicycle.system().compile()
+    found = ch.linearize(mechanism, v=bicycle.rolling(mechanism, 5.0))
     assert found.A.shape == (10, 10)
     assert np.abs(found.acceleration).max() < 1e-13
     weave = -0.775341882195845 + 4.464867713788226j

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 HELP = "The dynamics of mechanisms on Lie groups."
 COMMANDS = (
     *("animate", "check", "compare", "convert", "export", "info", "init", "linearize", "list", "plot", "report"),
-    *("reproduce", "run", "sweep", "view", "warm"),
+    *("reproduce", "run", "sweep", "validate", "view", "warm"),
 )
 MODULES = {"list": "listing"}  # of commands that are not in a module of their name
 

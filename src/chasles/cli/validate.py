@@ -1,0 +1,96 @@
+"""`chasles validate`: benchmark problems with known answers."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+from rich.console import Console
+
+if TYPE_CHECKING:
+    from chasles.validation.board import Result
+
+
+def validate(
+    *names: Annotated[str, Parameter(help="Problems; by default all of them.")],
+    output: Annotated[
+        Path | None, Parameter(name=("--output", "-o"), help="Write the board as a Markdown page (.md).")
+    ] = None,
+    as_json: Annotated[bool, Parameter(name="--json", negative=(), help="As JSON, for programs.")] = False,
+) -> None:
+    """Compute benchmark problems with published values or closed forms, and compare.
+
+    chasles validate
+    chasles validate heavy_top bicycle
+
+    The exit status is 3 if a value is off by more than its tolerance.
+    """
+    from chasles.display.progress import Progress
+    from chasles.model.suggestion import meant
+    from chasles.validation.board import compute, markdown, problems
+
+    known = problems()
+    for name in names:
+        if name not in known:
+            near = meant(name, known)
+            raise ValueError(f"validate: there is no problem {name!r}; {near}there are {', '.join(known)}")
+    if output is not None and output.suffix.lower() != ".md":
+        raise ValueError(f"validate: {output} must end in .md")
+    console = Console(highlight=False)
+    wanted = [known[name] for name in names or known]
+    results = []
+    with Progress(0, len(wanted), what="problems:", unit="", steady=True) as line:
+        for count, result in enumerate(compute(wanted)):
+            results.append(result)
+            line.show(count + 1, result.problem.name)
+            if not as_json:
+                with line.aside():
+                    _print(console, result)
+    rows = [row for result in results for row in result.rows]
+    agreed = sum(row.passed for row in rows)
+    if as_json:
+        print(json.dumps([_plain(result) for result in results], indent=1))
+    else:
+        seconds = sum(result.seconds for result in results)
+        console.print(f"{agreed} of {len(rows)} quantities of {len(results)} problems agree; {seconds:.1f} s")
+    if output is not None:
+        output.write_text(markdown(results), encoding="utf-8")
+    if not all(result.passed for result in results):
+        sys.exit(3)
+
+
+def _print(console: Console, result: Result) -> None:
+    from chasles.validation.board import shown
+
+    title = f"{result.problem.title}  ({result.problem.name}; {result.problem.source}; {result.seconds:.1f} s)"
+    console.print(title, markup=False, soft_wrap=True)
+    for row in result.rows:
+        values = f"known {shown(row.known)} {row.unit}; difference {row.difference:.1e} <= {row.tolerance:.0e}"
+        console.print(f"  {'ok ' if row.passed else 'OFF'} {row.quantity}: {values}", markup=False, soft_wrap=True)
+    if result.error:
+        console.print(f"  OFF {result.error}", markup=False, soft_wrap=True)
+
+
+def _plain(result: Result) -> dict[str, object]:
+    return {
+        "problem": result.problem.name,
+        "title": result.problem.title,
+        "source": result.problem.source,
+        "seconds": result.seconds,
+        "error": result.error,
+        "rows": [
+            {
+                "quantity": row.quantity,
+                "unit": row.unit,
+                "known": row.known.tolist(),
+                "chasles": row.ours.tolist(),
+                "difference": row.difference,
+                "tolerance": row.tolerance,
+                "passed": row.passed,
+            }
+            for row in result.rows
+        ],
+    }

@@ -1,0 +1,139 @@
+"""The board: problems, their rows, and how they are run and shown."""
+
+from __future__ import annotations
+
+import importlib
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+MODULES = ("published", "tops", "linkages", "oscillations")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One quantity: the known value, ours, and how far they may be apart."""
+
+    quantity: str
+    known: np.ndarray
+    ours: np.ndarray
+    tolerance: float  # largest absolute difference of a component
+    unit: str = ""
+
+    @property
+    def difference(self) -> float:
+        """The largest absolute difference of a component."""
+        return float(np.max(np.abs(self.ours - self.known)))
+
+    @property
+    def passed(self) -> bool:
+        """Whether all components agree. A number that is none does not."""
+        return bool(self.difference <= self.tolerance)
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A benchmark problem: its name, where its values are from, and the function that computes its rows."""
+
+    name: str
+    title: str
+    source: str
+    rows: Callable[[], list[Row]]
+
+
+@dataclass(frozen=True)
+class Result:
+    """What became of a problem."""
+
+    problem: Problem
+    rows: list[Row]
+    seconds: float  # of processor time
+    error: str = ""  # why there are no rows
+
+    @property
+    def passed(self) -> bool:
+        return not self.error and bool(self.rows) and all(row.passed for row in self.rows)
+
+
+PROBLEMS: dict[str, Problem] = {}
+
+
+def problem(source: str) -> Callable[[Callable[[], list[Row]]], Callable[[], list[Row]]]:
+    """Puts a function on the board; its docstring is the title. source: a key of the bibliography, or a text."""
+
+    def entered(function: Callable[[], list[Row]]) -> Callable[[], list[Row]]:
+        name = function.__name__
+        title = (function.__doc__ or name).split("\n")[0].rstrip(".")
+        if name in PROBLEMS:
+            raise ValueError(f"validation: there are two problems {name!r}")
+        PROBLEMS[name] = Problem(name, title, source, function)
+        return function
+
+    return entered
+
+
+def row(quantity: str, known: ArrayLike, ours: ArrayLike, tolerance: float, unit: str = "") -> Row:
+    """A row, with values as arrays of one shape."""
+    k, o = np.atleast_1d(np.asarray(known, dtype=float)), np.atleast_1d(np.asarray(ours, dtype=float))
+    if k.shape != o.shape:
+        raise ValueError(f"validation: {quantity}: known values have the shape {k.shape}, ours {o.shape}")
+    return Row(quantity, k, o, tolerance, unit)
+
+
+def problems() -> dict[str, Problem]:
+    """All problems by name, in the order of the board."""
+    for name in MODULES:
+        importlib.import_module(f"chasles.validation.{name}")
+    return dict(PROBLEMS)
+
+
+def compute(wanted: list[Problem]) -> Iterator[Result]:
+    """The results one by one. A problem that fails to run is a result, too."""
+    for one in wanted:
+        began = time.process_time()
+        try:
+            rows, error = one.rows(), ""
+        except (ValueError, RuntimeError, ArithmeticError, np.linalg.LinAlgError) as failure:
+            rows, error = [], f"{type(failure).__name__}: {failure}"
+        yield Result(one, rows, time.process_time() - began, error)
+
+
+def shown(values: np.ndarray, digits: int = 10) -> str:
+    """Numbers as text; of many, the first three."""
+    flat = values.ravel()
+    text = ", ".join(f"{value:.{digits}g}" for value in flat[:3])
+    return text if len(flat) <= 3 else f"{text}, ... ({len(flat)} numbers)"
+
+
+def markdown(results: list[Result]) -> str:
+    """The board as a page of the documentation."""
+    rows = [row for result in results for row in result.rows]
+    lines = [
+        "# Validation board",
+        "",
+        f"{len(results)} problems, {len(rows)} quantities, {sum(row.passed for row in rows)} within their tolerance.",
+        "`chasles validate` computes the table again; `chasles validate NAME` computes one problem.",
+        "This page is written by `chasles validate -o docs/validation.md`.",
+        "Vectors are compared component by component; the table shows their first three numbers.",
+        "",
+    ]
+    for result in results:
+        lines += [
+            f"## {result.problem.title}",
+            "",
+            f"`{result.problem.name}`. Known values: {result.problem.source}.",
+            "",
+        ]
+        lines += ["| quantity | known | chasles | difference | tolerance | |", "|---|---|---|---|---|---|"]
+        for one in result.rows:
+            unit = f" [{one.unit}]" if one.unit else ""
+            verdict = "ok" if one.passed else "**off**"
+            numbers = f"{shown(one.known)} | {shown(one.ours)} | {one.difference:.1e} | {one.tolerance:.0e}"
+            lines.append(f"| {one.quantity}{unit} | {numbers} | {verdict} |")
+        if result.error:
+            lines.append(f"| {result.error} | | | | | **off** |")
+        lines.append("")
+    return "\n".join(lines)

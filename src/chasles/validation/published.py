@@ -1,0 +1,129 @@
+"""Problems whose values others have printed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+
+import chasles as ch
+from chasles.gallery import andrews, overconstrained
+from chasles.gallery import bicycle as whipple
+from chasles.validation.board import Row, problem, row
+
+DIGITS = json.loads(Path(__file__).with_name("published.json").read_text(encoding="utf-8"))
+
+
+@problem("Test Set for IVP Solvers, computed by PSIDE at 1e-14; hairer1996")
+def andrews_mechanism() -> list[Row]:
+    """Andrews' squeezing mechanism at 0.03 s."""
+    tight = {"method": ch.integrate.RKMK("dop853"), "rtol": 1e-12, "atol": 1e-12}
+    run = ch.simulate(andrews.system(), (0.0, andrews.END), poses=andrews.poses(), coordinates="absolute", **tight)
+    known = np.array(DIGITS["andrews"]["angles"])
+    found = andrews.angles(run.poses[-1])
+    found += 2 * np.pi * np.round((known - found) / (2 * np.pi))
+    rates = run.twists[-1, :, 2].copy()
+    rates[[1, 3, 5]] -= rates[[0, 4, 6]]  # three angles are relative to other bodies
+    largest = np.abs(DIGITS["andrews"]["rates"]).max()
+    return [
+        row("angles", known, found, 1e-8, "rad"),
+        row("rates", DIGITS["andrews"]["rates"], rates, 1e-8 * largest, "rad/s"),
+    ]
+
+
+@problem("K. Lynch, F. Park, Modern Robotics; package modern_robotics 1.1.1")
+def modern_robotics() -> list[Row]:
+    """Three links of a UR5: inverse and forward dynamics."""
+    data = {name: np.array(value) for name, value in DIGITS["modern_robotics"].items() if isinstance(value, list)}
+    places = data["Mlist"].astype(float)
+    for k in range(1, 4):
+        places[k] = places[k - 1] @ places[k]
+    names = ["ground", "one", "two", "three"]
+    scale = np.linalg.norm(data["Slist"][:, :3], axis=1)  # the first screw is not of unit length
+    bodies = [ch.Body(names[k + 1], G[5], inertia=G[:3]) for k, G in enumerate(data["Glist"])]
+    screws = data["Slist"] / scale[:, None]
+    joints = [ch.general(f"joint {k}", names[k], names[k + 1], screws=[screws[k]]) for k in range(3)]
+    reference = dict(zip(names[1:], places, strict=False))
+    arm = ch.System.from_assembly(bodies, joints, reference, gravity=data["gravity"]).compile()
+    wrenches = np.zeros((3, 6))
+    wrenches[2] = -np.linalg.inv(ch.lie.se3.Ad(data["Mlist"][3].astype(float))).T @ data["Ftip"]
+    q, v, a = (scale * data[name] for name in ("theta", "dtheta", "ddtheta"))
+    none = np.zeros(3)
+    gravity = arm.inverse_dynamics(q, none, none)
+    found = {
+        "inverse_dynamics": scale * arm.inverse_dynamics(q, v, a, wrenches),
+        "gravity_forces": scale * gravity,
+        "velocity_forces": scale * (arm.inverse_dynamics(q, v, none) - gravity),
+        "end_effector_forces": scale * (arm.inverse_dynamics(q, none, none, wrenches) - gravity),
+        "mass_matrix": scale[:, None] * arm.mass_matrix(q) * scale,
+        "forward_dynamics": arm.forward_dynamics(q, v, data["tau"] / scale, wrenches) / scale,
+    }
+    printed = 5e-9  # eight or nine digits, absolute or relative
+    return [
+        row(name.replace("_", " "), data[name], value, printed * np.maximum(1.0, np.abs(data[name])).max())
+        for name, value in found.items()
+    ]
+
+
+@problem("Rigid Body Dynamics Library, tests/DynamicsTests.cc")
+def rbdl() -> list[Row]:
+    """Accelerations of chains and trees from rest."""
+    axis = dict(zip("xyz", np.eye(3), strict=True))
+    rows = []
+    for case in DIGITS["rbdl"]["cases"]:
+        bodies, joints = [], []
+        for k, (parent, at, axes, com, moments) in enumerate(case["links"]):
+            bodies.append(ch.Body(f"link {k + 1}", 1.0, com, moments))
+            screws = [[*axis[letter], 0, 0, 0] for letter in axes]
+            ends = f"link {parent}" if parent else "ground", f"link {k + 1}"
+            joints.append(ch.general(f"joint {k + 1}", *ends, screws=screws, at=at))
+        tree = ch.System(bodies, joints, gravity=DIGITS["rbdl"]["gravity"]).compile()
+        none, known = np.zeros(tree.nv), np.array(case["acceleration"])
+        found = tree.forward_dynamics(case["q"], none, none)
+        rows.append(row(case["name"], known, found, 1e-13 * np.abs(known).max(), "rad/s²"))
+    return rows
+
+
+@problem("meijaard2007")
+def bicycle() -> list[Row]:
+    """Whipple's bicycle: eigenvalues of lean and steer."""
+    mechanism = whipple.system().compile()
+    rows = []
+    for speed, known in DIGITS["bicycle"]["eigenvalues"].items():
+        found = ch.linearize(mechanism, v=whipple.rolling(mechanism, float(speed))).eigenvalues
+        pairs = []
+        for real, imaginary in known:
+            nearest = found[np.abs(found - (real + 1j * imaginary)).argmin()]
+            pairs.append([nearest.real, nearest.imag])
+        rows.append(row(f"eigenvalues at {speed} m/s", known, pairs, 1e-10, "1/s"))
+    return rows
+
+
+@problem("gonzalez2006, problem A02, and its reduction to one freedom")
+def four_bars() -> list[Row]:
+    """A row of four-bars through its singular configuration."""
+    linkage = overconstrained.four_bars(2)
+    run = ch.simulate(
+        linkage.system, (0.0, 10.0), poses=linkage.poses, twists=linkage.twists, coordinates="absolute",
+        method="rk4", step=2e-3, save=[0.0, 4.0, 10.0], certificate=False,
+    )  # fmt: skip
+    corner = run["coupler 1"].position[:, :2]
+    speed = run.frame("coupler 1", "hybrid").twist[-1, 3:5]
+    return [
+        row("point B0 at 4 s", [0.117616102377, 0.993059138451], corner[1], 1e-7, "m"),
+        row("point B0 at 10 s", [0.328458111540, 0.944518538179], corner[2], 1e-7, "m"),
+        row("velocity of B0 at 10 s", [1.4230514702, -0.4948688455], speed, 1e-7, "m/s"),
+    ]
+
+
+@problem("gonzalez2006, problem A04")
+def bricard() -> list[Row]:
+    """Bricard's mechanism: energy over 10 s."""
+    linkage = overconstrained.bricard()
+    run = ch.simulate(
+        linkage.system, (0.0, 10.0), poses=linkage.poses, twists=linkage.twists, coordinates="absolute",
+        method="rk4", step=2e-3, save=50, certificate=False,
+    )  # fmt: skip
+    balance = run.energies.balance
+    return [row("change of the energy", 0.0, np.abs(balance - balance[0]).max(), 1e-8, "J")]
