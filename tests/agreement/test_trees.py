@@ -23,7 +23,7 @@ from chasles.relative.mechanism import Mechanism
 from tests.relative.models import coordinates, random_body, random_pose
 
 TOLERANCE = 1e-10
-TREES, SOME, CHUNK = 1000, 200, 50
+TREES, SOME, CHUNK = 1000, 60, 20  # the first sixty have each number of bodies once
 WITHOUT_HELICAL = (
     "revolute",
     "prismatic",

@@ -15,7 +15,7 @@ from chasles.io.load import load
 from chasles.simulation.drive_check import DriveWarning
 from tests.certificate import models
 from tests.certificate.models import chain, slider
-from tests.certificate.truth import chain_rates, exact
+from tests.certificate.truth import FORGETFUL, chain_rates, exact, forgetful
 
 MOTOR = [ch.Actuator("m", "s")]
 SAVES = ["all", "final", 7, [0.5], np.linspace(0.0, 10.0, 41)]
@@ -58,11 +58,10 @@ def test_what_is_not_judged_does_not_pass():
 
 
 def test_a_motion_that_forgets_its_start_has_a_horizon():
-    truth = exact(chain_rates(2), (0, 30.0), [2.5, 1.0, 0.0, 0.0], np.linspace(0, 30.0, 301), tolerance=1e-13)[:, :2]
-    run = ch.simulate(chain(2), (0.0, 30.0), q=[2.5, 1.0], rtol=1e-6, atol=1e-8, save=np.linspace(0, 30.0, 301))
+    run = ch.simulate(chain(2), (0.0, 30.0), q=[2.5, 1.0], rtol=1e-6, atol=1e-8, save=FORGETFUL)
     found = run.certificate
     assert found.status == "failed"
-    off = np.abs(run.q - truth).max(axis=1)
+    off = np.abs(run.q - forgetful()).max(axis=1)
     assert 1.0 < found.horizon < 29.0
     assert off[run.t <= found.horizon].max() < 1e-2
     assert off[run.t > found.horizon].max() > 0.1
@@ -221,14 +220,14 @@ def test_a_verdict_costs_no_more_than_the_bar(kind):
     assert budget.total <= max(0.9 * budget.run, 1e5 / budget.cost)
     if kind in ("three laws", "stiff", "stiff, multistep", "singular"):
         assert first.passed, str(first)
-    taken = []
-    for _ in range(5):  # the least of them: another worker may run beside
+    begin = time.process_time()
+    run.task.carry_out(progress=False)
+    limit, taken = 2 * max(0.2, 2 * (time.process_time() - begin)), []
+    while not taken or min(taken) > limit:  # another worker may run beside
+        assert len(taken) < 5, (taken, limit)
         begin = time.process_time()
         ch.certify(run)
         taken.append(time.process_time() - begin)
-    begin = time.process_time()
-    run.task.carry_out(progress=False)
-    assert min(taken) < 2 * max(0.2, 2 * (time.process_time() - begin))
 
 
 def test_a_stiff_run_is_judged_by_an_implicit_method():

@@ -105,24 +105,24 @@ def test_adaptive_runs_of_all_kinds_end(method):
     more = {"coordinates": "absolute", "method": method, "progress": False}
     still = ch.simulate(slider(0.0), (0.0, 1.0), v=[1.0], rtol=1e-6, atol=0.0, **more)
     assert still.joint("rail").q[-1, 0] == pytest.approx(1.0, abs=1e-9)
-    slow = isinstance(method, ch.integrate.Rattle | ch.integrate.EnergyMomentum)
-    for when in np.linspace(0.3, 0.34, 3 if slow else 9):
+    for when in np.linspace(0.05, 0.07, 4):  # four of them: the room is full at one event or another
         stop = ch.Event(lambda t, y, p, when=when: t - when, terminal=True)
-        run = ch.simulate(DOUBLE, (0.0, 1.0), v=DOUBLE_V, rtol=1e-4 if slow else 1e-6, atol=1e-8, save=3,
-                          events=[stop], **more)  # fmt: skip
+        run = ch.simulate(DOUBLE, (0.0, 1.0), v=DOUBLE_V, rtol=1e-4, atol=1e-8, save=3, events=[stop], **more)
         assert run.t[-1] == pytest.approx(when, abs=1e-9)
         assert (np.diff(run.t) > 0).all()
     spin = ch.System([ch.Body("top", 1.0, inertia=(0.1, 0.2, 0.3))])
     begun = ch.simulate(spin, (0.0, 1e6), twists=[[1e4, 0.0, 0.0, 0.0, 0.0, 0.0]], poses=[[1, 0, 0, 0, 0, 0, 0]],
-                        events=[ch.Event(lambda t, y, p: t - 1e-3, terminal=True)], **more)  # fmt: skip
-    assert begun.t[-1] == pytest.approx(1e-3, abs=1e-9)
+                        events=[ch.Event(lambda t, y, p: t - 1e-4, terminal=True)], rtol=1e-4, **more)  # fmt: skip
+    assert begun.t[-1] == pytest.approx(1e-4, abs=1e-9)
     assert ch.simulate(ch.System([]), (0.0, 1.0), **more).success
 
 
 @pytest.mark.parametrize("method", [ch.integrate.HalfExplicit(3), *CONTROLLED[1:]], ids=str)
 def test_adaptive_runs_end_at_the_end_and_not_with_a_tiny_step(method):
     """Ends that no sum of steps meets, also backwards; the last two steps share what is left."""
-    for start, end in ((0.0, 1 / 3), (0.1, 0.1 + 0.7 / 3), (1e3, 1e3 + 1 / 7), (0.3, -0.1 / 3)):
+    part = 0.1 if isinstance(method, ch.integrate.Rattle) else 1.0  # it takes many steps
+    for start, length in ((0.0, part / 3), (0.1, 0.7 * part / 3), (1e3, part / 7), (0.3, -part / 3)):
+        end = start + length
         run = ch.simulate(
             *(DOUBLE, (start, end)), v=DOUBLE_V, coordinates="absolute", method=method, rtol=1e-4, atol=1e-6,
             progress=False,
