@@ -72,7 +72,8 @@ def features(
             some = times[:: max(1, len(times) // min(ALONG, n // 4 if law.law.in_python else n))]
             found = law.changes(np.ascontiguousarray(some), True, CONSTANT)
             changes += [] if _constant(found) else [found]
-    changes += accelerations(task, t, y, u, rng, min(ACCELERATIONS, budget.total // 16))
+    if task.dynamics.set_valued is None:  # else they are no functions of the state
+        changes += accelerations(task, t, y, u, rng, min(ACCELERATIONS, budget.total // 16))
     for law in laws:
         law.failed()  # between the points of a run, where it has not been
     points = budget.most(POINTS, POINTS_SHARE, LEAST_POINTS)

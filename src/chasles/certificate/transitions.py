@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from chasles.certificate import checkpoints, companion, voices
+from chasles.certificate.features import features
 from chasles.certificate.stiff import MORE
 from chasles.certificate.verdict import Finding
 from chasles.integrate.stepper import helping
-from chasles.simulation.law_samples import items_with_laws, may_depend_on_time
 from chasles.simulation.motion import solve_motion
 from chasles.simulation.runaway import LARGEST_USABLE
 
@@ -21,10 +21,6 @@ if TYPE_CHECKING:
 def judge_transitions(judge: Judge) -> str:
     """Judge at random times, at which the run is computed again. Returns what is missing for a verdict."""
     task, (start, end) = judge.task, judge.ends()
-    timed = [item.name for item, law in items_with_laws(task.dynamics.mechanism.system) if may_depend_on_time(law)]
-    if timed:
-        without = "laws are not scanned in runs with friction that sticks or rigid limits"
-        return f"{timed[0]!r} may depend on time, and {without}"
     times = checkpoints.checkpoint_times(start, end, judge.rng)
     more = {name: value for name, value in task.more.items() if name not in checkpoints.NOT_AGAIN}
     with helping():
@@ -39,7 +35,9 @@ def judge_transitions(judge: Judge) -> str:
     judge.motion = judge.moved(t, y)
     rtol, atol = companion.tolerances(task, judge.tolerance, judge.scale(judge.motion).smallest)
     pieces = judge.budget.most(companion.PIECES, companion.PIECES_SHARE, companion.LEAST_PIECES)
-    stops = checkpoints.in_order(companion.restarts(start, end, judge.rng, pieces), start, end)
+    judge.features = found = features(task, t, y, task.u, judge.rng, judge.budget)
+    restarts = np.concatenate([companion.restarts(start, end, judge.rng, pieces), found.stops])
+    stops = checkpoints.in_order(restarts, start, end)
     events = voices.known_events(task)
     try:
         made = companion.companion(
@@ -53,6 +51,7 @@ def judge_transitions(judge: Judge) -> str:
     judge.errors = judge.scale(judge.motion, other).errors(judge.motion, other)
     judge.say_error(t, "by an adaptive run of order 8 with its own times of sticking, slipping and impacts")
     judge.say_voices(judge.made(t, y), judge.motion)
+    judge.findings += voices.drives(judge.run.mechanism.system, start, end, judge.rng, judge.limits[voices.DRIVES])
     judge.findings += voices.events(judge.run, made.events, start, end)
     if not any(found.event.terminal for found in judge.run.solution.events):  # where one ended the run is no step's end
         same = bool((own.y[-1] == judge.run.solution.y[-1]).all())

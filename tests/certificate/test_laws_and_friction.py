@@ -1,0 +1,36 @@
+"""Laws of time beside friction that sticks: they are scanned, so that what a run stepped over is seen."""
+
+import numpy as np
+import pytest
+
+import chasles as ch
+
+
+@ch.law
+def short_blow(t, q, v, p, out):
+    """3000 N for some 40 microseconds, without a jump."""
+    out[0] = 3000.0 * np.exp(-(((t - 0.5005) / 2e-5) ** 2))
+
+
+def block(value):
+    rubs = {"friction": 1.0, "static_friction": 1.5, "friction_speed": 0.0}
+    slide = ch.prismatic("slide", "ground", "block", axis=(1, 0, 0), **rubs)
+    body = ch.Body("block", 1.0, (0, 0, 0), (0.1, 0.1, 0.1))
+    return ch.System([body], [slide], forces=[ch.JointForce("pull", "slide", value)])
+
+
+@pytest.mark.parametrize(
+    ("value", "step", "verdict"),
+    [
+        ("3 * sin(4 * t)", None, "passed"),
+        ("3 * sin(40 * t)", 0.05, "failed"),
+        ("2 * step(t, 0.7)", None, "passed"),
+        (short_blow, None, "passed"),
+        (short_blow, 0.01, "failed"),
+    ],
+)
+def test_the_verdict(value, step, verdict):
+    options = {} if step is None else {"step": step, "method": "rk4"}
+    run = ch.simulate(block(value), (0.0, 1.5), **options)
+    assert run.certificate.status == verdict
+    assert any(finding.name == "forces" and "'pull' in time" in finding.note for finding in run.certificate.findings)
