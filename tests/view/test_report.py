@@ -1,5 +1,6 @@
 """The report: all of a run on one page, nothing of a model runs in it, and what it says repeats the run."""
 
+import functools
 import html
 import re
 from dataclasses import replace
@@ -21,27 +22,31 @@ from tests.io.result_models import CASES, LAWS
 HOSTILE = "<script>alert(1)</script>\"'&"
 
 
+@pytest.fixture(scope="module")
+def reports(runs):
+    """Of each run one report, made when a test asks for it."""
+    return functools.cache(lambda case: report(runs[case]))
+
+
 @pytest.mark.parametrize("case", ["adaptive", "absolute"])
-def test_the_model_in_the_report_repeats_the_run_to_the_last_bit(case, runs, tmp_path):
+def test_the_model_in_the_report_repeats_the_run_to_the_last_bit(case, runs, reports, tmp_path):
     run = runs[case]
-    text = report(run)
-    shown = html.unescape(re.search(r"<summary>model.toml</summary><pre>(.*?)</pre>", text, re.DOTALL)[1])
+    shown = html.unescape(re.search(r"<summary>model.toml</summary><pre>(.*?)</pre>", reports(case), re.DOTALL)[1])
     (tmp_path / "model.toml").write_text(shown, encoding="utf-8")
     again = ch.load(tmp_path / "model.toml", laws=LAWS).run()
     assert np.array_equal(again.t, run.t)
     assert np.array_equal(again.solution.y, run.solution.y)
 
 
-def test_what_a_file_cannot_say_is_said(runs):
+def test_what_a_file_cannot_say_is_said(runs, reports):
     text, missing = repeated(runs["sampled"])
     assert "[simulation]" in text
     assert any("controller" in item for item in missing)
-    assert "A file cannot say all of it: a controller, asked every" in report(runs["sampled"])
+    assert "A file cannot say all of it: a controller, asked every" in reports("sampled")
 
 
-def test_it_has_the_verdict_and_every_finding(runs):
-    run = runs["absolute"]
-    text = report(run)
+def test_it_has_the_verdict_and_every_finding(runs, reports):
+    run, text = runs["absolute"], reports("absolute")
     assert f"certificate {run.certificate.status}" in text
     for finding in run.certificate.findings:
         assert f"<td>{html.escape(finding.name)}</td>" in text
@@ -155,9 +160,8 @@ def test_a_report_lies_beside_its_run(tmp_path, monkeypatch):
     ]
 
 
-def test_joints_and_their_reactions_are_in_it(runs):
-    run = runs["absolute"]
-    text = report(run)
+def test_joints_and_their_reactions_are_in_it(runs, reports):
+    run, text = runs["absolute"], reports("absolute")
     axis = ", ".join(f"{x:.6g}" for x in np.array([0, 1, 0.1]) / np.hypot(1, 0.1))
     assert f"<td>elbow</td><td>revolute</td><td>upper</td><td>lower</td><td>0, 0, -0.4</td><td>{axis}</td>" in text
     times, wrenches = reactions_of(run)
@@ -177,8 +181,8 @@ def test_names_cannot_turn_the_text_around_them(tmp_path):
     assert "\u202e" not in shown
 
 
-def test_a_narrow_screen_and_a_dark_one(runs, tmp_path, browser):
-    runs["absolute"].report(tmp_path / "report.html")
+def test_a_narrow_screen_and_a_dark_one(reports, tmp_path, browser):
+    (tmp_path / "report.html").write_text(reports("absolute"), encoding="utf-8")
     try:
         browser.scheme("dark")
         browser.resize(390, 760)

@@ -19,6 +19,7 @@ Finished = tuple[int, MemberOutcome]
 TRIES = 3  # of a member whose worker dies
 CHUNKS_PER_WORKER = 8  # so that workers end at about the same time
 MAX_CHUNK = 64
+ANSWER = 10.0  # [s] that a scheduler has
 WHERE = 'None (one after the other), a number of processes, "tcp://..." or a dask Client'
 
 _work: Work | None = None  # of a worker process
@@ -98,7 +99,7 @@ def on_cluster(work: Work, members: Sequence[Member], where: Any) -> Iterator[Fi
     client, ours = where, False
     if isinstance(where, str):
         try:
-            client, ours = Client(where, timeout=10), True
+            client, ours = Client(where, timeout=ANSWER), True
         except (OSError, TimeoutError) as error:
             raise ValueError(f"ensemble: no dask scheduler answers at {where}: {error}") from None
     elif not isinstance(where, Client):
