@@ -99,7 +99,10 @@ def test_a_cam_without_symmetry_against_scipy(coordinates):
         turn, back = np.array([[c, -s], [s, c]]), np.array([[0.0, -1.0], [1.0, 0.0]])
         u = guess
         for _ in range(30):
-            u -= (turn @ spline(u % length))[1] / (turn @ spline(u % length, 1))[1]
+            off = (turn @ spline(u % length))[1] / (turn @ spline(u % length, 1))[1]
+            u -= off
+            if abs(off) < 1e-15 * length:
+                break
         p, d, dd = (turn @ spline(u % length, k) for k in range(3))
         du = -(back @ p)[1] / d[1]
         ddu = -((back @ back @ p)[1] + 2 * du * (back @ d)[1] + du**2 * dd[1]) / d[1]
