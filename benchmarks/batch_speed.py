@@ -1,0 +1,126 @@
+"""Batches: many runs of a 7-joint arm with other masses in each, beside MuJoCo's `rollout` and one run at a time.
+
+Run: python -m benchmarks.batch_speed. Prints a table.
+
+All in one process, in turn, on the same model and starts; the ends are compared first. Figures are processor time a
+member and step, of all threads, with the making of all variants, the best of several repetitions.
+"""
+
+from __future__ import annotations
+
+import copy
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import chasles as ch
+from benchmarks import page
+from chasles.io.load import load
+
+MEMBERS, STEPS, STEP = 1000, 500, 1e-3
+ALONE = 20  # members that are run one at a time
+REPETITIONS, THREADS = 5, 2
+AGREEMENT = 1e-8
+BARS = {"MuJoCo, RK4": 5.0, "MuJoCo, Euler": 2.0, "chasles, one run at a time": 2.0}
+AXES = ("0 0 1", "0 1 0", "0 0 1", "0 1 0", "0 0 1", "0 1 0", "0 0 1")
+
+
+def arm() -> str:
+    """The model: seven links on hinges, no contacts."""
+    text = ""
+    for k, axis in enumerate(AXES):
+        text += (
+            f'<body name="link{k}" pos="0 {0.02 * (k % 2)} {0.15 if k else 0.1}"><joint name="j{k}" axis="{axis}"/>'
+            f'<inertial pos="0.01 0 0.07" mass="{3 - 0.3 * k}" diaginertia="0.02 0.018 0.006"/>'
+        )
+    flags = '<flag contact="disable" constraint="disable"/>'
+    options = f'<option timestep="{STEP}" gravity="0 0 -9.81">{flags}</option>'
+    return f"<mujoco>{options}<worldbody>{text}{'</body>' * len(AXES)}</worldbody></mujoco>"
+
+
+def least(function: Callable[[], Any]) -> float:
+    """Processor time [s], of all threads, the least of several."""
+    found = []
+    for _ in range(REPETITIONS):
+        begin = time.process_time()
+        function()
+        found.append(time.process_time() - begin)
+    return min(found)
+
+
+class Peer:
+    """MuJoCo's rollout of the same members."""
+
+    def __init__(self, text: str, masses: np.ndarray, q: np.ndarray):
+        import mujoco
+
+        self.mujoco, self.masses = mujoco, masses
+        self.model = mujoco.MjModel.from_xml_string(text)
+        self.states = np.concatenate([np.zeros((len(q), 1)), q, np.zeros_like(q)], axis=1)
+
+    def run(self, integrator: str) -> np.ndarray:
+        """Coordinates at the end."""
+        from mujoco import rollout
+
+        self.model.opt.integrator = getattr(self.mujoco.mjtIntegrator, f"mjINT_{integrator.upper()}")
+        models, data = [], [self.mujoco.MjData(self.model) for _ in range(THREADS)]
+        for masses in self.masses:
+            model = copy.copy(self.model)
+            model.body_mass[1:] = masses
+            self.mujoco.mj_setConst(model, data[0])
+            models.append(model)
+        states, _ = rollout.rollout(models, data, self.states, nstep=STEPS)
+        end: np.ndarray = states[:, -1, 1 : 1 + len(AXES)]
+        return end
+
+
+def main() -> None:
+    rng = np.random.default_rng(1)
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "arm.xml"
+        file.write_text(arm(), encoding="utf-8")
+        system = load(file).system
+    q = rng.normal(size=(MEMBERS, len(AXES))) * 0.5
+    masses = np.array([body.mass for body in system.bodies]) * rng.uniform(0.5, 2.0, (MEMBERS, len(AXES)))
+    parameters = {f"bodies.{body.name}.mass": masses[:, k] for k, body in enumerate(system.bodies)}
+    span, how = (0.0, STEPS * STEP), {"method": "rk4", "step": STEP}
+
+    def lanes(threads: int = THREADS) -> np.ndarray:
+        return ch.simulate_batch(system, span, q, parameters=parameters, threads=threads, **how).ends.q
+
+    peer = Peer(arm(), masses, q)
+    ends = lanes()
+    off = float(np.abs(ends - peer.run("rk4")).max())
+    assert off < AGREEMENT, f"ends differ by {off:.3g}"
+    members = ch.simulate_batch(
+        system, span, q[:ALONE], parameters={name: x[:ALONE] for name, x in parameters.items()}, **how
+    )
+    tasks = [run.task for run in members]
+
+    def alone() -> None:
+        for task in tasks:
+            task.carry_out(progress=False)
+
+    each = MEMBERS * STEPS * 1e-6
+    found = {
+        f"chasles, lanes, {THREADS} threads": least(lanes) / each,
+        "chasles, lanes, one thread": least(lambda: lanes(1)) / each,
+        "chasles, one run at a time": least(alone) / (ALONE * STEPS * 1e-6),
+        "MuJoCo, RK4": least(lambda: peer.run("rk4")) / each,
+        "MuJoCo, Euler": least(lambda: peer.run("euler")) / each,
+    }
+    mine = found["chasles, lanes, one thread"]
+    rows = [
+        [name, f"{value:.2f}", f"{value / mine:.1f}", f"{BARS[name]:g}" if name in BARS else ""]
+        for name, value in found.items()
+    ]
+    print(f"{MEMBERS} members, {STEPS} steps of RK4, other masses in each; ends agree to {off:.1e}; {page.machine()}\n")
+    print(page.table(["µs a member and step", "", "over lanes", "bar"], rows))
+
+
+if __name__ == "__main__":
+    main()
