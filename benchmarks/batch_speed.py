@@ -87,7 +87,7 @@ def main() -> None:
     q = rng.normal(size=(MEMBERS, len(AXES))) * 0.5
     masses = np.array([body.mass for body in system.bodies]) * rng.uniform(0.5, 2.0, (MEMBERS, len(AXES)))
     parameters = {f"bodies.{body.name}.mass": masses[:, k] for k, body in enumerate(system.bodies)}
-    span, how = (0.0, STEPS * STEP), {"method": "rk4", "step": STEP}
+    span, how = (0.0, STEPS * STEP), dict[str, Any](method="rk4", step=STEP)
 
     def lanes(threads: int = THREADS) -> np.ndarray:
         return ch.simulate_batch(system, span, q, parameters=parameters, threads=threads, **how).ends.q

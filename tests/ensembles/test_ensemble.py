@@ -345,3 +345,21 @@ def test_a_start_that_was_changed_is_said_of_its_member(tmp_path):
     found = ensemble(file, set={"length": [0.5]}, quantities="final(joints.elbow)")
     assert found.status.tolist() == ["passed"]
     assert "link" in found.messages[0]
+
+
+def test_members_on_lanes_have_the_same_bits_in_any_company():
+    study = ch.ensemble(
+        ARM,
+        sample={"mass": "uniform(1, 2)", "start": "uniform(0, 1)"},
+        n=6,
+        quantities="final(joints.elbow)",
+        certificate=False,
+        method="rk4",
+        step=0.01,
+    )
+    assert (study.steps == 50).all()
+    work, values = study.work, [study.values(k) for k in range(6)]
+    for some in ([5], [4, 1], [3, 2, 1, 0, 5]):
+        for index, outcome in work.members([(k, values[k]) for k in some], threads=2):
+            assert np.array_equal(outcome.numbers["final(joints.elbow)"], study["final(joints.elbow)"][index])
+    assert study.member(3).joint("elbow").q[-1, 0] == study["final(joints.elbow)"][3]

@@ -1,4 +1,4 @@
-"""Where members are computed: one after the other, in processes of this machine, or on a cluster of dask.
+"""Where members are computed: in this process, on lanes and threads; in several processes; on a cluster of dask.
 
 What a member gives does not depend on where, beside whom or when it is computed.
 """
@@ -6,6 +6,7 @@ What a member gives does not depend on where, beside whom or when it is computed
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
@@ -13,34 +14,47 @@ from multiprocessing import get_context
 from typing import Any
 
 from chasles.ensembles.work import ERROR, MemberOutcome, Work
+from chasles.kernel.lanes import WIDTH
 
 Member = tuple[int, Mapping[str, Any]]
 Finished = tuple[int, MemberOutcome]
 TRIES = 3  # of a member whose worker dies
 CHUNKS_PER_WORKER = 8  # so that workers end at about the same time
-MAX_CHUNK = 64
+LEAST_CHUNK, MAX_CHUNK = 4, 64
+SOON = 0.3  # seconds: parts of a study that take less may be larger
+WHERE = 'None (this process), a number of processes, "tcp://..." or a dask Client'
 ANSWER = 10.0  # [s] that a scheduler has
-WHERE = 'None (one after the other), a number of processes, "tcp://..." or a dask Client'
 
 _work: Work | None = None  # of a worker process
 
 
 def in_chunks(members: Sequence[Member], workers: int) -> list[Sequence[Member]]:
     size = max(1, min(MAX_CHUNK, len(members) // (CHUNKS_PER_WORKER * workers)))
+    size -= size % WIDTH if size > WIDTH else 0  # so that lanes are full
     return [members[k : k + size] for k in range(0, len(members), size)]
 
 
 def computed(work: Work, members: Sequence[Member], executor: Any = None) -> Iterator[Finished]:
     """The members as they are finished, in any order."""
     if executor is None:
-        for index, values in members:
-            yield index, work.member(index, values)
+        yield from in_this_process(work, members)
     elif isinstance(executor, int) and not isinstance(executor, bool):
         if executor < 1:
             raise ValueError(f"ensemble: executor is {executor}; expected {WHERE}")
         yield from in_processes(work, members, executor)
     else:
         yield from on_cluster(work, members, executor)
+
+
+def in_this_process(work: Work, members: Sequence[Member]) -> Iterator[Finished]:
+    """On lanes and threads, in parts that take less than a second: they are lost if the process ends."""
+    first, size, threads = 0, LEAST_CHUNK, default_processes()
+    while first < len(members):
+        begin = time.perf_counter()
+        yield from work.members(members[first : first + size], threads)
+        first += size
+        quick = time.perf_counter() - begin < SOON
+        size = min(2 * size, MAX_CHUNK) if quick else max(size // 2, 1)
 
 
 def _prepare(work: Work) -> None:
@@ -50,12 +64,12 @@ def _prepare(work: Work) -> None:
 
 def _chunk(members: Sequence[Member]) -> list[Finished]:
     assert _work is not None
-    return [(index, _work.member(index, values)) for index, values in members]
+    return _work.members(members)
 
 
 def chunk_of(work: Work, members: Sequence[Member]) -> list[Finished]:
     """What a worker of a cluster does."""
-    return [(index, work.member(index, values)) for index, values in members]
+    return work.members(members)
 
 
 def in_processes(work: Work, members: Sequence[Member], workers: int) -> Iterator[Finished]:

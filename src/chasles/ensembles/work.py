@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import traceback
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -15,9 +15,12 @@ from chasles.cached import cached_property
 from chasles.certificate.verdict import NOT_JUDGED
 from chasles.ensembles.quantity import Quantity, QuantityError
 from chasles.io.load import load
-from chasles.io.model_file import Study
+from chasles.io.model_file import Study, study_of
+from chasles.io.source import Source, read
 from chasles.simulation.run import Run
+from chasles.simulation.run_task import Task
 from chasles.simulation.start_values import StartChangedWarning
+from chasles.simulation.together import carried_out
 
 ERROR = "error"  # the status of a member that has no result
 ENDED_EARLY = "ended early"
@@ -34,6 +37,16 @@ class MemberOutcome:
     numbers: Mapping[str, np.ndarray] = field(default_factory=dict)
     labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     steps: int = 0
+
+
+@dataclass
+class Begun:
+    """A member before its run: what is to be done; or what there is already, a run or its outcome. What was said."""
+
+    task: Task | None = None
+    run: Run | None = None
+    outcome: MemberOutcome | None = None
+    said: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -56,6 +69,12 @@ class Work:
         """Names of the parameters of a model file."""
         return frozenset(load(self.model, laws=self.laws).parameters)
 
+    @cached_property
+    def _sources(self) -> list[Source] | None:
+        """A model file and what it includes, read once."""
+        file = Path(self.model)
+        return read(file) if file.suffix.lower() == ".toml" and file.is_file() else None
+
     def path(self, name: str) -> str:
         """The place of a value in the model file: a parameter may be given by its name alone."""
         return f"parameters.{name}" if name in self.parameters else name
@@ -65,51 +84,85 @@ class Work:
         if callable(self.model):
             return self.model(**self.fixed, **values)
         changes = {self.path(name): value for name, value in {**self.fixed, **values}.items()}
-        return load(self.model, set=changes, laws=self.laws)
+        if self._sources is None:
+            return load(self.model, set=changes, laws=self.laws)
+        return study_of(self._sources, self.model, changes, self.laws)
 
-    def run(self, values: Mapping[str, Any], file: Path | None = None) -> Run:
+    def run(self, values: Mapping[str, Any]) -> Run:
         """The run of a member, whole."""
-        made = self.study(values)
-        if isinstance(made, Run):
-            return made
-        if not isinstance(made, Study):
-            raise TypeError(
-                f"ensemble: the model returned {type(made).__name__}; expected a Study or a Run to look at it"
-            )
-        more = {} if file is None else {"file": file}
-        found: Run = made.run(**self.options, progress=False, **more)
-        return found
+        begun = self._begun(values, None)
+        if begun.task is not None:
+            (found,) = carried_out([begun.task])
+            if isinstance(found, Exception):
+                raise found
+            return found
+        if begun.run is None:
+            raise TypeError("ensemble: the model returned numbers; expected a Study or a Run to look at it")
+        return begun.run
 
     def member(self, index: int, values: Mapping[str, Any], first: bool = False) -> MemberOutcome:
         """The outcome of a member. Whatever goes wrong is its message: the others go on. Of the `first` one, quantities
         that there are not are raised: they would be missing in all."""
-        try:
-            with warnings.catch_warnings(record=True) as said:
-                warnings.simplefilter("always")
-                found = self._outcome(index, values)
-            changed = [str(one.message) for one in said if issubclass(one.category, StartChangedWarning)]
-            # others would be repeated by each member, and the certificate judges the run
-            return replace(found, message="; ".join(filter(None, [found.message, *changed])))
-        except Exception as error:
-            if first and isinstance(error, QuantityError):
-                raise
-            where = traceback.extract_tb(error.__traceback__)[-1]
-            place = f" ({where.name}, line {where.lineno})" if callable(self.model) else ""
-            return MemberOutcome(ERROR, f"{type(error).__name__}: {error}{place}")
+        return self.members([(index, values)], first=first)[0][1]
 
-    def _outcome(self, index: int, values: Mapping[str, Any]) -> MemberOutcome:
-        if callable(self.model):
-            made = self.study(values)
-            if not isinstance(made, Study | Run):
-                return _of_numbers(made)
-        file = None if self.keep is None else self.keep / f"{index:06d}.h5"
-        run = made if callable(self.model) and isinstance(made, Run) else self.run(values, file)
-        numbers = {one.text: one.of(run) for one in self.quantities}
-        if any(one.reduction == "series" for one in self.quantities):
-            numbers[TIMES_OF_SERIES] = np.asarray(run.t)
-        labels = {one.text: one.labels(run) for one in self.quantities}
-        judged = self.options.get("certificate", True)
-        status, message = (run.certificate.status, run.certificate.reason) if judged else (NOT_JUDGED, "")
+    def members(
+        self, some: Sequence[tuple[int, Mapping[str, Any]]], threads: int = 1, first: bool = False
+    ) -> list[tuple[int, MemberOutcome]]:
+        """The outcomes of some members, which run together where they can: on lanes, or on so many threads."""
+        begun: dict[int, Begun] = {}
+        found: dict[int, MemberOutcome] = {}
+        for index, values in some:
+            try:
+                begun[index] = self._begun(values, index)
+            except Exception as error:
+                found[index] = self._failed(error)
+        planned = {index: one.task for index, one in begun.items() if one.task is not None}
+        runs = dict(zip(planned, carried_out(list(planned.values()), threads), strict=True))
+        for index, one in begun.items():
+            run = runs.get(index, one.run)
+            try:
+                if isinstance(run, Exception):
+                    raise run
+                outcome = one.outcome if run is None else self._outcome(run)
+                assert outcome is not None
+                found[index] = replace(outcome, message="; ".join(filter(None, [outcome.message, *one.said])))
+            except Exception as error:
+                if first and isinstance(error, QuantityError):
+                    raise
+                found[index] = self._failed(error)
+        return [(index, found[index]) for index, _ in some]
+
+    def _begun(self, values: Mapping[str, Any], index: int | None) -> Begun:
+        """A member before its run. Of warnings only those of the start are kept: others would be repeated by each
+        member, and the certificate judges the run."""
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            made, begun = self.study(values), Begun()
+            if isinstance(made, Run):
+                begun.run = made
+            elif not isinstance(made, Study):
+                begun.outcome = _of_numbers(made)
+            elif self.keep is not None and index is not None:
+                begun.run = made.run(**self.options, progress=False, file=self.keep / f"{index:06d}.h5")
+            else:
+                begun.task = made.plan(**self.options)
+        begun.said = [str(one.message) for one in said if issubclass(one.category, StartChangedWarning)]
+        return begun
+
+    def _failed(self, error: Exception) -> MemberOutcome:
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        place = f" ({where.name}, line {where.lineno})" if callable(self.model) else ""
+        return MemberOutcome(ERROR, f"{type(error).__name__}: {error}{place}")
+
+    def _outcome(self, run: Run) -> MemberOutcome:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            numbers = {one.text: one.of(run) for one in self.quantities}
+            if any(one.reduction == "series" for one in self.quantities):
+                numbers[TIMES_OF_SERIES] = np.asarray(run.t)
+            labels = {one.text: one.labels(run) for one in self.quantities}
+            judged = self.options.get("certificate", True)
+            status, message = (run.certificate.status, run.certificate.reason) if judged else (NOT_JUDGED, "")
         if not run.success:
             status, message = ENDED_EARLY, run.message
         return MemberOutcome(status, message, numbers, labels, int(run.solution.steps))

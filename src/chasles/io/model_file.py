@@ -144,7 +144,13 @@ def read_study(
     file: str | Path, *, set: Mapping[str, Any] | None = None, laws: Mapping[str, Any] | None = None
 ) -> Study:
     """Read a model file. `set` changes values by path, {"parameters.arm": 0.3}; `laws` are the functions it names."""
-    sources = read(Path(file))
+    return study_of(read(Path(file)), file, set, laws)
+
+
+def study_of(
+    sources: list[Source], file: str | Path, set: Mapping[str, Any] | None, laws: Mapping[str, Any] | None
+) -> Study:
+    """The study of a model file that was read before, with what it includes."""
     study = _Builder(sources, dict(set or {}), dict(laws or {})).study()
     if not study.system.bodies:
         raise ModelFileError(str(file), None, "", 'has no bodies; expected [[bodies]] with name = "..." and mass = ...')

@@ -5,14 +5,12 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from chasles.integrate.stepper import helping
 from chasles.model.suggestion import meant
 from chasles.model.system import System
 from chasles.relative.loop.closed import ClosedMechanism
@@ -22,8 +20,10 @@ from chasles.simulation.lane_runs import LaneRuns, LaneWork, refusal
 from chasles.simulation.run import Run
 from chasles.simulation.run_task import MOST_SAMPLES, Task
 from chasles.simulation.simulate import plan, simulate
+from chasles.simulation.together import carried_out
 from chasles.simulation.variants import WHERE, Variants, as_values, tree_tables
 
+PLANNED = 256  # members that are prepared before they run: each has its own tables
 NOT_OF_A_BATCH = ("system", "span", "q", "v", "control", "period", "file", "progress")
 
 
@@ -192,26 +192,20 @@ class Members:
         return np.ascontiguousarray(actuation.along(inputs))[:, None], edges
 
     def _one_by_one(self, members: list[int], found: Outcomes, threads: int, told: Callable[[int], None]) -> None:
-        """Run members as `simulate` does."""
-
-        def one(i: int) -> None:
-            try:
-                with helping():  # how each ended is in its message
-                    found.runs[i] = self.plan(i).carry_out(progress=False)
-            except Exception as error:
-                found.errors[i] = error
-            told(len(found.runs) + len(found.errors))
-
-        if threads == 1 or len(members) < 2:
-            for i in members:
-                one(i)
-            return
-        with ThreadPoolExecutor(threads) as pool:
-            try:
-                list(pool.map(one, members))
-            except BaseException:
-                pool.shutdown(wait=False, cancel_futures=True)
-                raise
+        """Run members as `simulate` does, in parts; those of one structure on lanes, where lanes can be."""
+        for first in range(0, len(members), PLANNED):
+            tasks: dict[int, Task] = {}
+            for i in members[first : first + PLANNED]:
+                try:
+                    tasks[i] = self.plan(i)
+                except Exception as error:
+                    found.errors[i] = error
+            for i, run in zip(tasks, carried_out(list(tasks.values()), threads), strict=True):
+                if isinstance(run, Run):
+                    found.runs[i] = run
+                else:
+                    found.errors[i] = run
+            told(min(first + PLANNED, len(members)))
 
 
 def _check_names(options: Mapping[str, Any]) -> None:

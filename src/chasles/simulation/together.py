@@ -1,0 +1,78 @@
+"""Runs that are planned one by one and carried out together: those of one structure on lanes, the others on threads."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+
+from chasles.integrate.stepper import helping
+from chasles.simulation.lane_runs import LaneRuns, LaneWork, refusal
+from chasles.simulation.run import Run
+from chasles.simulation.run_task import Task
+from chasles.simulation.variants import TreeTables
+
+
+def carried_out(tasks: Sequence[Task], threads: int = 1) -> list[Run | Exception]:
+    """The runs of tasks, or what was raised. A run has the same bits whatever the others are."""
+    found: dict[int, Run | Exception] = {}
+    groups: dict[Hashable, list[int]] = {}
+    for k, task in enumerate(tasks):
+        if not refusal(task):
+            groups.setdefault(structure(task), []).append(k)
+    for members in groups.values():
+        runs = _on_lanes([tasks[k] for k in members], threads)
+        found |= {k: run for k, run in zip(members, runs, strict=True) if run is not None}
+
+    def one(k: int) -> None:
+        try:
+            with helping():  # how each ended is in its message
+                found[k] = tasks[k].carry_out(progress=False)
+        except Exception as error:
+            found[k] = error
+
+    left = [k for k in range(len(tasks)) if k not in found]
+    if threads == 1 or len(left) < 2:
+        for k in left:
+            one(k)
+    else:
+        with ThreadPoolExecutor(threads) as pool:
+            try:
+                list(pool.map(one, left))
+            except BaseException:
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
+    return [found[k] for k in range(len(tasks))]
+
+
+def structure(task: Task) -> Hashable:
+    """What runs have in common that can be on lanes together."""
+    mechanism, more = task.dynamics.mechanism, task.more
+    save = more["save"] if isinstance(more["save"], str | int) else np.asarray(more["save"]).tobytes()
+    tables = mechanism.tree.topology.tobytes(), mechanism.tables.acting.table.tobytes()
+    return (*tables, task.dynamics.space_of_free, repr(task.method), task.span, more["step"], save)
+
+
+def _on_lanes(tasks: Sequence[Task], threads: int) -> list[Run | None]:
+    """The runs of tasks of one structure; None for those that did not get to the end."""
+    lead = tasks[0]
+    trees = [task.dynamics.mechanism for task in tasks]
+    tables = TreeTables(
+        np.array([tree.tree.numbers for tree in trees]), np.array([tree.tables.acting.values for tree in trees]), {}
+    )
+    still = np.zeros(lead.dynamics.nv)
+    controls = np.array([still if task.u is None else task.u for task in tasks])[:, None]
+    states = np.array([task.state for task in tasks])
+    try:
+        work = LaneWork(lead, tables, states, controls, np.array(lead.span))
+    except ArithmeticError:  # the first cannot start
+        return [None, *(_on_lanes(tasks[1:], threads) if len(tasks) > 1 else ())]
+    runs = work.run(range(len(tasks)), threads, lambda done: None)
+    return [run_of(task, runs, k) if runs is not None and runs.done[k] else None for k, task in enumerate(tasks)]
+
+
+def run_of(task: Task, runs: LaneRuns, k: int) -> Run:
+    """The run of a member on lanes."""
+    solution = runs.solution(k)
+    return Run(task.dynamics, solution, task.constant(len(solution.t)), task=task)
