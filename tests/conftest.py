@@ -8,6 +8,8 @@ import pytest
 os.environ.setdefault("MPLBACKEND", "Agg")
 # workers share the cores: threads of BLAS that wait for a core make a small product a hundred times slower
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+# workers and commands keep the bytecode of the package: without it each start reads 300 sources, for a second
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 pytest_plugins = ["tests.compile_times"]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.optimize import brentq
 
 import chasles as ch
 from chasles.gallery import overconstrained
@@ -148,6 +147,8 @@ def bennett() -> list[Row]:
 @problem("equilibrium of each link, solved by SciPy")
 def hanging_chain() -> list[Row]:
     """A chain of eight rods between two points: the discrete catenary."""
+    from scipy.optimize import brentq
+
     n, length, span = 8, 0.25, 1.2
     links = [f"link {k}" for k in range(n)]
     bodies = [ch.Body(name, 1.0, (length / 2, 0, 0), (1e-3, length**2 / 12, length**2 / 12)) for name in links]
@@ -189,6 +190,8 @@ def rolling_ball() -> list[Row]:
 @problem("toggle of two springs: F = 2 k (1 - L / l) x")
 def von_mises_truss() -> list[Row]:
     """Von Mises' truss: its height below the limit load."""
+    from scipy.optimize import brentq
+
     k, half, height = 1000.0, 1.0, 0.3
     relaxed = np.hypot(half, height)
     at = np.sqrt(half ** (2 / 3) * relaxed ** (4 / 3) - half**2)  # where dF/dx = 0, from the closed form
