@@ -14,6 +14,7 @@ from numba.core import types
 from numba.core.typing.templates import signature
 from numba.extending import intrinsic
 
+from chasles.kernel.flat_array import field
 from chasles.kernel.numba_private import alloca_once, c_address, impl_ret_borrowed, memset
 from chasles.kernel.reference import Reference
 
@@ -37,7 +38,7 @@ def invoke(typing_context, address, *arguments):
         for k, kind in enumerate(arguments):
             value = builder.extract_value(args[1], k)
             if isinstance(kind, types.Array):
-                value = context.make_array(kind)(context, builder, value).data
+                value = field(context, builder, kind, value, "data")
             elif isinstance(kind, Reference):
                 pass
             elif not isinstance(kind, types.Float):

@@ -92,6 +92,7 @@ class Sources:
 
 
 OWN = Sources(PACKAGE)
+COMPILER = "kernel.compiler"  # what turns sources into machine code
 
 
 BASELINE = os.environ.get("CHASLES_BASELINE", "") not in ("", "0")  # code is made to be shipped, see `kernel.shipped`
@@ -109,10 +110,10 @@ def versions(shipped: bool) -> tuple[str, ...]:
 
 
 def source_key(module: str, sources: Sources = OWN, shipped: bool = BASELINE) -> str:
-    """Hash of all that decides what machine code of a module comes out: sources, versions, checked mode."""
+    """Hash of all that decides what machine code of a module comes out: sources, compiler, versions, checked mode."""
     digest = hashlib.sha256()
     digest.update(repr((*versions(shipped), os.environ.get("CHASLES_CHECK"))).encode())
-    for name in sources.closure(module):
+    for name in sorted({*sources.closure(module), *sources.closure(COMPILER)}):
         digest.update(name.encode())
         digest.update(sources.digest(name))
     return digest.hexdigest()[:16]

@@ -3,8 +3,9 @@
 Most of a cold start is Numba's own work, in proportion to the number of functions and statements. Some things are left
 out, and none of them changes the machine code:
 
-- passes over what the package's kernels do not have: closures, generators, `with` blocks, array expressions,
-  `literal_unroll` (functions that users write keep all passes);
+- Numba's own form of a function, and the inference of its types: `kernel.translate` writes LLVM's code at once;
+- for the few that it does not know, passes over what the package's kernels do not have: closures, generators, `with`
+  blocks, array expressions, `literal_unroll` (functions that users write keep all passes);
 - looking through all that Numba knows of an operator, again for every `a * b` of the same kinds of numbers;
 - LLVM's function passes on mere declarations, which are seven of eight functions of a module;
 - machine code of functions that are inlined into all of their callers: the caller optimizes them together
@@ -24,6 +25,7 @@ from numba.core import event, types
 
 from chasles.kernel.numba_private import (
     Compiler,
+    ConfigStack,
     DeadBranchPrune,
     FixupArgs,
     GenericRewrites,
@@ -41,6 +43,7 @@ from chasles.kernel.numba_private import (
     TranslateByteCode,
     TypingContext,
 )
+from chasles.kernel.translate.function import translated
 
 FROM_BYTECODE = (TranslateByteCode, FixupArgs)
 PASSES = (
@@ -94,7 +97,6 @@ class InlinedLibrary(PackageLibrary):
 
     def _finalize_final_module(self):
         self._finalize_dynamic_globals()
-        self._verify_declare_only_symbols()
         self._finalized = True
 
 
@@ -143,7 +145,10 @@ class _WithLibrary(Compiler):
     def __init__(self, typingctx, targetctx, library, args, return_type, flags, locals):
         super().__init__(_remembering(typingctx), targetctx, library, args, return_type, flags, locals)
         if library is None:
-            self.state.library = self.library_class(self.state.targetctx.codegen(), self.library_class.__name__)
+            self.state.library = self._library()
+
+    def _library(self) -> PackageLibrary:
+        return self.library_class(self.state.targetctx.codegen(), self.library_class.__name__)
 
 
 class InlinedCompiler(_WithLibrary):
@@ -162,6 +167,14 @@ def _passes(from_bytecode: bool) -> PassManager:
 
 
 class _FewerPasses(_WithLibrary):
+    def _compile_core(self):
+        return self._translated() or super()._compile_core()
+
+    def _translated(self):
+        """The function from its syntax tree; None if it takes Numba's passes."""
+        with ConfigStack().enter(self.state.flags.copy()):
+            return translated(self.state, self._library)
+
     def define_pipelines(self):
         self.state.type_annotation = None  # made by a pass that is left out, read by nobody
         return [_passes(self.state.func_ir is None)]

@@ -18,6 +18,7 @@ from numba.core import types
 from numba.core.typing.templates import signature
 from numba.extending import intrinsic, lower_builtin, lower_cast, models, register_model
 
+from chasles.kernel.flat_array import field
 from chasles.kernel.numba_private import ConcreteTemplate, Conversion, infer_global
 from chasles.kernel.policy import CHECKED, COMPILED, FAST_MATH
 
@@ -287,11 +288,11 @@ def _lane(typing_context, lanes, index):
 
 def address_in(context, builder, array_type, array, index, step, length, what):
     """Pointer to element `index * step` of a flat float64 array; in checked mode, an IndexError outside of it."""
-    struct = context.make_array(array_type)(context, builder, array)
+    data = field(context, builder, array_type, array, "data")
     first = builder.mul(index, ir.Constant(index.type, step))
     if CHECKED:
         last = builder.add(first, ir.Constant(index.type, length - 1))
-        size = builder.extract_value(struct.shape, 0)
+        size = builder.extract_value(field(context, builder, array_type, array, "shape"), 0)
         outside = builder.or_(
             builder.icmp_signed("<", first, ir.Constant(index.type, 0)), builder.icmp_signed(">=", last, size)
         )
@@ -299,13 +300,11 @@ def address_in(context, builder, array_type, array, index, step, length, what):
             message = f"{what} of {length} float64 outside of a kernel's buffer"
             context.call_conv.return_user_exc(builder, IndexError, (message,))
         if step == WIDTH:
-            bits = builder.and_(
-                builder.ptrtoint(struct.data, ir.IntType(64)), ir.Constant(ir.IntType(64), 8 * WIDTH - 1)
-            )
+            bits = builder.and_(builder.ptrtoint(data, ir.IntType(64)), ir.Constant(ir.IntType(64), 8 * WIDTH - 1))
             with builder.if_then(builder.icmp_unsigned("!=", bits, ir.Constant(bits.type, 0)), likely=False):
                 message = f"{what} of lanes from a buffer that is not aligned: make it with kernel.lanes.buffer"
                 context.call_conv.return_user_exc(builder, ValueError, (message,))
-    return builder.gep(struct.data, [first], inbounds=True)
+    return builder.gep(data, [first], inbounds=True)
 
 
 def flat_float64(array):

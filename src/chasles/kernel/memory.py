@@ -33,6 +33,7 @@ from numba.core import types
 from numba.core.typing.templates import signature
 from numba.extending import intrinsic
 
+from chasles.kernel.flat_array import field, flat_array
 from chasles.kernel.numba_private import impl_ret_borrowed
 from chasles.kernel.policy import CHECKED, COMPILED
 from chasles.kernel.workspace import layout
@@ -79,14 +80,13 @@ def _integer_at(builder, pointer, place):
 
 
 def _head_pointer(context, builder, kind, value):
-    data = context.make_array(kind)(context, builder, value).data
-    return builder.bitcast(data, WORD.as_pointer())
+    return builder.bitcast(field(context, builder, kind, value, "data"), WORD.as_pointer())
 
 
-def _part(context, builder, element, whole, begin, end, name):
-    """An array of the elements from `begin` to `end` of the array struct `whole`."""
+def _part(context, builder, element, kind, whole, begin, end, name):
+    """An array of the elements from `begin` to `end` of the array `whole` of this kind."""
     if CHECKED:
-        size = builder.extract_value(whole.shape, 0)
+        size = builder.extract_value(field(context, builder, kind, whole, "shape"), 0)
         wrong = builder.or_(
             builder.icmp_signed("<", begin, ir.Constant(WORD, 0)),
             builder.or_(builder.icmp_signed("<", end, begin), builder.icmp_signed(">", end, size)),
@@ -94,16 +94,10 @@ def _part(context, builder, element, whole, begin, end, name):
         with builder.if_then(wrong, likely=False):
             message = f"the part {name!r} is not within its array"
             context.call_conv.return_user_exc(builder, IndexError, (message,))
-    kind = types.Array(element, 1, "C")
-    part, count = context.make_array(kind)(context, builder), builder.sub(end, begin)
-    pointer = builder.gep(whole.data, [begin], inbounds=True)
-    part.data = builder.bitcast(pointer, context.get_data_type(element).as_pointer())
-    part.nitems, part.itemsize = count, ir.Constant(WORD, 8)
-    part.shape = builder.insert_value(ir.Constant(part.shape.type, ir.Undefined), count, 0)
-    part.strides = builder.insert_value(ir.Constant(part.strides.type, ir.Undefined), ir.Constant(WORD, 8), 0)
-    for owner in ("meminfo", "parent"):  # as of `carray`, nobody counts references: the caller keeps the array alive
-        setattr(part, owner, ir.Constant(getattr(part, owner).type, None))
-    return part._getvalue()
+    count = builder.sub(end, begin)
+    pointer = builder.gep(field(context, builder, kind, whole, "data"), [begin], inbounds=True)
+    data = builder.bitcast(pointer, context.get_data_type(element).as_pointer())
+    return flat_array(context, builder, types.Array(element, 1, "C"), data, count)
 
 
 def _flat(array: Any) -> bool:
@@ -174,12 +168,12 @@ class Packed:
                 return None
 
             def generate(context, builder, sig, args):
-                whole, at = context.make_array(array)(context, builder, args[0]), []
+                at = []
                 pointer = _head_pointer(context, builder, array, args[0])
                 for part, element in zip(names, elements, strict=True):
                     place = getattr(head, part)
                     begin, end = _integer_at(builder, pointer, place), _integer_at(builder, pointer, place + 1)
-                    at.append(_part(context, builder, element, whole, begin, end, part))
+                    at.append(_part(context, builder, element, array, args[0], begin, end, part))
                 at += [_integer_at(builder, pointer, getattr(head, value)) for value in values.values()]
                 return context.make_tuple(builder, result, at)
 
@@ -233,11 +227,10 @@ class Regions:
                 return None
 
             def generate(context, builder, sig, args):
-                whole = context.make_array(array)(context, builder, args[0])
                 pointer, end, regions = _head_pointer(context, builder, head, args[1]), ir.Constant(WORD, 0), []
                 for name, count in zip(names, counts, strict=True):
                     begin, end = end, _after(builder, pointer, end, count)
-                    regions.append(_part(context, builder, types.float64, whole, begin, end, name))
+                    regions.append(_part(context, builder, types.float64, array, args[0], begin, end, name))
                 return context.make_tuple(builder, result, regions)
 
             return signature(result, array, head), generate

@@ -22,7 +22,7 @@ import numba
 
 # ruff: noqa: F401 (others import these names from here)
 # of the low-level interface for extensions: what the types of `kernel.lanes`, `kernel.dual` and references are made of
-from numba.core.cgutils import alloca_once, alloca_once_value, memset
+from numba.core.cgutils import alloca_once, alloca_once_value, if_unlikely, memset
 from numba.core.imputils import impl_ret_borrowed
 from numba.core.typeconv import Conversion
 from numba.core.typing.templates import AbstractTemplate, AttributeTemplate, ConcreteTemplate, infer_global
@@ -32,10 +32,15 @@ from chasles.caution import warn
 ABSENT = ""  # what cannot be imported
 try:
     from numba.core.codegen import JITCodeLibrary
-    from numba.core.compiler import Compiler, CompileResult
+    from numba.core.compiler import Compiler, CompileResult, compile_result
     from numba.core.compiler_machinery import PassManager
+    from numba.core.environment import Environment
+    from numba.core.errors import LiteralTypingError, NumbaError
+    from numba.core.funcdesc import PythonFunctionDescriptor as FunctionDescriptor
+    from numba.core.lowering import _lit_or_omitted as literal_or_omitted
     from numba.core.options import DefaultOptions
     from numba.core.serialize import dumps
+    from numba.core.targetconfig import ConfigStack
     from numba.core.typed_passes import (
         InlineOverloads,
         IRLegalization,
@@ -45,6 +50,7 @@ try:
         PreLowerStripPhis,
     )
     from numba.core.typing import Context as TypingContext
+    from numba.core.typing import fold_arguments
     from numba.core.untyped_passes import (
         DeadBranchPrune,
         FixupArgs,
@@ -125,6 +131,12 @@ def counting(allocates: bool) -> dict[str, bool]:
 def c_address(compiled: Any) -> int:
     """Address of the C form of a compiled function: what `numba.cfunc` gives, for functions that are kept on disk."""
     return compiled.library.get_pointer_to_function(compiled.fndesc.llvm_cfunc_wrapper_name)
+
+
+def return_if_error(context: Any, builder: Any, status: Any) -> None:
+    """After a call: if it raised an error, so does the caller."""
+    with if_unlikely(builder, status.is_error):
+        context.call_conv.return_status_propagate(builder, status)
 
 
 def load_arrays() -> None:
