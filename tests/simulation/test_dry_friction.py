@@ -179,8 +179,6 @@ def _with(joint, friction):
 
 def test_it_is_refused_where_it_is_not_known():
     system = slope(0.5)
-    with pytest.raises(ValueError, match=r"'slide' has friction that sticks .* coordinates=\"relative\""):
-        ch.simulate(system, (0, 1.0), coordinates="absolute")
     with pytest.raises(ValueError, match="only simulate follows it"):
         ch.Simulation(system, 0.01)
     for function in (ch.linearize, ch.equilibrium):

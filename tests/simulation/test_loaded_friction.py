@@ -212,8 +212,6 @@ def test_paradoxes_and_what_is_refused():
     system = ch.System([ch.Body("rod", 1.0, (0, 0, -1.0), (0.01, 0.01, 0.01))], [joint])
     with pytest.raises(FrictionLoadError, match=r"'hinge' .*Painlev"):
         ch.simulate(system, (0, 1.0), q=[1.0], v=[1.0])
-    with pytest.raises(ValueError, match=r"'slide' depends on its load .*coordinates=\"relative\""):
-        ch.simulate(slope(0.3, 0.2), (0, 1.0), coordinates="absolute")
     with pytest.raises(ValueError, match="depends on its load"):
         ch.linearize(slope(0.3, 0.2))
     with pytest.raises(ValueError, match="applied=False"):

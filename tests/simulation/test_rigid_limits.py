@@ -318,8 +318,6 @@ def test_what_is_refused():
         ball(0.5, upper=0.0)
     with pytest.raises(ValueError, match=r"starts at -0\.1, beyond its rigid lower limit 0"):
         ch.simulate(ball(0.5), (0, 1.0), q=[-0.1])
-    with pytest.raises(ValueError, match=r"rigid limits .* coordinates=\"relative\""):
-        ch.simulate(ball(0.5), (0, 1.0), coordinates="absolute")
     with pytest.raises(ValueError, match="forwards in time"):
         ch.simulate(ball(0.5), (1.0, 0.0), q=[1.0])
     for function in (ch.linearize, ch.equilibrium):

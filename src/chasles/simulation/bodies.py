@@ -39,7 +39,9 @@ from chasles.simulation.body_quantities import BodyQuantities
 from chasles.simulation.compiled_system import in_absolute_coordinates
 from chasles.simulation.energy_jumps import explained
 from chasles.simulation.held_start import Holding, Wanted, assembled
+from chasles.simulation.joint_view import BodyStates
 from chasles.simulation.problem import Motion
+from chasles.simulation.set_valued import refuse_sticking
 from chasles.simulation.start_refusal import NEARLY_SINGULAR, refuse_start, refuse_turned
 from chasles.simulation.start_values import StartChange, Values, body_changes, by_name, joint_changes
 from chasles.simulation.tree_order import Quaternion, TreeOrder, quaternions, tree_order
@@ -55,7 +57,7 @@ def spanning_tree(mechanism: AbsoluteMechanism) -> tuple[Mechanism, tuple[Joint,
 POSITION_TOLERANCE = 1e-8  # how far a start may be off the constraints [rad or sizes of a body, and per second]
 
 
-class BodyDynamics:
+class BodyDynamics(BodyStates):
     """The motion of all bodies on their groups: y = (central poses, velocities, counted angles, work).
 
     trivialization: "left" has velocities with ω in the bodies and moves poses by exp on the right, "right" has spatial
@@ -63,7 +65,6 @@ class BodyDynamics:
     """
 
     quantities = BodyQuantities  # what is shown of a motion
-    set_valued = None  # friction that sticks and rigid limits are followed in joint coordinates
 
     @property
     def corrected(self) -> bool:
@@ -88,6 +89,8 @@ class BodyDynamics:
                 f'simulate: trivialization {trivialization!r}; expected "left" (body velocities) or "right" (spatial)'
             )
         self.spatial = trivialization == "right"
+        every = system.joints if isinstance(system, System) else system.system.joints
+        inputs = inputs or any(joint.may_lock or joint.is_loaded for joint in every)  # whose forces are inputs
         if isinstance(system, AbsoluteMechanism) and inputs and not system.inputs:
             system = AbsoluteMechanism(
                 system.system, system.spaces, baumgarte=system.baumgarte, inputs=True, every_angle=every_angle
@@ -101,20 +104,11 @@ class BodyDynamics:
             )
         self.mechanism: AbsoluteMechanism = system
         for joint in system.system.joints:
-            if joint.sticks:
+            if (joint.may_lock or joint.is_loaded) and not joint.traits.line:
                 raise ValueError(
-                    f"simulate: joint {joint.name!r} has friction that sticks (friction_speed = 0), which is followed "
-                    'in joint coordinates; take coordinates="relative", or a positive friction_speed for a smooth law'
-                )
-            if joint.is_loaded:
-                raise ValueError(
-                    f"simulate: the friction of joint {joint.name!r} depends on its load (friction_coefficient), which "
-                    'is followed in joint coordinates; take coordinates="relative", or friction [N or N m]'
-                )
-            if joint.has_rigid_limits:
-                raise ValueError(
-                    f"simulate: joint {joint.name!r} has rigid limits (restitution), which are followed in joint "
-                    'coordinates; take coordinates="relative", or stop_stiffness for compliant ones'
+                    f"simulate: joint {joint.name!r} has friction that sticks or rigid limits, which in absolute "
+                    f"coordinates are for joints about and along one line, not for a {joint.kind} one; take "
+                    'coordinates="relative"'
                 )
         self.projected = projected
         self.held: np.ndarray | None = None  # inputs along the joints' velocities, of `under`
@@ -136,6 +130,7 @@ class BodyDynamics:
 
     def under(self, u: ArrayLike | None) -> BodyDynamics:
         """The same under constant forces u along the velocities of the joints."""
+        self._sticks_not()
         other = copy.copy(self)
         other.held = None if u is None else np.asarray(u, dtype=float)
         return other
@@ -145,10 +140,17 @@ class BodyDynamics:
         motion, correction = (
             (spatial_motion, spatial_onto_constraints) if self.spatial else (body_motion, onto_constraints)
         )
+        self._sticks_not()
         p = with_workspace(self.mechanism)
         if u is not None:
             p[self.control] = u
-        return Motion(self.space, motion, p, correction if self.projected else None, dynamics=self, u=u)
+        found = Motion(self.space, motion, p, correction if self.projected else None, dynamics=self, u=u)
+        return found if self.loading is None else self.loading.added_to(found, self.control, u)
+
+    def _sticks_not(self) -> None:
+        """What sticks is known to `simulate` alone."""
+        if self.set_valued is not None:
+            refuse_sticking("this", self.mechanism.system)
 
     def energy_scale(self, y: np.ndarray) -> float:
         """The kinetic energy of the whole system at the speed of its fastest body."""
@@ -179,10 +181,6 @@ class BodyDynamics:
                 for own, found in zip((q, v), moving, strict=True)
             )
         return (q, v) if order.plain else (q[..., order.coordinates], v[..., order.velocities])
-
-    def seen_in_event(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Coordinates and velocities of what events see of a state: the state."""
-        return self.coordinates(y)
 
     def every_joint(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Coordinates and velocities of all joints at states, those that close loops too. Quaternions have the sign

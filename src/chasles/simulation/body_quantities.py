@@ -125,6 +125,11 @@ class BodyQuantities:
             return np.zeros((*np.shape(self.t), joint.nv))
         return u[..., where[joint.name]]
 
+    def held_force(self, joint: Joint) -> np.ndarray:
+        """Friction that sticks and rigid limits of a joint, along its velocities."""
+        acting, given = self.states.acting, self.joint_forces(joint)
+        return given if acting is None else acting[..., self.mechanism.joint_tables.velocities[joint.name]] - given
+
     # ------------------------------------------------------------ bodies and frames
 
     def poses(self) -> np.ndarray:
@@ -135,7 +140,7 @@ class BodyQuantities:
 
     def accelerations(self) -> np.ndarray:
         central, velocity, _ = self._split
-        rate = self.mechanism.accelerations_under(central, velocity, self.states.held, self.t, self._angles)
+        rate = self.mechanism.accelerations_under(central, velocity, self.states.acting, self.t, self._angles)
         return self.mechanism.accelerations(central, velocity, rate)
 
     def _moving(self, body: str, frame: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -215,4 +220,4 @@ class BodyQuantities:
         return self._of_rows(self.mechanism.coordinate_forces, name)
 
     def _of_rows(self, function: Any, name: str) -> np.ndarray:
-        return function(name, *self._split[:2], self.states.held, self.t, self._angles)
+        return function(name, *self._split[:2], self.states.acting, self.t, self._angles)

@@ -17,9 +17,10 @@ STEPS = 1000
 def forces_in_box(a: np.ndarray, W: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
     """The minimizer of f^T W f / 2 + a^T f with low <= f <= high. All that violate a bound, or should leave one, are
     exchanged at once; where this goes in circles, or ends where W is singular, single exchanges find it."""
-    own = np.sqrt(W.diagonal())
+    own = np.sqrt(np.maximum(W.diagonal(), 0.0))  # at a dead center a force moves nothing, but for rounding
     unit = 1.0 / np.where(own > 0.0, own, 1.0)  # so that units of the coordinates do not matter
-    scaled = unit * a, unit[:, None] * W * unit, low / unit, high / unit
+    felt = np.outer(own > 0.0, own > 0.0)
+    scaled = unit * a, np.where(felt, unit[:, None] * W * unit, 0.0), low / unit, high / unit
     found = _by_pivots(*scaled)
     return unit * (_by_steps(*scaled) if found is None else found)
 

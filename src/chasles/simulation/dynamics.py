@@ -26,6 +26,7 @@ from chasles.relative.tree import lock
 from chasles.relative.velocity_scale import sizes_of_velocities
 from chasles.simulation.actuation import Actuation
 from chasles.simulation.held_start import Wanted
+from chasles.simulation.joint_view import JointStates
 from chasles.simulation.loaded_friction import Loads
 from chasles.simulation.problem import Motion
 from chasles.simulation.set_valued import Loading, refuse_sticking
@@ -35,7 +36,7 @@ from chasles.simulation.tree_motion import PART, free_tree_motion, parameters, s
 from chasles.simulation.tree_quantities import TreeQuantities
 
 
-class TreeDynamics:
+class TreeDynamics(JointStates):
     """The motion of a tree on its space: y = (q, w, work), velocities acting from the right (body velocities).
 
     space: that of free joints. On "SO3xR3" their positions move by themselves, and w has the velocities of these in
@@ -102,7 +103,9 @@ class TreeDynamics:
                 )
         system, tree = self.mechanism.system, self.mechanism.tree
         weight = sum(body.mass for body in system.bodies) * float(np.linalg.norm(system.gravity))
-        return Transitions.of(tree.joints, tree, self.velocity_sizes, energy_of(system) + weight * length_of(system))
+        energy, length = energy_of(system) + weight * length_of(system), length_of(system)
+        pace = np.sqrt(energy / (sum(body.mass for body in system.bodies) or 1.0)) / (length or 1.0)
+        return Transitions.of(tree.joints, tree, self.velocity_sizes, energy, float(pace))
 
     @cached_property
     def loads(self) -> Loads | None:
@@ -210,10 +213,6 @@ class TreeDynamics:
     def coordinates(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Coordinates and velocities of the joints at states."""
         return self.split(y)[:2]
-
-    def seen_in_event(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Coordinates and velocities of what events see of a state."""
-        return y[: self.nq], y[self.nq : self.nq + self.nv]
 
     def actuation(self) -> Actuation:
         return Actuation.of_tree(self.mechanism)

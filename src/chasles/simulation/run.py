@@ -66,7 +66,8 @@ class Run(States):
         own = self.dynamics.set_valued
         if own is None:
             return []
-        held, still = self.held, np.zeros(self.dynamics.nv)
+        held = None if self.held is None else self.dynamics.to_joints(self.held)
+        still = self.dynamics.to_joints(None)
         return own.strikes(
             self.dynamics,
             self.solution.events,

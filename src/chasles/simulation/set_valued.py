@@ -23,6 +23,7 @@ from chasles.model.joint import Joint
 from chasles.simulation.box_forces import forces_in_box
 from chasles.simulation.loaded_friction import FrictionLoadError, Response, slipping_forces
 
+NEAR = 1e-11  # of the size of a coordinate, and of its speed: where absolute coordinates take it for a limit or rest
 AT_BOUND = 1e-9  # a holding force is at its bound if it is so near, of its scale
 LOADINGS, LOADED = 200, 1e-14  # iterations for what joints carry, and how exact it becomes
 
@@ -58,7 +59,7 @@ class Change(Event):
 class SetValued:
     """The coordinates with friction that sticks or depends on the load, or with rigid limits: their places, the two
     forces of friction [N or N m] and the two coefficients, the speed of smooth friction (0: it sticks), limits and
-    restitution, a length or angle and a force to compare with."""
+    restitution, a length or angle, a speed and a force to compare with."""
 
     names: tuple[str, ...]
     nq: int
@@ -73,11 +74,13 @@ class SetValued:
     upper: np.ndarray
     restitution: np.ndarray
     sizes: np.ndarray
+    speeds: np.ndarray
     scale: np.ndarray
 
     @classmethod
-    def of(cls, joints: Sequence[Joint], tree: Any, sizes: np.ndarray, energy: float) -> Self | None:
-        """Those of a mechanism; None if it has none. `sizes` are those of all velocities, `energy` is a large one."""
+    def of(cls, joints: Sequence[Joint], tree: Any, sizes: np.ndarray, energy: float, pace: float) -> Self | None:
+        """Those of a mechanism; None if it has none. `sizes` are those of all velocities, `energy` is a large one,
+        `pace` how many sizes are gone in a second then."""
         found = list[tuple[Any, ...]]()
         for joint in joints:
             for k in range(joint.nv if joint.may_lock or joint.is_loaded else 0):
@@ -91,7 +94,7 @@ class SetValued:
                 force = rubs[1] or energy / sizes[column]
                 bounce = joint.restitution[k] if rigid else 0.0
                 place = tree.coordinates[joint.name].start + k
-                found.append((name, place, column, *rubs, *ends, bounce, sizes[column], force))
+                found.append((name, place, column, *rubs, *ends, bounce, sizes[column], pace * sizes[column], force))
         if not found:
             return None
         names, *arrays = zip(*found, strict=True)
@@ -138,6 +141,17 @@ class SetValued:
         """Of the forces that can hold each coordinate, in units of `scale`."""
         at, most = q[self.places], (self.sticking + self.static_coefficient * loads) / self.scale
         return np.where(at >= self.upper, -np.inf, -most), np.where(at <= self.lower, np.inf, most)
+
+    def exactly(self, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """States that were found from poses of bodies: what is nearly at a limit is there, what is nearly at rest
+        rests."""
+        q, v, at = q.copy(), v.copy(), q[..., self.places]
+        for end in (self.lower, self.upper):
+            at = np.where(np.abs(at - end) <= NEAR * self.sizes, end, at)
+        speeds = v[..., self.columns]
+        q[..., self.places] = at
+        v[..., self.columns] = np.where(np.abs(speeds) <= NEAR * self.speeds, 0.0, speeds)
+        return q, v
 
     @property
     def may_stick(self) -> np.ndarray:
@@ -228,13 +242,13 @@ class SetValued:
         return found
 
     def during(self, dynamics: Any, held: Held, q: np.ndarray, t: float, u: np.ndarray) -> tuple[Any, np.ndarray]:
-        """Dynamics and generalized forces while `held` lasts, from a configuration and a time on."""
+        """Dynamics while `held` lasts, from a configuration and a time on, and forces along its own velocities."""
         locked, under = dynamics.locked(tuple(self.columns[held.stuck].tolist()), q, t), u.copy()
-        if dynamics.loads is None:
+        if dynamics.in_joints.loads is None:
             under[self.columns] += np.where(held.stuck, 0.0, held.force)
         else:
             locked.loading = Loading(self, dynamics, held)
-        return locked, under
+        return locked, dynamics.from_joints(under)
 
 
 def refuse_sticking(function: str, system: Any) -> None:
@@ -263,9 +277,9 @@ def problem_at(dynamics: Any, t: float, y: np.ndarray, u: np.ndarray | None) -> 
     set_valued = dynamics.set_valued
     if set_valued is None:
         return dynamics.problem(u)
-    q, v = dynamics.coordinates(y)
-    under = np.zeros(dynamics.nv) if u is None else np.array(u, dtype=float)
-    held = set_valued.held(dynamics, q, v, under, t)
+    q, v = dynamics.exact_coordinates(y)
+    under = dynamics.to_joints(u)
+    held = set_valued.held(dynamics.in_joints, q, v, under, t)
     locked, under = set_valued.during(dynamics, held, q, t, under)
     return locked.problem(under)
 
@@ -279,16 +293,16 @@ class Loading(NamedTuple):
 
     def added_to(self, problem: Any, control: slice, u: np.ndarray) -> Any:
         """The problem with this friction, whose field is then plain Python around the compiled one."""
-        inner, parameters = problem.field, problem.parameters.copy()
-        columns, given = self.set_valued.columns, np.array(u, dtype=float)
+        inner, parameters, dynamics = problem.field, problem.parameters.copy(), self.dynamics
+        columns, given = self.set_valued.columns, dynamics.to_joints(u)
         moving = ~self.held.stuck
 
         def loaded_motion(t: float, y: np.ndarray, p: np.ndarray) -> np.ndarray:
-            q, v = self.dynamics.coordinates(y)
-            x = self.set_valued.under_way(self.dynamics, q, v, given, t, self.held)[1] * self.set_valued.scale
+            q, v = dynamics.coordinates(y)
+            x = self.set_valued.under_way(dynamics.in_joints, q, v, given, t, self.held)[1] * self.set_valued.scale
             under, out = given.copy(), np.empty(problem.space.dimension)
             under[columns[moving]] += x[moving]
-            parameters[control] = under
+            parameters[control] = dynamics.from_joints(under)
             inner(t, y, parameters, out)
             return out
 

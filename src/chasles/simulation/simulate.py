@@ -144,6 +144,7 @@ def planned(arguments: dict[str, Any]) -> Task:
     )
     if dynamics.set_valued is not None:
         dynamics.set_valued.refuse_beyond(dynamics.coordinates(state)[0])
+        dynamics.set_valued.refuse_method(method)
     if step is None or dynamics.set_valued is not None:
         found_in_time = scan(dynamics, (start, end), start, state)
         more["breaks"] = found_in_time.breaks if step is None else found_in_time.abrupt

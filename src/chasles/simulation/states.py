@@ -169,10 +169,12 @@ class States:
         set_valued = self.dynamics.set_valued
         if set_valued is None:
             return self.held
-        v = self._kind.v()
-        given = np.zeros(v.shape) if self.held is None else self.held
-        with self.dynamics.calling():
-            return given + set_valued.forces(self.dynamics, self._kind.q(), v, given, self.solution.t)
+        dynamics, (q, v) = self.dynamics, self.dynamics.exact_coordinates(self.solution.y)
+        given = np.zeros(v.shape) if self.held is None else dynamics.to_joints(self.held)
+        with dynamics.calling():
+            forces = set_valued.forces(dynamics.in_joints, q, v, given, self.solution.t)
+        found: np.ndarray = dynamics.from_joints(given + forces)
+        return found
 
     # ------------------------------------------------------------ of all bodies
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from chasles import caution
+from chasles.integrate.constrained_method import CONSTRAINED_METHODS, BLieDF
 from chasles.integrate.event import INSTANT, Event, Occurrence
 from chasles.integrate.options import check_stops
 from chasles.integrate.solution import COUNTED_WORK, Solution
@@ -21,7 +22,7 @@ from chasles.integrate.stepper import TOLD, Interrupted
 from chasles.simulation.box_forces import reserve
 from chasles.simulation.impact import Impact, Strike, impact
 from chasles.simulation.pieces import Pieces
-from chasles.simulation.set_valued import AT_BOUND, Held, Limit, SetValued
+from chasles.simulation.set_valued import AT_BOUND, NEAR, Held, Limit, SetValued
 
 STALLED = 200  # changes without any time between them that end a run
 BEYOND = 1e-9  # of the size of a coordinate: how far beyond a limit is rounding
@@ -38,6 +39,21 @@ class Transitions(SetValued):
 
     # ------------------------------------------------------------ limits
 
+    def refuse_method(self, method: Any) -> None:
+        """ValueError for a method that cannot follow it."""
+        if not isinstance(method, CONSTRAINED_METHODS):
+            return
+        if loaded := [self.names[k] for k in np.flatnonzero(self.coefficient + self.static_coefficient)]:
+            raise ValueError(
+                f"simulate: the friction of {loaded[0]!r} is in proportion to its load, which explicit methods follow; "
+                f'take method="dopri5" in place of {type(method).__name__}, or friction [N or N m]'
+            )
+        if isinstance(method, BLieDF):
+            raise ValueError(
+                f"simulate: {self.names[0]!r} sticks or strikes, and a multistep method would begin anew each time; "
+                'take method="radau5" or "generalized_alpha", or an explicit one'
+            )
+
     def refuse_beyond(self, q: np.ndarray) -> None:
         """ValueError for a start beyond a rigid limit."""
         at = q[self.places]
@@ -52,8 +68,8 @@ class Transitions(SetValued):
         self, dynamics: Any, time: float, state: np.ndarray, u: np.ndarray
     ) -> tuple[np.ndarray, list[Occurrence]]:
         """The state after impacts, if coordinates at their limits move on to them; and the events."""
-        q, v, work = (np.array(part) for part in dynamics.split(state))
-        shown = np.concatenate([q, v, [work]])
+        (q, v), work = (np.array(part) for part in dynamics.exact_coordinates(state)), float(state[-1])
+        shown = dynamics.as_events_see(state)
         q[self.places] = np.clip(q[self.places], self.lower, self.upper)
         touched = [limit for limit in self.limits if q[self.places[limit.k]] == self._end(limit)]
         struck = dict[str, Limit]()
@@ -61,14 +77,12 @@ class Transitions(SetValued):
             closed = [limit for limit in touched if limit.side * v[self.columns[limit.k]] <= 0.0]
             if not any(v[self.columns[limit.k]] for limit in closed):
                 break
-            found, v, lost = self._one_impact(dynamics, time, (q, v, u), closed, attempt + 1 == STRIKES)
+            found, v, lost = self._one_impact(dynamics.in_joints, time, (q, v, u), closed, attempt + 1 == STRIKES)
             struck |= {limit.name: limit for limit in found}
             work -= lost
         if not struck:
-            unmoved = state.copy()
-            unmoved[: self.nq] = q
-            return unmoved, []
-        return dynamics.state(q, v, float(work)), [Occurrence(limit, time, shown) for limit in struck.values()]
+            return dynamics.moved_to(state, q), []
+        return dynamics.with_joints(state, q, v, work), [Occurrence(limit, time, shown) for limit in struck.values()]
 
     def _end(self, limit: Limit) -> float:
         return float(self.lower[limit.k] if limit.side > 0 else self.upper[limit.k])
@@ -131,16 +145,16 @@ class Transitions(SetValued):
 
     def strikes(self, dynamics: Any, events: Sequence[Occurrence], u: Callable[[float], np.ndarray]) -> list[Strike]:
         """What happened at the limits, by the events of a run under forces u(t): computed again from their states."""
-        found, nq, nv = dict[float, Strike](), dynamics.nq, dynamics.nv
+        found = dict[float, Strike]()
         for one in events:
             if isinstance(one.event, Limit) and one.t not in found:
-                y = np.array(one.y)
-                state = dynamics.state(y[:nq], y[nq : nq + nv])
+                (q, before), joints = dynamics.seen_in_event(np.array(one.y)), dynamics.in_joints
+                state = joints.state(q, before)
                 with dynamics.calling():
-                    after, struck = self.strike(dynamics, one.t, state, u(one.t))
+                    after, struck = self.strike(joints, one.t, state, u(one.t))
                 names = tuple(limit.event.name for limit in struck)
-                velocities = dynamics.coordinates(after)[1]
-                found[one.t] = Strike(one.t, names, y[nq : nq + nv], velocities, float(state[-1] - after[-1]))
+                velocities = joints.coordinates(after)[1]
+                found[one.t] = Strike(one.t, names, before, velocities, float(state[-1] - after[-1]))
         return list(found.values())
 
     # ------------------------------------------------------------ a run
@@ -158,7 +172,8 @@ class Transitions(SetValued):
                 "simulate: friction that sticks and impacts forget where they came from; run it forwards in time"
             )
         self.refuse_beyond(dynamics.coordinates(state)[0])
-        given = np.zeros(dynamics.nv) if u is None else np.asarray(u, dtype=float)
+        given, joints = dynamics.to_joints(u), dynamics.in_joints
+        near = np.zeros(len(self.names)) if joints is dynamics else NEAR * self.speeds
         asked = None if isinstance(save, str | int | np.integer) else np.asarray(save, dtype=float)
         pieces, breaking, stalled, piece = _Taken(len(state), len(self.names), save, sink), False, 0, None
         warned, before = False, None if resume is None else resume.get("stuck")
@@ -171,10 +186,10 @@ class Transitions(SetValued):
             with dynamics.calling():
                 state, struck = self.strike(dynamics, time, state, given)
                 warned = self._warn_of_load(struck, warned)
-                q, v = dynamics.coordinates(state)
+                q, v = dynamics.exact_coordinates(state)
                 now = time + INSTANT * np.spacing(abs(time)) if time in cuts else time  # just after a jump
-                held = self.held(dynamics, q, v, given, now, breaking)
-            struck += self._happened(time, np.concatenate([q, v, state[-1:]]), before, held, q, v)
+                held = self.held(joints, q, v, given, now, breaking)
+            struck += self._happened(time, dynamics.as_events_see(state), before, held, q, v)
             before = held.stuck
             if piece is not None:
                 piece.y[-1] = state  # what came to rest has no velocity, not that of a rounding beyond
@@ -183,7 +198,10 @@ class Transitions(SetValued):
                 pieces.take(piece, here)
             locked, under = self.during(dynamics, held, q, time, given)
             with dynamics.calling():
-                watched = self._watched(dynamics, np.concatenate([q, v]), held, given, now)
+                watched = [
+                    replace(event, function=dynamics.of_joints(event.function))
+                    for event in self._watched(joints, np.concatenate([q, v]), held, given, now, near)
+                ]
             until = float(cuts[cuts > time].min(initial=end)) if held.stuck.any() else end
             more["events"] = [*events, *watched]
             if max_evaluations is not None:
@@ -198,7 +216,7 @@ class Transitions(SetValued):
                 return found
 
             try:
-                piece, until = self._seen(run, until, pieces)
+                piece, until = self._seen(run, until, pieces, dynamics)
             except Interrupted as stop:
                 stop.result = pieces.ended(replace(stop.result, events=[*struck, *stop.result.events]))
                 raise
@@ -211,7 +229,7 @@ class Transitions(SetValued):
                 time, state, breaking = until, piece.y[-1].copy(), False
                 continue
             state = np.array(ours[-1].goes_on_from)
-            state[[dynamics.nq + self.columns[found.event.k] for found in ours if found.event.rests]] = 0.0
+            state = dynamics.at_rest(state, [int(self.columns[one.event.k]) for one in ours if one.event.rests])
             breaking = any(found.event.k < 0 for found in ours)
             stalled = stalled + 1 if ours[-1].t - time <= INSTANT * np.spacing(abs(ours[-1].t)) else 0
             if stalled > STALLED:
@@ -228,29 +246,32 @@ class Transitions(SetValued):
         was = v[self.columns] == 0.0 if before is None else np.asarray(before) != 0.0
         return [Occurrence(change, time, shown) for change in self.changed(was, held, q)]
 
-    def _seen(self, run: Callable[[float], Any], until: float, pieces: Pieces) -> tuple[Any, float]:
+    def _seen(self, run: Callable[[float], Any], until: float, pieces: Pieces, dynamics: Any) -> tuple[Any, float]:
         """A piece, and its end. If a coordinate went beyond a limit and turned back within one step, the piece is run
         once more as far as the turn, where the limit is seen."""
         piece = run(until)
         for one in piece.events:
             k, side = (one.event.k, one.event.side) if isinstance(one.event, _Transition) else (-1, 0)
-            if side and one.y[self.places[k]] * side < side * (self.lower[k] if side > 0 else self.upper[k]):
+            end = self.lower[k] if side > 0 else self.upper[k]
+            if side and dynamics.seen_in_event(one.y)[0][self.places[k]] * side < side * end:
                 for name in COUNTED:
                     pieces.work[name] += getattr(piece, name)
                 return run(one.t), one.t
         return piece, until
 
-    def _watched(self, dynamics: Any, y: np.ndarray, held: Held, u: np.ndarray, start: float) -> list[Event]:
+    def _watched(
+        self, dynamics: Any, y: np.ndarray, held: Held, u: np.ndarray, start: float, near: np.ndarray
+    ) -> list[Event]:
         """Velocities under friction that come to zero, limits ahead and turns before them, and the holding force that
-        first reaches its bound."""
+        first reaches its bound. near: speeds that are zero at the start."""
         nq, found = dynamics.nq, list[Event]()
         for k in np.flatnonzero((held.slip != 0.0) & self.may_stick):
-            function = partial(_slip, int(nq + self.columns[k]), float(held.slip[k]), start)
+            function = partial(_slip, int(nq + self.columns[k]), float(held.slip[k]), start, near[k])
             found.append(_Transition(function, -1, True, f"{self.names[k]} comes to rest", int(k), True))
         for limit in self.limits:
             if not held.stuck[limit.k]:
                 found.append(_Transition(limit.function, -1, True, limit.name, limit.k))
-                toward = partial(_slip, int(nq + self.columns[limit.k]), -float(limit.side), start)
+                toward = partial(_slip, int(nq + self.columns[limit.k]), -float(limit.side), start, near[limit.k])
                 found.append(_Transition(toward, -1, False, f"{limit.name}?", limit.k, side=limit.side))
         if held.stuck.any():
             found.append(_Transition(self._spare(dynamics, held, u, start, y), -1, True, "what is held gets away", -1))
@@ -282,9 +303,9 @@ class _Transition(Event):
     side: int = 0  # of the limit from which it turns back, which ends nothing
 
 
-def _slip(column: int, sign: float, start: float, t: float, y: np.ndarray, p: np.ndarray) -> float:
+def _slip(column: int, sign: float, start: float, near: float, t: float, y: np.ndarray, p: np.ndarray) -> float:
     """The velocity along the slip; positive as it begins, so that one that turns back at once is seen."""
-    return np.finfo(float).tiny if t <= start and y[column] == 0.0 else sign * float(y[column])
+    return np.finfo(float).tiny if t <= start and abs(y[column]) <= near else sign * float(y[column])
 
 
 class _Taken(Pieces):
