@@ -9,6 +9,7 @@ from chasles.model.constraint import Rolling
 from chasles.model.joint import free, revolute
 from chasles.model.system import System
 from chasles.relative.loop.closed import ClosedMechanism
+from chasles.relative.mechanism import Mechanism
 
 RADII = {"rear": 0.3, "front": 0.35}  # of the wheels [m]
 
@@ -16,8 +17,8 @@ RADII = {"rear": 0.3, "front": 0.35}  # of the wheels [m]
 def system() -> System:
     """The bicycle upright: x forward, z down."""
     tilt, y = np.pi / 10, (0.0, 1.0, 0.0)
-    frame = [[9.2, 0, 2.4], [0, 11, 0], [2.4, 0, 2.8]]
-    fork = [[0.05892, 0, -0.00756], [0, 0.06, 0], [-0.00756, 0, 0.00708]]
+    frame = [[9.2, 0.0, 2.4], [0.0, 11.0, 0.0], [2.4, 0.0, 2.8]]
+    fork = [[0.05892, 0.0, -0.00756], [0.0, 0.06, 0.0], [-0.00756, 0.0, 0.00708]]
     bodies = [
         Body("rear frame", 85.0, (0.3, 0.0, -0.9), frame),
         Body("rear wheel", 2.0, inertia=(0.0603, 0.12, 0.0603)),
@@ -36,7 +37,7 @@ def system() -> System:
     return System(bodies, joints, constraints=rolls, gravity=(0, 0, 9.81), name="bicycle")
 
 
-def rolling(mechanism: ClosedMechanism, speed: float) -> np.ndarray:
+def rolling(mechanism: Mechanism | ClosedMechanism, speed: float) -> np.ndarray:
     """Velocities of the bicycle that rolls straight on at a speed [m/s]."""
     v = np.zeros(mechanism.nv)
     v[mechanism.tree.velocities["bicycle"].start + 3] = speed

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 import chasles as ch
@@ -9,7 +11,7 @@ from chasles.gallery import overconstrained
 from chasles.model import lead_screw, planetary_gear, rack_and_pinion
 from chasles.validation.board import Row, problem, row
 
-TIGHT = {"rtol": 1e-11, "atol": 1e-12, "certificate": False}
+TIGHT: dict[str, Any] = {"rtol": 1e-11, "atol": 1e-12, "certificate": False}
 Z = (0.0, 0.0, 1.0)
 SMALL = (1e-3, 1e-3, 1e-3)
 
@@ -137,7 +139,7 @@ def bennett() -> list[Row]:
     beta = np.arcsin(np.sin(alpha) * b / a)
     ratio = np.sin(0.5 * (beta + alpha)) / np.sin(0.5 * (beta - alpha))
     linkage = overconstrained.bennett(a, b, alpha, angle)
-    start = {"poses": linkage.poses, "twists": linkage.twists, "coordinates": "absolute"}
+    start: dict[str, Any] = {"poses": linkage.poses, "twists": linkage.twists, "coordinates": "absolute"}
     run = ch.simulate(linkage.system, (0.0, 1.0), **start, method="rk4", step=1e-3, save=250, certificate=False)
     first, second = (run.joint(joint.name).q[:, 0] for joint in linkage.system.joints[:2])
     product = np.tan((angle + first) / 2) * np.tan(np.arctan2(ratio, np.tan(angle / 2)) + second / 2)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 import chasles as ch
 from chasles.validation.board import Row, problem, row
 
-TIGHT = {"rtol": 1e-11, "atol": 1e-12, "certificate": False}
+TIGHT: dict[str, Any] = {"rtol": 1e-11, "atol": 1e-12, "certificate": False}
 SMALL = (1e-3, 1e-3, 1e-3)
 
 
@@ -72,7 +74,7 @@ def damped_oscillator() -> list[Row]:
 def implicit_oscillator() -> list[Row]:
     """The same oscillator by Radau IIA of order 5, in absolute coordinates."""
     system, known = _oscillator()
-    method = {"method": ch.integrate.RadauIIA(), "coordinates": "absolute", "step": 0.01}
+    method: dict[str, Any] = {"method": ch.integrate.RadauIIA(), "coordinates": "absolute", "step": 0.01}
     run = ch.simulate(system, (0.0, 10.0), q=[0.1], save=TIMES, certificate=False, **method)
     return [row("position", known, run.q[:, 0], 1e-8, "m")]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -18,7 +19,7 @@ DIGITS = json.loads(Path(__file__).with_name("published.json").read_text(encodin
 @problem("Test Set for IVP Solvers, computed by PSIDE at 1e-14; hairer1996")
 def andrews_mechanism() -> list[Row]:
     """Andrews' squeezing mechanism at 0.03 s."""
-    tight = {"method": ch.integrate.RKMK("dop853"), "rtol": 1e-12, "atol": 1e-12}
+    tight: dict[str, Any] = {"method": ch.integrate.RKMK("dop853"), "rtol": 1e-12, "atol": 1e-12}
     run = ch.simulate(andrews.system(), (0.0, andrews.END), poses=andrews.poses(), coordinates="absolute", **tight)
     known = np.array(DIGITS["andrews"]["angles"])
     found = andrews.angles(run.poses[-1])

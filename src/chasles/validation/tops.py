@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 import chasles as ch
 from chasles.validation.board import Row, problem, row
 
-TIGHT = {"method": ch.integrate.RKMK("dop853"), "rtol": 1e-12, "atol": 1e-13, "certificate": False}
+TIGHT: dict[str, Any] = {"method": ch.integrate.RKMK("dop853"), "rtol": 1e-12, "atol": 1e-13, "certificate": False}
 
 
 def _free(inertia: tuple[float, float, float]) -> ch.System:
@@ -151,7 +153,7 @@ def screw_motion() -> list[Row]:
     return [row("pose after seven steps of 1 s", known, ch.lie.pose.to_matrix(run.y[-1]), 1e-14)]
 
 
-def _constant(t, y, p, out):  # type: ignore[no-untyped-def]
+def _constant(t, y, p, out):
     for k in range(6):
         out[k] = p[k]
 
