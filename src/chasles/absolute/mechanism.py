@@ -29,6 +29,7 @@ from chasles.display import html as shown
 from chasles.kernel.undisturbed import Calling
 from chasles.lie.arrays import real_array
 from chasles.lie.rotation import quaternion_to_matrix
+from chasles.model.mimic import as_couplings
 from chasles.model.scale import constraint_lengths
 from chasles.model.system import System
 
@@ -54,6 +55,7 @@ class AbsoluteMechanism(CentralFrames, WithoutTreeGroups):
     ):
         """inputs: whether inputs will act on the joints. every_angle: whether the angles of all joints are counted over
         full turns, or only those that forces and constraints need (as in result files of earlier versions)."""
+        system = as_couplings(system)
         self.baumgarte, self.inputs, self.every_angle = baumgarte, inputs, every_angle
         self._given = (space, stabilized)
         self.constraint_names = tuple(item.name for item in (*system.joints, *system.constraints))

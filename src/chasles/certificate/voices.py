@@ -53,7 +53,7 @@ def energy(run: Run, rest: Rest, tolerance: float, wide: Run) -> Finding:
 def kept_momenta(mechanism: Mechanism | ClosedMechanism) -> np.ndarray:
     """Directions (k, 6) in which the spatial momentum of a system is kept: none if the ground holds or pushes it."""
     system = mechanism.system
-    for joint in mechanism.tree.joints:
+    for joint in mechanism.tree.all_joints:
         if joint.parent == GROUND and (not joint.traits.holds_nothing or is_passive(joint)):
             return np.empty((0, 6))
     if isinstance(mechanism, ClosedMechanism):

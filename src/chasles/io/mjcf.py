@@ -10,6 +10,7 @@ qpos (of a free joint the quaternion stands before the position).
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -79,7 +80,8 @@ def _system(view: View, tops: list[Element]) -> System:
         between, chain = _joints(view, i, body.name)
         bodies += [*between, body]
         made += chain
-    closing, constraints = equalities(view)
+    closing, constraints, rules = equalities(view)
+    made = [replace(joint, **rules.get(joint.name, {})) for joint in made]
     gravity = view.model.opt.gravity if not view.disabled("GRAVITY") else np.zeros(3)
     system = System(
         bodies,

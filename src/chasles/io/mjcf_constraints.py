@@ -1,4 +1,4 @@
-"""Equality constraints of MuJoCo as joints that close loops, couplings and drives; motors as actuators.
+"""Equality constraints of MuJoCo as joints that close loops or follow others, or as constraints; motors as actuators.
 
 MuJoCo's constraints are soft, those here are exact.
 """
@@ -6,6 +6,8 @@ MuJoCo's constraints are soft, those here are exact.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
@@ -23,10 +25,11 @@ IDENTITY = (1.0, 0.0, 0.0, 0.0)
 Pose = tuple[float, ...]
 
 
-def equalities(view: View) -> tuple[list[Joint], list[Constraint]]:
-    """Joints that close loops, and constraints between joint coordinates."""
+def equalities(view: View) -> tuple[list[Joint], list[Constraint], dict[str, dict[str, Any]]]:
+    """Joints that close loops, constraints between joint coordinates, and how joints follow others, by name."""
     closing: list[Joint] = []
     constraints: list[Constraint] = []
+    rules: dict[str, dict[str, Any]] = {}
     model = view.model
     for e in range(model.neq):
         given = view.name_of(view.mujoco.mjtObj.mjOBJ_EQUALITY, e) or f"equality {e}"
@@ -38,12 +41,26 @@ def equalities(view: View) -> tuple[list[Joint], list[Constraint]]:
             if (joint := _closing(view, e, given)) is not None:
                 closing.append(joint)
         elif kind == JOINT:
-            if (constraint := _coupling(view, e, given)) is not None:
+            if (constraint := _coupling(view, e, given)) is None:
+                continue
+            if isinstance(constraint, Coupling) and _can_follow(constraint.joints, rules):
+                first, second = constraint.joints
+                own = {"mimic": second, "mimic_ratio": -constraint.ratios[1], "mimic_offset": constraint.offset}
+                rules[first] = own
+            else:
                 constraints.append(constraint)
         else:
             why = "between tendons, distances or soft bodies there are none"
             view.report.ignored("equalities", given, why, moves=True)
-    return closing, constraints
+    return closing, constraints, rules
+
+
+def _can_follow(joints: tuple[str, ...], rules: Mapping[str, Mapping[str, Any]]) -> bool:
+    """Whether a joint follows none yet, and the other one not it in the end: else the equation stays a constraint."""
+    name, other = joints
+    while other in rules:
+        other = rules[other]["mimic"]
+    return name not in rules and other != name
 
 
 def _closing(view: View, e: int, given: str) -> Joint | None:

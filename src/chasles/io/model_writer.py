@@ -122,7 +122,7 @@ def _joint(joint: Joint) -> dict[str, Any]:
         if key in PER_VELOCITY:
             if value != (default,) * joint.nv:
                 entry[key] = value
-        elif value != default:
+        elif value is not None and value != default:
             entry[key] = value
     return entry
 

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from chasles.lie.rotation import quaternion_to_matrix
 from chasles.model.joint import Joint
 from chasles.model.suggestion import meant
+from chasles.relative.dependence import Dependence
 from chasles.relative.loop.closed import ClosedMechanism
 from chasles.relative.mechanism import Mechanism
 
@@ -50,10 +51,13 @@ class StateOrder:
     sizes: tuple[int, int, int, int]  # nq and nv here, nq and nv there
     quaternion_last: bool
     linear_in_space: bool
+    dependence: Dependence | None = None  # of joints that follow others here; there they may have numbers of their own
 
     def to(self, q: ArrayLike, v: ArrayLike | None = None) -> Any:
         """q, or (q, v), as the other library has them."""
         own, speeds = self._checked("to", q, v, self.sizes[:2])
+        if self.dependence is not None:
+            own, speeds = self.dependence.coordinates(own), self.dependence.velocities(speeds)
         there = np.zeros((*own.shape[:-1], self.sizes[2]))
         rates = np.zeros((*own.shape[:-1], self.sizes[3]))
         for block in self.blocks:
@@ -75,8 +79,9 @@ class StateOrder:
         """q, or (q, v), of the mechanism, from those of the other library. Of an angle that it has as cosine and sine
         the one within half a turn of zero is taken."""
         other, speeds = self._checked("back", q, v, self.sizes[2:])
-        own = np.zeros((*other.shape[:-1], self.sizes[0]))
-        rates = np.zeros((*other.shape[:-1], self.sizes[1]))
+        depends = self.dependence
+        here = self.sizes[:2] if depends is None else (len(depends.place), len(depends.column))
+        own, rates = (np.zeros((*other.shape[:-1], size)) for size in here)
         for block in self.blocks:
             x, u = other[..., block.other_q], speeds[..., block.other_v]
             if block.form == "pose":
@@ -91,6 +96,8 @@ class StateOrder:
             elif block.form == "circle":
                 x = np.arctan2(x[..., 1:], x[..., :1])
             own[..., block.q], rates[..., block.v] = x, u
+        if depends is not None:
+            own, rates = own[..., depends.own_coordinates], rates[..., depends.own]
         return own if v is None else (own, rates)
 
     def _checked(
@@ -129,6 +136,8 @@ def pinocchio_order(mechanism: Mechanism | ClosedMechanism, model: Any) -> State
     kinds = {"JointModelFreeFlyer": "pose", "JointModelSpherical": "ball", "JointModelPlanar": "plane"}
     found = []
     for joint, name in zip(list(model.joints)[1:], list(model.names)[1:], strict=True):
+        if joint.shortname().startswith("JointModelMimic"):
+            continue  # which has no coordinates of its own there either
         kind = kinds.get(joint.shortname(), "plain")
         if kind == "plain" and (joint.nq, joint.nv) == (2, 1):
             kind = "circle"
@@ -158,7 +167,10 @@ def _order(
     linear_in_space: bool,
 ) -> StateOrder:
     where = f"{library}_order"
-    joints = {joint.name: joint for joint in mechanism.tree.joints if joint.nv}
+    depends, names = mechanism.tree.dependence, {there.name for there in found}
+    tree = mechanism.tree.every
+    optional = set() if depends is None else depends.following.keys() - names
+    joints = {joint.name: joint for joint in tree.joints if joint.nv and joint.name not in optional}
     pairs = {there.name: there.name for there in found if there.name in joints}
     left = [there.name for there in found if there.name not in pairs]
     own = [name for name in joints if name not in pairs]
@@ -172,7 +184,7 @@ def _order(
     for there in found:
         joint = joints[pairs[there.name]]
         _require_same(where, joint, there)
-        q, v = (mechanism.tree.coordinates[joint.name], mechanism.tree.velocities[joint.name])
+        q, v = tree.coordinates[joint.name], tree.velocities[joint.name]
         count = {"pose": 7, "ball": 4, "plane": 4, "circle": 2}.get(there.form, 1)
         blocks.append(
             _Block(
@@ -183,7 +195,8 @@ def _order(
                 there.v + np.arange(joint.nv),
             )
         )
-    return StateOrder(library, tuple(blocks), (mechanism.nq, mechanism.nv, *sizes), quaternion_last, linear_in_space)
+    every = (mechanism.nq, mechanism.nv, *sizes)
+    return StateOrder(library, tuple(blocks), every, quaternion_last, linear_in_space, depends)
 
 
 def _require_same(where: str, joint: Joint, there: _There) -> None:

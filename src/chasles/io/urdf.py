@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +20,8 @@ from chasles.io.urdf_tree import kinematics
 from chasles.lie.rotation import quaternion_to_matrix
 from chasles.model import joint as joints
 from chasles.model.body import GROUND, Body
-from chasles.model.constraint import Constraint, Coupling, Drive
 from chasles.model.joint import Joint
-from chasles.model.system import System
+from chasles.model.system import System, held_as_weld
 from chasles.screw import inertia as spatial
 
 X_AXIS = (1.0, 0.0, 0.0)
@@ -115,15 +115,15 @@ class _Urdf:
         bodies = [self._body(name, link) for name, link in self.links.items()]
         made = [self._first_joint(self.tree.root)]
         self._report_massless(bodies)
-        constraints: list[Constraint] = []
         for name, element in self.joints.items():
-            made.append(self._joint(name, element))
-            if (mimic := element.one("mimic")) is not None and (held := self._mimic(name, element, mimic)) is not None:
-                constraints.append(held)
+            joint = self._joint(name, element)
+            if (mimic := element.one("mimic")) is not None:
+                joint = self._mimic(joint, element, mimic)
+            made.append(joint)
         name = self.robot.attributes.get("name", "").strip() or "robot"
         self.report.took("gravity", "", "9.81 m/s² along -z, as no file of this kind says")
         try:
-            return System(bodies, made, constraints=constraints, name=name)
+            return System(bodies, made, name=name)
         except ValueError as error:
             raise self.robot.error("", str(error)) from None
 
@@ -237,15 +237,15 @@ class _Urdf:
             self.report.approximated("dry friction", name, "smooth near rest: tanh(speed / friction_speed)")
         return {"damping": damping, "friction": friction}
 
-    def _mimic(self, name: str, element: Element, mimic: Element) -> Constraint | None:
-        """q = multiplier q_other + offset, a coupling; a joint is held that follows none, or one that is fixed."""
-        other, moving = mimic.name("joint"), ("revolute", "continuous", "prismatic")
+    def _mimic(self, joint: Joint, element: Element, mimic: Element) -> Joint:
+        """q = multiplier q_other + offset: a joint that follows another; one that follows a fixed joint is held."""
+        name, other, moving = joint.name, mimic.name("joint"), ("revolute", "continuous", "prismatic")
         if other not in self.joints:
             raise mimic.error("joint", f"of joint {name!r} is {other!r}; there is no such joint")
         own, others = element.text("type"), self.joints[other].text("type")
         if own == "fixed":
             self.report.ignored("mimic", name, "a fixed joint does not move")
-            return None
+            return joint
         for who, kind in ((name, own), (other, others)):
             if kind not in moving and kind != "fixed":
                 raise mimic.error("joint", f"of joint {name!r}: joint {who!r} is {kind}; expected {', '.join(moving)}")
@@ -254,14 +254,26 @@ class _Urdf:
         if (circle := self._circle(name)) is not None:
             raise mimic.error("joint", f"of joint {name!r} goes round in a circle: {' mimics '.join(circle)}")
         ratio, offset = mimic.number("multiplier", 1.0), mimic.number("offset", 0.0)
-        title = f"{name} mimics {other}"
-        while title in self.joints:
-            title += "'"
-        if ratio == 0.0 or others == "fixed":
-            self.report.took("mimic", name, "held in its place: what it follows does not move it")
-            return Drive(title, name, offset)
-        self.report.took("mimic", name, "as chasles.Coupling")
-        return Coupling(title, (name, other), (1.0, -ratio), offset)
+        if (place := self._standing(name)) is not None:
+            self.report.took("mimic", name, "held in its place: what it follows does not move")
+            return held_as_weld(joint, place)
+        self.report.took("mimic", name, "it has no coordinate of its own")
+        return replace(joint, mimic=other, mimic_ratio=ratio, mimic_offset=offset)
+
+    def _standing(self, name: str) -> float | None:
+        """Where a joint stands that follows, in the end, one that is fixed."""
+        ratio, offset = 1.0, 0.0
+        for _ in self.joints:
+            if self.joints[name].text("type") == "fixed":
+                return offset
+            if (mimic := self.joints[name].one("mimic")) is None:
+                return None
+            offset += ratio * mimic.number("offset", 0.0)
+            ratio *= mimic.number("multiplier", 1.0)
+            name = mimic.name("joint")
+            if name not in self.joints:
+                return None  # which is said where it is read
+        return None  # a circle, as well
 
     def _circle(self, name: str) -> list[str] | None:
         """The joints that a joint follows, one after the other, if they lead back to it."""

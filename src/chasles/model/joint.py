@@ -43,6 +43,9 @@ class Joint:
     force times `bearing_radius` [m], or the force across the axis; with `guide_length` [m] the forces at both ends of a
     guide, which moments load too. It sticks if friction_speed = 0, up to `static_friction_coefficient`, by default as
     much.
+
+    A joint with one axis may follow another, `mimic`: q = mimic_ratio q_other + mimic_offset. Then it has no coordinate
+    of its own in the tree, and all that acts on it acts on the other through the ratio.
     """
 
     name: str
@@ -70,6 +73,9 @@ class Joint:
     guide_length: float = 0.0
     velocity_limit: Numbers = np.inf
     effort_limit: Numbers = np.inf
+    mimic: str | None = None
+    mimic_ratio: float = 1.0
+    mimic_offset: float = 0.0
     nq: int = field(init=False, repr=False, compare=False)
     nv: int = field(init=False, repr=False, compare=False)
 
@@ -108,6 +114,7 @@ class Joint:
             if not low <= high:
                 raise ValueError(f"{where}: lower limit {low:g} of coordinate {k} is above its upper limit {high:g}")
         self._check_coefficients(where)
+        self._check_mimic(where)
         if self.restitution is not None:
             self._check_restitution(where)
         if traits.quaternion:
@@ -151,6 +158,17 @@ class Joint:
                 f"friction_coefficient, {self.friction_coefficient:g}"
             )
 
+    def _check_mimic(self, where: str) -> None:
+        for name in ("mimic_ratio", "mimic_offset"):
+            self._set(name, float(as_numbers(where, name, getattr(self, name), ())))
+        if self.mimic is None:
+            if self.mimic_ratio != 1.0 or self.mimic_offset:
+                raise ValueError(f"{where}: mimic_ratio and mimic_offset are for a joint that follows one; give mimic")
+        elif not isinstance(self.mimic, str) or self.mimic == self.name:
+            raise ValueError(f"{where}: mimic is {self.mimic!r}; expected the name of another joint")
+        elif not self.has_one_axis:
+            raise ValueError(f"{where}: mimic is for joints with one axis, not for a {self.kind} joint")
+
     def _check_restitution(self, where: str) -> None:
         """Limits that are rigid."""
         self._set("restitution", _each(where, "restitution", self.restitution, self.nv))
@@ -172,6 +190,11 @@ class Joint:
     def traits(self) -> JointKind:
         """What all joints of this kind have in common."""
         return JOINT_KINDS[self.kind]
+
+    @property
+    def has_one_axis(self) -> bool:
+        """Whether it has one coordinate, an angle or a distance: then it can follow and be followed."""
+        return self.nv == 1 and self.traits.line
 
     @property
     def sticks(self) -> bool:

@@ -62,7 +62,8 @@ def _rows(system: Any) -> Iterator[tuple[str, str, str, str, str]]:
         if body.name not in carrying:
             yield *own, "moves freely", ""
         for joint in carrying.get(body.name, ()):
-            yield *own, f"{joint.name} ({joint.kind})", f"on {joint.parent}"
+            follows = "" if joint.mimic is None else f", follows {joint.mimic}"
+            yield *own, f"{joint.name} ({joint.kind}{follows})", f"on {joint.parent}"
             own = ("", "", "")
 
 

@@ -21,6 +21,7 @@ from chasles.model.force import BetweenBodies, Force, JointForce, TwoPointForce,
 from chasles.model.joint import Joint
 from chasles.model.joint_kind import JOINT_KINDS
 from chasles.model.law import Law
+from chasles.model.mimic import followers
 from chasles.model.placement import ORIGIN, Pose, as_numbers, as_pose, check_name
 from chasles.model.suggestion import meant
 from chasles.registry import service
@@ -86,6 +87,7 @@ class System:
                 raise ValueError(
                     f"joint {joint.name!r}: its child is {GROUND!r}; write the ground as parent, and turn the axis"
                 )
+        followers(self.joints)
         for frame in self.frames:
             self._require(f"frame {frame.name!r}", frame.body)
         for force in self.forces:
@@ -292,17 +294,25 @@ class System:
 
     def with_motors(self, joints: Iterable[str] | None = None) -> System:
         """This system with an actuator for each coordinate that has an effort limit and no actuator yet, bounded by it;
-        of the joints named, or of all."""
-        named = self.joints if joints is None else [self.joint(name, "with_motors") for name in _listed(joints)]
+        of the joints named, or of all but those that follow others."""
+        own = [joint for joint in self.joints if joint.mimic is None]
+        named = own if joints is None else [self.joint(name, "with_motors") for name in _listed(joints)]
         return replace(self, actuators=(*self.actuators, *motors(named, self.actuators, joints is not None)))
 
     def lock(self, joint: str | Iterable[str] | Mapping[str, ArrayLike | None], q: ArrayLike | None = None) -> System:
         """The system with a joint held at coordinates q (default: zero), as a weld; or several, lock(["a", "b"]), or
-        at coordinates of their own, lock({"a": 0.3, "b": -1.0})."""
+        at coordinates of their own, lock({"a": 0.3, "b": -1.0}). Joints that follow one of them are held with it."""
         if not isinstance(joint, str) and q is not None:
             raise ValueError('lock: q is for one joint; give coordinates of several by name: lock({"a": 0.3, ...})')
         places = joint if isinstance(joint, Mapping) else dict.fromkeys(_listed(joint), q)
         welds = {name: held_as_weld(self.joint(name, "lock"), place) for name, place in places.items()}
+        for follower, rule in followers(self.joints).items():
+            if follower in welds:
+                raise ValueError(f"joint {follower!r} cannot be locked: it follows {rule.leader!r}; lock that one")
+            if rule.leader in welds:
+                place = places[rule.leader]
+                at = 0.0 if place is None else float(np.ravel(place)[0])
+                welds[follower] = held_as_weld(self.joint(follower), rule.ratio * at + rule.offset)
         for acting in (*self.forces, *self.actuators):
             if isinstance(acting, JointForce | Actuator) and acting.joint in welds:
                 what = "joint force" if isinstance(acting, JointForce) else "actuator"
@@ -331,7 +341,14 @@ class System:
 
         bodies = [replace(b, name=renamed(b.name)) if b.density is None else _renamed(b, prefix) for b in other.bodies]
         joints = [
-            replace(j, name=prefix + j.name, parent=renamed(j.parent), child=renamed(j.child)) for j in other.joints
+            replace(
+                j,
+                name=prefix + j.name,
+                parent=renamed(j.parent),
+                child=renamed(j.child),
+                mimic=None if j.mimic is None else prefix + j.mimic,
+            )
+            for j in other.joints
         ]
         frames = [replace(f, name=prefix + f.name, body=renamed(f.body)) for f in other.frames]
         forces: list[Force] = []

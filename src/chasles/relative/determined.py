@@ -56,7 +56,7 @@ class Islands:
                 group[link] = group.get(parent, [])
                 group[link].append(link)
         self.full = full
-        self.any_screws = {joint.name for joint in tree.joints if joint.traits.any_screws}
+        self.any_screws = {joint.name for joint in tree.all_joints if joint.traits.any_screws}
         unique = {id(links): links for links in group.values()}.values()
         self.groups = [links for links in unique if not self._within_a_joint(links)]
 
@@ -138,6 +138,8 @@ def require_determined(mechanism: Mechanism, q: np.ndarray | None = None) -> Non
         idle, where = islands.idle(q), "at the start"
     if idle is None:
         return
+    if mechanism.tree.dependence is not None and _moves_mass(mechanism, q):
+        return
     raise ValueError(f"{mechanism.system.name!r}: {where}, {_described(mechanism, idle)}")
 
 
@@ -149,9 +151,16 @@ def _examined(mechanism: Mechanism) -> tuple[Islands, Idle | None]:
     return islands, found[0] if all(found) else None
 
 
+def _moves_mass(mechanism: Mechanism, q: np.ndarray | None) -> bool:
+    """Whether every motion that followers leave moves a mass, though some of all joints would not."""
+    matrix = mechanism.mass_matrix(mechanism.random(np.random.default_rng(2)) if q is None else q)
+    sizes = np.sqrt(np.diag(matrix))
+    return bool(sizes.all()) and bool(np.linalg.eigvalsh(matrix / np.outer(sizes, sizes))[0] > DEPENDENT**1.5)
+
+
 def _described(mechanism: Mechanism, idle: Idle) -> str:
     """What is wrong, and what to do."""
-    joints = [joint for joint in mechanism.tree.joints if joint.name in idle.joints]
+    joints = [joint for joint in mechanism.tree.all_joints if joint.name in idle.joints]
     several, listed = len(joints) > 1, " or ".join(map(repr, idle.bodies))
     advice = [f"give {listed} a mass and moments of inertia"] if idle.bodies else []
     if any(joint.screws for joint in joints):

@@ -26,10 +26,17 @@ class DirectCalls:
     forward_dynamics: Direct | None = None
     mass_matrix: Direct | None = None
 
-    def __init__(self, topology: np.ndarray, numbers: np.ndarray, sizes: dict[str, int], quaternions: np.ndarray):
+    def __init__(
+        self,
+        topology: np.ndarray,
+        numbers: np.ndarray,
+        sizes: dict[str, int],
+        quaternions: np.ndarray,
+        possible: bool = True,
+    ):
         self._tables, self._sizes, self._quaternions = (topology, numbers), sizes, quaternions
         self._asked: dict[Any, int] = {}
-        self._possible = sizes["links"] <= MANY_LINKS and sizes["nv"] > 0
+        self._possible = possible and sizes["links"] <= MANY_LINKS and sizes["nv"] > 0
         self.poses: dict[Any, Direct] = {}  # by frames
         self.jacobian: dict[Any, Direct] = {}  # by frames, with the representation if it is another one than body
 

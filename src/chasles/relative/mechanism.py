@@ -61,6 +61,7 @@ class Mechanism:
     q holds the coordinates of the joints one after the other in the order of `joints` (depth first), a quaternion
     (w, x, y, z) for a spherical joint and a pose for a free one; v their velocities, which for these two are the
     angular velocity and the twist in the child's joint frame. Derivatives with respect to q are taken along q exp(δ).
+    A joint that follows another, `mimic`, has no part in q and v: what acts on it acts on the other by their ratio.
     """
 
     def __init__(self, system: System, threads: int = 1, sprung: bool = False):
@@ -343,7 +344,7 @@ class Mechanism:
     @cached_property
     def _acts(self) -> bool:
         """Whether anything acts besides gravity."""
-        loaded = any(joint.is_loaded for joint in self.tree.joints)
+        loaded = any(joint.is_loaded for joint in self.tree.all_joints)
         return not self.tables.acting.empty or bool(self._slipping.any()) or loaded
 
     @cached_property
@@ -357,7 +358,7 @@ class Mechanism:
 
     def _refuse_loaded(self, function: str) -> None:
         """ValueError if friction depends on what joints carry, which `simulate` alone follows."""
-        for joint in self.tree.joints:
+        for joint in self.tree.all_joints:
             if joint.is_loaded:
                 raise ValueError(
                     f"{function}: the friction of joint {joint.name!r} depends on its load (friction_coefficient), "
@@ -374,19 +375,21 @@ class Mechanism:
         name = "applied_forces"
         given = [self.tables.check_q(name, q), self.tables.check_v(name, "v", v), np.asarray(t, dtype=float)[..., None]]
         batch = np.broadcast_shapes(*(array.shape[:-1] for array in given))
-        count = math.prod(batch)
+        count, depends = math.prod(batch), self.tree.dependence
+        if depends is not None:
+            given[:2] = depends.coordinates(given[0]), depends.velocities(given[1])
         q, v, t = (
             np.ascontiguousarray(np.broadcast_to(array, batch + array.shape[-1:])).reshape(count, array.shape[-1])
             for array in given
         )
         tau, wrenches, results = (
-            np.empty((count, self.nv)),
+            np.empty((count, v.shape[-1])),
             np.empty((count, 6 * self.tables.links)),
             np.empty((count, 2)),
         )
         states = np.empty(kinematics.STATE.size * (self.tables.links + 1))
         tables = (self.tree.topology, self.tree.numbers, self.tables.acting.table, self.tables.acting.values)
-        sizes = np.array([*map(len, tables), self.nq, self.nv, 6 * self.tables.links, len(states)])
+        sizes = np.array([*map(len, tables), q.shape[-1], v.shape[-1], 6 * self.tables.links, len(states)])
         arrays = (t.reshape(-1), *tables, q, v, tau, wrenches, results, states, np.empty(SCRATCH), sizes)
         if self.tables.acting.empty:
             for array in (tau, wrenches, results):
@@ -394,6 +397,8 @@ class Mechanism:
         else:
             with Calling(self.tables.acting.laws):
                 force.forces_on_states(force.act_address(), *arrays)
+        if depends is not None:
+            tau = depends.reduced(tau, -1)
         return AppliedForces(
             tau.reshape(*batch, self.nv),
             wrenches.reshape(*batch, 6 * self.tables.links),

@@ -35,6 +35,10 @@ class Raw:
     forward_dynamics: Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray], np.ndarray]
 
     def __init__(self, mechanism: Any):
+        if mechanism.tree.dependence is not None:
+            raise ValueError(
+                "raw: is not there for mechanisms with joints that mimic others; take the methods themselves"
+            )
         self._mechanism = mechanism
         self.inverse_dynamics = _three(mechanism, inverse.inverse_dynamics, "a")
         self.forward_dynamics = _three(mechanism, forward.forward_dynamics, "tau")

@@ -15,6 +15,7 @@ from chasles.lie.arrays import real_array
 from chasles.model.body import GROUND
 from chasles.model.placement import as_pose
 from chasles.model.scale import length_of, own_lengths, velocity_sizes
+from chasles.relative.approach import Approach
 from chasles.relative.inverse_kinematics import CONVERGED, SQUARE, approach
 from chasles.relative.limits import joint_limits
 
@@ -114,6 +115,17 @@ def aim(
 
 def reach(mechanism: Mechanism, aim: Aim) -> Reach:
     """See `Mechanism.inverse_kinematics`."""
+    if mechanism.tree.dependence is not None:
+        attempt: Callable[[np.ndarray], tuple[int, int, float, np.ndarray]] = Approach(mechanism, aim)
+    else:
+        attempt = _compiled(mechanism, aim)
+    best = best_of(mechanism, aim, attempt)
+    best = replace(best, q=nearest_turns(mechanism, best.q, aim))
+    return replace(best, residual=error_of(mechanism, aim, best.q))
+
+
+def _compiled(mechanism: Mechanism, aim: Aim) -> Callable[[np.ndarray], tuple[int, int, float, np.ndarray]]:
+    """An attempt from a start in compiled code."""
     work = np.empty(SQUARE + 25 * mechanism.nv + mechanism.nq)
 
     def attempt(q: np.ndarray) -> tuple[int, int, float, np.ndarray]:
@@ -123,9 +135,7 @@ def reach(mechanism: Mechanism, aim: Aim) -> Reach:
         )
         return *found, q
 
-    best = best_of(mechanism, aim, attempt)
-    best = replace(best, q=nearest_turns(mechanism, best.q, aim))
-    return replace(best, residual=error_of(mechanism, aim, best.q))
+    return attempt
 
 
 def best_of(
@@ -151,11 +161,12 @@ def best_of(
 def nearest_turns(mechanism: Mechanism, q: np.ndarray, aim: Aim) -> np.ndarray:
     """The same configuration with the angles of revolute axes within half a turn of the start, where their limits let
     them: steps and random starts may have added whole turns. The pitch of a screw makes a turn count."""
-    q, start = q.copy(), aim.start
+    q, start, depends = q.copy(), aim.start, mechanism.tree.dependence
+    led = set() if depends is None else {rule.leader for rule in depends.following.values()}  # a turn moves others
     low, high = aim.limits[: mechanism.nv], aim.limits[mechanism.nv : 2 * mechanism.nv]
     for joint in mechanism.tree.joints:
         at, along = mechanism.tree.coordinates[joint.name].start, mechanism.tree.velocities[joint.name].start
-        for k, screw in enumerate(np.array(joint.screws).reshape(-1, 6)):
+        for k, screw in enumerate(np.array(() if joint.name in led else joint.screws).reshape(-1, 6)):
             if screw[:3].any() and abs(screw[:3] @ screw[3:]) <= ROUNDING * np.linalg.norm(screw[3:]):
                 turns = np.round((q[at + k] - start[at + k]) / (2 * math.pi))
                 wrapped = q[at + k] - 2 * math.pi * turns
@@ -174,7 +185,7 @@ def _scales(mechanism: Mechanism, frame: str) -> tuple[float, np.ndarray]:
     """The largest length of a body on the way from the ground to a frame, to compare its position with [m], and what is
     large for each coordinate: 1 rad, or this length. Sliding joints have none of their own but for their limits."""
     tree, system = mechanism.tree, mechanism.system
-    inbound = {joint.child: joint for joint in tree.joints}
+    inbound = {joint.child: joint for joint in tree.all_joints}
     place, length = system.frame(frame), 0.0
     body, at = place.body, np.array(place.pose[4:])
     while body != GROUND:

@@ -44,6 +44,8 @@ class Factors:
 def link_poses(mechanism: Mechanism, q: ArrayLike) -> np.ndarray:
     """Poses of the links in space, (links, 7), as products of the placements of their joints (mueller2018 eq. (92))."""
     coordinates = np.asarray(q, dtype=float)
+    if mechanism.tree.dependence is not None:
+        coordinates = mechanism.tree.dependence.coordinates(coordinates)
     table = link_table(mechanism.tree.topology)
     constants = mechanism.tree.numbers[GRAVITY.size :].reshape(-1, CONSTANT.size)
     poses = np.empty((len(table), 7))

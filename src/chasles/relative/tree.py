@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -11,8 +11,10 @@ from chasles.lie import pose as pose_group
 from chasles.lie.rotation import quaternion_to_matrix
 from chasles.model.body import FAR, GROUND, UPPER
 from chasles.model.joint import Joint
+from chasles.model.mimic import Following, followers, without_mimics
 from chasles.model.placement import ORIGIN, frame_with_z
 from chasles.model.system import System
+from chasles.relative.dependence import Dependence, dependent_tree
 from chasles.relative.tables import (
     CONSTANT,
     COORDINATES,
@@ -45,6 +47,25 @@ class Tree:
     joint_of_link: tuple[str, ...]
     link_of_body: np.ndarray  # (bodies,), -1 for what is welded to the ground; in the order of the system
     body_in_link: np.ndarray  # (bodies, 7): pose of the body's frame in the link's
+    # with joints that follow others: `joints`, `coordinates` and `velocities` are those of the others; topology and
+    # numbers are of all, `independent` is the part of the topology that q has coordinates of
+    independent: np.ndarray
+    dependence: Dependence | None = None
+
+    @property
+    def every(self) -> Tree:
+        """The tree with coordinates of all joints, also of those that follow others."""
+        return self if self.dependence is None else self.dependence.every
+
+    @property
+    def all_joints(self) -> tuple[Joint, ...]:
+        """Depth first, with those that follow others."""
+        return self.every.joints
+
+    def rotors(self, columns: Iterable[int]) -> np.ndarray:
+        """Which of all velocities have the rotors that are felt along some of v."""
+        found = np.array(list(columns), dtype=np.int64)
+        return found if self.dependence is None else self.dependence.own[found]
 
 
 def inbound(system: System) -> dict[str, Joint]:
@@ -121,13 +142,20 @@ class _Links:
 
 def build(system: System) -> Tree:
     """The tables of a system whose joints form a tree."""
+    if any(joint.mimic is not None for joint in system.joints):
+        return dependent_tree(system, _build(without_mimics(system), followers(system.joints)))
+    return _build(system, {})
+
+
+def _build(system: System, following: Mapping[str, Following]) -> Tree:
+    """The tables of a tree in which all joints have coordinates of their own; some follow others in the end."""
     joints = depth_first(system)
     links, bases, link_of_body, body_in_link = _place(system, joints)
     armatures = [value for joint in joints if joint.screws for value in joint.armature]
     numbers = _numbers(system, links, bases, link_of_body, body_in_link, armatures)
     topology = _topology(links, sum(value != 0.0 for value in armatures))
     constants = numbers[GRAVITY.size :].reshape(-1, CONSTANT.size)
-    _require_mass(joints, links.owners, [row[0] for row in links.rows], constants)
+    _require_mass(joints, links.owners, [row[0] for row in links.rows], constants, following)
     return Tree(
         topology,
         numbers,
@@ -137,6 +165,7 @@ def build(system: System) -> Tree:
         tuple(links.owners),
         link_of_body,
         body_in_link,
+        topology,
     )
 
 
@@ -290,14 +319,26 @@ def _ways(table: np.ndarray) -> tuple[np.ndarray, ...]:
     return tuple(np.array(part, dtype=np.int64) for part in (before, owner, run))
 
 
-def _require_mass(joints: list[Joint], owners: list[str], parents: list[int], constants: np.ndarray) -> None:
-    """ValueError for a joint that moves nothing that has mass: no equation would determine its acceleration."""
+def _require_mass(
+    joints: list[Joint],
+    owners: list[str],
+    parents: list[int],
+    constants: np.ndarray,
+    following: Mapping[str, Following],
+) -> None:
+    """ValueError for a joint that moves nothing that has mass, nor what follows it: no equation would determine its
+    acceleration."""
     carried, armature = constants[:, CONSTANT.mass].tolist(), constants[:, CONSTANT.armature].tolist()
     for k in range(len(parents) - 1, -1, -1):
         if parents[k] >= 0:
             carried[parents[k]] += carried[k]
+    felt = {rule.leader: 0.0 for rule in following.values()}
+    for k, owner in enumerate(owners):
+        rule = following.get(owner, Following(owner, 1.0, 0.0))
+        if rule.leader in felt and rule.ratio != 0.0:
+            felt[rule.leader] += carried[k] + armature[k]
     for k, (mass, rotor) in enumerate(zip(carried, armature, strict=True)):
-        if mass == 0.0 and rotor == 0.0:
+        if mass == 0.0 and rotor == 0.0 and owners[k] not in following and not felt.get(owners[k]):
             child = next(joint.child for joint in joints if joint.name == owners[k])
             raise ValueError(
                 f"joint {owners[k]!r} carries no mass: body {child!r} and all that hangs on it are massless, so "

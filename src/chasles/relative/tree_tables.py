@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import Any, TypeGuard
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -23,6 +23,9 @@ from chasles.relative.direct_calls import UNIT_TOLERANCE, DirectCalls
 from chasles.relative.tables import CONSTANT, FREE, GRAVITY, HEAD, LINK, SPHERICAL, link_table
 from chasles.relative.tree import build
 from chasles.screw.representation import check_representation
+
+if TYPE_CHECKING:
+    from chasles.relative.lifted import Lifted
 
 KNOWN_PLACES = 64  # sets of frames whose places are kept
 NO_NUMBERS = np.empty(0)
@@ -50,23 +53,42 @@ class TreeTables:
     def __init__(self, system: System, threads: int = 1, sprung: bool = False):
         self.system, self.tree, self.threads, self.sprung = system, build(system), threads, sprung
         self.topology, self.numbers = self.tree.topology, self.tree.numbers
-        self.nq, self.nv = int(self.topology[HEAD.coordinates]), int(self.topology[HEAD.velocities])
+        independent = self.tree.independent
+        self.nq, self.nv = int(independent[HEAD.coordinates]), int(independent[HEAD.velocities])
         self.links = int(self.topology[HEAD.links])
-        self.sizes = {"nq": self.nq, "nv": self.nv, "links": self.links, "slots": self.links + 1}
+        # of all joints, also of those that follow others
+        self.sizes = {"nq": int(self.topology[HEAD.coordinates]), "nv": int(self.topology[HEAD.velocities])}
+        self.sizes |= {"links": self.links, "slots": self.links + 1}
         self.bodies = tuple(body.name for body in system.bodies)
-        table = link_table(self.topology)
+        table = link_table(independent)
         kinds = table[:, LINK.kind]
         # where the unit quaternions of q begin, and what they belong to
         self.quaternions = table[(kinds == SPHERICAL) | (kinds == FREE), LINK.coordinate]
-        self.configuration = Configuration(self.topology)
-        self.direct = DirectCalls(self.topology, self.numbers, self.sizes, self.quaternions)
+        self.configuration = Configuration(independent)
+        whole = self.tree.dependence is None
+        self.direct = DirectCalls(self.topology, self.numbers, self.sizes, self.quaternions, possible=whole)
         self._one_state: dict[tuple[Any, ...], OneState] = {}
         self._known_places: dict[tuple[str, ...] | None, tuple[np.ndarray, np.ndarray]] = {}
 
     @cached_property
     def acting(self) -> Acting:
-        """The system's forces as tables."""
-        return acting.tables(self.system, self.tree, own=self.sprung)
+        """The system's forces as tables, on all joints."""
+        return acting.tables(self.system, self.tree.every, own=self.sprung)
+
+    @cached_property
+    def lifted(self) -> Lifted | None:
+        """The algorithms, if joints follow others."""
+        if self.tree.dependence is None:
+            return None
+        from chasles.relative.lifted import Lifted  # all algorithms: for those who need them
+
+        return Lifted(self, self.tree.dependence)
+
+    @property
+    def all_numbers(self) -> np.ndarray:
+        """The numbers of the tree, and of how joints follow others."""
+        depends = self.tree.dependence
+        return self.numbers if depends is None else np.concatenate([self.numbers, depends.numbers])
 
     @cached_property
     def subtree_ends(self) -> np.ndarray:
@@ -113,10 +135,23 @@ class TreeTables:
         """The joint that a velocity belongs to."""
         return next(name for name, part in self.tree.velocities.items() if part.start <= velocity < part.stop)
 
+    def joint_of_any(self, velocity: int) -> str:
+        """The joint that one of all velocities belongs to, also of those that follow others."""
+        return next(name for name, part in self.tree.every.velocities.items() if part.start <= velocity < part.stop)
+
     def run(
         self, function: str, algorithm: Algorithm, arrays: dict[str, np.ndarray], sizes: dict[str, int] | None = None
     ) -> tuple[list[np.ndarray], tuple[int, ...]]:
         """Results of an algorithm, each (count, size), and the leading shape."""
+        if self.tree.dependence is not None:
+            assert self.lifted is not None
+            return self.lifted.run(function, algorithm, arrays, sizes or {})
+        return self.run_on_all(function, algorithm, arrays, sizes)
+
+    def run_on_all(
+        self, function: str, algorithm: Algorithm, arrays: dict[str, np.ndarray], sizes: dict[str, int] | None = None
+    ) -> tuple[list[np.ndarray], tuple[int, ...]]:
+        """The same with the coordinates of all joints, also of those that follow others."""
         every = {**self.sizes, **sizes} if sizes else self.sizes
         if all(arrays[name].ndim == 1 for name in algorithm.inputs):
             key = (algorithm, *sizes.values()) if sizes else (algorithm,)
@@ -180,6 +215,12 @@ class TreeTables:
         state, column = np.argwhere(~np.isfinite(a))[0]
         index = np.unravel_index(state, batch) if batch else ()
         where = f", state [{', '.join(map(str, index))}]" if batch else ""
+        if self.tree.dependence is not None:
+            named = self.joint_of_velocity(int(column))
+            return (
+                f"{function}{where}: the acceleration of joint {named!r} is not finite; do it and the joints that "
+                "follow it move anything that has inertia?"
+            )
         rows = {n: np.broadcast_to(x, (*batch, x.shape[-1]))[index].copy() if x.size else x for n, x in arrays.items()}
         found = forward.singular_links(self.topology, self.numbers, self.sizes, **rows)
         if (link := next(found, None)) is not None:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import ArrayLike
 
+from chasles.model.mimic import Following
 from chasles.model.system import System
 from chasles.relative.loop.closed import ClosedMechanism
 from chasles.relative.mechanism import Mechanism
@@ -17,21 +18,33 @@ Input = ArrayLike | Mapping[str, ArrayLike]  # of all actuators, or velocities, 
 class Actuation:
     """The actuators of a system as arrays."""
 
-    def __init__(self, system: System, velocities: Mapping[str, slice], nv: int, order: np.ndarray | None = None):
+    def __init__(
+        self,
+        system: System,
+        velocities: Mapping[str, slice],
+        nv: int,
+        order: np.ndarray | None = None,
+        following: Mapping[str, Following] | None = None,
+    ):
         """velocities: where those of each joint are among all nv. order: where those are along which an input acts if
-        there are no actuators, by default all; one that is beyond nv belongs to no joint."""
+        there are no actuators, by default all; one that is beyond nv belongs to no joint. following: joints that follow
+        others, on which an actuator acts by the ratio."""
         self.nv, self.order = nv, np.arange(nv) if order is None else order
         self._own = self.order < nv
         self._plain = np.array_equal(self.order, np.arange(nv))
         self.actuators, self._velocities = system.actuators, velocities
-        self._index = np.array([velocities[a.joint].start + a.coordinate for a in self.actuators], dtype=int)
-        self._gear = np.array([a.gear for a in self.actuators])
+        rules = {a.joint: (following or {}).get(a.joint, Following(a.joint, 1.0, 0.0)) for a in self.actuators}
+        leaders = [(velocities[rules[a.joint].leader].start, a.coordinate) for a in self.actuators]
+        self._index = np.array([first + coordinate for first, coordinate in leaders], dtype=int)
+        self._gear = np.array([a.gear * rules[a.joint].ratio for a in self.actuators])
         self._limits = np.array([(a.lower, a.upper) for a in self.actuators]).reshape(-1, 2)
 
     @classmethod
     def of_tree(cls, mechanism: Mechanism | ClosedMechanism) -> Actuation:
         """Those of a mechanism in joint coordinates."""
-        return cls(mechanism.system, mechanism.tree.velocities, mechanism.nv)
+        depends = mechanism.tree.dependence
+        following = None if depends is None else depends.following
+        return cls(mechanism.system, mechanism.tree.velocities, mechanism.nv, following=following)
 
     @property
     def inputs(self) -> int:

@@ -24,6 +24,7 @@ from chasles.relative.mechanism import Mechanism
 from chasles.relative.tables import FREE, HELICAL, LINK, SPHERICAL, link_table
 from chasles.relative.tree import lock
 from chasles.relative.velocity_scale import sizes_of_velocities
+from chasles.simulation import dependent_motion
 from chasles.simulation.actuation import Actuation
 from chasles.simulation.held_start import Wanted
 from chasles.simulation.joint_view import JointStates
@@ -70,14 +71,15 @@ class TreeDynamics(JointStates):
         if space not in SPACE_NAMES:
             raise ValueError(f'space {space!r} of free joints; expected "SO3xR3" or "SE3"')
         self.space_of_free = space
-        velocities = FreeVelocities(self.mechanism.tree.topology)
+        velocities = FreeVelocities(self.mechanism.tree.independent)
         self.free = velocities if velocities.count and space == SO3XR3_NAME else None
-        self.space = tree_space(self.mechanism.tree.topology, self.nv, on_se3=space == SE3_NAME)
+        self.space = tree_space(self.mechanism.tree.independent, self.nv, on_se3=space == SE3_NAME)
 
     def packed(self) -> np.ndarray:
         """The parameters of the problem, without an input."""
         assert isinstance(self.mechanism, Mechanism)
-        return parameters(self.mechanism, self.free is not None)
+        make = parameters if self.mechanism.tree.dependence is None else dependent_motion.parameters
+        return make(self.mechanism, self.free is not None)
 
     def __getstate__(self) -> dict[str, Any]:
         # the parameters hold addresses of this process
@@ -90,8 +92,9 @@ class TreeDynamics(JointStates):
     @cached_property
     def set_valued(self) -> Transitions | None:
         """Friction that sticks and rigid limits, if there are any."""
+        known = {joint.name for joint in self.mechanism.tree.all_joints}
         for joint in self.mechanism.system.joints:
-            if (joint.may_lock or joint.is_loaded) and joint.name not in self.mechanism.tree.velocities:
+            if (joint.may_lock or joint.is_loaded) and joint.name not in known:
                 what, smooth = "rigid limits (restitution)", "stop_stiffness instead"
                 if joint.is_loaded:
                     what, smooth = "a friction_coefficient", "friction [N or N m] instead"
@@ -102,6 +105,11 @@ class TreeDynamics(JointStates):
                     f"system.compile(cut=[...]), or give {smooth}"
                 )
         system, tree = self.mechanism.system, self.mechanism.tree
+        if tree.dependence is not None and (loaded := [j.name for j in tree.all_joints if j.is_loaded]):
+            raise ValueError(
+                f"simulate: joint {loaded[0]!r} has a friction_coefficient, which is not followed where joints mimic "
+                "others; give friction [N or N m] instead"
+            )
         weight = sum(body.mass for body in system.bodies) * float(np.linalg.norm(system.gravity))
         energy, length = energy_of(system) + weight * length_of(system), length_of(system)
         pace = np.sqrt(energy / (sum(body.mass for body in system.bodies) or 1.0)) / (length or 1.0)
@@ -123,7 +131,7 @@ class TreeDynamics(JointStates):
         found = copy(self)
         found.set_valued, found.parameters = None, self.parameters.copy()
         first, tree = int(found.parameters.view(np.int64)[self.numbers_at]), self.mechanism.tree
-        lock(tree.topology, found.parameters[first : first + len(tree.numbers)], columns)
+        lock(tree.topology, found.parameters[first : first + len(tree.numbers)], tree.rotors(columns))
         return found
 
     def _sticks_not(self) -> None:
@@ -138,6 +146,8 @@ class TreeDynamics(JointStates):
         if u is not None:
             p[self.control] = u
         motion = free_tree_motion if self.free else tree_motion
+        if self.mechanism.tree.dependence is not None:
+            motion = dependent_motion.free_dependent_motion if self.free else dependent_motion.dependent_motion
         return self._with_loads(Motion(self.space, motion, p, dynamics=self, u=u, shown=self.shown), u)
 
     def _with_loads(self, problem: Motion, u: ArrayLike | None) -> Motion:
@@ -198,7 +208,8 @@ class TreeDynamics(JointStates):
     @property
     def shown(self) -> Shown | None:
         """What makes (q, v, work), which events see, of a state; None if that is the state."""
-        return Shown(self._shown, self.seen) if self.free else None
+        seen = self.seen if self.mechanism.tree.dependence is None else dependent_motion.seen
+        return Shown(self._shown, seen) if self.free else None
 
     def _shown(self, y: np.ndarray) -> np.ndarray:
         q, v, work = self.split(y)
@@ -219,7 +230,7 @@ class TreeDynamics(JointStates):
 
     def energy_scale(self, y: np.ndarray) -> float:
         """The kinetic energy of the whole system at the speed of its fastest free joint; none if there is no such."""
-        v, links = self.split(y)[1], link_table(self.mechanism.tree.topology)
+        v, links = self.split(y)[1], link_table(self.mechanism.tree.independent)
         at, fastest = 0, 0.0
         for kind in links[:, LINK.kind].tolist():
             if kind == FREE:

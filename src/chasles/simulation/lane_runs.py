@@ -38,6 +38,7 @@ def refusal(task: Task) -> str:
     reasons = {
         "lanes are for explicit methods": not isinstance(task.method, ExplicitStepper.methods),
         "lanes are for fixed steps": more["step"] is None,
+        "joints follow others": dynamics.mechanism.tree.dependence is not None,
         "joints stick or strike": dynamics.set_valued is not None,
         "events are looked for": bool(more["events"]),
         "steps end at stops": more["stops"] is not None and len(more["stops"]) > 0,

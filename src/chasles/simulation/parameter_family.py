@@ -88,13 +88,13 @@ class Family:
 
         change, base = self.derivative(name, index, tables), self.base
         first = len(numbers(base)) - len(base.tables.acting.values)
-        own = slice(first, first + base.nv * PASSIVE.size)
+        own = slice(first, first + base.tables.sizes["nv"] * PASSIVE.size)
         now, then = (x[own].reshape(-1, PASSIVE.size) for x in (tables(base), change))
         for what in ("friction", "stop_stiffness"):  # the force laws leave these out where they are zero
             column = getattr(PASSIVE, what)
             lost = (now[:, column] == 0.0) & (then[:, column] != 0.0)
             if lost.any():
-                joint = base.tables.joint_of_velocity(int(np.argmax(lost)))
+                joint = base.tables.joint_of_any(int(np.argmax(lost)))
                 raise ValueError(
                     f"sensitivities: parameter {name!r} brings in the {what} of joint {joint!r} from zero, where it is "
                     "switched off; start from a small positive value"
@@ -138,6 +138,12 @@ def require_same(base: Any, other: Any, name: str) -> None:
     for rows in forces:
         rows[:, FORCE.law] = rows[:, FORCE.law] != 0  # a law may be made anew, at another address
     same = np.array_equal(base.tree.topology, other.tree.topology) and base.joints == other.joints
+    if (plan := getattr(base.tables.lifted, "elimination", None)) is not None:  # a ratio of zero has another one
+        same = (
+            same
+            and other.tables.lifted is not None
+            and np.array_equal(plan.table, other.tables.lifted.elimination.table)
+        )
     if isinstance(base, ClosedMechanism):
         first, second = ([(tile.joint, *tile.integers) for tile in m.closing.tiles] for m in (base, other))
         same = same and first == second

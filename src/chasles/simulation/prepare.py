@@ -13,12 +13,12 @@ from chasles.absolute.space import SO3XR3_NAME, SPACE_NAMES
 from chasles.model.placement import as_numbers
 from chasles.model.system import System
 from chasles.relative.free_velocity import FreeVelocities
-from chasles.relative.loop.closed import ClosedMechanism
+from chasles.relative.loop.closed import ClosedMechanism, compiled
 from chasles.relative.mechanism import Mechanism
 from chasles.simulation.bodies import BodyDynamics
 from chasles.simulation.closed.dynamics import dynamics_of
 from chasles.simulation.held_start import Holding
-from chasles.simulation.start_values import Values, warn_of
+from chasles.simulation.start_values import Values, warn_of, with_followers
 
 DEFAULT_BAUMGARTE = (20.0, 20.0)  # [1/s]
 
@@ -58,6 +58,10 @@ def prepare(
     if coordinates == "absolute" or isinstance(system, AbsoluteMechanism):
         if isinstance(system, Mechanism | ClosedMechanism):
             system = system.system
+        if poses is None and isinstance(system, System) and any(joint.mimic is not None for joint in system.joints):
+            own = compiled(system)
+            if isinstance(own, Mechanism):  # q and v are its own
+                q, v = (with_followers(f"simulate: {key}", own, key, x) for key, x in (("q", q), ("v", v)))
         bodies = BodyDynamics(system, space, stabilization == "projection", feedback, inputs, trivialization)
         state = bodies.start(start, q, v, poses, twists, assemble, held, mode)
         if held is None:  # else what is not held was a guess
@@ -72,7 +76,7 @@ def prepare(
     if space not in ("auto", *SPACE_NAMES):
         raise ValueError(f'{where}: space {space!r}; in joint coordinates that of free joints, "SO3xR3" or "SE3"')
     tree = dynamics_of(system, stabilization == "projection", feedback, SO3XR3_NAME if space == "auto" else space)
-    if space != "auto" and not FreeVelocities(tree.mechanism.tree.topology).count:
+    if space != "auto" and not FreeVelocities(tree.mechanism.tree.independent).count:
         raise ValueError(
             f"{where}: space {space!r} is that of free joints in joint coordinates, and there is none; of all bodies "
             'it is for coordinates="absolute"'

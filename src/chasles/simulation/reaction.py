@@ -31,12 +31,12 @@ def tree_reactions(run: States, name: str) -> np.ndarray:
     given = run.dynamics.mechanism
     closed = given if isinstance(given, ClosedMechanism) else None
     mechanism: Mechanism = given if closed is None else closed.spanning
-    joint = next((joint for joint in mechanism.tree.joints if joint.name == name), None)
+    joint = next((joint for joint in mechanism.tree.all_joints if joint.name == name), None)
     if joint is None:
         joint = mechanism.system.joint(name, "run.reactions")
     if joint.traits.holds_nothing:
         return np.zeros((*np.shape(run.t), 6))
-    carried = carried_by(mechanism.tree.joints, joint.child)
+    carried = carried_by(mechanism.tree.all_joints, joint.child)
     bodies = [k for k, body in enumerate(mechanism.system.bodies) if body.name in carried]
     poses = mechanism.poses(run.q)
     frame = pose_group.compose(poses[..., mechanism.bodies.index(joint.child), :], np.array(joint.child_frame))

@@ -29,7 +29,7 @@ from chasles.simulation.parameter_family import Family
 from chasles.simulation.run import Run
 from chasles.simulation.set_valued import refuse_sticking
 from chasles.simulation.simulate import DEFAULT_METHOD, simulate
-from chasles.simulation.tree_tangent import TangentTables, tangent_address
+from chasles.simulation.tree_tangent import TangentTables
 
 Made = System | Mechanism | ClosedMechanism
 
@@ -203,7 +203,7 @@ def numbers_of(mechanism: Mechanism | ClosedMechanism) -> np.ndarray:
     """The numbers of a mechanism that may depend on parameters, those of forces last."""
     if isinstance(mechanism, ClosedMechanism):
         return varying(mechanism)
-    return np.concatenate([mechanism.tree.numbers, mechanism.tables.acting.values])
+    return np.concatenate([mechanism.tables.all_numbers, mechanism.tables.acting.values])
 
 
 class Start:
@@ -323,7 +323,7 @@ def _tangents(
     whole = Options(step=abs(span[1] - span[0]), save="final")
     stepper = ExplicitStepper(dynamics.problem(control), run.solution.method, span, start, whole)
     closed = isinstance(dynamics.mechanism, ClosedMechanism)
-    field, correction = tangent_addresses() if closed else (tangent_address(), 0)
+    field, correction = tangent_addresses() if closed else (tables.address, 0)
     replay = Replay(stepper, field, correction if stepper.problem.correction else 0)
     given = (run.task.more.get(name) for name in ("stops", "breaks"))
     stops = np.concatenate([np.ravel(() if times is None else times) for times in given])

@@ -10,11 +10,13 @@ from numpy.typing import ArrayLike
 
 from chasles import caution
 from chasles.model.joint import Joint
+from chasles.model.mimic import Following
 from chasles.model.system import System
 
 Values = ArrayLike | Mapping[str, ArrayLike]  # of all joints in their order, or of some by name
 CHANGED = 1e-8  # of angles [rad], of lengths in the size of the system, and of velocities in the largest
 UNITS = {"coordinates": ("rad", "m"), "velocities": ("rad/s", "m/s"), "pose": ("", "m"), "twist": ("rad/s", "m/s")}
+AGREES = 1e-9  # of what a value given of a joint that follows another is the sum of
 SHOWN = 1e-13  # of 1 rad and of the size of a model: less is rounding
 
 
@@ -59,6 +61,8 @@ def by_name(where: str, mechanism: Any, key: str, given: Values | None) -> Array
         return given
     places = mechanism.tree.coordinates if key == "q" else mechanism.tree.velocities
     found = mechanism.neutral() if key == "q" else np.zeros(mechanism.nv)
+    depends = mechanism.tree.dependence
+    given = given if depends is None else _of_leaders(where, depends.following, key, given)
     for name, values in given.items():
         if name not in places:
             raise ValueError(
@@ -71,6 +75,47 @@ def by_name(where: str, mechanism: Any, key: str, given: Values | None) -> Array
             raise ValueError(f"{where}.{name}: has {np.size(values)} numbers; expected {part.stop - part.start}")
         found[part] = values
     return found
+
+
+def _of_leaders(
+    where: str, following: Mapping[str, Following], key: str, given: Mapping[str, ArrayLike]
+) -> dict[str, ArrayLike]:
+    """Values of joints without those that follow others: what these say of their leaders, or what agrees with them."""
+    found = {name: values for name, values in given.items() if name not in following}
+    for name, rule in following.items():
+        if name not in given:
+            continue
+        if np.size(given[name]) != 1:
+            raise ValueError(f"{where}.{name}: has {np.size(given[name])} numbers; expected 1")
+        value, offset = float(np.ravel(given[name])[0]), rule.offset if key == "q" else 0.0
+        if rule.leader not in found and rule.ratio:
+            found[rule.leader] = (value - offset) / rule.ratio
+            continue
+        leader = float(np.ravel(found.get(rule.leader, 0.0))[0])
+        wanted = rule.ratio * leader + offset
+        if abs(value - wanted) > AGREES * max(abs(value), abs(rule.ratio * leader), abs(offset)):
+            raise ValueError(
+                f"{where}.{name}: is {value:.9g}; joint {name!r} follows {rule.leader!r}, which is at {leader:.9g} and "
+                f"puts it at {wanted:.9g}; leave one of them out"
+            )
+    return found
+
+
+def with_followers(where: str, mechanism: Any, key: str, given: Values | None) -> Values | None:
+    """Values of joints by name, with those of all that follow others: for coordinates that these have of their own."""
+    depends = mechanism.tree.dependence
+    values = by_name(where, mechanism, key, given)
+    if values is None:
+        values = mechanism.neutral() if key == "q" else np.zeros(mechanism.nv)
+    tables = mechanism.tables
+    if key == "q":
+        every, places = depends.coordinates(tables.check_q("simulate", values)), depends.every.coordinates
+    else:
+        every, places = depends.velocities(tables.check_v("simulate", "v", values)), depends.every.velocities
+    if every.ndim != 1:
+        return values
+    names = {*(places if given is not None and not isinstance(given, Mapping) else given or ()), *depends.following}
+    return {name: every[at] for name, at in places.items() if name in names and at.stop > at.start}
 
 
 class StartValue(NamedTuple):

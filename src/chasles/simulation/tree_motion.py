@@ -25,8 +25,8 @@ from chasles.relative.mechanism import Mechanism
 # where the parts are in the parameters, as integers; the control (forces u on all velocities) is the last but one
 # `act` is the address of the function of that name in `relative.force`, `sizes` those that it asks for; `free` says
 # whether free joints have the velocities of their positions
-_PLACES = ("coordinates", "velocities", "links", "numbers", "table", "values", "control", "work", "act", "free")
-PART = layout("PART", **dict.fromkeys(_PLACES, 1), sizes=8)
+PLACES = ("coordinates", "velocities", "links", "numbers", "table", "values", "control", "work", "act", "free")
+PART = layout("PART", **dict.fromkeys(PLACES, 1), sizes=8)
 
 accelerations = forward_dynamics.kernel
 

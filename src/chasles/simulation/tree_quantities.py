@@ -8,6 +8,7 @@ import numpy as np
 
 from chasles.model.body import Frame
 from chasles.model.joint import Joint
+from chasles.model.mimic import Following
 from chasles.simulation.reaction import tree_reactions
 
 if TYPE_CHECKING:
@@ -34,7 +35,10 @@ class TreeQuantities:
     def joints(self) -> tuple[Joint, ...]:
         return tuple(joint for joint in self.mechanism.tree.joints if joint.nv)
 
-    moving_joints = joints
+    @property
+    def moving_joints(self) -> tuple[Joint, ...]:
+        """Also those that follow others, which have no coordinates in q."""
+        return tuple(joint for joint in self.mechanism.tree.all_joints if joint.nv)
 
     def q(self) -> np.ndarray:
         return self.y[..., : self.dynamics.nq]
@@ -52,24 +56,40 @@ class TreeQuantities:
         return np.broadcast_to(0.0 if self.states.held is None else self.states.held, self.v().shape)
 
     def joint(self, name: str) -> Joint:
-        found = next((joint for joint in self.mechanism.tree.joints if joint.name == name), None)
+        found = next((joint for joint in self.mechanism.tree.all_joints if joint.name == name), None)
         return found or self.mechanism.system.joint(name, "run.joint")
 
     def joint_states(self, joint: Joint) -> tuple[np.ndarray, np.ndarray]:
+        if (rule := self._rule(joint)) is not None:
+            q = self.q()[..., self.mechanism.tree.coordinates[rule.leader]]
+            return rule.ratio * q + rule.offset, self._along(joint, self.v())
         return self._own(joint, self.q(), self.mechanism.tree.coordinates), self._along(joint, self.v())
 
     def joint_accelerations(self, joint: Joint) -> np.ndarray:
         return self._along(joint, self.states.a)
 
     def joint_forces(self, joint: Joint) -> np.ndarray:
+        """Of inputs; those on a joint that follows another are felt along the other's coordinate."""
+        if self._rule(joint) is not None:
+            return np.zeros((*np.shape(self.t), joint.nv))
         return self._along(joint, self.forces())
 
     def held_force(self, joint: Joint) -> np.ndarray:
         """Friction that sticks and rigid limits of a joint, along its velocities."""
         acting = self.states.acting
+        if self._rule(joint) is not None:
+            return self.joint_forces(joint)
         return self.joint_forces(joint) if acting is None else self._along(joint, acting) - self.joint_forces(joint)
 
+    def _rule(self, joint: Joint) -> Following | None:
+        """How a joint follows another one, if it does."""
+        depends = self.mechanism.tree.dependence
+        return None if depends is None else depends.following.get(joint.name)
+
     def _along(self, joint: Joint, values: np.ndarray) -> np.ndarray:
+        """Rates of a joint among those of all."""
+        if (rule := self._rule(joint)) is not None:
+            return rule.ratio * values[..., self.mechanism.tree.velocities[rule.leader]]
         return self._own(joint, values, self.mechanism.tree.velocities)
 
     def _own(self, joint: Joint, values: np.ndarray, places: dict[str, slice]) -> np.ndarray:

@@ -21,6 +21,7 @@ from chasles.kernel.lanes import WIDTH, buffer
 from chasles.kernel.policy import native
 from chasles.relative.force import act
 from chasles.relative.mechanism import Mechanism
+from chasles.simulation import dependent_motion
 from chasles.simulation.tree_motion import PART, array_sizes, rates, work_size
 
 DUALS = types.CPointer(DUAL)
@@ -46,10 +47,29 @@ def tree_tangent(t, y, p, out, y_size, p_size, out_size):
     rates(t, integers, tables, space, free, carray(y, y_size), carray(out, out_size), dual_of(0.0))
 
 
+@native
+def dependent_tangent(t, y, p, out, y_size, p_size, out_size):
+    """`dependent_motion` on duals."""
+    packed = carray(p, WIDTH * p_size)
+    integers = as_integer_array(packed)
+    numbers = as_duals(packed[integers[PART.numbers] : integers[PART.values]])
+    table = integers[integers[PART.table] : integers[PART.numbers]]
+    values = as_duals(packed[integers[PART.values] : integers[PART.control]])
+    control = as_duals(packed[integers[PART.control] : integers[PART.work]])
+    space = as_duals(packed[integers[PART.work] :])
+    tables = (*dependent_motion.integer_tables(integers), numbers, table, values, control)
+    free = integers[PART.free] != 0
+    dependent_rates(t, integers, tables, space, free, carray(y, y_size), carray(out, out_size), dual_of(0.0))
+
+
+dependent_rates = dependent_motion.rates
+
+
 @cache
-def tangent_address() -> int:
-    """Address of `tree_tangent`, compiled now or loaded from the cache."""
-    return address_of(tree_tangent, types.float64, DUALS, NUMBERS, DUALS, *(types.int64,) * 3)
+def tangent_address(dependent: bool = False) -> int:
+    """Address of `tree_tangent` or `dependent_tangent`, compiled now or loaded from the cache."""
+    function = dependent_tangent if dependent else tree_tangent
+    return address_of(function, types.float64, DUALS, NUMBERS, DUALS, *(types.int64,) * 3)
 
 
 @cache
@@ -59,7 +79,7 @@ def _act_address() -> int:
 
 
 class TangentTables:
-    """The parameters of `tree_tangent` for a mechanism.
+    """The parameters of `tree_tangent` for a mechanism, or of `dependent_tangent` if joints follow others.
 
     Integers first (head, topology, table of forces), then duals (numbers, values of forces, control, workspace), from
     an aligned place on. `laws`: the derivatives of the forces' laws, kept alive here. `free`: whether free
@@ -72,19 +92,36 @@ class TangentTables:
         rows = table[FORCES.size :].reshape(-1, FORCE.size)
         with_law = rows[:, FORCE.law] != 0
         rows[with_law, FORCE.law] = [law.address for law in self.laws]
-        integers = np.concatenate([np.zeros(PART.size, dtype=np.int64), mechanism.tree.topology, table])
-        counts = [len(mechanism.tree.numbers), len(acting.values), mechanism.nv, work_size(mechanism)]
+        self.dependent = mechanism.tree.dependence is not None
+        head_size, sizes, work, parts = (
+            PART.size,
+            array_sizes(mechanism),
+            work_size(mechanism),
+            [mechanism.tree.topology],
+        )
+        if self.dependent:
+            head_size, parts = dependent_motion.PART.size, [*parts, *dependent_motion.integer_parts(mechanism)]
+            sizes, work = dependent_motion.array_sizes(mechanism), dependent_motion.work_size(mechanism)
+        numbers, ends = mechanism.tables.all_numbers, head_size + np.cumsum([len(part) for part in parts])
+        integers = np.concatenate([np.zeros(head_size, dtype=np.int64), *parts, table])
+        counts = [len(numbers), len(acting.values), mechanism.nv, work]
         start = -(-len(integers) // 8) * 8
         edges = start + WIDTH * np.cumsum([0, *counts])
         head = {"coordinates": mechanism.nq, "velocities": mechanism.nv, "links": mechanism.tables.links, "free": free}
         head |= {"numbers": edges[0], "values": edges[1], "control": edges[2], "work": edges[3]}
-        head |= {"table": PART.size + len(mechanism.tree.topology), "act": 0 if acting.empty else _act_address()}
+        head |= {"table": ends[-1], "act": 0 if acting.empty else _act_address()}
         for name, value in head.items():
             integers[getattr(PART, name)] = value
-        integers[PART.sizes : PART.size] = array_sizes(mechanism)
+        integers[PART.sizes : PART.size] = sizes
+        integers[PART.size : head_size] = ends if self.dependent else ()
         self.integers, self.start, self.length = integers, start, int(edges[-1])
-        self.constants = np.concatenate([mechanism.tree.numbers, acting.values])
+        self.constants = np.concatenate([numbers, acting.values])
         self.configuration = mechanism.tables.configuration
+
+    @property
+    def address(self) -> int:
+        """Of the field on duals."""
+        return tangent_address(self.dependent)
 
     def packed(self, control: np.ndarray, tangents: np.ndarray) -> np.ndarray:
         """A buffer with the tables. tangents: of (numbers, values, control), (count, 3)."""
@@ -112,7 +149,7 @@ def slopes(
     seeds[:nq, :count] = tables.configuration.lift(q, basis[:nv].T).T
     seeds[nq : nq + nv, :count] = basis[nv:]
     shifts[constants:, count:] = inputs
-    rates = evaluated(tables, tangent_address(), t, state, forces, seeds, shifts, len(state))
+    rates = evaluated(tables, tables.address, t, state, forces, seeds, shifts, len(state))
     return rates[nv : 2 * nv, 0], rates[nv : 2 * nv, 1:]
 
 

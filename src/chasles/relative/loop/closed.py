@@ -18,6 +18,7 @@ from chasles.constraint.joints import row_units
 from chasles.constraint.results import NOTHING, ConstrainedMotion, Mobility, Violation, WithoutTreeGroups
 from chasles.constraint.rows import ROWS
 from chasles.kernel.undisturbed import Calling
+from chasles.model.mimic import as_couplings
 from chasles.model.scale import constraint_lengths
 from chasles.model.summary import joints_as_html
 from chasles.model.system import System
@@ -55,6 +56,7 @@ class ClosedMechanism(WithoutTreeGroups):
 
     def __init__(self, system: System, cut: Iterable[str] = (), threads: int = 1, sprung: bool = False):
         """sprung: whether the tables have springs and dampers of the joints where there are none."""
+        system = as_couplings(system)
         self.cut = names_of(cut)  # as given; `split` has all that are cut
         self.system, self.split = system, span(system, self.cut)
         self.spanning = tree = Mechanism(self.split.system, threads, sprung)

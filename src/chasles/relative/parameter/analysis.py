@@ -41,15 +41,15 @@ class Parameters(Group):
         joint_terms: some of "armature", "damping", "friction"; these numbers of all velocities follow, term by term.
         """
         terms = inertial.check_terms("parameters.inertial", joint_terms)
-        return inertial.parameters_of(self._tables.system, self._tables.tree, terms)
+        return inertial.parameters_of(self._tables.system, self._tables.tree.every, terms)
 
     def inertial_names(self, joint_terms: Iterable[str] | str = ()) -> tuple[str, ...]:
         """Names in the order of `parameters.inertial`."""
         terms = inertial.check_terms("parameters.inertial_names", joint_terms)
-        return inertial.names_of(self._tables.system, self._tables.tree, terms)
+        return inertial.names_of(self._tables.system, self._tables.tree.every, terms)
 
     def _check_parameters(self, function: str, parameters: ArrayLike, terms: tuple[str, ...]) -> np.ndarray:
-        count = len(inertial.names_of(self._tables.system, self._tables.tree, terms))
+        count = len(inertial.names_of(self._tables.system, self._tables.tree.every, terms))
         return real_array(function, "parameters", parameters, (count,))
 
     def with_inertial(self, parameters: ArrayLike, joint_terms: Iterable[str] | str = ()) -> System:
@@ -57,7 +57,7 @@ class Parameters(Group):
         name = "parameters.with_inertial"
         terms = inertial.check_terms(name, joint_terms)
         given = self._check_parameters(name, parameters, terms)
-        return inertial.system_with(self._tables.system, self._tables.tree, given, terms)
+        return inertial.system_with(self._tables.system, self._tables.tree.every, given, terms)
 
     def unphysical(self, parameters: ArrayLike, joint_terms: Iterable[str] | str = ()) -> dict[str, str]:
         """What is wrong with the bodies of which no distribution of mass has these parameters; {} if all is well."""
@@ -82,10 +82,13 @@ class Parameters(Group):
         matrix = matrix.reshape(*batch, self._tables.nv, TEN * len(self._tables.bodies))
         if not terms:
             return matrix
-        speeds = np.concatenate([np.full(joint.nv, joint.friction_speed) for joint in self._tables.tree.joints])
+        speeds = np.concatenate([np.full(joint.nv, joint.friction_speed) for joint in self._tables.tree.every.joints])
+        v, a, depends = arrays["v"], arrays["a"], self._tables.tree.dependence
+        if depends is not None:
+            v, a = depends.velocities(v), depends.velocities(a)
         with np.errstate(divide="ignore", invalid="ignore"):  # what sticks has its sign at any speed, and none at rest
-            rubbing = np.where(arrays["v"] == 0.0, 0.0, np.tanh(arrays["v"] / speeds))
-        felt = {"armature": arrays["a"], "damping": arrays["v"], "friction": rubbing}
+            rubbing = np.where(v == 0.0, 0.0, np.tanh(v / speeds))
+        felt = {"armature": a, "damping": v, "friction": rubbing}
         more = [
             np.broadcast_to(self._diagonal(term, felt[term]), (*batch, self._tables.nv, n))
             for term, n in self._counts(terms)
@@ -93,14 +96,15 @@ class Parameters(Group):
         return np.concatenate([matrix, *more], axis=-1)
 
     def _counts(self, terms: tuple[str, ...]) -> list[tuple[str, int]]:
-        return [(term, len(inertial.columns_of(self._tables.tree, term))) for term in terms]
+        return [(term, len(inertial.columns_of(self._tables.tree.every, term))) for term in terms]
 
     def _diagonal(self, term: str, values: np.ndarray) -> np.ndarray:
-        """Columns of joint terms: each is felt by its own velocity."""
-        where = inertial.columns_of(self._tables.tree, term)
+        """Columns of joint terms: each is felt by its own velocity, and by those that this depends on."""
+        where = inertial.columns_of(self._tables.tree.every, term)
         columns = np.zeros((*values.shape, len(where)))
         columns[..., where, np.arange(len(where))] = values[..., where]
-        return columns
+        depends = self._tables.tree.dependence
+        return columns if depends is None else depends.reduced(columns, -2)
 
     def energy_regressor(self, q: ArrayLike, v: ArrayLike) -> np.ndarray:
         """(..., 2, 10 bodies): kinetic and potential energy as linear functions of π; armatures do not count."""
@@ -125,7 +129,7 @@ class Parameters(Group):
         return (
             places
             if isinstance(places, Places)
-            else places_of(function, self._tables.system, self._tables.tree, places)
+            else places_of(function, self._tables.system, self._tables.tree.every, places)
         )
 
     def with_geometry(self, delta: ArrayLike, places: Any = None) -> System:
@@ -141,7 +145,9 @@ class Parameters(Group):
         chosen, single = self._at(function, places), isinstance(frames, str)
         listed = [frames] if single else list(self._tables.bodies if frames is None else frames)
         links, offset = self._tables.places(function, listed)
-        hanging = chosen.hanging([self._tables.system.frame(name) for name in listed], carriers_of(self._tables.tree))
+        hanging = chosen.hanging(
+            [self._tables.system.frame(name) for name in listed], carriers_of(self._tables.tree.every)
+        )
         arrays = {
             "q": self._tables.check_q(function, q),
             "offset": offset,
@@ -223,7 +229,7 @@ class Parameters(Group):
             v, a = rng.normal(size=(2, count, self._tables.nv))
         if q is None or v is None or a is None:
             raise ValueError("inertial_identifiability: give q, v and a, or none of them for random motions")
-        rank = {joint.child: k for k, joint in enumerate(self._tables.tree.joints)}
+        rank = {joint.child: k for k, joint in enumerate(self._tables.tree.every.joints)}
         bodies = sorted(range(len(self._tables.bodies)), key=lambda k: rank[self._tables.bodies[k]])
         # masses last, so that they are grouped with other parameters, not these with them
         order = [TEN * k + j for k in bodies for j in (*range(1, TEN), 0)]

@@ -1,0 +1,136 @@
+"""Coordinates of a tree some of whose joints follow others: q and v hold those of the others, all of them are
+
+    q_all = r q + o,   v_all = G v,   a_all = G a                          G: a ratio in each row
+
+with a constant G. So forces on the independent coordinates are Gᵀ of those on all, and the mass matrix is GᵀMG.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from chasles.model.mimic import Following, followers, with_followers
+from chasles.relative.tables import HEAD, LINK, link_table
+
+if TYPE_CHECKING:
+    from chasles.model.joint import Joint
+    from chasles.model.system import System
+    from chasles.relative.tree import Tree
+
+
+@dataclass(frozen=True)
+class Dependence:
+    """How the coordinates of all joints depend on the independent ones."""
+
+    every: Tree  # all joints, each with coordinates of its own
+    following: dict[str, Following]  # by joint
+    place: np.ndarray  # for each of all coordinates, which of q it depends on
+    scale: np.ndarray  # and r,
+    offset: np.ndarray  # and o
+    column: np.ndarray  # for each of all velocities, which of v it depends on
+    ratio: np.ndarray  # and the ratio
+    own: np.ndarray  # for each velocity of v, where it is among all
+    own_coordinates: np.ndarray  # for each coordinate of q
+
+    @property
+    def numbers(self) -> np.ndarray:
+        """Ratios of all velocities, and scales and offsets of all coordinates, for kernels."""
+        return np.concatenate([self.ratio, self.scale, self.offset])
+
+    def coordinates(self, q: np.ndarray) -> np.ndarray:
+        """Coordinates of all joints, (..., all), of q (..., nq)."""
+        return self.scale * q[..., self.place] + self.offset
+
+    def velocities(self, v: np.ndarray) -> np.ndarray:
+        """Velocities, accelerations or other rates of all joints, (..., all), of those of v (..., nv)."""
+        return self.ratio * v[..., self.column]
+
+    def on_leaders(self, forces: np.ndarray) -> np.ndarray:
+        """Forces on all joints, (..., all), that do the same as forces (..., nv): on the leaders only."""
+        found = np.zeros((*forces.shape[:-1], len(self.column)))
+        found[..., self.own] = forces
+        return found
+
+    def reduced(self, array: np.ndarray, axis: int) -> np.ndarray:
+        """Gᵀ along one axis of an array: forces on all joints as forces on the independent coordinates."""
+        moved = np.moveaxis(array, axis, 0)
+        found = moved[self.own]
+        depends = np.flatnonzero(~np.isin(np.arange(len(self.column)), self.own))
+        weights = self.ratio[depends].reshape(-1, *(1,) * (moved.ndim - 1))
+        np.add.at(found, self.column[depends], weights * moved[depends])
+        return np.moveaxis(found, 0, axis)
+
+
+def dependent_tree(system: System, every: Tree) -> Tree:
+    """The tree of a system with followers, from that in which all joints have coordinates of their own."""
+    following = followers(system.joints)
+    by_name = {joint.name: joint for joint in every.joints}
+    led: dict[str, list[tuple[Joint, Following]]] = {}
+    for name, rule in following.items():
+        led.setdefault(rule.leader, []).append((by_name[name], rule))
+    joints = tuple(
+        with_followers(joint, led[joint.name]) if joint.name in led else joint
+        for joint in every.joints
+        if joint.name not in following
+    )
+    coordinates, velocities = _packed(joints, "nq"), _packed(joints, "nv")
+    place, scale, offset = _rows(every.coordinates, coordinates, following)
+    column, ratio, _ = _rows(every.velocities, velocities, following)
+    own = [_places(joints, places) for places in (every.velocities, every.coordinates)]
+    dependence = Dependence(every, following, place, scale, offset, column, ratio, *own)
+    return replace(
+        every,
+        joints=joints,
+        coordinates=coordinates,
+        velocities=velocities,
+        independent=_independent(every, following, place, column),
+        dependence=dependence,
+    )
+
+
+def _packed(joints: Sequence[Joint], size: str) -> dict[str, slice]:
+    """Where the numbers of each joint are, one after the other."""
+    found, at = {}, 0
+    for joint in joints:
+        found[joint.name] = slice(at, at + getattr(joint, size))
+        at += getattr(joint, size)
+    return found
+
+
+def _places(joints: Sequence[Joint], every: dict[str, slice]) -> np.ndarray:
+    """Where the numbers of joints are among all."""
+    return np.array([k for joint in joints for k in range(every[joint.name].start, every[joint.name].stop)], dtype=int)
+
+
+def _rows(
+    every: dict[str, slice], own: dict[str, slice], following: dict[str, Following]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """For each number of all joints which it depends on, the ratio, and the offset."""
+    size = max((part.stop for part in every.values()), default=0)
+    index, ratios, offsets = np.zeros(size, dtype=np.int64), np.ones(size), np.zeros(size)
+    for name, part in every.items():
+        if name in following:
+            leader, ratio, offset = following[name]
+            index[part], ratios[part], offsets[part] = own[leader].start, ratio, offset
+        else:
+            index[part] = np.arange(own[name].start, own[name].stop)
+    return index, ratios, offsets
+
+
+def _independent(every: Tree, following: dict[str, Following], place: np.ndarray, column: np.ndarray) -> np.ndarray:
+    """A topology of the links whose joints have coordinates in q: what spaces and groups of configurations look at. It
+    knows no ways to the ground."""
+    table = link_table(every.topology)
+    table = table[[name not in following for name in every.joint_of_link]].copy()
+    table[:, LINK.coordinate], table[:, LINK.velocity] = (
+        place[table[:, LINK.coordinate]],
+        column[table[:, LINK.velocity]],
+    )
+    head = every.topology[: HEAD.size].copy()
+    head[HEAD.links] = len(table)
+    head[HEAD.coordinates], head[HEAD.velocities] = place.max(initial=-1) + 1, column.max(initial=-1) + 1
+    return np.concatenate([head, table.ravel()])
