@@ -14,6 +14,7 @@ import numpy as np
 
 import chasles as ch
 from chasles.lie.rotation import quaternion_to_matrix
+from chasles.model.mimic import as_couplings
 from chasles.model.system import System
 from chasles.relative.loop.closed import ClosedMechanism
 
@@ -55,14 +56,21 @@ def without_friction(system: System) -> System:
 
 
 def compare(system: System, peer: Any, seed: int = 0, states: int = 3) -> Agreement:
-    """Compare at random states with `peer(mechanism, q, v, tau)`, a `Peer`; constraints by `peer.rows`."""
-    closed = without_friction(system).compile("relative", **({"cut": peer.cut} if peer.cut else {}))
+    """Compare at random states with `peer(mechanism, q, v, tau)`, a `Peer`; constraints by `peer.rows`. Joints that
+    follow others are compared as constraints, which are closed mechanisms, and as they are."""
+    cut = {"cut": peer.cut} if peer.cut else {}
+    closed = as_couplings(without_friction(system)).compile("relative", **cut)
     tree = closed.spanning if isinstance(closed, ClosedMechanism) else closed
+    own = without_friction(system).compile("relative", **cut)
+    depends = own.tree.dependence
     rng = np.random.default_rng(seed)
     worst = dict.fromkeys(Agreement._fields, 0.0)
     has_passive = False
     for _ in range(states):
         q, v, tau = tree.random(rng), rng.normal(size=tree.nv), rng.normal(size=tree.nv)
+        if depends is not None:
+            place, speed = own.random(rng), rng.normal(size=own.nv)
+            q, v = depends.coordinates(place), depends.velocities(speed)
         theirs: Peer = peer(tree, q, v, tau)
         V = theirs.V
         bias = V.T @ (theirs.bias + theirs.mass @ theirs.rate)
@@ -80,7 +88,11 @@ def compare(system: System, peer: Any, seed: int = 0, states: int = 3) -> Agreem
             # Gauss: of all accelerations that the rows allow, the one nearest to the free one
             inverse = np.linalg.inv(mass)
             push = np.linalg.pinv(rows @ inverse @ rows.T) @ (rows @ acceleration)
-            found["closed"] = relative(closed.forward_dynamics(q, v, tau), acceleration - inverse @ rows.T @ push)
+            held = acceleration - inverse @ rows.T @ push
+            found["closed"] = relative(closed.forward_dynamics(q, v, tau), held)
+            if depends is not None:
+                followed = own.forward_dynamics(place, speed, depends.reduced(tau, 0))
+                found["closed"] = max(found["closed"], relative(depends.velocities(followed), held))
         worst = {key: max(value, found.get(key, 0.0)) for key, value in worst.items()}
     is_closed = closed is not tree and peer.rows(tree) is not None
     return Agreement(

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import chasles as ch
 from chasles.lie import pose as pose_group
 from chasles.lie.rotation import quaternion_to_matrix
+from chasles.model.mimic import as_couplings
 from tools.import_agreement import MujocoPeer, agreement
 
 GEOM = '<geom type="box" size="0.1 0.2 0.3" pos="0.1 0 -0.2" euler="10 20 30" mass="1.5"/>'
@@ -185,8 +186,9 @@ def test_equalities_hold_as_rows_of_mujoco(tmp_path, kind):
     """At rest in a position that both agree is on the constraint, the accelerations are those of MuJoCo's rows."""
     file = mjcf(tmp_path, PENDULUMS, f"<equality>{EQUALITIES[kind]}</equality>")
     study = ch.load(file)
-    system, report = study.system, study.report
+    own, report = study.system, study.report
     assert any(line.what.startswith("equalities") for line in report.those("approximated"))
+    system = as_couplings(own)
     peer = MujocoPeer(file, system)
     closed = system.compile("relative", cut=peer.cut)
     rng = np.random.default_rng(5)
@@ -209,6 +211,14 @@ def test_equalities_hold_as_rows_of_mujoco(tmp_path, kind):
     expected = np.linalg.lstsq(kkt, right, rcond=1e-12)[0][: closed.nv]
     ours = closed.forward_dynamics(q, v, tau)
     np.testing.assert_allclose(ours, expected, atol=1e-8 * np.abs(expected).max())
+    if kind == "joint":  # which the tree has no coordinate of
+        tree = own.compile()
+        depends = tree.tree.dependence
+        place = q[depends.own_coordinates]
+        assert own.joint("h1").mimic == "h3"
+        np.testing.assert_allclose(depends.coordinates(place), q, atol=1e-9)
+        followed = depends.velocities(tree.forward_dynamics(place, np.zeros(tree.nv), depends.reduced(tau, 0)))
+        np.testing.assert_allclose(followed, expected, atol=1e-8 * np.abs(expected).max())
     free = closed.spanning.forward_dynamics(q, v, tau)
     assert np.abs(free - expected).max() > 1e-3  # the constraint acts
 

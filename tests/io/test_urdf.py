@@ -63,7 +63,7 @@ def test_mass_matrix_bias_and_forward_dynamics_are_those_of_pinocchio(tmp_path, 
     assert max(found.mass, found.bias, found.forward) < 1e-13
 
 
-def test_a_mimic_joint_is_a_coupling(tmp_path):
+def test_a_mimic_joint_follows_the_other(tmp_path):
     mimic = '<axis xyz="0 1 0"/><mimic joint="j1" multiplier="-2" offset="0.3"/>'
     file = urdf(
         tmp_path,
@@ -73,18 +73,18 @@ def test_a_mimic_joint_is_a_coupling(tmp_path):
         joint("j3", "b", "c", more='<axis xyz="1 0 0"/><mimic joint="j1" multiplier="0" offset="0.25"/>'),
     )
     system = ch.load(file).system
-    assert system.constraints[0] == ch.Coupling("j2 mimics j1", ("j2", "j1"), (1.0, 2.0), 0.3)
-    assert system.constraints[1] == ch.Drive("j3 mimics j1", "j3", 0.25)
+    second, third = system.joint("j2"), system.joint("j3")
+    assert (second.mimic, second.mimic_ratio, second.mimic_offset) == ("j1", -2.0, 0.3)
+    assert (third.mimic, third.mimic_ratio, third.mimic_offset) == ("j1", 0.0, 0.25)
+    assert not system.constraints
     found = compare(system, PinocchioPeer(file))
     assert found.closed is not None
     assert max(found.mass, found.bias, found.forward, found.closed) < 1e-12
-    q = system.compile().assemble()
-    assert q[1] == pytest.approx(0.3 - 2 * q[0], abs=1e-12)
-    assert q[2] == pytest.approx(0.25, abs=1e-12)
+    assert system.compile().joints == ("j1",)
 
 
 def test_mimics_of_mimics(tmp_path):
-    """A chain of mimics holds as it is, a circle is named."""
+    """A chain of mimics is resolved, a circle is named, and what follows a fixed joint is held."""
 
     def robot(*followed):
         parts = []
@@ -94,9 +94,20 @@ def test_mimics_of_mimics(tmp_path):
         return urdf(tmp_path, link("base"), *(link(f"l{k}") for k in range(len(parts))), *parts)
 
     mechanism = ch.load(robot("", "j0", "j1")).system.compile()
-    assert mechanism.assemble([0.1, 0.0, 0.0], held=["j0"]) == pytest.approx([0.1, 0.2, 0.4], abs=1e-14)
+    assert mechanism.tree.dependence.coordinates(np.array([0.1])) == pytest.approx([0.1, 0.2, 0.4], abs=1e-15)
     with pytest.raises(ValueError, match="of joint 'j0' goes round in a circle: j0 mimics j2 mimics j1 mimics j0"):
         ch.load(robot("j2", "j0", "j1"))
+    with pytest.raises(ValueError, match="round in a circle"):
+        ch.load(robot("j1", "j2", "j1"))
+    still = '<mimic joint="j0" multiplier="2" offset="0.5"/>'
+    follows = '<mimic joint="j1" multiplier="-2" offset="0.1"/>'
+    parts = [joint("j1", "base", "l1", more=f'<axis xyz="0 0 1"/>{still}')]
+    parts += [joint("j2", "base", "l2", more=f'<axis xyz="0 0 1"/>{follows}')]
+    parts += ['<joint name="j0" type="fixed"><parent link="base"/><child link="l0"/></joint>']
+    held = ch.load(urdf(tmp_path, link("base"), *(link(f"l{k}") for k in range(3)), *parts)).system
+    assert [held.joint(name).kind for name in ("j1", "j2")] == ["weld", "weld"]
+    free = ch.load(robot("", "", "")).system.compile()
+    assert held.compile().poses([], "l2") == pytest.approx(free.poses([0.0, 0.0, 0.1 - 2 * 0.5], "l2"), abs=1e-14)
 
 
 def test_damping_friction_and_limits(tmp_path):

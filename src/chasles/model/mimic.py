@@ -36,12 +36,12 @@ def followers(joints: Iterable[Joint]) -> dict[str, Following]:
 def _resolved(joint: Joint, every: Mapping[str, Joint]) -> Following:
     ratio, offset, way = 1.0, 0.0, [joint.name]
     while (leader := joint.mimic) is not None:
-        where = f"joint {way[0]!r}: mimic"
+        where = f"joint {joint.name!r}: mimic"
         if leader not in every:
             raise ValueError(f"{where} is {leader!r}; {meant(leader, every)}there is no such joint")
         way.append(leader)
         if leader in way[:-1]:
-            raise ValueError(f"{where} goes round in a circle: {' follows '.join(map(repr, way))}")
+            raise ValueError(f"joint {way[0]!r}: mimic goes round in a circle: {' follows '.join(map(repr, way))}")
         offset += ratio * joint.mimic_offset
         ratio *= joint.mimic_ratio
         joint = every[leader]
