@@ -138,12 +138,9 @@ def require_same(base: Any, other: Any, name: str) -> None:
     for rows in forces:
         rows[:, FORCE.law] = rows[:, FORCE.law] != 0  # a law may be made anew, at another address
     same = np.array_equal(base.tree.topology, other.tree.topology) and base.joints == other.joints
-    if (plan := getattr(base.tables.lifted, "elimination", None)) is not None:  # a ratio of zero has another one
-        same = (
-            same
-            and other.tables.lifted is not None
-            and np.array_equal(plan.table, other.tables.lifted.elimination.table)
-        )
+    own, others = base.tables.lifted, other.tables.lifted
+    if own is not None or others is not None:  # a ratio of zero has another plan
+        same = same and np.array_equal(*(lifted.elimination.table if lifted else () for lifted in (own, others)))
     if isinstance(base, ClosedMechanism):
         first, second = ([(tile.joint, *tile.integers) for tile in m.closing.tiles] for m in (base, other))
         same = same and first == second
