@@ -1,6 +1,7 @@
 """Batches: many runs of a 7-joint arm with other masses in each, beside MuJoCo's `rollout` and one run at a time.
 
-Run: python -m benchmarks.batch_speed. Prints a table.
+And a chain of 100 bodies with generalized alpha, of which runs are not on lanes: there a batch saves what it takes to
+prepare them. Run: python -m benchmarks.batch_speed. Prints two tables.
 
 All in one process, in turn, on the same model and starts; the ends are compared first. Figures are processor time a
 member and step, of all threads, with the making of all variants, the best of several repetitions.
@@ -12,6 +13,7 @@ import copy
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +25,7 @@ from chasles.io.load import load
 
 MEMBERS, STEPS, STEP = 1000, 500, 1e-3
 ALONE = 20  # members that are run one at a time
+CHAIN, CHAINS = 100, 12  # bodies, members
 REPETITIONS, THREADS = 5, 2
 AGREEMENT = 1e-8
 BARS = {"MuJoCo, RK4": 5.0, "MuJoCo, Euler": 2.0, "chasles, one run at a time": 2.0}
@@ -78,6 +81,44 @@ class Peer:
         return end
 
 
+def chain(size: int) -> ch.System:
+    """Rods on hinges that hang from each other."""
+    bodies = [ch.Body(f"b{k}", 1.0, (0, 0, -0.05), (0.001, 0.001, 0.0005)) for k in range(size)]
+    joints = [
+        ch.revolute(f"j{k}", f"b{k - 1}" if k else "ground", f"b{k}", axis=(0, 1, 0), at=(0, 0, -0.1 if k else 0))
+        for k in range(size)
+    ]
+    return ch.System(bodies, joints)
+
+
+def implicit(rng: np.random.Generator) -> None:
+    """The chain, one run after the other and in a batch."""
+    system, span = chain(CHAIN), (0.0, STEPS * STEP)
+    how = dict[str, Any](coordinates="absolute", method="generalized_alpha", step=STEP)
+    masses = rng.uniform(0.8, 1.2, (CHAINS, CHAIN))
+    q = np.linspace(0.03, 0, CHAIN) + 0.01 * rng.normal(size=(CHAINS, 1))
+    parameters = {f"bodies.b{k}.mass": masses[:, k] for k in range(CHAIN)}
+
+    def alone() -> np.ndarray:
+        ends = []
+        for own, start in zip(masses, q, strict=True):
+            bodies = [replace(body, mass=mass) for body, mass in zip(system.bodies, own, strict=True)]
+            run = ch.simulate(replace(system, bodies=bodies), span, start, save="final", progress=False, **how)
+            ends.append(run.q[-1])
+        return np.array(ends)
+
+    def batch() -> np.ndarray:
+        return ch.simulate_batch(system, span, q, parameters=parameters, threads=1, **how).ends.q
+
+    assert np.array_equal(alone(), batch())
+    one, all_of_them = least(alone) / CHAINS, least(batch) / CHAINS
+    print(
+        f"\n{CHAINS} chains of {CHAIN} bodies, {STEPS} steps of generalized alpha, other masses in each: "
+        f"{1e3 * one:.0f} ms a run one at a time, {1e3 * all_of_them:.0f} in a batch on one thread: "
+        f"{one / all_of_them:.2f} times (bar 1.5)"
+    )
+
+
 def main() -> None:
     rng = np.random.default_rng(1)
     with tempfile.TemporaryDirectory() as folder:
@@ -120,6 +161,7 @@ def main() -> None:
     ]
     print(f"{MEMBERS} members, {STEPS} steps of RK4, other masses in each; ends agree to {off:.1e}; {page.machine()}\n")
     print(page.table(["µs a member and step", "", "over lanes", "bar"], rows))
+    implicit(rng)
 
 
 if __name__ == "__main__":

@@ -249,6 +249,26 @@ def test_adaptive_members_have_their_own_steps():
     assert np.array_equal(batch.ends.q[1], ch.simulate(pendulum(), (0, 1), {"hinge": 3.0}, rtol=1e-6).q[-1])
 
 
+def test_members_that_differ_in_structure_and_controllers():
+    damping = np.array([0.0, 0.1, 0.2])  # without any there is no damper in the tables
+    batch = ch.simulate_batch(pendulum(), SPAN, [0.5], [1.0], parameters={"joints.hinge.damping": damping}, **KW)
+    assert "structure" in batch.reason
+    for i in range(3):
+        assert np.array_equal(batch.q[i], alone(pendulum(damping=damping[i]), [0.5], [1.0], save="final").q)
+
+    def push(t, q, v):
+        return [-q[0]]
+
+    batch = ch.simulate_batch(pendulum(), SPAN, [0.4, 0.5], controller=push, period=0.1, **KW)
+    assert "controller" in batch.reason
+    run = alone(pendulum(), [0.5], None, controller=push, period=0.1, save="final")
+    assert np.array_equal(batch[-1].q, run.q)
+    with pytest.raises(IndexError, match="2 members"):
+        batch[2]
+    with pytest.raises(TypeError, match="expected the number"):
+        batch["a"]
+
+
 def wrong(match, error=ValueError, system=None, **given):
     with pytest.raises(error, match=match):
         ch.simulate_batch(pendulum() if system is None else system, SPAN, **{**KW, **given})
@@ -257,7 +277,7 @@ def wrong(match, error=ValueError, system=None, **given):
 def test_errors_say_what_is_wrong_and_where():
     good = np.zeros((3, 1))
     wrong("nothing is given for each member")
-    wrong(r"q has shape \(3, 2\); expected \(1,\) or \(members, 1\)", q=np.zeros((3, 2)))
+    wrong(r"q has shape \(3, 2\); expected a number, \(members,\) or \(members, 1\)", q=np.zeros((3, 2)))
     wrong("q of member 1 has a number that is not finite", q=[[0.0], [np.nan], [0.0]])
     wrong("q has 3 members, and v 2", q=good, v=np.zeros((2, 1)))
     wrong("q has no members", q=np.zeros((0, 1)))
@@ -267,6 +287,7 @@ def test_errors_say_what_is_wrong_and_where():
     wrong("parameter 'bodies.bob.mass' is 'x'", parameters={"bodies.bob.mass": "x"})
     wrong("no option 'stp'; did you mean 'step'", TypeError, q=good, stp=0.1)
     wrong("threads is 0", q=good, threads=0)
+    wrong("no parameter 'mas'; did you mean 'mass'", system=lambda mass: pendulum(), parameters={"mas": [1.0]})
     wrong("a int is no system", TypeError, system=3, q=good)
     wrong(r"control has shape \(3, 2\)", q=good, control=np.zeros((3, 2)))
     wrong("control is an array", q=good, control=np.zeros((3, 1)), period=0.1)

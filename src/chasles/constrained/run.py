@@ -21,6 +21,7 @@ from chasles.force.table import FORCES
 from chasles.integrate.constrained_method import CONSTRAINED_METHODS, BLieDF, HalfExplicit, less_demanding
 from chasles.integrate.fixed_step import FixedStepper, shortened
 from chasles.integrate.options import Options, check_span
+from chasles.once import once
 
 
 class ConstrainedStepper(FixedStepper):
@@ -52,7 +53,7 @@ class ConstrainedStepper(FixedStepper):
         _refuse_nonholonomic(mechanism, method, velocities_alone)
         rotors = np.array([tile.kind == ROTOR for tile in mechanism.tiles], dtype=bool)
         unmeasured = velocities_alone | rotors[:, None] if mechanism.tiles else velocities_alone
-        self.structure = structures.build(mechanism, unmeasured)
+        self.structure = _structure(mechanism, unmeasured)
         self.counts = np.zeros(COUNTS.size, dtype=np.int64)
         self.packed = self.structure.packed
         self.p = mechanism.packed_for_run()
@@ -145,6 +146,19 @@ class ConstrainedStepper(FixedStepper):
                 "GeneralizedAlpha, Rattle, EnergyMomentum or RKMK may pass it"
             )
         return advice
+
+
+@once
+def structures_of(mechanism: AbsoluteMechanism) -> dict[bytes, structures.Structure]:
+    """Structures of a mechanism, by the rows that are of velocities alone."""
+    return {}
+
+
+def _structure(mechanism: AbsoluteMechanism, unmeasured: np.ndarray) -> structures.Structure:
+    known, key = structures_of(mechanism), unmeasured.tobytes()
+    if key not in known:
+        known.setdefault(key, structures.build(mechanism, unmeasured))
+    return known[key]
 
 
 def _refuse_nonholonomic(mechanism: AbsoluteMechanism, method: Any, rows: np.ndarray) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -57,11 +58,11 @@ class Batch:
 
     def __getitem__(self, index: int) -> Run:
         try:
-            i = range(len(self))[index]
+            i = range(len(self))[operator.index(index)]
         except IndexError:
             raise IndexError(f"batch[{index}]: there are {len(self)} members") from None
-        if not isinstance(i, int):
-            raise TypeError(f"batch[{index!r}]: expected the number of a member")
+        except TypeError:
+            raise TypeError(f"batch[{index!r}]: expected the number of a member") from None
         if i in self._found.errors:
             raise self._found.errors[i]
         if i not in self._runs:
@@ -71,7 +72,7 @@ class Batch:
         return self._runs[i]
 
     def __repr__(self) -> str:
-        how = f"one by one: {self.reason}" if self.reason else "on lanes"
+        how = f"not all on lanes: {self.reason}" if self.reason else "on lanes"
         return f"<Batch of {len(self)} runs, {int(self.success.sum())} reached the end; {how}>"
 
     # ------------------------------------------------------------ how it went

@@ -49,14 +49,13 @@ class Rows:
             value = np.array(given, dtype=float)
         except (TypeError, ValueError):
             raise ValueError(f"{WHERE}: {called} is {given!r}; expected numbers") from None
-        if name and size == 1 and value.ndim == 1 and value.shape != (1,):
+        if size == 1 and value.ndim == 1 and value.shape != (1,):
             value = value[:, None]  # one number of each member
         elif value.ndim == 0:
             value = value[None]
         if value.shape[-1] != size or value.ndim > depth + 1:
             shapes = f"({size},) or (members, {size})" + (f" or (members, times, {size})" if depth > 1 else "")
-            if name and size == 1:
-                shapes = "a number, or (members,)"
+            shapes = shapes if size != 1 else shapes.replace("(1,)", "a number, (members,)")
             raise ValueError(f"{WHERE}: {called} has shape {np.shape(given)}; expected {shapes}")
         if not np.isfinite(value).all():
             bad = np.argwhere(~np.isfinite(value))[0]

@@ -69,10 +69,14 @@ class Members:
         options: dict[str, Any],
     ):
         _check_names(options)
-        self.span, self.period, self.options = span, period, options
+        self.span, self.options = span, options
+        if options.get("controller") is not None:  # it is sampled as by `simulate`
+            self.options, period = options | {"period": period}, None
+        self.period = period
         raw = as_values(parameters)
         counts = [(f"parameter {name!r}", len(value)) for name, value in raw.items() if value.ndim]
         self.count = members_of(counts) if counts else 1
+        self._planned: dict[int, Task] = {}  # the first, which says how all are run
         self.variants = Variants(system, {})
         self._vary(system, raw)
         base = self._first_model()
@@ -151,7 +155,7 @@ class Members:
         error: Exception | None = None
         for i in range(self.count):
             try:
-                lead = self.plan(i)
+                lead = self._planned[i] = self.plan(i)
             except (ValueError, ArithmeticError) as wrong:
                 error = error or wrong
                 continue
@@ -197,7 +201,7 @@ class Members:
             tasks: dict[int, Task] = {}
             for i in members[first : first + PLANNED]:
                 try:
-                    tasks[i] = self.plan(i)
+                    tasks[i] = self._planned.pop(i, None) or self.plan(i)
                 except Exception as error:
                     found.errors[i] = error
             for i, run in zip(tasks, carried_out(list(tasks.values()), threads), strict=True):

@@ -10,11 +10,21 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from chasles.absolute.mechanism import AbsoluteMechanism
+from chasles.absolute.tables import MASS, MECHANISM
+from chasles.cached import cached_property
+from chasles.constrained.run import structures_of
 from chasles.model.system import System
 from chasles.once import once
 from chasles.relative.loop.closed import ClosedMechanism, compiled
 from chasles.relative.mechanism import Mechanism
 
+# of a mechanism in absolute coordinates, by the names of `once`: what follows from joints and forces alone
+SHARED = (
+    "chasles.constrained.run.structures_of",
+    "chasles.simulation.bodies.spanning_tree",  # which places bodies, whatever their masses
+    "chasles.simulation.tree_order.quaternions",
+    "chasles.simulation.tree_order.tree_order",
+)
 Made = TypeVar("Made", Mechanism | ClosedMechanism, AbsoluteMechanism)
 
 
@@ -30,6 +40,28 @@ def in_absolute_coordinates(
     spaces = space if isinstance(space, str) else tuple(sorted(space.items()))
     key = ("absolute", spaces, stabilized, tuple(baumgarte), *more)
     return _known(system, key, lambda: AbsoluteMechanism(system, space, stabilized, baumgarte, *more))
+
+
+def take_over(system: System, other: System) -> None:
+    """Let a system that differs from another in the masses of its bodies alone have the mechanisms of that one in
+    absolute coordinates, with its own masses: nothing else of them depends on these."""
+    for key, (addresses, found) in _mechanisms(other).items():
+        if isinstance(found, AbsoluteMechanism):
+            _mechanisms(system)[key] = addresses, _with_masses(found, system)
+
+
+def _with_masses(mechanism: AbsoluteMechanism, system: System) -> AbsoluteMechanism:
+    """A mechanism with the masses of another system. What was computed from it later is left behind, but for what
+    follows from joints and forces alone."""
+    structures_of(mechanism)  # there are none yet before the first run
+    found = object.__new__(type(mechanism))
+    later = {name for name, value in vars(type(mechanism)).items() if isinstance(value, cached_property)}
+    kept = {name: value for name, value in vars(mechanism).items() if name in SHARED or "." not in name}
+    found.__dict__.update({name: value for name, value in kept.items() if name not in later})
+    found.system, found.packed = system, mechanism.packed.copy()
+    table = MECHANISM.part(found.packed, "masses").reshape(-1, MASS.size)
+    table[:, MASS.mass] = [body.mass for body in system.bodies]
+    return found
 
 
 def _known(system: System, key: Any, make: Callable[[], Made]) -> Made:

@@ -7,6 +7,7 @@ bodies differ, and one after the other else.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
@@ -24,6 +25,7 @@ from chasles.relative.mechanism import Mechanism
 from chasles.relative.tables import CONSTANT, GRAVITY
 from chasles.relative.tree import add_inertias, moved_inertias
 from chasles.screw import inertia as spatial
+from chasles.simulation.compiled_system import take_over
 from chasles.simulation.parameter_family import NoDerivativeError, require_same
 
 Made = System | Mechanism | ClosedMechanism | AbsoluteMechanism
@@ -46,6 +48,7 @@ class Variants:
 
     def __init__(self, model: Made | Callable[..., Any], parameters: Mapping[str, np.ndarray]):
         self.given, self.values = model, parameters
+        self._last: System | None = None  # the variant that was made last
         self.places: dict[str, Place] = {}
         if isinstance(model, Made):
             if parameters and isinstance(model, AbsoluteMechanism):
@@ -59,7 +62,9 @@ class Variants:
                         "...; or give a function of the parameters that returns a System"
                     )
                 self.places[name] = known[name]
-        elif not callable(model):
+        elif callable(model):
+            _check_arguments(model, parameters)
+        else:
             raise TypeError(
                 f"{WHERE}: a {type(model).__name__} is no system; expected a System, what system.compile() gives, or a "
                 "function of the parameters that returns one. What load() gives has its own, study.run_batch()"
@@ -76,7 +81,9 @@ class Variants:
         return made
 
     def _changed(self, given: Made, values: Mapping[str, Any]) -> Made:
-        system = given if isinstance(given, System) else given.system
+        system = self._system
+        if self._masses_alone and min(map(float, values.values())) > 0.0:
+            return self._with_masses(given, system, values)
         changes: dict[str, dict[int, dict[str, Any]]] = {}
         top: dict[str, Any] = {}
         for name, value in values.items():
@@ -95,12 +102,55 @@ class Variants:
             return compiled(found, given.cut)
         return Mechanism(found) if isinstance(given, Mechanism) else found
 
+    def _with_masses(self, given: Made, system: System, values: Mapping[str, float]) -> Made:
+        """A variant that takes over what is known of the one before it."""
+        bodies = list(system.bodies)
+        for name, mass in values.items():
+            bodies[self.places[name].index] = heavier(bodies[self.places[name].index], mass)
+        found = replace(system, bodies=bodies)
+        if self._last is not None:
+            take_over(found, self._last)
+        self._last = found
+        return Mechanism(found) if isinstance(given, Mechanism) else found
+
+    @property
+    def _masses_alone(self) -> bool:
+        """Whether masses of bodies are all that varies, and the model is a tree or a system."""
+        bodies = [] if not isinstance(self.given, Made) else self._system.bodies
+        return not isinstance(self.given, ClosedMechanism) and all(
+            place.section == "bodies"
+            and place.field == "mass"
+            and self.values[name].ndim == 1
+            and bodies[place.index].density is None
+            and bodies[place.index].mass > 0
+            for name, place in self.places.items()
+        )
+
+    @property
+    def _system(self) -> System:
+        assert isinstance(self.given, Made)
+        return self.given if isinstance(self.given, System) else self.given.system
+
     @property
     def of_bodies(self) -> bool:
         """Whether masses, centers of mass and inertias of bodies are all that varies, by their places."""
         return bool(self.places) and all(
             place.section == "bodies" and place.field in OF_BODIES for place in self.places.values()
         )
+
+
+def _check_arguments(function: Callable[..., Any], parameters: Mapping[str, Any]) -> None:
+    """ValueError for parameters that a function does not have."""
+    try:
+        known = inspect.signature(function).parameters
+    except (TypeError, ValueError):  # of some functions nothing is known
+        return
+    if any(one.kind is one.VAR_KEYWORD for one in known.values()):
+        return
+    for name in parameters:
+        if name not in known:
+            expected = ", ".join(known) or "none"
+            raise ValueError(f"{WHERE}: the model has no parameter {name!r}; {meant(name, known)}it has {expected}")
 
 
 def _places(system: System) -> Iterator[tuple[str, Place]]:
@@ -128,6 +178,17 @@ def _renewed(thing: Any, values: dict[str, Any]) -> Any:
             raise ValueError(f"body {thing.name!r}: its mass follows from its density; vary that instead")
         return replace(thing, **values, mass=0.0, com=(0.0,) * 3, inertia=(0.0,) * 3)
     return replace(thing, **values)
+
+
+def heavier(body: Body, mass: float) -> Body:
+    """A body with another mass, positive as its own is: what else a body must satisfy does not depend on it."""
+    found = object.__new__(Body)
+    com = np.array(body.com)
+    moments = (np.array(body.inertia) + mass * ((com @ com) * np.eye(3) - np.outer(com, com)))[UPPER]
+    matrix = spatial.from_parameters(np.concatenate([[mass], mass * com, moments]))
+    matrix.flags.writeable = False
+    found.__dict__.update({**vars(body), "mass": float(mass), "spatial": matrix})
+    return found
 
 
 @dataclass
