@@ -65,13 +65,12 @@ class Work(Regions):
             result = types.NamedTuple([kind] * len(names), bundle)
 
             def generate(context, builder, sig, args):
-                whole = context.make_array(array)(context, builder, args[0])
                 pointer, end, regions = _head_pointer(context, builder, head, args[1]), ir.Constant(WORD, 0), []
                 size = ir.Constant(WORD, context.get_abi_sizeof(context.get_data_type(array.dtype)))
                 for name, count in zip(names, counts, strict=True):
                     begin, end = end, _after(builder, pointer, end, count)
                     part = context.make_array(kind)(
-                        context, builder, _part(context, builder, array.dtype, whole, begin, end, name)
+                        context, builder, _part(context, builder, array.dtype, array, args[0], begin, end, name)
                     )
                     part.itemsize, part.strides = size, builder.insert_value(part.strides, size, 0)
                     regions.append(part._getvalue())
