@@ -5,6 +5,7 @@ from chasles import io as io
 from chasles import lie as lie
 from chasles import model as model
 from chasles import results as results
+from chasles import rods as rods
 from chasles import screw as screw
 from chasles import shapes as shapes
 from chasles import transition as transition
@@ -45,6 +46,7 @@ from chasles.model.joint import spherical as spherical
 from chasles.model.joint import universal as universal
 from chasles.model.joint import weld as weld
 from chasles.model.law import law as law
+from chasles.model.rod import Rod as Rod
 from chasles.model.system import System as System
 from chasles.relative.loop.closed import ClosedMechanism as ClosedMechanism
 from chasles.relative.mechanism import Mechanism as Mechanism

@@ -8,8 +8,9 @@ from chasles.absolute.joint_force import JOINT, SPOT, act_on_joint, look, spot_j
 from chasles.absolute.kkt import POSE, TWIST
 from chasles.absolute.tables import BODY, HEAD, SE3, force_work_of, force_work_size, forces_of
 from chasles.constraint.rows import IDENTITY
-from chasles.force.bushing import add_bushings, run_of_bushings
-from chasles.force.table import BUSHING, FORCE, FORCES, MOVING, SPRING, WRENCH, add_spring, add_wrench
+from chasles.force.bushing import add_bushings, run_of_elements
+from chasles.force.rod import add_rods
+from chasles.force.table import BUSHING, FORCE, FORCES, MOVING, ROD, SPRING, WRENCH, add_spring, add_wrench
 from chasles.kernel.address import as_integers, invoke
 from chasles.kernel.algebra import mul, mul_t
 from chasles.kernel.policy import kernel, native
@@ -55,8 +56,12 @@ def act(t, p_at, p_size, q_at, v_at, wrenches_at, work_at, result_at):
             lost, stored = add_spring(t, table, line, values, at, states, MOVING.size, wrenches, room)
             power, energy = power + lost, energy + stored
         elif table[line + FORCE.kind] == BUSHING:
-            count = run_of_bushings(table, k)
+            count = run_of_elements(table, k)
             lost, stored = add_bushings(table, k, count, values, states, MOVING.size, wrenches, room)
+            power, energy = power + lost, energy + stored
+        elif table[line + FORCE.kind] == ROD:
+            count = run_of_elements(table, k)
+            lost, stored = add_rods(table, k, count, values, states, MOVING.size, wrenches, room)
             power, energy = power + lost, energy + stored
         elif table[line + FORCE.kind] == WRENCH:
             power += add_wrench(t, table, line, values, at, states, MOVING.size, wrenches, room)

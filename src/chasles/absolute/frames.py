@@ -12,6 +12,7 @@ from chasles.lie import pose as pose_group
 from chasles.lie.arrays import real_array
 from chasles.lie.rotation import matrix_to_quaternion, quaternion_to_matrix
 from chasles.model.body import GROUND
+from chasles.model.rod_parts import RodNode
 from chasles.model.system import System
 from chasles.screw.representation import check_representation, convert_twist
 
@@ -24,6 +25,11 @@ class CentralFrames:
         self.bodies = tuple(body.name for body in system.bodies)
         self._index = {name: i for i, name in enumerate(self.bodies)}
         for body in system.bodies:
+            if isinstance(body, RodNode) and not (body.mass > 0 and min(np.diag(body.inertia)) > 0):
+                raise ValueError(
+                    f"node {body.name!r} of a rod has mass {body.mass:g} and moments {np.diag(body.inertia).tolist()}: "
+                    "a motion needs both positive; give the material a density, or the section a mass and moments"
+                )
             if not (body.mass > 0 and np.linalg.eigvalsh(np.array(body.inertia)).min() > 0):
                 raise ValueError(
                     f"body {body.name!r} has mass {body.mass:g} and inertia {body.inertia}: in absolute coordinates "

@@ -8,10 +8,12 @@ from chasles.absolute.mechanism import AbsoluteMechanism
 from chasles.absolute.tables import MASS
 from chasles.constrained.goals import GOAL
 from chasles.constraint.rows import NUMBERS, TURN
+from chasles.model.rod_parts import RodElement
 
 
 def lengths_of(mechanism: AbsoluteMechanism) -> np.ndarray:
-    """How large the bodies are [m]: their radii of gyration, or the distance of a joint from the center of mass."""
+    """How large the bodies are [m]: their radii of gyration, or the distance of a joint from the center of mass; of the
+    nodes of a rod the length of its elements."""
     masses = np.array([body.mass for body in mechanism.system.bodies])
     lengths = np.sqrt(mechanism.moments.max(axis=1, initial=0.0) / masses)
     for tile in mechanism.tiles:
@@ -19,6 +21,12 @@ def lengths_of(mechanism: AbsoluteMechanism) -> np.ndarray:
             for body, at in ((tile.first, NUMBERS.a), (tile.second, NUMBERS.b)):
                 if body >= 0:
                     lengths[body] = max(lengths[body], float(np.linalg.norm(tile.numbers[at : at + 3])))
+    for force in mechanism.system.forces:
+        if isinstance(force, RodElement):
+            for body in force.bodies:
+                if body in mechanism._index:
+                    length = float(np.linalg.norm(force.rest[3:]))
+                    lengths[mechanism._index[body]] = max(lengths[mechanism._index[body]], length)
     return lengths
 
 

@@ -1,4 +1,4 @@
-"""Derivatives of bushings for Newton's matrix: dense 6x6 blocks, exact, of four bushings at a time (lanes).
+"""Derivatives of bushings and elements of rods for Newton's matrix: dense 6x6 blocks, exact, of four at a time (lanes).
 
 In the axes of the second frame, with X = log C, M = dexpinv_{-X} and the twist W of the second frame relative to the
 first, the wrench on the second body is F = -Mᵀ P, P = K X + D X', X' = M W. Along a relative displacement η
@@ -8,6 +8,7 @@ first, the wrench on the second body is F = -Mᵀ P, P = K X + D X', X' = M W. A
 
 where Y is the twist of the first body at the second frame. The wrench on the first body is -F, carried along with η:
 there H has [t~ f~; f~ 0] more. Bodies on SO(3)xR3 keep their velocities in space as they turn: that is the last term.
+For an element of a rod, P has the gradient of its energy in place of K X, and K is the matrix of second derivatives.
 
 M is [A 0; B A] with A = k₀ I + x~/2 + k₂ x xᵀ and B its derivative along v, X = (x, v): so(3) over the dual numbers. So
 with Φ = ∂(A w)/∂x and Φ' its derivative along (v, u), T₂ = [Φ 0; Φ' Φ], and T₁ = [Φ' Φ; Φ 0] of Aᵀ and P. All products
@@ -21,8 +22,9 @@ from chasles.absolute.tables import BODY, SE3
 from chasles.constrained.body_tangent import twice_crossed
 from chasles.constrained.saddle import BLOCK, plus_diagonal
 from chasles.constrained.tables import ELEMENT
-from chasles.force.bushing import deflection, four_bushings, four_motions, four_of
-from chasles.force.table import FORCE, FORCES, MOVING
+from chasles.force.bushing import Mount, deflection, four_bushings, four_motions, four_of
+from chasles.force.rod import bent, four_elements, law_of
+from chasles.force.table import FORCE, FORCES, MOVING, ROD
 from chasles.kernel.algebra import (
     add,
     add_scaled,
@@ -40,35 +42,13 @@ from chasles.kernel.algebra import (
     skew,
     skew_mul,
     sub,
-    transpose,
 )
 from chasles.kernel.gather import lanes_from
 from chasles.kernel.policy import kernel
 from chasles.kernel.rows import store_rows
+from chasles.kernel.tiles import mat_sub, mul_skew, sum_of, t_mul
 from chasles.kernel.workspace import load9, store9
 from chasles.lie.coefficients import dexpinv_coefficients, half_angle
-
-
-@kernel
-def t_mul(a, b):
-    """aᵀ b."""
-    return mat_mul(transpose(a), b)
-
-
-@kernel
-def mul_skew(m, a):
-    """m a~, row by row."""
-    x, y, z = a
-    return (
-        *(m[1] * z - m[2] * y, m[2] * x - m[0] * z, m[0] * y - m[1] * x),
-        *(m[4] * z - m[5] * y, m[5] * x - m[3] * z, m[3] * y - m[4] * x),
-        *(m[7] * z - m[8] * y, m[8] * x - m[6] * z, m[6] * y - m[7] * x),
-    )
-
-
-@kernel
-def mat_sub(a, b):
-    return mat_add(a, mat_neg(b))
 
 
 @kernel
@@ -99,11 +79,6 @@ def matrix_times(m, a, b):
 
 
 @kernel
-def sum_of(a, b):
-    return mat_add(a[0], b[0]), mat_add(a[1], b[1]), mat_add(a[2], b[2]), mat_add(a[3], b[3])
-
-
-@kernel
 def damping_matrices(D, ratio, at, A, B, coefficients):
     """Of the damping: its part of K M + D (...) in H, and the tiles N_al and N_ll; all in the axes of space."""
     (x, v), V, Y, S, (k, dk, ddk) = at.X, at.twist, at.carried, at.frame[0], coefficients
@@ -117,7 +92,7 @@ def damping_matrices(D, ratio, at, A, B, coefficients):
 
 
 @kernel
-def bushing_matrices(bushing, at, damped, ratio):
+def element_matrices(mount, at, damped, ratio):
     """H, the tiles N_al and N_ll, the wrench (torque, force) on the second body at its frame, all in the axes of
     space."""
     (S, _), (x, v), (A, B), pull, drag = at.frame, at.X, at.map, at.pull, at.drag
@@ -126,10 +101,10 @@ def bushing_matrices(bushing, at, damped, ratio):
     P, Q = add(pull[0], drag[0]), add(pull[1], drag[1])
     torque, force = mul(S, neg(add(mul_t(A, P), mul_t(B, Q)))), mul(S, neg(mul_t(A, Q)))
     A, B = mat_mul_t(A, S), mat_mul_t(B, S)
-    inner = matrix_times(bushing.stiffness, A, B)
+    inner = matrix_times(mount.stiffness, A, B)
     N = mat_scale(0.0, A), mat_scale(0.0, A)
     if damped:
-        more, N = damping_matrices(bushing.damping, ratio, at, A, B, coefficients)
+        more, N = damping_matrices(mount.damping, ratio, at, A, B, coefficients)
         inner = sum_of(inner, more)
     turned, changed = turned_map(x, v, Q, P, -1.0, k, dk, ddk)
     turned, changed = mat_mul(S, turned), mat_mul(S, changed)
@@ -173,14 +148,33 @@ def is_kept(bodies, i):
 
 @kernel
 def bushing_tiles(job, k, count):
-    """s ∂(-Q)/∂d of up to four bushings from row k on, to the rows of job.tiles (`ELEMENT`)."""
-    table, states, s = job.forces.table, job.states, job.s
-    i, j = four_of(table, k, count, FORCE.first), four_of(table, k, count, FORCE.second)
-    on_first, on_second = four_motions(i, states, MOVING.size), four_motions(j, states, MOVING.size)
+    """Tiles of up to four bushings from row k on."""
+    table, states = job.forces.table, job.states
     bushing = four_bushings(table, k, count, job.forces.values)
+    first = four_motions(four_of(table, k, count, FORCE.first), states, MOVING.size)
+    second = four_motions(four_of(table, k, count, FORCE.second), states, MOVING.size)
+    element_tiles(job, k, count, bushing, deflection(bushing, first, second), first, second)
+
+
+@kernel
+def rod_tiles(job, k, count):
+    """Tiles of up to four elements of rods from row k on."""
+    table, states = job.forces.table, job.states
+    element = four_elements(table, k, count, job.forces.values)
+    first = four_motions(four_of(table, k, count, FORCE.first), states, MOVING.size)
+    second = four_motions(four_of(table, k, count, FORCE.second), states, MOVING.size)
+    at, law = bent(element, first, second, table[FORCES.size + k * FORCE.size + FORCE.fourth])
+    mount = Mount(element.first, element.second, law_of(element, at.X, law), element.damping)
+    element_tiles(job, k, count, mount, at, first, second)
+
+
+@kernel
+def element_tiles(job, k, count, mount, at, on_first, on_second):
+    """s ∂(-Q)/∂d of up to four elements from row k on, to the rows of job.tiles (`ELEMENT`)."""
+    table, s = job.forces.table, job.s
+    i, j = four_of(table, k, count, FORCE.first), four_of(table, k, count, FORCE.second)
     a, b, c, d = four_of(table, k, count, FORCE.third)
-    at = deflection(bushing, on_first, on_second)
-    H, N, (torque, force) = bushing_matrices(bushing, at, (a | b | c | d) != 0, job.ratio)
+    H, N, (torque, force) = element_matrices(mount, at, (a | b | c | d) != 0, job.ratio)
     (R, r, _), (S, p, _), place = on_first, on_second, at.frame[1]
     u, w = sub(r, place), sub(p, place)
     first = columns_of(on_first, kept_in_space(job.forces.bodies, i), place, H, N)
@@ -235,10 +229,13 @@ def add_coupling(matrix, slots, m, tiles, places):
 
 
 @kernel
-def stiffen_bushings(job, k, count, coupled):
-    """Add s ∂(-Q)/∂d of up to four bushings from row k on."""
+def stiffen_elements(job, k, count, coupled):
+    """Add s ∂(-Q)/∂d of up to four bushings or elements of rods from row k on."""
     table, tiles = job.forces.table, job.tiles
-    bushing_tiles(job, k, count)
+    if table[FORCES.size + k * FORCE.size + FORCE.kind] == ROD:
+        rod_tiles(job, k, count)
+    else:
+        bushing_tiles(job, k, count)
     for r in range(count):
         line, at, m = FORCES.size + (k + r) * FORCE.size, r * ELEMENT.size, coupled[k + r]
         al, bl, la, lb = at + ELEMENT.al_first, at + ELEMENT.al_second, at + ELEMENT.la_first, at + ELEMENT.la_second

@@ -1,5 +1,5 @@
-"""Derivatives of forces for Newton's matrix: springs with dampers and bushings by formula, wrenches of laws by
-differences.
+"""Derivatives of forces for Newton's matrix: springs with dampers, bushings and rods by formula, wrenches of laws
+by differences.
 
 Along an unknown d of a body its velocity changes by `ratio` d, so one derivative along both is enough. Springs,
 bushings and joints with forces couple two bodies; both are explicit in the matrix. Constant wrenches are left out.
@@ -14,19 +14,20 @@ from chasles.absolute.joint_force import look
 from chasles.absolute.kkt import POSE, TWIST
 from chasles.absolute.tables import BODY, SE3, force_work_of, forces_of
 from chasles.constrained.body_tangent import twice_crossed
-from chasles.constrained.bushing_tangent import stiffen_bushings
+from chasles.constrained.bushing_tangent import stiffen_elements
 from chasles.constrained.joint_tangent import DIFFERENCE, gives_way, gyration, stiffen_joint
 from chasles.constrained.saddle import BLOCK
 from chasles.constrained.tables import plan_of
 from chasles.constrained.workspace import FORCE_CALL
 from chasles.constraint.rows import IDENTITY
-from chasles.force.bushing import run_of_bushings
+from chasles.force.bushing import run_of_elements
 from chasles.force.table import (
     BUSHING,
     FORCE,
     FORCES,
     JOINT,
     MOVING,
+    ROD,
     SPRING,
     WRENCH,
     add_wrench,
@@ -257,9 +258,9 @@ def add_force_tangents(call):
             look(joints, numbers, table, forces.values, line, space.states, forces.counted, space.scratch)
         if table[line + FORCE.kind] == SPRING:
             stiffen_spring(job, line, coupled[k])
-        elif table[line + FORCE.kind] == BUSHING:
-            count = run_of_bushings(table, k)
-            stiffen_bushings(job, k, count, coupled)
+        elif table[line + FORCE.kind] == BUSHING or table[line + FORCE.kind] == ROD:
+            count = run_of_elements(table, k)
+            stiffen_elements(job, k, count, coupled)
         elif table[line + FORCE.kind] == WRENCH and table[line + FORCE.law] != 0:
             stiffen_law(job, line)
         elif table[line + FORCE.kind] == JOINT and gives_way(forces.joints, table[line + FORCE.first]):

@@ -22,7 +22,7 @@ from chasles.absolute.space import SE3_NAME
 from chasles.absolute.symbolic import Elimination, Support, eliminate
 from chasles.constrained.tables import FULL, LOWER, PLACE, SEPARATE, STRUCTURE
 from chasles.constraint.special import CUSTOM
-from chasles.force.table import BUSHING, FORCE, FORCES, SPRING, WRENCH
+from chasles.force.table import BUSHING, FORCE, FORCES, ROD, SPRING, WRENCH
 from chasles.force.table import JOINT as ON_JOINT
 
 
@@ -35,14 +35,19 @@ class Structure:
     n_nodes: int
 
 
+def force_rows(mechanism: AbsoluteMechanism) -> list[np.ndarray]:
+    """The rows of all forces (`FORCE`)."""
+    table = mechanism.forces.table
+    return [table[FORCES.size + k * FORCE.size :][: FORCE.size] for k in range(int(table[FORCES.count]))]
+
+
 def pulled_bodies(mechanism: AbsoluteMechanism) -> list[tuple[int, int, int]]:
-    """(force, body, body) of springs and bushings, and of joints with forces that depend on their coordinates; -1 is
-    the ground."""
-    table, joints = mechanism.forces.table, mechanism.joint_tables.rows
+    """(force, body, body) of springs, bushings and elements of rods, and of joints with forces that depend on their
+    coordinates; -1 is the ground."""
+    joints = mechanism.joint_tables.rows
     found = []
-    for k in range(int(table[FORCES.count])):
-        row = table[FORCES.size + k * FORCE.size :]
-        if row[FORCE.kind] in (SPRING, BUSHING):
+    for k, row in enumerate(force_rows(mechanism)):
+        if row[FORCE.kind] in (SPRING, BUSHING, ROD):
             found.append((k, int(row[FORCE.first]), int(row[FORCE.second])))
         elif row[FORCE.kind] == ON_JOINT:
             joint = joints[row[FORCE.first]]
@@ -95,8 +100,8 @@ def _support(mechanism: AbsoluteMechanism, node: list[int], first: int, explicit
 
 
 def islands(mechanism: AbsoluteMechanism) -> np.ndarray:
-    """For each body a number that it shares with all bodies that joints and constraints connect with it, not through
-    the ground."""
+    """For each body a number that it shares with all bodies that joints, constraints and rods connect with it, not
+    through the ground."""
     parent = list(range(mechanism.n))
 
     def root(body: int) -> int:
@@ -105,9 +110,11 @@ def islands(mechanism: AbsoluteMechanism) -> np.ndarray:
             body = parent[body]
         return body
 
-    for tile in mechanism.tiles:
-        if min(tile.first, tile.second) >= 0:
-            first, second = sorted((root(tile.first), root(tile.second)))
+    pairs = [(tile.first, tile.second) for tile in mechanism.tiles]
+    pairs += [(row[FORCE.first], row[FORCE.second]) for row in force_rows(mechanism) if row[FORCE.kind] == ROD]
+    for pair in pairs:
+        if min(pair) >= 0:
+            first, second = sorted(map(root, pair))
             parent[second] = first
     return np.unique([root(body) for body in range(mechanism.n)], return_inverse=True)[1].astype(np.int64)
 
@@ -120,8 +127,7 @@ def _pack(mechanism, e: Elimination, node, incident, place, springs, pulled, unm
         tile, mirrored = e.slot(i, j)
         return tile + lower if mirrored else tile
 
-    table = mechanism.forces.table
-    rows = [table[FORCES.size + k * FORCE.size :] for k in range(int(table[FORCES.count]))]
+    rows = force_rows(mechanism)
     pushed = {int(row[FORCE.first]) for row in rows if row[FORCE.kind] == WRENCH and row[FORCE.law] != 0} | pulled
     places = np.zeros((mechanism.n, PLACE.size), dtype=np.int64)
     slots: list[int] = []

@@ -1,4 +1,4 @@
-"""Tables of the springs, bushings and wrenches of a system."""
+"""Tables of the springs, bushings, rods and wrenches of a system."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 
 from chasles.force.passive import PASSIVE
-from chasles.force.table import BUSHING, FORCE, FORCES, SEEN, SPRING, WRENCH
+from chasles.force.table import BUSHING, FORCE, FORCES, ROD, SEEN, SPRING, WRENCH
 from chasles.lie import pose as pose_group
 from chasles.lie.rotation import quaternion_to_matrix
 from chasles.model.expression_law import Expression
 from chasles.model.force import Bushing, Spring, TwoPointForce, Wrench
 from chasles.model.joint import Joint
 from chasles.model.law import Law
+from chasles.model.rod_parts import RodElement
 from chasles.model.system import System
 from chasles.screw.representation import REPRESENTATIONS
 
@@ -51,8 +52,10 @@ def is_passive(joint: Joint) -> bool:
     return bool(any(joint.damping) or any(joint.stiffness) or (any(joint.friction) and not joint.sticks) or stops)
 
 
-def body_force_row(force: Spring | TwoPointForce | Bushing | Wrench, places: Places) -> tuple[np.ndarray, list[float]]:
-    """The row of a spring, two-point force, bushing or wrench, and its numbers without values or parameters."""
+def body_force_row(
+    force: Spring | TwoPointForce | Bushing | Wrench | RodElement, places: Places
+) -> tuple[np.ndarray, list[float]]:
+    """The row of what acts on bodies, and its numbers without values or parameters."""
     row = np.zeros(FORCE.size, dtype=np.int64)
     if isinstance(force, Spring | TwoPointForce):
         bodies, poses = zip(*(places[body] for body in force.bodies), strict=True)
@@ -69,6 +72,13 @@ def body_force_row(force: Spring | TwoPointForce | Bushing | Wrench, places: Pla
         row[: FORCE.fourth] = BUSHING, *bodies, bool(np.any(force.damping))
         numbers = [value for frame in frames for value in _frame(frame)]
         return row, [*numbers, *_tiles(force.stiffness), *_tiles(force.damping)]
+    if isinstance(force, RodElement):
+        bodies, poses = zip(*(places[body] for body in force.bodies), strict=True)
+        frames = pose_group.compose(np.array(poses), np.array(force.frames))
+        row[: FORCE.fourth] = ROD, *bodies, bool(np.any(force.damping))
+        numbers = [value for frame in frames for value in _frame(frame)]
+        matrices = (force.flexibility, force.compliance, force.damping)
+        return row, [*numbers, *(x for one in matrices for x in _tiles(one)), *force.rest, *[0.0] * 6, force.bend]
     body, pose = places[force.body]
     if body < 0:
         raise ValueError(f"wrench {force.name!r}: body {force.body!r} is welded to the ground and does not move")
@@ -130,6 +140,7 @@ def finish(
     what a law sees besides its own."""
     lines: list[np.ndarray] = []
     numbers: list[list[float]] = []
+    taken = 0
     laws: list[Law] = []
     others: list[tuple[np.ndarray, list[float]]] = []
     for row, values, force in rows:
@@ -144,12 +155,12 @@ def finish(
             values = [*values, *parameters]
         elif value is not None:
             values = [*values, *value]
-        row[FORCE.numbers] = sum(len(part) for part in numbers)
+        row[FORCE.numbers], taken = taken, taken + len(values)
         lines.append(row)
         numbers.append(values)
     count = len(lines)
     for row, values in others:
-        row[FORCE.numbers] = sum(len(part) for part in numbers)
+        row[FORCE.numbers], taken = taken, taken + len(values)
         lines.append(row)
         numbers.append(values)
     head = np.zeros(FORCES.size, dtype=np.int64)

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from chasles.force.table import BUSHING, FORCE, FORCES, FRAME, frame_motion, motion_at, vector_at
+from chasles.force.table import FORCE, FORCES, FRAME, frame_motion, motion_at, vector_at
 from chasles.kernel.algebra import add, cross, dot, mat_mul, mul, mul_t, neg, sub, transpose
 from chasles.kernel.gather import gather_rows
 from chasles.kernel.lanes import WIDTH
 from chasles.kernel.policy import kernel
 from chasles.kernel.rows import store_rows
+from chasles.kernel.tiles import symmetric_times
 from chasles.kernel.workspace import add3, layout, load3, load9
 from chasles.lie import se3, so3
 
@@ -112,36 +113,36 @@ def four_motions(bodies, states, stride):
 
 
 @kernel
-def run_of_bushings(table, k):
-    """How many bushings follow each other from row k on, at most four."""
-    count = 1
+def run_of_elements(table, k):
+    """How many of the kind of row k follow each other from there on, at most four."""
+    count, kind = 1, table[FORCES.size + k * FORCE.size + FORCE.kind]
     while count < WIDTH and k + count < table[FORCES.count]:
-        if table[FORCES.size + (k + count) * FORCE.size + FORCE.kind] != BUSHING:
+        if table[FORCES.size + (k + count) * FORCE.size + FORCE.kind] != kind:
             break
         count += 1
     return count
 
 
 @kernel
-def symmetric_times(m, x):
-    """A symmetric 6x6 matrix times a pair of vectors."""
-    return add(mul(m[0], x[0]), mul(m[1], x[1])), add(mul_t(m[1], x[0]), mul(m[2], x[1]))
-
-
-@kernel
-def deflection(bushing, first, second):
-    """A bushing between bodies with these motions (pose and body twist)."""
-    R, p, V = frame_motion(first, bushing.first[0], bushing.first[1])
-    S, s, W = frame_motion(second, bushing.second[0], bushing.second[1])
+def relative_motion(frames, first, second):
+    """What a `Deflection` begins with, of frames on bodies with these motions (pose and body twist)."""
+    R, p, V = frame_motion(first, frames[0][0], frames[0][1])
+    S, s, W = frame_motion(second, frames[1][0], frames[1][1])
     C, c = mat_mul(transpose(R), S), mul_t(R, sub(s, p))
     x = so3.log(C)
     X = x, so3.dexpinv_apply(x, c)
     A, B, _ = se3.dexpinv((neg(X[0]), neg(X[1])))
     Y = mul_t(C, V[0]), mul_t(C, add(V[1], cross(V[0], c)))
     w, u = sub(W[0], Y[0]), sub(W[1], Y[1])
-    rate = mul(A, w), add(mul(B, w), mul(A, u))
-    pull, drag = symmetric_times(bushing.stiffness, X), symmetric_times(bushing.damping, rate)
-    return Deflection((S, s), (C, c), X, (A, B), W, Y, rate, pull, drag)
+    return (S, s), (C, c), X, (A, B), W, Y, (mul(A, w), add(mul(B, w), mul(A, u)))
+
+
+@kernel
+def deflection(bushing, first, second):
+    """A bushing between bodies with these motions."""
+    moved = relative_motion((bushing.first, bushing.second), first, second)
+    pull, drag = symmetric_times(bushing.stiffness, moved[2]), symmetric_times(bushing.damping, moved[6])
+    return Deflection(*moved, pull, drag)
 
 
 @kernel
@@ -152,54 +153,65 @@ def in_body(frame, torque, force):
 
 
 @kernel
-def wrenches_of(bushing, first, second):
-    """The wrenches on both bodies in their frames, the power of the damping and the stored energy."""
-    at = deflection(bushing, first, second)
-    (C, c), X, (A, B), rate, pull, drag = at.pose, at.X, at.map, at.rate, at.pull, at.drag
+def wrenches_of(frames, at):
+    """The wrenches of an element on both bodies in their frames, and the power of its damping."""
+    (C, c), (A, B), rate, pull, drag = at.pose, at.map, at.rate, at.pull, at.drag
     P, Q = add(pull[0], drag[0]), add(pull[1], drag[1])
     torque, force = neg(add(mul_t(A, P), mul_t(B, Q))), neg(mul_t(A, Q))
     back = neg(mul(C, force))
     turn = sub(cross(c, back), mul(C, torque))
     power = -dot(rate[0], drag[0]) - dot(rate[1], drag[1])
-    energy = 0.5 * (dot(X[0], pull[0]) + dot(X[1], pull[1]))
-    return in_body(bushing.first, turn, back), in_body(bushing.second, torque, force), power, energy
+    return in_body(frames[0], turn, back), in_body(frames[1], torque, force), power
 
 
 @kernel
-def add_bushing(table, row, values, at, states, stride, wrenches):
-    """An elastic mount; returns (power of its damping, stored energy)."""
+def energy_of(at):
+    return 0.5 * (dot(at.X[0], at.pull[0]) + dot(at.X[1], at.pull[1]))
+
+
+@kernel
+def push_two(table, row, wrenches, on_first, on_second):
+    """Add wrenches on the two bodies of a row."""
     i, j = table[row + FORCE.first], table[row + FORCE.second]
-    on_first, on_second, power, energy = wrenches_of(
-        bushing_at(values, at), motion_at(states, stride, i), motion_at(states, stride, j)
-    )
     if j >= 0:
         add3(wrenches, 6 * j, on_second[0])
         add3(wrenches, 6 * j + 3, on_second[1])
     if i >= 0:
         add3(wrenches, 6 * i, on_first[0])
         add3(wrenches, 6 * i + 3, on_first[1])
-    return power, energy
+
+
+@kernel
+def add_bushing(table, row, values, at, states, stride, wrenches):
+    """An elastic mount; returns (power of its damping, stored energy)."""
+    i, j = table[row + FORCE.first], table[row + FORCE.second]
+    bushing = bushing_at(values, at)
+    moved = deflection(bushing, motion_at(states, stride, i), motion_at(states, stride, j))
+    on_first, on_second, power = wrenches_of((bushing.first, bushing.second), moved)
+    push_two(table, row, wrenches, on_first, on_second)
+    return power, energy_of(moved)
 
 
 @kernel
 def add_bushings(table, k, count, values, states, stride, wrenches, scratch):
     """Up to four elastic mounts, from row k on; returns (power of their damping, stored energy)."""
     first, second = four_of(table, k, count, FORCE.first), four_of(table, k, count, FORCE.second)
-    on_first, on_second, power, energy = wrenches_of(
-        four_bushings(table, k, count, values),
-        four_motions(first, states, stride),
-        four_motions(second, states, stride),
-    )
+    bushing = four_bushings(table, k, count, values)
+    at = deflection(bushing, four_motions(first, states, stride), four_motions(second, states, stride))
+    on_first, on_second, power = wrenches_of((bushing.first, bushing.second), at)
+    energy = energy_of(at)
     store_rows(scratch, 0, PUSH.size, (*on_first[0], *on_first[1], *on_second[0], *on_second[1], power, energy))
+    return push_four(table, k, count, wrenches, scratch)
+
+
+@kernel
+def push_four(table, k, count, wrenches, scratch):
+    """Add what `PUSH` has of up to four elements from row k on; returns their power and energy."""
     lost, stored = 0.0, 0.0
     for r in range(count):
         line, at = FORCES.size + (k + r) * FORCE.size, r * PUSH.size
-        i, j = table[line + FORCE.first], table[line + FORCE.second]
-        if j >= 0:
-            add3(wrenches, 6 * j, load3(scratch, at + PUSH.second, 0.0))
-            add3(wrenches, 6 * j + 3, load3(scratch, at + PUSH.second + 3, 0.0))
-        if i >= 0:
-            add3(wrenches, 6 * i, load3(scratch, at + PUSH.first, 0.0))
-            add3(wrenches, 6 * i + 3, load3(scratch, at + PUSH.first + 3, 0.0))
+        on_first = load3(scratch, at + PUSH.first, 0.0), load3(scratch, at + PUSH.first + 3, 0.0)
+        on_second = load3(scratch, at + PUSH.second, 0.0), load3(scratch, at + PUSH.second + 3, 0.0)
+        push_two(table, line, wrenches, on_first, on_second)
         lost, stored = lost + scratch[at + PUSH.power], stored + scratch[at + PUSH.energy]
     return lost, stored

@@ -1,4 +1,4 @@
-"""Springs and wrenches on bodies, from the rows of a table; bushings are in `force.bushing`.
+"""Springs and wrenches on bodies, from the rows of a table; bushings are in `force.bushing`, rods in `force.rod`.
 
 A row says what the force is, on which bodies, and where its numbers are; laws are called through their addresses. The
 state of the bodies is an array with a slot for the ground and one for each body, which begins with `MOVING`.
@@ -20,7 +20,7 @@ FORCES = layout("FORCES", count=1, passive=1, motion=1, spare=1)
 # many things the law sees besides its own, whose rows begin where; these rows are behind those of all forces: a
 # coordinate of a joint, or (third: 1) the distance of two points
 FORCE = layout("FORCE", kind=1, first=1, second=1, third=1, fourth=1, numbers=1, parameters=1, law=1, seen=1, seen_at=1)
-SPRING, WRENCH, JOINT, BUSHING, SEEN = range(5)
+SPRING, WRENCH, JOINT, BUSHING, SEEN, ROD = range(6)
 FRAME = layout("FRAME", rotation=9, position=3)
 BODY, SPATIAL, HYBRID, MIXED = range(4)  # representations
 MOVING = layout("MOVING", rotation=9, position=3, twist=6)

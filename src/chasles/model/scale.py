@@ -18,6 +18,7 @@ from chasles.model.cam import Cam
 from chasles.model.constraint import BetweenPoints, Distance, Drive, Rolling
 from chasles.model.force import BetweenBodies, Spring
 from chasles.model.joint import Joint
+from chasles.model.rod_parts import RodElement
 from chasles.model.system import System
 from chasles.once import once
 
@@ -40,6 +41,9 @@ def body_sizes(system: System) -> Mapping[str, float]:
         elif isinstance(item, Cam):
             places[item.bodies[0]] += item.places.tolist()
             places[item.bodies[1]].append(item.point)
+        if isinstance(item, RodElement):  # a node is as large as what it stands for
+            for name in item.bodies:
+                places[name].append(np.add(places[name][0] if places[name] else (0.0,) * 3, item.rest[3:]))
     sizes = {name: math.dist(*_corners(some)) if len(some) > 1 else 0.0 for name, some in places.items()}
     heavy = [body for body in system.bodies if not body.massless]
     moments = np.abs(np.linalg.eigvalsh(np.array([body.inertia for body in heavy]).reshape(-1, 3, 3))).max(axis=1)

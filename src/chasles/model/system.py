@@ -23,6 +23,8 @@ from chasles.model.joint_kind import JOINT_KINDS
 from chasles.model.law import Law
 from chasles.model.mimic import followers
 from chasles.model.placement import ORIGIN, Pose, as_numbers, as_pose, check_name
+from chasles.model.rod import FREE, Rod
+from chasles.model.rod_parts import OfRod, Parts, RodElement
 from chasles.model.suggestion import meant
 from chasles.registry import service
 
@@ -37,10 +39,11 @@ EARTH = (0.0, 0.0, -9.81)
 
 @dataclass(frozen=True)
 class System:
-    """Bodies, joints, frames, forces and further constraints under gravity [m/s²].
+    """Bodies, joints, frames, forces, further constraints and rods under gravity [m/s²].
 
     The inertial frame is the body "ground". A body that is the child of no joint moves freely. Names of bodies and
-    frames are one set, names of joints and constraints another, names of forces a third.
+    frames are one set, names of joints and constraints another, names of forces a third. The nodes and elements of rods
+    are among bodies, joints, frames and forces.
     """
 
     bodies: Sequence[Body] = ()
@@ -51,6 +54,7 @@ class System:
     constraints: Sequence[Constraint] = ()
     gravity: ArrayLike = EARTH
     name: str = "system"
+    rods: Sequence[Rod] = ()
     _index: Mapping[str, Any] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -58,9 +62,10 @@ class System:
             ("bodies", Body),
             ("joints", Joint),
             ("frames", Frame),
-            ("forces", Force),
+            ("forces", Force | RodElement),
             ("actuators", Actuator),
             ("constraints", Constraint),
+            ("rods", Rod),
         ):
             items = tuple(getattr(self, what))
             for item in items:
@@ -69,6 +74,7 @@ class System:
             object.__setattr__(self, what, items)
         if self.name != "":
             check_name("System", self.name)
+        self._expand_rods()
         gravity = as_numbers("System", "gravity", self.gravity, (3,), example="(0, 0, -9.81), or (0, 0, 0) for none")
         object.__setattr__(self, "gravity", tuple(gravity.tolist()))
         _unique("bodies and frames", [GROUND, *(b.name for b in self.bodies), *(f.name for f in self.frames)])
@@ -103,6 +109,14 @@ class System:
         for constraint in self.constraints:
             self._check_constraint(constraint)
 
+    def _expand_rods(self) -> None:
+        """Nodes and elements of the rods, made anew: those of a system that this one was made from may be others."""
+        parts = ("bodies", "joints", "frames", "forces")
+        if self.rods or any(isinstance(item, OfRod) for name in parts for item in getattr(self, name)):
+            _unique("rods", [rod.name for rod in self.rods])
+            for name, items in Parts(self.rods, *(getattr(self, name) for name in parts)).all().items():
+                object.__setattr__(self, name, items)
+
     def _check_constraint(self, constraint: Constraint) -> None:
         where = f"constraint {constraint.name!r}"
         if not isinstance(constraint, Coupling | Drive):
@@ -126,6 +140,8 @@ class System:
     def _require(self, where: str, *bodies: str) -> None:
         for body in bodies:
             if body != GROUND and body not in self._index["body"]:
+                if isinstance(end := self._index["frame"].get(body), OfRod):
+                    raise ValueError(f"{where}: {body!r} is an end that is welded to {end.body!r}; name that body")
                 raise ValueError(f"{where}: there is no body {body!r}; {_known(body, self._index['body'], 'bodies')}")
 
     def _check_force(self, force: Force) -> None:
@@ -177,6 +193,14 @@ class System:
         if name not in self._index["joint"]:
             raise ValueError(f"{where}: there is no joint {name!r}; {_known(name, self._index['joint'], 'joints')}")
         return self._index["joint"][name]  # type: ignore[no-any-return]
+
+    def rod(self, name: str) -> Rod:
+        """A rod by its name."""
+        for rod in self.rods:
+            if rod.name == name:
+                return rod
+        known = {rod.name: rod for rod in self.rods}
+        raise ValueError(f"System: there is no rod {name!r}; {_known(name, known, 'rods')}")
 
     def frame(self, name: str) -> Frame:
         """A frame by its name; the name of a body is its own frame."""
@@ -288,6 +312,10 @@ class System:
         """This system with more constraints."""
         return replace(self, constraints=(*self.constraints, *constraints))
 
+    def with_rod(self, *rods: Rod) -> System:
+        """This system with more rods."""
+        return replace(self, rods=(*self.rods, *rods))
+
     def with_gravity(self, gravity: ArrayLike) -> System:
         """This system with another gravity [m/s²]."""
         return replace(self, gravity=gravity)
@@ -336,10 +364,15 @@ class System:
                     f"attach: joint {joint.name!r} of {other.name!r} stands on its own ground; remove it, or lock it"
                 )
 
-        def renamed(name: str) -> str:
-            return name if name == GROUND else prefix + name
+        for rod in other.rods:
+            if GROUND in rod.ends:
+                raise ValueError(f"attach: rod {rod.name!r} of {other.name!r} stands on its own ground; remove it")
 
-        bodies = [replace(b, name=renamed(b.name)) if b.density is None else _renamed(b, prefix) for b in other.bodies]
+        def renamed(name: str) -> str:
+            return name if name in (GROUND, FREE) else prefix + name
+
+        bare = [getattr(body, "bare", body) for body in other.bodies]  # what rods add is added again
+        bodies = [replace(b, name=renamed(b.name)) if b.density is None else _renamed(b, prefix) for b in bare]
         joints = [
             replace(
                 j,
@@ -350,6 +383,7 @@ class System:
             )
             for j in other.joints
         ]
+        rods = [replace(rod, name=prefix + rod.name, ends=tuple(map(renamed, rod.ends))) for rod in other.rods]
         frames = [replace(f, name=prefix + f.name, body=renamed(f.body)) for f in other.frames]
         forces: list[Force] = []
         for force in other.forces:
@@ -386,6 +420,7 @@ class System:
                 *(replace(a, name=prefix + a.name, joint=prefix + a.joint) for a in other.actuators),
             ),
             constraints=(*self.constraints, *constraints),
+            rods=(*self.rods, *rods),
         )
 
 

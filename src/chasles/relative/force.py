@@ -13,10 +13,12 @@ from numba import carray, types
 
 from chasles.force.bushing import add_bushing
 from chasles.force.passive import PASSIVE, add_displacement, add_one_freedom, add_rotation
+from chasles.force.rod import add_rod
 from chasles.force.table import (
     BUSHING,
     FORCE,
     FORCES,
+    ROD,
     SCRATCH,
     SIGHT,
     SPOTTED,
@@ -107,6 +109,9 @@ def add_forces(t, topology, table, values, q, v, tau, wrenches, states, scratch)
             power, energy = power + p, energy + e
         elif kind == BUSHING:
             p, e = add_bushing(table, row, values, at, states, STATE.size, wrenches)
+            power, energy = power + p, energy + e
+        elif kind == ROD:
+            p, e = add_rod(table, row, values, at, states, STATE.size, wrenches)
             power, energy = power + p, energy + e
         elif kind == WRENCH:
             power += add_wrench(t, table, row, values, at, states, STATE.size, wrenches, scratch)

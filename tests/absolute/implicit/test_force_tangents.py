@@ -1,4 +1,4 @@
-"""What forces add to Newton's matrix, against differences of the forces themselves: springs, dampers and bushings."""
+"""What forces add to Newton's matrix, against differences of the forces themselves: springs, bushings and rods."""
 
 import numpy as np
 import pytest
@@ -28,9 +28,30 @@ def forces_of(kind: str, rng) -> list:
         return [
             ch.Spring(f"force {k}", pair, rng.uniform(-0.5, 0.5, (2, 3)), 7.0, 3.0, 0.4) for k, pair in enumerate(pairs)
         ]
+    if kind in ("magnus", "helix"):
+        return []
     return [
         ch.Bushing(f"force {k}", pair, (frame(rng), frame(rng)), random_symmetric(rng), random_symmetric(rng))
         for k, pair in enumerate(pairs)
+    ]
+
+
+def rods_of(kind: str, rng) -> list:
+    """A damped element between the bodies, and one to the ground from either end, of a section with all couplings."""
+    if kind not in ("magnus", "helix"):
+        return []
+    return [
+        ch.Rod(
+            f"rod {k}",
+            ch.rods.Arc((0.1, 0.2, 0.0), (0.1, 0.8, 0.0), (0, 0, 1), 0.8),
+            ch.rods.Stiffness(random_symmetric(rng) + np.eye(6)),
+            ends=ends,
+            elements=1,
+            damping=0.3,
+            twist=0.4,
+            element=kind,
+        )
+        for k, ends in enumerate((("one", "two"), ("ground", "two"), ("one", "ground")))
     ]
 
 
@@ -75,12 +96,12 @@ def moved(q, v, d, ratio, space):
     return new, v + ratio * faster
 
 
-@pytest.mark.parametrize("kind", ["spring", "bushing"])
+@pytest.mark.parametrize("kind", ["spring", "bushing", "magnus", "helix"])
 @pytest.mark.parametrize("space", SPACES)
 def test_tangents_are_exact(space, kind):
     """Stiffness alone, then with the damping along; the differences are of fourth order and good to some 1e-11."""
     rng = np.random.default_rng(3)
-    system = ch.System(bodies(rng, "one", "two"), forces=forces_of(kind, rng))
+    system = ch.System(bodies(rng, "one", "two"), forces=forces_of(kind, rng), rods=rods_of(kind, rng))
     going = stepper(system, 1.0, space, ch.integrate.GeneralizedAlpha(), 1e-3)
     going.advance(1)  # writes the pose of the ground to the workspace
     q = pose_group.compose(going.problem.split(going.point())[0], pose_group.exp(rng.uniform(-0.6, 0.6, (2, 6))))

@@ -1,0 +1,236 @@
+"""Rods: slender bodies that bend, twist, stretch and shear, as nodes between which elements act (`force.rod`).
+
+A rod of n elements has nodes "name[0]" to "name[n]", which are bodies: joints, forces and frames may name them. An end
+that is welded to a body is no node of its own: its mass is added to that body, and its name is a frame there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from chasles.cached import cached_property
+from chasles.lie import pose as pose_group
+from chasles.lie import se3
+from chasles.model.body import GROUND
+from chasles.model.placement import as_numbers, check_name
+from chasles.model.rod_curve import Curve
+from chasles.model.rod_section import Material, Section, Stiffness, between
+
+FREE = "free"
+ELEMENTS = ("magnus", "helix")
+MASSES = ("gregory", "offset", "trapezoid")
+MOST_TURN = 3.0  # [rad] in an element; its logarithm is that of less than half a turn
+FEWEST = 8  # elements from which on Gregory's weights are used
+UNIFORM = 1e-9  # of the strain of a reference: less is rounding
+# Gauss' points in an element and their weights
+POINTS, WEIGHTS = (np.polynomial.legendre.leggauss(4)[k] / 2.0 for k in range(2))
+
+
+class Mesh(NamedTuple):
+    """A rod as its elements are made: arc lengths and frames of the nodes in that of its curve, and of the elements
+    length, X₀, F₀, compliance, the number c (`force.rod`), and what multiplies X' of damping; masses, moments about
+    the nodes' axes and centers of the nodes."""
+
+    s: np.ndarray
+    poses: np.ndarray
+    lengths: np.ndarray
+    rest: np.ndarray
+    flexibility: np.ndarray
+    compliance: np.ndarray
+    bend: np.ndarray
+    damping: np.ndarray
+    mass: np.ndarray
+    moments: np.ndarray
+    offset: np.ndarray
+
+
+@dataclass(frozen=True)
+class Rod:
+    """A slender elastic body along a reference curve, in which it has no stress.
+
+    curve: `rods.Line`, `Arc`, `Helix` or `Spline`, in the frame of the body that its first end is welded to, or in
+    space. section: one of `rods`, or two of one kind for a rod that is tapered. ends: what each end is welded to, a
+    body, "ground" or a node of a rod before this one; "free" ends may be held by joints to the nodes. up: direction
+    near which the sections' z axis is at the start; twist: by how much sections turn about the curve along it [rad].
+
+    elements: their number; each should turn by less than 1 rad. element: "magnus", of order 4, or "helix", of order 2
+    and the one of most codes. damping [s]: stresses that follow the rate of strain, 2 ζ/ω for a part ζ of critical
+    damping at ω. masses: how mass is given to the nodes, "gregory" (of order 4; "offset" with few elements), "offset"
+    or "trapezoid".
+    """
+
+    name: str
+    curve: Curve
+    section: Any
+    material: Material | None = None
+    ends: tuple[str, str] = (FREE, FREE)
+    elements: int = 16
+    damping: float = 0.0
+    up: Any = None
+    twist: float = 0.0
+    element: str = "magnus"
+    masses: str = "gregory"
+
+    def __post_init__(self) -> None:
+        check_name("Rod", self.name)
+        where = f"rod {self.name!r}"
+        if not isinstance(self.curve, Curve):
+            raise ValueError(f"{where}: curve is {self.curve!r}; expected one such as chasles.rods.Line(...)")
+        sections = (self.section,) if isinstance(self.section, Section) else self.section
+        if not (isinstance(sections, tuple | list) and all(isinstance(one, Section) for one in sections)):
+            raise ValueError(f"{where}: section is {self.section!r}; expected one such as chasles.rods.Circle(...)")
+        if len(sections) > 2 or len({type(one) for one in sections}) != 1:
+            raise ValueError(f"{where}: has sections {sections!r}; expected one, or two of a kind for a tapered rod")
+        object.__setattr__(self, "section", sections[0] if sections[0] == sections[-1] else tuple(sections))
+        if not isinstance(self.material, Material | None) or (self.material is None and not self._stiff):
+            raise ValueError(f"{where}: material is {self.material!r}; expected chasles.rods.Material(E=..., ...)")
+        for name in ("damping", "twist"):
+            object.__setattr__(self, name, float(as_numbers(where, name, getattr(self, name), ())))
+        if self.damping < 0.0:
+            raise ValueError(f"{where}: damping is {self.damping:g}; expected no negative time [s]")
+        if self.up is not None:
+            object.__setattr__(self, "up", tuple(as_numbers(where, "up", self.up, (3,)).tolist()))
+        for name, known in (("element", ELEMENTS), ("masses", MASSES)):
+            if getattr(self, name) not in known:
+                raise ValueError(f"{where}: {name} is {getattr(self, name)!r}; expected one of {', '.join(known)}")
+        if not (isinstance(self.elements, int | np.integer) and self.elements >= 1) or self.elements is True:
+            raise ValueError(f"{where}: elements is {self.elements!r}; expected 1 or more")
+        object.__setattr__(self, "elements", int(self.elements))
+        self._check_ends(where)
+        if not self.curve.length > 0.0:
+            raise ValueError(f"{where}: its curve has length {self.curve.length:g}; expected a positive length [m]")
+        if self.element == "helix" and self._stiff and np.isinf(np.array(self._sections[0].matrix)).any():
+            raise ValueError(f"{where}: shear stiffness is infinite, which elements {self.element!r} cannot be; magnus")
+
+    def _check_ends(self, where: str) -> None:
+        ends = (self.ends,) if isinstance(self.ends, str) else tuple(self.ends)
+        if len(ends) != 2 or not all(isinstance(end, str) for end in ends):
+            raise ValueError(f'{where}: ends is {self.ends!r}; expected two of a body, "ground" and "free"')
+        object.__setattr__(self, "ends", ends)
+        if any(end.startswith(f"{self.name}[") for end in ends):
+            raise ValueError(f"{where}: ends is {self.ends!r}: it cannot be welded to itself; use a weld joint")
+        if self.elements == 1 and ends == (GROUND, GROUND):
+            raise ValueError(f"{where}: both ends are welded to the ground and there is no node between; two elements")
+
+    @property
+    def _sections(self) -> tuple[Any, Any]:
+        return self.section if isinstance(self.section, tuple) else (self.section, self.section)
+
+    @property
+    def _stiff(self) -> bool:
+        return all(isinstance(one, Stiffness) for one in self._sections)
+
+    # ------------------------------------------------------------ places
+
+    @property
+    def length(self) -> float:
+        """Along its reference curve [m]."""
+        return self.curve.length
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        """Names of all nodes."""
+        return tuple(f"{self.name}[{k}]" for k in range(self.elements + 1))
+
+    @property
+    def bodies(self) -> tuple[str, ...]:
+        """Names of the nodes that are bodies: all but ends that are welded."""
+        return self.nodes[int(self.ends[0] != FREE) : self.elements + int(self.ends[1] == FREE)]
+
+    def at(self, s: float) -> str:
+        """The name of the node at an arc length s [m]; ValueError if there is none."""
+        k = round(s / self.length * self.elements)
+        if not 0 <= k <= self.elements or abs(k * self.length / self.elements - s) > 1e-6 * self.length:
+            raise ValueError(
+                f"rod {self.name!r}: has no node at {s:g} m; nodes are {self.length / self.elements:g} m apart, up to "
+                f"{self.length:g} m: take another number of elements"
+            )
+        return self.nodes[k]
+
+    def poses(self, s: Any) -> np.ndarray:
+        """Frames of the sections at arc lengths, (..., 7), in the frame of the curve, without stress."""
+        s = np.asarray(s, dtype=float)
+        found = self.curve.poses(s, f"rod {self.name!r}", self.up)
+        if self.twist:
+            turn = np.zeros((*s.shape, 6))
+            turn[..., 0] = self.twist * s / self.length
+            found = pose_group.compose(found, pose_group.exp(turn))
+        return found
+
+    # ------------------------------------------------------------ elements
+
+    def _section_at(self, s: float) -> Section:
+        return between(*self._sections, s / self.length)
+
+    @cached_property
+    def mesh(self) -> Mesh:
+        """All that its elements and nodes are made of."""
+        n, L = self.elements, self.length / self.elements
+        s = np.linspace(0.0, self.length, n + 1)
+        inner = s[:-1, None] + L * (0.5 + POINTS)
+        every = self.poses(np.concatenate([s[:-1, None], inner], axis=1).ravel()).reshape(n, -1, 7)
+        poses = np.concatenate([every[:, 0], self.poses(s[-1:])])
+        ahead = np.concatenate([every, poses[1:, None]], axis=1)
+        self._check_turns(ahead)
+        rest = pose_group.log(pose_group.compose(pose_group.inverse(poses[:-1]), poses[1:]))
+        same = isinstance(self.section, Section)
+        if same:
+            compliance = np.broadcast_to(self.section.compliance(self.material), (n, len(POINTS), 6, 6))
+        else:
+            compliance = np.array([[self._section_at(x).compliance(self.material) for x in row] for row in inner])
+        mean = np.einsum("p,npij->nij", WEIGHTS, compliance)
+        bend = np.full(n, L / 12.0 if self.element == "magnus" else 0.0)
+        flexibility = L * mean
+        change = np.abs(np.diff(rest, axis=0)) / L
+        if self.element == "magnus" and not (same and (change <= UNIFORM * np.abs(rest).max() / L).all()):
+            flexibility = self._flexibilities(ahead, rest, compliance, mean, bend)
+        ad = se3.ad(rest)
+        at_rest = flexibility + bend[:, None, None] * ad @ mean @ ad.transpose(0, 2, 1)
+        damping = self.damping * np.linalg.inv(at_rest) if self.damping else np.zeros((n, 6, 6))
+        return Mesh(s, poses, np.full(n, L), rest, flexibility, mean, bend, damping, *self._lumped(s, L))
+
+    def _flexibilities(
+        self, ahead: np.ndarray, rest: np.ndarray, compliance: np.ndarray, mean: np.ndarray, bend: np.ndarray
+    ) -> np.ndarray:
+        """F₀ so that elements whose section or curvature changes along them are exact for small deformations: there
+        F = dexpinv_{-X} (∫ Ad M Adᵀ ds) dexpinv_{-X}ᵀ, Ad from each section to the second node."""
+        L, found = self.length / self.elements, []
+        for k in range(self.elements):
+            to_end = pose_group.compose(pose_group.inverse(ahead[k, -1]), ahead[k, 1:-1])
+            carried = pose_group.Ad(to_end)
+            total = L * np.einsum("p,pij,pjk,plk->il", WEIGHTS, carried, compliance[k], carried)
+            back, ad = se3.dexpinv(-rest[k]), se3.ad(rest[k])
+            found.append(back @ total @ back.T - bend[k] * ad @ mean[k] @ ad.T)
+        return np.array(found)
+
+    def _check_turns(self, ahead: np.ndarray) -> None:
+        """ahead: frames of each element, in their order."""
+        steps = pose_group.log(pose_group.compose(pose_group.inverse(ahead[:, :-1]), ahead[:, 1:]))
+        turns = np.linalg.norm(steps[..., :3], axis=-1).sum(axis=1)
+        if turns.max() > MOST_TURN:
+            more = int(np.ceil(self.elements * turns.max()))
+            raise ValueError(
+                f"rod {self.name!r}: element {int(np.argmax(turns))} turns by {turns.max():.3g} rad in the reference; "
+                f"expected at most {MOST_TURN:g}, better 1: {more} elements"
+            )
+
+    def _lumped(self, s: np.ndarray, L: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Masses, moments and centers of the nodes (along x). The rotary inertia is that of the section alone: with
+        that of the piece, m L²/12, the order would be 2."""
+        n, rule = self.elements, self.masses
+        weights, offset = np.ones(n + 1), np.zeros(n + 1)
+        weights[[0, -1]] = 0.5
+        if rule == "gregory" and n >= FEWEST:
+            weights[:3] += np.array([-3.0, 4.0, -1.0]) / 24.0
+            weights[-3:] += np.array([-1.0, 4.0, -3.0]) / 24.0
+        elif rule != "trapezoid":
+            offset[[0, -1]] = L / 6.0, -L / 6.0
+        if isinstance(self.section, Section):
+            mass, moments = self.section.mass(self.material)  # type: ignore[arg-type]
+            return mass * L * weights, np.outer(L * weights, moments), offset
+        own = [self._section_at(x).mass(self.material) for x in s]  # type: ignore[arg-type]
+        masses = np.array([mass for mass, _ in own])
+        return masses * L * weights, np.array([moments for _, moments in own]) * (L * weights)[:, None], offset

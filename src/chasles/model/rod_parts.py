@@ -1,0 +1,194 @@
+"""What rods put into a system: bodies for their nodes, elements between these, and joints and frames that place them.
+
+All of them follow from the rods, and are made anew whenever a system is: `OfRod` marks them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from chasles.lie import pose as pose_group
+from chasles.lie.rotation import quaternion_to_matrix
+from chasles.model.body import GROUND, Body, Frame
+from chasles.model.force import BetweenBodies
+from chasles.model.joint import Joint
+from chasles.model.placement import ORIGIN
+from chasles.model.rod import FREE, Rod
+from chasles.model.suggestion import meant
+from chasles.screw import inertia as spatial
+
+
+class OfRod:
+    """Follows from a rod of the system; model files have the rod in its place."""
+
+
+class RodNode(OfRod, Body):
+    """A node of a rod."""
+
+
+@dataclass(frozen=True)
+class Carrier(OfRod, Body):
+    """A body with ends of rods welded to it; `bare`: without their masses."""
+
+    bare: Any = None
+
+
+class NodeJoint(OfRod, Joint):
+    """Where a node of a rod is without stress, and how it is displaced from there."""
+
+
+class NodeFrame(OfRod, Frame):
+    """The welded end of a rod."""
+
+
+@dataclass(frozen=True)
+class RodElement(OfRod, BetweenBodies):
+    """An element of a rod between frames on two bodies: numbers of `Mesh`."""
+
+    name: str
+    bodies: tuple[str, str]
+    frames: Any
+    rest: Any
+    flexibility: Any
+    compliance: Any
+    damping: Any
+    bend: float
+    rod: str
+    index: int
+
+    @property
+    def points(self) -> tuple[Any, Any]:
+        """Origins of the frames, in the bodies' frames [m]."""
+        return tuple(self.frames[0][4:]), tuple(self.frames[1][4:])
+
+
+class Parts:
+    """The parts of a system: those that were given, and those of its rods."""
+
+    def __init__(
+        self,
+        rods: Sequence[Rod],
+        bodies: Sequence[Body],
+        joints: Sequence[Joint],
+        frames: Sequence[Frame],
+        forces: Sequence[Any],
+    ):
+        self.bodies = {body.name: body.bare if isinstance(body, Carrier) else body for body in _given(bodies)}
+        self.doubled = len(self.bodies) < len(_given(bodies))  # an error that the system tells of
+        self.given = _given(bodies)
+        self.joints, self.frames, self.forces = list(_given(joints)), list(_given(frames)), list(_given(forces))
+        self.held = {joint.child: joint for joint in reversed(self.joints)}
+        self._places: dict[str, np.ndarray] = {GROUND: np.array(ORIGIN)}
+        self._added: dict[str, list[np.ndarray]] = {}
+        for rod in rods:
+            self._add(rod)
+        for name, more in self._added.items():
+            self.bodies[name] = _carrier(self.bodies[name], more)
+
+    def all(self) -> dict[str, tuple[Any, ...]]:
+        """Bodies, joints, frames and forces."""
+        bodies = self.given if self.doubled else tuple(self.bodies.values())
+        others = {"joints": self.joints, "frames": self.frames, "forces": self.forces}
+        return {"bodies": bodies, **{name: tuple(items) for name, items in others.items()}}
+
+    def _add(self, rod: Rod) -> None:
+        mesh, where = rod.mesh, f"rod {rod.name!r}"
+        for end in rod.ends:
+            if end not in (FREE, GROUND) and end not in self.bodies:
+                known = [*self.bodies, GROUND, FREE]
+                listed = ", ".join(known[-6:])
+                raise ValueError(f"{where}: ends names {end!r}, which is no body; {meant(end, known)}expected {listed}")
+        bodies = {name: k for k, name in enumerate(rod.nodes) if name in rod.bodies}
+        for name, k in bodies.items():
+            center, mass = (mesh.offset[k], 0.0, 0.0), float(mesh.mass[k])
+            self.bodies[name] = RodNode(name, mass, center, mesh.moments[k] if mass > 0.0 else (0.0,) * 3)
+        free = rod.ends[0] == FREE
+        base = rod.nodes[0] if free else rod.ends[0]
+        begin = pose_group.inverse(mesh.poses[0]) if free else pose_group.identity()
+        for name, k in bodies.items():
+            if name not in self.held:
+                parent = GROUND if name == base else base
+                at = mesh.poses[k] if name == base else pose_group.compose(begin, mesh.poses[k])
+                self.held[name] = NodeJoint(name, parent, name, "free", parent_frame=at)
+                self.joints.append(self.held[name])
+        ends = self._ends(rod, base, begin)
+        self._elements(rod, ends)
+        for k, (body, frame) in ends.items():
+            if body not in bodies:
+                self.frames.append(NodeFrame(rod.nodes[k], body, frame))
+                if body != GROUND:
+                    self._added.setdefault(body, []).append(_end_mass(rod, k, frame))
+
+    def _ends(self, rod: Rod, base: str, begin: np.ndarray) -> dict[int, tuple[str, tuple[float, ...]]]:
+        """Body and frame of the two ends."""
+        mesh, n = rod.mesh, rod.elements
+        found = {0: (rod.nodes[0], ORIGIN), n: (rod.nodes[n], ORIGIN)}
+        if rod.ends[0] != FREE:
+            found[0] = (base, tuple(mesh.poses[0].tolist()))
+        if rod.ends[1] != FREE:
+            place = pose_group.compose(self.place(base), pose_group.compose(begin, mesh.poses[n]))
+            on_body = pose_group.compose(pose_group.inverse(self.place(rod.ends[1])), place)
+            found[n] = (rod.ends[1], tuple(on_body.tolist()))
+        return found
+
+    def _elements(self, rod: Rod, ends: Mapping[int, tuple[str, tuple[float, ...]]]) -> None:
+        mesh = rod.mesh
+        places = [ends.get(k, (name, ORIGIN)) for k, name in enumerate(rod.nodes)]
+        for k in range(rod.elements):
+            (first, at), (second, to) = places[k], places[k + 1]
+            if first == second:
+                raise ValueError(f"rod {rod.name!r}: both ends of an element are on {first!r}; expected two elements")
+            numbers = mesh.rest[k], mesh.flexibility[k], mesh.compliance[k], mesh.damping[k]
+            settled = (tuple(map(tuple, x.tolist())) if x.ndim == 2 else tuple(x.tolist()) for x in numbers)
+            element = RodElement(
+                f"{rod.name}[{k}]", (first, second), (at, to), *settled, float(mesh.bend[k]), rod.name, k
+            )
+            self.forces.append(element)
+
+    def place(self, name: str) -> np.ndarray:
+        """Pose of a body in space when all joints are at zero; one that no joint holds is at the origin."""
+        chain: list[Joint] = []
+        while name not in self._places:
+            joint = self.held.get(name)
+            if joint is None or joint in chain:
+                self._places[name] = pose_group.identity()
+                break
+            chain.append(joint)
+            name = joint.parent
+        for joint in reversed(chain):
+            at = pose_group.compose(self._places[joint.parent], np.array(joint.parent_frame))
+            self._places[joint.child] = pose_group.compose(at, pose_group.inverse(np.array(joint.child_frame)))
+        return self._places[name] if not chain else self._places[chain[0].child]
+
+
+def _given(items: Sequence[Any]) -> tuple[Any, ...]:
+    """What was given of them: a carrier of rods without them, and nothing of rods."""
+    bare = (item.bare if isinstance(item, Carrier) else item for item in items)
+    return tuple(item for item in bare if not isinstance(item, OfRod))
+
+
+def _end_mass(rod: Rod, k: int, frame: tuple[float, ...]) -> np.ndarray:
+    """Inertia of the node at an end that is welded to a body, 6x6 in the body's frame."""
+    mesh = rod.mesh
+    mass, moments, R = mesh.mass[k], np.diag(mesh.moments[k]), quaternion_to_matrix(np.array(frame[:4]))
+    center = pose_group.act(np.array(frame), np.array([mesh.offset[k], 0.0, 0.0]))
+    turned = R @ moments @ R.T + mass * ((center @ center) * np.eye(3) - np.outer(center, center))
+    return np.asarray(spatial.from_parameters(np.concatenate([[mass], mass * center, turned[np.triu_indices(3)]])))
+
+
+def _carrier(body: Body, more: Sequence[np.ndarray]) -> Body:
+    """A body with masses that are welded to it."""
+    total = body.spatial + sum(more)
+    mass = float(total[5, 5])
+    if mass == body.mass:
+        return body
+    center = np.array([total[2, 4], total[0, 5], total[1, 3]]) / mass
+    inertia = total[:3, :3] - mass * ((center @ center) * np.eye(3) - np.outer(center, center))
+    inertia = (inertia + inertia.T) / 2.0
+    if isinstance(body, RodNode):
+        return RodNode(body.name, mass, center, inertia, physical=False)
+    return Carrier(body.name, mass, center, inertia, body.shapes, None, False, body)

@@ -1,0 +1,5 @@
+"""Rods: their curves, sections and material; `chasles.Rod` takes them."""
+
+from chasles.lazy import attach
+
+__getattr__, __dir__, __all__ = attach(__name__, __file__)

@@ -1,0 +1,10 @@
+from chasles.model.rod_curve import Arc as Arc
+from chasles.model.rod_curve import Helix as Helix
+from chasles.model.rod_curve import Line as Line
+from chasles.model.rod_curve import Spline as Spline
+from chasles.model.rod_section import Circle as Circle
+from chasles.model.rod_section import Constants as Constants
+from chasles.model.rod_section import Material as Material
+from chasles.model.rod_section import Rectangle as Rectangle
+from chasles.model.rod_section import Stiffness as Stiffness
+from chasles.model.rod_section import Tube as Tube
