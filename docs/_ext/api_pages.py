@@ -13,7 +13,19 @@ from pathlib import Path
 
 NAMESPACES = tuple(
     f"chasles.{name}"
-    for name in ("errors", "integrate", "io", "lie", "model", "results", "screw", "shapes", "transition", "view")
+    for name in (
+        "errors",
+        "integrate",
+        "io",
+        "lie",
+        "model",
+        "results",
+        "rods",
+        "screw",
+        "shapes",
+        "transition",
+        "view",
+    )
 )
 
 MODULES = {
@@ -41,7 +53,7 @@ MODULES = {
     ],
     "chasles.model": [
         *("system", "body", "joint", "joint_kind", "force", "constraint", "law", "expression", "expression_law"),
-        *("actuator", "transmission", "cam"),
+        *("actuator", "transmission", "cam", "rod", "rod_curve", "rod_section"),
     ],
     "chasles.relative": ["mechanism", "groups", "configuration", "raw", "reach", "system_level"],
     "chasles.relative.parameter": ["analysis", "places", "identifiability"],

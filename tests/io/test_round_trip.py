@@ -49,6 +49,28 @@ JOINTS = [
     ch.general("j", "a", "b", screws=[(0, 0, 0, 0, -1, 0)]),
     ch.model.denavit_hartenberg("j", "a", "b", a=0.1, alpha=-1.0, sliding=True),
 ]
+CURVES = [
+    ch.rods.Line((0, 0, 1 / 3), (1e3, 0, 0)),
+    ch.rods.Arc((1, 0, 0), (0, 0, 0), (0, 0, 2), -0.7),
+    ch.rods.Helix((0, 0, 1), (0, 0, 0), (0, 1, 0), -0.1, 2.5),
+    ch.rods.Spline([(0, 0, 0), (1, 0, 0.5), (2, 1 / 3, 0), (3, 0, 0)]),
+]
+METAL = ch.rods.Material(7e10, 1 / 3, 2700.0)
+SECTIONS = [
+    (ch.rods.Circle(1 / 30), METAL),
+    (ch.rods.Tube(0.1, 0.09), METAL),
+    (ch.rods.Rectangle(0.1, 0.2), METAL),
+    (ch.rods.Rectangle(0.1, 0.2, (5 / 6, 0.7)), ch.rods.Material(1e5, G=1e4)),
+    (ch.rods.Constants(1e-3, 1e-6, 2e-6, 1.5e-6, 0.4), METAL),
+    (ch.rods.Stiffness(np.eye(6) + 0.1, 1.0, (1, 2, 3)), None),
+    (ch.rods.Stiffness((1, 2, 3, 4, 5, 6)), None),
+    ((ch.rods.Circle(0.1), ch.rods.Circle(0.05)), METAL),
+]
+RODS = [
+    *(ch.Rod("r", curve, *SECTIONS[0], elements=12) for curve in CURVES),
+    *(ch.Rod("r", CURVES[0], *section, ends=("a", "free")) for section in SECTIONS),
+    ch.Rod("r", CURVES[3], *SECTIONS[1], ("ground", "b"), 7, 1e-3, (0, 1, 0), -1.0, "helix", "trapezoid"),
+]
 FORCES = [
     ch.Spring("f", TWO),
     ch.Spring("f", TWO, POINTS, 0.0, 1.0, 1.0),
@@ -175,3 +197,11 @@ def test_a_name_that_no_file_can_hold_is_refused_at_once(name):
     for make in (lambda: ch.Body(name, 1.0), lambda: ch.System([], name=name)):
         with pytest.raises(ValueError, match=r"expected a string that is not|expected no control|expected at most 200"):
             make()
+
+
+@pytest.mark.parametrize("rod", RODS)
+def test_rods_come_back_without_their_nodes(rod):
+    system = ch.System([ch.Body("a", 1.0, inertia=(1, 1, 1)), ch.Body("b", 1.0, inertia=(1, 1, 1))], rods=[rod])
+    text = model_text(system)
+    assert "r[" not in text
+    assert study_of_text(text, "here").system == system

@@ -23,10 +23,10 @@ def lengths_of(mechanism: AbsoluteMechanism) -> np.ndarray:
                     lengths[body] = max(lengths[body], float(np.linalg.norm(tile.numbers[at : at + 3])))
     for force in mechanism.system.forces:
         if isinstance(force, RodElement):
-            for body in force.bodies:
-                if body in mechanism._index:
-                    length = float(np.linalg.norm(force.rest[3:]))
-                    lengths[mechanism._index[body]] = max(lengths[mechanism._index[body]], length)
+            length = float(np.linalg.norm(force.rest[3:]))
+            for name in force.bodies:
+                if (k := mechanism._index.get(name, -1)) >= 0:
+                    lengths[k] = max(lengths[k], length)
     return lengths
 
 

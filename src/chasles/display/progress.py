@@ -13,10 +13,10 @@ from chasles import registry
 PATIENCE = 1.0  # seconds before anything is shown
 RENEWED = 0.2  # seconds between two lines
 WIDTH = 78
-DISPLAY = "display of progress"  # the service that draws instead of `Line`: the command line has one
+DISPLAY = "display of progress"  # the service that draws instead of `ProgressLine`: the command line has one
 
 
-class Line:
+class ProgressLine:
     """One line on standard error, written over again and again."""
 
     def draw(self, progress: Progress, text: str) -> None:
@@ -52,7 +52,7 @@ class Progress:
         self.began = self.last = time.perf_counter()
         self.patience = PATIENCE if patience is None else patience
         self.shown, self.note = False, ""
-        self._display = registry.service(DISPLAY)() if registry.offered(DISPLAY) else Line()
+        self._display = registry.service(DISPLAY)() if registry.offered(DISPLAY) else ProgressLine()
         self._over, self._mine = threading.Event(), threading.RLock()
         self._thread = threading.Thread(target=self._renew, daemon=True) if steady and self.enabled else None
 

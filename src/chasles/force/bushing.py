@@ -142,7 +142,7 @@ def deflection(bushing, first, second):
     """A bushing between bodies with these motions."""
     moved = relative_motion((bushing.first, bushing.second), first, second)
     pull, drag = symmetric_times(bushing.stiffness, moved[2]), symmetric_times(bushing.damping, moved[6])
-    return Deflection(*moved, pull, drag)
+    return Deflection(*moved, pull, drag)  # type: ignore[call-arg]  # seven of them
 
 
 @kernel

@@ -21,8 +21,6 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from chasles.force.bushing import (
-    FRAMES,
-    MATRIX,
     PUSH,
     SYMMETRIC,
     Deflection,
@@ -64,7 +62,7 @@ from chasles.kernel.tiles import (
 )
 from chasles.kernel.workspace import layout
 
-# rows have both bodies, in `third` whether there is damping, and in `fourth` whether stresses are given (`GIVEN`).
+# rows have both bodies, in `third` whether there is damping, and in `fourth` which stress is taken.
 # Numbers: frames on both bodies, tiles of F₀, M and the damping of X', then X₀, the stress if given, and c
 RODS = layout(
     "RODS",
@@ -77,11 +75,12 @@ RODS = layout(
     stress=6,
     bend=1,
 )
-LAST = 13  # of them: rest, stress and bend; a literal, as `gather_rows` takes it
-OWN, GIVEN = range(2)
+TWO, NINES, LAST = 2 * FRAME.size, SYMMETRIC.size, 13  # literals, as `gather_rows` takes them; the last from `rest` on
+# which stress is taken: that of X, a given one, or the latter without what its misfit adds to the forces
+OWN_STRESS, GIVEN_STRESS, STRESS_ALONE = range(3)
 
 
-class Element(NamedTuple):
+class ElementNumbers(NamedTuple):
     """The numbers of an element; pairs and tiles."""
 
     first: Any
@@ -109,7 +108,7 @@ class Bending(NamedTuple):
 @kernel
 def element_at(values, at):
     """The numbers of one element."""
-    return Element(
+    return ElementNumbers(
         frame_at(values, at + RODS.first),
         frame_at(values, at + RODS.second),
         symmetric_at(values, at + RODS.flexibility),
@@ -130,13 +129,13 @@ def three_tiles(m):
 def four_elements(table, k, count, values):
     """The numbers of up to four elements from row k on, as lanes."""
     places = four_of(table, k, count, FORCE.numbers)
-    f = gather_rows(values, places, FRAMES)
-    flexibility = three_tiles(gather_rows(values, further(places, RODS.flexibility), MATRIX))
-    compliance = three_tiles(gather_rows(values, further(places, RODS.compliance), MATRIX))
-    damping = three_tiles(gather_rows(values, further(places, RODS.damping), MATRIX))
+    f = gather_rows(values, places, TWO)
+    flexibility = three_tiles(gather_rows(values, further(places, RODS.flexibility), NINES))
+    compliance = three_tiles(gather_rows(values, further(places, RODS.compliance), NINES))
+    damping = three_tiles(gather_rows(values, further(places, RODS.damping), NINES))
     x = gather_rows(values, further(places, RODS.rest), LAST)
     frames = (f[0:9], f[9:12]), (f[12:21], f[21:24])
-    return Element(*frames, flexibility, compliance, damping, (x[0:3], x[3:6]), (x[6:9], x[9:12]), x[12])
+    return ElementNumbers(*frames, flexibility, compliance, damping, (x[0:3], x[3:6]), (x[6:9], x[9:12]), x[12])
 
 
 @kernel
@@ -165,7 +164,7 @@ def bending(element, X, given):
     stiffness = inverse6_symmetric(flexibility_at(element, X, carried))
     rest, c = element.rest, element.bend
     own = symmetric_times(stiffness, (sub(X[0], rest[0]), sub(X[1], rest[1])))
-    stress = element.stress if given == GIVEN else own
+    stress = own if given == OWN_STRESS else element.stress
     t, f = force_cross(X, stress)
     y = symmetric_times(element.compliance, (neg(t), neg(f)))
     t, f = force_cross(y, stress)
@@ -175,7 +174,7 @@ def bending(element, X, given):
 
 @kernel
 def strain_map(element, law):
-    """B: minus how the misfit X - X₀ - F(X) s changes, as four tiles."""
+    """B: how the misfit X - X₀ - F(X) s changes with X, as four tiles."""
     c, (n, o, p, q), (m, f), (a, b) = element.bend, law.carried, law.stress, law.y
     turn = skew(scale(c, a))
     turn = (turn[0] + 1.0, *turn[1:4], turn[4] + 1.0, *turn[5:8], turn[8] + 1.0)
@@ -211,13 +210,13 @@ def bent(element, first, second, given):
     """An element between bodies with these motions, and its law."""
     moved = relative_motion((element.first, element.second), first, second)
     law, drag = bending(element, moved[2], given), symmetric_times(element.damping, moved[6])
-    return Deflection(*moved, law.gradient, drag), law
+    return Deflection(*moved, law.gradient, drag), law  # type: ignore[call-arg]  # seven of them
 
 
 @kernel
 def pushed(element, at, law, given):
     """Wrenches on both bodies, power of the damping and energy."""
-    if given == GIVEN:
+    if given == GIVEN_STRESS:
         off = sub(law.own[0], law.stress[0]), sub(law.own[1], law.stress[1])
         more = tiles_t_times(strain_map(element, law), off)
         pull = add(law.gradient[0], more[0]), add(law.gradient[1], more[1])
@@ -231,8 +230,8 @@ def pushed(element, at, law, given):
 def add_rod(table, row, values, at, states, stride, wrenches):
     """An element of a rod; returns (power of its damping, stored energy)."""
     i, j, element = table[row + FORCE.first], table[row + FORCE.second], element_at(values, at)
-    moved, law = bent(element, motion_at(states, stride, i), motion_at(states, stride, j), OWN)
-    on_first, on_second, power, energy = pushed(element, moved, law, OWN)
+    moved, law = bent(element, motion_at(states, stride, i), motion_at(states, stride, j), OWN_STRESS)
+    on_first, on_second, power, energy = pushed(element, moved, law, OWN_STRESS)
     push_two(table, row, wrenches, on_first, on_second)
     return power, energy
 

@@ -25,6 +25,8 @@ from chasles.io.values import Reader
 from chasles.model.expression import evaluate_all
 from chasles.model.expression_function import LAW_FUNCTIONS, TABLES, Table
 from chasles.model.joint import Joint
+from chasles.model.rod_parts import OfRod
+from chasles.model.rod_section import Material
 from chasles.model.suggestion import meant
 from chasles.model.system import EARTH, System
 from chasles.simulation.start_values import by_name
@@ -155,9 +157,10 @@ def study_of(
     if not study.system.bodies:
         raise ModelFileError(str(file), None, "", 'has no bodies; expected [[bodies]] with name = "..." and mass = ...')
     report = ImportReport(str(file), "chasles")
-    for what in ("bodies", "joints", "frames", "forces", "actuators", "constraints"):
+    for what in spec.SECTIONS:
         for item in getattr(study.system, what):
-            report.took(what, item.name)
+            if not isinstance(item, OfRod):
+                report.took(what, item.name)
     return replace(study, report=report)
 
 
@@ -277,6 +280,13 @@ class _Builder:
         try:
             if kind == "shapes":
                 return self._shapes(source, path, given)
+            if kind == "curve":
+                return self._thing(source, path, "rods", spec.CURVE_SPECS, given)
+            if kind == "sections":
+                both = given if isinstance(given, list) else [given]
+                return [self._thing(source, path, "rods", spec.SECTION_SPECS, one) for one in both]
+            if kind == "material":
+                return self._thing(source, path, "rods", spec.KindSpec(Material, "", spec.MATERIAL), given)
             if kind == "profile":
                 return read_profile(given, source.file.parent, lambda given: self.reader.read("points", given, units))
             if kind == "held":

@@ -18,12 +18,21 @@ from chasles.model.joint import PER_VELOCITY, Joint
 from chasles.model.joint_kind import JOINT_KINDS
 from chasles.model.law import Law
 from chasles.model.placement import ORIGIN
+from chasles.model.rod import Rod
+from chasles.model.rod_parts import own_parts
+from chasles.model.rod_section import Section
 from chasles.model.system import EARTH, System
 
 # by class: the name of its kind, and the fields that a file must have
 CLASSES = {
     kind.make: (name, {key for key, field in kind.fields.items() if field.required})
-    for table in (spec.SHAPE_SPECS, spec.FORCE_SPECS, spec.CONSTRAINT_SPECS)
+    for table in (
+        spec.SHAPE_SPECS,
+        spec.FORCE_SPECS,
+        spec.CONSTRAINT_SPECS,
+        spec.CURVE_SPECS,
+        spec.SECTION_SPECS,
+    )
     for name, kind in table.items()
 }
 GENERAL = next(kind for kind in JOINT_KINDS.values() if kind.any_screws)
@@ -39,7 +48,7 @@ def model_text(given: System | Study) -> str:
         lines.append(f"description = {_text(study.description)}")
     if tuple(system.gravity) != EARTH:  # type: ignore[arg-type]
         lines.append(f"gravity = {_value(system.gravity)}")
-    for body in system.bodies:
+    for body in own_parts(system.bodies):
         entry: dict[str, Any] = {"name": body.name}
         if body.density is not None:
             entry["density"] = body.density
@@ -51,16 +60,18 @@ def model_text(given: System | Study) -> str:
         if body.shapes:
             entry["shapes"] = [_thing(shape) for shape in body.shapes]
         lines += _entry("bodies", entry)
-    for joint in system.joints:
+    for joint in own_parts(system.joints):
         lines += _entry("joints", _joint(joint))
-    for frame in system.frames:
+    for frame in own_parts(system.frames):
         lines += _entry("frames", _thing(frame))
-    for force in system.forces:
+    for force in own_parts(system.forces):
         lines += _entry("forces", _thing(force))
     for actuator in system.actuators:
         lines += _entry("actuators", _thing(actuator))
     for constraint in system.constraints:
         lines += _entry("constraints", _thing(constraint))
+    for rod in system.rods:
+        lines += _entry("rods", _rod(rod))
     if study.initial:
         lines += ["", "[initial]"]
         for key, value in study.initial.items():
@@ -79,6 +90,16 @@ def model_text(given: System | Study) -> str:
                 continue
             lines.append(f"{key} = {_value(value)}")
     return "\n".join(lines) + "\n"
+
+
+def _rod(rod: Rod) -> dict[str, Any]:
+    entry = _thing(rod)
+    entry["curve"] = _thing(rod.curve)
+    one = isinstance(rod.section, Section)
+    entry["section"] = _thing(rod.section) if one else [_thing(section) for section in rod.section]
+    if rod.material is not None:
+        entry["material"] = _thing(rod.material)
+    return entry
 
 
 def _entry(section: str, values: Mapping[str, Any]) -> list[str]:

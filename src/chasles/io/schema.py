@@ -56,6 +56,7 @@ TYPES: dict[str, dict[str, Any]] = {
     "flag or number": {"type": ["boolean", "number", "string"]},
     "vector": _numbers(3),
     "vectors": {"type": "array", "items": _numbers(3), "minItems": 2, "maxItems": 2},
+    "several vectors": {"type": "array", "items": _numbers(3), "minItems": 2},
     "screws": {"type": "array", "items": _numbers(6)},
     "inertia": {"anyOf": [_numbers(3, 6), {"type": "array", "items": _numbers(3), "minItems": 3, "maxItems": 3}]},
     "six by six": {"anyOf": [_numbers(6), {"type": "array", "items": _numbers(6), "minItems": 6, "maxItems": 6}]},
@@ -126,6 +127,13 @@ def _table(fields: Mapping[str, spec.Entry], kind: str | None = None) -> dict[st
 def _type(name: str) -> dict[str, Any]:
     if name == "shapes":
         return {"type": "array", "items": _choice(spec.SHAPE_SPECS)}
+    if name == "curve":
+        return _choice(spec.CURVE_SPECS)
+    if name == "sections":
+        one = _choice(spec.SECTION_SPECS)
+        return {"anyOf": [one, {"type": "array", "items": one, "minItems": 1, "maxItems": 2}]}
+    if name == "material":
+        return _table(spec.MATERIAL)
     return TYPES[name]
 
 

@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from chasles.io.units import Units, alternatives
-from chasles.model import constraint, force, joint, transmission
+from chasles.model import constraint, force, joint, rod_curve, rod_section, transmission
 from chasles.model.actuator import Actuator
 from chasles.model.body import Body, Frame
 from chasles.model.cam import Cam
 from chasles.model.joint_kind import JOINT_KINDS, JointKind
+from chasles.model.rod import Rod
 from chasles.screw import shape
 
 
@@ -332,6 +333,93 @@ ACTUATORS = {
     "lower": Entry("limit", "of the input"),
     "upper": Entry("limit", "of the input"),
 }
+POINT = Entry("vector", "[m]", required=True)
+ABOUT = {
+    "start": POINT,
+    "center": POINT,
+    "axis": Entry("vector", "its direction", required=True),
+}
+CURVE_SPECS = {
+    "line": KindSpec(rod_curve.Line, "a straight line", {"start": POINT, "end": POINT}),
+    "arc": KindSpec(rod_curve.Arc, "an arc about an axis", {**ABOUT, "angle": Entry("number", "[rad]", required=True)}),
+    "helix": KindSpec(
+        rod_curve.Helix,
+        "a helix about an axis",
+        {
+            **ABOUT,
+            "pitch": Entry("number", "along the axis in a turn [m]", required=True),
+            "turns": Entry("number", "how many", required=True),
+        },
+    ),
+    "spline": KindSpec(
+        rod_curve.Spline, "a smooth curve", {"points": Entry("several vectors", "two or more [m]", required=True)}
+    ),
+}
+SHEAR = Entry("each", "factors of shear along y and z")
+SECTION_SPECS = {
+    "circle": KindSpec(rod_section.Circle, "a full circle", {"radius": Entry("number", "[m]", required=True)}),
+    "tube": KindSpec(
+        rod_section.Tube,
+        "a ring",
+        {
+            "radius": Entry("number", "outside [m]", required=True),
+            "inner": Entry("number", "radius [m]", required=True),
+        },
+    ),
+    "rectangle": KindSpec(
+        rod_section.Rectangle,
+        "a full rectangle",
+        {
+            "width": Entry("number", "along y [m]", required=True),
+            "height": Entry("number", "along z [m]", required=True),
+            "shear": SHEAR,
+        },
+    ),
+    "constants": KindSpec(
+        rod_section.Constants,
+        "any section, by its constants",
+        {
+            "area": Entry("number", "[m²]", required=True),
+            "Iy": Entry("number", "second moment about y [m^4]", required=True),
+            "Iz": Entry("number", "second moment about z [m^4]", required=True),
+            "J": Entry("number", "constant of torsion [m^4]", required=True),
+            "shear": SHEAR,
+        },
+    ),
+    "stiffness": KindSpec(
+        rod_section.Stiffness,
+        "a section by its stiffness; it needs no material",
+        {
+            "matrix": Entry(
+                "six by six",
+                "GJ, EIy, EIz [N m²], then EA, kGAy, kGAz [N]: 6 numbers, or 6x6",
+                required=True,
+                apart=("N m²",) * 3 + ("N",) * 3,
+            ),
+            "density": Entry("number", "mass of a unit of length [kg/m]"),
+            "moments": Entry("vector", "about x, y and z, of a unit of length [kg m]"),
+        },
+    ),
+}
+MATERIAL = {
+    "E": Entry("number", "Young's modulus [Pa]", required=True),
+    "nu": Entry("number", "Poisson's ratio"),
+    "G": Entry("number", "shear modulus, in place of nu [Pa]"),
+    "density": Entry("number", "[kg/m³]"),
+}
+RODS = {
+    "name": NAME,
+    "curve": Entry("curve", "its curve without stress: line, arc, helix or spline", required=True),
+    "section": Entry("sections", "one, or a list of two of a kind for a tapered rod", required=True),
+    "material": Entry("material", "elastic constants and density"),
+    "ends": Entry("names", 'what each end is welded to: a body, "ground" or "free"'),
+    "elements": Entry("whole", "their number"),
+    "damping": Entry("number", "time by which stresses follow rates of strain [s]"),
+    "up": Entry("vector", "direction near which the sections' z axis is at the start"),
+    "twist": Entry("number", "turn of the sections along the rod [rad]"),
+    "element": Entry("name", "magnus or helix"),
+    "masses": Entry("name", "gregory, offset or trapezoid"),
+}
 # sections of a file: with a `kind` in each entry, or all of one kind
 SECTIONS: dict[str, dict[str, KindSpec] | KindSpec] = {
     "bodies": KindSpec(Body, "a rigid body", BODIES),
@@ -340,6 +428,7 @@ SECTIONS: dict[str, dict[str, KindSpec] | KindSpec] = {
     "forces": FORCE_SPECS,
     "actuators": KindSpec(Actuator, "what turns an input into a force on a joint", ACTUATORS),
     "constraints": CONSTRAINT_SPECS,
+    "rods": KindSpec(Rod, "a slender body that bends", RODS),
 }
 INITIAL = {
     "q": Entry("by joint", "coordinates of joints by name; a quaternion (w, x, y, z) or a pose where it has one"),

@@ -59,6 +59,7 @@ UNITS: dict[str, Unit] = {
     **_of(_FORCE, N=1, mN="1e-3", kN=1000, MN=1000000, lbf="4.4482216152605"),
     **_of(_TORQUE, Nm=1, Nmm="1e-3", kNm=1000, J=1, kJ=1000),
     **_of(_POWER, W=1, kW=1000),
+    **_of((1, -1, -2, 0), Pa=1, kPa=1000, MPa=10**6, GPa=10**9),
 }
 # what people call them, by the unit that the program computes in
 NAMES = {
@@ -75,6 +76,7 @@ NAMES = {
     "N": "a force",
     "N m": "a torque",
     "N/m": "a stiffness",
+    "Pa": "a pressure or modulus",
     "N m/rad": "a stiffness against turning",
     "N s/m": "a damping",
     "N m s/rad": "a damping of turning",

@@ -57,6 +57,7 @@ class Reader:
             "inertia": lambda given, units: self.matrix(given, units, 3, 3, 6),
             "six by six": lambda given, units: self.matrix(given, units, 6, 6),
             "pose": lambda given, _: self.pose(given),
+            "several vectors": lambda given, units: [self.numbers(item, units, 3) for item in _list(given)],
             "two poses": lambda given, _: [self.pose(item) for item in _list(given, 2)],
             "ranges": lambda given, _: _by_name(given, int | float | str | list),
             "texts by name": lambda given, _: _by_name(given, str),

@@ -16,10 +16,10 @@ from chasles.lie import pose as pose_group
 from chasles.lie import se3
 from chasles.model.body import GROUND
 from chasles.model.placement import as_numbers, check_name
-from chasles.model.rod_curve import Curve
+from chasles.model.rod_curve import ReferenceCurve
 from chasles.model.rod_section import Material, Section, Stiffness, between
 
-FREE = "free"
+FREE_END = "free"
 ELEMENTS = ("magnus", "helix")
 MASSES = ("gregory", "offset", "trapezoid")
 MOST_TURN = 3.0  # [rad] in an element; its logarithm is that of less than half a turn
@@ -29,7 +29,7 @@ UNIFORM = 1e-9  # of the strain of a reference: less is rounding
 POINTS, WEIGHTS = (np.polynomial.legendre.leggauss(4)[k] / 2.0 for k in range(2))
 
 
-class Mesh(NamedTuple):
+class RodMesh(NamedTuple):
     """A rod as its elements are made: arc lengths and frames of the nodes in that of its curve, and of the elements
     length, X₀, F₀, compliance, the number c (`force.rod`), and what multiplies X' of damping; masses, moments about
     the nodes' axes and centers of the nodes."""
@@ -63,10 +63,10 @@ class Rod:
     """
 
     name: str
-    curve: Curve
+    curve: ReferenceCurve
     section: Any
     material: Material | None = None
-    ends: tuple[str, str] = (FREE, FREE)
+    ends: tuple[str, str] = (FREE_END, FREE_END)
     elements: int = 16
     damping: float = 0.0
     up: Any = None
@@ -77,7 +77,7 @@ class Rod:
     def __post_init__(self) -> None:
         check_name("Rod", self.name)
         where = f"rod {self.name!r}"
-        if not isinstance(self.curve, Curve):
+        if not isinstance(self.curve, ReferenceCurve):
             raise ValueError(f"{where}: curve is {self.curve!r}; expected one such as chasles.rods.Line(...)")
         sections = (self.section,) if isinstance(self.section, Section) else self.section
         if not (isinstance(sections, tuple | list) and all(isinstance(one, Section) for one in sections)):
@@ -138,7 +138,7 @@ class Rod:
     @property
     def bodies(self) -> tuple[str, ...]:
         """Names of the nodes that are bodies: all but ends that are welded."""
-        return self.nodes[int(self.ends[0] != FREE) : self.elements + int(self.ends[1] == FREE)]
+        return self.nodes[int(self.ends[0] != FREE_END) : self.elements + int(self.ends[1] == FREE_END)]
 
     def at(self, s: float) -> str:
         """The name of the node at an arc length s [m]; ValueError if there is none."""
@@ -166,7 +166,7 @@ class Rod:
         return between(*self._sections, s / self.length)
 
     @cached_property
-    def mesh(self) -> Mesh:
+    def mesh(self) -> RodMesh:
         """All that its elements and nodes are made of."""
         n, L = self.elements, self.length / self.elements
         s = np.linspace(0.0, self.length, n + 1)
@@ -190,7 +190,7 @@ class Rod:
         ad = se3.ad(rest)
         at_rest = flexibility + bend[:, None, None] * ad @ mean @ ad.transpose(0, 2, 1)
         damping = self.damping * np.linalg.inv(at_rest) if self.damping else np.zeros((n, 6, 6))
-        return Mesh(s, poses, np.full(n, L), rest, flexibility, mean, bend, damping, *self._lumped(s, L))
+        return RodMesh(s, poses, np.full(n, L), rest, flexibility, mean, bend, damping, *self._lumped(s, L))
 
     def _flexibilities(
         self, ahead: np.ndarray, rest: np.ndarray, compliance: np.ndarray, mean: np.ndarray, bend: np.ndarray
@@ -229,8 +229,8 @@ class Rod:
         elif rule != "trapezoid":
             offset[[0, -1]] = L / 6.0, -L / 6.0
         if isinstance(self.section, Section):
-            mass, moments = self.section.mass(self.material)  # type: ignore[arg-type]
+            mass, moments = self.section.mass(self.material)
             return mass * L * weights, np.outer(L * weights, moments), offset
-        own = [self._section_at(x).mass(self.material) for x in s]  # type: ignore[arg-type]
+        own = [self._section_at(x).mass(self.material) for x in s]
         masses = np.array([mass for mass, _ in own])
         return masses * L * weights, np.array([moments for _, moments in own]) * (L * weights)[:, None], offset

@@ -1,7 +1,7 @@
 """Reference curves of rods: where they are without stress, with frames whose x is along the curve.
 
 `poses(s)` gives frames at arc lengths s. Lines, arcs and helices move along a screw, so their strain is constant.
-Frames of a spline do not turn about the curve (rotation-minimizing, by double reflection: Wang et al. 2008).
+Frames of a spline do not turn about the curve (rotation-minimizing, by double reflection, wang2008).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def frame_along(where: str, tangent: np.ndarray, up: Any) -> np.ndarray:
     raise ValueError(f"{where}: up is {up!r}, along the rod at its start; expected another direction, for the z axis")
 
 
-class Curve:
+class ReferenceCurve:
     """A curve with a length [m], and frames on it."""
 
     @property
@@ -48,7 +48,7 @@ class Curve:
         raise NotImplementedError
 
 
-class ScrewCurve(Curve):
+class ScrewCurve(ReferenceCurve):
     """A curve along a screw: what all places are carried by, and the begin."""
 
     def _screw(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -58,7 +58,7 @@ class ScrewCurve(Curve):
     def poses(self, s: np.ndarray, where: str, up: Any) -> np.ndarray:
         twist, start, tangent = self._screw()
         begin = np.concatenate([matrix_to_quaternion(frame_along(where, tangent, up)), start])
-        return pose_group.compose(pose_group.exp(np.asarray(s)[..., None] * twist), begin)
+        return np.asarray(pose_group.compose(pose_group.exp(np.asarray(s)[..., None] * twist), begin))
 
 
 @dataclass(frozen=True)
@@ -146,7 +146,7 @@ class Helix(ScrewCurve):
 
 
 @dataclass(frozen=True)
-class Spline(Curve):
+class Spline(ReferenceCurve):
     """A smooth curve through points [m], with continuous curvature: a cubic spline over the distances between them."""
 
     points: Any

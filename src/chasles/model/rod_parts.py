@@ -17,7 +17,7 @@ from chasles.model.body import GROUND, Body, Frame
 from chasles.model.force import BetweenBodies
 from chasles.model.joint import Joint
 from chasles.model.placement import ORIGIN
-from chasles.model.rod import FREE, Rod
+from chasles.model.rod import FREE_END, Rod
 from chasles.model.suggestion import meant
 from chasles.screw import inertia as spatial
 
@@ -47,7 +47,7 @@ class NodeFrame(OfRod, Frame):
 
 @dataclass(frozen=True)
 class RodElement(OfRod, BetweenBodies):
-    """An element of a rod between frames on two bodies: numbers of `Mesh`."""
+    """An element of a rod between frames on two bodies: numbers of `RodMesh`."""
 
     name: str
     bodies: tuple[str, str]
@@ -77,10 +77,14 @@ class Parts:
         frames: Sequence[Frame],
         forces: Sequence[Any],
     ):
-        self.bodies = {body.name: body.bare if isinstance(body, Carrier) else body for body in _given(bodies)}
-        self.doubled = len(self.bodies) < len(_given(bodies))  # an error that the system tells of
-        self.given = _given(bodies)
-        self.joints, self.frames, self.forces = list(_given(joints)), list(_given(frames)), list(_given(forces))
+        self.bodies = {body.name: body.bare if isinstance(body, Carrier) else body for body in own_parts(bodies)}
+        self.doubled = len(self.bodies) < len(own_parts(bodies))  # an error that the system tells of
+        self.given = own_parts(bodies)
+        self.joints, self.frames, self.forces = (
+            list(own_parts(joints)),
+            list(own_parts(frames)),
+            list(own_parts(forces)),
+        )
         self.held = {joint.child: joint for joint in reversed(self.joints)}
         self._places: dict[str, np.ndarray] = {GROUND: np.array(ORIGIN)}
         self._added: dict[str, list[np.ndarray]] = {}
@@ -98,15 +102,15 @@ class Parts:
     def _add(self, rod: Rod) -> None:
         mesh, where = rod.mesh, f"rod {rod.name!r}"
         for end in rod.ends:
-            if end not in (FREE, GROUND) and end not in self.bodies:
-                known = [*self.bodies, GROUND, FREE]
+            if end not in (FREE_END, GROUND) and end not in self.bodies:
+                known = [*self.bodies, GROUND, FREE_END]
                 listed = ", ".join(known[-6:])
                 raise ValueError(f"{where}: ends names {end!r}, which is no body; {meant(end, known)}expected {listed}")
         bodies = {name: k for k, name in enumerate(rod.nodes) if name in rod.bodies}
         for name, k in bodies.items():
             center, mass = (mesh.offset[k], 0.0, 0.0), float(mesh.mass[k])
             self.bodies[name] = RodNode(name, mass, center, mesh.moments[k] if mass > 0.0 else (0.0,) * 3)
-        free = rod.ends[0] == FREE
+        free = rod.ends[0] == FREE_END
         base = rod.nodes[0] if free else rod.ends[0]
         begin = pose_group.inverse(mesh.poses[0]) if free else pose_group.identity()
         for name, k in bodies.items():
@@ -126,10 +130,10 @@ class Parts:
     def _ends(self, rod: Rod, base: str, begin: np.ndarray) -> dict[int, tuple[str, tuple[float, ...]]]:
         """Body and frame of the two ends."""
         mesh, n = rod.mesh, rod.elements
-        found = {0: (rod.nodes[0], ORIGIN), n: (rod.nodes[n], ORIGIN)}
-        if rod.ends[0] != FREE:
+        found: dict[int, tuple[str, tuple[float, ...]]] = {0: (rod.nodes[0], ORIGIN), n: (rod.nodes[n], ORIGIN)}
+        if rod.ends[0] != FREE_END:
             found[0] = (base, tuple(mesh.poses[0].tolist()))
-        if rod.ends[1] != FREE:
+        if rod.ends[1] != FREE_END:
             place = pose_group.compose(self.place(base), pose_group.compose(begin, mesh.poses[n]))
             on_body = pose_group.compose(pose_group.inverse(self.place(rod.ends[1])), place)
             found[n] = (rod.ends[1], tuple(on_body.tolist()))
@@ -142,10 +146,17 @@ class Parts:
             (first, at), (second, to) = places[k], places[k + 1]
             if first == second:
                 raise ValueError(f"rod {rod.name!r}: both ends of an element are on {first!r}; expected two elements")
-            numbers = mesh.rest[k], mesh.flexibility[k], mesh.compliance[k], mesh.damping[k]
-            settled = (tuple(map(tuple, x.tolist())) if x.ndim == 2 else tuple(x.tolist()) for x in numbers)
             element = RodElement(
-                f"{rod.name}[{k}]", (first, second), (at, to), *settled, float(mesh.bend[k]), rod.name, k
+                name=f"{rod.name}[{k}]",
+                bodies=(first, second),
+                frames=(at, to),
+                rest=tuple(mesh.rest[k].tolist()),
+                flexibility=_rows(mesh.flexibility[k]),
+                compliance=_rows(mesh.compliance[k]),
+                damping=_rows(mesh.damping[k]),
+                bend=float(mesh.bend[k]),
+                rod=rod.name,
+                index=k,
             )
             self.forces.append(element)
 
@@ -165,7 +176,11 @@ class Parts:
         return self._places[name] if not chain else self._places[chain[0].child]
 
 
-def _given(items: Sequence[Any]) -> tuple[Any, ...]:
+def _rows(matrix: np.ndarray) -> tuple[tuple[float, ...], ...]:
+    return tuple(map(tuple, matrix.tolist()))
+
+
+def own_parts(items: Sequence[Any]) -> tuple[Any, ...]:
     """What was given of them: a carrier of rods without them, and nothing of rods."""
     bare = (item.bare if isinstance(item, Carrier) else item for item in items)
     return tuple(item for item in bare if not isinstance(item, OfRod))

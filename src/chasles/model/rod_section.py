@@ -71,18 +71,20 @@ class Section:
         """Area, moments and factors of shear of a material with this Poisson's ratio."""
         raise NotImplementedError
 
-    def stiffness(self, material: Material) -> np.ndarray:
+    def stiffness(self, material: Material | None) -> np.ndarray:
         """6x6, of a unit of length."""
+        assert material is not None
         own, E, G = self.constants(material.nu), material.E, material.shear_modulus
         y, z = own.shear
         return np.diag([G * own.J, E * own.Iy, E * own.Iz, E * own.area, y * G * own.area, z * G * own.area])
 
-    def compliance(self, material: Material) -> np.ndarray:
+    def compliance(self, material: Material | None) -> np.ndarray:
         """Inverse of the stiffness."""
         return np.linalg.inv(self.stiffness(material))
 
-    def mass(self, material: Material) -> tuple[float, np.ndarray]:
+    def mass(self, material: Material | None) -> tuple[float, np.ndarray]:
         """Of a unit of length: mass [kg/m], and the moments about x, y and z [kg m]."""
+        assert material is not None
         own = self.constants(material.nu)
         return material.density * own.area, material.density * np.array([own.Iy + own.Iz, own.Iy, own.Iz])
 
@@ -186,7 +188,8 @@ class Stiffness(Section):
 
     def __post_init__(self) -> None:
         where, given = self.what, np.array(self.matrix, dtype=object)
-        stiff = given.shape == (6,) and all(isinstance(x, int | float) for x in given) and np.isinf(given.astype(float))
+        plain = given.shape == (6,) and all(isinstance(x, int | float) for x in given)
+        stiff = np.isinf(given.astype(float)) if plain else np.zeros(6, dtype=bool)
         numbers = np.array(self.matrix, dtype=float) if np.any(stiff) else self.matrix
         if np.any(stiff):
             if np.any(stiff[:4]) or (np.asarray(numbers) < 0.0).any():

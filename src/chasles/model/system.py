@@ -23,8 +23,8 @@ from chasles.model.joint_kind import JOINT_KINDS
 from chasles.model.law import Law
 from chasles.model.mimic import followers
 from chasles.model.placement import ORIGIN, Pose, as_numbers, as_pose, check_name
-from chasles.model.rod import FREE, Rod
-from chasles.model.rod_parts import OfRod, Parts, RodElement
+from chasles.model.rod import FREE_END, Rod
+from chasles.model.rod_parts import NodeFrame, OfRod, Parts, RodElement
 from chasles.model.suggestion import meant
 from chasles.registry import service
 
@@ -140,7 +140,7 @@ class System:
     def _require(self, where: str, *bodies: str) -> None:
         for body in bodies:
             if body != GROUND and body not in self._index["body"]:
-                if isinstance(end := self._index["frame"].get(body), OfRod):
+                if isinstance(end := self._index["frame"].get(body), NodeFrame):
                     raise ValueError(f"{where}: {body!r} is an end that is welded to {end.body!r}; name that body")
                 raise ValueError(f"{where}: there is no body {body!r}; {_known(body, self._index['body'], 'bodies')}")
 
@@ -369,7 +369,7 @@ class System:
                 raise ValueError(f"attach: rod {rod.name!r} of {other.name!r} stands on its own ground; remove it")
 
         def renamed(name: str) -> str:
-            return name if name in (GROUND, FREE) else prefix + name
+            return name if name in (GROUND, FREE_END) else prefix + name
 
         bare = [getattr(body, "bare", body) for body in other.bodies]  # what rods add is added again
         bodies = [replace(b, name=renamed(b.name)) if b.density is None else _renamed(b, prefix) for b in bare]
@@ -383,7 +383,10 @@ class System:
             )
             for j in other.joints
         ]
-        rods = [replace(rod, name=prefix + rod.name, ends=tuple(map(renamed, rod.ends))) for rod in other.rods]
+        rods = [
+            replace(rod, name=prefix + rod.name, ends=(renamed(rod.ends[0]), renamed(rod.ends[1])))
+            for rod in other.rods
+        ]
         frames = [replace(f, name=prefix + f.name, body=renamed(f.body)) for f in other.frames]
         forces: list[Force] = []
         for force in other.forces:

@@ -15,6 +15,7 @@ from chasles.relative.loop.assembly import LoopEquations
 from chasles.relative.loop.closed import ClosedMechanism, in_joint_coordinates
 from chasles.relative.mechanism import Mechanism
 from chasles.simulation.actuation import Actuation
+from chasles.simulation.body_equilibrium import BodyEquilibrium, body_equilibrium, system_of
 from chasles.simulation.closed.statics import ClosedStatics
 from chasles.simulation.set_valued import refuse_sticking
 from chasles.simulation.start_values import Values, by_name
@@ -93,7 +94,8 @@ def equilibrium(
     t: float = 0.0,
     tolerance: float = 1e-10,
     iterations: int = 100,
-) -> Equilibrium:
+    steps: int | None = None,
+) -> Equilibrium | BodyEquilibrium:
     """The equilibrium that a damped Newton iteration finds from q (default: neutral), with forces and drives at time t.
 
     tolerance: of the force left along each coordinate, relative to what acts along it (weight, springs, inputs, and the
@@ -101,7 +103,17 @@ def equilibrium(
     stiffness determines them. RuntimeError with what is left if it is not reached. q is in joint coordinates of
     `system.compile()`, or has those of some joints by name; with loops or constraints it is assembled first, with these
     held, and only motions that the constraints allow count.
+
+    Of a system with rods: by Newton's method in absolute coordinates, whose unknowns are stresses too
+    (`BodyEquilibrium`). steps: load steps, in which gravity and constant wrenches grow to their values; by default one,
+    and more if it fails.
     """
+    if (with_rods := system_of(system)) is not None:
+        if control is not None:
+            raise ValueError("equilibrium: control is not for systems with rods; give a JointForce instead")
+        return body_equilibrium(with_rods, q, float(t), steps, iterations)
+    if steps is not None:
+        raise ValueError("equilibrium: steps are for systems with rods")
     mechanism, t = in_joint_coordinates("equilibrium", system), float(t)
     refuse_sticking("equilibrium", mechanism.system)
     u = np.zeros(mechanism.nv) if control is None else Actuation.of_tree(mechanism).forces(control)

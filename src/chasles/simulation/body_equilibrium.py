@@ -1,0 +1,190 @@
+"""Equilibria of systems with rods, how stable they are, and the loads under which they buckle."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from chasles.absolute.rods import element_states
+from chasles.model.scale import length_of
+from chasles.model.system import System
+from chasles.simulation.bodies import BodyDynamics
+from chasles.simulation.body_statics import BodyStatics, StaticEquations, StaticIterate
+from chasles.simulation.start_values import Values
+
+MOVED = 1e-12  # the last correction, in 1 rad and lengths of the model
+ROUNDED = 1e-7  # a correction from which on one that does not shrink any more is rounding
+LONGEST = 20.0  # a correction that is larger is going astray
+ATTEMPTS = (1, 4, 16, 64)  # load steps that are tried, if none are asked for
+LOCATED = 1e-10  # of a critical load
+
+
+@dataclass(frozen=True)
+class BodyEquilibrium:
+    """Where a system with rods stays at rest.
+
+    poses: of the bodies, nodes of rods among them, (bodies, 7); q: the same in joint coordinates. residual: the largest
+    force or torque left [N or N m]. iterations: of Newton's method, for each load step. unstable: how many independent
+    small displacements lower the energy.
+    """
+
+    poses: np.ndarray
+    q: np.ndarray
+    residual: float
+    iterations: tuple[int, ...]
+    unstable: int
+    energy: float  # of all rods [J]
+    system: System = field(repr=False)
+    statics: BodyStatics = field(repr=False, compare=False)
+    iterate: StaticIterate = field(repr=False, compare=False)
+
+    @property
+    def stability(self) -> str:
+        """ "stable" if all small displacements raise the energy, else "unstable"."""
+        return "unstable" if self.unstable else "stable"
+
+    @property
+    def stable(self) -> bool:
+        """Whether no small displacement lowers the energy."""
+        return not self.unstable
+
+    def pose(self, body: str) -> np.ndarray:
+        """Pose of a body or node by its name."""
+        return self.poses[[one.name for one in self.system.bodies].index(self.system.body(body).name)]
+
+    def __str__(self) -> str:
+        tips = [name for rod in self.system.rods for name in rod.bodies[-1:]]
+        lines = [f"{self.stability} equilibrium, iterations in each load step: {', '.join(map(str, self.iterations))}"]
+        lines += [f" {name}: {', '.join(f'{x:.9g}' for x in self.pose(name)[4:])}" for name in tips]
+        return "\n".join([*lines, f"largest force left: {self.residual:.2g} N or N m"])
+
+    __repr__ = __str__
+
+
+class NotFoundError(RuntimeError):
+    """No equilibrium was found."""
+
+
+class Solver:
+    """Newton's method for the equilibria of a system with rods under loads times a factor."""
+
+    def __init__(self, system: System, t: float, iterations: int):
+        self.statics, self.most = BodyStatics(system, t), iterations
+        self.length = max(length_of(system), *(rod.length for rod in system.rods))
+
+    def start(self, q: Values | None) -> StaticIterate:
+        """The iterate at joint coordinates, assembled if need be."""
+        mechanism = self.statics.mechanism
+        dynamics = BodyDynamics(mechanism, "auto", True)
+        central = dynamics.split(dynamics.start(self.statics.t, q, None, None, None, None))[0]
+        states = element_states(mechanism, central, np.zeros((mechanism.n, 6)))
+        return StaticIterate(np.array(central), np.zeros((len(mechanism.tiles), 3)), states.stress)
+
+    def solve(self, at: StaticIterate, load: float) -> tuple[StaticIterate, int, StaticEquations]:
+        """The equilibrium under a load near an iterate, iterations, and the equations there."""
+        from scipy.sparse.linalg import splu  # slow to load
+
+        self.statics.put_load(load)
+        n, last = 6 * self.statics.mechanism.n, np.inf
+        units = np.tile([1.0] * 3 + [self.length] * 3, n // 6)
+        for k in range(self.most):
+            equations = self.statics.equations(at)
+            try:
+                change = splu(equations.matrix).solve(equations.left)
+            except RuntimeError:  # the factor is exactly singular
+                raise NotFoundError("the stiffness is singular: does something hold every freedom?") from None
+            size = float(np.abs(change[:n] / units).max(initial=0.0))
+            if not size < LONGEST:
+                raise NotFoundError(f"a correction of {size:.3g} (in 1 rad and {self.length:.3g} m) leads astray")
+            at = self.statics.moved(at, equations, change)
+            if size < MOVED or (size < ROUNDED and size > 0.1 * last):
+                return at, k + 1, equations
+            last = size
+        raise NotFoundError(f"not found after {self.most} iterations; the last correction is {size:.3g}")
+
+    def path(self, at: StaticIterate, steps: int) -> tuple[StaticIterate, tuple[int, ...], StaticEquations]:
+        """The equilibrium under the full load, by load steps."""
+        counts = []
+        for load in np.linspace(0.0, 1.0, steps + 1)[1:]:
+            at, count, equations = self.solve(at, float(load))
+            counts.append(count)
+        return at, tuple(counts), equations
+
+
+def lowering(equations: StaticEquations) -> int:
+    """How many independent displacements that the constraints allow lower the energy: the negative pivots of the
+    symmetric part, of which each constraint has one (Sylvester's law)."""
+    import scipy.sparse as sparse
+    from scipy.sparse.linalg import splu
+
+    matrix = (equations.matrix + equations.matrix.T) / 2.0
+    scale = 1.0 / np.sqrt(np.maximum(np.abs(matrix).max(axis=1).toarray().ravel(), 1e-300))
+    matrix = sparse.diags(scale) @ matrix @ sparse.diags(scale)
+    if len(equations.rows):
+        return int((np.linalg.eigvalsh(matrix.toarray()) < 0.0).sum()) - len(equations.rows)
+    factors = splu(matrix.tocsc(), permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True})
+    return int((factors.U.diagonal() < 0.0).sum())
+
+
+def body_equilibrium(system: System, q: Values | None, t: float, steps: int | None, iterations: int) -> BodyEquilibrium:
+    """The equilibrium of a system with rods, from joint coordinates q: in one load step, or in more if that fails."""
+    solver = Solver(system, t, iterations)
+    start = solver.start(q)
+    tries = ATTEMPTS if steps is None else (steps,)
+    for attempt in tries if solver.statics.has_loads else tries[:1]:
+        try:
+            found, counts, equations = solver.path(start, attempt)
+            break
+        except NotFoundError as error:
+            reason = error
+    else:
+        raise RuntimeError(
+            f"equilibrium: with {attempt} load steps {reason}. Is there an equilibrium at all? If so, take more "
+            "steps=..., start nearer, or let the rod move there with damping"
+        )
+    return _described(solver, found, counts, equations)
+
+
+def _described(
+    solver: Solver, at: StaticIterate, counts: tuple[int, ...], equations: StaticEquations
+) -> BodyEquilibrium:
+    statics, mechanism = solver.statics, solver.statics.mechanism
+    left = solver.statics.equations(at._replace(stresses=None)).left[: 6 * mechanism.n]
+    dynamics = BodyDynamics(mechanism, "auto", True)
+    still = np.zeros((mechanism.n, 6))
+    joints = dynamics.coordinates(dynamics.state(at.q, still, mechanism.angles(at.q)))[0]
+    return BodyEquilibrium(
+        *(mechanism.poses(at.q), joints, float(np.abs(left).max(initial=0.0)), counts, lowering(equations)),
+        *(float(element_states(mechanism, at.q, still).energy.sum()), statics.system, statics, at),
+    )
+
+
+def buckling(system: System, most: float = 1.0, *, t: float = 0.0, steps: int = 8, iterations: int = 40) -> float:
+    """The factor of gravity and constant wrenches, up to `most`, at which a system with rods buckles: where its
+    equilibrium, followed from no load on in `steps`, becomes unstable."""
+    solver = Solver(system, t, iterations)
+    at, low = solver.start(None), 0.0
+    for load in np.linspace(0.0, most, steps + 1)[1:]:
+        then, _, equations = solver.solve(at, float(load))
+        if lowering(equations):
+            break
+        at, low = then, float(load)
+    else:
+        raise RuntimeError(f"buckling: none up to {most:g} times the loads; give a larger factor")
+    high = float(load)
+    while high - low > LOCATED * high:
+        middle = 0.5 * (low + high)
+        then, _, equations = solver.solve(at, middle)
+        if lowering(equations):
+            high = middle
+        else:
+            at, low = then, middle
+    return 0.5 * (low + high)
+
+
+def system_of(given: Any) -> System | None:
+    """The system, if it has rods."""
+    system = given if isinstance(given, System) else getattr(given, "system", None)
+    return system if isinstance(system, System) and system.rods else None

@@ -1,0 +1,256 @@
+"""Equilibria of systems with rods, in absolute coordinates: Newton's method with exact derivatives and sparse matrices.
+
+Unknowns are a rotation in each body and a displacement in space of its center, which are taken along screws,
+multipliers of the constraints, and the stresses of the elements of rods. The latter cost nothing: they are condensed in
+each element. Newton's method in poses alone fails on slender rods: after a step nodes have moved on straight lines, and
+the axial forces of that spoil the next one. With stresses as iterates of their own (magisano2017)
+the number of iterations depends neither on the slenderness nor on the number of elements.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from chasles.absolute.mechanism import AbsoluteMechanism
+from chasles.absolute.rods import GivenStresses, element_states
+from chasles.absolute.space import SO3XR3_NAME
+from chasles.absolute.tables import MECHANISM
+from chasles.constrained import structure as structures
+from chasles.constrained.force_tangent import force_tangent_address
+from chasles.constrained.saddle import BLOCK
+from chasles.constrained.tables import STRUCTURE
+from chasles.constrained.workspace import WORKSPACE, ForceCall, run_loop
+from chasles.force.table import FORCE, FORCES, FRAME, MOVING, WRENCH
+from chasles.kernel.undisturbed import Calling
+from chasles.lie import pose as pose_group
+from chasles.lie.rotation import quaternion_to_matrix
+from chasles.model.rod_parts import RodNode
+from chasles.model.rod_section import Section
+from chasles.model.system import System
+from chasles.screw.representation import REPRESENTATIONS
+
+TILES = ((0, 0), (0, 3), (3, 0), (3, 3))  # where the tiles of a block begin
+DIFFERENCE = 1e-6  # [rad] for how reactions turn with the bodies
+
+
+class StaticIterate(NamedTuple):
+    """Central poses (bodies, 7), multipliers (tiles, 3), stresses of the elements (elements, 6)."""
+
+    q: np.ndarray
+    multipliers: np.ndarray
+    stresses: np.ndarray | None
+
+
+class StaticEquations(NamedTuple):
+    """The linear equations of an iteration: a sparse matrix of bodies and constraints, what is left, and which rows of
+    the constraints there are."""
+
+    matrix: Any
+    left: np.ndarray
+    rows: np.ndarray
+
+
+def weightless_as_heavy(system: System) -> System:
+    """The system with some mass in rods that have none, so that it can be compiled."""
+
+    def heavy(section: Section) -> Section:
+        given = hasattr(section, "moments")
+        return replace(section, density=1.0, moments=(1.0, 1.0, 1.0)) if given else section  # type: ignore[type-var]
+
+    rods = []
+    for rod in system.rods:
+        if not rod.mesh.mass.all() or not rod.mesh.moments.all():
+            sections = (rod.section,) if isinstance(rod.section, Section) else rod.section
+            material = None if rod.material is None else replace(rod.material, density=1.0)
+            rod = replace(rod, section=tuple(map(heavy, sections)), material=material)
+        rods.append(rod)
+    return replace(system, rods=rods) if any(isinstance(body, RodNode) for body in system.bodies) else system
+
+
+class BodyStatics:
+    """Forces on a system at rest at a time, and their derivatives; gravity and constant wrenches times `load`."""
+
+    def __init__(self, system: System, t: float = 0.0):
+        self.system, self.t, self.load = system, t, 1.0
+        self.mechanism = AbsoluteMechanism(weightless_as_heavy(system), SO3XR3_NAME)
+        mechanism, n = self.mechanism, self.mechanism.n
+        self.given = GivenStresses(mechanism)
+        masses = np.array([body.mass for body in system.bodies])
+        self.weight = np.concatenate([np.zeros((n, 3)), np.outer(masses, np.array(system.gravity))], axis=1)
+        self._constants = self._constant_wrenches()
+        self.structure = structures.build(mechanism, np.zeros((len(mechanism.tiles), 3), dtype=np.int64))
+        packed = self.structure.packed
+        self._work = np.zeros(WORKSPACE.size(packed))
+        self._shared = WORKSPACE.split(self._work, packed)
+        if self.mechanism.forces.table[FORCES.count]:  # the ground, which comes first
+            self._shared.force_work[MOVING.rotation : MOVING.position] = np.eye(3).ravel()
+        self._places()
+
+    def _constant_wrenches(self) -> list[tuple[int, str, np.ndarray, np.ndarray]]:
+        """Body, representation, frame and numbers (a view) of wrenches that are no laws."""
+        packed, found = self.mechanism.packed, []
+        values = MECHANISM.part(packed, "values")
+        table = MECHANISM.part(packed.view(np.int64), "table")
+        for row in table[FORCES.size :][: table[FORCES.count] * FORCE.size].reshape(-1, FORCE.size):
+            if row[FORCE.kind] == WRENCH and not row[FORCE.law]:
+                numbers = values[row[FORCE.numbers] :]
+                at = FRAME.size
+                found.append(
+                    (int(row[FORCE.first]), REPRESENTATIONS[row[FORCE.second]], numbers[:at], numbers[at : at + 6])
+                )
+        self._full = [numbers.copy() for *_, numbers in found]
+        return found
+
+    def put_load(self, load: float) -> None:
+        """Gravity and constant wrenches times a factor."""
+        self.load = load
+        for (*_, numbers), full in zip(self._constants, self._full, strict=True):
+            numbers[:] = load * full
+
+    @property
+    def has_loads(self) -> bool:
+        """Whether there is something that a factor multiplies."""
+        return bool(self.weight.any() or any(full.any() for full in self._full))
+
+    def _places(self) -> None:
+        """Rows and columns of the numbers that the kernels give: blocks of the bodies, then couplings."""
+        n, packed = self.mechanism.n, self.structure.packed
+        slots, pairs = STRUCTURE.part(packed, "slots"), {}
+        rows = structures.force_rows(self.mechanism)
+        for k, at in enumerate(STRUCTURE.part(packed, "coupled")):
+            if at >= 0:
+                i, j = int(rows[k][FORCE.first]), int(rows[k][FORCE.second])
+                for side, (a, b) in enumerate(((i, j), (j, i))):
+                    for m, (row, column) in enumerate(TILES):
+                        pairs[int(slots[at + 4 * side + m])] = (6 * a + row, 6 * b + column)
+        self._slots = np.array(list(pairs), dtype=int)
+        corners = [(6 * i + row, 6 * i + column) for i in range(n) for row, column in TILES] + list(pairs.values())
+        first = np.array(corners, dtype=int).reshape(-1, 2)
+        grid = np.indices((3, 3)).reshape(2, -1)
+        self._rows, self._columns = ((first[:, k, None] + grid[k]).ravel() for k in range(2))
+
+    # ------------------------------------------------------------ forces and derivatives
+
+    def forces(self, at: StaticIterate, alone: bool = False) -> np.ndarray:
+        """What is left on the bodies but for reactions, (bodies, 6): torque in the body, force in space. alone: without
+        what the misfit of stresses adds."""
+        self.given.give(at.stresses, alone)
+        still = np.zeros((self.mechanism.n, 6))
+        return self.mechanism.applied_forces(at.q, still, t=self.t)[0] + self.load * self.weight
+
+    def _stiffness(self, at: StaticIterate, reactions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Rows, columns and numbers of minus the derivative of the forces, along screws of the bodies: with these turns
+        what is left of the forces, of the stresses that are taken."""
+        turning = self.forces(at, alone=True) - reactions
+        shared, mechanism = self._shared, self.mechanism
+        shared.blocks[:], shared.matrix[:] = 0.0, 0.0
+        call = ForceCall(
+            *(self.t, 1.0, 0.0, mechanism.packed, self.structure.packed, at.q.ravel(), np.zeros(6 * mechanism.n)),
+            *(shared.blocks, shared.matrix, shared.law_wrenches, shared.element_tiles, shared.force_work),
+        )
+        if mechanism.forces.table[FORCES.count]:
+            with Calling(mechanism.forces.laws, True):
+                run_loop(force_tangent_address(), call)
+        for body, representation, frame, numbers in self._constants:
+            self._add_wrench(body, representation, frame, numbers, at.q[body])
+        blocks = shared.blocks.reshape(-1, 4, 3, 3)
+        columns = quaternion_to_matrix(at.q[:, :4]).transpose(0, 2, 1)
+        blocks[:, 2] -= np.cross(turning[:, None, 3:], columns).transpose(0, 2, 1)
+        tiles = shared.matrix.reshape(-1, 9)[self._slots]
+        return self._rows, self._columns, np.concatenate([shared.blocks.ravel(), tiles.ravel()])
+
+    def _add_wrench(
+        self, body: int, representation: str, frame: np.ndarray, numbers: np.ndarray, q: np.ndarray
+    ) -> None:
+        """How a constant wrench changes as its body turns and moves; motions leave this out, statics needs it."""
+        R, X, x = quaternion_to_matrix(q[:4]), frame[:9].reshape(3, 3), frame[9:]
+        block = self._shared.blocks[body * BLOCK.size : (body + 1) * BLOCK.size].reshape(4, 3, 3)
+        torque, force = numbers[:3], numbers[3:]
+        if representation == "body":
+            block[2] += R @ _skew(X @ force)
+            return
+        in_body = R.T @ force
+        block[0] -= _skew(x) @ _skew(in_body)
+        if representation == "spatial":
+            place = q[4:] + R @ x
+            block[0] -= _skew(R.T @ (torque - np.cross(place, force))) - R.T @ _skew(force) @ R @ _skew(x)
+            block[1] -= R.T @ _skew(force)
+        elif representation == "hybrid":
+            block[0] -= _skew(R.T @ torque)
+
+    def equations(self, at: StaticIterate) -> StaticEquations:
+        """K d + Jᵀ dλ = forces - Jᵀ λ, J d = -g."""
+        import scipy.sparse as sparse  # slow to load
+
+        n, left = 6 * self.mechanism.n, self.forces(at)
+        if not self.mechanism.tiles:
+            rows, columns, numbers = self._stiffness(at, np.zeros_like(left))
+            matrix = sparse.csc_matrix((numbers, (rows, columns)), shape=(n, n))
+            return StaticEquations(matrix, left.ravel(), np.zeros(0, dtype=int))
+        residual, _ = self.mechanism.rows(at.q, np.zeros((self.mechanism.n, 6)), self.t)
+        jacobian = self._jacobian(at.q)
+        used = np.flatnonzero(np.abs(jacobian).max(axis=1).toarray().ravel() > 0.0)
+        J = jacobian[used]
+        reactions = (J.T @ at.multipliers.ravel()[used]).reshape(-1, 6)
+        rows, columns, numbers = self._stiffness(at, reactions)
+        K = sparse.csc_matrix((numbers, (rows, columns)), shape=(n, n)) + self._turning(at)
+        matrix = sparse.bmat([[K, J.T], [J, None]], format="csc")
+        return StaticEquations(matrix, np.concatenate([(left - reactions).ravel(), -residual.ravel()[used]]), used)
+
+    def _jacobian(self, q: np.ndarray) -> Any:
+        """Rows of all tiles (3 tiles, 6 bodies), sparse."""
+        import scipy.sparse as sparse
+
+        found, tiles = self.mechanism.jacobians(q, t=self.t), self.mechanism.tiles
+        parts: tuple[list[Any], list[Any], list[Any]] = ([], [], [])
+        for k, tile in enumerate(tiles):
+            for side, body in enumerate((tile.first, tile.second)):
+                if body >= 0:
+                    i, j = np.indices((3, 6))
+                    for part, more in zip(parts, (3 * k + i, 6 * body + j, found[k, side]), strict=True):
+                        part.append(more.ravel())
+        rows, columns, numbers = (np.concatenate(part) for part in parts)
+        return sparse.csr_matrix((numbers, (rows, columns)), shape=(3 * len(tiles), 6 * self.mechanism.n))
+
+    def _turning(self, at: StaticIterate) -> Any:
+        """How Jᵀ λ changes as bodies turn, by differences of the bodies that constraints hold."""
+        import scipy.sparse as sparse
+
+        n, multipliers = self.mechanism.n, at.multipliers.ravel()
+        held = sorted({body for tile in self.mechanism.tiles for body in (tile.first, tile.second) if body >= 0})
+        columns, found = [], []
+        for body in held if multipliers.any() else ():
+            for k in range(3):
+                pushes = []
+                for sign in (1.0, -1.0):
+                    turn = np.zeros(6)
+                    turn[k] = sign * DIFFERENCE
+                    q = at.q.copy()
+                    q[body] = pose_group.compose(q[body], pose_group.exp(turn))
+                    pushes.append(self._jacobian(q).T @ multipliers)
+                columns.append(6 * body + k)
+                found.append((pushes[0] - pushes[1]) / (2.0 * DIFFERENCE))
+        if not columns:
+            return sparse.csc_matrix((6 * n, 6 * n))
+        numbers = np.array(found)
+        which, rows = np.nonzero(numbers)
+        return sparse.csc_matrix((numbers[which, rows], (rows, np.array(columns)[which])), shape=(6 * n, 6 * n))
+
+    def moved(self, at: StaticIterate, equations: StaticEquations, change: np.ndarray) -> StaticIterate:
+        """The iterate after a change of all unknowns."""
+        n = self.mechanism.n
+        d = change[: 6 * n].reshape(n, 6)
+        stresses = None if at.stresses is None else element_states(self.mechanism, at.q, d).ahead
+        R = quaternion_to_matrix(at.q[:, :4])
+        screws = np.concatenate([d[:, :3], np.einsum("nji,nj->ni", R, d[:, 3:])], axis=1)
+        q = pose_group.compose(at.q, pose_group.exp(screws))
+        multipliers = at.multipliers.copy()
+        multipliers.ravel()[equations.rows] += change[6 * n :]
+        return StaticIterate(q, multipliers, stresses)
+
+
+def _skew(a: np.ndarray) -> np.ndarray:
+    return np.array([[0.0, -a[2], a[1]], [a[2], 0.0, -a[0]], [-a[1], a[0], 0.0]])

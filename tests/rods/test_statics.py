@@ -1,0 +1,82 @@
+"""Equilibria of rods, against closed forms and solutions of the Cosserat equations by shooting (12 digits)."""
+
+import numpy as np
+import pytest
+
+import chasles as ch
+from chasles import rods
+
+SLENDER = (1, 1, 1, 1e6, 1e6 / 2.6, 1e6 / 2.6)
+BEND = np.array([15.684800534039, 47.150438573629, 53.474858791825])  # tip of the 45 degree bend at 600, J = 1/6
+
+
+def cantilever(
+    n: int, stiffness, load=(0,) * 6, representation: str = "hybrid", gravity=(0, 0, 0), **more
+) -> ch.System:
+    section = rods.Stiffness(stiffness, 1.0, 1e-6 * np.array([2.0, 1.0, 1.0]))
+    rod = ch.Rod("b", rods.Line((0, 0, 0), (1, 0, 0)), section, ends=("ground", "free"), elements=n, **more)
+    return ch.System(rods=[rod], forces=[ch.Wrench("P", f"b[{n}]", load, representation)], gravity=gravity)
+
+
+def bend(n: int, element: str = "magnus") -> ch.System:
+    """Bathe and Bolourchi 1979: a quarter of a right angle of a circle, loaded out of its plane at the tip."""
+    curve = rods.Arc((0, 0, 0), (100, 0, 0), (0, 0, -1), np.pi / 4)
+    section, metal = rods.Constants(1, 1 / 12, 1 / 12, 1 / 6, 1.0), rods.Material(1e7, 0.0)
+    rod = ch.Rod("b", curve, section, metal, ("ground", "free"), n, element=element)
+    load = ch.Wrench("P", f"b[{n}]", (0, 0, 0, 0, 0, 600), "hybrid")
+    return ch.System(rods=[rod], forces=[load], gravity=(0, 0, 0))
+
+
+def tip(found, n: int) -> np.ndarray:
+    return found.pose(f"b[{n}]")[4:]
+
+
+@pytest.mark.parametrize("slender", [10, 1e2, 1e4])
+def test_one_element_is_exact_for_small_loads(slender):
+    stiff = slender**2
+    system = cantilever(1, (1, 1, 1, stiff, stiff / 2.6, stiff / 2.6), (0, 0, 0, 0, 1e-6, 0))
+    assert tip(ch.equilibrium(system), 1)[1] / 1e-6 == pytest.approx(1 / 3 + 2.6 / stiff, rel=1e-8)
+
+
+@pytest.mark.parametrize("representation", ["body", "hybrid"])
+def test_a_moment_rolls_it_up_to_a_circle(representation):
+    system = cantilever(3, (1, 1, 1, 1e4, 5e3, 5e3), (0, 0, 2 * np.pi, 0, 0, 0), representation)
+    assert np.linalg.norm(tip(ch.equilibrium(system), 3)) < 1e-12
+
+
+@pytest.mark.parametrize(("n", "bound"), [(8, 1.3e-3), (16, 8e-5), (32, 6e-6)])
+def test_the_bend_in_one_load_step(n, bound):
+    found = ch.equilibrium(bend(n))
+    assert np.linalg.norm(tip(found, n) - BEND) < bound
+    assert len(found.iterations) == 1
+    assert found.iterations[0] <= 8
+    assert found.stable
+
+
+def test_constant_strain_is_of_order_two():
+    """The element of other codes: Exudyn 1.13 has the same ten digits, errors .1655 and .0413."""
+    errors = [np.linalg.norm(tip(ch.equilibrium(bend(n, "helix")), n) - BEND) for n in (8, 16)]
+    assert errors == pytest.approx([0.1655, 0.0413], rel=2e-3)
+
+
+def test_the_path_does_not_matter():
+    one, other = (ch.equilibrium(bend(8), steps=steps).poses for steps in (8, 10))
+    assert np.abs(one - other)[:, 4:].max() < 1e-12 * 100
+
+
+@pytest.mark.parametrize(("n", "bound"), [(8, 6e-5), (16, 4e-6)])
+def test_elastica(n, bound):
+    found = ch.equilibrium(cantilever(n, SLENDER, (0, 0, 0, 0, 10, 0)), steps=4)
+    assert np.linalg.norm(tip(found, n)[:2] - [0.445002538816, 0.810622237791]) < bound
+    assert max(found.iterations) <= 6
+
+
+def test_without_shear():
+    found = ch.equilibrium(cantilever(8, (1, 1, 1, 1e6, np.inf, np.inf), (0, 0, 0, 0, 10, 0)), steps=4)
+    assert tip(found, 8)[:2] == pytest.approx([0.44502083, 0.81056623], abs=1e-8)
+
+
+@pytest.mark.parametrize(("n", "bound"), [(8, 4e-5), (16, 3e-6)])
+def test_weight(n, bound):
+    found = ch.equilibrium(cantilever(n, SLENDER, gravity=(0, 0, -8)))
+    assert abs(tip(found, n)[2] + 0.6406377) < bound
