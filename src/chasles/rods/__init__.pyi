@@ -8,3 +8,5 @@ from chasles.model.rod_section import Material as Material
 from chasles.model.rod_section import Rectangle as Rectangle
 from chasles.model.rod_section import Stiffness as Stiffness
 from chasles.model.rod_section import Tube as Tube
+from chasles.simulation.body_equilibrium import buckling as buckling
+from chasles.simulation.load_path import load_path as load_path

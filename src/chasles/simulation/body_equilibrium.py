@@ -12,6 +12,7 @@ from chasles.model.scale import length_of
 from chasles.model.system import System
 from chasles.simulation.bodies import BodyDynamics
 from chasles.simulation.body_statics import BodyStatics, StaticEquations, StaticIterate
+from chasles.simulation.rod_motion import RodMotion, rod_motion
 from chasles.simulation.start_values import Values
 
 MOVED = 1e-12  # the last correction, in 1 rad and lengths of the model
@@ -53,6 +54,11 @@ class BodyEquilibrium:
     def pose(self, body: str) -> np.ndarray:
         """Pose of a body or node by its name."""
         return self.poses[[one.name for one in self.system.bodies].index(self.system.body(body).name)]
+
+    def rod(self, name: str) -> RodMotion:
+        """A rod by its name: nodes, strains, stresses, curve."""
+        mechanism = self.statics.mechanism
+        return rod_motion(mechanism, name, self.poses, np.zeros((mechanism.n, 6)))
 
     def __str__(self) -> str:
         tips = [name for rod in self.system.rods for name in rod.bodies[-1:]]

@@ -272,7 +272,9 @@ def continuation(
     curve = EquilibriumCurve(system, abs(last - first), float(t))
     rest = equilibrium(system(at), q, t=t)
     if isinstance(rest, BodyEquilibrium):
-        raise ValueError(f"{where}: not for systems with rods, whose equilibria are found in absolute coordinates")
+        raise ValueError(
+            f"{where}: not for systems with rods; chasles.rods.load_path follows their equilibria over the load"
+        )
     begin = curve.statics(at).at(rest.q)
     if not len(begin.chosen):
         raise ValueError(f"{where}: the system has no freedom, so that nothing is in equilibrium")

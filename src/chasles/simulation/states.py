@@ -16,6 +16,7 @@ from chasles.model.system import System
 from chasles.simulation.frame_motion import FrameMotion
 from chasles.simulation.joint_motion import JointMotion
 from chasles.simulation.named_forces import Column, columns_of, named_forces, values_of
+from chasles.simulation.rod_motion import RodMotion, rod_motion
 
 if TYPE_CHECKING:
     from chasles.absolute.mechanism import AbsoluteMechanism
@@ -254,6 +255,10 @@ class States:
     def joint(self, name: str) -> JointMotion:
         """The motion of a joint."""
         return JointMotion(self, self._kind.joint(name))
+
+    def rod(self, name: str) -> RodMotion:
+        """A rod by its name: nodes, strains, stresses, curve, energy."""
+        return rod_motion(self.mechanism, name, self.poses, self.twists)
 
     # ------------------------------------------------------------ in parts, for runs larger than memory
 

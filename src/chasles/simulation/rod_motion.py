@@ -1,0 +1,100 @@
+"""A rod of a run, or of an equilibrium: its nodes, strains, stresses and curve."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from chasles.absolute.mechanism import AbsoluteMechanism
+from chasles.absolute.rods import ElementStates, element_states, elements_of
+from chasles.cached import cached_property
+from chasles.lie import pose as pose_group
+from chasles.model.rod import Rod
+
+
+class RodMotion:
+    """A rod at times: time is the first axis of all arrays; at a single time there is none.
+
+    Strains and stresses are in the axes of the sections: twist and curvatures about y and z [1/m], extension and
+    shears; torque and bending moments [N m], axial and shear forces [N].
+    """
+
+    def __init__(self, rod: Rod, mechanism: AbsoluteMechanism, poses: np.ndarray, twists: np.ndarray):
+        self.rod, self._mechanism, self._poses, self._twists = rod, mechanism, poses, twists
+        own = [k for k, element in enumerate(elements_of(mechanism)) if element.rod == rod.name]
+        self._own = slice(own[0], own[-1] + 1)
+
+    @cached_property
+    def _states(self) -> ElementStates:
+        every = element_states(self._mechanism, *self._mechanism.state(self._poses, self._twists))
+        parts = [part[..., self._own, :] for part in every[:-1]]
+        return ElementStates(*parts, every.energy[..., self._own])  # type: ignore[call-arg]  # six of them
+
+    @property
+    def s(self) -> np.ndarray:
+        """Arc lengths of the nodes without stress [m], (nodes,)."""
+        return self.rod.mesh.s
+
+    @cached_property
+    def nodes(self) -> np.ndarray:
+        """Poses of the sections at all nodes, welded ends too, (times, nodes, 7)."""
+        index = {name: k for k, name in enumerate(self._mechanism.bodies)}
+        found = np.empty((*self._poses.shape[:-2], self.rod.elements + 1, 7))
+        frames = {frame.name: frame for frame in self._mechanism.system.frames}
+        for k, name in enumerate(self.rod.nodes):
+            if name in index:
+                found[..., k, :] = self._poses[..., index[name], :]
+            else:
+                body, pose = frames[name].body, np.array(frames[name].pose)
+                on = pose_group.identity() if body not in index else self._poses[..., index[body], :]
+                found[..., k, :] = pose_group.compose(on, pose)
+        return found
+
+    @property
+    def strains(self) -> np.ndarray:
+        """Mean of each element, beyond those without stress, (times, elements, 6)."""
+        mesh = self.rod.mesh
+        return (self._states.X - mesh.rest) / mesh.lengths[:, None]
+
+    @property
+    def stresses(self) -> np.ndarray:
+        """Those of the elastic law in each element, (times, elements, 6)."""
+        return self._states.stress
+
+    @cached_property
+    def sections(self) -> np.ndarray:
+        """Stresses in the sections at the nodes, (times, nodes, 6): of order four. At an inner node that of the two
+        sides' mean, which differ by what acts there."""
+        first, second = self._states.first, self._states.second
+        found = np.concatenate([first, second[..., -1:, :]], axis=-2)
+        found[..., 1:-1, :] = 0.5 * (first[..., 1:, :] + second[..., :-1, :])
+        return found
+
+    @property
+    def ends(self) -> np.ndarray:
+        """Stresses in the sections at both ends, (times, 2, 6)."""
+        return self.sections[..., [0, -1], :]
+
+    @property
+    def energy(self) -> np.ndarray:
+        """What it stores [J], (times,)."""
+        return self._states.energy.sum(axis=-1)
+
+    def curve(self, pieces: int = 4) -> np.ndarray:
+        """Points along it, so many in each element, (times, points, 3)."""
+        parts = np.arange(pieces) / pieces
+        moved = pose_group.exp(parts[:, None] * self._states.X[..., None, :])
+        inner = pose_group.compose(self.nodes[..., :-1, None, :], moved)[..., 4:]
+        flat = inner.reshape(*inner.shape[:-3], -1, 3)
+        return np.concatenate([flat, self.nodes[..., -1:, 4:]], axis=-2)
+
+    def __repr__(self) -> str:
+        return f"<rod {self.rod.name!r}: {self.rod.elements} elements, {self.rod.length:.4g} m>"
+
+
+def rod_motion(mechanism: Any, name: str, poses: np.ndarray, twists: np.ndarray) -> RodMotion:
+    """A rod by its name, of a mechanism in either coordinates."""
+    rod = mechanism.system.rod(name)
+    own = mechanism if isinstance(mechanism, AbsoluteMechanism) else mechanism.system.compile("absolute")
+    return RodMotion(rod, own, poses, twists)

@@ -1,0 +1,61 @@
+"""Limit and buckling loads of rods, and what a run says of its rods."""
+
+import numpy as np
+import pytest
+
+import chasles as ch
+from chasles import rods
+from chasles.lie import pose
+from tests.rods.test_statics import SLENDER, cantilever
+
+
+def lee(n: int) -> ch.System:
+    """Lee's frame: two legs of 120 with pinned ends, loaded at a fifth of the second; E = 720, A = 6, I = 2."""
+    section, metal = rods.Constants(6.0, 2.0, 2.0, 4.0, 1.0), rods.Material(720.0, 0.3)
+    one = ch.Rod("one", rods.Line((0, 0, 0), (0, 120, 0)), section, metal, elements=n)
+    two = ch.Rod("two", rods.Line((0, 0, 0), (0, -120, 0)), section, metal, (f"one[{n}]", "free"), n)
+    corner = pose.compose(one.poses(120.0), two.poses(120.0))
+    pins = [
+        ch.revolute("left", "ground", "one[0]", axis=(0, 0, 1), at=one.poses(0.0)),
+        ch.revolute("right", "ground", f"two[{n}]", axis=(0, 0, 1), at=corner),
+    ]
+    load = ch.Wrench("P", f"two[{n // 5}]", (0, 0, 0, 0, -1, 0), "hybrid")
+    return ch.System(joints=pins, rods=[one, two], forces=[load], gravity=(0, 0, 0))
+
+
+@pytest.mark.study
+def test_lees_frame_turns_round():
+    path = rods.load_path(lee(10), (0, 3), points=40, max_step=0.25)
+    (limit,) = path.limits
+    assert path.load[limit] == pytest.approx(1.854656, rel=1e-4)
+    assert path.place("two[2]")[limit, 1] - 120 == pytest.approx(-48.7517, rel=1e-4)
+
+
+def test_a_strip_buckles_sideways():
+    """Prandtl and Michell's load of a slender strip, with what prebuckling, shear and extension change of it."""
+    h, t, L, E = 0.6, 0.01, 10.0, 2e11
+    G = E / 2.6
+    bending, torsion = E * h * t**3 / 12, G * h * t**3 / 3
+    section = rods.Stiffness((torsion, E * t * h**3 / 12, bending, E * h * t, G * h * t, G * h * t))
+    rod = ch.Rod("b", rods.Line((0, 0, 0), (L, 0, 0)), section, ends=("ground", "free"), elements=8)
+    critical = 4.012599 * np.sqrt(bending * torsion) / L**2
+    load = ch.Wrench("P", "b[8]", (0, 0, 0, 0, 0, -critical), "hybrid")
+    system = ch.System(rods=[rod], forces=[load], gravity=(0, 0, 0))
+    assert rods.buckling(system, 1.5, steps=3) == pytest.approx(1.00047244, abs=1e-6)
+    with pytest.raises(RuntimeError, match="none up to 0.5"):
+        rods.buckling(system, 0.5, steps=1)
+
+
+def test_stresses_of_an_equilibrium():
+    """Under an end load: the moment is the load times its lever, in all sections, though elements know it at their
+    middle only."""
+    found = ch.equilibrium(cantilever(8, SLENDER, (0, 0, 0, 0, 3, 0)))
+    rod = found.rod("b")
+    places = rod.nodes[:, 4:]
+    assert rod.nodes.shape == (9, 7)
+    assert rod.sections[:, 2] == pytest.approx(3 * (places[-1, 0] - places[:, 0]), abs=1e-9)
+    assert rod.ends[0, 2] == pytest.approx(3 * places[-1, 0])
+    along = rod.curve(5)
+    assert np.linalg.norm(np.diff(along, axis=0), axis=1).sum() == pytest.approx(1.0, abs=1e-4)
+    assert rod.energy == pytest.approx(found.energy)
+    assert rod.strains[:, 2] == pytest.approx(rod.stresses[:, 2], rel=2e-2)
