@@ -42,7 +42,7 @@ def test_a_strip_buckles_sideways():
     load = ch.Wrench("P", "b[8]", (0, 0, 0, 0, 0, -critical), "hybrid")
     system = ch.System(rods=[rod], forces=[load], gravity=(0, 0, 0))
     assert rods.buckling(system, 1.5, steps=3) == pytest.approx(1.00047244, abs=1e-6)
-    with pytest.raises(RuntimeError, match="none up to 0.5"):
+    with pytest.raises(RuntimeError, match=r"none up to 0\.5"):
         rods.buckling(system, 0.5, steps=1)
 
 
