@@ -18,6 +18,7 @@ from chasles.model.body import GROUND
 from chasles.model.constraint import Coupling, Drive
 from chasles.model.force import BetweenBodies, Bushing, Force, JointForce
 from chasles.model.joint import Joint
+from chasles.model.rod_parts import own_parts
 from chasles.model.suggestion import meant
 from chasles.model.system import System
 from chasles.relative.loop.closed import ClosedMechanism
@@ -49,7 +50,7 @@ class Column(NamedTuple):
 def named_forces(system: System) -> dict[str, Any]:
     """What exerts forces, by name: a force of the system, a drive or coupling, or a joint with springs, dampers,
     friction or limits. A joint or constraint with the name of a force has its kind behind it, "motor (joint)"."""
-    found: dict[str, Any] = {force.name: force for force in system.forces}
+    found: dict[str, Any] = {force.name: force for force in own_parts(system.forces)}
     others = [item for item in system.constraints if isinstance(item, Coupling | Drive)]
     acting = [joint for joint in system.joints if is_passive(joint) or joint.may_lock or joint.is_loaded]
     for kind, items in (("constraint", others), ("joint", acting)):
@@ -177,7 +178,10 @@ def _alone(states: Any, force: Force | None = None, joint: Joint | None = None, 
     """The tree of states with one force alone, or one joint with some of what it does by itself."""
     system = _tree(states)
     joints = [_bare(one, fields if joint is not None and one.name == joint.name else ()) for one in system.joints]
-    return Mechanism(replace(system, joints=joints, forces=[] if force is None else [force], actuators=()))
+    acting = () if force is None else (force,)
+    alone = replace(system, joints=joints, forces=acting, actuators=())
+    object.__setattr__(alone, "forces", acting)  # without the elements of rods, which a system makes anew
+    return Mechanism(alone)
 
 
 def _bare(joint: Joint, kept: tuple[str, ...]) -> Joint:
