@@ -17,7 +17,7 @@ from chasles.integrate.solution import Solution
 from chasles.registry import service
 from chasles.simulation.impact import Strike
 from chasles.simulation.start_values import StartChange
-from chasles.simulation.states import Energies, States
+from chasles.simulation.states import Energies, States, unchanging
 
 if TYPE_CHECKING:
     import pandas
@@ -96,8 +96,8 @@ class Run(States):
     def energies(self) -> Energies:
         """Kinetic, of gravity, of springs, work [J], (times,) each."""
         if self.stored is not None:
-            return Energies(*(self.stored[item.name] for item in fields(Energies)))
-        return Energies(*self.collected(lambda part: part._kind.energies()))
+            return Energies(*(unchanging(self.stored[item.name]) for item in fields(Energies)))
+        return Energies(*map(unchanging, self.collected(lambda part: part._kind.energies())))
 
     def __call__(self, times: ArrayLike) -> States:
         """The motion at any times in the span, on the curve through the saved points."""

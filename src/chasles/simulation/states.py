@@ -58,8 +58,9 @@ class Violations(NamedTuple):
 class States:
     """A motion at times `t` [s]: what `run(t)` gives, and what a `Run` is at its saved times.
 
-    Time is the first axis of all arrays; at a single time, run(0.5), they have none. `q`, `v` and `a` are those of the
-    joints, `poses`, `twists` and `accelerations` those of the bodies, in both kinds of coordinates. states["name"] is
+    Time is the first axis of all arrays; at a single time, run(0.5), they have none. They cannot be written to: copy
+    one to change it. `q`, `v` and `a` are those of the joints, `poses`, `twists` and `accelerations` those of the
+    bodies, in both kinds of coordinates. states["name"] is
     the motion of a body or frame, states.joint("name") that of a joint.
     """
 
@@ -95,7 +96,7 @@ class States:
     @property
     def t(self) -> np.ndarray:
         """The times [s]."""
-        return self.solution.t
+        return unchanging(self.solution.t)
 
     def __len__(self) -> int:
         return len(self.t)
@@ -134,24 +135,24 @@ class States:
     def q(self) -> np.ndarray:
         """Coordinates of the joints, (times, nq) [rad, m; quaternions of spherical and free ones]; full turns are
         counted."""
-        return self._kind.q()
+        return unchanging(self._kind.q())
 
     @property
     def v(self) -> np.ndarray:
         """Velocities of the joints, (times, nv) [rad/s, m/s]."""
-        return self._kind.v()
+        return unchanging(self._kind.v())
 
     @cached_property
     def a(self) -> np.ndarray:
         """Accelerations of the joints, (times, nv) [rad/s², m/s²], from the equations of motion."""
-        return self.collected(lambda part: [part._kind.a()])[0]
+        return unchanging(self.collected(lambda part: [part._kind.a()])[0])
 
     @property
     def inputs(self) -> np.ndarray:
         """What the user gave, (times, inputs): a number for each actuator, or along each velocity if the system has no
         actuators. Zero if nothing was given. That of a controller is held in the period that ends at a time."""
         if self.given is not None:
-            return self.given
+            return unchanging(self.given)
         return np.broadcast_to(0.0, (*np.shape(self.t), self.dynamics.actuation().inputs))
 
     @property
@@ -182,17 +183,17 @@ class States:
     @cached_property
     def poses(self) -> np.ndarray:
         """Poses of the bodies, (times, bodies, 7): unit quaternion (w, x, y, z) and position [m]."""
-        return self.collected(lambda part: [part._kind.poses()])[0]
+        return unchanging(self.collected(lambda part: [part._kind.poses()])[0])
 
     @cached_property
     def twists(self) -> np.ndarray:
         """Twists of the bodies in their frames, (times, bodies, 6) [rad/s, m/s]."""
-        return self.collected(lambda part: [part._kind.twists()])[0]
+        return unchanging(self.collected(lambda part: [part._kind.twists()])[0])
 
     @cached_property
     def accelerations(self) -> np.ndarray:
         """Time derivatives of the twists, (times, bodies, 6) [rad/s², m/s²]."""
-        return self.collected(lambda part: [part._kind.accelerations()])[0]
+        return unchanging(self.collected(lambda part: [part._kind.accelerations()])[0])
 
     # ------------------------------------------------------------ of the system
 
@@ -200,13 +201,13 @@ class States:
     def energies(self) -> Energies:
         """Kinetic, of gravity, of springs, work [J], (times,) each."""
         columns = self.collected(lambda part: part._kind.energies())
-        return Energies(*columns)
+        return Energies(*map(unchanging, columns))
 
     @cached_property
     def violations(self) -> Violations:
         """How far joints and constraints are off; (times, 0) if none are equations, as in a tree in joint coordinates.
         A joint or constraint has its largest row."""
-        return Violations(*self.collected(lambda part: part._kind.violations()))
+        return Violations(*map(unchanging, self.collected(lambda part: part._kind.violations())))
 
     def reactions(self, name: str) -> np.ndarray:
         """The wrench (torque [N m], force [N]) that a joint or constraint exerts on its child body, in the joint's
@@ -288,6 +289,13 @@ class States:
         low, high = np.min(self.t), np.max(self.t)
         when = f"t = {low:g} s" if low == high else f"t = {low:g} to {high:g} s"
         return f"<States of {self.mechanism.system.name!r}, {when}: {self._kind}>"
+
+
+def unchanging(array: np.ndarray) -> np.ndarray:
+    """A view of an array that cannot be written to: what others are computed from is changed by nobody."""
+    view = np.asanyarray(array).view()
+    view.setflags(write=False)
+    return view
 
 
 CUT = ("given", "stored")  # fields with a row for each time
