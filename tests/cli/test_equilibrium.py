@@ -71,7 +71,7 @@ def test_a_branch_through_its_folds(truss, capsys):
     assert found["unit"] == "N"
     assert picture.stat().st_size > 10_000
     equilibrium(str(truss), over="parameters.load=0:3 N")
-    assert "fold at load = " in capsys.readouterr().out
+    assert "fold at load [N] = " in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

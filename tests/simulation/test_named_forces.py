@@ -144,4 +144,7 @@ def test_sticking_and_slipping_are_events(tmp_path):
     assert [float(row["t [s]"]) for row in rows] == [one.t for one in run.events]
     (axes,) = ch.plot(run, "events").axes
     assert [one.get_text() for one in axes.get_legend().get_texts()] == ["slide slips", "slide sticks"]
+    assert axes.get_yscale() == "linear"
+    line = axes.get_lines()[1]
+    assert line.get_xdata()[np.argmax(line.get_ydata() > 0)] == stops
     assert "<td>slide sticks</td>" in report(run)

@@ -62,7 +62,8 @@ def equilibrium(
     path, span, unit = _range(over)
     with Progress(0, 0, what="following equilibria ...", steady=True):
         changes = lambda x: [*(change or ()), f"{path}={_written(x, unit)}"]  # noqa: E731
-        branch = _followed(changes, model, law, path, span, begin, points)
+        name = path.removeprefix("parameters.") + (f" [{unit}]" if unit else "")
+        branch = _followed(changes, model, law, name, span, begin, points)
     special = [{"kind": x.kind, "parameter": x.parameter, "q": _by_joint(branch, x.q)} for x in branch.special]
     told = {"parameter": branch.parameter.tolist(), "unit": unit, "q": _by_joint(branch, branch.q.T)}
     _say(json_output, told | {"stability": branch.stability, "special": special, "message": branch.message}, branch)
@@ -99,7 +100,7 @@ def _followed(
     changes: Callable[[float], list[str]],
     model: str,
     laws: list[Path] | None,
-    path: str,
+    name: str,
     span: tuple[float, float],
     begin: float | None,
     points: int,
@@ -110,7 +111,7 @@ def _followed(
     first = find_study(model, changes(span[0] if begin is None else begin), laws)
     if first.options.get("control") is not None:
         raise ValueError("equilibrium: --over is for models without control; write its forces as forces of the model")
-    name, q = path.removeprefix("parameters."), first.plan().begin.q
+    q = first.plan().begin.q
     build = lambda x: find_study(model, changes(x), laws).system  # noqa: E731
     try:
         return ch.continuation(build, span, q, start=begin, points=points, name=name)

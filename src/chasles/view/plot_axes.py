@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from chasles.display import style
-from chasles.view.plot_panel import AS_LINES, AS_SIZES, AS_STAIRS, Panel
+from chasles.view.plot_panel import AS_COUNTS, AS_LINES, AS_SIZES, AS_STAIRS, Panel
 
 SMALLEST = 1e-18  # drawn on a logarithmic axis if all is 0
 ROUNDING = 1e-12  # values below this are not magnified
@@ -45,7 +45,7 @@ def over_time(axes: Any, panel: Panel, found: Sequence[Curves], labels: Sequence
     axes.set(xlabel=panel.across, ylabel=panel.compared if compared else panel.label)
     if ends and min(ends) < max(ends):
         axes.set_xlim(min(ends), max(ends))
-    if drawn != AS_LINES:
+    if drawn not in (AS_LINES, AS_COUNTS):
         axes.set_yscale("log")
         _decades(axes)
     elif all(np.abs(curves[k][1]).max(initial=0.0) < ROUNDING for curves in found for k in (used if curves else ())):
@@ -60,6 +60,8 @@ def _line(axes: Any, t: np.ndarray, values: np.ndarray, drawn: str, looks: dict[
     """A series; sizes of errors as their largest so far, with the size itself thin behind."""
     if drawn == AS_LINES:
         return axes.plot(t, values, **looks)[0]
+    if drawn == AS_COUNTS:
+        return axes.plot(t, values, drawstyle="steps-post", **looks)[0]
     if drawn == AS_STAIRS:
         return axes.plot(t, values, drawstyle="steps-pre", **{"linewidth": 0.8, **looks})[0]
     sizes = abs(values) if values.any() else style.on_log_scale(values, SMALLEST)

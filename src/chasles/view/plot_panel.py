@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 OVER_TIME, CURVE, SPACE, BARS = "time", "curve", "space", "bars"  # what kind of axes
-# over time: values, sizes of errors, values that hold from then on
-AS_LINES, AS_SIZES, AS_STAIRS = "lines", "sizes", "stairs"
+# over time: values, sizes of errors, sizes of what went before each time, counts that hold from then on
+AS_LINES, AS_SIZES, AS_STAIRS, AS_COUNTS = "lines", "sizes", "stairs", "counts"
 
 
 @dataclass(frozen=True)

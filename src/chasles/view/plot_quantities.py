@@ -10,7 +10,7 @@ import numpy as np
 
 from chasles.display.style import shortened
 from chasles.io.result.quantities import joints_with_reactions
-from chasles.view.plot_panel import AS_SIZES, AS_STAIRS, BARS, Panel
+from chasles.view.plot_panel import AS_COUNTS, AS_SIZES, AS_STAIRS, BARS, Panel
 from chasles.view.plot_parts import (
     MOTIONS,
     NAMED,
@@ -145,7 +145,7 @@ def _events(run: Any) -> list[Panel]:
     def values(part: Any) -> np.ndarray:
         return np.stack([np.searchsorted(own, part.t, "right") for own in times], axis=1).astype(float)
 
-    return [Panel("events", "how often so far [1]", tuple(shortened(names, NAMED_EVENT)), values, drawn=AS_STAIRS)]
+    return [Panel("events", "how often so far [1]", tuple(shortened(names, NAMED_EVENT)), values, drawn=AS_COUNTS)]
 
 
 def _given(run: Any, what: str, label: str) -> list[Panel]:

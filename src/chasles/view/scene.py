@@ -20,6 +20,7 @@ from chasles.model.force import Spring
 from chasles.model.joint import Joint
 from chasles.model.joint_kind import JOINT_KINDS, JointKind
 from chasles.model.system import System
+from chasles.view.cam_look import cam_parts
 from chasles.view.solids import Color, Part, Vector, looks_of
 
 ON_GROUND = -1  # the number of the ground among the bodies
@@ -145,6 +146,9 @@ def scene_of(what: Any) -> Scene:
     system = what if isinstance(what, System) else getattr(what, "mechanism", what).system
     number = {GROUND: ON_GROUND} | {body.name: k for k, body in enumerate(system.bodies)}
     size, looks, colors, notes = looks_of(system)
+    for k, parts in cam_parts(system, size, colors).items():
+        shaped = system.bodies[k].shapes or all(part.kind != "mesh" for part in parts)
+        looks[k] = (*looks[k], *parts) if shaped else parts  # a cam is shape enough
     bodies = []
     for body, parts, color in zip(system.bodies, looks, colors, strict=True):
         reach = max((float(np.linalg.norm(part.points(), axis=1).max()) for part in parts), default=0.0)
