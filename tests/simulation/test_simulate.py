@@ -136,6 +136,45 @@ def test_a_sampled_controller_holds_its_input():
     assert np.ptp(run.energies.balance) < 1e-8
 
 
+@pytest.mark.parametrize("how", [{"method": "rk4", "step": 3e-3}, {"rtol": 1e-6}], ids=["fixed", "adaptive"])
+def test_periods_under_a_controller_are_runs_of_their_own_to_the_bit(how):
+    """One solver serves all periods; each is as `simulate` does it from the state before, under the input held. From
+    the second period on no solution is made of them, and from the tenth on loops are bound to their arrays."""
+    period, count, asked = 0.01, 14, []
+
+    def controller(t, q, v):
+        asked.append((q, v))
+        return [0.0, 0.0, 0.0, -3.0 * (q[4] - 0.5) - 0.7 * v[3]]
+
+    run = ch.simulate(arm(), (0.0, count * period), v=[1.0, 0.5, 2.0, 0.3], controller=controller, period=period, **how)
+    work = {"steps": 0, "evaluations": 0}
+    for k, (q, v) in enumerate(asked):
+        span = (period * k, period * (k + 1))
+        alone = ch.simulate(arm(), span, q, v, control=run.inputs[np.searchsorted(run.t, span[1])], **how)
+        inside = (run.t >= span[0]) & (run.t <= span[1])
+        assert np.array_equal(run.t[inside], alone.t)
+        assert np.array_equal(run.q[inside], alone.q)
+        assert np.array_equal(run.v[inside], alone.v)
+        for name in work:
+            work[name] += getattr(alone.solution, name)
+    assert work == {name: getattr(run.solution, name) for name in work}
+
+
+def test_a_reset_begins_anew_to_the_bit():
+    q, v, control = arm().compile().neutral(), [1.0, 0.5, 2.0, 0.3], [0.0, 0.0, 0.0, 1.0]
+    fresh = ch.Simulation(arm(), 1e-3, q, v, start=2.0).step(steps=3).step(control, 20)
+    used = ch.Simulation(arm(), 1e-3, v=[0.0, 0.0, 0.0, 5.0]).step(control, 15).reset(q, v, t=2.0).step(steps=3)
+    for _ in range(20):
+        used.step(control)
+    assert (used.t, used.work) == (fresh.t, fresh.work)
+    assert np.array_equal(used.q, fresh.q)
+    assert np.array_equal(used.v, fresh.v)
+    assert used.reset().t == 2.0
+    assert np.array_equal(used.q, q)
+    with pytest.raises(ValueError, match="t is nan"):
+        used.reset(t=np.nan)
+
+
 def test_actuators_have_gears_and_limits():
     drive = ch.Actuator("motor", "elbow", gear=2.0, lower=-1.0, upper=1.0)
     system = arm().with_actuator(drive)

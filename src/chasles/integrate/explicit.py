@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import fields
 from typing import Any, NoReturn
@@ -15,10 +16,12 @@ from chasles.integrate import explicit_layout as layout
 from chasles.integrate.event import ended_by
 from chasles.integrate.explicit_events import Watch
 from chasles.integrate.explicit_layout import REAL, SET, STATE, TALLY
+from chasles.integrate.explicit_loops import Loops
 from chasles.integrate.fixed_step import StepError
 from chasles.integrate.growing import GrowingRows
 from chasles.integrate.method import COORDINATES, RKMK, Exponentials
 from chasles.integrate.options import (
+    UNLIMITED,
     Options,
     check_max_evaluations,
     check_max_step,
@@ -111,11 +114,8 @@ class ExplicitStepper(Stepper):
         self.settings[SET.step_control] = chosen if self.adaptive else layout.FIXED
         order = min(method.order, method.embedded_order) if self.adaptive else method.order
         safety = 0.85 if step_control == "paper" else 0.9
-        shortest = shortest_step(self.start, self.end)
-        self.real[: REAL.size] = (
-            *(self.start, self.end, 0.0, rtol, np.max(atol), safety, 1 / (1 + order)),
-            *(shortest, longest, problem.floor),
-        )
+        rule = rtol, np.max(atol), safety, 1 / (1 + order), shortest_step(self.start, self.end), longest
+        self.real[: REAL.size] = (self.start, self.end, 0.0, *rule, problem.floor)
         self.real[REAL.size :] = atol
         self.state, self.counts = np.zeros(STATE.size), np.zeros(TALLY.size, dtype=np.int64)
         self.f0, self.x_sum = np.empty(d), np.zeros(d)
@@ -126,12 +126,28 @@ class ExplicitStepper(Stepper):
         self.kept = GrowingRows(self.width)
         self.begun = False  # the first point is kept
         self.addresses = self.operations(*self.needed())
+        self.loops = Loops(self)
         self._evaluate_start()
         self.first_record = np.concatenate([[self.start], self.y, self.f0, np.zeros(d)])[None]
         self.watch = Watch(self, tuple(options.events))
         self.levels = self.watch.levels
         self.state[STATE.t], self.state[STATE.old_error] = self.start, 1.0
         self._first_step(options, step_control)
+        self.needs_more = self._needs_more()
+
+    def begin(self, start: float, end: float, step: float | None, floor: float = 0.0, most: int = UNLIMITED) -> None:
+        """Begin anew at the present point, with the parameters `p` as they are now: as a new stepper would, of the same
+        problem, method and options but for these. For runs without events, stops and times to save at."""
+        self.start, self.end, self.began = start, end, time.perf_counter()
+        self.settings[SET.most] = most
+        self.loops.told[:] = start, end, self.direction * (step or 0.0), floor
+        self.loops.restart.call()
+        self.kept.clear()
+        self.begun = self.resumed = False
+        if self.counts[TALLY.status] == NOT_FINITE:
+            self._refuse_start()
+        if step is None:
+            self.state[STATE.h] = self.direction * self.guess(abs(end - start))
 
     # ------------------------------------------------------------ set-up
 
@@ -199,10 +215,13 @@ class ExplicitStepper(Stepper):
         if begin in self.stops:  # then laws are those just after it
             begin = float(np.nextafter(begin, self.direction * np.inf))
         engine.evaluate(self.address, begin, self.y, self.p, self.f0)
-        raise_errors_of(self.field)
         if not np.isfinite(self.f0).all():
-            raise NotFiniteError(f"solve: the field is not finite at the start, t = {self.start:.6g}: {self.f0}")
+            self._refuse_start()
         self.counts[TALLY.evaluations] = 1
+
+    def _refuse_start(self) -> NoReturn:
+        raise_errors_of(self.field)
+        raise NotFiniteError(f"solve: the field is not finite at the start, t = {self.start:.6g}: {self.f0}")
 
     def _first_step(self, options: Options, step_control: str) -> None:
         span = abs(self.end - self.start)
@@ -215,22 +234,20 @@ class ExplicitStepper(Stepper):
                 raise ValueError(f"solve: first_step {first}; expected a positive number up to {span}")
             h = first
         else:
-            h = span / 100 if step_control == "paper" or not span else self._guess(span)
+            h = span / 100 if step_control == "paper" or not span else self.guess(span)
         self.state[STATE.h] = self.direction * h
 
-    def _guess(self, span: float) -> float:
+    def guess(self, span: float) -> float:
         """First step from the size of the field and of its change (hairer1993, II.4)."""
         units = np.ones_like(self.f0) if self.problem.units is None else self.problem.units
         scale = self.real[REAL.size :] + self.real[REAL.rtol] * units
-        at = self.space.positions
-        size, pace = (float(np.sqrt(np.mean(np.delete(self.f0 / one, at) ** 2))) for one in (scale, units))
+        at, f0 = self.space.positions, self.f0
+        size, pace = (_mean_size(np.delete(f0 / one, at) if at.size else f0 / one) for one in (scale, units))
         h = max(min(span / 100, 0.01 / pace if pace > 0 else span), 1e-10 * span)
-        moved = self.space.move(self.y, self.direction * h * self.f0)
-        f1 = np.empty_like(self.f0)
-        engine.evaluate(self.address, self.start + self.direction * h, moved, self.p, f1)
+        f1 = self.loops.evaluate_moved(self.start + self.direction * h, self.direction * h)
         raise_errors_of(self.field)
         self.counts[TALLY.evaluations] += 1
-        largest = max(size, float(np.sqrt(np.mean(((f1 - self.f0) / scale) ** 2))) / h)
+        largest = max(size, _mean_size((f1 - f0) / scale) / h)
         better = (0.01 / largest) ** self.real[REAL.exponent] if largest > 0 else span
         return float(min(100 * h, better, span)) if np.isfinite(better) else h
 
@@ -249,34 +266,20 @@ class ExplicitStepper(Stepper):
         weights = (self.a, self.b, self.c, self.e) if estimate else (self.a, self.b, self.c)
         return (self.settings, self.real, *weights, self.extra, self.program)
 
-    @property
-    def needs_more(self) -> bool:
+    def _needs_more(self) -> bool:
         """Whether the run needs more than the loop of fixed steps alone can do."""
-        limited = self.settings[SET.most] != np.iinfo(np.int64).max
+        limited = self.settings[SET.most] != UNLIMITED
         more = self.adaptive or self.watch.events or self.times.size or self.stops.size
         return bool(more or limited or self.problem.correction)
 
     def advance(self, limit: int) -> Ending | None:
-        space, state = (self.space.table, self.addresses), (self.state, self.counts, self.y, self.f0, self.x_sum)
-        if self.needs_more:
-            method, saved = self.arrays(estimate=True), (self.times, self.stops, self.records, self.memory)
-            engine.advance(
-                *(space[0], self.space.measured, space[1], *method, *state, *saved),
-                self.address,
-                self.p,
-                self.watch.watched,
-                self.levels,
-                limit,
-            )
-        else:
-            engine.march_scalar(
-                *(*space, *self.arrays(), *state), self.records, self.memory, self.address, self.p, limit
-            )
-        self.keep()
-        return self._attend(int(self.counts[TALLY.status]))
+        self.loops.take(limit, self.needs_more)
+        return self.attend()
 
-    def _attend(self, status: int) -> Ending | None:
-        """What is to be done about the status of the loop."""
+    def attend(self) -> Ending | None:
+        """Keep the points of the loop, and do what its status asks for."""
+        self.keep()
+        status = int(self.counts[TALLY.status])
         if status == EVENT:
             found = self.watch.locate()
             self.occurrences += found
@@ -389,3 +392,8 @@ class ExplicitStepper(Stepper):
             stages, terms = self.method.table.stages, self.method.terms
             return stages, len(self.extra) + (max(terms, 0) * (stages - 1) if terms > 0 else 0)
         return int(self.program[:, 2].max(initial=0)), 0
+
+
+def _mean_size(values: np.ndarray) -> float:
+    """Root of the mean square."""
+    return math.sqrt(np.add.reduce(values * values) / values.size)

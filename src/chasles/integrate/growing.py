@@ -19,11 +19,17 @@ class GrowingRows:
         self._lent = False  # others look at the rows, so they must stay where they are
 
     def add(self, rows: np.ndarray) -> None:
-        count = self._count + len(rows)
+        self.more(len(rows))[:] = rows
+
+    def more(self, rows: int) -> np.ndarray:
+        """So many new rows, to be written."""
+        first = self._count
+        self._count = count = first + rows
         if count > len(self._room):
+            self._count = first  # what there is, if there is no memory for more
             self._grow(count + count // 8)
-        self._room[self._count : count] = rows
-        self._count = count
+            self._count = count
+        return self._room[first:count]
 
     def _grow(self, rows: int) -> None:
         shape = rows, self._room.shape[1]

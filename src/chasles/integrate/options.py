@@ -11,6 +11,7 @@ import numpy as np
 from chasles.integrate.event import Event, as_events
 
 MOST_TIMES = 10**8  # points that can be asked for
+UNLIMITED = 2**63 - 1  # evaluations that a run may take
 SAVED = '"all", "final", a number of steps or an array of times'
 
 
@@ -128,7 +129,7 @@ def check_max_step(max_step: Any, step: Any) -> float:
 def check_max_evaluations(most: Any) -> int:
     """The largest number of evaluations that a run may take."""
     if most is None:
-        return int(np.iinfo(np.int64).max)
+        return UNLIMITED
     if not (isinstance(most, int | np.integer) and most > 0):
         raise ValueError(f"solve: max_evaluations {most!r}; expected a positive whole number")
     return int(most)

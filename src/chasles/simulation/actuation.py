@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 import numpy as np
@@ -13,6 +14,9 @@ from chasles.relative.loop.closed import ClosedMechanism
 from chasles.relative.mechanism import Mechanism
 
 Input = ArrayLike | Mapping[str, ArrayLike]  # of all actuators, or velocities, in their order, or of some by name
+
+
+NUMBER = np.dtype(float)
 
 
 class Actuation:
@@ -38,6 +42,8 @@ class Actuation:
         self._index = np.array([first + coordinate for first, coordinate in leaders], dtype=int)
         self._gear = np.array([a.gear * rules[a.joint].ratio for a in self.actuators])
         self._limits = np.array([(a.lower, a.upper) for a in self.actuators]).reshape(-1, 2)
+        self._shape = (self.inputs,)
+        self._apart = len(set(self._index.tolist())) == len(self._index)  # no two on one velocity
 
     @classmethod
     def of_tree(cls, mechanism: Mechanism | ClosedMechanism) -> Actuation:
@@ -57,16 +63,27 @@ class Actuation:
 
     def read(self, given: Input, told: str = "the input is") -> np.ndarray:
         """An input as numbers; told: how messages speak of it."""
+        try:
+            plain = type(given) is np.ndarray and given.dtype is NUMBER
+            numbers = given.copy() if plain else np.array(given, dtype=float, ndmin=1)
+            if numbers.shape == self._shape and all(map(math.isfinite, numbers.tolist())):
+                return numbers
+        except (TypeError, ValueError):
+            pass
+        return self._read(given, told)
+
+    def _read(self, given: Input, told: str) -> np.ndarray:
+        """The same for what is not plainly an array of finite numbers."""
         if isinstance(given, Mapping):
-            return self.read(self._by_name(given), told)
+            return self._read(self._by_name(given), told)
         what = "actuators" if self.actuators else "velocities and no actuators"
         try:
             values = np.atleast_1d(np.array(given, dtype=float))
         except (TypeError, ValueError):
             values = np.empty(0)
         if given is None or (not values.size and self.inputs):
-            numbers = "1 number" if self.inputs == 1 else f"{self.inputs} numbers"
-            raise TypeError(f"simulate: {told} {given!r}; expected {numbers}: the system has {self.inputs} {what}")
+            wanted = "1 number" if self.inputs == 1 else f"{self.inputs} numbers"
+            raise TypeError(f"simulate: {told} {given!r}; expected {wanted}: the system has {self.inputs} {what}")
         if values.shape != (self.inputs,):
             raise ValueError(f"simulate: the input has shape {values.shape}; the system has {self.inputs} {what}")
         if not np.isfinite(values).all():
@@ -99,7 +116,10 @@ class Actuation:
             return inputs
         total = np.zeros((*inputs.shape[:-1], self.nv))
         if self.actuators:
-            held = self._gear * np.clip(inputs, *self._limits.T)
+            held = self._gear * np.minimum(np.maximum(inputs, self._limits[:, 0]), self._limits[:, 1])
+            if self._apart:
+                total[..., self._index] += held
+                return total
             for k, place in enumerate(self._index):
                 total[..., place] += held[..., k]
             return total

@@ -230,13 +230,19 @@ class TreeDynamics(JointStates):
 
     def energy_scale(self, y: np.ndarray) -> float:
         """The kinetic energy of the whole system at the speed of its fastest free joint; none if there is no such."""
-        v, links = self.split(y)[1], link_table(self.mechanism.tree.independent)
-        at, fastest = 0, 0.0
-        for kind in links[:, LINK.kind].tolist():
-            if kind == FREE:
-                fastest = max(fastest, float(np.sum(v[at + 3 : at + 6] ** 2)))
-            at += {FREE: 6, SPHERICAL: 3}.get(kind, 1)
+        if not self._free_at:
+            return 0.0
+        v = self.split(y)[1]
+        fastest = max(float(np.sum(v[at + 3 : at + 6] ** 2)) for at in self._free_at)
         return 0.5 * fastest * sum(body.mass for body in self.mechanism.system.bodies)
+
+    @cached_property
+    def _free_at(self) -> tuple[int, ...]:
+        """Where the velocities of free joints begin."""
+        kinds = link_table(self.mechanism.tree.independent)[:, LINK.kind].tolist()
+        sizes = [{FREE: 6, SPHERICAL: 3}.get(kind, 1) for kind in kinds]
+        begins = np.cumsum([0, *sizes]).tolist()
+        return tuple(at for at, kind in zip(begins, kinds, strict=False) if kind == FREE)
 
     @cached_property
     def units(self) -> np.ndarray:

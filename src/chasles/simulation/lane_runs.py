@@ -22,7 +22,8 @@ from chasles.integrate.solution import Solution
 from chasles.kernel.lanes import WIDTH
 from chasles.simulation.dynamics import TreeDynamics
 from chasles.simulation.motion import motion_stepper
-from chasles.simulation.run_task import JUMPS, Task
+from chasles.simulation.run_task import Task
+from chasles.simulation.sampled_run import JUMPS
 from chasles.simulation.tree_lanes import LaneTables, lanes_address
 from chasles.simulation.variants import TreeTables
 

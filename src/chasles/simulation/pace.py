@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import insort
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -21,40 +22,45 @@ class Pace:
 
     def __init__(self, dynamics: Any):
         self.dynamics = dynamics
-        self.evaluations: list[int] = []
+        self.evaluations: list[int] = []  # in the order of their size
         self.speeds: list[np.ndarray] = []
 
-    def period(self, motion: Callable[..., Solution], options: dict[str, Any], left: int | None) -> Solution:
-        """A period of the run, given up if the loop runs away; with at most `left` evaluations, if the user says so."""
+    def period(self, motion: Callable[[int | None], Any], fixed: bool, left: int | None) -> Any:
+        """A period of the run, given up if the loop runs away; with at most `left` evaluations, if the user says so.
+
+        motion: the period with at most so many evaluations. fixed: whether its steps are."""
         own = None if left is None else max(left, 1)
-        if options["step"] is not None:
-            return motion(**dict(options, max_evaluations=own))
+        if fixed:
+            return motion(own)
         most = self.limit if own is None else min(own, self.limit)
-        solution = motion(**dict(options, max_evaluations=most))
+        solution = motion(most)
         if solution.cause is Cause.EVALUATIONS and most != own:
             if message := self.runs_away(solution):
                 caution.warn(f"simulate: {message}")
                 return replace(solution, message=message, cause=Cause.RUNAWAY)
-            solution = motion(**dict(options, max_evaluations=own))  # slow for another reason: let it
+            solution = motion(own)  # slow for another reason: let it
         if solution.success:
-            self.note(solution)
+            self.note(solution.evaluations, solution.y[-1])
         return solution
 
     @property
     def limit(self) -> int:
         """Evaluations after which a period is looked at."""
-        return int(MOST * max(FEW, np.median(self.evaluations) if self.evaluations else 0))
+        half, before = len(self.evaluations) // 2, self.evaluations
+        if not before:
+            return MOST * FEW
+        return int(MOST * max(FEW, before[half] if len(before) % 2 else (before[half - 1] + before[half]) / 2))
 
-    def note(self, solution: Solution) -> None:
-        """A period is done."""
-        self.evaluations.append(solution.evaluations)
-        self.speeds.append(self._speeds(solution))
+    def note(self, evaluations: int, state: np.ndarray) -> None:
+        """A period is done, and ended in this state."""
+        insort(self.evaluations, evaluations)
+        self.speeds.append(self._speeds(state))
 
     def runs_away(self, solution: Solution) -> str:
         """What to say of a period that reached the limit; nothing if it is slow for another reason."""
         if not self.speeds:
             return ""
-        now, before = self._speeds(solution), np.max(self.speeds[: max(1, len(self.speeds) // 2)], axis=0)
+        now, before = self._speeds(solution.y[-1]), np.max(self.speeds[: max(1, len(self.speeds) // 2)], axis=0)
         worst = int(np.argmax(now))
         factor = FASTER if len(self.speeds) > 2 else SUDDENLY
         if not now[worst] > factor * before.max():
@@ -65,8 +71,8 @@ class Pace:
             "and steps become ever shorter; lower the gains of the controller, or ask it more often (period)"
         )
 
-    def _speeds(self, solution: Solution) -> np.ndarray:
-        return np.abs(self.dynamics.coordinates(solution.y[-1])[1])
+    def _speeds(self, state: np.ndarray) -> np.ndarray:
+        return np.abs(self.dynamics.coordinates(state)[1])
 
     def _joint(self, k: int) -> str:
         mechanism = self.dynamics.mechanism

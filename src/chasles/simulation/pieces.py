@@ -21,18 +21,29 @@ class Pieces:
         self.rows = GrowingRows(sum(self.sizes))
         self.events: list[Occurrence] = []
         self.work: dict[str, Any] = dict.fromkeys(COUNTED_WORK, 0)
-        self.last_time: float | None = None
 
-    def add(self, piece: Solution, inputs: Sequence[float] | np.ndarray = ()) -> tuple[np.ndarray, np.ndarray]:
-        """Take a piece; returns the times and points that are new."""
-        new = slice(int(len(piece.t) > 0 and self.last_time == piece.t[0]), None)
-        t, y = piece.t[new, None], piece.y[new]
-        self.last_time = float(t[-1, 0]) if len(t) else self.last_time
-        self.rows.add(np.concatenate([t, y, np.broadcast_to(inputs, (len(t), len(inputs)))], axis=1))
+    def add(self, piece: Any, inputs: Sequence[float] | np.ndarray = ()) -> tuple[np.ndarray, np.ndarray]:
+        """Take a piece, a solution or what has its points and work; returns the times and points that are new."""
+        t, y = piece.t, piece.y
+        before = self.rows.rows
+        if len(t) and len(before) and before[-1, 0] == t[0]:
+            t, y = t[1:], y[1:]
+        new, first = self.rows.more(len(t)), 1 + self.sizes[1]
+        new[:, 0], new[:, 1:first], new[:, first:] = t, y, inputs
         self.events += piece.events
         for name in COUNTED_WORK:
             self.work[name] += getattr(piece, name)
-        return t[:, 0], y
+        return t, y
+
+    def add_rows(self, rows: np.ndarray, inputs: np.ndarray) -> None:
+        """Take points alone, (time, state, ...) each, that follow those before."""
+        new, width = self.rows.more(len(rows)), 1 + self.sizes[1]
+        new[:, :width], new[:, width:] = rows[:, :width], inputs
+
+    @property
+    def last_point(self) -> np.ndarray:
+        """The last state."""
+        return self.rows.rows[-1, 1 : 1 + self.sizes[1]].copy()
 
     def joined(self, last: Solution, why: str) -> tuple[Solution, np.ndarray]:
         """The whole, which ended as its last piece did, and the input at each saved time; `why` there is no curve."""

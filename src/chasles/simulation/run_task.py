@@ -3,31 +3,27 @@
 from __future__ import annotations
 
 import copy
-import itertools
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 
 from chasles.absolute.mechanism import AbsoluteMechanism
-from chasles.display.progress import Progress
 from chasles.integrate.event import Event
 from chasles.integrate.fixed_step import StepError
-from chasles.integrate.solution import Cause, Solution
-from chasles.integrate.stepper import AS_IT_ENDED, KEPT_SO_FAR, LOG, Attention, Interrupted, NotFiniteError, Sink
+from chasles.integrate.solution import Solution
+from chasles.integrate.stepper import KEPT_SO_FAR, LOG, Interrupted, NotFiniteError, Sink
 from chasles.registry import service
 from chasles.relative.loop.closed import ClosedMechanism
 from chasles.simulation.actuation import Input
 from chasles.simulation.energy_jumps import reached, singular_at_end
 from chasles.simulation.law_refusal import law_without_number
 from chasles.simulation.motion import motion_stepper, solve_motion, spoken_by
-from chasles.simulation.pace import Pace
-from chasles.simulation.pieces import Pieces
 from chasles.simulation.run import Run
 from chasles.simulation.runaway import explained, runs_away
+from chasles.simulation.sampled_run import SampledRun
 from chasles.simulation.start_values import StartValue, start_values
 from chasles.simulation.states import States
 from chasles.simulation.stiffness import warn_if_stiff
@@ -35,8 +31,6 @@ from chasles.simulation.stiffness import warn_if_stiff
 Controller = Callable[[float, np.ndarray, np.ndarray], Input]
 MOST_SAMPLES = 10**8  # of a controller in a run
 NOT_OF_THE_RUN = ("system", "progress", "file")  # arguments of `simulate` that do not change what it computes
-# why there is no curve through the points
-JUMPS = "the input of a sampled controller jumps between the points; the saved times are run.t: save more of them"
 
 
 class Recorder(Sink, Protocol):
@@ -153,7 +147,7 @@ class Task:
                     stop, solution = interrupted, interrupted.result
                 given = self.constant(len(solution.t))
             else:
-                solution, given, stop = self._sampled(recorder, progress, *(after or (0, self.state)))
+                solution, given, stop = SampledRun(self, recorder).carry_out(progress, *(after or (0, self.state)))
         except BaseException as error:  # a file is closed whatever happens
             if recorder is not None:
                 recorder.fail(error)
@@ -188,56 +182,6 @@ class Task:
             )
         count = max(1, int(np.ceil(wanted)))
         return np.minimum(start + self.period * np.arange(count + 1), end)
-
-    def _sampled(
-        self, recorder: Recorder | None, progress: bool | None, done: int, state: np.ndarray
-    ) -> tuple[Solution, np.ndarray | None, Interrupted | None]:
-        """A run in pieces, each with the input that the controller gave at its begin: the whole, or the last piece if
-        a recorder has them; the inputs; whether Ctrl-C came."""
-        dynamics, more, actuation = self.dynamics, self.more, self.dynamics.actuation()
-        assert self.controller is not None
-        if self.span[1] < self.span[0]:
-            raise ValueError("simulate: a sampled controller runs forwards in time; the end is before the start")
-        if not isinstance(more["save"], str) and not isinstance(more["save"], int | np.integer):
-            raise ValueError('simulate: with a controller, save is "all", "final" or a number of steps')
-        pieces: Pieces | None = None
-        stop: Interrupted | None = None
-        # if all periods were done before
-        solution = Solution(dynamics.space, self.method, np.empty(0), np.empty(0), True, "reached the end")
-        edges, left, pace = self.edges(), more.get("max_evaluations"), Pace(dynamics)
-        with Attention() as attention, Progress(*self.span, progress, at=float(edges[done])) as line:
-            for first, last in itertools.pairwise(edges[done:]):
-                q, v = dynamics.coordinates(state)
-                given = actuation.read(self.controller(float(first), q.copy(), v.copy()), "the controller returned")
-                u = actuation.along(given)
-                piece = dict(more, step=min(more["step"], last - first) if more["step"] else None)
-                motion = partial(solve_motion, dynamics, self.method, (first, last), state, u, progress=False)
-                try:
-                    solution = pace.period(motion, piece, left)
-                except Interrupted as interrupted:
-                    stop, solution = interrupted, interrupted.result
-                except NotFiniteError:
-                    if first == edges[0]:
-                        raise
-                    message = f"the accelerations are not finite (t = {first:.8g})"
-                    solution = Solution(dynamics.space, self.method, np.array([first]), state[None], False, message)
-                if attention.called and stop is None:
-                    message = f"interrupted at t = {solution.t[-1]:.8g}" if last != edges[-1] else AS_IT_ENDED
-                    stop = Interrupted(message, solution)
-                if stop is not None and solution.success and last != edges[-1]:
-                    solution = replace(solution, success=False, message=str(stop), cause=Cause.INTERRUPTED)
-                if recorder is not None:
-                    recorder.piece(solution, given)
-                else:
-                    pieces = pieces or Pieces(len(state), len(given))
-                    pieces.add(solution, given)
-                left = None if left is None else left - solution.evaluations
-                state = solution.y[-1]
-                line.show(float(last))
-                if stop is not None or not solution.success or solution.t[-1] != last:
-                    attention.called = attention.called and stop is None  # an answer is on its way
-                    break
-        return *((solution, None) if pieces is None else pieces.joined(solution, JUMPS)), stop
 
 
 def as_given(arguments: Mapping[str, Any]) -> dict[str, Any]:

@@ -8,21 +8,22 @@ from typing import Any
 import numpy as np
 
 from chasles.absolute.mechanism import AbsoluteMechanism
-from chasles.integrate import engine
 from chasles.integrate.explicit import ExplicitStepper
-from chasles.integrate.explicit_layout import STATE
+from chasles.integrate.explicit_layout import STATE, TALLY
 from chasles.integrate.method import RKMK
 from chasles.integrate.method_name import named_method
 from chasles.integrate.options import Options
 from chasles.integrate.solution import Solution
+from chasles.integrate.status import RUNNING
 from chasles.model.system import System
 from chasles.relative.loop.closed import ClosedMechanism
 from chasles.relative.mechanism import Mechanism
 from chasles.simulation.actuation import Input
+from chasles.simulation.bodies import BodyDynamics
 from chasles.simulation.motion import spoken_by
 from chasles.simulation.prepare import prepare
 from chasles.simulation.runaway import runs_away
-from chasles.simulation.start_values import StartChange, Values
+from chasles.simulation.start_values import StartChange, Values, warn_of
 from chasles.simulation.states import States
 
 STEPPING_METHOD = RKMK("rk4")
@@ -57,15 +58,21 @@ class Simulation:
         if not (np.isfinite(self.size) and self.size > 0):
             raise ValueError(f"Simulation: step is {step!r}; expected a positive number [s]")
         self._given: np.ndarray | None = None  # the input
+        self._assembly = {name: options.get(name) for name in ("assemble", "held", "mode")}
         self._begin(method, start, state)
 
     def _begin(self, method: Any, start: float, state: np.ndarray) -> None:
-        self.actuation = self.dynamics.actuation()
         self._begun = {"span": (start,), "state": state.copy()}
-        span = (start, start + 1e9 * self.size)
-        how = Options(step=self.size, save="final")
+        end, parameters = start + 1e9 * self.size, np.array(self.dynamics.problem().parameters)
+        before: ExplicitStepper | None = getattr(self, "_stepper", None)
         with spoken_by("Simulation"), self.dynamics.calling():
-            self._stepper = ExplicitStepper(self.dynamics.problem(), method, span, state, how)
+            if before is not None and before.p.shape == parameters.shape:
+                before.p[:], before.y[:] = parameters, state
+                before.begin(start, end, self.size)
+                return
+            how = Options(step=self.size, save="final")
+            self._stepper = ExplicitStepper(self.dynamics.problem(), method, (start, end), state, how)
+        self.actuation, self._calling = self.dynamics.actuation(), self.dynamics.calling()
         self._control = self._stepper.p[self.dynamics.control]
 
     def __getstate__(self) -> dict[str, Any]:
@@ -75,11 +82,13 @@ class Simulation:
             "dynamics": self.dynamics,
             "size": self.size,
             "given": self._given,
+            "assembly": self._assembly,
             "run": (stepper.method, stepper.start, stepper.y.copy(), stepper.checkpoint(), stepper.p[first:].copy()),
         }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.dynamics, self.size, self._given = state["dynamics"], state["size"], state["given"]
+        self._assembly = state["assembly"]
         method, start, y, checkpoint, workspace = state["run"]
         self._begin(method, start, y)
         self._stepper.restore(checkpoint)
@@ -133,18 +142,42 @@ class Simulation:
 
     def step(self, u: Input | None = None, steps: int = 1) -> Simulation:
         """Take steps under the input u (held; as before if it is not given). An input as in `simulate`."""
-        if isinstance(steps, bool) or not isinstance(steps, int | np.integer) or steps < 1:
-            raise ValueError(f"Simulation.step: steps is {steps!r}; expected a positive whole number")
+        if type(steps) is not int or steps < 1:
+            steps = _whole(steps)
         stepper = self._stepper
         if u is not None:
             self._given = self.actuation.read(u)
             self._control[:] = self.actuation.along(self._given)
-            with self.dynamics.calling():  # the input changed, and so the field here
-                engine.evaluate(stepper.address, self.t, stepper.y, stepper.p, stepper.f0)
-        with self.dynamics.calling():
-            ending = stepper.advance(steps)
+        with self._calling:
+            if u is not None:  # the input changed, and so the field here
+                stepper.loops.refresh.call()
+            stepper.loops.take(steps, stepper.needs_more)
+        if stepper.counts[TALLY.status] == RUNNING:
+            return self
+        ending = stepper.attend()
         if ending is not None and not ending.success:
             begun = SimpleNamespace(dynamics=self.dynamics, u=None, **self._begun, more={"step": self.size})
             told = runs_away(begun, stepper.solution(False, ending.message))
             raise RuntimeError(f"Simulation: {ending.message}" + (f"; {told}" if told else ""))
         return self
+
+    def reset(self, q: Values | None = None, v: Values | None = None, *, t: float | None = None) -> Simulation:
+        """Begin anew from coordinates q and velocities v (default: neutral, at rest), at the time t [s] (default: that
+        of the start). No input is held any more. Starts are looked at as in `simulate`: values by name are held."""
+        start = float(self._begun["span"][0] if t is None else t)
+        if not np.isfinite(start):
+            raise ValueError(f"Simulation.reset: t is {t!r}; expected a time [s]")
+        dynamics, absolute = self.dynamics, isinstance(self.dynamics, BodyDynamics)
+        dynamics.start_changes = ()
+        state = dynamics.start(start, q, v, **self._assembly, **({"poses": None, "twists": None} if absolute else {}))
+        if self._assembly["held"] is None:
+            warn_of("Simulation.reset", dynamics.start_changes)
+        self._given = None
+        self._begin(self._stepper.method, start, state)
+        return self
+
+
+def _whole(steps: Any) -> int:
+    if isinstance(steps, bool) or not isinstance(steps, int | np.integer) or steps < 1:
+        raise ValueError(f"Simulation.step: steps is {steps!r}; expected a positive whole number")
+    return int(steps)

@@ -43,8 +43,9 @@ from chasles.io.result.mapped import rows_of
 from chasles.io.result.reader import Stored, read, run_of
 from chasles.io.result.seal import sealed
 from chasles.registry import service
-from chasles.simulation.run_task import JUMPS, Task
+from chasles.simulation.run_task import Task
 from chasles.simulation.runaway import explained, usable
+from chasles.simulation.sampled_run import JUMPS
 
 EVERY = 0.25  # seconds between checkpoints
 SAFE = 30.0  # seconds after which the disk is told to keep what it has

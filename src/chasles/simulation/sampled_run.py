@@ -1,0 +1,235 @@
+"""Runs under a sampled controller: in pieces, each with the input that the controller gave at its begin."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from chasles.display.progress import Progress
+from chasles.integrate.explicit import ExplicitStepper
+from chasles.integrate.explicit_layout import SET, STATE, TALLY
+from chasles.integrate.options import UNLIMITED
+from chasles.integrate.solution import COUNTED_WORK, Cause, Solution
+from chasles.integrate.status import DONE, RUNNING
+from chasles.integrate.stepper import AS_IT_ENDED, Attention, Interrupted, NotFiniteError
+from chasles.simulation.motion import motion_stepper, solve_motion
+from chasles.simulation.pace import Pace
+from chasles.simulation.pieces import Pieces
+
+if TYPE_CHECKING:
+    from chasles.simulation.run_task import Recorder, Task
+
+# why there is no curve through the points
+JUMPS = "the input of a sampled controller jumps between the points; the saved times are run.t: save more of them"
+AT_ONCE = 64  # steps of a period that are few
+TRIES = 3  # periods that take more, after which nobody tries to do them quickly
+
+
+class Periods:
+    """The periods of a run by one explicit stepper, begun anew at each sample: to make one takes as long as a hundred
+    steps. The bits are those of a stepper made for each."""
+
+    def __init__(self, task: Task):
+        self.task, self.calling = task, task.dynamics.calling()
+        given = [task.more.get(key) for key in ("stops", "breaks")]
+        self.stops = np.unique(np.concatenate([np.ravel(() if some is None else some) for some in given]))
+        self.fresh = np.array(task.dynamics.problem().parameters)
+        self.stepper: ExplicitStepper | None = None
+        self.step = task.more["step"] or 0.0
+        self.tally, self.seconds = [0, 0, 0], 0.0  # steps, rejections, evaluations of what was done quickly
+        self.tries = TRIES
+
+    @property
+    def quick(self) -> bool:
+        """Whether periods are so short that the time between them counts."""
+        more, period = self.task.more, self.task.period
+        assert period is not None
+        few = not self.step or period <= 0.9 * AT_ONCE * self.step
+        return few and more.get("max_evaluations") is None
+
+    @staticmethod
+    def serve(task: Task) -> bool:
+        """Whether periods of a task can be done so."""
+        explicit = isinstance(task.method, ExplicitStepper.methods)
+        return explicit and task.dynamics.set_valued is None and not task.more["events"]
+
+    def free_of_stops(self, first: float, last: float) -> bool:
+        """Whether no step has to end at a given time in a period."""
+        return not self.stops.size or bool(
+            np.searchsorted(self.stops, first) == np.searchsorted(self.stops, last, "right")
+        )
+
+    def solve(
+        self, first: float, last: float, state: np.ndarray, u: np.ndarray, step: float | None, most: int | None
+    ) -> Solution:
+        """The motion in a period under forces u."""
+        task, stepper = self.task, self.stepper
+        more = dict(task.more, step=step, max_evaluations=most)
+        if not self.free_of_stops(first, last):
+            return solve_motion(task.dynamics, task.method, (first, last), state, u, **more, progress=False)
+        with self.calling:
+            if stepper is None:
+                stepper = self._made((first, last), state, u, more | {"stops": None, "breaks": None})
+            else:
+                stepper.p[:], stepper.y[:], self.control[:] = self.fresh, state, u
+                floor = task.dynamics.energy_scale(state) if step is None else 0.0
+                stepper.begin(first, last, step, floor, UNLIMITED if most is None else most)
+            return stepper.finish(progress=False)
+
+    def _made(
+        self, span: tuple[float, float], state: np.ndarray, u: np.ndarray, more: dict[str, Any]
+    ) -> ExplicitStepper:
+        """The stepper."""
+        task = self.task
+        stepper: ExplicitStepper = motion_stepper(task.dynamics, task.method, span, state, u, **more)
+        self.stepper, self.control = stepper, stepper.p[task.dynamics.control]
+        self.records = stepper.records.reshape(stepper.rows, stepper.width)
+        return stepper
+
+    def quickly(self, first: float, last: float, u: np.ndarray, most: int) -> np.ndarray | None:
+        """The saved points of a period that goes on from the present point, if it comes to its end in few steps; no
+        solution is made of them, which would take as long as the steps. most: evaluations, if steps follow the error"""
+        stepper = self.stepper
+        if stepper is None or not self.tries or not self.free_of_stops(first, last):
+            return None
+        began, loops = time.perf_counter(), stepper.loops
+        stepper.p[:], self.control[:] = self.fresh, u
+        told = loops.told
+        told[0], told[1], told[2] = first, last, min(self.step, last - first)
+        with self.calling:
+            if not self.step:
+                told[3], stepper.settings[SET.most] = self.task.dynamics.energy_scale(stepper.y), most
+            loops.restart.call()
+            if not self.step and stepper.counts[TALLY.status] == RUNNING:
+                stepper.start = first
+                stepper.state[STATE.h] = stepper.guess(last - first)
+            loops.take(AT_ONCE, stepper.needs_more)
+        accepted, rejected, evaluations, status, records, *_ = stepper.counts.tolist()
+        if status != DONE:
+            self.tries -= 1
+            return None
+        self.tally = [a + b for a, b in zip(self.tally, (accepted, rejected, evaluations), strict=True)]
+        self.seconds += time.perf_counter() - began
+        return self.records[:records]
+
+    def count(self, work: dict[str, Any]) -> None:
+        """Add the work of periods that were done quickly."""
+        if self.stepper is not None:
+            tried = self.tally[0] + self.tally[1]
+            found = *self.tally, *(tried * each for each in self.stepper.work_per_step()), self.seconds
+            for name, value in zip(COUNTED_WORK, found, strict=True):
+                work[name] += value
+
+
+class SampledRun:
+    """A run of a task under its controller; a recorder gets the pieces, or they are kept."""
+
+    def __init__(self, task: Task, recorder: Recorder | None):
+        assert task.controller is not None
+        if task.span[1] < task.span[0]:
+            raise ValueError("simulate: a sampled controller runs forwards in time; the end is before the start")
+        if not isinstance(task.more["save"], str) and not isinstance(task.more["save"], int | np.integer):
+            raise ValueError('simulate: with a controller, save is "all", "final" or a number of steps')
+        self.task, self.recorder, self.controller = task, recorder, task.controller
+        self.actuation, self.pace = task.dynamics.actuation(), Pace(task.dynamics)
+        self.left = task.more.get("max_evaluations")
+        self.pieces: Pieces | None = None
+        self.stop: Interrupted | None = None
+        self.periods = Periods(task) if Periods.serve(task) else None
+
+    def carry_out(
+        self, progress: bool | None, done: int, state: np.ndarray
+    ) -> tuple[Solution, np.ndarray | None, Interrupted | None]:
+        """The whole, or the last piece if a recorder has them; the inputs; whether Ctrl-C came."""
+        task, edges = self.task, self.task.edges()
+        # if all periods were done before
+        piece = Solution(task.dynamics.space, task.method, np.empty(0), np.empty(0), True, "reached the end")
+        begin, end = float(edges[0]), float(edges[-1])
+        quick = self.recorder is None and self.periods is not None and self.periods.quick
+        with Attention() as attention, Progress(*task.span, progress, at=float(edges[done])) as line:
+            for first, last in itertools.pairwise(edges[done:].tolist()):
+                q, v = task.dynamics.coordinates(state)
+                given = self.actuation.read(self.controller(first, q.copy(), v.copy()), "the controller returned")
+                if quick and self.pieces is not None and last != end and not attention.called:
+                    state, there = self._quickly(first, last, state, given)
+                    if there:
+                        if line.enabled:
+                            line.show(last)
+                        continue
+                piece = self._period(first, last, state, given, first == begin)
+                if attention.called or self.stop is not None:
+                    piece = self._stopped(piece, last == end)
+                self._keep(piece, given)
+                state = piece.y[-1]
+                line.show(last)
+                if self.stop is not None or not piece.success or piece.t[-1] != last:
+                    attention.called = attention.called and self.stop is None  # an answer is on its way
+                    break
+        if self.pieces is None:
+            return piece, None, self.stop
+        if self.periods is not None:
+            self.periods.count(self.pieces.work)
+        return *self.pieces.joined(piece, JUMPS), self.stop
+
+    def _quickly(self, first: float, last: float, state: np.ndarray, given: np.ndarray) -> tuple[np.ndarray, bool]:
+        """Try to do a period quickly: the state, and whether it is that at the end."""
+        periods, pieces = self.periods, self.pieces
+        assert periods is not None
+        assert pieces is not None
+        if periods.stepper is None:
+            return state, False
+        if state is not periods.stepper.y:
+            periods.stepper.y[:] = state
+        adaptive = not periods.step
+        rows = periods.quickly(first, last, self.actuation.along(given), self.pace.limit if adaptive else 0)
+        if rows is None:
+            return pieces.last_point, False
+        pieces.add_rows(rows, given)
+        if adaptive:
+            self.pace.note(int(periods.stepper.counts[TALLY.evaluations]), periods.stepper.y)
+        return periods.stepper.y, True
+
+    def _period(self, first: float, last: float, state: np.ndarray, given: np.ndarray, at_start: bool) -> Solution:
+        """One period, under an input."""
+        task, u, step = self.task, self.actuation.along(given), self.task.more["step"]
+        step = min(step, last - first) if step else None
+        solve = self._solve if self.periods is None else self.periods.solve
+        try:
+            return self.pace.period(partial(solve, first, last, state, u, step), step is not None, self.left)
+        except Interrupted as interrupted:
+            self.stop = interrupted
+            return interrupted.result
+        except NotFiniteError:
+            if at_start:
+                raise
+            message = f"the accelerations are not finite (t = {first:.8g})"
+            return Solution(task.dynamics.space, task.method, np.array([first]), state[None], False, message)
+
+    def _solve(
+        self, first: float, last: float, state: np.ndarray, u: np.ndarray, step: float | None, most: int | None
+    ) -> Solution:
+        task, more = self.task, dict(self.task.more, step=step, max_evaluations=most)
+        return solve_motion(task.dynamics, task.method, (first, last), state, u, **more, progress=False)
+
+    def _stopped(self, piece: Solution, at_end: bool) -> Solution:
+        """The solution of a period in which Ctrl-C came."""
+        message = AS_IT_ENDED if at_end else f"interrupted at t = {piece.t[-1]:.8g}"
+        solution = piece
+        if self.stop is None:
+            self.stop = Interrupted(message, solution)
+        if solution.success and not at_end:
+            solution = replace(solution, success=False, message=str(self.stop), cause=Cause.INTERRUPTED)
+        return solution
+
+    def _keep(self, piece: Solution, given: np.ndarray) -> None:
+        if self.recorder is not None:
+            self.recorder.piece(piece, given)
+        else:
+            self.pieces = self.pieces or Pieces(piece.y.shape[1], len(given))
+            self.pieces.add(piece, given)
+        self.left = None if self.left is None else self.left - piece.evaluations
