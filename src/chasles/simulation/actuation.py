@@ -64,8 +64,10 @@ class Actuation:
     def read(self, given: Input, told: str = "the input is") -> np.ndarray:
         """An input as numbers; told: how messages speak of it."""
         try:
-            plain = type(given) is np.ndarray and given.dtype is NUMBER
-            numbers = given.copy() if plain else np.array(given, dtype=float, ndmin=1)
+            if isinstance(given, np.ndarray) and given.dtype is NUMBER and given.ndim:
+                numbers = given.copy()
+            else:
+                numbers = np.array(given, dtype=float, ndmin=1)
             if numbers.shape == self._shape and all(map(math.isfinite, numbers.tolist())):
                 return numbers
         except (TypeError, ValueError):

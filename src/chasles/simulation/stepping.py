@@ -62,7 +62,7 @@ class Simulation:
         self._begin(method, start, state)
 
     def _begin(self, method: Any, start: float, state: np.ndarray) -> None:
-        self._begun = {"span": (start,), "state": state.copy()}
+        self._begun: dict[str, Any] = {"span": (start,), "state": state.copy()}
         end, parameters = start + 1e9 * self.size, np.array(self.dynamics.problem().parameters)
         before: ExplicitStepper | None = getattr(self, "_stepper", None)
         with spoken_by("Simulation"), self.dynamics.calling():
