@@ -162,6 +162,10 @@ class Rod:
 
     # ------------------------------------------------------------ elements
 
+    def outline(self, s: float) -> tuple[float, float]:
+        """Half of the extent of its section along y and z at an arc length [m]."""
+        return self._section_at(s).outline
+
     def _section_at(self, s: float) -> Section:
         return between(*self._sections, s / self.length)
 

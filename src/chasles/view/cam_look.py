@@ -7,7 +7,7 @@ import numpy as np
 from chasles.model.body import GROUND
 from chasles.model.cam import Cam
 from chasles.model.system import System
-from chasles.view.solids import Color, Part
+from chasles.view.part import Color, Part
 
 THICKNESS = 0.08  # of a typical body
 

@@ -22,10 +22,10 @@ from chasles.screw.shape import Mesh
 from chasles.view.curve import PARTS, quanta
 from chasles.view.method_text import words
 from chasles.view.page_html import as_json, page_data
+from chasles.view.part import Part
 from chasles.view.pose_samples import curve_of, hinges_of, rows_of, stride_of
 from chasles.view.scene import Scene, extremes, poses_of_states, scene_of
 from chasles.view.series import left_out, reactions_of, series_of, thinned
-from chasles.view.solids import Part
 
 BLOCK = 1 << 18  # numbers of saved poses in a block of the motion
 BODIES = 200  # of a system whose scene is in its result file

@@ -150,15 +150,15 @@ Traced = tuple[int, np.ndarray, Sequence[float]]  # a body, a point on it, a col
 
 
 def traced(scene: Scene) -> list[Traced]:
-    """What leaves a trail: frames, or else the centers of mass of the bodies that carry no other."""
+    """What leaves a trail: frames, or else the centers of bodies that carry no other, and ends of rods."""
     marked: list[Traced] = [
         (frame.body, np.array(frame.pose[4:]), scene.bodies[frame.body].color)
         for frame in scene.frames
         if frame.body != ON_GROUND
     ]
     if not marked:
-        carrying = {joint.parent for joint in scene.joints}
-        ends = [k for k in range(len(scene.bodies)) if k not in carrying]
+        carrying = {joint.parent for joint in scene.joints if not joint.traits.holds_nothing}
+        ends = [k for k, body in enumerate(scene.bodies) if k not in carrying and not body.inside]
         marked = [(k, np.array(scene.bodies[k].com), scene.bodies[k].color) for k in ends]
     return marked[:TRAILS]
 

@@ -21,14 +21,16 @@ from chasles.model.joint import Joint
 from chasles.model.joint_kind import JOINT_KINDS, JointKind
 from chasles.model.system import System
 from chasles.view.cam_look import cam_parts
-from chasles.view.solids import Color, Part, Vector, looks_of
+from chasles.view.part import Color, Part, Vector
+from chasles.view.solids import looks_of
 
 ON_GROUND = -1  # the number of the ground among the bodies
 
 
 @dataclass(frozen=True)
 class SceneBody:
-    """A body with what is drawn of it. reach: how far that goes from the origin of its frame [m]."""
+    """A body with what is drawn of it. reach: how far that goes from the origin of its frame [m]; inside: whether it is
+    a node between the ends of a rod, which leaves no trail."""
 
     name: str
     mass: float
@@ -36,6 +38,7 @@ class SceneBody:
     parts: tuple[Part, ...]
     color: Color
     reach: float
+    inside: bool = False
 
 
 @dataclass(frozen=True)
@@ -149,10 +152,14 @@ def scene_of(what: Any) -> Scene:
     for k, parts in cam_parts(system, size, colors).items():
         shaped = system.bodies[k].shapes or all(part.kind != "mesh" for part in parts)
         looks[k] = (*looks[k], *parts) if shaped else parts  # a cam is shape enough
-    bodies = []
+    bodies, inside = [], {name for rod in system.rods for name in rod.nodes[1:-1]}
     for body, parts, color in zip(system.bodies, looks, colors, strict=True):
         reach = max((float(np.linalg.norm(part.points(), axis=1).max()) for part in parts), default=0.0)
-        bodies.append(SceneBody(body.name, body.mass, tuple(np.array(body.com).tolist()), parts, color, reach))
+        bodies.append(
+            SceneBody(
+                body.name, body.mass, tuple(np.array(body.com).tolist()), parts, color, reach, body.name in inside
+            )
+        )
     gravity = np.array(system.gravity)
     strength = float(np.linalg.norm(gravity))
     return Scene(

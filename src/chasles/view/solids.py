@@ -7,7 +7,6 @@ and there a small box with the proportions of a box of the same inertia, so that
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -16,44 +15,17 @@ from chasles.display.style import COLORS
 from chasles.lie import pose as pose_group
 from chasles.lie.rotation import quaternion_to_matrix
 from chasles.model.body import GROUND, Body
-from chasles.model.placement import ORIGIN, frame_with_z
+from chasles.model.placement import ORIGIN
+from chasles.model.rod_parts import RodNode
 from chasles.model.system import System
 from chasles.screw import shape as shapes
 from chasles.view.mesh import read_mesh
+from chasles.view.part import Color, Part, Vector, tube
+from chasles.view.rod_solids import rod_solids
 
 PALETTE = (*COLORS, "#1f8f9c", "#c0578d", "#7d8a2f", "#5f6f86")
 NOTHING = 1e-9  # of lengths: what is less, beside another, is a point
 TRIANGLES = 200_000  # of all meshes of a scene together; beyond that bodies are drawn without them
-Vector = tuple[float, ...]
-Color = tuple[float, float, float, float]  # red, green, blue, opacity, each in [0, 1]
-
-
-@dataclass(frozen=True)
-class Part:
-    """A solid on a body. kind and size: "box" (three edges), "sphere" (radius), "cylinder" and "capsule" (radius,
-    length along z without caps), "ellipsoid" (three radii), "mesh" (vertices (n, 3) and triangles (m, 3))."""
-
-    kind: str
-    size: Vector
-    pose: Vector
-    color: Color
-    vertices: np.ndarray | None = None
-    triangles: np.ndarray | None = None
-
-    def points(self) -> np.ndarray:
-        """Points in the body's frame whose hull holds the solid, (n, 3)."""
-        if self.vertices is not None:
-            own = self.vertices
-        else:
-            size = np.array(self.size)
-            if self.kind in ("box", "ellipsoid"):
-                half = size / 2 if self.kind == "box" else size
-            else:
-                r = self.size[0]
-                half = np.array([r, r, {"sphere": r}.get(self.kind, size[-1] / 2 + r * (self.kind == "capsule"))])
-            own = np.array([(x, y, z) for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)]) * half
-        place = np.array(self.pose)
-        return own @ quaternion_to_matrix(place[:4]).T + place[4:]
 
 
 def looks_of(system: System) -> tuple[float, list[tuple[Part, ...]], list[Color], list[str]]:
@@ -63,10 +35,16 @@ def looks_of(system: System) -> tuple[float, list[tuple[Part, ...]], list[Color]
     size = _typical_length(system, held, drawn)
     # the color of a body, in lists and of its trail, is that of its first shape
     colors = [solids[0].color if solids else _color(PALETTE[k % len(PALETTE)]) for k, solids in enumerate(drawn)]
-    parts = [
-        _with_stalks(solids, places, size) if solids else _own_look(body, places, size, color)
-        for body, solids, places, color in zip(system.bodies, drawn, held, colors, strict=True)
-    ]
+    of_rods = rod_solids(system, {rod.name: _color(PALETTE[k % len(PALETTE)]) for k, rod in enumerate(system.rods)})
+    parts = []
+    for k, (body, solids, places) in enumerate(zip(system.bodies, drawn, held, strict=True)):
+        along = tuple(of_rods.get(body.name, ()))
+        if isinstance(body, RodNode) and along:
+            colors[k] = along[0].color
+            parts.append(along)
+        else:
+            own = _with_stalks(solids, places, size) if solids else _own_look(body, places, size, colors[k])
+            parts.append((*own, *along))
     return size, parts, colors, notes
 
 
@@ -160,7 +138,7 @@ def _with_stalks(parts: tuple[Part, ...], places: np.ndarray, size: float) -> tu
             if away < gap:
                 nearest, gap = part, away
         if gap > 4 * thin:
-            stalks.append(_rod(place, nearest.points().mean(axis=0), thin, _pale(nearest.color)))
+            stalks.append(tube(place, nearest.points().mean(axis=0), thin, _pale(nearest.color)))
     return (*parts, *stalks)
 
 
@@ -173,14 +151,6 @@ def _distance_from_box(part: Part, place: np.ndarray) -> float:
     return float(np.linalg.norm(np.maximum(np.maximum(own.min(axis=0) - inside, inside - own.max(axis=0)), 0.0)))
 
 
-def _rod(first: np.ndarray, second: np.ndarray, radius: float, color: Color) -> Part:
-    """A rod from point to point."""
-    way = second - first
-    length = float(np.linalg.norm(way))
-    pose = (*frame_with_z(way / length).tolist(), *((first + second) / 2).tolist())
-    return Part("capsule", (radius, length), pose, color)
-
-
 def _pale(color: Color) -> Color:
     red, green, blue = (0.45 * c + 0.55 * 0.72 for c in color[:3])
     return red, green, blue, color[3]
@@ -190,7 +160,7 @@ def _own_look(body: Body, places: np.ndarray, size: float, color: Color) -> tupl
     """Rods from the places where a body is held to its center, and a box there."""
     hub = np.array(body.com) if body.mass > 0 or not len(places) else places.mean(axis=0)
     thin = 0.022 * size
-    parts = [_rod(p, hub, thin, _pale(color)) for p in places if np.linalg.norm(hub - p) > 2 * thin]
+    parts = [tube(p, hub, thin, _pale(color)) for p in places if np.linalg.norm(hub - p) > 2 * thin]
     longest = max((float(np.linalg.norm(hub - place)) for place in places), default=0.0)
     # a body whose mesh is not drawn stays small: what it is like is known of the others only
     limit = 0.25 * longest if longest > 2 * thin else 0.4 * size if body.shapes else 1.2 * size

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from chasles.view.solids import Part
+from chasles.view.part import Part
 
 ROUND, COARSE = 40, 12  # edges of a circle, of one with a large radius and of a small one
 CREASE = math.cos(math.radians(35.0))  # faces of a mesh that meet at more than this angle have an edge between them

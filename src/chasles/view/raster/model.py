@@ -11,10 +11,10 @@ import numpy as np
 from chasles.lie import pose as pose_group
 from chasles.lie.rotation import quaternion_to_matrix
 from chasles.model.placement import frame_with_z
+from chasles.view.part import Part
 from chasles.view.raster.camera import Camera
 from chasles.view.raster.look import FLAT, OUTLINED
 from chasles.view.scene import ON_GROUND, Scene, SceneJoint
-from chasles.view.solids import Part
 from chasles.view.tessellate import Surface, surface, tube
 
 STEEL = (0.36, 0.38, 0.42, 1.0)
