@@ -4,6 +4,7 @@ from chasles import integrate as integrate
 from chasles import io as io
 from chasles import lie as lie
 from chasles import model as model
+from chasles import objective as objective
 from chasles import results as results
 from chasles import rods as rods
 from chasles import screw as screw
@@ -51,6 +52,7 @@ from chasles.model.system import System as System
 from chasles.relative.loop.closed import ClosedMechanism as ClosedMechanism
 from chasles.relative.mechanism import Mechanism as Mechanism
 from chasles.relative.parameter.identifiability import identify as identify
+from chasles.simulation.adjoint.gradient import gradient as gradient
 from chasles.simulation.batch import simulate_batch as simulate_batch
 from chasles.simulation.continuation import continuation as continuation
 from chasles.simulation.equilibrium import equilibrium as equilibrium

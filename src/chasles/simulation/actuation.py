@@ -141,3 +141,11 @@ class Actuation:
         inside = (self._limits[:, 0] <= u) & (u <= self._limits[:, 1])
         result[self._index, np.arange(self.inputs)] = np.where(inside, self._gear, 0.0)
         return result
+
+    def back(self, inputs: np.ndarray, forces: np.ndarray) -> np.ndarray:
+        """Derivatives by inputs (k, inputs) of a number from those by the forces of each, (k, nv): `matrix` from the
+        other side."""
+        if not self.actuators:
+            return np.concatenate([forces, np.zeros((len(forces), 1))], axis=1)[:, np.where(self._own, self.order, -1)]
+        inside = (self._limits[:, 0] <= inputs) & (inputs <= self._limits[:, 1])
+        return np.where(inside, self._gear * forces[:, self._index], 0.0)

@@ -33,8 +33,14 @@ class NoDerivativeError(ValueError):
 class Family:
     """A system as a function of parameters: `system(**parameters)`. Parameters are numbers or arrays of numbers."""
 
-    def __init__(self, system: Callable[..., System | Mechanism | ClosedMechanism], parameters: Mapping[str, Any]):
-        self.build, self.values = system, {}
+    def __init__(
+        self,
+        system: Callable[..., System | Mechanism | ClosedMechanism],
+        parameters: Mapping[str, Any],
+        sprung: bool = True,
+    ):
+        """sprung: whether joints have a place for springs and dampers even if none has any: one may come from zero."""
+        self.build, self.values, self.sprung = system, {}, sprung
         for name, given in parameters.items():
             value = np.asarray(given, dtype=float)
             if not np.isfinite(value).all():
@@ -50,8 +56,8 @@ class Family:
             raise TypeError(f"sensitivities: the function of the parameters returned {made!r}; expected a System")
         found = compiled(made) if isinstance(made, System) else made
         if isinstance(found, ClosedMechanism):
-            return ClosedMechanism(found.system, found.cut, sprung=True)
-        return Mechanism(found.system, sprung=True)  # a damping may come from zero
+            return ClosedMechanism(found.system, found.cut, sprung=self.sprung)
+        return Mechanism(found.system, sprung=self.sprung)
 
     def derivative(self, name: str, index: int, function: Callable[[Any], np.ndarray]) -> np.ndarray:
         """Derivative of a function of the mechanism with respect to number `index` of a parameter."""

@@ -151,7 +151,7 @@ def sensitivities(
     chosen = np.flatnonzero(rows >= 0)
     dynamics, actuation = run.dynamics, Actuation.of_tree(mechanism)
     u = np.zeros(actuation.inputs) if control is None else np.atleast_1d(np.asarray(control, dtype=float))
-    tables = _tables(run)
+    tables = tables_of(run)
     start = Start(run, tables)
     columns, seeds, shifts = _columns(start, actuation, u, family, wrt, directions)
     with dynamics.calling(tangents=True):
@@ -191,7 +191,7 @@ def _rows(count: int, every: int) -> np.ndarray:
     return np.where(chosen, np.cumsum(chosen) - 1, -1)
 
 
-def _tables(run: Run) -> TangentTables | ClosedTangentTables:
+def tables_of(run: Run) -> TangentTables | ClosedTangentTables:
     """What the field on duals reads."""
     dynamics, free = run.dynamics, run.dynamics.free is not None
     if isinstance(dynamics.mechanism, ClosedMechanism):

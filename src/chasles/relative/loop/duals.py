@@ -24,7 +24,7 @@ from chasles.relative.loop.entry import onto_rows
 from chasles.relative.loop.tables import HEAD, loop_work_size
 
 DUALS = types.CPointer(DUAL)
-SWEEPS = 2  # beyond those of values: one converges as a factor near the solution does, to the square of the residual
+SWEEPS = 4  # beyond those of values; each leaves of the derivatives' error a share as large as the step was off
 
 
 @overload(int, inline="always")

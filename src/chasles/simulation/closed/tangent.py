@@ -110,10 +110,19 @@ class ClosedTangentTables:
                 one.note = ""
         self.laws += tangents
 
+    @property
+    def places(self) -> np.ndarray:
+        """Where the numbers that may have derivatives are in the buffer."""
+        return self._first + WIDTH * self.where
+
+    @property
+    def _first(self) -> int:
+        """Where the duals begin in the buffer."""
+        return -(-(FRONT.size + len(self.base)) // 8) * 8
+
     def packed(self, control: np.ndarray, tangents: np.ndarray) -> np.ndarray:
         """A buffer with the tables. tangents: of (numbers, constants, values, control), (count, 3)."""
-        length = len(self.base)
-        first = -(-(FRONT.size + length) // 8) * 8
+        length, first = len(self.base), self._first
         work = first + WIDTH * length
         p = buffer(work // WIDTH + self.work)
         front = p.view(np.int64)

@@ -1,0 +1,328 @@
+"""The gradient of a scalar of a simulated trajectory: `gradient(run, objective, by=...)`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from chasles.integrate import blocks
+from chasles.integrate import explicit_layout as layout
+from chasles.integrate.engine import short_of
+from chasles.integrate.explicit import ExplicitStepper
+from chasles.integrate.explicit_layout import SET
+from chasles.integrate.options import Options
+from chasles.integrate.scalar import ON_DUALS
+from chasles.kernel.lanes import WIDTH, buffer
+from chasles.lie.rotation import quaternion_to_matrix
+from chasles.relative.loop.closed import ClosedMechanism
+from chasles.relative.mechanism import Mechanism
+from chasles.relative.parameter.inertial import NAMES
+from chasles.relative.tables import CONSTANT, GRAVITY
+from chasles.screw import inertia as spatial
+from chasles.simulation.actuation import Actuation
+from chasles.simulation.adjoint.blocks import seeds_of
+from chasles.simulation.adjoint.by_duals import memory_of, pull_address
+from chasles.simulation.adjoint.objective import Sum, Term
+from chasles.simulation.adjoint.steps import CORRECTION, FIELD, steps_back
+from chasles.simulation.adjoint.tree import room_size, tree_addresses
+from chasles.simulation.closed.tangent import tangent_addresses
+from chasles.simulation.dynamics import TreeDynamics
+from chasles.simulation.parameter_family import Family
+from chasles.simulation.run import Run
+from chasles.simulation.sensitivities import Start, numbers_of, tables_of
+from chasles.simulation.tree_tangent import TangentTables
+
+OWN = (
+    "q",
+    "v",
+    "control",
+    "inputs",
+    "bodies",
+    "gravity",
+)  # what can be differentiated with respect to, besides parameters
+
+
+@dataclass(frozen=True)
+class Gradient:
+    """A scalar of a trajectory, `value`, and its derivatives.
+
+    gradient["q"] and ["v"] are those by the initial coordinates, along q exp(δ), and velocities, (nv,), with loops by
+    the independent ones; ["control"] those by the inputs, (inputs,), or of a sampled controller (periods, inputs);
+    ["inputs"] by the input held in each step, (steps, inputs);
+    ["bodies"] by the ten inertial numbers of each body, (bodies, 10); ["gravity"] (3,); ["name of a parameter"].
+    `notes` tells where derivatives are not exact ones of what was computed.
+    """
+
+    value: float
+    parts: dict[str, np.ndarray]
+    notes: tuple[str, ...]
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        if name not in self.parts:
+            raise KeyError(f"no gradient with respect to {name!r}; there are {', '.join(map(repr, self.parts))}")
+        return self.parts[name]
+
+
+def gradient(
+    run: Run,
+    objective: Term | Sum,
+    by: Sequence[str] | str = ("q", "v"),
+    *,
+    system: Callable[..., Any] | None = None,
+    parameters: Mapping[str, Any] | None = None,
+) -> Gradient:
+    """The gradient of a scalar of a run by the discrete adjoint: exact for the method, in one sweep backward.
+
+    objective: terms of `chasles.objective` (`end`, `integral`, `samples`, `smooth_maximum`), or a sum of them.
+    by: some of "q", "v" (the initial state), "control" (inputs, also those of a sampled controller, which count as
+    given numbers), "inputs" (the input in each step: how it should change over time), "bodies" (ten inertial numbers of
+    each: mass, its moments, inertia about the origin), "gravity", and names of `parameters`. With these, the run is one
+    of `system(**parameters)`, a function that returns a System.
+
+    The run is one in joint coordinates by an explicit method, with all its points saved. The cost does not depend on
+    how many inputs, inertial numbers and initial values there are. Sizes of steps count as constants.
+    """
+    wanted = (by,) if isinstance(by, str) else tuple(by)
+    _check(run, objective, wanted, system, parameters)
+    mechanism: Mechanism | ClosedMechanism = run.dynamics.mechanism
+    family = None if not parameters or system is None else Family(system, parameters, mechanism.tables.sprung)
+    if family is not None and not np.array_equal(numbers_of(family.base), numbers_of(mechanism), equal_nan=True):
+        raise ValueError(
+            "gradient: system(**parameters) is not the system of the run; give the values it was made with"
+        )
+    adjoint = Adjoint(run, family, [name for name in wanted if name not in OWN], "inputs" in wanted)
+    terms = objective.terms if isinstance(objective, Sum) else (objective,)
+    found = [term.cotangents(run.t, run.q, run.v) for term in terms]
+    by_q, by_v = np.sum([part[1] for part in found], axis=0), np.sum([part[2] for part in found], axis=0)
+    back = adjoint.back(adjoint.kicks(by_q, by_v))
+    parts = {name: adjoint.part(name, *back) for name in wanted}
+    for name, part in parts.items():
+        if not np.isfinite(part).all():
+            raise RuntimeError(
+                f"gradient: the derivative by {name!r} is not finite, while the motion is: something in the forces has "
+                "no derivative"
+            )
+    return Gradient(sum(part[0] for part in found), parts, adjoint.notes)
+
+
+def _check(run: Run, objective: Any, wanted: tuple[str, ...], system: Any, parameters: Any) -> None:
+    """Refuse what has no gradient, before anything is computed."""
+    if not isinstance(run, Run) or run.task is None:
+        raise TypeError(f"gradient: run is {run!r}; expected a run of `simulate`")
+    if not isinstance(objective, Term | Sum):
+        raise TypeError(
+            f"gradient: objective is {objective!r}; expected terms of chasles.objective, such as end(function)"
+        )
+    if not isinstance(run.dynamics, TreeDynamics) or not isinstance(run.solution.method, ExplicitStepper.methods):
+        raise ValueError(
+            f"gradient: is for runs in joint coordinates by explicit methods, not {run.solution.method}; take RKMK, "
+            "CommutatorFree, CrouchGrossman or LowStorage"
+        )
+    if run.dynamics.set_valued is not None:
+        raise ValueError("gradient: friction that sticks and rigid limits change the motion by events; there is none")
+    save = run.task.more["save"]
+    if not isinstance(save, str | int) or save not in ("all", 1) or run.partial or not run.success:
+        raise ValueError('gradient: needs all points of a run that came to its end; simulate with save="all"')
+    if run.t[-1] != run.task.span[1]:
+        raise ValueError("gradient: an event ended the run, at a time that depends on what varies; simulate without it")
+    names = (*OWN, *(parameters or ()))
+    for name in wanted:
+        if name not in names:
+            raise ValueError(f"gradient: by {name!r} is unknown; expected some of {', '.join(map(repr, names))}")
+    if not wanted:
+        raise ValueError("gradient: nothing to differentiate by; `by` is empty")
+    if isinstance(run.dynamics.mechanism, ClosedMechanism):
+        for name in ("bodies", "gravity"):
+            if name in wanted:
+                raise ValueError(f"gradient: {name!r} is for trees; with loops, give the numbers as `parameters`")
+    if (system is None) != (not parameters):
+        raise ValueError("gradient: parameters need `system`, the function of them that made the run's system")
+    if taken := [name for name in parameters or {} if name in OWN]:
+        raise ValueError(f"gradient: {taken[0]!r} names other derivatives; give the parameter another name")
+
+
+class Adjoint:
+    """A run, ready to be taken backward."""
+
+    def __init__(self, run: Run, family: Family | None, names: list[str], each: bool = False):
+        """each: whether the input of each step counts by itself."""
+        self.run, self.dynamics, self.family, self.names = run, run.dynamics, family, names
+        self.mechanism, self.nq, self.nv = run.dynamics.mechanism, run.dynamics.nq, run.dynamics.nv
+        self.closed = isinstance(self.mechanism, ClosedMechanism)
+        self.actuation, self.tables = Actuation.of_tree(self.mechanism), tables_of(run)
+        self.start = Start(run, self.tables)
+        self.inputs, self.which = self._inputs()
+        self.period = self.which
+        if each:
+            self.inputs, self.which = self.inputs[self.which[1:]], np.arange(-1, len(run.t) - 1).clip(0)
+        self.controls = self.actuation.along(self.inputs) if len(self.inputs) else np.zeros((1, self.nv))
+        self.shifts = self._shifts()
+        self.notes = tuple(law.note for law in self.tables.laws if law.note)
+        if run.task.more["step"] is None:
+            self.notes = ("the steps of the adaptive method are held constant", *self.notes)
+
+    def _inputs(self) -> tuple[np.ndarray, np.ndarray]:
+        """All inputs that were held, and for each point which one was held in the step to it."""
+        run = self.run
+        if run.given is None:
+            return np.zeros((1, self.actuation.inputs)), np.zeros(len(run.t), dtype=np.int64)
+        if run.task.controller is None:
+            return run.given[:1], np.zeros(len(run.t), dtype=np.int64)
+        edges = run.task.edges()
+        which = np.clip(np.searchsorted(edges, run.t, side="left") - 1, 0, len(edges) - 2)
+        return np.array([run.given[np.argmax(which == k)] for k in range(len(edges) - 1)]), which
+
+    def _shifts(self) -> np.ndarray:
+        """How the numbers of the mechanism change with parameters, (count, m)."""
+        columns = []
+        for name in self.names:
+            assert self.family is not None
+            for k in range(self.family.values[name].size):
+                columns.append(self.family.table_derivative(name, k, numbers_of, lambda mechanism: np.empty(0)))
+        return np.array(columns).reshape(len(columns), len(self.tables.constants)).T
+
+    # ------------------------------------------------------------ cotangents of points
+
+    def kicks(self, by_q: np.ndarray, by_v: np.ndarray) -> np.ndarray:
+        """Cotangents of the points of the integrator from derivatives by the numbers q and v."""
+        found, nq, nv = np.zeros_like(self.run.solution.y), self.nq, self.nv
+        found[:, :nq], found[:, nq : nq + nv] = by_q, by_v
+        free = self.dynamics.free
+        if free:  # v = Rᵀ w
+            q, v = self.run.q, self.run.v
+            turn, linear = free._turn, free._linear
+            R = quaternion_to_matrix(q[:, turn])
+            bar, speed = by_v[:, linear], v[:, linear]
+            found[:, nq + linear] = (R @ bar[..., None])[..., 0]
+            torque, x, w = np.cross(bar, speed), q[:, turn[:, 1:]], q[:, turn[:, :1]]
+            found[:, turn[:, 0]] -= 2.0 * (x * torque).sum(axis=-1)
+            found[:, turn[:, 1:]] += 2.0 * (w * torque + np.cross(x, torque))
+        return found
+
+    # ------------------------------------------------------------ the sweep
+
+    def _memories(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
+        """Addresses of what cotangents go through, their memories, and how many numbers there are beside those of
+        inputs: of the tree's numbers, or of directions."""
+        n, d, nv, count = self.dynamics.space.size, self.dynamics.space.dimension, self.nv, len(self.tables.constants)
+        pulls = np.zeros(2, dtype=np.int64)
+        p = self.tables.packed(np.zeros(nv), np.zeros((count + nv, 3)))
+        if isinstance(self.tables, TangentTables):
+            pulls[FIELD], forces = tree_addresses()
+            numbers, links, acting = (
+                len(self.mechanism.tree.numbers),
+                self.mechanism.tables.links,
+                self.mechanism.tables.acting,
+            )
+            places = self.tables.start + WIDTH * np.arange(count)
+            sizes = self.nq + nv, self.nq + nv, nv + 6 * links
+            used = np.empty((count, 0)) if acting.empty else self.shifts
+            memory = memory_of(forces, sizes, p, places, used, room_size(self.mechanism))
+            return pulls, memory, np.zeros(8), numbers + used.shape[1]
+        field, correction = tangent_addresses()
+        places = self.tables.places
+        along = np.zeros((count + nv, nv + self.shifts.shape[1]))
+        along[count:, :nv], along[:count, nv:] = np.eye(nv), self.shifts
+        pulls[FIELD] = pull_address()
+        memory, corrected = memory_of(field, (n - 1, n, d), p, places, along), np.zeros(8)
+        if self.dynamics.corrected:
+            pulls[CORRECTION] = pull_address()
+            corrected = memory_of(correction, (n, n, n), p, places, along)
+        return pulls, memory, corrected, self.shifts.shape[1]
+
+    def back(self, kicks: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Cotangents of the first point, of the generalized forces of each input, and of numbers or directions."""
+        run, dynamics, nv = self.run, self.dynamics, self.nv
+        held, more = np.zeros_like(self.controls), run.task.more
+        if len(run.t) == 1:
+            return kicks[0], held, np.zeros(0)
+        times, y = run.t, np.ascontiguousarray(run.solution.y)
+        span, whole = (float(times[0]), float(times[-1])), Options(step=abs(times[-1] - times[0]), save="final")
+        stepper = ExplicitStepper(dynamics.problem(self.controls[0]), run.solution.method, span, y[0], whole)
+        stops = np.concatenate([np.ravel(() if (x := more.get(name)) is None else x) for name in ("stops", "breaks")])
+        stopped = np.isin(times, stops)
+        begins = np.where(stopped, np.nextafter(times, np.copysign(np.inf, span[1] - span[0])), times)
+        sizes = np.diff(times, prepend=times[0])
+        for k in np.flatnonzero(stopped[1:]) + 1:
+            sizes[k] = short_of.py_func(times[k - 1], times[k])
+        pulls, memory, corrected, count = self._memories()
+        stages, n, d = int(stepper.settings[SET.stages]), stepper.space.size, stepper.space.dimension
+        needed = {blocks.MOVE} | ({blocks.PULLBACK} if stepper.settings[SET.family] == layout.MUNTHE_KAAS else set())
+        factors = max(stages + 1, int(stepper.program[: stages + 1, 2].max(initial=0)))
+        room = (
+            *(np.zeros(stages * d), np.zeros(stages * d), np.zeros(factors * d), np.zeros((factors + stages + 1) * n)),
+            *(np.zeros(stages * d), np.zeros(stages * max(n, d)), np.zeros(d), np.zeros(2 * d)),
+        )
+        y_bar, g = np.zeros(n), np.zeros(nv + count)
+        seeds = *seeds_of(stepper.space, blocks.MOVE), *seeds_of(stepper.space, blocks.PULLBACK)
+        given = np.zeros(n), y_bar, np.zeros(n), buffer(3 * max(n, d)), memory, np.zeros(5, dtype=np.int64), corrected
+        parameters = np.repeat(stepper.p[None], stages, axis=0)
+        with dynamics.calling(tangents=True):
+            steps_back(
+                *(stepper.space.table, stepper.addresses, stepper.operations(*needed, on=ON_DUALS), stepper.settings),
+                *((stepper.a, stepper.b, stepper.c, stepper.extra, stepper.program), (times, sizes, begins), y, kicks),
+                *((self.which, self.controls, held, dynamics.control.start), parameters, stepper.address),
+                *(pulls, room, seeds, g, given),
+            )
+        return y_bar, held, g[nv:]
+
+    # ------------------------------------------------------------ what is asked for
+
+    def part(self, name: str, first: np.ndarray, held: np.ndarray, g: np.ndarray) -> np.ndarray:
+        """The gradient with respect to something, from cotangents of the first point, the inputs and the numbers."""
+        if name in ("q", "v"):
+            return first @ self.start.points(self.start.own(name))
+        if name in ("control", "inputs"):
+            found = self.actuation.back(self.inputs, held)
+            if name == "inputs":
+                return found
+            total = np.zeros((self.period[-1] + 1, found.shape[1]))
+            np.add.at(total, self.period[1:] if len(found) > len(total) else np.arange(len(found)), found)
+            return total if self.run.task.controller is not None else total[0]
+        if name == "gravity":
+            return g[GRAVITY.vector : GRAVITY.vector + 3].copy()
+        if name == "bodies":
+            return self._of_bodies(g)
+        assert self.family is not None
+        at = sum(self.family.values[one].size for one in self.names[: self.names.index(name)])
+        columns = slice(at, at + self.family.values[name].size)
+        shift = self.shifts[:, columns]
+        if self.closed:
+            found = g[columns].copy()
+            every = np.concatenate([shift, np.zeros((self.nv, shift.shape[1]))])
+            found += first @ self.start.points(self.start.follow(every))
+        else:
+            numbers = len(self.mechanism.tree.numbers)
+            found = g[:numbers] @ shift[:numbers]
+            found += g[numbers:][columns] if len(g) > numbers else 0.0
+        found += self._through_actuators(name, held)
+        return found.reshape(self.family.values[name].shape)
+
+    def _through_actuators(self, name: str, held: np.ndarray) -> np.ndarray:
+        """What a parameter does to the forces of the inputs."""
+        assert self.family is not None
+        if not np.any(self.inputs):
+            return np.zeros(self.family.values[name].size)
+        return np.array(
+            [
+                np.sum(held * self.family.derivative(name, k, lambda m: Actuation.of_tree(m).along(self.inputs)))
+                for k in range(self.family.values[name].size)
+            ]
+        )
+
+    def _of_bodies(self, g: np.ndarray) -> np.ndarray:
+        """By the ten inertial numbers of each body, from those of the links."""
+        tree, links = self.mechanism.tree, g[GRAVITY.size :][: CONSTANT.size * self.mechanism.tables.links]
+        on_links = links.reshape(-1, CONSTANT.size)[:, CONSTANT.mass : CONSTANT.mass + len(NAMES)]
+        units, count = spatial.from_parameters(np.eye(len(NAMES))), len(self.mechanism.system.bodies)
+        found = np.zeros((count, len(NAMES)))
+        for k in range(count):
+            if tree.link_of_body[k] >= 0:
+                found[k] = (
+                    spatial.to_parameters(spatial.transform(units, tree.body_in_link[k]))
+                    @ on_links[tree.link_of_body[k]]
+                )
+        return found

@@ -1,0 +1,159 @@
+"""Scalars of a trajectory: what `gradient` differentiates.
+
+A term is made of a function of time and state, evaluated at all points of a run at once. Its derivatives with respect
+to q and v are complex steps, which are exact to rounding, or what the function returns beside its values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+STEP = 1e-30  # of a complex step: what is below rounding does no harm
+PROBE, AGREEMENT = 1e-6, 1e-4  # a real difference, and how far it may be from the complex step, relative
+
+Function = Callable[[np.ndarray, np.ndarray, np.ndarray], Any]
+
+
+@dataclass(frozen=True)
+class Term:
+    """Numbers l(t, q, v) of points, and how they make one number: `weigh` takes times and values and gives the number
+    and its derivatives with respect to the values."""
+
+    function: Function
+    weigh: Callable[[np.ndarray, np.ndarray], tuple[float, np.ndarray]]
+    name: str
+
+    def __add__(self, other: Term | Sum) -> Sum:
+        return Sum((self,)) + other
+
+    def cotangents(self, t: np.ndarray, q: np.ndarray, v: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
+        """The number, and its derivatives with respect to the numbers q (times, nq) and v (times, nv)."""
+        found = self.function(t, q, v)
+        if isinstance(found, tuple):
+            if len(found) != 3:
+                raise ValueError(f"gradient: the function of {self.name} returned {len(found)} arrays; expected 1 or 3")
+            values, by_q, by_v = (np.asarray(x, dtype=float) for x in found)
+            self._check(values, len(t))
+            if by_q.shape != q.shape or by_v.shape != v.shape:
+                raise ValueError(
+                    f"gradient: the function of {self.name} returned derivatives of shapes {by_q.shape} and "
+                    f"{by_v.shape}; expected {q.shape} and {v.shape}"
+                )
+        else:
+            values = np.asarray(found, dtype=float)
+            self._check(values, len(t))
+            by_q, by_v = self._differentiated(t, q, v)
+        number, weights = self.weigh(t, values)
+        return number, weights[:, None] * by_q, weights[:, None] * by_v
+
+    def _check(self, values: np.ndarray, count: int) -> None:
+        if values.shape != (count,):
+            raise ValueError(
+                f"gradient: the function of {self.name} returned shape {values.shape}; expected ({count},): a number "
+                "for each time, from arrays t (times,), q (times, nq) and v (times, nv)"
+            )
+        if not np.isfinite(values).all():
+            raise ValueError(
+                f"gradient: the function of {self.name} is not finite at time {int(np.argmin(np.isfinite(values)))}"
+            )
+
+    def _differentiated(self, t: np.ndarray, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Derivatives by complex steps, compared with a real difference along all numbers at once."""
+        both = np.concatenate([q, v], axis=1)
+        found, nq = np.empty_like(both), q.shape[1]
+        try:
+            for k in range(both.shape[1]):
+                x = both.astype(complex)
+                x[:, k] += 1j * STEP
+                found[:, k] = np.imag(self.function(t, x[:, :nq], x[:, nq:])) / STEP
+        except TypeError as error:
+            raise TypeError(f"gradient: the function of {self.name} does not take complex numbers, {TELL}") from error
+        along = np.sin(1.0 + np.arange(both.shape[1])) * (np.abs(both).max(axis=0) + PROBE)
+        ahead, behind = (both + s * PROBE * along for s in (1, -1))
+        wanted = (
+            np.asarray(self.function(t, ahead[:, :nq], ahead[:, nq:]))
+            - self.function(t, behind[:, :nq], behind[:, nq:])
+        ) / (2 * PROBE)
+        size = np.abs(found * along).sum(axis=1).max(initial=0.0) + np.abs(wanted).max(initial=0.0)
+        if np.abs(found @ along - wanted).max(initial=0.0) > AGREEMENT * size:
+            raise ValueError(
+                f"gradient: the function of {self.name} has other derivatives by complex steps than by differences: it "
+                f"has abs, a norm or a comparison in it; write x * x for abs(x)**2, or {TELL}"
+            )
+        return found[:, :nq], found[:, nq:]
+
+
+TELL = "let it return (values, derivatives by q, derivatives by v)"
+
+
+@dataclass(frozen=True)
+class Sum:
+    """Terms that are added up."""
+
+    terms: tuple[Term, ...]
+
+    def __add__(self, other: Term | Sum) -> Sum:
+        return Sum((*self.terms, *(other.terms if isinstance(other, Sum) else (other,))))
+
+
+def end(function: Function) -> Term:
+    """l(t, q, v) at the end."""
+
+    def weigh(t: np.ndarray, values: np.ndarray) -> tuple[float, np.ndarray]:
+        return float(values[-1]), np.eye(len(t))[-1]
+
+    return Term(function, weigh, "end")
+
+
+def integral(function: Function) -> Term:
+    """The integral of l(t, q, v) over the run, by the trapezoidal rule over its points."""
+
+    def weigh(t: np.ndarray, values: np.ndarray) -> tuple[float, np.ndarray]:
+        steps = np.diff(t)
+        weights = np.zeros(len(t))
+        weights[:-1] += 0.5 * steps
+        weights[1:] += 0.5 * steps
+        return float(weights @ values), weights
+
+    return Term(function, weigh, "integral")
+
+
+def samples(times: ArrayLike, function: Function) -> Term:
+    """The sum of l(t, q, v) over some times, which must be points of the run (`stops` makes them so)."""
+    wanted = np.atleast_1d(np.asarray(times, dtype=float))
+
+    def weigh(t: np.ndarray, values: np.ndarray) -> tuple[float, np.ndarray]:
+        span = abs(t[-1] - t[0]) or 1.0
+        near = np.abs(t[:, None] - wanted).argmin(axis=0)
+        off = np.abs(t[near] - wanted)
+        if (off > 1e-9 * span).any():
+            missing = wanted[np.argmax(off)]
+            raise ValueError(
+                f"gradient: t = {missing:.6g} is no point of the run; simulate with stops=times, or with a step that "
+                "meets them"
+            )
+        weights = np.bincount(near, minlength=len(t)).astype(float)
+        return float(weights @ values), weights
+
+    return Term(function, weigh, "samples")
+
+
+def smooth_maximum(function: Function, sharpness: float) -> Term:
+    """log(Σ exp(s l) h / T) / s: the largest l(t, q, v) of the run, from below, as the sharpness s grows; h: the
+    trapezoidal weights of the points, T: the length of the run."""
+    if not sharpness > 0:
+        raise ValueError(f"smooth_maximum: sharpness is {sharpness!r}; expected a positive number")
+
+    def weigh(t: np.ndarray, values: np.ndarray) -> tuple[float, np.ndarray]:
+        _, weights = integral(function).weigh(t, values)
+        shares = weights / weights.sum() if len(t) > 1 else np.ones(1)
+        top = values.max()
+        powers = shares * np.exp(sharpness * (values - top))
+        return float(top + np.log(powers.sum()) / sharpness), powers / powers.sum()
+
+    return Term(function, weigh, "smooth_maximum")

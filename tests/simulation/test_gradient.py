@@ -1,0 +1,228 @@
+"""The gradient of scalars of trajectories by the adjoint: against sensitivities, which go forward on dual numbers."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import chasles as ch
+from chasles.relative.parameter.inertial import parameters_of, system_with
+from tests.relative import models
+from tests.simulation.test_sensitivities import CONTROL, METHODS, PARAMETERS, extrapolated, machine, start, state_of
+from tests.simulation.test_sensitivities_closed import LOOPS, start_of
+
+BAR = 1e-12  # relative
+
+
+class Measured:
+    """A function of the state with derivatives in every direction, and its derivatives along a trajectory's."""
+
+    def __init__(self, mechanism):
+        rng = np.random.default_rng(0)
+        self.mechanism, self.on_q, self.on_v = mechanism, rng.normal(size=mechanism.nq), rng.normal(size=mechanism.nv)
+
+    def __call__(self, t, q, v):
+        return np.sin(q @ self.on_q) + 0.1 * (v @ self.on_v) ** 2 + t
+
+    def along(self, found: ch.results.Sensitivities) -> np.ndarray:
+        """(times, columns)."""
+        nv, lift, run = self.mechanism.nv, self.mechanism.tables.configuration.lift, found.run
+        turned = np.moveaxis(lift(run.q[:, None], np.moveaxis(found.state[:, :nv], 1, 2)), 1, 2)
+        by_q = np.cos(run.q @ self.on_q)[:, None] * np.einsum("i,tik->tk", self.on_q, turned)
+        return by_q + 0.2 * (run.v @ self.on_v)[:, None] * np.einsum("i,tik->tk", self.on_v, found.state[:, nv:])
+
+
+def agree(gradient: ch.results.Gradient, found: ch.results.Sensitivities, measured: Measured, bar: float = BAR) -> None:
+    """Of an integral and the end."""
+    weights = np.gradient(found.t)
+    weights[[0, -1]] *= 0.5
+    weights[-1] += 1.0
+    wanted = weights @ measured.along(found)
+    for name, part in found.columns.items():
+        off = np.abs(np.ravel(gradient[name]) - wanted[part]).max() / np.abs(wanted[part]).max()
+        assert off < bar, name
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("model", models.MODELS)
+def test_initial_state_and_input(model, method):
+    mechanism = models.system_of(models.MODELS[model]()).compile()
+    q, v = state_of(mechanism, 5)
+    options = {"method": METHODS[method], "step": 0.01, "control": np.linspace(-1.0, 1.0, mechanism.nv)}
+    found = ch.sensitivities(mechanism, (0.0, 0.1), q, v, wrt=("q", "v", "control"), **options)
+    measured = Measured(mechanism)
+    total = ch.objective.integral(measured) + ch.objective.end(measured)
+    agree(ch.gradient(found.run, total, by=("q", "v", "control")), found, measured)
+
+
+def test_every_force_and_parameters():
+    found = ch.sensitivities(
+        machine,
+        (0.0, 0.3),
+        *start(),
+        parameters=PARAMETERS,
+        control=CONTROL,
+        wrt=("q", "v", "control", *PARAMETERS),
+        step=0.01,
+    )
+    measured = Measured(found.run.mechanism)
+    total = ch.objective.integral(measured) + ch.objective.end(measured)
+    got = ch.gradient(found.run, total, by=tuple(found.columns), system=machine, parameters=PARAMETERS)
+    agree(got, found, measured)
+
+
+@pytest.mark.parametrize("name", LOOPS)
+def test_loops(name):
+    build, values = LOOPS[name]
+    q, v = start_of(build(**values).compile(), name)
+    found = ch.sensitivities(
+        build, (0.0, 0.2), q, v, parameters=values, wrt=("q", "v", "control", *values), method="rk4", step=0.01
+    )
+    measured = Measured(found.run.mechanism)
+    total = ch.objective.integral(measured) + ch.objective.end(measured)
+    agree(ch.gradient(found.run, total, by=tuple(found.columns), system=build, parameters=values), found, measured)
+
+
+@pytest.mark.parametrize("model", ["branching", "all kinds"])
+def test_bodies_and_gravity(model):
+    """Ten numbers of each body, and gravity, as parameters of a function that makes the system."""
+    system = models.system_of(models.MODELS[model]())
+    tree = system.compile().tree
+
+    def build(bodies, gravity):
+        return replace(system_with(system, tree, np.ravel(bodies), ()), gravity=gravity)
+
+    values = {"bodies": parameters_of(system, tree, ()).reshape(-1, 10), "gravity": np.array(models.GRAVITY)}
+    q, v = state_of(system.compile(), 5)
+    found = ch.sensitivities(build, (0.0, 0.1), q, v, parameters=values, wrt=tuple(values), method="rk4", step=0.02)
+    measured = Measured(found.run.mechanism)
+    total = ch.objective.integral(measured) + ch.objective.end(measured)
+    # forward, a parameter of the function goes through differences of tables, which are good to 1e-13
+    agree(ch.gradient(found.run, total, by=("bodies", "gravity")), found, measured, 10 * BAR)
+
+
+def pendulum(mass: float = 2.0) -> ch.System:
+    bodies = [
+        ch.Body("upper", 1.0, (0, 0, -0.25), (0.02, 0.02, 0.001)),
+        ch.Body("lower", mass, (0, 0, -0.25), (0.01, 0.01, 0.01)),
+    ]
+    joints = [
+        ch.universal("pivot", "ground", "upper"),
+        ch.revolute("elbow", "upper", "lower", axis=(0, 1, 0), at=(0, 0, -0.5)),
+    ]
+    return ch.System(bodies, joints, actuators=[ch.Actuator("motor", "elbow", gear=3.0, lower=-1.0, upper=1.0)])
+
+
+def test_a_sequence_of_inputs():
+    """Inputs of a sampled controller, given from outside; one of them is beyond its limit."""
+    sequence = np.array([0.3, -0.5, 2.0, 0.1])
+
+    def moved(inputs: np.ndarray) -> ch.Run:
+        held = iter(inputs)
+        return ch.simulate(
+            *(pendulum(), (0.0, 0.2), {"elbow": 0.3}, {"pivot": (1.0, 0.5)}),
+            controller=lambda t, q, v: [next(held)],
+            period=0.05,
+            method="rk4",
+            step=0.01,
+        )
+
+    def value(run: ch.Run) -> float:
+        return float(ch.gradient(run, total, by="q").value)
+
+    total = ch.objective.end(lambda t, q, v: np.cos(q[:, 2]) + v[:, 0] * v[:, 2])
+    found = ch.gradient(moved(sequence), total, by=("control", "inputs"))
+    assert found["control"].shape == (4, 1)
+    assert found["inputs"].shape == (20, 1)
+    assert np.abs(found["inputs"].reshape(4, 5).sum(axis=1) - found["control"][:, 0]).max() < 1e-14
+    for k in range(4):
+        wanted = extrapolated(lambda s, k=k: value(moved(sequence + s * np.eye(4)[k])), 0.02, 4)
+        assert abs(found["control"][k, 0] - wanted) < 1e-10
+    assert found["control"][2, 0] == 0.0
+
+
+def test_adaptive_steps_and_stops():
+    options = {"rtol": 1e-6, "stops": [0.1, 0.3]}
+    found = ch.sensitivities(
+        pendulum, (0.0, 0.5), [0.1, 0.2, 0.3], [1.0, 2.0, 3.0], parameters={"mass": 2.0}, **options
+    )
+    measured = Measured(found.run.mechanism)
+    got = ch.gradient(
+        *(found.run, ch.objective.samples([0.1, 0.3], measured), ("q", "v", "mass")),
+        system=pendulum,
+        parameters={"mass": 2.0},
+    )
+    chosen = np.isin(found.t, [0.1, 0.3])
+    wanted = measured.along(found)[chosen].sum(axis=0)
+    both = np.concatenate([np.ravel(got[name]) for name in ("q", "v", "mass")])
+    assert np.abs(both - wanted).max() < BAR * np.abs(wanted).max()
+    assert "held constant" in got.notes[0]
+
+
+def test_a_smooth_maximum():
+    found = ch.sensitivities(pendulum(), (0.0, 0.3), v=[1.0, 2.0, 3.0], step=0.01)
+    measured = Measured(found.run.mechanism)
+    got = ch.gradient(found.run, ch.objective.smooth_maximum(measured, 20.0))
+    values, weights = measured(found.t, found.run.q, found.run.v), np.full(31, 1 / 30)
+    weights[[0, -1]] *= 0.5
+    powers = weights * np.exp(20.0 * values)
+    assert got.value == pytest.approx(np.log(powers.sum()) / 20.0, rel=1e-13)
+    wanted = powers / powers.sum() @ measured.along(found)
+    assert np.abs(np.concatenate([got["q"], got["v"]]) - wanted).max() < BAR * np.abs(wanted).max()
+    assert values.max() - 0.2 < got.value < values.max()
+
+
+@pytest.mark.parametrize("model", models.MODELS)
+def test_nothing_is_undefined_at_rest(model):
+    """All angles zero, at rest, without gravity: nothing moves, and everything has a derivative."""
+    mechanism = models.system_of(models.MODELS[model](), (0.0, 0.0, 0.0)).compile()
+    found = ch.sensitivities(mechanism, (0.0, 0.1), method="rk4", step=0.05)
+    measured = Measured(mechanism)
+    total = ch.objective.integral(measured) + ch.objective.end(measured)
+    agree(ch.gradient(found.run, total), found, measured)
+
+
+def test_derivatives_given_with_the_function():
+    run = ch.simulate(pendulum(), (0.0, 0.1), v=[1.0, 2.0, 3.0], step=0.01)
+
+    def speed(t, q, v):
+        return np.abs(v[:, 0]), np.zeros_like(q), np.sign(v) * [1.0, 0.0, 0.0]
+
+    given, found = (ch.gradient(run, ch.objective.end(f)) for f in (speed, lambda t, q, v: np.sqrt(v[:, 0] * v[:, 0])))
+    assert np.abs(given["v"] - found["v"]).max() < 1e-14
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"by": "mass"}, "by 'mass' is unknown; expected some of 'q', 'v', 'control'"),
+        ({"by": ()}, "nothing to differentiate by"),
+        ({"objective": lambda t, q, v: q[:, 0]}, "expected terms of chasles.objective"),
+        ({"objective": ch.objective.end(lambda t, q, v: np.abs(v[:, 0]))}, "has other derivatives by complex steps"),
+        ({"objective": ch.objective.end(lambda t, q, v: q)}, r"returned shape \(11, 3\); expected \(11,\)"),
+        (
+            {"objective": ch.objective.samples([0.05, 0.033], lambda t, q, v: q[:, 0])},
+            "t = 0.033 is no point of the run",
+        ),
+        ({"parameters": {"mass": 3.0}, "by": "mass"}, "parameters need `system`"),
+        ({"parameters": {"mass": 3.0}, "by": "mass", "system": pendulum}, "is not the system of the run"),
+    ],
+)
+def test_what_is_refused(change, message):
+    run = ch.simulate(pendulum(), (0.0, 0.1), v=[1.0, 2.0, 3.0], step=0.01)
+    given = {"objective": ch.objective.end(lambda t, q, v: q[:, 0]), **change}
+    with pytest.raises((TypeError, ValueError), match=message):
+        ch.gradient(run, **given)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"save": "final"}, 'simulate with save="all"'),
+        ({"coordinates": "absolute"}, "is for runs in joint coordinates by explicit methods"),
+    ],
+)
+def test_runs_without_gradient(options, message):
+    run = ch.simulate(pendulum(), (0.0, 0.1), v=[1.0, 2.0, 3.0], step=0.01, **options)
+    with pytest.raises(ValueError, match=message):
+        ch.gradient(run, ch.objective.end(lambda t, q, v: q[:, 0]))
