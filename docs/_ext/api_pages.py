@@ -19,6 +19,7 @@ NAMESPACES = tuple(
         "io",
         "lie",
         "model",
+        "objective",
         "results",
         "rods",
         "screw",
@@ -83,6 +84,7 @@ MODULES = {
         "loaded_friction",
         "stiffness",
     ],
+    "chasles.simulation.adjoint": ["gradient", "objective"],
     "chasles.certificate": ["judge", "verdict"],
     "chasles.transition": [
         *(

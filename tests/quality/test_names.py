@@ -11,7 +11,20 @@ import pytest
 import chasles as ch
 from tests.quality.sources import PACKAGE, files, nodes, tree
 
-NAMESPACES = ("errors", "integrate", "io", "lie", "model", "results", "rods", "screw", "shapes", "transition", "view")
+NAMESPACES = (
+    "errors",
+    "integrate",
+    "io",
+    "lie",
+    "model",
+    "objective",
+    "results",
+    "rods",
+    "screw",
+    "shapes",
+    "transition",
+    "view",
+)
 
 
 def test_the_face_is_small_and_every_name_is_there():
@@ -78,7 +91,7 @@ ALLOWED = {
     "MOST": "how often at most; what, is in the module's name",
     "EPS": "the rounding error of a number, everywhere",
     **dict.fromkeys(("POSE", "SCREWS", "SE3", "TWIST", "WRENCH"), "a word of the field: its size, code or kind"),
-    **dict.fromkeys(("BODY", "JOINT", "HEAD", "NUMBERS"), "layouts of tables, each of its own folder"),
+    **dict.fromkeys(("BODY", "CONSTANT", "JOINT", "HEAD", "NUMBERS"), "layouts of tables, each of its own folder"),
 }
 
 

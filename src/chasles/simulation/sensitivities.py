@@ -152,7 +152,7 @@ def sensitivities(
     dynamics, actuation = run.dynamics, Actuation.of_tree(mechanism)
     u = np.zeros(actuation.inputs) if control is None else np.atleast_1d(np.asarray(control, dtype=float))
     tables = tables_of(run)
-    start = Start(run, tables)
+    start = StartTangents(run, tables)
     columns, seeds, shifts = _columns(start, actuation, u, family, wrt, directions)
     with dynamics.calling(tangents=True):
         points = _tangents(run, tables, seeds, shifts, rows, threads)
@@ -206,7 +206,7 @@ def numbers_of(mechanism: Mechanism | ClosedMechanism) -> np.ndarray:
     return np.concatenate([mechanism.tables.all_numbers, mechanism.tables.acting.values])
 
 
-class Start:
+class StartTangents:
     """Changes of the start of a run, as points (size, columns)."""
 
     def __init__(self, run: Run, tables: TangentTables | ClosedTangentTables):
@@ -254,7 +254,7 @@ class Start:
 
 
 def _columns(
-    start: Start,
+    start: StartTangents,
     actuation: Actuation,
     u: np.ndarray,
     family: Family | None,

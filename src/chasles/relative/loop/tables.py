@@ -53,7 +53,7 @@ def part(array, integers, first):
     return array[integers[first] : integers[first + 1]]
 
 
-class Work(Regions):
+class LoopRegions(Regions):
     """Regions of an array of numbers or of duals."""
 
     def _views(self) -> Any:
@@ -83,7 +83,7 @@ class Work(Regions):
 
 SIZES = CLOSED.sizes
 # workspace of accelerations and projections. Behind the rows is what laws and coordinates need (`constraint.special`)
-WORK = Work(
+WORK = LoopRegions(
     "LoopWork",
     limbs=LIMB.size * (SIZES.n_links + 1),
     states=STATE.size * (SIZES.n_links + 1),

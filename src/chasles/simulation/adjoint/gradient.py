@@ -25,14 +25,14 @@ from chasles.screw import inertia as spatial
 from chasles.simulation.actuation import Actuation
 from chasles.simulation.adjoint.blocks import seeds_of
 from chasles.simulation.adjoint.by_duals import memory_of, pull_address
-from chasles.simulation.adjoint.objective import Sum, Term
-from chasles.simulation.adjoint.steps import CORRECTION, FIELD, steps_back
+from chasles.simulation.adjoint.objective import Measure, Sum
+from chasles.simulation.adjoint.steps import OF_CORRECTION, OF_FIELD, steps_back
 from chasles.simulation.adjoint.tree import room_size, tree_addresses
 from chasles.simulation.closed.tangent import tangent_addresses
 from chasles.simulation.dynamics import TreeDynamics
 from chasles.simulation.parameter_family import Family
 from chasles.simulation.run import Run
-from chasles.simulation.sensitivities import Start, numbers_of, tables_of
+from chasles.simulation.sensitivities import StartTangents, numbers_of, tables_of
 from chasles.simulation.tree_tangent import TangentTables
 
 OWN = (
@@ -68,7 +68,7 @@ class Gradient:
 
 def gradient(
     run: Run,
-    objective: Term | Sum,
+    objective: Measure | Sum,
     by: Sequence[str] | str = ("q", "v"),
     *,
     system: Callable[..., Any] | None = None,
@@ -112,7 +112,7 @@ def _check(run: Run, objective: Any, wanted: tuple[str, ...], system: Any, param
     """Refuse what has no gradient, before anything is computed."""
     if not isinstance(run, Run) or run.task is None:
         raise TypeError(f"gradient: run is {run!r}; expected a run of `simulate`")
-    if not isinstance(objective, Term | Sum):
+    if not isinstance(objective, Measure | Sum):
         raise TypeError(
             f"gradient: objective is {objective!r}; expected terms of chasles.objective, such as end(function)"
         )
@@ -153,7 +153,7 @@ class Adjoint:
         self.mechanism, self.nq, self.nv = run.dynamics.mechanism, run.dynamics.nq, run.dynamics.nv
         self.closed = isinstance(self.mechanism, ClosedMechanism)
         self.actuation, self.tables = Actuation.of_tree(self.mechanism), tables_of(run)
-        self.start = Start(run, self.tables)
+        self.start = StartTangents(run, self.tables)
         self.inputs, self.which = self._inputs()
         self.period = self.which
         if each:
@@ -211,7 +211,7 @@ class Adjoint:
         pulls = np.zeros(2, dtype=np.int64)
         p = self.tables.packed(np.zeros(nv), np.zeros((count + nv, 3)))
         if isinstance(self.tables, TangentTables):
-            pulls[FIELD], forces = tree_addresses()
+            pulls[OF_FIELD], forces = tree_addresses()
             numbers, links, acting = (
                 len(self.mechanism.tree.numbers),
                 self.mechanism.tables.links,
@@ -226,10 +226,10 @@ class Adjoint:
         places = self.tables.places
         along = np.zeros((count + nv, nv + self.shifts.shape[1]))
         along[count:, :nv], along[:count, nv:] = np.eye(nv), self.shifts
-        pulls[FIELD] = pull_address()
+        pulls[OF_FIELD] = pull_address()
         memory, corrected = memory_of(field, (n - 1, n, d), p, places, along), np.zeros(8)
         if self.dynamics.corrected:
-            pulls[CORRECTION] = pull_address()
+            pulls[OF_CORRECTION] = pull_address()
             corrected = memory_of(correction, (n, n, n), p, places, along)
         return pulls, memory, corrected, self.shifts.shape[1]
 

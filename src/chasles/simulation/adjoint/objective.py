@@ -20,7 +20,7 @@ Function = Callable[[np.ndarray, np.ndarray, np.ndarray], Any]
 
 
 @dataclass(frozen=True)
-class Term:
+class Measure:
     """Numbers l(t, q, v) of points, and how they make one number: `weigh` takes times and values and gives the number
     and its derivatives with respect to the values."""
 
@@ -28,7 +28,7 @@ class Term:
     weigh: Callable[[np.ndarray, np.ndarray], tuple[float, np.ndarray]]
     name: str
 
-    def __add__(self, other: Term | Sum) -> Sum:
+    def __add__(self, other: Measure | Sum) -> Sum:
         return Sum((self,)) + other
 
     def cotangents(self, t: np.ndarray, q: np.ndarray, v: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
@@ -95,22 +95,22 @@ TELL = "let it return (values, derivatives by q, derivatives by v)"
 class Sum:
     """Terms that are added up."""
 
-    terms: tuple[Term, ...]
+    terms: tuple[Measure, ...]
 
-    def __add__(self, other: Term | Sum) -> Sum:
+    def __add__(self, other: Measure | Sum) -> Sum:
         return Sum((*self.terms, *(other.terms if isinstance(other, Sum) else (other,))))
 
 
-def end(function: Function) -> Term:
+def end(function: Function) -> Measure:
     """l(t, q, v) at the end."""
 
     def weigh(t: np.ndarray, values: np.ndarray) -> tuple[float, np.ndarray]:
         return float(values[-1]), np.eye(len(t))[-1]
 
-    return Term(function, weigh, "end")
+    return Measure(function, weigh, "end")
 
 
-def integral(function: Function) -> Term:
+def integral(function: Function) -> Measure:
     """The integral of l(t, q, v) over the run, by the trapezoidal rule over its points."""
 
     def weigh(t: np.ndarray, values: np.ndarray) -> tuple[float, np.ndarray]:
@@ -120,10 +120,10 @@ def integral(function: Function) -> Term:
         weights[1:] += 0.5 * steps
         return float(weights @ values), weights
 
-    return Term(function, weigh, "integral")
+    return Measure(function, weigh, "integral")
 
 
-def samples(times: ArrayLike, function: Function) -> Term:
+def samples(times: ArrayLike, function: Function) -> Measure:
     """The sum of l(t, q, v) over some times, which must be points of the run (`stops` makes them so)."""
     wanted = np.atleast_1d(np.asarray(times, dtype=float))
 
@@ -140,10 +140,10 @@ def samples(times: ArrayLike, function: Function) -> Term:
         weights = np.bincount(near, minlength=len(t)).astype(float)
         return float(weights @ values), weights
 
-    return Term(function, weigh, "samples")
+    return Measure(function, weigh, "samples")
 
 
-def smooth_maximum(function: Function, sharpness: float) -> Term:
+def smooth_maximum(function: Function, sharpness: float) -> Measure:
     """log(Σ exp(s l) h / T) / s: the largest l(t, q, v) of the run, from below, as the sharpness s grows; h: the
     trapezoidal weights of the points, T: the length of the run."""
     if not sharpness > 0:
@@ -156,4 +156,4 @@ def smooth_maximum(function: Function, sharpness: float) -> Term:
         powers = shares * np.exp(sharpness * (values - top))
         return float(top + np.log(powers.sum()) / sharpness), powers / powers.sum()
 
-    return Term(function, weigh, "smooth_maximum")
+    return Measure(function, weigh, "smooth_maximum")

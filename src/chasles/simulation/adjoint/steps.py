@@ -16,7 +16,7 @@ from chasles.kernel.address import invoke
 from chasles.kernel.policy import kernel
 from chasles.simulation.adjoint.blocks import pull_bracket, pull_move, pull_pullback
 
-FIELD, CORRECTION = 0, 1  # rows of what is pulled through
+OF_FIELD, OF_CORRECTION = 0, 1  # rows of what is pulled through
 
 
 @kernel
@@ -121,7 +121,7 @@ def munthe_kaas_back(table, duals_at, settings, a, b, c, extra, t, begin, h, y, 
             clear(bar)
             time = t + c[i] * h if i > 0 else begin
             pull_through(
-                pulls, FIELD, time, stage_of(points, i, n), stage_of(f, i, d), own, bar, g, P[i], memory, sizes
+                pulls, OF_FIELD, time, stage_of(points, i, n), stage_of(f, i, d), own, bar, g, P[i], memory, sizes
             )
             if i == 0:
                 for m in range(n):
@@ -172,7 +172,9 @@ def exponentials_back(table, duals_at, settings, weights, c, program, t, begin, 
             copy(point_bar, i * n, bar, 0, n, 0.0)
             time = t + c[i] * h if i > 0 else begin
             at = stage_of(points, factors + i, n)
-            pull_through(pulls, FIELD, time, at, stage_of(f, i, d), stage_of(f_bar, i, d), bar, g, P[i], memory, sizes)
+            pull_through(
+                pulls, OF_FIELD, time, at, stage_of(f, i, d), stage_of(f_bar, i, d), bar, g, P[i], memory, sizes
+            )
         for row in range(program[i, 2] - 1, program[i, 1] - 1, -1):
             clear(x_bar)
             clear(spare)
@@ -224,10 +226,10 @@ def steps_back(
             exponentials_forward(table, addresses, settings, a, c, program, t, begin, h, y, P, address, room)
             result = stage_of(room[3], room[2].shape[0] // settings[SET.algebra] + stages, n)
         copy(y_bar, 0, bar, 0, n, 0.0)
-        if pulls[CORRECTION] != 0:
+        if pulls[OF_CORRECTION] != 0:
             clear(spare)
             reached = t + h if begins[k] != times[k] else times[k]
-            pull_through(pulls, CORRECTION, reached, result, result, bar, spare, g, P[0], corrected, sizes)
+            pull_through(pulls, OF_CORRECTION, reached, result, result, bar, spare, g, P[0], corrected, sizes)
             copy(spare, 0, bar, 0, n, 0.0)
         given = bar, y_bar, spare, duals, memory, sizes
         if family == MUNTHE_KAAS:

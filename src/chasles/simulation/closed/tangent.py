@@ -22,9 +22,10 @@ from chasles.kernel.policy import kernel, native
 from chasles.kernel.workspace import layout
 from chasles.model.constraint import Drive
 from chasles.relative.loop.closed import ClosedMechanism
-from chasles.relative.loop.duals import DUALS, act_address, addresses, special_address
+from chasles.relative.loop.duals import act_address, addresses, special_address
 from chasles.relative.loop.tables import CLOSED, HEAD
 from chasles.simulation.closed.motion import corrected, rates
+from chasles.simulation.tree_tangent import DUALS
 
 # in front of the packed mechanism: its length, where its numbers as duals begin and where the workspace, and whether
 # free joints have the velocities of their positions
