@@ -8,6 +8,7 @@ import pytest
 import chasles as ch
 from chasles.relative.parameter.inertial import parameters_of, system_with
 from tests.relative import models
+from tests.simulation.test_mimic import gripper
 from tests.simulation.test_sensitivities import CONTROL, METHODS, PARAMETERS, extrapolated, machine, start, state_of
 from tests.simulation.test_sensitivities_closed import LOOPS, start_of
 
@@ -99,6 +100,15 @@ def test_bodies_and_gravity(model):
     total = ch.objective.integral(measured) + ch.objective.end(measured)
     # forward, a parameter of the function goes through differences of tables, which are good to 1e-13
     agree(ch.gradient(found.run, total, by=("bodies", "gravity")), found, measured, 10 * BAR)
+
+
+def test_joints_that_follow_others():
+    found = ch.sensitivities(gripper(), (0.0, 0.2), [0.2, -0.1, 0.3], [1.0, 0.5, -2.0], step=0.02, method="rk4")
+    measured = Measured(found.run.mechanism)
+    total = ch.objective.integral(measured) + ch.objective.end(measured)
+    agree(ch.gradient(found.run, total), found, measured)
+    with pytest.raises(ValueError, match="'bodies' is for trees"):
+        ch.gradient(found.run, total, by="bodies")
 
 
 def pendulum(mass: float = 2.0) -> ch.System:

@@ -146,7 +146,8 @@ def require_same(base: Any, other: Any, name: str) -> None:
     same = np.array_equal(base.tree.topology, other.tree.topology) and base.joints == other.joints
     own, others = base.tables.lifted, other.tables.lifted
     if own is not None or others is not None:  # a ratio of zero has another plan
-        same = same and np.array_equal(*(lifted.elimination.table if lifted else () for lifted in (own, others)))
+        plans = [lifted.elimination.table if lifted else np.empty(0) for lifted in (own, others)]
+        same = same and np.array_equal(plans[0], plans[1])
     if isinstance(base, ClosedMechanism):
         first, second = ([(tile.joint, *tile.integers) for tile in m.closing.tiles] for m in (base, other))
         same = same and first == second

@@ -322,8 +322,7 @@ def _tangents(
     span, start = (float(run.t[0]), float(run.t[-1])), run.solution.y[0]
     whole = Options(step=abs(span[1] - span[0]), save="final")
     stepper = ExplicitStepper(dynamics.problem(control), run.solution.method, span, start, whole)
-    closed = isinstance(dynamics.mechanism, ClosedMechanism)
-    field, correction = tangent_addresses() if closed else (tables.address, 0)
+    field, correction = (tables.address, 0) if isinstance(tables, TangentTables) else tangent_addresses()
     replay = Replay(stepper, field, correction if stepper.problem.correction else 0)
     given = (run.task.more.get(name) for name in ("stops", "breaks"))
     stops = np.concatenate([np.ravel(() if times is None else times) for times in given])

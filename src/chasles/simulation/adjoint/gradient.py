@@ -134,14 +134,22 @@ def _check(run: Run, objective: Any, wanted: tuple[str, ...], system: Any, param
             raise ValueError(f"gradient: by {name!r} is unknown; expected some of {', '.join(map(repr, names))}")
     if not wanted:
         raise ValueError("gradient: nothing to differentiate by; `by` is empty")
-    if isinstance(run.dynamics.mechanism, ClosedMechanism):
+    if not _is_plain_tree(run.dynamics.mechanism):
         for name in ("bodies", "gravity"):
             if name in wanted:
-                raise ValueError(f"gradient: {name!r} is for trees; with loops, give the numbers as `parameters`")
+                raise ValueError(
+                    f"gradient: {name!r} is for trees; with loops, or joints that follow others, give the numbers as "
+                    "`parameters`"
+                )
     if (system is None) != (not parameters):
         raise ValueError("gradient: parameters need `system`, the function of them that made the run's system")
     if taken := [name for name in parameters or {} if name in OWN]:
         raise ValueError(f"gradient: {taken[0]!r} names other derivatives; give the parameter another name")
+
+
+def _is_plain_tree(mechanism: Mechanism | ClosedMechanism) -> bool:
+    """Whether cotangents go through the recursions of the tree: there are no loops, and no joint follows another."""
+    return isinstance(mechanism, Mechanism) and mechanism.tree.dependence is None
 
 
 class Adjoint:
@@ -151,8 +159,8 @@ class Adjoint:
         """each: whether the input of each step counts by itself."""
         self.run, self.dynamics, self.family, self.names = run, run.dynamics, family, names
         self.mechanism, self.nq, self.nv = run.dynamics.mechanism, run.dynamics.nq, run.dynamics.nv
-        self.closed = isinstance(self.mechanism, ClosedMechanism)
         self.actuation, self.tables = Actuation.of_tree(self.mechanism), tables_of(run)
+        self.quick = _is_plain_tree(self.mechanism)
         self.start = StartTangents(run, self.tables)
         self.inputs, self.which = self._inputs()
         self.period = self.which
@@ -210,7 +218,8 @@ class Adjoint:
         n, d, nv, count = self.dynamics.space.size, self.dynamics.space.dimension, self.nv, len(self.tables.constants)
         pulls = np.zeros(2, dtype=np.int64)
         p = self.tables.packed(np.zeros(nv), np.zeros((count + nv, 3)))
-        if isinstance(self.tables, TangentTables):
+        if self.quick:
+            assert isinstance(self.tables, TangentTables)
             pulls[OF_FIELD], forces = tree_addresses()
             numbers, links, acting = (
                 len(self.mechanism.tree.numbers),
@@ -222,13 +231,15 @@ class Adjoint:
             used = np.empty((count, 0)) if acting.empty else self.shifts
             memory = memory_of(forces, sizes, p, places, used, room_size(self.mechanism))
             return pulls, memory, np.zeros(8), numbers + used.shape[1]
-        field, correction = tangent_addresses()
-        places = self.tables.places
+        if isinstance(self.tables, TangentTables):
+            field, places, correction = self.tables.address, self.tables.start + WIDTH * np.arange(count + nv), 0
+        else:
+            (field, correction), places = tangent_addresses(), self.tables.places
         along = np.zeros((count + nv, nv + self.shifts.shape[1]))
         along[count:, :nv], along[:count, nv:] = np.eye(nv), self.shifts
         pulls[OF_FIELD] = pull_address()
         memory, corrected = memory_of(field, (n - 1, n, d), p, places, along), np.zeros(8)
-        if self.dynamics.corrected:
+        if correction and self.dynamics.corrected:
             pulls[OF_CORRECTION] = pull_address()
             corrected = memory_of(correction, (n, n, n), p, places, along)
         return pulls, memory, corrected, self.shifts.shape[1]
@@ -290,7 +301,7 @@ class Adjoint:
         at = sum(self.family.values[one].size for one in self.names[: self.names.index(name)])
         columns = slice(at, at + self.family.values[name].size)
         shift = self.shifts[:, columns]
-        if self.closed:
+        if not self.quick:
             found = g[columns].copy()
             every = np.concatenate([shift, np.zeros((self.nv, shift.shape[1]))])
             found += first @ self.start.points(self.start.follow(every))
