@@ -263,3 +263,19 @@ def test_bad_transmissions_in_files_are_named(text, message, tmp_path):
     path.write_text(f'{FILE}name = "x"\n{text}\n')
     with pytest.raises(ModelFileError, match=message):
         ch.load(path)
+
+
+@pytest.mark.parametrize("coordinates", ["relative", "absolute"])
+@pytest.mark.parametrize("place", [-1.0, 1.5, 7.0])
+def test_a_start_many_turns_away_is_assembled(place, coordinates):
+    """The rack alone is given; the pinion is as many turns on as it takes."""
+    bodies = [ch.Body(name, 1.0, (0, 0, 0), (0.1, 0.1, 0.1)) for name in ("wheel", "bar")]
+    joints = [
+        ch.revolute("pinion", "ground", "wheel", axis=(0, 1, 0)),
+        ch.prismatic("rack", "ground", "bar", axis=(1, 0, 0)),
+    ]
+    system = ch.System(bodies, joints, constraints=[ch.model.rack_and_pinion("teeth", "pinion", "rack", radius=0.4)])
+    run = ch.simulate(system, (0.0, 0.1), q={"rack": place}, v={"rack": 1.0}, coordinates=coordinates)
+    assert run.joint("rack").q[0, 0] == pytest.approx(place, abs=1e-12)
+    assert run.joint("pinion").q[0, 0] == pytest.approx(place / 0.4, abs=1e-12)
+    assert run.joint("pinion").v[-1, 0] == pytest.approx(1.0 / 0.4, abs=1e-9)

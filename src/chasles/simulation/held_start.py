@@ -8,6 +8,7 @@ import numpy as np
 
 from chasles.assembly.equations import names_of
 from chasles.constraint.errors import AssemblyError
+from chasles.model.constraint import Coupling
 from chasles.model.joint import Joint
 from chasles.relative.loop.closed import ClosedMechanism
 from chasles.simulation.assembly_modes import modes, with_joints
@@ -134,9 +135,11 @@ def assembled(where: str, mechanism: ClosedMechanism, wanted: Wanted, t: float) 
         return own.consistent_velocities(at, speed, t, names)
 
     at = _found(where, "coordinates", own, positions, held["q"], start, own.tree.coordinates)
+    couplings = [item for item in own.system.constraints if isinstance(item, Coupling)]
+    coupled = {name for item in couplings for name in item.joints}  # whose turns count
     for joint in own.tree.joints:  # other guesses may be turns away
         place = own.tree.coordinates[joint.name]
-        if joint.name not in held["q"]:
+        if joint.name not in held["q"] and joint.name not in coupled:
             at[place] = in_the_turn_of(joint, start[place], at[place])
     speed = _found(where, "velocities", own, velocities, held["v"], speed, own.tree.velocities)
     if own is mechanism:
