@@ -25,7 +25,7 @@ from chasles.io.load import load
 
 MEMBERS, STEPS, STEP = 1000, 500, 1e-3
 ALONE = 20  # members that are run one at a time
-CHAIN, CHAINS = 100, 12  # bodies, members
+CHAIN, CHAINS = 100, 8  # bodies, members
 REPETITIONS, THREADS = 5, 2
 AGREEMENT = 1e-8
 BARS = {"MuJoCo, RK4": 5.0, "MuJoCo, Euler": 2.0, "chasles, one run at a time": 2.0}

@@ -363,3 +363,19 @@ def test_members_on_lanes_have_the_same_bits_in_any_company():
         for index, outcome in work.members([(k, values[k]) for k in some], threads=2):
             assert np.array_equal(outcome.numbers["final(joints.elbow)"], study["final(joints.elbow)"][index])
     assert study.member(3).joint("elbow").q[-1, 0] == study["final(joints.elbow)"][3]
+
+
+def test_a_batch_over_parameters_of_a_model_file():
+    study, mass, start = ch.load(ARM), np.array([1.0, 2.0, -1.0]), [0.1, 0.2, 0.3]
+    batch = study.run_batch({"mass": mass, "start": start, "length": 0.4}, method="rk4", step=0.01)
+    assert batch.reason == ""
+    assert batch.success.tolist() == [True, True, False]
+    assert "negative mass" in batch.messages[2]
+    run = ch.load(ARM, set={"parameters.start": 0.2, "parameters.mass": 2.0, "parameters.length": 0.4}).run(
+        method="rk4", step=0.01, save="final"
+    )
+    np.testing.assert_allclose(batch.q[1], run.q, rtol=1e-13)
+    with pytest.raises(ValueError, match="no parameter 'mas'; did you mean 'mass'"):
+        study.run_batch({"mas": mass})
+    with pytest.raises(ValueError, match="nothing is given for each member"):
+        study.run_batch({"mass": 1.0})

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +33,7 @@ from chasles.model.system import EARTH, System
 from chasles.simulation.start_values import by_name
 
 if TYPE_CHECKING:
+    from chasles.simulation.batch import Batch
     from chasles.simulation.run import Run
     from chasles.simulation.run_task import Task
 
@@ -54,7 +56,7 @@ class Study:
     """What a model file says: a system, its start by names of joints and bodies, and the options of `simulate`.
 
     `run` simulates it so; `ensemble` are the arguments of `chasles.ensemble` that it has. `report`: what was taken of
-    the file, approximated and ignored.
+    the file, approximated and ignored. `remade`: the study of the same file with other values by path.
     """
 
     system: System
@@ -64,6 +66,7 @@ class Study:
     description: str = ""
     ensemble: Mapping[str, Any] = field(default_factory=dict)
     report: ImportReport = field(default_factory=lambda: ImportReport("", "chasles"), compare=False, repr=False)
+    remade: Callable[[Mapping[str, Any]], Study] | None = field(default=None, compare=False, repr=False)
 
     def run(self, **changes: Any) -> Run:
         """Simulate; `changes` are options of `simulate` that replace those of the study."""
@@ -71,6 +74,35 @@ class Study:
 
         found: Run = self._called(simulate, changes)
         return found
+
+    def run_batch(
+        self,
+        parameters: Mapping[str, Any],
+        *,
+        threads: int | None = None,
+        progress: bool | None = None,
+        **changes: Any,
+    ) -> Batch:
+        """Simulate once for each value of the parameters of the file, (members,) each; a path such as
+        "bodies.arm.mass" is a parameter too. `changes` are options of `simulate`; by default only the first and the
+        last point are saved. See `simulate_batch`."""
+        from chasles.simulation.batch import batch_of_plans
+
+        if self.remade is None:
+            raise ValueError("run_batch: a study that was not read from a .toml file has no parameters to vary")
+        remade, own = self.remade, self.parameters
+        for name in parameters:
+            if name not in own and "." not in name:
+                known = ", ".join(own) or "none"
+                raise ValueError(f"run_batch: the model has no parameter {name!r}; {meant(name, own)}it has {known}")
+        if "save" not in changes and "every" not in changes:
+            changes = changes | {"save": "final"}
+
+        def plan(values: Mapping[str, float]) -> Task:
+            paths = {f"parameters.{name}" if name in own else name: value for name, value in values.items()}
+            return remade(paths).plan(**changes)
+
+        return batch_of_plans(plan, parameters, threads, progress)
 
     def plan(self, **changes: Any) -> Task:
         """What `run` would do, with the start that it takes; `check` of it finds what is wrong with the steps."""
@@ -161,7 +193,19 @@ def study_of(
         for item in getattr(study.system, what):
             if not isinstance(item, OfRod):
                 report.took(what, item.name)
-    return replace(study, report=report)
+    again = partial(_remade, sources, file, dict(set or {}), laws)
+    return replace(study, report=report, remade=again)
+
+
+def _remade(
+    sources: list[Source],
+    file: str | Path,
+    set: Mapping[str, Any],
+    laws: Mapping[str, Any] | None,
+    changes: Mapping[str, Any],
+) -> Study:
+    """The study of a file, with other values by path beside those that it was read with."""
+    return study_of(sources, file, {**set, **changes}, laws)
 
 
 def study_of_text(text: str, where: str, laws: Mapping[str, Any] | None = None) -> Study:

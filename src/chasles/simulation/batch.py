@@ -12,12 +12,13 @@ from numpy.typing import ArrayLike
 from chasles.cached import cached_property
 from chasles.display.progress import Progress
 from chasles.simulation.actuation import Input
-from chasles.simulation.batch_members import Members, Outcomes, processors
+from chasles.simulation.batch_given import members_of
+from chasles.simulation.batch_members import Members, Outcomes, PlannedMembers, processors
 from chasles.simulation.motion import spoken_by
 from chasles.simulation.run import Run
 from chasles.simulation.run_task import Task
 from chasles.simulation.start_values import Values
-from chasles.simulation.variants import WHERE, Made
+from chasles.simulation.variants import WHERE, Made, as_values
 
 
 class Ends(NamedTuple):
@@ -36,14 +37,14 @@ class Batch:
     ended, `parameters` what was varied.
     """
 
-    def __init__(self, members: Members, outcomes: Outcomes):
+    def __init__(self, members: Members | PlannedMembers, outcomes: Outcomes):
         self._given, self._found = members, outcomes
         self._runs = dict(outcomes.runs)
 
     @property
     def parameters(self) -> Mapping[str, np.ndarray]:
         """Values of what was varied, (members, ...) each."""
-        return self._given.variants.values
+        return self._given.values
 
     @property
     def reason(self) -> str:
@@ -207,8 +208,30 @@ def simulate_batch(
     kept = {"every": every, "save": save if save is not None else "final" if every is None else "all"}
     rows = {"q": q, "v": v, "control": control}
     members = Members(system, span, rows, parameters, period, options | kept)
+    return carried_out_batch(members, threads, progress)
+
+
+def carried_out_batch(members: Members | PlannedMembers, threads: int | None, progress: bool | None) -> Batch:
+    """The runs of all members."""
     workers = processors() if threads is None else threads
     if isinstance(workers, bool) or not isinstance(workers, int | np.integer) or workers < 1:
         raise ValueError(f"{WHERE}: threads is {threads!r}; expected a positive whole number")
     with Progress(0, members.count, progress, what="", unit=" members") as line:
         return Batch(members, members.run(int(workers), line.show))
+
+
+def batch_of_plans(
+    plan: Callable[[Mapping[str, Any]], Task],
+    parameters: Mapping[str, ArrayLike],
+    threads: int | None,
+    progress: bool | None,
+) -> Batch:
+    """The runs of tasks that a function makes of values of parameters, (members,) each."""
+    raw = as_values(parameters)
+    count = members_of([(f"parameter {name!r}", len(value)) for name, value in raw.items() if value.ndim])
+    values = {name: value if value.ndim else np.full(count, value) for name, value in raw.items()}
+
+    def one(i: int) -> Task:
+        return plan({name: value[i].tolist() for name, value in values.items()})
+
+    return carried_out_batch(PlannedMembers(one, values, count), threads, progress)

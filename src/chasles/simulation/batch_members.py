@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -125,6 +125,11 @@ class Members:
                 f"{WHERE}: control has {parts[0].shape[1]} periods of {period:g} s; the span has {np.ceil(periods):g}"
             )
 
+    @property
+    def values(self) -> Mapping[str, np.ndarray]:
+        """Values of the parameters, (members, ...) each."""
+        return self.variants.values
+
     # ------------------------------------------------------------ one member
 
     def plan(self, i: int) -> Task:
@@ -147,7 +152,10 @@ class Members:
             self._on_lanes(lead, found, threads, told)
         lanes = found.on_lanes
         left = [i for i in range(self.count) if lanes is None or not lanes.done[i]]
-        self._one_by_one(left, found, threads, lambda done: told(self.count - len(left) + done))
+        run_planned(
+            lambda i: self._planned.pop(i) if i in self._planned else self.plan(i),
+            *(left, found, threads, lambda done: told(self.count - len(left) + done)),
+        )
         return found
 
     def _lead(self, found: Outcomes) -> Task:
@@ -195,21 +203,40 @@ class Members:
         inputs = np.array([actuation.read(self.control.at(i)) for i in range(self.count)])
         return np.ascontiguousarray(actuation.along(inputs))[:, None], edges
 
-    def _one_by_one(self, members: list[int], found: Outcomes, threads: int, told: Callable[[int], None]) -> None:
-        """Run members as `simulate` does, in parts; those of one structure on lanes, where lanes can be."""
-        for first in range(0, len(members), PLANNED):
-            tasks: dict[int, Task] = {}
-            for i in members[first : first + PLANNED]:
-                try:
-                    tasks[i] = self._planned.pop(i, None) or self.plan(i)
-                except Exception as error:
-                    found.errors[i] = error
-            for i, run in zip(tasks, carried_out(list(tasks.values()), threads), strict=True):
-                if isinstance(run, Run):
-                    found.runs[i] = run
-                else:
-                    found.errors[i] = run
-            told(min(first + PLANNED, len(members)))
+
+class PlannedMembers:
+    """Members whose tasks a function makes, each by itself."""
+
+    def __init__(self, plan: Callable[[int], Task], values: Mapping[str, np.ndarray], count: int):
+        self.plan, self.values, self.count = plan, values, count
+
+    def run(self, threads: int, told: Callable[[int], None]) -> Outcomes:
+        """Run all members; `told` how many are done."""
+        found = Outcomes({}, {})
+        run_planned(self.plan, range(self.count), found, threads, told)
+        if len(found.errors) == self.count:
+            raise found.errors[0]  # what is wrong in all of them
+        found.reason = next(refusal(run.task) for run in found.runs.values())
+        return found
+
+
+def run_planned(
+    plan: Callable[[int], Task], members: Sequence[int], found: Outcomes, threads: int, told: Callable[[int], None]
+) -> None:
+    """Run members as `simulate` does, in parts; those of one structure on lanes, where lanes can be."""
+    for first in range(0, len(members), PLANNED):
+        tasks: dict[int, Task] = {}
+        for i in members[first : first + PLANNED]:
+            try:
+                tasks[i] = plan(i)
+            except Exception as error:
+                found.errors[i] = error
+        for i, run in zip(tasks, carried_out(list(tasks.values()), threads), strict=True):
+            if isinstance(run, Run):
+                found.runs[i] = run
+            else:
+                found.errors[i] = run
+        told(min(first + PLANNED, len(members)))
 
 
 def _check_names(options: Mapping[str, Any]) -> None:
