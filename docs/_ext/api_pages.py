@@ -66,6 +66,7 @@ MODULES = {
     "chasles.force": ["build"],
     "chasles.simulation": [
         "simulate",
+        "batch",
         "run",
         "states",
         "frame_motion",

@@ -25,7 +25,7 @@ from chasles.simulation.motion import motion_stepper
 from chasles.simulation.run_task import Task
 from chasles.simulation.sampled_run import JUMPS
 from chasles.simulation.tree_lanes import LaneTables, lanes_address
-from chasles.simulation.variants import TreeTables
+from chasles.simulation.variants import MemberTables
 
 NEAR = 1e-6  # of a step: times so near to its end are its end
 
@@ -39,6 +39,7 @@ def refusal(task: Task) -> str:
     reasons = {
         "lanes are for explicit methods": not isinstance(task.method, ExplicitStepper.methods),
         "lanes are for fixed steps": more["step"] is None,
+        "joints follow others": dynamics.mechanism.tree.dependence is not None,
         "joints follow others": dynamics.mechanism.tree.dependence is not None,
         "joints stick or strike": dynamics.set_valued is not None,
         "events are looked for": bool(more["events"]),
@@ -89,7 +90,7 @@ class LaneWork:
     """The runs of all members: `states` (members, numbers) at the start and forces `controls` (members, periods, nv),
     each held from one of the times `edges` to the next."""
 
-    def __init__(self, task: Task, tables: TreeTables, states: np.ndarray, controls: np.ndarray, edges: np.ndarray):
+    def __init__(self, task: Task, tables: MemberTables, states: np.ndarray, controls: np.ndarray, edges: np.ndarray):
         self.task, self.tables, self.states, self.controls, self.edges = task, tables, states, controls, edges
         dynamics, more = task.dynamics, task.more
         every = stride(task)

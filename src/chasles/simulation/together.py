@@ -11,7 +11,7 @@ from chasles.integrate.stepper import helping
 from chasles.simulation.lane_runs import LaneRuns, LaneWork, refusal
 from chasles.simulation.run import Run
 from chasles.simulation.run_task import Task
-from chasles.simulation.variants import TreeTables
+from chasles.simulation.variants import MemberTables
 
 
 def carried_out(tasks: Sequence[Task], threads: int = 1) -> list[Run | Exception]:
@@ -58,7 +58,7 @@ def _on_lanes(tasks: Sequence[Task], threads: int) -> list[Run | None]:
     """The runs of tasks of one structure; None for those that did not get to the end."""
     lead = tasks[0]
     trees = [task.dynamics.mechanism for task in tasks]
-    tables = TreeTables(
+    tables = MemberTables(
         np.array([tree.tree.numbers for tree in trees]), np.array([tree.tables.acting.values for tree in trees]), {}
     )
     still = np.zeros(lead.dynamics.nv)

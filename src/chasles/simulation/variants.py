@@ -19,11 +19,10 @@ from chasles.absolute.mechanism import AbsoluteMechanism
 from chasles.model.body import UPPER, Body
 from chasles.model.suggestion import meant
 from chasles.model.system import System
-from chasles.relative.determined import NOTHING, require_determined
+from chasles.relative.determined import require_determined
 from chasles.relative.loop.closed import ClosedMechanism, compiled
 from chasles.relative.mechanism import Mechanism
-from chasles.relative.tables import CONSTANT, GRAVITY
-from chasles.relative.tree import add_inertias, moved_inertias
+from chasles.relative.variants import numbers_with
 from chasles.screw import inertia as spatial
 from chasles.simulation.compiled_system import take_over
 from chasles.simulation.parameter_family import NoDerivativeError, require_same
@@ -32,10 +31,11 @@ Made = System | Mechanism | ClosedMechanism | AbsoluteMechanism
 SECTIONS = ("bodies", "joints", "frames", "forces", "actuators", "constraints")
 OF_BODIES = ("mass", "com", "inertia")
 WHERE = "simulate_batch"
+LEAST = 1e-13  # of a body's largest moment of inertia: with smaller ones it may be a thin rod
 
 
 @dataclass(frozen=True)
-class Place:
+class PlaceOfNumbers:
     """Where a parameter is in a system: a field of one of the things of a section, or of the system itself."""
 
     section: str
@@ -49,7 +49,7 @@ class Variants:
     def __init__(self, model: Made | Callable[..., Any], parameters: Mapping[str, np.ndarray]):
         self.given, self.values = model, parameters
         self._last: System | None = None  # the variant that was made last
-        self.places: dict[str, Place] = {}
+        self.places: dict[str, PlaceOfNumbers] = {}
         if isinstance(model, Made):
             if parameters and isinstance(model, AbsoluteMechanism):
                 raise ValueError(f'{WHERE}: with parameters give the System, and coordinates="absolute"')
@@ -153,14 +153,14 @@ def _check_arguments(function: Callable[..., Any], parameters: Mapping[str, Any]
             raise ValueError(f"{WHERE}: the model has no parameter {name!r}; {meant(name, known)}it has {expected}")
 
 
-def _places(system: System) -> Iterator[tuple[str, Place]]:
+def _places(system: System) -> Iterator[tuple[str, PlaceOfNumbers]]:
     """All places of a system that hold numbers, by name."""
-    yield "gravity", Place("", 0, "gravity")
+    yield "gravity", PlaceOfNumbers("", 0, "gravity")
     for section in SECTIONS:
         for index, thing in enumerate(getattr(system, section)):
             for item in fields(thing):
                 if item.init and _numeric(getattr(thing, item.name)):
-                    yield f"{section}.{thing.name}.{item.name}", Place(section, index, item.name)
+                    yield f"{section}.{thing.name}.{item.name}", PlaceOfNumbers(section, index, item.name)
 
 
 def _numeric(value: Any) -> bool:
@@ -192,7 +192,7 @@ def heavier(body: Body, mass: float) -> Body:
 
 
 @dataclass
-class TreeTables:
+class MemberTables:
     """The tables of all members of a batch of trees: numbers of the links and of the forces, (members, ...); what is
     wrong with members that have none."""
 
@@ -201,10 +201,10 @@ class TreeTables:
     wrong: dict[int, Exception]
 
 
-def tree_tables(variants: Variants, base: Mechanism, q: np.ndarray) -> TreeTables | None:
+def tree_tables(variants: Variants, base: Mechanism, q: np.ndarray) -> MemberTables | None:
     """The tables of all members, which start at q (members, nq); None if their systems differ in structure."""
     count, values = len(q), base.tables.acting.values
-    found = TreeTables(np.tile(base.tree.numbers, (count, 1)), np.tile(values, (count, 1)), {})
+    found = MemberTables(np.tile(base.tree.numbers, (count, 1)), np.tile(values, (count, 1)), {})
     if not variants.values:
         return found
     left = np.arange(count)
@@ -246,7 +246,7 @@ def _same_but_bodies(system: System, base: System) -> bool:
     )
 
 
-def _by_itself(found: TreeTables, i: int, system: System, base: Mechanism, q: np.ndarray) -> bool:
+def _by_itself(found: MemberTables, i: int, system: System, base: Mechanism, q: np.ndarray) -> bool:
     """Make the tables of one member; whether they have the structure of the others."""
     tree = Mechanism(system)
     try:
@@ -298,7 +298,7 @@ class BodiesOfMembers:
         from the base. Others are made one by one, which says what is wrong."""
         low, middle, high = np.moveaxis(np.linalg.eigvalsh(self.central), -1, 0)
         symmetric = (self.central == np.swapaxes(self.central, -1, -2)).all(axis=(-1, -2))
-        fine = (self.mass > 0) & (low > NOTHING * high) & (low + middle >= high * (1 - 1e-12)) & symmetric
+        fine = (self.mass > 0) & (low > LEAST * high) & (low + middle >= high * (1 - 1e-12)) & symmetric
         own = BodiesOfMembers.of([self.base.system], self.base)
         kept = (self.mass == own.mass) & (self.com == own.com).all(axis=-1)
         kept &= (self.central == own.central).all(axis=(-1, -2))
@@ -306,16 +306,11 @@ class BodiesOfMembers:
 
     def numbers(self) -> np.ndarray:
         """The numbers of the trees, (members, numbers)."""
-        tree, mass, com = self.base.tree, self.mass[..., None], self.com
+        mass, com = self.mass[..., None], self.com
         about = (com**2).sum(axis=-1)[..., None, None] * np.eye(3) - com[..., :, None] * com[..., None, :]
         moments = (self.central + mass[..., None] * about)[..., UPPER[0], UPPER[1]]
         inertias = spatial.from_parameters(np.concatenate([mass, mass * com, moments], axis=-1))
-        numbers = np.tile(tree.numbers, (len(mass), 1))
-        constants = numbers[:, GRAVITY.size :].reshape(len(mass), -1, CONSTANT.size)  # a copy
-        constants[..., CONSTANT.mass : CONSTANT.pitch] = 0.0
-        add_inertias(constants, tree.link_of_body, *moved_inertias(inertias, com, self.central, tree.body_in_link))
-        numbers[:, GRAVITY.size :] = constants.reshape(len(mass), -1)
-        return numbers
+        return numbers_with(self.base.tree, inertias, com, self.central)
 
 
 def as_values(parameters: Mapping[str, ArrayLike] | None) -> dict[str, np.ndarray]:
