@@ -256,6 +256,15 @@ def test_members_that_differ_in_structure_and_controllers():
     for i in range(3):
         assert np.array_equal(batch.q[i], alone(pendulum(damping=damping[i]), [0.5], [1.0], save="final").q)
 
+    links = [ch.Body(name, 1.0, (0.1, 0, 0), (0.01, 0.01, 0.01)) for name in "ab"]
+    joints = [
+        ch.revolute("one", "ground", "a", axis=(0, 1, 0)),
+        ch.revolute("two", "a", "b", axis=(0, 1, 0), at=(0.3, 0, 0), mimic="one", mimic_ratio=3.0),
+    ]
+    batch = ch.simulate_batch(ch.System(links, joints), SPAN, [0.1, 0.2], **KW)
+    assert "follow" in batch.reason
+    assert np.array_equal(batch.q[1], alone(ch.System(links, joints), [0.2], None, save="final").q)
+
     def push(t, q, v):
         return [-q[0]]
 
@@ -284,6 +293,8 @@ def test_errors_say_what_is_wrong_and_where():
     wrong("there is no 'hing'; did you mean 'hinge'", q={"hing": [0.1, 0.2]})
     wrong("no number 'bodies.bob.mas'; did you mean 'bodies.bob.mass'", parameters={"bodies.bob.mas": [1.0]})
     wrong("parameter 'bodies.bob.mass' of member 2 is not finite", parameters={"bodies.bob.mass": [1, 2, np.inf]})
+    rod = ch.Rod("rod", ch.rods.Line((0, 0, 0), (1, 0, 0)), ch.rods.Circle(0.01), ch.rods.Material(7e10, 0.3, 2700.0))
+    wrong("no number", system=ch.System(rods=[rod]), parameters={"bodies.rod[1].mass": [1.0]})
     wrong("parameter 'bodies.bob.mass' is 'x'", parameters={"bodies.bob.mass": "x"})
     wrong("no option 'stp'; did you mean 'step'", TypeError, q=good, stp=0.1)
     wrong("threads is 0", q=good, threads=0)

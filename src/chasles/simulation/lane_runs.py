@@ -40,7 +40,6 @@ def refusal(task: Task) -> str:
         "lanes are for explicit methods": not isinstance(task.method, ExplicitStepper.methods),
         "lanes are for fixed steps": more["step"] is None,
         "joints follow others": dynamics.mechanism.tree.dependence is not None,
-        "joints follow others": dynamics.mechanism.tree.dependence is not None,
         "joints stick or strike": dynamics.set_valued is not None,
         "events are looked for": bool(more["events"]),
         "steps end at stops": more["stops"] is not None and len(more["stops"]) > 0,

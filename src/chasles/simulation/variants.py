@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 
 from chasles.absolute.mechanism import AbsoluteMechanism
 from chasles.model.body import UPPER, Body
+from chasles.model.rod_parts import OfRod
 from chasles.model.suggestion import meant
 from chasles.model.system import System
 from chasles.relative.determined import require_determined
@@ -154,11 +155,11 @@ def _check_arguments(function: Callable[..., Any], parameters: Mapping[str, Any]
 
 
 def _places(system: System) -> Iterator[tuple[str, PlaceOfNumbers]]:
-    """All places of a system that hold numbers, by name."""
+    """All places of a system that hold numbers, by name; what follows from rods is made anew by each system."""
     yield "gravity", PlaceOfNumbers("", 0, "gravity")
     for section in SECTIONS:
         for index, thing in enumerate(getattr(system, section)):
-            for item in fields(thing):
+            for item in () if isinstance(thing, OfRod) else fields(thing):
                 if item.init and _numeric(getattr(thing, item.name)):
                     yield f"{section}.{thing.name}.{item.name}", PlaceOfNumbers(section, index, item.name)
 
