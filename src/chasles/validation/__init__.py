@@ -5,5 +5,6 @@
 - `published`: numbers that others have printed;
 - `tops`: free bodies and tops, by elliptic functions and published digits;
 - `linkages`: closed loops and machine elements, by closed forms;
-- `oscillations`: frequencies, friction, impacts.
+- `oscillations`: frequencies, friction, impacts;
+- `elastic_rods`: rods.
 """

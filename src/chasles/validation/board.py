@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-MODULES = ("published", "tops", "linkages", "oscillations")
+MODULES = ("published", "tops", "linkages", "oscillations", "elastic_rods")
 
 
 @dataclass(frozen=True)
