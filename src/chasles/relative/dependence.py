@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from chasles.cached import cached_property
 from chasles.model.mimic import Following, followers, with_followers
 from chasles.relative.tables import HEAD, LINK, link_table
 
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from chasles.model.joint import Joint
     from chasles.model.system import System
     from chasles.relative.tree import Tree
+
+FEW = 64  # joints for which the matrix of the ratios is the fastest way
 
 
 @dataclass(frozen=True)
@@ -57,12 +60,23 @@ class Dependence:
 
     def reduced(self, array: np.ndarray, axis: int) -> np.ndarray:
         """Gᵀ along one axis of an array: forces on all joints as forces on the independent coordinates."""
-        moved = np.moveaxis(array, axis, 0)
+        if len(self.column) <= FEW:
+            return np.moveaxis(np.moveaxis(array, axis, -1) @ self.matrix, -1, axis)
+        moved, depends = np.moveaxis(array, axis, 0), self._followers
         found = moved[self.own]
-        depends = np.flatnonzero(~np.isin(np.arange(len(self.column)), self.own))
         weights = self.ratio[depends].reshape(-1, *(1,) * (moved.ndim - 1))
         np.add.at(found, self.column[depends], weights * moved[depends])
         return np.moveaxis(found, 0, axis)
+
+    @cached_property
+    def matrix(self) -> np.ndarray:
+        """G, (all, nv)."""
+        return self.velocities(np.eye(len(self.own))).T
+
+    @cached_property
+    def _followers(self) -> np.ndarray:
+        """Which of all velocities are those of followers."""
+        return np.setdiff1d(np.arange(len(self.column)), self.own)
 
 
 def dependent_tree(system: System, every: Tree) -> Tree:

@@ -45,7 +45,7 @@ from chasles.relative.parameter import inverse as by_geometry
 
 if TYPE_CHECKING:
     from chasles.relative.dependence import Dependence
-    from chasles.relative.tree_tables import TreeTables
+    from chasles.relative.tree_tables import FollowingTables
 
 V, REST, PLACES = (
     "velocities",
@@ -90,7 +90,7 @@ Results = tuple[list[np.ndarray], tuple[int, ...]]
 class Lifted:
     """The algorithms of one tree with followers."""
 
-    def __init__(self, tables: TreeTables, dependence: Dependence):
+    def __init__(self, tables: FollowingTables, dependence: Dependence):
         self.tables, self.dependence = tables, dependence
         self.elimination = planned(dependence)
         self.ratios = dependence.numbers

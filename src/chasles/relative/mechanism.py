@@ -33,7 +33,7 @@ from chasles.relative.limits import JointLimits, joint_limits
 from chasles.relative.parameter.analysis import Parameters
 from chasles.relative.raw import Raw
 from chasles.relative.reach import Reach, aim, reach
-from chasles.relative.tree_tables import NO_NUMBERS, TreeTables
+from chasles.relative.tree_tables import NO_NUMBERS, tables_of
 from chasles.screw.representation import check_representation
 
 
@@ -66,7 +66,7 @@ class Mechanism:
 
     def __init__(self, system: System, threads: int = 1, sprung: bool = False):
         """sprung: whether joints have a place for springs and dampers even if none has any, for derivatives."""
-        self.system, self.threads, self.tables = system, threads, TreeTables(system, threads, sprung)
+        self.system, self.threads, self.tables = system, threads, tables_of(system, threads, sprung)
         self.tree, self.nq, self.nv, self.bodies = self.tables.tree, self.tables.nq, self.tables.nv, self.tables.bodies
         self.joints = tuple(joint.name for joint in self.tree.joints if joint.nv)
         of_tree = self.tables.configuration

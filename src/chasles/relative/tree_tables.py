@@ -75,14 +75,7 @@ class TreeTables:
         """The system's forces as tables, on all joints."""
         return acting.tables(self.system, self.tree.every, own=self.sprung)
 
-    @cached_property
-    def lifted(self) -> Lifted | None:
-        """The algorithms, if joints follow others."""
-        if self.tree.dependence is None:
-            return None
-        from chasles.relative.lifted import Lifted  # all algorithms: for those who need them
-
-        return Lifted(self, self.tree.dependence)
+    lifted: Lifted | None = None  # the algorithms, if joints follow others
 
     @property
     def all_numbers(self) -> np.ndarray:
@@ -143,15 +136,6 @@ class TreeTables:
         self, function: str, algorithm: Algorithm, arrays: dict[str, np.ndarray], sizes: dict[str, int] | None = None
     ) -> tuple[list[np.ndarray], tuple[int, ...]]:
         """Results of an algorithm, each (count, size), and the leading shape."""
-        if self.tree.dependence is not None:
-            assert self.lifted is not None
-            return self.lifted.run(function, algorithm, arrays, sizes or {})
-        return self.run_on_all(function, algorithm, arrays, sizes)
-
-    def run_on_all(
-        self, function: str, algorithm: Algorithm, arrays: dict[str, np.ndarray], sizes: dict[str, int] | None = None
-    ) -> tuple[list[np.ndarray], tuple[int, ...]]:
-        """The same with the coordinates of all joints, also of those that follow others."""
         every = {**self.sizes, **sizes} if sizes else self.sizes
         if all(arrays[name].ndim == 1 for name in algorithm.inputs):
             key = (algorithm, *sizes.values()) if sizes else (algorithm,)
@@ -274,3 +258,32 @@ class TreeTables:
     def check_mass(self, function: str) -> None:
         if not self.numbers[GRAVITY.size :].reshape(-1, CONSTANT.size)[:, CONSTANT.mass].any():
             raise ValueError(f"{function}: nothing of {self.system.name!r} that moves has a mass: there is no center")
+
+
+class FollowingTables(TreeTables):
+    """The same of a tree some of whose joints follow others: arrays are those of the independent coordinates."""
+
+    @cached_property
+    def lifted(self) -> Lifted:  # type: ignore[override]
+        """The algorithms, brought to the independent coordinates."""
+        from chasles.relative.lifted import Lifted  # all algorithms: for those who need them
+
+        assert self.tree.dependence is not None
+        return Lifted(self, self.tree.dependence)
+
+    def run(
+        self, function: str, algorithm: Algorithm, arrays: dict[str, np.ndarray], sizes: dict[str, int] | None = None
+    ) -> tuple[list[np.ndarray], tuple[int, ...]]:
+        return self.lifted.run(function, algorithm, arrays, sizes or {})
+
+    def run_on_all(
+        self, function: str, algorithm: Algorithm, arrays: dict[str, np.ndarray], sizes: dict[str, int]
+    ) -> tuple[list[np.ndarray], tuple[int, ...]]:
+        """An algorithm on the coordinates of all joints."""
+        return super().run(function, algorithm, arrays, sizes)
+
+
+def tables_of(system: System, threads: int = 1, sprung: bool = False) -> TreeTables:
+    """The tables of a system."""
+    follows = any(joint.mimic is not None for joint in system.joints)
+    return (FollowingTables if follows else TreeTables)(system, threads, sprung)
