@@ -86,6 +86,40 @@ def test_gear_train_is_two_masses_on_a_spring():
     np.testing.assert_allclose(np.sort_complex(found), np.sort_complex(np.linalg.eigvals(A)), rtol=1e-10)
 
 
+def test_gripper_is_a_pendulum_with_two_masses_that_slide_apart():
+    """With the motor's angle p and the arm's q: jaws at a - r p on both sides of the arm's axis, so the inertia
+    of the arm changes with p, and gravity has no part along the racks as they balance each other."""
+    study = study_of("gripper")
+    arm, pinion, jaw = (body(study, name) for name in ("arm", "pinion", "left jaw"))
+    r, length, rotor, side, stiffness, torque = 0.012, 0.4, 2e-5, 0.06, 800.0, 0.06
+    down = length + 0.02 + 0.03  # of the jaws' centers
+    turning = np.array(pinion.inertia)[1, 1]
+    fixed = np.array(arm.inertia)[1, 1] + arm.mass * arm.com[2] ** 2 + pinion.mass * length**2
+    fixed += 2 * (jaw.inertia[1][1] + jaw.mass * down**2)
+    weight = G * (arm.mass * -arm.com[2] + pinion.mass * length + 2 * jaw.mass * down)
+
+    def rates(t, y):
+        q, p, u, w = y
+        x = side - r * p
+        inertia = fixed + 2 * jaw.mass * x**2 + turning
+        M = np.array([[inertia, turning], [turning, turning + rotor + 2 * jaw.mass * r**2]])
+        s = np.clip((t - 0.2) / 0.2, 0, 1)
+        push = torque * (s**3 * (10 - 15 * s + 6 * s**2))
+        right = [
+            -weight * np.sin(q) - 0.02 * u + 4 * jaw.mass * x * r * w * u,
+            push - 2e-3 * w - 2 * stiffness * r**2 * p - 2 * jaw.mass * x * r * u**2,
+        ]
+        return [u, w, *np.linalg.solve(M, right)]
+
+    run = study.run(progress=False, span=(0.0, 0.7), rtol=1e-11, atol=1e-13, certificate=False, save=[0.7])
+    y = [np.radians(25), 0.0, 0.0, 0.0]
+    for part in ((0, 0.2), (0.2, 0.4), (0.4, 0.7)):
+        y = solve_ivp(rates, part, y, method="DOP853", rtol=1e-12, atol=1e-13).y[:, -1]
+    assert run.joints == ("shoulder", "motor")
+    np.testing.assert_allclose([*run.q[-1], *run.v[-1]], y, rtol=0, atol=1e-8)
+    np.testing.assert_allclose(run.joint("right").q[-1], [-r * y[1]], rtol=0, atol=1e-10)
+
+
 def test_gate_rests_on_its_stop_and_swings_there():
     """The arm sinks into the pad until it carries the weight; small motions about this are those of two pendulums."""
     study = study_of("gate")

@@ -14,7 +14,7 @@ from chasles.lie.rotation import quaternion_to_matrix
 
 LINKAGES = ("four_bars", "parallelogram", "bricard", "bennett")
 EQUATIONS = ("rigid_body", "spinning_top", "chain", "quadrotors")
-MECHANISMS = ("excavator", "gate", "gear_train", "slider_crank", "suspension")  # in test_mechanisms
+MECHANISMS = ("excavator", "gate", "gear_train", "gripper", "slider_crank", "suspension")  # in test_mechanisms
 
 
 def study_of(name):

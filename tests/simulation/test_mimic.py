@@ -134,7 +134,10 @@ def test_files_results_and_plots(tmp_path, runs):
     again = ch.open(tmp_path / "run.h5")
     assert np.array_equal(again.q, own.q)
     assert np.array_equal(again.joint("slide").q, own.joint("slide").q)
-    assert np.array_equal(own.joint("slide").q, -0.02 * own.joint("right").q + 0.01)
+    assert np.allclose(own.joint("slide").q, -0.02 * own.joint("right").q + 0.01, rtol=0, atol=1e-16)
+    # what acts on a follower is along its own coordinate
+    assert np.array_equal(own.force("push"), np.full((len(own), 1), 0.5))
+    assert np.allclose(own.force("slide")[:, 0], -30.0 * (own.joint("slide").q[:, 0] - 0.01), rtol=0, atol=1e-14)
 
 
 def test_friction_that_sticks_and_rigid_limits_of_followers():

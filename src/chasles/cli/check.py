@@ -109,10 +109,10 @@ def report(study: Any) -> dict[str, Any]:
         "joints": [
             {
                 "joint": joint.name,
-                "kind": joint.kind,
+                "kind": joint.kind if joint.mimic is None else f"{joint.kind}, follows {joint.mimic}",
                 "from": joint.parent,
                 "to": joint.child,
-                "freedoms": joint.nv,
+                "freedoms": joint.nv if joint.mimic is None else 0,
                 "limits": _limits(joint),
             }
             for joint in system.joints

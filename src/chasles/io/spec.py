@@ -75,7 +75,7 @@ DRIVEN = {
     "stop_damping": Entry("number", "of the stops at the limits [N s/m or N m s/rad]"),
     "restitution": Entry("each", "of rigid limits: speed after to speed before, 0 to 1; left out: they are not rigid"),
     "mimic": Entry("name", "a joint that it follows: q = mimic_ratio q_other + mimic_offset"),
-    "mimic_ratio": Entry("number", "of mimic, by default 1"),
+    "mimic_ratio": Entry("number", "of mimic, by default 1; or the radius of a pinion [m/rad or m or rad/m]"),
     "mimic_offset": Entry("number", "of mimic [m or rad]"),
 }
 

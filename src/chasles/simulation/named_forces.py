@@ -117,14 +117,15 @@ def values_of(states: Any, name: str) -> np.ndarray:
     if isinstance(item, Joint):
         return _of_joint(states, item)
     tree = _alone(states, force=item)
-    acting = tree.applied_forces(states.q, states.v, states.t)
+    q, v = _coordinates(states)
+    acting = tree.applied_forces(q, v, states.t)
     if isinstance(item, JointForce):
         return acting.tau[..., tree.tree.velocities[item.joint]]
     wrenches = acting.wrenches.reshape(*np.shape(states.t), -1, 6)
     if not isinstance(item, BetweenBodies):
         k = tree.bodies.index(item.body)
         own = _on_body(tree, wrenches, item.body)
-        return convert_wrench(own, tree.poses(states.q)[..., k, :], "body", item.representation)
+        return convert_wrench(own, tree.poses(q)[..., k, :], "body", item.representation)
     return _between(states, tree, wrenches, item)
 
 
@@ -145,7 +146,7 @@ def _between(states: Any, tree: Mechanism, wrenches: np.ndarray, item: Any) -> n
         )
     side = 1 if links[1] >= 0 else 0
     still = np.broadcast_to(pose_group.identity(), (*np.shape(states.t), 7))
-    every = tree.poses(states.q)
+    every = tree.poses(_coordinates(states)[0])
     poses = [still if body == GROUND else every[..., tree.bodies.index(body), :] for body in item.bodies]
     on_body = _on_body(tree, wrenches, item.bodies[side])
     if isinstance(item, Bushing):
@@ -167,7 +168,7 @@ def _of_joint(states: Any, joint: Joint) -> np.ndarray:
         smooth = part in OWN and not (part == "friction" and (joint.sticks or joint.is_loaded))
         if smooth:
             tree = _alone(states, joint=joint, fields=OWN[part])
-            every = tree.applied_forces(states.q, states.v, states.t).tau
+            every = tree.applied_forces(*_coordinates(states), states.t).tau
             found.append(every[..., tree.tree.velocities[joint.name]])
         else:
             found.append(states._kind.held_force(joint))
@@ -185,9 +186,18 @@ def _alone(states: Any, force: Force | None = None, joint: Joint | None = None, 
 
 
 def _bare(joint: Joint, kept: tuple[str, ...]) -> Joint:
-    """A joint without what it does by itself, but for some fields."""
+    """A joint without what it does by itself, but for some fields, and with coordinates of its own."""
     none: dict[str, Any] = {name: 0.0 for fields in OWN.values() for name in fields if name not in kept}
-    return replace(joint, **none | HELD)
+    return replace(joint, **none | HELD | {"mimic": None, "mimic_ratio": 1.0, "mimic_offset": 0.0})
+
+
+def _coordinates(states: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Coordinates and velocities of all joints of the tree, also of those that follow others."""
+    mechanism = states.mechanism
+    depends = mechanism.tree.dependence if isinstance(mechanism, Mechanism) else None
+    if depends is None:
+        return states.q, states.v
+    return depends.coordinates(states.q), depends.velocities(states.v)
 
 
 def _tree(states: Any) -> System:

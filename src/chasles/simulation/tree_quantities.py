@@ -89,7 +89,7 @@ class TreeQuantities:
     def _along(self, joint: Joint, values: np.ndarray) -> np.ndarray:
         """Rates of a joint among those of all."""
         if (rule := self._rule(joint)) is not None:
-            return rule.ratio * values[..., self.mechanism.tree.velocities[rule.leader]]
+            return rule.ratio * values[..., self.mechanism.tree.velocities[rule.leader]] + 0.0  # no zero with a sign
         return self._own(joint, values, self.mechanism.tree.velocities)
 
     def _own(self, joint: Joint, values: np.ndarray, places: dict[str, slice]) -> np.ndarray:
