@@ -73,3 +73,11 @@ def test_what_is_left_of_the_bounds():
     both = np.ones((2, 2))  # two that share: each takes the half, whatever the shortest forces are
     assert reserve(np.array([-1.2, -1.2]), both, -np.ones(2), np.ones(2)) == pytest.approx(0.4)
     assert reserve(np.array([-1.2, -1.2]), both, -np.ones(2), np.array([1.0, 0.5])) == pytest.approx(0.15)
+
+
+def test_a_force_that_moves_nothing_but_for_rounding_goes_to_its_bound():
+    """At a dead center W is zero, or by rounding a little less: friction then is against the acceleration."""
+    for W in (0.0, -1e-20, 1e-20):
+        matrix = np.array([[2.0, 0.0], [0.0, W]])
+        f = forces_in_box(np.array([1.0, -50.0]), matrix, np.array([-3.0, -4.0]), np.array([3.0, 4.0]))
+        np.testing.assert_allclose(f, [-0.5, 4.0])
