@@ -15,6 +15,7 @@ from chasles.lie.rotation import quaternion_to_matrix
 LINKAGES = ("four_bars", "parallelogram", "bricard", "bennett")
 EQUATIONS = ("rigid_body", "spinning_top", "chain", "quadrotors")
 MECHANISMS = ("excavator", "gate", "gear_train", "gripper", "slider_crank", "suspension")  # in test_mechanisms
+RODS = ("flying_spaghetti",)  # in tests/rods
 
 
 def study_of(name):
@@ -22,7 +23,7 @@ def study_of(name):
 
 
 def test_every_file_is_compared():
-    assert set(model_files()) == {*boxes.EXAMPLES, "andrews", *LINKAGES, *EQUATIONS, *MECHANISMS}
+    assert set(model_files()) == {*boxes.EXAMPLES, "andrews", *LINKAGES, *EQUATIONS, *MECHANISMS, *RODS}
     for name in model_files():
         assert study_of(name).description, name
         assert model_files()[name].read_text().startswith("#"), name

@@ -342,7 +342,14 @@ def test_the_schema_knows_every_field():
     assert set(found["properties"]) >= {*SECTIONS, "parameters", "initial", "simulation"}
     for kinds in SECTIONS.values():
         for kind in [kinds] if isinstance(kinds, KindSpec) else kinds.values():
-            assert {field.type for field in kind.fields.values()} <= {*TYPES, "shapes", "curve", "sections", "material"}
+            assert {field.type for field in kind.fields.values()} <= {
+                *TYPES,
+                "shapes",
+                "curve",
+                "sections",
+                "material",
+                "loads",
+            }
 
 
 def test_rotations_of_poses():

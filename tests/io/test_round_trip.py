@@ -69,6 +69,9 @@ SECTIONS = [
 RODS = [
     *(ch.Rod("r", curve, *SECTIONS[0], elements=12) for curve in CURVES),
     *(ch.Rod("r", CURVES[0], *section, ends=("a", "free")) for section in SECTIONS),
+    ch.Rod(
+        "r", CURVES[0], *SECTIONS[0], loads=[ch.rods.Load((0, 0, 0, 1, 0, "2 * t")), ch.rods.Load((1,) * 6, "body")]
+    ),
     ch.Rod("r", CURVES[3], *SECTIONS[1], ("ground", "b"), 7, 1e-3, (0, 1, 0), -1.0, "helix", "trapezoid"),
 ]
 FORCES = [

@@ -71,6 +71,25 @@ def test_elastica(n, bound):
     assert max(found.iterations) <= 6
 
 
+@pytest.mark.parametrize(("n", "bound"), [(8, 4e-5), (16, 3e-6)])
+def test_a_load_along_it_is_as_weight(n, bound):
+    load = rods.Load((0, 0, 0, 0, 0, -8))
+    found = ch.equilibrium(cantilever(n, SLENDER, loads=[load]))
+    assert abs(tip(found, n)[2] + 0.6406377) < bound
+
+
+def test_pressure_stays_across():
+    """A load that turns with the sections, on a clamped half circle that hardly stretches: tension is pressure times
+    the radius."""
+    section = rods.Stiffness((1, 1, 1, 1e6, 1e6, 1e6))
+    curve = rods.Arc((1, 0, 0), (0, 0, 0), (0, 0, 1), np.pi)
+    rod = ch.Rod("b", curve, section, ends=("ground", "ground"), loads=[rods.Load((0, 0, 0, 0, -1e-3, 0), "body")])
+    found = ch.equilibrium(ch.System(rods=[rod], gravity=(0, 0, 0)))
+    hoop = found.rod("b").sections[8]
+    assert hoop[3] == pytest.approx(1e-3, rel=4e-3)  # loads at nodes that turn by θ: 1 - θ²/12
+    assert np.abs(hoop[[0, 1, 4, 5]]).max() < 1e-9
+
+
 def test_without_shear():
     found = ch.equilibrium(cantilever(8, (1, 1, 1, 1e6, np.inf, np.inf), (0, 0, 0, 0, 10, 0)), steps=4)
     assert tip(found, 8)[:2] == pytest.approx([0.44502083, 0.81056623], abs=1e-8)

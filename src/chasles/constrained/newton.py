@@ -22,6 +22,7 @@ from chasles.integrate.stopping import at_rounding, converged
 from chasles.kernel.policy import kernel
 
 SLOW = 0.03  # a correction that is not smaller than the one before it by this factor asks for new factors
+BENT = 1e-3  # of the motion of a step: larger corrections of rods ask for new factors, as their axial forces are large
 KEPT = 0.01  # how much smaller a correction with kept factors is than the one before it, at best
 LEFT = 0.1  # of the goals: what a correction may leave, by the contraction that is seen or expected
 SHARPER = 1e-2
@@ -97,7 +98,8 @@ def iterate(correct, workspace, method, step, limits):
                 ended = ended or settled(iteration % limits.tries, contraction, largest, uneven, limits)
         if ended:
             break
-        fresh = contraction > SLOW
+        bent = workspace.plan.n_rods > 0 and limits.tolerance * largest > BENT
+        fresh = contraction > SLOW or bent
     return Outcome(ended, largest, first, power)
 
 

@@ -167,5 +167,6 @@ def _pack(mechanism, e: Elimination, node, incident, place, springs, pulled, unm
         n_lower=lower,
         n_row_nodes=mechanism.elimination.nodes,
         n_states=mechanism.n + 1 if rows else 0,
+        n_rods=sum(int(row[FORCE.kind] == ROD) for row in rows),
     )
     return Structure(packed, nodes, e.nodes)

@@ -14,14 +14,14 @@ SEPARATE, LOWER, FULL = range(3)
 # others are the same, with the other sign, in the column of the other body
 ELEMENT = layout("ELEMENT", first=9, second=9, across=9, back=9, al_first=9, al_second=9, la_first=9, la_second=9, ll=9)
 # the packed structure, with the sizes of workspaces and states: bodies, tiles, counted angles, nodes and lower tiles of
-# the matrix here, nodes of the mechanism's own matrix, and slots for states of bodies if forces act
+# the matrix here, nodes of the mechanism's own matrix, slots for states of bodies if forces act; and elements of rods
 STRUCTURE = Packed(
     "STRUCTURE",
     {
         **dict.fromkeys(("places", "nodes", "slots", "column", "row", "first", "operations"), int),
         **dict.fromkeys(("coupled", "unmeasured", "islands"), int),
     },
-    ("n_bodies", "n_tiles", "n_angles", "n_nodes", "n_lower", "n_row_nodes", "n_states"),
+    ("n_bodies", "n_tiles", "n_angles", "n_nodes", "n_lower", "n_row_nodes", "n_states", "n_rods"),
 )
 SIZES = STRUCTURE.sizes
-plan_of = STRUCTURE.parts("Plan", *STRUCTURE.elements, n_nodes="n_nodes", n_lower="n_lower")
+plan_of = STRUCTURE.parts("Plan", *STRUCTURE.elements, n_nodes="n_nodes", n_lower="n_lower", n_rods="n_rods")

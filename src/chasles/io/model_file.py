@@ -26,6 +26,7 @@ from chasles.io.values import Reader
 from chasles.model.expression import evaluate_all
 from chasles.model.expression_function import LAW_FUNCTIONS, TABLES, Table
 from chasles.model.joint import Joint
+from chasles.model.rod import Load
 from chasles.model.rod_parts import OfRod
 from chasles.model.rod_section import Material
 from chasles.model.suggestion import meant
@@ -331,6 +332,10 @@ class _Builder:
                 return [self._thing(source, path, "rods", spec.SECTION_SPECS, one) for one in both]
             if kind == "material":
                 return self._thing(source, path, "rods", spec.KindSpec(Material, "", spec.MATERIAL), given)
+            if kind == "loads":
+                one_kind = spec.KindSpec(Load, "", spec.LOADS)
+                loads = given if isinstance(given, list) else [given]
+                return [self._thing(source, f"{path}[{k}]", "rods", one_kind, one) for k, one in enumerate(loads)]
             if kind == "profile":
                 return read_profile(given, source.file.parent, lambda given: self.reader.read("points", given, units))
             if kind == "held":

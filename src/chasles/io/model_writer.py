@@ -99,6 +99,8 @@ def _rod(rod: Rod) -> dict[str, Any]:
     entry["section"] = _thing(rod.section) if one else [_thing(section) for section in rod.section]
     if rod.material is not None:
         entry["material"] = _thing(rod.material)
+    if rod.loads:
+        entry["loads"] = [_thing(load) for load in rod.loads]
     return entry
 
 

@@ -134,6 +134,8 @@ def _type(name: str) -> dict[str, Any]:
         return {"anyOf": [one, {"type": "array", "items": one, "minItems": 1, "maxItems": 2}]}
     if name == "material":
         return _table(spec.MATERIAL)
+    if name == "loads":
+        return {"type": "array", "items": _table(spec.LOADS)}
     return TYPES[name]
 
 

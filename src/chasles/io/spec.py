@@ -407,6 +407,10 @@ MATERIAL = {
     "G": Entry("number", "shear modulus, in place of nu [Pa]"),
     "density": Entry("number", "[kg/m³]"),
 }
+LOADS = {
+    "value": Entry("numbers or law", "six numbers or expressions of t", True, ("N",) * 3 + ("N/m",) * 3),
+    "representation": Entry("name", "hybrid (axes of space) or body (turns with the sections)"),
+}
 RODS = {
     "name": NAME,
     "curve": Entry("curve", "its curve without stress: line, arc, helix or spline", required=True),
@@ -419,6 +423,7 @@ RODS = {
     "twist": Entry("number", "turn of the sections along the rod [rad]"),
     "element": Entry("name", "magnus or helix"),
     "masses": Entry("name", "gregory, offset or trapezoid"),
+    "loads": Entry("loads", "torques and forces along all of it, for a unit of length"),
 }
 # sections of a file: with a `kind` in each entry, or all of one kind
 SECTIONS: dict[str, dict[str, KindSpec] | KindSpec] = {

@@ -6,6 +6,7 @@ that is welded to a body is no node of its own: its mass is added to that body, 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -27,6 +28,28 @@ FEWEST = 8  # elements from which on Gregory's weights are used
 UNIFORM = 1e-9  # of the strain of a reference: less is rounding
 # Gauss' points in an element and their weights
 POINTS, WEIGHTS = (np.polynomial.legendre.leggauss(4)[k] / 2.0 for k in range(2))
+
+
+@dataclass(frozen=True)
+class Load:
+    """A load along all of a rod, for a unit of its length: torque [N m/m] and force [N/m], six numbers or expressions
+    of t. representation: "hybrid" (in the axes of space, as snow or wind) or "body" (it turns with the sections, as
+    pressure and thrust do)."""
+
+    value: Any
+    representation: str = "hybrid"
+
+    def __post_init__(self) -> None:
+        if self.representation not in ("hybrid", "body"):
+            raise ValueError(f'load: representation is {self.representation!r}; expected "hybrid" or "body"')
+        if not isinstance(self.value, Sequence | np.ndarray) or isinstance(self.value, str) or len(self.value) != 6:
+            raise ValueError(f"load: value is {self.value!r}; expected six numbers or expressions of t")
+        settled = (x if isinstance(x, str) else float(as_numbers("load", "value", x, ())) for x in self.value)
+        object.__setattr__(self, "value", tuple(settled))
+
+    def on(self, length: float) -> tuple[float | str, ...]:
+        """What it is on a length [m]."""
+        return tuple(f"({x}) * {length!r}" if isinstance(x, str) else length * x for x in self.value)
 
 
 class RodMesh(NamedTuple):
@@ -59,7 +82,7 @@ class Rod:
     elements: their number; each should turn by less than 1 rad. element: "magnus", of order 4, or "helix", of order 2
     and the one of most codes. damping [s]: stresses that follow the rate of strain, 2 ζ/ω for a part ζ of critical
     damping at ω. masses: how mass is given to the nodes, "gregory" (of order 4; "offset" with few elements), "offset"
-    or "trapezoid".
+    or "trapezoid". loads: `rods.Load` along all of it; what is on a welded end is left to what holds it.
     """
 
     name: str
@@ -73,6 +96,7 @@ class Rod:
     twist: float = 0.0
     element: str = "magnus"
     masses: str = "gregory"
+    loads: Sequence[Load] = ()
 
     def __post_init__(self) -> None:
         check_name("Rod", self.name)
@@ -99,6 +123,9 @@ class Rod:
         if not (isinstance(self.elements, int | np.integer) and self.elements >= 1) or self.elements is True:
             raise ValueError(f"{where}: elements is {self.elements!r}; expected 1 or more")
         object.__setattr__(self, "elements", int(self.elements))
+        object.__setattr__(self, "loads", tuple(self.loads))
+        if not all(isinstance(load, Load) for load in self.loads):
+            raise ValueError(f"{where}: loads is {self.loads!r}; expected a list of chasles.rods.Load(...)")
         self._check_ends(where)
         if not self.curve.length > 0.0:
             raise ValueError(f"{where}: its curve has length {self.curve.length:g}; expected a positive length [m]")
@@ -221,16 +248,25 @@ class Rod:
                 f"expected at most {MOST_TURN:g}, better 1: {more} elements"
             )
 
+    @property
+    def _by_gregory(self) -> bool:
+        return self.masses == "gregory" and self.elements >= FEWEST
+
+    @property
+    def weights(self) -> np.ndarray:
+        """What share of the length of an element each node has of what is along the rod."""
+        weights = np.ones(self.elements + 1)
+        weights[[0, -1]] = 0.5
+        if self._by_gregory:
+            weights[:3] += np.array([-3.0, 4.0, -1.0]) / 24.0
+            weights[-3:] += np.array([-1.0, 4.0, -3.0]) / 24.0
+        return weights
+
     def _lumped(self, s: np.ndarray, L: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Masses, moments and centers of the nodes (along x). The rotary inertia is that of the section alone: with
         that of the piece, m L²/12, the order would be 2."""
-        n, rule = self.elements, self.masses
-        weights, offset = np.ones(n + 1), np.zeros(n + 1)
-        weights[[0, -1]] = 0.5
-        if rule == "gregory" and n >= FEWEST:
-            weights[:3] += np.array([-3.0, 4.0, -1.0]) / 24.0
-            weights[-3:] += np.array([-1.0, 4.0, -3.0]) / 24.0
-        elif rule != "trapezoid":
+        weights, offset = self.weights, np.zeros(self.elements + 1)
+        if self.masses != "trapezoid" and not self._by_gregory:
             offset[[0, -1]] = L / 6.0, -L / 6.0
         if isinstance(self.section, Section):
             mass, moments = self.section.mass(self.material)

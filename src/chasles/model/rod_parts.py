@@ -14,7 +14,7 @@ import numpy as np
 from chasles.lie import pose as pose_group
 from chasles.lie.rotation import quaternion_to_matrix
 from chasles.model.body import GROUND, Body, Frame
-from chasles.model.force import BetweenBodies
+from chasles.model.force import BetweenBodies, Wrench
 from chasles.model.joint import Joint
 from chasles.model.placement import ORIGIN
 from chasles.model.rod import FREE_END, Rod
@@ -66,6 +66,10 @@ class RodElement(OfRod, BetweenBodies):
         return tuple(self.frames[0][4:]), tuple(self.frames[1][4:])
 
 
+class NodeLoad(OfRod, Wrench):
+    """What a node has of a load along its rod."""
+
+
 class Parts:
     """The parts of a system: those that were given, and those of its rods."""
 
@@ -108,6 +112,8 @@ class Parts:
                 raise ValueError(f"{where}: ends names {end!r}, which is no body; {meant(end, known)}expected {listed}")
         bodies = {name: k for k, name in enumerate(rod.nodes) if name in rod.bodies}
         for name, k in bodies.items():
+            if name in self.bodies:
+                raise ValueError(f"{where}: its node {name!r} has the name of a body; rename one of them")
             center, mass = (mesh.offset[k], 0.0, 0.0), float(mesh.mass[k])
             self.bodies[name] = RodNode(name, mass, center, mesh.moments[k] if mass > 0.0 else (0.0,) * 3)
         free = rod.ends[0] == FREE_END
@@ -119,6 +125,11 @@ class Parts:
                 at = mesh.poses[k] if name == base else pose_group.compose(begin, mesh.poses[k])
                 self.held[name] = NodeJoint(name, parent, name, "free", parent_frame=at)
                 self.joints.append(self.held[name])
+        shares = rod.weights * (rod.length / rod.elements)
+        for m, load in enumerate(rod.loads):
+            for name, k in bodies.items():
+                value = load.on(float(shares[k]))
+                self.forces.append(NodeLoad(f"{name} load {m}", name, value, load.representation))
         ends = self._ends(rod, base, begin)
         self._elements(rod, ends)
         for k, (body, frame) in ends.items():

@@ -20,7 +20,7 @@ from chasles.assembly.search import ASSEMBLED, attempt
 from chasles.registry import service
 from chasles.relative.loop.assembly import LoopEquations
 from chasles.relative.loop.closed import ClosedMechanism, in_joint_coordinates
-from chasles.simulation.body_equilibrium import BodyEquilibrium
+from chasles.simulation.body_equilibrium import system_of
 from chasles.simulation.closed.statics import ClosedStatics
 from chasles.simulation.equilibrium import Equilibrium, equilibrium
 from chasles.simulation.linearize import Linearization, linearize
@@ -270,11 +270,11 @@ def continuation(
     if not min(first, last) <= at <= max(first, last):
         raise ValueError(f"{where}: start is {start}; expected a number within the span from {first:g} to {last:g}")
     curve = EquilibriumCurve(system, abs(last - first), float(t))
-    rest = equilibrium(system(at), q, t=t)
-    if isinstance(rest, BodyEquilibrium):
-        raise ValueError(
-            f"{where}: not for systems with rods; chasles.rods.load_path follows their equilibria over the load"
-        )
+    begin_with = system(at)
+    if system_of(begin_with) is not None:
+        raise ValueError(f"{where}: not for systems with rods; chasles.rods.load_path follows these over their loads")
+    rest = equilibrium(begin_with, q, t=t)
+    assert isinstance(rest, Equilibrium)
     begin = curve.statics(at).at(rest.q)
     if not len(begin.chosen):
         raise ValueError(f"{where}: the system has no freedom, so that nothing is in equilibrium")

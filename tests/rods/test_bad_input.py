@@ -1,0 +1,105 @@
+"""What is wrong with a rod is said before anything is computed, with its name and what was expected."""
+
+import numpy as np
+import pytest
+
+import chasles as ch
+from chasles import rods
+
+LINE, METAL = rods.Line((0, 0, 0), (1, 0, 0)), rods.Material(7e10, density=2700.0)
+ROUND = rods.Circle(0.01)
+
+
+def rod(**changes) -> ch.Rod:
+    given = {"curve": LINE, "section": ROUND, "material": METAL, "elements": 4}
+    return ch.Rod("r", **{**given, **changes})
+
+
+def system(*, joints=(), forces=(), **changes) -> ch.System:
+    return ch.System([ch.Body("hub", 1.0, inertia=(1, 1, 1))], joints, forces=forces, rods=[rod(**changes)])
+
+
+CASES = {
+    "zero length": (lambda: rod(curve=rods.Line((1, 0, 0), (1, 0, 0))), "length 0; expected a positive"),
+    "turns": (
+        lambda: system(curve=rods.Arc((1, 0, 0), (0, 0, 0), (0, 0, 1), 20.0)),
+        r"element 0 turns by 5 rad .* expected at most 3, better 1: 20 elements",
+    ),
+    "many turns": (lambda: system(curve=rods.Helix((1, 0, 0), (0, 0, 0), (0, 0, 1), 0.1, 8)), "turns by .* rad"),
+    "no elements": (lambda: rod(elements=0), "elements is 0; expected 1 or more"),
+    "half an element": (lambda: rod(elements=2.5), r"elements is 2\.5"),
+    "one end": (lambda: rod(ends="hub"), "ends is 'hub'; expected two"),
+    "unknown end": (lambda: system(ends=("hbu", "free")), "'hbu', which is no body; did you mean 'hub'"),
+    "itself": (lambda: rod(ends=("r[4]", "free")), "cannot be welded to itself"),
+    "nothing between": (lambda: rod(ends=("ground", "ground"), elements=1), "no node between"),
+    "one body": (lambda: system(ends=("hub", "hub"), elements=1), "both ends of an element are on 'hub'"),
+    "no material": (lambda: rod(material=None), r"material is None; expected chasles\.rods\.Material"),
+    "section": (lambda: rod(section="circle"), "section is 'circle'; expected one such as"),
+    "two kinds": (lambda: rod(section=(ROUND, rods.Rectangle(1, 1))), "two of a kind"),
+    "indefinite": (
+        lambda: rods.Stiffness(np.eye(6) - 1.0),
+        r"section stiffness: matrix has a negative eigenvalue|matrix .* positive definite",
+    ),
+    "singular": (lambda: rods.Stiffness((1, 1, 1, 1, 1, 0)), "positive definite"),
+    "stiff bending": (lambda: rods.Stiffness((1, np.inf, 1, 1, 1, 1)), "only the last two, of shear"),
+    "stiff helix": (
+        lambda: rod(section=rods.Stiffness((1, 1, 1, 1, np.inf, 1)), element="helix"),
+        "shear stiffness is infinite",
+    ),
+    "radius": (lambda: rods.Circle(-1.0), r"radius is -1\.0; expected positive"),
+    "tube": (lambda: rods.Tube(0.1, 0.2), "inner is 0.2; expected less than the radius"),
+    "poisson": (lambda: rods.Material(1.0, 0.7), r"nu is 0\.7"),
+    "up": (lambda: system(up=(1, 0, 0)), "along the rod at its start"),
+    "spline": (lambda: rods.Spline([(0, 0, 0)]), "1 points; expected two or more"),
+    "same points": (lambda: rods.Spline([(0, 0, 0), (0, 0, 0), (1, 0, 0)]), "are the same"),
+    "arc on its axis": (lambda: rods.Arc((0, 0, 1), (0, 0, 0), (0, 0, 1), 1.0), "is on the axis"),
+    "no such node": (
+        lambda: system(forces=[ch.Wrench("w", "r[5]", (0,) * 6)]),
+        r"there is no body 'r\[5\]'",
+    ),
+    "welded end": (
+        lambda: system(ends=("hub", "free"), forces=[ch.Wrench("w", "r[0]", (0,) * 6)]),
+        r"'r\[0\]' is an end that is welded to 'hub'; name that body",
+    ),
+    "arc length": (lambda: rod().at(0.3), r"no node at 0\.3 m; nodes are 0\.25 m apart"),
+    "twice": (lambda: ch.System(rods=[rod(), rod()]), "rods: the name 'r' is used 2 times"),
+    "name taken": (lambda: ch.System([ch.Body("r[2]", 1.0)], rods=[rod()]), r"'r\[2\]'"),
+    "no mass": (
+        lambda: ch.simulate(system(material=rods.Material(1e9)), (0, 1), coordinates="absolute"),
+        r"node 'r\[0\]' of a rod has mass 0 .* give the material a density",
+    ),
+    "steps": (lambda: ch.equilibrium(ch.System([ch.Body("b", 1.0)]), steps=3), "steps are for systems with rods"),
+    "no load": (
+        lambda: rods.load_path(ch.System(rods=[rod(ends=("ground", "free"))], gravity=(0, 0, 0))),
+        "neither gravity nor a constant wrench",
+    ),
+    "continuation": (lambda: ch.continuation(lambda x: system(ends=("ground", "hub")), (0, 1)), "load_path"),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_mistakes_are_named(name):
+    make, message = CASES[name]
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+def test_masses_are_those_of_the_rod():
+    """Whatever the ends are welded to, all of it is there but what the ground holds; and again after a change."""
+    mass, weight = 2700 * np.pi * 0.01**2, 3 / 8 / 16
+    for ends, held in ((("free", "free"), 0.0), (("hub", "free"), 0.0), (("ground", "free"), weight)):
+        one = system(ends=ends, elements=16)
+        assert one.mass == pytest.approx(1.0 + mass * (1 - held))
+        again = one.with_gravity((0, 0, 0)).with_body(ch.Body("more", 1.0))
+        assert again.mass == pytest.approx(one.mass + 1.0)
+        assert len(again.bodies) == len(one.bodies) + 1
+
+
+def test_a_joint_at_a_node_takes_the_place_of_its_own():
+    pin = ch.revolute("pin", "hub", "r[0]", axis=(0, 0, 1), at=(0.5, 0, 0))
+    one = system(joints=[pin])
+    assert [joint.name for joint in one.joints] == ["pin", "r[1]", "r[2]", "r[3]", "r[4]"]
+    assert rod().at(0.75) == "r[3]"
+    attached = ch.System([ch.Body("base", 1.0)]).attach(one, ch.weld("w", "base", "hub"), "a.")
+    assert attached.rod("a.r").ends == ("free", "free")
+    assert "a.r[4]" in [body.name for body in attached.bodies]
