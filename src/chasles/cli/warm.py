@@ -141,7 +141,7 @@ def _mechanism_tasks() -> list[Task]:
     from chasles.constrained import index1 as body_motion
     from chasles.integrate.vector_field import Field
     from chasles.relative.algorithm import Algorithm
-    from chasles.simulation import tree_motion
+    from chasles.simulation import dependent_motion, tree_motion
     from chasles.simulation.closed import motion as closed_motion
 
     names = [module.name for module in pkgutil.walk_packages(relative.__path__, "chasles.relative.")]
@@ -152,7 +152,7 @@ def _mechanism_tasks() -> list[Task]:
         for name, algorithm in found.items()
         for lanes in (False, True)
     ]
-    for module in (tree_motion, body_motion, closed_motion):
+    for module in (tree_motion, dependent_motion, body_motion, closed_motion):
         fields = [value for value in vars(module).values() if isinstance(value, Field)]
         tasks += [(f"field {value.__name__}", partial(getattr, value, "address")) for value in fields]
     return [*tasks, *_simulation_tasks()]
