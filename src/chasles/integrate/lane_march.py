@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import NamedTuple
 
 import numpy as np
@@ -45,8 +46,9 @@ class LaneMarch:
     `address`: that of the field on lanes. One of it serves many marches, one after the other.
     """
 
-    def __init__(self, lead: ExplicitStepper, address: int):
-        self.lead, self.address = lead, address
+    def __init__(self, lead: ExplicitStepper, address: int, stop: threading.Event | None = None):
+        """stop: set by another thread, it breaks marches off."""
+        self.lead, self.address, self.stop = lead, address, stop
         self.settings, self.real = lead.settings.copy(), lead.real.copy()
         self.settings[SET.step] = step_address(int(lead.settings[SET.family]), ON_LANES)
         self.addresses = lead.operations(*lead.needed(), on=ON_LANES)
@@ -86,6 +88,8 @@ class LaneMarch:
             rows = self.records.reshape(-1, self.width, WIDTH)[: counts[TALLY.records]]
             pieces.append(rows.transpose(2, 0, 1).copy())
             counts[TALLY.records] = 0
+            if self.stop is not None and self.stop.is_set():
+                return None
         if counts[TALLY.status] != DONE:
             return None
         state[STATE.since_save] = 0.0

@@ -134,20 +134,19 @@ class LaneWork:
         return self.result
 
     def _block(self, members: np.ndarray) -> None:
-        if self.stop.is_set():
-            return
         with self.task.dynamics.calling():
             if self._march(members) or len(members) == 1:
                 return
             for i in members:  # one of them fails, and each gets its own verdict
-                self._march(np.array([i]))
+                if not self.stop.is_set():
+                    self._march(np.array([i]))
 
     def _march(self, members: np.ndarray) -> bool:
         """Run up to four members to the end, if they all get there; lanes without a member repeat the last one."""
         index = members[np.minimum(np.arange(WIDTH), len(members) - 1)]
         march = getattr(self.own, "march", None)
         if march is None:
-            march = self.own.march = LaneMarch(self.lead, self.address)
+            march = self.own.march = LaneMarch(self.lead, self.address, self.stop)
         controls, step = self.controls[index], float(self.task.more["step"])
         p = self.lane_tables.packed(self.tables.numbers[index], self.tables.values[index], controls[:, 0])
         y, pieces = self.states[index], list[Marched]()
