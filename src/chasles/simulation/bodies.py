@@ -39,7 +39,7 @@ from chasles.simulation.body_quantities import BodyQuantities
 from chasles.simulation.compiled_system import in_absolute_coordinates
 from chasles.simulation.energy_jumps import explained
 from chasles.simulation.held_start import Holding, Wanted, assembled
-from chasles.simulation.joint_view import BodyStates
+from chasles.simulation.joint_view import BodyJointView
 from chasles.simulation.problem import Motion
 from chasles.simulation.set_valued import refuse_sticking
 from chasles.simulation.start_refusal import NEARLY_SINGULAR, refuse_start, refuse_turned
@@ -57,7 +57,7 @@ def spanning_tree(mechanism: AbsoluteMechanism) -> tuple[Mechanism, tuple[Joint,
 POSITION_TOLERANCE = 1e-8  # how far a start may be off the constraints [rad or sizes of a body, and per second]
 
 
-class BodyDynamics(BodyStates):
+class BodyDynamics(BodyJointView):
     """The motion of all bodies on their groups: y = (central poses, velocities, counted angles, work).
 
     trivialization: "left" has velocities with ω in the bodies and moves poses by exp on the right, "right" has spatial

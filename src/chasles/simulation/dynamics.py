@@ -27,7 +27,7 @@ from chasles.relative.velocity_scale import sizes_of_velocities
 from chasles.simulation import dependent_motion
 from chasles.simulation.actuation import Actuation
 from chasles.simulation.held_start import Wanted
-from chasles.simulation.joint_view import JointStates
+from chasles.simulation.joint_view import JointView
 from chasles.simulation.loaded_friction import Loads
 from chasles.simulation.problem import Motion
 from chasles.simulation.set_valued import Loading, refuse_sticking
@@ -37,7 +37,7 @@ from chasles.simulation.tree_motion import PART, free_tree_motion, parameters, s
 from chasles.simulation.tree_quantities import TreeQuantities
 
 
-class TreeDynamics(JointStates):
+class TreeDynamics(JointView):
     """The motion of a tree on its space: y = (q, w, work), velocities acting from the right (body velocities).
 
     space: that of free joints. On "SO3xR3" their positions move by themselves, and w has the velocities of these in

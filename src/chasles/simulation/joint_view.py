@@ -22,7 +22,7 @@ from chasles.model.constraint import Drive
 Function = Callable[..., Any]
 
 
-class JointStates:
+class JointView:
     """For states that are made of joint coordinates."""
 
     nq: int
@@ -76,7 +76,7 @@ class JointStates:
         return found
 
 
-class BodyStates:
+class BodyJointView:
     """For states that are made of poses and velocities of bodies."""
 
     mechanism: AbsoluteMechanism

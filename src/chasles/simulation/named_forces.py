@@ -27,7 +27,7 @@ from chasles.relative.mechanism import Mechanism
 from chasles.screw.representation import convert_wrench
 
 FORCE_UNITS = {"rad": "N m", "m": "N"}  # along a velocity
-WRENCH = ("tx", "ty", "tz", "fx", "fy", "fz")
+WRENCH_PARTS = ("tx", "ty", "tz", "fx", "fy", "fz")
 LISTED = 20  # names in a message
 # what a joint does by itself, and the fields that are zero for all but one of these
 OWN = {
@@ -40,7 +40,7 @@ HELD = {"restitution": None, "friction_coefficient": 0.0, "static_friction_coeff
 HELD |= {"guide_length": 0.0}
 
 
-class Column(NamedTuple):
+class ForceColumn(NamedTuple):
     """One number of a force, and its unit."""
 
     part: str
@@ -67,22 +67,22 @@ def _item(system: System, name: str) -> Any:
     return every[name]
 
 
-def columns_of(system: System, name: str) -> tuple[Column, ...]:
+def columns_of(system: System, name: str) -> tuple[ForceColumn, ...]:
     """The numbers of a force: the pull of a spring or two-point force, the six of a bushing or wrench, one for each
     coordinate of a joint force, drive or coupling, and those of a joint by what it is."""
     item = _item(system, name)
     if isinstance(item, Joint):
         return tuple(
-            Column(f"{part}{k if item.nv > 1 else ''}", FORCE_UNITS[unit])
+            ForceColumn(f"{part}{k if item.nv > 1 else ''}", FORCE_UNITS[unit])
             for part in _own_parts(item)
             for k, unit in enumerate(item.velocity_units)
         )
     if isinstance(item, JointForce | Drive | Coupling):
         along = _along(system, item)
-        return tuple(Column(f"force{k}", FORCE_UNITS[unit]) for k, unit in enumerate(along))
+        return tuple(ForceColumn(f"force{k}", FORCE_UNITS[unit]) for k, unit in enumerate(along))
     if isinstance(item, BetweenBodies) and not isinstance(item, Bushing):
-        return (Column("pull", "N"),)
-    return tuple(Column(part, "N m" if part.startswith("t") else "N") for part in WRENCH)
+        return (ForceColumn("pull", "N"),)
+    return tuple(ForceColumn(part, "N m" if part.startswith("t") else "N") for part in WRENCH_PARTS)
 
 
 def _along(system: System, item: JointForce | Drive | Coupling) -> list[str]:

@@ -23,7 +23,7 @@ from chasles.model.joint import Joint
 from chasles.simulation.box_forces import forces_in_box
 from chasles.simulation.loaded_friction import FrictionLoadError, Response, slipping_forces
 
-NEAR = 1e-11  # of the size of a coordinate, and of its speed: where absolute coordinates take it for a limit or rest
+NEARLY = 1e-11  # of the size of a coordinate, and of its speed: where absolute coordinates take it for a limit or rest
 AT_BOUND = 1e-9  # a holding force is at its bound if it is so near, of its scale
 LOADINGS, LOADED = 200, 1e-14  # iterations for what joints carry, and how exact it becomes
 
@@ -147,10 +147,10 @@ class SetValued:
         rests."""
         q, v, at = q.copy(), v.copy(), q[..., self.places]
         for end in (self.lower, self.upper):
-            at = np.where(np.abs(at - end) <= NEAR * self.sizes, end, at)
+            at = np.where(np.abs(at - end) <= NEARLY * self.sizes, end, at)
         speeds = v[..., self.columns]
         q[..., self.places] = at
-        v[..., self.columns] = np.where(np.abs(speeds) <= NEAR * self.speeds, 0.0, speeds)
+        v[..., self.columns] = np.where(np.abs(speeds) <= NEARLY * self.speeds, 0.0, speeds)
         return q, v
 
     @property

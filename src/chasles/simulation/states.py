@@ -15,7 +15,7 @@ from chasles.model.joint import Joint
 from chasles.model.system import System
 from chasles.simulation.frame_motion import FrameMotion
 from chasles.simulation.joint_motion import JointMotion
-from chasles.simulation.named_forces import Column, columns_of, named_forces, values_of
+from chasles.simulation.named_forces import ForceColumn, columns_of, named_forces, values_of
 from chasles.simulation.rod_motion import RodMotion, rod_motion
 
 if TYPE_CHECKING:
@@ -234,7 +234,7 @@ class States:
         of a wrench, as it is given; the generalized forces of a joint force, drive, coupling or joint."""
         return self.collected(lambda part: [values_of(part, name)])[0]
 
-    def force_columns(self, name: str) -> tuple[Column, ...]:
+    def force_columns(self, name: str) -> tuple[ForceColumn, ...]:
         """What the columns of `force(name)` are: `part` and `unit` of each."""
         return columns_of(self.system, name)
 

@@ -22,7 +22,7 @@ from chasles.integrate.stepper import TOLD, Interrupted
 from chasles.simulation.box_forces import reserve
 from chasles.simulation.impact import Impact, Strike, impact
 from chasles.simulation.pieces import Pieces
-from chasles.simulation.set_valued import AT_BOUND, NEAR, Held, Limit, SetValued
+from chasles.simulation.set_valued import AT_BOUND, NEARLY, Held, Limit, SetValued
 
 STALLED = 200  # changes without any time between them that end a run
 BEYOND = 1e-9  # of the size of a coordinate: how far beyond a limit is rounding
@@ -173,7 +173,7 @@ class Transitions(SetValued):
             )
         self.refuse_beyond(dynamics.coordinates(state)[0])
         given, joints = dynamics.to_joints(u), dynamics.in_joints
-        near = np.zeros(len(self.names)) if joints is dynamics else NEAR * self.speeds
+        near = np.zeros(len(self.names)) if joints is dynamics else NEARLY * self.speeds
         asked = None if isinstance(save, str | int | np.integer) else np.asarray(save, dtype=float)
         pieces, breaking, stalled, piece = _Taken(len(state), len(self.names), save, sink), False, 0, None
         warned, before = False, None if resume is None else resume.get("stuck")

@@ -16,7 +16,7 @@ from chasles import caution
 from chasles.io.result.layout import replacing
 from chasles.model.joint import Joint
 from chasles.simulation import states
-from chasles.simulation.named_forces import FORCE_UNITS, WRENCH
+from chasles.simulation.named_forces import FORCE_UNITS, WRENCH_PARTS
 from chasles.simulation.run import Run
 
 POSE = ("qw", "qx", "qy", "qz", "x", "y", "z")
@@ -169,11 +169,11 @@ def columns_of(run: Run) -> Columns:
     acting = run.force_names
     forces = _computed(run, "force", acting if len(acting) <= MOST_REACTIONS else ())
     for name in forces:
-        wrench = name in reactions and run.force_columns(name)[0].part in WRENCH
+        wrench = name in reactions and run.force_columns(name)[0].part in WRENCH_PARTS
         own = f"{name} (force)" if wrench else name  # a joint has this name, and a reaction
         every += [Column(f"{own}.{column.part}", column.unit) for column in run.force_columns(name)]
     for name in reactions:
-        every += [Column(f"{name}.{part}", "N m" if part.startswith("t") else "N") for part in WRENCH]
+        every += [Column(f"{name}.{part}", "N m" if part.startswith("t") else "N") for part in WRENCH_PARTS]
     return Columns(every, reactions, forces)
 
 
