@@ -62,3 +62,37 @@ def test_momentum_of_a_free_rod():
     lost = energies.total[0] - energies.total[-1]
     assert lost > 0.0
     assert np.abs(energies.balance - energies.balance[0]).max() < 5e-3 * energies.total[0]  # rho = 0.8 damps waves
+
+
+def test_right_angle():
+    """Simo and Vu-Quoc 1988: a frame of two legs, clamped, pulled out of its plane at the elbow for two seconds."""
+    section = rods.Stiffness((1e3, 1e3, 1e3, 1e6, 1e6, 1e6), 1.0, (20, 10, 10))
+    one = ch.Rod("one", rods.Line((0, 0, 0), (10, 0, 0)), section, ends=("ground", "free"), elements=8)
+    two = ch.Rod("two", rods.Line((0, 0, 0), (0, 10, 0)), section, ends=("one[8]", "free"), elements=8)
+    pull = ch.Wrench("pull", "one[8]", (0, 0, 0, 0, 0, "50 * max(0, 1 - abs(t - 1))"), "hybrid")
+    system = ch.System(rods=[one, two], forces=[pull], gravity=(0, 0, 0))
+    how = {"method": ch.integrate.GeneralizedAlpha(rho=0.9), "step": 0.025, "certificate": False}
+    run = ch.simulate(system, (0, 5), coordinates="absolute", **how)
+    assert abs(run["one[8]"].position[-1, 2] - 3.1114) < 7e-3
+    after = run.energies.total[run.t > 2.1]
+    assert np.ptp(after) < 1e-4 * after[0]
+
+
+def test_rotating_beam():
+    """Frequencies of flapping at 12 times √(EI/ρAL⁴), which tension by centrifugal forces makes: Wright et al. 1982."""
+    n, speed = 16, 12.0
+    section = rods.Stiffness((1, 1, 1, 1e6, 1e6 / 2.6, 1e6 / 2.6), 1.0, 1e-6 * np.array([2.0, 1.0, 1.0]))
+    rod = ch.Rod("b", rods.Line((0, 0, 0), (1, 0, 0)), section, ends=("ground", "free"), elements=n)
+    x = rod.mesh.s
+    for _ in range(3):  # forces follow the places
+        forces = speed**2 * rod.mesh.mass * x
+        pulls = [ch.Wrench(f"pull {k}", f"b[{k}]", (0, 0, 0, forces[k], 0, 0), "hybrid") for k in range(1, n + 1)]
+        found = ch.equilibrium(ch.System(rods=[rod], forces=pulls, gravity=(0, 0, 0)))
+        x = found.rod("b").nodes[:, 4]
+    hub = ch.Body("hub", 1e6, inertia=(1e6, 1e6, 1e6))
+    blade = ch.Rod("b", rods.Line((0, 0, 0), (1, 0, 0)), section, ends=("hub", "free"), elements=n)
+    system = ch.System([hub], [ch.revolute("axis", "ground", "hub", axis=(0, 0, 1))], rods=[blade], gravity=(0, 0, 0))
+    q = {f"b[{k}]": found.q[7 * (k - 1) : 7 * k] for k in range(1, n + 1)}
+    values = ch.linearize(system, q, {"axis": speed}).eigenvalues.imag
+    flap = np.sort(values[values > 1e-6])[[1, 3]]
+    assert flap == pytest.approx([13.1702, 37.6031], rel=2e-4)
