@@ -128,13 +128,12 @@ def exudyn_bend(n: int, load_steps: int) -> tuple[float, float]:
     from exudyn import itemInterface as items  # noqa: N813
 
     system = exu.SystemContainer().AddSystem()
-    ground = system.AddObject(items.ObjectGround(referencePosition=[0, 0, 0]))
     section = exu.BeamSection()
     section.stiffnessMatrix = np.diag([1e7, 5e6, 5e6, 5e6 / 6, 1e7 / 12, 1e7 / 12])
     angles = np.linspace(0, np.pi / 4, n + 1)
     nodes = [
         system.AddNode(
-            items.NodeRigidBodyRotVecLG(
+            items.NodeRigidBodyRxyz(
                 referenceCoordinates=[100 - 100 * np.cos(a), 100 * np.sin(a), 0, 0, 0, np.pi / 2 - a]
             )
         )
@@ -146,11 +145,11 @@ def exudyn_bend(n: int, load_steps: int) -> tuple[float, float]:
                 nodeNumbers=nodes[k : k + 2], length=100 * np.pi / 4 / n, sectionData=section
             )
         )
-    fixed = (
-        system.AddMarker(items.MarkerBodyRigid(bodyNumber=ground, localPosition=[0, 0, 0])),
-        system.AddMarker(items.MarkerNodeRigid(nodeNumber=nodes[0])),
-    )
-    system.AddObject(items.GenericJoint(markerNumbers=list(fixed), rotationMarker0=[[0, -1, 0], [1, 0, 0], [0, 0, 1]]))
+    still = system.AddNode(items.NodePointGround())
+    ground = system.AddMarker(items.MarkerNodeCoordinate(nodeNumber=still, coordinate=0))
+    for k in range(6):
+        held = system.AddMarker(items.MarkerNodeCoordinate(nodeNumber=nodes[0], coordinate=k))
+        system.AddObject(items.CoordinateConstraint(markerNumbers=[ground, held]))
     tip = system.AddMarker(items.MarkerNodeRigid(nodeNumber=nodes[-1]))
     system.AddLoad(items.LoadForceVector(markerNumber=tip, loadVector=[0, 0, 600]))
     system.Assemble()
