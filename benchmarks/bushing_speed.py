@@ -19,7 +19,7 @@ from benchmarks.page import DOCS, load, machine, table, versions, write
 from chasles.constrained.force_tangent import force_tangent_address
 from chasles.constrained.run import ConstrainedStepper
 from chasles.constrained.tables import STRUCTURE
-from chasles.constrained.workspace import COUNTS, WORKSPACE, ForceCall, run_loop
+from chasles.constrained.workspace import COUNTS, NO_ROW, WORKSPACE, ForceCall, run_loop
 
 # of the bushings: torsion and bending [N m/rad], stretching and shearing [N/m]; damping is a thousandth of it
 MOUNT = np.array([1e4, 1e4, 1e4, 1e5, 1e5, 1e5])
@@ -129,7 +129,7 @@ def time_of_tangents(run: ConstrainedStepper, count: int) -> float:
     work, address = WORKSPACE.split(run.work, run.packed), force_tangent_address()
     call = ForceCall(
         *(0.0, 1e-6, 1e3, run.p, run.packed, q.ravel(), v.ravel(), work.blocks, work.matrix, work.law_wrenches),
-        *(work.element_tiles, work.force_work),
+        *(work.element_tiles, work.force_work, work.wrenches, work.power, NO_ROW),
     )
     return least(lambda: [run_loop(address, call) for _ in range(count)]) / count
 

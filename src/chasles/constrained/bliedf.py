@@ -48,7 +48,7 @@ from chasles.constrained.steps import (
     to_chart,
 )
 from chasles.constrained.tables import SIZES
-from chasles.constrained.workspace import CARRIED, COUNTS, STATE_VECTOR, workspace_of
+from chasles.constrained.workspace import CARRIED, COUNTS, NO_ROW, STATE_VECTOR, workspace_of
 from chasles.integrate.constrained_method import BLieDF
 from chasles.integrate.status import DONE
 from chasles.kernel.algebra import add, neg, scale
@@ -203,7 +203,7 @@ def correct(workspace, method, step, iteration, fresh):
     trial_state(workspace, method, step.h)
     power = apply_forces(workspace, step.t + step.h, workspace.trial_q, method.trial_v)
     set_state(workspace, workspace.trial_q, method.trial_v)
-    off, uneven = correction(workspace, method, step, workspace.tables.gravity[FIELD.regularization], fresh)
+    off, uneven = correction(workspace, method, step, workspace.tables.gravity[FIELD.regularization], fresh, NO_ROW)
     (largest, total), noise = size_of_correction(workspace), size_of_noise(workspace, iteration)
     for i in range(n):
         on_se3, at = workspace.tables.bodies[i * BODY.size + BODY.space] == SE3, load6(x, 6 * i, 0.0)

@@ -22,12 +22,13 @@ from chasles.absolute.tables import BODY, SE3
 from chasles.constrained.body_tangent import twice_crossed
 from chasles.constrained.saddle import BLOCK, plus_diagonal
 from chasles.constrained.tables import ELEMENT
-from chasles.force.bushing import Mount, deflection, four_bushings, four_motions, four_of
+from chasles.force.bushing import PUSH, Mount, deflection, four_bushings, four_motions, four_of
 from chasles.force.rod import bent, four_elements, law_of
 from chasles.force.table import FORCE, FORCES, MOVING, ROD
 from chasles.kernel.algebra import (
     add,
     add_scaled,
+    cross,
     dot,
     mat_add,
     mat_mul,
@@ -47,7 +48,7 @@ from chasles.kernel.gather import lanes_from
 from chasles.kernel.policy import kernel
 from chasles.kernel.rows import store_rows
 from chasles.kernel.tiles import mat_sub, mul_skew, sum_of, t_mul
-from chasles.kernel.workspace import load9, store9
+from chasles.kernel.workspace import add3, load3, load9, store9
 from chasles.lie.coefficients import dexpinv_coefficients, half_angle
 
 
@@ -170,13 +171,17 @@ def rod_tiles(job, k, count):
 
 @kernel
 def element_tiles(job, k, count, mount, at, on_first, on_second):
-    """s ∂(-Q)/∂d of up to four elements from row k on, to the rows of job.tiles (`ELEMENT`)."""
+    """s ∂(-Q)/∂d of up to four elements from row k on, to the rows of job.tiles (`ELEMENT`); their wrenches (torque in
+    the body, force in space), to the rows of job.scratch (`PUSH`)."""
     table, s = job.forces.table, job.s
     i, j = four_of(table, k, count, FORCE.first), four_of(table, k, count, FORCE.second)
     a, b, c, d = four_of(table, k, count, FORCE.third)
     H, N, (torque, force) = element_matrices(mount, at, (a | b | c | d) != 0, job.ratio)
     (R, r, _), (S, p, _), place = on_first, on_second, at.frame[1]
     u, w = sub(r, place), sub(p, place)
+    turn, twist = mul_t(R, sub(cross(u, force), torque)), mul_t(S, sub(torque, cross(w, force)))
+    power = -dot(at.rate[0], at.drag[0]) - dot(at.rate[1], at.drag[1])
+    store_rows(job.scratch, 0, PUSH.size, (*turn, *neg(force), *twist, *force, power, 0.0 * power))
     first = columns_of(on_first, kept_in_space(job.forces.bodies, i), place, H, N)
     second = columns_of(on_second, kept_in_space(job.forces.bodies, j), place, H, N)
     # the wrench on the first body is carried along: [t~ f~; f~ 0] more
@@ -197,6 +202,22 @@ def element_tiles(job, k, count, mount, at, on_first, on_second):
         *mat_mul(la_second, T),
         *mat_scale(s, H[3]),
     ))  # fmt: skip
+
+
+@kernel
+def push_bodies(job, k, count):
+    """Add the wrenches of up to four elements from row k on, as `element_tiles` left them, and their power."""
+    table, room, wrenches = job.forces.table, job.scratch, job.wrenches
+    for r in range(count):
+        line, at = FORCES.size + (k + r) * FORCE.size, r * PUSH.size
+        i, j = table[line + FORCE.first], table[line + FORCE.second]
+        if j >= 0:
+            add3(wrenches, 6 * j, load3(room, at + PUSH.second, 0.0))
+            add3(wrenches, 6 * j + 3, load3(room, at + PUSH.second + 3, 0.0))
+        if i >= 0:
+            add3(wrenches, 6 * i, load3(room, at + PUSH.first, 0.0))
+            add3(wrenches, 6 * i + 3, load3(room, at + PUSH.first + 3, 0.0))
+        job.power[0] += room[at + PUSH.power]
 
 
 @kernel
@@ -236,6 +257,8 @@ def stiffen_elements(job, k, count, coupled):
         rod_tiles(job, k, count)
     else:
         bushing_tiles(job, k, count)
+    if k >= job.first:
+        push_bodies(job, k, count)
     for r in range(count):
         line, at, m = FORCES.size + (k + r) * FORCE.size, r * ELEMENT.size, coupled[k + r]
         al, bl, la, lb = at + ELEMENT.al_first, at + ELEMENT.al_second, at + ELEMENT.la_first, at + ELEMENT.la_second

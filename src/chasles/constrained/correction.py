@@ -192,40 +192,41 @@ def rotor_rows(workspace, factor, copied):
 
 
 @kernel
-def motion_equations(workspace, method, step, fresh):
-    """f and, if `fresh`, the blocks of all bodies and what forces add to them."""
+def motion_equations(workspace, method, step, fresh, first):
+    """f and, if `fresh`, the blocks of all bodies and what forces add to them; wrenches from the row `first` on."""
     tables, s, lam = workspace.tables, step.s, method.lam
-    for i in range(tables.n):
-        torque, force = motion_residual(workspace, i, method.trial_rate, lam)
-        store3(workspace.f, 6 * i, scale(-s, torque))
-        store3(workspace.f, 6 * i + 3, scale(-s, force))
-        if fresh:
-            on_se3 = tables.bodies[i * BODY.size + BODY.space] == SE3
-            x, v = load6(method.x, 6 * i, 0.0), load6(method.trial_v, 6 * i, 0.0)
-            A, B = chart_block(on_se3, x, v, step.form, step.kappa)
-            body_block(workspace, step, i, load3(method.trial_rate, 6 * i + 3, 0.0), lam, A, B)
+    for i in range(tables.n if fresh else 0):
+        on_se3 = tables.bodies[i * BODY.size + BODY.space] == SE3
+        x, v = load6(method.x, 6 * i, 0.0), load6(method.trial_v, 6 * i, 0.0)
+        A, B = chart_block(on_se3, x, v, step.form, step.kappa)
+        body_block(workspace, step, i, load3(method.trial_rate, 6 * i + 3, 0.0), lam, A, B)
     if fresh and workspace.force_tangent != 0:
         call = ForceCall(
             *(step.t + step.h, s, 1.0 / step.kappa, workspace.mechanism, workspace.structure, workspace.trial_q),
             *(method.trial_v, workspace.blocks, workspace.matrix, workspace.law_wrenches, workspace.element_tiles),
-            workspace.force_work,
+            *(workspace.force_work, workspace.wrenches, workspace.power, first),
         )
         invoke(workspace.force_tangent, by_reference(call))
+    for i in range(tables.n):
+        torque, force = motion_residual(workspace, i, method.trial_rate, lam)
+        store3(workspace.f, 6 * i, scale(-s, torque))
+        store3(workspace.f, 6 * i + 3, scale(-s, force))
 
 
 @kernel
-def correction(workspace, method, step, weight, fresh):
+def correction(workspace, method, step, weight, fresh, first):
     """d and, in g, s times the correction of λ, with rows at hand; returns how large the constraints' residual is
     (`size_of_residual`).
 
     The method has the trial state: x, trial_v, trial_rate and lam. weight: of the regularization, zero if no rows
-    depend on others. If not `fresh`, with the factors of the iteration before: within a step they hardly change.
+    depend on others. If not `fresh`, with the factors of the iteration before: within a step they hardly change. first:
+    the row of the table of forces from which on wrenches are not known yet and come with their derivatives.
     """
     rows, index = workspace.rows, step.solved_index
     fresh = fresh or weight > 0.0  # rows that depend on others need factors of their own
     if fresh:
         clear_matrix(workspace, weight / step.cm)
-    motion_equations(workspace, method, step, fresh)
+    motion_equations(workspace, method, step, fresh, first)
     if index == 2:
         velocity_residual(workspace, -step.kappa)
         if fresh:

@@ -10,8 +10,8 @@ from __future__ import annotations
 import functools
 from typing import Any, NamedTuple
 
+from chasles.absolute.forces import set_states
 from chasles.absolute.joint_force import look
-from chasles.absolute.kkt import POSE, TWIST
 from chasles.absolute.tables import BODY, SE3, force_work_of, forces_of
 from chasles.constrained.body_tangent import twice_crossed
 from chasles.constrained.bushing_tangent import stiffen_elements
@@ -72,6 +72,9 @@ class Job(NamedTuple):
     matrix: Any
     law_wrenches: Any
     tiles: Any
+    wrenches: Any
+    power: Any
+    first: int
 
 
 @kernel(allocates=True)
@@ -223,21 +226,6 @@ def stiffen_law(job, line):
             blocks[place + BLOCK.la] += force[0] * (m == 0) + force[1] * (m == 1) + force[2] * (m == 2)
 
 
-@kernel
-def set_states(call, bodies, states):
-    """Poses and twists of the bodies; the ground's slot was written when the forces were evaluated."""
-    q, v = call.q, call.v
-    for i in range(q.shape[0] // POSE):
-        at = (i + 1) * MOVING.size
-        R = quaternion.to_matrix((q[POSE * i], q[POSE * i + 1], q[POSE * i + 2], q[POSE * i + 3]))
-        linear = load3(v, TWIST * i + 3, 0.0)
-        if bodies[i * BODY.size + BODY.space] != SE3:
-            linear = mul_t(R, linear)
-        store9(states, at + MOVING.rotation, R)
-        store3(states, at + MOVING.position, load3(q, POSE * i + 4, 0.0))
-        store6(states, at + MOVING.twist, (load3(v, TWIST * i, 0.0), linear))
-
-
 @native
 def add_force_tangents(call):
     """Add s ∂(-Q)/∂d of all forces to the blocks of the bodies, and couplings to the matrix."""
@@ -246,10 +234,10 @@ def add_force_tangents(call):
     job = by_reference(
         Job(
             *(call.t, call.s, call.ratio, forces, plan.slots, space.states, space.scratch),
-            *(call.blocks, call.matrix, call.law_wrenches, call.tiles),
+            *(call.blocks, call.matrix, call.law_wrenches, call.tiles, call.wrenches, call.power, call.first),
         )
     )
-    set_states(call, forces.bodies, space.states)
+    set_states(forces.bodies, forces.n, call.q, call.v, space.states)
     k = 0
     while k < table[FORCES.count]:
         line, count = FORCES.size + k * FORCE.size, 1

@@ -47,7 +47,8 @@ from chasles.constrained.newton import (
 from chasles.constrained.position import correct_position, displacement, keep_rows, sweeps_for
 from chasles.constrained.scheme import Scheme, StepRule
 from chasles.constrained.steps import (
-    apply_forces,
+    apply_forces_before,
+    bushings_at_end,
     fastest_spin,
     finish_step,
     from_chart,
@@ -61,7 +62,7 @@ from chasles.constrained.steps import (
 )
 from chasles.constrained.tables import SIZES
 from chasles.constrained.velocity import project_velocity
-from chasles.constrained.workspace import CARRIED, ITERATIONS, STATE_VECTOR, workspace_of
+from chasles.constrained.workspace import CARRIED, ITERATIONS, NO_ROW, STATE_VECTOR, workspace_of
 from chasles.integrate.constrained_method import GeneralizedAlpha
 from chasles.kernel.lanes import WIDTH
 from chasles.kernel.memory import Regions, joined
@@ -266,10 +267,12 @@ def correct(workspace, method, step, iteration, fresh):
     """One correction of x, its derivatives, λ and ζ."""
     regular, x = workspace.tables.gravity[FIELD.regularization], method.x
     trial_state(workspace, method)
-    power = apply_forces(workspace, step.t + step.h, workspace.trial_q, method.trial_v)
-    set_state(workspace, workspace.trial_q, method.trial_v)
     weight = regular if iteration < TRIES else SHARPER * regular
-    off, uneven = correction(workspace, method, step, weight, fresh)
+    first = bushings_at_end(workspace) if (fresh or weight > 0.0) and workspace.force_tangent != 0 else NO_ROW
+    apply_forces_before(workspace, first, step.t + step.h, workspace.trial_q, method.trial_v)
+    set_state(workspace, workspace.trial_q, method.trial_v)
+    off, uneven = correction(workspace, method, step, weight, fresh, first)
+    power = workspace.power[0]
     (largest, total), noise = size_of_correction(workspace), size_of_noise(workspace, iteration)
     displace(workspace, method, step)
     add_multipliers(workspace, step.s, method.lam)

@@ -47,7 +47,7 @@ from chasles.constrained.steps import (
     to_chart,
 )
 from chasles.constrained.tables import SIZES
-from chasles.constrained.workspace import CARRIED, COUNTS, STATE_VECTOR, workspace_of
+from chasles.constrained.workspace import CARRIED, COUNTS, NO_ROW, STATE_VECTOR, workspace_of
 from chasles.integrate.constrained_method import RadauIIA
 from chasles.kernel.address import invoke
 from chasles.kernel.algebra import dot
@@ -253,7 +253,7 @@ def correct(workspace, method, step, iteration, fresh):
         power = apply_forces(workspace, now, workspace.trial_q, method.trial_v)
         set_state(workspace, workspace.trial_q, method.trial_v)
         solved = Step(*(now - h, h, kappa * kappa, 1.0, kappa, kappa, 0, 2, LINEAR))
-        residual, beside = correction(workspace, method, solved, weight, not step.smoothing)
+        residual, beside = correction(workspace, method, solved, weight, not step.smoothing, NO_ROW)
         if step.smoothing:
             smooth(workspace, method, kappa, near)
             break

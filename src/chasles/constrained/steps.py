@@ -5,11 +5,12 @@ from __future__ import annotations
 from chasles.absolute.entry import set_clock
 from chasles.absolute.joint_force import silent_angles, silent_rates
 from chasles.absolute.kkt import POSE, TWIST, prepare, set_motion
-from chasles.absolute.tables import BODY, HEAD, SE3, joints_of
+from chasles.absolute.tables import BODY, HEAD, SE3, forces_of, joints_of
 from chasles.constrained.chart import move_body
 from chasles.constrained.workspace import COUNTS, TIMES, has_forces
 from chasles.constraint.rows import CUSTOM, MOTION, NUMBERS, SCREWS, TILE, TRAVEL
 from chasles.constraint.special import EXTRA, EXTRA_AT, ROOM, TARGET, TURN, angle_rates, call_special, coordinate
+from chasles.force.table import BUSHING, FORCE, FORCES
 from chasles.integrate.status import DONE, NO_CONVERGENCE, RUNNING
 from chasles.kernel.address import invoke
 from chasles.kernel.algebra import dot, mul, mul_t
@@ -101,6 +102,26 @@ def apply_forces(workspace, t, q, v):
         return 0.0
     invoke(integers[HEAD.act], t, p, p.shape[0], q, v, workspace.wrenches, force_work, workspace.power)
     return workspace.power[0]
+
+
+@kernel
+def bushings_at_end(workspace):
+    """The row of the table from which on all forces are bushings."""
+    table = forces_of(workspace.mechanism).table
+    k = table[FORCES.count]
+    while k > 0 and table[FORCES.size + (k - 1) * FORCE.size + FORCE.kind] == BUSHING:
+        k -= 1
+    return k
+
+
+@kernel
+def apply_forces_before(workspace, first, t, q, v):
+    """`apply_forces` of those before a row of the table, to the workspace's wrenches and power."""
+    table = forces_of(workspace.mechanism).table
+    count = table[FORCES.count]
+    table[FORCES.count] = min(first, count)
+    workspace.power[0] = apply_forces(workspace, t, q, v)
+    table[FORCES.count] = count
 
 
 @kernel

@@ -120,9 +120,17 @@ class ForceCall(NamedTuple):
     law_wrenches: Any
     tiles: Any
     force_work: Any
+    wrenches: (
+        Any  # of all forces before the row `first`; those of the bushings from there on are added, and their power
+    )
+    power: Any
+    first: int
 
 
-FORCE_CALL = Reference(types.NamedTuple([*[types.float64] * 3, FLOATS, INTEGERS, *[FLOATS] * 7], ForceCall))
+FORCE_CALL = Reference(
+    types.NamedTuple([*[types.float64] * 3, FLOATS, INTEGERS, *[FLOATS] * 9, types.int64], ForceCall)
+)
+NO_ROW = 1 << 40  # `first`, if all forces are known
 
 
 @kernel

@@ -7,7 +7,7 @@ import chasles as ch
 from chasles.constrained.force_tangent import force_tangent_address
 from chasles.constrained.saddle import BLOCK
 from chasles.constrained.tables import STRUCTURE
-from chasles.constrained.workspace import WORKSPACE, ForceCall, run_loop
+from chasles.constrained.workspace import NO_ROW, WORKSPACE, ForceCall, run_loop
 from chasles.force.table import FORCE, FORCES
 from chasles.lie import pose as pose_group
 from tests.absolute.implicit.systems import stepper
@@ -55,15 +55,15 @@ def rods_of(kind: str, rng) -> list:
     ]
 
 
-def tangent(going, q, v, ratio) -> np.ndarray:
-    """-∂Q/∂d as the kernel gives it, (12, 12): blocks of the bodies, and couplings from the matrix."""
+def tangent(going, q, v, ratio, first=NO_ROW) -> np.ndarray:
+    """-∂Q/∂d as the kernel gives it, (12, 12): blocks of the bodies, and couplings from the matrix. Wrenches of
+    bushings from row `first` on are in the workspace."""
     head, mechanism, address = going.packed, going.mechanism, force_tangent_address()
     work = WORKSPACE.split(going.work, head)
-    work.blocks[:], work.matrix[:] = 0.0, 0.0
+    work.blocks[:], work.matrix[:], work.wrenches[:], work.power[:] = 0.0, 0.0, 0.0, 0.0
     call = ForceCall(
         *(0.0, 1.0, ratio, going.p, head, q.ravel(), v.ravel(), work.blocks, work.matrix, work.law_wrenches),
-        work.element_tiles,
-        work.force_work,
+        *(work.element_tiles, work.force_work, work.wrenches, work.power, first),
     )
     run_loop(address, call)
     found = np.zeros((12, 12))
@@ -122,3 +122,20 @@ def test_tangents_are_exact(space, kind):
         ).T
         found = tangent(going, q, v, ratio)
         assert np.abs(found - expected).max() < 1e-9 * np.abs(expected).max()
+
+
+@pytest.mark.parametrize("space", SPACES)
+def test_bushings_push_with_their_tangents_as_without(space):
+    """What Newton's method takes instead of evaluating them once more."""
+    rng = np.random.default_rng(4)
+    system = ch.System(bodies(rng, "one", "two"), forces=forces_of("bushing", rng))
+    going = stepper(system, 1.0, space, ch.integrate.GeneralizedAlpha(), 1e-3)
+    q = pose_group.compose(going.problem.split(going.point())[0], pose_group.exp(rng.uniform(-0.6, 0.6, (2, 6))))
+    v = rng.normal(size=(2, 6))
+    wrenches, power, _ = going.mechanism.applied_forces(q, v)
+    work = WORKSPACE.split(going.work, going.packed)
+    tangent(going, q, v, 1e3)
+    assert not work.wrenches.any()
+    tangent(going, q, v, 1e3, first=0)
+    assert np.abs(work.wrenches - wrenches.ravel()).max() < 1e-13 * np.abs(wrenches).max()
+    assert abs(work.power[0] - power) < 1e-13 * abs(power)
