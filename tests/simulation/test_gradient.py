@@ -307,3 +307,21 @@ def test_the_slider_crank_of_sundials():
     for name in values:
         ahead, behind = (reduced(**{**values, name: 1.0 + s}) for s in (h, -h))
         assert found[name] == pytest.approx((ahead - behind) / (2 * h), abs=2e-6)
+
+
+@pytest.mark.parametrize(
+    ("method", "span"),
+    [
+        (ch.integrate.RKMK("rk4", dexpinv="minimal"), (0.0, 0.05)),  # with commutators
+        (ch.integrate.RKMK("rk4", coordinates="cay"), (0.0, 0.05)),
+        ("carpenter_kennedy", (0.0, 0.05)),
+        ("rk4", (0.05, 0.0)),
+        ("rk4", (0.0, 0.0)),
+    ],
+)
+def test_other_methods_and_spans(method, span):
+    mechanism = models.system_of(models.MODELS["branching"]()).compile()
+    found = ch.sensitivities(mechanism, span, *state_of(mechanism, 5), method=method, step=0.01)
+    measured = Measured(mechanism)
+    got, wanted = ch.gradient(found.run, ch.objective.end(measured)), measured.along(found)[-1]
+    assert np.abs(np.concatenate([got["q"], got["v"]]) - wanted).max() < BAR * np.abs(wanted).max()
