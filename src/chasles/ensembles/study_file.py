@@ -11,13 +11,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from chasles.ensembles.result import Ensemble
-from chasles.ensembles.work import Work
 from chasles.io.result.layout import replacing
+
+if TYPE_CHECKING:
+    from chasles.ensembles.result import Ensemble
 
 FORMAT_NAME, FORMAT_VERSION = "chasles study", 1
 MESSAGE_BYTES = 2000
@@ -83,6 +84,9 @@ def is_study(file: Path) -> bool:
 def open_study(file: Path, model: Any = None, laws: Mapping[str, Any] | None = None) -> Ensemble:
     """The ensemble in a file."""
     import h5py
+
+    from chasles.ensembles.result import Ensemble  # whoever only asks what a file is does without
+    from chasles.ensembles.work import Work
 
     if not file.is_file():
         raise ValueError(f"there is no file {str(file)!r}")
