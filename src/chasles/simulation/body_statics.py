@@ -22,7 +22,7 @@ from chasles.constrained import structure as structures
 from chasles.constrained.force_tangent import force_tangent_address
 from chasles.constrained.saddle import BLOCK
 from chasles.constrained.tables import STRUCTURE
-from chasles.constrained.workspace import WORKSPACE, ForceCall, run_loop
+from chasles.constrained.workspace import NO_ROW, WORKSPACE, ForceCall, run_loop
 from chasles.force.table import FORCE, FORCES, FRAME, MOVING, WRENCH
 from chasles.kernel.undisturbed import Calling
 from chasles.lie import pose as pose_group
@@ -150,6 +150,7 @@ class BodyStatics:
         call = ForceCall(
             *(self.t, 1.0, 0.0, mechanism.packed, self.structure.packed, at.q.ravel(), np.zeros(6 * mechanism.n)),
             *(shared.blocks, shared.matrix, shared.law_wrenches, shared.element_tiles, shared.force_work),
+            *(shared.wrenches, shared.power, NO_ROW),
         )
         if mechanism.forces.table[FORCES.count]:
             with Calling(mechanism.forces.laws, True):
