@@ -41,7 +41,7 @@ def test_the_start():
 @pytest.mark.parametrize("space", ["SE3", "SO3xR3"])
 def test_the_published_solution(space):
     run = ch.simulate(
-        andrews.system(), (0.0, andrews.END), poses=andrews.poses(), coordinates="absolute", space=space,
+        andrews.system(), (0.0, andrews.DURATION), poses=andrews.poses(), coordinates="absolute", space=space,
         method=ch.integrate.RKMK("dop853"), rtol=1e-12, atol=1e-12,
     )  # fmt: skip
     assert run.success

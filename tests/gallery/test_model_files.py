@@ -63,7 +63,7 @@ def test_andrews_squeezer():
     assert study.system == andrews.system()
     np.testing.assert_allclose(poses, andrews.poses(), rtol=0, atol=1e-15)
     assert not twists.any()
-    assert study.options["span"] == (0.0, andrews.END)
+    assert study.options["span"] == (0.0, andrews.DURATION)
 
 
 def test_parameters_of_the_parallelogram():

@@ -103,7 +103,7 @@ def test_andrews_squeezer():
     q = np.zeros(7)
     q[where] = andrews.START
     assert mechanism.rows == 6
-    run, _ = same_motion(system, (0.0, andrews.END), q, np.zeros(7), tolerance=1e-8)
+    run, _ = same_motion(system, (0.0, andrews.DURATION), q, np.zeros(7), tolerance=1e-8)
     assert np.abs(run.q[-1, where] - REFERENCE).max() < 1e-8  # angles count their turns
     assert np.abs(run.v[-1, where] - RATES).max() < 1e-8 * np.abs(RATES).max()
 

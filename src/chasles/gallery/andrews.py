@@ -29,7 +29,7 @@ START = (
     *(-0.0617138900142764496, 0.0, 0.455279819163070380, 0.222668390165885885),
     *(0.487364979543842550, -0.222668390165885885, 1.23054744454982119),
 )
-END = 0.03  # [s]
+DURATION = 0.03  # [s]
 Z = (0.0, 0.0, 1.0)
 # center of mass of each body in its frame, whose origin is on its joint and whose x is at the angle of the data
 CENTERS = ((RA, 0.0), (-DA, 0.0), (SA, SB), (0.0, EA - E), (TA, TB), (ZF - FA, 0.0), (UA, UB))

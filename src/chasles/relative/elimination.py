@@ -23,16 +23,16 @@ from chasles.relative.tables import LINK, link_table
 PLAN = layout("PLAN", groups=1, places=1, pairs=1, ground=1, grounded=1)
 # of each link: its group (or ORDINARY, or HELD if it follows with ratio zero); how many are open at its joint and where
 # the list of them is; steps before its joint, and where they are; the step after it (0: none)
-ROW = layout("ROW", group=1, open=1, open_at=1, before=1, before_at=1, after_at=1)
+LINK_PLAN = layout("LINK_PLAN", group=1, open=1, open_at=1, before=1, before_at=1, after_at=1)
 OPEN = layout("OPEN", place=1, group=1, up=1)  # up: its place at the parent (-1: none, it is solved for)
 # a step solves for a group; then follow an OTHER for each group that it has a coefficient with, and the pairs of these.
 # end, back: how long the step is, and the one before it at this link
-STEP = layout("STEP", group=1, place=1, pivot=1, others=1, end=1, back=1)
+GROUP_STEP = layout("GROUP_STEP", group=1, place=1, pivot=1, others=1, end=1, back=1)
 OTHER = layout("OTHER", group=1, place=1, pair=1)
 ORDINARY, HELD = -1, -2
 
 
-class Elimination(NamedTuple):
+class GroupElimination(NamedTuple):
     """The plan as a table for kernels, and the numbers of what it needs room for."""
 
     table: np.ndarray
@@ -71,7 +71,7 @@ class _Planner:
             found += [k, self.place(link, k), self.pair(group, k)]
         for i, k in enumerate(others):
             found += [self.pair(k, m) for m in others[: i + 1]]
-        found[STEP.end] = len(found)
+        found[GROUP_STEP.end] = len(found)
         return found
 
     def solve(self, link: int, which: list[int], here: dict[int, int]) -> list[int]:
@@ -80,7 +80,7 @@ class _Planner:
         back = 0
         for group in which:
             step = self.step(link, group, here)
-            step[STEP.back], back = back, len(step)
+            step[GROUP_STEP.back], back = back, len(step)
             found += step
             del here[group]
         return found
@@ -99,12 +99,12 @@ class _Planner:
         return found
 
 
-def planned(dependence: Dependence) -> Elimination:
+def planned(dependence: Dependence) -> GroupElimination:
     """The plan for a tree."""
     planner = _Planner(dependence)
     count = len(planner.parents)
     gathered: list[dict[int, int]] = [{} for _ in range(count + 1)]  # links of each group met so far; last: the ground
-    rows, parts, at = np.zeros((count, ROW.size), dtype=np.int64), [], PLAN.size + count * ROW.size
+    rows, parts, at = np.zeros((count, LINK_PLAN.size), dtype=np.int64), [], PLAN.size + count * LINK_PLAN.size
 
     def append(part: list[int]) -> int:
         nonlocal at
@@ -137,4 +137,4 @@ def planned(dependence: Dependence) -> Elimination:
     sizes = {"groups": len(planner.numbers), "places": len(planner.places), "pairs": len(planner.pairs)}
     head = [*sizes.values(), ground_at, grounded]
     table = np.concatenate([np.array(head), rows.ravel(), np.array(parts, dtype=np.int64)]).astype(np.int64)
-    return Elimination(table, sizes)
+    return GroupElimination(table, sizes)

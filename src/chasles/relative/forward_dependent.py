@@ -30,7 +30,7 @@ from chasles.relative.articulated import (
     store_symmetric,
     without,
 )
-from chasles.relative.elimination import HELD, OPEN, ORDINARY, OTHER, PLAN, ROW, STEP
+from chasles.relative.elimination import GROUP_STEP, HELD, LINK_PLAN, OPEN, ORDINARY, OTHER, PLAN
 from chasles.relative.forward import (
     LIMB,
     accelerate,
@@ -57,15 +57,15 @@ from chasles.relative.tables import (
     vector_at,
 )
 
-PLACE = layout("PLACE", term=6, before=6)  # P of a group at a link, and as it was before the link's own joint
-WORK = f"{LIMB.size}*slots+{PLACE.size}*places+pairs+2*groups"
+GROUP_TERM = layout("GROUP_TERM", term=6, before=6)  # P of a group at a link, and as it was before the link's own joint
+WORK = f"{LIMB.size}*slots+{GROUP_TERM.size}*places+pairs+2*groups"
 
 
 @kernel
 def rooms(topology, plan):
     """Where the terms P, the coefficients D, the rests d and the accelerations of the groups are in the workspace."""
     terms = LIMB.size * (links_of(topology) + 1)
-    pairs = terms + PLACE.size * plan[PLAN.places]
+    pairs = terms + GROUP_TERM.size * plan[PLAN.places]
     rests = pairs + plan[PLAN.pairs]
     return terms, pairs, rests, rests + plan[PLAN.groups]
 
@@ -110,19 +110,19 @@ def felt(s, t, wrench):
 def solve_group(topology, plan, at, work, z):
     """Solve for a group: its terms in the equations of the other groups. Returns its P, 1/D and d, for the link's."""
     terms, pairs, rests, _ = rooms(topology, plan)
-    own, m = plan[at + STEP.pivot], plan[at + STEP.others]
+    own, m = plan[at + GROUP_STEP.pivot], plan[at + GROUP_STEP.others]
     pivot = 1.0 / load(work, pairs + own, z)
     store(work, pairs + own, pivot)
-    term = load6(work, terms + PLACE.size * plan[at + STEP.place], z)
-    rest = load(work, rests + plan[at + STEP.group], z)
-    first = at + STEP.size
+    term = load6(work, terms + GROUP_TERM.size * plan[at + GROUP_STEP.place], z)
+    rest = load(work, rests + plan[at + GROUP_STEP.group], z)
+    first = at + GROUP_STEP.size
     pair = first + OTHER.size * m
     for i in range(m):
         other = first + OTHER.size * i
         share = load(work, pairs + plan[other + OTHER.pair], z) * pivot
         add6(
             work,
-            terms + PLACE.size * plan[other + OTHER.place],
+            terms + GROUP_TERM.size * plan[other + OTHER.place],
             (scale(-share, term[0]), scale(-share, term[1])),
         )
         add_to(work, rests + plan[other + OTHER.group], -(share * rest), z)
@@ -137,13 +137,13 @@ def solve_group(topology, plan, at, work, z):
 def rate_of_group(topology, plan, at, A, work, z):
     """The acceleration of a group from that of the link where it is solved for."""
     terms, pairs, rests, rates = rooms(topology, plan)
-    term = load6(work, terms + PLACE.size * plan[at + STEP.place], z)
-    left = load(work, rests + plan[at + STEP.group], z) + dot(term[0], A[0]) + dot(term[1], A[1])
-    for i in range(plan[at + STEP.others]):
-        other = at + STEP.size + OTHER.size * i
+    term = load6(work, terms + GROUP_TERM.size * plan[at + GROUP_STEP.place], z)
+    left = load(work, rests + plan[at + GROUP_STEP.group], z) + dot(term[0], A[0]) + dot(term[1], A[1])
+    for i in range(plan[at + GROUP_STEP.others]):
+        other = at + GROUP_STEP.size + OTHER.size * i
         known = load(work, rates + plan[other + OTHER.group], z)
         left = left + load(work, pairs + plan[other + OTHER.pair], z) * known
-    store(work, rates + plan[at + STEP.group], -(left * load(work, pairs + plan[at + STEP.pivot], z)))
+    store(work, rates + plan[at + GROUP_STEP.group], -(left * load(work, pairs + plan[at + GROUP_STEP.pivot], z)))
 
 
 @kernel
@@ -159,8 +159,8 @@ def lose(topology, plan, at, J, H, M, bias, work, z):
 @kernel
 def meet(topology, plan, row, work, here, z):
     """Solve for the groups that have met at a link, in its equation."""
-    at = plan[row + ROW.before_at]
-    for _ in range(plan[row + ROW.before]):
+    at = plan[row + LINK_PLAN.before_at]
+    for _ in range(plan[row + LINK_PLAN.before]):
         J, H, M = load_articulated(work, here + LIMB.inertia, z)
         bias = load6(work, here + LIMB.bias, z)
         J, H, M, bias = lose(topology, plan, at, J, H, M, bias, work, z)
@@ -168,33 +168,33 @@ def meet(topology, plan, row, work, here, z):
         store9(work, here + LIMB.inertia + H_AT, H)
         store_symmetric(work, here + LIMB.inertia + M_AT, M)
         store6(work, here + LIMB.bias, bias)
-        at += plan[at + STEP.end]
+        at += plan[at + GROUP_STEP.end]
 
 
 @kernel
 def keep_terms(topology, plan, row, work, z):
     """Note the open terms as they are before the joint is solved for."""
     terms, _, _, _ = rooms(topology, plan)
-    for k in range(plan[row + ROW.open]):
-        at = terms + PLACE.size * plan[plan[row + ROW.open_at] + OPEN.size * k]
-        store6(work, at + PLACE.before, load6(work, at, z))
+    for k in range(plan[row + LINK_PLAN.open]):
+        at = terms + GROUP_TERM.size * plan[plan[row + LINK_PLAN.open_at] + OPEN.size * k]
+        store6(work, at + GROUP_TERM.before, load6(work, at, z))
 
 
 @kernel
 def open_term(topology, plan, row, k, work, z):
     """The k-th open term of a link as it was before, where it is in the workspace, and its group."""
     terms, _, _, _ = rooms(topology, plan)
-    entry = plan[row + ROW.open_at] + OPEN.size * k
-    at = terms + PLACE.size * plan[entry + OPEN.place]
-    return load6(work, at + PLACE.before, z), at, plan[entry + OPEN.group]
+    entry = plan[row + LINK_PLAN.open_at] + OPEN.size * k
+    at = terms + GROUP_TERM.size * plan[entry + OPEN.place]
+    return load6(work, at + GROUP_TERM.before, z), at, plan[entry + OPEN.group]
 
 
 @kernel
 def open_one_axis(topology, plan, row, s, t, U, pivot, drive, work, z):
     """The open terms behind a joint with one freedom that is solved for."""
     _, pairs, rests, _ = rooms(topology, plan)
-    m = plan[row + ROW.open]
-    pair = plan[row + ROW.open_at] + OPEN.size * m
+    m = plan[row + LINK_PLAN.open]
+    pair = plan[row + LINK_PLAN.open_at] + OPEN.size * m
     for i in range(m):
         term, at, group = open_term(topology, plan, row, i, work, z)
         share = felt(s, t, term) * pivot
@@ -210,8 +210,8 @@ def open_one_axis(topology, plan, row, s, t, U, pivot, drive, work, z):
 def open_ball(topology, plan, row, factor, H, drive, work, z):
     """The open terms behind a spherical joint."""
     _, pairs, rests, _ = rooms(topology, plan)
-    zero, m = like(0.0, z), plan[row + ROW.open]
-    pair = plan[row + ROW.open_at] + OPEN.size * m
+    zero, m = like(0.0, z), plan[row + LINK_PLAN.open]
+    pair = plan[row + LINK_PLAN.open_at] + OPEN.size * m
     for i in range(m):
         term, at, group = open_term(topology, plan, row, i, work, z)
         share = solve_symmetric(factor, term[0])
@@ -227,8 +227,8 @@ def open_ball(topology, plan, row, factor, H, drive, work, z):
 def open_free(topology, plan, row, J, H, M, drive, work, z):
     """The open terms behind a free joint, which reach nothing further in."""
     _, pairs, rests, _ = rooms(topology, plan)
-    zero, m = like(0.0, z), plan[row + ROW.open]
-    pair = plan[row + ROW.open_at] + OPEN.size * m
+    zero, m = like(0.0, z), plan[row + LINK_PLAN.open]
+    pair = plan[row + LINK_PLAN.open_at] + OPEN.size * m
     for i in range(m):
         term, at, group = open_term(topology, plan, row, i, work, z)
         share = solve_articulated(J, H, M, term)
@@ -244,8 +244,8 @@ def open_free(topology, plan, row, J, H, M, drive, work, z):
 def join(topology, plan, row, ratio, armature, s, t, U, drive, work, z):
     """A joint of a group: what it adds to the equations of the groups."""
     _, pairs, rests, _ = rooms(topology, plan)
-    m = plan[row + ROW.open]
-    pair = plan[row + ROW.open_at] + OPEN.size * m
+    m = plan[row + LINK_PLAN.open]
+    pair = plan[row + LINK_PLAN.open_at] + OPEN.size * m
     term, at, group = open_term(topology, plan, row, 0, work, z)
     inertia = s * U[0][2] + t * U[1][2] + armature
     add_to(work, pairs + plan[pair], ratio * (ratio * inertia + 2.0 * felt(s, t, term)), z)
@@ -260,27 +260,27 @@ def join(topology, plan, row, ratio, armature, s, t, U, drive, work, z):
 def hand_terms(topology, plan, row, R, p, drift, work, z):
     """Give to the parent the terms that stay open; the drift of the joint goes to the groups' rests."""
     terms, _, rests, _ = rooms(topology, plan)
-    for k in range(plan[row + ROW.open]):
-        entry = plan[row + ROW.open_at] + OPEN.size * k
+    for k in range(plan[row + LINK_PLAN.open]):
+        entry = plan[row + LINK_PLAN.open_at] + OPEN.size * k
         if plan[entry + OPEN.up] >= 0:
-            torque, force = load6(work, terms + PLACE.size * plan[entry + OPEN.place], z)
+            torque, force = load6(work, terms + GROUP_TERM.size * plan[entry + OPEN.place], z)
             add_to(work, rests + plan[entry + OPEN.group], dot(torque, drift[0]) + dot(force, drift[1]), z)
             force = mul(R, force)
             moved = (add(mul(R, torque), cross(p, force)), force)
-            add6(work, terms + PLACE.size * plan[entry + OPEN.up], moved)
+            add6(work, terms + GROUP_TERM.size * plan[entry + OPEN.up], moved)
 
 
 @kernel
 def reduce_open(topology, numbers, plan, ratios, i, tau, work, here, base, z):
     """Any joint at a link with open terms, or of a group, or one that is held."""
     _, kind, _, iv = link(topology, i)
-    c, row = constants_of(i), PLAN.size + i * ROW.size
+    c, row = constants_of(i), PLAN.size + i * LINK_PLAN.size
     meet(topology, plan, row, work, here, z)
     keep_terms(topology, plan, row, work, z)
     J, H, M = load_articulated(work, here + LIMB.inertia, z)
     bias, drift = load6(work, here + LIMB.bias, z), drift_of(work, here, kind, z)
     R, p = load9(work, here + LIMB.rotation, z), position_of(numbers, c, work, here, kind, z)
-    zero, group = like(0.0, z), plan[row + ROW.group]
+    zero, group = like(0.0, z), plan[row + LINK_PLAN.group]
     none, nothing = (zero, zero, zero, zero, zero, zero), (zero, zero, zero, zero, zero, zero, zero, zero, zero)
     if kind == FREE:
         torque, push = load6(tau, iv, z)
@@ -313,8 +313,8 @@ def reduce_open(topology, numbers, plan, ratios, i, tau, work, here, base, z):
             bias = (add(bias[0], scale(left * pivot, U[0])), add(bias[1], scale(left * pivot, U[1])))
         elif group != HELD:
             join(topology, plan, row, ratios[iv], numbers[c + CONSTANT.armature], s, t, U, left, work, z)
-            if plan[row + ROW.after_at] > 0:
-                J, H, M, bias = lose(topology, plan, plan[row + ROW.after_at], J, H, M, bias, work, z)
+            if plan[row + LINK_PLAN.after_at] > 0:
+                J, H, M, bias = lose(topology, plan, plan[row + LINK_PLAN.after_at], J, H, M, bias, work, z)
         moved = articulated_mul(J, H, M, drift)
         torque, push = add(bias[0], moved[0]), add(bias[1], moved[1])
     hand_terms(topology, plan, row, R, p, drift, work, z)
@@ -329,14 +329,14 @@ def accelerate_open(topology, numbers, plan, ratios, i, tau, a, A, work, here, z
     """The acceleration of such a joint and its link, from the parent's A; and of the groups solved for there."""
     _, kind, _, iv = link(topology, i)
     _, _, _, rates = rooms(topology, plan)
-    c, row = constants_of(i), PLAN.size + i * ROW.size
+    c, row = constants_of(i), PLAN.size + i * LINK_PLAN.size
     R, p = load9(work, here + LIMB.rotation, z), position_of(numbers, c, work, here, kind, z)
-    drift, group = drift_of(work, here, kind, z), plan[row + ROW.group]
+    drift, group = drift_of(work, here, kind, z), plan[row + LINK_PLAN.group]
     w, u = carried(R, p, A)
     A = (add(w, drift[0]), add(u, drift[1]))
     zero = like(0.0, z)
     pull = ((zero, zero, zero), (zero, zero, zero))  # of what is open, on the link
-    for k in range(plan[row + ROW.open]):
+    for k in range(plan[row + LINK_PLAN.open]):
         term, _, which = open_term(topology, plan, row, k, work, z)
         if group == ORDINARY:
             known = load(work, rates + which, z)
@@ -356,8 +356,8 @@ def accelerate_open(topology, numbers, plan, ratios, i, tau, a, A, work, here, z
         A = (angular, A[1])
     else:
         s, t = screw_weights(numbers, c, kind)
-        if plan[row + ROW.after_at] > 0:
-            rate_of_group(topology, plan, plan[row + ROW.after_at], A, work, z)
+        if plan[row + LINK_PLAN.after_at] > 0:
+            rate_of_group(topology, plan, plan[row + LINK_PLAN.after_at], A, work, z)
         rate = zero
         if group == ORDINARY:
             U = load6(work, here + LIMB.coupling, z)
@@ -368,7 +368,7 @@ def accelerate_open(topology, numbers, plan, ratios, i, tau, a, A, work, here, z
         store(a, iv, rate)
         A = ((A[0][0], A[0][1], A[0][2] + s * rate), (A[1][0], A[1][1], A[1][2] + t * rate))
     store6(work, here + LIMB.motion, A)
-    step_back(topology, plan, plan[row + ROW.before_at], plan[row + ROW.before], A, work, z)
+    step_back(topology, plan, plan[row + LINK_PLAN.before_at], plan[row + LINK_PLAN.before], A, work, z)
 
 
 @kernel
@@ -376,17 +376,17 @@ def step_back(topology, plan, first, count, A, work, z):
     """The accelerations of groups that have met at a link, in the opposite order of `meet`."""
     at = first
     for _ in range(count - 1):
-        at += plan[at + STEP.end]
+        at += plan[at + GROUP_STEP.end]
     for _ in range(count):
         rate_of_group(topology, plan, at, A, work, z)
-        at -= plan[at + STEP.back]
+        at -= plan[at + GROUP_STEP.back]
 
 
 @kernel
 def is_plain(plan, i):
     """Whether the ordinary algorithm does for a link."""
-    row = PLAN.size + i * ROW.size
-    return plan[row + ROW.open] + plan[row + ROW.before] == 0 and plan[row + ROW.group] == ORDINARY
+    row = PLAN.size + i * LINK_PLAN.size
+    return plan[row + LINK_PLAN.open] + plan[row + LINK_PLAN.before] == 0 and plan[row + LINK_PLAN.group] == ORDINARY
 
 
 @algorithm(
@@ -422,7 +422,7 @@ def forward_dynamics_dependent(topology, numbers, q, v, tau, wrenches, plan, rat
     at = plan[PLAN.ground]
     for _ in range(plan[PLAN.grounded]):
         solve_group(topology, plan, at, work, z)
-        at += plan[at + STEP.end]
+        at += plan[at + GROUP_STEP.end]
     g = vector_at(numbers, GRAVITY.vector)
     set_ground(work, (-g[0], -g[1], -g[2]), z)
     step_back(topology, plan, plan[PLAN.ground], plan[PLAN.grounded], load6(work, LIMB.motion, z), work, z)

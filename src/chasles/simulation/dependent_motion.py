@@ -20,7 +20,7 @@ from chasles.relative.algorithm import evaluate
 from chasles.relative.elimination import PLAN
 from chasles.relative.force import act_address
 from chasles.relative.forward import LIMB
-from chasles.relative.forward_dependent import PLACE, WORK, forward_dynamics_dependent
+from chasles.relative.forward_dependent import GROUP_TERM, WORK, forward_dynamics_dependent
 from chasles.relative.free_velocity import rates_from_body, stop_roots, to_body
 from chasles.relative.kinematics import STATE
 from chasles.relative.tables import CONSTANT, GRAVITY, HEAD
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 # as `tree_motion.PART`, and where further tables of integers are: the topology of the independent coordinates, the plan
 # of the elimination, and on what all coordinates depend
-PART = layout("PART", **dict.fromkeys(PLACES, 1), sizes=8, independent=1, plan=1, index=1, end=1)
+DEPENDENT_PART = layout("DEPENDENT_PART", **dict.fromkeys(PLACES, 1), sizes=8, independent=1, plan=1, index=1, end=1)
 
 accelerations = forward_dynamics_dependent.kernel
 
@@ -39,11 +39,15 @@ accelerations = forward_dynamics_dependent.kernel
 @kernel
 def rates(t, integers, tables, space, free, y, out, z):
     """(v, a, power) of a tree with followers under its forces and the control; as `tree_motion.rates`."""
-    nq, nv, links = integers[PART.coordinates], integers[PART.velocities], integers[PART.links]
+    nq, nv, links = (
+        integers[DEPENDENT_PART.coordinates],
+        integers[DEPENDENT_PART.velocities],
+        integers[DEPENDENT_PART.links],
+    )
     topology, independent, plan, index, numbers, table, values, control = tables
     all_q, all_v = topology[HEAD.coordinates], topology[HEAD.velocities]
     ratios = numbers[GRAVITY.size + CONSTANT.size * links :]
-    at = LIMB.size * (links + 1) + PLACE.size * plan[PLAN.places] + plan[PLAN.pairs] + 2 * plan[PLAN.groups]
+    at = LIMB.size * (links + 1) + GROUP_TERM.size * plan[PLAN.places] + plan[PLAN.pairs] + 2 * plan[PLAN.groups]
     states, wrenches = space[at : at + STATE.size * (links + 1)], space[at + STATE.size * (links + 1) :][: 6 * links]
     at += STATE.size * (links + 1) + 6 * links
     places, speeds = space[at : at + all_q], space[at + all_q : at + all_q + all_v]
@@ -66,9 +70,9 @@ def rates(t, integers, tables, space, free, y, out, z):
         out[k] = w[k]
     acting = table[0] + table[1] != 0
     if acting:
-        sizes = integers[PART.sizes : PART.sizes + 8]
+        sizes = integers[DEPENDENT_PART.sizes : DEPENDENT_PART.sizes + 8]
         invoke(
-            *(integers[PART.act], t, topology, numbers, table, values, places, speeds),
+            *(integers[DEPENDENT_PART.act], t, topology, numbers, table, values, places, speeds),
             *(tau, wrenches, states, buffer, result, sizes),
         )
         power += result[0]
@@ -87,10 +91,10 @@ def rates(t, integers, tables, space, free, y, out, z):
 def integer_tables(integers):
     """Topology, that of the independent coordinates, plan and dependence, in the parameters."""
     return (
-        integers[PART.size : integers[PART.independent]],
-        integers[integers[PART.independent] : integers[PART.plan]],
-        integers[integers[PART.plan] : integers[PART.index]],
-        integers[integers[PART.index] : integers[PART.end]],
+        integers[DEPENDENT_PART.size : integers[DEPENDENT_PART.independent]],
+        integers[integers[DEPENDENT_PART.independent] : integers[DEPENDENT_PART.plan]],
+        integers[integers[DEPENDENT_PART.plan] : integers[DEPENDENT_PART.index]],
+        integers[integers[DEPENDENT_PART.index] : integers[DEPENDENT_PART.end]],
     )
 
 
@@ -99,10 +103,10 @@ def tables_of(integers, p):
     """All tables in the parameters."""
     return (
         *integer_tables(integers),
-        p[integers[PART.numbers] : integers[PART.table]],
-        integers[integers[PART.table] : integers[PART.values]],
-        p[integers[PART.values] : integers[PART.control]],
-        p[integers[PART.control] : integers[PART.work]],
+        p[integers[DEPENDENT_PART.numbers] : integers[DEPENDENT_PART.table]],
+        integers[integers[DEPENDENT_PART.table] : integers[DEPENDENT_PART.values]],
+        p[integers[DEPENDENT_PART.values] : integers[DEPENDENT_PART.control]],
+        p[integers[DEPENDENT_PART.control] : integers[DEPENDENT_PART.work]],
     )
 
 
@@ -110,22 +114,22 @@ def tables_of(integers, p):
 def dependent_motion(t, y, p, out):
     """(v, a, power) of a tree with followers under its forces and the control."""
     integers = as_integer_array(p)
-    rates(t, integers, tables_of(integers, p), p[integers[PART.work] :], False, y, out, 0.0)
+    rates(t, integers, tables_of(integers, p), p[integers[DEPENDENT_PART.work] :], False, y, out, 0.0)
 
 
 @field
 def free_dependent_motion(t, y, p, out):
     """The same with free joints, with the velocities of their positions."""
     integers = as_integer_array(p)
-    rates(t, integers, tables_of(integers, p), p[integers[PART.work] :], True, y, out, 0.0)
+    rates(t, integers, tables_of(integers, p), p[integers[DEPENDENT_PART.work] :], True, y, out, 0.0)
 
 
 @kernel(allocates=True)
 def seen(p, y):
     """(q, v, work), as events see a state with the velocities of positions: in the workspace."""
     integers = as_integer_array(p)
-    nq, nv = integers[PART.coordinates], integers[PART.velocities]
-    state = p[integers[PART.work] : integers[PART.work] + y.shape[0]]
+    nq, nv = integers[DEPENDENT_PART.coordinates], integers[DEPENDENT_PART.velocities]
+    state = p[integers[DEPENDENT_PART.work] : integers[DEPENDENT_PART.work] + y.shape[0]]
     for k in range(y.shape[0]):
         state[k] = y[k]
     v = state[nq : nq + nv]
@@ -156,7 +160,7 @@ def parameters(mechanism: Mechanism, free: bool) -> np.ndarray:
     tree, tables = mechanism.tree, mechanism.tables
     arrays = (tree.topology, *integer_parts(mechanism), tables.all_numbers, tables.acting.table, tables.acting.values)
     parts = [*(part.view(float) for part in arrays), np.zeros(mechanism.nv), np.zeros(work_size(mechanism))]
-    edges = PART.size + np.cumsum([len(part) for part in parts])
+    edges = DEPENDENT_PART.size + np.cumsum([len(part) for part in parts])
     act = 0 if tables.acting.empty else act_address()
     sizes = array_sizes(mechanism)
     head = [mechanism.nq, mechanism.nv, tables.links, *edges[3:8], act, free, *sizes, *edges[:4]]

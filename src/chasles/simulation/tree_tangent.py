@@ -100,7 +100,10 @@ class TangentTables:
             [mechanism.tree.topology],
         )
         if self.dependent:
-            head_size, parts = dependent_motion.PART.size, [*parts, *dependent_motion.integer_parts(mechanism)]
+            head_size, parts = (
+                dependent_motion.DEPENDENT_PART.size,
+                [*parts, *dependent_motion.integer_parts(mechanism)],
+            )
             sizes, work = dependent_motion.array_sizes(mechanism), dependent_motion.work_size(mechanism)
         numbers, ends = mechanism.tables.all_numbers, head_size + np.cumsum([len(part) for part in parts])
         integers = np.concatenate([np.zeros(head_size, dtype=np.int64), *parts, table])

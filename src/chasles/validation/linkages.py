@@ -9,7 +9,7 @@ import numpy as np
 import chasles as ch
 from chasles.gallery import overconstrained
 from chasles.model import lead_screw, planetary_gear, rack_and_pinion
-from chasles.validation.board import Row, problem, row
+from chasles.validation.board import Quantity, problem, row
 
 TIGHT: dict[str, Any] = {"rtol": 1e-11, "atol": 1e-12, "certificate": False}
 Z = (0.0, 0.0, 1.0)
@@ -21,7 +21,7 @@ def _body(name: str, mass: float = 1.0, com: tuple[float, float, float] = (0.0, 
 
 
 @problem("closed form of the crank's angle")
-def slider_crank() -> list[Row]:
+def slider_crank() -> list[Quantity]:
     """Slider-crank: position, velocity and acceleration of the piston, torque of the motor."""
     r, length, speed, mass = 0.1, 0.35, 12.0, 2.0
     system = ch.System(
@@ -53,7 +53,7 @@ def slider_crank() -> list[Row]:
 
 
 @problem("tan(output) = tan(input) / cos(bend)")
-def cardan_joint() -> list[Row]:
+def cardan_joint() -> list[Quantity]:
     """A universal joint between shafts that meet at 30 degrees."""
     bend, times = np.pi / 6, np.array([0.0, 0.2, 0.7, 1.1])
     tilted = ch.lie.rotation.axis_angle_to_quaternion((0.0, 1.0, 0.0), bend)
@@ -81,7 +81,7 @@ def cardan_joint() -> list[Row]:
 
 
 @problem("Willis' equation")
-def planetary_set() -> list[Row]:
+def planetary_set() -> list[Quantity]:
     """A planetary gear: speeds and torques."""
     sun, ring, torque = 20, 64, 3.0
     system = ch.System(
@@ -101,7 +101,7 @@ def planetary_set() -> list[Row]:
 
 
 @problem("energy of the two moving parts")
-def rack_and_screw() -> list[Row]:
+def rack_and_screw() -> list[Quantity]:
     """A rack under its weight turns a pinion; a nut under load turns its screw."""
     g, mass, inertia, radius, lead = 9.81, 3.0, 0.02, 0.05, 0.01
     parts = [ch.Body("wheel", 1.0, inertia=(1, 1, inertia)), ch.Body("slide", mass, (0, 0, 0), SMALL)]
@@ -118,7 +118,7 @@ def rack_and_screw() -> list[Row]:
 
 
 @problem("Watt's governor: cos θ = g / (ω² l)")
-def governor() -> list[Row]:
+def governor() -> list[Quantity]:
     """Balls on two hinged arms of a spinning shaft: the angle of equilibrium."""
     length, speed = 0.4, 7.0
     joints = [ch.revolute("shaft", "ground", "shaft", axis=Z)]
@@ -133,7 +133,7 @@ def governor() -> list[Row]:
 
 
 @problem("bennett1903: tan(θ/2) tan(φ/2) = sin((β + α)/2) / sin((β - α)/2)")
-def bennett() -> list[Row]:
+def bennett() -> list[Quantity]:
     """Bennett's linkage, overconstrained: the angles of two joints."""
     a, b, alpha, angle = 1.0, 1.5, 0.5, 1.0
     beta = np.arcsin(np.sin(alpha) * b / a)
@@ -147,7 +147,7 @@ def bennett() -> list[Row]:
 
 
 @problem("equilibrium of each link, solved by SciPy")
-def hanging_chain() -> list[Row]:
+def hanging_chain() -> list[Quantity]:
     """A chain of eight rods between two points: the discrete catenary."""
     from scipy.optimize import brentq
 
@@ -176,7 +176,7 @@ def hanging_chain() -> list[Row]:
 
 
 @problem("rolling without slip: a = g sin α / (1 + k²)")
-def rolling_ball() -> list[Row]:
+def rolling_ball() -> list[Quantity]:
     """A ball rolls down a plane of 25 degrees."""
     slope, radius = np.deg2rad(25), 0.1
     ball = ch.System(
@@ -190,7 +190,7 @@ def rolling_ball() -> list[Row]:
 
 
 @problem("toggle of two springs: F = 2 k (1 - L / l) x")
-def von_mises_truss() -> list[Row]:
+def von_mises_truss() -> list[Quantity]:
     """Von Mises' truss: its height below the limit load."""
     from scipy.optimize import brentq
 
