@@ -72,6 +72,8 @@ MODULES = {
         "frame_motion",
         "joint_motion",
         "stepping",
+        "batch",
+        "batch_stepping",
         "equilibrium",
         "body_equilibrium",
         "load_path",
@@ -103,6 +105,7 @@ MODULES = {
     "chasles.study": ["compare", "comparison"],
     "chasles.ensembles": ["ensemble", "result", "indices", "quantity", "distribution", "design"],
     "chasles.view": ["page", "scene", "plot", "plot_work", "picture", "animation", "mesh"],
+    "chasles.environments": ["environment", "scenario", "scenarios"],
     "chasles.gallery": ["boxes", "rigid_body", "spinning_top", "pendulum", "quadrotors", "overconstrained"],
 }
 

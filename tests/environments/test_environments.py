@@ -62,7 +62,7 @@ def test_episodes_are_truncated_and_begin_anew():
 
 
 def cart_pole(t, y, force):
-    """Gymnasium's equations, florian2007."""
+    """Gymnasium's equations (Florian 2007)."""
     own = gymnasium.make("CartPole-v1").unwrapped
     _, speed, angle, spin = y
     sine, cosine = np.sin(angle), np.cos(angle)
@@ -72,7 +72,7 @@ def cart_pole(t, y, force):
 
 
 def acrobot(t, y, torque):
-    """Gymnasium's equations of its acrobot (sutton1998, the book's form)."""
+    """Gymnasium's equations of its acrobot (in the form of the book by Sutton and Barto)."""
     own = gymnasium.make("Acrobot-v1").unwrapped
     return own._dsdt(np.append(y, torque))[:4]
 

@@ -99,6 +99,7 @@ def objects():
         *(run, run.solution, run.certificate, run.mechanism, run["hand"], run.joint("elbow"), run.energies),
         *(
             ch.Simulation(system, 1e-3),
+            ch.BatchSimulation(arm(), 1e-3, 2),
             ch.results.Comparison("x", (0, 1), ("a",), (), 0.0),
             ch.io.ImportReport("a.urdf", "URDF"),
         ),
@@ -152,7 +153,16 @@ def every():
 # which need other packages, and dataclasses of numbers that take long to compute
 ELSEWHERE = {"MujocoProblem", "PinocchioProblem", "Identifiability", "Linearization", "Sensitivities"}
 # which are built again, so that their parts are others: `test_processes` computes with them
-BUILT = ("Mechanism", "ClosedMechanism", "AbsoluteMechanism", "Run", "FrameMotion", "JointMotion", "Simulation")
+BUILT = (
+    "Mechanism",
+    "ClosedMechanism",
+    "AbsoluteMechanism",
+    "Run",
+    "FrameMotion",
+    "JointMotion",
+    "Simulation",
+    "BatchSimulation",
+)
 
 
 def test_objects_are_pickled_and_copied(every):

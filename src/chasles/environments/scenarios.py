@@ -14,7 +14,7 @@ from chasles.relative.mechanism import Mechanism
 
 
 class CartPole(Scenario):
-    """A pole on a cart, kept upright by pushing the cart to the left or right: barto1983, with gymnasium's numbers.
+    """A pole on a cart, kept upright by pushing the cart to the left or right, with gymnasium's numbers.
 
     Observation: position, velocity, angle, angular velocity. Reward: 1 for each action; the end is beyond 2.4 m or
     12 degrees. The motion is that of the equations, by RK4; gymnasium's own takes steps of Euler's method.
@@ -62,7 +62,7 @@ class CartPole(Scenario):
 
 
 class Acrobot(Scenario):
-    """Two links that hang, with a motor between them, swung up until the tip is 1 m above the first joint: sutton1998,
+    """Two links that hang, with a motor between them, swung up until the tip is 1 m above the first joint,
     with gymnasium's numbers.
 
     Observation: cosine and sine of both angles, and their rates. Action: torque of -1, 0 or 1 N m. Reward: -1 for each

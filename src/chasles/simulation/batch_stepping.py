@@ -22,7 +22,7 @@ from chasles.simulation.simulate import plan
 from chasles.simulation.tree_lanes import LaneTables, lanes_address
 from chasles.simulation.variants import Made, Variants, as_values, tree_tables
 
-WHERE = "BatchSimulation"
+CALLER = "BatchSimulation"
 FAR = 1e9  # steps to an end that never comes
 
 
@@ -65,25 +65,25 @@ class BatchSimulation:
         method: Any = "rk4",
     ):
         if isinstance(members, bool) or not isinstance(members, int | np.integer) or members < 1:
-            raise ValueError(f"{WHERE}: members is {members!r}; expected a positive whole number")
+            raise ValueError(f"{CALLER}: members is {members!r}; expected a positive whole number")
         values = as_values(parameters)
         for name, value in values.items():
             if value.ndim == 0 or len(value) != members:
-                raise ValueError(f"{WHERE}: parameter {name!r} has shape {value.shape}; expected ({members}, ...)")
+                raise ValueError(f"{CALLER}: parameter {name!r} has shape {value.shape}; expected ({members}, ...)")
         self._given = system, step, members, dict(parameters or {}), method
         self.members, self.size, variants = int(members), float(step), Variants(system, values)
         task = plan(variants.model(0), (0.0, FAR * self.size), method=method, step=self.size, save="final")
         if reason := refusal(task):
-            raise ValueError(f"{WHERE}: this system cannot be stepped on lanes: {reason}; take Simulation")
+            raise ValueError(f"{CALLER}: this system cannot be stepped on lanes: {reason}; take Simulation")
         self.dynamics = task.dynamics
         self.mechanism, self.actuation = task.dynamics.mechanism, task.dynamics.actuation()
         with self.dynamics.calling():
             self._lead = motion_stepper(task.dynamics, task.method, task.span, task.state, step=self.size, save="final")
         tables = tree_tables(variants, self.mechanism, np.tile(self.mechanism.neutral(), (self.members, 1)))
         if tables is None:
-            raise ValueError(f"{WHERE}: the systems of the members differ in more than their numbers")
+            raise ValueError(f"{CALLER}: the systems of the members differ in more than their numbers")
         for i, error in tables.wrong.items():
-            raise ValueError(f"{WHERE}: member {i}: {error}") from error
+            raise ValueError(f"{CALLER}: member {i}: {error}") from error
         self._neutral = np.concatenate([self.mechanism.neutral(), np.zeros(self.mechanism.nv + 1)])
         self._make(tables.numbers, tables.values)
         self.reset(q, v)
@@ -176,7 +176,7 @@ class BatchSimulation:
     def _numbers(self, chosen: np.ndarray) -> np.ndarray:
         if chosen.dtype.kind not in "iu" or chosen.ndim != 1 or ((chosen < 0) | (chosen >= self.members)).any():
             raise ValueError(
-                f"{WHERE}.reset: members is {chosen}; expected numbers from 0 to {self.members - 1}, or a mask"
+                f"{CALLER}.reset: members is {chosen}; expected numbers from 0 to {self.members - 1}, or a mask"
             )
         return chosen
 
@@ -189,14 +189,14 @@ class BatchSimulation:
                 found = np.asarray(value, dtype=float)
                 if found.shape not in ((at.stop - (at.start or 0),), rows[:, at].shape):
                     raise ValueError(
-                        f"{WHERE}: {name} has shape {found.shape}; expected one state, or {rows[:, at].shape}"
+                        f"{CALLER}: {name} has shape {found.shape}; expected one state, or {rows[:, at].shape}"
                     )
                 rows[:, at] = found
         if q is None and v is None:
             return rows
         if count and (nq != nv or not np.isfinite(rows).all()):  # quaternions, or an error
-            tables.check_q(WHERE, rows[:, :nq])
-            tables.check_v(WHERE, "v", rows[:, nq : nq + nv])
+            tables.check_q(CALLER, rows[:, :nq])
+            tables.check_v(CALLER, "v", rows[:, nq : nq + nv])
         if free:
             rows[:, nq : nq + nv] = free.from_body(rows[:, :nq], rows[:, nq : nq + nv])
         return rows
@@ -206,7 +206,7 @@ class BatchSimulation:
     def step(self, u: ArrayLike | None = None, steps: int = 1) -> BatchSimulation:
         """Take steps under inputs u, (members, inputs) or (inputs,) for all, held; as before if they are not given."""
         if isinstance(steps, bool) or not isinstance(steps, int | np.integer) or steps < 1:
-            raise ValueError(f"{WHERE}.step: steps is {steps!r}; expected a positive whole number")
+            raise ValueError(f"{CALLER}.step: steps is {steps!r}; expected a positive whole number")
         if u is not None:
             self._put(np.asarray(u, dtype=float))
         with self.dynamics.calling():
@@ -220,10 +220,10 @@ class BatchSimulation:
     def _put(self, u: np.ndarray) -> None:
         shape = (self.members, self.actuation.inputs)
         if u.shape not in (shape, shape[1:]):
-            raise ValueError(f"{WHERE}.step: the input has shape {u.shape}; expected {shape} or {shape[1:]}")
+            raise ValueError(f"{CALLER}.step: the input has shape {u.shape}; expected {shape} or {shape[1:]}")
         if not np.isfinite(u).all():
             bad = np.argwhere(~np.isfinite(np.broadcast_to(u, shape)))[0]
-            raise ValueError(f"{WHERE}.step: input {bad[1]} of member {bad[0]} is not finite")
+            raise ValueError(f"{CALLER}.step: input {bad[1]} of member {bad[0]} is not finite")
         forces = self.actuation.along(u)
         if forces.ndim == 1:
             forces = np.broadcast_to(forces, (self.members, self.mechanism.nv))
@@ -240,7 +240,7 @@ class BatchSimulation:
         block = int(np.argmax(self._counts[:, TALLY.status] != RUNNING))
         last, t = min(WIDTH * block + WIDTH, self.members) - 1, self._state[block, STATE.t]
         raise RuntimeError(
-            f"{WHERE}: one of the members {WIDTH * block} to {last} cannot go on at t = {t:.6g}: "
+            f"{CALLER}: one of the members {WIDTH * block} to {last} cannot go on at t = {t:.6g}: "
             "its state is not finite, or a step turns it too far; reset it, or take a shorter step"
         )
 
