@@ -99,7 +99,7 @@ def objects():
         *(run, run.solution, run.certificate, run.mechanism, run["hand"], run.joint("elbow"), run.energies),
         *(
             ch.Simulation(system, 1e-3),
-            ch.BatchSimulation(arm(), 1e-3, 2),
+            ch.BatchSimulation(systems.arm(), 1e-3, 2),
             ch.results.Comparison("x", (0, 1), ("a",), (), 0.0),
             ch.io.ImportReport("a.urdf", "URDF"),
         ),
