@@ -15,7 +15,7 @@ from chasles.integrate.tableau import TABLEAUX
 from chasles.integrate.vector_field import Field
 from chasles.model.law import Law, PythonLaw
 from tests.io import result_models as models
-from tests.simulation import work
+from tests.simulation import systems, work
 
 
 def pickled(thing):
