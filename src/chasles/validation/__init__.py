@@ -1,6 +1,6 @@
 """Benchmark problems with known answers: published numbers and closed forms, computed again and compared.
 
-`chasles validate` prints the board. A problem is a function that returns `Quantity`s (`board`); the problems are in
+`chasles validate` prints the board. A problem is a function that returns `KnownValue`s (`board`); the problems are in
 
 - `published`: numbers that others have printed;
 - `tops`: free bodies and tops, by elliptic functions and published digits;

@@ -14,7 +14,7 @@ MODULES = ("published", "tops", "linkages", "oscillations", "elastic_rods")
 
 
 @dataclass(frozen=True)
-class Quantity:
+class KnownValue:
     """One quantity: the known value, ours, and how far they may be apart."""
 
     quantity: str
@@ -41,7 +41,7 @@ class Problem:
     name: str
     title: str
     source: str
-    rows: Callable[[], list[Quantity]]
+    rows: Callable[[], list[KnownValue]]
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Result:
     """What became of a problem."""
 
     problem: Problem
-    rows: list[Quantity]
+    rows: list[KnownValue]
     seconds: float  # of processor time
     error: str = ""  # why there are no rows
 
@@ -61,10 +61,10 @@ class Result:
 PROBLEMS: dict[str, Problem] = {}
 
 
-def problem(source: str) -> Callable[[Callable[[], list[Quantity]]], Callable[[], list[Quantity]]]:
+def problem(source: str) -> Callable[[Callable[[], list[KnownValue]]], Callable[[], list[KnownValue]]]:
     """Puts a function on the board; its docstring is the title. source: a key of the bibliography, or a text."""
 
-    def entered(function: Callable[[], list[Quantity]]) -> Callable[[], list[Quantity]]:
+    def entered(function: Callable[[], list[KnownValue]]) -> Callable[[], list[KnownValue]]:
         name = function.__name__
         title = (function.__doc__ or name).split("\n")[0].rstrip(".")
         if name in PROBLEMS:
@@ -75,12 +75,12 @@ def problem(source: str) -> Callable[[Callable[[], list[Quantity]]], Callable[[]
     return entered
 
 
-def row(quantity: str, known: ArrayLike, ours: ArrayLike, tolerance: float, unit: str = "") -> Quantity:
+def row(quantity: str, known: ArrayLike, ours: ArrayLike, tolerance: float, unit: str = "") -> KnownValue:
     """A row, with values as arrays of one shape."""
     k, o = np.atleast_1d(np.asarray(known, dtype=float)), np.atleast_1d(np.asarray(ours, dtype=float))
     if k.shape != o.shape:
         raise ValueError(f"validation: {quantity}: known values have the shape {k.shape}, ours {o.shape}")
-    return Quantity(quantity, k, o, tolerance, unit)
+    return KnownValue(quantity, k, o, tolerance, unit)
 
 
 def problems() -> dict[str, Problem]:

@@ -7,7 +7,7 @@ import numpy as np
 import chasles as ch
 from chasles import rods
 from chasles.simulation.body_equilibrium import BodyEquilibrium
-from chasles.validation.board import Quantity, problem, row
+from chasles.validation.board import KnownValue, problem, row
 
 SLENDER = (1, 1, 1, 1e6, 1e6 / 2.6, 1e6 / 2.6)  # EI = L = 1, L/r = 1000
 
@@ -26,14 +26,14 @@ def _tip(system: ch.System, n: int, steps: int | None = None) -> np.ndarray:
 
 
 @problem("exact: a moment of 2π EI/L bends a rod to a circle")
-def roll_up() -> list[Quantity]:
+def roll_up() -> list[KnownValue]:
     """A cantilever rolled up to a circle, three elements."""
     found = _tip(_cantilever(3, (1, 1, 1, 1e4, 5e3, 5e3), (0, 0, 2 * np.pi, 0, 0, 0)), 3)
     return [row("position of the tip", [0, 0, 0], found, 1e-12, "L")]
 
 
 @problem("bathe1979; Cosserat equations by shooting, 12 digits")
-def bend_of_45_degrees() -> list[Quantity]:
+def bend_of_45_degrees() -> list[KnownValue]:
     """The 45 degree bend under 600, in one load step."""
     curve = rods.Arc((0, 0, 0), (100, 0, 0), (0, 0, -1), np.pi / 4)
     section, metal = rods.Constants(1, 1 / 12, 1 / 12, 1 / 6, 1.0), rods.Material(1e7, 0.0)
@@ -47,14 +47,14 @@ def bend_of_45_degrees() -> list[Quantity]:
 
 
 @problem("Cosserat equations by shooting; Mattiasson 1981 has 0.44500, 0.81061 without extension")
-def elastica() -> list[Quantity]:
+def elastica() -> list[KnownValue]:
     """A cantilever under a tip load of 10 EI/L²."""
     found = _tip(_cantilever(16, SLENDER, (0, 0, 0, 0, 10, 0)), 16, steps=4)[:2]
     return [row("tip, 16 elements", [0.445002538816, 0.810622237791], found, 4e-6, "L")]
 
 
 @problem("(β L)² √(EI/ρA) with cosh x cos x = -1")
-def cantilever_frequencies() -> list[Quantity]:
+def cantilever_frequencies() -> list[KnownValue]:
     """Natural frequencies of a slender cantilever."""
     found = ch.linearize(_cantilever(16, (1, 1, 1, 1e8, 1e8 / 2.6, 1e8 / 2.6)))
     speeds = np.sort([2 * np.pi * mode.frequency for mode in found.modes])[[0, 2, 4]]  # bending about y and z in pairs

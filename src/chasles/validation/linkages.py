@@ -9,7 +9,7 @@ import numpy as np
 import chasles as ch
 from chasles.gallery import overconstrained
 from chasles.model import lead_screw, planetary_gear, rack_and_pinion
-from chasles.validation.board import Quantity, problem, row
+from chasles.validation.board import KnownValue, problem, row
 
 TIGHT: dict[str, Any] = {"rtol": 1e-11, "atol": 1e-12, "certificate": False}
 Z = (0.0, 0.0, 1.0)
@@ -21,7 +21,7 @@ def _body(name: str, mass: float = 1.0, com: tuple[float, float, float] = (0.0, 
 
 
 @problem("closed form of the crank's angle")
-def slider_crank() -> list[Quantity]:
+def slider_crank() -> list[KnownValue]:
     """Slider-crank: position, velocity and acceleration of the piston, torque of the motor."""
     r, length, speed, mass = 0.1, 0.35, 12.0, 2.0
     system = ch.System(
@@ -53,7 +53,7 @@ def slider_crank() -> list[Quantity]:
 
 
 @problem("tan(output) = tan(input) / cos(bend)")
-def cardan_joint() -> list[Quantity]:
+def cardan_joint() -> list[KnownValue]:
     """A universal joint between shafts that meet at 30 degrees."""
     bend, times = np.pi / 6, np.array([0.0, 0.2, 0.7, 1.1])
     tilted = ch.lie.rotation.axis_angle_to_quaternion((0.0, 1.0, 0.0), bend)
@@ -81,7 +81,7 @@ def cardan_joint() -> list[Quantity]:
 
 
 @problem("Willis' equation")
-def planetary_set() -> list[Quantity]:
+def planetary_set() -> list[KnownValue]:
     """A planetary gear: speeds and torques."""
     sun, ring, torque = 20, 64, 3.0
     system = ch.System(
@@ -101,7 +101,7 @@ def planetary_set() -> list[Quantity]:
 
 
 @problem("energy of the two moving parts")
-def rack_and_screw() -> list[Quantity]:
+def rack_and_screw() -> list[KnownValue]:
     """A rack under its weight turns a pinion; a nut under load turns its screw."""
     g, mass, inertia, radius, lead = 9.81, 3.0, 0.02, 0.05, 0.01
     parts = [ch.Body("wheel", 1.0, inertia=(1, 1, inertia)), ch.Body("slide", mass, (0, 0, 0), SMALL)]
@@ -118,7 +118,7 @@ def rack_and_screw() -> list[Quantity]:
 
 
 @problem("Watt's governor: cos θ = g / (ω² l)")
-def governor() -> list[Quantity]:
+def governor() -> list[KnownValue]:
     """Balls on two hinged arms of a spinning shaft: the angle of equilibrium."""
     length, speed = 0.4, 7.0
     joints = [ch.revolute("shaft", "ground", "shaft", axis=Z)]
@@ -133,7 +133,7 @@ def governor() -> list[Quantity]:
 
 
 @problem("bennett1903: tan(θ/2) tan(φ/2) = sin((β + α)/2) / sin((β - α)/2)")
-def bennett() -> list[Quantity]:
+def bennett() -> list[KnownValue]:
     """Bennett's linkage, overconstrained: the angles of two joints."""
     a, b, alpha, angle = 1.0, 1.5, 0.5, 1.0
     beta = np.arcsin(np.sin(alpha) * b / a)
@@ -147,7 +147,7 @@ def bennett() -> list[Quantity]:
 
 
 @problem("equilibrium of each link, solved by SciPy")
-def hanging_chain() -> list[Quantity]:
+def hanging_chain() -> list[KnownValue]:
     """A chain of eight rods between two points: the discrete catenary."""
     from scipy.optimize import brentq
 
@@ -176,7 +176,7 @@ def hanging_chain() -> list[Quantity]:
 
 
 @problem("rolling without slip: a = g sin α / (1 + k²)")
-def rolling_ball() -> list[Quantity]:
+def rolling_ball() -> list[KnownValue]:
     """A ball rolls down a plane of 25 degrees."""
     slope, radius = np.deg2rad(25), 0.1
     ball = ch.System(
@@ -190,7 +190,7 @@ def rolling_ball() -> list[Quantity]:
 
 
 @problem("toggle of two springs: F = 2 k (1 - L / l) x")
-def von_mises_truss() -> list[Quantity]:
+def von_mises_truss() -> list[KnownValue]:
     """Von Mises' truss: its height below the limit load."""
     from scipy.optimize import brentq
 

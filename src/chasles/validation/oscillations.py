@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import chasles as ch
-from chasles.validation.board import Quantity, problem, row
+from chasles.validation.board import KnownValue, problem, row
 
 TIGHT: dict[str, Any] = {"rtol": 1e-11, "atol": 1e-12, "certificate": False}
 SMALL = (1e-3, 1e-3, 1e-3)
@@ -20,7 +20,7 @@ def _slider(
 
 
 @problem("ω = 2 √(k/m) sin(π j / (2 n + 2))")
-def masses_and_springs() -> list[Quantity]:
+def masses_and_springs() -> list[KnownValue]:
     """Six equal masses between seven springs: natural frequencies."""
     n, k, m = 6, 400.0, 2.0
     names = [f"mass {j}" for j in range(n)]
@@ -37,7 +37,7 @@ def masses_and_springs() -> list[Quantity]:
 
 
 @problem("two pendulums: λ = (2 ± √2) g / l")
-def double_pendulum() -> list[Quantity]:
+def double_pendulum() -> list[KnownValue]:
     """Two point masses on two strings of one length: natural frequencies."""
     names = ["ground", "upper", "lower"]
     joints = [
@@ -63,7 +63,7 @@ def _oscillator() -> tuple[ch.System, np.ndarray]:
 
 
 @problem("x = A exp(-ζ ω t) cos(ω_d t + φ)")
-def damped_oscillator() -> list[Quantity]:
+def damped_oscillator() -> list[KnownValue]:
     """A damped oscillator over ten seconds."""
     system, known = _oscillator()
     run = ch.simulate(system, (0.0, 10.0), q=[0.1], save=TIMES, **TIGHT)
@@ -71,7 +71,7 @@ def damped_oscillator() -> list[Quantity]:
 
 
 @problem("x = A exp(-ζ ω t) cos(ω_d t + φ)")
-def implicit_oscillator() -> list[Quantity]:
+def implicit_oscillator() -> list[KnownValue]:
     """The same oscillator by Radau IIA of order 5, in absolute coordinates."""
     system, known = _oscillator()
     method: dict[str, Any] = {"method": ch.integrate.RadauIIA(), "coordinates": "absolute", "step": 0.01}
@@ -80,7 +80,7 @@ def implicit_oscillator() -> list[Quantity]:
 
 
 @problem("friction below and above the slope's angle")
-def block_on_slope() -> list[Quantity]:
+def block_on_slope() -> list[KnownValue]:
     """A block on a slope of 20 degrees: it stays, or slides by the closed form."""
     slope, m, g = np.deg2rad(20), 2.0, 9.81
     axis = (np.cos(slope), 0.0, -np.sin(slope))
@@ -95,7 +95,7 @@ def block_on_slope() -> list[Quantity]:
 
 
 @problem("x decreases by 4 F / k in each full swing, then it sticks")
-def dry_oscillator() -> list[Quantity]:
+def dry_oscillator() -> list[KnownValue]:
     """An oscillator with dry friction: where it stops."""
     m, k, F = 1.0, 100.0, 3.0
     slide = _slider("mass", "ground", stiffness=k, friction=F, friction_speed=0.0)
@@ -107,7 +107,7 @@ def dry_oscillator() -> list[Quantity]:
 
 
 @problem("T = √(2 h / g) (1 + e) / (1 - e)")
-def bouncing_ball() -> list[Quantity]:
+def bouncing_ball() -> list[KnownValue]:
     """A ball with restitution 0.7: the times of its impacts, and rest."""
     e, h, g = 0.7, 1.0, 9.81
     slide = ch.prismatic("slide", "ground", "ball", axis=(0, 0, 1), lower=0.0, restitution=e)
@@ -123,7 +123,7 @@ def bouncing_ball() -> list[Quantity]:
 
 
 @problem("a = g (m₁ - m₂) / (m₁ + m₂)")
-def atwood() -> list[Quantity]:
+def atwood() -> list[KnownValue]:
     """Atwood's machine: two weights on a rope, as a coupling; force of the rope."""
     m1, m2, g = 3.0, 2.0, 9.81
     bodies = [ch.Body("one", m1, (0, 0, 0), SMALL), ch.Body("two", m2, (0, 0, 0), SMALL)]

@@ -11,13 +11,13 @@ import numpy as np
 import chasles as ch
 from chasles.gallery import andrews, overconstrained
 from chasles.gallery import bicycle as whipple
-from chasles.validation.board import Quantity, problem, row
+from chasles.validation.board import KnownValue, problem, row
 
 DIGITS = json.loads(Path(__file__).with_name("published.json").read_text(encoding="utf-8"))
 
 
 @problem("Test Set for IVP Solvers, computed by PSIDE at 1e-14; hairer1996")
-def andrews_mechanism() -> list[Quantity]:
+def andrews_mechanism() -> list[KnownValue]:
     """Andrews' squeezing mechanism at 0.03 s."""
     tight: dict[str, Any] = {"method": ch.integrate.RKMK("dop853"), "rtol": 1e-12, "atol": 1e-12}
     run = ch.simulate(andrews.system(), (0.0, andrews.DURATION), poses=andrews.poses(), coordinates="absolute", **tight)
@@ -34,7 +34,7 @@ def andrews_mechanism() -> list[Quantity]:
 
 
 @problem("K. Lynch, F. Park, Modern Robotics; package modern_robotics 1.1.1")
-def modern_robotics() -> list[Quantity]:
+def modern_robotics() -> list[KnownValue]:
     """Three links of a UR5: inverse and forward dynamics."""
     data = {name: np.array(value) for name, value in DIGITS["modern_robotics"].items() if isinstance(value, list)}
     places = data["Mlist"].astype(float)
@@ -68,7 +68,7 @@ def modern_robotics() -> list[Quantity]:
 
 
 @problem("Rigid Body Dynamics Library, tests/DynamicsTests.cc")
-def rbdl() -> list[Quantity]:
+def rbdl() -> list[KnownValue]:
     """Accelerations of chains and trees from rest."""
     axis = dict(zip("xyz", np.eye(3), strict=True))
     rows = []
@@ -87,7 +87,7 @@ def rbdl() -> list[Quantity]:
 
 
 @problem("meijaard2007")
-def bicycle() -> list[Quantity]:
+def bicycle() -> list[KnownValue]:
     """Whipple's bicycle: eigenvalues of lean and steer."""
     mechanism = whipple.system().compile()
     rows = []
@@ -102,7 +102,7 @@ def bicycle() -> list[Quantity]:
 
 
 @problem("gonzalez2006, problem A02, and its reduction to one freedom")
-def four_bars() -> list[Quantity]:
+def four_bars() -> list[KnownValue]:
     """A row of four-bars through its singular configuration."""
     linkage = overconstrained.four_bars(2)
     run = ch.simulate(
@@ -119,7 +119,7 @@ def four_bars() -> list[Quantity]:
 
 
 @problem("gonzalez2006, problem A04")
-def bricard() -> list[Quantity]:
+def bricard() -> list[KnownValue]:
     """Bricard's mechanism: energy over 10 s."""
     linkage = overconstrained.bricard()
     run = ch.simulate(

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import chasles as ch
-from chasles.validation.board import Quantity, problem, row
+from chasles.validation.board import KnownValue, problem, row
 
 TIGHT: dict[str, Any] = {"method": ch.integrate.RKMK("dop853"), "rtol": 1e-12, "atol": 1e-13, "certificate": False}
 
@@ -19,7 +19,7 @@ def _free(inertia: tuple[float, float, float]) -> ch.System:
 
 
 @problem("Jacobi's elliptic functions")
-def free_rigid_body() -> list[Quantity]:
+def free_rigid_body() -> list[KnownValue]:
     """A free rigid body: angular velocity by elliptic functions."""
     from scipy.special import ellipj
 
@@ -39,7 +39,7 @@ def free_rigid_body() -> list[Quantity]:
 
 
 @problem("Euler's equations of a symmetric body")
-def regular_precession() -> list[Quantity]:
+def regular_precession() -> list[KnownValue]:
     """A free symmetric body precesses regularly."""
     A, C, spin, lateral = 2.0, 1.0, 3.0, 0.5
     run = ch.simulate(_free((A, A, C)), (0.0, 10.0), v=[lateral, 0.0, spin], save=[0.0, 10.0], **TIGHT)
@@ -65,7 +65,7 @@ def _lagrange(theta: float, spin: float) -> tuple[ch.System, np.ndarray]:
 
 
 @problem("the integral of the inclination's equation")
-def lagrange_top() -> list[Quantity]:
+def lagrange_top() -> list[KnownValue]:
     """Lagrange's top, let go at rest: its inclination over time."""
     from scipy.integrate import quad
 
@@ -92,7 +92,7 @@ def lagrange_top() -> list[Quantity]:
 
 
 @problem("geradin2001 and bruels2010; digits of Exudyn's verification (Runge-Kutta of order 6)")
-def heavy_top() -> list[Quantity]:
+def heavy_top() -> list[KnownValue]:
     """The heavy top of Géradin and Cardona at 150 rad/s."""
     top = ch.System(
         [ch.Body("top", 15.0, (0, 1, 0), (0.234375, 0.46875, 0.234375))], [ch.spherical("pivot", "ground", "top")]
@@ -119,7 +119,7 @@ def heavy_top() -> list[Quantity]:
 
 
 @problem("complete elliptic integral")
-def pendulum() -> list[Quantity]:
+def pendulum() -> list[KnownValue]:
     """A pendulum released at 120 degrees: period, and position as in problem A01 of the IFToMM library."""
     from scipy.special import ellipk
 
@@ -142,7 +142,7 @@ def pendulum() -> list[Quantity]:
 
 
 @problem("exponential map")
-def screw_motion() -> list[Quantity]:
+def screw_motion() -> list[KnownValue]:
     """A constant twist moves a body along a screw, exactly."""
     twist = np.array([0.3, -0.5, 0.8, 1.0, 0.2, -0.4])
     known = ch.lie.se3.exp(7.0 * twist)
@@ -159,7 +159,7 @@ def _constant(t, y, p, out):
 
 
 @problem("Kepler's third law and equation")
-def kepler() -> list[Quantity]:
+def kepler() -> list[KnownValue]:
     """A satellite on an ellipse of eccentricity 0.6."""
     mu, a, e = 398600.4418, 12000.0, 0.6  # km³/s², km
     satellite = ch.System(
