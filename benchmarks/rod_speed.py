@@ -81,10 +81,12 @@ def exudyn_steps(n: int) -> tuple[float, np.ndarray]:
     def size(t: float) -> float:
         return 200.0 * max(0.0, 1.0 - abs(t - 2.5) / 2.5)
 
-    push = items.LoadForceVector(
+    force: Any = items.LoadForceVector
+    torque: Any = items.LoadTorqueVector
+    push = force(
         markerNumber=marker, loadVector=[1, 0, 0], loadVectorUserFunction=lambda m, t, f: [0.1 * size(t), 0, 0]
     )
-    turn = items.LoadTorqueVector(
+    turn = torque(
         markerNumber=marker,
         loadVector=[0, 0, 1],
         loadVectorUserFunction=lambda m, t, f: [0, -0.5 * size(t), -size(t)],

@@ -108,6 +108,9 @@ class Exponentials:
     embedded: FactorRow | None = None
     embedded_order: int = 0
 
+    def __str__(self) -> str:
+        return f"{self.name} (a product of exponentials of order {self.order})"
+
     @property
     def rows(self) -> tuple[FactorRow, ...]:
         return (*self.stages, self.result, *((self.embedded,) if self.embedded else ()))

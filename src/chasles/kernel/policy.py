@@ -92,7 +92,7 @@ class Inlined:
     def dispatcher(self) -> Any:
         """Numba's object."""
         options = {**_inlined(self.py_func), **_counting(self.py_func, self._allocates)}
-        return numba.njit(forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True, **FLAGS, **options)(
+        return numba.njit(forceinline=not CHECKED, no_cpython_wrapper=True, no_cfunc_wrapper=True, **FLAGS, **options)(
             self.py_func
         )
 

@@ -11,12 +11,6 @@ from chasles.kernel.policy import COMPILED
 SCRIPT = """
 import sys
 
-import numba
-
-# what is not inlined by force is compiled in a tenth of the time; accesses and their checks are the same
-njit = numba.njit
-numba.njit = lambda *functions, forceinline=False, **options: njit(*functions, **options)
-
 import numpy as np
 import chasles as ch
 from chasles.constrained.run import ConstrainedStepper
@@ -65,7 +59,7 @@ METHODS = [
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A compile cache that the methods share: what is not inlined is not kept for others."""
+    """A compile cache that the methods share."""
     return tmp_path_factory.mktemp("checked")
 
 
