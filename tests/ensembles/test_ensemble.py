@@ -29,6 +29,12 @@ def ishigami(x, y, z):
     return np.sin(x) + 7 * np.sin(y) ** 2 + 0.1 * z**4 * np.sin(x)
 
 
+def not_below_zero(x):
+    if x < 0:
+        raise ValueError("x < 0 is <b>bad</b>")
+    return x**2
+
+
 def sometimes(x):
     if x > 0.8:
         raise ArithmeticError(f"x is {x}")
@@ -325,6 +331,21 @@ def test_a_study_file_is_opened_at_once(tmp_path):
     assert len(again) == 10_000
     assert time.process_time() - before < 1.0
     same(found, again)
+
+
+def test_a_report_of_a_study_has_all_of_it(tmp_path):
+    """Numbers are those of the study, members that failed say why, and a hostile name is text."""
+    file, page = tmp_path / "s.h5", tmp_path / "s.html"
+    found = ensemble(not_below_zero, set={"x": [1.0, 2.0, -1.0]}, file=file)
+    assert chasles("report", str(file), "-o", str(page)).returncode == 0
+    text = page.read_text()
+    assert f"{found.statistics('value').mean:.6g}" in text
+    assert "x &lt; 0 is &lt;b&gt;bad&lt;/b&gt;" in text
+    assert text.count("<img ") == 1
+    assert "Sensitivity" not in text
+    refused = chasles("report", str(file), "--end", "1")
+    assert refused.returncode != 0
+    assert "a study is reported as it is" in refused.stderr
 
 
 def test_members_go_to_other_processes_and_back():

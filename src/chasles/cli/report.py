@@ -13,7 +13,7 @@ from chasles.cli.model import Changes, default_output, find_run, is_result, say_
 
 
 def report(
-    run: Annotated[str, Parameter(help="A result file (.h5), a model file or a name of the gallery.")],
+    run: Annotated[str, Parameter(help="A result or study file (.h5), a model file or a name of the gallery.")],
     /,
     *,
     output: Annotated[
@@ -25,11 +25,15 @@ def report(
 ) -> None:
     """Write a report: model, method, certificate with verdict, figures, the 3D page, how to do it again, what to cite.
 
-    It is one HTML file, which opens without a network. A model is run first, as by `chasles run`. Examples:
+    It is one HTML file, which opens without a network. A model is run first, as by `chasles run`. The report of a study
+    file (`chasles sweep`) has all members. Examples:
 
         chasles report run.h5
+        chasles report study.h5
         chasles report heavy_top --end 2 -o top.html
     """
+    if _study(run, output, end, change):
+        return
     found = find_run(run, change, end)
     from chasles.io.result.reader import read
     from chasles.view.report import report as written
@@ -42,3 +46,19 @@ def report(
     written(found, file, header=header)
     say_what_is_not_drawn(found)
     Console().print(f"wrote {file}, {file.stat().st_size / 1e6:.1f} MB", markup=False, highlight=False)
+
+
+def _study(given: str, output: Path | None, end: float | None, change: Changes) -> bool:
+    """Report on the file of a study, if it is one."""
+    from chasles.ensembles.study_file import is_study, open_study
+
+    path = Path(given)
+    if path.suffix != ".h5" or not path.is_file() or not is_study(path):
+        return False
+    if end is not None or change:
+        raise ValueError("report: a study is reported as it is; its members are computed by chasles sweep")
+    load_matplotlib()
+    file = output or default_output(given, "_report.html")
+    open_study(path).report(file)
+    Console().print(f"wrote {file}, {file.stat().st_size / 1e6:.1f} MB", markup=False, highlight=False)
+    return True

@@ -44,8 +44,9 @@ def plot(
     return figure
 
 
-def default_names(ensemble: Ensemble) -> list[str]:
-    return [name for name in ensemble.quantities if name != TIMES_OF_SERIES][:MAX_QUANTITIES]
+def default_names(ensemble: Ensemble, most: int | None = MAX_QUANTITIES) -> list[str]:
+    """The first so many quantities."""
+    return [name for name in ensemble.quantities if name != TIMES_OF_SERIES][:most]
 
 
 def panels(ensemble: Ensemble, name: str) -> list[list[Draw]]:

@@ -186,6 +186,13 @@ class Ensemble:
 
         return plot(self, *names, file=file, size=size)
 
+    def report(self, file: str | Path | None = None) -> str:
+        """The whole study on one page of HTML, written to a file if one is given: members, parameters, statistics,
+        figures, what failed and why, and how to do it again."""
+        from chasles.ensembles.report import report
+
+        return report(self, file)
+
     @staticmethod
     def open(file: str | Path, *, model: Any = None, laws: Mapping[str, Any] | None = None) -> Ensemble:
         """The ensemble in a study file; numbers are read when they are asked for. `model`: the file or function, if it
