@@ -36,6 +36,7 @@ class Episodes:
 
     def observe(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         """What is seen of states of all members."""
+        assert self.goals is not None
         return np.asarray(self.scenario.observe(q, v, self.goals), dtype=np.float32)
 
     def act(
@@ -58,7 +59,7 @@ class Episodes:
         return self.observe(q, v), rewards, ended, truncated
 
 
-class Environment(gymnasium.Env):  # type: ignore[type-arg]
+class Environment(gymnasium.Env):
     """A scenario as an environment: env.reset(seed=1), env.step(action)."""
 
     metadata = {"render_modes": []}  # noqa: RUF012 (gymnasium's own)
@@ -84,7 +85,7 @@ class Environment(gymnasium.Env):  # type: ignore[type-arg]
         return seen[0], float(rewards[0]), bool(ended[0]), bool(truncated[0]), {}
 
 
-class VectorEnvironment(gymnasium.vector.VectorEnv):  # type: ignore[type-arg]
+class VectorEnvironment(gymnasium.vector.VectorEnv):
     """Many episodes of a scenario at once, on SIMD lanes. One that ended begins anew at the next step, whose action it
     ignores, with reward 0: as gymnasium's SyncVectorEnv, to the last bit."""
 
