@@ -474,7 +474,7 @@ def test_export(whole, tmp_path):
         np.testing.assert_array_equal(arrays["poses"][:, 1], run["lower"].pose)
         np.testing.assert_array_equal(arrays["kinetic"], run.energies.kinetic)
         assert arrays["bodies"].tolist() == ["upper", "lower"]
-    with pytest.raises(ValueError, match=r"ends in \.csv, \.parquet or \.npz"):
+    with pytest.raises(ValueError, match=r"ends in \.csv, \.events\.csv, \.parquet or \.npz"):
         ch.export(run, "run.xls")
 
 

@@ -15,7 +15,7 @@ from chasles.kernel.policy import COMPILED
 
 ROOT = Path(__file__).parents[2]
 PUBLIC = {  # modules of Numba that its documentation gives to writers of extensions, and what may be taken of them
-    "numba": {"carray", "types"},
+    "numba": {"carray", "typeof", "types"},
     "numba.core": {"types", "event"},
     "numba.core.errors": {"NumbaError"},
     "numba.core.typing.templates": {"signature"},

@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 
 import chasles as ch
+from chasles.gallery import bicycle
 from chasles.gallery.overconstrained import parallelogram
 from tests.absolute import loops
 from tests.relative import closed
-from tests.simulation.test_linearize_closed import bicycle, shafts, suspension
+from tests.simulation.test_linearize_closed import shafts, suspension
 
 WEIGHTS = (4 / 5, -1 / 5, 4 / 105, -1 / 280)
 
@@ -40,7 +41,7 @@ SYSTEMS = {
     "suspension": suspension,
     "random": lambda: closed.random_closed(3, ("revolute", "spherical"))[0],
     "gears, drive": lambda: shafts(2.5, ch.Drive("motor", "three", "sin(3 * t)")),
-    "bicycle": bicycle,
+    "bicycle": bicycle.system,
     "law": custom,
     "four-bar": closed.four_bar,
     "parallelogram": lambda: parallelogram().system,

@@ -100,6 +100,9 @@ def objects():
         *(
             ch.Simulation(system, 1e-3),
             ch.BatchSimulation(systems.arm(), 1e-3, 2),
+            ch.Rod(
+                "rod", ch.rods.Line((0, 0, 0), (1, 0, 0)), ch.rods.Circle(0.01), ch.rods.Material(2e11, 0.3, 7800.0)
+            ),
             ch.results.Comparison("x", (0, 1), ("a",), (), 0.0),
             ch.io.ImportReport("a.urdf", "URDF"),
         ),

@@ -21,12 +21,14 @@ class Pieces:
         self.rows = GrowingRows(sum(self.sizes))
         self.events: list[Occurrence] = []
         self.work: dict[str, Any] = dict.fromkeys(COUNTED_WORK, 0)
+        self.last_time: float | None = None  # of the point before the first one here, of a run that is continued
 
     def add(self, piece: Any, inputs: Sequence[float] | np.ndarray = ()) -> tuple[np.ndarray, np.ndarray]:
         """Take a piece, a solution or what has its points and work; returns the times and points that are new."""
         t, y = piece.t, piece.y
         before = self.rows.rows
-        if len(t) and len(before) and before[-1, 0] == t[0]:
+        last = before[-1, 0] if len(before) else self.last_time
+        if len(t) and last == t[0]:
             t, y = t[1:], y[1:]
         new, first = self.rows.more(len(t)), 1 + self.sizes[1]
         new[:, 0], new[:, 1:first], new[:, first:] = t, y, inputs

@@ -46,7 +46,7 @@ def bend_of_45_degrees() -> list[KnownValue]:
     return rows
 
 
-@problem("Cosserat equations by shooting; Mattiasson 1981 has 0.44500, 0.81061 without extension")
+@problem("Cosserat equations by shooting, 12 digits")
 def elastica() -> list[KnownValue]:
     """A cantilever under a tip load of 10 EI/L²."""
     found = _tip(_cantilever(16, SLENDER, (0, 0, 0, 0, 10, 0)), 16, steps=4)[:2]
