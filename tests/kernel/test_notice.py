@@ -10,6 +10,7 @@ from chasles.kernel import lanes, notice
 from chasles.kernel.policy import COMPILED, kernel
 from chasles.kernel.undisturbed import Undisturbed
 from chasles.lie import so3
+from chasles.relative.forward import forward_dynamics
 from chasles.simulation import tree_motion
 
 pytestmark = pytest.mark.skipif(not COMPILED, reason="nothing is compiled")
@@ -73,7 +74,9 @@ def test_what_is_left_follows_from_the_names_in_the_code():
     assert so3.exp.kernel.dispatcher in found or so3.exp.kernel.overloads
     assert lanes.select not in found
     called = {one.py_func.__name__ for one in notice.needed(tree_motion.rates.dispatcher)}
-    assert {"rates", "forward_dynamics", "reduce"} <= called or tree_motion.rates.overloads
+    assert "rates" in called or tree_motion.rates.overloads
+    done = tree_motion.rates.overloads or forward_dynamics.overloads  # by a test before this one
+    assert {"forward_dynamics", "reduce"} <= called or done
     assert notice.name_of(tree_motion.rates) == "simulation.tree_motion.rates"
 
 
