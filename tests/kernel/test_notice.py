@@ -10,7 +10,7 @@ from chasles.kernel import lanes, notice
 from chasles.kernel.policy import COMPILED, kernel
 from chasles.kernel.undisturbed import Undisturbed
 from chasles.lie import so3
-from chasles.relative.forward import forward_dynamics
+from chasles.relative import forward
 from chasles.simulation import tree_motion
 
 pytestmark = pytest.mark.skipif(not COMPILED, reason="nothing is compiled")
@@ -75,7 +75,7 @@ def test_what_is_left_follows_from_the_names_in_the_code():
     assert lanes.select not in found
     called = {one.py_func.__name__ for one in notice.needed(tree_motion.rates.dispatcher)}
     assert "rates" in called or tree_motion.rates.overloads
-    done = tree_motion.rates.overloads or forward_dynamics.overloads  # by a test before this one
+    done = tree_motion.rates.overloads or forward.reduce.overloads  # by a test before this one
     assert {"forward_dynamics", "reduce"} <= called or done
     assert notice.name_of(tree_motion.rates) == "simulation.tree_motion.rates"
 
