@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from chasles.absolute import assembly, entry
 from chasles.absolute.build import make_tiles, pack
+from chasles.absolute.derivatives import BodyDerivatives
 from chasles.absolute.forces import forces_on_states, joints_of_states
 from chasles.absolute.frames import CentralFrames
 from chasles.absolute.joints import act_on, settle_couplings
@@ -214,6 +215,11 @@ class AbsoluteMechanism(CentralFrames, WithoutTreeGroups):
             needed = needed - self.applied_forces(q, v, t=t, angles=angles)[0]
         return self.body_wrenches(q, needed)
 
+    @cached_property
+    def derivatives(self) -> BodyDerivatives:
+        """Derivatives of forward and inverse dynamics with respect to the state."""
+        return BodyDerivatives(self)
+
     def _solved(
         self, central: ArrayLike, velocity: ArrayLike, t: ArrayLike, angles: ArrayLike | None, wrenches: np.ndarray
     ) -> tuple[ConstrainedMotion, np.ndarray]:
@@ -375,6 +381,7 @@ class AbsoluteMechanism(CentralFrames, WithoutTreeGroups):
         so many of them do; with none, equations are solved as they are."""
         other = object.__new__(type(self))  # this one is left as it is: others may compute with it
         other.__dict__.update(self.__dict__)
+        other.__dict__.pop("derivatives", None)
         other.packed = self.packed.copy()
         at = int(other.packed.view(np.int64)[HEAD.gravity]) + FIELD.regularization
         other.packed[at] = REGULARIZATION if names else 0.0

@@ -46,6 +46,22 @@ class ConstrainedMotion(NamedTuple):
     multipliers: np.ndarray
 
 
+class InverseDerivatives(NamedTuple):
+    """Derivatives of the forces Q(q, v, a), (..., nv, nv) each; entry [k, j] is that of Q_k by variable j"""
+
+    dq: np.ndarray
+    dv: np.ndarray
+    da: np.ndarray
+
+
+class ForwardDerivatives(NamedTuple):
+    """Derivatives of the accelerations a(q, v, τ), (..., nv, nv) each: entry [k, j] is that of a_k by variable j."""
+
+    dq: np.ndarray
+    dv: np.ndarray
+    dtau: np.ndarray
+
+
 @dataclass(frozen=True)
 class Mobility:
     """What the constraints leave at a configuration: equations, how many are independent, the freedoms that are left,

@@ -102,7 +102,7 @@ def make_basis(n, room, choose):
                 for i in range(k):
                     left -= room[SCREW_ROOM.basis + 6 * i + c] ** 2
                 if left > most:
-                    room[SCREW_ROOM.axes + k], most = c, left
+                    room[SCREW_ROOM.axes + k], most = float(c), left
         for c in range(6):
             room[SCREW_ROOM.basis + 6 * k + c] = 1.0 if c == int(room[SCREW_ROOM.axes + k]) else 0.0
         size = across(room, k, k)

@@ -20,6 +20,7 @@ from chasles.model.user_function import constants_of
 
 DIFFERENCE = 2.0**-10  # of an argument of size one; the formula is of fourth order: about 1e-12 for smooth laws
 _POINTER = ctypes.POINTER(ctypes.c_double)
+DUALS = types.CPointer(DUAL)
 
 
 class LawTangent:
@@ -94,9 +95,8 @@ def _compiled(law: Law, varied: bool) -> int:
             scope = {"__name__": law.__module__, "function": kernel(law.function), "carray": carray, "clear": clear}
             name = f"law_{law.__name__}_on_duals" if law.__name__.isidentifier() else "law_on_duals"
             function = native(compile_text(LAW_TEXT.format(name=name), name, scope))
-            duals = types.CPointer(DUAL)
-            parameters = duals if varied else NUMBERS
-            known = address_of(function, types.float64, duals, duals, parameters, duals, *(types.int64,) * 4)
+            parameters = DUALS if varied else NUMBERS
+            known = address_of(function, types.float64, DUALS, DUALS, parameters, DUALS, *(types.int64,) * 4)
             law._natives.append(function)  # kept alive with the law
             kept[varied] = known, constants
     return known

@@ -13,10 +13,10 @@ from typing import Protocol
 import numpy as np
 from numba import carray, types
 
-from chasles.force.law_tangent import LawTangent
+from chasles.force.law_tangent import DUALS, LawTangent
 from chasles.force.table import FORCE, FORCES
 from chasles.kernel.address import INTEGERS, NUMBERS, address_of, as_integer_array
-from chasles.kernel.dual import DUAL, TANGENTS, as_duals, dual_of
+from chasles.kernel.dual import TANGENTS, as_duals, dual_of
 from chasles.kernel.lanes import WIDTH, buffer
 from chasles.kernel.policy import native
 from chasles.relative.force import act
@@ -24,7 +24,6 @@ from chasles.relative.mechanism import Mechanism
 from chasles.simulation import dependent_motion
 from chasles.simulation.tree_motion import PART, array_sizes, rates, work_size
 
-DUALS = types.CPointer(DUAL)
 _POINTER, _INTEGER = ctypes.POINTER(ctypes.c_double), ctypes.c_int64
 _FIELD = ctypes.CFUNCTYPE(None, ctypes.c_double, *(_POINTER,) * 3, *(_INTEGER,) * 3)
 

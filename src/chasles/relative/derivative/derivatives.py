@@ -8,26 +8,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from chasles.constraint.results import ForwardDerivatives, InverseDerivatives
 from chasles.relative.derivative import forward, inverse, inverse_second, mass
 from chasles.relative.group import Group
 from chasles.relative.higher import christoffel, jacobian_partials
 from chasles.relative.tables import FREE, LINK, SPHERICAL, VELOCITIES, link_table
-
-
-class InverseDerivatives(NamedTuple):
-    """Derivatives of the forces Q(q, v, a), (..., nv, nv) each; entry [k, j] is that of Q_k by variable j"""
-
-    dq: np.ndarray
-    dv: np.ndarray
-    da: np.ndarray
-
-
-class ForwardDerivatives(NamedTuple):
-    """Derivatives of the accelerations a(q, v, τ), (..., nv, nv) each: entry [k, j] is that of a_k by variable j."""
-
-    dq: np.ndarray
-    dv: np.ndarray
-    dtau: np.ndarray
 
 
 class SecondDerivatives(NamedTuple):

@@ -20,8 +20,8 @@ from numpy.typing import ArrayLike
 
 from chasles.assembly.rank import DEPENDENT, decomposed
 from chasles.cached import cached_property
+from chasles.constraint.results import ForwardDerivatives, InverseDerivatives
 from chasles.relative import inverse
-from chasles.relative.derivative.derivatives import ForwardDerivatives, InverseDerivatives
 from chasles.relative.derivative.inverse import inverse_derivatives
 from chasles.relative.loop import assembly
 from chasles.relative.loop.assembly import LoopEquations

@@ -10,27 +10,19 @@ from __future__ import annotations
 import functools
 
 from numba import carray, types
-from numba.extending import overload
 
+from chasles.constraint import duals as duals  # integers of duals
 from chasles.constraint.special import special_tangent
+from chasles.force.law_tangent import DUALS
 from chasles.kernel import numpy_on_duals as numpy_on_duals
 from chasles.kernel.address import INTEGERS, address_of
-from chasles.kernel.dual import DUAL
-from chasles.kernel.lanes import primal
 from chasles.kernel.policy import native
 from chasles.relative.force import act
 from chasles.relative.loop import entry, steps
 from chasles.relative.loop.entry import onto_rows
 from chasles.relative.loop.tables import HEAD, loop_work_size
 
-DUALS = types.CPointer(DUAL)
 SWEEPS = 4  # beyond those of values; each leaves of the derivatives' error a share as large as the step was off
-
-
-@overload(int, inline="always")
-def _integer(x):
-    """Addresses and places among the numbers of a constraint."""
-    return (lambda x: int(primal(x))) if x == DUAL else None
 
 
 @native

@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numba import carray, types
 
-from chasles.constraint.rows import MOTION, NUMBERS, ROWS
-from chasles.constraint.special import EXTRA, EXTRA_AT, ROOM, TURN, special_tangent
-from chasles.force.law_tangent import LawTangent
-from chasles.kernel.address import INTEGERS, address_of, as_integers
+from chasles.constraint.duals import on_duals
+from chasles.constraint.rows import MOTION, ROWS
+from chasles.constraint.special import ROOM
+from chasles.force.law_tangent import DUALS
 from chasles.kernel.address import NUMBERS as REALS
-from chasles.kernel.dual import DUAL, TANGENTS, dual_of
+from chasles.kernel.address import address_of, as_integers
+from chasles.kernel.dual import TANGENTS, dual_of
 from chasles.kernel.lanes import WIDTH, buffer
 from chasles.kernel.policy import native
 from chasles.kernel.undisturbed import Calling
@@ -31,7 +32,6 @@ from chasles.relative.loop.tables import CLOSED, HEAD, part
 if TYPE_CHECKING:
     from chasles.relative.loop.closed import ClosedMechanism, ConstraintRows
 
-DUALS = types.CPointer(DUAL)
 _POINTER, _INTEGER = ctypes.POINTER(ctypes.c_double), ctypes.c_int64
 _ROWS = ctypes.CFUNCTYPE(None, _POINTER, _INTEGER, ctypes.c_double, *(_POINTER,) * 4)
 
@@ -58,23 +58,9 @@ def rows_tangent(p_at, p_size, t, q_at, v_at, work_at, out_at):
 
 
 @cache
-def _addresses() -> tuple[int, int]:
-    """Addresses of `rows_tangent` and of `special_tangent`, compiled now or loaded from the cache."""
-    size, real = types.int64, types.float64
-    rows = address_of(rows_tangent, REALS, size, real, *(DUALS,) * 4)
-    return rows, address_of(special_tangent, size, INTEGERS, REALS, size, DUALS, DUALS, size)
-
-
-def on_duals(constants: np.ndarray, tiles, laws) -> tuple[np.ndarray, list[LawTangent]]:
-    """The numbers of tiles with the addresses of what computes them on duals, and the laws, to be kept alive."""
-    found, tangents = constants.copy(), [LawTangent(law, varied=False) for law in laws]
-    numbers, left = found[: len(tiles) * NUMBERS.size].reshape(-1, NUMBERS.size), iter(tangents)
-    for tile, row in zip(tiles, numbers, strict=True):
-        if tile.kind >= TURN:
-            row[EXTRA_AT + EXTRA.function] = _addresses()[1]
-            if row[EXTRA_AT + EXTRA.law]:
-                row[EXTRA_AT + EXTRA.law] = next(left).address
-    return found, tangents
+def _rows_address() -> int:
+    """Address of `rows_tangent`, compiled now or loaded from the cache."""
+    return address_of(rows_tangent, REALS, types.int64, types.float64, *(DUALS,) * 4)
 
 
 class RowTangents:
@@ -106,7 +92,7 @@ class RowTangents:
         places, speeds, results = (x.reshape(-1, WIDTH) for x in (at, speed, out))
         places[:, 0], speeds[:, 0] = q, v
         lifted = self.configuration.lift(q, moves.T).T
-        function, pointers = _ROWS(_addresses()[0]), [x.ctypes.data_as(_POINTER) for x in (at, speed, work, out)]
+        function, pointers = _ROWS(_rows_address()), [x.ctypes.data_as(_POINTER) for x in (at, speed, work, out)]
         with Calling(self.laws, self.in_python):
             for k in range(0, count, TANGENTS):
                 width = min(TANGENTS, count - k)

@@ -13,7 +13,7 @@ from numba import carray, types
 from chasles.constraint.room import EXTRA, EXTRA_AT
 from chasles.constraint.rows import NUMBERS as TILE_NUMBERS
 from chasles.constraint.rows import TURN
-from chasles.force.law_tangent import LawTangent
+from chasles.force.law_tangent import DUALS, LawTangent
 from chasles.force.table import FORCE, FORCES
 from chasles.kernel.address import NUMBERS, address_of, as_integer_array
 from chasles.kernel.dual import as_duals, dual_of
@@ -25,7 +25,6 @@ from chasles.relative.loop.closed import ClosedMechanism
 from chasles.relative.loop.duals import act_address, addresses, special_address
 from chasles.relative.loop.tables import CLOSED, HEAD
 from chasles.simulation.closed.motion import corrected, rates
-from chasles.simulation.tree_tangent import DUALS
 
 # in front of the packed mechanism: its length, where its numbers as duals begin and where the workspace, and whether
 # free joints have the velocities of their positions
