@@ -112,3 +112,10 @@ def test_a_law_with_another_constant_does_not_continue_a_run(tmp_path):
     with pytest.raises(ch.errors.ResultFileError, match="or a constant that it uses is not"):
         ch.open(file, laws={"law": later(-9.0)})
     assert len(ch.open(file, laws={"law": later(1.0)})) == 11
+
+
+def test_an_unknown_option_of_a_joint_is_named():
+    with pytest.raises(TypeError, match=r"joint 'pin': revolute\(...\) takes no 'point'; the place of a joint is at="):
+        ch.revolute("pin", "ground", "arm", axis=(0, 0, 1), point=(0, 0, 1))
+    with pytest.raises(TypeError, match=r"takes no 'dampingg'; did you mean 'damping'\?"):
+        ch.revolute("pin", "ground", "arm", axis=(0, 0, 1), dampingg=1.0)

@@ -86,11 +86,11 @@ def test_an_entry_as_text(key, text):
 
 def test_old_names_of_papers_and_models_are_understood():
     from chasles import gallery
-    from chasles.cli.model import find_file
+    from chasles.gallery import find_model
     from chasles.reproduce import PAPERS, key_of, paper
 
     assert {key_of(name) for name in ALIASES} == set(PAPERS)
     assert paper("004") is paper("celledoni2022")
-    assert find_file("heavy_top_004") == find_file("spinning_top")
+    assert find_model("heavy_top_004") == find_model("spinning_top")
     with pytest.raises(AttributeError, match="it is called 'boxes' now"):
         gallery.source_000  # noqa: B018

@@ -69,30 +69,12 @@ def changes(given: list[str] | None) -> dict[str, Any]:
     return result
 
 
-def find_file(model: str) -> Path:
-    """The file of a model, given as a path or as a name of the gallery."""
-    from chasles.gallery import RENAMED, model_files
-    from chasles.model.suggestion import meant
-
-    gallery = model_files()
-    if RENAMED.get(model, model) in gallery:
-        return gallery[RENAMED.get(model, model)]
-    path = Path(model)
-    if path.is_file():
-        return path
-    if path.is_dir():
-        raise ValueError(f"{model} is a folder; expected a model file in it, or the name of a system of the gallery")
-    near = meant(model, [*gallery, *(file.name for file in Path().glob("*.toml"))])
-    raise ValueError(
-        f"there is no file {model!r}, and no such system in the gallery; {near}there are {', '.join(gallery)}"
-    )
-
-
 def find_study(model: str, given: list[str] | None = None, laws: list[Path] | None = None) -> Study:
     """The study of a model with its changes; what an import leaves out is said on standard error."""
+    from chasles.gallery import find_model
     from chasles.io.load import load
 
-    file = find_file(model)
+    file = find_model(model)
     if file.suffix.lower() in (".h5", ".hdf5"):
         raise ValueError(
             f"{model} is a result, not a model: chasles run --resume {model}, or chasles export {model} ..."

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from chasles.cli.model import Laws, Model, changes, find_file, laws_in
+from chasles.cli.model import Laws, Model, changes, laws_in
 
 FAILED_MEMBERS, INTERRUPTED_SWEEP = 1, 130  # exit status
 MESSAGES_SHOWN = 5
@@ -68,9 +68,10 @@ def sweep(
     from chasles.cli.run import seconds
     from chasles.ensembles.ensemble import ensemble
     from chasles.ensembles.executor import default_processes
+    from chasles.gallery import find_model
     from chasles.io.load import load
 
-    file, functions = find_file(model), laws_in(law) or None
+    file, functions = find_model(model), laws_in(law) or None
     base = load(file, laws=functions)
     given = dict(base.ensemble)
     given["points"] = [file.parent / name for name in given.get("points", ())]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bisect
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
@@ -53,12 +54,19 @@ class Solution:
     slopes: np.ndarray | None = field(default=None, repr=False)  # field values at the saved points
     moves: np.ndarray | None = field(default=None, repr=False)  # coordinates of the move from the point before
     no_curve: str = field(default="", repr=False)  # why there is no curve through the points, if there is none
+    consecutive: bool = field(default=True, repr=False)  # whether no saved point between these was left out
     cause: Cause = field(default=Cause.OTHER, repr=False)  # of an early end
 
     def __call__(self, times: ArrayLike) -> np.ndarray:
         """Points on the space at any times, by cubic Hermite interpolation in the algebra between the saved points."""
-        if self.slopes is None or self.moves is None:
+        slopes, moves = self.slopes, self.moves
+        if slopes is None or moves is None:
             raise ValueError(f"Solution: the points cannot be interpolated: {self.no_curve}")
+        return self.on_curve(times, lambda i: (slopes[i], slopes[i + 1], moves[i + 1]))
+
+    def on_curve(self, times: ArrayLike, ends: Callable[[np.ndarray], tuple[np.ndarray, ...]]) -> np.ndarray:
+        """Points at any times between the saved points. ends(i): the slopes at the points i and i + 1, and the moves
+        between them, (intervals, algebra) each."""
         if len(self.t) < 2:
             raise ValueError(f"Solution: {len(self.t)} saved points cannot be interpolated")
         wanted = np.asarray(times, dtype=float)
@@ -66,8 +74,9 @@ class Solution:
         if not ((wanted >= low) & (wanted <= high)).all():
             raise ValueError(f"Solution: times must lie in [{low:.6g}, {high:.6g}]")
         flat = wanted.reshape(-1)
-        index = np.clip(self._before(flat), 0, len(self.t) - 2)
-        if not np.isfinite(self.moves[index + 1]).all():
+        intervals, of = np.unique(np.clip(self._before(flat), 0, len(self.t) - 2), return_inverse=True)
+        before, after, move = ends(intervals)
+        if not np.isfinite(move).all():
             raise ValueError(
                 "Solution: the motion between two saved points turns by more than half a turn, so there is no unique "
                 "curve between them; save more often"
@@ -75,11 +84,13 @@ class Solution:
         d, n = self.space.dimension, self.space.size
         addresses = self.space.operations(blocks.MOVE, blocks.PULLBACK)
         result, u, work = np.empty((flat.size, n)), np.empty(d), np.empty(2 * d)
-        for row, (i, when) in enumerate(zip(index, flat, strict=True)):
+        for row, (k, when) in enumerate(zip(of, flat, strict=True)):
+            i = intervals[k]
             h = self.t[i + 1] - self.t[i]
-            ends = (self.y[i], self.slopes[i], self.slopes[i + 1], self.moves[i + 1])
-            theta = (when - self.t[i]) / h
-            dense_output.interpolate(self.space.table, addresses, theta, h, *ends, result[row], u, work)
+            curve = (self.y[i], before[k], after[k], move[k])
+            dense_output.interpolate(
+                self.space.table, addresses, (when - self.t[i]) / h, h, *curve, result[row], u, work
+            )
         return result.reshape(*wanted.shape, n)
 
     def _before(self, times: np.ndarray) -> np.ndarray:

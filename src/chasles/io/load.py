@@ -10,6 +10,7 @@ from chasles.io.markup import read_markup
 from chasles.io.model_file import Study, read_study
 from chasles.io.report import ImportReport
 from chasles.io.source import ModelFileError
+from chasles.registry import service
 
 ENDINGS = (".toml", ".urdf", ".xml", ".mjcf")
 
@@ -23,7 +24,8 @@ def load(
     root: str | Path | None = None,
     packages: Mapping[str, str | Path] | None = None,
 ) -> Study:
-    """What a model file says: .toml (chasles), .urdf, .xml or .mjcf (MJCF, for which MuJoCo must be there).
+    """What a model file says: .toml (chasles), .urdf, .xml or .mjcf (MJCF, for which MuJoCo must be there). A name of
+    the gallery serves too: load("excavator"); `chasles list` has the names.
 
     load(file).run() simulates as the file says, load(file).system is the system, and load(file).report says what was
     taken of a file, approximated and ignored; it prints as a table. No contact is simulated.
@@ -34,6 +36,8 @@ def load(
     ROS package around it. packages: folders of ROS packages by name, where they are not found above the file.
     """
     file = Path(path)
+    if not file.suffix and not file.exists():
+        file = service("model file")(str(path))
     ending = file.suffix.lower()
     if file.is_dir():
         raise ModelFileError(str(file), None, "", "is a folder; expected a model file in it")

@@ -9,7 +9,7 @@ the child's joint frame as velocities.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -280,10 +280,19 @@ def _each(where: str, name: str, value: ArrayLike, count: int) -> tuple[float, .
     return tuple(np.broadcast_to(array, count).tolist())
 
 
+# what a joint of any kind takes besides its axes and frames
+OPTIONS = tuple(item.name for item in fields(Joint) if item.init)[7:]
+PLACES = ("point", "points", "position", "origin", "location", "anchor", "frame", "pose")  # names elsewhere for `at`
+
+
 def _made(
     kind: str, name: str, parent: str, child: str, screws: Any, at: Pose, child_at: Pose, more: dict[str, Any]
 ) -> Joint:
     where = f"joint {name!r}"
+    unknown = next((key for key in more if key not in OPTIONS), None)
+    if unknown is not None:
+        near = "the place of a joint is at=... and child_at=...; " if unknown in PLACES else meant(unknown, OPTIONS)
+        raise TypeError(f"{where}: {kind}(...) takes no {unknown!r}; {near}options: {', '.join(OPTIONS)}")
     at, child_at = as_pose(where, "at", at), as_pose(where, "child_at", child_at)
     return Joint(name, parent, child, kind, screws, at, child_at, **more)
 

@@ -124,6 +124,11 @@ class BodyDynamics(BodyJointView):
         )
 
     @property
+    def nv(self) -> int:
+        """The number of velocities in a state: six of each body."""
+        return 6 * self.n
+
+    @property
     def control(self) -> slice:
         """Where the input is in the parameters of the problem."""
         return self.mechanism.control

@@ -46,6 +46,11 @@ class JointView:
         """What events see of a state."""
         return np.concatenate([*self.exact_coordinates(y), y[-1:]])
 
+    def state_of_event(self: Any, y: np.ndarray) -> np.ndarray:
+        """The state of which events see this."""
+        found: np.ndarray = self.state(*self.seen_in_event(y), y[-1])
+        return found
+
     def of_joints(self, function: Function) -> Function:
         """A function of t, (q, v, work) and parameters as one of what events see."""
         return function
@@ -105,6 +110,9 @@ class BodyJointView:
 
     def as_events_see(self, y: np.ndarray) -> np.ndarray:
         return y.copy()
+
+    def state_of_event(self, y: np.ndarray) -> np.ndarray:
+        return y
 
     def of_joints(self: Any, function: Function) -> Function:
         def seen(t: float, y: np.ndarray, p: np.ndarray) -> Any:

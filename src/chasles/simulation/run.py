@@ -16,6 +16,7 @@ from chasles.integrate.event import Occurrence
 from chasles.integrate.solution import Solution
 from chasles.registry import service
 from chasles.simulation.impact import Strike
+from chasles.simulation.motion_curve import curve_ends
 from chasles.simulation.start_values import StartChange
 from chasles.simulation.states import Energies, States, unchanging
 
@@ -108,11 +109,35 @@ class Run(States):
                 f"run(t): save={every} kept one step of {every}, and a curve through these points may be far off; "
                 'save="all" keeps the curve of the steps, save=times computes the points at these times'
             )
-        y = self.solution(t)
-        given = None if self.given is None else np.broadcast_to(self.given[0], (*t.shape, self.given.shape[-1]))
+        between = (
+            self.solution.slopes is None and self.solution.consecutive and isinstance(every, str) and every == "all"
+        )
+        y = self._between(t) if between else self.solution(t)
+        given = None if self.given is None else self.given[self._next_point(t)]  # held in the period that ends there
         return States(self.dynamics, Solution(self.solution.space, self.solution.method, t, y, True, ""), given)
 
     at = __call__
+
+    def _next_point(self, times: np.ndarray) -> np.ndarray:
+        """For each time the first saved point that is not before it."""
+        sign = 1.0 if self.t[-1] >= self.t[0] else -1.0
+        return np.clip(np.searchsorted(sign * self.t, sign * times, "left"), 0, len(self.t) - 1)
+
+    def _between(self, times: np.ndarray) -> np.ndarray:
+        """States at any times, of a run that has all its points and no slopes."""
+        t, y, space = self.solution.t, self.solution.y, self.solution.space
+        # a run in pieces has the points after impacts; events have those before
+        sticking = self.dynamics.set_valued is not None
+        struck = {one.t: one.y for one in reversed(self.events)} if sticking else {}
+
+        def ends(i: np.ndarray) -> tuple[np.ndarray, ...]:
+            after = np.array(y[i + 1])
+            for k, end in enumerate(t[i + 1]):
+                if end in struck:
+                    after[k] = self.dynamics.state_of_event(struck[end])
+            return curve_ends(space, self.dynamics.nv, y[i], after, t[i + 1] - t[i])
+
+        return self.solution.on_curve(times, ends)
 
     def part(self, rows: slice) -> Run:
         found = super().part(rows)
