@@ -32,7 +32,7 @@ CASES = {
     "unknown end": (lambda: system(ends=("hbu", "free")), "'hbu', which is no body; did you mean 'hub'"),
     "itself": (lambda: rod(ends=("r[4]", "free")), "cannot be welded to itself"),
     "nothing between": (lambda: rod(ends=("ground", "ground"), elements=1), "no node between"),
-    "one body": (lambda: system(ends=("hub", "hub"), elements=1), "both ends of an element are on 'hub'"),
+    "one body": (lambda: system(ends=("hub", "hub"), elements=1), "both ends of element 0 are on 'hub'"),
     "no material": (lambda: rod(material=None), r"material is None; expected chasles\.rods\.Material"),
     "section": (lambda: rod(section="circle"), "section is 'circle'; expected one such as"),
     "two kinds": (lambda: rod(section=(ROUND, rods.Rectangle(1, 1))), "two of a kind"),

@@ -424,6 +424,8 @@ RODS = {
     "element": Entry("name", "magnus or helix"),
     "masses": Entry("name", "gregory, offset or trapezoid"),
     "loads": Entry("loads", "torques and forces along all of it, for a unit of length"),
+    "strains": Entry("names", "those it has, if not all: twist, bend_y, bend_z, stretch, shear_y, shear_z"),
+    "modes": Entry("whole", "polynomials along the rod for each of these strains"),
 }
 # sections of a file: with a `kind` in each entry, or all of one kind
 SECTIONS: dict[str, dict[str, KindSpec] | KindSpec] = {

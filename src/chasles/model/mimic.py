@@ -69,7 +69,7 @@ def as_couplings(system: System) -> System:
         else:
             added.append(Coupling(name, (joint.name, joint.mimic), (1.0, -joint.mimic_ratio), joint.mimic_offset))
     joints = [_independent(joint) for joint in system.joints]
-    return replace(system, joints=joints, constraints=[*system.constraints, *added])
+    return system.rearranged(joints=joints, constraints=[*system.constraints, *added])
 
 
 def _independent(joint: Joint) -> Joint:
@@ -78,7 +78,7 @@ def _independent(joint: Joint) -> Joint:
 
 def without_mimics(system: System) -> System:
     """The system whose joints all have coordinates of their own, and nothing that holds them together."""
-    return replace(system, joints=[_independent(joint) for joint in system.joints])
+    return system.rearranged(joints=[_independent(joint) for joint in system.joints])
 
 
 def with_followers(leader: Joint, following: Iterable[tuple[Joint, Following]]) -> Joint:

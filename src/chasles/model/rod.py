@@ -19,10 +19,12 @@ from chasles.model.body import GROUND
 from chasles.model.placement import as_numbers, check_name
 from chasles.model.rod_curve import ReferenceCurve
 from chasles.model.rod_section import Material, Section, Stiffness, between
+from chasles.model.suggestion import meant
 
 FREE_END = "free"
 ELEMENTS = ("magnus", "helix")
 MASSES = ("gregory", "offset", "trapezoid")
+STRAINS = ("twist", "bend_y", "bend_z", "stretch", "shear_y", "shear_z")  # in the order of twists and wrenches
 MOST_TURN = 3.0  # [rad] in an element; its logarithm is that of less than half a turn
 FEWEST = 8  # elements from which on Gregory's weights are used
 UNIFORM = 1e-9  # of the strain of a reference: less is rounding
@@ -83,6 +85,10 @@ class Rod:
     and the one of most codes. damping [s]: stresses that follow the rate of strain, 2 ζ/ω for a part ζ of critical
     damping at ω. masses: how mass is given to the nodes, "gregory" (of order 4; "offset" with few elements), "offset"
     or "trapezoid". loads: `rods.Load` along all of it; what is on a welded end is left to what holds it.
+
+    strains: those it has, if not all: of "twist", "bend_y", "bend_z", "stretch", "shear_y" and "shear_z". Its elements
+    are then joints with a spring for each, for joint coordinates. modes: how many polynomials each of these strains is
+    along all of the rod, whose coordinates are then the only ones; None: each element has its own.
     """
 
     name: str
@@ -97,6 +103,8 @@ class Rod:
     element: str = "magnus"
     masses: str = "gregory"
     loads: Sequence[Load] = ()
+    strains: Sequence[str] = ()
+    modes: int | None = None
 
     def __post_init__(self) -> None:
         check_name("Rod", self.name)
@@ -127,6 +135,7 @@ class Rod:
         if not all(isinstance(load, Load) for load in self.loads):
             raise ValueError(f"{where}: loads is {self.loads!r}; expected a list of chasles.rods.Load(...)")
         self._check_ends(where)
+        self._check_strains(where)
         if not self.curve.length > 0.0:
             raise ValueError(f"{where}: its curve has length {self.curve.length:g}; expected a positive length [m]")
         if self.element == "helix" and self._stiff and np.isinf(np.array(self._sections[0].matrix)).any():
@@ -141,6 +150,26 @@ class Rod:
             raise ValueError(f"{where}: ends is {self.ends!r}: it cannot be welded to itself; use a weld joint")
         if self.elements == 1 and ends == (GROUND, GROUND):
             raise ValueError(f"{where}: both ends are welded to the ground and there is no node between; two elements")
+
+    def _check_strains(self, where: str) -> None:
+        """Which strains it has, in the order of `STRAINS`, and their modes."""
+        given = (self.strains,) if isinstance(self.strains, str) else tuple(self.strains)
+        for name in given:
+            if name not in STRAINS:
+                raise ValueError(
+                    f"{where}: strains has {name!r}; {meant(str(name), STRAINS)}expected some of {', '.join(STRAINS)}"
+                )
+        object.__setattr__(self, "strains", tuple(name for name in STRAINS if name in given))
+        if self.modes is None:
+            return
+        if not self.strains:
+            raise ValueError(f"{where}: modes are for a rod with some strains; give strains too, as ['bend_z']")
+        count = self.modes
+        if not (isinstance(count, int | np.integer) and 1 <= count <= self.elements) or count is True:
+            raise ValueError(
+                f"{where}: modes is {count!r}; expected 1 to {self.elements}, no more than there are elements"
+            )
+        object.__setattr__(self, "modes", int(count))
 
     @property
     def _sections(self) -> tuple[Any, Any]:

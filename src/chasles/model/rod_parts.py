@@ -5,8 +5,9 @@ All of them follow from the rods, and are made anew whenever a system is: `OfRod
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from chasles.model.force import BetweenBodies, Wrench
 from chasles.model.joint import Joint
 from chasles.model.placement import ORIGIN
 from chasles.model.rod import FREE_END, Rod
+from chasles.model.rod_joints import elastic_joints
 from chasles.model.suggestion import meant
 from chasles.screw import inertia as spatial
 
@@ -26,8 +28,19 @@ class OfRod:
     """Follows from a rod of the system; model files have the rod in its place."""
 
 
+class PlacedRods(tuple[Rod, ...]):
+    """Rods of a system whose parts are in it already: these stay as they are. For systems that follow from others, as
+    the tree of one with loops."""
+
+    __slots__ = ()
+
+
 class RodNode(OfRod, Body):
     """A node of a rod."""
+
+
+class RodLink(OfRod, Body):
+    """What is between two joints of one element: it has no mass."""
 
 
 @dataclass(frozen=True)
@@ -120,7 +133,7 @@ class Parts:
         base = rod.nodes[0] if free else rod.ends[0]
         begin = pose_group.inverse(mesh.poses[0]) if free else pose_group.identity()
         for name, k in bodies.items():
-            if name not in self.held:
+            if name not in self.held and (name == base or not rod.strains):
                 parent = GROUND if name == base else base
                 at = mesh.poses[k] if name == base else pose_group.compose(begin, mesh.poses[k])
                 self.held[name] = NodeJoint(name, parent, name, "free", parent_frame=at)
@@ -131,7 +144,11 @@ class Parts:
                 value = load.on(float(shares[k]))
                 self.forces.append(NodeLoad(f"{name} load {m}", name, value, load.representation))
         ends = self._ends(rod, base, begin)
-        self._elements(rod, ends)
+        places = [ends.get(k, (name, ORIGIN)) for k, name in enumerate(rod.nodes)]
+        for k, (first, second) in enumerate(pairwise(places)):
+            if first[0] == second[0]:
+                raise ValueError(f"{where}: both ends of element {k} are on {first[0]!r}; expected two elements")
+        (self._joints if rod.strains else self._elements)(rod, places)
         for k, (body, frame) in ends.items():
             if body not in bodies:
                 self.frames.append(NodeFrame(rod.nodes[k], body, frame))
@@ -150,13 +167,19 @@ class Parts:
             found[n] = (rod.ends[1], tuple(on_body.tolist()))
         return found
 
-    def _elements(self, rod: Rod, ends: Mapping[int, tuple[str, tuple[float, ...]]]) -> None:
+    def _joints(self, rod: Rod, places: Sequence[tuple[str, tuple[float, ...]]]) -> None:
+        """Elements as joints, and the bodies without mass between joints of one element."""
+        for joint in elastic_joints(rod, places):
+            if joint.child not in self.bodies:
+                self.bodies[joint.child] = RodLink(joint.child, 0.0)
+            *given, more = joint
+            self.joints.append(NodeJoint(*given, **more))
+            self.held.setdefault(joint.child, self.joints[-1])
+
+    def _elements(self, rod: Rod, places: Sequence[tuple[str, tuple[float, ...]]]) -> None:
         mesh = rod.mesh
-        places = [ends.get(k, (name, ORIGIN)) for k, name in enumerate(rod.nodes)]
         for k in range(rod.elements):
             (first, at), (second, to) = places[k], places[k + 1]
-            if first == second:
-                raise ValueError(f"rod {rod.name!r}: both ends of an element are on {first!r}; expected two elements")
             element = RodElement(
                 name=f"{rod.name}[{k}]",
                 bodies=(first, second),

@@ -24,7 +24,7 @@ from chasles.model.law import Law
 from chasles.model.mimic import followers
 from chasles.model.placement import ORIGIN, Pose, as_numbers, as_pose, check_name
 from chasles.model.rod import FREE_END, Rod
-from chasles.model.rod_parts import NodeFrame, OfRod, Parts, RodElement
+from chasles.model.rod_parts import NodeFrame, OfRod, Parts, PlacedRods, RodElement
 from chasles.model.suggestion import meant
 from chasles.registry import service
 
@@ -67,7 +67,8 @@ class System:
             ("constraints", Constraint),
             ("rods", Rod),
         ):
-            items = tuple(getattr(self, what))
+            given = getattr(self, what)
+            items = given if isinstance(given, PlacedRods) else tuple(given)
             for item in items:
                 if not isinstance(item, kind):
                     raise ValueError(f"System: {what} holds {item!r}, a {type(item).__name__}")
@@ -112,6 +113,8 @@ class System:
     def _expand_rods(self) -> None:
         """Nodes and elements of the rods, made anew: those of a system that this one was made from may be others."""
         parts = ("bodies", "joints", "frames", "forces")
+        if isinstance(self.rods, PlacedRods):
+            return
         if self.rods or any(isinstance(item, OfRod) for name in parts for item in getattr(self, name)):
             _unique("rods", [rod.name for rod in self.rods])
             for name, items in Parts(self.rods, *(getattr(self, name) for name in parts)).all().items():
@@ -287,6 +290,11 @@ class System:
                 raise ValueError(f"joint {joint.name!r}: child_at has no meaning in an assembly; give `at`, in space")
             placed.append(joint.in_assembly(*(reference.get(name, ORIGIN) for name in (joint.parent, joint.child))))
         return cls(bodies, placed, **others)
+
+    def rearranged(self, **changes: Any) -> System:
+        """This system with other parts in place of its own, also in place of those that its rods made. For code that
+        computes with it: it is not the model any more."""
+        return replace(self, rods=PlacedRods(self.rods), **changes)
 
     def with_body(self, *bodies: Body) -> System:
         """This system with more bodies."""

@@ -191,6 +191,6 @@ def buckling(system: System, most: float = 1.0, *, t: float = 0.0, steps: int = 
 
 
 def system_of(given: Any) -> System | None:
-    """The system, if it has rods."""
+    """The system, if it has rods with all strains."""
     system = given if isinstance(given, System) else getattr(given, "system", None)
-    return system if isinstance(system, System) and system.rods else None
+    return system if isinstance(system, System) and any(not rod.strains for rod in system.rods) else None

@@ -180,9 +180,7 @@ def _alone(states: Any, force: Force | None = None, joint: Joint | None = None, 
     system = _tree(states)
     joints = [_bare(one, fields if joint is not None and one.name == joint.name else ()) for one in system.joints]
     acting = () if force is None else (force,)
-    alone = replace(system, joints=joints, forces=acting, actuators=())
-    object.__setattr__(alone, "forces", acting)  # without the elements of rods, which a system makes anew
-    return Mechanism(alone)
+    return Mechanism(system.rearranged(joints=joints, forces=acting, actuators=()))
 
 
 def _bare(joint: Joint, kept: tuple[str, ...]) -> Joint:

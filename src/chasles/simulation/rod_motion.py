@@ -10,7 +10,8 @@ from chasles.absolute.mechanism import AbsoluteMechanism
 from chasles.absolute.rods import ElementStates, element_states, elements_of
 from chasles.cached import cached_property
 from chasles.lie import pose as pose_group
-from chasles.model.rod import Rod
+from chasles.model.rod import STRAINS, Rod
+from chasles.model.rod_joints import coordinates_of, halves, stiffness_of
 
 
 class RodMotion:
@@ -22,14 +23,14 @@ class RodMotion:
 
     def __init__(self, rod: Rod, mechanism: AbsoluteMechanism, poses: np.ndarray, twists: np.ndarray):
         self.rod, self._mechanism, self._poses, self._twists = rod, mechanism, poses, twists
-        own = [k for k, element in enumerate(elements_of(mechanism)) if element.rod == rod.name]
-        self._own = slice(own[0], own[-1] + 1)
 
     @cached_property
     def _states(self) -> ElementStates:
+        own = [k for k, element in enumerate(elements_of(self._mechanism)) if element.rod == self.rod.name]
+        part = slice(own[0], own[-1] + 1)
         every = element_states(self._mechanism, *self._mechanism.state(self._poses, self._twists))
-        parts = [part[..., self._own, :] for part in every[:-1]]
-        return ElementStates(*parts, every.energy[..., self._own])  # type: ignore[call-arg]  # six of them
+        parts = [one[..., part, :] for one in every[:-1]]
+        return ElementStates(*parts, every.energy[..., part])  # type: ignore[call-arg]  # six of them
 
     @property
     def s(self) -> np.ndarray:
@@ -93,8 +94,27 @@ class RodMotion:
         return f"<rod {self.rod.name!r}: {self.rod.elements} elements, {self.rod.length:.4g} m>"
 
 
+class JointedRodMotion(RodMotion):
+    """The same of a rod with some strains only. Stresses of those that it does not have are reactions, which its law
+    does not know: they are not a number."""
+
+    @cached_property
+    def _states(self) -> ElementStates:
+        nodes, mesh, rod = self.nodes, self.rod.mesh, self.rod
+        X = pose_group.log(pose_group.compose(pose_group.inverse(nodes[..., :-1, :]), nodes[..., 1:, :]))
+        own, ends = [STRAINS.index(name) for name in rod.strains], halves(rod)
+        first, second = (pose_group.compose(nodes[..., k : k + rod.elements, :], ends[k]) for k in range(2))
+        between = coordinates_of(rod, pose_group.compose(pose_group.inverse(first), second))
+        stress = np.full(X.shape, np.nan)
+        stress[..., own] = stiffness_of(rod) / mesh.lengths[:, None] * between
+        energy = 0.5 * (stress[..., own] * between).sum(axis=-1)
+        return ElementStates(X, np.zeros_like(X), stress, stress, stress, stress, energy)
+
+
 def rod_motion(mechanism: Any, name: str, poses: np.ndarray, twists: np.ndarray) -> RodMotion:
     """A rod by its name, of a mechanism in either coordinates."""
     rod = mechanism.system.rod(name)
+    if rod.strains:
+        return JointedRodMotion(rod, mechanism, poses, twists)
     own = mechanism if isinstance(mechanism, AbsoluteMechanism) else mechanism.system.compile("absolute")
     return RodMotion(rod, own, poses, twists)

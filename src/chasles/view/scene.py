@@ -19,6 +19,7 @@ from chasles.model.constraint import Distance
 from chasles.model.force import Spring
 from chasles.model.joint import Joint
 from chasles.model.joint_kind import JOINT_KINDS, JointKind
+from chasles.model.rod_parts import RodLink
 from chasles.model.system import System
 from chasles.view.cam_look import cam_parts
 from chasles.view.part import Color, Part, Vector
@@ -153,6 +154,7 @@ def scene_of(what: Any) -> Scene:
         shaped = system.bodies[k].shapes or all(part.kind != "mesh" for part in parts)
         looks[k] = (*looks[k], *parts) if shaped else parts  # a cam is shape enough
     bodies, inside = [], {name for rod in system.rods for name in rod.nodes[1:-1]}
+    inside |= {body.name for body in system.bodies if isinstance(body, RodLink)}
     for body, parts, color in zip(system.bodies, looks, colors, strict=True):
         reach = max((float(np.linalg.norm(part.points(), axis=1).max()) for part in parts), default=0.0)
         bodies.append(

@@ -16,7 +16,7 @@ from chasles.lie import pose as pose_group
 from chasles.lie.rotation import quaternion_to_matrix
 from chasles.model.body import GROUND, Body
 from chasles.model.placement import ORIGIN
-from chasles.model.rod_parts import RodNode
+from chasles.model.rod_parts import RodLink, RodNode
 from chasles.model.system import System
 from chasles.screw import shape as shapes
 from chasles.view.mesh import read_mesh
@@ -36,10 +36,12 @@ def looks_of(system: System) -> tuple[float, list[tuple[Part, ...]], list[Color]
     # the color of a body, in lists and of its trail, is that of its first shape
     colors = [solids[0].color if solids else _color(PALETTE[k % len(PALETTE)]) for k, solids in enumerate(drawn)]
     of_rods = rod_solids(system, {rod.name: _color(PALETTE[k % len(PALETTE)]) for k, rod in enumerate(system.rods)})
-    parts = []
+    parts: list[tuple[Part, ...]] = []
     for k, (body, solids, places) in enumerate(zip(system.bodies, drawn, held, strict=True)):
         along = tuple(of_rods.get(body.name, ()))
-        if isinstance(body, RodNode) and along:
+        if isinstance(body, RodLink):
+            parts.append(())
+        elif isinstance(body, RodNode) and along:
             colors[k] = along[0].color
             parts.append(along)
         else:

@@ -119,7 +119,7 @@ def span(system: System, cut: Iterable[str] = ()) -> Spanning:
         for joint in split.values()
     ]
     parts = {name: tuple(part_of[j.name] for j in split.values() if j.child == name) for name in shares}
-    tree = replace(system, bodies=bodies, joints=joints, constraints=())
+    tree = system.rearranged(bodies=bodies, joints=joints, constraints=())
     return Spanning(tree, tuple(joint for joint in closing if joint.name in gone), tuple(welds), parts)
 
 

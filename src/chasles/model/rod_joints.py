@@ -1,0 +1,164 @@
+"""Rods in joint coordinates: elements as elastic joints in their middle, for rods that have some strains only.
+
+Each half of an element is rigid, and between the halves is a product of exponentials of the strains that the rod has,
+with stiffness K/L on each. That is the midpoint rule of g' = g ξ, of order two; the order of the factors changes from
+element to element, so that what they do not commute by cancels. With modes, the strains along the rod are polynomials:
+all elements follow the coordinates of the first one (`mimic`), each by the value of the polynomial there. These are
+orthogonal with the stiffness as weight, so that the energy has no mixed terms, and each joint has its own spring.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from chasles.lie import pose as pose_group
+from chasles.model.body import GROUND
+from chasles.model.rod import STRAINS, Rod
+
+COUPLED = 1e-9  # of the compliances of two strains: what is less does not couple them
+NEWTON = 6  # iterations, quadratic, from what is off by the square of the angles
+
+
+class ElasticJoint(NamedTuple):
+    """A joint of an element: its name and bodies, frames on these, kind, screws, and more of `Joint`."""
+
+    name: str
+    parent: str
+    child: str
+    kind: str
+    screws: Any
+    parent_frame: Any
+    child_frame: Any
+    more: Mapping[str, Any]
+
+
+def stiffness_of(rod: Rod) -> np.ndarray:
+    """K of the strains that a rod has, in each element, (elements, strains); ValueError if it is no number for each."""
+    compliance, own = rod.mesh.compliance, [STRAINS.index(name) for name in rod.strains]
+    sizes = np.sqrt(np.einsum("nii->ni", compliance))
+    mixed = np.abs(compliance) > COUPLED * sizes[:, :, None] * sizes[:, None, :]
+    if (mixed & ~np.eye(6, dtype=bool)).any():
+        raise ValueError(f"rod {rod.name!r}: its section couples strains, which it then has to have all; no `strains`")
+    found = compliance[:, own, own]
+    if not (found > 0.0).all():
+        rigid = rod.strains[int(np.argmin(found.min(axis=0)))]
+        raise ValueError(f"rod {rod.name!r}: strains has {rigid!r}, of infinite stiffness; leave it out")
+    return 1.0 / found
+
+
+def polynomials(rod: Rod) -> np.ndarray:
+    """Values of the modes of each strain in each element, (strains, modes, elements), 1 in the first element."""
+    assert rod.modes is not None
+    n = rod.elements
+    powers = np.polynomial.legendre.legvander((2.0 * np.arange(n) + 1.0) / n - 1.0, rod.modes - 1)
+    found = []
+    for weight in np.sqrt(stiffness_of(rod)).T:
+        orthogonal = np.linalg.qr(weight[:, None] * powers)[0] / weight[:, None]
+        found.append((orthogonal / orthogonal[0]).T)
+    return np.array(found)
+
+
+def elastic_joints(rod: Rod, places: Sequence[tuple[str, tuple[float, ...]]]) -> Iterator[ElasticJoint]:
+    """The joints of all elements; places: body and frame of each node. Bodies between joints of one element have the
+    name of the joint that carries them."""
+    n, mesh, (before, after) = rod.elements, rod.mesh, halves(rod)
+    springs = stiffness_of(rod) / mesh.lengths[:, None]
+    values = None if rod.modes is None else polynomials(rod)
+    for k in range(n):
+        (first, at), (second, to) = places[k], places[k + 1]
+        frames = [pose_group.compose(np.array(at), before[k]), pose_group.compose(np.array(to), after[k])]
+        bodies, strains = [first, second], _order(rod, k)
+        if second == GROUND:  # which no joint can carry
+            bodies.reverse()
+            frames.reverse()
+            strains.reverse()
+        if values is None:
+            yield _whole(rod, k, strains, springs[k], bodies, frames)
+        else:
+            yield from _by_modes(rod, k, strains, springs[k], values, bodies, frames)
+
+
+def halves(rod: Rod) -> tuple[np.ndarray, np.ndarray]:
+    """Frames of the middle of each element on its first and on its second node, (elements, 7) each."""
+    mesh = rod.mesh
+    middles = rod.poses(0.5 * (mesh.s[:-1] + mesh.s[1:]))
+    back = pose_group.inverse(mesh.poses)
+    return pose_group.compose(back[:-1], middles), pose_group.compose(back[1:], middles)
+
+
+def coordinates_of(rod: Rod, between: np.ndarray) -> np.ndarray:
+    """Coordinates (..., elements, strains) of elements whose second half is at poses (..., elements, 7) as seen from
+    the first: Newton's method on the product of exponentials, from the logarithm on."""
+    found: np.ndarray = pose_group.log(between)[..., [STRAINS.index(name) for name in rod.strains]]
+    for _ in range(NEWTON):
+        for first in range(min(2, rod.elements)):
+            part = np.s_[..., first::2, :]
+            order, place = _order(rod, first), pose_group.identity(between[part].shape[:-1])
+            columns = np.zeros((*place.shape[:-1], 6, len(order)))
+            for strain in reversed(order):
+                columns[..., strain] = pose_group.Ad_apply(pose_group.inverse(place), _screw(rod, strain))
+                place = pose_group.compose(pose_group.exp(found[part][..., strain, None] * _screw(rod, strain)), place)
+            left = pose_group.log(pose_group.compose(pose_group.inverse(place), between[part]))
+            found[part] += (np.linalg.pinv(columns) @ left[..., None])[..., 0]
+    return found
+
+
+def _order(rod: Rod, k: int) -> list[int]:
+    """In which order the strains of element k are the factors of its joint."""
+    strains = list(range(len(rod.strains)))
+    return strains[::-1] if k % 2 else strains
+
+
+def _screw(rod: Rod, strain: int) -> np.ndarray:
+    screw: np.ndarray = np.eye(6)[STRAINS.index(rod.strains[strain])]
+    return screw
+
+
+def _kind(rod: Rod, strain: int) -> str:
+    return "revolute" if _screw(rod, strain)[:3].any() else "prismatic"
+
+
+def _whole(
+    rod: Rod, k: int, strains: list[int], springs: np.ndarray, bodies: list[str], frames: list[np.ndarray]
+) -> ElasticJoint:
+    """One joint with all strains of an element."""
+    name = rod.nodes[k + 1]
+    kind = _kind(rod, 0) if len(strains) == 1 else "general"
+    stiffness = springs[strains]
+    more = {"stiffness": tuple(stiffness.tolist()), "damping": tuple((rod.damping * stiffness).tolist())}
+    screws = [_screw(rod, strain) for strain in strains]
+    return ElasticJoint(name, bodies[0], bodies[1], kind, screws, frames[0], frames[1], more)
+
+
+def _by_modes(
+    rod: Rod,
+    k: int,
+    strains: list[int],
+    springs: np.ndarray,
+    values: np.ndarray,
+    bodies: list[str],
+    frames: list[np.ndarray],
+) -> Iterator[ElasticJoint]:
+    """A joint for each strain and mode of an element, one behind the other."""
+    assert rod.modes is not None
+    chain = [(strain, mode) for strain in strains for mode in range(rod.modes)]
+    parent, parent_frame = bodies[0], frames[0]
+    for place, (strain, mode) in enumerate(chain):
+        leader = mode_name(rod, strain, mode)
+        name = leader if k == 0 else f"{rod.nodes[k]} {rod.strains[strain]} {mode}"
+        more: dict[str, Any] = {"stiffness": springs[strain], "damping": rod.damping * springs[strain]}
+        if k:
+            more |= {"mimic": leader, "mimic_ratio": float(values[strain, mode, k])}
+        last = place == len(chain) - 1
+        child, child_frame = (bodies[1], frames[1]) if last else (name, pose_group.identity())
+        screws = [_screw(rod, strain)]
+        yield ElasticJoint(name, parent, child, _kind(rod, strain), screws, parent_frame, child_frame, more)
+        parent, parent_frame = name, pose_group.identity()
+
+
+def mode_name(rod: Rod, strain: int, mode: int) -> str:
+    """The joint whose coordinate is that of a mode: the strain of the first element, times its length."""
+    return f"{rod.name} {rod.strains[strain]} {mode}"

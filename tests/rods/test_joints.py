@@ -1,0 +1,159 @@
+"""Rods whose elements are joints: against rods with all strains, closed forms, and other coordinates of the same."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import chasles as ch
+from chasles import rods
+from chasles.io.model_file import study_of_text
+from chasles.io.model_writer import model_text
+from chasles.model.rod_joints import polynomials
+from tests.rods.test_statics import SLENDER, cantilever
+
+BENDING = ("twist", "bend_y", "bend_z")
+RUBBER = rods.Material(1e7, 0.3, 1000.0)
+
+
+def hook(n: int = 6, ends=("ground", "free"), section=None, **more) -> ch.System:
+    """An arc that is fixed at one end."""
+    curve = rods.Arc((0, 0, 0), (0, 0.5, 0), (0, 0, 1), 1.0)
+    section = section or rods.Rectangle(0.02, 0.012)
+    return ch.System(rods=[ch.Rod("b", curve, section, RUBBER, ends, n, damping=1e-3, **more)])
+
+
+@pytest.mark.parametrize("strains", ["bend_z", BENDING, rods.STRAINS])
+def test_elastica_is_of_order_two(strains):
+    errors = []
+    for n in (8, 16):
+        system = cantilever(n, SLENDER, (0, 0, 0, 0, 10, 0), strains=strains)
+        mechanism = system.compile()
+        found = mechanism.poses(ch.equilibrium(system).q)[-1, 4:6]
+        errors.append(np.linalg.norm(found - [0.445002538816, 0.810622237791]))
+    assert errors[0] < 7e-3
+    assert errors[0] / errors[1] == pytest.approx(4.0, rel=0.02)
+
+
+def test_few_polynomials_are_enough():
+    """Errors of a mesh of 32 elements with 1, 2, ... coordinates in all; the mesh alone has 4.1e-4."""
+    errors = []
+    for modes in (1, 2, 3, 4):
+        system = cantilever(32, SLENDER, (0, 0, 0, 0, 10, 0), strains="bend_z", modes=modes)
+        mechanism = system.compile()
+        assert mechanism.nv == modes
+        tip = mechanism.poses(ch.equilibrium(system).q)[list(mechanism.bodies).index("b[32]"), 4:6]
+        errors.append(np.linalg.norm(tip - [0.445002538816, 0.810622237791]))
+    assert (np.array(errors) < [0.2, 0.02, 1.5e-3, 4.3e-4]).all()
+
+
+def test_the_same_in_absolute_coordinates():
+    """Accelerations of all nodes, bent, twisted and in motion, from joints and from poses."""
+    system = hook(strains=("twist", "bend_y", "bend_z", "stretch"))
+    tree, rng = system.compile(), np.random.default_rng(3)
+    q, v = 0.2 * rng.normal(size=tree.nq), rng.normal(size=tree.nv)
+    expected = tree.accelerations(q, v, tree.accelerations_under(q, v))
+    bodies = system.compile("absolute")
+    state = bodies.state(tree.poses(q), tree.twists(q, v))
+    found = bodies.accelerations(*state, bodies.accelerations_under(*state))
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-9 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("tapered", [False, True])
+def test_as_many_modes_as_elements_change_nothing(tapered):
+    section = (rods.Rectangle(0.02, 0.012), rods.Rectangle(0.01, 0.012)) if tapered else None
+    n, strains = 5, ("bend_y", "bend_z")
+    apart = hook(n, section=section, strains=strains).compile()
+    modal = hook(n, section=section, strains=strains, modes=n).compile()
+    values = polynomials(modal.system.rods[0])
+    G = np.zeros((apart.nv, modal.nv))  # in element k strains are the factors in turn, one order and the other
+    for k in range(n):
+        for place, strain in enumerate((1, 0) if k % 2 else (0, 1)):
+            for mode in range(n):
+                part = modal.tree.velocities[f"b {strains[strain]} {mode}"]
+                G[apart.tree.velocities[f"b[{k + 1}]"].start + place, part] = values[strain, mode, k]
+    rng = np.random.default_rng(1)
+    q, v = 0.1 * rng.normal(size=modal.nq), rng.normal(size=modal.nv)
+    np.testing.assert_allclose(modal.poses(q)[:n], apart.poses(G @ q), atol=1e-13)
+    a = apart.accelerations_under(G @ q, G @ v)
+    np.testing.assert_allclose(G @ modal.accelerations_under(q, v), a, rtol=0, atol=1e-9 * np.abs(a).max())
+
+
+def test_what_a_run_says_of_it():
+    run = ch.simulate(hook(strains=BENDING), (0, 0.02), certificate=False)
+    rod = run.rod("b")
+    assert rod.energy == pytest.approx(run.energies.springs, rel=1e-9, abs=1e-14)
+    assert np.isnan(rod.stresses[..., 3:]).all()
+    assert rod.curve().shape == (len(run.t), 4 * 6 + 1, 3)
+    # at rest the moment at the clamp carries the weight: half an element before it, and to the order of the mesh
+    system = hook(32, strains=BENDING)
+    rest = ch.equilibrium(system)
+    still = ch.simulate(system, (0, 1e-3), q=rest.q, certificate=False)
+    other = ch.equilibrium(hook(32))
+    assert still.rod("b").nodes[0, -1, 4:] == pytest.approx(other.rod("b").nodes[-1, 4:], abs=2e-3 * 0.5)
+    assert still.rod("b").stresses[0, 8, :3] == pytest.approx(other.rod("b").stresses[8, :3], rel=1e-2, abs=1e-4)
+
+
+def test_an_arm_on_a_tree_reaches_a_place():
+    """A rod on a turning hub with a hand at its tip: inverse kinematics and dynamics over the hinge and the modes."""
+    arm = ch.Rod(
+        "arm",
+        rods.Line((0, 0, 0), (1, 0, 0)),
+        rods.Circle(0.02),
+        RUBBER,
+        ("hub", "free"),
+        16,
+        strains="bend_y",
+        modes=2,
+    )
+    hub, hand = (ch.Body(name, 0.5, inertia=(0.01,) * 3) for name in ("hub", "hand"))
+    joints = [ch.revolute("turn", "ground", "hub", axis=(0, 0, 1)), ch.weld("grip", "arm[16]", "hand", at=(0.05, 0, 0))]
+    mechanism = ch.System([hub, hand], joints, rods=[arm]).compile()
+    assert [mechanism.nv, list(mechanism.tree.velocities)[:3]] == [3, ["turn", "arm bend_y 0", "arm bend_y 1"]]
+    goal = mechanism.poses(np.array([0.4, 0.08, -0.03]), frames="hand")
+    found = mechanism.inverse_kinematics("hand", goal)
+    assert mechanism.poses(found.q, frames="hand") == pytest.approx(goal, abs=1e-8)
+    a = np.array([1.0, -2.0, 3.0])
+    tau = mechanism.inverse_dynamics(found.q, np.zeros(3), a)
+    assert mechanism.accelerations_under(found.q, np.zeros(3), tau) == pytest.approx(a, abs=1e-9)
+
+
+def test_both_ends_held_is_a_loop():
+    """An arch between two clamps sinks under its weight, nearly as one with all strains does."""
+    start = hook().rods[0].poses(0.25)[4:]
+    found = []
+    for strains in ((), ("bend_z", "stretch")):
+        system = hook(12, ("ground", "ground"), strains=strains).with_gravity((0, -9.81, 0))
+        rest = ch.equilibrium(system)
+        mechanism = system.compile("absolute") if not strains else system.compile()
+        places = rest.poses if not strains else mechanism.poses(rest.q)
+        found.append(places[list(mechanism.bodies).index("b[6]"), 4:] - start)
+    assert np.linalg.norm(found[0] - found[1]) < 0.02 * np.linalg.norm(found[0])
+
+
+def test_in_a_file():
+    system = hook(strains=BENDING, modes=3)
+    again = study_of_text(model_text(system), Path()).system
+    assert again.rods == system.rods
+    assert again.joints == system.joints
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"strains": "bend_x"}, "strains has 'bend_x'; did you mean .*expected some of twist, bend_y"),
+        ({"modes": 2}, "modes are for a rod with some strains"),
+        ({"strains": "bend_y", "modes": 7}, "modes is 7; expected 1 to 6"),
+        ({"strains": "bend_y", "modes": True}, "modes is True"),
+        ({"strains": "shear_y", "section": rods.Stiffness((1, 1, 1, 1, np.inf, np.inf))}, "'shear_y', of infinite"),
+        ({"strains": "bend_y", "section": rods.Stiffness(np.eye(6) + 0.1)}, "its section couples strains"),
+    ],
+)
+def test_mistakes_are_named(changes, message):
+    with pytest.raises(ValueError, match=message):
+        hook(**changes)
+
+
+def test_modes_are_for_joint_coordinates():
+    with pytest.raises(ValueError, match="strains of 'b' are modes"):
+        hook(strains="bend_y", modes=2).compile("absolute")
