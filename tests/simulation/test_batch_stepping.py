@@ -50,5 +50,19 @@ def test_what_is_wrong_is_said_at_once():
             batch.step(wrong)
     with pytest.raises(ValueError, match="expected numbers from 0 to 1"):
         batch.reset(members=[2])
-    with pytest.raises(RuntimeError, match="members 0 to 1 cannot go on"):
-        batch.reset(v=np.full(4, 1e200)).step()
+
+
+def test_one_that_cannot_go_on_leaves_the_others_alone_and_one_that_is_held_stays():
+    system, rng = arm(), np.random.default_rng(2)
+    v, u = rng.normal(size=(6, 4)), rng.normal(size=(6, 4))
+    fine = ch.BatchSimulation(system, 1e-3, 6, v=v).step(u, 3)
+    v[2] = 1e200
+    batch = ch.BatchSimulation(system, 1e-3, 6, v=v)
+    with pytest.raises(RuntimeError, match="member 2 cannot go on at t = 0.003: its state is not finite"):
+        batch.step(u, 3)
+    others = [0, 1, 3, 4, 5]
+    assert np.array_equal(batch.q[others], fine.q[others])
+    assert np.array_equal(batch.v[2], v[2])
+    before, held = fine.v, np.array([True, False, False, True, False, False])
+    fine.step(u, held=held)
+    assert np.array_equal((fine.v == before).all(axis=1), held)

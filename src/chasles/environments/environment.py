@@ -14,7 +14,34 @@ from gymnasium.vector.utils import batch_space
 from chasles.environments.scenario import Scenario
 from chasles.simulation.batch_stepping import BatchSimulation
 
-NOBODY = np.empty(0, dtype=np.int64)
+
+AHEAD = 16  # starts of a member for which random numbers are drawn at once
+
+
+class Chances:
+    """Random numbers of starts, of each member from a generator of its own."""
+
+    def __init__(self, members: int, size: int):
+        self.generators: list[np.random.Generator | None] = [None] * members
+        self._drawn, self._used = np.empty((members, AHEAD, size)), np.zeros(members, dtype=np.int64)
+
+    def seed(self, seeds: Sequence[int | None]) -> None:
+        """Give the members new generators; those that have one keep it if their seed is None."""
+        for i, seed in enumerate(seeds):
+            if seed is not None or self.generators[i] is None:
+                self.generators[i], self._used[i] = seeding.np_random(seed)[0], AHEAD
+
+    def __call__(self, chosen: np.ndarray) -> np.ndarray:
+        """The next numbers of some members, by number."""
+        used = self._used[chosen]
+        if AHEAD in used:
+            for i in chosen[used == AHEAD].tolist():
+                self.generators[i].random(out=self._drawn[i])  # type: ignore[union-attr]
+                self._used[i] = 0
+            used = self._used[chosen]
+        self._used[chosen] = used + 1
+        found: np.ndarray = self._drawn[chosen, used]
+        return found
 
 
 class Episodes:
@@ -26,37 +53,37 @@ class Episodes:
         self.elapsed = np.zeros(members, dtype=np.int64)
         self.goals: np.ndarray | None = None
 
-    def begin(self, chosen: np.ndarray, generators: Sequence[np.random.Generator]) -> None:
-        """New episodes of some members, by number."""
-        q, v, goals = self.scenario.start(np.array([generators[i].random(self.scenario.chances) for i in chosen]))
+    def begin(self, chosen: np.ndarray, chances: np.ndarray) -> None:
+        """New episodes of some members, by number, from random numbers."""
+        q, v, goals = self.scenario.start(chances)
         if self.goals is None:
             self.goals = np.zeros((self.members, goals.shape[1]))
-        self.goals[chosen], self.elapsed[chosen] = goals, 0
+        self.elapsed[chosen] = 0
+        if goals.size:
+            self.goals[chosen] = goals
         self.simulation.reset(q, v, members=chosen)
 
     def observe(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         """What is seen of states of all members."""
-        assert self.goals is not None
         return np.asarray(self.scenario.observe(q, v, self.goals), dtype=np.float32)
 
     def act(
-        self, actions: np.ndarray, over: np.ndarray = NOBODY, generators: Sequence[np.random.Generator] = ()
+        self, actions: np.ndarray, fresh: np.ndarray | None = None
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Observations, rewards, ends and truncations after an action of each member; of those whose episode was over,
-        the begin of the next."""
-        assert self.goals is not None
+        """Observations, rewards, ends and truncations after an action of each member; of those whose episode is fresh,
+        by a mask, the begin of it."""
         scenario = self.scenario
         inputs = scenario.inputs(actions)
-        self.simulation.step(inputs, scenario.steps)
-        self.elapsed += 1
-        if len(over):
-            self.begin(over, generators)
+        self.simulation.step(inputs, scenario.steps, held=fresh)
         q, v = self.simulation.coordinates()
         rewards, ended = scenario.judge(q, v, inputs, self.goals)
-        truncated = self.elapsed >= scenario.limit
-        if len(over):
-            rewards[over], ended[over] = 0.0, False
-        return self.observe(q, v), rewards, ended, truncated
+        if fresh is None:
+            self.elapsed += 1
+        else:
+            self.elapsed += ~fresh
+            np.copyto(rewards, 0.0, where=fresh)
+            np.copyto(ended, False, where=fresh)
+        return self.observe(q, v), rewards, ended, self.elapsed >= scenario.limit
 
 
 class Environment(gymnasium.Env):
@@ -73,7 +100,7 @@ class Environment(gymnasium.Env):
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[np.ndarray, dict[str, Any]]:
         super().reset(seed=seed)
-        self._episodes.begin(np.array([0]), [self.np_random])
+        self._episodes.begin(np.array([0]), self.np_random.random((1, self.scenario.chances)))
         return self._episodes.observe(*self._episodes.simulation.coordinates())[0], {}
 
     def step(self, action: Any) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
@@ -97,8 +124,9 @@ class VectorEnvironment(gymnasium.vector.VectorEnv):
         self.single_observation_space, self.single_action_space = scenario.observation, scenario.action
         self.observation_space = batch_space(scenario.observation, num_envs)
         self.action_space = batch_space(scenario.action, num_envs)
-        self._over = np.zeros(num_envs, dtype=bool)
-        self._generators: list[np.random.Generator] = []
+        self._over: np.ndarray | None = None  # whose episode ended, if any: their next one has begun, but is not shown
+        self._actions = self.action_space.shape
+        self._chances, self._begun = Chances(num_envs, scenario.chances), False
 
     def reset(
         self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
@@ -108,35 +136,35 @@ class VectorEnvironment(gymnasium.vector.VectorEnv):
             seeds = [None] * self.num_envs
         if len(seeds) != self.num_envs:
             raise ValueError(f"reset: {len(seeds)} seeds; expected {self.num_envs}")
-        fresh = not self._generators
-        for i, one in enumerate(seeds):
-            if fresh:
-                self._generators.append(seeding.np_random(one)[0])
-            elif one is not None:
-                self._generators[i] = seeding.np_random(one)[0]
-        self._over[:] = False
-        self._episodes.begin(np.arange(self.num_envs), self._generators)
+        self._chances.seed(seeds)
+        waiting = [self._over is not None and self._over[i] and one is None for i, one in enumerate(seeds)]
+        self._over, self._begun = None, True
+        self._begin(np.flatnonzero(np.logical_not(waiting)))
         return self._episodes.observe(*self._episodes.simulation.coordinates()), {}
 
     def step(self, actions: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
         given = np.asarray(actions)
-        if not self._generators:
+        if not self._begun:
             raise gymnasium.error.ResetNeeded("call reset before the first step")
-        if given.shape != self.action_space.shape:
-            raise gymnasium.error.InvalidAction(f"actions have shape {given.shape}; expected {self.action_space.shape}")
+        if given.shape != self._actions:
+            raise gymnasium.error.InvalidAction(f"actions have shape {given.shape}; expected {self._actions}")
         self._refuse_actions(given)
-        seen, rewards, ended, truncated = self._episodes.act(given, np.flatnonzero(self._over), self._generators)
-        self._over = ended | truncated
-        if self._over.any():  # at rest until the next step: what fell further might leave all numbers
-            self._episodes.simulation.reset(members=self._over)
+        seen, rewards, ended, truncated = self._episodes.act(given, self._over)
+        over = ended | truncated
+        self._over = over if over.any() else None
+        if self._over is not None:  # the next begins at once, or what goes on falling might leave all numbers
+            self._begin(np.flatnonzero(over))
         return seen, rewards, ended, truncated, {}
+
+    def _begin(self, chosen: np.ndarray) -> None:
+        self._episodes.begin(chosen, self._chances(chosen))
 
     def _refuse_actions(self, given: np.ndarray) -> None:
         """InvalidAction for actions that are none."""
         single = self.single_action_space
         if isinstance(single, gymnasium.spaces.Discrete):
-            low, high = int(single.start), int(single.start + single.n) - 1
-            good = given.dtype.kind in "iu" and low <= given.min() and given.max() <= high
+            whole = given.dtype.kind in "iu"
+            good = whole and (given - single.start).astype(np.uint64).max() < single.n  # those below 0 are large
         else:
             good = self.action_space.contains(given.astype(self.action_space.dtype, copy=False))
         if not good:

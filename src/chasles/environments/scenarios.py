@@ -21,7 +21,7 @@ class CartPole(Scenario):
     """
 
     step = 0.02
-    force = 10.0  # [N]
+    pushes = np.array([[-10.0, 0.0], [10.0, 0.0]])  # [N] on the cart
     farthest, steepest = 2.4, 12 * 2 * np.pi / 360
     action, chances = spaces.Discrete(2), 4
 
@@ -45,20 +45,18 @@ class CartPole(Scenario):
         return Starts(values[:, :2], values[:, 2:], values[:, :0])
 
     def inputs(self, actions: np.ndarray) -> np.ndarray:
-        pushed = np.zeros((len(actions), 2))
-        pushed[:, 0] = np.where(actions == 1, self.force, -self.force)
-        return pushed
+        return self.pushes.take(actions, axis=0)
 
     def observe(self, q: np.ndarray, v: np.ndarray, goals: np.ndarray) -> np.ndarray:
         seen = np.empty((len(q), 4), dtype=np.float32)
-        seen[:, ::2], seen[:, 1::2] = q, v
+        seen[:, 0], seen[:, 1], seen[:, 2], seen[:, 3] = q[:, 0], v[:, 0], q[:, 1], v[:, 1]
         return seen
 
     def judge(
         self, q: np.ndarray, v: np.ndarray, inputs: np.ndarray, goals: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        far = np.abs(q)
-        return np.ones(len(q)), (far[:, 0] > self.farthest) | (far[:, 1] > self.steepest)
+        far, steep = np.abs(q).T
+        return np.ones(len(q)), (far > self.farthest) | (steep > self.steepest)
 
 
 class Acrobot(Scenario):

@@ -8,17 +8,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from chasles.integrate import engine
-from chasles.integrate.explicit_layout import REAL, SET, STATE, TALLY
+from chasles.integrate.explicit_layout import LARGEST_ANGLE, REAL, SET, scratch
+from chasles.integrate.explicit_step import copy
 from chasles.integrate.lane_march import LaneMarch
-from chasles.integrate.status import RUNNING
+from chasles.integrate.status import DONE, NEAR_POLE, NOT_FINITE, RUNNING
+from chasles.integrate.step_address import take_step
+from chasles.integrate.step_control import flaw
 from chasles.integrate.vector_field import call
 from chasles.kernel.bound import Bound
-from chasles.kernel.lanes import WIDTH, buffer, lanes_of
+from chasles.kernel.lanes import WIDTH, buffer, lanes_of, like, load, store
 from chasles.kernel.policy import kernel
 from chasles.simulation.lane_runs import refusal
 from chasles.simulation.motion import motion_stepper
 from chasles.simulation.simulate import plan
+from chasles.simulation.stepping import whole
 from chasles.simulation.tree_lanes import LaneTables, lanes_address
 from chasles.simulation.variants import Made, Variants, as_values, tree_tables
 
@@ -26,22 +29,66 @@ CALLER = "BatchSimulation"
 FAR = 1e9  # steps to an end that never comes
 
 
-@kernel(entry=True, allocates=True)  # a view counts as an array that is made
-def march_blocks(
-    table, addresses, settings, real, a, b, c, extra, program, states, counts, y, f0, x_sum, records, memory, address,
-    p, control, at, stale, limit,
+@kernel
+def good_lanes(settings, angle, parts, block, status, y, z):
+    """Where not all lanes of a step are good: move the points of those that are, and note what is wrong with others."""
+    n, stages = settings[SET.point], settings[SET.stages]
+    f, out, wrong = parts[0], parts[4], parts[6]
+    total = like(0.0, z)
+    for m in range(n):
+        total += 0.0 * load(out, m, z)
+    for m in range(stages * settings[SET.algebra]):
+        total += 0.0 * load(f, m, z)
+    store(wrong, 0, total)
+    store(wrong, 1, angle)
+    for lane in range(WIDTH):
+        if wrong[lane] != 0.0:
+            status[WIDTH * block + lane] = NOT_FINITE
+        elif wrong[WIDTH + lane] > LARGEST_ANGLE:
+            status[WIDTH * block + lane] = NEAR_POLE
+        else:
+            for m in range(n):
+                y[WIDTH * m + lane] = out[WIDTH * m + lane]
+
+
+@kernel(entry=True)
+def step_blocks(
+    table, addresses, settings, real, a, b, c, extra, program, states, forces, held, status, y, f0, memory, address,
+    p, size, at, done, count,
 ):  # fmt: skip
-    """`march_lanes` for blocks of four, one after the other. p: the tables of each block, or one for all; their inputs
-    begin at `at`. stale: whether the field at the present points is to be found first."""
+    """Take `count` steps after `done` ones, of four members at a time, one block after the other.
+
+    states: a column for each; forces: on all velocities, likewise; held: whether a member stays where it is; status: RUNNING, or
+    what is wrong with its next step. p: tables of each block, or one for all, of a `size`; their inputs begin at `at`.
+    """
     z = lanes_of(0.0)
-    for k in range(y.shape[0]):
-        own = p[k if p.shape[0] > 1 else 0]
-        for m in range(control.shape[1]):
-            own[at + m] = control[k, m]
-        if stale:
-            call(address, states[k, STATE.t], y[k], own, f0[k], 0, settings[SET.point], settings[SET.algebra], z)
-        arrays = (table, addresses, settings, real, a, b, c, extra, program, states[k], counts[k])
-        engine.march(*arrays, y[k], f0[k], x_sum[k], records, memory, address, own, limit, z)
+    n, d = settings[SET.point], settings[SET.algebra]
+    parts = scratch(memory, settings, WIDTH)
+    for k in range(states.shape[1] // WIDTH):
+        first = k * size if p.shape[0] > size else 0
+        own = p[first : first + size]
+        for lane in range(WIDTH):
+            member = WIDTH * k + lane
+            status[member] = RUNNING
+            for m in range(n):
+                y[WIDTH * m + lane] = states[m, member]
+            for m in range(forces.shape[0]):
+                own[at + WIDTH * m + lane] = 0.0 if held[member] else forces[m, member]
+        for i in range(done, done + count):
+            t = real[REAL.start] + i * real[REAL.step]
+            h = real[REAL.start] + (i + 1) * real[REAL.step] - t
+            call(address, t, y, own, f0, 0, n, d, z)
+            angle = take_step(
+                table, addresses, settings, a, b, c, extra, program, t, h, y, f0, memory, parts, address, own, z
+            )
+            if flaw(settings, angle, parts, z) == DONE:
+                copy(parts[4], 0, y, 0, n, z)
+            else:
+                good_lanes(settings, angle, parts, k, status, y, z)
+        for lane in range(WIDTH):
+            if not held[WIDTH * k + lane]:
+                for m in range(n):
+                    states[m, WIDTH * k + lane] = y[WIDTH * m + lane]
 
 
 class BatchSimulation:
@@ -84,52 +131,45 @@ class BatchSimulation:
             raise ValueError(f"{CALLER}: the systems of the members differ in more than their numbers")
         for i, error in tables.wrong.items():
             raise ValueError(f"{CALLER}: member {i}: {error}") from error
+        self._calling = self.dynamics.calling()
         self._neutral = np.concatenate([self.mechanism.neutral(), np.zeros(self.mechanism.nv + 1)])
         self._make(tables.numbers, tables.values)
         self.reset(q, v)
 
     def _make(self, numbers: np.ndarray, values: np.ndarray) -> None:
-        """The arrays of all blocks of four, and the loops on them."""
-        lead, march, space = self._lead, LaneMarch(self._lead, lanes_address()), self._lead.space
+        """The arrays of all members, and the loop on them. Beyond the last member, blocks of four repeat it."""
+        march, space, nv = LaneMarch(self._lead, lanes_address()), self._lead.space, self.mechanism.nv
         tables = LaneTables(self.mechanism, self.dynamics.free is not None)
-        blocks = -(-self.members // WIDTH)
-        index = np.minimum(np.arange(WIDTH * blocks), self.members - 1).reshape(blocks, WIDTH)
-        nothing = np.zeros((WIDTH, self.mechanism.nv))
+        index = np.minimum(np.arange(-(-self.members // WIDTH) * WIDTH), self.members - 1)
+        nothing = np.zeros((WIDTH, nv))
         alike = (numbers == numbers[0]).all() and (values == values[0]).all()
-        packed = [tables.packed(numbers[four], values[four], nothing) for four in (index[:1] if alike else index)]
-        p = _room(len(packed), packed[0].size)  # with workspace: one for all that are alike stays in the cache
-        p[:] = packed
-        self._y, self._f0 = _room(blocks, space.size * WIDTH), _room(blocks, space.dimension * WIDTH)
-        self._control, x_sum = _room(blocks, self.mechanism.nv * WIDTH), _room(blocks, space.dimension * WIDTH)
-        self._inputs = self._control.reshape(blocks, -1, WIDTH)  # a view
-        self._state, self._counts = np.zeros((blocks, STATE.size)), np.zeros((blocks, TALLY.size), dtype=np.int64)
-        march.real[REAL.step] = self.size
-        method = (march.settings, march.real, *lead.arrays()[2:])
-        memory = (self._state, self._counts, self._y, self._f0, x_sum, march.records, march.memory)
-        head, last = (space.table, march.addresses, *method), (march.address, p, self._control, tables.edges[2])
-        self._march = Bound(march_blocks, *head, *memory, *last, 1, 1)
+        fours = index[:WIDTH] if alike else index
+        packed = [tables.packed(numbers[four], values[four], nothing) for four in fours.reshape(-1, WIDTH)]
+        size = packed[0].size
+        p = buffer(len(packed) * (size // WIDTH))  # with workspace: one for all that are alike stays in the cache
+        p.reshape(-1, size)[:] = packed
+        self._states, self._forces = np.zeros((space.size, len(index))), np.zeros((nv, len(index)))
+        self._held, self._status = np.zeros(len(index), dtype=bool), np.zeros(len(index), dtype=np.int64)
+        self._done, self._given_shape = 0, (self.members, self.actuation.inputs)
+        method = (space.table, march.addresses, march.settings, march.real, *self._lead.arrays()[2:])
+        memory = (self._states, self._forces, self._held, self._status, march.y, march.f0, march.memory)
+        self._loop = Bound(step_blocks, *method, *memory, march.address, p, size, tables.edges[2], 0, 1)
 
     def __getstate__(self) -> dict[str, Any]:
         # the tables hold addresses of this process
-        return {"given": self._given, "rows": (self._y, self._state, self._counts, self._control)}
+        return {"given": self._given, "arrays": (self._states, self._forces), "done": self._done}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         system, step, members, parameters, method = state["given"]
         self.__init__(system, step, members, parameters=parameters, method=method)  # type: ignore[misc]
-        for own, kept in zip((self._y, self._state, self._counts, self._control), state["rows"], strict=True):
-            own[:] = kept
+        (self._states[:], self._forces[:]), self._done = state["arrays"], state["done"]
 
     # ------------------------------------------------------------ states
 
     @property
     def t(self) -> float:
         """The time [s], which all members share."""
-        return float(self._state[0, STATE.t])
-
-    def _states(self) -> np.ndarray:
-        """A copy of the states of all members, (members, numbers)."""
-        blocks = len(self._y)
-        return self._y.reshape(blocks, -1, WIDTH).transpose(0, 2, 1).reshape(blocks * WIDTH, -1)[: self.members]
+        return self._done * self.size
 
     @property
     def q(self) -> np.ndarray:
@@ -143,38 +183,32 @@ class BatchSimulation:
 
     def coordinates(self) -> tuple[np.ndarray, np.ndarray]:
         """q and v."""
-        q, v, _ = self.dynamics.split(self._states())
+        q, v, _ = self.dynamics.split(self._states[:, : self.members].copy().T)
         return q, v
 
     @property
     def work(self) -> np.ndarray:
         """Work that forces which are not conservative have done since the start of each member [J], (members,)."""
-        return self._states()[:, -1]
+        return self._states[-1, : self.members].copy()
 
     def reset(
         self, q: ArrayLike | None = None, v: ArrayLike | None = None, *, members: ArrayLike | None = None
     ) -> BatchSimulation:
         """Set the states of some members (their numbers, or a mask; default: all, at time 0) to q and v: one state for
         all of them, or a row for each. By default neutral and at rest. Their inputs are zero then."""
-        blocks, states = len(self._y), self._y.reshape(len(self._y), -1, WIDTH)
         if members is None:
-            chosen = np.arange(self.members)
-        else:
-            chosen = np.asarray(members)
-            chosen = np.flatnonzero(chosen) if chosen.dtype == bool else self._numbers(chosen)
-        rows = self._checked(len(chosen), q, v)
-        if members is None:
-            self._state[:], self._counts[:] = 0.0, 0
-            self._state[:, STATE.h], self._state[:, STATE.old_error] = self.size, 1.0
-            beyond = np.repeat(rows[-1:], WIDTH * blocks - self.members, axis=0)
-            chosen, rows = np.arange(WIDTH * blocks), np.concatenate([rows, beyond])
-        block, lane = np.divmod(chosen, WIDTH)
-        states[block, :, lane], self._inputs[block, :, lane] = rows, 0.0
-        self._stale = True
+            self._states[:, : self.members] = self._checked(self.members, q, v).T
+            self._states[:, self.members :] = self._states[:, self.members - 1, None]
+            self._forces[:], self._done = 0.0, 0
+            return self
+        chosen = np.asarray(members)
+        chosen = np.flatnonzero(chosen) if chosen.dtype == bool else self._numbers(chosen)
+        self._states[:, chosen], self._forces[:, chosen] = self._checked(len(chosen), q, v).T, 0.0
         return self
 
     def _numbers(self, chosen: np.ndarray) -> np.ndarray:
-        if chosen.dtype.kind not in "iu" or chosen.ndim != 1 or ((chosen < 0) | (chosen >= self.members)).any():
+        good = chosen.dtype.kind in "iu" and chosen.ndim == 1
+        if not good or (chosen.size and chosen.astype(np.uint64).max() >= self.members):  # those below 0 are large
             raise ValueError(
                 f"{CALLER}.reset: members is {chosen}; expected numbers from 0 to {self.members - 1}, or a mask"
             )
@@ -183,15 +217,14 @@ class BatchSimulation:
     def _checked(self, count: int, q: ArrayLike | None, v: ArrayLike | None) -> np.ndarray:
         """States (count, numbers) of q and v."""
         nq, nv, free, tables = self.mechanism.nq, self.mechanism.nv, self.dynamics.free, self.mechanism.tables
-        rows = np.tile(self._neutral, (count, 1))
-        for name, value, at in (("q", q, slice(nq)), ("v", v, slice(nq, nq + nv))):
+        rows = np.empty((len(self._neutral), count)).T  # as the states are
+        rows[:] = self._neutral
+        for name, value, first, size in (("q", q, 0, nq), ("v", v, nq, nv)):
             if value is not None:
                 found = np.asarray(value, dtype=float)
-                if found.shape not in ((at.stop - (at.start or 0),), rows[:, at].shape):
-                    raise ValueError(
-                        f"{CALLER}: {name} has shape {found.shape}; expected one state, or {rows[:, at].shape}"
-                    )
-                rows[:, at] = found
+                if found.shape not in ((count, size), (size,)):
+                    raise ValueError(f"{CALLER}: {name} has shape {found.shape}; expected one state, or {count, size}")
+                rows[:, first : first + size] = found
         if q is None and v is None:
             return rows
         if count and (nq != nv or not np.isfinite(rows).all()):  # quaternions, or an error
@@ -203,48 +236,39 @@ class BatchSimulation:
 
     # ------------------------------------------------------------ going
 
-    def step(self, u: ArrayLike | None = None, steps: int = 1) -> BatchSimulation:
-        """Take steps under inputs u, (members, inputs) or (inputs,) for all, held; as before if they are not given."""
-        if isinstance(steps, bool) or not isinstance(steps, int | np.integer) or steps < 1:
-            raise ValueError(f"{CALLER}.step: steps is {steps!r}; expected a positive whole number")
+    def step(
+        self, u: ArrayLike | None = None, steps: int = 1, *, held: np.ndarray | None = None
+    ) -> BatchSimulation:
+        """Take steps under inputs u, (members, inputs) or (inputs,) for all, held; as before if they are not given.
+        held: a mask of members that stay where they are meanwhile."""
+        if type(steps) is not int or steps < 1:
+            steps = whole(f"{CALLER}.step", steps)
         if u is not None:
             self._put(np.asarray(u, dtype=float))
-        with self.dynamics.calling():
-            self._march[-2], self._march[-1] = int(self._stale), int(steps)
-            self._march.call()
-            self._stale = False
-        if (self._counts[:, TALLY.status] != RUNNING).any():
+        self._held[: self.members] = False if held is None else held
+        loop = self._loop
+        loop[-2], loop[-1] = self._done, steps
+        with self._calling:
+            loop.call()
+        self._done += steps
+        if self._status.any():
             self._refuse()
         return self
 
     def _put(self, u: np.ndarray) -> None:
-        shape = (self.members, self.actuation.inputs)
-        if u.shape not in (shape, shape[1:]):
+        if u.shape not in (self._given_shape, self._given_shape[1:]):
+            shape = self._given_shape
             raise ValueError(f"{CALLER}.step: the input has shape {u.shape}; expected {shape} or {shape[1:]}")
         if not np.isfinite(u).all():
-            bad = np.argwhere(~np.isfinite(np.broadcast_to(u, shape)))[0]
+            bad = np.argwhere(~np.isfinite(np.broadcast_to(u, self._given_shape)))[0]
             raise ValueError(f"{CALLER}.step: input {bad[1]} of member {bad[0]} is not finite")
-        forces = self.actuation.along(u)
-        if forces.ndim == 1:
-            forces = np.broadcast_to(forces, (self.members, self.mechanism.nv))
-        blocks = len(self._y)
-        if self.members == blocks * WIDTH:
-            self._inputs[:] = forces.reshape(blocks, WIDTH, -1).transpose(0, 2, 1)
-        else:
-            at = np.arange(self.members)
-            self._inputs[at // WIDTH, :, at % WIDTH] = forces
-        self._stale = True
+        self._forces.T[: self.members] = self.actuation.along(u)
 
     def _refuse(self) -> None:
-        """Name the four among which one cannot go on."""
-        block = int(np.argmax(self._counts[:, TALLY.status] != RUNNING))
-        last, t = min(WIDTH * block + WIDTH, self.members) - 1, self._state[block, STATE.t]
+        """Name the first member that cannot go on."""
+        member = int(np.argmax(self._status != RUNNING))
+        what = "its state is not finite" if self._status[member] == NOT_FINITE else "a step turns it too far"
         raise RuntimeError(
-            f"{CALLER}: one of the members {WIDTH * block} to {last} cannot go on at t = {t:.6g}: "
-            "its state is not finite, or a step turns it too far; reset it, or take a shorter step"
+            f"{CALLER}: member {member} cannot go on at t = {self.t:.6g}: {what}; it is where it was before that step, "
+            "and the others went on: reset it, or take a shorter step"
         )
-
-
-def _room(blocks: int, size: int) -> np.ndarray:
-    """Rows of numbers of lanes, (blocks, size), each aligned."""
-    return buffer(blocks * (size // WIDTH)).reshape(blocks, size)

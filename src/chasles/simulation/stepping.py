@@ -143,7 +143,7 @@ class Simulation:
     def step(self, u: Input | None = None, steps: int = 1) -> Simulation:
         """Take steps under the input u (held; as before if it is not given). An input as in `simulate`."""
         if type(steps) is not int or steps < 1:
-            steps = _whole(steps)
+            steps = whole("Simulation.step", steps)
         stepper = self._stepper
         if u is not None:
             self._given = self.actuation.read(u)
@@ -177,7 +177,8 @@ class Simulation:
         return self
 
 
-def _whole(steps: Any) -> int:
+def whole(where: str, steps: Any) -> int:
+    """A number of steps; ValueError if it is none."""
     if isinstance(steps, bool) or not isinstance(steps, int | np.integer) or steps < 1:
-        raise ValueError(f"Simulation.step: steps is {steps!r}; expected a positive whole number")
+        raise ValueError(f"{where}: steps is {steps!r}; expected a positive whole number")
     return int(steps)
