@@ -58,7 +58,7 @@ def test_one_that_cannot_go_on_leaves_the_others_alone_and_one_that_is_held_stay
     fine = ch.BatchSimulation(system, 1e-3, 6, v=v).step(u, 3)
     v[2] = 1e200
     batch = ch.BatchSimulation(system, 1e-3, 6, v=v)
-    with pytest.raises(RuntimeError, match="member 2 cannot go on at t = 0.003: its state is not finite"):
+    with pytest.raises(RuntimeError, match=r"member 2 cannot go on at t = 0\.003: its state is not finite"):
         batch.step(u, 3)
     others = [0, 1, 3, 4, 5]
     assert np.array_equal(batch.q[others], fine.q[others])

@@ -157,7 +157,9 @@ def test_periods_under_a_controller_are_runs_of_their_own_to_the_bit(how):
         assert np.array_equal(run.v[inside], alone.v)
         for name in work:
             work[name] += getattr(alone.solution, name)
-    assert work == {name: getattr(run.solution, name) for name in work}
+    assert run.solution.steps == work["steps"]
+    fewer = 12 if "step" in how else 0  # no field at the end of a period, where the input jumps
+    assert run.solution.evaluations == work["evaluations"] - fewer
 
 
 def test_a_reset_begins_anew_to_the_bit():

@@ -14,7 +14,6 @@ from gymnasium.vector.utils import batch_space
 from chasles.environments.scenario import Scenario
 from chasles.simulation.batch_stepping import BatchSimulation
 
-
 AHEAD = 16  # starts of a member for which random numbers are drawn at once
 
 
@@ -36,7 +35,7 @@ class Chances:
         used = self._used[chosen]
         if AHEAD in used:
             for i in chosen[used == AHEAD].tolist():
-                self.generators[i].random(out=self._drawn[i])  # type: ignore[union-attr]
+                self.generators[i].random(out=self._drawn[i])
                 self._used[i] = 0
             used = self._used[chosen]
         self._used[chosen] = used + 1
@@ -65,6 +64,7 @@ class Episodes:
 
     def observe(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         """What is seen of states of all members."""
+        assert self.goals is not None
         return np.asarray(self.scenario.observe(q, v, self.goals), dtype=np.float32)
 
     def act(
@@ -72,6 +72,7 @@ class Episodes:
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Observations, rewards, ends and truncations after an action of each member; of those whose episode is fresh,
         by a mask, the begin of it."""
+        assert self.goals is not None
         scenario = self.scenario
         inputs = scenario.inputs(actions)
         self.simulation.step(inputs, scenario.steps, held=fresh)

@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from chasles.kernel.direct import Form, available, builtin
 from chasles.model.mimic import Following
 from chasles.model.system import System
 from chasles.relative.loop.closed import ClosedMechanism
 from chasles.relative.mechanism import Mechanism
+from chasles.simulation.fixed_steps import hold
 
 Input = ArrayLike | Mapping[str, ArrayLike]  # of all actuators, or velocities, in their order, or of some by name
 
 
 NUMBER = np.dtype(float)
+HELD = Form(("fixed",) * 5 + ("in", "out"), 0.0, finite_result=False, clear=False)
+
+
+def _no_direct_calls(given: Any) -> None:
+    """As a direct call that refuses everything."""
 
 
 class Actuation:
@@ -73,6 +81,21 @@ class Actuation:
         except (TypeError, ValueError):
             pass
         return self._read(given, told)
+
+    def holder(self, forces: np.ndarray) -> Callable[[Any], np.ndarray | None]:
+        """A function of an input that puts its generalized forces into an array, `forces` (nv), and returns a copy of
+        it: quick, for loops in Python. It gives None for all that is no array of finite numbers: then ask `read`."""
+        if not (available() and self._own.all() and self.inputs and forces.size):
+            return _no_direct_calls
+        if self.actuators:
+            bounds = np.ascontiguousarray(self._limits.T)
+            fixed = (forces, self._index, self._gear, bounds[0], bounds[1])
+        else:
+            far = np.full(self.inputs, np.inf)
+            fixed = (forces, self.order, np.ones(self.inputs), -far, far)
+        nothing = np.zeros(self.inputs)
+        hold(*fixed, nothing, nothing.copy())  # compiled now, or loaded from the cache
+        return builtin(hold, HELD, (*fixed, self.inputs, self.inputs), self._shape, np.empty(0, dtype=np.int64))
 
     def _read(self, given: Input, told: str) -> np.ndarray:
         """The same for what is not plainly an array of finite numbers."""

@@ -8,16 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from chasles.integrate.explicit_layout import LARGEST_ANGLE, REAL, SET, scratch
-from chasles.integrate.explicit_step import copy
 from chasles.integrate.lane_march import LaneMarch
-from chasles.integrate.status import DONE, NEAR_POLE, NOT_FINITE, RUNNING
-from chasles.integrate.step_address import take_step
-from chasles.integrate.step_control import flaw
-from chasles.integrate.vector_field import call
+from chasles.integrate.status import NOT_FINITE, RUNNING
 from chasles.kernel.bound import Bound
-from chasles.kernel.lanes import WIDTH, buffer, lanes_of, like, load, store
-from chasles.kernel.policy import kernel
+from chasles.kernel.lanes import WIDTH, buffer
+from chasles.simulation.fixed_steps import step_blocks
 from chasles.simulation.lane_runs import refusal
 from chasles.simulation.motion import motion_stepper
 from chasles.simulation.simulate import plan
@@ -27,68 +22,6 @@ from chasles.simulation.variants import Made, Variants, as_values, tree_tables
 
 CALLER = "BatchSimulation"
 FAR = 1e9  # steps to an end that never comes
-
-
-@kernel
-def good_lanes(settings, angle, parts, block, status, y, z):
-    """Where not all lanes of a step are good: move the points of those that are, and note what is wrong with others."""
-    n, stages = settings[SET.point], settings[SET.stages]
-    f, out, wrong = parts[0], parts[4], parts[6]
-    total = like(0.0, z)
-    for m in range(n):
-        total += 0.0 * load(out, m, z)
-    for m in range(stages * settings[SET.algebra]):
-        total += 0.0 * load(f, m, z)
-    store(wrong, 0, total)
-    store(wrong, 1, angle)
-    for lane in range(WIDTH):
-        if wrong[lane] != 0.0:
-            status[WIDTH * block + lane] = NOT_FINITE
-        elif wrong[WIDTH + lane] > LARGEST_ANGLE:
-            status[WIDTH * block + lane] = NEAR_POLE
-        else:
-            for m in range(n):
-                y[WIDTH * m + lane] = out[WIDTH * m + lane]
-
-
-@kernel(entry=True)
-def step_blocks(
-    table, addresses, settings, real, a, b, c, extra, program, states, forces, held, status, y, f0, memory, address,
-    p, size, at, done, count,
-):  # fmt: skip
-    """Take `count` steps after `done` ones, of four members at a time, one block after the other.
-
-    states: a column for each; forces: on all velocities, likewise; held: whether a member stays where it is; status: RUNNING, or
-    what is wrong with its next step. p: tables of each block, or one for all, of a `size`; their inputs begin at `at`.
-    """
-    z = lanes_of(0.0)
-    n, d = settings[SET.point], settings[SET.algebra]
-    parts = scratch(memory, settings, WIDTH)
-    for k in range(states.shape[1] // WIDTH):
-        first = k * size if p.shape[0] > size else 0
-        own = p[first : first + size]
-        for lane in range(WIDTH):
-            member = WIDTH * k + lane
-            status[member] = RUNNING
-            for m in range(n):
-                y[WIDTH * m + lane] = states[m, member]
-            for m in range(forces.shape[0]):
-                own[at + WIDTH * m + lane] = 0.0 if held[member] else forces[m, member]
-        for i in range(done, done + count):
-            t = real[REAL.start] + i * real[REAL.step]
-            h = real[REAL.start] + (i + 1) * real[REAL.step] - t
-            call(address, t, y, own, f0, 0, n, d, z)
-            angle = take_step(
-                table, addresses, settings, a, b, c, extra, program, t, h, y, f0, memory, parts, address, own, z
-            )
-            if flaw(settings, angle, parts, z) == DONE:
-                copy(parts[4], 0, y, 0, n, z)
-            else:
-                good_lanes(settings, angle, parts, k, status, y, z)
-        for lane in range(WIDTH):
-            if not held[WIDTH * k + lane]:
-                for m in range(n):
-                    states[m, WIDTH * k + lane] = y[WIDTH * m + lane]
 
 
 class BatchSimulation:
@@ -236,9 +169,7 @@ class BatchSimulation:
 
     # ------------------------------------------------------------ going
 
-    def step(
-        self, u: ArrayLike | None = None, steps: int = 1, *, held: np.ndarray | None = None
-    ) -> BatchSimulation:
+    def step(self, u: ArrayLike | None = None, steps: int = 1, *, held: np.ndarray | None = None) -> BatchSimulation:
         """Take steps under inputs u, (members, inputs) or (inputs,) for all, held; as before if they are not given.
         held: a mask of members that stay where they are meanwhile."""
         if type(steps) is not int or steps < 1:

@@ -12,11 +12,13 @@ import numpy as np
 
 from chasles.display.progress import Progress
 from chasles.integrate.explicit import ExplicitStepper
-from chasles.integrate.explicit_layout import SET, STATE, TALLY
+from chasles.integrate.explicit_layout import REAL, SET, STATE, TALLY
 from chasles.integrate.options import UNLIMITED
 from chasles.integrate.solution import COUNTED_WORK, Cause, Solution
 from chasles.integrate.status import DONE, RUNNING
 from chasles.integrate.stepper import AS_IT_ENDED, Attention, Interrupted, NotFiniteError
+from chasles.kernel.bound import Bound
+from chasles.simulation.fixed_steps import run_period
 from chasles.simulation.motion import motion_stepper, solve_motion
 from chasles.simulation.pace import Pace
 from chasles.simulation.pieces import Pieces
@@ -40,6 +42,7 @@ class Periods:
         self.stops = np.unique(np.concatenate([np.ravel(() if some is None else some) for some in given]))
         self.fresh = np.array(task.dynamics.problem().parameters)
         self.stepper: ExplicitStepper | None = None
+        self.loop: Bound | None = None
         self.step = task.more["step"] or 0.0
         self.tally, self.seconds = [0, 0, 0], 0.0  # steps, rejections, evaluations of what was done quickly
         self.tries = TRIES
@@ -91,6 +94,31 @@ class Periods:
         self.records = stepper.records.reshape(stepper.rows, stepper.width)
         return stepper
 
+    def bind(self, forces: np.ndarray, given: np.ndarray) -> None:
+        """From now on periods have the input `given` and its forces as they are in these arrays then."""
+        of = self.stepper
+        assert of is not None
+        self.rows = np.empty((AT_ONCE, 1 + of.space.size + len(given)))
+        state = (of.state, of.counts, of.y, of.f0, of.memory, of.address, of.p, self.fresh, forces, given)
+        where = self.task.dynamics.control.start
+        self.loop = Bound(
+            run_period, of.space.table, of.addresses, *of.arrays(), *state, where, self.rows, *self.task.span
+        )
+
+    def fixed(self, first: float, last: float) -> np.ndarray | None:
+        """As `quickly`, of fixed steps without corrections, with the input that is bound: points with it."""
+        stepper, loop = self.stepper, self.loop
+        if not self.tries or not self.free_of_stops(first, last):
+            return None
+        assert stepper is not None
+        assert loop is not None
+        began = time.perf_counter()
+        loop[-2], loop[-1] = first, last
+        stepper.real[REAL.step] = min(self.step, last - first)
+        with self.calling:
+            loop.call()
+        return self._counted(stepper, self.rows, began)
+
     def quickly(self, first: float, last: float, u: np.ndarray, most: int) -> np.ndarray | None:
         """The saved points of a period that goes on from the present point, if it comes to its end in few steps; no
         solution is made of them, which would take as long as the steps. most: evaluations, if steps follow the error"""
@@ -109,13 +137,18 @@ class Periods:
                 stepper.start = first
                 stepper.state[STATE.h] = stepper.guess(last - first)
             loops.take(AT_ONCE, stepper.needs_more)
+        return self._counted(stepper, self.records, began)
+
+    def _counted(self, stepper: ExplicitStepper, rows: np.ndarray, began: float) -> np.ndarray | None:
+        """The rows that a period left, if it is done."""
         accepted, rejected, evaluations, status, records, *_ = stepper.counts.tolist()
         if status != DONE:
             self.tries -= 1
             return None
-        self.tally = [a + b for a, b in zip(self.tally, (accepted, rejected, evaluations), strict=True)]
+        tally = self.tally
+        tally[0], tally[1], tally[2] = tally[0] + accepted, tally[1] + rejected, tally[2] + evaluations
         self.seconds += time.perf_counter() - began
-        return self.records[:records]
+        return rows[:records]
 
     def count(self, work: dict[str, Any]) -> None:
         """Add the work of periods that were done quickly."""
@@ -138,6 +171,7 @@ class SampledRun:
         self.task, self.recorder, self.controller = task, recorder, task.controller
         self.actuation, self.pace = task.dynamics.actuation(), Pace(task.dynamics)
         self.left = task.more.get("max_evaluations")
+        self.forces = np.zeros(self.actuation.nv)  # of the input that is held
         self.pieces: Pieces | None = None
         self.stop: Interrupted | None = None
         self.periods = Periods(task) if Periods.serve(task) else None
@@ -149,19 +183,23 @@ class SampledRun:
         task, edges = self.task, self.task.edges()
         # if all periods were done before
         piece = Solution(task.dynamics.space, task.method, np.empty(0), np.empty(0), True, "reached the end")
-        begin, end = float(edges[0]), float(edges[-1])
+        begin, end, hold = float(edges[0]), float(edges[-1]), self.actuation.holder(self.forces)
         quick = self.recorder is None and self.periods is not None and self.periods.quick
         with Attention() as attention, Progress(*task.span, progress, at=float(edges[done])) as line:
             for first, last in itertools.pairwise(edges[done:].tolist()):
                 q, v = task.dynamics.coordinates(state)
-                given = self.actuation.read(self.controller(first, q.copy(), v.copy()), "the controller returned")
+                asked = self.controller(first, q.copy(), v.copy())
+                given = hold(asked)
+                if given is None:
+                    given = self.actuation.read(asked, "the controller returned")
+                    self.forces[:] = self.actuation.along(given)
                 if quick and self.pieces is not None and last != end and not attention.called:
                     state, there = self._quickly(first, last, state, given)
                     if there:
                         if line.enabled:
                             line.show(last)
                         continue
-                piece = self._period(first, last, state, given, first == begin)
+                piece = self._period(first, last, state, first == begin)
                 if attention.called or self.stop is not None:
                     piece = self._stopped(piece, last == end)
                 self._keep(piece, given)
@@ -185,8 +223,18 @@ class SampledRun:
             return state, False
         if state is not periods.stepper.y:
             periods.stepper.y[:] = state
+        if periods.step and not periods.stepper.needs_more:
+            if periods.loop is None:
+                self.given = given.copy()
+                periods.bind(self.forces, self.given)
+            self.given[:] = given
+            rows = periods.fixed(first, last)
+            if rows is None:
+                return pieces.last_point, False
+            pieces.rows.add(rows)
+            return periods.stepper.y, True
         adaptive = not periods.step
-        rows = periods.quickly(first, last, self.actuation.along(given), self.pace.limit if adaptive else 0)
+        rows = periods.quickly(first, last, self.forces, self.pace.limit if adaptive else 0)
         if rows is None:
             return pieces.last_point, False
         pieces.add_rows(rows, given)
@@ -194,9 +242,9 @@ class SampledRun:
             self.pace.note(int(periods.stepper.counts[TALLY.evaluations]), periods.stepper.y)
         return periods.stepper.y, True
 
-    def _period(self, first: float, last: float, state: np.ndarray, given: np.ndarray, at_start: bool) -> Solution:
+    def _period(self, first: float, last: float, state: np.ndarray, at_start: bool) -> Solution:
         """One period, under an input."""
-        task, u, step = self.task, self.actuation.along(given), self.task.more["step"]
+        task, u, step = self.task, self.forces.copy(), self.task.more["step"]
         step = min(step, last - first) if step else None
         solve = self._solve if self.periods is None else self.periods.solve
         try:

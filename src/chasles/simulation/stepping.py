@@ -15,11 +15,13 @@ from chasles.integrate.method_name import named_method
 from chasles.integrate.options import Options
 from chasles.integrate.solution import Solution
 from chasles.integrate.status import RUNNING
+from chasles.kernel.bound import Bound
 from chasles.model.system import System
 from chasles.relative.loop.closed import ClosedMechanism
 from chasles.relative.mechanism import Mechanism
 from chasles.simulation.actuation import Input
 from chasles.simulation.bodies import BodyDynamics
+from chasles.simulation.fixed_steps import step_one
 from chasles.simulation.motion import spoken_by
 from chasles.simulation.prepare import prepare
 from chasles.simulation.runaway import runs_away
@@ -74,6 +76,14 @@ class Simulation:
             self._stepper = ExplicitStepper(self.dynamics.problem(), method, (start, end), state, how)
         self.actuation, self._calling = self.dynamics.actuation(), self.dynamics.calling()
         self._control = self._stepper.p[self.dynamics.control]
+        self._hold = self.actuation.holder(self._control)
+        self._loop = None if self._stepper.needs_more else self._bound(self._stepper)
+
+    @staticmethod
+    def _bound(of: ExplicitStepper) -> Bound:
+        """The loop of steps that need no corrections."""
+        state = (of.state, of.counts, of.y, of.f0, of.memory)
+        return Bound(step_one, of.space.table, of.addresses, *of.arrays(), *state, of.address, of.p, 1)
 
     def __getstate__(self) -> dict[str, Any]:
         stepper, first = self._stepper, self.dynamics.control.start
@@ -146,12 +156,19 @@ class Simulation:
             steps = whole("Simulation.step", steps)
         stepper = self._stepper
         if u is not None:
-            self._given = self.actuation.read(u)
-            self._control[:] = self.actuation.along(self._given)
+            given = self._hold(u)
+            if given is None:
+                given = self.actuation.read(u)
+                self._control[:] = self.actuation.along(given)
+            self._given = given
         with self._calling:
-            if u is not None:  # the input changed, and so the field here
-                stepper.loops.refresh.call()
-            stepper.loops.take(steps, stepper.needs_more)
+            if self._loop is not None:
+                self._loop[-1] = steps
+                self._loop.call()
+            else:
+                if u is not None:  # the input changed, and so the field here
+                    stepper.loops.refresh.call()
+                stepper.loops.take(steps, stepper.needs_more)
         if stepper.counts[TALLY.status] == RUNNING:
             return self
         ending = stepper.attend()
