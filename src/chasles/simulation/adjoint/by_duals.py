@@ -18,8 +18,12 @@ from chasles.kernel.workspace import layout
 
 # where things are in the memory: the address of the field on duals, how many numbers of the point it depends on and of
 # all, numbers of the result, then parts: what the field reads, where in it the duals are that have directions, the
-# directions (one after the other), the point and the result; how many such duals and directions there are
-PART = layout("PART", address=1, used=1, point=1, result=1, p=1, p_end=1, places=1, count=1, shifts=1, m=1, y=1, out=1)
+# directions (one after the other), the point and the result; how many such duals and directions there are; how many of
+# these duals, the last ones, are forces that are held, and where these are in what the field itself reads
+PART = layout(
+    "PART", address=1, used=1, point=1, result=1, p=1, p_end=1, places=1, count=1, shifts=1, m=1, y=1, out=1, held=1,
+    control=1,
+)  # fmt: skip
 
 
 @kernel
@@ -69,9 +73,12 @@ def pull(t, y, bar, y_bar, g, memory):
 def pull_by_duals(t, y, f, bar, y_bar, g, p, memory, sizes):
     """`pull` through pointers; sizes: of y, bar, g, p and memory."""
     n = carray(sizes, (5,))
-    pull(
-        t, carray(y, (n[0],)), carray(bar, (n[1],)), carray(y_bar, (n[0],)), carray(g, (n[2],)), carray(memory, (n[4],))
-    )
+    numbers, room = carray(p, (n[3],)), carray(memory, (n[4],))
+    integers = as_integer_array(room)
+    held, last = integers[PART.held], integers[PART.places] + integers[PART.count]
+    for k in range(held):  # what is held in this step
+        room[integers[PART.p] + integers[last - held + k]] = numbers[integers[PART.control] + k]
+    pull(t, carray(y, (n[0],)), carray(bar, (n[1],)), carray(y_bar, (n[0],)), carray(g, (n[2],)), room)
 
 
 @cache
@@ -81,10 +88,17 @@ def pull_address() -> int:
 
 
 def memory_of(
-    address: int, sizes: tuple[int, int, int], p: np.ndarray, places: np.ndarray, shifts: np.ndarray, room: int = 0
+    address: int,
+    sizes: tuple[int, int, int],
+    p: np.ndarray,
+    places: np.ndarray,
+    shifts: np.ndarray,
+    room: int = 0,
+    held: tuple[int, int] = (0, 0),
 ) -> np.ndarray:
     """The memory for a field: (used, point, result), the buffer that it reads, places of duals in it, and directions of
-    these (count, m); behind it are `room` further numbers."""
+    these (count, m); behind it are `room` further numbers. held: how many of the places, the last ones, are forces that
+    are held, and where they are among the numbers that the field reads."""
     used, point, result = sizes
     edges = np.cumsum([PART.size, len(places), shifts.size])
     first = -(-int(edges[-1]) // 8) * 8
@@ -92,7 +106,7 @@ def memory_of(
     out = y + WIDTH * point
     memory = buffer(out // WIDTH + result + -(-room // WIDTH))
     integers = memory.view(np.int64)
-    head = (address, used, point, result, first, y, edges[0], len(places), edges[1], shifts.shape[1], y, out)
+    head = (address, used, point, result, first, y, edges[0], len(places), edges[1], shifts.shape[1], y, out, *held)
     integers[: PART.size] = head
     integers[edges[0] : edges[1]] = places
     memory[edges[1] : edges[2]] = shifts.T.reshape(-1)

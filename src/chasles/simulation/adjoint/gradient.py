@@ -238,10 +238,11 @@ class Adjoint:
         along = np.zeros((count + nv, nv + self.shifts.shape[1]))
         along[count:, :nv], along[:count, nv:] = np.eye(nv), self.shifts
         pulls[OF_FIELD] = pull_address()
-        memory, corrected = memory_of(field, (n - 1, n, d), p, places, along), np.zeros(8)
+        held = nv, self.dynamics.control.start
+        memory, corrected = memory_of(field, (n - 1, n, d), p, places, along, held=held), np.zeros(8)
         if correction and self.dynamics.corrected:
             pulls[OF_CORRECTION] = pull_address()
-            corrected = memory_of(correction, (n, n, n), p, places, along)
+            corrected = memory_of(correction, (n, n, n), p, places, along, held=held)
         return pulls, memory, corrected, self.shifts.shape[1]
 
     def back(self, kicks: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
