@@ -20,6 +20,7 @@ NAMESPACES = tuple(
         "lie",
         "model",
         "objective",
+        "plan",
         "results",
         "rods",
         "screw",
@@ -88,6 +89,7 @@ MODULES = {
         "stiffness",
     ],
     "chasles.simulation.adjoint": ["gradient", "objective"],
+    "chasles.plan": ["planner", "outcome", "quantities", "terms"],
     "chasles.certificate": ["judge", "verdict"],
     "chasles.transition": [
         *(

@@ -5,6 +5,7 @@ from chasles import io as io
 from chasles import lie as lie
 from chasles import model as model
 from chasles import objective as objective
+from chasles import plan as plan
 from chasles import results as results
 from chasles import rods as rods
 from chasles import screw as screw

@@ -18,6 +18,7 @@ NAMESPACES = (
     "lie",
     "model",
     "objective",
+    "plan",
     "results",
     "rods",
     "screw",

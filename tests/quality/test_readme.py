@@ -27,6 +27,7 @@ PAGES = [
     "docs/results.md",
     "docs/screws.md",
     "docs/sensitivities.md",
+    "docs/plan.md",
     "docs/simulation.md",
     "docs/transition.md",
 ]

@@ -1,0 +1,13 @@
+from chasles.plan.outcome import PlannedMotion as PlannedMotion
+from chasles.plan.planner import optimize as optimize
+from chasles.plan.quantities import frame as frame
+from chasles.plan.quantities import joint as joint
+from chasles.plan.quantities import quantity as quantity
+from chasles.plan.quantities import speed as speed
+from chasles.plan.quantities import state as state
+from chasles.plan.terms import duration as duration
+from chasles.plan.terms import effort as effort
+from chasles.plan.terms import final as final
+from chasles.plan.terms import keep as keep
+from chasles.plan.terms import reach as reach
+from chasles.plan.terms import tracking as tracking

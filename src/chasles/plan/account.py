@@ -1,0 +1,198 @@
+"""The sum of all costs along a motion, with what limits add to it, and its quadratic model at each node.
+
+A limit low <= r <= high has a multiplier y and a stiffness ρ: it adds ½ρ d², d the distance of r + y/ρ from the
+interval, and y becomes the force ρ d that it took (the augmented Lagrangian).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from chasles.plan.quantities import CALLER, MotionQuantity
+from chasles.plan.terms import ALWAYS, DurationCost, EffortCost, MotionLimit, Wish, nodes_of
+
+
+@dataclass(frozen=True)
+class Course:
+    """A motion at its nodes: times, coordinates, velocities, the inputs of the steps between, and the duration."""
+
+    t: np.ndarray
+    q: np.ndarray
+    v: np.ndarray
+    u: np.ndarray
+    duration: float
+
+
+@dataclass
+class Quadratic:
+    """First and second derivatives of the cost by the state x of each node and the input u of each step."""
+
+    x: np.ndarray
+    u: np.ndarray
+    xx: np.ndarray
+    uu: np.ndarray
+    ux: np.ndarray
+
+    def arrays(self) -> tuple[np.ndarray, ...]:
+        return self.x, self.u, self.xx, self.uu, self.ux
+
+
+class Restraint:
+    """A limit at its nodes, with its multipliers and its stiffness."""
+
+    def __init__(self, limit: MotionLimit, steps: int, rows: int):
+        self.limit, self.nodes, self.stiffness = limit, nodes_of(limit.when, steps), 1.0
+        shape = len(self.nodes), rows
+        try:
+            self.low, self.high = (np.broadcast_to(x, shape) for x in (limit.low, limit.high))
+        except ValueError:
+            raise ValueError(
+                f"{CALLER}: the limits of {limit.quantity.name} have shapes {limit.low.shape} and {limit.high.shape}; "
+                f"expected a number, or {rows}"
+            ) from None
+        self.multipliers = np.zeros(shape)
+
+    def push(self, values: np.ndarray) -> np.ndarray:
+        """ρ d of values (nodes, rows)."""
+        moved = values + self.multipliers / self.stiffness
+        return self.stiffness * (moved - np.clip(moved, self.low, self.high))
+
+    def added(self, values: np.ndarray) -> float:
+        """What it adds to the cost."""
+        return float((self.push(values) ** 2 - self.multipliers**2).sum() / (2 * self.stiffness))
+
+    def active(self, values: np.ndarray) -> np.ndarray:
+        """Which rows act."""
+        return (self.low == self.high) | (self.push(values) != 0.0)
+
+    def off(self, values: np.ndarray) -> np.ndarray:
+        """By how much rows are violated."""
+        return np.abs(values - np.clip(values, self.low, self.high))
+
+
+class Account:
+    """Costs and limits of a mechanism over so many steps; extra: numbers of the state behind (δ, δv), first the
+    duration if it is free."""
+
+    def __init__(self, mechanism: Any, steps: int, inputs: int, costs: Sequence[Any], limits: Sequence[MotionLimit]):
+        self.mechanism, self.tree, self.steps = mechanism, getattr(mechanism, "spanning", mechanism), steps
+        self.efforts, self.durations, self.wishes = list[EffortCost](), list[DurationCost](), list[Wish]()
+        for cost in costs:
+            self._sort(cost)
+        for effort in self.efforts:
+            if effort.weight.shape not in ((), (inputs,)):
+                raise ValueError(
+                    f"{CALLER}: effort has {effort.weight.size} weights; expected one, or {inputs}, one for each input"
+                )
+        for one in (*self.wishes, *limits):
+            one.quantity.prepare(self.tree)
+        neutral, still = self.tree.neutral()[None], np.zeros((1, self.tree.nv))
+        rows = {id(one): self._numbers(one.quantity, np.zeros(1), neutral, still)[0].shape[1] for one in limits}
+        self.restraints = [Restraint(limit, steps, rows[id(limit)]) for limit in limits]
+        for wish in self.wishes:
+            count = self._numbers(wish.quantity, np.zeros(1), neutral, still)[0].shape[1]
+            if wish.weight.shape not in ((), (count,)):
+                raise ValueError(
+                    f"{CALLER}: the weights of {wish.quantity.name} have shape {wish.weight.shape}; expected a number, "
+                    f"or {count}"
+                )
+
+    def _sort(self, cost: Any) -> None:
+        for kind, own in ((EffortCost, self.efforts), (DurationCost, self.durations), (Wish, self.wishes)):
+            if isinstance(cost, kind):
+                own.append(cost)  # type: ignore[attr-defined]
+                return
+        raise TypeError(f"{CALLER}: {cost!r} is no cost; expected effort, duration, tracking or final")
+
+    def _numbers(
+        self, what: MotionQuantity, t: np.ndarray, q: np.ndarray, v: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        if isinstance(target := getattr(what, "target", None), np.ndarray) and target.ndim == 2 and len(t) == 1:
+            return type(what)(what.frame, target[0]).numbers(self.tree, t, q, v)  # type: ignore[attr-defined, call-arg]
+        return what.numbers(self.tree, t, q, v)
+
+    def _weights(self, wish: Wish, duration: float) -> tuple[np.ndarray, np.ndarray]:
+        """Nodes of a wish, and what each counts."""
+        nodes = nodes_of(wish.when, self.steps)
+        if not isinstance(wish.when, str) or wish.when != ALWAYS:
+            return nodes, np.ones(len(nodes))
+        shares = np.full(len(nodes), duration / self.steps)
+        shares[[0, -1]] *= 0.5
+        return nodes, shares
+
+    def _at(self, what: MotionQuantity, nodes: np.ndarray, course: Course) -> tuple[np.ndarray, np.ndarray]:
+        return what.numbers(self.tree, course.t[nodes], course.q[nodes], course.v[nodes])
+
+    # ------------------------------------------------------------ values
+
+    def cost(self, course: Course) -> float:
+        """What is to be small, without limits."""
+        h = course.duration / self.steps
+        total = sum(h * float((effort.weight * course.u**2).sum()) for effort in self.efforts)
+        total += sum(one.weight * course.duration for one in self.durations)
+        for wish in self.wishes:
+            nodes, shares = self._weights(wish, course.duration)
+            values, _ = self._at(wish.quantity, nodes, course)
+            total += float(shares @ (wish.weight * values**2).sum(axis=1))
+        return total
+
+    def values(self, course: Course) -> list[np.ndarray]:
+        """The numbers that are limited, of each limit."""
+        return [self._at(one.limit.quantity, one.nodes, course)[0] for one in self.restraints]
+
+    def merit(self, course: Course) -> float:
+        """The cost with what limits add."""
+        pairs = zip(self.restraints, self.values(course), strict=True)
+        return self.cost(course) + sum(one.added(values) for one, values in pairs)
+
+    # ------------------------------------------------------------ derivatives
+
+    def quadratic(self, course: Course, extra: int, timed: bool) -> Quadratic:
+        """Derivatives, with Hessians of Gauss and Newton; extra: constants behind the state, with `timed` the duration
+        first."""
+        N, n, m = self.steps, 2 * self.tree.nv, course.u.shape[1]
+        size, h = n + extra, course.duration / self.steps
+        found = Quadratic(
+            *(np.zeros((N + 1, size)), np.zeros((N, m)), np.zeros((N + 1, size, size)), np.zeros((N, m, m))),
+            np.zeros((N, m, size)),
+        )
+        running = np.zeros(N + 1)
+        for effort in self.efforts:
+            weight = np.broadcast_to(effort.weight, (m,))
+            found.u += 2 * h * weight * course.u
+            found.uu[:, np.arange(m), np.arange(m)] += 2 * h * weight
+            running[:N] += h * (weight * course.u**2).sum(axis=1)
+        later = []
+        for wish in self.wishes:
+            nodes, shares = self._weights(wish, course.duration)
+            values, slopes = self._at(wish.quantity, nodes, course)
+            pull = 2 * shares[:, None] * wish.weight * values
+            bend = 2 * shares[:, None] * np.broadcast_to(wish.weight, values.shape)
+            if isinstance(wish.when, str) and wish.when == ALWAYS:
+                running += shares * (wish.weight * values**2).sum(axis=1)
+                _add(found, nodes, n, slopes, pull, bend)
+            else:
+                later.append((nodes, slopes, pull, bend))
+        if timed:  # what has run so far is proportional to the duration
+            found.x[:, n] += running / course.duration
+            rate = found.x[:, :n] / course.duration
+            found.xx[:, n, :n] += rate
+            found.xx[:, :n, n] += rate
+            found.ux[:, :, n] += found.u / course.duration
+            found.x[N, n] += sum(one.weight for one in self.durations)
+        for one, values in zip(self.restraints, self.values(course), strict=True):
+            slopes = self._at(one.limit.quantity, one.nodes, course)[1]
+            later.append((one.nodes, slopes, one.push(values), one.stiffness * one.active(values)))
+        for nodes, slopes, pull, bend in later:
+            _add(found, nodes, n, slopes, pull, bend)
+        return found
+
+
+def _add(found: Quadratic, nodes: np.ndarray, n: int, slopes: np.ndarray, pull: np.ndarray, bend: np.ndarray) -> None:
+    """Add rows with slopes (nodes, m, n), first and second derivatives by their numbers (nodes, m)."""
+    np.add.at(found.x[:, :n], nodes, np.einsum("kmn,km->kn", slopes, pull))
+    np.add.at(found.xx[:, :n, :n], nodes, slopes.transpose(0, 2, 1) @ (bend[..., None] * slopes))

@@ -1,0 +1,211 @@
+"""A mechanism as a sequence of steps x⁺ = Φ(x, u, h) with inputs that are held, and the derivatives of each step.
+
+A state is a point of the integrator, as of `simulate`. Its changes are (δ, δv), δ along q exp(δ), so that rotations
+have three numbers and no constraint; in a closed mechanism those of them that determine the others.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from chasles.integrate import blocks
+from chasles.integrate.explicit import ExplicitStepper
+from chasles.integrate.explicit_layout import MUNTHE_KAAS, SET, scratch_size
+from chasles.integrate.options import Options
+from chasles.integrate.scalar import ON_DUALS
+from chasles.integrate.step_address import step_address
+from chasles.kernel.lanes import WIDTH, buffer
+from chasles.plan.held_loops import roll, roll_feedback, roll_tangents
+from chasles.relative.loop.closed import ClosedMechanism
+from chasles.simulation.closed.allowed import Allowed
+from chasles.simulation.closed.tangent import ClosedTangentTables, tangent_addresses
+from chasles.simulation.parameter_family import CENTRAL
+from chasles.simulation.tree_tangent import TangentTables
+
+STRETCH = 1e-2  # of a step, over which its result is differenced by its size
+
+
+class HeldSteps:
+    """Steps of one size from a start, under one input each."""
+
+    def __init__(self, dynamics: Any, method: Any, state: np.ndarray, start: float, steps: int):
+        self.dynamics, self.method, self.first, self.count = dynamics, method, state, steps
+        self.mechanism, self.nq, self.nv, self.start = dynamics.mechanism, dynamics.nq, dynamics.nv, start
+        self.actuation, space = dynamics.actuation(), dynamics.space
+        self.inputs = self.actuation.inputs
+        with dynamics.calling():
+            how = Options(step=1.0, save="final")
+            self.stepper = ExplicitStepper(dynamics.problem(), method, (start, start + 1.0), state, how)
+        stepper = self.stepper
+        self.loop = (stepper.space.table, stepper.addresses), self._method(stepper.settings)
+        self.f0, self.p, self.memory = np.zeros(space.dimension), stepper.p.copy(), np.zeros_like(stepper.memory)
+        self.plain = self.nq == self.nv and dynamics.free is None
+        limits = self.actuation._limits
+        self.limits = limits.T.copy() if len(limits) else np.tile([[-np.inf], [np.inf]], self.inputs)
+        inside = np.clip(np.zeros(self.inputs), *self.limits)
+        self.effect = self.actuation.matrix(inside)
+        self.closed = isinstance(self.mechanism, ClosedMechanism)
+        self._duals: tuple[Any, ...] | None = None
+
+    def _method(self, settings: np.ndarray) -> tuple[np.ndarray, ...]:
+        chosen, stepper = settings.copy(), self.stepper
+        chosen[SET.dense] = 0
+        return chosen, stepper.a, stepper.b, stepper.c, stepper.extra, stepper.program
+
+    def times(self, h: float) -> np.ndarray:
+        """Of all nodes."""
+        return self.start + h * np.arange(self.count + 1)
+
+    def split(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """q and v of points."""
+        q, v, _ = self.dynamics.split(points)
+        return q, v
+
+    def change(self, points: np.ndarray, old: np.ndarray) -> np.ndarray:
+        """(δ, δv) from old points to others, (..., 2 nv)."""
+        (q, v), (q0, v0) = self.split(points), self.split(old)
+        return np.concatenate([self.mechanism.difference(q, q0), v - v0], axis=-1)
+
+    # ------------------------------------------------------------ motions
+
+    def roll(self, inputs: np.ndarray, h: float) -> np.ndarray:
+        """The points (steps + 1, size) under inputs."""
+        points = np.empty((self.count + 1, len(self.first)))
+        points[0] = self.first
+        self._roll(points, inputs, h, True)
+        return points
+
+    def results(self, points: np.ndarray, inputs: np.ndarray, h: float) -> np.ndarray:
+        """Of each step from its own point, (steps, size)."""
+        return self._roll(points, inputs, h, False)
+
+    def _roll(self, points: np.ndarray, inputs: np.ndarray, h: float, follow: bool) -> np.ndarray:
+        results, forces = np.empty((len(inputs), len(self.first))), np.ascontiguousarray(self.actuation.along(inputs))
+        with self.dynamics.calling(), np.errstate(all="ignore"):
+            roll(
+                *self.loop,
+                *(self.times(h), h, points, results, forces, follow, self.f0, self.memory),
+                *(self.stepper.address, self.p, self.dynamics.control.start),
+            )
+        return results
+
+    def roll_with(self, policy: Any, share: float, moved: np.ndarray, h: float) -> tuple[np.ndarray, np.ndarray]:
+        """Points and inputs under the feedback of a policy, with a share of its change of the inputs; `moved` is the
+        change of what is constant along the motion."""
+        points, inputs = np.empty((self.count + 1, len(self.first))), np.empty((self.count, self.inputs))
+        points[0] = self.first
+        if self.plain and not self.closed:
+            roll_feedback(
+                *self.loop,
+                *(self.times(h), h, points, inputs, policy.points, policy.inputs, policy.change, policy.gains, share),
+                *(moved, policy.bounds, self.effect, self.f0, self.memory, self.stepper.address, self.p),
+                self.dynamics.control.start,
+            )
+            return points, inputs
+        for k in range(self.count):
+            x = self.change(points[k], policy.points[k])[policy.states[k]] if k else np.zeros(len(policy.states[0]))
+            u = policy.inputs[k] + share * policy.change[k] + policy.gains[k] @ np.concatenate([x, moved])
+            inputs[k] = np.clip(u, *policy.bounds)
+            part = points[k : k + 2]
+            self._one(part, inputs[k : k + 1], self.start + k * h, h)
+            if not np.isfinite(points[k + 1]).all():
+                points[k + 1 :], inputs[k + 1 :] = np.nan, np.nan
+                break
+        return points, inputs
+
+    def _one(self, points: np.ndarray, inputs: np.ndarray, t: float, h: float) -> None:
+        forces, results = np.ascontiguousarray(self.actuation.along(inputs)), np.empty((1, len(self.first)))
+        with self.dynamics.calling():
+            roll(
+                *self.loop,
+                *(np.array([t]), h, points, results, forces, True, self.f0, self.memory),
+                *(self.stepper.address, self.p, self.dynamics.control.start),
+            )
+
+    # ------------------------------------------------------------ derivatives
+
+    def states(self, points: np.ndarray, h: float) -> tuple[np.ndarray, np.ndarray | None]:
+        """For each point which of (δ, δv) determine all of them, and these by those (points, 2 nv, states)."""
+        if not self.closed:
+            return np.tile(np.arange(2 * self.nv), (len(points), 1)), None
+        q, v = self.split(points)
+        found = [Allowed(self.mechanism, a, t).states(b) for a, b, t in zip(q, v, self.times(h), strict=True)]
+        return np.array([chosen for chosen, _ in found]), np.array([basis for _, basis in found])
+
+    def _on_duals(self) -> tuple[Any, ...]:
+        """The loop on duals: its space and method, tables, address, buffer, places and rooms."""
+        if self._duals is None:
+            stepper, dynamics, free = self.stepper, self.dynamics, self.dynamics.free is not None
+            tables: TangentTables | ClosedTangentTables
+            if isinstance(self.mechanism, ClosedMechanism):
+                tables = ClosedTangentTables(self.mechanism, dynamics.parameters, free)
+                (address, correction), places = tangent_addresses(), tables.places
+            else:
+                tables, correction = TangentTables(self.mechanism, free), 0
+                address, count = tables.address, len(tables.constants) + self.nv
+                places = tables.start + WIDTH * np.arange(count)
+            settings = stepper.settings.copy()
+            settings[SET.correction] = correction if stepper.problem.correction else 0
+            settings[SET.step] = step_address(int(settings[SET.family]), ON_DUALS)
+            needed = {blocks.MOVE} | ({blocks.PULLBACK} if settings[SET.family] == MUNTHE_KAAS else set())
+            loop = (stepper.space.table, stepper.operations(*needed, on=ON_DUALS)), self._method(settings)
+            n, d = dynamics.space.size, dynamics.space.dimension
+            rooms = buffer(n), buffer(d), buffer(scratch_size(int(settings[SET.stages]), n, d))
+            p = tables.packed(np.zeros(self.nv), np.zeros((len(places), 3)))
+            self._duals = loop, tables, address, p, places.astype(np.int64), rooms
+        return self._duals
+
+    def derivatives(
+        self, points: np.ndarray, inputs: np.ndarray, h: float, shifts: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Of the steps from points (steps, size): by (δ, δv), (steps, 2 nv, 2 nv), and by the inputs; behind these by
+        what `shifts` (count, m) change of the tables."""
+        loop, tables, address, p, places, (y, f0, memory) = self._on_duals()
+        nv, n = self.nv, len(self.first)
+        q, v = self.split(points)
+        own = 0 if shifts is None else shifts.shape[1]
+        seeds = np.zeros((len(points), n, 2 * nv + self.inputs + own))
+        seeds[:, :, : 2 * nv] = self._lifted(tables, q, v)
+        along = np.zeros((len(places), seeds.shape[2]))
+        along[-nv:, 2 * nv : 2 * nv + self.inputs] = self.effect
+        if shifts is not None:
+            along[:, 2 * nv + self.inputs :] = shifts
+        tangents, forces = np.empty_like(seeds), np.ascontiguousarray(self.actuation.along(inputs))
+        with self.dynamics.calling(tangents=True):
+            roll_tangents(
+                *loop,
+                *(self.times(h), h, np.ascontiguousarray(points), forces, seeds, along, tangents),
+                *(y, f0, memory, address, p, places),
+            )
+        found = self._lowered(tables, self.results(points, inputs, h), tangents)
+        return found[:, :, : 2 * nv], found[:, :, 2 * nv :]
+
+    def by_size(self, points: np.ndarray, inputs: np.ndarray, h: float) -> np.ndarray:
+        """Derivatives of the steps by their size, (steps, 2 nv), the times of laws included: differences of eighth
+        order."""
+        tables, size = self._on_duals()[1], STRETCH * h
+        pairs = [
+            self.results(points, inputs, h + k * size) - self.results(points, inputs, h - k * size) for k in range(1, 5)
+        ]
+        rates = np.tensordot(CENTRAL, pairs, 1) / size
+        return self._lowered(tables, self.results(points, inputs, h), rates[..., None])[..., 0]
+
+    def _lifted(self, tables: Any, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """Changes of points for each of (δ, δv), (points, size, 2 nv)."""
+        nq, nv, free, unit = self.nq, self.nv, self.dynamics.free, np.eye(2 * self.nv)
+        turn, change = (np.tile(part, (len(q), 1, 1)) for part in (unit[:, :nv], unit[:, nv:]))
+        found = np.zeros((len(q), 2 * nv, len(self.first)))
+        found[:, :, :nq] = tables.configuration.lift(q[:, None], turn)
+        moved = free.change_from_body(q[:, None], v[:, None], turn, change) if free else change
+        found[:, :, nq : nq + nv] = moved
+        return found.transpose(0, 2, 1)
+
+    def _lowered(self, tables: Any, points: np.ndarray, tangents: np.ndarray) -> np.ndarray:
+        """Changes (δ, δv) (points, 2 nv, columns) for those of points."""
+        (q, v), moved, nq = self.split(points), tangents.transpose(0, 2, 1), self.nq
+        delta, change = tables.configuration.lower(q[:, None], moved[..., :nq]), moved[..., nq : nq + self.nv]
+        if self.dynamics.free:
+            change = self.dynamics.free.change_to_body(q[:, None], v[:, None], delta, change)
+        return np.concatenate([delta, change], axis=-1).transpose(0, 2, 1)

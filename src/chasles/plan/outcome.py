@@ -1,0 +1,114 @@
+"""What a plan is: inputs that are held step by step, the motion under them, and feedback about it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from chasles.cached import cached_property
+from chasles.simulation.run import Run
+from chasles.simulation.simulate import simulate
+
+
+class InfeasibleError(ValueError):
+    """Limits that no motion was found for. `violations`: by how much each is violated, by name."""
+
+    def __init__(self, message: str, violations: dict[str, float]):
+        super().__init__(message)
+        self.violations = violations
+
+    def __reduce__(self) -> Any:
+        return InfeasibleError, (str(self), self.violations)
+
+
+@dataclass(frozen=True)
+class InputSequence:
+    """Inputs one after the other, each held for a period from the start on: a controller for `simulate`."""
+
+    inputs: np.ndarray
+    start: float
+    period: float
+
+    def number(self, t: float) -> int:
+        """Which input is held at a time."""
+        return int(np.clip(np.floor((t - self.start) / self.period + 1e-6), 0, len(self.inputs) - 1))
+
+    def __call__(self, t: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        return self.inputs[self.number(t)]
+
+
+@dataclass(frozen=True)
+class Feedback:
+    """The inputs of a plan, corrected by what the state is off: a controller for `simulate`."""
+
+    held: InputSequence
+    q: np.ndarray
+    v: np.ndarray
+    gains: np.ndarray
+    states: np.ndarray
+    bounds: np.ndarray
+    mechanism: Any
+
+    def __call__(self, t: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        k = self.held.number(t)
+        off = np.concatenate([self.mechanism.difference(q, self.q[k]), v - self.v[k]])[self.states[k]]
+        return np.clip(self.held.inputs[k] + self.gains[k][:, : len(off)] @ off, *self.bounds)
+
+
+@dataclass(frozen=True)
+class PlannedMotion:
+    """A motion that was planned.
+
+    t, q, v: its nodes, (steps + 1, ...). inputs: held from each node to the next, (steps, inputs). cost: what was to be
+    small. violations: of the limits, by name. `run` is the motion simulated with these inputs; `controller` gives them
+    to `simulate`, with period=`step`, and `feedback` corrects them by what the state is off.
+    """
+
+    t: np.ndarray
+    q: np.ndarray
+    v: np.ndarray
+    inputs: np.ndarray
+    cost: float
+    violations: dict[str, float]
+    iterations: int
+    history: tuple[Any, ...]
+    method: Any
+    system: Any = field(repr=False)
+    policy: Any = field(repr=False, default=None)
+
+    @property
+    def duration(self) -> float:
+        """How long the motion takes [s]."""
+        return float(self.t[-1] - self.t[0])
+
+    @property
+    def step(self) -> float:
+        """How long each input is held [s]."""
+        return self.duration / len(self.inputs)
+
+    @property
+    def controller(self) -> InputSequence:
+        """The inputs, as a controller."""
+        return InputSequence(self.inputs, float(self.t[0]), self.step)
+
+    @property
+    def feedback(self) -> Feedback:
+        """The inputs with feedback, as a controller."""
+        if self.policy is None:
+            raise ValueError('plan: there is feedback with way="ddp" only')
+        gains, states, bounds = self.policy.gains, self.policy.states, self.policy.bounds
+        return Feedback(self.controller, self.q, self.v, gains, states, bounds, self.run.dynamics.mechanism)
+
+    @cached_property
+    def run(self) -> Run:
+        """The motion simulated again."""
+        span, options = (float(self.t[0]), float(self.t[-1])), {"method": self.method, "step": self.step}
+        options |= {"controller": self.controller, "period": self.step, "progress": False}
+        return simulate(self.system, span, self.q[0], self.v[0], **options)
+
+    def __str__(self) -> str:
+        lines = [f"{len(self.inputs)} steps of {self.step:.4g} s, {self.iterations} iterations; cost {self.cost:.8g}"]
+        lines += [f" {name}: violated by {off:.2e}" for name, off in self.violations.items()]
+        return "\n".join(lines)

@@ -1,0 +1,217 @@
+"""`optimize`: the best motion of a system, by costs and limits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from chasles.integrate.explicit import ExplicitStepper
+from chasles.integrate.method_name import named_method
+from chasles.plan.account import Account
+from chasles.plan.ddp import STIFF_FACTOR, STIFF_MOST, Ddp
+from chasles.plan.held_steps import HeldSteps
+from chasles.plan.outcome import InfeasibleError, PlannedMotion
+from chasles.plan.quantities import CALLER
+from chasles.plan.terms import MotionLimit
+from chasles.simulation.prepare import prepare
+from chasles.simulation.set_valued import refuse_sticking
+from chasles.simulation.start_values import Values
+
+ROUNDS = 60  # in which multipliers are renewed
+ROUGH, FINER, NEAR = 1e-3, 0.2, 1e3  # how well the cost settles in rounds, until violations are so near the tolerance
+
+
+def optimize(
+    system: Any,
+    span: tuple[float, float],
+    steps: int,
+    costs: Sequence[Any] | Any,
+    q: Values | None = None,
+    v: Values | None = None,
+    *,
+    limits: Sequence[MotionLimit] | MotionLimit = (),
+    low: ArrayLike | None = None,
+    high: ArrayLike | None = None,
+    guess: ArrayLike | None = None,
+    duration: tuple[float, float] | None = None,
+    method: Any = "rk4",
+    tolerance: float = 1e-8,
+    iterations: int = 500,
+) -> PlannedMotion:
+    """The inputs, held in each of so many steps of equal length, that bring costs to a minimum within limits.
+
+    costs: of `effort`, `duration`, `tracking`, `final`, which are added. limits: of `keep` and `reach`. low, high:
+    bounds of the inputs, one for all or one for each; those of actuators count too. The system starts from q and v, as
+    in `simulate`. duration: the shortest and the longest one, if the end is free; `span` is the guess then.
+    guess: inputs (steps, inputs) to begin with, by default zero. method: an explicit one. tolerance: of limits,
+    relative to the numbers they limit; the cost is settled to 1e-4 of it.
+
+    Raises InfeasibleError, with what is violated by how much, if limits cannot be satisfied.
+    """
+    begin, end = _span(span, steps)
+    method = named_method(CALLER, method)
+    if not isinstance(method, ExplicitStepper.methods):
+        raise ValueError(f"{CALLER}: {method} is not an explicit method; take RKMK, CommutatorFree or the like")
+    dynamics, state = prepare(CALLER, system, begin, q, v, "relative", inputs=True)
+    refuse_sticking(CALLER, dynamics.mechanism.system)
+    held = HeldSteps(dynamics, method, state, begin, int(steps))
+    bounds = _bounds(held, low, high)
+    every = [limits] if isinstance(limits, MotionLimit) else list(limits)
+    wanted = list(costs) if isinstance(costs, Sequence) else [costs]
+    account = Account(dynamics.mechanism, held.count, held.inputs, wanted, every)
+    _require_start(account, held)
+    length = _durations(duration, end - begin, account)
+    inputs = np.ascontiguousarray(np.clip(_guess(guess, held), *bounds))
+    solver = Ddp(held, account, bounds, length, duration is not None)
+    points = held.roll(inputs, length[1] / held.count)
+    if not np.isfinite(points).all():
+        k = int(np.argmin(np.isfinite(points).all(axis=1)))
+        raise ValueError(f"{CALLER}: the motion under the guess is not finite from step {k} on; give another guess")
+    points, inputs, off = _solve(solver, points, inputs, tolerance, iterations)
+    course = solver.course(points, inputs, solver.duration)
+    return PlannedMotion(
+        *(course.t, course.q, course.v, inputs, account.cost(course), off, len(solver.history)),
+        *(tuple(solver.history), method, system, solver.policy),
+    )
+
+
+def _solve(
+    solver: Ddp, points: np.ndarray, inputs: np.ndarray, tolerance: float, iterations: int
+) -> tuple[np.ndarray, np.ndarray, dict[str, float]]:
+    """Settle, renew multipliers, make stiffer what does not yield, until all limits are satisfied."""
+    restraints, before = solver.account.restraints, np.inf
+    course = solver.course(points, inputs, solver.duration)
+    scales = _scales(solver.account, course)
+    first: list[float] = []
+    for number in range(ROUNDS if restraints else 1):
+        left = iterations - len(solver.history)
+        near = before <= NEAR * tolerance or not restraints
+        rough = max(ROUGH * FINER**number, 1e-4 * tolerance)
+        points, inputs, _ = solver.settle(points, inputs, 1e-4 * tolerance if near else rough, left)
+        first = first or [one.stiffness for one in restraints]
+        course = solver.course(points, inputs, solver.duration)
+        values = solver.account.values(course)
+        off = np.array(
+            [one.off(r).max(initial=0.0) / scale for one, r, scale in zip(restraints, values, scales, strict=True)]
+        )
+        if not restraints or (near and (off <= tolerance).all()):
+            return points, inputs, _named(restraints, values)
+        if left <= 0 or all(one.stiffness >= STIFF_MOST * k for one, k in zip(restraints, first, strict=True)):
+            break
+        for one, r, amount in zip(restraints, values, off, strict=True):
+            one.multipliers = one.push(r)
+            if amount > 0.25 * before:
+                one.stiffness *= STIFF_FACTOR
+        before = float(off.max())
+    found = _named(restraints, values)
+    names = [name for name, amount in zip(found, off, strict=True) if amount > tolerance]
+    listed = "; ".join(f"{name} by {found[name]:.4g}" for name in names)
+    raise InfeasibleError(
+        f"{CALLER}: no motion was found within the limits after {len(solver.history)} iterations; violated: {listed}. "
+        "Give more time, wider bounds of the inputs, or another guess",
+        found,
+    )
+
+
+def _named(restraints: list[Any], values: list[np.ndarray]) -> dict[str, float]:
+    """The largest violation of each limit."""
+    found: dict[str, float] = {}
+    for k, (one, r) in enumerate(zip(restraints, values, strict=True)):
+        name = (
+            f"{one.limit.quantity.name} ({one.limit.when})"
+            if isinstance(one.limit.when, str)
+            else (f"{one.limit.quantity.name} at {np.round(one.limit.when, 4).tolist()}")
+        )
+        name = name if name not in found else f"{name}, limit {k}"
+        found[name] = float(one.off(r).max(initial=0.0))
+    return found
+
+
+def _scales(account: Account, course: Any) -> list[float]:
+    """What is large for the numbers of each limit."""
+    found = []
+    for one, values in zip(account.restraints, account.values(course), strict=True):
+        given = np.concatenate([one.low[np.isfinite(one.low)], one.high[np.isfinite(one.high)], values.ravel()])
+        found.append(float(np.abs(given).max(initial=0.0)))
+    largest = max(found, default=0.0) or 1.0
+    return [scale if scale > 1e-3 * largest else largest for scale in found]
+
+
+def _span(span: Any, steps: Any) -> tuple[float, float]:
+    if isinstance(steps, bool) or not isinstance(steps, int | np.integer) or steps < 1:
+        raise ValueError(f"{CALLER}: steps is {steps!r}; expected a positive whole number")
+    try:
+        begin, end = (float(x) for x in span)
+    except (TypeError, ValueError):
+        raise ValueError(f"{CALLER}: span is {span!r}; expected (begin, end) [s]") from None
+    if not (np.isfinite([begin, end]).all() and end > begin):
+        raise ValueError(f"{CALLER}: span is {span!r}; expected an end after the begin [s]")
+    return begin, end
+
+
+def _bounds(held: HeldSteps, low: Any, high: Any) -> np.ndarray:
+    """Lowest and highest inputs, (2, inputs)."""
+    found = held.limits.copy()
+    for k, (name, given) in enumerate((("low", low), ("high", high))):
+        if given is None:
+            continue
+        value = np.asarray(given, dtype=float)
+        if value.shape not in ((), (held.inputs,)) or np.isnan(value).any():
+            raise ValueError(
+                f"{CALLER}: {name} is {given!r}; expected a number, or one for each of {held.inputs} inputs"
+            )
+        found[k] = np.maximum(found[k], value) if k == 0 else np.minimum(found[k], value)
+    if (found[0] > found[1]).any():
+        k = int(np.argmax(found[0] > found[1]))
+        raise ValueError(
+            f"{CALLER}: input {k} has nothing between its bounds, low {found[0, k]:g} and high {found[1, k]:g}"
+        )
+    return found
+
+
+def _durations(duration: Any, length: float, account: Account) -> tuple[float, float, float]:
+    if duration is None:
+        return length, length, length
+    least, most = (float(x) for x in duration)
+    if not 0 < least <= length <= most:
+        raise ValueError(
+            f"{CALLER}: duration is {duration!r}; expected the shortest and longest one [s], with that of the span, "
+            f"{length:g}, between them"
+        )
+    return least, length, most
+
+
+def _guess(guess: Any, held: HeldSteps) -> np.ndarray:
+    if guess is None:
+        return np.zeros((held.count, held.inputs))
+    value = np.asarray(guess, dtype=float)
+    if value.shape not in ((held.count, held.inputs), (held.inputs,)):
+        raise ValueError(
+            f"{CALLER}: the guess has shape {value.shape}; expected ({held.count}, {held.inputs}), an input for each "
+            f"step, or ({held.inputs},)"
+        )
+    if not np.isfinite(value).all():
+        k = int(np.argwhere(~np.isfinite(np.atleast_2d(value)))[0, 0])
+        raise ValueError(f"{CALLER}: the guess is not finite in step {k}")
+    return np.broadcast_to(value, (held.count, held.inputs)).copy()
+
+
+def _require_start(account: Account, held: HeldSteps) -> None:
+    """Refuse limits that the start violates, which no input can change."""
+    q, v = held.split(held.first[None])
+    for one in account.restraints:
+        if 0 not in one.nodes:
+            continue
+        r = account._numbers(one.limit.quantity, np.array([held.start]), q, v)[0]
+        at = int(np.argmax(one.nodes == 0))
+        off = np.abs(r[0] - np.clip(r[0], one.low[at], one.high[at]))
+        if off.max(initial=0.0) > 1e-9 * np.abs(r).max(initial=0.0):
+            k = int(np.argmax(off))
+            raise InfeasibleError(
+                f"{CALLER}: the start violates the limits of {one.limit.quantity.name}: number {k} is {r[0, k]:.6g}, "
+                f"limited to {one.low[at, k]:g} ... {one.high[at, k]:g}; start within them, or limit it at later times",
+                {one.limit.quantity.name: float(off[k])},
+            )

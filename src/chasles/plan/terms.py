@@ -1,0 +1,110 @@
+"""Costs and limits of a plan, by name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from chasles.plan.quantities import CALLER, MotionQuantity
+
+ALWAYS, END = "always", "end"
+When = str | ArrayLike
+
+
+@dataclass(frozen=True)
+class EffortCost:
+    """∫ Σ weight u² dt, exactly, as inputs are held."""
+
+    weight: np.ndarray
+
+
+@dataclass(frozen=True)
+class DurationCost:
+    """weight T."""
+
+    weight: float
+
+
+@dataclass(frozen=True)
+class Wish:
+    """∫ Σ weight r² dt by the trapezoidal rule over the nodes; at moments the sum without dt."""
+
+    quantity: MotionQuantity
+    weight: np.ndarray
+    when: When
+
+
+@dataclass(frozen=True)
+class MotionLimit:
+    """low <= r <= high at nodes."""
+
+    quantity: MotionQuantity
+    low: np.ndarray
+    high: np.ndarray
+    when: When
+
+
+def effort(weight: ArrayLike = 1.0) -> EffortCost:
+    """∫ Σ weight u² dt; a weight for all inputs, or one for each."""
+    return EffortCost(_weights("effort", weight))
+
+
+def duration(weight: float = 1.0) -> DurationCost:
+    """weight T, for plans whose end time is free."""
+    return DurationCost(float(_weights("duration", weight)))
+
+
+def tracking(what: MotionQuantity, weight: ArrayLike = 1.0, when: When = ALWAYS) -> Wish:
+    """∫ Σ weight r² dt of a quantity; when: "end", or shares of the duration (0 to 1), where Σ weight r² is added."""
+    return Wish(_quantity("tracking", what), _weights("tracking", weight), _when("tracking", when))
+
+
+def final(what: MotionQuantity, weight: ArrayLike = 1.0) -> Wish:
+    """Σ weight r² at the end."""
+    return tracking(what, weight, END)
+
+
+def keep(what: MotionQuantity, low: ArrayLike = -np.inf, high: ArrayLike = np.inf, when: When = ALWAYS) -> MotionLimit:
+    """low <= r <= high at all nodes, at the end, or at shares of the duration."""
+    least, most = (np.asarray(x, dtype=float) for x in (low, high))
+    if np.isnan(least).any() or np.isnan(most).any() or (least > most).any():
+        raise ValueError(f"{CALLER}: keep has low {low!r} and high {high!r}; expected low <= high")
+    return MotionLimit(_quantity("keep", what), least, most, _when("keep", when))
+
+
+def reach(what: MotionQuantity, when: When = END) -> MotionLimit:
+    """r = 0 at the end, or at shares of the duration: there the quantity is what it should be."""
+    return keep(what, 0.0, 0.0, when)
+
+
+def nodes_of(when: When, steps: int) -> np.ndarray:
+    """The numbers of nodes."""
+    if isinstance(when, str):
+        return np.arange(steps + 1) if when == ALWAYS else np.array([steps])
+    return np.rint(np.atleast_1d(np.asarray(when, dtype=float)) * steps).astype(int)
+
+
+def _weights(name: str, weight: ArrayLike) -> np.ndarray:
+    found = np.asarray(weight, dtype=float)
+    if not (np.isfinite(found).all() and (found >= 0).all()):
+        raise ValueError(f"{CALLER}: the weight of {name} is {weight!r}; expected numbers, 0 or more")
+    return found
+
+
+def _quantity(name: str, what: MotionQuantity) -> MotionQuantity:
+    if not isinstance(what, MotionQuantity):
+        raise TypeError(f"{CALLER}: {name} of {what!r}; expected a quantity: frame, state, joint, speed or quantity")
+    return what
+
+
+def _when(name: str, when: When) -> When:
+    if isinstance(when, str):
+        if when not in (ALWAYS, END):
+            raise ValueError(f'{CALLER}: {name} has when={when!r}; expected "always", "end" or shares from 0 to 1')
+        return when
+    shares = np.atleast_1d(np.asarray(when, dtype=float))
+    if not (shares.size and ((shares >= 0) & (shares <= 1)).all()):
+        raise ValueError(f"{CALLER}: {name} has when={when!r}; expected shares of the duration from 0 to 1")
+    return shares

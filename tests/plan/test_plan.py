@@ -1,0 +1,179 @@
+"""Plans against closed forms, and the derivatives of their steps against differences."""
+
+import numpy as np
+import pytest
+
+import chasles as ch
+from chasles.integrate.method_name import named_method
+from chasles.lie import s3
+from chasles.plan.held_steps import HeldSteps
+from chasles.simulation.prepare import prepare
+
+STILL = (0.0, 0.0, 0.0)
+
+
+def block(**more):
+    return ch.System(
+        [ch.Body("block", 1.0, STILL, (1, 1, 1))],
+        [ch.prismatic("slide", "ground", "block", axis=(1, 0, 0), **more)],
+        gravity=STILL,
+    )
+
+
+def ball():
+    return ch.System(
+        [ch.Body("ball", 1.0, STILL, (0.4, 0.4, 0.4))], [ch.spherical("pivot", "ground", "ball")], gravity=STILL
+    )
+
+
+def four_bar(**more):
+    bodies = [ch.Body(name, 1.0, (x, 0, 0), (0.01, 0.02, 0.02)) for name, x in (("crank", 0.1), ("rod", 0.3))]
+    return ch.System(
+        [*bodies, ch.Body("lever", 1.0, (0.2, 0, 0), (0.01, 0.02, 0.02))],
+        [
+            ch.revolute("a", "ground", "crank", axis=(0, 1, 0)),
+            ch.revolute("b", "crank", "rod", axis=(0, 1, 0), at=(0.2, 0, 0)),
+            ch.revolute("d", "ground", "lever", axis=(0, 1, 0), at=(0.5, 0, 0)),
+            ch.revolute("c", "rod", "lever", axis=(0, 1, 0), at=(0.6, 0, 0), child_at=(0.4, 0, 0)),
+        ],
+        **more,
+    )
+
+
+def test_a_block_is_moved_with_least_effort():
+    """∫ u² dt of inputs held in N steps is 12 N²/(N² - 1), with u = 6 - 12 t of the midpoints times that."""
+    N = 40
+    plan = ch.plan.optimize(
+        block(), (0, 1), N, ch.plan.effort(), limits=ch.plan.reach(ch.plan.state([1.0], [0.0])), tolerance=1e-11
+    )
+    share = N**2 / (N**2 - 1)
+    assert abs(plan.cost - 12 * share) < 1e-9
+    middle = (np.arange(N) + 0.5) / N
+    assert np.abs(plan.inputs[:, 0] - share * (6 - 12 * middle)).max() < 1e-8
+    assert np.abs(plan.run.q - plan.q).max() < 1e-14
+    assert np.abs(plan.run.v - plan.v).max() < 1e-14
+
+
+def test_a_turn_with_least_effort_is_the_geodesic():
+    axis, angle = np.array([1.0, 2.0, -1.0]) / np.sqrt(6.0), 2.9
+    goal = ch.plan.state(s3.exp(angle * axis), STILL)
+    plan = ch.plan.optimize(ball(), (0, 1), 20, ch.plan.effort(), limits=ch.plan.reach(goal), tolerance=1e-10)
+    turns = s3.log(plan.run.q)
+    assert np.abs(turns - np.outer(turns @ axis, axis)).max() < 1e-12
+    assert np.abs(turns[-1] - angle * axis).max() < 1e-8
+    assert abs(plan.cost - 12 * 0.4**2 * angle**2 * 400 / 399) < 1e-7
+
+
+def test_inputs_within_bounds():
+    """With |u| <= 5 the block is pushed at the bound first and last, and moves straight between."""
+    plan = ch.plan.optimize(
+        block(), (0, 1), 30, ch.plan.effort(), limits=ch.plan.reach(ch.plan.state([1.0], [0.0])), low=-5, high=5
+    )
+    u = plan.inputs[:, 0]
+    assert np.abs(u).max() == 5.0
+    inside = np.abs(u) < 5.0
+    assert np.abs(np.diff(u[inside], 2)).max() < 1e-6
+    assert np.abs(u + u[::-1]).max() < 1e-6
+    assert abs(plan.run.q[-1, 0] - 1.0) < 1e-8
+
+
+def test_the_shortest_time_is_bang_bang():
+    """Rest to rest over 1 with |u| <= 1 takes 2, at full input until half of it and against it from there on."""
+    plan = ch.plan.optimize(
+        block(), (0, 3), 20, [ch.plan.duration()], limits=ch.plan.reach(ch.plan.state([1.0], [0.0])), low=-1, high=1,
+        duration=(0.5, 5), guess=[0.1],
+    )  # fmt: skip
+    assert abs(plan.duration - 2.0) < 1e-6
+    assert np.abs(plan.inputs[:, 0] - np.repeat([1.0, -1.0], 10)).max() < 1e-3
+
+
+def test_a_closed_loop_is_planned():
+    system = four_bar(actuators=[ch.Actuator("motor", "a")])
+    goal = ch.plan.state({"a": 1.6}, {"a": 0.0})
+    plan = ch.plan.optimize(system, (0, 0.5), 10, ch.plan.effort(), {"a": 1.0}, limits=ch.plan.reach(goal))
+    assert abs(plan.run.q[-1, 0] - 1.6) < 1e-7
+    assert np.abs(plan.run.q - plan.q).max() < 1e-13
+    # nothing near it costs less: the gradient of the cost along what keeps the end vanishes
+    found = ch.gradient(plan.run, ch.objective.end(lambda t, q, v: q[:, 0]), "inputs")["inputs"][:, 0]
+    rate = ch.gradient(plan.run, ch.objective.end(lambda t, q, v: v[:, 0]), "inputs")["inputs"][:, 0]
+    both = np.stack([found, rate], axis=1)
+    along = plan.inputs[:, 0] - both @ np.linalg.lstsq(both, plan.inputs[:, 0], rcond=None)[0]
+    assert np.abs(along).max() < 1e-5 * np.abs(plan.inputs).max()
+
+
+def chain():
+    return ch.System(
+        [ch.Body(f"b{k}", 1.0 + k, (0.1, 0, -0.2), (0.1, 0.2, 0.25)) for k in range(3)],
+        [
+            ch.free("f", "ground", "b0"),
+            ch.spherical("s", "b0", "b1", at=(0, 0, -0.4)),
+            ch.revolute("r", "b1", "b2", axis=(0, 1, 0), at=(0, 0, -0.4), damping=0.1, stiffness=2.0),
+        ],
+    )
+
+
+@pytest.mark.parametrize("space", ["SO3xR3", "SE3", "loop"])
+def test_derivatives_of_steps(space):
+    """Against central differences, along all changes that constraints allow."""
+    rng = np.random.default_rng(1)
+    if space == "loop":
+        dynamics, first = prepare("test", four_bar(), 0.0, {"a": 1.0}, {"a": 2.0}, "relative", inputs=True)
+    else:
+        start = chain().compile().random(rng), rng.normal(size=10)
+        dynamics, first = prepare("test", chain(), 0.0, *start, "relative", inputs=True, space=space)
+    held = HeldSteps(dynamics, named_method("test", "rk4"), first, 0.0, 2)
+    h, inputs = 0.03, rng.normal(size=(2, held.inputs))
+    points = held.roll(inputs, h)
+    A, B = held.derivatives(points[:-1], inputs, h)
+    _, basis = held.states(points, h)
+    tiny, along_u = 1e-5, rng.normal(size=held.inputs)
+    d = rng.normal(size=2 * held.nv) if basis is None else basis[1] @ rng.normal(size=2)
+
+    def after(s):
+        q, v = held.split(points[1])
+        q, v = held.mechanism.retract(q, s * d[: held.nv]), v + s * d[held.nv :]
+        if basis is not None:
+            q = held.mechanism.assemble(q, 0.0)
+            v = held.mechanism.consistent_velocities(q, v)
+        two = np.array([points[1], dynamics.state(q, v)])
+        return held.change(held.results(two, inputs[[1, 1]] + s * along_u, h)[1], points[2])
+
+    found = (after(tiny) - after(-tiny)) / (2 * tiny)
+    assert np.abs(found - A[1] @ d - B[1] @ along_u).max() < 1e-8 * np.abs(found).max()
+    ahead, behind = (held.results(points[:-1], inputs, h + s) for s in (tiny, -tiny))
+    rate = held.change(ahead, behind) / (2 * tiny)
+    assert np.abs(rate - held.by_size(points[:-1], inputs, h)).max() < 1e-6 * np.abs(rate).max()
+
+
+GOAL = ch.plan.reach(ch.plan.state([1.0], [0.0]))
+WRONG = {
+    "steps": ({"steps": 0}, "steps is 0; expected a positive whole number"),
+    "horizon": ({"span": (1.0, 1.0)}, r"span is \(1.0, 1.0\); expected an end after the begin"),
+    "span": ({"span": 3.0}, "span is 3.0; expected"),
+    "guess": ({"guess": np.full((5, 1), np.nan)}, "the guess is not finite in step 0"),
+    "shape": ({"guess": np.zeros((4, 1))}, r"the guess has shape \(4, 1\); expected \(5, 1\)"),
+    "bounds": ({"low": 2.0, "high": 1.0}, "input 0 has nothing between its bounds"),
+    "low": ({"low": [1.0, 2.0]}, "low is .*; expected a number, or one for each of 1 inputs"),
+    "cost": ({"costs": [3.0]}, "3.0 is no cost"),
+    "weights": ({"costs": ch.plan.effort([1.0, 2.0])}, "effort has 2 weights"),
+    "joint": ({"limits": ch.plan.keep(ch.plan.joint("none"), 0, 1)}, "no joint 'none'"),
+    "frame": ({"costs": ch.plan.final(ch.plan.frame("block", [1.0, 2.0]))}, "has 2 numbers; expected a position"),
+    "start": ({"limits": ch.plan.keep(ch.plan.joint("slide"), 0.5, 2)}, "the start violates the limits of coordinate"),
+    "method": ({"method": "radau5"}, "is not an explicit method"),
+    "duration": ({"duration": (2.0, 3.0)}, "with that of the span, 1, between them"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_bad_input(case):
+    change, message = WRONG[case]
+    given = {"span": (0, 1), "steps": 5, "costs": ch.plan.effort(), "limits": GOAL} | change
+    with pytest.raises((ValueError, TypeError), match=message):
+        ch.plan.optimize(block(), **given)
+
+
+def test_what_cannot_be_reached_is_told():
+    with pytest.raises(ch.errors.InfeasibleError, match=r"violated: state \(end\) by") as found:
+        ch.plan.optimize(block(), (0, 1), 10, ch.plan.effort(), limits=GOAL, low=-1, high=1)
+    # with full input for and against, or all the way, more than half of the way is left, or a speed
+    assert 0.3 < found.value.violations["state (end)"] < 0.75
