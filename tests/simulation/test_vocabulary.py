@@ -13,7 +13,7 @@ from chasles.gallery.overconstrained import parallelogram
 NAMES = (
     *("system", "bodies", "joints", "constraint_names", "poses", "twists", "accelerations", "forward_dynamics"),
     *("inverse_dynamics", "accelerations_under", "applied_forces", "constraint_violation", "assemble", "project"),
-    "mobility",
+    *("mobility", "reactions", "derivatives"),
 )
 
 
@@ -22,7 +22,7 @@ EVERYDAY = {
     *("neutral", "random", "retract", "difference", "interpolate"),
     *("poses", "twists", "accelerations", "jacobian", "inverse_kinematics", "energy", "momentum", "center_of_mass"),
     *("inverse_dynamics", "forward_dynamics", "mass_matrix", "accelerations_under", "applied_forces"),
-    *("constraint_violation", "assemble", "project", "mobility", "limits"),
+    *("constraint_violation", "assemble", "project", "mobility", "reactions", "limits"),
 }
 
 
@@ -56,9 +56,9 @@ def test_a_tree_has_everyday_names_and_groups():
 @pytest.mark.parametrize("coordinates", ["relative", "absolute"])
 def test_groups_that_are_for_trees_only_say_so(coordinates):
     mechanism = parallelogram().system.compile(coordinates)
-    assert hasattr(mechanism, "derivatives") is (coordinates == "relative")  # those of loops in joint coordinates
+    assert hasattr(mechanism, "derivatives")
     for group in TREE_GROUPS:
-        if group == "derivatives" and coordinates == "relative":
+        if group == "derivatives":
             continue
         with pytest.raises(AttributeError, match=rf"has no attribute '{group}'; yet it is for trees"):
             getattr(mechanism, group)

@@ -25,6 +25,7 @@ from chasles.relative import (
     inverse_spatial,
     kinematics,
     mass,
+    reaction,
 )
 from chasles.relative.derivative.derivatives import Derivatives
 from chasles.relative.groups import Centroidal, MomentumForm, Terms, TwistForm
@@ -420,3 +421,18 @@ class Mechanism:
         if not np.isfinite(a).all():
             raise ValueError(self.tables.why_not_finite("accelerations_under", a, batch, arrays))
         return a.reshape(*batch, self.nv)
+
+    def reactions(
+        self, joint: str, q: ArrayLike, v: ArrayLike, u: ArrayLike | None = None, t: ArrayLike = 0.0
+    ) -> np.ndarray:
+        """The wrench (torque [N m], force [N]), (..., 6), that a joint exerts on its child body, under gravity, the
+        system's forces and generalized forces u. It does no work along the joint's freedoms.
+
+        The child gets this wrench, the parent its opposite. It is given in the joint's frame on the child: its axes,
+        torque about its origin.
+        """
+        at, speed = self.tables.check_q("reactions", q), self.tables.check_v("reactions", "v", v)
+        time = np.broadcast_to(np.asarray(t, dtype=float), at.shape[:-1])
+        own = next((item for item in self.tree.all_joints if item.name == joint), None)
+        own = self.system.joint(joint, "reactions") if own is None else own
+        return reaction.reactions(self, own, at, speed, self.accelerations_under(at, speed, u, time), time)

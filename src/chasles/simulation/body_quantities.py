@@ -14,9 +14,9 @@ from chasles.lie import se3
 from chasles.model.body import GROUND, Frame
 from chasles.model.joint import Joint
 from chasles.relative.loop.closed import ClosedMechanism, compiled
+from chasles.relative.reaction import joint_screws
 from chasles.screw.representation import convert_acceleration, convert_twist
 from chasles.simulation.open_reactions import described, open_components
-from chasles.simulation.reaction import joint_screws
 
 if TYPE_CHECKING:
     from chasles.simulation.states import States

@@ -21,8 +21,8 @@ from chasles.relative.forward import forward_dynamics
 from chasles.relative.inverse import inverse_dynamics
 from chasles.relative.loop.assembly import LoopEquations, smallest_of
 from chasles.relative.loop.closed import ClosedMechanism
+from chasles.relative.loop.reaction import closing_wrenches
 from chasles.relative.mechanism import Mechanism
-from chasles.simulation.reaction import closing_wrenches
 
 ITERATIONS = 50
 CONVERGED = 1e-14  # of the largest force

@@ -13,8 +13,8 @@ from chasles.lie import pose as pose_group
 from chasles.model.scale import length_of
 from chasles.relative.loop.assembly import LoopEquations
 from chasles.relative.loop.closed import ClosedMechanism
-from chasles.relative.loop.reaction import wrenches_of
-from chasles.simulation.reaction import applied_through, carried_by, closing_wrenches
+from chasles.relative.loop.reaction import closing_wrenches, wrenches_of
+from chasles.relative.reaction import applied_through, carried_by
 
 LOADED = 1e-6  # of the largest load of a state of stress, lengths in those of the model
 COMPONENTS = ("torque x", "torque y", "torque z", "force x", "force y", "force z")

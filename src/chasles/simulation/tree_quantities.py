@@ -9,7 +9,6 @@ import numpy as np
 from chasles.model.body import Frame
 from chasles.model.joint import Joint
 from chasles.model.mimic import Following
-from chasles.simulation.reaction import tree_reactions
 
 if TYPE_CHECKING:
     from chasles.simulation.states import States
@@ -139,7 +138,7 @@ class TreeQuantities:
         """Reactions of a tree are unique; those of loops are the smallest."""
 
     def reactions(self, name: str) -> np.ndarray:
-        return tree_reactions(self.states, name)
+        return self.mechanism.reactions(name, self.q(), self.v(), self.states.acting, self.t)
 
     def coordinate_forces(self, name: str) -> np.ndarray:
         raise ValueError(f"coordinate_forces: there is no coupling or drive {name!r}; a tree has none")
@@ -155,11 +154,6 @@ class ClosedQuantities(TreeQuantities):
     def violations(self) -> tuple[np.ndarray, np.ndarray]:
         found = self.mechanism.constraint_violation(self.q(), self.v(), t=self.t)
         return found.position, found.velocity
-
-    def reactions(self, name: str) -> np.ndarray:
-        if name in self.mechanism.tree.coordinates:
-            return tree_reactions(self.states, name)
-        return self.mechanism.reactions(name, self.q(), self.v(), self.states.acting, self.t)
 
     def coordinate_forces(self, name: str) -> np.ndarray:
         return self.mechanism.coordinate_forces(name, self.q(), self.v(), self.states.acting, self.t)

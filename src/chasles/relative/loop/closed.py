@@ -377,8 +377,8 @@ class ClosedMechanism(WithoutTreeGroups):
     def reactions(
         self, joint: str, q: ArrayLike, v: ArrayLike, u: ArrayLike | None = None, t: ArrayLike = 0.0
     ) -> np.ndarray:
-        """The wrench (torque [N m], force [N]), (..., 6), that a cut joint or constraint exerts on its child body,
-        under gravity, the system's forces and generalized forces u.
+        """The wrench (torque [N m], force [N]), (..., 6), that a joint or constraint exerts on its child body, under
+        gravity, the system's forces and generalized forces u.
 
         The child gets this wrench, the parent its opposite. It is given in the joint's frame on the child: its axes,
         torque about its origin. For a constraint the child is its second body and the frame that body's own; if the

@@ -12,15 +12,56 @@ from chasles.lie import pose as pose_group
 from chasles.lie.rotation import quaternion_to_matrix
 from chasles.model.constraint import Coupling, Drive
 from chasles.model.suggestion import meant
+from chasles.relative import reaction
 
 if TYPE_CHECKING:
+    from chasles.model.joint import Joint
     from chasles.relative.loop.closed import ClosedMechanism
+
+FIRST, SECOND = (ROWS.first_angular, ROWS.first_linear), (ROWS.second_angular, ROWS.second_linear)
 
 
 def reactions(mechanism: ClosedMechanism, joint: str, q: ArrayLike, v: ArrayLike, u: ArrayLike | None, t: ArrayLike):
-    """Wrenches of a cut joint or constraint on its child: `ClosedMechanism.reactions`."""
+    """Wrenches of a joint or constraint on its child: `ClosedMechanism.reactions`."""
+    own = next((item for item in mechanism.spanning.tree.all_joints if item.name == joint), None)
+    if own is not None:
+        q, v = mechanism.tables.check_q("reactions", q), mechanism.tables.check_v("reactions", "v", v)
+        return tree_reactions(mechanism, own, q, v, u, np.broadcast_to(np.asarray(t, dtype=float), q.shape[:-1]))
     _closing(mechanism, joint)
     return wrenches_of(mechanism, joint, q, v, t, mechanism.constrained_motion(q, v, u, t).multipliers)
+
+
+def tree_reactions(mechanism: ClosedMechanism, joint: Joint, q: np.ndarray, v: np.ndarray, u: Any, t: np.ndarray):
+    """Wrenches of a joint of the spanning tree on its child, (..., 6): those of the tree and of what closes it."""
+    motion = mechanism.constrained_motion(q, v, u, t)
+    closing = closing_wrenches(mechanism, q, v, t, motion.multipliers)
+    return reaction.reactions(mechanism.spanning, joint, q, v, motion.accelerations, t, closing)
+
+
+def closing_wrenches(
+    mechanism: ClosedMechanism, q: np.ndarray, v: np.ndarray, t: np.ndarray, multipliers: np.ndarray
+) -> np.ndarray:
+    """What closes a tree exerts on its links by its multipliers, (times, links, 6) in their frames. Couplings and
+    drives act along coordinates, as motors do, and are not among it."""
+    closing, tree = mechanism.closing, mechanism.tree
+    poses, rows = mechanism.spanning.poses(q), mechanism.constraint_rows(q, v, t).tiles
+    along = {item.name for item in mechanism.system.constraints if isinstance(item, Coupling | Drive)}
+    total = np.zeros((*np.shape(t), mechanism.tables.links, 6))
+    for r, (group, k) in enumerate(closing.rows):
+        (number, *_), tile = closing.groups[group], closing.tiles[closing.groups[group][0]]
+        if tile.joint in along:
+            continue
+        for link, (angular, linear), sign in ((tile.first, FIRST, -1.0), (tile.second, SECOND, 1.0)):
+            if link >= 0:  # else the ground
+                force = sign * np.eye(3)[k] if tile.kind == POINT else rows[..., number, linear + 3 * k :][..., :3]
+                total[..., link, :3] -= multipliers[..., r, None] * rows[..., number, angular + 3 * k :][..., :3]
+                total[..., link, 3:] -= multipliers[..., r, None] * force
+    for link in {tree.link_of_body[k] for k in range(len(tree.link_of_body))} - {-1}:
+        member = int(np.flatnonzero(tree.link_of_body == link)[0])
+        place = pose_group.compose(poses[..., member, :], pose_group.inverse(tree.body_in_link[member]))
+        turn = quaternion_to_matrix(place[..., :4])
+        total[..., link, 3:] = np.einsum("...ji,...j->...i", turn, total[..., link, 3:])
+    return total
 
 
 def wrenches_of(
@@ -91,15 +132,6 @@ def _closing(mechanism: ClosedMechanism, name: str):
     found = {item.name: item for item in (*mechanism.split.cut, *mechanism.system.constraints)}
     if name in found:
         return found[name]
-    if name in mechanism.constraint_names:
-        raise ValueError(
-            f"reactions: something acts along joint {name!r}, so it is a joint of the tree and its body is split; "
-            "reactions are those of joints that are cut"
-        )
-    if name in mechanism.tree.coordinates:
-        raise ValueError(
-            f"reactions: {name!r} is a joint of the tree; cut it, compile(cut=[{name!r}]), or use absolute coordinates"
-        )
-    known = ", ".join([*found][:12])
-    near = meant(name, found)
-    raise ValueError(f"reactions: there is no cut joint or constraint {name!r}; {near}there are {known or 'none'}")
+    names = [joint.name for joint in mechanism.system.joints] + [item.name for item in mechanism.system.constraints]
+    known, near = ", ".join(names[:12]), meant(name, names)
+    raise ValueError(f"reactions: there is no joint or constraint {name!r}; {near}there are {known or 'none'}")

@@ -6,79 +6,57 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from chasles.constraint.rows import POINT, ROWS
 from chasles.constraint.screws import SLIDES
 from chasles.lie import pose as pose_group
 from chasles.lie.rotation import quaternion_to_matrix
-from chasles.model.constraint import Coupling, Drive
 from chasles.model.joint import Joint
-from chasles.relative.loop.closed import ClosedMechanism
-from chasles.relative.mechanism import Mechanism
 
 if TYPE_CHECKING:
-    from chasles.simulation.states import States
-
-FIRST, SECOND = (ROWS.first_angular, ROWS.first_linear), (ROWS.second_angular, ROWS.second_linear)
+    from chasles.relative.mechanism import Mechanism
 
 
-def tree_reactions(run: States, name: str) -> np.ndarray:
-    """The wrench that a joint of a tree exerts on its child, in the joint's frame on it, (times, 6).
+def reactions(
+    mechanism: Mechanism,
+    joint: Joint,
+    q: np.ndarray,
+    v: np.ndarray,
+    a: np.ndarray,
+    t: np.ndarray,
+    closing: np.ndarray | None = None,
+) -> np.ndarray:
+    """The wrench that a joint of a tree exerts on its child, in the joint's frame on it, (..., 6).
 
     Newton's and Euler's equations of all bodies that it carries, summed in its frame, give the wrench through it.
     What is left after taking away what acts along the joint's freedoms is reciprocal to its screws: it does no work.
-    A mechanism with loops is its spanning tree, with the wrenches of what closes it.
+    closing: wrenches on the links of what closes loops.
     """
-    given = run.dynamics.mechanism
-    closed = given if isinstance(given, ClosedMechanism) else None
-    mechanism: Mechanism = given if closed is None else closed.spanning
-    joint = next((joint for joint in mechanism.tree.all_joints if joint.name == name), None)
-    if joint is None:
-        joint = mechanism.system.joint(name, "run.reactions")
     if joint.traits.holds_nothing:
-        return np.zeros((*np.shape(run.t), 6))
+        return np.zeros((*q.shape[:-1], 6))
     carried = carried_by(mechanism.tree.all_joints, joint.child)
     bodies = [k for k, body in enumerate(mechanism.system.bodies) if body.name in carried]
-    poses = mechanism.poses(run.q)
+    poses = mechanism.poses(q)
     frame = pose_group.compose(poses[..., mechanism.bodies.index(joint.child), :], np.array(joint.child_frame))
-    wrenches = mechanism.applied_forces(run.q, run.v, run.t).wrenches.reshape(*np.shape(run.t), -1, 6)
-    if closed is not None:
-        multipliers = closed.constrained_motion(run.q, run.v, run.acting, run.t).multipliers
-        wrenches = wrenches + closing_wrenches(closed, run.q, run.v, run.t, multipliers)
-    wrench = _needed(mechanism, run, bodies, poses, frame) - applied_through(
-        mechanism, wrenches, joint, bodies, poses, frame
-    )
+    wrenches = mechanism.applied_forces(q, v, t).wrenches.reshape(*q.shape[:-1], -1, 6)
+    if closing is not None:
+        wrenches = wrenches + closing
+    moving = mechanism.twists(q, v), mechanism.accelerations(q, v, a)
+    wrench = _needed(mechanism, bodies, poses, *moving, frame)
+    wrench -= applied_through(mechanism, wrenches, joint, bodies, poses, frame)
     if joint.traits.ball:
         wrench[..., :3] = 0.0
         return wrench
     if not joint.nv:
         return wrench
-    return wrench - _along(joint_screws(joint, run.joint(name).q), wrench)
+    return wrench - _along(joint_screws(joint, _own_coordinates(mechanism, joint, q)), wrench)
 
 
-def closing_wrenches(
-    mechanism: ClosedMechanism, q: np.ndarray, v: np.ndarray, t: np.ndarray, multipliers: np.ndarray
-) -> np.ndarray:
-    """What closes a tree exerts on its links by its multipliers, (times, links, 6) in their frames. Couplings and
-    drives act along coordinates, as motors do, and are not among it."""
-    closing, tree = mechanism.closing, mechanism.tree
-    poses, rows = mechanism.spanning.poses(q), mechanism.constraint_rows(q, v, t).tiles
-    along = {item.name for item in mechanism.system.constraints if isinstance(item, Coupling | Drive)}
-    total = np.zeros((*np.shape(t), mechanism.tables.links, 6))
-    for r, (group, k) in enumerate(closing.rows):
-        (number, *_), tile = closing.groups[group], closing.tiles[closing.groups[group][0]]
-        if tile.joint in along:
-            continue
-        for link, (angular, linear), sign in ((tile.first, FIRST, -1.0), (tile.second, SECOND, 1.0)):
-            if link >= 0:  # else the ground
-                force = sign * np.eye(3)[k] if tile.kind == POINT else rows[..., number, linear + 3 * k :][..., :3]
-                total[..., link, :3] -= multipliers[..., r, None] * rows[..., number, angular + 3 * k :][..., :3]
-                total[..., link, 3:] -= multipliers[..., r, None] * force
-    for link in {tree.link_of_body[k] for k in range(len(tree.link_of_body))} - {-1}:
-        member = int(np.flatnonzero(tree.link_of_body == link)[0])
-        place = pose_group.compose(poses[..., member, :], pose_group.inverse(tree.body_in_link[member]))
-        turn = quaternion_to_matrix(place[..., :4])
-        total[..., link, 3:] = np.einsum("...ji,...j->...i", turn, total[..., link, 3:])
-    return total
+def _own_coordinates(mechanism: Mechanism, joint: Joint, q: np.ndarray) -> np.ndarray:
+    """Coordinates of a joint among those of all; of one that follows another, by its rule."""
+    depends = mechanism.tree.dependence
+    rule = None if depends is None else depends.following.get(joint.name)
+    if rule is None:
+        return q[..., mechanism.tree.coordinates[joint.name]]
+    return rule.ratio * q[..., mechanism.tree.coordinates[rule.leader]] + rule.offset
 
 
 def _along(screws: np.ndarray, wrench: np.ndarray) -> np.ndarray:
@@ -107,13 +85,19 @@ def carried_by(joints: tuple[Joint, ...], first: str) -> set[str]:
     return carried
 
 
-def _needed(mechanism: Mechanism, run: States, bodies: list[int], poses: np.ndarray, frame: np.ndarray) -> np.ndarray:
+def _needed(
+    mechanism: Mechanism,
+    bodies: list[int],
+    poses: np.ndarray,
+    twists: np.ndarray,
+    accelerations: np.ndarray,
+    frame: np.ndarray,
+) -> np.ndarray:
     """The sum of the wrenches that bodies need for their motion besides gravity, in a frame."""
     chosen = [mechanism.system.bodies[k] for k in bodies]
     mass, com = np.array([body.mass for body in chosen])[:, None], np.array([body.com for body in chosen])
     inertia, where = np.array([body.inertia for body in chosen]), poses[..., bodies, :]
-    twist = mechanism.twists(run.q, run.v)[..., bodies, :]
-    rate = mechanism.accelerations(run.q, run.v, run.a)[..., bodies, :]
+    twist, rate = twists[..., bodies, :], accelerations[..., bodies, :]
     down = np.einsum("...ji,j->...i", quaternion_to_matrix(where[..., :4]), np.array(mechanism.system.gravity))
     spin, speed = twist[..., :3], twist[..., 3:] + np.cross(twist[..., :3], com)  # of the center of mass
     force = mass * (rate[..., 3:] + np.cross(rate[..., :3], com) + np.cross(spin, speed) - down)
