@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import chasles as ch
+from chasles.ensembles.quantity import quantity
 from chasles.io.model_writer import model_text
 from chasles.model.mimic import as_couplings
 from tests.relative.mimics import special
@@ -138,6 +139,18 @@ def test_files_results_and_plots(tmp_path, runs):
     # what acts on a follower is along its own coordinate
     assert np.array_equal(own.force("push"), np.full((len(own), 1), 0.5))
     assert np.allclose(own.force("slide")[:, 0], -30.0 * (own.joint("slide").q[:, 0] - 0.01), rtol=0, atol=1e-14)
+    # tables have the motion of followers, and quantities their names
+    own.export(tmp_path / "run.csv")
+    header = (tmp_path / "run.csv").read_text().split("\n")[0].split(",")
+    table = np.loadtxt(tmp_path / "run.csv", delimiter=",", skiprows=1)
+    for name, unit in (("right", "rad"), ("slide", "m")):
+        motion = own.joint(name)
+        assert np.array_equal(table[:, header.index(f"{name}.q0 [{unit}]")], motion.q[:, 0])
+        assert np.array_equal(table[:, header.index(f"{name}.v0 [{unit}/s]")], motion.v[:, 0])
+    assert table.shape[1] == len(header)
+    assert quantity("final(joints.slide.velocity)").of(own) == own.joint("slide").v[-1, 0]
+    for part in ("kinetic", "gravity", "springs", "work", "total", "balance"):
+        assert quantity(f"initial(energy.{part})").of(own) == getattr(own.energies, part)[0]
 
 
 def test_friction_that_sticks_and_rigid_limits_of_followers():

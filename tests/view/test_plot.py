@@ -108,7 +108,7 @@ def test_names_that_there_are_not_are_said_with_near_ones(runs):
         ValueError, match=r"no 'joints.elbwo' in this run; did you mean 'joints.elbow'.*There are: energy"
     ):
         runs["absolute"].plot("joints.elbwo")
-    for name in ("", "joints.", "bodies.upper.color", "reactions", "phase.", "energy.kinetic"):
+    for name in ("", "joints.", "bodies.upper.color", "reactions", "phase.", "energy.heat"):
         with pytest.raises(ValueError, match="There are: energy"):
             runs["absolute"].plot(name)
     with pytest.raises(ValueError, match="cannot violate the joints of a tree"):

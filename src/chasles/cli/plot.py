@@ -18,7 +18,8 @@ def plot(
     *runs: Annotated[
         str,
         Parameter(
-            help="Result files (.h5), model files or names of the gallery; then what to draw: energy, energy.drift, "
+            help="Result files (.h5), model files or names of the gallery; then what to draw: energy, energy.kinetic, "
+            ".gravity, .springs, .work, .total, .balance or .drift, "
             "drift, steps, certificate, joints, joints.NAME, joints.NAME.velocity, phase.NAME, reactions.NAME, "
             "forces.NAME (of springs, laws, bushings, drives, couplings, joints), events, "
             "bodies.NAME.position, .twist, .path, work-precision; without names an overview."

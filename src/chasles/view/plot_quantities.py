@@ -25,7 +25,14 @@ from chasles.view.plot_parts import (
 
 NAMED_EVENT = 40  # characters of an event in a legend
 LISTED = 24  # names in an error message
-ENERGIES = ("kinetic $T$", "gravity $V_g$", "springs $V_s$", "work $W$", "balance $E = T + V - W$")
+ENERGIES = {
+    "kinetic": "kinetic $T$",
+    "gravity": "gravity $V_g$",
+    "springs": "springs $V_s$",
+    "work": "work $W$",
+    "balance": "balance $E = T + V - W$",
+}
+ALONE = {**ENERGIES, "total": "total $T + V$"}  # those that have a name of their own, as in `run.energies`
 
 
 def panels(run: Any, name: str) -> list[Panel]:
@@ -47,6 +54,7 @@ def panels(run: Any, name: str) -> list[Panel]:
 def names(run: Any) -> Iterator[str]:
     """All names for a run."""
     yield from ("energy", "energy.drift", "steps", "certificate")
+    yield from (f"energy.{part}" for part in ALONE)
     if run.constraints:
         yield from ("drift", "drift.velocity")
     moving = run.moving_joints
@@ -72,15 +80,16 @@ def names(run: Any) -> Iterator[str]:
 
 def _energy(run: Any) -> list[Panel]:
     def values(part: Any) -> np.ndarray:
-        e = part.energies
-        return np.stack([e.kinetic, e.gravity, e.springs, e.work, e.balance], axis=1)
+        return np.stack([getattr(part.energies, name) for name in ENERGIES], axis=1)
 
-    return [Panel("energy", "energy [J]", ENERGIES, values, optional=(1, 2, 3))]
+    return [Panel("energy", "energy [J]", tuple(ENERGIES.values()), values, optional=(1, 2, 3))]
 
 
-def _energy_drift(run: Any, level: str = "drift") -> list[Panel]:
-    """How far the balance, which an exact motion keeps, is from its start."""
-    if level != "drift":
+def _one_energy(run: Any, name: str) -> list[Panel]:
+    """One of `run.energies`, or how far the balance, which an exact motion keeps, is from its start."""
+    if name in ALONE:
+        return [Panel("energy", "energy [J]", (ALONE[name],), lambda part: getattr(part.energies, name)[:, None])]
+    if name != "drift":
         return []
     start = float(run.part(slice(0, 1)).energies.balance[0]) if len(run) else 0.0
 
@@ -172,5 +181,5 @@ BY_NAME: dict[str, Callable[[Any, str], list[Panel]]] = {
     "forces": force_panels,
     "bodies": body_panels,
     "drift": _drift,
-    "energy": _energy_drift,
+    "energy": _one_energy,
 }

@@ -148,9 +148,11 @@ class Column(NamedTuple):
 
 
 class Columns(NamedTuple):
-    """The columns of a table, and of which joints it has reactions, of what forces."""
+    """The columns of a table, and of which joints it has reactions, of what forces. others: joints whose coordinates
+    are not among q: those that follow others and, in absolute coordinates, those that close loops."""
 
     every: list[Column]
+    others: tuple[str, ...]
     reactions: tuple[str, ...]
     forces: tuple[str, ...]
 
@@ -159,6 +161,8 @@ def columns_of(run: Run) -> Columns:
     """The columns of a run; what cannot be computed, for want of a law that is not in a file, is left out and said."""
     system = run.system
     every = [Column("t", "s"), *(column for columns in _joint_columns(run) for column in columns)]
+    others = [joint for joint in run.moving_joints if joint.name not in run.joints]
+    every += [column for joint in others for columns in _columns_of_joints([joint]) for column in columns]
     for body in run.mechanism.bodies:
         every += [Column(f"{body}.{part}", unit) for part, unit in zip(POSE + TWIST, BODY_UNITS, strict=True)]
     every += [Column(name, "J") for name in ENERGIES]
@@ -174,7 +178,7 @@ def columns_of(run: Run) -> Columns:
         every += [Column(f"{own}.{column.part}", column.unit) for column in run.force_columns(name)]
     for name in reactions:
         every += [Column(f"{name}.{part}", "N m" if part.startswith("t") else "N") for part in WRENCH_PARTS]
-    return Columns(every, reactions, forces)
+    return Columns(every, tuple(joint.name for joint in others), reactions, forces)
 
 
 def _computed(run: Run, quantity: str, names: Iterable[str]) -> tuple[str, ...]:
@@ -201,8 +205,11 @@ def _quietly(part: Run, quantity: str, name: str) -> np.ndarray:
 
 
 def _joint_columns(run: Run) -> tuple[list[Column], list[Column]]:
-    """The coordinates and velocities of all joints."""
-    joints = [joint for joint in run.moving_joints if joint.name in run.joints]
+    """The coordinates and velocities of all joints of q."""
+    return _columns_of_joints([joint for joint in run.moving_joints if joint.name in run.joints])
+
+
+def _columns_of_joints(joints: Sequence[Joint]) -> tuple[list[Column], list[Column]]:
     q = [Column(f"{joint.name}.q{k}", unit) for joint in joints for k, unit in enumerate(joint.coordinate_units)]
     v = [Column(f"{joint.name}.v{k}", f"{unit}/s") for joint in joints for k, unit in enumerate(joint.velocity_units)]
     return q, v
@@ -219,12 +226,14 @@ def _forces(joints: Sequence[Joint]) -> list[Column]:
 
 def _rows(run: Run, columns: Columns, every: int = 1) -> Iterator[tuple[float, np.ndarray]]:
     """The table, a part of the run at a time, with the share that is done then."""
-    names = ["t", "q", "v", "bodies", *ENERGIES]
+    names = ["bodies", *ENERGIES]
     names += [] if run.given is None else ["forces"]
     wanted = [("force", name) for name in columns.forces]
     wanted += [("reactions", name) for name in columns.reactions]
     for share, part in _parts(run, every):
-        values = [_values(part, name) for name in names]
+        values = [_values(part, name) for name in ("t", "q", "v")]
+        values += [x for joint in map(part.joint, columns.others) for x in (joint.q, joint.v)]
+        values += [_values(part, name) for name in names]
         values += [_quietly(part, quantity, name) for quantity, name in wanted]
         flat = [x.reshape(len(x), math.prod(x.shape[1:])) for x in values]  # of none of them too
         yield share, np.concatenate(flat, axis=1)
