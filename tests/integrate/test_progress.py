@@ -1,7 +1,9 @@
 """The progress line, and Ctrl-C."""
 
 import signal
+import sys
 import time
+from types import ModuleType, SimpleNamespace
 
 import pytest
 
@@ -21,18 +23,46 @@ def test_rate_and_time_left(capsys):
         assert capsys.readouterr().err == ""  # not in the first second
         passed(line, 5.0)
         line.show(5.0)
-        assert "t = 5 of 10 s, 50 %, 1 s/s, 5 s left" in capsys.readouterr().err
+        assert "t = 5 of 10 s, 50 %, 5 s left, 1 s/s" in capsys.readouterr().err
         line.say("interrupted")
         assert capsys.readouterr().err.endswith("\rinterrupted\n")
     with Progress(0.0, 10.0, True, at=5.0) as line:  # resumed at 5 s: the rate is that of what is done now
         passed(line, 2.0)
         line.show(6.0)
-        assert "t = 6 of 10 s, 60 %, 0.5 s/s, 8 s left" in capsys.readouterr().err
+        assert "t = 6 of 10 s, 60 %, 8 s left, 0.5 s/s" in capsys.readouterr().err
     assert capsys.readouterr().err.endswith("\r")  # and is gone
     with Progress(0.0, 10.0) as line:
         passed(line, 5.0)
         line.show(5.0)
     assert capsys.readouterr().err == ""  # no terminal
+
+
+def test_a_notebook_has_one_line_for_all_that_a_cell_shows(monkeypatch, capsys):
+    shown = []
+
+    class Handle:
+        def display(self, what, raw):
+            self.place = len(shown)
+            shown.append([what["text/plain"]])
+
+        def update(self, what, raw):
+            shown[self.place].append(what["text/plain"])
+
+    shell = SimpleNamespace(execution_count=1)
+    notebook = {"ipykernel": ModuleType("ipykernel"), "IPython": ModuleType("IPython")}
+    notebook["IPython.display"] = SimpleNamespace(DisplayHandle=Handle)
+    notebook["IPython"].get_ipython = lambda: shell
+    for name, module in notebook.items():
+        monkeypatch.setitem(sys.modules, name, module)
+    for shell.execution_count in (1, 1, 2):
+        with Progress(0.0, 10.0, True) as line:
+            passed(line, 5.0)
+            line.show(5.0)
+            passed(line, 1.0)
+            line.show(6.0)
+    assert [len(lines) for lines in shown] == [6, 3]
+    assert all("t = 6 of 10 s, 60 %" in lines[1] and lines[-1] == "" for lines in shown)
+    assert capsys.readouterr().err == ""
 
 
 def test_things_that_take_long_each(capsys):
@@ -43,8 +73,8 @@ def test_things_that_take_long_each(capsys):
         with line.aside():
             print("done")
     shown = capsys.readouterr()
-    assert "figures: 1 of 4, 25 %, 0.09" in shown.err
-    assert "s left: figure 7" in shown.err
+    assert "figures: 1 of 4, 25 %, " in shown.err
+    assert "/s: figure 7" in shown.err
     assert shown.out == "done\n"
     assert [duration(x) for x in (3.2, 150, 9000)] == ["3 s", "2 min", "2.5 h"]
 

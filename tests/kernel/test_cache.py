@@ -310,6 +310,7 @@ def test_damaged_files_are_compiled_again(tmp_path):
     result = run(code, FILES=os.pathsep.join(map(str, files)), **environment)
     assert result.returncode == 0, result.stderr
     assert result.stdout.splitlines()[-1] == "sound"
+    assert result.stderr.count("is damaged, or is not what chasles wrote there") == 1
     again = run(SMALL, **environment)
     assert again.stdout.split()[:2] == ["3.0", "8"], again.stderr
     assert not again.stderr
@@ -347,14 +348,53 @@ print("sound")
 """
 
 
-def test_a_full_disk_is_no_reason_not_to_run(tmp_path):
-    code = SMALL.replace("import sys,", "import os; from chasles.kernel import code_store; import sys,").replace(
-        "print(",
-        "def full(*a): raise OSError(28, 'No space left on device')\ncode_store.Path.replace = full\nprint(",
-    )
-    result = run(code, CHASLES_CACHE_DIR=str(tmp_path / "cache"))
+FULL = """
+import resource, sys
+sys.dont_write_bytecode = True  # Python leaves half of its files there
+resource.setrlimit(resource.RLIMIT_FSIZE, (64, 64))  # no file can become larger, as on a full disk
+"""
+NOWHERE = """
+import tempfile
+tempfile.tempdir = "/dev/null/folder"
+"""
+
+
+@POSIX
+@pytest.mark.parametrize(
+    ("trouble", "place", "said"),
+    [
+        (FULL, "cache", "compiled code cannot be kept in"),
+        (NOWHERE, "file/cache", "; it is not kept. Set CHASLES_CACHE"),
+    ],
+)
+def test_what_cannot_be_kept_is_run_all_the_same(tmp_path, trouble, place, said):
+    """It is said once, and nothing is left behind."""
+    (tmp_path / "file").write_text("no folder can be made here")
+    result = run(trouble + SMALL, CHASLES_CACHE_DIR=str(tmp_path / place))
     assert result.stdout.split()[:2] == ["3.0", "8"], result.stderr
-    assert result.stderr.count("compiled code cannot be kept") == 1
+    assert result.stderr.count(said) == result.stderr.count("Warning") == 1, result.stderr
+    assert not [path for path in tmp_path.rglob("*") if path.is_file() and path.name != "file"]
+
+
+@POSIX
+def test_what_others_could_have_written_is_not_loaded(tmp_path):
+    """A file that anybody may write to, another in its place, a folder in its place."""
+    environment = {"CHASLES_CACHE_DIR": str(tmp_path / "cache")}
+    loaded = []
+    for spoil in (lambda path: path.chmod(0o600), lambda path: path.chmod(0o666), folder_in_its_place):
+        run(SMALL, **environment)
+        for path in sorted((tmp_path / "cache").rglob("*double*")):
+            spoil(path)
+        result = run(SMALL, **environment)
+        assert result.stdout.split()[:2] == ["3.0", "8"], result.stderr
+        loaded.append("Counter()" not in result.stdout)
+    assert loaded == [True, False, False]
+    assert result.stderr.count("compiled code cannot be kept in") == 1
+
+
+def folder_in_its_place(path):
+    path.unlink()
+    path.mkdir()
 
 
 def test_one_rule_says_where_compiled_code_and_pages_are(monkeypatch):

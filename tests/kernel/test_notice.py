@@ -64,7 +64,7 @@ def test_who_looks_is_shown_what_is_compiled_and_how_far(listener, monkeypatch, 
     monkeypatch.setattr(progress, "RENEWED", 0.0)
     compile_one()
     said = capsys.readouterr().err
-    assert ("compiling tests.kernel.test_notice.outer: 0 of 2 functions, 0 %" in said) is shown
+    assert ("compiling outer: 0 of 2 functions, 0 %" in said) is shown
     assert not said or said.endswith("\r")  # and is gone
 
 

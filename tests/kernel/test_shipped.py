@@ -81,7 +81,7 @@ def has_exponential(archive: shipped.Archive | None) -> bool:
     so3.exp([0.0, 0.0, 0.1])
     (arguments,) = so3.exp.entry.signatures
     name = archive and so3.exp.entry._cache._name(arguments, archive.key("lie.so3"), archive.processor)
-    return bool(name and code_store.unsealed(name, archive.read(name)))
+    return bool(name and code_store.unsealed(name, archive.read(name), shipped.PACKAGE))
 
 
 def changed(archive: Path, **made_for: object) -> None:

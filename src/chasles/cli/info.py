@@ -35,7 +35,7 @@ def info() -> None:
     table.add_row("kernels", mode + (", bounds checked (CHASLES_CHECK)" if policy.CHECKED else ""))
     current, outdated = cache.files()
     size = sum(file.stat().st_size for file in current) / 1e6
-    table.add_row("cache", f"{cache.folder()} ({len(current)} compiled functions, {size:.1f} MB)")
+    table.add_row("cache", f"{cache.folder() or 'none'} ({len(current)} compiled functions, {size:.1f} MB)")
     if outdated:
         table.add_row("", f"compiled functions of other versions: {len(outdated)}; `chasles warm --clean` removes them")
     table.add_row("shipped code", shipped.status())

@@ -38,7 +38,8 @@ def warm(
     with Progress(0, len(tasks), what="compiled", unit="", steady=True) as line:
         for count, label in enumerate(_compiled(tasks, jobs or os.cpu_count() or 1)):
             line.show(count, label)
-    console.print(f"{len(tasks)} tasks, {duration(time.perf_counter() - began)}; compiled code is in {cache.folder()}")
+    where = cache.folder() or "memory only"
+    console.print(f"{len(tasks)} tasks, {duration(time.perf_counter() - began)}; compiled code is in {where}")
 
 
 def _compiled(tasks: list[Task], jobs: int) -> Iterator[str]:

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from chasles import registry
 
@@ -24,6 +25,40 @@ class ProgressLine:
 
     def clear(self) -> None:
         print(f"\r{'':{WIDTH}}\r", end="", file=sys.stderr, flush=True)
+
+
+class NotebookLine:
+    """One line of text in the output of a cell of Jupyter, replaced again and again, empty in the end. All that is
+    shown while a cell runs has the same line."""
+
+    cell: int = -1  # that has a line
+    handle: Any = None  # the line
+
+    def draw(self, progress: Progress, text: str) -> None:
+        from IPython import get_ipython
+        from IPython.display import DisplayHandle
+
+        cell = get_ipython().execution_count
+        if NotebookLine.cell != cell:
+            NotebookLine.cell, NotebookLine.handle = cell, DisplayHandle()
+            NotebookLine.handle.display({"text/plain": text}, raw=True)
+        else:
+            NotebookLine.handle.update({"text/plain": text}, raw=True)
+
+    def clear(self) -> None:
+        NotebookLine.handle.update({"text/plain": ""}, raw=True)
+
+
+def in_notebook() -> bool:
+    """Whether this process answers a notebook."""
+    return "ipykernel" in sys.modules
+
+
+def _display() -> Any:
+    """What draws the line here."""
+    if registry.offered(DISPLAY):
+        return registry.service(DISPLAY)()
+    return NotebookLine() if in_notebook() else ProgressLine()
 
 
 class Progress:
@@ -52,7 +87,7 @@ class Progress:
         self.began = self.last = time.perf_counter()
         self.patience = PATIENCE if patience is None else patience
         self.shown, self.note = False, ""
-        self._display = registry.service(DISPLAY)() if registry.offered(DISPLAY) else ProgressLine()
+        self._display: Any = None  # made when there is something to draw: what draws takes long to load
         self._over, self._mine = threading.Event(), threading.RLock()
         self._thread = threading.Thread(target=self._renew, daemon=True) if steady and self.enabled else None
 
@@ -108,7 +143,7 @@ class Progress:
         text = f"{self.what} {self.at:.4g} of {self.end:.4g}{self.unit}, {100 * share:.0f} %, "
         rate = abs(self.at - self.first) / passed if passed > 0 else 0.0
         if rate > 0:
-            text += f"{rate:.3g}{self.unit}/s, {duration(abs(self.end - self.at) / rate)} left"
+            text += f"{duration(abs(self.end - self.at) / rate)} left, {rate:.3g}{self.unit}/s"
         else:
             text += f"{duration(passed)} passed"
         return f"{text}: {self.note}" if self.note else text
@@ -119,6 +154,8 @@ class Progress:
             return
         with self._mine:
             self.last, self.shown = now, True
+            if self._display is None:
+                self._display = _display()
             self._display.draw(self, self.line(now))
 
 

@@ -120,29 +120,41 @@ def source_key(module: str, sources: Sources = OWN, shipped: bool = BASELINE) ->
 
 
 @functools.cache
-def root() -> Path:
-    """The folder that holds all caches; created on first use, announced if it is not the usual one."""
+def root() -> Path | None:
+    """The folder that holds all caches; created on first use, announced if it is not the usual one. None if there is
+    no place at all."""
     preferred = user_cache()
     if usable(preferred):
         return preferred.resolve()  # links may be changed by others later
     owner = os.getuid() if hasattr(os, "getuid") else os.environ.get("USERNAME", "user")
-    fallback = Path(tempfile.gettempdir()) / f"chasles-{owner}"
-    return _instead(preferred, fallback.resolve() if usable(fallback) else Path(tempfile.mkdtemp(prefix="chasles-")))
+    return _instead(preferred, f"chasles-{owner}")
 
 
-def _instead(preferred: Path, place: Path) -> Path:
+def _instead(preferred: Path, name: str = "") -> Path | None:
+    """A temporary folder of this name, or of a new one, for what cannot be kept where it should be."""
+    place = _temporary(name)
+    where = f"is kept in {place} and may have to be compiled again" if place else "is not kept"
     warn(
-        f"cannot write compiled code to {preferred}, or others could; it is kept in {place} and may have to be "
-        "compiled again. Set CHASLES_CACHE_DIR to a writable folder of your own to choose another place."
+        f"cannot write compiled code to {preferred}, or others could; it {where}. "
+        "Set CHASLES_CACHE_DIR to a writable folder of your own to choose another place."
     )
     return place
 
 
+def _temporary(name: str) -> Path | None:
+    try:
+        named = Path(tempfile.gettempdir()) / name
+        return named.resolve() if name and usable(named) else Path(tempfile.mkdtemp(prefix="chasles-"))
+    except OSError:
+        return None
+
+
 @functools.cache
-def folder() -> Path:
-    """The folder of compiled code."""
-    place = root() / "compiled"
-    return place if usable(place) else _instead(place, Path(tempfile.mkdtemp(prefix="chasles-")))
+def folder() -> Path | None:
+    """The folder of compiled code; None if it is kept in memory only."""
+    above = root()
+    place = above and above / "compiled"
+    return place if place is None or usable(place) else _instead(place)
 
 
 @functools.cache
@@ -158,7 +170,8 @@ def files() -> tuple[list[Path], list[Path]]:
     keys = {source_key(module) for module in OWN.modules()}
     current: list[Path] = []
     outdated: list[Path] = []
-    for path in sorted(folder().iterdir()):
+    place = folder()
+    for path in sorted(place.iterdir()) if place else ():
         if found := key_in(path.name):
             (current if found in keys else outdated).append(path)
     return current, outdated

@@ -11,6 +11,7 @@ called from Python or through its address.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import os
 import pickle
@@ -24,7 +25,8 @@ import llvmlite.binding as llvm
 
 from chasles.caution import warn
 from chasles.kernel import cache, shipped
-from chasles.kernel.numba_private import CompileResult, dumps
+from chasles.kernel.numba_private import CompileResult, dumps, ready_to_load
+from chasles.kernel.trusted import own
 
 SEAL = hashlib.sha256().digest_size
 
@@ -33,7 +35,6 @@ class CodeStore:
     """The compiled code of one function of the package; what Numba takes as the cache of a dispatcher."""
 
     cache_path = None  # asked for by Numba's statistics
-    _told = False
 
     def __init__(self, function: Callable):
         self._function = function
@@ -41,34 +42,35 @@ class CodeStore:
 
     def load_overload(self, signature: Any, target: Any) -> Any:
         """The compiled function, from the user's folder or as it came with the package; None if there is none."""
-        target.refresh()
         if not cache.key(self._module):
             return None
         name = self._name(signature, cache.key(self._module), target.codegen().magic_tuple())
-        path = cache.folder() / name
-        found = unsealed(name, path.read_bytes() if path.exists() else b"")
-        if found is None and (archive := shipped.archive()):
+        place = cache.folder()
+        found = place and unsealed(name, read(place / name), str(place))
+        if not found and (archive := shipped.archive()):
             name = self._name(signature, archive.key(self._module), archive.processor)
-            found = unsealed(name, archive.read(name))
-        if found is None:
+            found = unsealed(name, archive.read(name), shipped.PACKAGE)
+        if not found:
             return None
+        ready_to_load(target)
         compiled = CompileResult._rebuild(target, *pickle.loads(found))
         compiled.library._shared_module = None  # who tries to link with it gets an error
         return compiled
 
     def save_overload(self, signature: Any, compiled: Any) -> None:
         """Keep compiled code; that a disk is full is no reason not to run it."""
+        place = cache.folder()
         if compiled.library.has_dynamic_globals or not cache.key(self._module):  # addresses of this process; an edit
+            return
+        if place is None:
             return
         (name, kind, (code, bitcode)), *rest = compiled._reduce()
         data = dumps(((name, kind, (code, declared(bitcode))), *rest))
         name = self._name(signature, cache.key(self._module), compiled.codegen.magic_tuple())
         try:
-            write(cache.folder() / name, sealed(name, data))
+            write(place / name, sealed(name, data))
         except OSError as error:
-            if not CodeStore._told:
-                CodeStore._told = True
-                warn(f"compiled code cannot be kept: {error}; it will be compiled again")
+            say_once(f"compiled code cannot be kept in {place}: {error.strerror}; it will be compiled again")
 
     def flush(self) -> None:
         """Numba asks for this before it compiles again what it has; names that say everything need no flushing."""
@@ -92,10 +94,29 @@ def sealed(name: str, data: bytes) -> bytes:
     return hashlib.sha256(name.encode() + data).digest() + data
 
 
-def unsealed(name: str, contents: bytes) -> bytes | None:
-    """The data, if they are what was written under this name."""
+def unsealed(name: str, contents: bytes, place: str) -> bytes | None:
+    """The data, if they are what was written under this name; if something else was, it is said where."""
     data = contents[SEAL:]
-    return data if contents and hashlib.sha256(name.encode() + data).digest() == contents[:SEAL] else None
+    if contents and hashlib.sha256(name.encode() + data).digest() == contents[:SEAL]:
+        return data
+    if contents:
+        say_once(f"compiled code in {place} is damaged, or is not what chasles wrote there; it is compiled again")
+    return None
+
+
+@functools.cache
+def say_once(message: str) -> None:
+    """A warning that comes once in a process."""
+    warn(message)
+
+
+def read(path: Path) -> bytes:
+    """The contents of a file of ours; nothing if it is not there, or if others could have written it."""
+    try:
+        with path.open("rb") as file:
+            return file.read() if own(os.fstat(file.fileno())) else b""
+    except OSError:
+        return b""
 
 
 def write(path: Path, contents: bytes) -> None:

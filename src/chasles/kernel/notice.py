@@ -13,7 +13,7 @@ from typing import Any
 
 from numba.core import event
 
-from chasles.display.progress import Progress
+from chasles.display.progress import Progress, in_notebook
 
 PATIENCE = 1.0  # [s] of compilation before a line is shown to someone who looks
 SCRIPT_PATIENCE = 2.0  # [s] before it is said in a script
@@ -60,7 +60,8 @@ class Notice(event.Listener):
         self.left = needed(dispatcher)
         self.known, self.name = len(self.left), name_of(dispatcher)
         if someone_looks() and not self.silent:
-            what, patience = f"compiling {self.name}:", max(0.0, PATIENCE - self.spent)
+            # without its module, so that the time that is left has room on the line
+            what, patience = f"compiling {dispatcher.py_func.__name__}:", max(0.0, PATIENCE - self.spent)
             self.progress = Progress(0, self.known, True, what=what, unit=" functions", patience=patience)
 
 
@@ -101,7 +102,7 @@ def _names(code: CodeType) -> Iterator[str]:
 
 
 def someone_looks() -> bool:
-    return sys.stderr.isatty() or "ipykernel" in sys.modules
+    return sys.stderr.isatty() or in_notebook()
 
 
 LISTENER = Notice()

@@ -10,6 +10,7 @@ version that was not tested is refused without it.
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 import inspect
 import os
@@ -19,6 +20,7 @@ from typing import Any
 
 import llvmlite
 import numba
+from numba.core import event
 
 # ruff: noqa: F401 (others import these names from here)
 # of the low-level interface for extensions: what the types of `kernel.lanes`, `kernel.dual` and references are made of
@@ -39,6 +41,7 @@ try:
     from numba.core.funcdesc import PythonFunctionDescriptor as FunctionDescriptor
     from numba.core.lowering import _lit_or_omitted as literal_or_omitted
     from numba.core.options import DefaultOptions
+    from numba.core.runtime import rtsys
     from numba.core.serialize import dumps
     from numba.core.targetconfig import ConfigStack
     from numba.core.typed_passes import (
@@ -139,6 +142,23 @@ def return_if_error(context: Any, builder: Any, status: Any) -> None:
         context.call_conv.return_status_propagate(builder, status)
 
 
+def ready_to_load(target: Any) -> None:
+    """All that machine code from disk needs of Numba. What Numba would do here, too, is to load and to look through all
+    that it can compile, 0.2 s."""
+    rtsys.initialize(target)
+
+
+class ArraysFirst(event.Listener):
+    """Before the first compilation; what is loaded from disk does without."""
+
+    def on_start(self, event: event.Event) -> None:
+        load_arrays()
+
+    def on_end(self, event: event.Event) -> None:
+        """Nothing to do."""
+
+
+@functools.cache
 def load_arrays() -> None:
     """Load Numba's functions of arrays without SciPy's linear algebra, 0.3 s, which Numba loads only to see whether
     there is a BLAS. No kernel uses one; what a user compiles that does looks for it then."""
@@ -162,4 +182,4 @@ def load_arrays() -> None:
 
 PLAIN = plain()
 if not PLAIN:
-    load_arrays()
+    event.register("numba:compile", ArraysFirst())

@@ -18,9 +18,10 @@ from pathlib import Path
 
 import llvmlite.binding as llvm
 
+from chasles.caution import warn
 from chasles.kernel.cache import BASELINE, OWN, key_in, source_key, versions
 
-PACKAGE = "chasles_kernels"
+PACKAGE, NAME = "chasles_kernels", "chasles-kernels"  # to import, to install
 X86_64_V3 = ["avx", "avx2", "bmi", "bmi2", "cx16", "f16c", "fma", "lzcnt", "movbe", "popcnt", "sse4.2", "ssse3"]
 # by machine: the processor as LLVM calls it, and the features that it must have
 BASELINES = {
@@ -92,9 +93,12 @@ def archive() -> Archive | None:
         return None  # other code is asked for
     try:
         found = _installed()
-        return found if found and not found.misfit() else None
-    except DAMAGED:
-        return None
+        wrong = found.misfit() if found else ""
+    except DAMAGED as error:
+        found, wrong = None, f"damaged ({error})"
+    if wrong:
+        warn(f"the installed {NAME} is not used: {wrong}. Functions are compiled at their first use.")
+    return None if wrong else found
 
 
 def status() -> str:
@@ -104,7 +108,7 @@ def status() -> str:
     except DAMAGED as error:
         return f"damaged, not used: {error}"
     if not found:
-        return "not installed (chasles-kernels)"
+        return f"not installed ({NAME})"
     if wrong := found.misfit():
         return f"not used: {wrong}"
     return f"{found.count()} functions of these sources, for {found.processor[1]}"

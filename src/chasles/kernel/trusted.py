@@ -32,11 +32,15 @@ def private(folder: Path) -> bool:
     if not hasattr(os, "getuid"):
         return True
     place = folder.resolve()
-    own = place.stat()
-    if own.st_uid != os.getuid() or _writable_by_others(own, sticky=False):
+    if not own(place.stat()):
         return False
     above = [path.stat() for path in place.parents]
     return all(info.st_uid in (0, os.getuid()) and not _writable_by_others(info) for info in above)
+
+
+def own(info: os.stat_result) -> bool:
+    """Whether a file is ours, and nobody else can write to it."""
+    return not hasattr(os, "getuid") or (info.st_uid == os.getuid() and not _writable_by_others(info, sticky=False))
 
 
 def _writable_by_others(info: os.stat_result, sticky: bool = True) -> bool:
