@@ -22,9 +22,14 @@ def attach(package: str, file: str) -> tuple[Callable[[str], Any], Callable[[], 
         public: (module, name) for module, name, public in _LINE.findall(Path(file).with_suffix(".pyi").read_text())
     }
 
+    folder = Path(file).parent
+
     def get(name: str) -> Any:
         if name not in homes:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}{_elsewhere(name)}")
+            # `from package import module` asks for the name of the module before it loads it
+            loaded_next = name.startswith("__") or (folder / f"{name}.py").is_file() or (folder / name).is_dir()
+            where = "" if loaded_next else _elsewhere(name)
+            raise AttributeError(f"module {package!r} has no attribute {name!r}{where}")
         module, own = homes[name]
         if module == package:
             return importlib.import_module(f"{package}.{own}")

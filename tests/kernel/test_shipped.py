@@ -94,26 +94,30 @@ def changed(archive: Path, **made_for: object) -> None:
 
 
 @pytest.mark.parametrize(
-    "spoil",
+    ("spoil", "said"),
     [
-        lambda path: changed(path, versions=["0.1", "0.1", "3.11"]),
-        lambda path: changed(path, system=["plan9", "vax"]),
-        lambda path: changed(path, processor=["x", "y", "z"]),
-        lambda path: changed(path, versions=7),
-        lambda path: path.write_bytes(b"not an archive"),
-        lambda path: path.write_bytes(path.read_bytes()[:-400]),
-        lambda path: path.write_bytes(bytes(b ^ (k % 211 == 0) for k, b in enumerate(path.read_bytes()))),
-        lambda path: path.unlink(),
+        (lambda path: changed(path, versions=["0.1", "0.1", "3.11"]), "made for 0.1 0.1 3.11, this is "),
+        (lambda path: changed(path, system=["plan9", "vax"]), "made for plan9 vax, this is "),
+        (lambda path: changed(path, processor=["x", "y", "z"]), ""),  # nothing in it has a name that is looked for
+        (lambda path: changed(path, versions=7), "damaged"),
+        (lambda path: path.write_bytes(b"not an archive"), "damaged"),
+        (lambda path: path.write_bytes(path.read_bytes()[:-400]), "damaged"),
+        (lambda path: path.write_bytes(bytes(b ^ (k % 211 == 0) for k, b in enumerate(path.read_bytes()))), "damaged"),
+        (lambda path: path.unlink(), "damaged"),
     ],
 )
-def test_what_does_not_fit_or_is_damaged_is_not_used(spoil, site, monkeypatch):
+def test_what_does_not_fit_or_is_damaged_is_not_used(spoil, said, site, monkeypatch, recwarn):
     monkeypatch.syspath_prepend(site)
     shipped.archive.cache_clear()
     assert has_exponential(shipped.archive())
     assert shipped.BASELINES[shipped.machine()][0] in shipped.status()
     spoil(site / shipped.PACKAGE / "kernels.zip")
     shipped.archive.cache_clear()
+    recwarn.clear()
     assert not has_exponential(shipped.archive())
+    told = [str(one.message) for one in recwarn]
+    assert len(told) == bool(said)
+    assert all(f"chasles-kernels is not used: {said}" in one for one in told)
     shipped.archive.cache_clear()
 
 
@@ -165,6 +169,11 @@ def test_a_processor_without_the_baseline(readme_wheel, site, monkeypatch):
     assert archive.count() > 20
     monkeypatch.setattr(shipped.llvm, "get_host_cpu_features", lambda: {"sse4.2": True})
     assert "this processor lacks" in archive.misfit()
+    monkeypatch.syspath_prepend(site)
+    shipped.archive.cache_clear()
+    with pytest.warns(RuntimeWarning, match="chasles-kernels is not used: .* this processor lacks avx.*compiled at"):
+        assert shipped.archive() is None
+    shipped.archive.cache_clear()
 
 
 @pytest.mark.study
