@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from typing import Any
 
 from chasles import registry
@@ -35,12 +36,9 @@ class NotebookLine:
     handle: Any = None  # the line
 
     def draw(self, progress: Progress, text: str) -> None:
-        from IPython import get_ipython
-        from IPython.display import DisplayHandle
-
-        cell = get_ipython().execution_count
+        cell = import_module("IPython").get_ipython().execution_count
         if NotebookLine.cell != cell:
-            NotebookLine.cell, NotebookLine.handle = cell, DisplayHandle()
+            NotebookLine.cell, NotebookLine.handle = cell, import_module("IPython.display").DisplayHandle()
             NotebookLine.handle.display({"text/plain": text}, raw=True)
         else:
             NotebookLine.handle.update({"text/plain": text}, raw=True)
