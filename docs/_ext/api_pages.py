@@ -15,6 +15,7 @@ NAMESPACES = tuple(
     f"chasles.{name}"
     for name in (
         "errors",
+        "fit",
         "integrate",
         "io",
         "lie",
@@ -106,6 +107,7 @@ MODULES = {
     "chasles.io.result": ["reader", "resume", "export", "layout"],
     "chasles.study": ["compare", "comparison"],
     "chasles.ensembles": ["ensemble", "result", "indices", "quantity", "distribution", "design"],
+    "chasles.fit": ["by_simulation", "problem", "sensor", "unknown", "data_fit", "recording"],
     "chasles.view": ["page", "scene", "plot", "plot_work", "picture", "animation", "mesh"],
     "chasles.environments": ["environment", "scenario", "scenarios"],
     "chasles.gallery": ["boxes", "rigid_body", "spinning_top", "pendulum", "quadrotors", "overconstrained"],

@@ -1,4 +1,5 @@
 from chasles import errors as errors
+from chasles import fit as fit
 from chasles import gallery as gallery
 from chasles import integrate as integrate
 from chasles import io as io

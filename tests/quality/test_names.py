@@ -13,6 +13,7 @@ from tests.quality.sources import PACKAGE, files, nodes, tree
 
 NAMESPACES = (
     "errors",
+    "fit",
     "integrate",
     "io",
     "lie",

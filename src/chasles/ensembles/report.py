@@ -7,7 +7,7 @@ import html
 import io
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -37,27 +37,32 @@ def report(study: Ensemble, file: str | Path | None = None) -> str:
         "Members without a result": _failures(study),
         "To do it again": f"<pre>{_text(json.dumps(dict(study.title), indent=1, default=str))}</pre>",
     }
-    body = f"<h1>Study of {_text(name)}</h1>"
-    body += "".join(f"<section><h2>{head}</h2>{part}</section>" for head, part in parts.items() if part)
-    sheet = read("report.css")
-    policy = f"default-src 'none'; style-src '{digest(sheet)}'; img-src data:; base-uri 'none'; form-action 'none'"
-    text = (
-        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-        f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>Study of {_text(name)}</title><style>{sheet}</style></head>"
-        f"<body><main>{body}</main></body></html>\n"
-    )
+    text = page(f"Study of {name}", parts)
     if path is not None:
         style.put(text.encode(), path)
     return text
+
+
+def page(title: str, parts: Mapping[str, str]) -> str:
+    """A page with a title and sections by their heads, in HTML; empty ones are left out."""
+    body = f"<h1>{_text(title)}</h1>"
+    body += "".join(f"<section><h2>{head}</h2>{part}</section>" for head, part in parts.items() if part)
+    sheet = read("report.css")
+    policy = f"default-src 'none'; style-src '{digest(sheet)}'; img-src data:; base-uri 'none'; form-action 'none'"
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{_text(title)}</title><style>{sheet}</style></head>"
+        f"<body><main>{body}</main></body></html>\n"
+    )
 
 
 def _members(study: Ensemble) -> str:
     counts = Counter(study.status.tolist())
     rows = [(status, str(count), f"{100 * count / len(study):.3g} %") for status, count in counts.most_common()]
     design = study.title.get("design", f"{len(study)} members")
-    return f"<p>{_text(design)}</p>{_table(('status', 'members', ''), rows, (1, 2))}"
+    return f"<p>{_text(design)}</p>{table(('status', 'members', ''), rows, (1, 2))}"
 
 
 def _parameters(study: Ensemble) -> str:
@@ -66,7 +71,7 @@ def _parameters(study: Ensemble) -> str:
         values = np.asarray(given)
         span = ("a rotation", "") if values.ndim > 1 else (_number(values.min()), _number(values.max()))
         rows.append((name, str(len(np.unique(values, axis=0))), *span))
-    return _table(("parameter", "different values", "from", "to"), rows, (1, 2, 3))
+    return table(("parameter", "different values", "from", "to"), rows, (1, 2, 3))
 
 
 def _quantities(study: Ensemble) -> str:
@@ -82,7 +87,7 @@ def _quantities(study: Ensemble) -> str:
             numbers = (_number(np.ravel(one)[k]) for one in (*columns, found.largest))
             rows.append((label, str(found.members), *numbers))
     head = ("quantity", "members", "mean", "standard error", "deviation", "least", "median", "largest")
-    return _table(head, rows, tuple(range(1, 8)))
+    return table(head, rows, tuple(range(1, 8)))
 
 
 def _sensitivity(study: Ensemble) -> str:
@@ -109,7 +114,7 @@ def _failures(study: Ensemble) -> str:
         for i in study.failed.tolist()
         for said in [study.messages[i]]
     ]
-    return _table(("member", "status", "parameters", "message"), rows, (0,))
+    return table(("member", "status", "parameters", "message"), rows, (0,))
 
 
 def _text(given: Any) -> str:
@@ -120,7 +125,8 @@ def _number(value: float) -> str:
     return f"{value:.6g}"
 
 
-def _table(head: Sequence[str], rows: Sequence[Sequence[Any]], numbers: Sequence[int]) -> str:
+def table(head: Sequence[str], rows: Sequence[Sequence[Any]], numbers: Sequence[int]) -> str:
+    """A table in HTML; columns of `numbers` are aligned to the right. Long ones are cut."""
     if not rows:
         return ""
     top = "".join(f"<th>{_text(cell)}</th>" for cell in head)

@@ -61,7 +61,9 @@ def read_profile(given: Any, folder: Path, points: Callable[[Any], Any]) -> Any:
     return tuple(zip(*columns, strict=True))
 
 
-def _columns(path: Path, wanted: list[Any], asked: str = "") -> list[tuple[float, ...]]:
+def titled_rows(path: Path, most: int, least: int = 2) -> tuple[list[str], list[str], list[list[str]]]:
+    """Names and units of the columns of a CSV file, and the cells of its rows. Separated by commas, semicolons or tabs;
+    lines with # are comments."""
     try:
         if path.stat().st_size > LARGEST:
             raise ValueError(f"{path.name} is larger than {LARGEST / 1e6:.0f} MB")
@@ -71,21 +73,27 @@ def _columns(path: Path, wanted: list[Any], asked: str = "") -> list[tuple[float
     except UnicodeDecodeError:
         raise ValueError(f"{path.name} is not UTF-8 text") from None
     lines = [line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")]
-    if len(lines) < 3:
-        raise ValueError(f"{path.name} has {len(lines)} lines; expected a header and at least two rows")
-    if len(lines) > MOST + 1:
-        raise ValueError(f"{path.name} has {len(lines) - 1} rows; at most {MOST} are read: take fewer points")
+    if len(lines) < least + 1:
+        wanted = {1: "one row", 2: "two rows"}.get(least, f"{least} rows")
+        raise ValueError(f"{path.name} has {len(lines)} lines; expected a header and at least {wanted}")
+    if len(lines) > most + 1:
+        raise ValueError(f"{path.name} has {len(lines) - 1} rows; at most {most} are read: take fewer points")
     separator = next((one for one in ("\t", ";", ",") if one in lines[0]), ",")
     header, *rows = csv.reader(lines, delimiter=separator)
     titles = [_TITLE.fullmatch(title) for title in header]
     names = [found.group(1) if found else "" for found in titles]
+    return names, [(found.group(2) if found else None) or "" for found in titles], rows
+
+
+def _columns(path: Path, wanted: list[Any], asked: str = "") -> list[tuple[float, ...]]:
+    names, units, rows = titled_rows(path, MOST)
     result = []
     for name in wanted:
         if name not in names:
             near = meant(name, names)
             raise ValueError(f"{path.name} has no column {name!r}; {near}there are {', '.join(names)}")
         k = names.index(name)
-        unit = (titles[k].group(2) if titles[k] else None) or ""  # type: ignore[union-attr]
+        unit = units[k]
         try:
             own = unit_of(unit)
             if unit and asked:

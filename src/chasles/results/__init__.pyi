@@ -1,4 +1,5 @@
 from chasles.ensembles.result import Ensemble as Ensemble
+from chasles.fit.data_fit import DataFit as DataFit
 from chasles.integrate.solution import Solution as Solution
 from chasles.relative.parameter.identifiability import Identifiability as Identifiability
 from chasles.simulation.adjoint.gradient import Gradient as Gradient

@@ -55,6 +55,8 @@ class Family:
         if not isinstance(made, System | Mechanism | ClosedMechanism):
             raise TypeError(f"sensitivities: the function of the parameters returned {made!r}; expected a System")
         found = compiled(made) if isinstance(made, System) else made
+        if found.tables.sprung == self.sprung:
+            return found
         if isinstance(found, ClosedMechanism):
             return ClosedMechanism(found.system, found.cut, sprung=self.sprung)
         return Mechanism(found.system, sprung=self.sprung)

@@ -1,0 +1,124 @@
+"""`chasles fit`: unknown numbers of a model from measured data."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+
+from chasles.cli.model import Laws, Model, find_file, laws_in
+
+
+def fit(
+    model: Model,
+    data: Annotated[list[Path], Parameter(help="CSV files, one for each experiment, with units in their headers.")],
+    /,
+    *,
+    unknown: Annotated[
+        list[str] | None,
+        Parameter(
+            negative=(),
+            help='What is to be found: length, "length=0.1:2", or with a prior, "mass~normal(1, 0.1)"; again for more.',
+        ),
+    ] = None,
+    own: Annotated[
+        list[str] | None,
+        Parameter(negative=(), help="The same, but found for each experiment apart: initial.q.pivot."),
+    ] = None,
+    column: Annotated[
+        list[str] | None,
+        Parameter(negative=(), help="What a column measures: u=bodies.tip.position.x; may be given again."),
+    ] = None,
+    noise: Annotated[
+        list[str] | None, Parameter(negative=(), help='Of a sensor: "bodies.tip.position=2 mm"; else it is estimated.')
+    ] = None,
+    delay: Annotated[
+        list[str] | None, Parameter(negative=(), help='Of a sensor [s], or a range: "bodies.tip.position=0:50 ms".')
+    ] = None,
+    bias: Annotated[
+        list[str] | None, Parameter(negative=(), help="A sensor with an unknown constant error; may be given again.")
+    ] = None,
+    loss: Annotated[str, Parameter(help="linear; soft_l1, huber, cauchy or arctan bear outliers.")] = "linear",
+    law: Laws = None,
+    output: Annotated[Path | None, Parameter(name=["--output", "-o"], help="Model file with what was found.")] = None,
+    picture: Annotated[Path | None, Parameter(help="Measured and fitted, as .png, .pdf or .svg.")] = None,
+    report: Annotated[Path | None, Parameter(help="A page (.html) with all of it.")] = None,
+) -> None:
+    """Find unknown numbers of a model so that its simulations fit what was measured, and tell how well they are known.
+
+    Columns of the data are called as what they measure: "joints.elbow [deg]", "bodies.hand.position.x [mm]". Examples:
+
+        chasles fit pendulum.toml track.csv --unknown length=0.1:2 --unknown damping=0:1 -o fitted.toml
+        chasles fit arm.toml one.csv two.csv --unknown bodies.link --own initial.q --picture fit.png
+    """
+    from chasles.fit.by_simulation import to_data
+    from chasles.fit.problem import Experiment
+
+    file = find_file(model)
+    if output is not None and output.suffix.lower() != ".toml":
+        raise ValueError(f"--output {output}: expected a name that ends in .toml")
+    wanted, alone = _unknowns(unknown), _unknowns(own)
+    if not wanted and not alone:
+        raise ValueError("fit: nothing is unknown; name what is to be found, --unknown length=0.1:2")
+    sensors = _sensors(column, noise, delay, bias)
+    experiments = [Experiment(one, unknown=alone) for one in data]
+    found = to_data(file, experiments, wanted, sensors=sensors, loss=loss, laws=laws_in(law) or None)
+    print(found)
+    for path, write in ((output, found.save), (picture, lambda to: found.plot(file=to)), (report, found.report)):
+        if path is not None:
+            write(path)
+            print(f"wrote {path}")
+
+
+def _unknowns(given: list[str] | None) -> dict[str, Any]:
+    """What is known of unknowns by name: "length", "length=0.1:2", "mass~normal(1, 0.1)", "m=0:2~normal(1, 0.1)"."""
+    found: dict[str, Any] = {}
+    for item in given or []:
+        rest, _, prior = item.partition("~")
+        name, _, bounds = rest.partition("=")
+        if not name.strip():
+            raise ValueError(f"--unknown {item}: expected a name, such as length or length=0.1:2")
+        found[name.strip()] = " ".join(part.strip() for part in (bounds, prior) if part.strip()) or None
+    return found
+
+
+def _pairs(option: str, given: list[str] | None) -> dict[str, str]:
+    found = {}
+    for item in given or []:
+        name, equals, value = item.partition("=")
+        if not (equals and name.strip() and value.strip()):
+            raise ValueError(f"--{option} {item}: expected name=value")
+        found[name.strip()] = value.strip()
+    return found
+
+
+def _sensors(
+    column: list[str] | None, noise: list[str] | None, delay: list[str] | None, bias: list[str] | None
+) -> dict[str, Any]:
+    """Sensors by what they measure."""
+    from chasles.fit.sensor import Sensor, sensor_of
+
+    columns: dict[str, dict[str, str]] = {}
+    for name, what in _pairs("column", column).items():
+        quantity, component = sensor_of(what)
+        columns.setdefault(quantity, {})[name] = component
+    loud, late, biased = _pairs("noise", noise), _pairs("delay", delay), bias or []
+    names = dict.fromkeys([*columns, *loud, *late, *biased])
+    return {
+        name: Sensor(
+            columns=columns.get(name, {}),
+            noise=_number(loud.get(name)),
+            delay=_number(late.get(name)) or 0.0,
+            bias=name in biased,
+        )
+        for name in names
+    }
+
+
+def _number(text: str | None) -> Any:
+    """A number if it is one, or else the text, which may have a unit or be a range."""
+    try:
+        return None if text is None else float(text)
+    except ValueError:
+        return text

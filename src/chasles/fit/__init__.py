@@ -1,0 +1,16 @@
+"""Parameters of a model from measured data.
+
+recording       what was measured: times and columns with units, from a CSV file or arrays
+measurable      what a sensor can measure, by name: "joints.elbow", "bodies.hand.accelerometer", as a function of states
+sensor          a sensor: what it measures, its noise, bias and delay
+unknown         what is to be found: parameters, paths of a model file, inertias of bodies, starts; with bounds, priors
+inertia_chart   inertias that are physical by construction: log-Cholesky coordinates
+trial           one experiment simulated with some values: residuals and their exact derivatives
+by_simulation   `to_data`, which fits simulations to data; `problem`, `solve`; `data_fit`: what comes out
+fitted_file     the model file with the values that were found
+plot, report    pictures and a page
+"""
+
+from chasles.lazy import attach
+
+__getattr__, __dir__, __all__ = attach(__name__, __file__)

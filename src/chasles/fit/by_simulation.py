@@ -1,0 +1,54 @@
+"""`to_data`: unknown numbers of a model from measured data, by simulation and least squares."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from chasles.fit.data_fit import DataFit
+from chasles.fit.problem import Experiment, problem_of
+from chasles.fit.sensor import Sensor
+from chasles.fit.solve import solved
+from chasles.io.model_file import Study
+from chasles.model.suggestion import meant
+from chasles.model.system import System
+
+LOSSES = ("linear", "soft_l1", "huber", "cauchy", "arctan")
+
+
+def to_data(
+    model: str | Path | Study | Callable[..., System | Study],
+    data: Any,
+    unknown: Mapping[str, Any] | Sequence[str],
+    *,
+    sensors: Mapping[str, Sensor] | None = None,
+    loss: str = "linear",
+    laws: Mapping[str, Any] | None = None,
+    max_iterations: int = 50,
+    **options: Any,
+) -> DataFit:
+    """Find unknown numbers of a model so that its simulations fit what was measured.
+
+    model: a model file, what `load` returns, or a function of parameters that returns a System (or a Study, with its
+    start). data: a CSV file, arrays by name with a "t", an `Experiment`, or a list of these. Columns are called as what
+    they measure, "joints.elbow [deg]", "bodies.hand.position.x [mm]", or `sensors` says what they are.
+
+    unknown: names, or names with what is known of them: a range "0.1:2", a prior "normal(1, 0.1)", both, or None. A
+    name is a parameter of the model file, a path such as "joints.elbow.damping", "bodies.arm" for the whole inertia of
+    a body (which stays physical), or "initial.q.elbow", "initial.v", ... for the start.
+
+    loss: "linear" (least squares), or one that bears outliers: "soft_l1", "huber", "cauchy", "arctan". options: of
+    `simulate`, in place of those of the model; the method must be explicit.
+    """
+    if loss not in LOSSES:
+        raise ValueError(f"fit: loss is {loss!r}; {meant(loss, LOSSES)}expected one of {', '.join(LOSSES)}")
+    names = (
+        unknown if isinstance(unknown, Mapping) else dict.fromkeys([unknown] if isinstance(unknown, str) else unknown)
+    )
+    many = list(data) if isinstance(data, list | tuple) else [data]
+    given = [one if isinstance(one, Experiment) else Experiment(one) for one in many]
+    if not given:
+        raise ValueError("fit: there is no data")
+    problem = problem_of(model, given, names, dict(sensors or {}), laws, options)
+    return solved(problem, loss, max_iterations, model)

@@ -1,0 +1,122 @@
+"""The model file with the values that were found, and their uncertainty beside them.
+
+The text of the file stays as it is, with its comments, but for the values. Where a value has no line of its own, the
+whole model is written anew.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from chasles.display.style import put
+from chasles.fit.unknown import BODY, PATH, START, Slot
+from chasles.io.model_file import Study, study_of_text
+from chasles.io.model_writer import model_text
+
+_VALUE = r'("[^"]*"|\'[^\']*\'|\[[^\]]*\]|[^#\s][^#]*?)'  # a text, a list, or a plain number, up to a comment
+
+
+def write_fitted(fit: Any, file: Path) -> Path:
+    """Write the model file of a fit."""
+    if file.suffix.lower() != ".toml":
+        raise ValueError(f"fit: {file} is no name of a model file; expected one that ends in .toml")
+    return put(fitted_text(fit).encode(), file)
+
+
+def fitted_text(fit: Any) -> str:
+    """The text of the model file; starts of experiments are those of the first."""
+    source = _source(fit)
+    study = fit.study(0)
+    slots = [slot for slot in fit.problem.slots if slot.experiment in (None, 0)]
+    text = source
+    for slot in slots:
+        text = None if text is None else _put(text, slot, fit)
+    if text is None or not _same(text, study):
+        text = model_text(study)
+    head = [f"# Fitted to {', '.join(trial.name for trial in fit.problem.trials)}: value ± half of the 95 % interval."]
+    head += [f"# {line}" for line in str(fit).splitlines()[1:]]
+    return "\n".join(head) + "\n" + text.rstrip("\n") + "\n" + _samples(fit, text)
+
+
+def _source(fit: Any) -> str | None:
+    """The text of the file that was fitted, if it stands alone and nothing of it was changed."""
+    model = fit.model
+    if not isinstance(model, str | Path) or Path(model).suffix.lower() != ".toml":
+        return None
+    text = Path(model).read_text(encoding="utf-8")
+    return None if re.search(r"^\s*include\s*=", text, re.MULTILINE) else text
+
+
+def _same(text: str, study: Study) -> bool:
+    """Whether a text is the model with the values found."""
+    try:
+        found = study_of_text(text, study.report.file or "fitted.toml")
+    except ValueError:
+        return False
+    return bool(found.system == study.system and found.start().keys() == study.start().keys() and _starts(found, study))
+
+
+def _starts(one: Study, other: Study) -> bool:
+    a, b = one.start(), other.start()
+    for key in ("q", "v"):
+        if {k: np.ravel(x).tolist() for k, x in a.get(key, {}).items()} != {
+            k: np.ravel(x).tolist() for k, x in b.get(key, {}).items()
+        }:
+            return False
+    return True
+
+
+def _put(text: str, slot: Slot, fit: Any) -> str | None:
+    """The text with the value of a slot; None if it has no line of its own."""
+    if slot.kind == BODY or slot.about is not None or len(slot.labels) != 1:
+        return None
+    name = slot.labels[0]
+    value, half = fit[name], fit.found.intervals()[fit.names.index(name), 1] - fit[name]
+    known = f"± {half:.2g}" if np.isfinite(half) else "not determined by the data"
+    section, _, rest = slot.path.partition(".")
+    if slot.kind == PATH and section == "parameters":
+        return _replaced(text, r"^\[parameters\]\s*(?:#.*)?$", re.escape(rest), value, known)
+    if slot.kind == START:
+        return _replaced(text, r"^\[initial\]\s*(?:#.*)?$", rf'{section}\."?{re.escape(rest)}"?', value, known)
+    thing, _, field = rest.rpartition(".")
+    head = rf"^\[\[{section}\]\]\s*(?:#.*)?\n(?:(?!^\[).*\n)*?\s*name\s*=\s*[\"']{re.escape(thing)}[\"']"
+    return _replaced(text, head, re.escape(field), value, known)
+
+
+def _replaced(text: str, head: str, key: str, value: float, known: str) -> str | None:
+    """The text with the first `key = value` after a head and before the next section."""
+    found = re.search(head, text, re.MULTILINE)
+    if found is None:
+        return None
+    rest = text[found.end() :]
+    end = re.search(r"^\[", rest, re.MULTILINE)
+    part = rest[: end.start()] if end else rest
+    line = re.search(rf"^(\s*{key}\s*=\s*){_VALUE}[ \t]*(#.*)?$", part, re.MULTILINE)
+    if line is None:
+        return None
+    comment = f"{line[3]}; " if line[3] else "# "
+    new = f"{line[1]}{value!r}  {comment}{known}, was {line[2].strip()}"
+    changed = part[: line.start()] + new + part[line.end() :]
+    return text[: found.end()] + changed + (rest[end.start() :] if end else "")
+
+
+def _samples(fit: Any, text: str) -> str:
+    """The uncertainty as distributions, for `chasles sweep`; nothing if the file has an ensemble of its own."""
+    parameters = [slot for slot in fit.problem.slots if slot.path.startswith("parameters.") and slot.experiment is None]
+    known = [slot for slot in parameters if np.isfinite(fit.deviations[slot.labels[0]])]
+    if (
+        not known
+        or re.search(r"^\[ensemble", text, re.MULTILINE)
+        or not re.search(r"^\[parameters\]", text, re.MULTILINE)
+    ):
+        return ""
+    lines = ["", "[ensemble]                        # what is known of them: chasles sweep FILE -n 100 --quantity ..."]
+    for slot in known:
+        name = slot.path.removeprefix("parameters.")
+        value, deviation = fit[slot.labels[0]], fit.deviations[slot.labels[0]]
+        lines.append(f'sample.{name} = "normal({value!r}, {deviation:.6g})"')
+    return "\n".join([*lines, "n = 100", ""])

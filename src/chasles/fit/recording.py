@@ -1,0 +1,135 @@
+"""What was measured: times and columns, from a CSV file with units in its header or from arrays."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from chasles.io.tables import titled_rows
+from chasles.io.units import check, unit_of
+from chasles.model.suggestion import meant
+
+TIME = ("t", "time")  # names of the column of times
+MOST_ROWS = 1_000_000
+GAP = 10.0  # times the usual distance of two rows: a gap
+
+
+@dataclass(frozen=True)
+class Recording:
+    """Times `t` (n,) [s] and columns by name, (n,) each, in SI units; NaN where nothing was measured.
+
+    `units` has the unit that the header gives a column, "" if none.
+    """
+
+    name: str
+    t: np.ndarray
+    columns: Mapping[str, np.ndarray]
+    units: Mapping[str, str] = field(default_factory=dict)
+
+    def column(self, name: str, unit: str) -> np.ndarray:
+        """A column whose dimension is that of a unit."""
+        if name not in self.columns:
+            near = meant(name, self.columns)
+            raise ValueError(f"{self.name} has no column {name!r}; {near}there are {', '.join(self.columns)}")
+        given = self.units.get(name, "")
+        if given:
+            try:
+                check(given, unit_of(given).dimension, [unit])
+            except ValueError as error:
+                raise ValueError(f"{self.name}: column {name!r} {error}") from None
+        return self.columns[name]
+
+    @property
+    def gaps(self) -> list[tuple[float, float]]:
+        """Times between which there is no row for much longer than usual."""
+        steps = np.diff(self.t)
+        far = np.flatnonzero(steps > GAP * np.median(steps, keepdims=True))
+        return [(float(self.t[k]), float(self.t[k + 1])) for k in far]
+
+
+def recording(given: Any, number: int = 1) -> Recording:
+    """A recording from a CSV file, from a mapping of names to arrays (one of them "t"), or as it is."""
+    if isinstance(given, Recording):
+        found = given
+    elif isinstance(given, str | Path):
+        found = _read(Path(given))
+    elif isinstance(given, Mapping):
+        found = _of_arrays(given, f"data {number}")
+    else:
+        raise TypeError(f"fit: data is {type(given).__name__}; expected a CSV file, or arrays by name with a 't'")
+    _check_times(found)
+    return found
+
+
+def _read(path: Path) -> Recording:
+    names, units, rows = titled_rows(path, MOST_ROWS, least=2)
+    if doubled := [name for name in names if names.count(name) > 1]:
+        raise ValueError(f"{path.name} has two columns {doubled[0]!r}; give each its own name")
+    factors = []
+    for name, unit in zip(names, units, strict=True):
+        try:
+            factors.append(unit_of(unit).of(1))  # type: ignore[arg-type]
+        except ValueError as error:
+            raise ValueError(f"{path.name}: column {name!r} is in {unit!r}; {error}") from None
+    table = np.full((len(rows), len(names)), np.nan)
+    for number, row in enumerate(rows):
+        if len(row) != len(names):
+            raise ValueError(f"{path.name}: row {number + 2} has {len(row)} cells; its header has {len(names)}")
+        for k, cell in enumerate(row):
+            if cell.strip():
+                table[number, k] = factors[k] * _number(path, cell, number + 2, names[k])
+    return _recording(path.name, dict(zip(names, table.T, strict=True)), dict(zip(names, units, strict=True)))
+
+
+def _number(path: Path, cell: str, row: int, name: str) -> float:
+    try:
+        value = float(cell)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        told = "leave the cell empty if nothing was measured"
+        raise ValueError(f"{path.name}: row {row} has {cell.strip()!r} in column {name!r}; expected a number; {told}")
+    return value
+
+
+def _of_arrays(given: Mapping[str, Any], name: str) -> Recording:
+    columns: dict[str, np.ndarray] = {}
+    for key, values in given.items():
+        array = np.asarray(values, dtype=float)
+        if array.ndim != 1:
+            raise ValueError(f"{name}: {key!r} has shape {array.shape}; expected (times,): a column for each number")
+        if np.isinf(array).any():
+            raise ValueError(f"{name}: {key!r} has a number that is infinite; NaN stands for what was not measured")
+        columns[key] = array
+    return _recording(name, columns, {})
+
+
+def _recording(name: str, columns: dict[str, np.ndarray], units: dict[str, str]) -> Recording:
+    times = [key for key in TIME if key in columns]
+    if len(times) != 1:
+        raise ValueError(f"{name} has {'two' if times else 'no'} columns of times; expected one, 't' or 'time'")
+    if len({len(column) for column in columns.values()}) > 1:
+        sizes = ", ".join(f"{key!r} {len(column)}" for key, column in columns.items())
+        raise ValueError(f"{name}: columns have different lengths: {sizes}")
+    if (unit := units.get(times[0], "")) and unit_of(unit).dimension != unit_of("s").dimension:
+        raise ValueError(f"{name}: column {times[0]!r} is in {unit!r}, which is no time [s]")
+    t = columns.pop(times[0])
+    return Recording(name, t, columns, units)
+
+
+def _check_times(found: Recording) -> None:
+    t, name = found.t, found.name
+    if len(t) < 2:
+        raise ValueError(f"{name} has {len(t)} rows; expected two or more")
+    if not np.isfinite(t).all():
+        raise ValueError(f"{name}: row {int(np.argmin(np.isfinite(t))) + 1} after the header has no time")
+    if (np.diff(t) <= 0).any():
+        k = int(np.argmax(np.diff(t) <= 0)) + 1
+        raise ValueError(
+            f"{name}: times must rise; row {k + 1} after the header is at {t[k]:g} s, after {t[k - 1]:g} s"
+        )

@@ -1,0 +1,177 @@
+"""A sensor: what it measures, in which columns, with which noise, bias and delay."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from chasles.fit.measurable import Measurable, measurable, names_of
+from chasles.fit.recording import Recording
+from chasles.fit.unknown import Range, range_of
+from chasles.io.units import check, quantity, unit_of
+from chasles.lie import s3
+from chasles.model.suggestion import meant
+from chasles.model.system import System
+
+
+@dataclass(frozen=True)
+class Sensor:
+    """A sensor. All of it can be left out: columns of a recording that have names of quantities are sensors too.
+
+    of: what it measures, "bodies.hand.position"; by default its name. columns: components by the names of the columns,
+    {"u": "x", "v": "z"}; by default columns are called "bodies.hand.position.x". noise: its standard deviation, a
+    number or "2 mm"; None: it is estimated. bias: True if an unknown constant is added to each of its numbers. delay:
+    [s] by which values come late, a number, or a range such as "0:50 ms" in which it is looked for.
+    """
+
+    of: str | None = None
+    columns: Mapping[str, str] = field(default_factory=dict)
+    noise: float | str | None = None
+    bias: bool = False
+    delay: float | str = 0.0
+
+
+@dataclass(frozen=True)
+class Channel:
+    """A sensor of one recording: at times `t` it measured `values` (times, numbers)."""
+
+    name: str
+    measured: Measurable
+    which: tuple[int, ...]  # components that were measured
+    t: np.ndarray
+    values: np.ndarray
+    noise: float | None
+    bias: bool
+    delay: float
+    delays: Range | None  # in which the delay is looked for
+    notes: tuple[str, ...] = ()
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """What its residuals are."""
+        if self.measured.turns:
+            return tuple(f"turn about {axis}" for axis in "xyz")
+        return tuple(self.measured.components[k] for k in self.which)
+
+    @property
+    def unit(self) -> str:
+        """That of its residuals; "" if they differ."""
+        units = {self.measured.units[k] for k in self.which}
+        return "rad" if self.measured.turns else units.pop() if len(units) == 1 else ""
+
+    def shown(self, states: Any) -> np.ndarray:
+        """What the sensor would measure of states, without bias, (times, numbers)."""
+        return self.measured.values(states)[:, list(self.which)]
+
+    def off(self, shown: np.ndarray) -> np.ndarray:
+        """Simulated less measured; of orientations rotation vectors in the measured frame."""
+        if not self.measured.turns:
+            return shown - self.values
+        found: np.ndarray = s3.log(_short(s3.compose(s3.inverse(self.values), s3.project(shown))))
+        return found
+
+
+def _short(q: np.ndarray) -> np.ndarray:
+    """Of the two quaternions of a rotation the one of the shorter way."""
+    return np.where(q[..., :1] < 0, -q, q)
+
+
+def channels(system: System, data: Recording, sensors: Mapping[str, Sensor]) -> list[Channel]:
+    """The sensors that a recording has: those that are named, and columns with names of quantities."""
+    found = [_named(system, data, name, sensor) for name, sensor in sensors.items()]
+    taken = {column for sensor in sensors.values() for column in sensor.columns}
+    own: dict[str, list[str]] = {}
+    for column in data.columns:
+        if column in taken:
+            continue
+        base = _base(system, column)
+        if base is not None and base not in {sensor.of or name for name, sensor in sensors.items()}:
+            own.setdefault(base, []).append(column)
+    found += [_channel(data, name, measurable(system, name), Sensor(), {}) for name in own]
+    if not any(len(one.t) for one in found):
+        some = ", ".join(names_of(system)[:6])
+        raise ValueError(
+            f"{data.name} measures nothing of the model; its columns are {', '.join(data.columns) or 'none'}. Call "
+            f"them as what they measure, such as {some}, or give sensors"
+        )
+    return found
+
+
+def _base(system: System, column: str) -> str | None:
+    """The quantity that a column is, or is a component of."""
+    for name in (column, column.rpartition(".")[0]):
+        if name.partition(".")[0] in ("joints", "bodies", "reactions", "forces"):
+            try:
+                found = measurable(system, name)
+            except ValueError:
+                continue
+            if column in map(found.column, found.components):
+                return name
+    if column.partition(".")[0] in ("joints", "bodies", "reactions", "forces"):
+        measurable(system, column)  # says what there is
+    return None
+
+
+def _named(system: System, data: Recording, name: str, sensor: Sensor) -> Channel:
+    measured = measurable(system, sensor.of or name)
+    for column, component in sensor.columns.items():
+        if component not in measured.components:
+            near = meant(component, measured.components)
+            raise ValueError(
+                f"fit: sensor {name!r}: column {column!r} is component {component!r} of {measured.name!r}; {near}"
+                f"expected one of {', '.join(map(repr, measured.components))}"
+            )
+    return _channel(data, name, measured, sensor, {component: column for column, component in sensor.columns.items()})
+
+
+def _channel(data: Recording, name: str, measured: Measurable, sensor: Sensor, columns: Mapping[str, str]) -> Channel:
+    named = columns or {c: measured.column(c) for c in measured.components if measured.column(c) in data.columns}
+    which = tuple(k for k, c in enumerate(measured.components) if c in named)
+    if measured.turns and len(which) != 4:
+        raise ValueError(f"fit: sensor {name!r}: an orientation takes four columns, w, x, y, z; there are {len(which)}")
+    if not which:
+        wanted = ", ".join(map(measured.column, measured.components))
+        raise ValueError(f"fit: sensor {name!r}: {data.name} has none of the columns {wanted}")
+    values = np.stack([data.column(named[measured.components[k]], measured.units[k]) for k in which], axis=1)
+    there = np.isfinite(values).all(axis=1)
+    notes = () if there.all() else (f"{data.name}: {name} has no value in {int((~there).sum())} of {len(there)} rows",)
+    if not there.any():
+        raise ValueError(f"{data.name}: sensor {name!r} has no row in which all its columns have a value")
+    t, values = data.t[there], values[there]
+    if measured.turns:
+        values = s3.project(values)
+    delays = range_of(f"delay of {name!r}", sensor.delay, "s") if isinstance(sensor.delay, str) else None
+    if delays is not None and not (np.isfinite([delays.low, delays.high]).all()):
+        raise ValueError(f"fit: sensor {name!r}: delay is {sensor.delay!r}; expected a number or a range, '0:50 ms'")
+    delay = float(sensor.delay) if delays is None else 0.5 * (delays.low + delays.high)
+    unit = "rad" if measured.turns else measured.units[which[0]]
+    return Channel(
+        name, measured, which, t, values, _noise(name, sensor.noise, unit), sensor.bias, delay, delays, notes
+    )
+
+
+def _noise(name: str, given: float | str | None, unit: str) -> float | None:
+    if given is None:
+        return None
+    try:
+        found = quantity(given) if isinstance(given, str) else None
+        if found is not None:
+            check(str(given), unit_of(found[1]).dimension, [unit])
+            value = unit_of(found[1]).of(found[0])
+        else:
+            value = float(given)
+    except ValueError as error:
+        raise ValueError(f"fit: sensor {name!r}: noise {error}") from None
+    if not (np.isfinite(value) and value > 0):
+        raise ValueError(f"fit: sensor {name!r}: noise is {given!r}; expected a standard deviation above 0")
+    return value
+
+
+def sensor_of(column: str) -> tuple[str, str]:
+    """The quantity and the component that a column name means: "bodies.hand.position.x" is "x" of the position."""
+    base, _, last = column.rpartition(".")
+    is_part = len(last) == 1 and last in "wxyz123456" and base.count(".") >= 1
+    return (base, last) if is_part else (column, "")

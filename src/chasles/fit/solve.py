@@ -1,0 +1,231 @@
+"""Least squares over all experiments, and what it says of the unknowns."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from chasles.fit.data_fit import DataFit, Found
+from chasles.fit.problem import FitProblem
+from chasles.relative.parameter.identifiability import identify
+
+ROUNDS = 4  # in which noise that is not given is estimated
+SETTLED = 0.02  # change of an estimated noise, relative, at which it is good enough
+UNSEEN = 1e-7  # of a column: derivatives below this are rounding
+SOLVED = 1e-10  # relative changes of the sum of squares and of the unknowns at the end
+
+
+def solved(problem: FitProblem, loss: str, most: int, model: Any) -> DataFit:
+    """Least squares in rounds: noise that is not given is estimated from the residuals of the round before."""
+    x, (low, high) = problem.start, problem.bounds
+    scale = _sizes(problem, x, low, high)
+    first = problem.residuals(x)  # says what is wrong with the start
+    sigma = _first_noise(problem, first)
+    iterations, sensors = 0, {channel.name for trial in problem.trials for channel in trial.channels}
+    alone = len(sensors) == 1 and loss == "linear" and not any(slot.prior for slot in problem.slots)
+    for _ in range(ROUNDS):
+        x, jacobian, count, message = _round(problem, x, scale, sigma, loss, most)
+        iterations += count
+        residuals = problem.residuals(x)
+        new = _noise(problem, residuals, sigma, len(x))
+        moved = max((abs(a / b - 1) for a, b in zip(_each(new), _each(sigma), strict=True)), default=0.0)
+        sigma = new
+        if moved < SETTLED or alone:  # one noise alone changes nothing but the intervals
+            break
+    return _result(problem, x, residuals, jacobian, sigma, loss, (iterations, message), model)
+
+
+def _each(parts: list[list[float]]) -> list[float]:
+    return [one for own in parts for one in own]
+
+
+def _sizes(problem: FitProblem, x: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    """What is a large change of each unknown."""
+    found, edges = np.ones(len(x)), problem.edges
+    for k, slot in enumerate(problem.slots):
+        found[edges[k] : edges[k + 1]] = slot.sizes(x[edges[k] : edges[k + 1]])
+    at = edges[-1] + len(problem.delays)
+    found[edges[-1] : at] = (high - low)[edges[-1] : at]
+    for n, (i, k, j) in enumerate(problem.biases):
+        found[at + n] = np.ptp(problem.trials[i].channels[k].values[:, j]) or 1.0
+    return found
+
+
+def _first_noise(problem: FitProblem, residuals: list[list[np.ndarray]]) -> list[list[float]]:
+    """Where noise is not given, how far the first simulation is off: all sensors count alike."""
+    found = []
+    for trial, parts in zip(problem.trials, residuals, strict=True):
+        own = []
+        for channel, r in zip(trial.channels, parts, strict=True):
+            size = float(np.sqrt(np.mean(r * r))) or float(np.std(channel.values)) or 1.0
+            own.append(channel.noise if channel.noise is not None else size)
+        found.append(own)
+    return found
+
+
+def _noise(
+    problem: FitProblem, residuals: list[list[np.ndarray]], before: list[list[float]], count: int
+) -> list[list[float]]:
+    """Noise of sensors from their residuals; those of one name in several experiments have one."""
+    total = sum(r.size for parts in residuals for r in parts)
+    squares: dict[str, list[float]] = {}
+    for trial, parts in zip(problem.trials, residuals, strict=True):
+        for channel, r in zip(trial.channels, parts, strict=True):
+            one = squares.setdefault(channel.name, [0.0, 0.0, 0.0])
+            one[0], one[1] = one[0] + float(np.sum(r * r)), one[1] + r.size
+            one[2] = max(one[2], float(np.abs(channel.values).max()))
+    found = []
+    for trial, own in zip(problem.trials, before, strict=True):
+        new = []
+        for channel, old in zip(trial.channels, own, strict=True):
+            s, n, largest = squares[channel.name]
+            share = n * (1.0 - count / total) if total > count else 0.0  # degrees of freedom, by the share of numbers
+            estimated = np.sqrt(s / share) if share > 0 else old
+            new.append(channel.noise or max(float(estimated), 1e-12 * largest) or old)
+        found.append(new)
+    return found
+
+
+def _round(
+    problem: FitProblem, x: np.ndarray, scale: np.ndarray, sigma: list[list[float]], loss: str, most: int
+) -> tuple[np.ndarray, list[list[np.ndarray]], int, str]:
+    """Least squares with given noise, in units of the sizes of the unknowns."""
+    from scipy.optimize import least_squares
+
+    (low, high), kept = problem.bounds, dict[bytes, Any]()
+    inside = np.clip(x, np.nextafter(low, np.inf), np.nextafter(high, -np.inf))
+
+    def function(z: np.ndarray) -> np.ndarray:
+        try:
+            return _flat(problem, scale * z, problem.residuals(scale * z), sigma)
+        except (ValueError, ArithmeticError, RuntimeError):  # values without a motion: a shorter step is tried
+            return np.full(total, np.nan)
+
+    def slope(z: np.ndarray) -> np.ndarray:
+        kept[z.tobytes()] = problem.jacobian(scale * z)
+        return _stacked(problem, kept[z.tobytes()], sigma) * scale
+
+    total = len(_flat(problem, inside, problem.residuals(inside), sigma))
+    found = least_squares(
+        function,
+        inside / scale,
+        slope,
+        (low / scale, high / scale),
+        loss=loss,
+        xtol=SOLVED,
+        ftol=SOLVED,
+        gtol=SOLVED,
+        max_nfev=most,
+    )
+    values = scale * found.x
+    return (
+        values,
+        kept.get(found.x.tobytes()) or problem.jacobian(values),
+        int(found.njev),
+        "" if found.status > 0 else str(found.message),
+    )
+
+
+def _flat(
+    problem: FitProblem, x: np.ndarray, residuals: list[list[np.ndarray]], sigma: list[list[float]]
+) -> np.ndarray:
+    """All residuals in units of their noise, and those of the priors."""
+    parts = [(r / s).ravel() for own, ss in zip(residuals, sigma, strict=True) for r, s in zip(own, ss, strict=True)]
+    edges = problem.edges
+    for k, slot in enumerate(problem.slots):
+        if slot.prior:
+            parts.append((x[edges[k] : edges[k + 1]] - slot.prior[0]) / slot.prior[1])
+    return np.concatenate(parts)
+
+
+def _stacked(problem: FitProblem, jacobian: list[list[np.ndarray]], sigma: list[list[float]]) -> np.ndarray:
+    """Derivatives of `_flat`."""
+    n, edges = len(problem.start), problem.edges
+    parts = [
+        (J / s).reshape(-1, n) for own, ss in zip(jacobian, sigma, strict=True) for J, s in zip(own, ss, strict=True)
+    ]
+    for k, slot in enumerate(problem.slots):
+        if slot.prior:
+            parts.append(np.eye(n)[edges[k] : edges[k + 1]] / slot.prior[1])
+    return np.concatenate(parts)
+
+
+def _result(
+    problem: FitProblem,
+    x: np.ndarray,
+    residuals: list[list[np.ndarray]],
+    jacobian: list[list[np.ndarray]],
+    sigma: list[list[float]],
+    loss: str,
+    how: tuple[int, str],
+    model: Any,
+) -> DataFit:
+    r, J = _flat(problem, x, residuals, sigma), _stacked(problem, jacobian, sigma)
+    natural, turn = _natural(problem, x)
+    by_natural = J @ np.linalg.inv(turn)
+    sizes = np.linalg.norm(by_natural, axis=0)
+    told = identify(by_natural, problem.names, tolerance=UNSEEN)
+    factor = _robust_factor(r, loss)
+    dof = max(len(r) - told.rank, 0)
+    unit = by_natural / np.where(sizes > 0, sizes, 1.0)
+    _, s, Vt = np.linalg.svd(unit, full_matrices=False)
+    good = s > UNSEEN * s.max(initial=0.0)
+    root = (Vt[good].T / s[good]) / np.where(sizes > 0, sizes, 1.0)[:, None]
+    covariance = factor * root @ root.T
+    lost = np.linalg.norm(Vt[~good], axis=0) if (~good).any() else np.zeros(len(x))
+    undetermined = (lost > np.sqrt(UNSEEN)) | (sizes == 0)
+    low, high = problem.bounds
+    at_bound = ((x - low) < 1e-6 * np.abs(high - low)) | ((high - x) < 1e-6 * np.abs(high - low))
+    at_bound &= np.isfinite(high - low)
+    found = Found(tuple(problem.names), natural, covariance, undetermined, at_bound, dof)
+    points = [problem.point(i, x) for i in range(len(problem.trials))]
+    biases = [
+        [problem.bias(i, k, x, part.shape[1]) for k, part in enumerate(parts)] for i, parts in enumerate(residuals)
+    ]
+    notes = (*problem.notes, *([how[1]] if how[1] else []), *_correlated(problem, residuals))
+    return DataFit(found, told, problem, tuple(points), residuals, sigma, biases, loss, how[0], notes, model)
+
+
+def _natural(problem: FitProblem, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Numbers that people know, and their derivatives by the vector."""
+    values, turn, edges = x.copy(), np.eye(len(x)), problem.edges
+    for k, slot in enumerate(problem.slots):
+        part = slice(edges[k], edges[k + 1])
+        values[part], turn[part, part] = slot.natural(x[part])
+    return values, turn
+
+
+def _robust_factor(r: np.ndarray, loss: str) -> float:
+    """By how much the covariance of an estimate with a robust loss is larger: mean ψ² / (mean ψ')²."""
+    if loss == "linear":
+        return 1.0
+    z = r * r
+    beyond = np.maximum(z, 1.0)  # where Huber's loss is linear
+    derivatives = {  # of the losses ρ(z) of SciPy, z = r², first and second
+        "soft_l1": ((1 + z) ** -0.5, -0.5 * (1 + z) ** -1.5),
+        "huber": (beyond**-0.5, np.where(z <= 1, 0.0, -0.5 * beyond**-1.5)),
+        "cauchy": (1 / (1 + z), -((1 + z) ** -2)),
+        "arctan": (1 / (1 + z * z), -2 * z / (1 + z * z) ** 2),
+    }
+    first, second = derivatives[loss]
+    psi, slope = r * first, first + 2 * z * second
+    return float(np.mean(psi * psi) / np.mean(slope) ** 2)
+
+
+def _correlated(problem: FitProblem, residuals: list[list[np.ndarray]]) -> list[str]:
+    """Residuals that follow each other are no noise: the model lacks something, and intervals are too narrow."""
+    found = []
+    for trial, parts in zip(problem.trials, residuals, strict=True):
+        for channel, r in zip(trial.channels, parts, strict=True):
+            centered = r - r.mean(axis=0)
+            power = np.sum(centered * centered)
+            if len(r) < 20 or power == 0:
+                continue
+            lag = float(np.sum(centered[1:] * centered[:-1]) / power)
+            if lag > 4.0 / np.sqrt(centered.size) and lag > 0.3:
+                found.append(
+                    f"{trial.name}: residuals of {channel.name} follow each other (correlation {lag:.2f} from one to "
+                    "the next): the model lacks something, or the noise is filtered; intervals are too narrow"
+                )
+    return found

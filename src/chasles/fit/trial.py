@@ -1,0 +1,287 @@
+"""One experiment simulated with some values of the unknowns: residuals, and their derivatives.
+
+Derivatives of the trajectory are exact for the method (`sensitivities`, dual numbers). What a sensor shows of a state
+is differentiated along them by central differences of fourth order, good to about 1e-12, and with respect to parameters
+at a fixed state by those of `Family`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from chasles.fit.inertia_chart import ten_of
+from chasles.fit.sensor import Channel
+from chasles.fit.unknown import BODY, PATH, START, Slot, start_of
+from chasles.integrate.explicit import ExplicitStepper
+from chasles.integrate.method_name import named_method
+from chasles.integrate.solution import Solution
+from chasles.io.model_file import Study
+from chasles.model.system import System
+from chasles.relative.loop.closed import ClosedMechanism
+from chasles.relative.mechanism import Mechanism
+from chasles.relative.parameter.inertial import body_with
+from chasles.simulation.closed.dynamics import dynamics_of
+from chasles.simulation.sensitivities import sensitivities
+from chasles.simulation.simulate import DEFAULT_METHOD, simulate
+from chasles.simulation.states import States
+
+ALONG = 1e-3  # rad, or part of a body's size: how far states are moved for differences
+WEIGHTS = {1: 2 / 3, -1: -2 / 3, 2: -1 / 12, -2: 1 / 12}
+SAME_TIME = 1e-9  # of the span: times that are nearer count as one
+STEPPING = ("method", "step", "rtol", "atol", "max_step")
+Numbers = tuple[np.ndarray, ...]  # of the slots
+Made = Callable[[Mapping[str, float]], Study]
+
+
+class NoMotionError(ArithmeticError):
+    """The model with these values has no motion to its end."""
+
+
+@dataclass(frozen=True)
+class TrialPoint:
+    """Values of an experiment: numbers of its slots, delays and biases of its channels."""
+
+    slots: Numbers
+    delays: tuple[float, ...]
+
+
+class Trial:
+    """An experiment. `made` makes the study of values by path; `slots` are its unknowns."""
+
+    def __init__(self, name: str, made: Made, slots: list[Slot], channels: list[Channel], options: Mapping[str, Any]):
+        self.name, self.made, self.slots, self.channels = name, made, slots, channels
+        self.options = {key: value for key, value in options.items() if key in STEPPING and value is not None}
+        method = named_method("fit", self.options.get("method", DEFAULT_METHOD))
+        if not isinstance(method, ExplicitStepper.methods):
+            raise ValueError(
+                f"fit: {method} is not an explicit method, and derivatives of its runs are not known; give one, such "
+                'as method="dopri5"'
+            )
+        self.options["method"] = method
+        self.control = options.get("control")
+        latest = [one.delays.high if one.delays else one.delay for one in channels]
+        begin = options.get("span", (min(one.t[0] for one in channels),))[0]
+        self.span = (
+            float(begin),
+            max(float(one.t[-1]) - min(0.0, late) for one, late in zip(channels, latest, strict=True)),
+        )
+        self.kept = [one.t - late >= begin for one, late in zip(channels, latest, strict=True)]
+        for one, kept, late in zip(channels, self.kept, latest, strict=True):
+            if not kept.any():
+                when = f"before the start at {begin:g} s" + (f" plus its delay of {late:g} s" if late else "")
+                raise ValueError(f"{name}: all values of {one.name!r} are {when}; give span=(start, end)")
+        self.channels = [
+            replace(one, t=one.t[kept], values=one.values[kept]) for one, kept in zip(channels, self.kept, strict=True)
+        ]
+        self.of_system = [slot.kind == BODY or (slot.kind == PATH and self._changes_system(slot)) for slot in slots]
+        self.sizes = [one.off(one.values).size for one in self.channels]
+        ends = [float(one.t[-1]) - one.delay for one in self.channels]
+        if max(ends) <= begin:
+            raise ValueError(f"{name}: the data ends at the start of the simulation, {begin:g} s; expected a motion")
+
+    # ------------------------------------------------------------ the model with values
+
+    def study(self, slots: Numbers) -> Study:
+        """The study with values of the slots."""
+        pairs = list(zip(self.slots, slots, strict=True))
+        study = self.made({slot.path: float(x[0]) for slot, x in pairs if slot.kind == PATH})
+        new = {slot.path: ten_of(x) for slot, x in pairs if slot.kind == BODY}
+        if new:
+            bodies = [body_with(body, new[body.name]) if body.name in new else body for body in study.system.bodies]
+            study = replace(study, system=replace(study.system, bodies=bodies))
+        initial = {key: dict(study.initial.get(key, {})) for key in ("q", "v")}
+        begins = [(slot, x) for slot, x in pairs if slot.kind == START]
+        if not begins:
+            return study
+        tree = study.tree().tree
+        for slot, x in begins:
+            letter, _, joint = slot.path.partition(".")
+            value = x
+            if slot.about is not None:
+                delta = np.zeros(sum(one.nv for one in tree.joints))
+                delta[tree.velocities[joint]] = x
+                value = study.tree().tables.configuration.retract(slot.about, delta)[tree.coordinates[joint]]
+            initial[letter][joint] = tuple(value.tolist())
+        return replace(study, initial={**study.initial, **initial})
+
+    def _changes_system(self, slot: Slot) -> bool:
+        """Whether the system depends on a slot, not only its start."""
+        value, others = float(slot.start[0]), {one.path: float(one.start[0]) for one in self.slots if one.kind == PATH}
+        size = 1e-3 * (abs(value) or 1.0)
+        for moved in (value + size, value - size):
+            if slot.low[0] <= moved <= slot.high[0]:
+                return self.made({**others, slot.path: moved}).system != self.made(others).system
+        return True
+
+    def run(self, point: TrialPoint) -> Any:
+        """The simulation, with a point at each time at which something was measured."""
+        mechanism, q, v = start_of(self.study(point.slots))
+        return simulate(mechanism, self.span, q, v, progress=False, **self._how(point))
+
+    def _how(self, point: TrialPoint) -> dict[str, Any]:
+        inner = self.times(point)
+        inner = inner[(inner > self.span[0]) & (inner < self.span[1])]
+        return {**self.options, "control": self.control, "stops": inner}
+
+    def times(self, point: TrialPoint) -> np.ndarray:
+        """All times at which something was measured, less delays; near ones once."""
+        every = np.sort(np.concatenate([one.t - late for one, late in zip(self.channels, point.delays, strict=True)]))
+        apart = np.diff(every, prepend=-np.inf) > SAME_TIME * (self.span[1] - self.span[0])
+        return np.clip(every[apart], *self.span)
+
+    def _rows(self, run: Any, k: int, point: TrialPoint) -> np.ndarray:
+        """The points of a run that are at the times of a channel."""
+        wanted = self.channels[k].t - point.delays[k]
+        after = np.clip(np.searchsorted(run.t, wanted), 1, len(run.t) - 1)
+        return np.where(np.abs(run.t[after] - wanted) < np.abs(run.t[after - 1] - wanted), after, after - 1)
+
+    # ------------------------------------------------------------ residuals
+
+    def residuals(self, point: TrialPoint) -> list[np.ndarray]:
+        """Simulated less measured of each channel, (times, numbers), without biases."""
+        run = self.run(point)
+        if not run.success:
+            raise NoMotionError(f"{self.name}: the simulation did not get to the end: {run.message}")
+        return [one.off(one.shown(self._states(run, k, point))) for k, one in enumerate(self.channels)]
+
+    def _states(self, run: Any, k: int, point: TrialPoint) -> States:
+        rows = self._rows(run, k, point)
+        return _at(run.dynamics, run, run.t[rows], run.q[rows], run.v[rows], rows)
+
+    def derivatives(self, point: TrialPoint) -> tuple[list[np.ndarray], list[np.ndarray], list[np.ndarray]]:
+        """Residuals, their derivatives by all slots (times, numbers, columns), and by the channel's delay."""
+        found, run = self._tangents(point)
+        residuals, slopes, late = [], [], []
+        for k, channel in enumerate(self.channels):
+            rows = self._rows(run, k, point)
+            t, q, v = run.t[rows], run.q[rows], run.v[rows]
+
+            def shown(dynamics: Any, dq: np.ndarray, dv: np.ndarray, dt: float) -> np.ndarray:
+                moved = dynamics.mechanism.tables.configuration.retract(q, dq)  # noqa: B023
+                states = _at(dynamics, run, t + dt, moved, v + dv, rows)  # noqa: B023
+                return channel.off(channel.shown(states))  # noqa: B023
+
+            residuals.append(shown(run.dynamics, np.zeros_like(v), np.zeros_like(v), 0.0))
+            columns = [] if found is None else self._along(found, rows, run, shown, point.slots)
+            if found is not None and not channel.measured.of_state:
+                self._add_explicit(columns, found, shown, np.zeros_like(v), point.slots)
+            slopes.append(np.stack(columns, axis=-1) if columns else np.zeros((*residuals[-1].shape, 0)))
+            a = _at(run.dynamics, run, t, q, v, rows).a if channel.delays else np.zeros_like(v)
+            late.append(-_difference(run, shown, v, a, 1.0) if channel.delays else np.zeros_like(residuals[-1]))
+        return residuals, slopes, late
+
+    def _tangents(self, point: TrialPoint) -> tuple[Any, Any]:
+        """Sensitivities with a column for each number of the slots, in their order, and the run."""
+        if not self.slots:
+            return None, self.run(point)
+        sizes = [slot.sizes(x) for slot, x in zip(self.slots, point.slots, strict=True)]
+        system = {f"s{k}": np.ones(len(x)) for k, x in enumerate(point.slots) if self.of_system[k]}
+
+        mechanism, q, v = start_of(self.study(point.slots))
+        made: dict[bytes, Any] = {}  # differences of tables and of sensors need the same mechanisms
+
+        def build(**values: Any) -> Any:
+            slots = tuple(  # parameters are 1 here, and their steps those of the sizes
+                x + sizes[k] * (np.atleast_1d(values.get(f"s{k}", 1.0)) - 1.0) for k, x in enumerate(point.slots)
+            )
+            key = np.concatenate(slots).tobytes()
+            if key not in made:
+                made[key] = _sprung(self.study(slots).system, mechanism)
+            return made[key]
+
+        begins = self._start_directions(point, q, v, isinstance(mechanism, ClosedMechanism))
+        more: dict[str, Any] = {"directions": begins} if begins.any() else {}
+        if not system and not more:
+            return None, self.run(point)
+        found = sensitivities(
+            build if system else mechanism,
+            self.span,
+            q,
+            v,
+            parameters=system or None,
+            wrt=tuple(system),
+            **more,
+            **self._how(point),
+        )
+        return found, found.run
+
+    def _start_directions(self, point: TrialPoint, q: np.ndarray, v: np.ndarray, closed: bool) -> np.ndarray:
+        """How the start changes with each number of the slots, (2 nv, columns)."""
+        columns, own = [], self.study(point.slots).start()
+        for k, slot in enumerate(self.slots):
+            for j in range(len(slot.start)):
+                size = 1e-3 * slot.sizes(point.slots[k])[j]
+                total = np.zeros(2 * len(v))
+                if slot.kind == START or closed or self._moved(point, k, j, size).start() != own:
+                    for step, weight in WEIGHTS.items():
+                        mechanism, q1, v1 = start_of(self._moved(point, k, j, step * size))
+                        change = mechanism.tables.configuration.difference(q1, q)
+                        total += weight / size * np.concatenate([change, v1 - v])
+                columns.append(total)
+        return np.array(columns).T
+
+    def _moved(self, point: TrialPoint, k: int, j: int, by: float) -> Study:
+        slots = [x.copy() for x in point.slots]
+        slots[k][j] += by
+        return self.study(tuple(slots))
+
+    def _along(self, found: Any, rows: np.ndarray, run: Any, shown: Any, slots: Numbers) -> list[np.ndarray]:
+        """Derivatives of what is shown along those of the states."""
+        nv, columns = run.dynamics.nv, []
+        start = found.columns.get("directions")
+        at = 0
+        for k, slot in enumerate(self.slots):
+            for j in range(len(slot.start)):
+                state = np.zeros((len(rows), 2 * nv))
+                if self.of_system[k]:
+                    state += found.state[rows, :, found.columns[f"s{k}"].start + j] / slot.sizes(slots[k])[j]
+                if start is not None:
+                    state += found.state[rows, :, start.start + at]
+                columns.append(_difference(run, shown, state[:, :nv], state[:, nv:], 0.0))
+                at += 1
+        return columns
+
+    def _add_explicit(
+        self, columns: list[np.ndarray], found: Any, shown: Any, still: np.ndarray, slots: Numbers
+    ) -> None:
+        """Add how what is shown changes with parameters while the state stands still."""
+        at = 0
+        for k, slot in enumerate(self.slots):
+            for j in range(len(slot.start)):
+                if self.of_system[k]:
+                    change = found._family.derivative(
+                        f"s{k}", j, lambda mechanism: shown(dynamics_of(mechanism), still, still, 0.0)
+                    )
+                    columns[at] = columns[at] + change / slot.sizes(slots[k])[j]
+                at += 1
+
+
+def _sprung(system: System, like: Any) -> Any:
+    """The system compiled as another one, with a place for springs and dampers at each joint, even if none has any."""
+    if isinstance(like, ClosedMechanism):
+        return ClosedMechanism(system, like.cut, sprung=True)
+    return Mechanism(system, sprung=True)
+
+
+def _at(dynamics: Any, run: Any, t: np.ndarray, q: np.ndarray, v: np.ndarray, rows: np.ndarray) -> States:
+    """States of a mechanism at times; inputs are those of the run."""
+    w = dynamics.free.from_body(q, v) if dynamics.free else v
+    y = np.concatenate([q, w, np.zeros((len(q), 1))], axis=1)
+    given = None if run.given is None else run.given[rows]
+    return States(dynamics, Solution(dynamics.space, run.solution.method, t, y, True, ""), given)
+
+
+def _difference(run: Any, shown: Any, dq: np.ndarray, dv: np.ndarray, dt: float) -> np.ndarray:
+    """The derivative of what is shown along a direction of the states, and of time if dt is 1."""
+    sizes = run.dynamics.velocity_sizes
+    largest = max(np.abs(dq / sizes).max(initial=0.0), np.abs(dv / sizes).max(initial=0.0))
+    if largest == 0.0 and dt == 0.0:
+        return np.zeros_like(shown(run.dynamics, dq, dv, 0.0))
+    e = ALONG / largest if largest else ALONG
+    total = sum(w * shown(run.dynamics, s * e * dq, s * e * dv, s * e * dt) for s, w in WEIGHTS.items())
+    found: np.ndarray = total / e
+    return found

@@ -1,0 +1,254 @@
+"""Unknown numbers from simulated measurements: exact derivatives, recovery, what cannot be told, bad input."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+import chasles as ch
+from chasles.fit.problem import Experiment, problem_of
+from tests.commands import chasles
+from tests.fit.models import ARM, PENDULUM
+
+T = np.arange(0.0, 1.5, 0.03)
+
+
+@pytest.fixture
+def pendulum(tmp_path):
+    file = tmp_path / "pendulum.toml"
+    file.write_text(PENDULUM)
+    return file
+
+
+@pytest.fixture
+def arm(tmp_path):
+    file = tmp_path / "arm.toml"
+    file.write_text(ARM)
+    return file
+
+
+def track(file, noise=0.0, t=T, **values):
+    """What a camera sees of the mark."""
+    run = ch.load(file, set={f"parameters.{name}": x for name, x in values.items()}).run(span=(0, t[-1]), stops=t[1:-1])
+    rows = np.searchsorted(run.t, t)
+    seen = run["mark"].position[rows] + noise * np.random.default_rng(3).normal(size=(len(t), 3))
+    return {"t": t, "bodies.mark.position.x": seen[:, 0], "bodies.mark.position.z": seen[:, 2]}
+
+
+SENSED = (
+    *("joints.ball", "joints.elbow", "joints.elbow.velocity", "joints.elbow.acceleration", "bodies.hand.position"),
+    *("bodies.hand.orientation", "bodies.hand.velocity", "bodies.hand.gyro", "bodies.hand.accelerometer"),
+    *("reactions.elbow.force", "reactions.elbow.torque", "forces.elbow"),
+)
+
+
+def measured_by_arm(file):
+    """Everything that can be measured of the arm, a little off."""
+    from chasles.fit.measurable import measurable
+
+    study, t = ch.load(file), np.array([0.0, 0.11, 0.2, 0.31])
+    run = study.run(span=(0, 0.31), stops=t[1:-1])
+    part, rng, data = run.part(slice(None)), np.random.default_rng(0), {"t": t}
+    rows = [int(np.argmin(np.abs(run.t - one))) for one in t]
+    for name in SENSED:
+        one = measurable(study.system, name)
+        for component, values in zip(one.components, one.values(part)[rows].T, strict=True):
+            data[one.column(component)] = values + 0.01 * rng.normal(size=len(t))
+    return data
+
+
+FEW = ("length", "initial.q.ball")
+MANY = (*FEW, "stiffness", "joints.elbow.damping", "bodies.lower", "initial.q.elbow", "initial.v")
+
+
+@pytest.mark.parametrize("names", [FEW, pytest.param(MANY, marks=pytest.mark.study)], ids=["few", "many"])
+def test_derivatives_are_those_of_differences(arm, names):
+    """Of all sensors, by a length, a stiffness, an inertia, the start on the group, a delay and a bias."""
+    sensors = {"bodies.hand.gyro": ch.fit.Sensor(delay="0:0.1", bias=True)}
+    problem = problem_of(arm, [Experiment(measured_by_arm(arm))], dict.fromkeys(names), sensors, None, {})
+    x = problem.start
+    x = x + 0.01 * np.random.default_rng(1).uniform(0.5, 1.0, len(x)) * (x == 0)
+
+    def flat(y):
+        return np.concatenate([r.ravel() for r in problem.residuals(y)[0]])
+
+    found = np.concatenate([J.reshape(-1, len(x)) for J in problem.jacobian(x)[0]])
+    for k in range(len(x)):
+        h = 1e-4 * max(abs(x[k]), 0.1)
+        step = h * np.eye(len(x))[k]
+        wanted = (8 * (flat(x + step) - flat(x - step)) - flat(x + 2 * step) + flat(x - 2 * step)) / (12 * h)
+        bar = 1e-3 if "delay" in problem.names[k] else 1e-7  # other times are other steps, with other errors
+        assert np.abs(found[:, k] - wanted).max() < bar * max(np.abs(wanted).max(), 1e-2), problem.names[k]
+
+
+def test_what_was_simulated_is_found_again(pendulum):
+    data = track(pendulum, length=0.6, damping=0.05, angle=0.8)
+    fit = ch.fit.to_data(pendulum, data, {"length": "0.1:2", "damping": "0:1", "angle": None})
+    assert np.allclose([fit["length"], fit["damping"], fit["angle"]], [0.6, 0.05, 0.8], rtol=1e-8)
+    assert fit.cannot_tell == ""
+    assert np.allclose(fit.run().t[-1], T[-1])
+    again = pickle.loads(pickle.dumps(fit))
+    assert again.values == fit.values
+
+
+@pytest.mark.study
+def test_noise_is_estimated_and_intervals_have_the_right_size(pendulum):
+    data = track(pendulum, noise=2e-3, length=0.6, damping=0.05, angle=0.8)
+    fit = ch.fit.to_data(pendulum, data, ("length", "damping", "angle"))
+    assert abs(fit.noise[0][0] / 2e-3 - 1) < 0.15
+    off = np.array([fit["length"] - 0.6, fit["damping"] - 0.05, fit["angle"] - 0.8])
+    assert (np.abs(off) < 4 * fit.found.deviations).all()
+    assert (fit.found.deviations < 0.02).all()
+    half = fit.intervals()["length"][1] - fit["length"]
+    assert 1.95 < half / fit.deviations["length"] < 2.0
+
+
+@pytest.mark.study
+def test_outliers_are_borne_by_a_robust_loss(pendulum):
+    data = track(pendulum, noise=1e-3, length=0.6, damping=0.05, angle=0.8)
+    data["bodies.mark.position.x"][::10] += 0.3
+    sensors = {"bodies.mark.position": ch.fit.Sensor(noise="1 mm")}
+    plain, robust = (
+        ch.fit.to_data(pendulum, data, ("length", "damping", "angle"), sensors=sensors, loss=loss)
+        for loss in ("linear", "cauchy")
+    )
+    wanted = np.array([0.6, 0.05, 0.8])
+    assert (np.abs(robust.found.values - wanted) < 5 * robust.found.deviations).all()
+    assert np.abs(robust.found.values / wanted - 1).max() < 0.1 * np.abs(plain.found.values / wanted - 1).max()
+
+
+@pytest.mark.study
+def test_delay_bias_and_a_prior(pendulum):
+    data = track(pendulum, noise=1e-4, length=0.6, damping=0.05, angle=0.8)
+    data["bodies.mark.position.x"] += 0.02
+    data["t"] = data["t"] + 0.033
+    sensors = {"bodies.mark.position": ch.fit.Sensor(delay="0:100 ms", bias=True)}
+    unknown = {"length": "normal(0.6, 1 mm)", "damping": None, "angle": None}
+    fit = ch.fit.to_data(pendulum, data, unknown, sensors=sensors, span=(0.0, 1.6))
+    assert abs(fit["bodies.mark.position: delay"] - 0.033) < 1e-3
+    assert abs(fit["bodies.mark.position: bias x"] - 0.02) < 1e-3
+    assert abs(fit["bodies.mark.position: bias z"]) < 1e-3
+    assert fit.deviations["length"] < 1e-3
+
+
+@pytest.mark.study
+def test_several_experiments_with_starts_of_their_own(pendulum):
+    data = [track(pendulum, length=0.6, damping=0.05, angle=one) for one in (0.8, -0.4)]
+    given = [ch.fit.Experiment(one, unknown={"initial.q.pivot": None, "initial.v.pivot": None}) for one in data]
+    fit = ch.fit.to_data(pendulum, given, ("length", "damping"))
+    assert np.isclose(fit["experiment 2: initial.q.pivot"], -0.4, rtol=1e-7)
+    assert abs(fit["experiment 1: initial.v.pivot"]) < 1e-7
+    assert np.isclose(fit["length"], 0.6, rtol=1e-8)
+
+
+@pytest.mark.study
+def test_what_the_data_cannot_tell_is_named(pendulum):
+    """An undamped pendulum tells neither its mass nor inertia and distance apart; that it hangs aslant it tells."""
+    unknown = ("bodies.bob", "angle")
+    data = {"t": T, "joints.pivot": ch.load(pendulum, set={"parameters.damping": 0}).run(span=(0, 1.5), save=T).q[:, 0]}
+    pendulum.write_text(PENDULUM.replace("damping = 0.02", "damping = 0"))
+    fit = ch.fit.to_data(pendulum, data, unknown)
+    assert fit.told.rank == 3
+    assert "bob: m: has no influence" in fit.cannot_tell
+    assert "only together: bob: mcz" in fit.cannot_tell
+    assert fit.deviations["bob: Iyy"] == np.inf > fit.deviations["angle"]
+    assert "not determined" in str(fit)
+
+
+def test_a_function_of_parameters_serves_too():
+    def system(length):
+        return ch.System(
+            [ch.Body("bob", 1.0, (length, 0, 0), (0.01, 0.01, 0.01))],
+            [ch.revolute("pivot", "ground", "bob", axis=(0, 1, 0))],
+        )
+
+    t = np.linspace(0, 1, 30)
+    data = {"t": t, "joints.pivot": ch.simulate(system(0.3), (0, 1), save=t, method="rk4", step=0.01).q[:, 0]}
+    unknown = {"length": ch.fit.Unknown(0.1, 1.0, start=0.4)}
+    assert np.isclose(ch.fit.to_data(system, data, unknown, method="rk4", step=0.01)["length"], 0.3, rtol=1e-6)
+
+
+def test_the_command_writes_a_model_a_picture_and_a_report(pendulum, tmp_path):
+    data = track(pendulum, noise=1e-3, length=0.6, damping=0.05, angle=0.8)
+    rows = [f"{t},{1e3 * x},{1e3 * z}" for t, x, z in zip(*data.values(), strict=True)]
+    table = tmp_path / "track.csv"
+    table.write_text("\n".join(["time [s],u [mm],v [mm]", *rows]))
+    new, picture, page = (tmp_path / name for name in ("fitted.toml", "fit.png", "fit.html"))
+    columns = ["--column", "u=bodies.mark.position.x", "--column", "v=bodies.mark.position.z"]
+    unknown = ["--unknown", "length=0.1:2", "--unknown", "damping=0:1", "--own", "initial.q.pivot"]
+    files = ["-o", str(new), "--picture", str(picture), "--report", str(page)]
+    found = chasles("fit", str(pendulum), str(table), *columns, *unknown, *files)
+    assert found.returncode == 0, found.stderr
+    study = ch.load(new)
+    assert abs(study.parameters["length"] - 0.6) < 0.01
+    assert abs(float(np.ravel(study.start()["q"]["pivot"])[0]) - 0.8) < 0.05
+    assert "# from the pivot to the mark; ± " in new.read_text()  # comments stay
+    assert study.ensemble["sample"]["length"].startswith("normal(0.")
+    assert picture.read_bytes()[:4] == b"\x89PNG"
+    assert "Nothing: it tells all unknowns" in page.read_text()
+
+
+BAD = {
+    "no number": ("t,joints.pivot\n0,1\n1,nan\n", "row 3 has 'nan' in column 'joints.pivot'"),
+    "no rise": ("t,joints.pivot\n0,1\n0,2\n1,2\n", "times must rise"),
+    "unit": ("t,joints.pivot [mm]\n0,1\n1,2\n", "is 'mm', a length; expected an angle"),
+    "unknown unit": ("t,joints.pivot [furlong]\n0,1\n1,2\n", "'furlong' is unknown"),
+    "time": ("t [m],joints.pivot\n0,1\n1,2\n", "is no time"),
+    "no time": ("x,joints.pivot\n0,1\n1,2\n", "no columns of times"),
+    "short": ("t,joints.pivot\n0,1\n", "at least two rows"),
+    "too few": ("t,joints.pivot\n0,\n1,1\n", "1 numbers were measured, for 2 unknowns"),
+    "name": ("t,joints.pivott\n0,1\n1,2\n", "did you mean 'joints.pivot'"),
+    "nothing": ("t,u\n0,1\n1,2\n", "measures nothing of the model"),
+    "cells": ("t,joints.pivot\n0,1\n1\n", "row 3 has 1 cells"),
+    "empty": ("t,joints.pivot\n0,\n1,\n", "no row in which all its columns have a value"),
+    "twice": ("t,joints.pivot,joints.pivot\n0,1,1\n1,2,2\n", "two columns"),
+    "quaternion": ("t,bodies.bob.orientation.w\n0,1\n1,1\n", "takes four columns"),
+}
+
+
+@pytest.mark.parametrize("what", BAD)
+def test_bad_data_has_its_own_answer(what, pendulum, tmp_path):
+    table, said = BAD[what]
+    (tmp_path / "data.csv").write_text(table)
+    with pytest.raises(ValueError, match=said):
+        ch.fit.to_data(pendulum, tmp_path / "data.csv", ("length", "damping"))
+
+
+def test_gaps_are_told_and_rows_without_a_value_left_out(pendulum):
+    data = track(pendulum)
+    keep = (T < 0.4) | (T > 1.1)
+    data = {name: column[keep] for name, column in data.items()}
+    data["bodies.mark.position.z"][3] = np.nan
+    fit = ch.fit.to_data(pendulum, data, ("angle",))
+    assert any("nothing was measured between 0.39 and 1.11 s" in note for note in fit.notes)
+    assert any("has no value in 1 of" in note for note in fit.notes)
+
+
+@pytest.mark.parametrize(
+    ("unknown", "said"),
+    [
+        ({"lenght": None}, "did you mean 'length'"),
+        ({"length": "2:1"}, "expected a range"),
+        ({"length": "1:2"}, "outside of its bounds"),
+        ({"length": "uniform(1, 2)"}, r"expected normal\(mean, deviation\)"),
+        ({"length": "normal(1, 0)"}, "its standard deviation is 0"),
+        ({"bodies.bob": "0:1"}, "ten numbers"),
+        ({"initial.q.knee": None}, "there is no joint 'knee'"),
+        ({}, "nothing is unknown"),
+    ],
+)
+def test_bad_unknowns_have_their_own_answer(unknown, said, pendulum):
+    with pytest.raises(ValueError, match=said):
+        ch.fit.to_data(pendulum, {"t": T, "joints.pivot": 0 * T}, unknown)
+
+
+def test_parameters_without_influence_are_named(pendulum):
+    data = {"t": T, "joints.pivot": track(pendulum)["bodies.mark.position.x"]}
+    fit = ch.fit.to_data(pendulum, data, ("angle", "bodies.bob.mass"), max_iterations=2)
+    assert fit.cannot_tell == ""
+    data["joints.pivot"][:] = 0.0  # at rest where it hangs, nothing depends on its damping
+    fit = ch.fit.to_data(pendulum, data, {"damping": "0:1", "angle": ch.fit.Unknown(start=0.0)}, max_iterations=2)
+    assert fit.cannot_tell == "damping: has no influence on what was measured"
+    assert fit.deviations["damping"] == np.inf
+    with pytest.raises(ValueError, match="not an explicit method"):
+        ch.fit.to_data(pendulum, data, ("angle",), method="generalized_alpha")
