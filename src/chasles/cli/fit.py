@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from chasles.cli.model import Laws, Model, find_file, laws_in
+from chasles.cli.model import Laws, Model, laws_in
 
 
 def fit(
@@ -54,8 +54,9 @@ def fit(
     """
     from chasles.fit.by_simulation import to_data
     from chasles.fit.problem import Experiment
+    from chasles.gallery import find_model
 
-    file = find_file(model)
+    file = find_model(model)
     if output is not None and output.suffix.lower() != ".toml":
         raise ValueError(f"--output {output}: expected a name that ends in .toml")
     wanted, alone = _unknowns(unknown), _unknowns(own)
