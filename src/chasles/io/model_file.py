@@ -18,6 +18,7 @@ import numpy as np
 from chasles.constraint.errors import AssemblyError
 from chasles.integrate.method_name import method_from
 from chasles.io import spec
+from chasles.io.drive_start import START, WaitingDrive, start_values, waiting_drive
 from chasles.io.report import ImportReport
 from chasles.io.source import ModelFileError, Source, read
 from chasles.io.tables import read_profile, read_table
@@ -186,7 +187,7 @@ def study_of(
     sources: list[Source], file: str | Path, set: Mapping[str, Any] | None, laws: Mapping[str, Any] | None
 ) -> Study:
     """The study of a model file that was read before, with what it includes."""
-    study = _Builder(sources, dict(set or {}), dict(laws or {})).study()
+    study = _built(sources, dict(set or {}), dict(laws or {}))
     if not study.system.bodies:
         raise ModelFileError(str(file), None, "", 'has no bodies; expected [[bodies]] with name = "..." and mass = ...')
     report = ImportReport(str(file), "chasles")
@@ -209,6 +210,20 @@ def _remade(
     return study_of(sources, file, {**set, **changes}, laws)
 
 
+def _built(sources: list[Source], changes: dict[str, Any], laws: dict[str, Any]) -> Study:
+    """The study of sources; if laws of drives use `start`, that is found first, without these drives."""
+    builder = _Builder(sources, dict(changes), laws)
+    study = builder.study()
+    if not builder.waiting:
+        return study
+    try:
+        starts = start_values(study, builder.waiting)
+    except AssemblyError as error:
+        error.args = (f"{builder.main.file}: initial: {error}",)
+        raise
+    return _Builder(sources, dict(changes), laws, starts).study()
+
+
 def study_of_text(text: str, where: str, laws: Mapping[str, Any] | None = None) -> Study:
     """The study that a text holds, as `model_text` writes it; `where` it is from. It includes nothing."""
     return _Builder([Source(Path(where), text)], {}, dict(laws or {})).study()
@@ -217,8 +232,16 @@ def study_of_text(text: str, where: str, laws: Mapping[str, Any] | None = None) 
 class _Builder:
     """Puts the pieces of a file and its includes together."""
 
-    def __init__(self, sources: list[Source], changes: dict[str, Any], laws: dict[str, Any]):
-        self.sources, self.main = sources, sources[-1]
+    def __init__(
+        self,
+        sources: list[Source],
+        changes: dict[str, Any],
+        laws: dict[str, Any],
+        starts: Mapping[str, float] | None = None,
+    ):
+        """starts: what `start` is in the law of a drive, by its name; without them such drives are left out."""
+        self.sources, self.main, self.starts = sources, sources[-1], starts
+        self.waiting: list[WaitingDrive] = []
         self.changes = changes
         for source in sources:
             for key in source.data:
@@ -363,10 +386,35 @@ class _Builder:
             if not isinstance(entries, list):
                 raise source.error(section, f"is no list; write [[{section}]] before each of them")
             for k, entry in enumerate(entries):
-                made.append(self._thing(source, f"{section}[{k}]", section, spec.SECTIONS[section], entry))
+                place, reader = f"{section}[{k}]", self.reader
+                if section == "constraints" and (waits := self._waiting(source, place, entry)) is not None:
+                    if self.starts is None:
+                        self.waiting.append(waits)
+                        continue
+                    own = {**reader.parameters, START: self.starts[waits.name]}
+                    self.reader = Reader(own, reader.laws, reader.tables, reader.dimensions)
+                made.append(self._thing(source, place, section, spec.SECTIONS[section], entry))
+                self.reader = reader
         if section == "joints":
             self.joints = {joint.name: joint for joint in made}
         return made
+
+    def _waiting(self, source: Source, path: str, entry: Any) -> WaitingDrive | None:
+        """The drive that an entry is, if its law uses `start`."""
+        if not isinstance(entry, dict):
+            return None
+        changed, changes = dict(entry), dict(self.changes)
+        if isinstance(name := entry.get("name"), str):
+            self._put_changes(f"constraints.{name}.", changed)
+        waits = waiting_drive(changed, self.reader.parameters)
+        if waits is None or self.starts is not None:
+            self.changes = changes  # which reading it will use
+        elif (joint := self.joints.get(waits.joint)) is None:
+            near = meant(waits.joint, self.joints)
+            raise source.error(f"{path}.joint", f"is {waits.joint!r}; {near}expected one of {', '.join(self.joints)}")
+        elif not 0 <= waits.coordinate < joint.nv:
+            raise source.error(f"{path}.coordinate", f"is {waits.coordinate}, but the joint has {joint.nv}")
+        return waits
 
     def _thing(self, source: Source, path: str, section: str, kinds: Any, entry: Any) -> Any:
         """One body, joint, shape, ... from its table."""
