@@ -177,3 +177,17 @@ def test_what_cannot_be_reached_is_told():
         ch.plan.optimize(block(), (0, 1), 10, ch.plan.effort(), limits=GOAL, low=-1, high=1)
     # with full input for and against, or all the way, more than half of the way is left, or a speed
     assert 0.3 < found.value.violations["state (end)"] < 0.75
+
+
+def test_closed_form_and_duals_have_the_same_derivatives():
+    joints = [ch.revolute("a", "ground", "b0", axis=(0, 1, 0)), ch.prismatic("c", "b0", "b1", axis=(1, 0, 1))]
+    system = ch.System([ch.Body(f"b{k}", 1.0 + k, (0.1, 0, -0.2), (0.1, 0.2, 0.25)) for k in range(2)], joints)
+    dynamics, first = prepare("test", system, 0.0, [0.3, 0.1], [1.0, -2.0], "relative", inputs=True)
+    held = HeldSteps(dynamics, named_method("test", "rk4"), first, 0.0, 5)
+    inputs = np.random.default_rng(0).normal(size=(5, 2))
+    points = held.roll(inputs, 0.05)
+    quick = held.derivatives(points[:-1], inputs, 0.05)
+    assert held.chain is not None
+    held.chain = None
+    for one, other in zip(quick, held.derivatives(points[:-1], inputs, 0.05), strict=True):
+        assert np.abs(one - other).max() < 1e-13 * np.abs(other).max()

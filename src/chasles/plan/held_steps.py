@@ -13,10 +13,12 @@ import numpy as np
 from chasles.integrate import blocks
 from chasles.integrate.explicit import ExplicitStepper
 from chasles.integrate.explicit_layout import MUNTHE_KAAS, SET, scratch_size
+from chasles.integrate.method import RKMK
 from chasles.integrate.options import Options
 from chasles.integrate.scalar import ON_DUALS
 from chasles.integrate.step_address import step_address
 from chasles.kernel.lanes import WIDTH, buffer
+from chasles.plan.chain import Chain
 from chasles.plan.held_loops import roll, roll_feedback, roll_tangents
 from chasles.relative.loop.closed import ClosedMechanism
 from chasles.simulation.closed.allowed import Allowed
@@ -48,6 +50,9 @@ class HeldSteps:
         self.effect = self.actuation.matrix(inside)
         self.closed = isinstance(self.mechanism, ClosedMechanism)
         self._duals: tuple[Any, ...] | None = None
+        quick = self.plain and not self.closed and isinstance(method, RKMK)
+        quick = quick and self.mechanism.tables.acting.empty and self.mechanism.tree.dependence is None
+        self.chain = Chain(self.mechanism, method.table, self.effect) if quick else None
 
     def _method(self, settings: np.ndarray) -> tuple[np.ndarray, ...]:
         chosen, stepper = settings.copy(), self.stepper
@@ -162,9 +167,13 @@ class HeldSteps:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Of the steps from points (steps, size): by (δ, δv), (steps, 2 nv, 2 nv), and by the inputs; behind these by
         what `shifts` (count, m) change of the tables."""
-        loop, tables, address, p, places, (y, f0, memory) = self._on_duals()
         nv, n = self.nv, len(self.first)
         q, v = self.split(points)
+        if self.chain is not None and shifts is None:
+            forces = np.ascontiguousarray(self.actuation.along(inputs))
+            found = self.chain.derivatives(*map(np.ascontiguousarray, (q, v)), forces, h)
+            return found[:, :, : 2 * nv], found[:, :, 2 * nv :]
+        loop, tables, address, p, places, (y, f0, memory) = self._on_duals()
         own = 0 if shifts is None else shifts.shape[1]
         seeds = np.zeros((len(points), n, 2 * nv + self.inputs + own))
         seeds[:, :, : 2 * nv] = self._lifted(tables, q, v)
