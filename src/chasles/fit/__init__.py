@@ -7,6 +7,8 @@ unknown         what is to be found: parameters, paths of a model file, inertias
 inertia_chart   inertias that are physical by construction: log-Cholesky coordinates
 trial           one experiment simulated with some values: residuals and their exact derivatives
 by_simulation   `to_data`, which fits simulations to data; `problem`, `solve`; `data_fit`: what comes out
+by_regression   `to_torques`, linear regression of inverse dynamics; `torque_fit`: what comes out
+exciting        `excitation`: a motion within limits that tells parameters apart
 fitted_file     the model file with the values that were found
 plot, report    pictures and a page
 """

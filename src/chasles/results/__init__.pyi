@@ -1,5 +1,7 @@
 from chasles.ensembles.result import Ensemble as Ensemble
 from chasles.fit.data_fit import DataFit as DataFit
+from chasles.fit.exciting import Excitation as Excitation
+from chasles.fit.torque_fit import TorqueFit as TorqueFit
 from chasles.integrate.solution import Solution as Solution
 from chasles.relative.parameter.identifiability import Identifiability as Identifiability
 from chasles.simulation.adjoint.gradient import Gradient as Gradient

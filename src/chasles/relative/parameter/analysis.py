@@ -229,12 +229,15 @@ class Parameters(Group):
             v, a = rng.normal(size=(2, count, self._tables.nv))
         if q is None or v is None or a is None:
             raise ValueError("inertial_identifiability: give q, v and a, or none of them for random motions")
+        return identify(self.regressor(q, v, a, joint_terms), names, self.inertial_order(joint_terms), tolerance)
+
+    def inertial_order(self, joint_terms: Iterable[str] | str = ()) -> list[int]:
+        """The order in which inertial parameters stand for those that depend on them: from the ground outwards, masses
+        last, so that they are grouped with other parameters, not these with them."""
         rank = {joint.child: k for k, joint in enumerate(self._tables.tree.every.joints)}
         bodies = sorted(range(len(self._tables.bodies)), key=lambda k: rank[self._tables.bodies[k]])
-        # masses last, so that they are grouped with other parameters, not these with them
         order = [TEN * k + j for k in bodies for j in (*range(1, TEN), 0)]
-        order += range(TEN * len(self._tables.bodies), len(names))
-        return identify(self.regressor(q, v, a, joint_terms), names, order, tolerance)
+        return [*order, *range(TEN * len(bodies), len(self.inertial_names(joint_terms)))]
 
     def geometric_identifiability(
         self,

@@ -1,0 +1,47 @@
+"""Identification of an arm with seven joints: how long 10 000 samples take, and how often intervals cover the truth.
+
+python -m benchmarks.fit_coverage [repetitions]
+"""
+
+import sys
+import time
+
+import numpy as np
+
+import chasles as ch
+from chasles.fit.by_regression import Regression
+from examples.inertial_identification import NOISE, TERMS, system, trajectory
+
+SAMPLES = 10_000
+
+
+def main(repetitions: int = 1000) -> None:
+    rng = np.random.default_rng(0)
+    arm = system(rng).compile()
+    true, motion = arm.parameters.inertial(TERMS), trajectory(rng, SAMPLES)
+    matrix = arm.parameters.regressor(*motion, TERMS)
+    clean = matrix @ true
+    torques = clean + NOISE * rng.normal(size=clean.shape)
+    fit = ch.fit.to_torques(arm, *motion, torques, joint_terms=TERMS)
+    begin, wall = time.process_time(), time.perf_counter()
+    fit = ch.fit.to_torques(arm, *motion, torques, joint_terms=TERMS)
+    spent = time.process_time() - begin, time.perf_counter() - wall
+    print(f"{SAMPLES} samples: {spent[0]:.2f} s of processor time, {spent[1]:.2f} s; {fit.told.rank} base parameters")
+    factors = [np.linalg.qr(matrix[:, k]) for k in range(arm.nv)]
+    regression = Regression(fit.told, np.array([np.vstack([R, np.zeros(R.shape[1])]) for _, R in factors]))
+    hits, wanted = np.zeros(fit.told.rank), fit.told.values(true)
+    for _ in range(repetitions):  # of the noise, on the same motion: Q and R are those of above
+        torques = clean + NOISE * rng.normal(size=clean.shape)
+        along = np.array([Q.T @ torques[:, k] for k, (Q, _) in enumerate(factors)])
+        outside = np.sqrt(np.sum(torques**2, axis=0) - np.sum(along**2, axis=1))
+        base, covariance, _ = regression.solved(np.column_stack([along, outside]), SAMPLES)
+        hits += np.abs(base - wanted) < 1.96 * np.sqrt(np.diag(covariance))
+    part = hits / repetitions
+    print(
+        f"95 % intervals cover in {part.mean():.2%} of {repetitions} repetitions ({part.min():.1%} to {part.max():.1%})"
+    )
+    print(f"not at all: {', '.join(fit.told.names[k] for k in fit.told.unseen)}")
+
+
+if __name__ == "__main__":
+    main(*map(int, sys.argv[1:]))
