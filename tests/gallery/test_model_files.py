@@ -15,7 +15,8 @@ from chasles.lie.rotation import quaternion_to_matrix
 LINKAGES = ("four_bars", "parallelogram", "bricard", "bennett")
 EQUATIONS = ("rigid_body", "spinning_top", "chain", "quadrotors")
 MECHANISMS = ("excavator", "gate", "gear_train", "gripper", "slider_crank", "suspension")  # in test_mechanisms
-RODS = ("flying_spaghetti",)  # in tests/rods
+RODS = ("flying_spaghetti", "right_angle_frame", "cantilever_bend", "roll_up")  # in tests/rods
+ELASTIC = ("cable_with_load", "flexible_slider_crank", "helicopter_blade", "slinky", "tendon_finger")
 
 
 def study_of(name):
@@ -23,7 +24,7 @@ def study_of(name):
 
 
 def test_every_file_is_compared():
-    assert set(model_files()) == {*boxes.EXAMPLES, "andrews", *LINKAGES, *EQUATIONS, *MECHANISMS, *RODS}
+    assert set(model_files()) == {*boxes.EXAMPLES, "andrews", *LINKAGES, *EQUATIONS, *MECHANISMS, *RODS, *ELASTIC}
     for name in model_files():
         assert study_of(name).description, name
         assert model_files()[name].read_text().startswith("#"), name

@@ -1,5 +1,6 @@
 """Rods whose elements are joints: against rods with all strains, closed forms, and other coordinates of the same."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ from chasles import rods
 from chasles.io.model_file import study_of_text
 from chasles.io.model_writer import model_text
 from chasles.model.rod_joints import polynomials
-from tests.rods.test_statics import SLENDER, cantilever
+from tests.rods.test_statics import BEND, SLENDER, bend, cantilever
 
 BENDING = ("twist", "bend_y", "bend_z")
 RUBBER = rods.Material(1e7, 0.3, 1000.0)
@@ -157,3 +158,21 @@ def test_mistakes_are_named(changes, message):
 def test_modes_are_for_joint_coordinates():
     with pytest.raises(ValueError, match="strains of 'b' are modes"):
         hook(strains="bend_y", modes=2).compile("absolute")
+
+
+def test_the_roll_up_of_the_gallery_ends_as_a_circle():
+    assert ch.equilibrium(ch.load("roll_up").system, t=4.0).q == pytest.approx([-2 * np.pi / 16, 0.0], abs=1e-9)
+
+
+def test_the_bend_in_space_is_of_order_two():
+    """That the factors of an element do not commute costs no order; extrapolated, the tip is that of shooting, but for
+    the stretch that this rod does not have."""
+    tips = []
+    for n in (8, 16):
+        system = bend(n)
+        rod = replace(system.rods[0], strains=BENDING, material=rods.Material(1e7, 0.0, 1.0))
+        system = replace(system, rods=[rod])
+        tips.append(system.compile().poses(ch.equilibrium(system).q)[-1, 4:])
+    errors = [np.linalg.norm(tip - BEND) for tip in tips]
+    assert errors[0] / errors[1] == pytest.approx(4.0, rel=0.05)
+    assert np.linalg.norm((4 * tips[1] - tips[0]) / 3 - BEND) < 1e-2

@@ -60,9 +60,14 @@ def stiff_part(task: Any, solution: Solution) -> str:
         if abs(value) > abs(worst):
             worst, name = value, where
     what = "dies out" if abs(worst.real) > abs(worst.imag) else "oscillates"
-    return (
+    said = (
         f"the system is stiff: {name} {what} with {abs(worst):.2g} 1/s, and though it hardly takes part in the motion, "
-        f"that keeps the steps at {shortest:.2g} s ({solution.steps} steps). An implicit method takes longer ones: "
+        f"that keeps the steps at {shortest:.2g} s ({solution.steps} steps). "
+    )
+    if any(rod.modes is not None for rod in task.dynamics.mechanism.system.rods):
+        return said + "Take fewer modes of the rods, or less damping; or none of modes, and an implicit method"
+    return said + (
+        "An implicit method takes longer ones: "
         'simulate(..., coordinates="absolute", method="radau5", rtol=1e-4), or method="generalized_alpha", whose steps '
         f"are cheaper and of lower order; with step={LONGER * shortest:.1g}, say, all steps are of that length"
     )
