@@ -131,19 +131,21 @@ def completed(fit: Any, prior: np.ndarray, weight: float) -> np.ndarray:
     """
     from scipy.optimize import least_squares
 
-    from chasles.fit.inertia_chart import COUNT, chart_of, derivative, ten_of
+    from chasles.fit.inertia_chart import CHART_NUMBERS, chart_of, derivative, ten_of
 
     told, count = fit.told, len(fit.mechanism.system.bodies)
     root = np.linalg.inv(np.linalg.cholesky(fit.covariance))
-    bodies, joints = prior[: COUNT * count].reshape(count, COUNT), prior[COUNT * count :]
+    bodies, joints = prior[: CHART_NUMBERS * count].reshape(count, CHART_NUMBERS), prior[CHART_NUMBERS * count :]
     names = [body.name for body in fit.mechanism.system.bodies]
     charts = np.concatenate([chart_of(ten, name) for ten, name in zip(bodies, names, strict=True)])
-    sizes = np.concatenate([np.r_[np.ones(4), np.full(6, np.exp(x[1:4].max()))] for x in charts.reshape(count, COUNT)])
+    sizes = np.concatenate(
+        [np.r_[np.ones(4), np.full(6, np.exp(x[1:4].max()))] for x in charts.reshape(count, CHART_NUMBERS)]
+    )
     scale = np.where(joints > 0, joints, np.abs(joints).max(initial=0.0) or 1.0)
     low = np.concatenate([np.full(len(charts), -np.inf), np.zeros(len(joints))])
 
     def parameters(x: np.ndarray) -> np.ndarray:
-        ten = [ten_of(one) for one in (x[: len(charts)] * sizes + charts).reshape(count, COUNT)]
+        ten = [ten_of(one) for one in (x[: len(charts)] * sizes + charts).reshape(count, CHART_NUMBERS)]
         return np.concatenate([*ten, x[len(charts) :] * scale])
 
     start = np.concatenate([np.zeros(len(charts)), np.maximum(joints / scale, 1e-6)])
@@ -153,8 +155,8 @@ def completed(fit: Any, prior: np.ndarray, weight: float) -> np.ndarray:
 
     def slope(x: np.ndarray) -> np.ndarray:
         inner = np.zeros((len(prior), len(x)))
-        for k, one in enumerate((x[: len(charts)] * sizes + charts).reshape(count, COUNT)):
-            part = slice(COUNT * k, COUNT * k + COUNT)
+        for k, one in enumerate((x[: len(charts)] * sizes + charts).reshape(count, CHART_NUMBERS)):
+            part = slice(CHART_NUMBERS * k, CHART_NUMBERS * k + CHART_NUMBERS)
             inner[part, part] = derivative(one) * sizes[part]
         inner[len(charts) :, len(charts) :] = np.diag(scale)
         base = inner[told.kept] + told.combinations @ inner[told.grouped]

@@ -12,7 +12,7 @@ import numpy as np
 
 from chasles.screw import inertia as spatial
 
-COUNT = 10
+CHART_NUMBERS = 10
 _PLACES = ((0, 1), (1, 2), (0, 2), (0, 3), (1, 3), (2, 3))  # of s12, s23, s13, t1, t2, t3
 
 
@@ -25,7 +25,7 @@ def derivative(chart: np.ndarray) -> np.ndarray:
     """∂ten/∂chart, (10, 10)."""
     U = _matrix(chart)
     columns = []
-    for k in range(COUNT):
+    for k in range(CHART_NUMBERS):
         change = np.zeros((4, 4))
         if k == 0:
             change = U.copy()
