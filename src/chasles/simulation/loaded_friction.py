@@ -19,10 +19,9 @@ from chasles.model.joint import Joint, free
 from chasles.model.system import System
 from chasles.relative.forward import forward_dynamics
 from chasles.relative.inverse import inverse_dynamics
-from chasles.relative.loop.assembly import LoopEquations, smallest_of
 from chasles.relative.loop.closed import ClosedMechanism
-from chasles.relative.loop.reaction import closing_wrenches
 from chasles.relative.mechanism import Mechanism
+from chasles.simulation.closing_pushes import ClosingPushes
 
 ITERATIONS = 50
 CONVERGED = 1e-14  # of the largest force
@@ -69,7 +68,8 @@ def slipping_forces(
         lengths = np.sqrt((vectors * vectors).sum(axis=1))
         along = vectors / np.where(lengths > 0.0, lengths, 1.0)[:, None]
         rates = sums @ (along[:, None] @ D)[:, 0]
-        step = np.linalg.solve(np.eye(len(slip)) - rates, sums @ lengths - loads)
+        left = sums @ lengths - loads
+        step = left / (1.0 - rates[0, 0]) if len(slip) == 1 else np.linalg.solve(np.eye(len(slip)) - rates, left)
         loads += step
         if np.abs(step).max() <= CONVERGED * np.abs(loads).max():
             break
@@ -103,14 +103,33 @@ class Loads:
         self.whose = np.array([names.index(self.loaded[k].name) for k, _ in terms])
         self.pick = np.array([term for _, term in terms])
         self.frames = self._link_frames()
+        self.pushes = None if self.closed is None else ClosingPushes(self.closed)
+        self._place_joints()
+
+    def _place_joints(self) -> None:
+        """Where coordinates and velocities of joints that stay are in those of the opened tree."""
+        here, there = self.tree.tree, self.opened.tree
+        stay = [joint.name for joint in here.joints if not joint.is_loaded]
+
+        def numbers(of: dict[str, slice]) -> np.ndarray:
+            return np.array([k for name in stay for k in range(of[name].start, of[name].stop)], dtype=int)
+
+        self.places = numbers(there.coordinates), numbers(here.coordinates)
+        self.columns = numbers(there.velocities), numbers(here.velocities)
+        self.screws = np.array([joint.screws[0] for joint in self.loaded])
+        self.own_q = np.array([here.coordinates[joint.name].start for joint in self.loaded])
+        self.own_v = np.array([here.velocities[joint.name].start for joint in self.loaded])
+        self.free_q = np.array([there.coordinates[joint.name].start for joint in self.loaded])[:, None] + np.arange(7)
+        self.free_v = np.array([there.velocities[joint.name].start for joint in self.loaded])[:, None] + np.arange(6)
 
     def _link_frames(self) -> np.ndarray:
-        """Frames of the links of the opened tree in those of the tree."""
-        found = np.tile(pose_group.identity(), (self.tree.tables.links, 1))
+        """What takes wrenches on the links of the tree to the frames of those of the opened tree, (links, 6, 6)."""
+        found = np.tile(np.eye(6), (self.tree.tables.links, 1, 1))
         for body, link in enumerate(self.tree.tree.link_of_body):
             if link >= 0:
                 here, there = self.tree.tree.body_in_link[body], self.opened.tree.body_in_link[body]
-                found[link] = pose_group.compose(here, pose_group.inverse(there))
+                frame = pose_group.compose(here, pose_group.inverse(there))
+                found[link] = pose_group.AdT_apply(frame, np.eye(6)).T
         return found
 
     def response(
@@ -119,45 +138,35 @@ class Loads:
         """The response at a state under u; forces are in units of `scale`, accelerations times these."""
         forces = np.tile(u, (len(columns) + 1, 1))
         forces[np.arange(len(columns)) + 1, columns] += scale
-        states = [np.tile(x, (len(forces), 1)) for x in (q, v)]
         acting = self.mechanism.applied_forces(q, v, t)
         on_links = np.tile(acting.wrenches, (len(forces), 1))
         wrenches = on_links.reshape(len(forces), -1, 6)
-        arrays = {"q": states[0], "v": states[1], "tau": forces + acting.tau}
-        if self.closed is None:
-            (found,), _ = self.tree.tables.run("simulate", forward_dynamics, arrays | {"wrenches": on_links})
+        tau = forces + acting.tau
+        if self.pushes is None:
+            arrays = {"q": np.tile(q, (len(tau), 1)), "v": np.tile(v, (len(tau), 1)), "tau": tau, "wrenches": on_links}
+            (found,), _ = self.tree.tables.run("simulate", forward_dynamics, arrays)
             a = found.reshape(len(forces), -1)
         else:
-            motion = self.closed.motion_on_links("simulate", arrays, on_links, t, smallest=False)
-            a, multipliers = motion.accelerations, smallest_of(LoopEquations(self.closed, t), q, motion.multipliers)
-            wrenches = wrenches + closing_wrenches(
-                self.closed, states[0], states[1], np.full(len(forces), t), multipliers
-            )
+            a, closing = self.pushes.motion(q, v, t, tau, on_links)
+            wrenches = wrenches + closing
         vectors = np.einsum("tij,rtj->rti", self.pick, self._through(q, v, a, wrenches)[:, self.joint_of_term])
         W = scale[:, None] * (a[1:, columns] - a[0, columns]).T
-        return Response(scale * a[0, columns], W, vectors[0], np.moveaxis(vectors[1:] - vectors[0], 0, -1), self.whose)
+        return Response(scale * a[0, columns], W, vectors[0], (vectors[1:] - vectors[0]).transpose(1, 2, 0), self.whose)
 
     def _through(self, q: np.ndarray, v: np.ndarray, a: np.ndarray, wrenches: np.ndarray) -> np.ndarray:
         """The wrenches through the loaded joints, in their frames on the children, (rows, joints, 6), for accelerations
         (rows, nv) and wrenches on the links (rows, links, 6)."""
-        tree, opened = self.tree.tree, self.opened.tree
         at, speed, rate = np.zeros(self.opened.nq), np.zeros(self.opened.nv), np.zeros((len(a), self.opened.nv))
-        for joint in tree.joints:
-            places, columns = tree.coordinates[joint.name], tree.velocities[joint.name]
-            into = opened.velocities[joint.name]
-            if joint.is_loaded:
-                screw = np.array(joint.screws[0])
-                at[opened.coordinates[joint.name]] = pose_group.exp(q[places] * screw)
-                speed[into], rate[:, into] = v[columns] * screw, a[:, columns] * screw
-            else:
-                at[opened.coordinates[joint.name]] = q[places]
-                speed[into], rate[:, into] = v[columns], a[:, columns]
+        at[self.places[0]], speed[self.columns[0]] = q[self.places[1]], v[self.columns[1]]
+        rate[:, self.columns[0]] = a[:, self.columns[1]]
+        at[self.free_q] = pose_group.exp(q[self.own_q, None] * self.screws)
+        speed[self.free_v] = v[self.own_v, None] * self.screws
+        rate[:, self.free_v] = a[:, self.own_v, None] * self.screws
         rows = [np.tile(x, (len(a), 1)) for x in (at, speed)]
-        on_links = pose_group.AdT_apply(self.frames, wrenches).reshape(len(a), -1)
+        on_links = (self.frames @ wrenches[..., None]).reshape(len(a), -1)
         arrays = {"q": rows[0], "v": rows[1], "a": rate, "wrenches": on_links}
         (tau,), _ = self.opened.tables.run("simulate", inverse_dynamics, arrays)
-        tau = tau.reshape(len(a), -1)
-        return np.stack([tau[:, opened.velocities[joint.name]] for joint in self.loaded], axis=1)
+        return tau.reshape(len(a), -1)[:, self.free_v]
 
 
 def _opened(joint: Joint) -> Joint:
