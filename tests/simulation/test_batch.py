@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import chasles as ch
+from chasles.simulation.variants import Variants, tree_tables
 from tests.simulation.systems import pendulum
 
 KW = {"method": "rk4", "step": 0.01}
@@ -313,3 +314,45 @@ def test_starts_off_their_group_are_named():
     places = zoo().compile("relative").tree.coordinates["d"]
     q[1, places] = 2.0
     wrong(r"q\[1\]: the quaternion of joint 'd'", system=zoo(), q=q)
+
+
+def test_numbers_that_stand_in_tables_as_they_are_need_no_system_of_each_member(monkeypatch):
+    """Masses, dampings, springs, gains and gravity of all members at once: the tables are those of members that are
+    made one by one, to the bit."""
+    system, count, rng = zoo(), 60, np.random.default_rng(4)
+    q, _ = starts(system, count)
+    parameters = masses(system, count) | {
+        "joints.a.damping": rng.uniform(0.1, 0.5, count),
+        "joints.a.stiffness": np.linspace(1.0, 2.0, count),
+        "joints.b.friction": np.linspace(1.0, 2.0, count),  # as the one before: either will do
+        "joints.d.stiffness": rng.uniform(1, 2, (count, 3)),
+        "forces.spring.stiffness": np.linspace(1.0, 2.0, count) ** 2,
+        "forces.spring.length": rng.uniform(0.3, 0.4, count),
+        "forces.drag.parameters": rng.uniform(0.3, 0.4, (count, 1)),
+        "gravity": rng.normal(size=(count, 3)),
+    }
+    made, base, model = [], system.compile(), Variants.model
+    monkeypatch.setattr(Variants, "model", lambda self, i: made.append(i) or model(self, i))
+    tables = tree_tables(Variants(system, parameters), base, q)
+    assert len(made) < 30
+    for i in (7, 31, 50):
+        mechanism = model(Variants(system, parameters), i).compile()
+        assert np.array_equal(mechanism.tree.numbers, tables.numbers[i])
+        assert np.array_equal(mechanism.tables.acting.values, tables.values[i])
+    parameters["joints.a.damping"][9] = -1.0
+    tables = tree_tables(Variants(system, parameters), base, q)
+    assert list(tables.wrong) == [9]
+    assert "damping" in str(tables.wrong[9])
+
+
+def test_what_is_wrong_with_a_member_names_it():
+    masses = [1.0, 2.0, -3.0, 4.0]
+    for more in (KW, {"rtol": 1e-6}):
+        batch = ch.simulate_batch(pendulum(), SPAN, parameters={"bodies.bob.mass": masses}, **more)
+        assert batch.success.tolist() == [True, True, False, True]
+        assert batch.messages[2].startswith(
+            "ValueError: simulate_batch: member 2: body 'bob': inertia has negative mass: -3"
+        )
+        with pytest.raises(ValueError, match="member 2: body 'bob'"):
+            batch[2]
+    wrong("member 0: body 'bob': inertia has negative mass: -1", parameters={"bodies.bob.mass": [-1.0, -2.0]})

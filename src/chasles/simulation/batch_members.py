@@ -101,7 +101,7 @@ class Members:
         error: Exception | None = None
         for i in range(self.count):
             try:
-                made = self.variants.model(i)
+                made = self.model(i)
                 if isinstance(made, Mechanism | ClosedMechanism):
                     return made
                 return (made if isinstance(made, System) else made.system).compile("relative")
@@ -132,6 +132,13 @@ class Members:
 
     # ------------------------------------------------------------ one member
 
+    def model(self, i: int) -> Any:
+        """The model of a member; what is wrong with its values names it."""
+        try:
+            return self.variants.model(i)
+        except (ValueError, ArithmeticError) as error:
+            raise ValueError(f"{WHERE}: member {i}: {str(error).removeprefix(f'{WHERE}: ')}") from error
+
     def plan(self, i: int) -> Task:
         """What `simulate` would do for a member."""
         more: dict[str, Any] = {}
@@ -140,7 +147,7 @@ class Members:
             more = {"controller": held, "period": self.period}
         elif self.control.given is not None:
             more = {"control": self.control.at(i)}
-        return plan(self.variants.model(i), self.span, q=self.q.at(i), v=self.v.at(i), **more, **self.options)
+        return plan(self.model(i), self.span, q=self.q.at(i), v=self.v.at(i), **more, **self.options)
 
     # ------------------------------------------------------------ all of them
 

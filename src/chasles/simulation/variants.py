@@ -1,8 +1,8 @@
 """A model with other values of parameters in each member of a batch.
 
 A parameter is an argument of a function that makes the model, or a place in a system: "bodies.arm.mass", "gravity".
-What varies is data: the tables of all members are made at once where only masses, centers of mass and inertias of
-bodies differ, and one after the other else.
+What varies is data: the tables of all members are made at once where masses, centers of mass and inertias of bodies
+differ, and what stands in the tables as it is (`copied_numbers`); and one after the other else.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from chasles.relative.mechanism import Mechanism
 from chasles.relative.variants import numbers_with
 from chasles.screw import inertia as spatial
 from chasles.simulation.compiled_system import take_over
+from chasles.simulation.copied_numbers import Copies, are_copied
 from chasles.simulation.parameter_family import NoDerivativeError, require_same
 
 Made = System | Mechanism | ClosedMechanism | AbsoluteMechanism
@@ -132,12 +133,12 @@ class Variants:
         assert isinstance(self.given, Made)
         return self.given if isinstance(self.given, System) else self.given.system
 
-    @property
-    def of_bodies(self) -> bool:
-        """Whether masses, centers of mass and inertias of bodies are all that varies, by their places."""
-        return bool(self.places) and all(
-            place.section == "bodies" and place.field in OF_BODIES for place in self.places.values()
-        )
+    def parted(self) -> tuple[dict[str, PlaceOfNumbers], dict[str, PlaceOfNumbers]]:
+        """The places that are masses, centers of mass and inertias of bodies, and all others."""
+        bodies = {
+            name: place for name, place in self.places.items() if place.section == "bodies" and place.field in OF_BODIES
+        }
+        return bodies, {name: place for name, place in self.places.items() if name not in bodies}
 
 
 def _check_arguments(function: Callable[..., Any], parameters: Mapping[str, Any]) -> None:
@@ -209,10 +210,14 @@ def tree_tables(variants: Variants, base: Mechanism, q: np.ndarray) -> MemberTab
     if not variants.values:
         return found
     left = np.arange(count)
-    if variants.of_bodies:
-        bodies = BodiesOfMembers.by_place(variants, base, count)
-        found.numbers[:] = bodies.numbers()
-        left = left[~bodies.sure()]
+    of_bodies, others = variants.parted()
+    if variants.places and are_copied(others):
+        sure = np.ones(count, dtype=bool)
+        if of_bodies:
+            bodies = BodiesOfMembers.by_place(variants, base, count)
+            found.numbers[:], sure = bodies.numbers(), bodies.sure()
+        if not others or _copied(found, variants, base, q, sure):
+            left = left[~sure]
     systems: dict[int, System] = {}
     for i in left.tolist():
         try:
@@ -234,6 +239,30 @@ def tree_tables(variants: Variants, base: Mechanism, q: np.ndarray) -> MemberTab
             except Exception as error:
                 found.wrong[i] = error
     return found
+
+
+def _copied(found: MemberTables, variants: Variants, base: Mechanism, q: np.ndarray, sure: np.ndarray) -> bool:
+    """Put what varies besides bodies into the tables of all members whose bodies are sure, if it stands there as it is;
+    whether that was so."""
+    _, others = variants.parted()
+    copies, size = Copies({name: variants.values[name] for name in others}), found.numbers.shape[1]
+    tables = np.concatenate([found.numbers, found.values], axis=1)
+
+    def made(i: int) -> np.ndarray | None:
+        own = MemberTables(found.numbers.copy(), found.values.copy(), {})
+        model = variants.model(i)
+        system = model if isinstance(model, System) else model.system
+        same = _by_itself(own, i, system, base, q[i])
+        return np.concatenate([own.numbers[i], own.values[i]]) if same else None
+
+    try:
+        if not sure[copies.examples].all() or not copies.find(tables, made):
+            return False
+    except Exception:  # each is made by itself then, and keeps what is wrong with it
+        return False
+    copies.put(tables)
+    found.numbers[:], found.values[:] = tables[:, :size], tables[:, size:]
+    return True
 
 
 def _same_but_bodies(system: System, base: System) -> bool:
@@ -281,7 +310,7 @@ class BodiesOfMembers:
         """Those of the base, with what varies in its place."""
         one = cls.of([base.system], base)
         found = cls(base, *(np.repeat(part, count, axis=0) for part in (one.mass, one.com, one.central)))
-        for name, place in variants.places.items():
+        for name, place in variants.parted()[0].items():
             given = variants.values[name]
             if place.field == "inertia" and given.shape[1:] == (3,):
                 given = given[:, :, None] * np.eye(3)
