@@ -4,7 +4,7 @@ Run: python -m benchmarks.executor_speed. Prints a table; takes a minute.
 
 Members sleep for a time that is known, so that the machine has nothing else to do than what is measured: sending work
 and collecting results. Time of the wall, from the moment at which all workers have delivered something, so that their
-start does not count; it is a column of its own. "Beyond" is that time beyond what the members take that came since,
+start does not count, which is a column of its own, to the last result. "Beyond" is that time beyond what the members take that came since,
 divided evenly among the workers.
 """
 
@@ -39,14 +39,16 @@ MEMBERS = {1.0: second, 0.05: moment}
 
 def study(seconds: float, members: int, executor: Any) -> tuple[float, float, float]:
     """Seconds until all workers delivered, from then on, and those of members a worker since then."""
-    begin, first, since, seen = time.perf_counter(), 0.0, 0, set[float]()
+    begin, since, seen = time.perf_counter(), 0, set[float]()
+    first = last = begin
     for _, outcome in computed(Work(MEMBERS[seconds]), [(k, {"x": float(k)}) for k in range(members)], executor):
+        last = time.perf_counter()
         if len(seen) == WORKERS:
             since += 1
         else:
             seen.add(float(outcome.numbers["worker"]))
-            first = time.perf_counter()
-    return first - begin, time.perf_counter() - first, since * seconds / WORKERS
+            first = last
+    return first - begin, last - first, since * seconds / WORKERS
 
 
 def main() -> None:
