@@ -3,9 +3,9 @@
 Run: python -m benchmarks.executor_speed. Prints a table; takes a minute.
 
 Members sleep for a time that is known, so that the machine has nothing else to do than what is measured: sending work
-and collecting results. Time of the wall, from the moment at which all workers have delivered something, so that their
-start does not count, which is a column of its own, to the last result. "Beyond" is that time beyond what the members take that came since,
-divided evenly among the workers.
+and collecting results. Time of the wall, from the moment at which all workers have delivered something to the last
+result: their start is a column of its own. "Beyond" is that time beyond what the members take that came since, divided
+evenly among the workers.
 """
 
 from __future__ import annotations

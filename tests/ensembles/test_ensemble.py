@@ -114,7 +114,8 @@ def test_failures_are_kept_and_the_others_go_on(tmp_path):
     assert np.isnan(found["square"][5])
     assert found["pair"].shape == (6, 2)
     assert found.statistics("square").members == 5
-    model = ensemble(ARM, set={"mass": [-1.0, 1.0]}, quantities=WANTED)
+    with pytest.warns(RuntimeWarning, match=r"least value of 'mass', -1, makes .* \(member 0\).*negative mass"):
+        model = ensemble(ARM, set={"mass": [-1.0, 1.0]}, quantities=WANTED)
     assert model.status.tolist() == ["error", "passed"]
     assert "mass" in model.messages[0]
 

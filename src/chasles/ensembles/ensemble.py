@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from chasles import __version__
+from chasles import __version__, caution
 from chasles.display.progress import Progress
 from chasles.ensembles.design import Design, design_of
 from chasles.ensembles.executor import Member, computed
@@ -74,6 +74,8 @@ def ensemble(
     values = plan.values()
     members = [(k, {name: plain(column[k]) for name, column in values.items()}) for k in range(plan.members)]
     check(work, members[0][1])
+    if not callable(model):
+        _try_extremes(work, values, members)
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
     title = title_of(work, plan)
@@ -119,6 +121,23 @@ def _checked_model(work: Work, first: Mapping[str, Any]) -> Study:
     except ModelFileError:  # a value that the model cannot have: that member is an error, and no other
         return study
     return found
+
+
+def _try_extremes(work: Work, values: Mapping[str, np.ndarray], members: Sequence[Member]) -> None:
+    """A warning before anything is computed if the least or the largest value of a parameter is one that the model
+    cannot have: a distribution may lead there unnoticed."""
+    for name, column in values.items():
+        if column.ndim > 1:
+            continue
+        for which, k in (("least", int(np.argmin(column))), ("largest", int(np.argmax(column)))):
+            try:
+                work.study(members[k][1])
+            except ModelFileError as error:
+                caution.warn(
+                    f"ensemble: the {which} value of {name!r}, {column[k]:.6g}, makes a model that cannot be (member "
+                    f"{k}): {error}. Such members become errors, and the others go on"
+                )
+                return
 
 
 def title_of(work: Work, plan: Design) -> dict[str, Any]:
