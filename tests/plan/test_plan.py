@@ -191,3 +191,11 @@ def test_closed_form_and_duals_have_the_same_derivatives():
     held.chain = None
     for one, other in zip(quick, held.derivatives(points[:-1], inputs, 0.05), strict=True):
         assert np.abs(one - other).max() < 1e-13 * np.abs(other).max()
+
+
+def test_limits_of_actuators_may_be_whole_numbers():
+    """Their tables are read by machine code that takes them for floats."""
+    system = block()
+    system = ch.System(system.bodies, system.joints, actuators=[ch.Actuator("motor", "slide", lower=-2, upper=3)])
+    run = ch.simulate(system, (0, 1), controller=lambda t, q, v: np.array([9.0]), period=0.5, step=0.5, method="rk4")
+    assert abs(run.v[-1, 0] - 3.0) < 1e-12

@@ -48,8 +48,8 @@ class Actuation:
         rules = {a.joint: (following or {}).get(a.joint, Following(a.joint, 1.0, 0.0)) for a in self.actuators}
         leaders = [(velocities[rules[a.joint].leader].start, a.coordinate) for a in self.actuators]
         self._index = np.array([first + coordinate for first, coordinate in leaders], dtype=int)
-        self._gear = np.array([a.gear * rules[a.joint].ratio for a in self.actuators])
-        self._limits = np.array([(a.lower, a.upper) for a in self.actuators]).reshape(-1, 2)
+        self._gear = np.array([a.gear * rules[a.joint].ratio for a in self.actuators], dtype=float)
+        self._limits = np.array([(a.lower, a.upper) for a in self.actuators], dtype=float).reshape(-1, 2)
         self._shape = (self.inputs,)
         self._apart = len(set(self._index.tolist())) == len(self._index)  # no two on one velocity
 
