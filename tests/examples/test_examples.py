@@ -17,6 +17,10 @@ CASES = {
     "flexible_joint.py": (("--time", "0.05"), "verdict: passed"),
     "satellite.py": (("--time", "1"), "verdict: passed"),
     "kinematic_calibration.py": (("--poses", "60", "--picture", PICTURE), "verdict: as good as the noise allows"),
+    "plan_acrobot.py": (("--steps", "60", "--picture", PICTURE), "stands upright to"),
+    "plan_arm.py": (("--steps", "20", "--picture", PICTURE), "it takes 0.3140 s"),
+    "plan_five_bar.py": (("--steps", "8", "--picture", PICTURE), "simulated again, the tool is"),
+    "plan_satellite.py": (("--steps", "16", "--picture", PICTURE), "  0.6] rad"),
     "inertial_identification.py": (("--samples", "300", "--picture", PICTURE), "verdict: as good as the noise allows"),
 }
 
@@ -25,7 +29,10 @@ def test_every_example_is_run():
     assert sorted(CASES) == sorted(path.name for path in EXAMPLES.glob("*.py"))
 
 
-@pytest.mark.parametrize("name", CASES)
+LONG = ("plan_acrobot.py", "plan_arm.py", "plan_five_bar.py")  # many iterations
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.study] * (name in LONG)) for name in CASES])
 def test_example(name, tmp_path, monkeypatch, capsys):
     """One as a user starts it, the others in this process, which has loaded everything."""
     arguments, expected = CASES[name]

@@ -20,6 +20,7 @@ SHARES = 0.5 ** np.arange(12)  # of the change that are tried
 ACCEPTED = 1e-4  # of the decrease that was foreseen
 DAMPING_FIRST, DAMPING_MOST, DAMPING_FACTOR = 1e-8, 1e10, 8.0
 SETTLED = 0.25  # of a violation: more than this left of it, and the limit becomes stiffer
+LONGER = 0.1  # of the duration: its largest change in an iteration
 STIFF_FIRST, STIFF_FACTOR, STIFF_MOST = 100.0, 10.0, 1e12
 
 
@@ -59,6 +60,16 @@ class Ddp:
         self.timed, self.extra = free, int(free)
         self.history: list[Iteration] = []
         self.damping, self.policy = 0.0, None
+
+    def hold(self) -> bool:
+        """Hold the duration for now; whether it was free."""
+        free, self.timed, self.extra = self.timed, False, 0
+        return free
+
+    def release(self) -> bool:
+        """Let the duration change from now on; whether there is more to release, which is not."""
+        self.timed, self.extra = True, 1
+        return False
 
     def course(self, points: np.ndarray, inputs: np.ndarray, duration: float) -> Course:
         q, v = self.steps.split(points)
@@ -111,7 +122,7 @@ class Ddp:
     def _best_duration(self, slope: float, bend: float) -> float:
         bend = abs(bend) * (1 + self.damping) or abs(slope) / self.duration
         step = -slope / bend if bend else 0.0
-        step = float(np.clip(step, -0.3 * self.duration, 0.3 * self.duration))
+        step = float(np.clip(step, -LONGER * self.duration, LONGER * self.duration))
         return float(np.clip(self.duration + step, self.low, self.high)) - self.duration
 
     def stiffen(self) -> None:
@@ -130,7 +141,8 @@ class Ddp:
             new, inputs = self.steps.roll_with(policy, float(share), moved, duration / self.steps.count)
             if not np.isfinite(new).all():
                 continue
-            found = self.account.merit(self.course(new, inputs, duration))
+            with np.errstate(over="ignore", invalid="ignore"):  # far away, and then refused
+                found = self.account.merit(self.course(new, inputs, duration))
             foreseen = -(share * policy.foreseen[0] + share**2 * policy.foreseen[1])
             if np.isfinite(found) and merit - found >= ACCEPTED * foreseen:
                 self.duration = duration

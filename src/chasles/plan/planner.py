@@ -20,7 +20,8 @@ from chasles.simulation.prepare import prepare
 from chasles.simulation.set_valued import refuse_sticking
 from chasles.simulation.start_values import Values
 
-ROUNDS = 60  # in which multipliers are renewed
+ROUNDS, ROUND = 100, 50  # in which multipliers are renewed, and iterations of one while limits are far
+RELEASED = 1e-3  # violations, relative, at which a free duration begins to change
 ROUGH, FINER, NEAR = 1e-3, 0.2, 1e3  # how well the cost settles in rounds, until violations are so near the tolerance
 
 
@@ -39,7 +40,7 @@ def optimize(
     duration: tuple[float, float] | None = None,
     method: Any = "rk4",
     tolerance: float = 1e-8,
-    iterations: int = 500,
+    iterations: int = 2000,
 ) -> PlannedMotion:
     """The inputs, held in each of so many steps of equal length, that bring costs to a minimum within limits.
 
@@ -86,20 +87,24 @@ def _solve(
     course = solver.course(points, inputs, solver.duration)
     scales = _scales(solver.account, course)
     first: list[float] = []
+    free = solver.hold() if restraints else False
     for number in range(ROUNDS if restraints else 1):
         left = iterations - len(solver.history)
-        near = before <= NEAR * tolerance or not restraints
+        near = (before <= NEAR * tolerance and not free) or not restraints
         rough = max(ROUGH * FINER**number, 1e-4 * tolerance)
-        points, inputs, _ = solver.settle(points, inputs, 1e-4 * tolerance if near else rough, left)
+        most = left if near else min(left, ROUND)
+        points, inputs, _ = solver.settle(points, inputs, 1e-4 * tolerance if near else rough, most)
         first = first or [one.stiffness for one in restraints]
         course = solver.course(points, inputs, solver.duration)
         values = solver.account.values(course)
         off = np.array(
             [one.off(r).max(initial=0.0) / scale for one, r, scale in zip(restraints, values, scales, strict=True)]
         )
-        if not restraints or (near and (off <= tolerance).all()):
+        if free and (off <= RELEASED).all():  # a duration that is free before limits hold is soon too short for them
+            free = solver.release()
+        elif not restraints or (near and (off <= tolerance).all()):
             return points, inputs, _named(restraints, values)
-        if left <= 0 or all(one.stiffness >= STIFF_MOST * k for one, k in zip(restraints, first, strict=True)):
+        if left <= 0 or any(one.stiffness >= STIFF_MOST * k for one, k in zip(restraints, first, strict=True)):
             break
         for one, r, amount in zip(restraints, values, off, strict=True):
             one.multipliers = one.push(r)
