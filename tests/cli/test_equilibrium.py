@@ -56,6 +56,8 @@ def test_at_rest(truss, capsys):
     found = json.loads(capsys.readouterr().out)
     assert found["stability"] == "stable"
     assert found["q"]["height"] == pytest.approx([0.4], abs=1e-12)
+    equilibrium(str(truss))
+    assert "height: 0.4 m" in capsys.readouterr().out
 
 
 def test_a_branch_through_its_folds(truss, capsys):

@@ -96,6 +96,11 @@ def _called() -> Any:
     except (ValueError, ArithmeticError) as error:
         print(f"chasles: {error}", file=sys.stderr)
         return NOT_WRITTEN if hasattr(error, "errno") else 2  # `NotWrittenError`, which is not loaded for its name
+    except ImportError as error:
+        if error.name is not None:  # not one of ours, which say what to install
+            raise
+        print(f"chasles: {error}", file=sys.stderr)
+        return 2
     except OSError as error:
         print(f"chasles: {error.filename or 'a file'}: {error.strerror or error}", file=sys.stderr)
         return NOT_WRITTEN if error.errno in streams.FULL else 2

@@ -47,10 +47,13 @@ class Equilibrium:
     basis: np.ndarray
     independent: np.ndarray
     joints: dict[str, slice] = field(default_factory=dict)  # where in q the coordinates of each joint are
+    units: tuple[str, ...] = ()  # of the numbers in q, "rad", "m", or nothing for quaternions
 
     def __str__(self) -> str:
         lines = [f"{self.stability} equilibrium, found in {self.iterations} iterations"]
-        lines += [f" {name}: {', '.join(f'{x:.9g}' for x in self.q[at])}" for name, at in self.joints.items()]
+        units = self.units or ("",) * len(self.q)
+        told = [f"{x:.9g} {unit}".rstrip() for x, unit in zip(self.q, units, strict=True)]
+        lines += [f" {name}: {', '.join(told[at])}" for name, at in self.joints.items() if at.stop > at.start]
         return "\n".join([*lines, f"largest force left: {self.residual:.2g} N or N m"])
 
     __repr__ = __str__

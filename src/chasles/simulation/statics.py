@@ -82,4 +82,6 @@ class Statics:
 
     def found(self, point: Point) -> dict[str, Any]:
         """What an equilibrium says of the coordinates."""
-        return {"basis": point.basis, "independent": point.chosen, "joints": dict(self.tree.tree.coordinates)}
+        tree = self.tree.tree
+        units = tuple(unit for joint in tree.joints for unit in joint.coordinate_units)
+        return {"basis": point.basis, "independent": point.chosen, "joints": dict(tree.coordinates), "units": units}
