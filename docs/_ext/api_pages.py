@@ -14,6 +14,7 @@ from pathlib import Path
 NAMESPACES = tuple(
     f"chasles.{name}"
     for name in (
+        "bridges",
         "errors",
         "fit",
         "integrate",
@@ -118,6 +119,7 @@ MODULES = {
         "torque_fit",
         "exciting",
     ],
+    "chasles.bridges": ["function", "mechanics", "to_jax", "to_torch", "to_casadi"],
     "chasles.view": ["page", "scene", "plot", "plot_work", "picture", "animation", "mesh"],
     "chasles.environments": ["environment", "scenario", "scenarios"],
     "chasles.gallery": ["boxes", "rigid_body", "spinning_top", "pendulum", "quadrotors", "overconstrained"],

@@ -1,3 +1,4 @@
+from chasles import bridges as bridges
 from chasles import errors as errors
 from chasles import fit as fit
 from chasles import gallery as gallery

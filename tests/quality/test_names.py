@@ -12,6 +12,7 @@ import chasles as ch
 from tests.quality.sources import PACKAGE, files, nodes, tree
 
 NAMESPACES = (
+    "bridges",
     "errors",
     "fit",
     "integrate",
