@@ -79,8 +79,12 @@ def _look() -> Any:
     class Picture(Figure):
         """A figure that keeps its look whenever it is drawn, and shows itself in notebooks."""
 
+        aligned: tuple[Any, ...] = ()
+
         def draw(self, renderer: Any) -> None:
             with rc_context(dict(SETTINGS)):
+                if self.aligned:
+                    self.align_ylabels(self.aligned)
                 super().draw(renderer)
 
         def savefig(self, fname: Any, **options: Any) -> None:
@@ -108,6 +112,33 @@ def picture(width: float, height: float) -> Figure:
     """An empty figure [inches] in this look; nothing of matplotlib's global state is touched."""
     figure: Figure = _look()(figsize=(width, height), dpi=DPI, layout="constrained")
     return figure
+
+
+@functools.cache
+def _numbers() -> Any:
+    from matplotlib.ticker import ScalarFormatter
+
+    class Numbers(ScalarFormatter):
+        """Numbers along an axis as text; matplotlib writes them as mathematics if powers of ten are."""
+
+        def __call__(self, x: float, pos: Any = None) -> str:
+            number: str = super().__call__(x, pos)
+            return number.removeprefix(r"$\mathdefault{").removesuffix("}$")
+
+    return Numbers
+
+
+def number_axes(axes: Any) -> None:
+    """Numbers of axes in the same letters as before, as text: to read them as mathematics takes longer than to draw."""
+    for axis, scale in ((axes.xaxis, axes.get_xscale()), (axes.yaxis, axes.get_yscale())):
+        if scale == "linear":
+            axis.set_major_formatter(_numbers()())
+
+
+def align(figure: Any, axes: Iterable[Any]) -> None:
+    """Labels of these axes stand below each other. The one with most room decides where, with or without the others;
+    so they are aligned after the layout, which would measure all of them for each of them."""
+    figure.aligned = tuple(axes)
 
 
 def inches(given: tuple[float, float] | None, usual: tuple[float, float]) -> tuple[float, float]:

@@ -13,8 +13,6 @@ import numpy as np
 
 from chasles.absolute.mechanism import AbsoluteMechanism
 from chasles.absolute.space import SE3_NAME
-from chasles.constrained.run import ConstrainedStepper
-from chasles.constrained.step_control import AdaptiveStepper
 from chasles.constraint.rows import HELIX, TILE
 from chasles.integrate.constrained_method import CONSTRAINED_METHODS, EnergyMomentum, Rattle
 from chasles.integrate.event import Event
@@ -104,6 +102,10 @@ def motion_stepper(
         with Undisturbed():  # Ctrl-C as a Python event begins would be lost
             return start(problem, method, span, y0, options)
     _refuse_unsupported(dynamics, method)
+    # all of these methods take as long to load as a short run
+    from chasles.constrained.run import ConstrainedStepper
+    from chasles.constrained.step_control import AdaptiveStepper
+
     make = AdaptiveStepper if step is None else ConstrainedStepper
     return make(dynamics.under(u), method, span, y0, options)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from chasles.display import style
 from chasles.view.method_text import described
-from chasles.view.plot_axes import bars, curve, over_time, path
+from chasles.view.plot_axes import bars, curve, over_time, path, place_title
 from chasles.view.plot_panel import BARS, CURVE, OVER_TIME, SPACE, Panel
 from chasles.view.plot_quantities import panels
 from chasles.view.reduce import gather
@@ -124,3 +124,5 @@ def draw(
         {OVER_TIME: over_time, CURVE: curve, SPACE: path}[panel.kind](one, panel, [f[k] for f in found], labels)
         if not any(len(run) for run in runs):
             one.annotate("no points", (0.5, 0.5), xycoords="axes fraction", ha="center")
+        if panel.kind == OVER_TIME:
+            place_title(one, panel.title)

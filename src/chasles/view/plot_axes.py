@@ -53,7 +53,17 @@ def over_time(axes: Any, panel: Panel, found: Sequence[Curves], labels: Sequence
     elif panel.optional:  # parts of a sum, which is judged against zero
         axes.update_datalim([(t, 0.0) for t in ends[:1]])
         axes.autoscale_view(scalex=False)
+    style.number_axes(axes)
     name_lines(axes, handles, alone=len(used) == 1 and len(found) == 1)
+
+
+def place_title(axes: Any, title: str) -> None:
+    """Tell where the title is, if no power of ten stands above the axes that it has to make room for: matplotlib
+    measures all numbers four times to find that out."""
+    numbers = axes.yaxis.get_major_formatter()
+    numbers.set_locs(axes.yaxis.get_majorticklocs())
+    if not numbers.get_offset():
+        axes.set_title(title, loc="left", y=1.0)
 
 
 def _line(axes: Any, t: np.ndarray, values: np.ndarray, drawn: str, looks: dict[str, Any]) -> Any:

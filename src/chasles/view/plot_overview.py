@@ -49,7 +49,7 @@ def overview(labeled: Mapping[str, Any], size: tuple[float, float] | None = None
         for one in axes[:-1]:
             one.set_xlabel("")
             one.tick_params(labelbottom=False)
-        figure.align_ylabels(axes)
+        style.align(figure, axes)
     return figure
 
 
