@@ -90,8 +90,8 @@ def _look() -> Any:
         def savefig(self, fname: Any, **options: Any) -> None:
             engine = self.get_layout_engine()
             with rc_context(dict(SETTINGS)):
-                if options.get("format") == "png" and "dpi" not in options and engine is not None:
-                    # the layout first: else matplotlib draws everything twice, once for the layout only
+                if engine is not None and not {"dpi", "bbox_inches"} & set(options):
+                    # the layout first, in parts of the figure: else matplotlib draws everything twice, once for it only
                     FigureCanvasAgg(self)
                     engine.execute(self)
                     self.set_layout_engine(None)
