@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import linecache
+import os
+import subprocess
+import sys
 import textwrap
 
 import numba
@@ -93,3 +96,43 @@ def test_a_source_that_was_edited_is_not_translated(tmp_path):
     file.unlink()
     syntax._definitions.cache_clear()
     assert syntax.tree_of(scope["f"]) is None
+
+
+RUN = """
+import hashlib, sys
+import numpy as np
+import chasles as ch
+from chasles.integrate.method_name import method_from
+from chasles.kernel import compiler
+from chasles.kernel.translate import function
+
+if sys.argv[2] == "numba":
+    compiler._FewerPasses._translated = lambda self: None
+solid = {"mass": 1.0, "com": (0.0, 0.0, -0.3), "inertia": (0.1, 0.12, 0.05)}
+pair = ch.System(
+    [ch.Body("one", **solid), ch.Body("two", **solid)],
+    [ch.spherical("first", "ground", "one"), ch.revolute("second", "one", "two", axis=(0, 1, 0), at=(0, 0, -0.6))],
+    forces=[ch.Spring("spring", ("ground", "two"), ((1.0, 0.0, 0.0), (0.0, 0.0, -0.3)), stiffness=40.0)],
+)
+start = {"v": {"first": (0.5, -0.3, 0.2), "second": 1.0}}
+run = ch.simulate(pair, (0.0, 0.5), coordinates="absolute", method=method_from(sys.argv[1]), step=0.01,
+                  certificate=False, progress=False, **start)
+assert run.success and run.t[-1] == 0.5
+digest = hashlib.sha256(np.ascontiguousarray(run.y).tobytes())
+digest.update(np.ascontiguousarray(run["two"].acceleration).tobytes())
+print(digest.hexdigest(), len(function.LEFT))
+"""
+
+
+@pytest.mark.study
+@pytest.mark.parametrize("method", ["rattle", "hem4", "energy_momentum", "radau5"])
+def test_runs_of_constrained_methods_have_the_bits_of_numba(method, tmp_path):
+    """All kernels of a run, from an empty cache: minutes."""
+    found = {}
+    for way in ("translated", "numba"):
+        environment = os.environ | {"CHASLES_CACHE_DIR": str(tmp_path / way)}
+        command = [sys.executable, "-c", RUN, method, way]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=3000, check=False)
+        assert done.returncode == 0, done.stderr
+        found[way] = done.stdout.split()[0]
+    assert found["translated"] == found["numba"]
