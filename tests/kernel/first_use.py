@@ -3,6 +3,7 @@
 Prints how many functions were compiled and how much processor time it took.
 """
 
+import platform
 import re
 import sys
 import tempfile
@@ -93,3 +94,4 @@ if __name__ == "__main__":
     counted = Count()
     USES[sys.argv[1]]()
     print(f"compiled {counted.count} functions in {time.process_time():.2f} s, numpy {np.__version__}")
+    print(f"python {platform.python_version()}")

@@ -2,6 +2,7 @@
 
 import json
 import os
+import platform
 import re
 import shutil
 import subprocess
@@ -146,6 +147,24 @@ def test_another_version_of_numpy(readme_wheel, site, tmp_path):
     subprocess.run(place, check=True, timeout=900)
     count, _, said = use("readme", tmp_path / "home", site)
     assert f"numpy {other}" in said
+    assert count == 0
+    assert "verdict: passed" in said
+
+
+@pytest.mark.study
+def test_another_patch_version_of_python(site, tmp_path, monkeypatch):
+    """The wheel was made with one patch version of Python and is used with another, with the same packages."""
+    name = f"python{sys.version_info[0]}.{sys.version_info[1]}"
+    found = [path for path in (shutil.which(name, path=where) for where in ("/usr/bin", "/usr/local/bin")) if path]
+    ask = "import platform; print(platform.python_version())"
+    told = {path: subprocess.check_output([path, "-c", ask], text=True).strip() for path in found}
+    others = [path for path, version in told.items() if version != platform.python_version()]
+    if not others:
+        pytest.skip(f"there is no other {name} here")
+    packages = [place for place in sys.path if "site-packages" in place] + [str(ROOT / "src")]
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(packages))
+    count, _, said = use("readme", tmp_path / "home", site, others[0])
+    assert f"python {told[others[0]]}" in said
     assert count == 0
     assert "verdict: passed" in said
 
