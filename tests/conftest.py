@@ -1,6 +1,8 @@
 """Settings for all tests, and their marks."""
 
 import os
+from collections import Counter, defaultdict
+from itertools import combinations
 from pathlib import Path
 
 import pytest
@@ -21,6 +23,7 @@ SLOW = {line for line in (TESTS / "slow.txt").read_text().splitlines() if not li
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark each test by what it needs. A test that is in no list is quick: new ones are."""
+    leave_products_to_the_study(items)
     for item in items:
         file = item.path.relative_to(TESTS)
         if "browser" in getattr(item, "fixturenames", ()):
@@ -33,6 +36,30 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("slow")
         if not any(item.get_closest_marker(mark) for mark in APART):
             item.add_marker("quick")
+
+
+def leave_products_to_the_study(items: list[pytest.Item]) -> None:
+    """Of a test with the mark `sample(strength)` the ordinary run takes as many cases as it needs to have each value of
+    each parameter once (strength 1), or each pair of values of two parameters (2). All others are a study."""
+    cases: dict[tuple[Path, str], list[pytest.Item]] = defaultdict(list)
+    for item in items:
+        if item.get_closest_marker("sample") and not item.get_closest_marker("study"):
+            cases[item.path, item.originalname].append(item)
+    for group in cases.values():
+        strength = group[0].get_closest_marker("sample").args[0]
+        shown = {item: parts_of(item, strength) for item in group}
+        missing, often = set().union(*shown.values()), Counter()
+        while missing:  # the case that shows most, and of several the one with the values that were shown least
+            best = max(shown, key=lambda item: (len(shown[item] & missing), -sum(often[x] for x in parts_of(item, 1))))
+            often.update(parts_of(best, 1))
+            missing -= shown.pop(best)
+        for item in shown:
+            item.add_marker("study")
+
+
+def parts_of(item: pytest.Item, strength: int) -> set[tuple[tuple[str, int], ...]]:
+    """The values of a case, or pairs of them: the objects that the parameters were given."""
+    return set(combinations(sorted((name, id(value)) for name, value in item.callspec.params.items()), strength))
 
 
 @pytest.fixture(scope="session", autouse=True)

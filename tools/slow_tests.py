@@ -1,6 +1,6 @@
 """Write `tests/slow.txt`, the tests that are not for daily work, from the durations of a run.
 
-python -m pytest --junitxml=/tmp/durations.xml     # with a warm cache, on a machine that does nothing else
+python -m pytest --junitxml=/tmp/durations.xml     # on a machine that does nothing else
 python -m tools.slow_tests /tmp/durations.xml
 """
 
@@ -12,16 +12,19 @@ from collections import defaultdict
 from pathlib import Path
 
 TESTS = Path(__file__).parents[1] / "tests"
-LIMIT = 0.5  # seconds of a test with all its parameters
+LIMIT = 0.3  # seconds of a test with all its parameters
 HEAD = f"# Tests that take more than {LIMIT} s, all parameters together; written by tools/slow_tests.py\n"
 
 
 def durations(report: Path) -> dict[str, float]:
-    """Seconds of each test function, by "folder/test_file.py::test_name"."""
+    """Seconds of each test function, by "folder/test_file.py::test_name", without what waits for the compiler
+    (`tests/compile_times.py`)."""
     found: dict[str, float] = defaultdict(float)
     for case in ET.parse(report).iter("testcase"):
+        notes = [note.get("value", "") for note in case.iter("property") if note.get("name") == "compiled"]
+        compiling = sum(float(note.rpartition("=")[2]) for note in notes)
         file = case.get("classname", "").removeprefix("tests.").replace(".", "/") + ".py"
-        found[f"{file}::{case.get('name', '').partition('[')[0]}"] += float(case.get("time", 0.0))
+        found[f"{file}::{case.get('name', '').partition('[')[0]}"] += float(case.get("time", 0.0)) - compiling
     return found
 
 

@@ -160,6 +160,7 @@ def random_body(rng, on_se3):
     return R, rng.uniform(-1, 1, 3), rng.uniform(-2, 2, 6), rng.uniform(-3, 3, 6), on_se3
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("joined", ["ground", "SE3", "SO3xR3"])
 @pytest.mark.parametrize("on_se3", [True, False])
 @pytest.mark.parametrize("kind", [*ROWS_OF, "DISTANCE"])
@@ -179,6 +180,7 @@ def test_rows_are_derivatives_of_their_residual(kind, on_se3, joined):
             check(make_tile("some", first, second, frames, ROWS_OF[kind]), ROWS_OF[kind], frames, bodies)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("turns", [0.0, 0.4, 3.7, -12.2])
 @pytest.mark.parametrize("joined", ["ground", "SE3", "SO3xR3"])
 @pytest.mark.parametrize("on_se3", [True, False])

@@ -73,12 +73,12 @@ def sound(tmp_path_factory):
 
 
 def test_some_spoiled_models(tmp_path):
-    judge(*fuzz("models", 0, 30, tmp_path), 30)
+    judge(*fuzz("models", 0, 15, tmp_path), 15)
 
 
 def test_some_spoiled_results(sound):
-    found, memory = fuzz("results", 0, 30, sound)
-    judge(found, memory, 30)
+    found, memory = fuzz("results", 0, 15, sound)
+    judge(found, memory, 15)
     assert not any("refused" in outcome for outcome in found.values())  # all that is wrong is a ResultFileError
 
 

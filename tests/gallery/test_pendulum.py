@@ -170,6 +170,7 @@ def test_energy_is_footnote_6_corrected(number):
     assert other.vertical_momentum(other.initial()) == pytest.approx(spin[2], rel=1e-12, abs=1e-13)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("momenta", [False, True])
 @pytest.mark.parametrize("number", [1, 2, 3, 6])
 def test_invariants_and_agreement_with_the_dense_formula_in_three_dimensions(number, momenta):

@@ -17,6 +17,7 @@ pytestmark = pytest.mark.skipif(not COMPILED, reason="there are neither scalars 
 
 MAPS = "exp log dexp dexpinv ddexp ddexpinv bch cay cayinv dcay dcayinv cay2 cay2inv dcay2 dcay2inv ccsk ccskinv"
 GROUPS = ["so3", "s3", "se3", "pose"]
+LARGE = ("se3", "pose")  # whose scalar maps take 11 s to compile; they are made of the others' functions: a study
 COUNT = 50
 
 
@@ -67,7 +68,14 @@ def scalar_results(group):
     return results
 
 
-@pytest.mark.parametrize("face", [face for group in GROUPS for face in own_maps(group)], ids=lambda face: face.label)
+@pytest.mark.parametrize(
+    "face",
+    [
+        pytest.param(face, id=face.label, marks=[pytest.mark.study] if group in LARGE else [])
+        for group in GROUPS
+        for face in own_maps(group)
+    ],
+)
 def test_scalars_equal_lanes(face):
     lanes = face(*samples(face)).reshape(COUNT, -1)
     scalars = scalar_results(face.label.partition(".")[0])[face.label]

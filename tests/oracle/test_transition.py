@@ -95,6 +95,7 @@ def samples(absolute, local):
     return cases
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("local", LOCAL)
 @pytest.mark.parametrize("absolute", ABSOLUTE)
 def test_transition_maps_are_right_to_rounding(absolute, local):

@@ -14,7 +14,7 @@ from chasles.model.system import System
 from chasles.relative.mechanism import Mechanism
 
 pytestmark = pytest.mark.skipif(not COMPILED, reason="a matter of compiled code")
-SMALL, LARGE = 1000, 10_000
+SMALL, LARGE = 500, 5000
 LENGTH, MASS, WEIGHT = 0.1, 0.5, 0.5 * 9.81
 
 

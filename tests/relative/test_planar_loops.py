@@ -30,6 +30,7 @@ def places(axis: str, seed: int) -> list[planar.Place]:
     ]
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("axis", AXES)
 @pytest.mark.parametrize("loop", planar.LOOPS)
 def test_accelerations_with_every_joint_cut(loop, axis):
@@ -65,6 +66,7 @@ def test_random_planes(loop):
                 assert np.abs(found - wanted[key]).max() < 1e-11 * np.abs(wanted[key]).max()
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("axis", AXES)
 @pytest.mark.parametrize("loop", planar.LOOPS)
 def test_motion_of_a_second(loop, axis):

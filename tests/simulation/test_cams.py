@@ -51,6 +51,7 @@ def independent(span, speed, times, radius=R):
     return solve_ivp(right, span, [0.0, speed], "DOP853", times, rtol=1e-13, atol=1e-13).y
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("radius", [0.0, 0.012])
 @pytest.mark.parametrize("turn", [1.0, -1.0])
 @pytest.mark.parametrize("coordinates", COORDINATES)

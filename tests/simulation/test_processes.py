@@ -163,12 +163,12 @@ def test_eight_processes(runs, tmp_path):
 # ---------------------------------------------------------------- threads
 
 
-def test_eight_threads_on_shared_mechanisms(runs):
+def test_four_threads_on_shared_mechanisms(runs):
     """Each thread runs all four, with its own start, and asks for forces and dynamics in between."""
     mechanisms = {kind: run.mechanism for kind, run in runs.items()}
     rng = np.random.default_rng(3)
     tree = mechanisms["tree"]
-    states = [(tree.random(rng), *rng.normal(size=(2, tree.nv))) for _ in range(8)]
+    states = [(tree.random(rng), *rng.normal(size=(2, tree.nv))) for _ in range(4)]
 
     def job(k):
         found = []
@@ -182,8 +182,8 @@ def test_eight_threads_on_shared_mechanisms(runs):
         return found, [a, b, c]
 
     alone = [[x.forward_dynamics(q, v, tau), x.applied_forces(q, v).tau] for x in [tree] for q, v, tau in states]
-    with ThreadPoolExecutor(8) as pool:
-        for (found, numbers), (a, forces) in zip(pool.map(job, range(8)), alone, strict=True):
+    with ThreadPoolExecutor(4) as pool:
+        for (found, numbers), (a, forces) in zip(pool.map(job, range(4)), alone, strict=True):
             for kind, one in found:
                 same(one, known(runs[kind]))
             same(numbers, [a, a, forces])

@@ -128,9 +128,10 @@ SATELLITE = {
 def test_a_free_body_does_not_notice_its_velocity(name):
     """Nothing of a rotation without torques depends on the velocity of the center."""
     system = ch.System([ch.Body("body", 100.0, (0, 0, 0), (10.0, 12.0, 15.0))], gravity=(0, 0, 0))
+    end = 500.0 if "adaptive" in name else 5000.0
     found = [
         ch.simulate(
-            system, (0.0, 5000.0), v=[*SPIN, 0.0, speed, 0.0], coordinates="absolute", save="final", **SATELLITE[name]
+            system, (0.0, end), v=[*SPIN, 0.0, speed, 0.0], coordinates="absolute", save="final", **SATELLITE[name]
         )
         for speed in (0.0, 7600.0)
     ]
