@@ -16,7 +16,20 @@ if TYPE_CHECKING:
 
 HELP = "The dynamics of mechanisms on Lie groups."
 COMMANDS = (
-    *("animate", "check", "compare", "convert", "equilibrium", "export", "fit", "info", "init", "linearize", "list"),
+    *(
+        "animate",
+        "bench",
+        "check",
+        "compare",
+        "convert",
+        "equilibrium",
+        "export",
+        "fit",
+        "info",
+        "init",
+        "linearize",
+        "list",
+    ),
     *("plot", "report", "reproduce", "run", "sweep", "validate", "view", "warm"),
 )
 MODULES = {"list": "listing"}  # of commands that are not in a module of their name

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from operator import is_
 from typing import Any
 
 import numpy as np
@@ -148,15 +149,21 @@ def _derivatives(
     shapes |= dict.fromkeys(matrices, (nv, nv))
     label = f"{'inverse' if matrices[-1] == 'da' else 'forward'}_dynamics_derivatives"
     results = len(shapes) - 3
+    known: tuple[Any, ...] = ()  # loops come with the same arrays again
+    count, flat = 0, known
 
-    def call(q, v, x, *out):
-        count = _look(label, shapes, (q, v, x, *out), results)
-        flat = q.reshape(-1), v.reshape(-1), x.reshape(-1), EMPTY, *fixed, *[result.reshape(-1) for result in out]
+    def call(*arrays):
+        nonlocal known, count, flat
+        if len(arrays) != len(known) or not all(map(is_, arrays, known)):
+            count = _look(label, shapes, arrays, results)
+            (q, v, x), out = arrays[:3], arrays[3:]
+            flat = q.reshape(-1), v.reshape(-1), x.reshape(-1), EMPTY, *fixed, *[result.reshape(-1) for result in out]
+            known = arrays
         if count >= WIDTH:
             lanes(topology, numbers, count, *flat, lane_space)
         elif count:
             if not full:
-                for result in out:
+                for result in arrays[3:]:
                     result[...] = 0.0
             scalar(topology, numbers, count, *flat, space)
 
