@@ -80,6 +80,7 @@ MODULES = {
         "equilibrium",
         "body_equilibrium",
         "load_path",
+        "rod_mesh",
         "rod_motion",
         "continuation",
         "assembly_modes",

@@ -86,6 +86,13 @@ def test_what_a_run_says_of_it():
     assert rod.energy == pytest.approx(run.energies.springs, rel=1e-9, abs=1e-14)
     assert np.isnan(rod.stresses[..., 3:]).all()
     assert rod.curve().shape == (len(run.t), 4 * 6 + 1, 3)
+    panels = run.plot("rods.b").axes
+    assert [one.get_ylabel() for one in panels] == ["torque [N m]", "bending moment [N m]"]
+    drawn = panels[1].lines[0].get_ydata()
+    assert drawn[-1] == pytest.approx(np.linalg.norm(rod.sections[-1, 0, 1:3]), rel=1e-6)
+    assert run.plot("rods.b.energy").axes[0].lines[0].get_ydata()[-1] == pytest.approx(rod.energy[-1], rel=1e-6)
+    with pytest.raises(ValueError, match=r"no 'rods\.b\.axial' in this run"):
+        run.plot("rods.b.axial")
     # at rest the moment at the clamp carries the weight: half an element before it, and to the order of the mesh
     system = hook(32, strains=BENDING)
     rest = ch.equilibrium(system)

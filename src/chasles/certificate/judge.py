@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from chasles.cached import cached_property
-from chasles.certificate import advice, checkpoints, companion, sampled, stiff, transitions, voices
+from chasles.certificate import advice, checkpoints, companion, rods, sampled, stiff, transitions, voices
 from chasles.certificate.budget import Budget, spent
 from chasles.certificate.features import Features, features
 from chasles.certificate.loads import pull_of
@@ -35,6 +35,8 @@ TOLERANCES: Mapping[str, float] = {
     voices.POSITION: 1e-6,
     voices.VELOCITY: 1e-4,
     voices.DRIVES: 1e-2,
+    rods.ELEMENT_TURN: 1.0,
+    rods.FIBER_STRAIN: math.inf,
 }
 BETWEEN = 128  # times at which forces change, to see how far joints move between the checkpoints
 SEED = 18  # of the random times: a verdict can be repeated
@@ -369,6 +371,7 @@ class Judge:
     def say_voices(self, run: Any, motion: Movement) -> None:
         wide = run if self.wide is None else self.wide
         self.findings += voices.all_of(run, motion, self.limits, wide, self.pull[1])
+        self.findings += rods.rods(run, self.limits)
 
     def say_the_rest(self) -> None:
         """What was looked for in the forces, and what is not judged."""

@@ -22,6 +22,7 @@ from chasles.view.plot_parts import (
     phase_panels,
     reaction_panels,
 )
+from chasles.view.plot_rods import rod_names, rod_panels
 
 NAMED_EVENT = 40  # characters of an event in a legend
 LISTED = 24  # names in an error message
@@ -67,6 +68,7 @@ def names(run: Any) -> Iterator[str]:
     if len(run):
         yield from (f"reactions.{name}" for name in joints_with_reactions(run))
         yield from (f"forces.{name}" for name in run.force_names)
+    yield from rod_names(run)
     for frame in frames_of(run):
         yield from (f"bodies.{frame}.{what}" for what in MOTIONS)
     if run.given is not None:
@@ -180,6 +182,7 @@ BY_NAME: dict[str, Callable[[Any, str], list[Panel]]] = {
     "reactions": reaction_panels,
     "forces": force_panels,
     "bodies": body_panels,
+    "rods": rod_panels,
     "drift": _drift,
     "energy": _one_energy,
 }

@@ -1,0 +1,49 @@
+"""What a certificate says of rods: how far their elements turn, and how much their fibers are strained."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from chasles.certificate.verdict import Finding
+from chasles.lie import pose as pose_group
+from chasles.model.rod import Rod
+from chasles.model.rod_section import Stiffness
+
+ELEMENT_TURN, FIBER_STRAIN = "turn in an element", "strain of a fiber"
+
+
+def rods(run: Any, limits: Mapping[str, float]) -> list[Finding]:
+    """The largest of all rods at the checkpoints [rad and 1]; strains are judged only if a limit is given."""
+    turns, strains = [(0.0, "")], [(-1.0, "")]
+    for rod in run.mechanism.system.rods:
+        nodes = run.rod(rod.name).nodes
+        X = pose_group.log(pose_group.compose(pose_group.inverse(nodes[..., :-1, :]), nodes[..., 1:, :]))
+        turns.append((float(np.linalg.norm(X[..., :3], axis=-1).max()), rod.name))
+        if not isinstance(rod.section if not isinstance(rod.section, tuple) else rod.section[0], Stiffness):
+            strains.append((_fiber(rod, X), rod.name))
+    if len(turns) == 1:
+        return []
+    (turn, most), (strain, rod_name) = max(turns), max(strains)
+    found = [
+        Finding(
+            ELEMENT_TURN, turn, limits[ELEMENT_TURN], f"largest of rod {most!r} [rad]; with more elements it is less"
+        )
+    ]
+    if strain >= 0.0:
+        limit = limits[FIBER_STRAIN] if math.isfinite(limits[FIBER_STRAIN]) else None
+        found.append(Finding(FIBER_STRAIN, strain, limit, f"largest of rod {rod_name!r}; its law is linear"))
+    return found
+
+
+def _fiber(rod: Rod, X: np.ndarray) -> float:
+    """|extension| + |curvature| times the distance from the axis + |twist| times it, at most."""
+    mesh = rod.mesh
+    strain = np.abs(X - mesh.rest) / mesh.lengths[:, None]
+    y, z = np.array([rod.outline(float(s)) for s in 0.5 * (mesh.s[:-1] + mesh.s[1:])]).T
+    shear = strain[..., 0] * np.hypot(y, z) if "twist" in rod.strains or not rod.strains else 0.0
+    axial = strain[..., 3] if "stretch" in rod.strains or not rod.strains else 0.0
+    return float((shear + axial + strain[..., 1] * z + strain[..., 2] * y).max())

@@ -1,0 +1,138 @@
+"""How fine the meshes of rods have to be: other numbers of elements, the error of a mesh, a mesh for an accuracy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, is_dataclass, replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from chasles.model.rod import FEWEST, Rod
+from chasles.model.rod_parts import own_parts
+from chasles.model.system import System
+from chasles.simulation.body_equilibrium import BodyEquilibrium
+from chasles.simulation.equilibrium import equilibrium
+
+FOUR, TWO = 15.0, 3.0  # by how much a difference to half the elements is larger than the error, of order 4 and 2
+SMOOTH = 3.0  # an observed order from which on it is taken for 4
+LEAST = FEWEST  # elements of the coarsest of three meshes: below that, orders are not seen
+MOST = 4096  # elements of all rods
+ROUNDING = 1e-12  # of the length of a rod
+Quantity = Callable[[System], ArrayLike]
+
+
+@dataclass(frozen=True)
+class MeshError:
+    """The error of the meshes of a system, estimated by coarser ones: of the quantity that was asked for, in its unit.
+
+    order: as three meshes show it; what is smooth has 4, waves with fronts have 2. elements: of each rod.
+    """
+
+    error: float
+    order: float
+    elements: Mapping[str, int]
+
+    def __str__(self) -> str:
+        meshes = ", ".join(f"{name}: {n}" for name, n in self.elements.items())
+        return f"mesh error about {self.error:.2g}, observed order {self.order:.2g} (elements of {meshes})"
+
+
+def with_elements(system: System, elements: Mapping[str, int]) -> System:
+    """The system with other numbers of elements of some rods. What is at a node stays at its place: ValueError if the
+    new mesh has no node there."""
+    names: dict[str, str] = {}
+    for rod in system.rods:
+        n = elements.get(rod.name, rod.elements)
+        for k, node in enumerate(rod.nodes):
+            names[node] = f"{rod.name}[{k * n // rod.elements}]" if k * n % rod.elements == 0 else ""
+    for name in elements:
+        system.rod(name)
+
+    def renamed(item: Any, where: str) -> Any:
+        if isinstance(item, str) and item in names:
+            if not names[item]:
+                raise ValueError(f"with_elements: {where} is at {item!r}, where the new mesh has no node")
+            return names[item]
+        if isinstance(item, tuple):
+            return tuple(renamed(one, where) for one in item)
+        return item
+
+    def moved(item: Any) -> Any:
+        where = f"{type(item).__name__.lower()} {item.name!r}"
+        taken = {one.name: getattr(item, one.name) for one in fields(item) if one.init and one.name != "name"}
+        changes = {name: renamed(value, where) for name, value in taken.items() if isinstance(value, str | tuple)}
+        return replace(item, **{name: value for name, value in changes.items() if value != taken[name]})
+
+    parts = {
+        kind: [moved(item) if is_dataclass(item) else item for item in own_parts(getattr(system, kind))]
+        for kind in ("joints", "frames", "forces", "constraints")
+    }
+    meshed = [replace(moved(rod), elements=elements.get(rod.name, rod.elements)) for rod in system.rods]
+    return replace(system, bodies=own_parts(system.bodies), rods=meshed, **parts)
+
+
+def _at_rest(system: System, coarsest: Mapping[str, int]) -> np.ndarray:
+    """Places in equilibrium of the nodes that the coarsest meshes have too."""
+    found = equilibrium(system)
+    poses = found.poses if isinstance(found, BodyEquilibrium) else system.compile().poses(found.q)
+    where = {body.name: pose for body, pose in zip(system.bodies, poses, strict=True)}
+    nodes = [name for rod in system.rods for name in rod.nodes[:: rod.elements // coarsest[rod.name]] if name in where]
+    return np.array([where[name][4:] for name in nodes])
+
+
+def mesh_error(system: System, quantity: Quantity | None = None) -> MeshError:
+    """By how much the meshes of rods are too coarse: half and a quarter of the elements are computed too.
+
+    quantity: a function of a system that gives a number or an array, as the end of a run; by default the places of
+    nodes in equilibrium [m]. Numbers of elements have to be multiples of four.
+    """
+    elements = _elements(system)
+    coarsest = {name: n // 4 for name, n in elements.items()}
+
+    def asked(one: System) -> ArrayLike:
+        return _at_rest(one, coarsest) if quantity is None else quantity(one)
+
+    odd = [rod for rod in system.rods if rod.elements % 4]
+    if odd or not system.rods:
+        what = f"rod {odd[0].name!r} has {odd[0].elements} elements" if odd else "there are no rods"
+        raise ValueError(f"mesh_error: {what}; expected multiples of four, so that they can be halved twice")
+    found = [np.asarray(asked(system), dtype=float)]
+    for part in (2, 4):
+        coarse = with_elements(system, {name: n // part for name, n in elements.items()})
+        found.append(np.asarray(asked(coarse), dtype=float))
+    near, far = (float(np.abs(one - other).max(initial=0.0)) for one, other in pairwise(found))
+    size = ROUNDING * max(rod.length for rod in system.rods)
+    order = float(np.log2(far / near)) if near > size else 4.0
+    return MeshError(near / (FOUR if order > SMOOTH else TWO), order, elements)
+
+
+def refined(system: System, accuracy: float, quantity: Quantity | None = None) -> System:
+    """The system with as many elements in its rods as an accuracy asks for, in the unit of `mesh_error`: meshes are
+    made finer by two until its estimate is smaller."""
+    if not accuracy > 0.0:
+        raise ValueError(f"refined: accuracy is {accuracy!r}; expected a positive number")
+    start = {rod.name: 4 * max(LEAST // 4, -(-rod.elements // 4)) for rod in system.rods}
+    fine = with_elements(system, {rod.name: _multiple(rod, start[rod.name]) for rod in system.rods})
+    while True:
+        estimate = mesh_error(fine, quantity)
+        if estimate.error <= accuracy:
+            return fine
+        elements = {name: 2 * n for name, n in _elements(fine).items()}
+        if sum(elements.values()) > MOST:
+            raise ValueError(f"refined: {estimate}; {accuracy:g} would need more than {MOST} elements")
+        fine = with_elements(fine, elements)
+
+
+def _elements(system: System) -> dict[str, int]:
+    return {rod.name: rod.elements for rod in system.rods}
+
+
+def _multiple(rod: Rod, least: int) -> int:
+    """The smallest multiple of its elements, so that its nodes stay, that is one of four and not below `least`."""
+    n = rod.elements
+    while n % 4 or n < least:
+        n += rod.elements
+    return n
