@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 from rich.console import Console
 
-from chasles.cli.model import Changes, default_output, find_run, say_what_is_not_drawn
+from chasles.cli.model import Changes, Laws, default_output, find_run, say_what_is_not_drawn
 from chasles.cli.plot import pixels
 
 FASTEST_GIF = 50  # frames a second
@@ -32,6 +32,7 @@ def animate(
     elevation: Annotated[float | None, Parameter(help="Where it is seen from, above [degrees].")] = None,
     trail: Annotated[float | None, Parameter(help="Seconds of the paths; 0 for none.")] = None,
     change: Changes = None,
+    law: Laws = None,
 ) -> None:
     """Write the motion of a run as GIF or MP4; no screen is needed. A model is run first, as by `chasles run`.
 
@@ -41,7 +42,7 @@ def animate(
         chasles animate double_pendulum --end 4 -o pendulum.mp4 --size 1280x720
     """
     file = output or default_output(run, ".gif")
-    found = find_run(run, change, end)
+    found = find_run(run, change, end, law)
     options: dict[str, Any] = {} if size is None else {"size": pixels(size)}
     if (start is not None or end is not None) and len(found):
         first, last = found.t[0] if start is None else start, found.t[-1] if end is None else end

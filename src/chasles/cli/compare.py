@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 from rich.console import Console
 
-from chasles.cli.model import Changes, Model, find_study
+from chasles.cli.model import Changes, Laws, Model, find_study
 from chasles.cli.run import INTERRUPTED
 
 
@@ -19,6 +19,7 @@ def compare(
     /,
     *,
     change: Changes = None,
+    law: Laws = None,
     end: Annotated[float, Parameter(help="End of the simulation [s].")] = 1.0,
     step: Annotated[float, Parameter(help="Longest step [s].")] = 4e-3,
     halvings: Annotated[int, Parameter(help="How often the step is halved.")] = 4,
@@ -53,7 +54,7 @@ def compare(
         from chasles.study.compare import METHODS
         from chasles.study.compare import compare as run
 
-        study = find_study(model, change)
+        study = find_study(model, change, law)
         begin = study.plan(coordinates="absolute").begin
         start: dict[str, Any] = {"poses": begin.poses, "twists": begin.twists} if "poses" in study.initial else {}
         start = start or {"q": begin.q, "v": begin.v}

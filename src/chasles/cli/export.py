@@ -8,6 +8,8 @@ from typing import Annotated
 from cyclopts import Parameter
 from rich.console import Console
 
+from chasles.cli.model import Laws, opened_run
+
 
 def export(
     run: Annotated[Path, Parameter(help="A result file (.h5).")],
@@ -16,6 +18,7 @@ def export(
     *,
     output: Annotated[Path | None, Parameter(name=["--output", "-o"], help="The same, as of other commands.")] = None,
     every: Annotated[int, Parameter(help="Of every so many saved times one.")] = 1,
+    law: Laws = None,
 ) -> None:
     """Write times, joints, poses, twists, energies, forces and reactions of a run as CSV, Parquet or for NumPy.
 
@@ -28,11 +31,10 @@ def export(
     assert target is not None
     from chasles.display.progress import Progress
     from chasles.io.result.export import export as write
-    from chasles.io.result.reader import open as open_run
 
     try:
         with Progress(0, 100, what="written", unit=" %") as line:
-            write(open_run(run), target, every=every, tell=lambda share: line.show(100 * share))
+            write(opened_run(run, law), target, every=every, tell=lambda share: line.show(100 * share))
     except OSError as error:
         raise ValueError(f"export: {error.filename or target}: {error.strerror}") from None
     Console().print(f"wrote {target}", markup=False, highlight=False)

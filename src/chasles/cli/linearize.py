@@ -12,7 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from chasles.cli.drawing import load_matplotlib
-from chasles.cli.model import Changes, Model, find_study
+from chasles.cli.model import Changes, Laws, Model, find_study
 
 
 def linearize(
@@ -20,6 +20,7 @@ def linearize(
     /,
     *,
     change: Changes = None,
+    law: Laws = None,
     at_start: Annotated[bool, Parameter(negative=(), help="About the start of the model, not an equilibrium.")] = False,
     mode: Annotated[
         list[int] | None, Parameter(negative=(), help="Number of a mode to show or write; may be given again.")
@@ -54,7 +55,7 @@ def linearize(
     from chasles.display.progress import Progress
 
     with Progress(0, 0, what="linearizing ...", steady=True):
-        linear, about = linear_system(find_study(model, change), at_start)
+        linear, about = linear_system(find_study(model, change, law), at_start)
         found = report(linear, about)
     if json_output:
         print(json.dumps(found, indent=2))

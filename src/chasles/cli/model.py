@@ -90,18 +90,18 @@ def find_study(model: str, given: list[str] | None = None, laws: list[Path] | No
     return load(file, set=changes(given), laws=laws_in(laws))
 
 
-def find_run(name: str, given: list[str] | None = None, end: float | None = None) -> Any:
+def find_run(
+    name: str, given: list[str] | None = None, end: float | None = None, laws: list[Path] | None = None
+) -> Any:
     """The run of a result file, or of a model, which is run now, as by `chasles run`, up to `end` [s]."""
     path = Path(name)
     if path.is_file() and is_result(path):
-        from chasles.io.result.reader import open as open_run
-
         if given:
             raise ValueError(f"--set changes models; {name} is a run that was done")
-        return open_run(path)
+        return opened_run(path, laws)
     if path.suffix.lower() in (".h5", ".hdf5"):
         raise ValueError(f"there is no result file {name!r}" if not path.exists() else f"{name!r} is no result file")
-    study = find_study(name, given)
+    study = find_study(name, given, laws)
     options = {} if end is None else {"span": (study.options.get("span", (0.0, 0.0))[0], end)}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
@@ -112,6 +112,17 @@ def find_run(name: str, given: list[str] | None = None, end: float | None = None
         if change.given:
             print(f"start assembled, {change}", file=sys.stderr)
     return run
+
+
+def opened_run(path: Path, laws: list[Path] | None = None) -> Any:
+    """The run of a result file, with those of the laws that it names."""
+    from chasles.io.result.reader import open as open_run
+    from chasles.io.result.reader import read
+
+    if not laws:
+        return open_run(path)
+    named = {one["name"] for one in read(path).header["laws"]}
+    return open_run(path, laws={name: law for name, law in laws_in(laws).items() if name in named} or None)
 
 
 def is_result(path: Path) -> bool:

@@ -9,7 +9,7 @@ from cyclopts import Parameter
 from rich.console import Console
 
 from chasles.cli.drawing import load_matplotlib
-from chasles.cli.model import Changes, default_output, find_run, labeled, say_what_is_not_drawn
+from chasles.cli.model import Changes, Laws, default_output, find_run, labeled, say_what_is_not_drawn
 
 WORK = "work-precision"
 
@@ -43,6 +43,7 @@ def plot(
         ),
     ] = None,
     end: Annotated[float | None, Parameter(help="End of the simulation [s], if a model is run first.")] = None,
+    law: Laws = None,
 ) -> None:
     """Draw runs. Several runs are drawn into the same axes; a model is run first, as by `chasles run`.
 
@@ -68,8 +69,8 @@ def plot(
         raise ValueError(f"plot: {unused[0]} is for --frame, the mechanism at a time")
     if reference is not None and WORK not in names:
         raise ValueError(f"plot: --reference is for {WORK}")
-    opened = varied(given, vary, change, end) if vary is not None else {}
-    opened = opened or {label: find_run(name, change, end) for label, name in labeled(given).items()}
+    opened = varied(given, vary, change, end, law) if vary is not None else {}
+    opened = opened or {label: find_run(name, change, end, law) for label, name in labeled(given).items()}
     file = output or default_output(given[0], ".png")
     wide = None if size is None else pixels(size)
     inches = None if wide is None else (wide[0] / style.DPI, wide[1] / style.DPI)
@@ -85,7 +86,7 @@ def plot(
             raise ValueError(f"plot: {WORK} is a figure of its own")
         from chasles.view.plot_work import work_precision
 
-        exact = None if reference is None else find_run(reference, change, end)
+        exact = None if reference is None else find_run(reference, change, end, law)
         work_precision(opened, exact, file=file, size=inches)
     else:
         load_matplotlib()
@@ -114,14 +115,17 @@ def _draws_study(given: list[str], names: list[str], output: Path | None, size: 
     return True
 
 
-def varied(models: list[str], vary: str, change: list[str] | None, end: float | None) -> dict[str, Any]:
+def varied(
+    models: list[str], vary: str, change: list[str] | None, end: float | None, laws: list[Path] | None
+) -> dict[str, Any]:
     """The runs of a model with each of the values, by label."""
     path, equals, text = vary.partition("=")
     values = [value.strip() for value in text.split(",") if value.strip()]
     if len(models) > 1 or not equals or len(values) < 2:
         raise ValueError(f"plot: --vary {vary}: expected one model, and a path with values, parameters.arm=0.3,0.4")
     label = path.strip().removeprefix("parameters.")
-    return {f"{label} = {value}": find_run(models[0], [*(change or ()), f"{path}={value}"], end) for value in values}
+    every = {f"{label} = {value}": [*(change or ()), f"{path}={value}"] for value in values}
+    return {shown: find_run(models[0], changed, end, laws) for shown, changed in every.items()}
 
 
 def _told_apart(words: list[str]) -> tuple[list[str], list[str]]:

@@ -9,7 +9,7 @@ from cyclopts import Parameter
 from rich.console import Console
 
 from chasles.cli.drawing import load_matplotlib
-from chasles.cli.model import Changes, default_output, find_run, is_result, say_what_is_not_drawn
+from chasles.cli.model import Changes, Laws, default_output, find_run, is_result, say_what_is_not_drawn
 
 
 def report(
@@ -22,6 +22,7 @@ def report(
     ] = None,
     end: Annotated[float | None, Parameter(help="End of the simulation [s], if a model is run first.")] = None,
     change: Changes = None,
+    law: Laws = None,
 ) -> None:
     """Write a report: model, method, certificate with verdict, figures, the 3D page, how to do it again, what to cite.
 
@@ -34,7 +35,7 @@ def report(
     """
     if _study(run, output, end, change):
         return
-    found = find_run(run, change, end)
+    found = find_run(run, change, end, law)
     from chasles.io.result.reader import read
     from chasles.view.report import report as written
 

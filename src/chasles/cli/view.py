@@ -11,6 +11,8 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
+from chasles.cli.model import Laws
+
 FIRST = 3.0  # seconds that are left to the browser, for the first picture
 
 
@@ -24,6 +26,7 @@ def view(
     port: Annotated[int, Parameter(help="Port of 127.0.0.1; 0 takes a free one.")] = 0,
     browser: Annotated[bool, Parameter(help="Open the page in the browser.")] = True,
     wait: Annotated[bool, Parameter(negative=(), help="Wait for result files that a run has not made yet.")] = False,
+    law: Laws = None,
 ) -> None:
     """Show a run in 3D, or several side by side, with energies, drift and certificate.
 
@@ -43,12 +46,12 @@ def view(
         for name in runs:
             wait_for(Path(name))
     if output is not None:
-        write(named, output)
+        write(named, output, law)
         return
     from chasles.view.server import Viewer
 
     several = len(named) > 1
-    server = Viewer({label if several else "": source(name) for label, name in named.items()}, port)
+    server = Viewer({label if several else "": source(name, law) for label, name in named.items()}, port)
     print(f"{server.address} shows {', '.join(runs)}; Ctrl-C ends", flush=True)
     threading.Thread(target=prepare, args=(server,), daemon=True).start()
     if browser:
@@ -85,12 +88,12 @@ def wait_for(path: Path) -> None:
         time.sleep(0.1)
 
 
-def source(name: str) -> Any:
+def source(name: str, laws: list[Path] | None = None) -> Any:
     """A result file as it is, which may still grow; the run of a model."""
     from chasles.cli.model import find_run, is_result
 
     path = Path(name)
-    return path if path.is_file() and is_result(path) else find_run(name)
+    return path if path.is_file() and is_result(path) else find_run(name, laws=laws)
 
 
 def prepare(server: Any) -> None:
@@ -113,12 +116,13 @@ def prepare(server: Any) -> None:
         server.shutdown()
 
 
-def write(named: dict[str, str], output: Path) -> None:
+def write(named: dict[str, str], output: Path, laws: list[Path] | None = None) -> None:
     """The page as a file."""
     from chasles.cli.model import find_run
     from chasles.view.page import Page
 
-    page = Page(*map(find_run, named.values()), labels=tuple(named) if len(named) > 1 else ())
+    found = [find_run(name, laws=laws) for name in named.values()]
+    page = Page(*found, labels=tuple(named) if len(named) > 1 else ())
     for note in (note for run in page.data["runs"] for note in run["scene"]["notes"]):
         print(note, file=sys.stderr)  # what is not drawn
     try:

@@ -24,7 +24,7 @@ from chasles.ensembles.work import MemberOutcome, Work
 from chasles.io.load import load
 from chasles.io.model_file import Study
 from chasles.io.model_writer import model_text
-from chasles.io.result.header import fingerprint
+from chasles.io.result.fingerprint import fingerprint
 from chasles.io.result.lock import Lock
 from chasles.io.source import ModelFileError, read
 from chasles.model.suggestion import meant

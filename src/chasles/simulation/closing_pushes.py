@@ -14,7 +14,6 @@ from chasles.lie.rotation import quaternion_to_matrix
 from chasles.model.constraint import Coupling, Drive
 from chasles.relative.loop import entry
 from chasles.relative.loop.closed import ClosedMechanism
-from chasles.relative.loop.reaction import FIRST, SECOND
 
 
 class ClosingPushes:
@@ -30,7 +29,10 @@ class ClosingPushes:
             tile, at = closing.tiles[number], number * ROWS.size + 3 * k
             if tile.joint in along:
                 continue
-            for link, (angular, linear), sign in ((tile.first, FIRST, -1.0), (tile.second, SECOND, 1.0)):
+            for link, angular, linear, sign in (
+                (tile.first, ROWS.first_angular, ROWS.first_linear, -1.0),
+                (tile.second, ROWS.second_angular, ROWS.second_linear, 1.0),
+            ):
                 if link >= 0:  # else the ground
                     found.append((r, link, at + angular, at + linear))
                     pushed.append(sign * np.eye(3)[k] if tile.kind == POINT else np.full(3, np.nan))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import hashlib
 import inspect
 import json
 import platform
@@ -24,11 +23,11 @@ from chasles.integrate.method_name import method_from, name_of
 from chasles.io.description import described, plain
 from chasles.io.model_file import study_of_text
 from chasles.io.model_writer import model_text
+from chasles.io.result.fingerprint import fingerprint, is_same
 from chasles.io.result.layout import ResultFileError, Sizes
 from chasles.model.expression_law import Expression
 from chasles.model.law import Law, PythonLaw
 from chasles.model.system import System
-from chasles.model.user_function import constants_of
 from chasles.relative.loop.closed import ClosedMechanism
 from chasles.relative.loop.tables import HEAD
 from chasles.simulation.bodies import BodyDynamics
@@ -38,20 +37,6 @@ from chasles.simulation.run_task import Task
 from chasles.simulation.start_values import StartChange
 
 NUMBERS = {"q", "v", "poses", "twists", "control", "save", "stops", "baumgarte", "span", "step", "rtol", "atol"}
-
-
-def fingerprint(function: Any) -> dict[str, str]:
-    """Name and hash of a user's function: of its source, or code where there is none, and the constants it takes from
-    outside."""
-    name = getattr(function, "__name__", type(function).__name__)
-    plain = getattr(function, "function", function)  # of a law or field
-    try:
-        source = inspect.getsource(plain)
-    except (OSError, TypeError):
-        code = getattr(plain, "__code__", None)
-        source = repr(None if code is None else (code.co_code, code.co_names, repr(code.co_consts)))
-    words = source + repr(constants_of(plain))
-    return {"name": name, "hash": hashlib.sha256(words.encode()).hexdigest()}
 
 
 def laws_of(system: System) -> dict[str, Law]:
@@ -149,7 +134,9 @@ def task_of(
         elif needed:
             raise ResultFileError(file, f"needs the law {name!r} again: give laws={{{name!r}: function}}")
         else:
-            given[name] = PythonLaw(_Missing(file, "law", name, f"open(..., laws={{{name!r}: function}})"))
+            given[name] = PythonLaw(
+                _Missing(file, "law", name, f"open(..., laws={{{name!r}: function}}), or --law FILE.py")
+            )
     for name in given:
         if name not in [law["name"] for law in header["laws"]]:
             raise ResultFileError(file, f"has no law {name!r}")
@@ -300,8 +287,8 @@ def _events(
     return tuple(given)
 
 
-def _check(file: Path, what: str, stored: Mapping[str, str], function: Any, how: str) -> None:
-    if fingerprint(function)["hash"] != stored["hash"]:
+def _check(file: Path, what: str, stored: dict[str, str], function: Any, how: str) -> None:
+    if not is_same(function, stored):
         raise ResultFileError(
             file,
             f"the source of the {what} {stored['name']!r} is not that of the run, or a constant that it uses is not; "
