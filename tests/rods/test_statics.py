@@ -99,3 +99,27 @@ def test_without_shear():
 def test_weight(n, bound):
     found = ch.equilibrium(cantilever(n, SLENDER, gravity=(0, 0, -8)))
     assert abs(tip(found, n)[2] + 0.6406377) < bound
+
+
+COMPOSITE = np.diag([16.96e3, 59.12e3, 141.47e3, 1368.17e3, 88.56e3, 38.78e3])
+COMPOSITE[0, 1:3] = COMPOSITE[1:3, 0] = 17.61e3, -351.0
+COMPOSITE[1, 2] = COMPOSITE[2, 1] = -370.0
+TWISTED = (1.41872656e8, 5.20833e8, 1.30208333e8, 2.5e10, 8.2604167e9, 8.2604167e9)
+
+
+@pytest.mark.parametrize(
+    ("stiffness", "twist", "load", "n", "known"),
+    [
+        (COMPOSITE, 0.0, 150.0, 32, (-0.0902726627566, -0.0647488486259, 1.2297364829237)),
+        (TWISTED, np.pi / 2, -4e6, 128, (-1.1415259995405, -1.718053346465, -3.593213240272)),
+    ],
+    ids=["composite", "twisted"],
+)
+def test_blades(stiffness, twist, load, n, known):
+    """Wang et al., Wind Energy 20 (2017) 1439, a blade whose bending and twist are coupled and one that is twisted by a
+    right angle: digits of a spectral element with 18 nodes, from the documentation of Kynema."""
+    line, section = rods.Line((0, 0, 0), (10, 0, 0)), rods.Stiffness(stiffness)
+    rod = ch.Rod("b", line, section, ends=("ground", "free"), elements=n, twist=twist)
+    force = ch.Wrench("P", f"b[{n}]", (0, 0, 0, 0, 0, load), "hybrid")
+    found = ch.equilibrium(ch.System(rods=[rod], forces=[force], gravity=(0, 0, 0)))
+    assert tip(found, n) - [10, 0, 0] == pytest.approx(np.array(known), abs=1e-8)
