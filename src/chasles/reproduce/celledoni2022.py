@@ -1,10 +1,11 @@
 """The numerical figures of celledoni2022.
 
-Figures 1, 4 and 12 are drawings of the systems.
+Figures 1, 4 and 12 are drawings of the systems. Figure 19 is not in the paper: an experiment that it proposes.
 """
 
 from __future__ import annotations
 
+from chasles.reproduce.elastic_pendulums import figure_19
 from chasles.reproduce.pendulum_chain import figure_8, figure_9, figure_10, figure_11
 from chasles.reproduce.quadrotor_load import figure_13, figure_14, figure_15, figure_16, figure_17, figure_18
 from chasles.reproduce.spinning_top import figure_2, figure_3
@@ -26,4 +27,5 @@ FIGURES = {
     16: figure_16,
     17: figure_17,
     18: figure_18,
+    19: figure_19,
 }

@@ -66,7 +66,7 @@ def with_elements(system: System, elements: Mapping[str, int]) -> System:
         changes = {name: renamed(value, where) for name, value in taken.items() if isinstance(value, str | tuple)}
         return replace(item, **{name: value for name, value in changes.items() if value != taken[name]})
 
-    parts = {
+    parts: dict[str, Any] = {
         kind: [moved(item) if is_dataclass(item) else item for item in own_parts(getattr(system, kind))]
         for kind in ("joints", "frames", "forces", "constraints")
     }
