@@ -21,6 +21,7 @@ CASES = {
     "plan_arm.py": (("--steps", "20", "--picture", PICTURE), "it takes 0.3140 s"),
     "plan_five_bar.py": (("--steps", "8", "--picture", PICTURE), "simulated again, the tool is"),
     "plan_satellite.py": (("--steps", "16", "--picture", PICTURE), "  0.6] rad"),
+    "video_track.py": (("--picture", PICTURE), "verdict: as good as the noise allows"),
     "inertial_identification.py": (("--samples", "300", "--picture", PICTURE), "verdict: as good as the noise allows"),
 }
 

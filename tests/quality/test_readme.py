@@ -15,6 +15,8 @@ PAGES = [
     "docs/designer.md",
     "docs/derivatives.md",
     "docs/ensembles.md",
+    "docs/bridges.md",
+    "docs/fit.md",
     "docs/higher_order.md",
     "docs/implicit.md",
     "docs/integrators.md",

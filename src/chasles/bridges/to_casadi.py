@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 import numpy as np
@@ -11,13 +12,15 @@ from chasles.bridges.function import Differentiable
 
 def casadi_function(function: Differentiable) -> Any:
     """A CasADi `Callback` with a Jacobian. Keep the object as long as expressions use it."""
-    import casadi
+    casadi: Any = importlib.import_module("casadi")
 
     sizes, names = list(function.inputs.values()), list(function.inputs)
 
-    class Base(casadi.Callback):  # type: ignore[misc]
+    callback: Any = casadi.Callback
+
+    class Base(callback):  # type: ignore[misc]
         def __init__(self, name: str) -> None:
-            casadi.Callback.__init__(self)
+            callback.__init__(self)
             self.construct(name, {})
 
         def get_n_in(self) -> int:

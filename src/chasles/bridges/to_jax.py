@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from typing import Any
 
@@ -16,7 +17,7 @@ def jax_function(function: Differentiable, mode: str = "reverse") -> Callable[..
     mode: "reverse" for `grad` and `vjp`, or "forward" for `jvp` and `jacfwd`: JAX takes one rule for each function.
     Numbers are 64 bits: `jax.config.update("jax_enable_x64", True)`.
     """
-    import jax
+    jax: Any = importlib.import_module("jax")
 
     if mode not in ("reverse", "forward"):
         raise ValueError(f'jax_function: mode is {mode!r}; expected "reverse" or "forward"')
@@ -31,18 +32,20 @@ def jax_function(function: Differentiable, mode: str = "reverse") -> Callable[..
     if mode == "forward":
         pushing: Any = jax.custom_jvp(lambda *arguments: called(function, vector, *arguments))
 
-        @pushing.defjvp
         def push(arguments: Any, directions: Any) -> Any:
             along = called(lambda *both: _pushed(function, both), vector, *directions, *arguments)
             return pushing(*arguments), along
 
-        return pushing  # type: ignore[no-any-return]
+        pushing.defjvp(push)
+        forward: Callable[..., Any] = pushing
+        return forward
     pulling: Any = jax.custom_vjp(lambda *arguments: called(function, vector, *arguments))
     pulling.defvjp(
         lambda *arguments: (pulling(*arguments), arguments),
         lambda arguments, weights: called(lambda *all: _pulled(function, all), sizes, weights, *arguments),
     )
-    return pulling  # type: ignore[no-any-return]
+    reverse: Callable[..., Any] = pulling
+    return reverse
 
 
 def _pushed(function: Differentiable, both: tuple[Any, ...]) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from typing import Any
 
@@ -12,21 +13,23 @@ from chasles.bridges.function import Differentiable
 
 def torch_function(function: Differentiable) -> Callable[..., Any]:
     """A function of tensors (of 64 bits, on the processor) that autograd differentiates once."""
-    import torch
+    torch: Any = importlib.import_module("torch")
+    base: Any = torch.autograd.Function
 
-    class Bridged(torch.autograd.Function):  # type: ignore[misc]
+    class Bridged(base):  # type: ignore[misc]
         @staticmethod
         def forward(ctx: Any, *arguments: Any) -> Any:
             ctx.save_for_backward(*arguments)
             return torch.from_numpy(np.array(function(*map(_array, arguments))))
 
         @staticmethod
-        @torch.autograd.function.once_differentiable  # type: ignore[untyped-decorator]
         def backward(ctx: Any, weights: Any) -> Any:
             found = function.pulled(_array(weights), *map(_array, ctx.saved_tensors))
             return tuple(torch.from_numpy(np.array(part)) for part in found)
 
-    return Bridged.apply  # type: ignore[no-any-return]
+    Bridged.backward = staticmethod(torch.autograd.function.once_differentiable(Bridged.backward))
+    found: Callable[..., Any] = Bridged.apply
+    return found
 
 
 def _array(tensor: Any) -> np.ndarray:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from chasles.fit.data_fit import DataFit, Found
 from chasles.fit.problem import FitProblem
-from chasles.relative.parameter.identifiability import identify
+from chasles.relative.parameter.identifiability import Identifiability, identify
 
 ROUNDS = 4  # in which noise that is not given is estimated
 SETTLED = 0.02  # change of an estimated noise, relative, at which it is good enough
 UNSEEN = 1e-7  # of a column: derivatives below this are rounding
+EXACT = 1e-9  # of the values: residuals below this are errors of the computation
 SOLVED = 1e-10  # relative changes of the sum of squares and of the unknowns at the end
 
 
@@ -163,18 +165,8 @@ def _result(
 ) -> DataFit:
     r, J = _flat(problem, x, residuals, sigma), _stacked(problem, jacobian, sigma)
     natural, turn = _natural(problem, x)
-    by_natural = J @ np.linalg.inv(turn)
-    sizes = np.linalg.norm(by_natural, axis=0)
-    told = identify(by_natural, problem.names, tolerance=UNSEEN)
-    factor = _robust_factor(r, loss)
-    dof = max(len(r) - told.rank, 0)
-    unit = by_natural / np.where(sizes > 0, sizes, 1.0)
-    _, s, Vt = np.linalg.svd(unit, full_matrices=False)
-    good = s > UNSEEN * s.max(initial=0.0)
-    root = (Vt[good].T / s[good]) / np.where(sizes > 0, sizes, 1.0)[:, None]
-    covariance = factor * root @ root.T
-    lost = np.linalg.norm(Vt[~good], axis=0) if (~good).any() else np.zeros(len(x))
-    undetermined = (lost > np.sqrt(UNSEEN)) | (sizes == 0)
+    told, covariance, undetermined = _known(J @ np.linalg.inv(turn), problem.names, _natural_sizes(problem, x))
+    covariance, dof = _robust_factor(r, loss) * covariance, max(len(r) - told.rank, 0)
     low, high = problem.bounds
     at_bound = ((x - low) < 1e-6 * np.abs(high - low)) | ((high - x) < 1e-6 * np.abs(high - low))
     at_bound &= np.isfinite(high - low)
@@ -185,6 +177,34 @@ def _result(
     ]
     notes = (*problem.notes, *([how[1]] if how[1] else []), *_correlated(problem, residuals))
     return DataFit(found, told, problem, tuple(points), residuals, sigma, biases, loss, how[0], notes, model)
+
+
+def _known(J: np.ndarray, names: list[str], sizes: np.ndarray) -> tuple[Identifiability, np.ndarray, np.ndarray]:
+    """What derivatives (rows, unknowns) in units of the noise tell: combinations, covariance, what is not determined.
+
+    sizes: of large changes of the unknowns; whether one has an influence is not a question of its unit.
+    """
+    scaled = J * sizes
+    told = identify(scaled, names, tolerance=UNSEEN)
+    ratio = sizes[told.kept][:, None] / sizes[told.grouped]
+    told = replace(told, combinations=told.combinations * ratio, triangle=told.triangle / sizes[told.kept])
+    seen = np.setdiff1d(np.arange(len(names)), told.unseen)
+    lengths = np.linalg.norm(scaled[:, seen], axis=0)
+    _, s, Vt = np.linalg.svd(scaled[:, seen] / lengths, full_matrices=False)
+    good = s > UNSEEN * s.max(initial=0.0)
+    root = (Vt[good].T / s[good]) * (sizes[seen] / lengths)[:, None]
+    covariance, undetermined = np.zeros((len(names), len(names))), np.ones(len(names), dtype=bool)
+    covariance[np.ix_(seen, seen)] = root @ root.T
+    undetermined[seen] = np.linalg.norm(Vt[~good], axis=0) > np.sqrt(UNSEEN)
+    return told, covariance, undetermined
+
+
+def _natural_sizes(problem: FitProblem, x: np.ndarray) -> np.ndarray:
+    found, edges = _sizes(problem, x, *problem.bounds), problem.edges
+    for k, slot in enumerate(problem.slots):
+        part = slice(edges[k], edges[k + 1])
+        found[part] = slot.natural_sizes(x[part])
+    return found
 
 
 def _natural(problem: FitProblem, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -220,7 +240,7 @@ def _correlated(problem: FitProblem, residuals: list[list[np.ndarray]]) -> list[
         for channel, r in zip(trial.channels, parts, strict=True):
             centered = r - r.mean(axis=0)
             power = np.sum(centered * centered)
-            if len(r) < 20 or power == 0:
+            if len(r) < 20 or power <= (EXACT * np.abs(channel.values).max()) ** 2 * r.size:  # no noise at all
                 continue
             lag = float(np.sum(centered[1:] * centered[:-1]) / power)
             if lag > 4.0 / np.sqrt(centered.size) and lag > 0.3:

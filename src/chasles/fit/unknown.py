@@ -122,6 +122,13 @@ class Slot:
         wide = np.where(np.isfinite(self.high - self.low), self.high - self.low, 1.0)
         return np.maximum(np.abs(x), np.where(self.start != 0.0, np.abs(self.start), wide))
 
+    def natural_sizes(self, x: np.ndarray) -> np.ndarray:
+        """What is a large change of each of the `natural` numbers."""
+        if self.kind != BODY:
+            return self.sizes(x)
+        mass, length = np.exp(2 * x[0]), np.exp(x[1:4].max()) + np.linalg.norm(x[7:])
+        return np.asarray(mass * length ** np.array([0, 1, 1, 1, 2, 2, 2, 2, 2, 2]))
+
     def natural(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The numbers that people know of coordinates x, and their derivatives: of a body its ten parameters."""
         if self.kind == BODY:
