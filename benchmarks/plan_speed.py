@@ -64,7 +64,7 @@ def ours() -> tuple[list[float], float]:
 
 def theirs() -> tuple[list[float], float]:
     """The same by crocoddyl."""
-    import crocoddyl  # type: ignore[import-not-found]
+    import crocoddyl
     import pinocchio as pin
 
     model, parent = pin.Model(), 0

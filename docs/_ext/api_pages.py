@@ -92,7 +92,7 @@ MODULES = {
         "stiffness",
     ],
     "chasles.simulation.adjoint": ["gradient", "objective"],
-    "chasles.plan": ["planner", "outcome", "quantities", "terms"],
+    "chasles.plan": ["planner", "collocation", "outcome", "quantities", "terms"],
     "chasles.certificate": ["judge", "verdict"],
     "chasles.transition": [
         *(

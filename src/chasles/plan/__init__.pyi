@@ -1,3 +1,5 @@
+from chasles.plan.collocation import CollocatedMotion as CollocatedMotion
+from chasles.plan.collocation import collocate as collocate
 from chasles.plan.outcome import PlannedMotion as PlannedMotion
 from chasles.plan.planner import optimize as optimize
 from chasles.plan.quantities import frame as frame

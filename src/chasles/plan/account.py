@@ -102,11 +102,14 @@ class Account:
                 )
 
     def _sort(self, cost: Any) -> None:
-        for kind, own in ((EffortCost, self.efforts), (DurationCost, self.durations), (Wish, self.wishes)):
-            if isinstance(cost, kind):
-                own.append(cost)  # type: ignore[attr-defined]
-                return
-        raise TypeError(f"{CALLER}: {cost!r} is no cost; expected effort, duration, tracking or final")
+        if isinstance(cost, EffortCost):
+            self.efforts.append(cost)
+        elif isinstance(cost, DurationCost):
+            self.durations.append(cost)
+        elif isinstance(cost, Wish):
+            self.wishes.append(cost)
+        else:
+            raise TypeError(f"{CALLER}: {cost!r} is no cost; expected effort, duration, tracking or final")
 
     def _numbers(
         self, what: MotionQuantity, t: np.ndarray, q: np.ndarray, v: np.ndarray

@@ -59,7 +59,8 @@ class Ddp:
         self.low, self.duration, self.high = duration
         self.timed, self.extra = free, int(free)
         self.history: list[Iteration] = []
-        self.damping, self.policy = 0.0, None
+        self.damping = 0.0
+        self.policy: Policy | None = None
 
     def hold(self) -> bool:
         """Hold the duration for now; whether it was free."""

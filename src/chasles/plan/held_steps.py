@@ -29,14 +29,24 @@ from chasles.simulation.tree_tangent import TangentTables
 STRETCH = 1e-2  # of a step, over which its result is differenced by its size
 
 
-class HeldSteps:
+class InputRange:
+    """How many inputs a system has, between which limits, and the forces of each, (nv, inputs)."""
+
+    def __init__(self, dynamics: Any):
+        actuation = dynamics.actuation()
+        self.inputs, limits = actuation.inputs, actuation._limits
+        self.limits = limits.T.copy() if len(limits) else np.tile([[-np.inf], [np.inf]], self.inputs)
+        self.effect = actuation.matrix(np.clip(np.zeros(self.inputs), *self.limits))
+
+
+class HeldSteps(InputRange):
     """Steps of one size from a start, under one input each."""
 
     def __init__(self, dynamics: Any, method: Any, state: np.ndarray, start: float, steps: int):
+        super().__init__(dynamics)
         self.dynamics, self.method, self.first, self.count = dynamics, method, state, steps
         self.mechanism, self.nq, self.nv, self.start = dynamics.mechanism, dynamics.nq, dynamics.nv, start
         self.actuation, space = dynamics.actuation(), dynamics.space
-        self.inputs = self.actuation.inputs
         with dynamics.calling():
             how = Options(step=1.0, save="final")
             self.stepper = ExplicitStepper(dynamics.problem(), method, (start, start + 1.0), state, how)
@@ -44,10 +54,6 @@ class HeldSteps:
         self.loop = (stepper.space.table, stepper.addresses), self._method(stepper.settings)
         self.f0, self.p, self.memory = np.zeros(space.dimension), stepper.p.copy(), np.zeros_like(stepper.memory)
         self.plain = self.nq == self.nv and dynamics.free is None
-        limits = self.actuation._limits
-        self.limits = limits.T.copy() if len(limits) else np.tile([[-np.inf], [np.inf]], self.inputs)
-        inside = np.clip(np.zeros(self.inputs), *self.limits)
-        self.effect = self.actuation.matrix(inside)
         self.closed = isinstance(self.mechanism, ClosedMechanism)
         self._duals: tuple[Any, ...] | None = None
         quick = self.plain and not self.closed and isinstance(method, RKMK)
@@ -171,7 +177,7 @@ class HeldSteps:
         q, v = self.split(points)
         if self.chain is not None and shifts is None:
             forces = np.ascontiguousarray(self.actuation.along(inputs))
-            found = self.chain.derivatives(*map(np.ascontiguousarray, (q, v)), forces, h)
+            found = self.chain.derivatives(np.ascontiguousarray(q), np.ascontiguousarray(v), forces, h)
             return found[:, :, : 2 * nv], found[:, :, 2 * nv :]
         loop, tables, address, p, places, (y, f0, memory) = self._on_duals()
         own = 0 if shifts is None else shifts.shape[1]

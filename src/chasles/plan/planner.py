@@ -12,7 +12,7 @@ from chasles.integrate.explicit import ExplicitStepper
 from chasles.integrate.method_name import named_method
 from chasles.plan.account import Account
 from chasles.plan.ddp import STIFF_FACTOR, STIFF_MOST, Ddp
-from chasles.plan.held_steps import HeldSteps
+from chasles.plan.held_steps import HeldSteps, InputRange
 from chasles.plan.outcome import InfeasibleError, PlannedMotion
 from chasles.plan.quantities import CALLER
 from chasles.plan.terms import MotionLimit
@@ -52,19 +52,19 @@ def optimize(
 
     Raises InfeasibleError, with what is violated by how much, if limits cannot be satisfied.
     """
-    begin, end = _span(span, steps)
+    begin, end = span_of(span, steps)
     method = named_method(CALLER, method)
     if not isinstance(method, ExplicitStepper.methods):
         raise ValueError(f"{CALLER}: {method} is not an explicit method; take RKMK, CommutatorFree or the like")
     dynamics, state = prepare(CALLER, system, begin, q, v, "relative", inputs=True)
     refuse_sticking(CALLER, dynamics.mechanism.system)
     held = HeldSteps(dynamics, method, state, begin, int(steps))
-    bounds = _bounds(held, low, high)
+    bounds = bounds_of(held, low, high)
     every = [limits] if isinstance(limits, MotionLimit) else list(limits)
     wanted = list(costs) if isinstance(costs, Sequence) else [costs]
     account = Account(dynamics.mechanism, held.count, held.inputs, wanted, every)
     _require_start(account, held)
-    length = _durations(duration, end - begin, account)
+    length = durations_of(duration, end - begin)
     inputs = np.ascontiguousarray(np.clip(_guess(guess, held), *bounds))
     solver = Ddp(held, account, bounds, length, duration is not None)
     points = held.roll(inputs, length[1] / held.count)
@@ -145,7 +145,7 @@ def _scales(account: Account, course: Any) -> list[float]:
     return [scale if scale > 1e-3 * largest else largest for scale in found]
 
 
-def _span(span: Any, steps: Any) -> tuple[float, float]:
+def span_of(span: Any, steps: Any) -> tuple[float, float]:
     if isinstance(steps, bool) or not isinstance(steps, int | np.integer) or steps < 1:
         raise ValueError(f"{CALLER}: steps is {steps!r}; expected a positive whole number")
     try:
@@ -157,7 +157,7 @@ def _span(span: Any, steps: Any) -> tuple[float, float]:
     return begin, end
 
 
-def _bounds(held: HeldSteps, low: Any, high: Any) -> np.ndarray:
+def bounds_of(held: InputRange, low: Any, high: Any) -> np.ndarray:
     """Lowest and highest inputs, (2, inputs)."""
     found = held.limits.copy()
     for k, (name, given) in enumerate((("low", low), ("high", high))):
@@ -177,7 +177,7 @@ def _bounds(held: HeldSteps, low: Any, high: Any) -> np.ndarray:
     return found
 
 
-def _durations(duration: Any, length: float, account: Account) -> tuple[float, float, float]:
+def durations_of(duration: Any, length: float) -> tuple[float, float, float]:
     if duration is None:
         return length, length, length
     least, most = (float(x) for x in duration)
