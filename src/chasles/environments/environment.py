@@ -90,7 +90,7 @@ class Episodes:
 class Environment(gymnasium.Env):
     """A scenario as an environment: env.reset(seed=1), env.step(action)."""
 
-    metadata = {"render_modes": []}  # noqa: RUF012 (gymnasium's own)
+    metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012 (gymnasium's own)
 
     def __init__(self, scenario: Scenario, render_mode: str | None = None):
         _nothing_is_drawn(render_mode)
@@ -117,7 +117,7 @@ class VectorEnvironment(gymnasium.vector.VectorEnv):
     """Many episodes of a scenario at once, on SIMD lanes. One that ended begins anew at the next step, whose action it
     ignores, with reward 0: as gymnasium's SyncVectorEnv, to the last bit."""
 
-    metadata = {"render_modes": [], "autoreset_mode": AutoresetMode.NEXT_STEP}  # noqa: RUF012 (gymnasium's own)
+    metadata: dict[str, Any] = {"render_modes": [], "autoreset_mode": AutoresetMode.NEXT_STEP}  # noqa: RUF012 (gymnasium's own)
 
     def __init__(self, scenario: Scenario, num_envs: int, render_mode: str | None = None):
         _nothing_is_drawn(render_mode)
