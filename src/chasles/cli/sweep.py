@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -46,7 +47,9 @@ def sweep(
     law: Laws = None,
     end: Annotated[str | None, Parameter(help="End of the simulations [s], or with a unit.")] = None,
     every: Annotated[str | None, Parameter(help="Time between saved points [s], or with a unit: 10ms.")] = None,
-    jobs: Annotated[int | None, Parameter(help="Processes; by default one for each processor.")] = None,
+    jobs: Annotated[
+        int | None, Parameter(help="Processes; by default one for each processor; 1 is this one, with threads.")
+    ] = None,
     cluster: Annotated[str | None, Parameter(help="Address of a dask scheduler, tcp://...")] = None,
     keep: Annotated[Path | None, Parameter(help="A folder for the whole runs.")] = None,
     certificate: Annotated[bool, Parameter(help="Judge every run.")] = True,
@@ -73,11 +76,9 @@ def sweep(
 
     file, functions = find_model(model), laws_in(law) or None
     base = load(file, laws=functions)
-    given = dict(base.ensemble)
-    given["points"] = [file.parent / name for name in given.get("points", ())]
-    given["set"] = {**given.get("set", {}), **changes(change)}
-    given["sample"] = {**given.get("sample", {}), **_distributions(sample)}
-    chosen = {"points": points, "n": n, "seed": seed, "design": design, "quantities": quantity}
+    given = _replaced(base.ensemble, changes(change), _distributions(sample), points or [])
+    given["points"] = points or [file.parent / name for name in given.get("points", ())]
+    chosen = {"n": n, "seed": seed, "design": design, "quantities": quantity}
     given |= {key: value for key, value in chosen.items() if value is not None}
     options: dict[str, Any] = (
         {} if end is None else {"span": (base.options.get("span", (0.0,))[0], seconds("--end", end))}
@@ -91,7 +92,8 @@ def sweep(
     study = output if output is not None and output.suffix == ".h5" else None
     if resume and study is None:
         raise ValueError("sweep: --resume goes on with a study file; give it with -o study.h5")
-    where: Any = cluster or jobs or (default_processes() if default_processes() > 1 else None)
+    processes = default_processes() if jobs is None else jobs
+    where: Any = cluster or (None if processes == 1 else processes)
     try:
         found = ensemble(file, **given, executor=where, file=study, resume=resume, keep=keep, laws=functions, **options)
     except KeyboardInterrupt:
@@ -105,6 +107,19 @@ def sweep(
         print(f"wrote {output}")
     if len(found.failed):
         sys.exit(FAILED_MEMBERS)
+
+
+def _replaced(base: Mapping[str, Any], ranges: dict[str, Any], drawn: dict[str, str], points: list[Path]) -> Any:
+    """The study of a model file, with other ranges, distributions and points: what is given of a parameter replaces all
+    that the file says of it."""
+    from chasles.ensembles.design import read_points
+
+    mine = {*ranges, *drawn, *(name for table in points for name in read_points(table).names)}
+    kept = {key: {k: v for k, v in base.get(key, {}).items() if k not in mine} for key in ("set", "sample")}
+    found = {**base, "set": kept["set"] | ranges, "sample": kept["sample"] | drawn}
+    if not found["sample"]:
+        found.pop("n", None)
+    return found
 
 
 def _distributions(given: list[str] | None) -> dict[str, str]:
