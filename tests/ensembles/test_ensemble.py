@@ -95,6 +95,18 @@ def test_sensitivity_indices_of_ishigami():
     np.testing.assert_allclose(found.total, total, atol=0.02)
     assert (np.abs(found.first - first) < 2 * found.first_error).all()
     assert "first order" in repr(found)
+    assert "left out" not in repr(found)
+
+
+def test_what_failed_is_said_beside_indices_and_statistics():
+    found = ensemble(not_below_zero, sample={"x": "uniform(-1, 9)"}, n=32, design="saltelli")
+    assert 0 < len(found.failed) < 20
+    indices = found.sobol("value")
+    assert indices.points + indices.left_out == 32
+    assert f"{indices.left_out} of 32 points are left out: a member of each failed" in repr(indices)
+    lines = repr(found.statistics("value")).splitlines()
+    assert lines[0] == f"{len(found) - len(found.failed)} members"
+    assert float(lines[2].split()[0]) == pytest.approx(np.nanmean(found["value"]), rel=1e-4)
 
 
 def test_extremes_lie_between_steps():
@@ -309,6 +321,19 @@ def test_tables_and_pictures(tmp_path):
     assert all((tmp_path / name).stat().st_size > 10_000 for name in ("p.png", "g.png", "i.png"))
     with pytest.raises(ValueError, match="did you mean"):
         found.plot("final(joints.elbo)")
+
+
+def test_what_the_command_gives_of_a_parameter_replaces_what_the_file_says_of_it(tmp_path):
+    from chasles.cli.sweep import _replaced
+
+    table, base = tmp_path / "points.csv", {"set": {"a": "0:1:3"}, "sample": {"b": "uniform(0, 1)"}, "n": 4, "seed": 2}
+    table.write_text("b [mm],c\n1,2\n", encoding="utf-8")
+    assert _replaced(base, {}, {}, [table]) == {"set": {"a": "0:1:3"}, "sample": {}, "seed": 2}
+    assert _replaced(base, {"b": "1:2:3"}, {"a": "normal(0, 1)"}, []) == {
+        **base,
+        "set": {"b": "1:2:3"},
+        "sample": {"a": "normal(0, 1)"},
+    }
 
 
 def test_command(tmp_path):

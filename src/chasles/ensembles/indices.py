@@ -19,7 +19,8 @@ RESAMPLES = 1000  # of the bootstrap
 
 @dataclass(frozen=True, repr=False)
 class SobolIndices:
-    """First and total order of each parameter, with the half widths of their confidence intervals."""
+    """First and total order of each parameter, with the half widths of their confidence intervals; of how many points,
+    and how many were left out because a member of theirs has no result."""
 
     names: tuple[str, ...]
     first: np.ndarray
@@ -27,12 +28,18 @@ class SobolIndices:
     first_error: np.ndarray
     total_error: np.ndarray
     confidence: float
+    points: int = 0
+    left_out: int = 0
 
     def __repr__(self) -> str:
         rows = [f"{'':16s} {'first order':>20s} {'total order':>20s}   ({self.confidence:.0%} confidence)"]
         for k, name in enumerate(self.names):
             parts = (self.first[k], self.first_error[k]), (self.total[k], self.total_error[k])
             rows.append(f"{name:16s} " + " ".join(f"{value:11.4f} ± {error:6.4f}" for value, error in parts))
+        if self.left_out:
+            rows.append(
+                f"{self.left_out} of {self.points + self.left_out} points are left out: a member of each failed"
+            )
         return "\n".join(rows)
 
 
@@ -41,7 +48,7 @@ def sobol_indices(values: np.ndarray, names: list[str], confidence: float, seed:
     if not 0 < confidence < 1:
         raise ValueError(f"sobol: confidence is {confidence}; expected a number between 0 and 1")
     blocks = values.reshape(len(names) + 2, -1)
-    blocks = blocks[:, np.isfinite(blocks).all(axis=0)]
+    all_points, blocks = blocks.shape[1], blocks[:, np.isfinite(blocks).all(axis=0)]
     n = blocks.shape[1]
     if n < 2:
         raise ValueError(f"sobol: {n} points have all their values; expected two or more")
@@ -52,7 +59,7 @@ def sobol_indices(values: np.ndarray, names: list[str], confidence: float, seed:
     again = [_indices(blocks[:, rng.integers(n, size=n)]) for _ in range(RESAMPLES)]
     tails = (1 - confidence) / 2, (1 + confidence) / 2
     errors = [np.ptp(np.quantile([one[k] for one in again], tails, axis=0), axis=0) / 2 for k in range(2)]
-    return SobolIndices(tuple(names), first, total, errors[0], errors[1], confidence)
+    return SobolIndices(tuple(names), first, total, errors[0], errors[1], confidence, n, all_points - n)
 
 
 def _indices(blocks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -129,7 +129,9 @@ def histogram(ensemble: Ensemble, label: str, values: np.ndarray) -> Draw:
     def draw(figure: Any, axes: Any) -> None:
         there = values[np.isfinite(values)]
         if len(there):
-            axes.hist(there, bins="auto" if np.ptp(there) > 0 else 1, color=style.BLUE, alpha=0.8)
+            alike, size = np.ptp(there) == 0, 0.05 * abs(there[0]) or 1.0
+            how = {"bins": 1, "range": (there[0] - size, there[0] + size)} if alike else {"bins": "auto"}
+            axes.hist(there, **how, color=style.BLUE, alpha=0.8)
         if missing := len(values) - len(there):
             axes.annotate(f"{missing} failed", (0.99, 0.95), xycoords="axes fraction", ha="right", color=style.ORANGE)
         axes.set(xlabel=style.plain(label), ylabel="members")

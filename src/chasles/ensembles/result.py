@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from chasles.simulation.run import Run
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+MOST_ROWS = 20  # numbers of a quantity whose statistics are shown
 
 
 class Statistics(NamedTuple):
@@ -37,6 +38,14 @@ class Statistics(NamedTuple):
     least: np.ndarray
     largest: np.ndarray
     quantiles: np.ndarray
+
+    def __repr__(self) -> str:
+        names = ["mean", "± error", "deviation", "least", *(f"{one:.0%}" for one in QUANTILES), "largest"]
+        columns = [self.mean, self.standard_error, self.deviation, self.least, *self.quantiles, self.largest]
+        rows = list(zip(*(np.ravel(column).tolist() for column in columns), strict=True))
+        shown = ["".join(f"{value:12.5g}" for value in row) for row in rows[:MOST_ROWS]]
+        left = [f"... and {len(rows) - MOST_ROWS} more numbers"] if len(rows) > MOST_ROWS else []
+        return "\n".join([f"{self.members} members", "".join(f"{name:>12s}" for name in names), *shown, *left])
 
 
 @dataclass(frozen=True, repr=False)
