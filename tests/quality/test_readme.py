@@ -27,6 +27,7 @@ PAGES = [
     "docs/pictures.md",
     "docs/representations.md",
     "docs/results.md",
+    "docs/rods.md",
     "docs/screws.md",
     "docs/sensitivities.md",
     "docs/plan.md",

@@ -162,9 +162,16 @@ def test_mistakes_are_named(changes, message):
         hook(**changes)
 
 
-def test_modes_are_for_joint_coordinates():
-    with pytest.raises(ValueError, match="strains of 'b' are modes"):
-        hook(strains="bend_y", modes=2).compile("absolute")
+def test_what_is_not_for_such_rods_is_said():
+    modal, apart = hook(strains="bend_y", modes=2), hook(strains="bend_y")
+    held = ch.PointOnPlane("table", ("ground", "b[6]"))
+    for make in (lambda: modal.compile("absolute"), lambda: modal.with_constraint(held).compile()):
+        with pytest.raises(ValueError, match="strains of rod 'b' are modes, which are for trees"):
+            make()
+    more = replace(apart.rods[0], name="c", strains=())
+    for find in (lambda: ch.equilibrium(replace(apart, rods=[*apart.rods, more])), lambda: rods.buckling(apart)):
+        with pytest.raises(ValueError, match="rod 'b' has some strains only"):
+            find()
 
 
 def test_the_roll_up_of_the_gallery_ends_as_a_circle():

@@ -12,7 +12,7 @@ from chasles.lie import pose as pose_group
 from chasles.lie.arrays import real_array
 from chasles.lie.rotation import matrix_to_quaternion, quaternion_to_matrix
 from chasles.model.body import GROUND
-from chasles.model.rod_parts import RodLink, RodNode
+from chasles.model.rod_parts import RodNode
 from chasles.model.system import System
 from chasles.screw.representation import check_representation, convert_twist
 
@@ -25,12 +25,6 @@ class CentralFrames:
         self.bodies = tuple(body.name for body in system.bodies)
         self._index = {name: i for i, name in enumerate(self.bodies)}
         for body in system.bodies:
-            if isinstance(body, RodLink):
-                rods = ", ".join(repr(rod.name) for rod in system.rods if rod.modes is not None)
-                raise ValueError(
-                    f"the strains of {rods} are modes, which have no nodes of their own; use joint coordinates, or "
-                    "leave `modes` out"
-                )
             if isinstance(body, RodNode) and not (body.mass > 0 and min(np.diag(body.inertia)) > 0):
                 raise ValueError(
                     f"node {body.name!r} of a rod has mass {body.mass:g} and moments {np.diag(body.inertia).tolist()}: "

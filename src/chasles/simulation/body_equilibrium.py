@@ -77,6 +77,11 @@ class Solver:
     """Newton's method for the equilibria of a system with rods under loads times a factor."""
 
     def __init__(self, system: System, t: float, iterations: int):
+        if jointed := [repr(rod.name) for rod in system.rods if rod.strains]:
+            raise ValueError(
+                f"rod {jointed[0]} has some strains only: that is for systems all of whose rods do, and for "
+                "`equilibrium`; leave `strains` out"
+            )
         self.statics, self.most = BodyStatics(system, t), iterations
         self.length = max(length_of(system), *(rod.length for rod in system.rods))
 
