@@ -57,8 +57,8 @@ def as_couplings(system: System) -> System:
         return system
     if modal := [repr(rod.name) for rod in system.rods if rod.modes is not None]:
         raise ValueError(
-            f"the strains of rod {', '.join(modal)} are modes, which are for trees in joint coordinates: not for loops, "
-            "constraints and absolute coordinates; leave `modes` out"
+            f"the strains of rod {', '.join(modal)} are modes, which are for trees in joint coordinates: not for "
+            "loops, constraints and absolute coordinates; leave `modes` out"
         )
     taken = {item.name for item in (*system.joints, *system.constraints)}
     added: list[Coupling | Drive] = []
