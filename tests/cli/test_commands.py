@@ -560,11 +560,13 @@ def test_the_overview_has_all_commands_and_what_they_say_of_themselves():
 
 
 def test_matplotlib_is_loaded_as_it_is():
-    """A command leaves out what it writes into docstrings, and nothing else."""
+    """A command leaves out what it writes into docstrings and signatures, and nothing else."""
     code = (
         "from chasles.cli.drawing import load_matplotlib\nfrom matplotlib import artist\nown = artist.kwdoc\n"
         "load_matplotlib()\nassert artist.kwdoc is own\nfrom matplotlib.lines import Line2D\n"
-        "assert 'dash_capstyle' in own(Line2D)\nassert 'dash_capstyle' not in Line2D.set.__doc__"
+        "assert 'dash_capstyle' in own(Line2D)\nassert Line2D.set.__doc__ is None\n"
+        "line = Line2D([], [])\nline.set(color='red', lw=2)\nassert line.get_linewidth() == 2\n"
+        "class Later(Line2D):\n    pass\nassert 'dash_capstyle' in Later.set.__doc__"
     )
     subprocess.run([sys.executable, "-W", "error", "-c", code], timeout=300, check=True)
 

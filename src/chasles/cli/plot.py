@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from cyclopts import Parameter
-from rich.console import Console
 
 from chasles.cli.drawing import load_matplotlib
 from chasles.cli.model import Changes, Laws, default_output, find_run, labeled, say_what_is_not_drawn
+from chasles.cli.streams import say
 
 WORK = "work-precision"
 
@@ -93,7 +93,7 @@ def plot(
         if not names:
             say_what_is_not_drawn(next(iter(opened.values())))
         draw(opened if len(opened) > 1 else next(iter(opened.values())), *names, file=file, size=inches)
-    Console().print(f"wrote {file}", markup=False, highlight=False)
+    say(f"wrote {file}")
 
 
 def _draws_study(given: list[str], names: list[str], output: Path | None, size: str | None) -> bool:
@@ -111,7 +111,7 @@ def _draws_study(given: list[str], names: list[str], output: Path | None, size: 
     file = output or default_output(given[0], ".png")
     inches = None if wide is None else (wide[0] / style.DPI, wide[1] / style.DPI)
     open_study(Path(given[0])).plot(*names, file=file, size=inches)
-    Console().print(f"wrote {file}", markup=False, highlight=False)
+    say(f"wrote {file}")
     return True
 
 

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
-from rich.console import Console
 
 from chasles.cli.drawing import load_matplotlib
 from chasles.cli.model import Changes, Laws, default_output, find_run, is_result, say_what_is_not_drawn
+from chasles.cli.streams import say
 
 
 def report(
@@ -46,7 +46,7 @@ def report(
     file = output or default_output(run, "_report.html")
     written(found, file, header=header)
     say_what_is_not_drawn(found)
-    Console().print(f"wrote {file}, {file.stat().st_size / 1e6:.1f} MB", markup=False, highlight=False)
+    say(f"wrote {file}, {file.stat().st_size / 1e6:.1f} MB")
 
 
 def _study(given: str, output: Path | None, end: float | None, change: Changes) -> bool:
@@ -61,5 +61,5 @@ def _study(given: str, output: Path | None, end: float | None, change: Changes) 
     load_matplotlib()
     file = output or default_output(given, "_report.html")
     open_study(path).report(file)
-    Console().print(f"wrote {file}, {file.stat().st_size / 1e6:.1f} MB", markup=False, highlight=False)
+    say(f"wrote {file}, {file.stat().st_size / 1e6:.1f} MB")
     return True

@@ -9,14 +9,15 @@ import warnings
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 
 from chasles.cli.model import Changes, Laws, Model, find_study, laws_in
+from chasles.cli.streams import say
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 ENDED_EARLY, NOT_PASSED, INTERRUPTED = 1, 3, 130  # exit status
 LISTED = 12  # joints whose start is shown
@@ -66,7 +67,6 @@ def run(
     3 if the certificate did not pass (failed, or not judged), 4 if the result could not be written (a full disk), 130
     if it was interrupted.
     """
-    console = Console(stderr=json_output)
     from chasles.integrate.method_name import named_method
 
     given: dict[str, Any] = {"coordinates": coordinates, "rtol": rtol, "atol": atol, "file": output}
@@ -102,7 +102,7 @@ def run(
             runs, interrupted = carried_out([partial(study.run, **options, **one) for one in chosen])
             names = (space or [options.get("coordinates", study.options.get("coordinates", "relative"))])[: len(runs)]
         kept = f", and in {output or model}" if output or resume else "; with -o FILE it could have been continued"
-        certificates = judged(console, runs, interrupted, kept)
+        certificates = judged(json_output, runs, interrupted, kept)
     if json_output:
         rows = [summary(name, found) for name, found in zip(names, runs, strict=True)]
         print(json.dumps({"model": runs[0].mechanism.system.name, "runs": rows}, indent=2))
@@ -110,10 +110,12 @@ def run(
         for found, verdict in zip(runs, certificates, strict=True):
             told = {f"start assembled, {change}" for change in found.start_changes if not change.given}
             for line in (*(line for line in str(found).split("\n") if line not in told), *start_lines(found.task)):
-                console.print(line, markup=False, highlight=False, soft_wrap=True)
-            console.print(str(verdict), markup=False, highlight=False, soft_wrap=True)
+                say(line)
+            say(str(verdict))
         if len(runs) > 1:
-            console.print(comparison(names, runs))
+            from rich.console import Console
+
+            Console().print(comparison(names, runs))
     if interrupted:
         print(f"interrupted; what was computed is above{kept}", file=sys.stderr)
         sys.exit(INTERRUPTED)
@@ -142,7 +144,7 @@ def start_lines(task: Any) -> list[str]:
     return [*lines, f"... and {len(values) - LISTED} more joints"] if len(values) > LISTED else lines
 
 
-def judged(console: Console, runs: list[Any], interrupted: bool, kept: str) -> list[Any]:
+def judged(json_output: bool, runs: list[Any], interrupted: bool, kept: str) -> list[Any]:
     """The certificates of runs; Ctrl-C goes without them: the runs are shown, and that is all."""
     try:
         if interrupted:
@@ -151,7 +153,7 @@ def judged(console: Console, runs: list[Any], interrupted: bool, kept: str) -> l
         return [found.certificate for found in runs]
     except KeyboardInterrupt:
         for found in runs:
-            console.print(str(found), markup=False, highlight=False, soft_wrap=True)
+            say(str(found), error=json_output)
         print(f"interrupted, without a certificate; what was computed is above{kept}", file=sys.stderr)
         sys.exit(INTERRUPTED)
 
@@ -196,6 +198,9 @@ def violations(found: Any) -> dict[str, float]:
 
 def comparison(names: list[str], runs: list[Any]) -> Table:
     """Runs side by side."""
+    from rich.markup import escape
+    from rich.table import Table
+
     rows = [summary(name, found) for name, found in zip(names, runs, strict=True)]
     joints = list(rows[0]["violations"])
     table = Table()

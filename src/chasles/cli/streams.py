@@ -12,6 +12,14 @@ from pathlib import Path
 FULL = (errno.ENOSPC, errno.EFBIG, errno.EIO, errno.EROFS, *([errno.EDQUOT] if hasattr(errno, "EDQUOT") else []))
 
 
+CONTROL = dict.fromkeys((7, 8, 11, 12, 13, 27))  # bell, backspace, tabs, returns, escapes: not for names to send
+
+
+def say(text: str, error: bool = False) -> None:
+    """Text as it is, of any width, on standard output or error. To load `rich` for it takes longer than to say it."""
+    print(text.translate(CONTROL), file=sys.stderr if error else sys.stdout)
+
+
 class Forgiving(io.FileIO):
     """What nobody takes is dropped, so that a run goes on to its end; `error` tells of it."""
 
