@@ -281,3 +281,24 @@ def test_methods_for_constrained_systems_are_for_absolute_coordinates():
             ch.simulate(mechanism, (0, 0.1), *state, method=ch.integrate.GeneralizedAlpha(), step=0.01, **options)
     with pytest.raises(ValueError, match=r"Simulation: Gauss\(.*cannot be stepped from outside; expected one of RKMK"):
         ch.Simulation(mechanism, 0.01, *state, method=ch.integrate.Gauss())
+
+
+@pytest.mark.parametrize("how", [{"method": "rk4", "step": 3e-3}, {"rtol": 1e-6}], ids=["fixed", "adaptive"])
+def test_periods_of_a_loop_under_a_controller_are_runs_of_their_own_to_the_bit(how):
+    mechanism, period, asked = closed.four_bar().compile(), 0.01, []
+    q, v = closed.four_bar_state(mechanism, START, SPEED)
+
+    def controller(t, q, v):
+        asked.append((q, v))
+        return np.eye(mechanism.nv)[0] * -0.5 * v[0]
+
+    how = {**how, "certificate": False}
+    run = ch.simulate(mechanism, (0.0, 11 * period), q, v, controller=controller, period=period, **how)
+    for k in (0, 1, 5, 10):
+        span = (period * k, period * (k + 1))
+        control = run.inputs[np.searchsorted(run.t, span[1])]
+        alone = ch.simulate(mechanism, span, *asked[k], control=control, **how)
+        inside = (run.t >= span[0]) & (run.t <= span[1])
+        assert np.array_equal(run.t[inside], alone.t)
+        assert np.array_equal(run.q[inside], alone.q)
+        assert np.array_equal(run.v[inside], alone.v)
