@@ -92,3 +92,72 @@ span = [0, 1]
 method = "rk4"
 step = 0.01
 """
+
+FOUR_BAR = """
+name = "four-bar"
+gravity = [0, -9.81, 0]
+
+[parameters]
+coupler = 0.8
+stiffness = 5.0
+
+[[bodies]]
+name = "crank"
+mass = 1.0
+com = [0.15, 0, 0]
+inertia = [0.001, 0.0075, 0.0075]
+
+[[bodies]]
+name = "link"
+mass = 1.0
+com = ["coupler / 2", 0, 0]
+inertia = [0.001, 0.05, 0.05]
+
+[[bodies]]
+name = "rocker"
+mass = 1.0
+com = [0.3, 0, 0]
+inertia = [0.001, 0.03, 0.03]
+
+[[joints]]
+name = "A"
+kind = "revolute"
+parent = "ground"
+child = "crank"
+axis = [0, 0, 1]
+stiffness = "stiffness"
+damping = 0.1
+
+[[joints]]
+name = "B"
+kind = "revolute"
+parent = "crank"
+child = "link"
+axis = [0, 0, 1]
+at = [0.3, 0, 0]
+
+[[joints]]
+name = "C"
+kind = "revolute"
+parent = "link"
+child = "rocker"
+axis = [0, 0, 1]
+at = ["coupler", 0, 0]
+child_at = [0.6, 0, 0]
+
+[[joints]]
+name = "D"
+kind = "revolute"
+parent = "ground"
+child = "rocker"
+axis = [0, 0, 1]
+at = [0.7, 0, 0]
+
+[initial]
+q.A = 0.8
+
+[simulation]
+method = "rk4"
+step = 0.01
+span = [0, 1]
+"""

@@ -8,7 +8,7 @@ import pytest
 import chasles as ch
 from chasles.fit.problem import Experiment, problem_of
 from tests.commands import chasles
-from tests.fit.models import ARM, PENDULUM
+from tests.fit.models import ARM, FOUR_BAR, PENDULUM
 
 T = np.arange(0.0, 1.5, 0.03)
 
@@ -250,5 +250,20 @@ def test_parameters_without_influence_are_named(pendulum):
     fit = ch.fit.to_data(pendulum, data, {"damping": "0:1", "angle": ch.fit.Unknown(start=0.0)}, max_iterations=2)
     assert fit.cannot_tell == "damping: has no influence on what was measured"
     assert fit.deviations["damping"] == np.inf
+    with pytest.raises(ValueError, match="there is no option 'coordinates'"):
+        ch.fit.to_data(pendulum, data, ("angle",), coordinates="absolute")
     with pytest.raises(ValueError, match="not an explicit method"):
         ch.fit.to_data(pendulum, data, ("angle",), method="generalized_alpha")
+
+
+@pytest.mark.study
+def test_loops_are_fitted_too(tmp_path):
+    """A four-bar: the length of its coupler, which decides how it is assembled, a spring and the start."""
+    file, t = tmp_path / "four_bar.toml", np.arange(0.0, 1.0, 0.05)
+    file.write_text(FOUR_BAR)
+    true = {"parameters.coupler": 0.78, "parameters.stiffness": 6.0, "initial.q.A": 0.85}
+    run = ch.load(file, set=true).run(span=(0, 0.95), stops=t[1:-1])
+    rows = [int(np.argmin(np.abs(run.t - one))) for one in t]
+    data = {"t": t, "joints.A": run.joint("A").q[rows, 0], "bodies.rocker.gyro.z": run["rocker"].twist[rows, 2]}
+    fit = ch.fit.to_data(file, data, ("coupler", "stiffness", "initial.q.A"))
+    assert np.allclose(fit.found.values, list(true.values()), rtol=1e-9)

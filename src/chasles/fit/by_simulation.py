@@ -10,6 +10,7 @@ from chasles.fit.data_fit import DataFit
 from chasles.fit.problem import Experiment, problem_of
 from chasles.fit.sensor import Sensor
 from chasles.fit.solve import solved
+from chasles.fit.trial import STEPPING
 from chasles.io.model_file import Study
 from chasles.model.suggestion import meant
 from chasles.model.system import System
@@ -43,6 +44,10 @@ def to_data(
     """
     if loss not in LOSSES:
         raise ValueError(f"fit: loss is {loss!r}; {meant(loss, LOSSES)}expected one of {', '.join(LOSSES)}")
+    for name in options:
+        if name not in (*STEPPING, "span", "control"):
+            known = (*STEPPING, "span", "control")
+            raise ValueError(f"fit: there is no option {name!r}; {meant(name, known)}expected {', '.join(known)}")
     names = (
         unknown if isinstance(unknown, Mapping) else dict.fromkeys([unknown] if isinstance(unknown, str) else unknown)
     )

@@ -142,6 +142,8 @@ def problem_of(
         notes += [note for channel in found for note in channel.notes]
         notes += [f"{data.name}: nothing was measured between {a:g} and {b:g} s" for a, b in data.gaps]
         chosen = {**study.options, **options}
+        if chosen.get("coordinates", "relative") != "relative":
+            notes.append(f"{data.name}: was simulated in joint coordinates, not in absolute ones as the model says")
         if "span" not in options:
             chosen.pop("span", None)
             begin = study.options.get("span", (data.t[0],))[0]

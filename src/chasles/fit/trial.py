@@ -31,6 +31,7 @@ from chasles.simulation.states import States
 
 ALONG = 1e-3  # rad, or part of a body's size: how far states are moved for differences
 WEIGHTS = {1: 2 / 3, -1: -2 / 3, 2: -1 / 12, -2: 1 / 12}
+ONE_SIDED = {1: 4.0, 2: -3.0, 3: 4 / 3, 4: -1 / 4}  # of changes from the middle
 SAME_TIME = 1e-9  # of the span: times that are nearer count as one
 STEPPING = ("method", "step", "rtol", "atol", "max_step")
 Numbers = tuple[np.ndarray, ...]  # of the slots
@@ -217,12 +218,24 @@ class Trial:
                 size = 1e-3 * slot.sizes(point.slots[k])[j]
                 total = np.zeros(2 * len(v))
                 if slot.kind == START or closed or self._moved(point, k, j, size).start() != own:
-                    for step, weight in WEIGHTS.items():
-                        mechanism, q1, v1 = start_of(self._moved(point, k, j, step * size))
-                        change = mechanism.tables.configuration.difference(q1, q)
-                        total += weight / size * np.concatenate([change, v1 - v])
+                    total = self._start_slope(point, k, j, size, q, v)
                 columns.append(total)
         return np.array(columns).T
+
+    def _start_slope(self, point: TrialPoint, k: int, j: int, size: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """How the start changes with a number, by differences; to one side where there is no model on the other."""
+
+        def change(step: float) -> np.ndarray:
+            mechanism, q1, v1 = start_of(self._moved(point, k, j, step * size))
+            return np.concatenate([mechanism.tables.configuration.difference(q1, q), v1 - v])
+
+        refused: Exception | None = None
+        for weights in (WEIGHTS, ONE_SIDED, {-step: -weight for step, weight in ONE_SIDED.items()}):
+            try:
+                return np.sum([weight / size * change(step) for step, weight in weights.items()], axis=0)
+            except ValueError as error:
+                refused = refused or error
+        raise ValueError(f"fit: {self.slots[k].name!r} cannot be varied by {size:g}: {refused}") from refused
 
     def _moved(self, point: TrialPoint, k: int, j: int, by: float) -> Study:
         slots = [x.copy() for x in point.slots]
