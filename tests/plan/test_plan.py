@@ -159,6 +159,10 @@ WRONG = {
     "joint": ({"limits": ch.plan.keep(ch.plan.joint("none"), 0, 1)}, "no joint 'none'"),
     "frame": ({"costs": ch.plan.final(ch.plan.frame("block", [1.0, 2.0]))}, "has 2 numbers; expected a position"),
     "start": ({"limits": ch.plan.keep(ch.plan.joint("slide"), 0.5, 2)}, "the start violates the limits of coordinate"),
+    "numbers": (
+        {"costs": [ch.plan.effort(), ch.plan.tracking(ch.plan.quantity(lambda t, q, v: np.nan * t))]},
+        "function is not finite at its node 0 under the guess",
+    ),
     "method": ({"method": "radau5"}, "is not an explicit method"),
     "duration": ({"duration": (2.0, 3.0)}, "with that of the span, 1, between them"),
 }

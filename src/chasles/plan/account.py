@@ -88,7 +88,8 @@ class Account:
                 raise ValueError(
                     f"{CALLER}: effort has {effort.weight.size} weights; expected one, or {inputs}, one for each input"
                 )
-        for one in (*self.wishes, *limits):
+        quantified: list[Any] = [*self.wishes, *limits]
+        for one in quantified:
             one.quantity.prepare(self.tree)
         neutral, still = self.tree.neutral()[None], np.zeros((1, self.tree.nv))
         rows = {id(one): self._numbers(one.quantity, np.zeros(1), neutral, still)[0].shape[1] for one in limits}
@@ -129,6 +130,15 @@ class Account:
 
     def _at(self, what: MotionQuantity, nodes: np.ndarray, course: Course) -> tuple[np.ndarray, np.ndarray]:
         return what.numbers(self.tree, course.t[nodes], course.q[nodes], course.v[nodes])
+
+    def require_finite(self, course: Course) -> None:
+        """ValueError if a quantity has no numbers along a motion."""
+        every: list[Any] = [*self.wishes, *(one.limit for one in self.restraints)]
+        for one in every:
+            values = self._at(one.quantity, nodes_of(one.when, self.steps), course)[0]
+            if not np.isfinite(values).all():
+                k = int(np.argmin(np.isfinite(values).all(axis=1)))
+                raise ValueError(f"{CALLER}: {one.quantity.name} is not finite at its node {k} under the guess")
 
     # ------------------------------------------------------------ values
 

@@ -29,7 +29,10 @@ class Program:
 
 def solved(program: Program, z: np.ndarray, tolerance: float, iterations: int, solver: str) -> np.ndarray:
     """The minimum, from z on; what it violates is for the caller to look at."""
-    if solver == "ipopt" or (solver == "auto" and find_spec("ipyopt")):
+    there = find_spec("ipyopt") is not None
+    if solver == "ipopt" and not there:
+        raise ImportError("plan: solver=\"ipopt\" needs the package ipyopt: pip install 'chasles[ipopt]'")
+    if there and solver != "scipy":
         return _by_ipopt(program, z, tolerance, iterations)
     return _by_scipy(program, z, tolerance, iterations)
 
@@ -49,7 +52,8 @@ def _by_ipopt(program: Program, z: np.ndarray, tolerance: float, iterations: int
     options |= {"max_iter": iterations, "hessian_approximation": "limited-memory"}
     options |= {"limited_memory_max_history": MEMORY, "acceptable_tol": tolerance, "acceptable_iter": 3}
     empty = np.zeros(0, dtype=np.int64)
-    problem = ipyopt.Problem(
+    make: Any = ipyopt.Problem
+    problem = make(
         *(len(z), bounds[0], bounds[1], len(program.least), bounds[2], bounds[3]),
         *(tuple(program.places), (empty, empty), lambda x: program.cost(x)[0]),
         *(put(lambda x: program.cost(x)[1]), put(program.rows), put(program.slopes)),

@@ -16,11 +16,11 @@ class InfeasibleError(ValueError):
     """Limits that no motion was found for. `violations`: by how much each is violated, by name."""
 
     def __init__(self, message: str, violations: dict[str, float]):
-        super().__init__(message)
+        super().__init__(message, violations)
         self.violations = violations
 
-    def __reduce__(self) -> Any:
-        return InfeasibleError, (str(self), self.violations)
+    def __str__(self) -> str:
+        return str(self.args[0])
 
 
 @dataclass(frozen=True)

@@ -71,6 +71,7 @@ def optimize(
     if not np.isfinite(points).all():
         k = int(np.argmin(np.isfinite(points).all(axis=1)))
         raise ValueError(f"{CALLER}: the motion under the guess is not finite from step {k} on; give another guess")
+    account.require_finite(solver.course(points, inputs, length[1]))
     points, inputs, off = _solve(solver, points, inputs, tolerance, iterations)
     course = solver.course(points, inputs, solver.duration)
     return PlannedMotion(

@@ -111,6 +111,37 @@ def within_bounds(H, g, low, high, step, held, L, trial):
     return True
 
 
+@kernel
+def expand(s, linear, costs, v, W, rooms):
+    """First and second derivatives by (x, u) of the cost of node s and of the value after its step."""
+    A, B = linear
+    cx, cu, cxx, cuu, cux = costs
+    WA, WB, Hxx, Hux, Huu, _, _, gx, gu, _, _ = rooms
+    n, m = B.shape[1], B.shape[2]
+    for i in range(n):
+        gx[i] = cx[s, i]
+        for j in range(n):
+            Hxx[i, j] = cxx[s, i, j]
+    for i in range(m):
+        gu[i] = cu[s, i]
+        for j in range(n):
+            Hux[i, j] = cux[s, i, j]
+        for j in range(m):
+            Huu[i, j] = cuu[s, i, j]
+    for i in range(n):
+        for j in range(n):
+            gx[j] += A[s, i, j] * v[i]
+        for j in range(m):
+            gu[j] += B[s, i, j] * v[i]
+    clear_rows(WA)
+    clear_rows(WB)
+    add_product(W, A[s], WA)
+    add_product(W, B[s], WB)
+    add_transposed(A[s], WA, Hxx)
+    add_transposed(B[s], WB, Huu)
+    add_transposed(B[s], WA, Hux)
+
+
 @kernel(entry=True)
 def backward(linear, costs, bounds, damping, v, W, found, change, rooms):
     """The sweep. linear: A (N, n, n), B (N, n, m). costs: x (N + 1, n), u (N, m), xx, uu, ux (N, m, n). bounds: of the
@@ -118,10 +149,10 @@ def backward(linear, costs, bounds, damping, v, W, found, change, rooms):
     the cost changes by to first and to second order. Returns the number of the step at which the Hessian of the inputs
     is not positive, or -1."""
     A, B = linear
-    cx, cu, cxx, cuu, cux = costs
+    cx, cxx = costs[0], costs[2]
     low, high = bounds
     k, K = found
-    WA, WB, Hxx, Hux, Huu, L, trial, gx, gu, held, damped = rooms
+    _, WB, Hxx, Hux, Huu, L, trial, gx, gu, held, damped = rooms
     N, n, m = A.shape[0], A.shape[1], B.shape[2]
     change[0], change[1] = 0.0, 0.0
     for i in range(n):
@@ -130,28 +161,7 @@ def backward(linear, costs, bounds, damping, v, W, found, change, rooms):
             W[i, j] = cxx[N, i, j]
     for back in range(N):
         s = N - 1 - back
-        for i in range(n):
-            gx[i] = cx[s, i]
-            for j in range(n):
-                Hxx[i, j] = cxx[s, i, j]
-        for i in range(m):
-            gu[i] = cu[s, i]
-            for j in range(n):
-                Hux[i, j] = cux[s, i, j]
-            for j in range(m):
-                Huu[i, j] = cuu[s, i, j]
-        for i in range(n):
-            for j in range(n):
-                gx[j] += A[s, i, j] * v[i]
-            for j in range(m):
-                gu[j] += B[s, i, j] * v[i]
-        clear_rows(WA)
-        clear_rows(WB)
-        add_product(W, A[s], WA)
-        add_product(W, B[s], WB)
-        add_transposed(A[s], WA, Hxx)
-        add_transposed(B[s], WB, Huu)
-        add_transposed(B[s], WA, Hux)
+        expand(s, linear, costs, v, W, rooms)
         for i in range(m):
             for j in range(m):
                 damped[i, j] = Huu[i, j]
