@@ -76,7 +76,8 @@ class BodyDerivatives:
         name, mechanism, n = "derivatives.forward_dynamics", self._mechanism, self._mechanism.n
         q, v = self._state(name, central, velocity)
         given = real_array(name, "wrenches", np.zeros((n, 6)) if wrenches is None else wrenches, (n, 6))
-        states = states_of(mechanism, *on_constraints(mechanism, q, v, t, angles), t, angles, given)
+        q, v = on_constraints(mechanism, q, v, t, angles)
+        states = states_of(mechanism, q, v, t, angles, given)
         found = np.empty((math.prod(states.batch), 3, 6 * n, 6 * n))
         for k, one in enumerate(zip(states.q, states.v, states.t, states.angles, states.more[0], strict=True)):
             found[k] = self._accelerations(*one)

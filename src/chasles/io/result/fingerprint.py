@@ -7,6 +7,7 @@ import ast
 import hashlib
 import inspect
 import textwrap
+from collections.abc import Mapping
 from typing import Any
 
 from chasles.model.user_function import constants_of
@@ -19,7 +20,7 @@ def fingerprint(function: Any) -> dict[str, str]:
     return {"name": name, "hash": _digest(_statements(source), plain)}
 
 
-def is_same(function: Any, stored: dict[str, str]) -> bool:
+def is_same(function: Any, stored: Mapping[str, str]) -> bool:
     """Whether a function is the one of a stored fingerprint; earlier versions took the source as it stands."""
     _, plain, source = _parts(function)
     return stored["hash"] in (_digest(_statements(source), plain), _digest(source, plain))

@@ -287,7 +287,7 @@ def _events(
     return tuple(given)
 
 
-def _check(file: Path, what: str, stored: dict[str, str], function: Any, how: str) -> None:
+def _check(file: Path, what: str, stored: Mapping[str, str], function: Any, how: str) -> None:
     if not is_same(function, stored):
         raise ResultFileError(
             file,
