@@ -168,6 +168,7 @@ def test_what_is_not_for_such_rods_is_said():
     for make in (lambda: modal.compile("absolute"), lambda: modal.with_constraint(held).compile()):
         with pytest.raises(ValueError, match="strains of rod 'b' are modes, which are for trees"):
             make()
+    assert ch.mobility(modal).freedoms == 2
     more = replace(apart.rods[0], name="c", strains=())
     for find in (lambda: ch.equilibrium(replace(apart, rods=[*apart.rods, more])), lambda: rods.buckling(apart)):
         with pytest.raises(ValueError, match="rod 'b' has some strains only"):

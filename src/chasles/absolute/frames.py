@@ -12,7 +12,8 @@ from chasles.lie import pose as pose_group
 from chasles.lie.arrays import real_array
 from chasles.lie.rotation import matrix_to_quaternion, quaternion_to_matrix
 from chasles.model.body import GROUND
-from chasles.model.rod_parts import RodNode
+from chasles.model.mimic import refuse_modes
+from chasles.model.rod_parts import RodLink, RodNode
 from chasles.model.system import System
 from chasles.screw.representation import check_representation, convert_twist
 
@@ -25,6 +26,8 @@ class CentralFrames:
         self.bodies = tuple(body.name for body in system.bodies)
         self._index = {name: i for i, name in enumerate(self.bodies)}
         for body in system.bodies:
+            if isinstance(body, RodLink) and not body.mass > 0:
+                refuse_modes(system)
             if isinstance(body, RodNode) and not (body.mass > 0 and min(np.diag(body.inertia)) > 0):
                 raise ValueError(
                     f"node {body.name!r} of a rod has mass {body.mass:g} and moments {np.diag(body.inertia).tolist()}: "

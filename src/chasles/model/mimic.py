@@ -55,11 +55,6 @@ def as_couplings(system: System) -> System:
     for absolute coordinates."""
     if not any(joint.mimic is not None for joint in system.joints):
         return system
-    if modal := [repr(rod.name) for rod in system.rods if rod.modes is not None]:
-        raise ValueError(
-            f"the strains of rod {', '.join(modal)} are modes, which are for trees in joint coordinates: not for "
-            "loops, constraints and absolute coordinates; leave `modes` out"
-        )
     taken = {item.name for item in (*system.joints, *system.constraints)}
     added: list[Coupling | Drive] = []
     for joint in system.joints:
@@ -75,6 +70,15 @@ def as_couplings(system: System) -> System:
             added.append(Coupling(name, (joint.name, joint.mimic), (1.0, -joint.mimic_ratio), joint.mimic_offset))
     joints = [_independent(joint) for joint in system.joints]
     return system.rearranged(joints=joints, constraints=[*system.constraints, *added])
+
+
+def refuse_modes(system: System) -> None:
+    """ValueError for rods whose strains are modes: their links have no mass, which only trees can do without."""
+    if modal := [repr(rod.name) for rod in system.rods if rod.modes is not None]:
+        raise ValueError(
+            f"the strains of rod {', '.join(modal)} are modes, which are for trees in joint coordinates: not for "
+            "loops, constraints and absolute coordinates; leave `modes` out"
+        )
 
 
 def _independent(joint: Joint) -> Joint:

@@ -59,4 +59,4 @@ def _with_masses(system: System) -> System:
         else replace(body, mass=mass, com=(0.0, 0.0, 0.0), inertia=(inertia, inertia, inertia), density=None)
         for body, good in zip(system.bodies, solid, strict=True)
     ]
-    return replace(system, bodies=bodies)
+    return system.rearranged(bodies=bodies)

@@ -18,7 +18,7 @@ from chasles.constraint.joints import row_units
 from chasles.constraint.results import NOTHING, ConstrainedMotion, Mobility, Violation, WithoutTreeGroups
 from chasles.constraint.rows import ROWS
 from chasles.kernel.undisturbed import Calling
-from chasles.model.mimic import as_couplings
+from chasles.model.mimic import as_couplings, refuse_modes
 from chasles.model.scale import constraint_lengths
 from chasles.model.summary import joints_as_html
 from chasles.model.system import System
@@ -406,5 +406,6 @@ def compiled(system: System, cut: Iterable[str] = (), **options: Any) -> Mechani
     """A system in joint coordinates: a `Mechanism` if it is a tree, else a `ClosedMechanism`."""
     cut = names_of(cut)
     if system.constraints or closing_joints(system, cut):
+        refuse_modes(system)
         return ClosedMechanism(system, cut, **options)
     return Mechanism(system, **options)
