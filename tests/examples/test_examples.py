@@ -19,6 +19,7 @@ CASES = {
     "kinematic_calibration.py": (("--poses", "60", "--picture", PICTURE), "verdict: as good as the noise allows"),
     "plan_acrobot.py": (("--steps", "60", "--picture", PICTURE), "stands upright to"),
     "plan_arm.py": (("--steps", "20", "--picture", PICTURE), "it takes 0.3140 s"),
+    "plan_design.py": (("--steps", "6", "--picture", PICTURE), "belongs 166.67 mm"),
     "plan_five_bar.py": (("--steps", "8", "--picture", PICTURE), "simulated again, the tool is"),
     "plan_satellite.py": (("--steps", "16", "--picture", PICTURE), "  0.6] rad"),
     "video_track.py": (("--picture", PICTURE), "verdict: as good as the noise allows"),
@@ -30,7 +31,7 @@ def test_every_example_is_run():
     assert sorted(CASES) == sorted(path.name for path in EXAMPLES.glob("*.py"))
 
 
-LONG = ("plan_acrobot.py", "plan_arm.py", "plan_five_bar.py")  # many iterations
+LONG = ("plan_acrobot.py", "plan_arm.py", "plan_design.py", "plan_five_bar.py")  # many iterations
 
 
 @pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.study] * (name in LONG)) for name in CASES])
