@@ -8,6 +8,7 @@ out, and none of them changes the machine code:
   blocks, array expressions, `literal_unroll` (functions that users write keep all passes);
 - looking through all that Numba knows of an operator, again for every `a * b` of the same kinds of numbers;
 - LLVM's function passes on mere declarations, which are seven of eight functions of a module;
+- unrolling of loops before kernels are inlined, when a loop looks small because all that it calls is not there yet;
 - machine code of functions that are inlined into all of their callers: the caller optimizes them together
   with its own code.
 
@@ -21,6 +22,7 @@ import gc
 import operator
 from typing import Any
 
+import llvmlite.binding as llvm
 from numba.core import event, types
 
 from chasles.kernel.numba_private import (
@@ -54,7 +56,9 @@ PASSES = (
 
 
 class PackageLibrary(JITCodeLibrary):
-    """Code of which only functions with a body go through LLVM's function passes."""
+    """Code of which only functions with a body go through LLVM's function passes, and without unrolling: a first
+    iteration taken out of Newton's loop would be a second copy of all that the loop calls. Unrolled is once kernels are
+    inlined."""
 
     def __init__(self, codegen, name):
         super().__init__(codegen, name)
@@ -62,9 +66,12 @@ class PackageLibrary(JITCodeLibrary):
 
     def _optimize_functions(self, ll_module):
         ll_module.data_layout = self._codegen._data_layout
+        options = llvm.create_pipeline_tuning_options(speed_level=3)
+        options.loop_vectorization, options.slp_vectorization, options.loop_unrolling = True, False, False
+        builder = llvm.create_pass_builder(self._codegen._tm, options)
+        passes = builder.getFunctionPassManager()
         for function in ll_module.functions:
             if not function.is_declaration:
-                passes, builder = self._codegen._function_pass_manager()
                 passes.run(function, builder)
 
 
