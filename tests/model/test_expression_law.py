@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import chasles as ch
+from chasles.force.law_tangent import LawTangent
 from chasles.model import program as machine
 from chasles.model.expression_function import LAW_FUNCTIONS, TABLES
 from chasles.model.expression_law import Expression, put_in
@@ -285,6 +286,12 @@ def test_linearization_has_exact_derivatives():
         np.sort_complex(np.roots([inertia, 0.5, 3 + 3 * 0.25])),
         rtol=1e-12,
     )
+
+
+def test_laws_of_drives_have_exact_derivatives_too():
+    """There the program is made of numbers, and coordinates are dual numbers."""
+    law = Expression("0.3 * sin(2 * t)", rates=True)
+    assert [LawTangent(law, varied).note for varied in (False, True)] == ["", ""]
 
 
 @pytest.mark.parametrize("coordinates", ["relative", "absolute"])

@@ -31,8 +31,8 @@ ONE_WITH_RATES = 0  # what is computed: the value, rate and acceleration of one 
 def interpret(t: Any, x: Any, y: Any, p: Any, out: Any) -> None:
     """A law f(t, x, y, p, out) whose parameters p are a program: what is computed, then operations, each expression
     closed by END. A stack element is a value and its first and second derivative by time."""
-    stack = scratch(p, ROOM)
-    zero = 0.0 * p[0]
+    stack = scratch(out, ROOM)
+    zero = 0.0 * out[0]  # of the kind of the result, which may be dual where the program is not
     outputs = int(primal(p[0]))
     at, found, top = 1, 0, 0
     while found < max(outputs, 1):
@@ -176,7 +176,7 @@ INTERPRETED = FunctionType(
         "primal": _value,
         "chain": _value,
         "chain2": _value,
-        "scratch": lambda p, size: np.zeros(size),
+        "scratch": lambda out, size: np.zeros(size),
     },
 )
 
