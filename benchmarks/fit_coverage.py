@@ -5,26 +5,29 @@ python -m benchmarks.fit_coverage [repetitions]
 
 import sys
 import time
+from importlib import import_module
+from typing import Any
 
 import numpy as np
 
 import chasles as ch
 from chasles.fit.by_regression import Regression
-from examples.inertial_identification import NOISE, TERMS, system, trajectory
 
+EXAMPLE: Any = import_module("examples.inertial_identification")
+NOISE, TERMS = EXAMPLE.NOISE, EXAMPLE.TERMS
 SAMPLES = 10_000
 
 
 def main(repetitions: int = 1000) -> None:
     rng = np.random.default_rng(0)
-    arm = system(rng).compile()
-    true, motion = arm.parameters.inertial(TERMS), trajectory(rng, SAMPLES)
-    matrix = arm.parameters.regressor(*motion, TERMS)
+    arm = ch.Mechanism(EXAMPLE.system(rng))
+    true, (q, v, a) = arm.parameters.inertial(TERMS), EXAMPLE.trajectory(rng, SAMPLES)
+    matrix = arm.parameters.regressor(q, v, a, TERMS)
     clean = matrix @ true
     torques = clean + NOISE * rng.normal(size=clean.shape)
-    fit = ch.fit.to_torques(arm, *motion, torques, joint_terms=TERMS)
+    fit = ch.fit.to_torques(arm, q, v, a, torques, joint_terms=TERMS)
     begin, wall = time.process_time(), time.perf_counter()
-    fit = ch.fit.to_torques(arm, *motion, torques, joint_terms=TERMS)
+    fit = ch.fit.to_torques(arm, q, v, a, torques, joint_terms=TERMS)
     spent = time.process_time() - begin, time.perf_counter() - wall
     print(f"{SAMPLES} samples: {spent[0]:.2f} s of processor time, {spent[1]:.2f} s; {fit.told.rank} base parameters")
     factors = [np.linalg.qr(matrix[:, k]) for k in range(arm.nv)]

@@ -9,6 +9,7 @@ import numpy as np
 from chasles.bridges.function import Differentiable
 from chasles.lie.rotation import quaternion_to_matrix
 from chasles.model.system import System
+from chasles.relative.loop.closed import ClosedMechanism
 from chasles.relative.mechanism import Mechanism
 from chasles.simulation.actuation import Actuation
 from chasles.simulation.adjoint.gradient import gradient
@@ -17,7 +18,7 @@ from chasles.simulation.sensitivities import sensitivities
 from chasles.simulation.simulate import simulate
 
 
-def _tree(function: str, system: System | Mechanism) -> Mechanism:
+def _tree(function: str, system: System | Mechanism | ClosedMechanism) -> Mechanism:
     found = system.compile() if isinstance(system, System) else system
     if not isinstance(found, Mechanism):
         raise ValueError(f"{function}: is for trees; this system has loops or constraints")
@@ -42,7 +43,7 @@ def _unit(mechanism: Mechanism, q: np.ndarray) -> np.ndarray:
     return found
 
 
-def forward_dynamics(system: System | Mechanism) -> Differentiable:
+def forward_dynamics(system: System | Mechanism | ClosedMechanism) -> Differentiable:
     """Accelerations (nv,) of q, v and generalized forces tau; what springs, dampers and laws do is not in it."""
     mechanism = _tree("forward_dynamics", system)
 
@@ -55,7 +56,7 @@ def forward_dynamics(system: System | Mechanism) -> Differentiable:
     return Differentiable("forward_dynamics", inputs, mechanism.nv, value, slopes)
 
 
-def inverse_dynamics(system: System | Mechanism) -> Differentiable:
+def inverse_dynamics(system: System | Mechanism | ClosedMechanism) -> Differentiable:
     """Generalized forces (nv,) of q, v and accelerations a; what springs, dampers and laws do is not in it."""
     mechanism = _tree("inverse_dynamics", system)
 
@@ -68,7 +69,7 @@ def inverse_dynamics(system: System | Mechanism) -> Differentiable:
     return Differentiable("inverse_dynamics", inputs, mechanism.nv, value, slopes)
 
 
-def frame_pose(system: System | Mechanism, frame: str) -> Differentiable:
+def frame_pose(system: System | Mechanism | ClosedMechanism, frame: str) -> Differentiable:
     """The pose (7,) of a body or frame, a unit quaternion (w, x, y, z) and a position [m], of q."""
     mechanism = _tree("frame_pose", system)
     mechanism.system.frame(frame)  # says which there are
@@ -86,7 +87,7 @@ def frame_pose(system: System | Mechanism, frame: str) -> Differentiable:
 
 
 def simulation_end(
-    system: System | Mechanism, span: tuple[float, float], *, step: float, method: Any = "rk4"
+    system: System | Mechanism | ClosedMechanism, span: tuple[float, float], *, step: float, method: Any = "rk4"
 ) -> Differentiable:
     """The state (q, v) at the end of a span, of q and v at the start and a constant input `control`.
 

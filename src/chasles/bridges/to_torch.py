@@ -16,18 +16,18 @@ def torch_function(function: Differentiable) -> Callable[..., Any]:
     torch: Any = importlib.import_module("torch")
     base: Any = torch.autograd.Function
 
+    def pulled(ctx: Any, weights: Any) -> Any:
+        found = function.pulled(_array(weights), *map(_array, ctx.saved_tensors))
+        return tuple(torch.from_numpy(np.array(part)) for part in found)
+
     class Bridged(base):  # type: ignore[misc]
         @staticmethod
         def forward(ctx: Any, *arguments: Any) -> Any:
             ctx.save_for_backward(*arguments)
             return torch.from_numpy(np.array(function(*map(_array, arguments))))
 
-        @staticmethod
-        def backward(ctx: Any, weights: Any) -> Any:
-            found = function.pulled(_array(weights), *map(_array, ctx.saved_tensors))
-            return tuple(torch.from_numpy(np.array(part)) for part in found)
+        backward = staticmethod(torch.autograd.function.once_differentiable(pulled))
 
-    Bridged.backward = staticmethod(torch.autograd.function.once_differentiable(Bridged.backward))
     found: Callable[..., Any] = Bridged.apply
     return found
 

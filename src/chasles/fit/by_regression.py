@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike
 from chasles.fit.torque_fit import TorqueFit
 from chasles.lie.arrays import real_array
 from chasles.model.system import System
+from chasles.relative.loop.closed import ClosedMechanism
 from chasles.relative.mechanism import Mechanism
 from chasles.relative.parameter.identifiability import Identifiability, identify
 from chasles.relative.parameter.inertial import check_terms
@@ -64,7 +65,7 @@ def triangles_of(matrix: np.ndarray, torques: np.ndarray) -> tuple[np.ndarray, n
 
 
 def to_torques(
-    system: System | Mechanism,
+    system: System | Mechanism | ClosedMechanism,
     q: ArrayLike,
     v: ArrayLike,
     a: ArrayLike,
@@ -94,7 +95,7 @@ def to_torques(
         raise ValueError(f"to_torques: {sizes} and torques {len(given)} times; expected equally many")
     _refuse_other_forces(mechanism)
     names, order = mechanism.parameters.inertial_names(terms), mechanism.parameters.inertial_order(terms)
-    triangles, along = triangles_of(mechanism.parameters.regressor(*motion, terms), given)
+    triangles, along = triangles_of(mechanism.parameters.regressor(motion[0], motion[1], motion[2], terms), given)
     told = identify(triangles, names, order, tolerance)
     if not told.rank:
         raise ValueError("to_torques: no parameter has an influence on the torques of this motion")

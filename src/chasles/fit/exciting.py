@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from chasles.model.system import System
+from chasles.relative.loop.closed import ClosedMechanism
 from chasles.relative.mechanism import Mechanism
 from chasles.relative.parameter.identifiability import Identifiability
 from chasles.relative.parameter.inertial import check_terms
@@ -56,7 +57,7 @@ def motion_of(
 
 
 def excitation(
-    system: System | Mechanism,
+    system: System | Mechanism | ClosedMechanism,
     period: float = 10.0,
     *,
     harmonics: int = 5,
