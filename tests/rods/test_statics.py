@@ -117,7 +117,8 @@ TWISTED = (1.41872656e8, 5.20833e8, 1.30208333e8, 2.5e10, 8.2604167e9, 8.2604167
 )
 def test_blades(stiffness, twist, load, n, known):
     """Wang et al., Wind Energy 20 (2017) 1439, a blade whose bending and twist are coupled and one that is twisted by a
-    right angle: digits of a spectral element with 18 nodes, from the documentation of Kynema."""
+    right angle. The digits of the latter are in the documentation of Kynema, of a spectral element with 18 nodes; those
+    of the former were given for this project."""
     line, section = rods.Line((0, 0, 0), (10, 0, 0)), rods.Stiffness(stiffness)
     rod = ch.Rod("b", line, section, ends=("ground", "free"), elements=n, twist=twist)
     force = ch.Wrench("P", f"b[{n}]", (0, 0, 0, 0, 0, load), "hybrid")
