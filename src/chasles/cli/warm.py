@@ -207,6 +207,7 @@ def _simulation_tasks() -> list[Task]:
         if not isinstance(method, CONSTRAINED_METHODS):
             tasks.append((f"{name}, relative", partial(simulated, pair, method=method, step=0.01)))
     tasks += [
+        ("start of a loop", partial(_assembled, solid)),
         ("plot and report", partial(_shown, pair)),
         ("pictures", lambda: simulate(pair, (0.0, 0.02), progress=False).picture(size=(32, 32))),
         ("reactions", lambda: simulate(pair, (0.0, 0.02), step=0.01, progress=False).reactions("second")),
@@ -223,6 +224,18 @@ def _simulation_tasks() -> list[Task]:
     return tasks
 
 
+def _assembled(solid: dict[str, Any]) -> None:
+    """A closed loop from a start that is put onto its constraints."""
+    import chasles as ch
+
+    places: dict[str, dict[str, Any]] = {"b": {"at": (1, 0, 0)}, "c": {"at": (1.3, 0, 0)}}
+    places["d"] = {"at": (1, 0, 0), "child_at": (1, 0, 0)}
+    ends = {"a": ("ground", "one"), "b": ("one", "two"), "c": ("ground", "three"), "d": ("two", "three")}
+    joints = [ch.revolute(name, *pair, axis=(0, 1, 0), **places.get(name, {})) for name, pair in ends.items()]
+    four_bar = ch.System([ch.Body(name, **solid) for name in ("one", "two", "three")], joints)
+    ch.simulate(four_bar, (0.0, 0.02), q=[1.0, -0.9, 1.2], assemble=True, progress=False)
+
+
 def _shown(system: ch.System) -> None:
     """What is drawn of a run: figures, and the page in 3D as part of a report."""
     import tempfile
@@ -233,7 +246,9 @@ def _shown(system: ch.System) -> None:
     from chasles.simulation.simulate import simulate
 
     matplotlib.use("agg")
-    run = simulate(system, (0.0, 0.02), progress=False)
-    run.plot()
+    simulate(system, (0.0, 0.02), progress=False).plot()
     with tempfile.TemporaryDirectory() as folder:
-        run.report(Path(folder, "report.html"))
+        for coordinates in ("relative", "absolute"):  # arrays of a file are read-only, which compiled code knows
+            file = Path(folder, f"{coordinates}.h5")
+            run = simulate(system, (0.0, 0.02), coordinates=coordinates, step=0.01, progress=False, file=file)
+            run.report(Path(folder, "report.html"))
