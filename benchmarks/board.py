@@ -188,15 +188,15 @@ def ensembles() -> Callable[[], Iterator[Timed]]:
 
     assert np.abs(ours() - peer.run("rk4")).max() < many.AGREEMENT
 
-    def spent(call: Callable[[], Any]) -> float:
+    def spent(call: Callable[..., Any], *given: Any) -> float:
         began = time.process_time()
-        call()
+        call(*given)
         return (time.process_time() - began) / (many.MEMBERS * many.STEPS)
 
     def once() -> Iterator[Timed]:
         own = spent(ours)
         for name in ("rk4", "euler"):
-            other = spent(lambda name=name: peer.run(name))
+            other = spent(peer.run, name)
             yield f"ensemble of {many.MEMBERS} arms, a step of RK4", f"MuJoCo, {name}", own, other, "µs"
 
     return once
