@@ -16,7 +16,7 @@ import chasles as ch
 from benchmarks.constrained_speed import exudyn_settings
 from benchmarks.implicit_speed import DEFAULT, PAIRS, STEP, prepared, time_of_steps
 from benchmarks.page import DOCS, load, machine, table, versions, write
-from chasles.constrained.force_tangent import force_tangent_address
+from chasles.constrained.bushing_tangent import bushing_tangent_address
 from chasles.constrained.run import ConstrainedStepper
 from chasles.constrained.tables import STRUCTURE
 from chasles.constrained.workspace import COUNTS, NO_ROW, WORKSPACE, ForceCall, run_loop
@@ -126,7 +126,7 @@ def time_of_forces(run: ConstrainedStepper, count: int) -> float:
 def time_of_tangents(run: ConstrainedStepper, count: int) -> float:
     """Of one evaluation of the derivatives of all forces [s]."""
     q, v, _ = run.problem.split(run.point())
-    work, address = WORKSPACE.split(run.work, run.packed), force_tangent_address()
+    work, address = WORKSPACE.split(run.work, run.packed), bushing_tangent_address()
     call = ForceCall(
         *(0.0, 1e-6, 1e3, run.p, run.packed, q.ravel(), v.ravel(), work.blocks, work.matrix, work.law_wrenches),
         *(work.element_tiles, work.force_work, work.wrenches, work.power, NO_ROW),

@@ -12,6 +12,7 @@ import pytest
 import chasles as ch
 from chasles.absolute.entry import act_address as absolute_act_address
 from chasles.absolute.entry import addresses as absolute_addresses
+from chasles.constrained.bushing_tangent import bushing_tangent_address
 from chasles.constrained.force_tangent import force_tangent_address
 from chasles.constraint.special import special_address
 from chasles.kernel import policy
@@ -45,6 +46,7 @@ def all_addresses(run):
         act_address(),
         special_address(),
         force_tangent_address(),
+        bushing_tangent_address(),
     ]
     return [*found, *(law.address for law in laws)]
 

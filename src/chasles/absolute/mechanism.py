@@ -35,6 +35,9 @@ from chasles.model.scale import constraint_lengths
 from chasles.model.system import System
 
 Given = ArrayLike | None
+# between heavy bodies the acceleration of a light one is the difference of two large ones: by this ratio of the masses it
+# has lost so many digits that steps follow its rounding, where it is not refined
+UNEVEN = 1e5
 
 
 class AbsoluteMechanism(CentralFrames, WithoutTreeGroups):
@@ -388,12 +391,20 @@ class AbsoluteMechanism(CentralFrames, WithoutTreeGroups):
         other._redundant, other.redundant_equations = names, equations
         return other
 
-    def packed_for_run(self) -> np.ndarray:
-        """A copy of the packed mechanism for a simulation, whose forces may write to it."""
+    def packed_for_run(self, explicit: bool = False) -> np.ndarray:
+        """A copy of the packed mechanism for a simulation, whose forces may write to it. explicit: for what asks for
+        accelerations; if masses differ by much, they are refined as those with redundant constraints are."""
         own = self.packed.copy()
-        if self._redundant:
+        if self._redundant or (explicit and self.mass_ratio > UNEVEN):
             own[int(own.view(np.int64)[HEAD.gravity]) + FIELD.regularization] = IN_MOTION
         return own
+
+    @cached_property
+    def mass_ratio(self) -> float:
+        """Of the largest mass to the smallest, of bodies that joints or constraints hold."""
+        held = {body for tile in self.tiles for body in (tile.first, tile.second) if body >= 0}
+        masses = [self.system.bodies[body].mass for body in held]
+        return max(masses) / min(masses) if masses else 1.0
 
     def reactions(
         self,

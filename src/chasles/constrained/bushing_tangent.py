@@ -1,4 +1,5 @@
-"""Derivatives of bushings and elements of rods for Newton's matrix: dense 6x6 blocks, exact, of four at a time (lanes).
+"""Derivatives of bushings for Newton's matrix, and what elements of rods share of them: dense 6x6 blocks, exact, of
+four at a time (lanes).
 
 In the axes of the second frame, with X = log C, M = dexpinv_{-X} and the twist W of the second frame relative to the
 first, the wrench on the second body is F = -Mᵀ P, P = K X + D X', X' = M W. Along a relative displacement η
@@ -18,13 +19,17 @@ linear row, angular or linear column.
 
 from __future__ import annotations
 
+import functools
+
 from chasles.absolute.tables import BODY, SE3
 from chasles.constrained.body_tangent import twice_crossed
 from chasles.constrained.saddle import BLOCK, plus_diagonal
 from chasles.constrained.tables import ELEMENT
-from chasles.force.bushing import PUSH, Mount, deflection, four_bushings, four_motions, four_of
-from chasles.force.rod import bent, four_elements, law_of
-from chasles.force.table import FORCE, FORCES, MOVING, ROD
+from chasles.constrained.tangent_job import job_of
+from chasles.constrained.workspace import FORCE_CALL
+from chasles.force.bushing import PUSH, deflection, four_bushings, four_motions, four_of, run_of_elements
+from chasles.force.table import BUSHING, FORCE, FORCES, MOVING
+from chasles.kernel.address import address_of
 from chasles.kernel.algebra import (
     add,
     add_scaled,
@@ -45,11 +50,12 @@ from chasles.kernel.algebra import (
     sub,
 )
 from chasles.kernel.gather import lanes_from
-from chasles.kernel.policy import kernel
+from chasles.kernel.policy import kernel, native
+from chasles.kernel.reference import by_reference
 from chasles.kernel.rows import store_rows
+from chasles.kernel.tile_memory import add_tile, subtract_tile
 from chasles.kernel.tiles import mat_sub, mul_skew, sum_of, t_mul
-from chasles.kernel.workspace import add3, load3, load9, store9
-from chasles.lie.coefficients import dexpinv_coefficients, half_angle
+from chasles.kernel.workspace import add3, load3
 
 
 @kernel
@@ -80,9 +86,9 @@ def matrix_times(m, a, b):
 
 
 @kernel
-def damping_matrices(D, ratio, at, A, B, coefficients):
+def damping_matrices(D, ratio, at, A, B):
     """Of the damping: its part of K M + D (...) in H, and the tiles N_al and N_ll; all in the axes of space."""
-    (x, v), V, Y, S, (k, dk, ddk) = at.X, at.twist, at.carried, at.frame[0], coefficients
+    (x, v), V, Y, S, (k, dk, ddk) = at.X, at.twist, at.carried, at.frame[0], at.coefficients
     turned, more = turned_map(x, v, sub(V[0], Y[0]), sub(V[1], Y[1]), 1.0, k, dk, ddk)
     w, u = mul(S, Y[0]), mul(S, Y[1])
     a = mat_add(mat_mul(turned, A), mat_sub(mat_scale(ratio, A), mul_skew(A, w)))
@@ -97,15 +103,14 @@ def element_matrices(mount, at, damped, ratio):
     """H, the tiles N_al and N_ll, the wrench (torque, force) on the second body at its frame, all in the axes of
     space."""
     (S, _), (x, v), (A, B), pull, drag = at.frame, at.X, at.map, at.pull, at.drag
-    coefficients = dexpinv_coefficients(half_angle(x))
-    k, dk, ddk = coefficients
+    k, dk, ddk = at.coefficients
     P, Q = add(pull[0], drag[0]), add(pull[1], drag[1])
     torque, force = mul(S, neg(add(mul_t(A, P), mul_t(B, Q)))), mul(S, neg(mul_t(A, Q)))
     A, B = mat_mul_t(A, S), mat_mul_t(B, S)
     inner = matrix_times(mount.stiffness, A, B)
     N = mat_scale(0.0, A), mat_scale(0.0, A)
     if damped:
-        more, N = damping_matrices(mount.damping, ratio, at, A, B, coefficients)
+        more, N = damping_matrices(mount.damping, ratio, at, A, B)
         inner = sum_of(inner, more)
     turned, changed = turned_map(x, v, Q, P, -1.0, k, dk, ddk)
     turned, changed = mat_mul(S, turned), mat_mul(S, changed)
@@ -158,18 +163,6 @@ def bushing_tiles(job, k, count):
 
 
 @kernel
-def rod_tiles(job, k, count):
-    """Tiles of up to four elements of rods from row k on."""
-    table, states = job.forces.table, job.states
-    element = four_elements(table, k, count, job.forces.values)
-    first = four_motions(four_of(table, k, count, FORCE.first), states, MOVING.size)
-    second = four_motions(four_of(table, k, count, FORCE.second), states, MOVING.size)
-    at, law = bent(element, first, second, table[FORCES.size + k * FORCE.size + FORCE.fourth])
-    mount = Mount(element.first, element.second, law_of(element, at.X, law), element.damping)
-    element_tiles(job, k, count, mount, at, first, second)
-
-
-@kernel
 def element_tiles(job, k, count, mount, at, on_first, on_second):
     """s ∂(-Q)/∂d of up to four elements from row k on, to the rows of job.tiles (`ELEMENT`); their wrenches (torque in
     the body, force in space), to the rows of job.scratch (`PUSH`)."""
@@ -188,19 +181,19 @@ def element_tiles(job, k, count, mount, at, on_first, on_second):
     t, f = skew(torque), skew(force)
     aa, la = mat_add(first[0], mat_add(t, twice_crossed(force, u))), mat_add(first[1], f)
     to_first, la_second = mat_add(second[0], mat_add(t, twice_crossed(force, w))), mat_add(second[1], f)
-    Q, T = mat_scale(s, R), mat_scale(s, S)
+    Q, T, none = mat_scale(s, R), mat_scale(s, S), (0.0 * power, 0.0 * power, 0.0 * power)
     store_rows(job.tiles, ELEMENT.first, ELEMENT.size, (
-        *mat_mul(row_of(Q, u, aa, la), R),
-        *mat_mul(row_of(T, w, second[0], second[1]), S),
-        *mat_neg(mat_mul(row_of(Q, u, to_first, la_second), S)),
-        *mat_neg(mat_mul(row_of(T, w, first[0], first[1]), R)),
+        *mat_mul(row_of(Q, u, aa, la), R), *none,
+        *mat_mul(row_of(T, w, second[0], second[1]), S), *none,
+        *mat_neg(mat_mul(row_of(Q, u, to_first, la_second), S)), *none,
+        *mat_neg(mat_mul(row_of(T, w, first[0], first[1]), R)), *none,
     ))  # fmt: skip
     store_rows(job.tiles, ELEMENT.al_first, ELEMENT.size, (
-        *row_of(Q, u, mat_add(H[1], f), H[3]),
-        *row_of(T, w, H[1], H[3]),
-        *mat_mul(first[1], Q),
-        *mat_mul(la_second, T),
-        *mat_scale(s, H[3]),
+        *row_of(Q, u, mat_add(H[1], f), H[3]), *none,
+        *row_of(T, w, H[1], H[3]), *none,
+        *mat_mul(first[1], Q), *none,
+        *mat_mul(la_second, T), *none,
+        *mat_scale(s, H[3]), *none,
     ))  # fmt: skip
 
 
@@ -218,16 +211,6 @@ def push_bodies(job, k, count):
             add3(wrenches, 6 * i, load3(room, at + PUSH.first, 0.0))
             add3(wrenches, 6 * i + 3, load3(room, at + PUSH.first + 3, 0.0))
         job.power[0] += room[at + PUSH.power]
-
-
-@kernel
-def add_tile(target, at, tiles, place):
-    store9(target, at, mat_add(load9(target, at, 0.0), load9(tiles, place, 0.0)))
-
-
-@kernel
-def subtract_tile(target, at, tiles, place):
-    store9(target, at, mat_sub(load9(target, at, 0.0), load9(tiles, place, 0.0)))
 
 
 @kernel
@@ -250,17 +233,14 @@ def add_coupling(matrix, slots, m, tiles, places):
 
 
 @kernel
-def stiffen_elements(job, k, count, coupled):
-    """Add s ∂(-Q)/∂d of up to four bushings or elements of rods from row k on."""
+def place_elements(job, k, count):
+    """Add the tiles of up to four elements from row k on, as `element_tiles` left them; and their wrenches, if they are
+    not known yet."""
     table, tiles = job.forces.table, job.tiles
-    if table[FORCES.size + k * FORCE.size + FORCE.kind] == ROD:
-        rod_tiles(job, k, count)
-    else:
-        bushing_tiles(job, k, count)
     if k >= job.first:
         push_bodies(job, k, count)
     for r in range(count):
-        line, at, m = FORCES.size + (k + r) * FORCE.size, r * ELEMENT.size, coupled[k + r]
+        line, at, m = FORCES.size + (k + r) * FORCE.size, r * ELEMENT.size, job.coupled[k + r]
         al, bl, la, lb = at + ELEMENT.al_first, at + ELEMENT.al_second, at + ELEMENT.la_first, at + ELEMENT.la_second
         ll = at + ELEMENT.ll
         add_to_block(job.blocks, table[line + FORCE.first], tiles, (at + ELEMENT.first, al, la, ll))
@@ -268,3 +248,23 @@ def stiffen_elements(job, k, count, coupled):
         if m >= 0:
             add_coupling(job.matrix, job.slots, m, tiles, (at + ELEMENT.across, al, lb, ll))
             add_coupling(job.matrix, job.slots, m + 4, tiles, (at + ELEMENT.back, bl, la, ll))
+
+
+@native
+def add_bushing_tangents(call):
+    """Add s ∂(-Q)/∂d of all bushings to the blocks of the bodies, and couplings to the matrix."""
+    job, k = by_reference(job_of(call)), 0
+    table = job.forces.table
+    while k < table[FORCES.count]:
+        count = 1
+        if table[FORCES.size + k * FORCE.size + FORCE.kind] == BUSHING:
+            count = run_of_elements(table, k)
+            bushing_tiles(job, k, count)
+            place_elements(job, k, count)
+        k += count
+
+
+@functools.cache
+def bushing_tangent_address() -> int:
+    """Address of `add_bushing_tangents`, compiled now or loaded from the cache."""
+    return address_of(add_bushing_tangents, FORCE_CALL)

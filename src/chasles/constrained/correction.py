@@ -24,6 +24,7 @@ from chasles.constraint.rows import IDENTITY, MOTION, ROTOR, ROWS, TILE
 from chasles.constraint.special import add_target_speeds, evaluate_rate
 from chasles.kernel.address import invoke
 from chasles.kernel.algebra import add, add_scaled, cross, mat_scale, mul, scale, skew, sub
+from chasles.kernel.called import called
 from chasles.kernel.policy import kernel
 from chasles.kernel.reference import by_reference
 from chasles.kernel.workspace import add3, load3, load6, load9, store3
@@ -119,7 +120,7 @@ def position_residual(workspace):
         )
 
 
-@kernel
+@called
 def refine(workspace, s, first, left, lam):
     """Sweeps against the equations that are not regularized, until the rows near singular ones have converged, too.
 
@@ -200,13 +201,14 @@ def motion_equations(workspace, method, step, fresh, first):
         x, v = load6(method.x, 6 * i, 0.0), load6(method.trial_v, 6 * i, 0.0)
         A, B = chart_block(on_se3, x, v, step.form, step.kappa)
         body_block(workspace, step, i, load3(method.trial_rate, 6 * i + 3, 0.0), lam, A, B)
-    if fresh and workspace.force_tangent != 0:
+    if fresh and workspace.force_tangents.shape[0] > 0:
         call = ForceCall(
             *(step.t + step.h, s, 1.0 / step.kappa, workspace.mechanism, workspace.structure, workspace.trial_q),
             *(method.trial_v, workspace.blocks, workspace.matrix, workspace.law_wrenches, workspace.element_tiles),
             *(workspace.force_work, workspace.wrenches, workspace.power, first),
         )
-        invoke(workspace.force_tangent, by_reference(call))
+        for k in range(workspace.force_tangents.shape[0]):
+            invoke(workspace.force_tangents[k], by_reference(call))
     for i in range(tables.n):
         torque, force = motion_residual(workspace, i, method.trial_rate, lam)
         store3(workspace.f, 6 * i, scale(-s, torque))

@@ -1,5 +1,5 @@
-"""Derivatives of forces for Newton's matrix: springs with dampers, bushings and rods by formula, wrenches of laws
-by differences.
+"""Derivatives of forces for Newton's matrix: springs with dampers by formula, wrenches of laws by differences; bushings
+and rods have modules of their own.
 
 Along an unknown d of a body its velocity changes by `ratio` d, so one derivative along both is enough. Springs,
 bushings and joints with forces couple two bodies; both are explicit in the matrix. Constant wrenches are left out.
@@ -8,19 +8,19 @@ bushings and joints with forces couple two bodies; both are explicit in the matr
 from __future__ import annotations
 
 import functools
-from typing import Any, NamedTuple
 
-from chasles.absolute.forces import set_states
+import numpy as np
+
 from chasles.absolute.joint_force import look
-from chasles.absolute.tables import BODY, SE3, force_work_of, forces_of
+from chasles.absolute.tables import BODY, SE3
 from chasles.constrained.body_tangent import twice_crossed
-from chasles.constrained.bushing_tangent import stiffen_elements
+from chasles.constrained.bushing_tangent import bushing_tangent_address
 from chasles.constrained.joint_tangent import DIFFERENCE, gives_way, gyration, stiffen_joint
+from chasles.constrained.rod_tangent import rod_tangent_address
 from chasles.constrained.saddle import BLOCK
-from chasles.constrained.tables import plan_of
+from chasles.constrained.tangent_job import job_of
 from chasles.constrained.workspace import FORCE_CALL
 from chasles.constraint.rows import IDENTITY
-from chasles.force.bushing import run_of_elements
 from chasles.force.table import (
     BUSHING,
     FORCE,
@@ -56,25 +56,6 @@ from chasles.kernel.policy import kernel, native
 from chasles.kernel.reference import by_reference
 from chasles.kernel.workspace import add9, load3, load9, store3, store6, store9
 from chasles.lie import quaternion
-
-
-class Job(NamedTuple):
-    """What the derivatives of each force are made of, and added to."""
-
-    t: float
-    s: float
-    ratio: float
-    forces: Any
-    slots: Any
-    states: Any
-    scratch: Any
-    blocks: Any
-    matrix: Any
-    law_wrenches: Any
-    tiles: Any
-    wrenches: Any
-    power: Any
-    first: int
 
 
 @kernel(allocates=True)
@@ -228,35 +209,33 @@ def stiffen_law(job, line):
 
 @native
 def add_force_tangents(call):
-    """Add s ∂(-Q)/∂d of all forces to the blocks of the bodies, and couplings to the matrix."""
-    forces, plan = forces_of(call.mechanism), plan_of(call.structure)
-    space, table, coupled = force_work_of(call.force_work, call.mechanism), forces.table, plan.coupled
-    job = by_reference(
-        Job(
-            *(call.t, call.s, call.ratio, forces, plan.slots, space.states, space.scratch),
-            *(call.blocks, call.matrix, call.law_wrenches, call.tiles, call.wrenches, call.power, call.first),
-        )
-    )
-    set_states(forces.bodies, forces.n, call.q, call.v, space.states)
-    k = 0
-    while k < table[FORCES.count]:
-        line, count = FORCES.size + k * FORCE.size, 1
+    """Add s ∂(-Q)/∂d of springs, laws and forces along joints to the blocks of the bodies, and couplings to the
+    matrix."""
+    job = by_reference(job_of(call))
+    forces, table, coupled = job.forces, job.forces.table, job.coupled
+    for k in range(table[FORCES.count]):
+        line = FORCES.size + k * FORCE.size
         if table[line + FORCE.seen] != 0:
             joints, numbers = forces.joints, forces.joint_numbers
-            look(joints, numbers, table, forces.values, line, space.states, forces.counted, space.scratch)
+            look(joints, numbers, table, forces.values, line, job.states, forces.counted, job.scratch)
         if table[line + FORCE.kind] == SPRING:
             stiffen_spring(job, line, coupled[k])
-        elif table[line + FORCE.kind] == BUSHING or table[line + FORCE.kind] == ROD:
-            count = run_of_elements(table, k)
-            stiffen_elements(job, k, count, coupled)
         elif table[line + FORCE.kind] == WRENCH and table[line + FORCE.law] != 0:
             stiffen_law(job, line)
         elif table[line + FORCE.kind] == JOINT and gives_way(forces.joints, table[line + FORCE.first]):
             stiffen_joint(job, table[line + FORCE.first], coupled[k])
-        k += count
 
 
 @functools.cache
 def force_tangent_address() -> int:
     """Address of `add_force_tangents`, compiled now or loaded from the cache."""
     return address_of(add_force_tangents, FORCE_CALL)
+
+
+def force_tangent_addresses(table: np.ndarray) -> list[int]:
+    """Addresses of the derivatives of the forces in a table, by their kinds: nothing is compiled that has nothing to
+    do."""
+    rows = table[FORCES.size :][: table[FORCES.count] * FORCE.size].reshape(-1, FORCE.size)
+    kinds, passes = set(rows[:, FORCE.kind].tolist()), {BUSHING: bushing_tangent_address, ROD: rod_tangent_address}
+    others = [force_tangent_address()] if kinds - passes.keys() else []
+    return others + [address() for kind, address in passes.items() if kind in kinds]

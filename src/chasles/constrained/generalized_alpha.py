@@ -48,7 +48,7 @@ from chasles.constrained.position import correct_position, displacement, keep_ro
 from chasles.constrained.scheme import Scheme, StepRule
 from chasles.constrained.steps import (
     apply_forces_before,
-    bushings_at_end,
+    elements_at_end,
     fastest_spin,
     finish_step,
     from_chart,
@@ -64,6 +64,7 @@ from chasles.constrained.tables import SIZES
 from chasles.constrained.velocity import project_velocity
 from chasles.constrained.workspace import CARRIED, ITERATIONS, NO_ROW, STATE_VECTOR, workspace_of
 from chasles.integrate.constrained_method import GeneralizedAlpha
+from chasles.kernel.called import called
 from chasles.kernel.lanes import WIDTH
 from chasles.kernel.memory import Regions, joined
 from chasles.kernel.policy import kernel, native
@@ -109,9 +110,13 @@ VECTORS = Regions(
 )
 state_of, vectors_of = STATE.views, VECTORS.views
 # index is that of the equations: 3 also if rows depend on others, when the matrix is symmetric and velocities are
-# projected (`onto`); `project`: they are because it was asked for
+# projected (`onto`); `project`: they are because it was asked for. of_second, of_rate, of_before: shares
+# of x'', V' and a in a_{n+1}
 make_method = joined(
-    "Alpha", "am af gamma beta solved_index local form tolerance onto project rtol atol", STATE, VECTORS
+    "Alpha",
+    "am af gamma beta of_second of_rate of_before solved_index local form tolerance onto project rtol atol",
+    STATE,
+    VECTORS,
 )
 
 
@@ -161,9 +166,7 @@ def trial_state(workspace, method):
 @kernel
 def algorithmic(method, k):
     """a_{n+1} from x''."""
-    return ((1.0 - method.af) * method.second[k] + method.af * method.rate_n[k] - method.am * method.a_n[k]) / (
-        1.0 - method.am
-    )
+    return method.of_second * method.second[k] + method.of_rate * method.rate_n[k] - method.of_before * method.a_n[k]
 
 
 @kernel
@@ -268,7 +271,7 @@ def correct(workspace, method, step, iteration, fresh):
     regular, x = workspace.tables.gravity[FIELD.regularization], method.x
     trial_state(workspace, method)
     weight = regular if iteration < TRIES else SHARPER * regular
-    first = bushings_at_end(workspace) if (fresh or weight > 0.0) and workspace.force_tangent != 0 else NO_ROW
+    first = elements_at_end(workspace) if (fresh or weight > 0.0) and workspace.force_tangents.shape[0] > 0 else NO_ROW
     apply_forces_before(workspace, first, step.t + step.h, workspace.trial_q, method.trial_v)
     set_state(workspace, workspace.trial_q, method.trial_v)
     off, uneven = correction(workspace, method, step, weight, fresh, first)
@@ -282,11 +285,12 @@ def correct(workspace, method, step, iteration, fresh):
         noise = max(noise, size_of_noise(workspace, iteration))
         for k in range(6 * workspace.tables.n):
             x[k] += workspace.d[k]
+    faster, bend = 1.0 / step.kappa, step.cm / step.s
     for k in range(6 * workspace.tables.n):
         x[k] += method.moved[k]
         method.star[k] += method.moved[k]
-        method.rate[k] += method.moved[k] / step.kappa
-        method.second[k] += step.cm / step.s * method.moved[k]
+        method.rate[k] += faster * method.moved[k]
+        method.second[k] += bend * method.moved[k]
     return Attempt(largest, noise, total, off, uneven, power)
 
 
@@ -305,7 +309,7 @@ def solve(workspace, method, step):
     return outcome
 
 
-@kernel
+@called
 def estimate(workspace, method, h, h_before):
     """The error of the step relative to the tolerance, of coordinates and velocities.
 
@@ -346,7 +350,7 @@ def estimate(workspace, method, h, h_before):
     return max(size, relative_size(workspace, v, True, h, method.rtol, method.atol))
 
 
-@kernel
+@called
 def project(workspace, method):
     """Velocities onto the constraints, if they are to be; returns the work of constraints that depend on time."""
     if not (method.onto or method.project):
@@ -397,9 +401,10 @@ def generalized_alpha(call):
         index = 3
     asked = p[ALPHA.project] != 0.0 and workspace.tables.nt > 0
     form = IN_POSITION if index == 3 and not local else IN_VELOCITY if index == 2 and local else LINEAR
+    am, af, light = p[ALPHA.am], p[ALPHA.af], 1.0 / (1.0 - p[ALPHA.am])
     values = (
-        *(p[ALPHA.am], p[ALPHA.af], p[ALPHA.gamma], p[ALPHA.beta], index, local, form, p[ALPHA.tolerance]),
-        *(onto, asked, p[ALPHA.rtol], p[ALPHA.atol]),
+        *(am, af, p[ALPHA.gamma], p[ALPHA.beta], light * (1.0 - af), light * af, light * am),
+        *(index, local, form, p[ALPHA.tolerance], onto, asked, p[ALPHA.rtol], p[ALPHA.atol]),
     )
     method = make_method(values, state_of(call.state, call.structure), vectors_of(call.vectors, call.structure))
     take_steps(advance, workspace, by_reference(method), call)

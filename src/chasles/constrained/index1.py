@@ -164,5 +164,5 @@ def spatial_onto_constraints(t, y, p, out):
 
 def with_workspace(mechanism: AbsoluteMechanism) -> np.ndarray:
     """The parameters of these fields: the packed mechanism and, at its end, workspace. A run has its own copy."""
-    p = mechanism.packed_for_run()
+    p = mechanism.packed_for_run(explicit=True)
     return np.concatenate([p, np.zeros(SPACE.size(p.view(np.int64)))])

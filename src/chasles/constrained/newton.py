@@ -128,5 +128,6 @@ def weight_of_try(workspace, h, iteration, x, lam):
 @kernel
 def add_multipliers(workspace, s, lam):
     """λ += g/s."""
+    factor = 1.0 / s
     for k in range(3 * workspace.plan.n_nodes):
-        lam[k] += workspace.g[k] / s
+        lam[k] += factor * workspace.g[k]

@@ -10,14 +10,13 @@ import numpy as np
 from chasles.absolute.mechanism import AbsoluteMechanism
 from chasles.constrained import structure as structures
 from chasles.constrained.body_sizes import set_lengths, set_weights
-from chasles.constrained.force_tangent import force_tangent_address
+from chasles.constrained.force_tangent import force_tangent_addresses
 from chasles.constrained.group import increment
 from chasles.constrained.problem import BodyProblem
 from chasles.constrained.schemes import SCHEMES
 from chasles.constrained.start import Start, exact_points, nonholonomic_rows
 from chasles.constrained.workspace import COUNTS, WORKSPACE, Call, loop_address, run_loop
 from chasles.constraint.rows import ROTOR
-from chasles.force.table import FORCES
 from chasles.integrate.constrained_method import CONSTRAINED_METHODS, BLieDF, HalfExplicit, less_demanding
 from chasles.integrate.fixed_step import FixedStepper, shortened
 from chasles.integrate.options import Options, check_span
@@ -66,7 +65,7 @@ class ConstrainedStepper(FixedStepper):
         shared = WORKSPACE.split(self.work, self.packed)
         set_lengths(mechanism, shared.goals)
         set_weights(mechanism, shared.metric, getattr(method, "metric", "mass") == "unit")
-        self.force_tangent = force_tangent_address() if mechanism.forces.table[FORCES.count] else 0
+        self.force_tangents = np.array(force_tangent_addresses(mechanism.forces.table), dtype=np.int64)
         self.parameters = self.scheme.parameters(method, *self.tolerances)
         self.memory = self._state_at(self.start, y)
         self.start_with(y, np.empty(0))
@@ -96,7 +95,7 @@ class ConstrainedStepper(FixedStepper):
         call = Call(
             *(self.p, self.packed, self.parameters, self.memory, self.row_work, self.work, self.vectors, self.counts),
             *(self.history.reshape(-1), self.times, self.saved_t, self.saved_y.reshape(-1)),
-            *(self.force_tangent, limit, total, every),
+            *(self.force_tangents, limit, total, every),
         )
         run_loop(self.address, call)
 

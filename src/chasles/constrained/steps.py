@@ -10,7 +10,8 @@ from chasles.constrained.chart import move_body
 from chasles.constrained.workspace import COUNTS, TIMES, has_forces
 from chasles.constraint.rows import CUSTOM, MOTION, NUMBERS, SCREWS, TILE, TRAVEL
 from chasles.constraint.special import EXTRA, EXTRA_AT, ROOM, TARGET, TURN, angle_rates, call_special, coordinate
-from chasles.force.table import BUSHING, FORCE, FORCES
+from chasles.force.bushing import is_element
+from chasles.force.table import FORCES
 from chasles.integrate.status import DONE, NO_CONVERGENCE, RUNNING
 from chasles.kernel.address import invoke
 from chasles.kernel.algebra import dot, mul, mul_t
@@ -105,11 +106,11 @@ def apply_forces(workspace, t, q, v):
 
 
 @kernel
-def bushings_at_end(workspace):
-    """The row of the table from which on all forces are bushings."""
+def elements_at_end(workspace):
+    """The row of the table from which on all forces are bushings or elements of rods."""
     table = forces_of(workspace.mechanism).table
     k = table[FORCES.count]
-    while k > 0 and table[FORCES.size + (k - 1) * FORCE.size + FORCE.kind] == BUSHING:
+    while k > 0 and is_element(table, k - 1):
         k -= 1
     return k
 

@@ -11,8 +11,12 @@ PLACE = layout("PLACE", explicit=1, angular=1, linear=1, slots=1, kind=1)
 # anything
 SEPARATE, LOWER, FULL = range(3)
 # tiles of an element between two bodies: angular ones of both, and across (row of the first, row of the second); the
-# others are the same, with the other sign, in the column of the other body
-ELEMENT = layout("ELEMENT", first=9, second=9, across=9, back=9, al_first=9, al_second=9, la_first=9, la_second=9, ll=9)
+# others are the same, with the other sign, in the column of the other body. Nine numbers of twelve: read in the vectors
+# in which they are written
+ELEMENT = layout(
+    "ELEMENT",
+    **dict.fromkeys(("first", "second", "across", "back", "al_first", "al_second", "la_first", "la_second", "ll"), 12),
+)
 # the packed structure, with the sizes of workspaces and states: bodies, tiles, counted angles, nodes and lower tiles of
 # the matrix here, nodes of the mechanism's own matrix, slots for states of bodies if forces act; and elements of rods
 STRUCTURE = Packed(

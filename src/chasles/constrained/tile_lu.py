@@ -6,10 +6,11 @@ No tile is exchanged with another: the order sees to it that pivots are regular 
 
 from __future__ import annotations
 
-from chasles.kernel.algebra import mat_mul, mat_neg, mul, sub
+from chasles.kernel.algebra import mul, sub
 from chasles.kernel.dense import inverse3
 from chasles.kernel.policy import kernel
-from chasles.kernel.workspace import add9, load3, load9, store3, store9
+from chasles.kernel.tile_memory import store_product, subtract_product
+from chasles.kernel.workspace import load3, load9, store3, store9
 
 
 @kernel
@@ -19,20 +20,17 @@ def factorize_lu(n, lower, column, row, first, operations, tiles, factors):
         pivot = inverse3(load9(tiles, 9 * k, 0.0))
         store9(factors, 9 * k, pivot)
         start, end = column[k], column[k + 1]
-        if end == start + 1:  # a column of a tree: all of it in registers
-            L = mat_mul(load9(tiles, 9 * (n + start), 0.0), pivot)
-            store9(factors, 9 * (n + start), L)
-            add9(tiles, 9 * row[start], mat_neg(mat_mul(L, load9(tiles, 9 * (n + lower + start), 0.0))))
+        for e in range(start, end):
+            store_product(factors, 9 * (n + e), tiles, 9 * (n + e), pivot)
+        if end == start + 1:  # a column of a tree
+            subtract_product(tiles, 9 * row[start], factors, 9 * (n + start), tiles, 9 * (n + lower + start))
         else:
-            for e in range(start, end):
-                store9(factors, 9 * (n + e), mat_mul(load9(tiles, 9 * (n + e), 0.0), pivot))
             for o in range(first[k], first[k + 1]):
                 a, b, target = operations[3 * o], operations[3 * o + 1], operations[3 * o + 2]
-                L, U = load9(factors, 9 * (n + a), 0.0), load9(tiles, 9 * (n + lower + b), 0.0)
-                add9(tiles, 9 * target, mat_neg(mat_mul(L, U)))
+                subtract_product(tiles, 9 * target, factors, 9 * (n + a), tiles, 9 * (n + lower + b))
                 if a != b:
-                    L, U = load9(factors, 9 * (n + b), 0.0), load9(tiles, 9 * (n + lower + a), 0.0)
-                    add9(tiles, 9 * (target + lower), mat_neg(mat_mul(L, U)))
+                    target += lower
+                    subtract_product(tiles, 9 * target, factors, 9 * (n + b), tiles, 9 * (n + lower + a))
 
 
 @kernel

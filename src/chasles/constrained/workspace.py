@@ -68,7 +68,7 @@ shared_of = WORKSPACE.views
 CARRIED = {"power": 1, "last_step": 1, "contraction": 1, "unseen": 1, "errors": 2, "angles": SIZES.n_angles}
 make_workspace = joined(
     "AllWorkspace",
-    "integers mechanism tables structure plan counts history times force_tangent point "
+    "integers mechanism tables structure plan counts history times force_tangents point "
     "row_work motion rows row_matrix row_factors row_solution response velocity",  # this line: `absolute.tables.WORK`
     STATE_VECTOR,
     WORKSPACE,
@@ -90,7 +90,7 @@ class Call(NamedTuple):
     times: Any
     saved_t: Any
     saved_y: Any
-    force_tangent: int  # address of the forces' derivatives, or 0
+    force_tangents: Any  # addresses of the forces' derivatives (`force_tangent.force_tangent_addresses`)
     limit: int  # steps to take at most
     total: int  # steps of the run
     every: int  # of how many steps one is saved, or 0
@@ -99,7 +99,7 @@ class Call(NamedTuple):
 FLOATS, INTEGERS = types.Array(types.float64, 1, "C"), types.Array(types.int64, 1, "C")
 CALL = Reference(
     types.NamedTuple(
-        [FLOATS, INTEGERS, *[FLOATS] * 5, INTEGERS, *[FLOATS] * 4, *[types.int64] * 4],
+        [FLOATS, INTEGERS, *[FLOATS] * 5, INTEGERS, *[FLOATS] * 4, INTEGERS, *[types.int64] * 3],
         Call,
     )
 )
@@ -120,9 +120,7 @@ class ForceCall(NamedTuple):
     law_wrenches: Any
     tiles: Any
     force_work: Any
-    wrenches: (
-        Any  # of all forces before the row `first`; those of the bushings from there on are added, and their power
-    )
+    wrenches: Any  # of all forces before the row `first`; those of elements from there on are added, and their power
     power: Any
     first: int
 
@@ -156,7 +154,7 @@ def workspace_of(call):
                 call.counts,
                 call.history,
                 call.times,
-                call.force_tangent,
+                call.force_tangents,
                 y,
             ),
             *(call.row_work, rows.motion, rows.rows, rows.matrix, rows.factors, rows.x, rows.a, rows.velocity),

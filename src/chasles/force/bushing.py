@@ -9,15 +9,17 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from chasles.force.table import FORCE, FORCES, FRAME, frame_motion, motion_at, vector_at
-from chasles.kernel.algebra import add, cross, dot, mat_mul, mul, mul_t, neg, sub, transpose
+from chasles.force.table import BUSHING, FORCE, FORCES, FRAME, ROD, frame_motion, motion_at, vector_at
+from chasles.kernel.algebra import add, cross, dot, mat_mul, mat_select, mul, mul_t, neg, scale, sub, transpose
+from chasles.kernel.functions import atan2_upper
 from chasles.kernel.gather import gather_rows
-from chasles.kernel.lanes import WIDTH
+from chasles.kernel.lanes import WIDTH, maximum, sqrt
 from chasles.kernel.policy import kernel
 from chasles.kernel.rows import store_rows
 from chasles.kernel.tiles import symmetric_times
 from chasles.kernel.workspace import add3, layout, load3, load9
-from chasles.lie import se3, so3
+from chasles.lie import ad_polynomial, quaternion
+from chasles.lie.coefficients import QUOTIENT_LIMIT, TINY, dexpinv_axial, dexpinv_coefficients
 
 # rows have both bodies, and in `third` whether there is damping. Numbers: frames on both bodies, tiles of the symmetric
 # stiffness and damping
@@ -38,13 +40,15 @@ class Mount(NamedTuple):
 
 
 class Deflection(NamedTuple):
-    """A bushing at a state: the second frame (R, p) and its pose C in the first; X = log C, dexpinv of -X (two tiles),
-    the twists of the second frame and of the same frame on the first body, X', K X and D X'."""
+    """A bushing at a state: the second frame (R, p) and its pose C in the first; X = log C, dexpinv of -X (two tiles)
+    and the coefficients it is made of; the twists of the second frame and of the same frame on the first body, X', K X
+    and D X'."""
 
     frame: Any
     pose: Any
     X: Any
     map: Any
+    coefficients: Any
     twist: Any
     carried: Any
     rate: Any
@@ -113,6 +117,13 @@ def four_motions(bodies, states, stride):
 
 
 @kernel
+def is_element(table, k):
+    """Whether row k has a bushing or an element of a rod."""
+    kind = table[FORCES.size + k * FORCE.size + FORCE.kind]
+    return kind == BUSHING or kind == ROD
+
+
+@kernel
 def run_of_elements(table, k):
     """How many of the kind of row k follow each other from there on, at most four."""
     count, kind = 1, table[FORCES.size + k * FORCE.size + FORCE.kind]
@@ -124,25 +135,45 @@ def run_of_elements(table, k):
 
 
 @kernel
+def turn_of(C):
+    """x = log C, and `half_angle(x)`, whose sine and cosine are those of the quaternion."""
+    w, x, y, z = quaternion.from_matrix(C)
+    v = (x, y, z)
+    size = sqrt(maximum(dot(v, v), TINY))
+    angle = 2.0 * atan2_upper(size, w)
+    return scale(angle / size, v), (angle * angle, w, size / angle)
+
+
+@kernel
+def map_of(X, half, k, dk):
+    """dexpinv of -X, two tiles, from what is known of its angle: `se3.dexpinv`."""
+    x, v = neg(X[0]), neg(X[1])
+    far = ad_polynomial.matrix_derivative_split(x, v, half[0], k, dexpinv_axial(half))
+    near = ad_polynomial.matrix_derivative(x, v, k, dk)
+    return ad_polynomial.matrix(x, k), mat_select(half[0] < QUOTIENT_LIMIT, near, far)
+
+
+@kernel
 def relative_motion(frames, first, second):
     """What a `Deflection` begins with, of frames on bodies with these motions (pose and body twist)."""
     R, p, V = frame_motion(first, frames[0][0], frames[0][1])
     S, s, W = frame_motion(second, frames[1][0], frames[1][1])
     C, c = mat_mul(transpose(R), S), mul_t(R, sub(s, p))
-    x = so3.log(C)
-    X = x, so3.dexpinv_apply(x, c)
-    A, B, _ = se3.dexpinv((neg(X[0]), neg(X[1])))
+    x, half = turn_of(C)
+    coefficients = dexpinv_coefficients(half)
+    X = x, ad_polynomial.apply(x, c, coefficients[0])
+    A, B = map_of(X, half, coefficients[0], coefficients[1])
     Y = mul_t(C, V[0]), mul_t(C, add(V[1], cross(V[0], c)))
     w, u = sub(W[0], Y[0]), sub(W[1], Y[1])
-    return (S, s), (C, c), X, (A, B), W, Y, (mul(A, w), add(mul(B, w), mul(A, u)))
+    return (S, s), (C, c), X, (A, B), coefficients, W, Y, (mul(A, w), add(mul(B, w), mul(A, u)))
 
 
 @kernel
 def deflection(bushing, first, second):
     """A bushing between bodies with these motions."""
     moved = relative_motion((bushing.first, bushing.second), first, second)
-    pull, drag = symmetric_times(bushing.stiffness, moved[2]), symmetric_times(bushing.damping, moved[6])
-    return Deflection(*moved, pull, drag)  # type: ignore[call-arg]  # seven of them
+    pull, drag = symmetric_times(bushing.stiffness, moved[2]), symmetric_times(bushing.damping, moved[7])
+    return Deflection(*moved, pull, drag)  # type: ignore[call-arg]  # eight of them
 
 
 @kernel

@@ -209,8 +209,8 @@ def law_of(element, X, law):
 def bent(element, first, second, given):
     """An element between bodies with these motions, and its law."""
     moved = relative_motion((element.first, element.second), first, second)
-    law, drag = bending(element, moved[2], given), symmetric_times(element.damping, moved[6])
-    return Deflection(*moved, law.gradient, drag), law  # type: ignore[call-arg]  # seven of them
+    law, drag = bending(element, moved[2], given), symmetric_times(element.damping, moved[7])
+    return Deflection(*moved, law.gradient, drag), law  # type: ignore[call-arg]  # eight of them
 
 
 @kernel
@@ -220,7 +220,8 @@ def pushed(element, at, law, given):
         off = sub(law.own[0], law.stress[0]), sub(law.own[1], law.stress[1])
         more = tiles_t_times(strain_map(element, law), off)
         pull = add(law.gradient[0], more[0]), add(law.gradient[1], more[1])
-        at = Deflection(at.frame, at.pose, at.X, at.map, at.twist, at.carried, at.rate, pull, at.drag)
+        known = at.frame, at.pose, at.X, at.map, at.coefficients, at.twist, at.carried, at.rate
+        at = Deflection(*known, pull, at.drag)  # type: ignore[call-arg]  # eight of them
     on_first, on_second, power = wrenches_of((element.first, element.second), at)
     apart = sub(at.X[0], element.rest[0]), sub(at.X[1], element.rest[1])
     return on_first, on_second, power, 0.5 * (dot(apart[0], law.own[0]) + dot(apart[1], law.own[1]))

@@ -19,7 +19,7 @@ from chasles.absolute.rods import GivenStresses, element_states
 from chasles.absolute.space import SO3XR3_NAME
 from chasles.absolute.tables import MECHANISM
 from chasles.constrained import structure as structures
-from chasles.constrained.force_tangent import force_tangent_address
+from chasles.constrained.force_tangent import force_tangent_addresses
 from chasles.constrained.saddle import BLOCK
 from chasles.constrained.tables import STRUCTURE
 from chasles.constrained.workspace import NO_ROW, WORKSPACE, ForceCall, run_loop
@@ -152,9 +152,9 @@ class BodyStatics:
             *(shared.blocks, shared.matrix, shared.law_wrenches, shared.element_tiles, shared.force_work),
             *(shared.wrenches, shared.power, NO_ROW),
         )
-        if mechanism.forces.table[FORCES.count]:
-            with Calling(mechanism.forces.laws, True):
-                run_loop(force_tangent_address(), call)
+        with Calling(mechanism.forces.laws, True):
+            for address in force_tangent_addresses(mechanism.forces.table):
+                run_loop(address, call)
         for body, representation, frame, numbers in self._constants:
             self._add_wrench(body, representation, frame, numbers, at.q[body])
         blocks = shared.blocks.reshape(-1, 4, 3, 3)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import chasles as ch
-from chasles.constrained.force_tangent import force_tangent_address
+from chasles.constrained.force_tangent import force_tangent_addresses
 from chasles.constrained.saddle import BLOCK
 from chasles.constrained.tables import STRUCTURE
 from chasles.constrained.workspace import NO_ROW, WORKSPACE, ForceCall, run_loop
@@ -58,14 +58,15 @@ def rods_of(kind: str, rng) -> list:
 def tangent(going, q, v, ratio, first=NO_ROW) -> np.ndarray:
     """-∂Q/∂d as the kernel gives it, (12, 12): blocks of the bodies, and couplings from the matrix. Wrenches of
     bushings from row `first` on are in the workspace."""
-    head, mechanism, address = going.packed, going.mechanism, force_tangent_address()
+    head, mechanism = going.packed, going.mechanism
     work = WORKSPACE.split(going.work, head)
     work.blocks[:], work.matrix[:], work.wrenches[:], work.power[:] = 0.0, 0.0, 0.0, 0.0
     call = ForceCall(
         *(0.0, 1.0, ratio, going.p, head, q.ravel(), v.ravel(), work.blocks, work.matrix, work.law_wrenches),
         *(work.element_tiles, work.force_work, work.wrenches, work.power, first),
     )
-    run_loop(address, call)
+    for address in force_tangent_addresses(mechanism.forces.table):
+        run_loop(address, call)
     found = np.zeros((12, 12))
     for i in range(2):
         block = work.blocks[i * BLOCK.size :]
