@@ -35,8 +35,8 @@ from chasles.model.scale import constraint_lengths
 from chasles.model.system import System
 
 Given = ArrayLike | None
-# between heavy bodies the acceleration of a light one is the difference of two large ones: by this ratio of the masses it
-# has lost so many digits that steps follow its rounding, where it is not refined
+# between heavy bodies the acceleration of a light one is the difference of two large ones: beyond this ratio of masses
+# it loses so many digits that steps would follow its rounding, so it is refined
 UNEVEN = 1e5
 
 

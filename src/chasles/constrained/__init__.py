@@ -17,7 +17,8 @@ tolerances, are the classes of `integrate.constrained_method`. A new method touc
     newton          Newton's loop (`iterate`); `integrate.stopping`: when it ends; `goals`: what is small
     correction      one correction of the equations of motion and constraints; `chart`: steps on the groups
       saddle        the linear equations K d + Rᵀ μ = f, L d = g; `tile_lu`: their factors, on 3x3 tiles
-      body_tangent, joint_tangent, force_tangent, bushing_tangent, velocity_rows      derivatives for Newton's matrix
+      body_tangent, joint_tangent, force_tangent, bushing_tangent, rod_tangent, velocity_rows      derivatives for
+                    Newton's matrix; `tangent_job`: what those of forces are made of
     position        positions in the stabilized index 2; `velocity`: velocities onto the constraints
 
 From `simulate` to Newton: `run.ConstrainedStepper.take` -> `workspace.run_loop` -> the loop of the method

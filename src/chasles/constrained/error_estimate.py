@@ -8,7 +8,6 @@ from chasles.absolute.tables import BODY, MASS, SE3
 from chasles.constrained.goals import EXTENT, GOAL, ISLAND, measure_islands, squared_speed
 from chasles.constrained.velocity import release_rotors
 from chasles.kernel.algebra import dot, mul, mul_t, scale, sub
-from chasles.kernel.called import called
 from chasles.kernel.lanes import sqrt
 from chasles.kernel.policy import kernel
 from chasles.kernel.reference import value_of
@@ -80,7 +79,7 @@ def into_space(bodies, n, q, e, back):
             store3(e, 6 * i + 3, mul_t(R, linear) if back else mul(R, linear))
 
 
-@called
+@kernel
 def tangent_part(workspace, e):
     """Remove from e (in the algebra, at the begin of the step) what the constraints would, in the metric of the kept
     factor."""

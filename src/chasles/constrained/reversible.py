@@ -18,11 +18,18 @@ from __future__ import annotations
 
 import numpy as np
 
+from chasles.absolute.kkt import POSE
+from chasles.absolute.tables import BODY, SE3, bodies_of
 from chasles.constrained.body_sizes import lengths_of
-from chasles.constrained.group import on_se3
+from chasles.constrained.chart import move_body
 from chasles.constrained.index1 import body_motion, with_workspace
 from chasles.constrained.problem import BodyProblem
 from chasles.constrained.structure import islands
+from chasles.kernel.address import invoke
+from chasles.kernel.algebra import add, add_scaled, cross, dot, scale, sub
+from chasles.kernel.lanes import sqrt
+from chasles.kernel.policy import kernel
+from chasles.kernel.workspace import load3, load6
 
 DIFFERENCE = 1e-3  # of the time in which a motion changes: over which its accelerations are differenced
 LONGEST = 0.1  # step, of the span, of a motion that does not change
@@ -41,49 +48,72 @@ def sizes_of(problem: BodyProblem, y: np.ndarray) -> np.ndarray:
     return np.asarray(np.sqrt(largest[island]))
 
 
+@kernel
+def evaluate(address, t, y, p, out):
+    """The field at this address: velocities, V' and the rest."""
+    invoke(address, t, y, p, out, y.shape[0], p.shape[0], out.shape[0])
+
+
+@kernel
+def accelerations_at(on_se3, slope, n, i):
+    """Angular acceleration of body i and acceleration of its center, on SE(3) in the axes of the body."""
+    (spin, velocity), (angular, linear) = load6(slope, 6 * i, 0.0), load6(slope, 6 * (n + i), 0.0)
+    return angular, add(linear, cross(spin, velocity)) if on_se3 else linear
+
+
+@kernel
+def displaced(bodies, n, y, d, slope, out):
+    """The state y moved by d times its slope."""
+    for i in range(n):
+        (spin, velocity), on_se3 = load6(slope, 6 * i, 0.0), bodies[i * BODY.size + BODY.space] == SE3
+        move_body(on_se3, y, i, (scale(d, spin), scale(d, velocity)), out)
+    for k in range(POSE * n, y.shape[0]):
+        out[k] = y[k] + d * slope[k - n]
+
+
+@kernel(entry=True, allocates=True)
+def changes_of(address, t, y, p, sizes, least, slopes, near):
+    """U⁶ of a state; least: U_0. slopes and near: workspace, slopes of three states and a state nearby."""
+    (bodies, n), slope = bodies_of(p), slopes[0]
+    evaluate(address, t, y, p, slope)
+    spins, size, change = 0.0, 0.0, 0.0
+    for i in range(n):
+        angular, linear = accelerations_at(bodies[i * BODY.size + BODY.space] == SE3, slope, n, i)
+        spin = load3(slope, 6 * i, 0.0)
+        spins += dot(spin, spin)
+        size += dot(angular, angular) + dot(linear, linear) / sizes[i] ** 2
+    short = DIFFERENCE / (least + sqrt(sqrt(size)) + sqrt(spins))
+    for side in range(2):
+        d = (2 * side - 1) * short
+        displaced(bodies, n, y, d, slope, near)
+        evaluate(address, t + d, near, p, slopes[1 + side])
+    for i in range(n):
+        on_se3 = bodies[i * BODY.size + BODY.space] == SE3
+        before, after = accelerations_at(on_se3, slopes[1], n, i), accelerations_at(on_se3, slopes[2], n, i)
+        bend, jerk = sub(after[0], before[0]), sub(after[1], before[1])
+        if on_se3:
+            turned = cross(load3(slope, 6 * i, 0.0), accelerations_at(on_se3, slope, n, i)[1])
+            jerk = add_scaled(jerk, 2.0 * short, turned)
+        change += (dot(bend, bend) + dot(jerk, jerk) / sizes[i] ** 2) / (4.0 * short * short)
+    return change + size * sqrt(size) + least**6
+
+
 class Rate:
     """U of the states of a run."""
 
     def __init__(self, problem: BodyProblem, y: np.ndarray, least: float):
         mechanism = problem.mechanism
-        self.space, self.least, self.n = problem.space, least, mechanism.n
-        self.parameters = with_workspace(mechanism)
+        self.least, self.parameters = least, with_workspace(mechanism)
         if problem.held is not None:
             self.parameters[problem.control] = problem.held
-        self.turning = on_se3(mechanism)[:, None]
-        self.sizes = sizes_of(problem, y)[:, None]
-
-    def _slope(self, t: float, y: np.ndarray) -> np.ndarray:
-        """The derivative of y: velocities, V' and the rest."""
-        out = np.zeros(self.space.dimension)
-        body_motion(t, y, self.parameters, out)
-        return out
-
-    def _accelerations(self, slope: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Angular velocities and accelerations, and accelerations of the centers, on SE(3) in the axes of the body."""
-        v, rates = slope[: 6 * self.n].reshape(-1, 6), slope[6 * self.n : 12 * self.n].reshape(-1, 6)
-        return v[:, :3], rates[:, :3], rates[:, 3:] + self._turned(v[:, :3], v[:, 3:])
-
-    def _turned(self, spin: np.ndarray, x: np.ndarray) -> np.ndarray:
-        """ω × x of bodies on SE(3), zero of others."""
-        return np.where(self.turning, np.cross(spin, x), 0.0)
+        self.sizes = sizes_of(problem, y)
+        self.slopes, self.near = np.zeros((3, problem.space.dimension)), np.zeros(y.size)
 
     def __call__(self, t: float, y: np.ndarray) -> float:
-        if not self.n:
+        if not self.sizes.size:
             return self.least
-        slope = self._slope(t, y)
-        spin, turning, linear = self._accelerations(slope)
-        size = self._size(turning, linear)
-        short = DIFFERENCE / (self.least + size**0.25 + float(np.sqrt(np.sum(spin**2))))
-        before, after = (
-            self._accelerations(self._slope(t + d, self.space.move(y, d * slope))) for d in (-short, short)
-        )
-        bend, jerk = ((after[k] - before[k]) / (2 * short) for k in (1, 2))
-        change = self._size(bend, jerk + self._turned(spin, linear))
-        return float((change + size**1.5 + self.least**6) ** (1 / 6))
-
-    def _size(self, angular: np.ndarray, linear: np.ndarray) -> float:
-        return float(np.sum(angular**2) + np.sum((linear / self.sizes) ** 2))
+        work = self.sizes, self.least, self.slopes, self.near
+        return float(changes_of(body_motion.address, t, y, self.parameters, *work) ** (1 / 6))
 
 
 def next_density(rate: float, density: float) -> float:

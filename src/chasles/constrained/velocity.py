@@ -9,7 +9,6 @@ from chasles.absolute.tables import FIELD
 from chasles.constrained.steps import from_chart, power_to_keep, to_chart
 from chasles.constraint.rows import ROTOR, TILE
 from chasles.constraint.special import add_target_speeds
-from chasles.kernel.called import called
 from chasles.kernel.policy import kernel
 from chasles.kernel.reference import value_of
 from chasles.kernel.workspace import load3, load6, store6
@@ -73,7 +72,7 @@ def onto_velocities(workspace, weights, targets, velocity, sweeps, enough):
     return work
 
 
-@called
+@kernel
 def project_velocity(workspace, weights, targets, trial_v, sweeps, accuracy):
     """The same of velocities in the spaces of the bodies."""
     for i in range(workspace.tables.n):

@@ -1,8 +1,9 @@
-"""Kernels that are called, not inlined: for what is long, or stands in several places of a loop.
+"""Kernels that are called, not inlined: for what is long and seldom runs.
 
-An inlined kernel is optimized together with its caller, again at each place where it stands. A loop of ten thousand
-statements takes a minute to compile in that way, and its machine code does not fit the processor's cache. What takes
-longer than a call by far, and gets its data by reference, loses nothing if it is a function of its own.
+An inlined kernel is optimized together with its caller, again at each place where it stands: a loop of ten thousand
+statements takes a minute. What few runs ask for is better a function of its own. It gets copies of the named tuples
+that it takes by reference (`apart`): LLVM keeps those of the caller in registers only as long as no other function can
+see them.
 """
 
 from __future__ import annotations
@@ -11,11 +12,12 @@ from collections.abc import Callable
 from typing import Any
 
 from chasles.cached import cached_property
-from chasles.kernel.policy import COMPILED, Inlined
+from chasles.kernel.policy import COMPILED, Inlined, kernel
+from chasles.kernel.reference import by_reference, value_of
 
 
 class Called(Inlined):
-    """A kernel that LLVM inlines if it finds that worth while."""
+    """A kernel that LLVM inlines only if it is small."""
 
     @cached_property
     def dispatcher(self) -> Any:
@@ -27,3 +29,9 @@ class Called(Inlined):
 def called(function: Callable) -> Any:
     """Mark a kernel that allocates nothing as one to call."""
     return Called(function, False) if COMPILED else function
+
+
+@kernel
+def apart(values):
+    """A copy of a named tuple that is passed by reference, for a function that is called; arrays are the same."""
+    return by_reference(value_of(values))

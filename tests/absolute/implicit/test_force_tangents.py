@@ -125,11 +125,12 @@ def test_tangents_are_exact(space, kind):
         assert np.abs(found - expected).max() < 1e-9 * np.abs(expected).max()
 
 
+@pytest.mark.parametrize("kind", ["bushing", "magnus", "helix"])
 @pytest.mark.parametrize("space", SPACES)
-def test_bushings_push_with_their_tangents_as_without(space):
+def test_elements_push_with_their_tangents_as_without(space, kind):
     """What Newton's method takes instead of evaluating them once more."""
     rng = np.random.default_rng(4)
-    system = ch.System(bodies(rng, "one", "two"), forces=forces_of("bushing", rng))
+    system = ch.System(bodies(rng, "one", "two"), forces=forces_of(kind, rng), rods=rods_of(kind, rng))
     going = stepper(system, 1.0, space, ch.integrate.GeneralizedAlpha(), 1e-3)
     q = pose_group.compose(going.problem.split(going.point())[0], pose_group.exp(rng.uniform(-0.6, 0.6, (2, 6))))
     v = rng.normal(size=(2, 6))
