@@ -24,9 +24,9 @@ from chasles.constraint.rows import IDENTITY, MOTION, ROTOR, ROWS, TILE
 from chasles.constraint.special import add_target_speeds, evaluate_rate
 from chasles.kernel.address import invoke
 from chasles.kernel.algebra import add, add_scaled, cross, mat_scale, mul, scale, skew, sub
-from chasles.kernel.called import apart, called
+from chasles.kernel.called import called
 from chasles.kernel.policy import kernel
-from chasles.kernel.reference import by_reference
+from chasles.kernel.reference import by_reference, value_of
 from chasles.kernel.workspace import add3, load3, load6, load9, store3
 from chasles.lie import se3, so3
 
@@ -244,5 +244,5 @@ def correction(workspace, method, step, weight, fresh, first):
         factorize_saddle(workspace, used, rows)
     solve_saddle(workspace, used, rows, workspace.d)
     if weight > 0.0 and index == 3:
-        refine(apart(workspace), step.s, uneven, used, method.lam)
+        refine(by_reference(value_of(workspace)), step.s, uneven, used, method.lam)
     return off, uneven

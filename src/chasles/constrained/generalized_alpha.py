@@ -64,7 +64,7 @@ from chasles.constrained.tables import SIZES
 from chasles.constrained.velocity import project_velocity
 from chasles.constrained.workspace import CARRIED, ITERATIONS, NO_ROW, STATE_VECTOR, workspace_of
 from chasles.integrate.constrained_method import GeneralizedAlpha
-from chasles.kernel.called import apart, called
+from chasles.kernel.called import called
 from chasles.kernel.lanes import WIDTH
 from chasles.kernel.memory import Regions, joined
 from chasles.kernel.policy import kernel, native
@@ -381,9 +381,12 @@ def advance(workspace, method, t, h):
     power = outcome.power + power_to_keep(workspace, workspace.plan.nodes, method.lam, workspace.targets)
     trial_state(workspace, method)
     if method.atol + method.rtol > 0.0:
-        method.errors[0] = estimate(apart(workspace), apart(method), h, h_before)
+        copies = by_reference(value_of(workspace)), by_reference(value_of(method))
+        method.errors[0] = estimate(copies[0], copies[1], h, h_before)
     carry_on(workspace, method)
-    impulse = project(apart(workspace), apart(method)) if method.onto or method.project else 0.0
+    impulse = 0.0
+    if method.onto or method.project:
+        impulse = project(by_reference(value_of(workspace)), by_reference(value_of(method)))
     finish_step(workspace, impulse + 0.5 * h * (method.power[0] + power), method.trial_v, method.angles)
     method.power[0] = power
     return True

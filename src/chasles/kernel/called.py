@@ -2,8 +2,8 @@
 
 An inlined kernel is optimized together with its caller, again at each place where it stands: a loop of ten thousand
 statements takes a minute. What few runs ask for is better a function of its own. It gets copies of the named tuples
-that it takes by reference (`apart`): LLVM keeps those of the caller in registers only as long as no other function can
-see them.
+that it takes by reference, `by_reference(value_of(workspace))`, made where it is called: LLVM keeps those of the caller
+in registers only as long as no other function can see them.
 """
 
 from __future__ import annotations
@@ -12,8 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from chasles.cached import cached_property
-from chasles.kernel.policy import COMPILED, Inlined, kernel
-from chasles.kernel.reference import by_reference, value_of
+from chasles.kernel.policy import COMPILED, Inlined
 
 
 class Called(Inlined):
@@ -29,9 +28,3 @@ class Called(Inlined):
 def called(function: Callable) -> Any:
     """Mark a kernel that allocates nothing as one to call."""
     return Called(function, False) if COMPILED else function
-
-
-@kernel
-def apart(values):
-    """A copy of a named tuple that is passed by reference, for a function that is called; arrays are the same."""
-    return by_reference(value_of(values))
