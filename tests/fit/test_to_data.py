@@ -168,6 +168,7 @@ def test_a_function_of_parameters_serves_too():
     assert np.isclose(ch.fit.to_data(system, data, unknown, method="rk4", step=0.01)["length"], 0.3, rtol=1e-6)
 
 
+@pytest.mark.study
 def test_the_command_writes_a_model_a_picture_and_a_report(pendulum, tmp_path):
     data = track(pendulum, noise=1e-3, length=0.6, damping=0.05, angle=0.8)
     rows = [f"{t},{1e3 * x},{1e3 * z}" for t, x, z in zip(*data.values(), strict=True)]

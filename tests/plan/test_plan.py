@@ -87,6 +87,7 @@ def test_the_shortest_time_is_bang_bang():
     assert np.abs(plan.inputs[:, 0] - np.repeat([1.0, -1.0], 10)).max() < 1e-3
 
 
+@pytest.mark.study
 def test_a_closed_loop_is_planned():
     system = four_bar(actuators=[ch.Actuator("motor", "a")])
     goal = ch.plan.state({"a": 1.6}, {"a": 0.0})
@@ -112,7 +113,7 @@ def chain():
     )
 
 
-@pytest.mark.parametrize("space", ["SO3xR3", "SE3", "loop"])
+@pytest.mark.parametrize("space", ["SO3xR3", "SE3", pytest.param("loop", marks=pytest.mark.study)])
 def test_derivatives_of_steps(space):
     """Against central differences, along all changes that constraints allow."""
     rng = np.random.default_rng(1)

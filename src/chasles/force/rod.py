@@ -221,7 +221,7 @@ def pushed(element, at, law, given):
         more = tiles_t_times(strain_map(element, law), off)
         pull = add(law.gradient[0], more[0]), add(law.gradient[1], more[1])
         known = at.frame, at.pose, at.X, at.map, at.coefficients, at.twist, at.carried, at.rate
-        at = Deflection(*known, pull, at.drag)  # type: ignore[call-arg]  # eight of them
+        at = Deflection(*known, pull, at.drag)
     on_first, on_second, power = wrenches_of((element.first, element.second), at)
     apart = sub(at.X[0], element.rest[0]), sub(at.X[1], element.rest[1])
     return on_first, on_second, power, 0.5 * (dot(apart[0], law.own[0]) + dot(apart[1], law.own[1]))

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from chasles.model.joint import Joint
     from chasles.relative.loop.closed import ClosedMechanism
 
-FIRST, SECOND = (ROWS.first_angular, ROWS.first_linear), (ROWS.second_angular, ROWS.second_linear)
+ON_FIRST, ON_SECOND = (ROWS.first_angular, ROWS.first_linear), (ROWS.second_angular, ROWS.second_linear)
 
 
 def reactions(mechanism: ClosedMechanism, joint: str, q: ArrayLike, v: ArrayLike, u: ArrayLike | None, t: ArrayLike):
@@ -51,7 +51,7 @@ def closing_wrenches(
         (number, *_), tile = closing.groups[group], closing.tiles[closing.groups[group][0]]
         if tile.joint in along:
             continue
-        for link, (angular, linear), sign in ((tile.first, FIRST, -1.0), (tile.second, SECOND, 1.0)):
+        for link, (angular, linear), sign in ((tile.first, ON_FIRST, -1.0), (tile.second, ON_SECOND, 1.0)):
             if link >= 0:  # else the ground
                 force = sign * np.eye(3)[k] if tile.kind == POINT else rows[..., number, linear + 3 * k :][..., :3]
                 total[..., link, :3] -= multipliers[..., r, None] * rows[..., number, angular + 3 * k :][..., :3]
