@@ -24,9 +24,8 @@ from chasles.constraint.rows import IDENTITY, MOTION, ROTOR, ROWS, TILE
 from chasles.constraint.special import add_target_speeds, evaluate_rate
 from chasles.kernel.address import invoke
 from chasles.kernel.algebra import add, add_scaled, cross, mat_scale, mul, scale, skew, sub
-from chasles.kernel.called import called
 from chasles.kernel.policy import kernel
-from chasles.kernel.reference import by_reference, value_of
+from chasles.kernel.reference import by_reference
 from chasles.kernel.workspace import add3, load3, load6, load9, store3
 from chasles.lie import se3, so3
 
@@ -120,7 +119,7 @@ def position_residual(workspace):
         )
 
 
-@called
+@kernel
 def refine(workspace, s, first, left, lam):
     """Sweeps against the equations that are not regularized, until the rows near singular ones have converged, too.
 
@@ -244,5 +243,5 @@ def correction(workspace, method, step, weight, fresh, first):
         factorize_saddle(workspace, used, rows)
     solve_saddle(workspace, used, rows, workspace.d)
     if weight > 0.0 and index == 3:
-        refine(by_reference(value_of(workspace)), step.s, uneven, used, method.lam)
+        refine(workspace, step.s, uneven, used, method.lam)
     return off, uneven

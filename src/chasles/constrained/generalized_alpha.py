@@ -64,7 +64,6 @@ from chasles.constrained.tables import SIZES
 from chasles.constrained.velocity import project_velocity
 from chasles.constrained.workspace import CARRIED, ITERATIONS, NO_ROW, STATE_VECTOR, workspace_of
 from chasles.integrate.constrained_method import GeneralizedAlpha
-from chasles.kernel.called import called
 from chasles.kernel.lanes import WIDTH
 from chasles.kernel.memory import Regions, joined
 from chasles.kernel.policy import kernel, native
@@ -309,7 +308,7 @@ def solve(workspace, method, step):
     return outcome
 
 
-@called
+@kernel
 def estimate(workspace, method, h, h_before):
     """The error of the step relative to the tolerance, of coordinates and velocities.
 
@@ -350,7 +349,7 @@ def estimate(workspace, method, h, h_before):
     return max(size, relative_size(workspace, v, True, h, method.rtol, method.atol))
 
 
-@called
+@kernel
 def project(workspace, method):
     """Velocities onto the constraints; returns the work of constraints that depend on time."""
     weights, sweeps, accuracy = workspace.metric, 4, 1e-15
@@ -381,12 +380,11 @@ def advance(workspace, method, t, h):
     power = outcome.power + power_to_keep(workspace, workspace.plan.nodes, method.lam, workspace.targets)
     trial_state(workspace, method)
     if method.atol + method.rtol > 0.0:
-        copies = by_reference(value_of(workspace)), by_reference(value_of(method))
-        method.errors[0] = estimate(copies[0], copies[1], h, h_before)
+        method.errors[0] = estimate(workspace, method, h, h_before)
     carry_on(workspace, method)
     impulse = 0.0
     if method.onto or method.project:
-        impulse = project(by_reference(value_of(workspace)), by_reference(value_of(method)))
+        impulse = project(workspace, method)
     finish_step(workspace, impulse + 0.5 * h * (method.power[0] + power), method.trial_v, method.angles)
     method.power[0] = power
     return True
