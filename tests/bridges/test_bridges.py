@@ -35,7 +35,7 @@ def along(arguments):
     return found
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", [pytest.param(k, marks=[pytest.mark.study] * (k == "simulation")) for k in CASES])
 def test_derivatives_are_those_of_differences(case):
     function, arguments = CASES[case]
     directions, h = along(arguments), 1e-5

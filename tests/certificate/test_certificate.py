@@ -207,6 +207,7 @@ def _three():
     return [models.push(models.gauss, 9.0, 4.8 + 0.2 * k, 2e-3, name=f"p{k}") for k in range(3)]
 
 
+@pytest.mark.study
 @pytest.mark.parametrize("kind", COSTS)
 def test_a_verdict_costs_no_more_than_the_bar(kind):
     """Twice the run, or 0.2 s. Counted in evaluations, which do not depend on how busy the machine is; the processor

@@ -208,7 +208,7 @@ def test_ctrl_c_is_answered_at_once_and_a_second_one_skips_the_rest(tmp_path):
         (("run", "heavy_top", "--step", "-1"), "step"),
         (
             ("run", "unknown"),
-            "no such system in the gallery; there are andrews, bennett, bricard, chain, double_pendulum",
+            "no such system in the gallery; there are andrews, bennett, bricard, cable_with_load",
         ),
         (("run", "heavy-top"), "did you mean 'heavy_top'?"),
         (("run", "heavy_top", "--method", "rk5"), "did you mean 'rk4'?"),

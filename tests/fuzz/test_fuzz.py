@@ -73,7 +73,7 @@ def sound(tmp_path_factory):
 
 
 def test_some_spoiled_models(tmp_path):
-    judge(*fuzz("models", 0, 15, tmp_path), 15)
+    judge(*fuzz("models", 0, 8, tmp_path), 8)
 
 
 def test_some_spoiled_results(sound):

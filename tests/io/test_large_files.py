@@ -46,6 +46,7 @@ assert float(lines[-1].split(",")[0]) == run.t[-1]
 """
 
 
+@pytest.mark.study
 @pytest.mark.skipif(sys.platform != "linux", reason="counts what Linux counts")
 def test_a_file_larger_than_what_a_process_may_have(tmp_path):
     """Written, opened, gone through, certified and exported with 100 MB for more than 140 MB."""

@@ -58,6 +58,7 @@ def test_what_is_not_real_numbers(face):
 
 
 @every_function
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 def test_what_is_not_finite(face, bad):
     args = arguments(face, (3, 4))

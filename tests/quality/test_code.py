@@ -32,10 +32,11 @@ def run(*command: str, **environment: str) -> subprocess.CompletedProcess:
     [
         ("-m", "ruff", "check", "."),
         ("-m", "ruff", "format", "--check", "."),
-        ("-m", "mypy"),
+        ("-m", "mypy", "src", "tests/quality/typed_script.py"),
+        pytest.param(("-m", "mypy"), marks=pytest.mark.study),  # with tools and benchmarks
         ("-c", "import sys; from importlinter.cli import lint_imports; sys.exit(lint_imports())"),
     ],
-    ids=["lint", "format", "types", "layers"],
+    ids=["lint", "format", "types", "all types", "layers"],
 )
 def test_tool_is_content(command):
     """Types: of the package, and of a user's script (`typed_script.py`), where no result of a public call is Any."""

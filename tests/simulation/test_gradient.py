@@ -86,7 +86,9 @@ def test_loops(name):
     agree(ch.gradient(found.run, total, by=tuple(found.columns), system=build, parameters=values), found, measured)
 
 
-@pytest.mark.parametrize("model", ["branching", pytest.param("all kinds", marks=pytest.mark.study)])
+@pytest.mark.parametrize(
+    "model", ["chain", *(pytest.param(name, marks=pytest.mark.study) for name in ("branching", "all kinds"))]
+)
 def test_bodies_and_gravity(model):
     """Ten numbers of each body, and gravity, as parameters of a function that makes the system."""
     system = models.system_of(models.MODELS[model]())

@@ -24,6 +24,10 @@ def shared(
     part: Callable[[int, int], None], count: int, work: int, threads: int, pace: dict[bool, float], kind: bool
 ) -> None:
     """Do part(first, last) for all states. work: states times links; pace: seconds of this by kind, kept up to date."""
+    if count < 2 * FEWEST:  # no two pieces
+        if count:
+            part(0, count)
+        return
     known = pace.get(kind)
     threads = min(threads, count // FEWEST, int((PACE if known is None else known) * work / SHARE))
     if threads > 1:

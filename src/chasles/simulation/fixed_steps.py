@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from chasles.integrate.engine import choose_step
-from chasles.integrate.explicit_layout import LARGEST_ANGLE, REAL, SET, STATE, TALLY, scratch
+from chasles.integrate.explicit_layout import LARGEST_ANGLE, MUNTHE_KAAS, REAL, SET, STATE, TALLY, scratch
 from chasles.integrate.explicit_step import copy
 from chasles.integrate.status import DONE, NEAR_POLE, NOT_FINITE, RUNNING, UNDERFLOW
 from chasles.integrate.step_address import take_step
@@ -67,7 +67,13 @@ def run_period(
 ):  # fmt: skip
     """A run of fixed steps from y that ends in few of them, with the input `given`, whose forces go to p[at:]; what
     else is in the parameters is fresh. rows: room for its saved points, each (time, point, input)."""
-    n, every, parts = settings[SET.point], settings[SET.save_every], scratch(memory, settings, 1)
+    n, d, every, parts = (
+        settings[SET.point],
+        settings[SET.algebra],
+        settings[SET.save_every],
+        scratch(memory, settings, 1),
+    )
+    same_last = settings[SET.same_last] and settings[SET.family] == MUNTHE_KAAS and settings[SET.correction] == 0
     for k in range(p.shape[0]):
         p[k] = fresh[k]
     for k in range(forces.shape[0]):
@@ -82,11 +88,15 @@ def run_period(
         if abs(h) < real[REAL.shortest] or t + h == t:
             counts[TALLY.status] = UNDERFLOW
             return
-        call(address, t, y, p, f0, 0, n, settings[SET.algebra], 0.0)
+        known = i > 0 and same_last  # as the last stage of the step before
+        if known:
+            copy(parts[0], (settings[SET.stages] - 1) * d, f0, 0, d, 0.0)
+        else:
+            call(address, t, y, p, f0, 0, n, d, 0.0)
         angle = take_step(
             table, addresses, settings, a, b, c, extra, program, t, h, y, f0, memory, parts, address, p, 0.0
         )
-        counts[TALLY.evaluations] += settings[SET.stages]
+        counts[TALLY.evaluations] += settings[SET.stages] - (1 if known else 0)
         counts[TALLY.status] = flaw(settings, angle, parts, 0.0)
         if counts[TALLY.status] != DONE:
             return
