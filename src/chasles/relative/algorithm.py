@@ -26,7 +26,7 @@ from chasles.kernel.lanes import buffer as lane_buffer
 from chasles.kernel.policy import COMPILED, kernel
 from chasles.kernel.rows import load_rows, store_rows
 
-FEW = 4096  # links times states below which states go one by one: below half a millisecond, and half of the compiling
+FEW = 4096  # links or results times states below which states go one by one: half a millisecond, half of the compiling
 
 
 @kernel
@@ -171,7 +171,7 @@ class Algorithm:
 
         results = [np.zeros((count, evaluate(self.arguments[name].size, sizes))) for name in self.outputs]
         every = {**arrays, **{name: result.reshape(-1) for name, result in zip(self.outputs, results, strict=True)}}
-        work = count * sizes["links"]
+        work = count * max(sizes["links"], sum(result.shape[1] for result in results))
         lanes = COMPILED and count >= WIDTH and work >= FEW
         loop = self.lanes if lanes else self.scalar  # made before several threads ask for it
 
