@@ -255,6 +255,7 @@ def draw(rows: list[Row]) -> None:
     with style.drawing():
         figure = style.picture(8.5, 0.26 * len(rows) + 1.0)
         axes, places = figure.subplots(), np.arange(len(rows))[::-1]
+        axes.set_axisbelow(True)
         colors = ["#c0392b" if row.ratio < 1 else "#2c6fad" for row in rows]
         axes.barh(places, [np.log10(row.ratio) for row in rows], color=colors, height=0.7)
         for place, row in zip(places, rows, strict=True):
