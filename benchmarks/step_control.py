@@ -87,7 +87,8 @@ def row(
             return ["refused"] * len(tolerances)
         growth = run.solution.steps / steps if steps else 1.0
         steps = run.solution.steps
-        cells.append(f"{error(run, best) / rtol:.1g} ({steps})")
+        off = float(f"{error(run, best) / rtol:.1g}")  # one digit, and no exponent of large ones
+        cells.append(f"{off:g} ({steps})")
     return cells
 
 
