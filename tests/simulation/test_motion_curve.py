@@ -76,3 +76,13 @@ def test_the_input_of_a_sampled_controller_is_the_one_held_then() -> None:
     np.testing.assert_allclose(found.inputs[:, 0], [0.0, 1.0, 2.0])
     np.testing.assert_allclose(found.a[:, 0], [0.0, 0.5, 1.0], atol=1e-14)
     np.testing.assert_allclose(found.q[:, 0], [1.0, 1 + 0.25 * 0.05**2, 1 + 0.25 * 0.01 + 0.0025 + 0.5 * 0.05**2])
+    many = ch.simulate(system, (0.0, 0.3), q=[1.0], controller=lambda t, q, v: [10.0 * t], period=0.1, step=1e-3)
+    np.testing.assert_allclose([many(t).inputs[0] for t in (0.05, 0.1, 0.15)], [0.0, 0.0, 1.0])  # one among many points
+
+
+def test_a_run_backwards_is_known_between_its_steps() -> None:
+    body = ch.Body("body", mass=2.0, inertia=np.eye(3))
+    system = ch.System([body], [ch.prismatic("x", "ground", "body", axis=(1, 0, 0))])
+    options = {"method": "generalized_alpha", "step": 0.01, "coordinates": "absolute"}
+    run = ch.simulate(system, (0.3, 0.0), q=[1.0], v=[2.0], **options)
+    np.testing.assert_allclose(run([0.155, 0.05]).q[:, 0], [1 - 2 * 0.145, 1 - 2 * 0.25], rtol=0, atol=1e-12)

@@ -6,7 +6,7 @@ import bisect
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -74,7 +74,7 @@ class Solution:
         if not ((wanted >= low) & (wanted <= high)).all():
             raise ValueError(f"Solution: times must lie in [{low:.6g}, {high:.6g}]")
         flat = wanted.reshape(-1)
-        intervals, of = np.unique(np.clip(self._before(flat), 0, len(self.t) - 2), return_inverse=True)
+        intervals, of = np.unique(np.clip(self.passed(flat) - 1, 0, len(self.t) - 2), return_inverse=True)
         before, after, move = ends(intervals)
         if not np.isfinite(move).all():
             raise ValueError(
@@ -93,11 +93,11 @@ class Solution:
             )
         return result.reshape(*wanted.shape, n)
 
-    def _before(self, times: np.ndarray) -> np.ndarray:
-        """For each time the last saved point that is not after it; a few are looked up without touching all points,
-        which may be more than memory holds."""
+    def passed(self, times: np.ndarray, side: Literal["left", "right"] = "right") -> np.ndarray:
+        """For each time how many saved points are not after it, or with side="left" before it; a few are looked up
+        without touching all points, which may be more than memory holds."""
         sign = 1.0 if self.t[-1] >= self.t[0] else -1.0
         if 64 * len(times) < len(self.t):
-            found = [bisect.bisect_right(self.t, sign * x, key=lambda t: sign * t) for x in times]
-            return np.array(found, dtype=np.int64) - 1
-        return np.searchsorted(sign * self.t, sign * times, "right") - 1
+            place = bisect.bisect_right if side == "right" else bisect.bisect_left
+            return np.array([place(self.t, sign * x, key=lambda t: sign * t) for x in times], dtype=np.int64)
+        return np.searchsorted(sign * self.t, sign * times, side)

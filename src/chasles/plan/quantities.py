@@ -6,6 +6,7 @@ compared by log, so that no quaternion is ever subtracted.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -24,17 +25,17 @@ CALLER = "plan"
 TINY = 1e-30  # of a complex step: what is below rounding does no harm
 
 
-class MotionQuantity:
+class MotionQuantity(ABC):
     """Numbers of a motion at its nodes."""
 
     name = ""
 
-    def prepare(self, mechanism: Any) -> None:
+    def prepare(self, mechanism: Any) -> None:  # noqa: B027  # most have nothing to refuse
         """Refuse what the mechanism has not."""
 
+    @abstractmethod
     def numbers(self, mechanism: Any, t: np.ndarray, q: np.ndarray, v: np.ndarray) -> Numbers:
         """The numbers at nodes, and their derivatives by (δ, δv)."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True)

@@ -120,8 +120,8 @@ class Run(States):
 
     def _next_point(self, times: np.ndarray) -> np.ndarray:
         """For each time the first saved point that is not before it."""
-        sign = 1.0 if self.t[-1] >= self.t[0] else -1.0
-        return np.clip(np.searchsorted(sign * self.t, sign * times, "left"), 0, len(self.t) - 1)
+        found = self.solution.passed(times.reshape(-1), "left").reshape(times.shape)
+        return np.minimum(found, len(self.t) - 1)
 
     def _between(self, times: np.ndarray) -> np.ndarray:
         """States at any times, of a run that has all its points and no slopes."""
