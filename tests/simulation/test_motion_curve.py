@@ -64,8 +64,11 @@ def test_a_ball_that_bounces_is_known_between_impacts(coordinates: str) -> None:
 
 def test_points_that_were_not_kept_have_no_curve() -> None:
     run = ch.simulate(arm(), SPAN, method="generalized_alpha", step=0.02, save="final", coordinates="absolute", **START)
-    with pytest.raises(ValueError, match="cannot be interpolated"):
+    with pytest.raises(ValueError, match='cannot be interpolated: not all steps were kept; save="all" keeps them'):
         run(0.1)
+    run = ch.simulate(arm(), SPAN, method="generalized_alpha", step=0.02, coordinates="absolute", **START)
+    with pytest.raises(ValueError, match="some of the points were left out"):
+        run.part(slice(None, None, 2))(0.1)
 
 
 def test_the_input_of_a_sampled_controller_is_the_one_held_then() -> None:

@@ -127,7 +127,7 @@ class ConstrainedStepper(FixedStepper):
         return int(self.counts[COUNTS.iterations] + self.counts[COUNTS.evaluations])
 
     def no_curve(self) -> str:
-        return "points of methods for constrained systems have none through them; ask for the times you want in save"
+        return 'not all steps were kept; save="all" keeps them, save=times computes the points at these times'
 
     def tried(self) -> tuple[Sequence[float], Sequence[float], str]:
         corrections, residuals = self.history[:, : self.counts[COUNTS.tried]]

@@ -435,4 +435,5 @@ class Mechanism:
         time = np.broadcast_to(np.asarray(t, dtype=float), at.shape[:-1])
         own = next((item for item in self.tree.all_joints if item.name == joint), None)
         own = self.system.joint(joint, "reactions") if own is None else own
-        return reaction.reactions(self, own, at, speed, self.accelerations_under(at, speed, u, time), time)
+        acting = self.tables.check_u("reactions", u)
+        return reaction.reactions(self, own, at, speed, self.accelerations_under(at, speed, acting, time), time)

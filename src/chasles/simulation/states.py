@@ -269,7 +269,7 @@ class States:
         cut: dict[str, Any] = {name: _cut(getattr(s, name), rows) for name in ("t", "y", "slopes", "moves")}
         if rows.step not in (None, 1):  # moves are those from one saved point to the next
             left_out = "some of the points were left out"
-            cut |= {"slopes": None, "moves": None, "no_curve": s.no_curve or left_out, "consecutive": False}
+            cut |= {"slopes": None, "moves": None, "no_curve": left_out, "consecutive": False}
         arrays = {item.name: _cut(getattr(self, item.name), rows) for item in fields(self) if item.name in CUT}
         return replace(self, solution=replace(s, **cut), **arrays)
 
