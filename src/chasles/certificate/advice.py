@@ -18,7 +18,6 @@ from chasles.simulation.law_samples import items_with_laws
 if TYPE_CHECKING:
     from chasles.certificate.judge import Judge
 
-NOT_A_FUNCTION = "the same steps give other numbers: a law is not a function of its arguments"
 LARGE = 0.1  # an error that grows no more as it did, since nothing moves farther
 GROWTH = 1e3  # times, from an error to that one: how long this takes tells how long it would take again
 RESOLVED, SLOWER = 3, 3.0  # checkpoints of that time at least; times longer for the second half of the growth at most

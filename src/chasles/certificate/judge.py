@@ -256,9 +256,7 @@ class Judge:
         self.say_voices(self.made(t, y), self.motion)
         self.findings += voices.drives(self.run.mechanism.system, start, end, self.rng, self.limits[voices.DRIVES])
         if isinstance(task.method, RKMK | Exponentials):
-            same = steps.repeated(task, task.method, end)
-            note = f"{len(steps.times)} steps taken again give the same bits" if same else advice.NOT_A_FUNCTION
-            self.findings.append(Finding(voices.REPETITION, float(not same), 0.0, note, count=True))
+            self.findings.append(voices.repetition(task, len(steps.times), steps.repeated(task, task.method, end)))
         return missing
 
     def _compare(self, t: np.ndarray, y: np.ndarray) -> str:

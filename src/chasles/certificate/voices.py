@@ -22,6 +22,7 @@ from chasles.model.scale import constraint_lengths
 from chasles.relative.loop.closed import ClosedMechanism
 from chasles.relative.mechanism import Mechanism
 from chasles.simulation.run import Run
+from chasles.simulation.run_task import Task
 from chasles.simulation.set_valued import Change, Limit
 
 ENERGY, MOMENTUM, GROUP, POSITION, VELOCITY = (
@@ -192,7 +193,19 @@ def events(run: Any, occurrences: Iterable[Any], start: float, end: float) -> li
     return [Finding(EVENTS, float(sum(abs(a - b) for a, b in off.values())), 0.0, note, count=True)]
 
 
-def known_events(task: Any) -> list[Any]:
+def repetition(task: Task, steps: int, same: bool) -> Finding:
+    """Whether explicit steps taken again give the same bits. If not, a law has a memory, unless the steps themselves
+    depend on those before them; laws that were called alone, forth and back, tell of their memory in any case."""
+    if same:
+        return Finding(REPETITION, 0.0, 0.0, f"{steps} steps taken again give the same bits", count=True)
+    if task.dynamics.chooses_rows:
+        note = "not judged: near singular configurations the step before decides which dependent equations are solved"
+        return Finding(REPETITION, math.nan, None, note)
+    note = "the same steps give other numbers: a law is not a function of its arguments"
+    return Finding(REPETITION, 1.0, 0.0, note, count=True)
+
+
+def known_events(task: Task) -> list[Any]:
     """The events whose functions there are: a file has only their names."""
     watched = list(task.more["events"])
     return [] if any(hasattr(event.function, "not_in_file") for event in watched) else watched

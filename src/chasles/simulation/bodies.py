@@ -65,6 +65,7 @@ class BodyDynamics(BodyJointView):
     """
 
     quantities = BodyQuantities  # what is shown of a motion
+    chooses_rows = False  # whether a projection chooses which of dependent rows the next step solves
 
     @property
     def corrected(self) -> bool:

@@ -53,6 +53,7 @@ class TreeDynamics(JointView):
     loading: Loading | None = None  # friction that depends on loads, of a piece of a run
 
     corrected = False  # whether each step ends on constraints
+    chooses_rows = False  # whether a projection chooses which of dependent rows the next step solves
     numbers_at = PART.numbers  # where the parameters say where the numbers of the tree are
     seen = staticmethod(seen)
 

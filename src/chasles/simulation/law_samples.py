@@ -26,7 +26,7 @@ from chasles.simulation.states import States
 
 DRIVEN = 3  # numbers of a drive: the coordinate and its first two derivatives
 MOST = 64  # largest changes whose places are kept
-ORDERED = 32  # times at which a law in Python is called forth and back, to see whether it has a memory
+ORDERED = 32  # times at which a law is called forth and back, to see whether it has a memory
 STAYS = 0.3  # of a change: what is left of it between neighboring numbers if it is a jump
 
 
@@ -101,9 +101,10 @@ class CalledLaw:
         return error is not None
 
     def remembers(self, start: float, end: float) -> bool:
-        """Whether a law in Python gave other numbers for the same arguments when it was called in another order, now or
-        before: then it has a memory, or chance. A memory may be full after a first look, so what was seen is kept."""
-        if not self.law.in_python:
+        """Whether a law gave other numbers for the same arguments when it was called in another order, now or before:
+        then it has a memory, or chance. A memory may be full after a first look, so what was seen is kept. Expressions
+        have none."""
+        if isinstance(self.law, Expression):
             return False
         times = np.linspace(start, end, ORDERED)
         rows = np.maximum(np.searchsorted(self.sign * self.path, self.sign * times, "right") - 1, 0)

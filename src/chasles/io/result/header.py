@@ -23,6 +23,7 @@ from chasles.integrate.method_name import method_from, name_of
 from chasles.io.description import described, plain
 from chasles.io.model_file import study_of_text
 from chasles.io.model_writer import model_text
+from chasles.io.result.acted import Missing, MissingLaw, numbers_of_laws
 from chasles.io.result.fingerprint import fingerprint, is_same
 from chasles.io.result.layout import ResultFileError, Sizes
 from chasles.model.expression_law import Expression
@@ -134,9 +135,8 @@ def task_of(
         elif needed:
             raise ResultFileError(file, f"needs the law {name!r} again: give laws={{{name!r}: function}}")
         else:
-            given[name] = PythonLaw(
-                _Missing(file, "law", name, f"open(..., laws={{{name!r}: function}}), or --law FILE.py")
-            )
+            how = f"open(..., laws={{{name!r}: function}}), or --law FILE.py"
+            given[name] = PythonLaw(MissingLaw(file, "law", name, how))
     for name in given:
         if name not in [law["name"] for law in header["laws"]]:
             raise ResultFileError(file, f"has no law {name!r}")
@@ -148,7 +148,7 @@ def task_of(
         elif needed:
             raise ResultFileError(file, f"needs its controller {name!r} again: give controller=function")
         else:
-            controller = _Missing(file, "controller", name, "resume(..., controller=function)")
+            controller = Missing(file, "controller", name, "resume(..., controller=function)")
     try:
         system = study_of_text(model, f"{file}, model", given).system
         dynamics = _dynamics_of_text(header["dynamics"], system)
@@ -191,6 +191,7 @@ def check_fit(file: Path, header: Mapping[str, Any], sizes: Sizes, task: Task) -
         "numbers of a state": (sizes.point, dynamics.space.size),
         "numbers of its rate": (sizes.algebra, rates),
         "inputs of a controller": (sizes.inputs, inputs),
+        "numbers of laws": (sizes.laws, numbers_of_laws(dynamics, task.state) if sizes.laws else 0),
         "constant inputs": (0 if task.u is None else len(task.u), 0 if task.u is None else forces),
     }
     for what, (found, expected) in given.items():
@@ -270,7 +271,7 @@ def _events(
     if given is None and (not needed or not stored):
         return tuple(
             Event(
-                _Missing(file, "event", e["name"], "resume(..., events=[...])"),
+                Missing(file, "event", e["name"], "resume(..., events=[...])"),
                 e["direction"],
                 e["terminal"],
                 e["name"],
@@ -293,18 +294,4 @@ def _check(file: Path, what: str, stored: Mapping[str, str], function: Any, how:
             file,
             f"the source of the {what} {stored['name']!r} is not that of the run, or a constant that it uses is not; "
             f"give the same, {how}",
-        )
-
-
-class _Missing:
-    """A function of the user that is not in the file, and says so when it is called."""
-
-    not_in_file = True  # for those who can do without
-
-    def __init__(self, file: Path, what: str, name: str, how: str):
-        self.file, self.what, self.__name__, self.how = file, what, name, how
-
-    def __call__(self, *arguments: Any) -> Any:
-        raise ResultFileError(
-            self.file, f"the {self.what} {self.__name__!r} is not in the file; to compute with it, {self.how}"
         )

@@ -50,12 +50,14 @@ class NotWrittenError(ResultFileError):
 
 @dataclass(frozen=True)
 class Sizes:
-    """Numbers in a point, in a vector of the algebra, in an input, and bytes of a checkpoint."""
+    """Numbers in a point, in a vector of the algebra, in an input, bytes of a checkpoint, and numbers that the user's
+    laws give at a point."""
 
     point: int
     algebra: int
     inputs: int
     checkpoint: int
+    laws: int = 0
 
     @property
     def row(self) -> np.dtype:
@@ -74,6 +76,7 @@ class Sizes:
             "start": (np.dtype("<f8"), (self.point,)),
             "events": (happened, (events,)),
             "energy": (energy, (rows,)),
+            **({"laws": (np.dtype([("given", "<f8", (self.laws,))]), (rows,))} if self.laws else {}),
             "points": (self.row, (rows,)),
         }
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -16,12 +16,14 @@ import numpy as np
 from chasles.certificate.verdict import Certificate
 from chasles.integrate.event import Event, Occurrence
 from chasles.integrate.solution import COUNTED_WORK, Solution
+from chasles.io.result.acted import Acted, MissingLaw
 from chasles.io.result.checkpoint import Checkpoint, newest, slot_size
 from chasles.io.result.expected import check_header, check_note, check_outcome
 from chasles.io.result.header import check_fit, task_of
 from chasles.io.result.layout import FORMAT, VERSION, WHOLE, ResultFileError, Sizes, table, text
 from chasles.io.result.mapped import rows_of
 from chasles.io.result.seal import opened
+from chasles.simulation.law_samples import items_with_laws
 from chasles.simulation.run import Run
 from chasles.simulation.run_task import Task
 
@@ -44,6 +46,7 @@ class Stored:
     events: np.ndarray
     checkpoint: Checkpoint | None
     outcome: dict[str, Any] | None  # None while the run goes on, or if it was killed
+    laws: np.ndarray  # what the user's laws gave at the points
     contiguous: bool = True  # as chasles writes tables, so that it can go on with them
 
 
@@ -105,6 +108,11 @@ def _run_of(stored: Stored, task: Task) -> Run:
     given = points["input"] if stored.sizes.inputs else task.constant(len(points))
     known = stored.energy if outcome.get("energy") else None
     found = outcome.get("certificate")
+    if len(stored.laws):
+        acted = Acted(task.dynamics, points["t"], points["state"], stored.laws["given"])
+        for _, law in items_with_laws(task.dynamics.mechanism.system):
+            if isinstance(law.function, MissingLaw):
+                law.function.acted = acted
     kept = partial(_certificate, stored) if found and "digest" in found else None  # earlier versions judged less
     return Run(task.dynamics, solution, given, stored=known, task=task, kept=kept)
 
@@ -149,7 +157,8 @@ def damage(file: Path) -> Iterator[None]:
 
 def _checked(file: Path, h5: h5py.File, stream: BinaryIO) -> Stored:
     header, model = check_header(json.loads(text(file, h5, "header"))), text(file, h5, "model")
-    sizes = Sizes(*(_whole(header["sizes"][name]) for name in ("point", "algebra", "inputs", "checkpoint")))
+    given = {"laws": 0, **header["sizes"]}  # files of earlier versions do not have what laws gave
+    sizes = Sizes(*(_whole(given[field.name]) for field in fields(Sizes)))
     room = tuple(table(file, h5, name).shape[0] for name in ("points", "events"))
     tables = {name: table(file, h5, name) for name in sizes.tables(0, 0)}
     for name, (dtype, shape) in sizes.tables(*room).items():
@@ -165,6 +174,7 @@ def _checked(file: Path, h5: h5py.File, stream: BinaryIO) -> Stored:
     if ((happened["event"] < 0) | (happened["event"] >= len(header["events"]) + len(header.get("strikes", ())))).any():
         raise ResultFileError(file, "is damaged: an event has a number that there is not")
     outcome = check_outcome(json.loads(h5["outcome"][()].decode())) if ended else None
+    done = rows if outcome and outcome["energy"] else 0
     points = _rows(file, stream, tables["points"], rows)
     _check_times(file, points, header["span"])
     memory = [(str(name), np.dtype(kind).str, [_whole(n) for n in shape]) for name, kind, shape in header["memory"]]
@@ -178,10 +188,11 @@ def _checked(file: Path, h5: h5py.File, stream: BinaryIO) -> Stored:
         offsets={name: dataset.id.get_offset() or 0 for name, dataset in tables.items()},
         start=h5["start"][()],
         points=points,
-        energy=_rows(file, stream, tables["energy"], rows if outcome and outcome["energy"] else 0),
+        energy=_rows(file, stream, tables["energy"], done),
         events=happened,
         checkpoint=checkpoint,
         outcome=outcome,
+        laws=_rows(file, stream, tables["laws"], done) if sizes.laws else np.empty(0),
         contiguous=all(dataset.chunks is None for dataset in tables.values()),
     )
 

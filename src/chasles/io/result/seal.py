@@ -28,7 +28,7 @@ def digest(stored: Stored, certificate: Mapping[str, Any]) -> str:
     outcome = {name: value for name, value in (stored.outcome or {}).items() if name not in BESIDE}
     words = [stored.header, stored.model, outcome, {k: v for k, v in certificate.items() if k != "digest"}]
     found = hashlib.sha256(json.dumps(words, sort_keys=True).encode())
-    for table in (stored.start, stored.points, stored.energy, stored.events):
+    for table in (stored.start, stored.points, stored.energy, stored.events, stored.laws):
         for first in range(0, len(table), AT_ONCE):
             found.update(np.ascontiguousarray(table[first : first + AT_ONCE]).tobytes())
     return found.hexdigest()

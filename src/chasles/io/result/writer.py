@@ -22,6 +22,7 @@ from chasles.integrate.fixed_step import schedule
 from chasles.integrate.options import saving
 from chasles.integrate.solution import COUNTED_WORK, Cause, Solution
 from chasles.integrate.stepper import Stepper
+from chasles.io.result.acted import numbers_of_laws, values_of_laws
 from chasles.io.result.checkpoint import Checkpoint, memory_of, packed, slot_size
 from chasles.io.result.header import describe
 from chasles.io.result.layout import (
@@ -205,8 +206,12 @@ class ResultWriter:
             good = usable(told)
             if good < len(run):
                 self._put("energy", np.full((len(run) - good, 4), np.inf), good * 32)
+                if (laws := self.sizes.laws) > 0:
+                    self._put("laws", np.full((len(run) - good, laws), np.nan), good * 8 * laws)
             with Progress(0, good, progress, what="energies:", unit=" points") as line:
                 for part in run.parts(until=good):
+                    if self.sizes.laws:
+                        self._put("laws", np.ascontiguousarray(values_of_laws(part)), rows * 8 * self.sizes.laws)
                     energy = part.energies
                     values = np.stack([energy.kinetic, energy.gravity, energy.springs, energy.work], axis=1)
                     self._put("energy", np.ascontiguousarray(values), at)
@@ -234,7 +239,7 @@ class ResultWriter:
 
     def stored(self, outcome: dict[str, Any]) -> Stored:
         """What was computed: that is in our file, whatever has its name now."""
-        tables = self.sizes.tables(*self.room)
+        tables, done = self.sizes.tables(*self.room), self.rows_done if outcome["energy"] else 0
         with os.fdopen(os.dup(self.descriptor), "rb") as stream:
 
             def rows(name: str, count: int) -> np.ndarray:
@@ -243,7 +248,8 @@ class ResultWriter:
             return Stored(
                 *(self.file, self.header, self.model, self.sizes, self.room, self.offsets, self.task.state),
                 points=rows("points", self.rows_done),
-                energy=rows("energy", self.rows_done if outcome["energy"] else 0),
+                energy=rows("energy", done),
+                laws=rows("laws", done) if self.sizes.laws else np.empty(0),
                 events=rows("events", self.events_done),
                 checkpoint=self.checkpoint,
                 outcome=outcome,
@@ -296,7 +302,8 @@ class ResultWriter:
         self.resumable = slot_size(shapes) <= WHOLE  # else it can only be begun again
         if not self.resumable:
             shapes = memory_of({})
-        self.sizes = Sizes(point, algebra, inputs, slot_size(shapes))
+        laws = numbers_of_laws(self.task.dynamics, self.task.state)
+        self.sizes = Sizes(point, algebra, inputs, slot_size(shapes), laws)
         self.header |= {"sizes": asdict(self.sizes), "memory": shapes, "no_curve": no_curve}
         rows = self._expected() or max(64, FIRST // self.sizes.row.itemsize)
         self._resize(rows, EVENTS if self.task.watched else 0)
@@ -354,7 +361,7 @@ class ResultWriter:
     def _put_into(self, rows: int, events: int) -> None:
         """Put all into a file with room for so many rows and events, which then takes the name of this one."""
         tables = self.sizes.tables(rows, events)
-        used = {"points": self.rows_done, "events": self.events_done, "energy": 0}
+        used = {"points": self.rows_done, "events": self.events_done, "energy": 0, "laws": 0}
         if self.look is None:
             self.look = _seen("preview", self.task) or ""
         texts = {"header": json.dumps(self.header, indent=1), "model": self.model, "look": self.look}

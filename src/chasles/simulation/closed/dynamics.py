@@ -83,6 +83,11 @@ class ClosedDynamics(TreeDynamics):
     def rank(self, rank: int) -> None:
         self.parameters.view(np.int64)[HEAD.rank] = rank
 
+    @property
+    def chooses_rows(self) -> bool:  # type: ignore[override]
+        """A step taken alone may solve others then, and differ by as much as its stages are off the constraints."""
+        return 0 <= self.rank < self.mechanism.rows
+
     def __getstate__(self) -> dict[str, Any]:
         return {**super().__getstate__(), "rank": self.rank}
 

@@ -1,0 +1,132 @@
+"""What laws of the user, which are in no file, gave at the saved points: with it forces, accelerations and reactions
+there need no law.
+
+Laws may share a function, and have the same time twice where something strikes. So what a law gave is found by all
+of its arguments; for others than those of the saved points it is not there, and the law has to be given.
+"""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from chasles.io.result.layout import ResultFileError
+from chasles.model.cam import Cam
+from chasles.model.expression_law import Expression
+from chasles.simulation.law_samples import CalledLaw, called_laws, items_with_laws
+
+AT_ONCE, BLOCKS = 1024, 4  # saved points whose arguments are found together, and how many such blocks are kept
+CLOSE = 1e-9  # of the largest argument in a block: as good as the same
+
+
+class Missing:
+    """A function of the user that is not in the file, and says so when it is called."""
+
+    not_in_file = True  # for those who can do without
+    only = ""  # what is
+
+    def __init__(self, file: Path, what: str, name: str, how: str):
+        self.file, self.what, self.__name__, self.how = file, what, name, how
+
+    def __call__(self, *arguments: Any) -> Any:
+        missing = f"the {self.what} {self.__name__!r} is not in the file{self.only}"
+        raise ResultFileError(self.file, f"{missing}; to compute with it, {self.how}")
+
+
+class MissingLaw(Missing):
+    """A law that is not in the file; what it gave at the saved points may be."""
+
+    acted: Acted | None = None
+
+    def __call__(self, t: float, x: np.ndarray, y: np.ndarray, parameters: np.ndarray, out: np.ndarray) -> None:
+        found = None if self.acted is None else self.acted.given(self.__name__, t, x, y, parameters)
+        if found is None:
+            self.only = "" if self.acted is None else ", only what it gave at the saved points"
+            super().__call__()
+        else:
+            out[: len(found)] = found
+
+
+def _own(dynamics: Any, t: np.ndarray, states: np.ndarray) -> Iterator[CalledLaw]:
+    """The user's laws at states, in the order in which their numbers are kept."""
+    cams = {item.name for item, law in items_with_laws(dynamics.mechanism.system) if isinstance(item, Cam)}
+    for called in called_laws(dynamics, t, states):
+        if called.name not in cams and not isinstance(called.law, Expression):
+            yield called
+
+
+def numbers_of_laws(dynamics: Any, state: np.ndarray) -> int:
+    """How many numbers the user's laws give at a point."""
+    return sum(called.size for called in _own(dynamics, np.zeros(1), state[None]))
+
+
+def values_of_laws(run: Any) -> np.ndarray:
+    """What the user's laws give at the points of a run, (times, numbers)."""
+    t, found = np.array(run.t), []
+    for called in _own(run.dynamics, t, np.array(run.solution.y)):
+        found.append(called.values(t, np.arange(len(t))))
+        called.failed()
+    return np.concatenate(found, axis=1)
+
+
+class _Arguments(NamedTuple):
+    """What a law was given at the points of a block; of a drive that is time alone."""
+
+    law: str
+    parameters: np.ndarray
+    x: np.ndarray | None
+    y: np.ndarray | None
+    columns: slice
+
+
+@dataclass(eq=False)
+class Acted:
+    """What laws gave at the saved points."""
+
+    dynamics: Any
+    t: np.ndarray
+    states: np.ndarray
+    values: np.ndarray
+
+    def __post_init__(self) -> None:
+        self._block = lru_cache(maxsize=BLOCKS)(self._arguments)
+        self.sign = 1.0 if len(self.t) < 2 or self.t[-1] >= self.t[0] else -1.0
+
+    def _arguments(self, block: int) -> list[_Arguments]:
+        rows, at, found = slice(block * AT_ONCE, (block + 1) * AT_ONCE), 0, []
+        for called in _own(self.dynamics, np.array(self.t[rows]), np.array(self.states[rows])):
+            x, y = (None, None) if called.size < called.room else (called.x, called.y)
+            found.append(_Arguments(called.law.__name__, called.parameters, x, y, slice(at, at + called.size)))
+            at += called.size
+        return found
+
+    def given(self, law: str, t: float, x: np.ndarray, y: np.ndarray, parameters: np.ndarray) -> np.ndarray | None:
+        """What a law gave for these arguments; None if they are not those of a saved point."""
+        at = bisect.bisect_left(self.t, self.sign * t, key=lambda time: self.sign * time)
+        best, found = CLOSE, None
+        while at < len(self.t) and self.t[at] == t:
+            for one in self._block(at // AT_ONCE):
+                if one.law != law or not np.array_equal(one.parameters, parameters):
+                    continue
+                off = max(_apart(one.x, x, at % AT_ONCE), _apart(one.y, y, at % AT_ONCE))
+                values = self.values[at, one.columns]
+                if off <= best and np.isfinite(values).all():
+                    best, found = off, np.array(values)
+            at += 1
+        return found
+
+
+def _apart(every: np.ndarray | None, here: np.ndarray, row: int) -> float:
+    """How far arguments are from those of a saved point, of the largest in the block."""
+    if every is None or not every.size:
+        return 0.0
+    if every.shape[1] > len(here):
+        return np.inf
+    off, largest = np.abs(here[: every.shape[1]] - every[row]).max(), np.abs(every).max()
+    return float(off / largest) if off > 0.0 and largest > 0.0 else np.inf if off > 0.0 else 0.0
