@@ -163,6 +163,39 @@ def rods() -> Callable[[], Iterator[Timed]]:
     return once
 
 
+# ---------------------------------------------------------------- closed loops and long chains
+
+
+@work("loops", "pinocchio")
+def loops() -> Callable[[], Iterator[Timed]]:
+    from benchmarks import closed_speed
+
+    pairs = {("Pinocchio", "accelerations, one call"): closed_speed.against_pinocchio()}
+    if importlib.util.find_spec("exudyn") is not None:
+        pairs["Exudyn", "a step of generalized alpha"] = closed_speed.against_exudyn()
+
+    def once() -> Iterator[Timed]:
+        for (peer, what), systems in pairs.items():
+            for name, (ours, theirs) in systems.items():
+                yield f"{name}: {what}", peer, ours(), theirs(), "µs"
+
+    return once
+
+
+@work("chains", "mujoco")
+def chains() -> Callable[[], Iterator[Timed]]:
+    from benchmarks import long_chain_speed as long
+
+    pairs = {n: long.pairs(n) for n in (100, 1000, 10_000)}
+
+    def once() -> Iterator[Timed]:
+        for n, (ours, others) in pairs.items():
+            for peer, call in others.items():
+                yield f"chain of {n}: accelerations, one call", peer, long.spent(ours), long.spent(call), "µs"
+
+    return once
+
+
 # ---------------------------------------------------------------- ensembles and trees, against MuJoCo
 
 
@@ -256,15 +289,16 @@ def draw(rows: list[Row]) -> None:
         figure = style.picture(8.5, 0.26 * len(rows) + 1.0)
         axes, places = figure.subplots(), np.arange(len(rows))[::-1]
         axes.set_axisbelow(True)
+        end = max(2.3, np.log10(max(row.ratios.max() for row in rows)) + 0.3)
         colors = ["#c0392b" if row.ratio < 1 else "#2c6fad" for row in rows]
         axes.barh(places, [np.log10(row.ratio) for row in rows], color=colors, height=0.7)
         for place, row in zip(places, rows, strict=True):
             axes.plot(np.log10(row.ratios), np.full(len(row.ratios), place), ".", color="black", markersize=3)
-            axes.text(2.25, place, f"{row.ratio:.2g}", va="center", ha="right", fontsize=7)
+            axes.text(end - 0.05, place, f"{row.ratio:.2g}", va="center", ha="right", fontsize=7)
         axes.set_yticks(places, [f"{row.name} ({row.peer})" for row in rows], fontsize=7)
-        ticks = [0.5, 1, 2, 5, 10, 20, 50, 100]
+        ticks = [0.5, 1, 2, 5, 10, 20, 50, 100, *([200, 500] if end > 2.5 else [])]
         axes.set_xticks(np.log10(ticks), [f"{tick:g}" for tick in ticks])
-        axes.set_xlim(np.log10(0.4), 2.3)
+        axes.set_xlim(np.log10(min(0.4, 0.8 * rows[0].ratio)), end)
         axes.axvline(0.0, color="black", linewidth=0.8)
         axes.set_xlabel("peer's processor time over ours: how many times faster chasles is")
         style.write(figure, PICTURE)

@@ -91,7 +91,7 @@ class TreeTables:
     def check_q(self, function: str, q: ArrayLike) -> np.ndarray:
         """Coordinates, finite and on their groups. Read only: it may be the caller's array."""
         array = q if ready(q, self.nq) else real_array(function, "q", q, (self.nq,))
-        if len(self.quaternions):
+        if len(self.quaternions) and not (array.ndim == 1 and self._are_unit(array)):
             squares = np.sum([array[..., self.quaternions + k] ** 2 for k in range(4)], axis=0)
             off = np.abs(squares - 1.0)
             if np.any(off > 2 * UNIT_TOLERANCE):
@@ -103,6 +103,13 @@ class TreeTables:
                     f"{math.sqrt(squares.flat[np.argmax(off)]):.9g}; expected 1 (order w, x, y, z)"
                 )
         return array
+
+    def _are_unit(self, q: np.ndarray) -> bool:
+        """Whether the quaternions of one state are; in Python, which is quicker for few numbers."""
+        values = q.tolist()
+        return all(
+            abs(sum(x * x for x in values[k : k + 4]) - 1.0) <= 2 * UNIT_TOLERANCE for k in self.quaternions.tolist()
+        )
 
     def check_v(self, function: str, name: str, value: ArrayLike) -> np.ndarray:
         """Velocities, accelerations or generalized forces, finite. Read only: it may be the caller's array."""

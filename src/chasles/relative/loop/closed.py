@@ -138,6 +138,8 @@ class ClosedMechanism(WithoutTreeGroups):
 
     def _states(self, function: str, t: ArrayLike, **arrays: np.ndarray) -> tuple[tuple[int, ...], list[np.ndarray]]:
         """Arrays (..., k) and times as contiguous rows of a batch."""
+        if type(t) is float and all(array.ndim == 1 and array.flags.carray for array in arrays.values()):
+            return (), [*(array.reshape(1, -1) for array in arrays.values()), np.array([t])]  # one state, read only
         times = np.asarray(t, dtype=float)[..., None]
         given = {**arrays, "t": times}
         try:
@@ -308,7 +310,7 @@ class ClosedMechanism(WithoutTreeGroups):
         if not np.isfinite(a).all():
             rows = {"q": q, "v": v, "tau": tau, "wrenches": w}
             raise ValueError(self.tables.why_not_finite(name, a, (len(q),), rows))
-        for k in np.flatnonzero(ranks < self.rows) if smallest else ():
+        for k in np.flatnonzero(ranks < self.rows) if smallest and ranks.min(initial=self.rows) < self.rows else ():
             multipliers[k] = assembly.smallest(self, name, q[k], v[k], a[k], multipliers[k], times[k])
         return ConstrainedMotion(a.reshape(*batch, self.nv), multipliers.reshape(*batch, self.rows))
 
