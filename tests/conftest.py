@@ -1,7 +1,9 @@
 """Settings for all tests, and their marks."""
 
+import gc
 import os
 from collections import Counter, defaultdict
+from collections.abc import Iterator
 from itertools import combinations
 from pathlib import Path
 
@@ -21,11 +23,23 @@ SLOW_FOLDERS = {"cli", "examples", "fuzz"}  # they start other processes
 SLOW = {line for line in (TESTS / "slow.txt").read_text().splitlines() if not line.startswith("#")}
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[object]:
+    """Twelve thousand items stay to the end: nobody looks through them for garbage again and again."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark each test by what it needs. A test that is in no list is quick: new ones are."""
     leave_products_to_the_study(items)
+    files = {path: path.relative_to(TESTS) for path in {item.path for item in items}}
     for item in items:
-        file = item.path.relative_to(TESTS)
+        file = files[item.path]
         if "browser" in getattr(item, "fixturenames", ()):
             item.add_marker("browser")
         if item.get_closest_marker("study"):

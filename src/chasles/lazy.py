@@ -27,7 +27,7 @@ def attach(package: str, file: str) -> tuple[Callable[[str], Any], Callable[[], 
     def get(name: str) -> Any:
         if name not in homes:
             # `from package import module` asks for the name of the module before it loads it
-            loaded_next = name.startswith("__") or (folder / f"{name}.py").is_file() or (folder / name).is_dir()
+            loaded_next = name.startswith("_") or (folder / f"{name}.py").is_file() or (folder / name).is_dir()
             where = "" if loaded_next else _elsewhere(name)
             raise AttributeError(f"module {package!r} has no attribute {name!r}{where}")
         module, own = homes[name]

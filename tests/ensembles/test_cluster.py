@@ -11,8 +11,6 @@ import pytest
 from chasles.ensembles.ensemble import ensemble
 from tests.ensembles.test_ensemble import same
 
-distributed = pytest.importorskip("distributed")
-
 
 def waits(x):
     time.sleep(0.05)
@@ -21,6 +19,7 @@ def waits(x):
 
 @pytest.mark.filterwarnings("ignore")  # of dask, about the worker that is gone
 def test_a_worker_that_is_killed_loses_nothing():
+    distributed = pytest.importorskip("distributed")
     with (
         distributed.LocalCluster(
             n_workers=2, threads_per_worker=1, dashboard_address=None, protocol="tcp://"

@@ -2,25 +2,26 @@
 
 import numpy as np
 import pytest
-from scipy import stats
+import scipy
 
 from chasles.ensembles.design import Design, design_of, read_points, values_of
 from chasles.ensembles.distribution import FAMILIES, Distribution, distribution
 
 POINTS = np.linspace(0.001, 0.999, 41)[:, None]
 KNOWN = {
-    "normal(1.5, 0.2)": stats.norm(1.5, 0.2),
-    "lognormal(0.3, 0.5)": stats.lognorm(0.5, scale=np.exp(0.3)),
-    "uniform(-1, 3)": stats.uniform(-1, 4),
-    "triangular(1, 1.5, 4)": stats.triang(0.5 / 3, 1, 3),
-    "vonmises(0.4, 2)": stats.vonmises(2, loc=0.4),
+    "normal(1.5, 0.2)": ("norm", 1.5, 0.2),
+    "lognormal(0.3, 0.5)": ("lognorm", 0.5, 0.0, np.exp(0.3)),
+    "uniform(-1, 3)": ("uniform", -1, 4),
+    "triangular(1, 1.5, 4)": ("triang", 0.5 / 3, 1, 3),
+    "vonmises(0.4, 2)": ("vonmises", 2, 0.4),
 }
 
 
 @pytest.mark.parametrize("text", KNOWN)
 def test_distributions_are_those_of_scipy(text):
     values = distribution(text).values(POINTS)
-    np.testing.assert_allclose(KNOWN[text].cdf(values), POINTS[:, 0], atol=1e-9)
+    family, *numbers = KNOWN[text]
+    np.testing.assert_allclose(getattr(scipy.stats, family)(*numbers).cdf(values), POINTS[:, 0], atol=1e-9)
 
 
 def test_every_distribution_is_tested():
@@ -87,7 +88,9 @@ def test_designs_fill_the_cube_evenly(kind):
     assert points.shape == (64, 3)
     if kind == "latin":  # one in each slice
         assert all(len(set((64 * column).astype(int))) == 64 for column in points.T)
-    assert stats.qmc.discrepancy(points) < 0.3 * stats.qmc.discrepancy(np.random.default_rng(0).random((64, 3)))
+    assert scipy.stats.qmc.discrepancy(points) < 0.3 * scipy.stats.qmc.discrepancy(
+        np.random.default_rng(0).random((64, 3))
+    )
 
 
 @pytest.mark.parametrize(("kind", "slope"), [("random", -0.5), ("sobol", -0.9)])
