@@ -8,6 +8,7 @@ from scipy.interpolate import CubicSpline
 import chasles as ch
 from chasles.io.model_file import ModelFileError
 from chasles.io.model_writer import model_text
+from chasles.model.scale import constraint_lengths
 
 R, E, INERTIA, MASS, GRAVITY = 0.04, 0.015, 0.002, 0.3, 9.81
 COORDINATES = ("relative", "absolute")
@@ -275,3 +276,10 @@ def test_cams_in_files(tmp_path):
         else:
             with pytest.raises(ModelFileError, match=message):
                 ch.load(tmp_path / "model.toml")
+
+
+@pytest.mark.parametrize("radius", [0.0, 0.003, -0.003])
+def test_a_cam_is_as_large_as_its_profile_whatever_its_roller(radius):
+    """Violations are judged relative to it; a negative length would have let all of them pass."""
+    length = constraint_lengths(eccentric(12, radius=radius))["cam"]
+    assert length == pytest.approx(2 * np.sqrt(2) * R, rel=0.02)

@@ -54,6 +54,7 @@ export class View {
         body.group.add(mesh);
       }
     }
+    for (const part of scene.standing ?? []) this.still.add(await solidOf(part));
     const looks = { joint: material("#5c646f", { roughness: 0.35, metalness: 0.35 }), axis: new THREE.MeshBasicMaterial() };
     looks.axis.color.set("#d9722e");
     looks.axis.transparent = true;

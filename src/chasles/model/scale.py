@@ -93,6 +93,8 @@ def constraint_lengths(system: System) -> dict[str, float]:
         own = [getattr(item, name) for name in ("length", "radius") if hasattr(item, name)]
         if isinstance(item, Drive):
             own.append(found[item.joint])
+        elif isinstance(item, Cam):
+            own = [item.curve.size]  # the radius of a roller inside is negative
         found[item.name] = max((*ends, *own), default=0.0) or length_of(system)
     return found
 

@@ -7,22 +7,22 @@ import numpy as np
 from chasles.model.body import GROUND
 from chasles.model.cam import Cam
 from chasles.model.system import System
-from chasles.view.part import Color, Part
+from chasles.view.part import ON_GROUND, Color, Part
 
 THICKNESS = 0.08  # of a typical body
+STANDING: Color = (0.62, 0.64, 0.67, 1.0)  # what stands on the ground
 
 
 def cam_parts(system: System, size: float, colors: list[Color]) -> dict[int, tuple[Part, ...]]:
-    """Solids on bodies, by the number of the body. A curve on the ground is not drawn."""
-    number, found = {body.name: k for k, body in enumerate(system.bodies)}, dict[int, tuple[Part, ...]]()
+    """Solids on bodies and ground, by the number of the body."""
+    number = {GROUND: ON_GROUND} | {body.name: k for k, body in enumerate(system.bodies)}
+    shades, found = dict(enumerate(colors)) | {ON_GROUND: STANDING}, dict[int, tuple[Part, ...]]()
     for cam in (item for item in system.constraints if isinstance(item, Cam)):
-        first, second = cam.bodies
-        if first != GROUND:
-            k = number[first]
-            found[k] = (*found.get(k, ()), _profile(cam, THICKNESS * size, colors[k]))
-        if second != GROUND and cam.radius:
-            k, place = number[second], (1.0, 0.0, 0.0, 0.0, *cam.point)
-            found[k] = (*found.get(k, ()), Part("sphere", (abs(cam.radius),), place, colors[k]))
+        k, follower = (number[body] for body in cam.bodies)
+        found[k] = (*found.get(k, ()), _profile(cam, THICKNESS * size, shades[k]))
+        if cam.radius:
+            roller = Part("sphere", (abs(cam.radius),), (1.0, 0.0, 0.0, 0.0, *cam.point), shades[follower])
+            found[follower] = (*found.get(follower, ()), roller)
     return found
 
 

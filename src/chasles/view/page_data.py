@@ -256,6 +256,7 @@ def scene_data(scene: Scene, hull: np.ndarray) -> dict[str, Any]:
         "hull": hull.tolist(),
         "notes": list(scene.notes),
         "bodies": [{**vars(body), "parts": [part_data(part) for part in body.parts]} for body in scene.bodies],
+        "standing": [part_data(part) for part in scene.standing],
         "joints": [asdict(joint) for joint in scene.joints],
         "frames": [asdict(frame) for frame in scene.frames],
         "links": [asdict(link) for link in scene.links],

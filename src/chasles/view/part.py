@@ -1,4 +1,4 @@
-"""A solid that is drawn on a body."""
+"""A solid that is drawn on a body, or on the ground."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 from chasles.lie.rotation import quaternion_to_matrix
 from chasles.model.placement import frame_with_z
 
+ON_GROUND = -1  # the number of the ground among the bodies
 Vector = tuple[float, ...]
 Color = tuple[float, float, float, float]  # red, green, blue, opacity, each in [0, 1]
 

@@ -12,9 +12,10 @@ import numpy as np
 from chasles import caution
 from chasles.display import style
 from chasles.lie.rotation import quaternion_to_matrix
+from chasles.view.part import ON_GROUND
 from chasles.view.raster.camera import fitting
 from chasles.view.raster.render import SAMPLES, Stage
-from chasles.view.scene import ON_GROUND, Scene, poses_at, scene_of, unknown
+from chasles.view.scene import Scene, poses_at, scene_of, unknown
 
 if TYPE_CHECKING:
     from PIL.Image import Image

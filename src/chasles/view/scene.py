@@ -22,10 +22,8 @@ from chasles.model.joint_kind import JOINT_KINDS, JointKind
 from chasles.model.rod_parts import RodLink
 from chasles.model.system import System
 from chasles.view.cam_look import cam_parts
-from chasles.view.part import Color, Part, Vector
+from chasles.view.part import ON_GROUND, Color, Part, Vector
 from chasles.view.solids import looks_of
-
-ON_GROUND = -1  # the number of the ground among the bodies
 
 
 @dataclass(frozen=True)
@@ -92,7 +90,8 @@ class Link:
 
 @dataclass(frozen=True)
 class Scene:
-    """All that is drawn. size: a typical length of a body [m]; up: against gravity; notes: what could not be drawn."""
+    """All that is drawn. size: a typical length of a body [m]; up: against gravity; notes: what could not be drawn;
+    standing: solids on the ground."""
 
     name: str
     bodies: tuple[SceneBody, ...]
@@ -103,6 +102,7 @@ class Scene:
     up: Vector
     size: float
     notes: tuple[str, ...]
+    standing: tuple[Part, ...] = ()
 
     def hull(self, poses: np.ndarray) -> np.ndarray:
         """The points that are farthest in some direction, of the motion at poses (times, bodies, 7)."""
@@ -123,6 +123,7 @@ class Scene:
         held = [joint for joint in self.joints if not joint.traits.holds_nothing]
         fixed = [joint.parent_frame[4:] for joint in held if joint.parent == ON_GROUND]
         fixed += [link.points[k] for link in self.links for k in (0, 1) if link.bodies[k] == ON_GROUND]
+        found += [part.points() for part in self.standing]
         points = np.concatenate([*found, np.array(fixed).reshape(-1, 3)])
         points = points[np.isfinite(points).all(axis=1)]
         return points if len(points) else self.size * np.array([[-1.0, -1, -1], [1, 1, 1]])
@@ -150,7 +151,9 @@ def scene_of(what: Any) -> Scene:
     system = what if isinstance(what, System) else getattr(what, "mechanism", what).system
     number = {GROUND: ON_GROUND} | {body.name: k for k, body in enumerate(system.bodies)}
     size, looks, colors, notes = looks_of(system)
-    for k, parts in cam_parts(system, size, colors).items():
+    cams = cam_parts(system, size, colors)
+    standing = cams.pop(ON_GROUND, ())
+    for k, parts in cams.items():
         shaped = system.bodies[k].shapes or all(part.kind != "mesh" for part in parts)
         looks[k] = (*looks[k], *parts) if shaped else parts  # a cam is shape enough
     bodies, inside = [], {name for rod in system.rods for name in rod.nodes[1:-1]}
@@ -178,6 +181,7 @@ def scene_of(what: Any) -> Scene:
         tuple((0.0 - gravity / strength).tolist()) if strength else (0.0, 0.0, 1.0),
         size,
         tuple(notes),
+        standing,
     )
 
 

@@ -11,10 +11,10 @@ import numpy as np
 from chasles.lie import pose as pose_group
 from chasles.lie.rotation import quaternion_to_matrix
 from chasles.model.placement import frame_with_z
-from chasles.view.part import Part
+from chasles.view.part import ON_GROUND, Part
 from chasles.view.raster.camera import Camera
 from chasles.view.raster.look import FLAT, OUTLINED
-from chasles.view.scene import ON_GROUND, Scene, SceneJoint
+from chasles.view.scene import Scene, SceneJoint
 from chasles.view.tessellate import Surface, surface, tube
 
 STEEL = (0.36, 0.38, 0.42, 1.0)
@@ -69,7 +69,7 @@ class Solids:
         large = 0.25 * max((body.reach for body in scene.bodies), default=0.0)
         for body in range(ON_GROUND, len(scene.bodies)):
             start = built.count
-            own = scene.bodies[body].parts if body != ON_GROUND else ()
+            own = scene.bodies[body].parts if body != ON_GROUND else scene.standing
             parts = (*own, *joints.get(body, ()))
             for part in parts:
                 piece = surface(part, large)
