@@ -132,6 +132,17 @@ def test_failures_are_kept_and_the_others_go_on(tmp_path):
     assert "mass" in model.messages[0]
 
 
+def test_a_motion_that_broke_off_counts_in_no_statistics():
+    def of(share):
+        return ch.load(ARM).run(max_evaluations=10 if share == 1.0 else None, progress=False)
+
+    found = ensemble(of, set={"share": [0.0, 1.0]}, quantities=WANTED)
+    assert found.status.tolist() == ["passed", "ended early"]
+    assert found.failed.tolist() == [1]
+    assert np.isnan(found[WANTED[0]][1])
+    assert found.statistics(WANTED[0]).members == 1
+
+
 def test_the_same_bits_in_processes(tmp_path):
     given = {"set": {"length": "0.4:0.6:3"}, "sample": {"mass": "uniform(1, 2)"}, "n": 2, "quantities": WANTED}
     same(ensemble(ARM, **given), ensemble(ARM, **given, executor=2, file=tmp_path / "s.h5"))

@@ -165,6 +165,8 @@ class Work:
             status, message = (run.certificate.status, run.certificate.reason) if judged else (NOT_JUDGED, "")
         if not run.success:
             status, message = ENDED_EARLY, run.message
+            for one in self.quantities:  # what a part of a motion gives is not what was asked for
+                numbers[one.text] = np.full_like(np.asarray(numbers[one.text], dtype=float), np.nan)
         return MemberOutcome(status, message, numbers, labels, int(run.solution.steps))
 
 
