@@ -93,6 +93,8 @@ def test_what_a_run_says_of_it():
     assert run.plot("rods.b.energy").axes[0].lines[0].get_ydata()[-1] == pytest.approx(rod.energy[-1], rel=1e-6)
     with pytest.raises(ValueError, match=r"no 'rods\.b\.axial' in this run"):
         run.plot("rods.b.axial")
+    with pytest.raises(ValueError, match=r"'b' is a rod; run\.rod\('b'\)\.ends are the stresses"):
+        run.reactions("b")
     # at rest the moment at the clamp carries the weight: half an element before it, and to the order of the mesh
     system = hook(32, strains=BENDING)
     rest = ch.equilibrium(system)

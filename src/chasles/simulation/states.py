@@ -214,6 +214,11 @@ class States:
         frame on it, (times, 6). What acts along the joint's coordinates (motors, springs, dampers, friction, stops,
         armatures) is not part of it. Those of redundant constraints are not unique, which a warning says; they are the
         smallest that give the motion."""
+        if any(rod.name == name for rod in self.system.rods):
+            raise ValueError(
+                f"reactions: {name!r} is a rod; run.rod({name!r}).ends are the stresses in the sections at its ends, "
+                "which is what a welded end carries"
+            )
         self._kind.warn_if_open("reactions", name)
         return self.collected(lambda part: [part._kind.reactions(name)])[0]
 
