@@ -24,6 +24,7 @@ from benchmarks.constrained_speed import (
 )
 from benchmarks.page import DOCS, machine, table, versions, write
 from chasles.constrained.run import ConstrainedStepper
+from chasles.constrained.workspace import WORKSPACE
 from chasles.integrate.options import Options
 from chasles.simulation.bodies import BodyDynamics
 
@@ -51,8 +52,8 @@ def time_of_steps(run: ConstrainedStepper, steps: int, repeats: int = 3) -> floa
 
 def numbers_held(run: ConstrainedStepper) -> int:
     """Bytes of all arrays of a run that grow with the number of bodies, and of the packed mechanism."""
-    arrays = (run.p, run.packed, run.work, run.memory, run.saved_y)
-    return sum(array.nbytes for array in arrays)
+    declared = WORKSPACE.nbytes(run.packed) + run.scheme.vectors.nbytes(run.packed)
+    return run.row_work.nbytes + declared + sum(array.nbytes for array in (run.p, run.packed, run.memory, run.saved_y))
 
 
 def top() -> ch.System:

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import chasles as ch
-from chasles.constraint.room import EXTRA, EXTRA_AT, ROOM
 from chasles.constraint.rows import CUSTOM, EMPTY, NUMBERS, ROLL, ROWS, TRAVEL, TURN
 from chasles.constraint.special import EVALUATE, RATE, TARGET, special_address
+from chasles.constraint.tile_work import EXTRA, EXTRA_AT, TILE_WORK, rows_size
 from chasles.constraint.tiles import TileBuilder
 from chasles.kernel.policy import COMPILED
 from chasles.lie import pose as pose_group
@@ -30,10 +30,11 @@ def computed(tile, numbers, motion, angles=(), time=0.0):
     """Residual, rate, Jacobians (2, 3, 6: angular in the body, linear in space) and target of a tile."""
     arguments = (ctypes.c_int64, WHOLE, REAL, ctypes.c_int64, REAL, REAL, ctypes.c_int64)
     function = ctypes.CFUNCTYPE(None, *arguments)(special_address())
-    work = np.full(ROWS.size + len(angles) + ROOM.size + 1, np.nan)
-    work[-1] = time
+    work = np.full(rows_size(1, len(angles)), np.nan)
+    at = len(work) - TILE_WORK.size
+    work[at + TILE_WORK.time] = time
     for k, angle in enumerate(angles):
-        work[len(work) - 2 - ROOM.size - k] = angle
+        work[at - 1 - k] = angle
     pointers = tile.integers.ctypes.data_as(WHOLE), numbers.ctypes.data_as(REAL)
     more = motion.ctypes.data_as(REAL), work.ctypes.data_as(REAL), len(work)
     for what in (EVALUATE, RATE):
@@ -42,7 +43,7 @@ def computed(tile, numbers, motion, angles=(), time=0.0):
     residual, rate = work[ROWS.residual : ROWS.residual + 3].copy(), work[ROWS.rate : ROWS.rate + 3].copy()
     J = np.concatenate([J[:, 0], J[:, 1]], axis=-1)
     function(TARGET, *pointers, 0, *more)
-    return residual, rate, J, work[len(work) - 1 - ROOM.size :][:3].copy()
+    return residual, rate, J, work[at + TILE_WORK.target :][:3].copy()
 
 
 def applied(J, bodies, which):

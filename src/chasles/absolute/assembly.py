@@ -50,10 +50,10 @@ class BodyEquations(Equations):
 
     def _on_nodes(self, of_tiles: np.ndarray) -> np.ndarray:
         """Numbers (tiles, 3) by node; of tiles that share one, those of the later."""
-        found = np.zeros((self._nodes.max(initial=-1) + 1, 3), of_tiles.dtype)
-        for node, own in zip(self._nodes, of_tiles, strict=True):
-            found[node] = own
-        return found
+        of_nodes = np.zeros((self._nodes.max(initial=-1) + 1, 3), of_tiles.dtype)
+        for node, of_tile in zip(self._nodes, of_tiles, strict=True):
+            of_nodes[node] = of_tile
+        return of_nodes
 
     def _rows(self, of_tiles: np.ndarray) -> np.ndarray:
         return self._on_nodes(of_tiles)[self._used]
@@ -61,17 +61,17 @@ class BodyEquations(Equations):
     @cached_property
     def _roots(self) -> np.ndarray:
         """M^(-1/2) of the bodies about their centers, (bodies, 6, 6)."""
-        found, bodies = np.zeros((self.mechanism.n, 6, 6)), self.system.bodies
+        roots, bodies = np.zeros((self.mechanism.n, 6, 6)), self.system.bodies
         sizes, axes = np.linalg.eigh(np.array([body.inertia for body in bodies]).reshape(-1, 3, 3))
-        found[:, :3, :3] = (axes * sizes[:, None] ** -0.5) @ np.swapaxes(axes, 1, 2)
-        found[:, 3:, 3:] = np.eye(3) / np.sqrt([body.mass for body in bodies])[:, None, None]
-        return found
+        roots[:, :3, :3] = (axes * sizes[:, None] ** -0.5) @ np.swapaxes(axes, 1, 2)
+        roots[:, 3:, 3:] = np.eye(3) / np.sqrt([body.mass for body in bodies])[:, None, None]
+        return roots
 
     def _jacobian(self, blocks: np.ndarray) -> np.ndarray:
         """J of all rows, (bodies, rows, 6), from that of every tile and side."""
         J = np.zeros((self.mechanism.n, *self._used.shape, 6))
-        for node, tile, own in zip(self._nodes, self.mechanism.tiles, blocks, strict=True):
-            for body, block in zip((tile.first, tile.second), own, strict=True):
+        for node, tile, sides in zip(self._nodes, self.mechanism.tiles, blocks, strict=True):
+            for body, block in zip((tile.first, tile.second), sides, strict=True):
                 if body >= 0:
                     J[body, node] += block
         return J[:, self._used]
@@ -94,9 +94,9 @@ class BodyEquations(Equations):
 
     def residual(self, x: np.ndarray) -> np.ndarray:
         mechanism = self.mechanism
-        found = mechanism.rows(x, np.zeros((mechanism.n, 6)), self.t)[0]
-        found[mechanism.alignment.tiles] = mechanism.alignment.rows(mechanism.rotations(x))[0]
-        return self._rows(found)
+        residuals = mechanism.rows(x, np.zeros((mechanism.n, 6)), self.t)[0]
+        residuals[mechanism.alignment.tiles] = mechanism.alignment.rows(mechanism.rotations(x))[0]
+        return self._rows(residuals)
 
     def moved(self, x: np.ndarray, step: np.ndarray) -> np.ndarray:
         return moved(x, step.reshape(-1, 6))
@@ -171,8 +171,8 @@ def prepared(mechanism: AbsoluteMechanism, central: np.ndarray, t: float = 0.0) 
     """The mechanism that computes with the equations that depend on others here."""
     if not may_depend(mechanism):
         return mechanism
-    found = mobility_of(mechanism, central, t)
-    return mechanism.with_redundant(found.dependent, found.redundant)
+    mobility = mobility_of(mechanism, central, t)
+    return mechanism.with_redundant(mobility.dependent, mobility.redundant)
 
 
 def examined(mechanism: AbsoluteMechanism, central: np.ndarray, t: float = 0.0) -> AbsoluteMechanism:
@@ -240,8 +240,8 @@ def assemble(mechanism: AbsoluteMechanism, poses: ArrayLike, t: float, held: Ite
         raise ValueError("assemble: a quaternion of the poses has no length; expected unit quaternions (w, x, y, z)")
     central = mechanism.state(np.concatenate([given[:, :4] / lengths, given[:, 4:]], axis=1))[0]
     names = names_of(held)
-    found = search.assemble(BodyEquations(mechanism, t, names), central, names, search.RESTARTS if names else 0)
-    return mechanism.poses(found)
+    assembled = search.assemble(BodyEquations(mechanism, t, names), central, names, search.RESTARTS if names else 0)
+    return mechanism.poses(assembled)
 
 
 def moved(central: np.ndarray, step: np.ndarray) -> np.ndarray:
@@ -256,5 +256,5 @@ def consistent_velocities(
 ) -> np.ndarray:
     """Body twists on the constraints: `AbsoluteMechanism.consistent_velocities`."""
     (central, velocity), names = mechanism.state(poses, twists), names_of(held)
-    found = search.consistent_velocities(BodyEquations(mechanism, t, names), central, velocity, names)
-    return mechanism.twists(central, found)
+    consistent = search.consistent_velocities(BodyEquations(mechanism, t, names), central, velocity, names)
+    return mechanism.twists(central, consistent)

@@ -13,7 +13,6 @@ from chasles.absolute.states import states_of
 from chasles.absolute.tables import MECHANISM, WORK
 from chasles.cached import cached_property
 from chasles.constraint.results import ForwardDerivatives, InverseDerivatives
-from chasles.constraint.rows import MOTION
 from chasles.kernel.lanes import WIDTH, buffer
 from chasles.kernel.undisturbed import Calling
 from chasles.lie import pose as pose_group
@@ -78,10 +77,10 @@ class BodyDerivatives:
         given = real_array(name, "wrenches", np.zeros((n, 6)) if wrenches is None else wrenches, (n, 6))
         q, v = on_constraints(mechanism, q, v, t, angles)
         states = states_of(mechanism, q, v, t, angles, given)
-        found = np.empty((math.prod(states.batch), 3, 6 * n, 6 * n))
+        matrices = np.empty((math.prod(states.batch), 3, 6 * n, 6 * n))
         for k, one in enumerate(zip(states.q, states.v, states.t, states.angles, states.more[0], strict=True)):
-            found[k] = self._accelerations(*one)
-        shaped = found.reshape(*states.batch, 3, 6 * n, 6 * n)
+            matrices[k] = self._accelerations(*one)
+        shaped = matrices.reshape(*states.batch, 3, 6 * n, 6 * n)
         return ForwardDerivatives(*(shaped[..., k, :, :] for k in range(3)))
 
     def _state(self, name: str, central: ArrayLike, velocity: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
@@ -103,12 +102,15 @@ class BodyDerivatives:
         duals = [buffer(len(values)) for values in (q, v, in_body.ravel())]
         for dual, values in zip(duals, (q, v, in_body.ravel()), strict=True):
             dual[::WIDTH] = values
-        rows = len(WORK.split(work, integers).rows)
-        room, given, out = buffer(MOTION.size * n + rows), buffer(6 * n + x.size), np.empty((n, 6, 3, 6 * n))
+        dual_work, given, out = (
+            buffer(tangent.TANGENT_WORK.size(integers)),
+            buffer(6 * n + x.size),
+            np.empty((n, 6, 3, 6 * n)),
+        )
         with Calling(mechanism.laws, any(law.note for law in laws)):
             tangent.acceleration_derivatives(
                 *(tangent.equations_address(), integers, mechanism.packed_for_run(), packed, float(t), angles.copy()),
-                *(work, a, x.ravel(), *duals, room, given, out),
+                *(work, a, x.ravel(), *duals, dual_work, given, out),
             )
         if not np.isfinite(out).all():
             raise ArithmeticError(mechanism._singular())
@@ -137,7 +139,7 @@ class BodyDerivatives:
         of_a[..., :3, :3] = moments[:, None, :] * identity
         of_a[..., 3:, 3:] = mass * np.where(mixed, back, identity)
         frames = pose_group.AdT_apply(pose_group.inverse(mechanism.central)[:, None], np.eye(6)).swapaxes(-1, -2)
-        found = np.zeros((3, *batch, n, 6, n, 6))
+        matrices = np.zeros((3, *batch, n, 6, n, 6))
         every = np.arange(n)
-        found[..., every, :, every, :] = np.moveaxis(frames @ blocks, -3, 0)
-        return InverseDerivatives(*found.reshape(3, *batch, 6 * n, 6 * n))
+        matrices[..., every, :, every, :] = np.moveaxis(frames @ blocks, -3, 0)
+        return InverseDerivatives(*matrices.reshape(3, *batch, 6 * n, 6 * n))

@@ -27,7 +27,8 @@ from chasles.absolute.redundant import accelerate_refined, factorize_rows, solve
 from chasles.absolute.tables import BODY, FIELD, HEAD, SE3, joints_of, tables_of, work_of, work_size
 from chasles.constraint.projection import SPEED_ROUNDING, SPEED_SWEEPS, goes_on, is_slow, is_stuck, worse
 from chasles.constraint.rows import CUSTOM, IDENTITY, MOTION, ROTOR, ROWS, TILE, TRAVEL, TURN, within_subgroup
-from chasles.constraint.special import ROOM, TARGET, add_target_speeds, angle_rates, call_special
+from chasles.constraint.special import TARGET, add_target_speeds, angle_rates, call_special
+from chasles.constraint.tile_work import angle_at, set_time, tile_target
 from chasles.kernel.address import NUMBERS, address_of, as_integers, invoke
 from chasles.kernel.algebra import add, dot, mat_scale, mul, mul_t, scale
 from chasles.kernel.policy import kernel, native
@@ -41,10 +42,9 @@ TINY = 1e-300
 def set_clock(integers, work, t, angles, at):
     """Time and counted angles (from `at` on in an array) to the workspace, for constraints that depend on them."""
     rows = work_of(work, integers).rows
-    end = rows.shape[0]
-    rows[end - 1] = t
+    set_time(rows, t)
     for k in range(integers[HEAD.n_angles]):
-        rows[end - 2 - ROOM.size - k] = angles[at + k]
+        rows[angle_at(rows, k)] = angles[at + k]
 
 
 @native
@@ -57,11 +57,12 @@ def accelerations(p_at, p_size, q_at, v_at, wrenches_at, work_at, a_at):
     tables = tables_of(p)
     n, bodies = tables.n, tables.bodies
     q, v, wrenches = carray(q_at, (POSE * n,)), carray(v_at, (TWIST * n,)), carray(wrenches_at, (6 * n,))
-    motion, rows, matrix, factors, x, a, _ = work_of(carray(work_at, (work_size(integers),)), integers)
+    space = work_of(carray(work_at, (work_size(integers),)), integers)
+    motion, rows, matrix, factors, x, a, _, _ = space
     out = carray(a_at, (6 * n + integers[HEAD.n_angles],))
     set_motion(bodies, n, q, v, motion)
     if tables.gravity[FIELD.regularization] > 0.0:
-        accelerate_refined(tables, motion, wrenches, rows, matrix, factors, x, a)
+        accelerate_refined(tables, motion, wrenches, space)
     else:
         accelerate(tables, motion, wrenches, rows, matrix, factors, x, a)
     for i in range(n):
@@ -89,7 +90,7 @@ def power_of_drives(integers, p, work):
         kind = tiles[t * TILE.size + TILE.kinds]
         if kind == CUSTOM or kind == TURN or kind == TRAVEL:
             call_special(TARGET, tiles, constants, t, space.motion, rows)
-            power -= dot(load3(space.x, 3 * tables.nodes[t], 0.0), load3(rows, rows.shape[0] - 1 - ROOM.size, 0.0))
+            power -= dot(load3(space.x, 3 * tables.nodes[t], 0.0), tile_target(rows))
     return power
 
 
@@ -157,7 +158,9 @@ def project(p_at, p_size, q_at, v_at, work_at, report_at):
     bodies, tiles, nodes, incidences, _, column, row, _, _, masses, constants, gravity, n, nt, nn, _ = tables
     redundant = gravity[FIELD.regularization] > 0.0
     q, v, report = carray(q_at, (POSE * n,)), carray(v_at, (TWIST * n,)), carray(report_at, (4,))
-    motion, rows, matrix, factors, x, a, velocity = work_of(carray(work_at, (work_size(integers),)), integers)
+    motion, rows, matrix, factors, x, a, velocity, refinement = work_of(
+        carray(work_at, (work_size(integers),)), integers
+    )
     set_motion(bodies, n, q, v, motion)
     prepare(tiles, constants, nt, motion, rows)
     off, share = largest_residual(tiles, nt, motion, rows)
@@ -177,7 +180,7 @@ def project(p_at, p_size, q_at, v_at, work_at, report_at):
             for k in range(3):
                 x[3 * nodes[t] + k] = -rows[t * ROWS.size + ROWS.residual + k]
         if redundant:
-            solve_refined(tables, rows, factors, matrix, x, a)
+            solve_refined(tables, rows, factors, refinement, x, a)
         else:
             solve(nn, column, row, factors, x)
             push_back(bodies, tiles, nodes, incidences, masses, n, rows, x, a)
@@ -216,7 +219,7 @@ def project(p_at, p_size, q_at, v_at, work_at, report_at):
         for k in range(6 * n):
             a[k] = 0.0
         if redundant:
-            solve_refined(tables, rows, factors, matrix, x, a)
+            solve_refined(tables, rows, factors, refinement, x, a)
         else:
             solve(nn, column, row, factors, x)
             push_back(bodies, tiles, nodes, incidences, masses, n, rows, x, a)
@@ -246,14 +249,15 @@ def act_address() -> int:
     return address_of(act, types.float64, NUMBERS, types.int64, *(NUMBERS,) * 5)
 
 
-@kernel(entry=True)
-def accelerations_of_states(address, integers, p, times, angles, q, v, wrenches, work, a, multipliers, first):
+@kernel(entry=True, allocates=True)
+def accelerations_of_states(address, integers, p, times, angles, q, v, wrenches, work, a, multipliers):
     """Accelerations and multipliers (elimination order) of a batch of states, by rows."""
+    x = work_of(work, integers).x
     for k in range(q.shape[0]):
         set_clock(integers, work, times[k], angles[k], 0)
         invoke(address, p, p.shape[0], q[k], v[k], wrenches[k], work, a[k])
         for j in range(multipliers.shape[1]):
-            multipliers[k, j] = work[first + j]
+            multipliers[k, j] = x[j]
 
 
 @kernel(entry=True)
@@ -285,7 +289,7 @@ def jacobians_of_states(integers, p, times, angles, q, v, work, out):
 def rows_of_states(integers, p, times, angles, q, v, work, residuals, rates):
     """Residuals and J V - target of all tiles (three numbers each, in the order of the tiles) of a batch of states."""
     bodies, tiles, nodes, incidences, _, _, _, _, _, _, constants, _, n, nt, nn, _ = tables_of(p)
-    motion, rows, _, _, x, velocity, _ = work_of(work, integers)
+    motion, rows, _, _, x, _, velocity, _ = work_of(work, integers)
     for k in range(q.shape[0]):
         set_motion(bodies, n, q[k], v[k], motion)
         set_clock(integers, work, times[k], angles[k], 0)

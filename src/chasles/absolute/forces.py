@@ -40,7 +40,7 @@ def act(t, p_at, p_size, q_at, v_at, wrenches_at, work_at, result_at):
     """All forces but gravity as wrenches (torque in the body, force in space); result: (power, stored energy)."""
     integers, p = carray(as_integers(p_at), (p_size,)), carray(p_at, (p_size,))
     forces, space = forces_of(p), force_work_of(carray(work_at, (force_work_size(integers),)), integers)
-    n, table, values, states, room = forces.n, forces.table, forces.values, space.states, space.scratch
+    n, table, values, states, scratch = forces.n, forces.table, forces.values, space.states, space.scratch
     q, v, wrenches = carray(q_at, (POSE * n,)), carray(v_at, (TWIST * n,)), carray(wrenches_at, (6 * n,))
     result = carray(result_at, (2,))
     set_states(forces.bodies, n, q, v, states)
@@ -51,24 +51,24 @@ def act(t, p_at, p_size, q_at, v_at, wrenches_at, work_at, result_at):
         line, count = FORCES.size + k * FORCE.size, 1
         at = table[line + FORCE.numbers]
         if table[line + FORCE.seen] != 0:
-            look(forces.joints, forces.joint_numbers, table, values, line, states, forces.counted, room)
+            look(forces.joints, forces.joint_numbers, table, values, line, states, forces.counted, scratch)
         if table[line + FORCE.kind] == SPRING:
-            lost, stored = add_spring(t, table, line, values, at, states, MOVING.size, wrenches, room)
+            lost, stored = add_spring(t, table, line, values, at, states, MOVING.size, wrenches, scratch)
             power, energy = power + lost, energy + stored
         elif table[line + FORCE.kind] == BUSHING:
             count = run_of_elements(table, k)
-            lost, stored = add_bushings(table, k, count, values, states, MOVING.size, wrenches, room)
+            lost, stored = add_bushings(table, k, count, values, states, MOVING.size, wrenches, scratch)
             power, energy = power + lost, energy + stored
         elif table[line + FORCE.kind] == ROD:
             count = run_of_elements(table, k)
-            lost, stored = add_rods(table, k, count, values, states, MOVING.size, wrenches, room)
+            lost, stored = add_rods(table, k, count, values, states, MOVING.size, wrenches, scratch)
             power, energy = power + lost, energy + stored
         elif table[line + FORCE.kind] == WRENCH:
-            power += add_wrench(t, table, line, values, at, states, MOVING.size, wrenches, room)
+            power += add_wrench(t, table, line, values, at, states, MOVING.size, wrenches, scratch)
         else:
             more, stored = act_on_joint(
                 *(t, forces.joints, forces.joint_numbers, table[line + FORCE.first], table, values),
-                *(forces.control, forces.counted, forces.rates, states, wrenches, room),
+                *(forces.control, forces.counted, forces.rates, states, wrenches, scratch),
             )
             power, energy = power + more, energy + stored
         k += count

@@ -96,9 +96,9 @@ class CentralFrames:
 
     def central_wrenches(self, central: ArrayLike, wrenches: ArrayLike) -> np.ndarray:
         """Wrenches on bodies in their frames as (torque in the body, force in space) at the centers."""
-        found = pose_group.AdT_apply(self.central, np.asarray(wrenches, dtype=float))
+        there = pose_group.AdT_apply(self.central, np.asarray(wrenches, dtype=float))
         R = quaternion_to_matrix(np.asarray(central, dtype=float)[..., :4])
-        return np.concatenate([found[..., :3], np.einsum("...ij,...j->...i", R, found[..., 3:])], axis=-1)
+        return np.concatenate([there[..., :3], np.einsum("...ij,...j->...i", R, there[..., 3:])], axis=-1)
 
     def body_wrenches(self, central: ArrayLike, wrenches: ArrayLike) -> np.ndarray:
         """The inverse of `central_wrenches`."""

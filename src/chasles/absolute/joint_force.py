@@ -15,7 +15,7 @@ that the poses allow. `act_on_joint` leaves the angle of the state there; of joi
 from __future__ import annotations
 
 from chasles.constraint.rows import TURN_ANGLE, pose_of, velocity_of
-from chasles.constraint.screws import ROOM_OF_SCREWS, screw_coordinates, screw_velocities, screw_wrench
+from chasles.constraint.screws import SCREW_WORK, screw_coordinates, screw_velocities, screw_wrench
 from chasles.force.passive import add_displacement, add_one_freedom, add_rotation
 from chasles.force.table import FORCE, FORCES, MOVING, SIGHT, SPOTTED, called, line_between, motion_at
 from chasles.kernel.algebra import add, add_scaled, cross, dot, mat_mul, mul, mul_t, scale, sub, transpose
@@ -35,12 +35,25 @@ JOINT = layout(
     "JOINT", form=1, first=1, second=1, coordinates=1, velocities=1, control=1, numbers=1, passive=1, laws=1, count=1,
     silent=1,
 )  # fmt: skip
-# its numbers: its frame on each body, for each velocity what it is (of AXES: along x, y, z, or about z) and which
-# counted coordinate is its own or -1, then the axes or screws; and if it has forces of its own, `PASSIVE` for each
+# its numbers: its frame on each body; for each velocity what it is (of AXES: along x, y, z, or about z) and its place
+# among the counted coordinates or -1; the axes or screws; and if it has forces of its own, `PASSIVE` for each
 FRAMES = layout("FRAMES", first=9, first_at=3, second=9, second_at=3)
+FREEDOM = layout("FREEDOM", kind=1, counted=1)
 ALONG_X, ALONG_Y, ALONG_Z, ABOUT_Z = range(4)
 # of a joint at a state: coordinates, velocities, forces, and the result of a law; then what screws need
-SPOT = layout("SPOT", q=7, v=6, tau=6, out=6, screws=ROOM_OF_SCREWS)
+SPOT = layout("SPOT", q=7, v=6, tau=6, out=6, screws=SCREW_WORK.size)
+
+
+@kernel
+def kind_of(numbers, what, k):
+    """What velocity k of a joint is, of those that begin at `what`."""
+    return int(numbers[what + k * FREEDOM.size + FREEDOM.kind])
+
+
+@kernel
+def place_of(numbers, what, k):
+    """Where its coordinate is among the counted ones, or -1."""
+    return int(numbers[what + k * FREEDOM.size + FREEDOM.counted])
 
 
 @kernel
@@ -74,11 +87,11 @@ def column(R, k):
 
 
 @kernel
-def in_turn(angle, counted, own):
+def in_turn(angle, counted, place):
     """The angle in the turn of its count, or within half a turn of zero if it has none."""
-    if own < 0:
+    if place < 0:
         return angle
-    return angle + TURN_ANGLE * rint((counted[own] - angle) / TURN_ANGLE)
+    return angle + TURN_ANGLE * rint((counted[place] - angle) / TURN_ANGLE)
 
 
 @kernel
@@ -135,14 +148,14 @@ def silent_rates(joints, numbers, n_joints, motion, rates):
             turning = sub(velocity_of(motion, B, pose_of(motion, B)[0])[0], velocity_of(motion, A, RA)[0])
             if joints[row + JOINT.form] == CROSSED:
                 SA, SB = silent_frames(joints, numbers, j, motion)
-                E, F = dual_axes(SA, SB, numbers, what + 2 * nv)
-                rates[int(numbers[what + 1])], rates[int(numbers[what + 3])] = dot(E, turning), dot(F, turning)
+                E, F = dual_axes(SA, SB, numbers, what + FREEDOM.size * nv)
+                rates[place_of(numbers, what, 0)], rates[place_of(numbers, what, 1)] = dot(E, turning), dot(F, turning)
             else:
                 z = column(load9(numbers, at + FRAMES.first, 0.0), 2)
                 for k in range(nv):
-                    own = int(numbers[what + 2 * k + 1])
-                    if own >= 0:
-                        rates[own] = dot(mul(RA, z), turning)
+                    place = place_of(numbers, what, k)
+                    if place >= 0:
+                        rates[place] = dot(mul(RA, z), turning)
 
 
 @kernel(allocates=True)
@@ -154,15 +167,15 @@ def silent_angles(joints, numbers, n_joints, motion, counted):
             nv, what = joints[row + JOINT.velocities], joints[row + JOINT.numbers] + FRAMES.size
             SA, SB = silent_frames(joints, numbers, j, motion)
             if joints[row + JOINT.form] == CROSSED:
-                first, second = int(numbers[what + 1]), int(numbers[what + 3])
-                angles = crossed_angles(SA, SB, numbers, what + 2 * nv)
+                first, second = place_of(numbers, what, 0), place_of(numbers, what, 1)
+                angles = crossed_angles(SA, SB, numbers, what + FREEDOM.size * nv)
                 counted[first] = in_turn(angles[0], counted, first)
                 counted[second] = in_turn(angles[1], counted, second)
             else:
                 for k in range(nv):
-                    own = int(numbers[what + 2 * k + 1])
-                    if own >= 0:
-                        counted[own] = in_turn(angle_about_z(SA, SB), counted, own)
+                    place = place_of(numbers, what, k)
+                    if place >= 0:
+                        counted[place] = in_turn(angle_about_z(SA, SB), counted, place)
 
 
 @kernel(allocates=True)
@@ -174,27 +187,27 @@ def spot_joint(joints, numbers, j, states, counted, spot):
     what = at + FRAMES.size
     if form == AXES:
         for k in range(nv):
-            kind, own = int(numbers[what + 2 * k]), int(numbers[what + 2 * k + 1])
+            kind, place = kind_of(numbers, what, k), place_of(numbers, what, k)
             if kind == ABOUT_Z:
-                spot[SPOT.q + k] = in_turn(angle_about_z(SA, SB), counted, own)
+                spot[SPOT.q + k] = in_turn(angle_about_z(SA, SB), counted, place)
                 spot[SPOT.v + k] = dot(column(SA, 2), turning)
             else:
                 axis = column(SA, kind)
                 spot[SPOT.q + k], spot[SPOT.v + k] = dot(axis, d), dot(axis, sliding)
     elif form == CROSSED:
-        first, second = crossed_angles(SA, SB, numbers, what + 2 * nv)
-        spot[SPOT.q] = in_turn(first, counted, int(numbers[what + 1]))
-        spot[SPOT.q + 1] = in_turn(second, counted, int(numbers[what + 3]))
-        E, F = dual_axes(SA, SB, numbers, what + 2 * nv)
+        first, second = crossed_angles(SA, SB, numbers, what + FREEDOM.size * nv)
+        spot[SPOT.q] = in_turn(first, counted, place_of(numbers, what, 0))
+        spot[SPOT.q + 1] = in_turn(second, counted, place_of(numbers, what, 1))
+        E, F = dual_axes(SA, SB, numbers, what + FREEDOM.size * nv)
         spot[SPOT.v], spot[SPOT.v + 1] = dot(E, turning), dot(F, turning)
     elif form == SCREWS:
         for k in range(nv):
-            own = int(numbers[what + 2 * k + 1])
-            spot[SPOT.q + k] = counted[own] if own >= 0 else 0.0
-        screws, room = numbers[what + 2 * nv :], spot[SPOT.screws :]
+            place = place_of(numbers, what, k)
+            spot[SPOT.q + k] = counted[place] if place >= 0 else 0.0
+        screws, work = numbers[what + FREEDOM.size * nv :], spot[SPOT.screws :]
         q = spot[SPOT.q : SPOT.v]
-        screw_coordinates(screws, nv, mat_mul(transpose(SA), SB), mul_t(SA, d), q, room)
-        screw_velocities(nv, mul_t(SB, turning), mul_t(SB, sliding), room, spot[SPOT.v :])
+        screw_coordinates(screws, nv, mat_mul(transpose(SA), SB), mul_t(SA, d), q, work)
+        screw_velocities(nv, mul_t(SB, turning), mul_t(SB, sliding), work, spot[SPOT.v :])
     else:
         unit = quaternion.from_matrix(mat_mul(transpose(SA), SB))
         spot[SPOT.q], spot[SPOT.q + 1], spot[SPOT.q + 2], spot[SPOT.q + 3] = unit
@@ -215,13 +228,13 @@ def push_joint(joints, numbers, j, states, wrenches, spot):
     torque, force = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)  # in space, at the origin of the child's frame
     if form == AXES:
         for k in range(nv):
-            kind, tau = int(numbers[what + 2 * k]), spot[SPOT.tau + k]
+            kind, tau = kind_of(numbers, what, k), spot[SPOT.tau + k]
             if kind == ABOUT_Z:
                 torque = add_scaled(torque, tau, column(SA, 2))
             else:
                 force = add_scaled(force, tau, column(SA, kind))
     elif form == CROSSED:
-        E, F = dual_axes(SA, SB, numbers, what + 2 * nv)
+        E, F = dual_axes(SA, SB, numbers, what + FREEDOM.size * nv)
         torque = add_scaled(scale(spot[SPOT.tau], E), spot[SPOT.tau + 1], F)
     elif form == SCREWS:
         torque, force = screw_wrench(nv, spot[SPOT.tau :], spot[SPOT.screws :])
@@ -244,7 +257,7 @@ def push_joint(joints, numbers, j, states, wrenches, spot):
 
 
 @kernel(allocates=True)
-def own_forces(joints, numbers, j, spot):
+def passive_forces(joints, numbers, j, spot):
     """Add the joint's own springs, dampers, friction and stops to tau; returns (power, stored energy)."""
     row = j * JOINT.size
     form, nv = joints[row + JOINT.form], joints[row + JOINT.velocities]
@@ -314,13 +327,13 @@ def act_on_joint(t, joints, numbers, j, table, values, control, counted, rates, 
     what = at + FRAMES.size
     power, energy = 0.0, 0.0
     for k in range(nv):
-        u, own = control[joints[row + JOINT.control] + k], int(numbers[what + 2 * k + 1])
+        u, place = control[joints[row + JOINT.control] + k], place_of(numbers, what, k)
         spot[SPOT.tau + k] = u
         power += u * spot[SPOT.v + k]
-        if own >= 0:
-            counted[own], rates[own] = spot[SPOT.q + k], spot[SPOT.v + k]
+        if place >= 0:
+            counted[place], rates[place] = spot[SPOT.q + k], spot[SPOT.v + k]
     if joints[row + JOINT.passive] != 0:
-        more, energy = own_forces(joints, numbers, j, spot)
+        more, energy = passive_forces(joints, numbers, j, spot)
         power += more
     power += add_laws(t, joints, numbers, j, table, values, states, counted, spot)
     push_joint(joints, numbers, j, states, wrenches, spot)

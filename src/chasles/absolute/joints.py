@@ -122,7 +122,7 @@ def joint_tables(
     every_angle: whether angles are counted even if nothing needs them.
     """
     order = joint_order(system)
-    own_count = {item: k for k, item in enumerate(counted)}
+    place_of = {item: k for k, item in enumerate(counted)}
     coordinates, velocities, acting = {}, {}, []
     rows, numbers = np.zeros((len(order), JOINT.size), dtype=np.int64), []
     frames = _frames(order, places)
@@ -137,17 +137,17 @@ def joint_tables(
             rows[j, JOINT.silent] = 1
         if every_angle or asked or any(joint.stiffness) or (passive and joint.stop_stiffness > 0):
             for k in angles_of(joint):
-                if (joint.name, k) not in own_count:
-                    own_count[(joint.name, k)] = len(counted)
+                if (joint.name, k) not in place_of:
+                    place_of[(joint.name, k)] = len(counted)
                     counted.append((joint.name, k))
         first, second = places[joint.parent][0], places[joint.child][0]
-        own = _numbers(joint, own_count)
+        more = _numbers(joint, place_of)
         row = rows[j]
         row[[JOINT.form, JOINT.first, JOINT.second]] = _form(joint), first, second
         row[[JOINT.coordinates, JOINT.velocities, JOINT.control]] = joint.nq, joint.nv, iv
         row[JOINT.numbers] = size
-        numbers += [frames[j], own]
-        iq, iv, size = iq + joint.nq, iv + joint.nv, size + FRAMES.size + len(own)
+        numbers += [frames[j], more]
+        iq, iv, size = iq + joint.nq, iv + joint.nv, size + FRAMES.size + len(more)
         if passive:
             numbers.append(passive_rows(joint).ravel())
             row[JOINT.passive], size = size, size + len(numbers[-1])
@@ -158,19 +158,19 @@ def joint_tables(
 def _frames(order: Sequence[Joint], places: Places) -> np.ndarray:
     """Frames of joints on the central frames of both bodies, (joints, FRAMES.size)."""
     axes, parts = np.array([_axes(joint) for joint in order]).reshape(-1, 7), []
-    for bodies, own in (
+    for bodies, on_bodies in (
         ([joint.parent for joint in order], [joint.parent_frame for joint in order]),
         ([joint.child for joint in order], [joint.child_frame for joint in order]),
     ):
         on_body = np.array([places[body][1] for body in bodies]).reshape(-1, 7)
-        pose = pose_group.compose(pose_group.compose(on_body, np.array(own).reshape(-1, 7)), axes)
+        pose = pose_group.compose(pose_group.compose(on_body, np.array(on_bodies).reshape(-1, 7)), axes)
         parts += [quaternion_to_matrix(pose[:, :4]).reshape(-1, 9), pose[:, 4:]]
     return np.concatenate(parts, axis=1)
 
 
-def _numbers(joint: Joint, own_count: Mapping[Counted, int]) -> np.ndarray:
+def _numbers(joint: Joint, place_of: Mapping[Counted, int]) -> np.ndarray:
     """What the coordinates are, and axes or screws."""
-    what = [(element, own_count.get((joint.name, k), -1)) for k, element in enumerate(_elements(joint))]
+    what = [(element, place_of.get((joint.name, k), -1)) for k, element in enumerate(_elements(joint))]
     more = np.array([screw[:3] for screw in joint.screws]) if joint.traits.crossed else np.zeros(0)
     if joint.traits.any_screws:
         more = np.array(joint.screws)
@@ -207,9 +207,9 @@ def act_on(
         rows.append((row, [], None))
     count = len(rows)
     for j, joint in enumerate(joints.order):
-        own = by_joint.get(joint.name, [])
-        joints.rows[j, [JOINT.laws, JOINT.count]] = len(rows), len(own)
-        rows += [(np.zeros(FORCE.size, dtype=np.int64), [], force) for force in own]
+        laws = by_joint.get(joint.name, [])
+        joints.rows[j, [JOINT.laws, JOINT.count]] = len(rows), len(laws)
+        rows += [(np.zeros(FORCE.size, dtype=np.int64), [], force) for force in laws]
 
     def sight(joint: str, k: int) -> tuple[int, int]:
         return number[joint], k
@@ -220,11 +220,11 @@ def act_on(
 
 
 def settle_couplings(
-    system: System, tiles: Sequence[Tile], joints: Joints, near: np.ndarray, found: np.ndarray
+    system: System, tiles: Sequence[Tile], joints: Joints, near: np.ndarray, counted: np.ndarray
 ) -> None:
     """Put the last angle of each coupling into the turn that satisfies it best; the others stay where they are.
 
-    near: coordinates of all joints with angles within half a turn of zero; found: what is counted.
+    near: coordinates of all joints with angles within half a turn of zero; counted: those that are counted.
     """
     for coupling in (item for item in system.constraints if isinstance(item, Coupling)):
         turning = [tile for tile in tiles if tile.joint == coupling.name and tile.kind == TURN]
@@ -232,7 +232,7 @@ def settle_couplings(
             values = [near[..., joints.coordinates[name].start + k] for name, k, _ in coupling.terms]
             off = sum(c * value for c, value in zip(coupling.ratios, values, strict=True)) - coupling.offset
             full = 2 * np.pi * turning[-1].numbers[NUMBERS.s]
-            found[..., int(turning[-1].numbers[EXTRA_AT + EXTRA.angle])] -= 2 * np.pi * np.round(off / full)
+            counted[..., int(turning[-1].numbers[EXTRA_AT + EXTRA.angle])] -= 2 * np.pi * np.round(off / full)
 
 
 def armatures(joints: Iterable[Joint]) -> list[tuple[str, int, float]]:

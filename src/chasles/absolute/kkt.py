@@ -134,7 +134,7 @@ def pair(tiles, rows, s, side, B_tile, B_side, A, light):
 
 
 @kernel
-def own(tiles, rows, tile, side, A, light):
+def pair_with_itself(tiles, rows, tile, side, A, light):
     """The same of one side with itself, which is symmetric."""
     B = angular_of(rows, tile, side)
     x, y, z = (B[0], B[1], B[2]), (B[3], B[4], B[5]), (B[6], B[7], B[8])
@@ -187,8 +187,8 @@ def assemble(bodies, tiles, nodes, incidences, slots, masses, n_bodies, n_tiles,
         mass = masses[m + MASS.mass]
         if bodies[row + BODY.hub] != 0:
             theta = load3(masses, m + MASS.moments, 0.0)
-            whole = (theta[0], 0.0, 0.0, 0.0, theta[1], 0.0, 0.0, 0.0, theta[2])
-            store9(matrix, 9 * bodies[row + BODY.angular], whole)
+            inertia = (theta[0], 0.0, 0.0, 0.0, theta[1], 0.0, 0.0, 0.0, theta[2])
+            store9(matrix, 9 * bodies[row + BODY.angular], inertia)
             store9(matrix, 9 * bodies[row + BODY.linear], (mass, 0.0, 0.0, 0.0, mass, 0.0, 0.0, 0.0, mass))
             for e in range(count):
                 tile, side = incidences[PAIR * (first + e)], incidences[PAIR * (first + e) + 1]
@@ -202,7 +202,7 @@ def assemble(bodies, tiles, nodes, incidences, slots, masses, n_bodies, n_tiles,
             for x in range(count):
                 tile, side = incidences[PAIR * (first + x)], incidences[PAIR * (first + x) + 1]
                 A = columns_scaled(angular_of(rows, tile, side), inverse)
-                add_tile(matrix, slots, at + x, own(tiles, rows, tile, side, A, light), -1.0)
+                add_tile(matrix, slots, at + x, pair_with_itself(tiles, rows, tile, side, A, light), -1.0)
                 for y in range(first, first + x):
                     total = pair(tiles, rows, tile, side, incidences[PAIR * y], incidences[PAIR * y + 1], A, light)
                     add_tile(matrix, slots, at, total, -1.0)

@@ -83,7 +83,7 @@ class AbsoluteMechanism(CentralFrames, WithoutTreeGroups):
         self.control = slice(
             int(integers[HEAD.control]), int(integers[HEAD.end])
         )  # where the input is in the parameters
-        self._multipliers_at, self.work = WORK.offset("x", integers), WORK.size(integers)
+        self.work = WORK.size(integers)
 
     def __repr__(self) -> str:
         rows = sum(tile.rows for tile in self.tiles)
@@ -149,15 +149,15 @@ class AbsoluteMechanism(CentralFrames, WithoutTreeGroups):
         """What is counted over full turns, (..., counted), from poses alone: angles within half a turn of zero, those
         of couplings in the turns that satisfy them best."""
         q = np.asarray(central, dtype=float)
-        found = np.zeros((*q.shape[:-2], self.angles_counted))
+        angles = np.zeros((*q.shape[:-2], self.angles_counted))
         if not self.counted:
-            return found
+            return angles
         batch, (rows, v) = rows_of(q, np.zeros((*q.shape[:-1], 6)))
         near = self._joint_states(batch, rows, v, np.zeros((len(rows), self.angles_counted)))[0]
         for k, (joint, coordinate) in enumerate(self.counted):
-            found[..., k] = near[..., self.joint_tables.coordinates[joint].start + coordinate]
-        settle_couplings(self.system, self.tiles, self.joint_tables, near, found)
-        return found
+            angles[..., k] = near[..., self.joint_tables.coordinates[joint].start + coordinate]
+        settle_couplings(self.system, self.tiles, self.joint_tables, near, angles)
+        return angles
 
     def constrained_motion(
         self, central: ArrayLike, velocity: ArrayLike, u: Given = None, t: ArrayLike = 0.0, angles: Given = None
@@ -237,7 +237,7 @@ class AbsoluteMechanism(CentralFrames, WithoutTreeGroups):
         def solve(parameters: np.ndarray, multipliers: np.ndarray) -> None:
             entry.accelerations_of_states(
                 entry.addresses()[0], parameters.view(np.int64), parameters, times, counted, q, v, w, work, a,
-                multipliers, self._multipliers_at,
+                multipliers,
             )  # fmt: skip
 
         with Calling(self.laws):
@@ -246,9 +246,9 @@ class AbsoluteMechanism(CentralFrames, WithoutTreeGroups):
                 solve(self.packed_for_run(), np.empty_like(multipliers))
         if not np.isfinite(a).all():
             raise ArithmeticError(self._singular())
-        found = multipliers.reshape(len(q), self.elimination.nodes, 3)[:, self.elimination.order[self._node]]
+        of_tiles = multipliers.reshape(len(q), self.elimination.nodes, 3)[:, self.elimination.order[self._node]]
         accelerations = a[:, : 6 * self.n].reshape(*batch, self.n, 6)
-        return ConstrainedMotion(accelerations, found.reshape(*batch, len(self.tiles), 3)), work
+        return ConstrainedMotion(accelerations, of_tiles.reshape(*batch, len(self.tiles), 3)), work
 
     def _singular(self) -> str:
         return (
@@ -270,7 +270,7 @@ class AbsoluteMechanism(CentralFrames, WithoutTreeGroups):
         joint that is the wrong way round (`turned`) is off by its angle [rad]."""
         units, owner, count = self.row_units if scaled else 1.0, self.constraint_of_tile, len(self.constraint_names)
         rows = self.rows(central, velocity, t, angles)
-        position, speed = (largest_of(np.abs(own / units).max(axis=-1), owner, count) for own in rows)
+        position, speed = (largest_of(np.abs(each / units).max(axis=-1), owner, count) for each in rows)
         if len(self.alignment.tiles):
             self.alignment.add_to(self.constraint_names, position, self.rotations(central))
         return Violation(position, speed)
@@ -294,11 +294,11 @@ class AbsoluteMechanism(CentralFrames, WithoutTreeGroups):
         """Residuals g and g' of every tile, (..., tiles, 3) each."""
         batch, q, v, times, counted, _ = states_of(self, central, velocity, t, angles)
         shape = (*batch, len(self.tiles), 3)
-        found, rates = np.empty((len(q), 3 * len(self.tiles))), np.empty((len(q), 3 * len(self.tiles)))
+        residuals, rates = np.empty((len(q), 3 * len(self.tiles))), np.empty((len(q), 3 * len(self.tiles)))
         integers, work = self.packed.view(np.int64), np.empty(self.work)
         with Calling(self.laws):
-            entry.rows_of_states(integers, self.packed, times, counted, q, v, work, found, rates)
-        return found.reshape(shape), rates.reshape(shape)
+            entry.rows_of_states(integers, self.packed, times, counted, q, v, work, residuals, rates)
+        return residuals.reshape(shape), rates.reshape(shape)
 
     def jacobians(
         self, central: ArrayLike, velocity: ArrayLike | None = None, t: ArrayLike = 0.0, angles: ArrayLike | None = None
@@ -394,10 +394,10 @@ class AbsoluteMechanism(CentralFrames, WithoutTreeGroups):
     def packed_for_run(self, explicit: bool = False) -> np.ndarray:
         """A copy of the packed mechanism for a simulation, whose forces may write to it. explicit: for what asks for
         accelerations; if masses differ by much, they are refined as those with redundant constraints are."""
-        own = self.packed.copy()
+        packed = self.packed.copy()
         if self._redundant or (explicit and self.mass_ratio > UNEVEN):
-            own[int(own.view(np.int64)[HEAD.gravity]) + FIELD.regularization] = IN_MOTION
-        return own
+            packed[int(packed.view(np.int64)[HEAD.gravity]) + FIELD.regularization] = IN_MOTION
+        return packed
 
     @cached_property
     def mass_ratio(self) -> float:

@@ -28,8 +28,8 @@ class Plan:
 
 def nodes_of(tiles: Sequence[Tile]) -> list[int]:
     """The node of each tile: one that shares its row has that of the tile before it."""
-    own = [not shares_row(tile) for tile in tiles]
-    nodes: list[int] = (np.cumsum(own) - 1).astype(int).tolist()
+    first = [not shares_row(tile) for tile in tiles]
+    nodes: list[int] = (np.cumsum(first) - 1).astype(int).tolist()
     return nodes
 
 

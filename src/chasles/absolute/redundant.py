@@ -22,7 +22,7 @@ from chasles.absolute.kkt import (
     columns_scaled,
     each,
     free_accelerations,
-    own,
+    pair_with_itself,
     prepare,
     push_back,
 )
@@ -48,7 +48,7 @@ def regularize(bodies, tiles, incidences, nodes, masses, n_bodies, rows, weight,
         inverse, light = load3(masses, m + MASS.inverse, 0.0), 1.0 / masses[m + MASS.mass]
         for e in range(bodies[row + BODY.first], bodies[row + BODY.first] + bodies[row + BODY.count]):
             tile, side = incidences[PAIR * e], incidences[PAIR * e + 1]
-            S = own(tiles, rows, tile, side, columns_scaled(angular_of(rows, tile, side), inverse), light)
+            S = pair_with_itself(tiles, rows, tile, side, columns_scaled(angular_of(rows, tile, side), inverse), light)
             for k in range(3):
                 kind = tiles[tile * TILE.size + TILE.kinds + k]
                 if kind != EMPTY and kind != ROTOR:
@@ -69,15 +69,15 @@ def mean_of_kind(tiles, tile, S, k):
 
 
 @kernel
-def weigh_rows(bodies, tiles, incidences, nodes, masses, n_bodies, rows, room, at):
+def weigh_rows(bodies, tiles, incidences, nodes, masses, n_bodies, rows, weights, at):
     """The diagonal of J M⁻¹ Jᵀ: residuals² divided by it have one unit, whatever a row measures."""
     for i in range(n_bodies):
         row, m = i * BODY.size, i * MASS.size
         inverse, light = load3(masses, m + MASS.inverse, 0.0), 1.0 / masses[m + MASS.mass]
         for e in range(bodies[row + BODY.first], bodies[row + BODY.first] + bodies[row + BODY.count]):
             tile, side = incidences[PAIR * e], incidences[PAIR * e + 1]
-            S = own(tiles, rows, tile, side, columns_scaled(angular_of(rows, tile, side), inverse), light)
-            add3(room, at + 3 * nodes[tile], (S[0], S[4], S[8]))
+            S = pair_with_itself(tiles, rows, tile, side, columns_scaled(angular_of(rows, tile, side), inverse), light)
+            add3(weights, at + 3 * nodes[tile], (S[0], S[4], S[8]))
 
 
 @kernel
@@ -91,45 +91,48 @@ def factorize_rows(tables, masses, rows, matrix, factors):
 
 
 @kernel
-def solve_refined(tables, rows, factors, room, x, a):
+def solve_refined(tables, rows, factors, refinement, x, a):
     """a becomes the nearest, in the metric of the masses, with J a = x; x becomes the multipliers that change it so.
 
-    The entries of hubs in x are zero when they come. room: nine numbers a node.
+    The entries of hubs in x are zero when they come. refinement: workspace, nine numbers a
+    node: what J a must be, the multipliers so far, and the weights of the rows.
     """
     bodies, tiles, nodes, incidences, _, column, row, _, _, masses, _, _, n, nt, nn, _ = tables
+    so_far, weights = 3 * nn, 6 * nn
     for k in range(3 * nn):
-        room[k], room[3 * nn + k], room[6 * nn + k] = x[k], 0.0, 0.0
-    weigh_rows(bodies, tiles, incidences, nodes, masses, n, rows, room, 6 * nn)
+        refinement[k], refinement[so_far + k], refinement[weights + k] = x[k], 0.0, 0.0
+    weigh_rows(bodies, tiles, incidences, nodes, masses, n, rows, refinement, weights)
     before, size = 0.0, 0.0
     for sweep in range(1 + MOST):
         for k in range(3 * nn):
-            x[k] = room[k]
+            x[k] = refinement[k]
         for t in range(nt):
             for k in range(3 * nodes[t], 3 * nodes[t] + 3):
                 if tiles[t * TILE.size + TILE.kinds + k - 3 * nodes[t]] == ROTOR:  # J a - λ = 0
-                    x[k] = room[k] + room[3 * nn + k]
+                    x[k] = refinement[k] + refinement[so_far + k]
         add_jacobian_times(bodies, tiles, nodes, incidences, n, rows, a, x, -1.0, True)
         previous, size = size, 0.0
         for k in range(3 * nn):
-            if room[6 * nn + k] > 0.0:
-                size = max(size, x[k] * x[k] / room[6 * nn + k])
+            if refinement[weights + k] > 0.0:
+                size = max(size, x[k] * x[k] / refinement[weights + k])
         before = max(before, size)
         if sweep > REFINEMENTS and (size <= REFINED**2 * before or size > 0.9**2 * previous):
             break
         solve(nn, column, row, factors, x)
         for k in range(3 * nn):
-            room[3 * nn + k] += x[k]
+            refinement[so_far + k] += x[k]
         push_back(bodies, tiles, nodes, incidences, masses, n, rows, x, a)
     for k in range(3 * nn):
-        x[k] = room[3 * nn + k]
+        x[k] = refinement[so_far + k]
 
 
 @kernel
-def accelerate_refined(tables, motion, wrenches, rows, matrix, factors, x, a):
-    """`kkt.accelerate` of a system some of whose rows depend on others."""
+def accelerate_refined(tables, motion, wrenches, space):
+    """`kkt.accelerate` of a system some of whose rows depend on others. space: `tables.WORK`."""
     bodies, tiles, nodes, incidences, _, _, _, _, _, masses, constants, gravity, n, nt, _, _ = tables
+    rows, x, a = space.rows, space.x, space.a
     prepare(tiles, constants, nt, motion, rows)
-    factorize_rows(tables, masses, rows, matrix, factors)
+    factorize_rows(tables, masses, rows, space.matrix, space.factors)
     free_accelerations(bodies, masses, gravity, n, motion, wrenches, x, a)
     for i in range(n):
         row, m = i * BODY.size, i * MASS.size
@@ -145,4 +148,4 @@ def accelerate_refined(tables, motion, wrenches, rows, matrix, factors, x, a):
     alpha, beta = gravity[FIELD.alpha], gravity[FIELD.beta]
     if alpha != 0.0 or beta != 0.0:
         add_feedback(bodies, tiles, nodes, incidences, constants, alpha, beta, n, nt, motion, rows, x)
-    solve_refined(tables, rows, factors, matrix, x, a)
+    solve_refined(tables, rows, space.factors, space.refinement, x, a)

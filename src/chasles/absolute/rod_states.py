@@ -29,13 +29,13 @@ def tiles_times(b, x):
 
 
 @kernel(entry=True, allocates=True)
-def states_of_rods(integers, p, q, v, work, room, out):
-    """`STATE` of all elements of rods, in their order, of a batch of states. room: for four of them."""
+def states_of_rods(integers, p, q, v, work, four, out):
+    """`STATE` of all elements of rods, in their order, of a batch of states. four: workspace for four of them."""
     forces, space = forces_of(p), force_work_of(work, integers)
     table, values, states = forces.table, forces.values, space.states
     for row in range(q.shape[0]):
         set_states(forces.bodies, forces.n, q[row], v[row], states)
-        k, found = 0, 0
+        k, done = 0, 0
         while k < table[FORCES.count]:
             line, count = FORCES.size + k * FORCE.size, 1
             if table[line + FORCE.kind] == ROD:
@@ -48,11 +48,11 @@ def states_of_rods(integers, p, q, v, work, room, out):
                 on_first, on_second, _ = wrenches_of((ORIGIN, ORIGIN), at)
                 ahead = symmetric_times(law.stiffness, tiles_times(strain_map(element, law), at.rate))
                 ahead = add(ahead[0], law.own[0]), add(ahead[1], law.own[1])
-                store_rows(room, 0, STATE.size, (
+                store_rows(four, 0, STATE.size, (
                     *at.X[0], *at.X[1], *at.rate[0], *at.rate[1], *law.own[0], *law.own[1], *on_first[0], *on_first[1],
                     *neg(on_second[0]), *neg(on_second[1]), *ahead[0], *ahead[1], energy,
                 ))  # fmt: skip
                 for m in range(min(count, WIDTH) * STATE.size):
-                    out[row, found * STATE.size + m] = room[m]
-                found += count
+                    out[row, done * STATE.size + m] = four[m]
+                done += count
             k += count

@@ -39,8 +39,8 @@ def element_states(mechanism: AbsoluteMechanism, central: np.ndarray, velocity: 
     q = np.ascontiguousarray(central, dtype=float).reshape(-1, 7 * mechanism.n)
     v = np.ascontiguousarray(velocity, dtype=float).reshape(-1, 6 * mechanism.n)
     integers, out = mechanism.packed.view(np.int64), np.empty((len(q), count * STATE.size))
-    work, room = np.empty(FORCE_WORK.size(integers)), np.empty(WIDTH * STATE.size)
-    states_of_rods(integers, mechanism.packed, q, v, work, room, out)
+    work, four = np.empty(FORCE_WORK.size(integers)), np.empty(WIDTH * STATE.size)
+    states_of_rods(integers, mechanism.packed, q, v, work, four, out)
     rows = out.reshape(*batch, count, STATE.size)
     parts = np.split(rows, [STATE.rate, STATE.stress, STATE.first, STATE.second, STATE.ahead, STATE.energy], axis=-1)
     return ElementStates(*parts[:-1], parts[-1][..., 0])  # type: ignore[call-arg]  # six of them

@@ -7,8 +7,8 @@ SO(3)xR3 it is the point one wants.
 
 from __future__ import annotations
 
-from chasles.constraint.rows import MOTION, ROWS
-from chasles.constraint.special import ROOM
+from chasles.constraint.rows import MOTION
+from chasles.constraint.tile_work import rows_size
 from chasles.force.table import MOVING, SCRATCH
 from chasles.kernel.memory import Packed, Regions
 from chasles.kernel.workspace import layout
@@ -40,7 +40,7 @@ MECHANISM = Packed(
         *("n_bodies", "n_tiles", "n_nodes", "n_matrix", "n_angles", "accelerations", "project", "act"),
         *("n_joints", "n_moving"),
     ),
-    addresses=("accelerations", "project", "act"),
+    addresses=("accelerations", "project", "act", "constants", "table"),  # these parts: of laws
 )
 HEAD = MECHANISM.head
 # what "gravity" has: gravity, the two constants of Baumgarte, and ε of `redundant` or 0 if all rows are independent
@@ -63,19 +63,19 @@ forces_of = MECHANISM.parts(
     *("bodies", "masses", "table", "values", "joints", "joint_numbers", "counted", "rates", "control"),
     n="n_bodies",
 )
-# workspace of `entry.accelerations` and `entry.project`. Behind the rows is what laws and coordinates need
-# (`constraint.special`): counted angles, room, time
+# workspace of `entry.accelerations` and `entry.project`
 WORK = Regions(
     "Work",
     motion=MOTION.size * MECHANISM.sizes.n_bodies,
-    rows=ROWS.size * MECHANISM.sizes.n_tiles + MECHANISM.sizes.n_angles + ROOM.size + 1,
+    rows=rows_size(MECHANISM.sizes.n_tiles, MECHANISM.sizes.n_angles),
     matrix=9 * MECHANISM.sizes.n_matrix,
     factors=9 * MECHANISM.sizes.n_matrix,
     x=3 * MECHANISM.sizes.n_nodes,
     a=6 * MECHANISM.sizes.n_bodies,
     velocity=6 * MECHANISM.sizes.n_bodies,
+    refinement=9 * MECHANISM.sizes.n_nodes,  # of `redundant.solve_refined`
 )
 work_of, work_size = WORK.views, WORK.total
-# workspace of `forces.act`: poses and twists of the ground and all bodies, and room of the laws
+# workspace of `forces.act`: poses and twists of the ground and all bodies, and workspace of the laws
 FORCE_WORK = Regions("ForceWork", states=MOVING.size * MECHANISM.sizes.n_bodies + MOVING.size, scratch=SCRATCH)
 force_work_of, force_work_size = FORCE_WORK.views, FORCE_WORK.total

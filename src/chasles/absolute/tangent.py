@@ -26,13 +26,15 @@ from chasles.absolute.kkt import (
     set_motion,
 )
 from chasles.absolute.redundant import solve_refined
-from chasles.absolute.tables import BODY, FIELD, HEAD, MASS, PAIR, SE3, tables_of, work_of
+from chasles.absolute.tables import BODY, FIELD, HEAD, MASS, MECHANISM, PAIR, SE3, tables_of, work_of
 from chasles.constraint.rows import MOTION, ROWS, within_subgroup
-from chasles.constraint.special import ROOM, evaluate_rate
+from chasles.constraint.special import evaluate_rate
+from chasles.constraint.tile_work import angle_at, rows_size, set_time
 from chasles.force.law_tangent import DUALS
 from chasles.kernel.address import NUMBERS, address_of, as_integers, invoke
 from chasles.kernel.algebra import add, cross, mul, mul_t, scale, sub
 from chasles.kernel.dual import TANGENTS
+from chasles.kernel.dual_memory import DualRegions
 from chasles.kernel.lanes import WIDTH
 from chasles.kernel.policy import kernel, native
 from chasles.kernel.workspace import add3, load3, load9, store3, store6
@@ -41,10 +43,13 @@ from chasles.lie import quaternion
 TURN, SHIFT, SPIN, SPEED, TORQUE, PUSH = range(6)  # blocks of three directions of a body
 
 
-@kernel
-def rows_size(integers):
-    """Numbers of the rows of all tiles, with what is behind them (`tables.WORK`)."""
-    return ROWS.size * integers[HEAD.n_tiles] + integers[HEAD.n_angles] + ROOM.size + 1
+# workspace of `equations_tangent`, of duals
+TANGENT_WORK = DualRegions(
+    "TangentWork",
+    motion=MOTION.size * MECHANISM.sizes.n_bodies,
+    rows=rows_size(MECHANISM.sizes.n_tiles, MECHANISM.sizes.n_angles),
+)
+tangent_work_of, tangent_work_size = TANGENT_WORK.views, TANGENT_WORK.total
 
 
 @native
@@ -58,17 +63,12 @@ def equations_tangent(p_at, p_size, t, angles_at, q_at, v_at, wrenches_at, a_at,
     bodies, tiles, nodes, incidences, _, _, _, _, _, masses, constants, gravity, n, nt, nn, _ = tables
     q, v, wrenches = carray(q_at, (POSE * n,)), carray(v_at, (TWIST * n,)), carray(wrenches_at, (6 * n,))
     a, x, out = carray(a_at, (6 * n,)), carray(x_at, (3 * nn,)), carray(out_at, (6 * n + 3 * nn,))
-    work = carray(work_at, (MOTION.size * n + rows_size(integers),))
-    motion, rows, angles = (
-        work[: MOTION.size * n],
-        work[MOTION.size * n :],
-        carray(angles_at, (integers[HEAD.n_angles],)),
-    )
-    forces, right, end = out[: 6 * n], out[6 * n :], rows.shape[0]
+    motion, rows = tangent_work_of(carray(work_at, (tangent_work_size(integers),)), integers)
+    angles, forces, right = carray(angles_at, (integers[HEAD.n_angles],)), out[: 6 * n], out[6 * n :]
     set_motion(bodies, n, q, v, motion)
-    rows[end - 1] = t
+    set_time(rows, t)
     for k in range(integers[HEAD.n_angles]):
-        rows[end - 2 - ROOM.size - k] = angles[k]
+        rows[angle_at(rows, k)] = angles[k]
     prepare(tiles, constants, nt, motion, rows)
     for k in range(3 * nn):
         right[k] = 0.0
@@ -128,7 +128,7 @@ def set_direction(bodies, i, block, sign, motion, q, v, wrenches):
 
 
 @kernel
-def response(tables, rows, factors, room, given, k, x, a):
+def response(tables, rows, factors, refinement, given, k, x, a):
     """δa and δλ to the k-th tangents of what `equations_tangent` gave: the equations of `kkt.accelerate`, whose factor
     is there."""
     bodies, tiles, nodes, incidences, _, column, row, _, _, masses, _, gravity, n, _, nn, _ = tables
@@ -147,7 +147,7 @@ def response(tables, rows, factors, room, given, k, x, a):
             store3(a, 6 * i, each(load3(masses, m + MASS.inverse, 0.0), torque))
             store3(a, 6 * i + 3, scale(1.0 / masses[m + MASS.mass], force))
     if refined:
-        solve_refined(tables, rows, factors, room, x, a)
+        solve_refined(tables, rows, factors, refinement, x, a)
     else:
         add_jacobian_times(bodies, tiles, nodes, incidences, n, rows, a, x, -1.0, False)
         solve(nn, column, row, factors, x)
@@ -155,18 +155,20 @@ def response(tables, rows, factors, room, given, k, x, a):
 
 
 @kernel(entry=True, allocates=True)
-def acceleration_derivatives(address, integers, p, on_duals, t, angles, work, a, x, q, v, wrenches, room, given, out):
+def acceleration_derivatives(
+    address, integers, p, on_duals, t, angles, work, a, x, q, v, wrenches, dual_work, given, out
+):
     """∂a of all directions, (bodies, 6 blocks, 3, 6 bodies). work: as `entry.accelerations` left it, with a and λ, of
-    which a and x are copies; q, v, wrenches, room, given: duals."""
+    which a and x are copies; q, v, wrenches, dual_work, given: duals."""
     tables, space = tables_of(p), work_of(work, integers)
     bodies, n, motion = tables.bodies, tables.n, space.motion
     for i in range(n):
         for block in range(6):
             set_direction(bodies, i, block, 1.0, motion, q, v, wrenches)
-            invoke(address, on_duals, on_duals.shape[0], t, angles, q, v, wrenches, a, x, room, given)
+            invoke(address, on_duals, on_duals.shape[0], t, angles, q, v, wrenches, a, x, dual_work, given)
             set_direction(bodies, i, block, 0.0, motion, q, v, wrenches)
             for k in range(TANGENTS):
-                response(tables, space.rows, space.factors, space.matrix, given, k, space.x, space.a)
+                response(tables, space.rows, space.factors, space.refinement, given, k, space.x, space.a)
                 turn = (0.0, 0.0, 0.0)
                 if block == TURN:
                     turn = (1.0 if k == 0 else 0.0, 1.0 if k == 1 else 0.0, 1.0 if k == 2 else 0.0)

@@ -2,11 +2,11 @@
 Runge-Kutta, energy-momentum, Radau IIA. The map of this package:
 
 A method is one file, `generalized_alpha`, `bliedf`, `rattle`, `half_explicit`, `energy_momentum` or `radau`. It has
-formulas, memory (`STATE`: what is carried from step to step, `VECTORS`: its workspace), the step (`advance`, which
+memory (`STATE`: what is carried from step to step, `VECTORS`: its workspace), formulas, the step (`advance`, which
 calls Newton's loop with `correct`), the compiled loop, the start, the rule for the step, and the `SCHEME` that names
-all of them. `schemes` lists the schemes, `scheme` says what one consists of. What the user gives, coefficients and
-tolerances, are the classes of `integrate.constrained_method`. A new method touches nothing else here
-(`docs/architecture.md` counts).
+all of them. Two long parts of generalized alpha have files of their own: `alpha_formulas` and `alpha_estimate`.
+`schemes` lists the schemes, `scheme` says what one consists of. What the user gives, coefficients and tolerances, are
+the classes of `integrate.constrained_method`. A new method touches nothing else here (`docs/architecture.md` counts).
 
     run             a run with fixed steps: arrays, `take`, what failed
     step_control    a run whose steps follow the estimated error; `error_estimate` measures it; `reversible`: steps of

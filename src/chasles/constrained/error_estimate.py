@@ -14,7 +14,11 @@ from chasles.kernel.reference import value_of
 from chasles.kernel.workspace import add3, load3, store3
 from chasles.lie import quaternion
 
-ROUNDING = 1e-14  # the least tolerance, relative: what is zero but for rounding must not be compared with zero
+# The least tolerance, relative: what is zero but for rounding must not be compared with zero. Newton's method leaves up
+# to 4e-15 of the positions; velocities are differences of positions over h, and estimates differences of velocities
+# with weights whose sum is about 2. So velocities are known to 1e-14/h of the positions. Where a tolerance asks for
+# more, N steps may add up to an error of N 1e-14/h of them, whatever rtol is.
+ROUNDING = 1e-14
 
 
 @kernel

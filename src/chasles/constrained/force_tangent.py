@@ -132,7 +132,7 @@ def add_pair(target, places, D, N, first, second, factor):
 
 
 @kernel
-def add_own(blocks, i, D, N, G, a, turned, s):
+def add_end(blocks, i, D, N, G, a, turned, s):
     """A spring's part in the block of one body; turned: the force on it, in its axes."""
     if i >= 0:
         at = i * BLOCK.size
@@ -153,8 +153,8 @@ def stiffen_spring(job, line, at_slots):
     i, j = table[line + FORCE.first], table[line + FORCE.second]
     force, D, N, first, second = spring_matrix(job, line)
     G, H = levers(job, i, first), levers(job, j, second)
-    add_own(blocks, i, D, N, G, first[2], mul_t(first[0], force), s)
-    add_own(blocks, j, D, N, H, second[2], mul_t(second[0], scale(-1.0, force)), s)
+    add_end(blocks, i, D, N, G, first[2], mul_t(first[0], force), s)
+    add_end(blocks, j, D, N, H, second[2], mul_t(second[0], scale(-1.0, force)), s)
     if at_slots >= 0:
         add_pair(job.matrix, slots_at(job.slots, at_slots), D, N, G, H, -s)
         add_pair(job.matrix, slots_at(job.slots, at_slots + 4), D, N, H, G, -s)
@@ -194,9 +194,9 @@ def stiffen_law(job, line):
             else:
                 store3(states, at + MOVING.position, add_scaled(r, e, unit))
                 store6(states, at + MOVING.twist, (V[0], add_scaled(V[1], ratio * e, mul_t(R, unit))))
-            found = wrench_of(job, line, i)
-            torque = add_scaled(torque, -s / (2.0 * e), found[0])
-            force = add_scaled(force, -s / (2.0 * e), found[1])
+            wrench = wrench_of(job, line, i)
+            torque = add_scaled(torque, -s / (2.0 * e), wrench[0])
+            force = add_scaled(force, -s / (2.0 * e), wrench[1])
             store9(states, at + MOVING.rotation, R)
             store3(states, at + MOVING.position, r)
             store6(states, at + MOVING.twist, V)

@@ -15,24 +15,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from chasles.absolute.redundant import factorize_rows
-from chasles.absolute.tables import BODY, FIELD, SE3
-from chasles.constrained.chart import (
-    POSE,
-    bracket,
-    four_in_space,
-    lift,
-    lift_rate,
-    load_four,
-    minus,
-    move_body,
-    moved_pose,
-    onward,
-    onward_inverse,
-    plus,
-    store_four,
-)
+from chasles.absolute.tables import FIELD
+from chasles.constrained.alpha_estimate import estimate
+from chasles.constrained.alpha_formulas import carry_on, change_step, displace, predict, trial_state
 from chasles.constrained.correction import IN_POSITION, IN_VELOCITY, LINEAR, Step, correction
-from chasles.constrained.error_estimate import measure, relative_size, tangent_part
 from chasles.constrained.goals import UNKNOWN, set_goals, size_of_correction, size_of_noise
 from chasles.constrained.newton import (
     KEPT,
@@ -44,32 +30,28 @@ from chasles.constrained.newton import (
     add_multipliers,
     iterate,
 )
-from chasles.constrained.position import correct_position, displacement, keep_rows, sweeps_for
+from chasles.constrained.position import correct_position, sweeps_for
 from chasles.constrained.scheme import Scheme, StepRule
 from chasles.constrained.steps import (
     apply_forces_before,
     elements_at_end,
     fastest_spin,
     finish_step,
-    from_chart,
     give_up,
     keep_targets,
     power_to_keep,
     predict_angles,
     set_state,
     take_steps,
-    to_chart,
 )
 from chasles.constrained.tables import SIZES
 from chasles.constrained.velocity import project_velocity
 from chasles.constrained.workspace import CARRIED, ITERATIONS, NO_ROW, STATE_VECTOR, workspace_of
 from chasles.integrate.constrained_method import GeneralizedAlpha
-from chasles.kernel.lanes import WIDTH
 from chasles.kernel.memory import Regions, joined
 from chasles.kernel.policy import kernel, native
 from chasles.kernel.reference import by_reference, value_of
-from chasles.kernel.rows import load_rows, store_rows
-from chasles.kernel.workspace import fill, layout, load6, store6
+from chasles.kernel.workspace import fill, layout
 
 if TYPE_CHECKING:
     from chasles.constrained.run import ConstrainedStepper
@@ -120,151 +102,6 @@ make_method = joined(
 
 
 @kernel
-def trial_motion(on_se3, local, star, rate, second):
-    """Velocity and its derivative from x*, x' and x''."""
-    if local:
-        return lift(on_se3, star, rate), lift_rate(on_se3, star, rate, second)
-    return rate, second
-
-
-@kernel
-def trial_of_body(workspace, method, i):
-    on_se3 = workspace.tables.bodies[i * BODY.size + BODY.space] == SE3
-    move_body(on_se3, workspace.q, i, load6(method.x, 6 * i, 0.0), workspace.trial_q)
-    star, rate = load6(method.star, 6 * i, 0.0), load6(method.rate, 6 * i, 0.0)
-    velocity, acceleration = trial_motion(on_se3, method.local, star, rate, load6(method.second, 6 * i, 0.0))
-    store6(method.trial_v, 6 * i, velocity)
-    store6(method.trial_rate, 6 * i, acceleration)
-
-
-@kernel
-def trial_of_four(workspace, method, i):
-    """Of bodies i to i + 3, on SO(3)xR3."""
-    q = load_rows(workspace.q, POSE * i, POSE, POSE)
-    unit, place = moved_pose(False, (q[0], q[1], q[2], q[3]), (q[4], q[5], q[6]), load_four(method.x, i))
-    star, rate = load_four(method.star, i), load_four(method.rate, i)
-    velocity, acceleration = trial_motion(False, method.local, star, rate, load_four(method.second, i))
-    store_rows(workspace.trial_q, POSE * i, POSE, (*unit, *place))
-    store_four(method.trial_v, i, velocity)
-    store_four(method.trial_rate, i, acceleration)
-
-
-@kernel
-def trial_state(workspace, method):
-    """Poses, velocities and their derivatives from the coordinates."""
-    n, i = workspace.tables.n, 0
-    while i < n:
-        if four_in_space(workspace.tables.bodies, n, i):
-            trial_of_four(workspace, method, i)
-            i += WIDTH
-        else:
-            trial_of_body(workspace, method, i)
-            i += 1
-
-
-@kernel
-def algorithmic(method, k):
-    """a_{n+1} from x''."""
-    return method.of_second * method.second[k] + method.of_rate * method.rate_n[k] - method.of_before * method.a_n[k]
-
-
-@kernel
-def change_step(workspace, method, h):
-    """a belongs to a time off t_n by so much of the step."""
-    before = method.last_step[0]
-    for k in range(6 * workspace.tables.n):
-        method.a_n[k] = method.rate_n[k] + h / before * (method.a_n[k] - method.rate_n[k])
-        method.growth[k] *= h / before
-    method.last_step[0], method.contraction[0] = h, 1.0
-
-
-@kernel
-def predict(workspace, method, t, h):
-    """Predicted: x'' and ζ change as in the step before, λ stays."""
-    v, gamma, beta = workspace.v, method.gamma, method.beta
-    for k in range(6 * workspace.tables.n):
-        method.second[k] = method.rate_n[k] + method.growth[k]
-        end = algorithmic(method, k)
-        method.rate[k] = v[k] + h * ((1.0 - gamma) * method.a_n[k] + gamma * end)
-        method.star[k] = h * (v[k] + h * ((0.5 - beta) * method.a_n[k] + beta * end))
-        method.x[k] = method.star[k]
-    if method.solved_index == 2 or method.atol + method.rtol > 0.0:
-        keep_rows(workspace, t)
-    if method.solved_index == 2:
-        for k in range(3 * workspace.tables.nn):
-            method.zeta_n[k] = method.zeta[k]
-            method.zeta[k] += method.drift[k]
-        displacement(workspace, method.zeta)
-        for k in range(6 * workspace.tables.n):
-            method.x[k] += workspace.response[k]
-    if workspace.tables.gravity[FIELD.regularization] > 0.0:  # what dependent rows leave open must not be carried on
-        for k in range(3 * workspace.plan.n_nodes):
-            method.lam[k] = 0.0
-
-
-@kernel
-def carry_on(workspace, method):
-    """V', a and what the next step is predicted with."""
-    for i in range(workspace.tables.n):
-        on_se3 = workspace.tables.bodies[i * BODY.size + BODY.space] == SE3
-        for k in range(6 * i, 6 * i + 6):
-            method.growth[k] = method.second[k] - method.rate_n[k]
-            method.a_n[k] = algorithmic(method, k)
-        if method.local:
-            off = minus(load6(method.a_n, 6 * i, 0.0), load6(method.second, 6 * i, 0.0))
-            ahead = lift(on_se3, load6(method.star, 6 * i, 0.0), off)
-            store6(method.a_n, 6 * i, plus(load6(method.trial_rate, 6 * i, 0.0), 1.0, ahead))
-    for k in range(6 * workspace.tables.n):
-        method.rate_n[k] = method.trial_rate[k]
-    if method.solved_index == 2:
-        for k in range(3 * workspace.tables.nn):
-            method.drift[k] = method.zeta[k] - method.zeta_n[k]
-
-
-@kernel
-def displace_body(workspace, method, step, i):
-    on_se3, at = workspace.tables.bodies[i * BODY.size + BODY.space] == SE3, load6(method.x, 6 * i, 0.0)
-    change = load6(workspace.d, 6 * i, 0.0)
-    dx = to_chart(workspace, i, change)
-    if method.form == IN_VELOCITY:
-        dx = plus(dx, -0.5 * step.kappa, bracket(on_se3, load6(method.trial_v, 6 * i, 0.0), dx))
-        change = from_chart(workspace, i, dx)
-    if method.solved_index == 3 or method.local:
-        dx = onward_inverse(on_se3, at, dx)
-    else:
-        change = from_chart(workspace, i, onward(on_se3, at, dx))
-    store6(workspace.displacement, 6 * i, change)
-    store6(method.moved, 6 * i, dx)
-
-
-@kernel
-def displace_four(workspace, method, step, i):
-    """Of bodies i to i + 3, on SO(3)xR3: there displacements are coordinates of the chart."""
-    at, dx = load_four(method.x, i), load_four(workspace.d, i)
-    if method.form == IN_VELOCITY:
-        dx = plus(dx, -0.5 * step.kappa, bracket(False, load_four(method.trial_v, i), dx))
-    if method.solved_index == 3 or method.local:
-        store_four(workspace.displacement, i, dx)
-        store_four(method.moved, i, onward_inverse(False, at, dx))
-    else:
-        store_four(workspace.displacement, i, onward(False, at, dx))
-        store_four(method.moved, i, dx)
-
-
-@kernel
-def displace(workspace, method, step):
-    """The displacements of the bodies and the change of x* by the correction d."""
-    n, i = workspace.tables.n, 0
-    while i < n:
-        if four_in_space(workspace.tables.bodies, n, i):
-            displace_four(workspace, method, step, i)
-            i += WIDTH
-        else:
-            displace_body(workspace, method, step, i)
-            i += 1
-
-
-@kernel
 def correct(workspace, method, step, iteration, fresh):
     """One correction of x, its derivatives, λ and ζ."""
     regular, x = workspace.tables.gravity[FIELD.regularization], method.x
@@ -306,47 +143,6 @@ def solve(workspace, method, step):
     elif outcome.largest * expected < LEFT:
         method.unseen[0] += 1.0
     return outcome
-
-
-@kernel
-def estimate(workspace, method, h, h_before):
-    """The error of the step relative to the tolerance, of coordinates and velocities.
-
-    With δ = αm - αf the recursion of a gives a_n = V' + δ h x''' + O(h²), and γ = 1/2 - δ. By Taylor's series the
-    formulas of x* and x' have, to leading order, the errors
-
-        e = x(h) - x* = cx h³ x''',    cx = 1/6 - β - δ/2 = -1/12 - δ²/4,    where h x''' = a_{n+1} - a_n
-        x'(h) - x' = cv h³ x'''',      cv = -1/12 + δ(1/2 - αf)
-
-    Let b be twice the second divided difference of x''. Textbook form: x''' = V'', x'''' = V''' = b, but x lacks
-    h³/12 [V, V']. Local form, where V = dexp_{-x} x': x''' = V'' + [V, V']/2 and x'''' = V''' + [V, V''], while
-    b = V''' + [V, V'']/2, being of two charts. What a has beyond V' is turned on its way to the next chart, which adds
-    δ/4 (1/2 - αf) h³ [V, [V, V']] to the error of x'; and e turns V by [V, e]/2. All in all the error of V is
-
-        h³ cv b + (1 + cv/cx)/2 [V, e] + h³/48 [V, [V, V']]
-
-    What the constraints take back of these errors is left out.
-    """
-    n, shift, x, v = workspace.tables.n, method.am - method.af, method.error_x, method.error_v
-    cx, cv = 1 / 6 - method.beta - 0.5 * shift, -1 / 12 + shift * (0.5 - method.af)
-    for k in range(6 * n):
-        x[k] = h * h * cx * (algorithmic(method, k) - method.a_n[k])
-        bend = 2.0 * (method.second[k] - method.rate_n[k] - method.growth[k]) / (h * (h + h_before))
-        v[k] = h * h * h * cv * bend
-    for i in range(n):
-        on_se3, velocity = workspace.tables.bodies[i * BODY.size + BODY.space] == SE3, load6(workspace.v, 6 * i, 0.0)
-        twist, off = bracket(on_se3, velocity, load6(method.rate_n, 6 * i, 0.0)), load6(x, 6 * i, 0.0)
-        if method.local:
-            turned = plus(load6(v, 6 * i, 0.0), 0.5 * (1.0 + cv / cx), bracket(on_se3, velocity, off))
-            store6(v, 6 * i, plus(turned, h * h * h / 48, bracket(on_se3, velocity, twist)))
-        else:
-            store6(x, 6 * i, plus(off, h * h * h / 12, twist))
-    if workspace.tables.nt > 0:
-        tangent_part(workspace, x)
-        tangent_part(workspace, v)
-    measure(workspace, workspace.trial_q, method.trial_v)
-    size = relative_size(workspace, x, False, h, method.rtol, method.atol)
-    return max(size, relative_size(workspace, v, True, h, method.rtol, method.atol))
 
 
 @kernel

@@ -251,8 +251,10 @@ def solve_stage(workspace, method, h, i):
 
 @kernel
 def estimate(workspace, method, h):
-    """Two estimates of the error of the step relative to the tolerance: the last stage against the result, and, of
-    HEM5, that of a combination of the last two stages, of one order less (Brasey's)."""
+    """Two estimates of the error of the step relative to the tolerance: the last stage against the result, of
+    order 1, 2, 3 in HEM3, HEM4, HEM5; and, of HEM5, the formula of order 2 with the slopes of the last two stages alone
+    (Brasey's). These are at 4/5 and 1, so that its weights are 5/2 and -3/2: 5/2 - 3/2 = 1, 5/2 · 4/5 - 3/2 = 1/2.
+    """
     n, x, v, off_x, off_v, rtol, atol = (
         workspace.tables.n,
         method.x,
@@ -334,7 +336,7 @@ def start(begin: Start, method: HalfExplicit) -> dict[str, Any]:
 
 
 def step_rule(method: HalfExplicit) -> StepRule:
-    """The order is that of the estimate: of the last stage, and of HEM5 that of Brasey."""
+    """The order is that of the estimate: of the last stage, and of HEM5 that of both (`step_control`)."""
     return StepRule({3: 2, 4: 3, 5: 5}[method.order], 0.9, 0.2, 5.0)
 
 

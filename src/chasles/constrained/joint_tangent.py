@@ -12,12 +12,14 @@ from chasles.absolute.joint_force import (
     AXES,
     BALL,
     FRAMES,
+    FREEDOM,
     JOINT,
     LOOSE,
     SCREWS,
     SPOT,
     add_laws,
-    own_forces,
+    kind_of,
+    passive_forces,
     push_joint,
     spot_joint,
 )
@@ -52,9 +54,9 @@ def gyration(masses, i):
 def slides(form, numbers, what, k, nv):
     """Whether coordinate k of a joint is a length."""
     if form == AXES:
-        return int(numbers[what + 2 * k]) != ABOUT_Z
+        return kind_of(numbers, what, k) != ABOUT_Z
     if form == SCREWS:
-        turn = load3(numbers, what + 2 * nv + 6 * k, 0.0)
+        turn = load3(numbers, what + FREEDOM.size * nv + 6 * k, 0.0)
         return dot(turn, turn) == 0.0
     return k > 2
 
@@ -79,9 +81,9 @@ def wrench_on(states, i, wrenches):
     if i < 0:
         return NONE
     R = load9(states, (i + 1) * MOVING.size + MOVING.rotation, 0.0)
-    found = load3(wrenches, 6 * i, 0.0), mul(R, load3(wrenches, 6 * i + 3, 0.0))
+    wrench = load3(wrenches, 6 * i, 0.0), mul(R, load3(wrenches, 6 * i + 3, 0.0))
     store6(wrenches, 6 * i, NONE)
-    return found
+    return wrench
 
 
 @kernel
@@ -128,7 +130,7 @@ def stiffen_joint(job, j, at_slots):
             for i in range(nv):
                 spot[SPOT.tau + i] = 0.0
             if joints[row + JOINT.passive] != 0:
-                own_forces(joints, numbers, j, spot)
+                passive_forces(joints, numbers, j, spot)
             laws = job.forces.table, job.forces.values
             add_laws(job.t, joints, numbers, j, *laws, states, job.forces.counted, spot)
             factor = -0.5 / e

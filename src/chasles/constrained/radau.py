@@ -381,7 +381,8 @@ def start(begin: Start, method: RadauIIA) -> dict[str, Any]:
 
 def step_rule(method: RadauIIA) -> StepRule:
     """The estimate grows with h⁴ and the error at the end with h⁵: so tol^(4/5) of the one makes the other follow tol.
-    Limits of the change, and what is kept, are those of RADAU5 (hairer1996, section IV.8)."""
+    Limits of the change, and what is kept, are those of RADAU5 (hairer1996, section IV.8); the share is what measured
+    errors call for."""
     return StepRule(4, 0.9, 0.2, 8.0, keep=(1.0, 1.2), share=0.1, power=4 / 5)
 
 

@@ -116,6 +116,12 @@ class Rate:
         return float(changes_of(body_motion.address, t, y, self.parameters, *work) ** (1 / 6))
 
 
+def too_sparse(rate: float, density: float) -> bool:
+    """Whether a step of this density led to a state with a U that it cannot have followed: forces changed on the way
+    and are not smooth, so that the step is tried again with half its length."""
+    return density < (1.0 - APART) * rate
+
+
 def next_density(rate: float, density: float) -> float:
     """The density after a state with this U, and after a step of a density."""
     after = 2.0 * rate - density

@@ -112,7 +112,7 @@ def rates_of_angles(problem: BodyProblem, y: np.ndarray) -> np.ndarray:
 def nonholonomic_rows(problem: BodyProblem, y: np.ndarray, t: float) -> np.ndarray:
     """Which rows (tiles, 3) are equations between velocities alone: their residual does not follow the poses."""
     mechanism = problem.mechanism
-    found = np.zeros((len(mechanism.tiles), 3), dtype=np.int64)
+    rows = np.zeros((len(mechanism.tiles), 3), dtype=np.int64)
     some = [k for k, tile in enumerate(mechanism.tiles) if tile.kind in (CUSTOM, ROLL)]
     if some:
         q, v, _ = problem.split(y)
@@ -120,5 +120,5 @@ def nonholonomic_rows(problem: BodyProblem, y: np.ndarray, t: float) -> np.ndarr
         there = moved(mechanism, q, aside)
         residual = mechanism.rows(there, v, t)[0] - mechanism.rows(q, v, t)[0]
         expected = mechanism.rows(q, aside, t)[1] - mechanism.rows(q, 0 * aside, t)[1]
-        found[some] = (np.abs(residual) <= 1e-2 * np.abs(expected))[some] & (np.abs(expected) > 0)[some]
-    return found
+        rows[some] = (np.abs(residual) <= 1e-2 * np.abs(expected))[some] & (np.abs(expected) > 0)[some]
+    return rows

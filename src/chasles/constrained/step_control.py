@@ -12,7 +12,7 @@ from chasles.constrained.body_sizes import lengths_of
 from chasles.constrained.goals import GOAL
 from chasles.constrained.group import on_se3
 from chasles.constrained.problem import BodyProblem
-from chasles.constrained.reversible import LONGEST, Rate, next_density
+from chasles.constrained.reversible import LONGEST, Rate, next_density, too_sparse
 from chasles.constrained.run import ConstrainedStepper
 from chasles.constrained.scheme import Density, StepRule
 from chasles.constrained.schemes import SCHEMES
@@ -128,7 +128,7 @@ class AdaptiveStepper(ConstrainedStepper):
 
     def take(self, limit: int) -> None:
         """One step, tried until its error is small enough."""
-        kept = self.memory.copy()
+        before = self.memory.copy()
         while True:
             t, h = self.time, min(abs(float(self.clock[CLOCK.step])), self.longest)
             goal = self._goal(t)
@@ -143,7 +143,7 @@ class AdaptiveStepper(ConstrainedStepper):
                 accepted, factor = self._judge(goal if last else t + used, used)
                 if accepted:
                     break
-            self.memory[:] = kept
+            self.memory[:] = before
             self.clock[CLOCK.rejected] += 1
             self.clock[CLOCK.step] = used * factor
             if not abs(self.clock[CLOCK.step]) > SHORTEST * abs(self.end - self.start):
@@ -168,7 +168,10 @@ class AdaptiveStepper(ConstrainedStepper):
     def _judge(self, t: float, used: float) -> tuple[bool, float]:
         """Whether a step that ended at t is good enough, and by which factor the next one is longer."""
         if self.rate is not None:
-            return True, self.fineness / next_density(self.rate(t, self.point()), self.fineness / abs(used)) / abs(used)
+            rate, density = self.rate(t, self.point()), self.fineness / abs(used)
+            if too_sparse(rate, density):
+                return False, 0.5
+            return True, self.fineness / next_density(rate, density) / abs(used)
         error = self._error()
         if error <= 1.0:
             return True, self._factor(error)
@@ -179,7 +182,8 @@ class AdaptiveStepper(ConstrainedStepper):
         one, two = self.state.errors
         if not two > 0:
             return float(one)
-        return float(one / (one + 0.01 * two) * one)  # Brasey's for HEM5
+        # of HEM5, Brasey's: one is of h⁴ and two of h³, so that this grows with h⁵ where it is small, as the error does
+        return float(one / (one + 0.01 * two) * one)
 
     def _factor(self, error: float) -> float:
         rule = self.rule

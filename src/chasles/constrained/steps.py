@@ -9,7 +9,8 @@ from chasles.absolute.tables import BODY, HEAD, SE3, forces_of, joints_of
 from chasles.constrained.chart import move_body
 from chasles.constrained.workspace import COUNTS, TIMES, has_forces
 from chasles.constraint.rows import CUSTOM, MOTION, NUMBERS, SCREWS, TILE, TRAVEL
-from chasles.constraint.special import EXTRA, EXTRA_AT, ROOM, TARGET, TURN, angle_rates, call_special, coordinate
+from chasles.constraint.special import TARGET, TURN, angle_rates, call_special, coordinate
+from chasles.constraint.tile_work import EXTRA, EXTRA_AT, tile_target
 from chasles.force.bushing import is_element
 from chasles.force.table import FORCES
 from chasles.integrate.status import DONE, NO_CONVERGENCE, RUNNING
@@ -210,7 +211,7 @@ def keep_targets(workspace, targets):
         target = (0.0, 0.0, 0.0)
         if kind == CUSTOM or kind == TURN or kind == TRAVEL:
             call_special(TARGET, tiles, workspace.tables.constants, j, workspace.motion, rows)
-            target = load3(rows, rows.shape[0] - 1 - ROOM.size, 0.0)
+            target = tile_target(rows)
         store3(targets, 3 * j, target)
 
 

@@ -45,15 +45,15 @@ def pulled_bodies(mechanism: AbsoluteMechanism) -> list[tuple[int, int, int]]:
     """(force, body, body) of springs, bushings and elements of rods, and of joints with forces that depend on their
     coordinates; -1 is the ground."""
     joints = mechanism.joint_tables.rows
-    found = []
+    pairs = []
     for k, row in enumerate(force_rows(mechanism)):
         if row[FORCE.kind] in (SPRING, BUSHING, ROD):
-            found.append((k, int(row[FORCE.first]), int(row[FORCE.second])))
+            pairs.append((k, int(row[FORCE.first]), int(row[FORCE.second])))
         elif row[FORCE.kind] == ON_JOINT:
             joint = joints[row[FORCE.first]]
             if joint[JOINT.passive] or joint[JOINT.count]:
-                found.append((k, int(joint[JOINT.first]), int(joint[JOINT.second])))
-    return found
+                pairs.append((k, int(joint[JOINT.first]), int(joint[JOINT.second])))
+    return pairs
 
 
 def build(mechanism: AbsoluteMechanism, unmeasured: np.ndarray) -> Structure:

@@ -62,7 +62,7 @@ def onto_velocities(workspace, weights, targets, velocity, sweeps, enough):
         if enough > 0.0 and not missing(workspace, velocity) > enough:
             break
         if gravity[FIELD.regularization] > 0.0:
-            solve_refined(value_of(workspace.tables), workspace.rows, workspace.row_factors, workspace.row_matrix, b, a)
+            solve_refined(value_of(workspace.tables), workspace.rows, workspace.row_factors, workspace.refinement, b, a)
         else:
             solve(nn, column, row, workspace.row_factors, b)
             push_back(bodies, tiles, nodes, incidences, weights, n, workspace.rows, b, a)

@@ -69,7 +69,8 @@ CARRIED = {"power": 1, "last_step": 1, "contraction": 1, "unseen": 1, "errors": 
 make_workspace = joined(
     "AllWorkspace",
     "integers mechanism tables structure plan counts history times force_tangents point "
-    "row_work motion rows row_matrix row_factors row_solution response velocity",  # this line: `absolute.tables.WORK`
+    # this line: `absolute.tables.WORK`
+    "row_work motion rows row_matrix row_factors row_solution response velocity refinement",
     STATE_VECTOR,
     WORKSPACE,
 )
@@ -158,6 +159,7 @@ def workspace_of(call):
                 y,
             ),
             *(call.row_work, rows.motion, rows.rows, rows.matrix, rows.factors, rows.x, rows.a, rows.velocity),
+            rows.refinement,
         ),
         point_of(y, packed),
         shared_of(call.work, packed),

@@ -29,23 +29,23 @@ class Alignment:
     joints: tuple[str, ...]
     bodies: np.ndarray  # (tiles, 2)
     axes: np.ndarray  # (tiles, 2, 3, 3): columns x, y, z of the joint's frame in the body's
-    whole: np.ndarray  # whether all three axes are aligned, not only z
+    three_axes: np.ndarray  # whether all three axes are aligned, not only z
 
     @classmethod
     def of(cls, tiles: Sequence[Tile]) -> Alignment:
         """Of all tiles that hold two or three dot products."""
-        found = [k for k, tile in enumerate(tiles) if (tile.integers[TILE.kinds : TILE.kinds + 2] == DOT).all()]
-        axes, whole = np.empty((len(found), 2, 3, 3)), np.empty(len(found), dtype=bool)
-        for j, k in enumerate(found):
+        aligned = [k for k, tile in enumerate(tiles) if (tile.integers[TILE.kinds : TILE.kinds + 2] == DOT).all()]
+        axes, three_axes = np.empty((len(aligned), 2, 3, 3)), np.empty(len(aligned), dtype=bool)
+        for j, k in enumerate(aligned):
             u, w = (tiles[k].numbers[at : at + 9].reshape(3, 3) for at in (NUMBERS.u, NUMBERS.w))
-            whole[j] = tiles[k].integers[TILE.kinds + 2] == DOT
+            three_axes[j] = tiles[k].integers[TILE.kinds + 2] == DOT
             z = w[0]
-            y = w[2] if whole[j] else np.cross(z, np.eye(3)[np.argmin(np.abs(z))])
+            y = w[2] if three_axes[j] else np.cross(z, np.eye(3)[np.argmin(np.abs(z))])
             y = y / np.linalg.norm(y)
             axes[j, 0] = np.array([u[0], u[1], np.cross(u[0], u[1])]).T
             axes[j, 1] = np.array([np.cross(y, z), y, z]).T
-        bodies = np.array([(tiles[k].first, tiles[k].second) for k in found], dtype=int).reshape(-1, 2)
-        return cls(np.array(found, dtype=int), tuple(tiles[k].joint for k in found), bodies, axes, whole)
+        bodies = np.array([(tiles[k].first, tiles[k].second) for k in aligned], dtype=int).reshape(-1, 2)
+        return cls(np.array(aligned, dtype=int), tuple(tiles[k].joint for k in aligned), bodies, axes, three_axes)
 
     def seen_from(self, frames: Mapping[int, tuple[int, np.ndarray]]) -> Alignment:
         """The same for bodies with other numbers and frames: of each body its new number, and the rotation of its new
@@ -70,13 +70,13 @@ class Alignment:
         sine = 0.5 * np.sqrt(skew[..., 2, 1] ** 2 + skew[..., 0, 2] ** 2 + skew[..., 1, 0] ** 2)
         turn = np.arctan2(sine, 0.5 * (np.trace(S, axis1=-2, axis2=-1) - 1.0))
         tilt = np.arctan2(np.hypot(S[..., 0, 2], S[..., 1, 2]), S[..., 2, 2])
-        return np.where(self.whole, turn, tilt)
+        return np.where(self.three_axes, turn, tilt)
 
     def turned(self, rotations: np.ndarray) -> dict[str, float]:
         """The joints that are the wrong way round, and by what angle [rad]: beyond 90 degrees the rows, as they fall to
         zero, lead to a half turn."""
-        found = zip(self.joints, self.angles(rotations).tolist(), strict=True)
-        return {joint: angle for joint, angle in found if angle > np.pi / 2}
+        angles = zip(self.joints, self.angles(rotations).tolist(), strict=True)
+        return {joint: angle for joint, angle in angles if angle > np.pi / 2}
 
     def add_to(self, names: Sequence[str], amounts: np.ndarray, rotations: np.ndarray) -> np.ndarray:
         """Violations by joint, (..., names), in which those that are the wrong way round count with their angle."""
@@ -101,7 +101,7 @@ class Alignment:
         some = np.where(across > 0.0, across, 1.0)
         x = np.where(across > 0.0, -S[:, 1, 2] / some, 1.0)  # at a half turn all axes serve
         axis = np.stack([x, S[:, 0, 2] / some, np.zeros_like(x)], axis=-1) * tilt[:, None]
-        r = np.where(self.whole[:, None], r, axis)
+        r = np.where(self.three_axes[:, None], r, axis)
         on_first = -np.swapaxes(self.axes[:, 0], -1, -2)
         on_second = S @ np.swapaxes(self.axes[:, 1], -1, -2)
         return r @ AS_ROWS.T, AS_ROWS @ np.stack([on_first, on_second], axis=1)

@@ -10,10 +10,10 @@ from numba import carray, types
 from numba.extending import overload
 
 from chasles.constraint.joints import Tile
-from chasles.constraint.room import EXTRA, EXTRA_AT, ROOM
 from chasles.constraint.rows import NUMBERS, SCREWS, TURN
 from chasles.constraint.screw_rows import screw_rate, screw_rows, solve_screws
 from chasles.constraint.special import EVALUATE, RATE, UNBOUNDED, special_tangent
+from chasles.constraint.tile_work import EXTRA, EXTRA_AT, TILE_WORK, angle_at, tile_work_at
 from chasles.force.law_tangent import DUALS, LawTangent
 from chasles.kernel.address import INTEGERS, address_of
 from chasles.kernel.address import NUMBERS as REALS
@@ -38,14 +38,14 @@ def screws_tangent(what, tiles_at, numbers_at, j, motion_at, work_at, work_size)
     if what == EVALUATE:
         # where the guess is right, Newton's step is nothing but the derivatives: they become part of the guess
         count, _, _, _ = solve_screws(tiles, numbers, j, motion, work)
-        room, own = work.shape[0] - 1 - ROOM.size, int(numbers[j * NUMBERS.size + EXTRA_AT + EXTRA.angle])
+        at, first = tile_work_at(work), int(numbers[j * NUMBERS.size + EXTRA_AT + EXTRA.angle])
         for k in range(count):
-            work[room - 1 - own - k] = work[room + ROOM.q + k]
+            work[angle_at(work, first + k)] = work[at + TILE_WORK.q + k]
         screw_rows(tiles, numbers, j, motion, work)
     elif what == RATE:
         screw_rate(tiles, numbers, j, motion, work)
     else:  # what J V must be
-        store3(work, work.shape[0] - 1 - ROOM.size, (0.0, 0.0, 0.0))
+        store3(work, tile_work_at(work) + TILE_WORK.target, (0.0, 0.0, 0.0))
 
 
 @cache
@@ -57,11 +57,11 @@ def special_address(screws: bool) -> int:
 
 def on_duals(constants: np.ndarray, tiles: Sequence[Tile], laws: Iterable[Law]) -> tuple[np.ndarray, list[LawTangent]]:
     """The numbers of tiles with the addresses of what computes them on duals, and the laws, to be kept alive."""
-    found, tangents = constants.copy(), [LawTangent(law, varied=False) for law in laws]
-    numbers, left = found[: len(tiles) * NUMBERS.size].reshape(-1, NUMBERS.size), iter(tangents)
+    lifted, tangents = constants.copy(), [LawTangent(law, varied=False) for law in laws]
+    numbers, left = lifted[: len(tiles) * NUMBERS.size].reshape(-1, NUMBERS.size), iter(tangents)
     for tile, row in zip(tiles, numbers, strict=True):
         if tile.kind >= TURN:
             row[EXTRA_AT + EXTRA.function] = special_address(tile.kind == SCREWS)
             if row[EXTRA_AT + EXTRA.law]:
                 row[EXTRA_AT + EXTRA.law] = next(left).address
-    return found, tangents
+    return lifted, tangents

@@ -34,7 +34,7 @@ def is_stuck(share, before, sweeps):
 
 
 @kernel
-def worse(off, whole, worst, share):
-    """The largest residual so far, and the largest relative to the `whole` it is the difference of; NaN stays NaN."""
-    part = off / whole
+def worse(off, size, worst, share):
+    """The largest residual so far, and the largest relative to the size of its terms; NaN stays NaN."""
+    part = off / size
     return off if not off <= worst else worst, part if not part <= share else share

@@ -5,8 +5,8 @@ Its tile has √I times the axis: u fixed in A and, if two axes cross, w fixed i
 
 from __future__ import annotations
 
-from chasles.constraint.room import between
 from chasles.constraint.rows import NUMBERS, ROWS, TILE, ZERO, store_row, vector, velocity_of
+from chasles.constraint.tile_work import between
 from chasles.kernel.algebra import add, cross, dot, mul, mul_t, neg, sub
 from chasles.kernel.policy import kernel
 from chasles.kernel.workspace import store3

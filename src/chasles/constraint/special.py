@@ -17,8 +17,8 @@ A rotor of inertia I on a coordinate q adds I s sᵀ to the mass matrix, s the r
 acceleration α = s a + s' V and I α = λ, it is the row √I (s a - α) = 0: with α eliminated, a row √I s with -1 on the
 diagonal, as the empty rows have it.
 
-What the kernels need besides motion and numbers is at the end of the rows: room for laws, angles counted over full
-turns, which are states of a simulation, and the time.
+What the kernels need besides motion and numbers is at the end of the rows (`tile_work`): angles counted over full
+turns, which are states of a simulation, a workspace for laws, and the time.
 """
 
 from __future__ import annotations
@@ -27,18 +27,6 @@ import functools
 
 from numba import carray, types
 
-from chasles.constraint.room import (
-    ALONE,
-    EXTRA,
-    EXTRA_AT,
-    LAST,
-    OUT,
-    ROOM,
-    angle_of,
-    between,
-    call_law,
-    frame_turn,
-)
 from chasles.constraint.rotor import rotor_motion, rotor_rows
 from chasles.constraint.rows import (
     CUSTOM,
@@ -61,6 +49,20 @@ from chasles.constraint.rows import (
     velocity_of,
 )
 from chasles.constraint.screw_rows import screw_rate, screw_rows
+from chasles.constraint.tile_work import (
+    ALONE,
+    EXTRA,
+    EXTRA_AT,
+    LAST,
+    OUT,
+    TILE_WORK,
+    angle_of,
+    between,
+    call_law,
+    frame_turn,
+    tile_target,
+    tile_work_at,
+)
 from chasles.kernel.address import INTEGERS as INTEGER_POINTER
 from chasles.kernel.address import NUMBERS as REAL_POINTER
 from chasles.kernel.address import address_of, invoke
@@ -93,10 +95,10 @@ def coordinate(tiles, numbers, j, motion, work, near):
     x, y = mul(RA, vector(numbers, n + NUMBERS.u + 3)), mul(RA, vector(numbers, n + NUMBERS.u + 6))
     mark = mul(RB, vector(numbers, n + NUMBERS.w))
     angle = atan2(dot(y, mark), dot(x, mark))
-    own = int(numbers[n + EXTRA_AT + EXTRA.angle])
+    counted = int(numbers[n + EXTRA_AT + EXTRA.angle])
     close = near / c
-    if own >= 0:
-        close = angle_of(work, own)
+    if counted >= 0:
+        close = angle_of(work, counted)
     return c * (angle + TURN_ANGLE * rint((close - angle) / TURN_ANGLE))
 
 
@@ -106,12 +108,12 @@ def angle_rates(tiles, numbers, n_tiles, motion, out):
     for j in range(n_tiles):
         if tiles[j * TILE.size + TILE.kinds] == TURN:
             n = j * NUMBERS.size
-            own = int(numbers[n + EXTRA_AT + EXTRA.angle])
-            if own >= 0:
+            counted = int(numbers[n + EXTRA_AT + EXTRA.angle])
+            if counted >= 0:
                 A, B = tiles[j * TILE.size + TILE.first], tiles[j * TILE.size + TILE.second]
                 RA, RB = pose_of(motion, A)[0], pose_of(motion, B)[0]
                 turning = sub(velocity_of(motion, B, RB)[0], velocity_of(motion, A, RA)[0])
-                out[own] = dot(mul(RA, vector(numbers, n + NUMBERS.u)), turning)
+                out[counted] = dot(mul(RA, vector(numbers, n + NUMBERS.u)), turning)
 
 
 @kernel
@@ -170,22 +172,23 @@ def coordinate_rate(tiles, numbers, j, motion, work):
 
 @kernel
 def give_motion(motion, body, offset, Q, work, at, side):
-    """Pose and body twist of the frame that the user gave a body, (Q, offset) in its central one, to the law's room."""
+    """Pose and body twist of the frame that the user gave a body, (Q, offset) in its central one, for its law."""
     R, r = pose_of(motion, body)
     W, v, _ = velocity_of(motion, body, R)
     unit = quaternion.from_matrix(mat_mul(R, Q))
-    work[at + 7 * side] = unit[0]
-    store3(work, at + 7 * side + 1, (unit[1], unit[2], unit[3]))
-    store3(work, at + 7 * side + 4, add(r, mul(R, offset)))
+    place = at + TILE_WORK.poses + 7 * side
+    work[place] = unit[0]
+    store3(work, place + 1, (unit[1], unit[2], unit[3]))
+    store3(work, place + 4, add(r, mul(R, offset)))
     spin = mul_t(R, W)
     linear = add(mul_t(R, v), cross(spin, offset))
-    store6(work, at + ROOM.twists + 6 * side, (mul_t(Q, spin), mul_t(Q, linear)))
+    store6(work, at + TILE_WORK.twists + 6 * side, (mul_t(Q, spin), mul_t(Q, linear)))
 
 
 @kernel
 def custom_law(tiles, numbers, j, motion, work):
     """Evaluate the law of a CUSTOM tile; where its result is."""
-    n, at = j * NUMBERS.size, work.shape[0] - 1 - ROOM.size
+    n, at = j * NUMBERS.size, tile_work_at(work)
     offset = vector(numbers, n + NUMBERS.a)
     give_motion(motion, tiles[j * TILE.size + TILE.first], offset, frame_turn(numbers, n, 0), work, at, 0)
     offset = vector(numbers, n + NUMBERS.b)
@@ -197,35 +200,35 @@ def custom_law(tiles, numbers, j, motion, work):
 def custom_rows(tiles, numbers, j, motion, work):
     """Residual and Jacobian from a law: from its body twists to ω in the body and r' of the center in space."""
     n, at, row = j * NUMBERS.size, j * ROWS.size, j * TILE.size
-    found = custom_law(tiles, numbers, j, motion, work)
+    result = custom_law(tiles, numbers, j, motion, work)
     for side in range(2):
         R, _ = pose_of(motion, tiles[row + TILE.first + side])
         offset, Q = vector(numbers, n + NUMBERS.a + 3 * side), frame_turn(numbers, n, side)
         for k in range(3):
-            given = found + OUT.first + 18 * side + 6 * k
+            given = result + OUT.first + 18 * side + 6 * k
             used = 1.0 if tiles[row + TILE.kinds + k] != EMPTY else 0.0
             angular = mul(Q, scale(used, load3(work, given, 0.0)))
             linear = mul(Q, scale(used, load3(work, given + 3, 0.0)))
             place = at + ROWS.first_angular + 18 * side + 3 * k
             store3(work, place, add(angular, cross(offset, linear)))
             store3(work, place + 9, mul(R, linear))
-            work[at + ROWS.residual + k] = used * work[found + OUT.residual + k]
+            work[at + ROWS.residual + k] = used * work[result + OUT.residual + k]
 
 
 @kernel
 def custom_rate(tiles, numbers, j, motion, work):
     """Acceleration term from a law, whose is for the derivatives of body twists."""
     at, row = j * ROWS.size, j * TILE.size
-    found = custom_law(tiles, numbers, j, motion, work)
+    result = custom_law(tiles, numbers, j, motion, work)
     for k in range(3):
         used = 1.0 if tiles[row + TILE.kinds + k] != EMPTY else 0.0
-        value = work[found + OUT.rate + k]
+        value = work[result + OUT.rate + k]
         for side in range(2):
             body = tiles[row + TILE.first + side]
             R, _ = pose_of(motion, body)
             W, v, transport = velocity_of(motion, body, R)
             Q = frame_turn(numbers, j * NUMBERS.size, side)
-            linear = mul(Q, load3(work, found + OUT.first + 18 * side + 6 * k + 3, 0.0))
+            linear = mul(Q, load3(work, result + OUT.first + 18 * side + 6 * k + 3, 0.0))
             value += dot(mul(R, linear), sub(cross(W, v), transport))
         work[at + ROWS.rate + k] = used * value
 
@@ -288,7 +291,7 @@ EVALUATE, RATE, TARGET = range(3)  # what `special` computes
 
 @kernel
 def compute(what, tiles, numbers, j, motion, work):
-    """Residual and Jacobian, acceleration term, or what J V must be (left in the room for laws), of a special tile of
+    """Residual and Jacobian, acceleration term, or what J V must be (left in `TILE_WORK.target`), of a special tile of
     any kind but SCREWS."""
     kind, n = tiles[j * TILE.size + TILE.kinds], j * NUMBERS.size
     if what == EVALUATE:
@@ -310,7 +313,7 @@ def compute(what, tiles, numbers, j, motion, work):
         else:
             coordinate_rate(tiles, numbers, j, motion, work)
     else:
-        at = work.shape[0] - 1 - ROOM.size
+        at = tile_work_at(work) + TILE_WORK.target
         if kind == CUSTOM:
             store3(work, at, load3(work, custom_law(tiles, numbers, j, motion, work) + OUT.target, 0.0))
         elif kind == ROTOR:  # free to move as it does
@@ -380,4 +383,4 @@ def add_target_speeds(tiles, numbers, nodes, n_tiles, motion, work, x, sign):
     for j in range(n_tiles):
         if tiles[j * TILE.size + TILE.kinds] >= TURN:
             call_special(TARGET, tiles, numbers, j, motion, work)
-            add3(x, 3 * nodes[j], scale(sign, load3(work, work.shape[0] - 1 - ROOM.size, 0.0)))
+            add3(x, 3 * nodes[j], scale(sign, tile_target(work)))

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from chasles.constraint.joints import NONE, Tile, X, Y, Z, axis_frame, distance_tile, make_tile
-from chasles.constraint.room import ALONE, BETWEEN, EXTRA, EXTRA_AT, FIRST, LAST
 from chasles.constraint.rows import CUSTOM, EMPTY, NUMBERS, ROLL, ROTOR, SCREWS, SLIDE, TRAVEL, TURN
 from chasles.constraint.screws import MOST_SCREWS
 from chasles.constraint.special import special_address
+from chasles.constraint.tile_work import ALONE, BETWEEN, EXTRA, EXTRA_AT, FIRST, LAST
 from chasles.lie import pose as pose_group
 from chasles.model.cam import Cam
 from chasles.model.constraint import (
@@ -57,7 +57,7 @@ class TileBuilder:
         """The tiles of a joint given by screws: six rows less the screws. Its coordinates are counted."""
         _require_independent(joint)
         (first, on_first), (second, on_second) = self._frames(joint)
-        own, tiles = len(self.counted), []
+        angle, tiles = len(self.counted), []
         self.counted += [(joint.name, k) for k in range(joint.nv)]
         for start in range(0, 6 - joint.nv, 3):
             count = min(3, 6 - joint.nv - start)
@@ -67,7 +67,7 @@ class TileBuilder:
             tile.numbers[NUMBERS.s] = start // 3
             tile.numbers[EXTRA_AT + EXTRA.parameters] = len(self.parameters)
             tile.numbers[EXTRA_AT + EXTRA.count] = 6 * joint.nv
-            tile.numbers[EXTRA_AT + EXTRA.angle] = own
+            tile.numbers[EXTRA_AT + EXTRA.angle] = angle
             tiles.append(tile)
         self.parameters += np.array(joint.screws).ravel().tolist()
         return self._special(tiles)
@@ -99,8 +99,8 @@ class TileBuilder:
     def _frames(self, joint: Joint) -> tuple[tuple[int, np.ndarray], tuple[int, np.ndarray]]:
         """The bodies of a joint and its frames on them."""
         ends = ((joint.parent, joint.parent_frame), (joint.child, joint.child_frame))
-        found = [(self.places[body][0], pose_group.compose(self.places[body][1], np.array(own))) for body, own in ends]
-        return found[0], found[1]
+        placed = [(self.places[body][0], pose_group.compose(self.places[body][1], np.array(at))) for body, at in ends]
+        return placed[0], placed[1]
 
     @staticmethod
     def _exact(address: int, what: str) -> int:
@@ -165,7 +165,7 @@ class TileBuilder:
         kind = TRAVEL if joint.velocity_units[coordinate] == "m" else TURN
         first, second = self._frames(joint)
         axis = axis_frame(joint)
-        frames = tuple(pose_group.compose(own, axis) for _, own in (first, second))
+        frames = tuple(pose_group.compose(frame, axis) for _, frame in (first, second))
         rows = [(kind, Z, X, ratio), (EMPTY, X, 0 * X, 0.0), (EMPTY, Y, 0 * X, 0.0)]
         tile = make_tile(name, first[0], second[0], frames, rows)
         tile.numbers[EXTRA_AT + EXTRA.angle] = -1.0
@@ -199,11 +199,11 @@ def _require_independent(joint: Joint) -> None:
             for screw, value in zip(reversed(joint.screws), reversed(q), strict=True):
                 twists.append(pose_group.Ad_apply(pose_group.inverse(after), np.array(screw)))
                 after = pose_group.compose(pose_group.exp(value * np.array(screw)), after)
-            found = np.array(twists)
-            turning = found[:, :3].any(axis=1)
-            found[:, 3:] /= np.linalg.norm(found[turning, 3:], axis=1).max(initial=0.0) or 1.0  # no unit of length
-            found /= np.linalg.norm(found, axis=1, keepdims=True)
-            if np.linalg.matrix_rank(found, tol=1e-8) == joint.nv:
+            spanned = np.array(twists)
+            turning = spanned[:, :3].any(axis=1)
+            spanned[:, 3:] /= np.linalg.norm(spanned[turning, 3:], axis=1).max(initial=0.0) or 1.0  # no unit of length
+            spanned /= np.linalg.norm(spanned, axis=1, keepdims=True)
+            if np.linalg.matrix_rank(spanned, tol=1e-8) == joint.nv:
                 return
     raise ValueError(
         f"joint {joint.name!r}: its {joint.nv} screws depend on each other, so poses of bodies do not determine its "

@@ -9,7 +9,8 @@ the parts, integers as the bits of numbers. Kernels get the parts by name from t
     array = TABLE.pack(rows=..., values=..., n_rows=3, call=address)        in Python
     table_of = TABLE.parts("Table", "rows", "values", n="n_rows")           in a kernel: table_of(array).n
 
-`Regions` is for workspaces and states: the counts are expressions of the sizes in such a head.
+`Regions` is for workspaces and states: the counts are expressions of the sizes in such a head. They hold numbers alone,
+so that a state may be pickled or saved; of a packed array `portable` says what may.
 
     WORK = Regions("Work", x=6 * TABLE.sizes.n_rows, spare=4)
     WORK.size(array), WORK.split(work, array).x                             in Python
@@ -83,10 +84,10 @@ def _head_pointer(context, builder, kind, value):
     return builder.bitcast(field(context, builder, kind, value, "data"), WORD.as_pointer())
 
 
-def _part(context, builder, element, kind, whole, begin, end, name):
-    """An array of the elements from `begin` to `end` of the array `whole` of this kind."""
+def _part(context, builder, element, kind, array, begin, end, name):
+    """An array of the elements from `begin` to `end` of an array of this kind."""
     if CHECKED:
-        size = builder.extract_value(field(context, builder, kind, whole, "shape"), 0)
+        size = builder.extract_value(field(context, builder, kind, array, "shape"), 0)
         wrong = builder.or_(
             builder.icmp_signed("<", begin, ir.Constant(WORD, 0)),
             builder.or_(builder.icmp_signed("<", end, begin), builder.icmp_signed(">", end, size)),
@@ -95,7 +96,7 @@ def _part(context, builder, element, kind, whole, begin, end, name):
             message = f"the part {name!r} is not within its array"
             context.call_conv.return_user_exc(builder, IndexError, (message,))
     count = builder.sub(end, begin)
-    pointer = builder.gep(field(context, builder, kind, whole, "data"), [begin], inbounds=True)
+    pointer = builder.gep(field(context, builder, kind, array, "data"), [begin], inbounds=True)
     data = builder.bitcast(pointer, context.get_data_type(element).as_pointer())
     return flat_array(context, builder, types.Array(element, 1, "C"), data, count)
 
@@ -109,7 +110,7 @@ def _flat(array: Any) -> bool:
 
 class Packed:
     """Parts of a packed array by name, with the type of their elements; `values`: integers in the head beside them,
-    `addresses` those that mean nothing in another process."""
+    `addresses`: those values, and parts that hold some, which mean nothing in another process."""
 
     def __init__(
         self, name: str, parts: Mapping[str, type], values: tuple[str, ...] = (), addresses: tuple[str, ...] = ()
@@ -122,14 +123,14 @@ class Packed:
         """The array of all parts and values; of integers if all parts are, else of numbers."""
         if missing := {*self.elements, *self.values} ^ {*given}:
             raise ValueError(f"{self.name}: expected {[*self.elements, *self.values]}, not {sorted(missing)}")
-        whole = np.int64 if all(kind is int for kind in self.elements.values()) else np.float64
+        stored = np.int64 if all(kind is int for kind in self.elements.values()) else np.float64
         parts = [
-            np.ascontiguousarray(given[name], dtype=STORED[kind]).reshape(-1).view(whole)
+            np.ascontiguousarray(given[name], dtype=STORED[kind]).reshape(-1).view(stored)
             for name, kind in self.elements.items()
         ]
         edges = self.head.size + np.concatenate([[0], np.cumsum([len(part) for part in parts])])
         head = np.array([*edges, *(given[name] for name in self.values)], dtype=np.int64)
-        return np.concatenate([head.view(whole), *parts])
+        return np.concatenate([head.view(stored), *parts])
 
     def part(self, array: np.ndarray, name: str) -> np.ndarray:
         """A part of a packed array, in Python."""
@@ -138,9 +139,13 @@ class Packed:
         return array[begin:end].view(STORED[self.elements[name]])
 
     def portable(self, array: np.ndarray) -> np.ndarray:
-        """A copy without addresses, which another process can read."""
+        """A copy that may leave this process: values that are addresses, and parts that hold some, are zero."""
         copy = array.copy()
-        copy.view(np.int64)[[getattr(self.head, name) for name in self.addresses]] = 0
+        for name in self.addresses:
+            if name in self.elements:
+                self.part(copy, name)[:] = 0
+            else:
+                copy.view(np.int64)[getattr(self.head, name)] = 0
         return copy
 
     def parts(self, name: str, *names: str, **values: str) -> Any:
@@ -195,6 +200,10 @@ class Regions:
     def size(self, head: Any) -> int:
         """Numbers in all regions."""
         return self.count.of(head)
+
+    def nbytes(self, head: Any) -> int:
+        """Bytes of all regions."""
+        return np.dtype(float).itemsize * self.size(head)
 
     def offset(self, region: str, head: Any) -> int:
         """Where a region begins."""

@@ -63,7 +63,7 @@ class ClosingPushes:
         p = packed.parameters
         with Calling(mechanism.laws):
             entry.accelerations_of_states(
-                *(p.view(np.int64), p, np.full(count, t), *states, tau, on_links, work, packed.multipliers_at),
+                *(p.view(np.int64), p, np.full(count, t), *states, tau, on_links, work),
                 *(a, multipliers, ranks),
             )
         if not np.isfinite(a).all():  # it says why

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from chasles.constraint.room import OUT
+from chasles.constraint.tile_work import OUT
 from chasles.integrate.solution import Solution
 from chasles.kernel.undisturbed import Calling
 from chasles.lie.rotation import quaternion_to_matrix

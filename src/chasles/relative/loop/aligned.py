@@ -22,7 +22,9 @@ class LoopAlignment:
         frames = {link: (k, on_link[carrying[link]]) for k, link in enumerate(used)}
         self.tree, self.alignment = tree, links.seen_from(frames)
         place = {(closing.groups[g][0], k): r for r, (g, k) in enumerate(closing.rows)}
-        where = [(j, k, place[int(t), k]) for j, t in enumerate(links.tiles) for k in range(2 + int(links.whole[j]))]
+        where = [
+            (j, k, place[int(t), k]) for j, t in enumerate(links.tiles) for k in range(2 + int(links.three_axes[j]))
+        ]
         self._tile, self._row, self.rows = (np.array(column, dtype=int) for column in np.reshape(where, (-1, 3)).T)
 
     def rotations(self, q: np.ndarray) -> np.ndarray:

@@ -109,7 +109,7 @@ def reaches(mechanism: ClosedMechanism, q: np.ndarray, t: float) -> np.ndarray:
     packed, still, where = mechanism.packed, np.zeros((1, mechanism.nv)), np.array(q, ndmin=2)
     work, p, wrenches = np.empty(packed.work), packed.parameters, np.zeros((1, 6 * mechanism.tables.links))
     entry.accelerations_of_states(
-        *(p.view(np.int64), p, np.array([float(t)]), where, still, still, wrenches, work, packed.multipliers_at),
+        *(p.view(np.int64), p, np.array([float(t)]), where, still, still, wrenches, work),
         *(np.empty_like(still), np.empty((1, mechanism.rows)), np.empty(1)),
     )
     scales = work[packed.scales_at : packed.scales_at + mechanism.rows]

@@ -84,7 +84,6 @@ class PackedLoop:
     work: int
     rows_at: int
     scales_at: int
-    multipliers_at: int
 
 
 def packed(mechanism: Mechanism, closing: Closing) -> PackedLoop:
@@ -138,7 +137,7 @@ def packed(mechanism: Mechanism, closing: Closing) -> PackedLoop:
         act=0 if acting.empty else act_address(),  # not called where nothing acts
     )
     head = array.view(np.int64)
-    at = (WORK.offset(name, head) for name in ("rows", "scales", "x"))
+    at = (WORK.offset(name, head) for name in ("rows", "scales"))
     return PackedLoop(array, WORK.size(head), *at)
 
 

@@ -304,9 +304,9 @@ class ClosedMechanism(WithoutTreeGroups):
         batch, (q, v, tau, w, times) = self._states(name, t, **arrays, wrenches=on_links)
         a, multipliers, ranks = np.empty((len(q), self.nv)), np.empty((len(q), self.rows)), np.empty(len(q))
         integers, work = self.packed.parameters.view(np.int64), np.empty(self.packed.work)
-        p, at = self.packed.parameters, self.packed.multipliers_at
+        p = self.packed.parameters
         with Calling(self.laws):
-            entry.accelerations_of_states(integers, p, times, q, v, tau, w, work, at, a, multipliers, ranks)
+            entry.accelerations_of_states(integers, p, times, q, v, tau, w, work, a, multipliers, ranks)
         if not np.isfinite(a).all():
             rows = {"q": q, "v": v, "tau": tau, "wrenches": w}
             raise ValueError(self.tables.why_not_finite(name, a, (len(q),), rows))

@@ -281,15 +281,16 @@ def addresses() -> dict[str, int]:
     }
 
 
-@kernel(entry=True)
-def accelerations_of_states(integers, p, times, q, v, tau, wrenches, work, first, a, multipliers, ranks):
-    """Accelerations, multipliers and ranks of a batch of states, by rows; x of the workspace is at `first`."""
+@kernel(entry=True, allocates=True)
+def accelerations_of_states(integers, p, times, q, v, tau, wrenches, work, a, multipliers, ranks):
+    """Accelerations, multipliers and ranks of a batch of states, by rows."""
+    space = loop_work_of(work, integers)
     for k in range(q.shape[0]):
         at = integers[HEAD.accelerations]
         invoke(at, integers, p, p.shape[0], times[k], q[k], v[k], tau[k], wrenches[k], work, a[k])
         for j in range(multipliers.shape[1]):
-            multipliers[k, j] = work[first + j]
-        ranks[k] = work[work.shape[0] - 4]
+            multipliers[k, j] = space.x[j]
+        ranks[k] = space.report[0]
 
 
 @kernel(entry=True)

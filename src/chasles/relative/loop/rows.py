@@ -7,7 +7,8 @@ the axes of space.
 from __future__ import annotations
 
 from chasles.constraint.rows import MOTION, POINT, ROWS, TILE
-from chasles.constraint.special import ROOM, TARGET, TURN, call_special, evaluate
+from chasles.constraint.special import TARGET, TURN, call_special, evaluate
+from chasles.constraint.tile_work import TILE_WORK, angle_at, set_time, tile_work_at
 from chasles.kernel.algebra import add, cross, dot, mul, mul_t, scale
 from chasles.kernel.lanes import primal
 from chasles.kernel.policy import kernel
@@ -34,10 +35,9 @@ def set_motion(touched, n_touched, states, motion):
 @kernel
 def set_clock(t, counted, n_counted, q, rows):
     """The time, and the angles of coupled joints, which as coordinates of the tree know their full turns."""
-    end = rows.shape[0]
-    rows[end - 1] = t
+    set_time(rows, t)
     for k in range(n_counted):
-        rows[end - 2 - ROOM.size - k] = q[counted[k]]
+        rows[angle_at(rows, k)] = q[counted[k]]
 
 
 @kernel
@@ -133,7 +133,7 @@ def target_of(tiles, groups, equations, constants, rows, r, motion):
     if tiles[t * TILE.size + TILE.kinds] < TURN:
         return 0.0
     call_special(TARGET, tiles, constants, t, motion, rows)
-    return rows[rows.shape[0] - 1 - ROOM.size + k]
+    return rows[tile_work_at(rows) + TILE_WORK.target + k]
 
 
 @kernel

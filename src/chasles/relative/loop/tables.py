@@ -8,17 +8,11 @@ of the groups: the size of the largest link in their loops.
 
 from __future__ import annotations
 
-from typing import Any
-
-from llvmlite import ir
-from numba.core import types
-from numba.core.typing.templates import signature
-from numba.extending import intrinsic
-
-from chasles.constraint.rows import MOTION, ROWS
-from chasles.constraint.special import ROOM
+from chasles.constraint.rows import MOTION
+from chasles.constraint.tile_work import rows_size
 from chasles.force.table import SCRATCH
-from chasles.kernel.memory import WORD, Packed, Regions, _after, _head_pointer, _part
+from chasles.kernel.dual_memory import DualRegions
+from chasles.kernel.memory import Packed
 from chasles.kernel.policy import kernel
 from chasles.kernel.workspace import layout
 from chasles.relative.forward import LIMB
@@ -42,7 +36,7 @@ CLOSED = Packed(
         "rank",  # independent rows, once a start is known; -1: as many as are found
         *ADDRESSES,
     ),
-    addresses=ADDRESSES,
+    addresses=(*ADDRESSES, "constants", "table"),  # these parts: of laws
 )
 HEAD = CLOSED.head
 
@@ -53,42 +47,14 @@ def part(array, integers, first):
     return array[integers[first] : integers[first + 1]]
 
 
-class LoopRegions(Regions):
-    """Regions of an array of numbers or of duals."""
-
-    def _views(self) -> Any:
-        names, counts, bundle = list(self.counts), list(self.counts.values()), self.bundle
-
-        @intrinsic
-        def views_of(typing_context, array, head):
-            kind = types.Array(array.dtype, 1, "C")
-            result = types.NamedTuple([kind] * len(names), bundle)
-
-            def generate(context, builder, sig, args):
-                pointer, end, regions = _head_pointer(context, builder, head, args[1]), ir.Constant(WORD, 0), []
-                size = ir.Constant(WORD, context.get_abi_sizeof(context.get_data_type(array.dtype)))
-                for name, count in zip(names, counts, strict=True):
-                    begin, end = end, _after(builder, pointer, end, count)
-                    part = context.make_array(kind)(
-                        context, builder, _part(context, builder, array.dtype, array, args[0], begin, end, name)
-                    )
-                    part.itemsize, part.strides = size, builder.insert_value(part.strides, size, 0)
-                    regions.append(part._getvalue())
-                return context.make_tuple(builder, result, regions)
-
-            return signature(result, array, head), generate
-
-        return views_of
-
-
 SIZES = CLOSED.sizes
-# workspace of accelerations and projections. Behind the rows is what laws and coordinates need (`constraint.special`)
-WORK = LoopRegions(
+# workspace of accelerations and projections
+WORK = DualRegions(
     "LoopWork",
     limbs=LIMB.size * (SIZES.n_links + 1),
     states=STATE.size * (SIZES.n_links + 1),
     motion=MOTION.size * SIZES.n_touched,
-    rows=ROWS.size * SIZES.n_tiles + SIZES.n_counted + ROOM.size + 1,
+    rows=rows_size(SIZES.n_tiles, SIZES.n_counted),
     matrix=SIZES.n_matrix,
     scales=2 * SIZES.n_rows,
     order=2 * SIZES.n_rows,

@@ -14,12 +14,13 @@ import numpy as np
 from numba import carray, types
 
 from chasles.constraint.duals import on_duals
-from chasles.constraint.rows import MOTION, ROWS
-from chasles.constraint.special import ROOM
+from chasles.constraint.rows import MOTION
+from chasles.constraint.tile_work import rows_size
 from chasles.force.law_tangent import DUALS
 from chasles.kernel.address import NUMBERS as REALS
 from chasles.kernel.address import address_of, as_integers
 from chasles.kernel.dual import TANGENTS, dual_of
+from chasles.kernel.dual_memory import DualRegions
 from chasles.kernel.lanes import WIDTH, buffer
 from chasles.kernel.policy import native
 from chasles.kernel.undisturbed import Calling
@@ -27,7 +28,7 @@ from chasles.model.constraint import Drive
 from chasles.relative.kinematics import STATE, move_links
 from chasles.relative.loop.entry import collect
 from chasles.relative.loop.rows import evaluate_tiles, set_clock, set_motion
-from chasles.relative.loop.tables import CLOSED, HEAD, part
+from chasles.relative.loop.tables import CLOSED, HEAD, SIZES, part
 
 if TYPE_CHECKING:
     from chasles.relative.loop.closed import ClosedMechanism, ConstraintRows
@@ -35,20 +36,27 @@ if TYPE_CHECKING:
 _POINTER, _INTEGER = ctypes.POINTER(ctypes.c_double), ctypes.c_int64
 _ROWS = ctypes.CFUNCTYPE(None, _POINTER, _INTEGER, ctypes.c_double, *(_POINTER,) * 4)
 
+# workspace of `rows_tangent`, of duals
+WORK = DualRegions(
+    "RowTangentWork",
+    states=STATE.size * (SIZES.n_links + 1),
+    motion=MOTION.size * SIZES.n_touched,
+    rows=rows_size(SIZES.n_tiles, SIZES.n_counted),
+    wrenches=6 * SIZES.n_links,
+    still=SIZES.n_v,
+)
+work_of, work_size = WORK.views, WORK.total
+
 
 @native
 def rows_tangent(p_at, p_size, t, q_at, v_at, work_at, out_at):
     """`entry.linearize` on duals; out: residuals, speeds, right sides and J, one after the other."""
     integers, p = carray(as_integers(p_at), (p_size,)), carray(p_at, (p_size,))
-    nv, m, links, nt = integers[HEAD.n_v], integers[HEAD.n_rows], integers[HEAD.n_links], integers[HEAD.n_tiles]
+    nv, m, nt = integers[HEAD.n_v], integers[HEAD.n_rows], integers[HEAD.n_tiles]
     touched, counted = part(integers, integers, HEAD.touched), part(integers, integers, HEAD.counted)
     q, v, out = carray(q_at, (integers[HEAD.n_q],)), carray(v_at, (nv,)), carray(out_at, (m * (3 + nv),))
-    a = STATE.size * (links + 1)
-    b = a + MOTION.size * integers[HEAD.n_touched]
-    c = b + ROWS.size * nt + integers[HEAD.n_counted] + ROOM.size + 1
-    d = c + 6 * links
-    work, z = carray(work_at, (d + nv,)), dual_of(0.0)
-    states, motion, rows, wrenches, still = work[:a], work[a:b], work[b:c], work[c:d], work[d : d + nv]
+    states, motion, rows, wrenches, still = work_of(carray(work_at, (work_size(integers),)), integers)
+    z = dual_of(0.0)
     move_links(part(integers, integers, HEAD.topology), part(p, integers, HEAD.numbers), q, v, q[0:0], states, z)
     set_motion(touched, integers[HEAD.n_touched], states, motion)
     set_clock(t, counted, integers[HEAD.n_counted], q, rows)
@@ -76,10 +84,7 @@ class RowTangents:
         self.in_python = bool(noted)
         self.notes = tuple(one.note for one in noted if not any(one.law is law for law in in_time))
         self.m, self.nv, integers = mechanism.rows, mechanism.nv, self.parameters.view(np.int64)
-        named = (HEAD.n_links, HEAD.n_tiles, HEAD.n_touched, HEAD.n_counted)
-        links, tiles, touched, counted = (int(integers[place]) for place in named)
-        size = STATE.size * (links + 1) + MOTION.size * touched + ROWS.size * tiles + counted + ROOM.size + 1
-        self.work = size + 6 * links + self.nv
+        self.work = WORK.size(integers)
 
     def along(self, q: np.ndarray, v: np.ndarray, t: float, moves: np.ndarray, changes: np.ndarray) -> ConstraintRows:
         """Derivatives along columns (nv, k) of displacements q exp(δ) and of changes of v: (rows, k), of J (rows, nv,

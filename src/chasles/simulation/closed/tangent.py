@@ -10,9 +10,9 @@ from functools import cache
 import numpy as np
 from numba import carray, types
 
-from chasles.constraint.room import EXTRA, EXTRA_AT
 from chasles.constraint.rows import NUMBERS as TILE_NUMBERS
 from chasles.constraint.rows import TURN
+from chasles.constraint.tile_work import EXTRA, EXTRA_AT
 from chasles.force.law_tangent import DUALS, LawTangent
 from chasles.force.table import FORCE, FORCES
 from chasles.kernel.address import NUMBERS, address_of, as_integer_array

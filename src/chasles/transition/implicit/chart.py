@@ -35,7 +35,7 @@ class Chart:
         if not self.on_se3:
             self.scale[3:] = 1.0
         self._brackets, self._cubes = _products(self.on_se3, self.sign)
-        self.own, self.group = problem.representation, problem.group_representation
+        self.of_model, self.of_group = problem.representation, problem.group_representation
 
     # ------------------------------------------------------------ positions
 
@@ -51,10 +51,10 @@ class Chart:
 
         Products of small motions, not of poses, so that small coordinates stay accurate.
         """
-        found = list(motion(-increments / self.scale, self.local))
-        for k in range(1, len(found)):
-            found[k] = self._product(found[k - 1], found[k])
-        return np.array(found)
+        motions = list(motion(-increments / self.scale, self.local))
+        for k in range(1, len(motions)):
+            motions[k] = self._product(motions[k - 1], motions[k])
+        return np.array(motions)
 
     def back(self, x: np.ndarray, returns: np.ndarray) -> np.ndarray:
         """Coordinates (k, ..., n, 6), seen from the point that a step x leads to, of the points before its start."""
@@ -84,33 +84,39 @@ class Chart:
         """dψ_{-x} dx to the order that methods of order 2 need: dx - [x, dx]/2 + [x, [x, dx]]/6, and for cay and cay2
         what their cubes add."""
         one = self.bracket(x, dx)
-        found = dx - 0.5 * one + self.bracket(x, one) / 6
-        return found + 0.5 * self.cubic * self.cube(x, x, dx) if self.cubic else found
+        lifted = dx - 0.5 * one + self.bracket(x, one) / 6
+        return lifted + 0.5 * self.cubic * self.cube(x, x, dx) if self.cubic else lifted
 
     def lift_rate(self, x: np.ndarray, dx: np.ndarray, ddx: np.ndarray) -> np.ndarray:
         """The derivative of `lift` in time."""
-        found = self.lift(x, ddx) + self.bracket(dx, self.bracket(x, dx)) / 6
-        return found + self.cubic * self.cube(x, dx, dx) if self.cubic else found
+        rate = self.lift(x, ddx) + self.bracket(dx, self.bracket(x, dx)) / 6
+        return rate + self.cubic * self.cube(x, dx, dx) if self.cubic else rate
 
     # ------------------------------------------------------------ velocities
 
     def to_group(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         """Twists of the model as velocities on the group."""
-        return v if self.own == self.group else convert_twist(v, self._poses(q), self.own, self.group)
+        return v if self.of_model == self.of_group else convert_twist(v, self._poses(q), self.of_model, self.of_group)
 
     def from_group(self, q: np.ndarray, w: np.ndarray) -> np.ndarray:
-        return w if self.own == self.group else convert_twist(w, self._poses(q), self.group, self.own)
+        return w if self.of_model == self.of_group else convert_twist(w, self._poses(q), self.of_group, self.of_model)
 
     def both_from_group(self, q: np.ndarray, w: np.ndarray, rate: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Twists of the model and their derivatives."""
-        if self.own == self.group:
+        if self.of_model == self.of_group:
             return w, rate
         g = self._poses(q)
-        return convert_twist(w, g, self.group, self.own), convert_acceleration(rate, w, g, self.group, self.own)
+        return convert_twist(w, g, self.of_group, self.of_model), convert_acceleration(
+            rate, w, g, self.of_group, self.of_model
+        )
 
     def rate_to_group(self, q: np.ndarray, v: np.ndarray, rate: np.ndarray) -> np.ndarray:
         """Derivatives of the twists of the model as those of velocities on the group."""
-        return rate if self.own == self.group else convert_acceleration(rate, v, self._poses(q), self.own, self.group)
+        return (
+            rate
+            if self.of_model == self.of_group
+            else convert_acceleration(rate, v, self._poses(q), self.of_model, self.of_group)
+        )
 
     def _poses(self, q: np.ndarray) -> np.ndarray:
         return to_pose(q, self.problem.chart)

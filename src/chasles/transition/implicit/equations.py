@@ -160,13 +160,13 @@ class ModelEquations:
         """A is the derivative of g along twists of the model: else the two mean different things."""
         small, twist = 1e-5, (np.random.default_rng(0).normal(size=self.size) * units).reshape(-1, 6)
         ends = [self.parts.constraint_at(self.moved(q, e * twist), len(a)) for e in (small, -small)]
-        expected, found = a @ twist.reshape(-1), (ends[0] - ends[1]) / (2 * small)
-        off = np.abs(found - expected) / large
+        expected, seen = a @ twist.reshape(-1), (ends[0] - ends[1]) / (2 * small)
+        off = np.abs(seen - expected) / large
         row = int(np.argmax(off))
         if not off[row] <= SLOPE:
             raise ValueError(
                 f"solve: jacobian and constraint do not belong together: along a twist V row {row} of A V is "
-                f"{expected[row]:.6g}, and g changes at {found[row]:.6g}; A must be the derivative of g along twists "
+                f"{expected[row]:.6g}, and g changes at {seen[row]:.6g}; A must be the derivative of g along twists "
                 f"in the representation of the model, {self.problem.representation!r}"
             )
 

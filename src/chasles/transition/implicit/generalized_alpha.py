@@ -51,13 +51,13 @@ def algorithmic_start(equations: ModelEquations, chart: Chart, method: Generaliz
     a = V' + (αm - αf) h x'''. With index 3 the velocity is also moved off the constraints, mass-orthogonally, by as
     much as the method would: else the multipliers oscillate, with an error of order 1 (arnold2015).
     """
-    own_rate, multipliers = equations.solve(q, v, t)
-    w, rate = chart.to_group(q, v), chart.rate_to_group(q, v, own_rate)
+    twist_rate, multipliers = equations.solve(q, v, t)
+    w, rate = chart.to_group(q, v), chart.rate_to_group(q, v, twist_rate)
 
     def beside(step: float) -> np.ndarray:
         there, fast = chart.move(q, step * w + 0.5 * step * step * rate), w + step * rate
-        own = chart.from_group(there, fast)
-        return chart.rate_to_group(there, own, equations.solve(there, own, t + step)[0])
+        twists = chart.from_group(there, fast)
+        return chart.rate_to_group(there, twists, equations.solve(there, twists, t + step)[0])
 
     change, twist = 0.5 * (beside(h) - beside(-h)), h * chart.bracket(w, rate)  # h V'', h [V, V']
     cube = h * chart.cubic * chart.cube(w, w, w)

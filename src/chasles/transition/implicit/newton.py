@@ -85,22 +85,22 @@ class Newton:
         previous, goals, far, fresh = np.inf, np.ones((1, 2)), 1.0, False
         for iteration in range(ITERATIONS):
             q, v, rate = self._model(step, z)
-            found = self.equations.residual(q, v, rate, z.multipliers, t)
-            if not np.isfinite(found.motion).all():
+            residual = self.equations.residual(q, v, rate, z.multipliers, t)
+            if not np.isfinite(residual.motion).all():
                 return NOT_FINITE
             if iteration == 0:
-                far = farthest(q, found.mass)
+                far = farthest(q, residual.mass)
                 goals = self._goals(v, rate, abs(h), far)
             if self.stale[0]:
                 fresh = True
                 new = self.equations.slopes(q, v, rate, z.multipliers, t)
-                for kept, values in zip(self.slopes, new, strict=True):
-                    kept[...] = values
+                for slope, values in zip(self.slopes, new, strict=True):
+                    slope[...] = values
             if iteration == 0 or self.stale[0]:
                 self.stale[0] = 0
-                if not self._new_matrix(step, z, q, found):
+                if not self._new_matrix(step, z, q, residual):
                     return SINGULAR
-            size, largest = self._correct(step, z, found, abs(h), goals)
+            size, largest = self._correct(step, z, residual, abs(h), goals)
             if not np.isfinite(size):
                 return NOT_FINITE
             contraction = size / previous if iteration else 1.0
@@ -127,24 +127,24 @@ class Newton:
         return SAFE * np.maximum(self.tolerance * h * fastest, FINEST * EPS * np.array([1.0, far]))
 
     def _correct(
-        self, step: Predicted, z: Unknowns, found: Residual, h: float, goals: np.ndarray
+        self, step: Predicted, z: Unknowns, residual: Residual, h: float, goals: np.ndarray
     ) -> tuple[float, float]:
         """Correct the unknowns; the largest displacement relative to its goal, and the largest at all, with those that
         corrections of λ would make of free bodies: d alone would not tell whether λ has converged, as it is held by the
         constraints."""
-        parts = [step.s * found.motion, found.position, step.kappa * found.velocity]
+        parts = [step.s * residual.motion, residual.position, step.kappa * residual.velocity]
         change = -self.inverse @ np.concatenate(parts if self.stabilized else parts[:2])
         n, m = self.size, self.rows
         z.d += change[:n].reshape(-1, 6)
         z.multipliers += change[n : n + m] / step.s
         sizes = [change[:n]]
         if m:
-            sizes.append(np.linalg.solve(found.mass, found.rows.T @ change[n : n + m]))
+            sizes.append(np.linalg.solve(residual.mass, residual.rows.T @ change[n : n + m]))
         if self.stabilized:
             z.zeta += change[n + m :]
             sizes.append(z.shifts @ change[n + m :])
         size, largest = float((_angular_and_linear(sizes, n // 6) / goals).max()), float(np.abs(sizes).max())
-        constraints = np.abs(found.velocity if self.stabilized else found.position)
+        constraints = np.abs(residual.velocity if self.stabilized else residual.position)
         self.worst = int(np.argmax(constraints)) if m else -1
         self.corrections.append(largest / h)
         self.residuals.append(float(constraints.max(initial=0.0)))
@@ -152,11 +152,11 @@ class Newton:
 
     # ------------------------------------------------------------ the matrix
 
-    def _new_matrix(self, step: Predicted, z: Unknowns, q: np.ndarray, found: Residual) -> bool:
+    def _new_matrix(self, step: Predicted, z: Unknowns, q: np.ndarray, residual: Residual) -> bool:
         """Find the inverse of Newton's matrix with the derivatives at hand; False if there is none."""
         K, C, turning = self.slopes
         moved, by_d, by_shift = self._state_slopes(step, z, q)
-        M, A, n, m = found.mass, found.rows, self.size, self.rows
+        M, A, n, m = residual.mass, residual.rows, self.size, self.rows
         motion = [step.s * (K @ moved + C @ v_slope + M @ rate_slope) for v_slope, rate_slope in (by_d, by_shift)]
         speed = [step.kappa * (A @ v_slope + turning @ moved) for v_slope, _ in (by_d, by_shift)]
         matrix = np.zeros_like(self.inverse)

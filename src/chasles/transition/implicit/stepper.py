@@ -94,8 +94,8 @@ class ModelStepper(FixedStepper):
         columns = parts.rows_at(self.q).T
         if self.method.metric == "mass":
             columns = np.linalg.solve(parts.mass_at(self.q), columns)
-        found = self.chart.to_group(self.q, columns.T.reshape(-1, *self.v.shape))
-        return found.reshape(len(found), -1).T
+        velocities = self.chart.to_group(self.q, columns.T.reshape(-1, *self.v.shape))
+        return velocities.reshape(len(velocities), -1).T
 
     def point(self) -> np.ndarray:
         return np.concatenate([self.q, self.chart.from_group(self.q, self.v)], axis=None)
@@ -129,8 +129,8 @@ class AlphaStepper(ModelStepper):
 
     def begin(self, twists: np.ndarray) -> None:
         h = self.plan.step
-        found = algorithmic_start(self.equations, self.chart, self.method, self.start, h, self.q, twists)
-        self.v, self.rate, self.algorithmic, self.growth, self.multipliers = (x.copy() for x in found)
+        values = algorithmic_start(self.equations, self.chart, self.method, self.start, h, self.q, twists)
+        self.v, self.rate, self.algorithmic, self.growth, self.multipliers = (x.copy() for x in values)
         self.drift = np.zeros_like(self.zeta)  # change of ζ in the step before
         self.before = np.array([h])  # the step to which a belongs
 

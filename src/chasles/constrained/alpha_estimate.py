@@ -1,0 +1,51 @@
+"""The error of a step of generalized alpha, with its derivation."""
+
+from __future__ import annotations
+
+from chasles.absolute.tables import BODY, SE3
+from chasles.constrained.alpha_formulas import algorithmic
+from chasles.constrained.chart import bracket, plus
+from chasles.constrained.error_estimate import measure, relative_size, tangent_part
+from chasles.kernel.policy import kernel
+from chasles.kernel.workspace import load6, store6
+
+
+@kernel
+def estimate(workspace, method, h, h_before):
+    """The error of the step relative to the tolerance, of coordinates and velocities.
+
+    With δ = αm - αf the recursion of a gives a_n = V' + δ h x''' + O(h²), and γ = 1/2 - δ. By Taylor's series the
+    formulas of x* and x' have, to leading order, the errors
+
+        e = x(h) - x* = cx h³ x''',    cx = 1/6 - β - δ/2 = -1/12 - δ²/4,    where h x''' = a_{n+1} - a_n
+        x'(h) - x' = cv h³ x'''',      cv = -1/12 + δ(1/2 - αf)
+
+    Let b be twice the second divided difference of x''. Textbook form: x''' = V'', x'''' = V''' = b, but x lacks
+    h³/12 [V, V']. Local form, where V = dexp_{-x} x': x''' = V'' + [V, V']/2 and x'''' = V''' + [V, V''], while
+    b = V''' + [V, V'']/2, being of two charts. What a has beyond V' is turned on its way to the next chart, which adds
+    δ/4 (1/2 - αf) h³ [V, [V, V']] to the error of x'; and e turns V by [V, e]/2. All in all the error of V is
+
+        h³ cv b + (1 + cv/cx)/2 [V, e] + h³/48 [V, [V, V']]
+
+    What the constraints take back of these errors is left out.
+    """
+    n, shift, x, v = workspace.tables.n, method.am - method.af, method.error_x, method.error_v
+    cx, cv = 1 / 6 - method.beta - 0.5 * shift, -1 / 12 + shift * (0.5 - method.af)
+    for k in range(6 * n):
+        x[k] = h * h * cx * (algorithmic(method, k) - method.a_n[k])
+        bend = 2.0 * (method.second[k] - method.rate_n[k] - method.growth[k]) / (h * (h + h_before))
+        v[k] = h * h * h * cv * bend
+    for i in range(n):
+        on_se3, velocity = workspace.tables.bodies[i * BODY.size + BODY.space] == SE3, load6(workspace.v, 6 * i, 0.0)
+        twist, off = bracket(on_se3, velocity, load6(method.rate_n, 6 * i, 0.0)), load6(x, 6 * i, 0.0)
+        if method.local:
+            turned = plus(load6(v, 6 * i, 0.0), 0.5 * (1.0 + cv / cx), bracket(on_se3, velocity, off))
+            store6(v, 6 * i, plus(turned, h * h * h / 48, bracket(on_se3, velocity, twist)))
+        else:
+            store6(x, 6 * i, plus(off, h * h * h / 12, twist))
+    if workspace.tables.nt > 0:
+        tangent_part(workspace, x)
+        tangent_part(workspace, v)
+    measure(workspace, workspace.trial_q, method.trial_v)
+    size = relative_size(workspace, x, False, h, method.rtol, method.atol)
+    return max(size, relative_size(workspace, v, True, h, method.rtol, method.atol))
