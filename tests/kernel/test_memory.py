@@ -49,6 +49,7 @@ def test_kernels_and_python_see_the_same_regions():
     assert (regions.odd == 1.5).all()
     assert (WORK.offset("x", head), WORK.offset("odd", head), WORK.offset("four", head)) == (0, 18, 37)
     assert WORK.size(head) == 41
+    assert WORK.nbytes(head) == work.nbytes
 
 
 def test_packed_parts_keep_their_values_and_types():
@@ -67,6 +68,9 @@ def test_what_may_leave_a_process_has_no_addresses():
     assert moved.view(np.int64)[TABLE.head.call] == 0
     moved.view(np.int64)[TABLE.head.call] = 1 << 60
     assert moved.tobytes() == array.tobytes()
+    parts = Packed("PARTS", {"rows": int, "laws": float}, ("n",), addresses=("laws",))
+    moved = parts.portable(parts.pack(rows=[1, 2], laws=[3.0, 4.0], n=2))
+    assert (parts.part(moved, "rows").tolist(), parts.part(moved, "laws").tolist()) == ([1, 2], [0.0, 0.0])
 
 
 def test_filled_by_name():

@@ -12,13 +12,17 @@ import pytest
 import chasles as ch
 from chasles.absolute.entry import act_address as absolute_act_address
 from chasles.absolute.entry import addresses as absolute_addresses
+from chasles.absolute.mechanism import AbsoluteMechanism
+from chasles.absolute.tables import MECHANISM
 from chasles.constrained.bushing_tangent import bushing_tangent_address
 from chasles.constrained.force_tangent import force_tangent_address
 from chasles.constraint.special import special_address
 from chasles.kernel import policy
 from chasles.lie import so3
 from chasles.relative.force import act_address
+from chasles.relative.loop.closed import ClosedMechanism
 from chasles.relative.loop.entry import addresses as loop_addresses
+from chasles.relative.loop.tables import CLOSED
 from tests.io import result_models as models
 from tests.io.result_models import CASES
 from tests.simulation import work
@@ -61,6 +65,21 @@ def test_nothing_that_is_pickled_holds_an_address(kind, runs):
         for address in all_addresses(run):
             assert struct.pack("<q", address) not in data  # as an integer, or in the bits of a number
             assert struct.pack("<d", address) not in data  # as a number
+
+
+@pytest.mark.parametrize("kind", MECHANISMS)
+def test_tables_declare_all_their_addresses(kind, runs):
+    """So what they call portable holds none."""
+    mechanism, tables = runs[kind].mechanism, {AbsoluteMechanism: MECHANISM, ClosedMechanism: CLOSED}
+    if type(mechanism) not in tables:
+        pytest.skip("a tree has no packed table")
+    packed = getattr(mechanism.packed, "parameters", mechanism.packed)
+    data, whole = tables[type(mechanism)].portable(packed).tobytes(), packed.tobytes()
+    addresses = [a for a in all_addresses(runs[kind]) if struct.pack("<q", a) in whole or struct.pack("<d", a) in whole]
+    assert addresses
+    for address in addresses:
+        assert struct.pack("<q", address) not in data
+        assert struct.pack("<d", address) not in data
 
 
 @pytest.mark.parametrize("way", [pickled, copy.deepcopy, copy.copy])

@@ -244,17 +244,18 @@ def remember(workspace, method, h):
 def estimate(workspace, method, h):
     """The error of the step relative to the tolerance, of coordinates and velocities.
 
-    With D the divided difference of order k + 1 of y, over the new point and k + 1 of the past, what these would have
-    predicted is off by D Π_{1≤i≤k+1} (t_{n+1} - t_{n+1-i}), and the derivative of the polynomial through the new point
-    and k of the past by D Π_{1≤i≤k} (t_{n+1} - t_{n+1-i}). In h y' = Σ α_i y_{n+1-i} that is an error of y_{n+1} of
+    With D the divided difference of order k + 1 of y, over t_{n+1} and k + 1 points of the past, what these predict for
+    t_{n+1} is off by y(t_{n+1}) - p = D Π_{1≤i≤k+1} (t_{n+1} - t_{n+1-i}), and the derivative of the polynomial through
+    t_{n+1} and k of the past by D Π_{1≤i≤k} (t_{n+1} - t_{n+1-i}). In h y' = Σ α_i y_{n+1-i} the latter makes
+    y_{n+1} - y(t_{n+1}) = (y(t_{n+1}) - p)/ν with ν = α_0 (t_{n+1} - t_{n-k})/h. So, as Milne does, to leading order
 
-        (y_{n+1} - predicted) h / (α_0 (t_{n+1} - t_{n-k}))
+        y_{n+1} - p = (ν + 1) (y_{n+1} - y(t_{n+1}))
 
-    to leading order. Coordinates are those around the new point, where it is at zero.
+    Coordinates are those around the new point, where it is at zero.
     """
     n, x, v = workspace.tables.n, method.error_x, method.error_v
     set_prediction(method)
-    share = -1.0 / (method.alpha[0] * method.nodes[method.steps + 1])
+    share = 1.0 / (1.0 - method.alpha[0] * method.nodes[method.steps + 1])
     for i in range(n):
         store6(x, 6 * i, combined(workspace, method, i, method.beta, method.sums, method.steps + 1))
     for k in range(6 * n):

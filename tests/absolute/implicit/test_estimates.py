@@ -6,7 +6,7 @@ from scipy.integrate import solve_ivp
 from scipy.spatial.transform import Rotation
 
 import chasles as ch
-from chasles.constrained.step_control import AdaptiveStepper
+from chasles.constrained.step_control import CLOCK, AdaptiveStepper
 from chasles.integrate.options import Options
 from chasles.simulation.bodies import BodyDynamics
 
@@ -57,6 +57,32 @@ def test_generalized_alpha(local, rho, speed, ruler):
     going.advance(1)
     assert going.time - before == pytest.approx(h)
     new_turn, new_spin = exact(turn, spin, h)
+    found_turn, found_spin = state_of(going)
+    angle, velocity = np.linalg.norm((new_turn.inv() * found_turn).as_rotvec()), np.linalg.norm(found_spin - new_spin)
+    assert (angle > velocity) == (ruler == "angles")
+    assert going.state.errors[0] * going.tolerances[1] * np.sqrt(6) == pytest.approx(max(angle, velocity), rel=0.05)
+
+
+@pytest.mark.parametrize("ratio", [1.0, 0.7], ids=["equal steps", "a shorter step"])
+@pytest.mark.parametrize(("speed", "ruler"), [(0.1, "angles"), (30.0, "velocities")])
+@pytest.mark.parametrize("k", [2, 3, 4, 5])
+def test_bliedf(k, speed, ruler, ratio):
+    """The first k steps are exact, so that the next one shows the error of the formula alone."""
+    h = {"angles": (0.01, 0.03, 0.05, 0.08), "velocities": (0.01, 0.02, 0.03, 0.05)}[ruler][k - 2] / max(speed, 1.0)
+    dynamics = BodyDynamics(spinning(), "SO3xR3", projected=True)
+    start = dynamics.start(0.0, None, speed * np.array([0.7, 1.0, -0.4, 0, 0, 0]), None, None, False)
+    method = ch.integrate.BLieDF(k, "exact", tolerance=1e-14)
+    going = AdaptiveStepper(
+        dynamics, method, (0.0, 1e3 * h), start, Options(rtol=0.0, atol=ATOL, max_step=h, save="final")
+    )
+    going.clock[CLOCK.step] = h
+    going.advance(k)
+    assert going.time == pytest.approx(k * h)
+    going.clock[CLOCK.step] = ratio * h
+    before, (turn, spin) = going.time, state_of(going)
+    going.advance(1)
+    assert going.time - before == pytest.approx(ratio * h)
+    new_turn, new_spin = exact(turn, spin, ratio * h)
     found_turn, found_spin = state_of(going)
     angle, velocity = np.linalg.norm((new_turn.inv() * found_turn).as_rotvec()), np.linalg.norm(found_spin - new_spin)
     assert (angle > velocity) == (ruler == "angles")

@@ -1,7 +1,8 @@
-"""Functions of the constrained solver stay short, with few arguments, and found by objects."""
+"""The constrained solver stays readable: short functions and files, words of the field, methods found by objects."""
 
 import ast
 import inspect
+import re
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,34 @@ def test_functions_are_at_most_60_lines_and_8_arguments(path):
             names = [argument.arg for argument in (*node.args.args, *node.args.kwonlyargs)]
             assert len([name for name in names if name != "self"]) <= 8, node.name
             assert node.end_lineno - node.lineno < 60, node.name
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def test_files_are_at_most_400_lines(path):
+    assert len(path.read_text().splitlines()) <= 400
+
+
+# words that once stood for workspace, state of a method, result, integers, scratch, memory, redundant
+DIALECT = re.compile(r"(^|_)(desk|own|found|whole|tail|told)(_|$)")
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def test_names_are_words_of_the_field(path):
+    tree = ast.parse(path.read_text())
+    names = [node.id for node in ast.walk(tree) if isinstance(node, ast.Name)]
+    names += [node.arg for node in ast.walk(tree) if isinstance(node, ast.arg | ast.keyword) and node.arg]
+    names += [node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.ClassDef)]
+    assert not [name for name in names if DIALECT.search(name) and name != "whole_or_nothing"]
+
+
+def test_no_place_of_declared_memory_is_a_number():
+    """As in tables[12] or tail[3]: what packed arrays and parameters hold has names."""
+    arrays = {"integers", "structure", "tables", "packed", "parameters", "constants", "counts", "times", "values"}
+    for path in FILES:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
+                name = getattr(node.value, "attr", getattr(node.value, "id", ""))
+                assert name not in arrays, f"{path.name}: {ast.unparse(node)}"
 
 
 def test_each_method_is_one_file_with_its_scheme():
