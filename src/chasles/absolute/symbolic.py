@@ -148,11 +148,11 @@ def eliminate(nodes: int, couplings: list[tuple[int, int]], support: Support, fi
     row: list[int] = []
     slots: dict[tuple[int, int], int] = {}
     for k in range(nodes):
-        rows = {int(order[i]) for i in neighbors[sequence[k]] if order[i] > k}
+        filled = {int(order[i]) for i in neighbors[sequence[k]] if order[i] > k}
         for child in children[k]:
-            rows.update(below[child])
-        rows.discard(k)
-        below.append(sorted(rows))
+            filled.update(below[child])
+        filled.discard(k)
+        below.append(sorted(filled))
         if below[k]:
             children[below[k][0]].append(k)
         for i in below[k]:
