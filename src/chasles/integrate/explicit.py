@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from dataclasses import fields
 from typing import Any, NoReturn
@@ -147,7 +146,7 @@ class ExplicitStepper(Stepper):
         if self.counts[TALLY.status] == NOT_FINITE:
             self._refuse_start()
         if step is None:
-            self.state[STATE.h] = self.direction * self.guess(abs(end - start))
+            self.guess_step()
 
     # ------------------------------------------------------------ set-up
 
@@ -233,23 +232,17 @@ class ExplicitStepper(Stepper):
             if not 0 < first <= span:
                 raise ValueError(f"solve: first_step {first}; expected a positive number up to {span}")
             h = first
+        elif step_control == "paper" or not span:
+            h = span / 100
         else:
-            h = span / 100 if step_control == "paper" or not span else self.guess(span)
+            self.guess_step()
+            return
         self.state[STATE.h] = self.direction * h
 
-    def guess(self, span: float) -> float:
-        """First step from the size of the field and of its change (hairer1993, II.4)."""
-        units = np.ones_like(self.f0) if self.problem.units is None else self.problem.units
-        scale = self.real[REAL.size :] + self.real[REAL.rtol] * units
-        at, f0 = self.space.positions, self.f0
-        size, pace = (_mean_size(np.delete(f0 / one, at) if at.size else f0 / one) for one in (scale, units))
-        h = max(min(span / 100, 0.01 / pace if pace > 0 else span), 1e-10 * span)
-        f1 = self.loops.evaluate_moved(self.start + self.direction * h, self.direction * h)
+    def guess_step(self) -> None:
+        """Choose the first of steps that follow the error."""
+        self.loops.first_step.call()
         raise_errors_of(self.field)
-        self.counts[TALLY.evaluations] += 1
-        largest = max(size, _mean_size((f1 - f0) / scale) / h)
-        better = (0.01 / largest) ** self.real[REAL.exponent] if largest > 0 else span
-        return float(min(100 * h, better, span)) if np.isfinite(better) else h
 
     # ------------------------------------------------------------ going
 
@@ -392,8 +385,3 @@ class ExplicitStepper(Stepper):
             stages, terms = self.method.table.stages, self.method.terms
             return stages, len(self.extra) + (max(terms, 0) * (stages - 1) if terms > 0 else 0)
         return int(self.program[:, 2].max(initial=0)), 0
-
-
-def _mean_size(values: np.ndarray) -> float:
-    """Root of the mean square."""
-    return math.sqrt(np.add.reduce(values * values) / values.size)

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 START = layout("START", start=1, end=1, step=1, floor=1)  # what a run that begins anew is told
 
 
-@kernel(entry=True)
-def restart(settings, real, state, counts, y, f0, x_sum, first, address, p, told):
+@kernel
+def begin(settings, real, state, counts, y, f0, x_sum, first, address, p, told):
     """What a run that begins at y finds in its arrays; `first` is the record of the first point."""
     n, d, start, end = settings[SET.point], settings[SET.algebra], told[START.start], told[START.end]
     real[REAL.start], real[REAL.end], real[REAL.step], real[REAL.floor] = (
@@ -49,6 +49,67 @@ def restart(settings, real, state, counts, y, f0, x_sum, first, address, p, told
         first[1 + n + m], x_sum[m] = f0[m], 0.0
 
 
+@kernel
+def guess(table, addresses, settings, real, state, counts, y, f0, units, counted, room, point, address, p):
+    """The first step, from the size of the field and of its change along a short one (hairer1993, II.4).
+
+    `units` say what is large for each number of the algebra, `counted` whose sizes count; `room` is for two vectors."""
+    n, d = settings[SET.point], settings[SET.algebra]
+    start, end, rtol = real[REAL.start], real[REAL.end], real[REAL.rtol]
+    span, direction = abs(end - start), 1.0 if end >= start else -1.0
+    size, pace, count = 0.0, 0.0, 0
+    for m in range(d):
+        if counted[m]:
+            scaled, plain = f0[m] / (real[REAL.size + m] + rtol * units[m]), f0[m] / units[m]
+            size, pace, count = size + scaled * scaled, pace + plain * plain, count + 1
+    largest, pace = np.sqrt(size / max(count, 1)), np.sqrt(pace / max(count, 1))
+    h = max(min(span / 100.0, 0.01 / pace if pace > 0.0 else span), 1e-10 * span)
+    vector, f1 = room[:d], room[d:]
+    for m in range(d):
+        vector[m] = direction * h * f0[m]
+    blocks.move(table, addresses, y, vector, point, 0.0)
+    call(address, start + direction * h, point, p, f1, 0, n, d, 0.0)
+    counts[TALLY.evaluations] += 1
+    change = 0.0
+    for m in range(d):
+        scaled = (f1[m] - f0[m]) / (real[REAL.size + m] + rtol * units[m])
+        change += scaled * scaled
+    change = np.sqrt(change / d) / h
+    if change > largest:  # not if it is NaN
+        largest = change
+    better = (0.01 / largest) ** real[REAL.exponent] if largest > 0.0 else span
+    state[STATE.h] = direction * (min(100.0 * h, min(better, span)) if np.isfinite(better) else h)
+
+
+@kernel(entry=True)
+def restart(settings, real, state, counts, y, f0, x_sum, first, address, p, told):
+    """`begin` for callers in Python."""
+    begin(settings, real, state, counts, y, f0, x_sum, first, address, p, told)
+
+
+@kernel(entry=True)
+def first_step(table, addresses, settings, real, state, counts, y, f0, units, counted, room, point, address, p):
+    """`guess` for callers in Python."""
+    guess(table, addresses, settings, real, state, counts, y, f0, units, counted, room, point, address, p)
+
+
+@kernel(entry=True)
+def restart_held(
+    table, addresses, settings, real, state, counts, y, f0, units, counted, room, point, address, p,
+    x_sum, first, told, fresh, forces, where,
+):  # fmt: skip
+    """`begin` and `guess` with the parameters `fresh`, but forces at `where`; records of before are kept."""
+    records = counts[TALLY.records]
+    for m in range(p.shape[0]):
+        p[m] = fresh[m]
+    for m in range(forces.shape[0]):
+        p[where + m] = forces[m]
+    begin(settings, real, state, counts, y, f0, x_sum, first, address, p, told)
+    counts[TALLY.records] = records
+    if counts[TALLY.status] == RUNNING:
+        guess(table, addresses, settings, real, state, counts, y, f0, units, counted, room, point, address, p)
+
+
 @kernel(entry=True)
 def refresh(settings, state, y, f0, address, p):
     """The field at the present point and time, after a change of parameters."""
@@ -64,19 +125,33 @@ class Loops:
         self._limits = {True: 0, False: 0}
 
     @cached_property
-    def _moved(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, Bound, Bound]:
-        """A vector, the point moved along it and the field there, and the loops that find both."""
-        of = self._of
-        vector, point, found = np.empty_like(of.f0), np.empty_like(of.y), np.empty_like(of.f0)
-        move = Bound(blocks.move_point, of.space.table, of.space.operations(blocks.MOVE), of.y, vector, point)
-        return vector, point, found, move, Bound(engine.evaluate, of.address, 0.0, point, of.p, found)
-
-    @cached_property
     def restart(self) -> Bound:
         """The run begins anew at the present point, as `told`."""
         of = self._of
         state = (of.settings, of.real, of.state, of.counts, of.y, of.f0, of.x_sum, of.first_record[0])
         return Bound(restart, *state, of.address, of.p, self.told)
+
+    @cached_property
+    def _guessing(self) -> tuple[Any, ...]:
+        """What a guess of the first step works on."""
+        of = self._of
+        units = np.ones_like(of.f0) if of.problem.units is None else np.array(of.problem.units, dtype=float)
+        counted = np.ones(len(of.f0), dtype=np.int64)
+        counted[of.space.positions] = 0
+        space = of.space.table, of.space.operations(blocks.MOVE)
+        state = (of.settings, of.real, of.state, of.counts, of.y, of.f0)
+        room = np.empty(2 * len(of.f0)), np.empty_like(of.y)
+        return (*space, *state, units, counted, *room, of.address, of.p)
+
+    @cached_property
+    def first_step(self) -> Bound:
+        """The size of the first step, into the state."""
+        return Bound(first_step, *self._guessing)
+
+    def restart_held(self, fresh: np.ndarray, forces: np.ndarray, where: int) -> Bound:
+        """The run begins anew as `told`, under the forces that stand in an array then, with a guess of the step."""
+        of = self._of
+        return Bound(restart_held, *self._guessing, of.x_sum, of.first_record[0], self.told, fresh, forces, where)
 
     @cached_property
     def refresh(self) -> Bound:
@@ -97,15 +172,6 @@ class Loops:
         of = self._of
         state: tuple[Any, ...] = (of.state, of.counts, of.y, of.f0, of.x_sum, of.records, of.memory)
         return Bound(engine.march_scalar, of.space.table, of.addresses, *of.arrays(), *state, of.address, of.p, 0)
-
-    def evaluate_moved(self, t: float, h: float) -> np.ndarray:
-        """The field at a time, at the present point moved along h f0."""
-        vector, _, found, move, evaluate = self._moved
-        np.multiply(h, self._of.f0, out=vector)
-        move.call()
-        evaluate[1] = t
-        evaluate.call()
-        return found
 
     def take(self, limit: int, needs_more: bool) -> None:
         """Take up to so many steps, by the loop of fixed steps alone or by the one that can do all."""

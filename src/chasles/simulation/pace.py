@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import insort
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -18,12 +18,12 @@ FASTER, SUDDENLY = 1e3, 1e6  # times the speed before; the second where only one
 
 
 class Pace:
-    """Evaluations and speeds of the periods that are done."""
+    """Evaluations of the periods that are done, and where they ended."""
 
     def __init__(self, dynamics: Any):
         self.dynamics = dynamics
         self.evaluations: list[int] = []  # in the order of their size
-        self.speeds: list[np.ndarray] = []
+        self.states: list[np.ndarray] = []  # (periods, numbers) each
 
     def period(self, motion: Callable[[int | None], Any], fixed: bool, left: int | None) -> Any:
         """A period of the run, given up if the loop runs away; with at most `left` evaluations, if the user says so.
@@ -40,7 +40,7 @@ class Pace:
                 return replace(solution, message=message, cause=Cause.RUNAWAY)
             solution = motion(own)  # slow for another reason: let it
         if solution.success:
-            self.note(solution.evaluations, solution.y[-1])
+            self.note([solution.evaluations], solution.y[-1:])
         return solution
 
     @property
@@ -51,18 +51,20 @@ class Pace:
             return MOST * FEW
         return int(MOST * max(FEW, before[half] if len(before) % 2 else (before[half - 1] + before[half]) / 2))
 
-    def note(self, evaluations: int, state: np.ndarray) -> None:
-        """A period is done, and ended in this state."""
-        insort(self.evaluations, evaluations)
-        self.speeds.append(self._speeds(state))
+    def note(self, evaluations: Sequence[int], states: np.ndarray) -> None:
+        """Periods are done, and ended in these states."""
+        for count in evaluations:
+            insort(self.evaluations, count)
+        self.states.append(np.array(states))
 
     def runs_away(self, solution: Solution) -> str:
         """What to say of a period that reached the limit; nothing if it is slow for another reason."""
-        if not self.speeds:
+        if not self.states:
             return ""
-        now, before = self._speeds(solution.y[-1]), np.max(self.speeds[: max(1, len(self.speeds) // 2)], axis=0)
+        states = np.concatenate(self.states)
+        now, before = self._speeds(solution.y[-1]), self._speeds(states[: max(1, len(states) // 2)]).max(axis=0)
         worst = int(np.argmax(now))
-        factor = FASTER if len(self.speeds) > 2 else SUDDENLY
+        factor = FASTER if len(states) > 2 else SUDDENLY
         if not now[worst] > factor * before.max():
             return ""
         return (

@@ -12,10 +12,10 @@ import numpy as np
 
 from chasles.display.progress import Progress
 from chasles.integrate.explicit import ExplicitStepper
-from chasles.integrate.explicit_layout import REAL, SET, STATE, TALLY
+from chasles.integrate.explicit_layout import REAL, SET, TALLY
 from chasles.integrate.options import UNLIMITED
 from chasles.integrate.solution import COUNTED_WORK, Cause, Solution
-from chasles.integrate.status import DONE, RUNNING
+from chasles.integrate.status import DONE
 from chasles.integrate.stepper import AS_IT_ENDED, Attention, Interrupted, NotFiniteError
 from chasles.kernel.bound import Bound
 from chasles.simulation.fixed_steps import run_period
@@ -42,10 +42,13 @@ class Periods:
         self.stops = np.unique(np.concatenate([np.ravel(() if some is None else some) for some in given]))
         self.fresh = np.array(task.dynamics.problem().parameters)
         self.stepper: ExplicitStepper | None = None
-        self.loop: Bound | None = None
+        self.loop: Bound | None = None  # of a whole period
+        self.restart: Bound | None = None  # of the begin of one whose steps follow the error
         self.step = task.more["step"] or 0.0
         self.tally, self.seconds = [0, 0, 0], 0.0  # steps, rejections, evaluations of what was done quickly
+        self.last_evaluations = 0
         self.tries = TRIES
+        self.waiting: list[tuple[int, np.ndarray, int]] = []  # rows up to which periods go, their inputs, evaluations
 
     @property
     def quick(self) -> bool:
@@ -119,33 +122,56 @@ class Periods:
             loop.call()
         return self._counted(stepper, self.rows, began)
 
-    def quickly(self, first: float, last: float, u: np.ndarray, most: int) -> np.ndarray | None:
-        """The saved points of a period that goes on from the present point, if it comes to its end in few steps; no
-        solution is made of them, which would take as long as the steps. most: evaluations, if steps follow the error"""
+    def quickly(self, first: float, last: float, u: np.ndarray) -> np.ndarray | None:
+        """The saved points of a period of fixed steps that goes on from the present point, if it comes to its end in
+        few of them; no solution is made of them, which would take as long as the steps."""
         stepper = self.stepper
         if stepper is None or not self.tries or not self.free_of_stops(first, last):
             return None
         began, loops = time.perf_counter(), stepper.loops
         stepper.p[:], self.control[:] = self.fresh, u
-        told = loops.told
-        told[0], told[1], told[2] = first, last, min(self.step, last - first)
+        loops.told[0], loops.told[1], loops.told[2] = first, last, min(self.step, last - first)
         with self.calling:
-            if not self.step:
-                told[3], stepper.settings[SET.most] = self.task.dynamics.energy_scale(stepper.y), most
             loops.restart.call()
-            if not self.step and stepper.counts[TALLY.status] == RUNNING:
-                stepper.start = first
-                stepper.state[STATE.h] = stepper.guess(last - first)
             loops.take(AT_ONCE, stepper.needs_more)
         return self._counted(stepper, self.records, began)
 
+    def adaptive(self, first: float, last: float, forces: np.ndarray, given: np.ndarray) -> bool:
+        """As `quickly`, of steps that follow the error: whether the period came to its end. Its points stay where the
+        loop writes them until they are `taken`. forces: the same array each time, given: the input."""
+        stepper = self.stepper
+        if stepper is None or not self.tries or not self.free_of_stops(first, last):
+            return False
+        began, loops = time.perf_counter(), stepper.loops
+        if self.restart is None:
+            self.restart = loops.restart_held(self.fresh, forces, self.task.dynamics.control.start)
+            stepper.counts[TALLY.records] = 0
+        told = loops.told
+        told[0], told[1], told[3] = first, last, self.task.dynamics.energy_scale(stepper.y)
+        with self.calling:
+            self.restart.call()
+            loops.take(AT_ONCE, stepper.needs_more)
+        rows = self._counted(stepper, self.records, began)
+        if rows is None:
+            return False
+        self.waiting.append((len(rows), given.copy(), self.last_evaluations))
+        return True
+
+    def taken(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[int]]:
+        """The points of `adaptive` periods, (time, state, ...) each; of each period its input, where its points end,
+        and its evaluations."""
+        ends, inputs, evaluations = zip(*self.waiting, strict=True)
+        assert self.stepper is not None
+        self.waiting, self.stepper.counts[TALLY.records] = [], 0
+        return self.records[: ends[-1]], np.array(inputs), np.array(ends), list(evaluations)
+
     def _counted(self, stepper: ExplicitStepper, rows: np.ndarray, began: float) -> np.ndarray | None:
-        """The rows that a period left, if it is done."""
+        """The rows that there are after a period, if it is done."""
         accepted, rejected, evaluations, status, records, *_ = stepper.counts.tolist()
         if status != DONE:
             self.tries -= 1
             return None
-        tally = self.tally
+        tally, self.last_evaluations = self.tally, evaluations
         tally[0], tally[1], tally[2] = tally[0] + accepted, tally[1] + rejected, tally[2] + evaluations
         self.seconds += time.perf_counter() - began
         return rows[:records]
@@ -199,6 +225,7 @@ class SampledRun:
                         if line.enabled:
                             line.show(last)
                         continue
+                self._take()
                 piece = self._period(first, last, state, first == begin)
                 if attention.called or self.stop is not None:
                     piece = self._stopped(piece, last == end)
@@ -233,14 +260,23 @@ class SampledRun:
                 return pieces.last_point, False
             pieces.rows.add(rows)
             return periods.stepper.y, True
-        adaptive = not periods.step
-        rows = periods.quickly(first, last, self.forces, self.pace.limit if adaptive else 0)
+        if not periods.step:
+            there = periods.adaptive(first, last, self.forces, given)
+            if not there or periods.waiting[-1][0] + AT_ONCE + 2 > len(periods.records):
+                self._take()
+            return (periods.stepper.y, True) if there else (pieces.last_point, False)
+        rows = periods.quickly(first, last, self.forces)
         if rows is None:
             return pieces.last_point, False
         pieces.add_rows(rows, given)
-        if adaptive:
-            self.pace.note(int(periods.stepper.counts[TALLY.evaluations]), periods.stepper.y)
         return periods.stepper.y, True
+
+    def _take(self) -> None:
+        """Keep the points of periods that were done quickly, and are not kept yet."""
+        if self.pieces is not None and self.periods is not None and self.periods.waiting:
+            rows, inputs, ends, evaluations = self.periods.taken()
+            self.pieces.add_rows(rows, np.repeat(inputs, np.diff(ends, prepend=0), axis=0))
+            self.pace.note(evaluations, rows[ends - 1, 1 : 1 + self.pieces.sizes[1]])
 
     def _period(self, first: float, last: float, state: np.ndarray, at_start: bool) -> Solution:
         """One period, under an input."""
